@@ -19,10 +19,13 @@
  *         return r;
  *     list->items[list->n++] = item;
  */
-#define COR_ARRAY_RESERVE(pv, n, pcap, max)                                                        \
-    ((n) < *(pcap) ? 0 : cor_array_grow((pv), sizeof(**(pv)), (n), (pcap), (max)))
+#define COR_ARRAY_RESERVE(pv, n, pcap, max) COR_ARRAY_RESERVE_MORE(pv, n, 1, pcap, max)
 
-/* What the macro calls when there is no room. The room doubles. */
-int cor_array_grow(void *pv, size_t element_bytes, size_t n, size_t *pcap, size_t max);
+/* The same for `more` elements at once. `n` and `more` are evaluated twice. */
+#define COR_ARRAY_RESERVE_MORE(pv, n, more, pcap, max)                                             \
+    ((more) <= *(pcap) - (n) ? 0 : cor_array_grow((pv), sizeof(**(pv)), (n), (more), (pcap), (max)))
+
+/* What the macros call when there is no room. The room doubles until it is enough. */
+int cor_array_grow(void *pv, size_t element_bytes, size_t n, size_t more, size_t *pcap, size_t max);
 
 #endif

@@ -1,6 +1,7 @@
 /* The canonical writer: the members of each object are collected, sorted and written in one pass,
  * which is also where equal keys meet. Strings are read in place, so a key's address tells its
  * place in the input: it breaks ties in the order, and gives the offsets that are reported. */
+#include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "json/json_int.h"
@@ -182,15 +183,8 @@ static int collect(struct emitter *e, yyjson_val *object, bool *ret_sorted)
     *ret_sorted = true;
     if (n == 0)
         return 0;
-    if (n > e->cap - e->n) {
-        size_t cap = e->cap + e->cap / 2 < e->n + n ? e->n + n : e->cap + e->cap / 2;
-
-        m = cor_realloc(e->members, cap * sizeof(*m));
-        if (!m)
-            return -COR_ENOMEM;
-        e->members = m;
-        e->cap = cap;
-    }
+    if (COR_ARRAY_RESERVE_MORE(&e->members, e->n, n, &e->cap, COR_ARRAY_NO_MAX) < 0)
+        return -COR_ENOMEM;
     m = e->members + e->n;
     yyjson_obj_foreach(object, i, max, key, val) {
         m[i] = (struct member){key_prefix(val_str(key)), key, val};

@@ -1,5 +1,6 @@
 #include "meta/field_error.h"
 
+#include "base/array.h"
 #include "base/mem.h"
 #include "base/siphash.h"
 #include "meta/quote.h"
@@ -124,13 +125,11 @@ static int print_error(struct cor_field_error *error, const struct cor_field_pat
 
 static int append(struct cor_field_errors *errs, struct cor_field_error error)
 {
-    struct cor_field_error *grown = cor_realloc(errs->v, (errs->n + 1) * sizeof(*grown));
+    int r = COR_ARRAY_RESERVE(&errs->v, errs->n, &errs->cap, COR_STATUS_CAUSES_MAX);
 
-    if (!grown)
-        return -COR_ENOMEM;
-    errs->v = grown;
-    errs->v[errs->n++] = error;
-    return 0;
+    if (r == 0)
+        errs->v[errs->n++] = error;
+    return r;
 }
 
 void cor_field_errors_add(struct cor_field_errors *errs, enum cor_field_error_type type,

@@ -97,7 +97,7 @@ struct cor_field_error {
 
 struct cor_field_errors {
     struct cor_field_error *v; /* n used; grows up to COR_STATUS_CAUSES_MAX, more are dropped */
-    size_t n;
+    size_t n, cap;
     int error; /* the first failure to add (-COR_ENOMEM), sticky */
 };
 

@@ -38,11 +38,6 @@ static int fail_found(struct parser *p, const char *context, const char *expecte
                                   expected);
 }
 
-static int no_memory(struct cor_status *status)
-{
-    return cor_status_set(status, -COR_ENOMEM, "no memory for a label selector");
-}
-
 static int add_value(struct parser *p, struct cor_str value)
 {
     if (cor_label_draft_add_value(&p->draft, value))
@@ -93,7 +88,7 @@ static int take_errors(struct parser *p, struct cor_field_errors *errs)
     }
     cor_buf_deinit(&message);
     cor_field_errors_deinit(errs);
-    return r == -COR_ENOMEM ? no_memory(p->status) : r;
+    return r == -COR_ENOMEM ? cor_status_no_memory(p->status) : r;
 }
 
 static int check_key(struct parser *p, struct cor_str key)
@@ -316,7 +311,7 @@ static int prepare(struct parser *p, struct cor_str text)
         values++;
     }
     if (cor_label_draft_init(&p->draft, requirements, values, text.n) < 0)
-        return no_memory(p->status);
+        return cor_status_no_memory(p->status);
     if (text.n > 0)
         memcpy(p->draft.text, text.p, text.n);
     p->lexer.rest = cor_str(p->draft.text, text.n);

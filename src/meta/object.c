@@ -289,17 +289,12 @@ static int from_canonical(struct cor_buf *b, struct layout *l, cor_rev rev,
     return from_layout(cor_buf_str(b), l, rev, ret_object);
 }
 
-static int no_memory(struct cor_status *status)
-{
-    return cor_status_set(status, -COR_ENOMEM, "no memory for an object");
-}
-
 /* `err` is told for what is not JSON. */
 static int json_failure(struct cor_status *status, int r, int err, size_t bytes_max,
                         const struct cor_json_error *why)
 {
     if (r == -COR_ENOMEM)
-        return no_memory(status);
+        return cor_status_no_memory(status);
     if (r == -COR_ETOOBIG)
         return cor_status_set(status, r, "the object is longer than %zu bytes", bytes_max);
     return cor_status_set(status, err, "%s (line %u, column %u, byte %zu)", why->message, why->line,
@@ -339,7 +334,7 @@ static int parse_canonical(struct cor_str json, struct cor_buf *canonical, struc
     if (r < 0)
         return r;
     if (from_canonical(canonical, &l, 0, ret_object) < 0)
-        return no_memory(status);
+        return cor_status_no_memory(status);
     if (ret_rv)
         *ret_rv = rv;
     return 0;
@@ -359,7 +354,7 @@ int cor_object_parse(struct cor_str json, const struct cor_object_limits *limits
     json_limits.any_number = limits && limits->any_number;
     cor_buf_init(&canonical, json_limits.bytes_max + GROWTH_MAX);
     if (json.n <= json_limits.bytes_max && cor_buf_reserve(&canonical, json.n + GROWTH_MAX) < 0)
-        return no_memory(reterr_status);
+        return cor_status_no_memory(reterr_status);
     r = cor_json_canonicalize(json, &json_limits, &canonical, dups, &why);
     if (r < 0)
         return json_failure(reterr_status, r, -COR_EINVAL, json_limits.bytes_max, &why);
@@ -376,13 +371,13 @@ static int rebuild(struct cor_str bytes, const struct cor_json_limits *limits, c
 
     cor_buf_init(&canonical, bytes.n + GROWTH_MAX);
     if (cor_json_canonicalize(bytes, limits, &canonical, NULL, NULL) < 0)
-        return no_memory(status);
+        return cor_status_no_memory(status);
     find_layout(cor_buf_str(&canonical), &l);
     mistake = find_mistake(cor_buf_str(&canonical), &l);
     if (mistake)
         return cor_status_set(status, -COR_ECORRUPT, "%s", mistake);
     if (from_canonical(&canonical, &l, rev, ret_object) < 0)
-        return no_memory(status);
+        return cor_status_no_memory(status);
     return 0;
 }
 
@@ -405,7 +400,7 @@ int cor_object_from_stored(struct cor_str stored, cor_rev rev, struct cor_object
     if (!as_stored)
         r = rebuild(stored, &limits, rev, ret_object, reterr_status);
     else if (from_layout(stored, &l, rev, ret_object) < 0)
-        r = no_memory(reterr_status);
+        r = cor_status_no_memory(reterr_status);
     if (r == 0 && ret_rewrite)
         *ret_rewrite = !as_stored;
     return r;

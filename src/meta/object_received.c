@@ -18,11 +18,6 @@
 #define BYTES_MAX (UINT32_MAX / 4)
 #define RV_KEY    "\"resourceVersion\":\""
 
-static int no_memory(struct cor_status *reterr)
-{
-    return cor_status_set(reterr, -COR_ENOMEM, "no memory for an object");
-}
-
 int cor_object_canonical(struct cor_str json, struct cor_object **ret_object,
                          struct cor_status *reterr)
 {
@@ -41,7 +36,7 @@ int cor_object_canonical(struct cor_str json, struct cor_object **ret_object,
     if (r == 0)
         r = cor_object_with_key(served, ret_object);
     if (r == -COR_ENOMEM)
-        return no_memory(reterr);
+        return cor_status_no_memory(reterr);
     if (r < 0)
         *ret_object = COR_STEAL(served);
     return 0;
@@ -321,7 +316,7 @@ static int rebuild(struct cor_str json, const struct type *type, struct cor_obje
     r = cor_buf_addf(&typed, "{\"kind\":\"%.*s\",\"apiVersion\":\"%.*s\"%s%.*s",
                      COR_STR_ARG(type->kind), COR_STR_ARG(type->api_version), is_empty ? "" : ",",
                      COR_STR_ARG(cor_str_from(json, 1)));
-    return r < 0 ? no_memory(reterr)
+    return r < 0 ? cor_status_no_memory(reterr)
                  : cor_object_canonical(cor_buf_str(&typed), ret_object, reterr);
 }
 
@@ -333,7 +328,7 @@ int cor_object_from_checked(struct cor_str json, enum cor_json_order order,
 
     if (!find_parts(json, &f))
         return rebuild(json, &none, ret_object, reterr);
-    return keep(json, &f, &none, order, ret_object) < 0 ? no_memory(reterr) : 0;
+    return keep(json, &f, &none, order, ret_object) < 0 ? cor_status_no_memory(reterr) : 0;
 }
 
 int cor_object_received(struct cor_str json, struct cor_str kind, struct cor_str api_version,
@@ -350,7 +345,7 @@ int cor_object_received(struct cor_str json, struct cor_str kind, struct cor_str
     if (f.has_kind)
         type = (struct type){{NULL, 0}, {NULL, 0}};
     if (keep(json, &f, &type, canonical ? COR_JSON_SORTED : COR_JSON_FIRST, ret_object) < 0)
-        return no_memory(reterr);
+        return cor_status_no_memory(reterr);
     return 0;
 }
 

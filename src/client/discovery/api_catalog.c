@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/map.h"
@@ -39,31 +40,12 @@ void cor_catalog_deinit(struct cor_catalog *catalog)
     *catalog = (struct cor_catalog){0};
 }
 
-/* Makes room for one more item of `size` bytes in an array that has `n`. */
-static int array_make_room(void **items, size_t size, size_t n, size_t *cap, size_t max)
-{
-    void *bigger;
-    size_t next = *cap ? *cap * 2 : 8;
-
-    if (n < *cap)
-        return 0;
-    if (n >= max)
-        return -COR_ETOOBIG;
-    bigger = cor_realloc(*items, next * size);
-    if (!bigger)
-        return -COR_ENOMEM;
-    *items = bigger;
-    *cap = next;
-    return 0;
-}
-
 /* Checks the document and keeps a copy, which the strings point into. */
 static int keep_body(struct cor_catalog *catalog, struct cor_str body, struct cor_str *ret_kept)
 {
     const struct cor_json_limits limits = {COR_CATALOG_BODY_MAX, DOCUMENT_DEPTH, true};
     struct cor_json_error why;
     bool is_canonical;
-    void *bodies = catalog->bodies;
     char *copy;
     int r = cor_json_check(body, &limits, &is_canonical, &why);
 
@@ -72,9 +54,7 @@ static int keep_body(struct cor_catalog *catalog, struct cor_str body, struct co
     if (r == -COR_EINVAL)
         r = -COR_EPROTOCOL;
     if (r == 0)
-        r = array_make_room(&bodies, sizeof(catalog->bodies[0]), catalog->nbodies,
-                            &catalog->bodies_cap, BODIES_MAX);
-    catalog->bodies = bodies;
+        r = COR_ARRAY_RESERVE(&catalog->bodies, catalog->nbodies, &catalog->bodies_cap, BODIES_MAX);
     if (r < 0)
         return r;
     copy = cor_strndup(body.p, body.n);
@@ -120,11 +100,9 @@ static struct cor_gvk kind_at(struct cor_str object, const char *key)
 static int add_group(struct cor_catalog *catalog, struct cor_str name,
                      struct cor_catalog_group **ret_group)
 {
-    void *groups = catalog->groups;
-    int r = array_make_room(&groups, sizeof(catalog->groups[0]), catalog->ngroups, &catalog->cap,
-                            COR_CATALOG_GROUPS_MAX);
+    int r = COR_ARRAY_RESERVE(&catalog->groups, catalog->ngroups, &catalog->cap,
+                              COR_CATALOG_GROUPS_MAX);
 
-    catalog->groups = groups;
     if (r < 0)
         return r;
     *ret_group = &catalog->groups[catalog->ngroups++];
@@ -135,11 +113,9 @@ static int add_group(struct cor_catalog *catalog, struct cor_str name,
 static int add_version(struct cor_catalog_group *group, struct cor_str version,
                        struct cor_catalog_version **ret_version)
 {
-    void *versions = group->versions;
-    int r = array_make_room(&versions, sizeof(group->versions[0]), group->nversions, &group->cap,
-                            COR_CATALOG_VERSIONS_MAX);
+    int r = COR_ARRAY_RESERVE(&group->versions, group->nversions, &group->cap,
+                              COR_CATALOG_VERSIONS_MAX);
 
-    group->versions = versions;
     if (r < 0)
         return r;
     *ret_version = &group->versions[group->nversions++];
@@ -150,11 +126,9 @@ static int add_version(struct cor_catalog_group *group, struct cor_str version,
 static int add_resource(struct cor_catalog_version *version,
                         const struct cor_catalog_resource *resource)
 {
-    void *resources = version->resources;
-    int r = array_make_room(&resources, sizeof(version->resources[0]), version->nresources,
-                            &version->cap, COR_CATALOG_RESOURCES_MAX);
+    int r = COR_ARRAY_RESERVE(&version->resources, version->nresources, &version->cap,
+                              COR_CATALOG_RESOURCES_MAX);
 
-    version->resources = resources;
     if (r == 0)
         version->resources[version->nresources++] = *resource;
     return r;

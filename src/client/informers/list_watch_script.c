@@ -12,6 +12,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/dlist.h"
 #include "base/err.h"
@@ -144,19 +145,9 @@ static void script_change_locked(struct cor_list_watch_script *s, struct cor_obj
 
 static int script_reserve_locked(struct cor_list_watch_script *s)
 {
-    size_t cap = s->cap ? s->cap * 2 : 16;
-    struct change *changes;
+    int r = COR_ARRAY_RESERVE(&s->changes, s->nchanges, &s->cap, COR_LIST_WATCH_SCRIPT_CHANGES_MAX);
 
-    if (s->nchanges >= COR_LIST_WATCH_SCRIPT_CHANGES_MAX)
-        return -COR_EBUSY;
-    if (s->nchanges < s->cap)
-        return 0;
-    changes = cor_realloc(s->changes, cap * sizeof(changes[0]));
-    if (!changes)
-        return -COR_ENOMEM;
-    s->changes = changes;
-    s->cap = cap;
-    return 0;
+    return r == -COR_ETOOBIG ? -COR_EBUSY : r;
 }
 
 static int script_put_locked(struct cor_list_watch_script *s, struct cor_object *object)

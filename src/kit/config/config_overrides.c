@@ -7,15 +7,10 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-static int no_memory(struct cor_status *reterr)
-{
-    return cor_status_set(reterr, -COR_ENOMEM, "no memory for a client's configuration");
-}
-
 int cor_override_text(char **field, const char *with, struct cor_status *reterr)
 {
     if (cor_config_has(with) && cor_client_config_set(field, with) < 0)
-        return no_memory(reterr);
+        return cor_status_no_memory(reterr);
     return 0;
 }
 
@@ -24,7 +19,7 @@ static int override_load(const char *what, const char *path, char **ret, struct 
     int r = cor_client_config_read(path, ret);
 
     if (r == -COR_ENOMEM)
-        return no_memory(reterr);
+        return cor_status_no_memory(reterr);
     return r < 0 ? cor_status_set(reterr, -COR_EINVAL, "overrides.%s: unable to read %s: %s", what,
                                   path, cor_err_text(r))
                  : 0;
@@ -80,7 +75,7 @@ static int override_groups(struct cor_client_config *c, const struct cor_client_
                               COR_STRINGS_MAX);
     if (cor_strings_copy(&groups, &from) < 0) {
         cor_strings_deinit(&groups);
-        return no_memory(reterr);
+        return cor_status_no_memory(reterr);
     }
     cor_strings_deinit(&c->impersonate_groups);
     c->impersonate_groups = groups;

@@ -35,11 +35,6 @@ static const struct {
     [COR_STANZA_CONTEXT] = {"contexts", "context"},
 };
 
-static int no_memory(struct cor_status *reterr)
-{
-    return cor_status_set(reterr, -COR_ENOMEM, "no memory for a kubeconfig");
-}
-
 struct cor_kubeconfig *cor_kubeconfig_new(void)
 {
     struct cor_kubeconfig *kc = cor_calloc(1, sizeof(*kc));
@@ -98,7 +93,7 @@ static int file_mistake(const struct reading *r, const char *where, const char *
 static int list_refused(const struct reading *r, enum cor_stanza_kind kind, int q)
 {
     if (q == -COR_ENOMEM)
-        return no_memory(r->reterr);
+        return cor_status_no_memory(r->reterr);
     return cor_status_set(r->reterr, q, "kubeconfig %s: %s: more than %d entries", r->path,
                           kinds[kind].list, COR_KUBECONFIG_STANZAS_MAX);
 }
@@ -134,25 +129,25 @@ static int list_add_entry(const struct reading *r, enum cor_stanza_kind kind, st
 
     cor_buf_init(&where, 256);
     if (cor_buf_addf(&where, "%s[%zu]", kinds[kind].list, i) < 0)
-        return no_memory(r->reterr);
+        return cor_status_no_memory(r->reterr);
     if (cor_json_type(entry) != COR_JSON_OBJECT)
         return file_mistake(r, where.p, "an object is expected");
     cor_json_get(entry, COR_STR("name"), COR_JSON_ANY_ORDER, &name);
     cor_json_get(entry, cor_strz(kinds[kind].member), COR_JSON_ANY_ORDER, &value);
     if (cor_buf_addf(&where, ".%s", kinds[kind].member) < 0)
-        return no_memory(r->reterr);
+        return cor_status_no_memory(r->reterr);
     if (cor_json_type(value) == COR_JSON_NULL)
         value = COR_STR("{}");
     if (cor_json_type(value) != COR_JSON_OBJECT)
         return file_mistake(r, where.p, "an object is expected");
     s = stanza_new(r, where.p, value);
     if (!s)
-        return no_memory(r->reterr);
+        return cor_status_no_memory(r->reterr);
     q = cor_stanza_text(name.p ? name : COR_STR("\"\""), &s->name);
     if (q < 0) {
         stanza_free(s);
         cor_buf_truncate(&where, where.n - strlen(kinds[kind].member) - 1);
-        return q == -COR_ENOMEM ? no_memory(r->reterr)
+        return q == -COR_ENOMEM ? cor_status_no_memory(r->reterr)
                                 : file_mistake(r, where.p, "name: a string is expected");
     }
     if (cor_map_peek(seen, cor_strz(s->name))) {
@@ -223,7 +218,7 @@ static int file_add_json(const struct reading *r, struct cor_str json)
         return q;
     q = cor_stanza_text(value, &r->kc->current_context);
     if (q == -COR_ENOMEM)
-        return no_memory(r->reterr);
+        return cor_status_no_memory(r->reterr);
     return q < 0 ? file_mistake(r, "current-context", "a string is expected") : 0;
 }
 
@@ -241,7 +236,7 @@ int cor_kubeconfig_add(struct cor_kubeconfig *kc, struct cor_str text, const cha
     cor_buf_init_secret(&json, COR_KUBECONFIG_FILE_MAX);
     r = cor_yaml_to_json(text, &json, NULL, &yaml_error);
     if (r == -COR_ENOMEM)
-        return no_memory(reterr);
+        return cor_status_no_memory(reterr);
     if (r < 0)
         return cor_status_set(reterr, r, "kubeconfig %s: %s", path, yaml_error.message);
     r = cor_json_check(cor_buf_str(&json), &limits, &is_canonical, &json_error);
@@ -249,7 +244,7 @@ int cor_kubeconfig_add(struct cor_kubeconfig *kc, struct cor_str text, const cha
         return cor_status_set(reterr, r, "kubeconfig %s: %s", path,
                               r == -COR_ETOOBIG ? "too large" : json_error.message);
     if (cor_yaml_lines_read(text, &lines) < 0)
-        return no_memory(reterr);
+        return cor_status_no_memory(reterr);
     return file_add_json(&(const struct reading){kc, path, lines, reterr},
                          cor_str_trim(cor_buf_str(&json)));
 }
@@ -288,7 +283,7 @@ static int load_list(struct cor_kubeconfig *kc, const char *list, size_t *nread,
         COR_CLEANUP(cor_freep) char *name = cor_strndup(path.p, path.n);
 
         if (!name)
-            return no_memory(reterr);
+            return cor_status_no_memory(reterr);
         if (path.n == 0 || is_repeated(list, path.p, path))
             continue;
         r = file_load(kc, name, reterr);
@@ -307,7 +302,7 @@ static int load_home(struct cor_kubeconfig *kc, const char *home, size_t *nread,
 
     cor_buf_init(&path, 4096);
     if (cor_buf_addf(&path, "%s/.kube/config", home) < 0)
-        return no_memory(reterr);
+        return cor_status_no_memory(reterr);
     r = file_load(kc, path.p, reterr);
     *nread += r == 0;
     return r == -COR_ENOTFOUND ? 0 : r;

@@ -23,11 +23,6 @@
 #include "kit/config/kubeconfig_int.h"
 #include "json/scan.h"
 
-static int no_memory(struct cor_status *reterr)
-{
-    return cor_status_set(reterr, -COR_ENOMEM, "no memory for a client's configuration");
-}
-
 /* The stanza of a cluster or user that no file has. */
 static const struct cor_stanza nothing = {.name = (char *)"",
                                           .path = (char *)"",
@@ -48,7 +43,7 @@ static int stanza_load_file(const struct cor_stanza *s, const char *field, const
     int r = cor_client_config_read(path, ret);
 
     if (r == -COR_ENOMEM)
-        return no_memory(reterr);
+        return cor_status_no_memory(reterr);
     return r < 0 ? cor_stanza_mistake(s, field, reterr, "unable to read %s: %s", path,
                                       cor_err_text(r))
                  : 0;
@@ -156,7 +151,7 @@ static int read_extension(const struct cor_stanza *s, struct cor_client_config *
             cor_json_get(item, COR_STR("extension"), COR_JSON_ANY_ORDER, &extension) < 0)
             continue;
         c->exec.cluster_config = cor_strndup(extension.p, extension.n);
-        return c->exec.cluster_config ? 0 : no_memory(reterr);
+        return c->exec.cluster_config ? 0 : cor_status_no_memory(reterr);
     }
     return 0;
 }
@@ -200,13 +195,13 @@ static int read_strings(const struct cor_stanza *s, const char *field, struct co
                                   COR_STRINGS_MAX);
     ret->items = cor_calloc(n ? n : 1, sizeof(ret->items[0]));
     if (!ret->items)
-        return no_memory(reterr);
+        return cor_status_no_memory(reterr);
     it = cor_json_iter(list);
     while (cor_json_iter_elem(&it)) {
         int r = cor_stanza_text(cor_json_iter_value(&it), &ret->items[ret->n]);
 
         if (r < 0)
-            return r == -COR_ENOMEM ? no_memory(reterr)
+            return r == -COR_ENOMEM ? cor_status_no_memory(reterr)
                                     : cor_stanza_mistake(s, field, reterr, "a string is expected");
         ret->n++;
     }
@@ -265,7 +260,7 @@ static int read_env(const struct cor_stanza *s, struct cor_str list, struct cor_
     while (r == 0 && cor_json_iter_elem(&it))
         r = read_variable(cor_json_iter_value(&it), ret);
     if (r == -COR_ENOMEM)
-        return no_memory(reterr);
+        return cor_status_no_memory(reterr);
     return r < 0 ? cor_stanza_mistake(s, "exec.env", reterr,
                                       "a list of names and values, all strings, is expected")
                  : 0;
@@ -300,7 +295,7 @@ static int check_exec(const struct cor_stanza *exec, struct cor_exec_config *c,
     if (!cor_config_has(c->interactive_mode) && strcmp(c->api_version, v1beta1) == 0) {
         cor_free(c->interactive_mode);
         c->interactive_mode = cor_strdup("IfAvailable");
-        return c->interactive_mode ? 0 : no_memory(reterr);
+        return c->interactive_mode ? 0 : cor_status_no_memory(reterr);
     }
     if (!cor_config_has(c->interactive_mode) || (strcmp(c->interactive_mode, "Never") != 0 &&
                                                  strcmp(c->interactive_mode, "IfAvailable") != 0 &&
@@ -330,7 +325,7 @@ static int read_exec(const struct cor_stanza *s, struct cor_exec_config *ret,
                                   "authProvider cannot be provided in combination with an exec "
                                   "plugin");
     if (cor_buf_addf(&where, "%s.exec", s->where) < 0)
-        return no_memory(reterr);
+        return cor_status_no_memory(reterr);
     exec.where = where.p;
     cor_json_get(exec.json, COR_STR("args"), COR_JSON_ANY_ORDER, &args);
     cor_json_get(exec.json, COR_STR("env"), COR_JSON_ANY_ORDER, &env);
@@ -373,7 +368,7 @@ static int read_extra(const struct cor_stanza *s, struct cor_client_config *c,
 
             if (r == 0 && (cor_stanza_text(key, &copy) < 0 ||
                            add_pair(&c->impersonate_extra, copy, COR_STEAL(values.items[i])) < 0))
-                r = no_memory(reterr);
+                r = cor_status_no_memory(reterr);
             cor_free(values.items[i]);
         }
         cor_free(values.items);

@@ -30,11 +30,6 @@ int cor_stanza_mistake(const struct cor_stanza *s, const char *field, struct cor
     return cor_kubeconfig_mistake(s->path, s->lines, where, message, reterr);
 }
 
-static int no_memory(struct cor_status *reterr)
-{
-    return cor_status_set(reterr, -COR_ENOMEM, "no memory for a kubeconfig");
-}
-
 int cor_stanza_text(struct cor_str value, char **ret)
 {
     struct cor_str raw, text;
@@ -75,7 +70,7 @@ int cor_stanza_string(const struct cor_stanza *s, const char *field, char **ret,
         return 0;
     r = cor_stanza_text(value, ret);
     if (r == -COR_ENOMEM)
-        return no_memory(reterr);
+        return cor_status_no_memory(reterr);
     return r < 0 ? cor_stanza_mistake(s, field, reterr, "a string is expected") : 0;
 }
 
@@ -106,9 +101,9 @@ int cor_stanza_path(const struct cor_stanza *s, const char *field, char **ret,
         return 0;
     }
     if (cor_buf_addz(&whole, s->folder) < 0 || cor_buf_addz(&whole, path) < 0)
-        return no_memory(reterr);
+        return cor_status_no_memory(reterr);
     *ret = cor_strndup(whole.p, whole.n);
-    return *ret ? 0 : no_memory(reterr);
+    return *ret ? 0 : cor_status_no_memory(reterr);
 }
 
 int cor_stanza_data(const struct cor_stanza *s, const char *field, char **ret,
@@ -128,5 +123,5 @@ int cor_stanza_data(const struct cor_stanza *s, const char *field, char **ret,
         return cor_stanza_mistake(s, field, reterr, "illegal base64 data at input byte %zu", at);
     if (r == 0)
         *ret = cor_strndup(bytes.p, bytes.n);
-    return *ret ? 0 : no_memory(reterr);
+    return *ret ? 0 : cor_status_no_memory(reterr);
 }

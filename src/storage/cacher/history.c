@@ -25,6 +25,7 @@
 /* clang-format on */
 #include "storage/cacher/cacher_int.h"
 
+#include "base/array.h"
 #include "base/map.h"
 #include "base/mem.h"
 
@@ -45,7 +46,8 @@ struct history_reading {
     cor_rev start, base; /* events after `start` up to `base` are read */
     struct cor_window_event *events;
     size_t *bytes;
-    size_t begin, n, cap; /* [begin, n) are still there */
+    size_t events_cap, bytes_cap;
+    size_t begin, n; /* [begin, n) are still there */
     size_t total_bytes, bytes_max;
     struct cor_map latest; /* by key: the newest entry, with a reference */
     bool complete, stopped, expired;
@@ -200,22 +202,9 @@ static int reading_remember(struct history_reading *h, struct cor_cache_entry *n
 
 static int reading_grow(struct history_reading *h)
 {
-    size_t cap = h->cap ? h->cap * 2 : 64;
-    struct cor_window_event *events;
-    size_t *bytes;
+    int r = COR_ARRAY_RESERVE(&h->events, h->n, &h->events_cap, COR_ARRAY_NO_MAX);
 
-    if (h->n < h->cap)
-        return 0;
-    events = cor_realloc(h->events, cap * sizeof(*events));
-    if (!events)
-        return -COR_ENOMEM;
-    h->events = events;
-    bytes = cor_realloc(h->bytes, cap * sizeof(*bytes));
-    if (!bytes)
-        return -COR_ENOMEM;
-    h->bytes = bytes;
-    h->cap = cap;
-    return 0;
+    return r < 0 ? r : COR_ARRAY_RESERVE(&h->bytes, h->n, &h->bytes_cap, COR_ARRAY_NO_MAX);
 }
 
 static int reading_add(struct history_reading *h, const struct cor_feed_event *change)

@@ -13,6 +13,7 @@
 /* clang-format on */
 #include "storage/encryption/encryption.h"
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/ref.h"
@@ -43,7 +44,7 @@ struct entry {
     struct cor_gr gr;
     struct cor_transformer_chain chain;
     struct cor_transformer_link *links;
-    size_t nlinks;
+    size_t nlinks, links_cap;
 };
 
 struct cor_encryption {
@@ -199,20 +200,19 @@ static int refuse_masked(const struct cor_gr *gr, const struct cor_gr *by, struc
 
 static int add_links(struct entry *entry, const struct rule *rule)
 {
-    struct cor_transformer_link *grown =
-        cor_realloc(entry->links, (entry->nlinks + rule->nproviders) * sizeof(grown[0]));
+    int r = COR_ARRAY_RESERVE_MORE(&entry->links, entry->nlinks, rule->nproviders,
+                                   &entry->links_cap, COR_ARRAY_NO_MAX);
 
-    if (!grown)
-        return -COR_ENOMEM;
-    entry->links = grown;
+    if (r < 0)
+        return r;
     for (size_t i = 0; i < rule->nproviders; i++) {
         const struct provider *p = &rule->providers[i];
 
         if (p->kind == COR_PROVIDER_IDENTITY)
-            grown[entry->nlinks++] =
+            entry->links[entry->nlinks++] =
                 (struct cor_transformer_link){COR_STR(""), cor_transformer_identity()};
         else
-            grown[entry->nlinks++] =
+            entry->links[entry->nlinks++] =
                 (struct cor_transformer_link){kinds[p->kind].prefix, &p->chain.transformer};
     }
     cor_transformer_chain_init(&entry->chain, entry->links, entry->nlinks, NULL);

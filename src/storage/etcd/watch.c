@@ -22,6 +22,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "storage/etcd/messages.h"
@@ -85,19 +86,10 @@ static bool watch_is_over_all_keys(const struct etcd_watch *w)
  * Before 3.4.34 and 3.5.16 it also forgets a deletion at the very revision of a compaction. */
 static int watch_hold(struct etcd_watch *w, struct etcd_watch_answer *a)
 {
-    size_t need = w->nheld + a->nevents, cap = w->held_cap ? w->held_cap : 16;
     bool has_every_revision = watch_is_over_all_keys(w);
 
-    while (cap < need)
-        cap *= 2;
-    if (cap > w->held_cap) {
-        struct cor_feed_event *held = cor_realloc(w->held, cap * sizeof(*held));
-
-        if (!held)
-            return -COR_ENOMEM;
-        w->held = held;
-        w->held_cap = cap;
-    }
+    if (COR_ARRAY_RESERVE_MORE(&w->held, w->nheld, a->nevents, &w->held_cap, COR_ARRAY_NO_MAX) < 0)
+        return -COR_ENOMEM;
     for (size_t i = 0; i < a->nevents; i++) {
         cor_rev rev = a->events[i].kv->mod_rev;
         cor_rev last = w->nheld > 0 ? w->held[w->nheld - 1].kv->mod_rev : w->pos;

@@ -82,11 +82,31 @@ TEST(array, is_as_before_when_an_allocation_fails)
     }
 }
 
+TEST(array, makes_room_for_several_at_once)
+{
+    for (size_t n = 0; n <= 20; n++)
+        for (size_t more = 0; more <= 40; more++) {
+            struct list list = {0};
+            int r;
+
+            while (list.n < n)
+                assert_int_equal(list_add(&list, list.n, 33), 0);
+            r = COR_ARRAY_RESERVE_MORE(&list.v, list.n, more, &list.cap, 33);
+            assert_int_equal(r, n + more <= 33 ? 0 : -COR_ETOOBIG);
+            assert_true(list.cap <= 33);
+            if (r == 0)
+                assert_true(list.cap >= n + more);
+            for (uint64_t i = 0; i < n; i++)
+                assert_int_equal(list.v[i].number, i);
+            cor_free(list.v);
+        }
+}
+
 TEST(array, a_size_that_no_memory_has_is_out_of_memory)
 {
     char *v = NULL;
     size_t cap = PTRDIFF_MAX;
 
-    assert_int_equal(cor_array_grow(&v, 1, cap, &cap, COR_ARRAY_NO_MAX), -COR_ENOMEM);
+    assert_int_equal(cor_array_grow(&v, 1, cap, 1, &cap, COR_ARRAY_NO_MAX), -COR_ENOMEM);
     assert_int_equal(cap, PTRDIFF_MAX);
 }
