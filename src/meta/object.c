@@ -406,6 +406,15 @@ int cor_object_from_stored(struct cor_str stored, cor_rev rev, struct cor_object
     return r;
 }
 
+int cor_object_from_sorted(struct cor_str canonical, struct cor_object **ret_object)
+{
+    struct layout l;
+
+    find_layout(canonical, &l);
+    assert(is_stored_form(&l));
+    return from_layout(canonical, &l, 0, ret_object);
+}
+
 int cor_object_at(const struct cor_object *object, cor_rev rev, struct cor_object **ret_object)
 {
     struct cor_str before, after;

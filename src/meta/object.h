@@ -74,6 +74,11 @@ int cor_object_parse(struct cor_str json, const struct cor_object_limits *limits
 int cor_object_from_stored(struct cor_str stored, cor_rev rev, struct cor_object **ret_object,
                            bool *ret_rewrite, struct cor_status *reterr_status);
 
+/* From canonical bytes of this process's own, with metadata and without a resourceVersion, to the
+ * stored form: they are not checked again, and what is inside of raw values (which the order of
+ * keys and the escapes of the canonical form do not hold for) stays as it is. 0 or -COR_ENOMEM. */
+int cor_object_from_sorted(struct cor_str canonical, struct cor_object **ret_object);
+
 /* The same object at another revision, as served form (a DELETED event, a fresh write): one copy.
  * `rev` 0 gives the stored form. 0 or -COR_ENOMEM. */
 int cor_object_at(const struct cor_object *object, cor_rev rev, struct cor_object **ret_object);

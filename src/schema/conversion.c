@@ -1,11 +1,12 @@
 /* Runs a conversion over an object's bytes: the conversions themselves are in event_conversion.c,
- * hpa_conversion.c, scale.c and secret.c. The result is a new object at the same revision, or a
- * list item. -COR_ENOMEM and -COR_ETOOBIG are the only failures: what a form does not know passes
- * through.
+ * hpa_conversion.c, scale.c and secret.c. The result is a new object at the same revision, in the
+ * normal form of its new version. -COR_ENOMEM and -COR_ETOOBIG are the only failures.
  * Thread: any (pure). */
 #include "schema/conversion.h"
 
 #include "base/err.h"
+#include "meta/gvk.h"
+#include "schema/normalize.h"
 #include "json/scan.h"
 
 /* JSON that becomes a text is escaped, and its escapes once more. */
@@ -29,18 +30,6 @@ bool cor_convert_is_text(struct cor_str value, const char *text)
     return value.p && cor_json_to_raw(value, &raw) == 0 && cor_str_eqz(raw, text);
 }
 
-int cor_convert_item(cor_convert_fn convert, const struct cor_object *object, struct cor_buf *out)
-{
-    struct cor_json_writer w;
-    int r;
-
-    cor_json_writer_init(&w, out);
-    cor_json_begin_object(&w);
-    r = convert(cor_object_json(object), &w);
-    cor_json_end_object(&w);
-    return r < 0 ? r : cor_json_writer_finish(&w);
-}
-
 static int join(const struct cor_object *object, struct cor_buf *out)
 {
     struct cor_str a, b;
@@ -51,10 +40,36 @@ static int join(const struct cor_object *object, struct cor_buf *out)
     return r < 0 ? r : cor_buf_adds(out, b);
 }
 
+/* Two versions of a kind do not write the same zero values. */
+static int normalize(struct cor_str kind, struct cor_str api_version, struct cor_object **object)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0};
+    const struct cor_type *type;
+    struct cor_object *normal;
+    struct cor_gv gv;
+    int r;
+
+    if (cor_gv_parse(api_version, &gv, NULL) < 0 ||
+        !(type = cor_type_of_kind(gv.group, gv.version, kind)))
+        return 0;
+    cor_buf_init(&json, CONVERTED_BYTES_MAX);
+    r = cor_normalize(type, cor_object_json(*object), &json);
+    if (r == 1)
+        r = cor_object_from_sorted(cor_buf_str(&json), &normal);
+    else
+        return r;
+    if (r < 0)
+        return r;
+    cor_object_unref(*object);
+    *object = normal;
+    return 0;
+}
+
 int cor_convert_object(cor_convert_fn convert, struct cor_str kind, struct cor_str api_version,
                        const struct cor_object *object, struct cor_object **ret_object)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf stored = {0}, made = {0};
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *converted = NULL;
     struct cor_json_writer w;
     int r;
 
@@ -71,6 +86,9 @@ int cor_convert_object(cor_convert_fn convert, struct cor_str kind, struct cor_s
     cor_json_end_object(&w);
     if (r == 0)
         r = cor_json_writer_finish(&w);
-    return r < 0 ? r
-                 : cor_object_from_stored(cor_buf_str(&made), object->rev, ret_object, NULL, NULL);
+    if (r == 0)
+        r = cor_object_from_stored(cor_buf_str(&made), 0, &converted, NULL, NULL);
+    if (r == 0)
+        r = normalize(kind, api_version, &converted);
+    return r < 0 ? r : cor_object_at(converted, object->rev, ret_object);
 }

@@ -1,7 +1,7 @@
 /* Between the form that objects are stored in and another one that is served: another version of
- * the resource, or what a subresource shows of it. Both are canonical JSON. Members that a form
- * does not know pass through, so that a client of one version loses nothing that belongs to the
- * other. Thread: any (pure). */
+ * the resource, or what a subresource shows of it. Both are canonical JSON. A conversion lets
+ * members pass that it does not know; the types decide which of them are kept.
+ * Thread: any (pure). */
 #ifndef COR_SCHEMA_CONVERSION_H
 #define COR_SCHEMA_CONVERSION_H
 
@@ -28,12 +28,8 @@ extern const struct cor_conversion cor_scale_conversion;
 /* A Secret as it is kept, of one that a client wrote: the texts of stringData are in data. */
 int cor_secret_fold(struct cor_str json, struct cor_json_writer *w);
 
-/* Appends the object, as the item of a list: without kind and apiVersion. 0, -COR_ENOMEM,
- * -COR_ETOOBIG. */
-int cor_convert_item(cor_convert_fn convert, const struct cor_object *object, struct cor_buf *out);
-
-/* The same object at the same revision as `kind` of `api_version`. 0, -COR_ENOMEM, -COR_ETOOBIG.
- */
+/* The same object at the same revision as `kind` of `api_version`, normalised if that kind has a
+ * type (schema/normalize.h). 0, -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_convert_object(cor_convert_fn convert, struct cor_str kind, struct cor_str api_version,
                        const struct cor_object *object, struct cor_object **ret_object);
 

@@ -18,6 +18,7 @@
 #define TEXT_MAX (64u << 20)
 #define MAPS     "/api/v1/namespaces/default/configmaps"
 #define PODS     "/api/v1/namespaces/default/pods"
+#define ROLES    "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles"
 #define EVENTS   "/apis/events.k8s.io/v1/namespaces/default/events"
 #define HPAS_V1  "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
 #define HPAS     "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
@@ -484,13 +485,14 @@ static void store_array(struct request *rq)
 {
     TEXT body = text_new();
 
-    add(&body, "{\"metadata\":{\"name\":\"x\"},\"list\":[");
-    EACH(&body, rq->n, "%zu", i);
-    add(&body, "],\"data\":{");
+    /* One verb more than is ever removed. */
+    add(&body, "{\"rules\":[{\"verbs\":[");
+    EACH(&body, rq->n + 1, "\"%zu\"", i);
+    add(&body, "]}],\"metadata\":{\"name\":\"x\",\"annotations\":{");
     members(&body, rq->n, "v");
-    add(&body, "}}");
-    (void)fx_do(rq->fx, 201, "POST", MAPS, cor_buf_z(&body));
-    patch(rq, MAPS "/x", "application/json-patch+json");
+    add(&body, "}}}");
+    (void)fx_do(rq->fx, 201, "POST", ROLES, cor_buf_z(&body));
+    patch(rq, ROLES "/x", "application/json-patch+json");
 }
 
 #define JSON_PATCH_SHAPE(name, ...)                                                                \
@@ -502,35 +504,48 @@ static void store_array(struct request *rq)
         add(&rq->body, "]");                                                                       \
     }
 
-JSON_PATCH_SHAPE(make_add_members, "{\"op\":\"add\",\"path\":\"/data/n%zu\",\"value\":\"v\"}", i)
+JSON_PATCH_SHAPE(make_add_members,
+                 "{\"op\":\"add\",\"path\":\"/metadata/annotations/n%zu\",\"value\":\"v\"}", i)
 JSON_PATCH_SHAPE(make_replace_members,
-                 "{\"op\":\"replace\",\"path\":\"/data/k%06zu\",\"value\":\"w\"}", i)
-JSON_PATCH_SHAPE(make_remove_members, "{\"op\":\"remove\",\"path\":\"/data/k%06zu\"}",
-                 rq->n - 1 - i)
-JSON_PATCH_SHAPE(make_test_members, "{\"op\":\"test\",\"path\":\"/data/k%06zu\",\"value\":\"v\"}",
-                 rq->n - 1 - i)
-JSON_PATCH_SHAPE(make_append_elements, "{\"op\":\"add\",\"path\":\"/list/-\",\"value\":%zu}", i)
-JSON_PATCH_SHAPE(make_insert_elements, "{\"op\":\"add\",\"path\":\"/list/%zu\",\"value\":1}",
-                 rq->n / 2 + i)
-JSON_PATCH_SHAPE(make_replace_elements, "{\"op\":\"replace\",\"path\":\"/list/%zu\",\"value\":1}",
+                 "{\"op\":\"replace\",\"path\":\"/metadata/annotations/k%06zu\",\"value\":\"w\"}",
                  i)
-JSON_PATCH_SHAPE(make_remove_elements, "{\"op\":\"remove\",\"path\":\"/list/%zu\"}", rq->n - 1 - i)
-JSON_PATCH_SHAPE(make_move_elements,
-                 "{\"op\":\"move\",\"from\":\"/list/%zu\",\"path\":\"/list/%zu\"}", rq->n / 2, i)
-JSON_PATCH_SHAPE(make_move_members,
-                 "{\"op\":\"move\",\"from\":\"/data/k%06zu\",\"path\":\"/data/m%zu\"}", i, i)
-JSON_PATCH_SHAPE(make_move_whole, "{\"op\":\"move\",\"from\":\"/%s\",\"path\":\"/%s\"}",
-                 i % 2 ? "moved" : "list", i % 2 ? "list" : "moved")
-JSON_PATCH_SHAPE(make_copy_members,
-                 "{\"op\":\"copy\",\"from\":\"/data/k%06zu\",\"path\":\"/data/m%zu\"}", i, i)
+JSON_PATCH_SHAPE(make_remove_members,
+                 "{\"op\":\"remove\",\"path\":\"/metadata/annotations/k%06zu\"}", rq->n - 1 - i)
+JSON_PATCH_SHAPE(make_test_members,
+                 "{\"op\":\"test\",\"path\":\"/metadata/annotations/k%06zu\",\"value\":\"v\"}",
+                 rq->n - 1 - i)
+JSON_PATCH_SHAPE(make_append_elements,
+                 "{\"op\":\"add\",\"path\":\"/rules/0/verbs/-\",\"value\":\"%zu\"}", i)
+JSON_PATCH_SHAPE(make_insert_elements,
+                 "{\"op\":\"add\",\"path\":\"/rules/0/verbs/%zu\",\"value\":\"w\"}", rq->n / 2 + i)
+JSON_PATCH_SHAPE(make_replace_elements,
+                 "{\"op\":\"replace\",\"path\":\"/rules/0/verbs/%zu\",\"value\":\"w\"}", i)
+JSON_PATCH_SHAPE(make_remove_elements, "{\"op\":\"remove\",\"path\":\"/rules/0/verbs/%zu\"}",
+                 rq->n - 1 - i)
+JSON_PATCH_SHAPE(
+    make_move_elements,
+    "{\"op\":\"move\",\"from\":\"/rules/0/verbs/%zu\",\"path\":\"/rules/0/verbs/%zu\"}", rq->n / 2,
+    i)
+JSON_PATCH_SHAPE(
+    make_move_members,
+    "{\"op\":\"move\",\"from\":\"/metadata/annotations/k%06zu\",\"path\":\"/metadata/annotations/m%zu\"}",
+    i, i)
+JSON_PATCH_SHAPE(make_move_whole,
+                 "{\"op\":\"move\",\"from\":\"/rules/0/%s\",\"path\":\"/rules/0/%s\"}",
+                 i % 2 ? "resources" : "verbs", i % 2 ? "verbs" : "resources")
+JSON_PATCH_SHAPE(
+    make_copy_members,
+    "{\"op\":\"copy\",\"from\":\"/metadata/annotations/k%06zu\",\"path\":\"/metadata/annotations/m%zu\"}",
+    i, i)
 
 /* The whole object is tested, after its members were put in another order. */
 static void make_test_whole(struct request *rq)
 {
     store_array(rq);
-    add(&rq->body, "[{\"op\":\"remove\",\"path\":\"/data/k000000\"},{\"op\":\"add\",\"path\":"
-                   "\"/data/k000000\",\"value\":\"v\"},{\"op\":\"test\",\"path\":\"/data\","
-                   "\"value\":{");
+    add(&rq->body,
+        "[{\"op\":\"remove\",\"path\":\"/metadata/annotations/k000000\"},{\"op\":\"add\",\"path\":"
+        "\"/metadata/annotations/k000000\",\"value\":\"v\"},{\"op\":\"test\",\"path\":\"/metadata/annotations\","
+        "\"value\":{");
     members(&rq->body, rq->n, "v");
     add(&rq->body, "}}]");
 }

@@ -129,8 +129,6 @@ static int list_write_item(struct cor_list_call *list, const struct cor_object *
 
     switch (call->accept.view) {
     case COR_VIEW_OBJECT:
-        if (call->conversion)
-            return cor_convert_item(call->conversion->from_stored, object, out);
         r = cor_buf_addc(out, '{');
         return r < 0 ? r
                      : cor_buf_adds(out, cor_str_from(cor_object_json(object), object->type_end));
@@ -148,7 +146,7 @@ static int list_write_item(struct cor_list_call *list, const struct cor_object *
     return 0;
 }
 
-/* Table rows and metadata are made from the object in the version of the request. */
+/* Everything is made from the object in the version of the request. */
 static int list_write_converted_item(struct cor_list_call *list, const struct cor_object *object,
                                      struct cor_buf *out)
 {
@@ -156,7 +154,7 @@ static int list_write_converted_item(struct cor_list_call *list, const struct co
     COR_CLEANUP(cor_object_unrefp) struct cor_object *made = NULL;
     int r;
 
-    if (!call->conversion || call->accept.view == COR_VIEW_OBJECT)
+    if (!call->conversion)
         return list_write_item(list, object, out);
     r = cor_convert_object(call->conversion->from_stored, call->type->kind, call->type->api_version,
                            object, &made);

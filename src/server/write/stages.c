@@ -39,7 +39,7 @@ static const struct {
     [COR_WRITE_DECODE] = {.run = cor_write_decode},
     [COR_WRITE_STRICT] = {.run = cor_write_strict},
     [COR_WRITE_MATCH] = {.run = cor_write_match},
-    [COR_WRITE_DEFAULT] = {.run = NULL}, /* schema/rewrite.h: cor_rewrite() on `body` */
+    [COR_WRITE_DEFAULT] = {.run = cor_write_default},
     [COR_WRITE_CONVERT] = {.run = cor_write_convert},
     [COR_WRITE_MANAGED_FIELDS] = {.run = NULL}, /* compared in the request's version */
     [COR_WRITE_MUTATE] = {.start = cor_write_check_namespace,

@@ -9,6 +9,7 @@
 int cor_write_decode(struct cor_write *write);  /* decode.c */
 int cor_write_strict(struct cor_write *write);  /* strict.c */
 int cor_write_match(struct cor_write *write);   /* match.c */
+int cor_write_default(struct cor_write *write); /* default.c */
 int cor_write_convert(struct cor_write *write); /* convert.c */
 
 /* namespace_check.c. Calls cor_write_resume(), now or later, in any case. */

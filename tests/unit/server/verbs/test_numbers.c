@@ -518,8 +518,8 @@ TEST(numbers, of_yaml_that_no_double_holds_are_strings)
     struct fx fx;
 
     open_ready(&fx);
-    assert_at(fx_do_with(&fx, 201, "POST", MAPS, "{metadata: {name: c}, x: 1e400}", &yaml), "x",
-              "1e400");
+    assert_at(fx_do_with(&fx, 201, "POST", MAPS, "{metadata: {name: c}, data: {x: 1e400}}", &yaml),
+              "data.x", "1e400");
     put_back(&fx, MAPS "/c");
     fx_close(&fx);
 }
@@ -673,7 +673,7 @@ static void fill(struct cor_buf *out, size_t n)
         assert_int_equal(cor_buf_addc(out, 'x'), 0);
 }
 
-/* Copies of /data/a, which has 100,000 bytes. */
+/* Copies of a value that has 100,000 bytes. */
 static void print_copies(struct cor_buf *out, const char *from, const char *to, size_t n)
 {
     assert_int_equal(cor_buf_addc(out, '['), 0);
@@ -704,8 +704,8 @@ TEST(numbers, of_bytes_that_copies_add_are_limited_as_upstream)
         {"too many", MAPS "/n", "/data/a", "/data/b", 10001, 413, "RequestEntityTooLarge",
          "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got "
          "10001"},
-        {"too large for the store", PODS "/n", "/data/a", "/data/b", 20, 413,
-         "RequestEntityTooLarge", "the object is longer than 1572864 bytes"},
+        {"too large for the store", PODS "/n", "/metadata/annotations/a", "/metadata/annotations/b",
+         20, 413, "RequestEntityTooLarge", "the object is longer than 1572864 bytes"},
     };
     const struct fx_headers json = {.content_type = JSON};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf body = {.max = 8u << 20};
@@ -716,6 +716,11 @@ TEST(numbers, of_bytes_that_copies_add_are_limited_as_upstream)
     fill(&body, 100000);
     assert_int_equal(cor_buf_addz(&body, "\"}}"), 0);
     fx_do(&fx, 201, "POST", MAPS, cor_buf_z(&body));
+    cor_buf_reset(&body);
+    assert_int_equal(cor_buf_addz(&body, "{\"metadata\":{\"name\":\"n\",\"annotations\":{\"a\":\""),
+                     0);
+    fill(&body, 100000);
+    assert_int_equal(cor_buf_addz(&body, "\"}}}"), 0);
     fx_do(&fx, 201, "POST", PODS, cor_buf_z(&body));
     for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
         const char *answer;

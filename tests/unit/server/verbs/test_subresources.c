@@ -208,8 +208,9 @@ TEST(parts, a_resize_changes_resources_only)
     pod = fx_do(&fx, 200, "PATCH", PODS "/p/resize",
                 "{\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"other\",\"resources\":{"
                 "\"limits\":{\"cpu\":\"1\"}}},{\"name\":\"d\"}],\"nodeName\":\"n\"}}");
-    assert_at(pod, "spec.containers[0]",
-              "{\"image\":\"i\",\"name\":\"c\",\"resources\":{\"limits\":{\"cpu\":\"1\"}}}");
+    assert_at(pod, "spec.containers[0].image", "i");
+    assert_at(pod, "spec.containers[0].resources",
+              "{\"limits\":{\"cpu\":\"1\"},\"requests\":{\"cpu\":\"1\"}}");
     assert_at(pod, "spec.nodeName", "");
     fx_do(&fx, 422, "PATCH", PODS "/p/resize",
           "{\"spec\":{\"containers\":[{\"name\":\"d\"},{\"name\":\"c\"}]}}");

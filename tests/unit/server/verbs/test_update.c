@@ -265,8 +265,10 @@ TEST(patch, merges_lists_strategically)
                    "{\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"a\","
                    "\"image\":\"a:2\"}]}}}}",
                    &type);
-    assert_at(d, "spec.template.spec.containers",
-              "[{\"args\":[\"x\"],\"image\":\"a:2\",\"name\":\"a\"},{\"name\":\"b\"}]");
+    assert_at(d, "spec.template.spec.containers[0].args", "[\"x\"]");
+    assert_at(d, "spec.template.spec.containers[0].image", "a:2");
+    assert_at(d, "spec.template.spec.containers[1].name", "b");
+    assert_at(d, "spec.template.spec.containers[2]", "");
     assert_at(d, "metadata.generation", "2");
     assert_at(fx_do_with(&fx, 400, "PATCH", DEPLOYMENTS "/d", "[]", &type), "reason", "BadRequest");
     fx_close(&fx);

@@ -1,0 +1,40 @@
+/* The stage "default": the object becomes what upstream's types would make of it, in the version of
+ * the request: fields that the type does not have are dropped, zero values and texts get the form
+ * in which Go writes them (schema/rewrite.h). This runs after every decoding, also of what a patch
+ * made. A kind without a type, which no built-in is, stays as it is.
+ *
+ * Failures: no memory, and an object that grows over its maximum (413).
+ * Thread: the thread that has the call. */
+#include <assert.h>
+
+#include "base/err.h"
+#include "schema/rewrite.h"
+#include "server/write/stages.h"
+
+int cor_write_default(struct cor_write *write)
+{
+    struct cor_call *call = &write->call;
+    const struct cor_type *type =
+        cor_type_of_kind(call->type->group, call->type->version, call->type->kind);
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0};
+    struct cor_object *object;
+    int r;
+
+    assert(write->body);
+    if (!type)
+        return 0;
+    cor_buf_init(&json, COR_WRITE_JSON_MAX);
+    r = cor_rewrite(type, cor_object_json(write->body), &json);
+    if (r == -COR_ETOOBIG)
+        return cor_status_set(&call->status, r,
+                              "Request entity too large: the object has too many empty elements");
+    if (r == 1)
+        r = cor_object_from_sorted(cor_buf_str(&json), &object);
+    else if (r == 0)
+        return 0;
+    if (r < 0)
+        return cor_status_set_err(&call->status, r);
+    cor_object_unref(write->body);
+    write->body = object;
+    return 0;
+}
