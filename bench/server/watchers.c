@@ -15,21 +15,24 @@
 #define OPENING_MAX 16
 #define OPEN_MS     120000
 #define DELIVERY_MS 120000
-#define WATCH_FORMAT                                                                               \
-    "GET /api/v1/namespaces/%s/configmaps?watch=1 HTTP/1.1\r\nHost: localhost\r\n"                 \
-    "Accept: application/json\r\nAuthorization: Bearer " TARGET_TOKEN "\r\n\r\n"
+#define PATH_MAX_   128
+#define FRAME_HEAD  4 /* its length, the highest byte first */
 
 struct watcher {
     struct watchers *all;
     struct conn *conn;
     uint64_t events;
     bool is_lost;
+    /* Of the frame that comes: what has come of its head, and what is left of its content. */
+    unsigned head_n;
+    uint32_t head, left;
 };
 
 struct watchers {
     struct client *client;
     const struct target *target;
     char request[512];
+    bool is_protobuf;
     size_t n, begun, opened;
     size_t done, lost;      /* those that have `each`; those that the server ended */
     uint64_t each;          /* events that every watcher shall have */
@@ -62,11 +65,35 @@ static size_t count_lines(struct cor_str s)
     return n;
 }
 
+/* Frames that end in `s`. */
+static size_t count_frames(struct watcher *watcher, struct cor_str s)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s.n;) {
+        uint32_t take = (uint32_t)(s.n - i < watcher->left ? s.n - i : watcher->left);
+
+        if (watcher->left == 0) {
+            watcher->head = watcher->head << 8 | (unsigned char)s.p[i++];
+            watcher->head_n++;
+            if (watcher->head_n == FRAME_HEAD) {
+                watcher->left = watcher->head;
+                watcher->head_n = 0;
+            }
+            continue;
+        }
+        i += take;
+        watcher->left -= take;
+        n += watcher->left == 0;
+    }
+    return n;
+}
+
 static void on_body(struct cor_str piece, void *arg)
 {
     struct watcher *watcher = arg;
     struct watchers *w = watcher->all;
-    size_t n = count_lines(piece);
+    size_t n = w->is_protobuf ? count_frames(watcher, piece) : count_lines(piece);
 
     w->done += watcher->events < w->each && watcher->events + n >= w->each;
     watcher->events += n;
@@ -108,8 +135,8 @@ static bool all_open(void *arg)
     return w->opened == w->n;
 }
 
-struct watchers *watchers_open(struct client *client, const struct target *target, const char *ns,
-                               size_t n)
+struct watchers *watchers_open_at(struct client *client, const struct target *target,
+                                  const char *path, bool is_protobuf, size_t n)
 {
     struct watchers *w = cor_calloc(1, sizeof(*w) + n * sizeof(struct watcher));
 
@@ -117,13 +144,27 @@ struct watchers *watchers_open(struct client *client, const struct target *targe
         die("out of memory");
     w->client = client;
     w->target = target;
+    w->is_protobuf = is_protobuf;
     w->n = n;
-    snprintf(w->request, sizeof(w->request), WATCH_FORMAT, ns);
+    snprintf(w->request, sizeof(w->request),
+             "GET %s?watch=1 HTTP/1.1\r\nHost: localhost\r\nAccept: %s\r\n"
+             "Authorization: Bearer " TARGET_TOKEN "\r\n\r\n",
+             path,
+             is_protobuf ? "application/vnd.kubernetes.protobuf;stream=watch" : "application/json");
     for (size_t i = 0; i < OPENING_MAX; i++)
         open_next(w);
     if (!client_run(client, all_open, w, OPEN_MS))
-        die("watches do not open: %zu of %zu", w->opened, n);
+        die("only %zu of %zu watches are open", w->opened, n);
     return w;
+}
+
+struct watchers *watchers_open(struct client *client, const struct target *target, const char *ns,
+                               size_t n)
+{
+    char path[PATH_MAX_];
+
+    snprintf(path, sizeof(path), "/api/v1/namespaces/%s/configmaps", ns);
+    return watchers_open_at(client, target, path, false, n);
 }
 
 void watchers_close(struct watchers *w)

@@ -2,6 +2,7 @@
 #ifndef COR_BENCH_WATCHERS_H
 #define COR_BENCH_WATCHERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,10 @@ struct watchers;
 /* `n` watches of the ConfigMaps in `ns`; returns when each has the head of its answer. */
 struct watchers *watchers_open(struct client *client, const struct target *target, const char *ns,
                                size_t n);
+/* The same with another collection, "/api/v1/pods", whose events come as lines of JSON or as frames
+ * of protobuf. */
+struct watchers *watchers_open_at(struct client *client, const struct target *target,
+                                  const char *path, bool is_protobuf, size_t n);
 void watchers_close(struct watchers *w);
 
 struct fanout {
