@@ -478,6 +478,14 @@ const struct cor_resource_row *cor_api_builtins(size_t *ret_n)
     return builtins;
 }
 
+size_t cor_row_place(const struct cor_resource_row *row)
+{
+    if (row->life)
+        return row->life->place;
+    assert(row >= builtins && row < builtins + COR_ARRAY_LEN(builtins));
+    return (size_t)(row - builtins);
+}
+
 const struct cor_resource_row *cor_api_builtin(struct cor_str group, struct cor_str version,
                                                struct cor_str plural)
 {

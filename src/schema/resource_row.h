@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/ref.h"
 #include "meta/field_selector.h"
 #include "meta/gvk.h"
 #include "meta/validation.h"
@@ -125,7 +126,16 @@ enum cor_api_flag {
 typedef int (*cor_new_spec_fn)(struct cor_str spec, struct cor_str name, struct cor_str uid,
                                struct cor_buf *out);
 
+/* The life of a row that is made while the server runs. Places are numbered
+ * after those of the table, and a number is not used again. */
+struct cor_row_life {
+    struct cor_ref refs;
+    size_t place;
+    void (*free_row)(const struct cor_resource_row *row); /* after the last reference */
+};
+
 struct cor_resource_row {
+    struct cor_row_life *life; /* NULL: a constant of the table, which is never freed */
     struct cor_str group, version, kind, plural, singular;
     struct cor_str api_version; /* "v1", "apps/v1" */
     struct cor_str list_kind;
@@ -151,6 +161,26 @@ struct cor_resource_row {
     const char
         *inert; /* objects are stored and do nothing: what the server lacks; NULL: they work */
 };
+
+/* A new reference to a row. What a row points to (its subresources, its stored version) lives as
+ * long as the row. */
+static inline const struct cor_resource_row *cor_row_ref(const struct cor_resource_row *row)
+{
+    if (row->life)
+        cor_ref_get(&row->life->refs);
+    return row;
+}
+
+/* NULL is fine. */
+static inline void cor_row_unref(const struct cor_resource_row *row)
+{
+    if (row && row->life && cor_ref_put(&row->life->refs))
+        row->life->free_row(row);
+}
+
+/* The number of a row, which stays the same while the row lives: what belongs to a resource beside
+ * its row (stores, caches) is found by it. Of a constant it is its index in the table. */
+size_t cor_row_place(const struct cor_resource_row *row);
 
 /* The built-in resources, groups in discovery's order, a group's versions by preference, and within
  * a version by plural. */

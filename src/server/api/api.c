@@ -1,11 +1,15 @@
 /* clang-format off */
-/* The API as all loops share it, and each loop's part: the stores and readers of resources, which a
- * loop opens when a request first needs them.
+/* The API as all loops share it, and each loop's part: the snapshot of what is served by which its
+ * requests are routed, and the stores and readers of resources, which a loop opens when a request
+ * first needs them.
  *
  * Life: cor_api_new ──► cor_api_open_cachers, _add_cache_metrics, _set_address ──► the loops run
  * ──► cor_api_loop_release on each loop that has no calls left ──► cor_api_close_cachers ──►
  * cor_api_free. A backing that cannot be opened fails its request only, and is tried again by the
  * next one.
+ *
+ * Publishing: every loop gets a reference to the new snapshot, and one mail; snapshots that are
+ * published before the loop turns replace one another. Requests under way keep their rows.
  * Thread: see api.h. */
 /* clang-format on */
 #include "server/api/api.h"
@@ -25,11 +29,38 @@
 #define EVENT_TTL_S           3600
 #define MIN_REQUEST_TIMEOUT_S 1800
 #define PREFIX_MAX            256
+#define BACKINGS_MIN          64
+
+/* On the loop: its next requests are routed by what was published last. */
+static void api_on_published(struct cor_mail *mail)
+{
+    struct cor_api_loop *loop = COR_CONTAINER_OF(mail, struct cor_api_loop, served_mail);
+    struct cor_served *next = atomic_exchange(&loop->published, NULL);
+
+    assert(next && cor_loop_is_current(loop->loop));
+    cor_served_unref(loop->served);
+    loop->served = next;
+}
+
+void cor_api_publish(struct cor_api *api, struct cor_served *served)
+{
+    for (size_t i = 0; i < api->nloops; i++) {
+        struct cor_api_loop *loop = &api->loops[i];
+        struct cor_served *skipped = atomic_exchange(&loop->published, cor_served_ref(served));
+
+        /* A snapshot that the loop has not taken yet is never taken; its mail takes this one. */
+        if (skipped)
+            cor_served_unref(skipped);
+        else
+            cor_loop_post_always(loop->loop, &loop->served_mail);
+    }
+}
 
 int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
                 struct cor_status *reterr_status)
 {
     struct cor_api *api = cor_calloc(1, sizeof(*api) + opts->nloops * sizeof(api->loops[0]));
+    struct cor_served *served = NULL;
     int r;
 
     assert(opts->engine && opts->nloops > 0 && opts->nloops <= COR_API_LOOPS_MAX);
@@ -49,9 +80,8 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
     api->checks = opts->checks;
     api->nchecks = opts->nchecks;
     api->offload = opts->offload;
-    api->resources = cor_api_builtins(&api->nresources);
     api->nloops = opts->nloops;
-    r = cor_discovery_init(&api->discovery, api->resources, api->nresources);
+    r = cor_served_new_builtins(&served);
     for (size_t i = 0; i < api->nloops && r == 0; i++) {
         struct cor_api_loop *loop = &api->loops[i];
 
@@ -62,23 +92,35 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
             cor_rand_init_seeded(&loop->rand, opts->random_seed + i);
         else
             cor_rand_init(&loop->rand);
-        loop->backings = cor_calloc(api->nresources, sizeof(loop->backings[0]));
-        r = loop->backings ? 0 : -COR_ENOMEM;
+        loop->served = cor_served_ref(served);
+        loop->served_mail.on_mail = api_on_published;
     }
     if (r < 0) {
         cor_api_free(api);
         return cor_status_set_err(reterr_status, r);
     }
+    cor_served_unref(served);
     *ret_api = api;
     return 0;
 }
 
-static void backing_deinit(struct cor_backing *backing)
+static struct cor_backing *backing_free(struct cor_backing *backing)
 {
+    if (!backing)
+        return NULL;
     cor_reader_free(backing->reader);
     cor_store_free(backing->store);
     cor_buf_deinit(&backing->prefix);
-    *backing = (struct cor_backing){0};
+    cor_row_unref(backing->row);
+    return cor_free(backing);
+}
+
+static void api_free_backings(struct cor_api_loop *loop)
+{
+    for (size_t i = 0; i < loop->nbackings; i++)
+        backing_free(loop->backings[i]);
+    loop->backings = cor_free(loop->backings);
+    loop->nbackings = 0;
 }
 
 struct cor_api *cor_api_free(struct cor_api *api)
@@ -86,14 +128,13 @@ struct cor_api *cor_api_free(struct cor_api *api)
     if (!api)
         return NULL;
     for (size_t i = 0; i < api->nloops; i++) {
-        assert(api->loops[i].ncalls == 0);
-        for (size_t j = 0; api->loops[i].backings && j < api->nresources; j++)
-            backing_deinit(&api->loops[i].backings[j]);
-        cor_free(api->loops[i].backings);
+        assert(api->loops[i].ncalls == 0 && !atomic_load(&api->loops[i].published));
+        api_free_backings(&api->loops[i]);
+        cor_served_unref(api->loops[i].served);
         cor_variants_deinit(&api->loops[i].variants);
         cor_frames_deinit(&api->loops[i].frames);
     }
-    cor_discovery_deinit(&api->discovery);
+    cor_free(api->address);
     cor_feed_shares_deinit(&api->feeds);
     return cor_free(api);
 }
@@ -129,8 +170,7 @@ struct cor_api_held_stats cor_api_held_stats(const struct cor_api *api)
 void cor_api_loop_release(struct cor_api_loop *loop)
 {
     assert(loop->ncalls == 0 && cor_loop_is_current(loop->loop));
-    for (size_t i = 0; i < loop->api->nresources; i++)
-        backing_deinit(&loop->backings[i]);
+    api_free_backings(loop);
     cor_variants_deinit(&loop->variants);
     cor_frames_deinit(&loop->frames);
 }
@@ -147,8 +187,13 @@ bool cor_api_close_cachers(struct cor_api *api, void (*on_closed)(void *arg), vo
 
 int cor_api_set_address(struct cor_api *api, const char *server_address)
 {
-    assert(server_address);
-    return cor_discovery_set_address(&api->discovery, server_address);
+    char *copy = cor_strdup(server_address);
+
+    if (!copy)
+        return -COR_ENOMEM;
+    cor_free(api->address);
+    api->address = copy;
+    return 0;
 }
 
 struct cor_api_loop *cor_api_loop(struct cor_api *api, size_t index)
@@ -187,6 +232,7 @@ static int backing_open(struct cor_api_loop *loop, const struct cor_resource_row
     struct cor_cacher *cacher;
     int r;
 
+    backing->row = cor_row_ref(resource);
     cor_buf_init(&backing->prefix, PREFIX_MAX);
     r = cor_key_resource_prefix(&gr, false, &backing->prefix);
     if (r == 0)
@@ -206,19 +252,44 @@ static int backing_open(struct cor_api_loop *loop, const struct cor_resource_row
     return r < 0 ? cor_status_set_err(reterr_status, r) : 0;
 }
 
+/* Makes room for the backing at `place`. 0, -COR_ENOMEM. */
+static int api_reserve_backing(struct cor_api_loop *loop, size_t place)
+{
+    struct cor_backing **grown;
+    size_t n = loop->nbackings ? loop->nbackings : BACKINGS_MIN;
+
+    if (place < loop->nbackings)
+        return 0;
+    while (n <= place)
+        n *= 2;
+    grown = cor_realloc(loop->backings, n * sizeof(struct cor_backing *));
+    if (!grown)
+        return -COR_ENOMEM;
+    memset(grown + loop->nbackings, 0, (n - loop->nbackings) * sizeof(struct cor_backing *));
+    loop->backings = grown;
+    loop->nbackings = n;
+    return 0;
+}
+
 int cor_api_backing(struct cor_api_loop *loop, const struct cor_resource_row *resource,
                     struct cor_backing **ret_backing, struct cor_status *reterr_status)
 {
-    struct cor_backing *backing = &loop->backings[resource - loop->api->resources];
+    size_t place = cor_row_place(resource);
+    struct cor_backing *backing = place < loop->nbackings ? loop->backings[place] : NULL;
     int r;
 
     assert(!resource->conversion && !(resource->flags & COR_API_VIRTUAL));
-    if (!backing->reader) {
+    if (!backing) {
+        r = api_reserve_backing(loop, place);
+        backing = r == 0 ? cor_calloc(1, sizeof(*backing)) : NULL;
+        if (!backing)
+            return cor_status_set(reterr_status, -COR_ENOMEM, "out of memory");
         r = backing_open(loop, resource, backing, reterr_status);
         if (r < 0) {
-            backing_deinit(backing);
+            backing_free(backing);
             return r;
         }
+        loop->backings[place] = backing;
     }
     *ret_backing = backing;
     return 0;

@@ -28,6 +28,7 @@ struct cor_engine;
 struct cor_loop;
 struct cor_metrics;
 struct cor_offload;
+struct cor_served;
 struct cor_status;
 
 /* One check of /healthz, /livez and /readyz. It answers at once, from any loop. Its own path
@@ -104,6 +105,12 @@ void cor_api_loop_release(struct cor_api_loop *loop);
 /* On the first loop, when all are released and turning. True: `on_closed` follows on that loop;
  * false: there is nothing to close. */
 bool cor_api_close_cachers(struct cor_api *api, void (*on_closed)(void *arg), void *arg);
+
+/* Requests that begin after this, on each loop from its next turn on, are routed by `served`, whose
+ * generation is greater than that of the snapshot before. For custom resources and aggregated
+ * groups; until there are any, every loop keeps the first generation. From any thread; not after
+ * the loops were released. */
+void cor_api_publish(struct cor_api *api, struct cor_served *served);
 
 /* Where clients reach it, "host:port", for /api. Before its loops run. 0, -COR_ENOMEM. */
 int cor_api_set_address(struct cor_api *api, const char *server_address);

@@ -126,15 +126,19 @@ static void collect_family(void *arg, struct cor_metric_out *to)
     const struct family *family =
         COR_CONTAINER_OF(cor_metric_out_desc(to), const struct family, desc);
 
-    for (size_t i = 0; i < api->nresources; i++) {
-        struct cor_cacher *cacher = cor_api_cachers_peek(api->cachers, &api->resources[i]);
+    const struct cor_resource_row *row;
+
+    for (size_t i = 0;; i++) {
+        struct cor_cacher *cacher = cor_api_cachers_at(api->cachers, i, &row);
         struct cor_cacher_stats stats;
 
+        if (!row)
+            break;
         if (!cacher)
             continue;
         stats = cor_cacher_stats(cacher);
         for (size_t j = 0; j < family->nsamples; j++)
-            put_sample(to, &api->resources[i], &family->samples[j], &stats);
+            put_sample(to, row, &family->samples[j], &stats);
     }
 }
 

@@ -17,6 +17,7 @@
 
 /* One resource's cacher, with the store that it is filled from. */
 struct resource_cacher {
+    const struct cor_resource_row *row;
     struct cor_cacher *cacher;
     struct cor_store *store;
     struct cor_buf prefix;
@@ -28,7 +29,8 @@ struct cor_api_cachers {
     size_t open; /* cachers that have not closed yet */
     void (*on_closed)(void *arg);
     void *arg;
-    struct resource_cacher resources[]; /* by the resource's place in the table */
+    size_t nresources;
+    struct resource_cacher resources[]; /* by cor_row_place(): the built-in resources */
 };
 
 /* Finds `name` ("pods", "deployments.apps") among `resource[.group]#size` settings. 1: its size is
@@ -58,10 +60,8 @@ static int find_size(const char *sizes, const struct cor_resource_row *resource,
     return found;
 }
 
-static int wants_cache(const struct cor_api *api, size_t index, const char *sizes,
-                       struct cor_status *st)
+static int wants_cache(const struct cor_resource_row *res, const char *sizes, struct cor_status *st)
 {
-    const struct cor_resource_row *res = &api->resources[index];
     uint64_t size;
     int r = find_size(sizes, res, &size, st);
 
@@ -72,10 +72,10 @@ static int wants_cache(const struct cor_api *api, size_t index, const char *size
     return !(res->flags & COR_API_NO_CACHE);
 }
 
-static int cachers_open_resource(struct cor_api_cachers *c, size_t index, struct cor_status *st)
+static int cachers_open_resource(struct cor_api_cachers *c, struct resource_cacher *rc,
+                                 struct cor_status *st)
 {
-    const struct cor_resource_row *res = &c->api->resources[index];
-    struct resource_cacher *rc = &c->resources[index];
+    const struct cor_resource_row *res = rc->row;
     struct cor_gr gr = cor_api_gr(res);
     struct cor_store_opts store_opts = {.engine = c->api->engine,
                                         .loop = c->api->loops[0].loop,
@@ -106,7 +106,7 @@ static int cachers_open_resource(struct cor_api_cachers *c, size_t index, struct
 
 static void cachers_free(struct cor_api_cachers *c)
 {
-    for (size_t i = 0; i < c->api->nresources; i++) {
+    for (size_t i = 0; i < c->nresources; i++) {
         cor_store_free(c->resources[i].store);
         cor_buf_deinit(&c->resources[i].prefix);
     }
@@ -122,14 +122,16 @@ int cor_api_cachers_open(struct cor_api *api, const struct cor_api_cachers_opts 
                                                   .nloops = api->nloops,
                                                   .bytes_max = opts->bytes_max,
                                                   .clock = api->clock};
-    struct cor_api_cachers *c =
-        cor_calloc(1, sizeof(*c) + api->nresources * sizeof(c->resources[0]));
+    size_t nrows;
+    const struct cor_resource_row *const *rows = cor_served_rows(api->loops[0].served, &nrows);
+    struct cor_api_cachers *c = cor_calloc(1, sizeof(*c) + nrows * sizeof(c->resources[0]));
     int r;
 
     assert(api->nloops > 0 && api->nloops <= COR_API_LOOPS_MAX);
     if (!c)
         return cor_status_set(reterr_status, -COR_ENOMEM, "out of memory");
     c->api = api;
+    c->nresources = nrows;
     for (size_t i = 0; i < api->nloops; i++)
         loops[i] = api->loops[i].loop;
     r = cor_cachers_open(&cachers_opts, &c->cachers);
@@ -139,10 +141,12 @@ int cor_api_cachers_open(struct cor_api *api, const struct cor_api_cachers_opts 
     }
     /* From here on there is something to close: the caller gets the caches even when this fails. */
     *ret_cachers = c;
-    for (size_t i = 0; r >= 0 && i < api->nresources; i++) {
-        r = wants_cache(api, i, opts->sizes, reterr_status);
+    for (size_t i = 0; r >= 0 && i < nrows; i++) {
+        assert(cor_row_place(rows[i]) == i);
+        c->resources[i].row = rows[i];
+        r = wants_cache(rows[i], opts->sizes, reterr_status);
         if (r == 1)
-            r = cachers_open_resource(c, i, reterr_status);
+            r = cachers_open_resource(c, &c->resources[i], reterr_status);
     }
     return r < 0 ? r : 0;
 }
@@ -150,9 +154,16 @@ int cor_api_cachers_open(struct cor_api *api, const struct cor_api_cachers_opts 
 struct cor_cacher *cor_api_cachers_peek(const struct cor_api_cachers *cachers,
                                         const struct cor_resource_row *resource)
 {
-    assert(resource >= cachers->api->resources &&
-           resource < cachers->api->resources + cachers->api->nresources);
-    return cachers->resources[resource - cachers->api->resources].cacher;
+    size_t place = cor_row_place(resource);
+
+    return place < cachers->nresources ? cachers->resources[place].cacher : NULL;
+}
+
+struct cor_cacher *cor_api_cachers_at(const struct cor_api_cachers *cachers, size_t i,
+                                      const struct cor_resource_row **ret_row)
+{
+    *ret_row = i < cachers->nresources ? cachers->resources[i].row : NULL;
+    return *ret_row ? cachers->resources[i].cacher : NULL;
 }
 
 bool cor_api_cachers_failed(const struct cor_api_cachers *cachers,
@@ -160,7 +171,7 @@ bool cor_api_cachers_failed(const struct cor_api_cachers *cachers,
 {
     bool failed = false;
 
-    for (size_t i = 0; i < cachers->api->nresources; i++) {
+    for (size_t i = 0; i < cachers->nresources; i++) {
         struct cor_cacher *cacher = cachers->resources[i].cacher;
 
         if (!cacher || cor_cacher_is_ready(cacher))
@@ -174,7 +185,7 @@ bool cor_api_cachers_failed(const struct cor_api_cachers *cachers,
 
 bool cor_api_cachers_are_ready(const struct cor_api_cachers *cachers)
 {
-    for (size_t i = 0; i < cachers->api->nresources; i++)
+    for (size_t i = 0; i < cachers->nresources; i++)
         if (cachers->resources[i].cacher && !cor_cacher_is_ready(cachers->resources[i].cacher))
             return false;
     return true;
@@ -205,7 +216,7 @@ static void on_cacher_closed(void *arg)
 
 void cor_api_cachers_close(struct cor_api_cachers *cachers, void (*on_closed)(void *arg), void *arg)
 {
-    size_t nresources = cachers->api->nresources;
+    size_t nresources = cachers->nresources;
 
     assert(on_closed && !cachers->on_closed);
     cachers->on_closed = on_closed;

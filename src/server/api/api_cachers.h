@@ -21,6 +21,11 @@ int cor_api_cachers_open(struct cor_api *api, const struct cor_api_cachers_opts 
 struct cor_cacher *cor_api_cachers_peek(const struct cor_api_cachers *cachers,
                                         const struct cor_resource_row *resource);
 
+/* The cacher and the row at `i`, for `i` from 0 on until the row is NULL. NULL: the resource has no
+ * cacher. */
+struct cor_cacher *cor_api_cachers_at(const struct cor_api_cachers *cachers, size_t i,
+                                      const struct cor_resource_row **ret_row);
+
 bool cor_api_cachers_are_ready(const struct cor_api_cachers *cachers);
 
 /* True: at least one cacher is not ready, and each such cacher has failed to become ready.

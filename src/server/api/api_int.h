@@ -4,19 +4,21 @@
 
 #include "base/rand.h"
 #include "loop/loop.h"
+#include "loop/mailbox.h"
 #include "schema/resource_row.h"
 #include "server/api/api.h"
 #include "server/api/feed_shares.h"
 #include "server/api/frames.h"
 #include "server/api/held.h"
 #include "server/api/variants.h"
-#include "server/docs/discovery.h"
+#include "server/catalog/served.h"
 #include "storage/store/reader.h"
 #include "storage/store/transformer.h"
 
 /* Where one resource lives, as one loop sees it. */
 struct cor_backing {
-    struct cor_store *store;   /* NULL: not used on this loop yet */
+    const struct cor_resource_row *row; /* a reference */
+    struct cor_store *store;
     struct cor_reader *reader; /* of the same objects */
     struct cor_buf prefix;     /* of its keys: "/pods" */
     bool is_cached;            /* else each watch has a feed of the store */
@@ -26,7 +28,11 @@ struct cor_api_loop {
     struct cor_api *api;
     struct cor_loop *loop;
     struct cor_rand rand;
-    struct cor_backing *backings; /* by the resource's place in the table */
+    struct cor_served *served;              /* what its requests are routed by */
+    _Atomic(struct cor_served *) published; /* replaces it with the next mail; NULL: nothing */
+    struct cor_mail served_mail;            /* is under way while `published` is not NULL */
+    struct cor_backing **backings;          /* by cor_row_place(); NULL: not used yet */
+    size_t nbackings;
     struct cor_variants variants;
     struct cor_frames frames;
     struct cor_held_loop held;
@@ -48,17 +54,15 @@ struct cor_api {
     const struct cor_health_check *checks;
     size_t nchecks;
     struct cor_offload *offload; /* NULL: everything is done on the loops */
-    const struct cor_resource_row *resources;
-    size_t nresources;
-    struct cor_discovery_docs discovery;
+    char *address;               /* "host:port", for /api; NULL: not known */
     struct cor_held_account held;
     struct cor_feed_shares feeds;
     size_t nloops;
     struct cor_api_loop loops[];
 };
 
-/* The stores of `resource`, which is stored as it is, on this loop; made at first use. 0,
- * -COR_ENOMEM. */
+/* The stores of `resource`, which is stored as it is, on this loop: made at first use, and kept
+ * until the loop is released. 0, -COR_ENOMEM. */
 int cor_api_backing(struct cor_api_loop *loop, const struct cor_resource_row *resource,
                     struct cor_backing **ret_backing, struct cor_status *reterr_status);
 

@@ -68,6 +68,7 @@ static void call_free(struct cor_call *call)
     cor_status_deinit(&call->status);
     cor_warnings_deinit(&call->warnings);
     cor_object_unref(call->out_object);
+    cor_row_unref(call->res);
     cor_free(call);
 }
 

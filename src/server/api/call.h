@@ -47,7 +47,7 @@ struct cor_call {
     struct cor_api_loop *loop;
     const struct cor_api_request *req; /* NULL: the reader is gone */
     struct cor_sink *sink;
-    const struct cor_resource_row *res;      /* as the URL names it; NULL outside of resources */
+    const struct cor_resource_row *res;      /* as the URL names it, a reference; NULL: none */
     const struct cor_resource_row *stored;   /* the version of it that is stored */
     const struct cor_resource_row *type;     /* what bodies and answers are */
     const struct cor_conversion *conversion; /* between these two; NULL: they are one */

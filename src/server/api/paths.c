@@ -1,14 +1,15 @@
 /* The paths outside of resources: health, discovery, OpenAPI, /version and the list of paths at
- * `/`. Documents that do not depend on the request are made when the API is made (docs/discovery.c)
- * and copied; a method other than GET and HEAD is refused with 405 where GET would answer. Unknown
- * paths get a Status below /api and known groups, and plain text elsewhere, as upstream's.
- * Thread: the call's loop. */
+ * `/`. A call holds the snapshot of what was served when it came (server/catalog/served.h), because
+ * it may send a document that the snapshot keeps. A method other than GET and HEAD is refused with
+ * 405 where GET would answer. Unknown paths get a Status below /api and known groups, and plain
+ * text elsewhere, as upstream's. Thread: the call's loop. */
 #include "server/api/paths.h"
 
 #include "base/err.h"
 #include "coracle/version.h"
 #include "server/api/call_int.h"
 #include "server/api/health.h"
+#include "server/docs/discovery.h"
 #include "server/docs/openapi.h"
 #include "json/writer.h"
 
@@ -19,10 +20,19 @@
 
 #define TEXT_TYPE "text/plain; charset=utf-8"
 
+struct path_call {
+    struct cor_call call;
+    struct cor_served *served; /* what was served when the call came */
+};
+
+static struct cor_served *served_of(struct cor_call *call)
+{
+    return ((struct path_call *)call)->served;
+}
+
 /* Is the path below /api or below a served group, where a 404 is a Status? */
 static bool is_below_group(struct cor_call *call)
 {
-    const struct cor_api *api = call->loop->api;
     struct cor_str path = call->req->info.path;
 
     if (cor_str_starts(path, COR_STR("/api/")))
@@ -31,11 +41,7 @@ static bool is_below_group(struct cor_call *call)
         return false;
     path = cor_str_from(path, 6);
     path = cor_str_cut(&path, '/');
-    for (size_t i = 0; i < api->nresources; i++) {
-        if (path.n > 0 && cor_str_eq(api->resources[i].group, path))
-            return true;
-    }
-    return false;
+    return path.n > 0 && cor_served_has_group(served_of(call), path);
 }
 
 static void reply_not_found(struct cor_call *call)
@@ -70,19 +76,32 @@ static void reply_doc(struct cor_call *call, int r)
         cor_call_reply_json(call, 200);
 }
 
-static void reply_copy(struct cor_call *call, struct cor_str json)
+/* Answers with a document that the snapshot keeps. */
+static void reply_kept(struct cor_call *call, enum cor_served_doc_id id)
 {
-    reply_doc(call, cor_buf_adds(&call->out, json));
+    const struct cor_served_doc *doc;
+    int r = cor_discovery_doc(served_of(call), id, call->loop->api->address, &doc);
+
+    reply_doc(call, r < 0 ? r : cor_buf_adds(&call->out, cor_buf_str(&doc->json)));
 }
 
-static void reply_aggregated(struct cor_call *call, const struct cor_discovery_doc *doc)
+/* The same for an aggregated document: its bytes are sent as they are, with their ETag. */
+static void reply_aggregated(struct cor_call *call, enum cor_served_doc_id id)
 {
-    const struct cor_http_header headers[] = {
-        {COR_STR("ETag"), cor_strz(doc->etag)},
+    const struct cor_served_doc *doc;
+    int r = cor_discovery_doc(served_of(call), id, NULL, &doc);
+    struct cor_http_header headers[] = {
+        {COR_STR("ETag"), COR_STR("")},
         {COR_STR("Vary"), COR_STR("Accept")},
         {COR_STR("Cache-Control"), COR_STR("public")},
     };
 
+    if (r < 0) {
+        cor_status_set_err(&call->status, r);
+        cor_call_fail(call);
+        return;
+    }
+    headers[0].value = cor_strz(doc->etag);
     if (cor_str_eqz(call->req->if_none_match, doc->etag))
         cor_call_reply_bytes(call, 304, NULL, headers, COR_ARRAY_LEN(headers), COR_STR(""));
     else
@@ -150,32 +169,33 @@ static int write_root(struct cor_call *call)
 /* Below /apis/: the document of a group, or of one of its versions. */
 static void reply_group(struct cor_call *call, struct cor_str rest)
 {
-    const struct cor_discovery_docs *d = &call->loop->api->discovery;
+    const struct cor_served *served = served_of(call);
     struct cor_str group = cor_str_cut(&rest, '/');
 
-    reply_doc(call, rest.n == 0 ? cor_discovery_group(d, group, &call->out)
-                                : cor_discovery_version(d, group, rest, &call->out));
+    reply_doc(call, rest.n == 0 ? cor_discovery_group(served, group, &call->out)
+                                : cor_discovery_version(served, group, rest, &call->out));
 }
 
 static bool discovery_reply(struct cor_call *call, struct cor_str path)
 {
-    const struct cor_discovery_docs *d = &call->loop->api->discovery;
+    const struct cor_served *served = served_of(call);
     bool aggregated = cor_accept_wants_aggregated(call->req->accept);
 
     if (cor_str_eq(path, COR_STR("/api"))) {
         if (aggregated)
-            reply_aggregated(call, &d->core_all);
+            reply_aggregated(call, COR_DOC_CORE_ALL);
         else
-            reply_copy(call, cor_buf_str(&d->versions.json));
+            reply_kept(call, COR_DOC_VERSIONS);
     } else if (cor_str_eq(path, COR_STR("/apis"))) {
         if (aggregated)
-            reply_aggregated(call, &d->groups_all);
+            reply_aggregated(call, COR_DOC_GROUPS_ALL);
         else
-            reply_copy(call, cor_buf_str(&d->groups.json));
+            reply_kept(call, COR_DOC_GROUPS);
     } else if (cor_str_starts(path, COR_STR("/apis/"))) {
         reply_group(call, cor_str_from(path, 6));
     } else if (cor_str_starts(path, COR_STR("/api/"))) {
-        reply_doc(call, cor_discovery_version(d, COR_STR(""), cor_str_from(path, 5), &call->out));
+        reply_doc(call,
+                  cor_discovery_version(served, COR_STR(""), cor_str_from(path, 5), &call->out));
     } else {
         return false;
     }
@@ -196,16 +216,15 @@ static void reply_openapi_v2(struct cor_call *call)
 
 static bool openapi_reply(struct cor_call *call, struct cor_str path)
 {
-    const struct cor_api *api = call->loop->api;
     static const struct cor_str root = COR_STR("/openapi/v3");
 
     if (cor_str_eq(path, COR_STR("/openapi/v2")))
         reply_openapi_v2(call);
     else if (cor_str_eq(path, root))
-        reply_doc(call, cor_openapi_index(api->resources, api->nresources, &call->out));
+        reply_doc(call, cor_openapi_index(served_of(call), &call->out));
     else if (cor_str_starts(path, COR_STR("/openapi/v3/")))
-        reply_doc(call, cor_openapi_version(api->resources, api->nresources,
-                                            cor_str_from(path, root.n + 1), &call->out));
+        reply_doc(call,
+                  cor_openapi_version(served_of(call), cor_str_from(path, root.n + 1), &call->out));
     else
         return false;
     return true;
@@ -214,19 +233,19 @@ static bool openapi_reply(struct cor_call *call, struct cor_str path)
 /* 405 where GET would answer, otherwise 404. */
 static void path_refuse_method(struct cor_call *call, struct cor_str path)
 {
-    const struct cor_discovery_docs *d = &call->loop->api->discovery;
+    const struct cor_served *served = served_of(call);
     struct cor_str rest = path, group;
     bool is_here = cor_str_eq(path, COR_STR("/api")) || cor_str_eq(path, COR_STR("/apis")) ||
                    cor_str_eq(path, COR_STR("/version"));
     int r = -COR_ENOTFOUND;
 
     if (cor_str_starts(path, COR_STR("/api/"))) {
-        r = cor_discovery_version(d, COR_STR(""), cor_str_from(path, 5), &call->out);
+        r = cor_discovery_version(served, COR_STR(""), cor_str_from(path, 5), &call->out);
     } else if (cor_str_starts(path, COR_STR("/apis/"))) {
         rest = cor_str_from(path, 6);
         group = cor_str_cut(&rest, '/');
-        r = rest.n == 0 ? cor_discovery_group(d, group, &call->out)
-                        : cor_discovery_version(d, group, rest, &call->out);
+        r = rest.n == 0 ? cor_discovery_group(served, group, &call->out)
+                        : cor_discovery_version(served, group, rest, &call->out);
     }
     if (!is_here && r < 0) {
         reply_not_found(call);
@@ -240,6 +259,7 @@ static void path_run(struct cor_call *call)
 {
     struct cor_str path = call->req->info.path;
 
+    ((struct path_call *)call)->served = cor_served_ref(call->loop->served);
     while (path.n > 1 && path.p[path.n - 1] == '/')
         path.n--;
     call->accept.is_pretty = cor_wants_pretty(COR_UNSET, call->req->user_agent);
@@ -259,4 +279,10 @@ static void path_run(struct cor_call *call)
         reply_not_found(call);
 }
 
-const struct cor_verb cor_verb_path = {.size = sizeof(struct cor_call), .run = path_run};
+static void path_deinit(struct cor_call *call)
+{
+    cor_served_unref(((struct path_call *)call)->served);
+}
+
+const struct cor_verb cor_verb_path = {
+    .size = sizeof(struct path_call), .run = path_run, .deinit = path_deinit};

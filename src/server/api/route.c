@@ -1,9 +1,9 @@
 /* clang-format off */
 /* From a request to a running verb.
  *
- *   cor_api_call ──► which verb: `actions` for kinds that are not stored and for subresources that
+ *   cor_api_call ──► the resource's row, from the snapshot that the loop has ──► which verb: `actions` for kinds that are not stored and for subresources that
  *   do something, else `verbs` by the method; a path outside of resources has cor_verb_path ──► a
- *   call as large as the verb needs ──► route_prepare: the resource's row, is this verb served at
+ *   call as large as the verb needs, which holds the row ──► route_prepare: is this verb served at
  *   this path (route_check), query options, Accept, the stores of the resource ──► verb->run
  *
  * Failures: without memory for the call, 500 as plain text. Whatever route_prepare() refuses (404,
@@ -66,11 +66,10 @@ static const struct cor_verb *const actions[COR_ACTION_COUNT] = {
     [COR_ACTION_RULES_REVIEW] = &cor_verb_review,
 };
 
-static const struct cor_verb *route_choose_verb(const struct cor_api_request *req)
+static const struct cor_verb *route_choose_verb(const struct cor_api_request *req,
+                                                const struct cor_resource_row *res)
 {
     const struct cor_request_info *info = &req->info;
-    const struct cor_resource_row *res =
-        cor_api_builtin(info->group, info->version, info->resource);
     const struct cor_api_subresource *sub =
         res && info->subresource.n > 0 ? cor_api_subresource(res, info->subresource) : NULL;
     const struct cor_resource_row *type = sub ? sub->type : res;
@@ -158,7 +157,6 @@ static int route_prepare(struct cor_call *call)
     const struct cor_api_request *req = call->req;
     int r;
 
-    call->res = cor_api_builtin(req->info.group, req->info.version, req->info.resource);
     call->accept.is_pretty = cor_wants_pretty(COR_UNSET, req->user_agent);
     if (!call->res)
         return cor_call_no_such_resource(call);
@@ -178,23 +176,27 @@ static int route_prepare(struct cor_call *call)
     return r;
 }
 
-static bool is_known_version(const struct cor_api *api, const struct cor_request_info *info)
+/* Is the request answered by cor_verb_path: it names no resource, or one of a version that is not
+ * served? */
+static bool route_is_path(const struct cor_served *served, const struct cor_request_info *info,
+                          const struct cor_resource_row *res)
 {
-    for (size_t i = 0; i < api->nresources; i++) {
-        if (cor_str_eq(api->resources[i].group, info->group) &&
-            cor_str_eq(api->resources[i].version, info->version))
-            return true;
-    }
-    return false;
+    if (!info->is_resource || cor_str_starts(info->path, COR_STR("//")))
+        return true;
+    return !res && !cor_served_has_version(served, info->group, info->version);
 }
 
 void cor_api_call(struct cor_api_loop *loop, const struct cor_api_request *request,
                   struct cor_sink *sink)
 {
-    bool is_path = !request->info.is_resource || !is_known_version(loop->api, &request->info) ||
-                   cor_str_starts(request->info.path, COR_STR("//"));
-    struct cor_call *call =
-        cor_call_new(is_path ? &cor_verb_path : route_choose_verb(request), loop, request, sink);
+    const struct cor_request_info *info = &request->info;
+    const struct cor_resource_row *res =
+        info->is_resource
+            ? cor_served_find(loop->served, info->group, info->version, info->resource)
+            : NULL;
+    bool is_path = route_is_path(loop->served, info, res);
+    struct cor_call *call = cor_call_new(is_path ? &cor_verb_path : route_choose_verb(request, res),
+                                         loop, request, sink);
 
     assert(cor_loop_is_current(loop->loop));
     if (!call) {
@@ -205,6 +207,8 @@ void cor_api_call(struct cor_api_loop *loop, const struct cor_api_request *reque
         cor_sink_end(sink);
         return;
     }
+    if (!is_path && res)
+        call->res = cor_row_ref(res);
     if (!is_path && route_prepare(call) < 0)
         cor_call_fail(call);
     else

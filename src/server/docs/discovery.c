@@ -1,8 +1,7 @@
-/* The documents of discovery, made from the table of resources when the API is made: groups,
- * versions, and both as one aggregated document with an ETag. They do not change while the server
- * runs, except that the address of the server is set before the loops start. The documents of
- * single groups and versions are written when they are asked for.
- * Thread: made on one thread; read by any afterwards. */
+/* The documents of discovery, made from a snapshot of what is served: groups, versions, and both as
+ * one aggregated document with an ETag. The snapshot keeps these (server/catalog/served.h); the
+ * documents of single groups and versions are written when they are asked for.
+ * Thread: any. */
 #include "server/docs/discovery.h"
 
 #include <assert.h>
@@ -11,7 +10,19 @@
 #include "base/err.h"
 #include "json/writer.h"
 
-#define DOC_MAX (4u << 20)
+/* The rows of a snapshot. */
+struct rows {
+    const struct cor_resource_row *const *v;
+    size_t n;
+};
+
+static struct rows rows_of(const struct cor_served *served)
+{
+    struct rows rows;
+
+    rows.v = cor_served_rows(served, &rows.n);
+    return rows;
+}
 
 static bool same_group(const struct cor_resource_row *a, const struct cor_resource_row *b)
 {
@@ -60,18 +71,18 @@ static void write_group_version(struct cor_json_writer *w, const struct cor_reso
 }
 
 /* The members of an APIGroup, from the first resource of the group on. */
-static void write_group(struct cor_json_writer *w, const struct cor_discovery_docs *d, size_t first)
+static void write_group(struct cor_json_writer *w, const struct rows *d, size_t first)
 {
-    const struct cor_resource_row *r = &d->resources[first];
+    const struct cor_resource_row *r = d->v[first];
 
     cor_json_member(w, COR_STR("name"), r->group);
     cor_json_key(w, COR_STR("versions"));
     cor_json_begin_array(w);
-    for (size_t i = first, last = d->nresources; i < d->nresources; i++) {
-        if (!same_group(r, &d->resources[i]))
+    for (size_t i = first, last = d->n; i < d->n; i++) {
+        if (!same_group(r, d->v[i]))
             continue;
-        if (last == d->nresources || !same_version(&d->resources[last], &d->resources[i]))
-            write_group_version(w, &d->resources[i]);
+        if (last == d->n || !same_version(d->v[last], d->v[i]))
+            write_group_version(w, d->v[i]);
         last = i;
     }
     cor_json_end_array(w);
@@ -80,49 +91,50 @@ static void write_group(struct cor_json_writer *w, const struct cor_discovery_do
 }
 
 /* Calls for the first resource of each group, the core group or all others. */
-typedef void (*group_fn)(struct cor_json_writer *w, const struct cor_discovery_docs *d,
-                         size_t first);
+typedef void (*group_fn)(struct cor_json_writer *w, const struct rows *d, size_t first);
 
-static void each_group(struct cor_json_writer *w, const struct cor_discovery_docs *d, bool core,
-                       group_fn fn)
+static void each_group(struct cor_json_writer *w, const struct rows *d, bool core, group_fn fn)
 {
-    for (size_t i = 0, prev = d->nresources; i < d->nresources; prev = i, i++) {
-        bool first = prev == d->nresources || !same_group(&d->resources[prev], &d->resources[i]);
+    for (size_t i = 0, prev = d->n; i < d->n; prev = i, i++) {
+        bool first = prev == d->n || !same_group(d->v[prev], d->v[i]);
 
-        if (first && (d->resources[i].group.n == 0) == core)
+        if (first && (d->v[i]->group.n == 0) == core)
             fn(w, d, i);
     }
 }
 
-static void write_group_item(struct cor_json_writer *w, const struct cor_discovery_docs *d,
-                             size_t first)
+static void write_group_item(struct cor_json_writer *w, const struct rows *d, size_t first)
 {
     cor_json_begin_object(w);
     write_group(w, d, first);
     cor_json_end_object(w);
 }
 
-static int build_groups(struct cor_discovery_docs *d)
+static int write_groups(const struct cor_served *served, const void *arg, struct cor_buf *out)
 {
+    const struct rows rows = rows_of(served);
     struct cor_json_writer w;
 
-    cor_json_writer_init(&w, &d->groups.json);
+    (void)arg;
+    cor_json_writer_init(&w, out);
     cor_json_begin_object(&w);
     cor_json_member(&w, COR_STR("kind"), COR_STR("APIGroupList"));
     cor_json_member(&w, COR_STR("apiVersion"), COR_STR("v1"));
     cor_json_key(&w, COR_STR("groups"));
     cor_json_begin_array(&w);
-    each_group(&w, d, false, write_group_item);
+    each_group(&w, &rows, false, write_group_item);
     cor_json_end_array(&w);
     cor_json_end_object(&w);
     return cor_json_writer_finish(&w);
 }
 
-static int build_versions(struct cor_discovery_docs *d, const char *server_address)
+static int write_versions(const struct cor_served *served, const void *arg, struct cor_buf *out)
 {
+    const char *server_address = arg;
     struct cor_json_writer w;
 
-    cor_json_writer_init(&w, &d->versions.json);
+    (void)served;
+    cor_json_writer_init(&w, out);
     cor_json_begin_object(&w);
     cor_json_member(&w, COR_STR("kind"), COR_STR("APIVersions"));
     cor_json_key(&w, COR_STR("versions"));
@@ -197,49 +209,48 @@ static void write_aggregated_resource(struct cor_json_writer *w, const struct co
     cor_json_end_object(w);
 }
 
-static size_t write_aggregated_version(struct cor_json_writer *w,
-                                       const struct cor_discovery_docs *d, size_t first)
+static size_t write_aggregated_version(struct cor_json_writer *w, const struct rows *d,
+                                       size_t first)
 {
     size_t i;
 
     cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("version"), d->resources[first].version);
+    cor_json_member(w, COR_STR("version"), d->v[first]->version);
     cor_json_key(w, COR_STR("resources"));
     cor_json_begin_array(w);
-    for (i = first; i < d->nresources && same_version(&d->resources[first], &d->resources[i]); i++)
-        write_aggregated_resource(w, &d->resources[i]);
+    for (i = first; i < d->n && same_version(d->v[first], d->v[i]); i++)
+        write_aggregated_resource(w, d->v[i]);
     cor_json_end_array(w);
     cor_json_member(w, COR_STR("freshness"), COR_STR("Current"));
     cor_json_end_object(w);
     return i;
 }
 
-static void write_aggregated_group(struct cor_json_writer *w, const struct cor_discovery_docs *d,
-                                   size_t first)
+static void write_aggregated_group(struct cor_json_writer *w, const struct rows *d, size_t first)
 {
     size_t i = first;
 
     cor_json_begin_object(w);
     cor_json_key(w, COR_STR("metadata"));
     cor_json_begin_object(w);
-    if (d->resources[first].group.n > 0)
-        cor_json_member(w, COR_STR("name"), d->resources[first].group);
+    if (d->v[first]->group.n > 0)
+        cor_json_member(w, COR_STR("name"), d->v[first]->group);
     cor_json_end_object(w);
     cor_json_key(w, COR_STR("versions"));
     cor_json_begin_array(w);
-    while (i < d->nresources && same_group(&d->resources[first], &d->resources[i]))
+    while (i < d->n && same_group(d->v[first], d->v[i]))
         i = write_aggregated_version(w, d, i);
     cor_json_end_array(w);
     cor_json_end_object(w);
 }
 
-static int build_aggregated(const struct cor_discovery_docs *d, bool core,
-                            struct cor_discovery_doc *doc)
+/* `arg`: a bool, the core group or all others. */
+static int write_aggregated(const struct cor_served *served, const void *arg, struct cor_buf *out)
 {
+    const struct rows rows = rows_of(served);
     struct cor_json_writer w;
-    int r;
 
-    cor_json_writer_init(&w, &doc->json);
+    cor_json_writer_init(&w, out);
     cor_json_begin_object(&w);
     cor_json_member(&w, COR_STR("kind"), COR_STR("APIGroupDiscoveryList"));
     cor_json_member(&w, COR_STR("apiVersion"), COR_STR("apidiscovery.k8s.io/v2"));
@@ -248,66 +259,48 @@ static int build_aggregated(const struct cor_discovery_docs *d, bool core,
     cor_json_end_object(&w);
     cor_json_key(&w, COR_STR("items"));
     cor_json_begin_array(&w);
-    each_group(&w, d, core, write_aggregated_group);
+    each_group(&w, &rows, *(const bool *)arg, write_aggregated_group);
     cor_json_end_array(&w);
     cor_json_end_object(&w);
-    r = cor_json_writer_finish(&w);
-    snprintf(doc->etag, sizeof(doc->etag), "\"%016llX\"",
-             (unsigned long long)cor_str_hash(cor_buf_str(&doc->json)));
-    return r;
+    return cor_json_writer_finish(&w);
 }
 
-int cor_discovery_init(struct cor_discovery_docs *discovery,
-                       const struct cor_resource_row *resources, size_t nresources)
+int cor_discovery_doc(struct cor_served *served, enum cor_served_doc_id id,
+                      const char *server_address, const struct cor_served_doc **ret_doc)
 {
-    int r;
+    bool is_core = id == COR_DOC_CORE_ALL;
 
-    assert(resources && nresources > 0);
-    *discovery = (struct cor_discovery_docs){.resources = resources, .nresources = nresources};
-    cor_buf_init(&discovery->versions.json, DOC_MAX);
-    cor_buf_init(&discovery->groups.json, DOC_MAX);
-    cor_buf_init(&discovery->core_all.json, DOC_MAX);
-    cor_buf_init(&discovery->groups_all.json, DOC_MAX);
-    r = build_versions(discovery, NULL);
-    if (r == 0)
-        r = build_groups(discovery);
-    if (r == 0)
-        r = build_aggregated(discovery, true, &discovery->core_all);
-    if (r == 0)
-        r = build_aggregated(discovery, false, &discovery->groups_all);
-    return r;
+    switch (id) {
+    case COR_DOC_VERSIONS:
+        return cor_served_doc(served, id, write_versions, server_address, ret_doc);
+    case COR_DOC_GROUPS:
+        return cor_served_doc(served, id, write_groups, NULL, ret_doc);
+    case COR_DOC_CORE_ALL:
+    case COR_DOC_GROUPS_ALL:
+        return cor_served_doc(served, id, write_aggregated, &is_core, ret_doc);
+    case COR_DOC_COUNT:
+        break;
+    }
+    assert(0);
+    return -COR_EINVAL;
 }
 
-int cor_discovery_set_address(struct cor_discovery_docs *discovery, const char *server_address)
+int cor_discovery_group(const struct cor_served *served, struct cor_str group, struct cor_buf *out)
 {
-    cor_buf_reset(&discovery->versions.json);
-    return build_versions(discovery, server_address);
-}
-
-void cor_discovery_deinit(struct cor_discovery_docs *discovery)
-{
-    cor_buf_deinit(&discovery->versions.json);
-    cor_buf_deinit(&discovery->groups.json);
-    cor_buf_deinit(&discovery->core_all.json);
-    cor_buf_deinit(&discovery->groups_all.json);
-}
-
-int cor_discovery_group(const struct cor_discovery_docs *discovery, struct cor_str group,
-                        struct cor_buf *out)
-{
+    const struct rows rows = rows_of(served);
     size_t i = 0;
     struct cor_json_writer w;
 
-    assert(discovery->resources && out);
-    while (i < discovery->nresources && !cor_str_eq(discovery->resources[i].group, group))
+    assert(out);
+    while (i < rows.n && !cor_str_eq(rows.v[i]->group, group))
         i++;
-    if (i == discovery->nresources || group.n == 0)
+    if (i == rows.n || group.n == 0)
         return -COR_ENOTFOUND;
     cor_json_writer_init(&w, out);
     cor_json_begin_object(&w);
     cor_json_member(&w, COR_STR("kind"), COR_STR("APIGroup"));
     cor_json_member(&w, COR_STR("apiVersion"), COR_STR("v1"));
-    write_group(&w, discovery, i);
+    write_group(&w, &rows, i);
     cor_json_end_object(&w);
     return cor_json_writer_finish(&w);
 }
@@ -347,16 +340,17 @@ static void write_subresource(struct cor_json_writer *w, const struct cor_resour
     cor_json_end_object(w);
 }
 
-int cor_discovery_version(const struct cor_discovery_docs *discovery, struct cor_str group,
+int cor_discovery_version(const struct cor_served *served, struct cor_str group,
                           struct cor_str version, struct cor_buf *out)
 {
+    const struct rows rows = rows_of(served);
     const struct cor_resource_row *first = NULL;
     struct cor_json_writer w;
 
-    assert(discovery->resources && out);
+    assert(out);
     cor_json_writer_init(&w, out);
-    for (size_t i = 0; i < discovery->nresources; i++) {
-        const struct cor_resource_row *r = &discovery->resources[i];
+    for (size_t i = 0; i < rows.n; i++) {
+        const struct cor_resource_row *r = rows.v[i];
 
         if (!cor_str_eq(r->group, group) || !cor_str_eq(r->version, version))
             continue;

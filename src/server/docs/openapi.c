@@ -25,20 +25,21 @@ static struct cor_str version_path(const struct cor_resource_row *r, char *out)
     return cor_str(out, n > 0 ? (size_t)n : 0);
 }
 
-int cor_openapi_index(const struct cor_resource_row *resources, size_t nresources,
-                      struct cor_buf *out)
+int cor_openapi_index(const struct cor_served *served, struct cor_buf *out)
 {
+    size_t nresources;
+    const struct cor_resource_row *const *resources = cor_served_rows(served, &nresources);
     const struct cor_resource_row *last = NULL;
     char path[PATH_MAX_BYTES], url[PATH_MAX_BYTES + 16];
     struct cor_json_writer w;
 
-    assert(resources && nresources > 0);
+    assert(out);
     cor_json_writer_init(&w, out);
     cor_json_begin_object(&w);
     cor_json_key(&w, COR_STR("paths"));
     cor_json_begin_object(&w);
     for (size_t i = 0; i < nresources; i++) {
-        const struct cor_resource_row *r = &resources[i];
+        const struct cor_resource_row *r = resources[i];
 
         if (last && cor_str_eq(last->api_version, r->api_version))
             continue;
@@ -276,8 +277,9 @@ static void write_schema(struct cor_json_writer *w, const struct cor_resource_ro
     cor_json_end_object(w);
 }
 
-static void write_components(struct cor_json_writer *w, const struct cor_resource_row *resources,
-                             size_t nresources, struct cor_str path)
+static void write_components(struct cor_json_writer *w,
+                             const struct cor_resource_row *const *resources, size_t nresources,
+                             struct cor_str path)
 {
     char own[PATH_MAX_BYTES];
 
@@ -286,22 +288,23 @@ static void write_components(struct cor_json_writer *w, const struct cor_resourc
     cor_json_key(w, COR_STR("schemas"));
     cor_json_begin_object(w);
     for (size_t i = 0; i < nresources; i++) {
-        if (cor_str_eq(version_path(&resources[i], own), path))
-            write_schema(w, &resources[i]);
+        if (cor_str_eq(version_path(resources[i], own), path))
+            write_schema(w, resources[i]);
     }
     write_object_meta(w);
     cor_json_end_object(w);
     cor_json_end_object(w);
 }
 
-int cor_openapi_version(const struct cor_resource_row *resources, size_t nresources,
-                        struct cor_str path, struct cor_buf *out)
+int cor_openapi_version(const struct cor_served *served, struct cor_str path, struct cor_buf *out)
 {
+    size_t nresources;
+    const struct cor_resource_row *const *resources = cor_served_rows(served, &nresources);
     char own[PATH_MAX_BYTES];
     struct cor_json_writer w;
     bool found = false;
 
-    assert(resources && nresources > 0);
+    assert(out);
     cor_json_writer_init(&w, out);
     cor_json_begin_object(&w);
     cor_json_member(&w, COR_STR("openapi"), COR_STR("3.0.0"));
@@ -309,10 +312,10 @@ int cor_openapi_version(const struct cor_resource_row *resources, size_t nresour
     cor_json_key(&w, COR_STR("paths"));
     cor_json_begin_object(&w);
     for (size_t i = 0; i < nresources; i++) {
-        if (!cor_str_eq(version_path(&resources[i], own), path))
+        if (!cor_str_eq(version_path(resources[i], own), path))
             continue;
         found = true;
-        write_resource(&w, &resources[i]);
+        write_resource(&w, resources[i]);
     }
     cor_json_end_object(&w);
     write_components(&w, resources, nresources, path);

@@ -47,8 +47,11 @@ static void close_all(struct fx *fx)
 static void write_sizes(const struct cor_api *api, const char *but, struct cor_buf *out)
 {
     cor_buf_init(out, 1u << 16);
-    for (size_t i = 0; i < api->nresources; i++) {
-        const struct cor_resource_row *res = &api->resources[i];
+    size_t n;
+    const struct cor_resource_row *rows = cor_api_builtins(&n);
+
+    for (size_t i = 0; i < n; i++) {
+        const struct cor_resource_row *res = &rows[i];
 
         if (but && res->group.n == 0 && cor_str_eqz(res->plural, but))
             continue;
@@ -115,9 +118,13 @@ TEST(api_cachers, a_shutdown_completes_after_sizes_were_refused)
 
 static struct cor_cacher *cacher_at(struct fx *fx, size_t n)
 {
-    for (size_t i = 0; i < fx->api->nresources; i++) {
-        struct cor_cacher *cacher = cor_api_cachers_peek(fx->api->cachers, &fx->api->resources[i]);
+    const struct cor_resource_row *row;
 
+    for (size_t i = 0;; i++) {
+        struct cor_cacher *cacher = cor_api_cachers_at(fx->api->cachers, i, &row);
+
+        if (!row)
+            break;
         if (cacher && n-- == 0)
             return cacher;
     }
