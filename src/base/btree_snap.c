@@ -196,22 +196,12 @@ struct cor_btree_view cor_btree_snap_view(const struct cor_btree_snap *s)
 
 size_t cor_btree_snapshots(struct cor_btree *t)
 {
-    size_t n;
-
-    cor_lock_acquire(&t->lock);
-    n = t->nsnaps;
-    cor_lock_release(&t->lock);
-    return n;
+    return COR_LOCKED(&t->lock, t->nsnaps);
 }
 
 static bool has_dead(struct cor_btree *t)
 {
-    bool some;
-
-    cor_lock_acquire(&t->lock);
-    some = t->garbage.head || !cor_dlist_empty(&t->work);
-    cor_lock_release(&t->lock);
-    return some;
+    return COR_LOCKED(&t->lock, t->garbage.head || !cor_dlist_empty(&t->work));
 }
 
 /* Takes one dead node off a list. `ret_node` is NULL when the node was sorted to a snapshot that

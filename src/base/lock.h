@@ -144,6 +144,19 @@ static inline void cor_lock_release(struct cor_lock *lock)
     pthread_mutex_unlock(&lock->mutex);
 }
 
+/* The value of an expression that is evaluated while the lock is held:
+ *
+ *     return COR_LOCKED(&queue->lock, queue->n);
+ */
+#define COR_LOCKED(lock, expression)                                                               \
+    __extension__({                                                                                \
+        struct cor_lock *cor_locked_ = (lock);                                                     \
+        cor_lock_acquire(cor_locked_);                                                             \
+        __typeof__(expression) cor_value_ = (expression);                                          \
+        cor_lock_release(cor_locked_);                                                             \
+        cor_value_;                                                                                \
+    })
+
 void cor_cond_init(struct cor_cond *cond);
 
 /* Nobody waits for it. */

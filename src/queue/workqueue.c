@@ -229,12 +229,7 @@ void cor_workqueue_forget(struct cor_workqueue *q, const char *key)
 
 uint32_t cor_workqueue_requeues(struct cor_workqueue *q, const char *key)
 {
-    uint32_t n;
-
-    cor_lock_acquire(&q->lock);
-    n = cor_rate_limiter_requeues(q->limiter, key);
-    cor_lock_release(&q->lock);
-    return n;
+    return COR_LOCKED(&q->lock, cor_rate_limiter_requeues(q->limiter, key));
 }
 
 static void queue_due_locked(struct cor_workqueue *q)
@@ -352,12 +347,7 @@ void cor_workqueue_done(struct cor_workqueue *q, const char *key)
 
 size_t cor_workqueue_len(struct cor_workqueue *q)
 {
-    size_t n;
-
-    cor_lock_acquire(&q->lock);
-    n = q->queued;
-    cor_lock_release(&q->lock);
-    return n;
+    return COR_LOCKED(&q->lock, q->queued);
 }
 
 static void drop_delayed_locked(struct cor_workqueue *q)
@@ -403,12 +393,7 @@ void cor_workqueue_shutdown_with_drain(struct cor_workqueue *q)
 
 bool cor_workqueue_is_shutting_down(struct cor_workqueue *q)
 {
-    bool shut;
-
-    cor_lock_acquire(&q->lock);
-    shut = q->shut;
-    cor_lock_release(&q->lock);
-    return shut;
+    return COR_LOCKED(&q->lock, q->shut);
 }
 
 void cor_workqueue_stats(struct cor_workqueue *q, struct cor_workqueue_stats *ret)

@@ -317,12 +317,7 @@ void cor_processor_listener_close(struct cor_processor_listener *l)
 
 bool cor_processor_listener_saw_initial(struct cor_processor_listener *l)
 {
-    bool saw;
-
-    cor_lock_acquire(&l->lock);
-    saw = l->initial == 0;
-    cor_lock_release(&l->lock);
-    return saw;
+    return COR_LOCKED(&l->lock, l->initial == 0);
 }
 
 void cor_processor_listener_stats(struct cor_processor_listener *l,

@@ -131,12 +131,7 @@ bool cor_shared_informer_has_synced(struct cor_shared_informer *inf)
 
 bool cor_shared_informer_is_started(struct cor_shared_informer *inf)
 {
-    bool started;
-
-    cor_lock_acquire(&inf->lock);
-    started = inf->started;
-    cor_lock_release(&inf->lock);
-    return started;
+    return COR_LOCKED(&inf->lock, inf->started);
 }
 
 bool cor_shared_informer_is_stopped(struct cor_shared_informer *inf)

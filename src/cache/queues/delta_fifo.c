@@ -434,12 +434,7 @@ int cor_delta_fifo_try_pop(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg)
 
 bool cor_delta_fifo_has_synced(struct cor_delta_fifo *f)
 {
-    bool synced;
-
-    cor_lock_acquire(&f->lock);
-    synced = cor_delta_has_synced_locked(f);
-    cor_lock_release(&f->lock);
-    return synced;
+    return COR_LOCKED(&f->lock, cor_delta_has_synced_locked(f));
 }
 
 void cor_delta_fifo_close(struct cor_delta_fifo *f)
@@ -455,40 +450,20 @@ void cor_delta_fifo_close(struct cor_delta_fifo *f)
 
 bool cor_delta_fifo_is_closed(struct cor_delta_fifo *f)
 {
-    bool closed;
-
-    cor_lock_acquire(&f->lock);
-    closed = f->closed;
-    cor_lock_release(&f->lock);
-    return closed;
+    return COR_LOCKED(&f->lock, f->closed);
 }
 
 size_t cor_delta_fifo_len(struct cor_delta_fifo *f)
 {
-    size_t n;
-
-    cor_lock_acquire(&f->lock);
-    n = f->n;
-    cor_lock_release(&f->lock);
-    return n;
+    return COR_LOCKED(&f->lock, f->n);
 }
 
 size_t cor_delta_fifo_retries(struct cor_delta_fifo *f)
 {
-    size_t n;
-
-    cor_lock_acquire(&f->lock);
-    n = f->nretried;
-    cor_lock_release(&f->lock);
-    return n;
+    return COR_LOCKED(&f->lock, f->nretried);
 }
 
 size_t cor_delta_fifo_fresh(struct cor_delta_fifo *f)
 {
-    size_t n;
-
-    cor_lock_acquire(&f->lock);
-    n = f->n - f->nretried;
-    cor_lock_release(&f->lock);
-    return n;
+    return COR_LOCKED(&f->lock, f->n - f->nretried);
 }

@@ -38,12 +38,7 @@ int cor_delta_fifo_wait_rv(struct cor_delta_fifo *f, struct cor_str rv, cor_cach
 
 bool cor_delta_fifo_cancel_wait(struct cor_delta_fifo *f, uint64_t id)
 {
-    bool removed;
-
-    cor_lock_acquire(&f->lock);
-    removed = cor_cache_waiters_remove(&f->waiters, id);
-    cor_lock_release(&f->lock);
-    return removed;
+    return COR_LOCKED(&f->lock, cor_cache_waiters_remove(&f->waiters, id));
 }
 
 void cor_delta_fifo_last_rv(struct cor_delta_fifo *f, char to[COR_CACHE_WAITER_RV_MAX + 1])

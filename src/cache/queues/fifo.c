@@ -363,12 +363,7 @@ int cor_fifo_try_pop(struct cor_fifo *f, cor_fifo_fn fn, void *arg)
 
 bool cor_fifo_has_synced(struct cor_fifo *f)
 {
-    bool synced;
-
-    cor_lock_acquire(&f->lock);
-    synced = fifo_has_synced_locked(f);
-    cor_lock_release(&f->lock);
-    return synced;
+    return COR_LOCKED(&f->lock, fifo_has_synced_locked(f));
 }
 
 void cor_fifo_close(struct cor_fifo *f)
@@ -380,10 +375,5 @@ void cor_fifo_close(struct cor_fifo *f)
 
 bool cor_fifo_is_closed(struct cor_fifo *f)
 {
-    bool closed;
-
-    cor_lock_acquire(&f->lock);
-    closed = f->closed;
-    cor_lock_release(&f->lock);
-    return closed;
+    return COR_LOCKED(&f->lock, f->closed);
 }

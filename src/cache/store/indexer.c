@@ -335,12 +335,7 @@ static int add_indexes_locked(struct cor_indexer *ix, const struct cor_index_def
 
 int cor_indexer_add_indexes(struct cor_indexer *ix, const struct cor_index_def *defs, size_t n)
 {
-    int r;
-
-    cor_lock_acquire(&ix->lock);
-    r = add_indexes_locked(ix, defs, n);
-    cor_lock_release(&ix->lock);
-    return r;
+    return COR_LOCKED(&ix->lock, add_indexes_locked(ix, defs, n));
 }
 
 /* Adds what the index says of `new` (NULL: gone) and takes out what it said of `old` only.

@@ -119,8 +119,7 @@ static void informers_free_driver(void *arg, struct cor_reflector_driver *driver
 {
     struct cor_list_watch *lw = cor_list_watch_of(driver);
 
-    lw->ops->detach(lw);
-    lw->reflector = NULL;
+    cor_list_watch_detach(lw);
     cor_list_watch_free(lw);
 }
 

@@ -6,6 +6,7 @@
 #define COR_CLIENT_LIST_WATCH_INT_H
 
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "cache/reflector/reflector.h"
 #include "coracle/list_watch.h"
 
@@ -31,6 +32,21 @@ COR_DEFINE_CLEANUP(struct cor_list_watch, cor_list_watch_free)
 static inline struct cor_list_watch *cor_list_watch_of(struct cor_reflector_driver *driver)
 {
     return COR_CONTAINER_OF(driver, struct cor_list_watch, driver);
+}
+
+/* Gives the list-watch to a runtime; the caller sets `reflector` next. On the loop. 0, -COR_ENOMEM,
+ * -COR_EINVAL (it has a reflector already, or is over another runtime's client). */
+static inline int cor_list_watch_attach(struct cor_list_watch *lw, struct cor_runtime *runtime)
+{
+    return lw->reflector ? -COR_EINVAL : lw->ops->attach(lw, runtime);
+}
+
+/* Takes the list-watch back from its runtime after the reflector was stopped, or was never made. On
+ * the loop. It can be attached again. */
+static inline void cor_list_watch_detach(struct cor_list_watch *lw)
+{
+    lw->ops->detach(lw);
+    lw->reflector = NULL;
 }
 
 /* The request that a reflector's options and the selectors make. */

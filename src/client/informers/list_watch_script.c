@@ -196,12 +196,7 @@ static int script_remove_locked(struct cor_list_watch_script *s, struct cor_str 
 
 int cor_list_watch_script_remove(struct cor_list_watch_script *s, struct cor_str key)
 {
-    int r;
-
-    cor_lock_acquire(&s->lock);
-    r = script_remove_locked(s, key);
-    cor_lock_release(&s->lock);
-    return r;
+    return COR_LOCKED(&s->lock, script_remove_locked(s, key));
 }
 
 void cor_list_watch_script_fail_next(struct cor_list_watch_script *s, int err, unsigned n)
@@ -243,22 +238,12 @@ void cor_list_watch_script_compact(struct cor_list_watch_script *s)
 
 uint64_t cor_list_watch_script_lists(struct cor_list_watch_script *s)
 {
-    uint64_t n;
-
-    cor_lock_acquire(&s->lock);
-    n = s->nlists;
-    cor_lock_release(&s->lock);
-    return n;
+    return COR_LOCKED(&s->lock, s->nlists);
 }
 
 uint64_t cor_list_watch_script_watches(struct cor_list_watch_script *s)
 {
-    uint64_t n;
-
-    cor_lock_acquire(&s->lock);
-    n = s->nwatches;
-    cor_lock_release(&s->lock);
-    return n;
+    return COR_LOCKED(&s->lock, s->nwatches);
 }
 
 /* True: the request is to fail, and has. */

@@ -98,16 +98,12 @@ static void plain_start(void *arg)
 {
     struct cor_plain_informer_run *run = arg;
 
-    if (run->lw->reflector) {
-        run->r = -COR_EINVAL;
-        return;
-    }
-    run->r = run->lw->ops->attach(run->lw, run->runtime);
+    run->r = cor_list_watch_attach(run->lw, run->runtime);
     if (run->r < 0)
         return;
     run->r = plain_make(run);
     if (run->r < 0) {
-        run->lw->ops->detach(run->lw);
+        cor_list_watch_detach(run->lw);
         return;
     }
     cor_timer_init(&run->retry, run->runtime->loop, plain_on_retry);
@@ -148,8 +144,7 @@ static void plain_stop(void *arg)
     run->is_closing = true;
     cor_timer_cancel(&run->retry);
     cor_controller_stop(cor_plain_informer_controller(run->informer));
-    run->lw->ops->detach(run->lw);
-    run->lw->reflector = NULL;
+    cor_list_watch_detach(run->lw);
     if (!atomic_load(&run->is_posted))
         cor_waiter_set(&run->closed);
 }

@@ -52,16 +52,12 @@ static void run_start(void *arg)
 {
     struct cor_reflector_run *run = arg;
 
-    if (run->lw->reflector) {
-        run->r = -COR_EINVAL;
-        return;
-    }
-    run->r = run->lw->ops->attach(run->lw, run->runtime);
+    run->r = cor_list_watch_attach(run->lw, run->runtime);
     if (run->r < 0)
         return;
     run->r = run_make_reflector(run);
     if (run->r < 0) {
-        run->lw->ops->detach(run->lw);
+        cor_list_watch_detach(run->lw);
         return;
     }
     run->lw->reflector = run->reflector;
@@ -98,8 +94,7 @@ static void run_stop(void *arg)
     struct cor_reflector_run *run = arg;
 
     cor_reflector_stop(run->reflector, cor_loop_now_ms(run->runtime->loop));
-    run->lw->ops->detach(run->lw);
-    run->lw->reflector = NULL;
+    cor_list_watch_detach(run->lw);
     run->reflector = cor_reflector_free(run->reflector);
 }
 

@@ -290,12 +290,7 @@ static void event_begin(struct cor_event_recorder *rec)
 
 static bool is_shut(struct cor_event_recorder *rec)
 {
-    bool shut;
-
-    cor_lock_acquire(&rec->lock);
-    shut = rec->is_shut;
-    cor_lock_release(&rec->lock);
-    return shut;
+    return COR_LOCKED(&rec->lock, rec->is_shut);
 }
 
 /* Writes the counts of series that are due; only when no event waits. */

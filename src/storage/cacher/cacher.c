@@ -35,12 +35,7 @@
 
 bool cor_cacher_is_ready(struct cor_cacher *cacher)
 {
-    bool ready;
-
-    cor_lock_acquire(&cacher->cache.lock);
-    ready = cacher->ready.state == COR_CACHE_READY;
-    cor_lock_release(&cacher->cache.lock);
-    return ready;
+    return COR_LOCKED(&cacher->cache.lock, cacher->ready.state == COR_CACHE_READY);
 }
 
 bool cor_cacher_is_failing(struct cor_cacher *cacher, char reterr_why[COR_READY_MESSAGE_MAX])

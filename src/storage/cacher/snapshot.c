@@ -64,12 +64,7 @@ int cor_cache_snapshot_now_locked(struct cor_watch_cache *c,
 
 int cor_cache_snapshot_now(struct cor_watch_cache *c, struct cor_cache_snapshot *ret_snapshot)
 {
-    int r;
-
-    cor_lock_acquire(&c->lock);
-    r = cor_cache_snapshot_now_locked(c, ret_snapshot);
-    cor_lock_release(&c->lock);
-    return r;
+    return COR_LOCKED(&c->lock, cor_cache_snapshot_now_locked(c, ret_snapshot));
 }
 
 /* Index of the first item whose key is not below `key`. */
