@@ -17,16 +17,11 @@ struct cor_frame *cor_frame_unref(struct cor_frame *frame)
     return NULL;
 }
 
-static size_t kept_bytes(const struct cor_kept_frame *kept)
-{
-    return kept->frame ? kept->frame->bytes.cap + kept->key.source->len : 0;
-}
-
 static void frames_drop(struct cor_frames *frames, struct cor_kept_frame *kept)
 {
     if (!kept->frame)
         return;
-    frames->bytes -= kept_bytes(kept);
+    frames->bytes -= kept->frame->bytes.cap + kept->key.source->len;
     cor_frame_unref(kept->frame);
     cor_object_unref(kept->key.source);
     *kept = (struct cor_kept_frame){.frame = NULL};

@@ -118,18 +118,11 @@ static uint64_t heavy_owner(const struct cor_call *call)
     return hash != 0 ? hash : 1;
 }
 
-static void heavy_seed(struct cor_heavy *heavy, struct cor_rand *rand)
-{
-    if (rand->seeded)
-        cor_rand_init_seeded(&heavy->rand, cor_rand_u64(rand));
-    else
-        cor_rand_init(&heavy->rand);
-}
-
 static int heavy_submit(struct cor_call *call, size_t bytes, cor_heavy_work work,
                         cor_heavy_done done, cor_heavy_next next)
 {
     struct cor_heavy *heavy = cor_calloc(1, sizeof(*heavy));
+    struct cor_rand *rand = &call->loop->rand;
     int r;
 
     assert(!call->heavy && !call->is_over && cor_loop_is_current(call->loop->loop));
@@ -143,7 +136,10 @@ static int heavy_submit(struct cor_call *call, size_t bytes, cor_heavy_work work
                                   .bytes = bytes,
                                   .owner = heavy_owner(call)};
     cor_buf_init(&heavy->bytes, SIZE_MAX / 2);
-    heavy_seed(heavy, &call->loop->rand);
+    if (rand->seeded)
+        cor_rand_init_seeded(&heavy->rand, cor_rand_u64(rand));
+    else
+        cor_rand_init(&heavy->rand);
     r = heavy_copy_request(heavy, call->req);
     if (r < 0) {
         heavy_free(heavy);

@@ -345,21 +345,16 @@ static int filter_deadline(struct exchange *ex)
     return 0;
 }
 
-/* Upstream's flow schema "probes" exempts these: whoever watches over the server must hear from it
- * while it is busy. */
-static bool is_probe(const struct exchange *ex)
-{
-    struct cor_str path = ex->request.info.path;
-
-    return !ex->request.info.is_resource && ex->request.method == COR_HTTP_GET &&
-           (cor_str_eqz(path, "/livez") || cor_str_eqz(path, "/readyz") ||
-            cor_str_eqz(path, "/healthz"));
-}
-
-/* The places that the request counts against; NULL: it needs none. */
+/* The places that the request counts against; NULL: it needs none. Health checks need none, as in
+ * upstream's flow schema "probes": they must be answered while the server is busy. */
 static struct cor_flight *flight_of(const struct exchange *ex)
 {
-    if (is_long(ex) || is_probe(ex))
+    struct cor_str path = ex->request.info.path;
+    bool is_probe = !ex->request.info.is_resource && ex->request.method == COR_HTTP_GET &&
+                    (cor_str_eqz(path, "/livez") || cor_str_eqz(path, "/readyz") ||
+                     cor_str_eqz(path, "/healthz"));
+
+    if (is_long(ex) || is_probe)
         return NULL;
     return is_reading(ex) ? &ex->server->reading : &ex->server->mutating;
 }

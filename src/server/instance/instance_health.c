@@ -55,23 +55,19 @@ static bool is_not_draining(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
     return false;
 }
 
-/* Stores the cause before the verdict, so that a loop which sees the verdict finds its cause.
- * Returns the verdict before. */
-static bool instance_set_verdict(struct cor_instance *in, const struct cor_engine_req *req)
+/* Stores the verdict of a health check, and logs a change of it: /readyz withholds the reason,
+ * /readyz/etcd and the log show it. */
+static void instance_judge_engine(struct cor_instance *in, const struct cor_engine_req *req)
 {
+    bool was_ok;
+
+    /* The cause is stored before the verdict: a loop that sees the verdict finds its cause. */
     if (req->result < 0) {
         cor_lock_acquire(&in->engine_lock);
         snprintf(in->engine_why, sizeof(in->engine_why), "%s", cor_status_message(&req->status));
         cor_lock_release(&in->engine_lock);
     }
-    return atomic_exchange(&in->engine_ok, req->result == 0);
-}
-
-/* Logs a change of the verdict: /readyz withholds the reason, /readyz/etcd and the log show it. */
-static void instance_judge_engine(struct cor_instance *in, const struct cor_engine_req *req)
-{
-    bool was_ok = instance_set_verdict(in, req);
-
+    was_ok = atomic_exchange(&in->engine_ok, req->result == 0);
     if (was_ok && req->result < 0)
         COR_LOG_ERROR("the store fails its health check",
                       COR_F_STR("err", cor_status_message(&req->status)));

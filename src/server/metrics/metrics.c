@@ -333,15 +333,6 @@ void cor_metric_put_histogram(struct cor_metric_out *to, struct cor_str labels,
         to->err = write_histogram(to->out, to->desc, labels, counts, sum);
 }
 
-static int metric_collect(const struct cor_metric *metric, struct cor_buf *out)
-{
-    struct cor_metric_out to = {out, metric->desc, 0};
-
-    if (metric->collect)
-        metric->collect(metric->collect_arg, &to);
-    return to.err;
-}
-
 static int metric_write(struct cor_metric *metric, struct cor_buf *out)
 {
     static const char *const types[] = {"counter", "gauge", "histogram"};
@@ -359,8 +350,12 @@ static int metric_write(struct cor_metric *metric, struct cor_buf *out)
                              reading->read(reading->arg), false);
     }
     cor_map_init(&totals, COR_METRIC_SERIES_MAX * metric->nshards);
-    if (r == 0)
-        r = metric_collect(metric, out);
+    if (r == 0 && metric->collect) {
+        struct cor_metric_out to = {out, desc, 0};
+
+        metric->collect(metric->collect_arg, &to);
+        r = to.err;
+    }
     if (r == 0)
         r = metric_sum_shards(metric, &totals);
     COR_MAP_FOREACH(it, &totals) {

@@ -166,22 +166,19 @@ static struct cor_request_memo *memo_at(struct cor_request_metrics *rm, size_t s
     return &rm->memos[shard][h % COR_REQUEST_MEMOS];
 }
 
-static bool is_read(const struct cor_request_labels *labels)
-{
-    return labels->res && (cor_str_eqz(labels->verb, "GET") || cor_str_eqz(labels->verb, "LIST"));
-}
-
-/* Finds or makes the series. */
+/* Finds or makes the series. Only reads of a resource have sizes. */
 static void memo_fill(struct cor_request_metrics *rm, size_t shard,
                       const struct cor_request_labels *labels, struct cor_request_memo *memo)
 {
+    bool is_read =
+        labels->res && (cor_str_eqz(labels->verb, "GET") || cor_str_eqz(labels->verb, "LIST"));
     struct cor_buf text;
     int r;
 
     *memo = (struct cor_request_memo){.labels = *labels};
     cor_buf_init(&text, COR_METRIC_LABELS_MAX);
     r = add_labels(&text, labels);
-    if (r == 0 && is_read(labels))
+    if (r == 0 && is_read)
         memo->sizes = cor_metric_series(rm->sizes, shard, cor_buf_str(&text));
     if (r == 0)
         r = cor_metric_label(&text, "dry_run", cor_strz(labels->is_dry_run ? "All" : ""));
