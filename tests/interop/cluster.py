@@ -97,7 +97,7 @@ def expect_bound_and_running(server, count):
 def nodes_become_ready_and_stay_so(server):
     def is_ready(it):
         ready = [node for node in it["items"] for c in node.get("status", {}).get("conditions", [])
-                 if (c["type"], c["status"]) == ("Ready", "True") and not node["spec"].get("taints")]
+                 if (c["type"], c["status"]) == ("Ready", "True") and not node.get("spec", {}).get("taints")]
         return len(ready) == len(NODES)
     wait_for(server, "/api/v1/nodes", "nodes", is_ready)
 
