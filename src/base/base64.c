@@ -75,12 +75,12 @@ static int check_padding(struct cor_str in, size_t at, int have, size_t *reterr_
     return -COR_EINVAL;
 }
 
-/* Appends the bytes that `have` digits carry. */
+/* Appends the bytes that `have` digits carry, if there is an output. */
 static int add_quantum(struct cor_buf *out, uint32_t word, int have)
 {
     unsigned char bytes[3] = {word >> 16 & 255, word >> 8 & 255, word & 255};
 
-    return have < 2 ? 0 : cor_buf_add(out, bytes, (size_t)have - 1);
+    return have < 2 || !out ? 0 : cor_buf_add(out, bytes, (size_t)have - 1);
 }
 
 static int decode(enum cor_base64 kind, struct cor_str in, struct cor_buf *out, size_t *reterr_at)
@@ -118,10 +118,10 @@ static int decode(enum cor_base64 kind, struct cor_str in, struct cor_buf *out, 
 int cor_base64_decode(enum cor_base64 kind, struct cor_str in, struct cor_buf *out,
                       size_t *reterr_at)
 {
-    size_t before = out->n, at;
+    size_t before = out ? out->n : 0, at;
     int r = decode(kind, in, out, reterr_at ? reterr_at : &at);
 
-    if (r < 0)
+    if (r < 0 && out)
         cor_buf_truncate(out, before);
     return r;
 }

@@ -17,8 +17,8 @@ enum cor_base64 {
 /* Appends to `out`. 0, -COR_ENOMEM, -COR_ETOOBIG (its maximum); unchanged on failure. */
 int cor_base64_encode(enum cor_base64 kind, struct cor_str in, struct cor_buf *out);
 
-/* Appends to `out`. As above, or -COR_EINVAL with the offset of Go's "illegal base64 data at input
- * byte N" in `reterr_at` (may be NULL). */
+/* Appends to `out` (NULL: only checks the input). As above, or -COR_EINVAL with the offset of Go's
+ * "illegal base64 data at input byte N" in `reterr_at` (may be NULL). */
 int cor_base64_decode(enum cor_base64 kind, struct cor_str in, struct cor_buf *out,
                       size_t *reterr_at);
 

@@ -33,6 +33,9 @@ struct frame {
     struct cor_yaml_name *anchor; /* to be filled when it closes; NULL: none */
     struct cor_map seen;          /* keys of a mapping, when duplicates are asked for */
     size_t merge_start;           /* WANT_MERGE: where the value's text begins */
+    /* The key whose value is read, when the mapping had it before; and where that value begins. */
+    struct cor_yaml_name *repeated;
+    size_t value_line;
 };
 
 struct reader {
@@ -121,7 +124,9 @@ static int report_dup(struct reader *r, struct cor_str key, size_t line)
     return err == -COR_ETOOBIG ? 0 : err;
 }
 
-static int note_key(struct reader *r, struct cor_str key, size_t line)
+/* A repeated key is remembered. It is reported when its value has been read, with the line at which
+ * the value begins: what is repeated inside of the value comes first, as in yaml.v2. */
+static int note_key(struct reader *r, struct cor_str key)
 {
     struct cor_yaml_name *name;
     bool was_there;
@@ -130,9 +135,16 @@ static int note_key(struct reader *r, struct cor_str key, size_t line)
     if (!r->dups)
         return 0;
     err = cor_yaml_names_put(&top(r)->seen, key, &name, &was_there);
-    if (err == 0 && was_there)
-        err = report_dup(r, key, line);
+    top(r)->repeated = err == 0 && was_there ? name : NULL;
     return err;
+}
+
+static int report_repeated(struct reader *r, size_t line)
+{
+    struct cor_yaml_name *name = top(r)->repeated;
+
+    top(r)->repeated = NULL;
+    return name ? report_dup(r, cor_str(name->text, name->n), line) : 0;
 }
 
 /* The comma before the next member or element. */
@@ -147,7 +159,7 @@ static int separate(struct reader *r)
     return comma ? cor_buf_addc(r->out, ',') : 0;
 }
 
-static int add_key(struct reader *r, struct cor_str key, size_t line)
+static int add_key(struct reader *r, struct cor_str key)
 {
     int err = separate(r);
 
@@ -156,7 +168,7 @@ static int add_key(struct reader *r, struct cor_str key, size_t line)
     if (err == 0)
         err = cor_buf_addc(r->out, ':');
     if (err == 0)
-        err = note_key(r, key, line);
+        err = note_key(r, key);
     top(r)->want = WANT_VALUE;
     return err;
 }
@@ -181,7 +193,9 @@ static int add_merged_members(struct reader *r, struct cor_str object, size_t li
         if (err == 0)
             err = cor_buf_adds(r->out, value);
         if (err == 0)
-            err = note_key(r, raw, line);
+            err = note_key(r, raw);
+        if (err == 0)
+            err = report_repeated(r, line);
     }
     return err;
 }
@@ -253,9 +267,10 @@ static int end_value(struct reader *r, struct cor_yaml_name *anchor, size_t star
     f = top(r);
     if (f->want == WANT_MERGE)
         return end_merge(r, line);
-    if (f->want == WANT_VALUE)
-        f->want = WANT_KEY;
-    return 0;
+    if (f->want != WANT_VALUE)
+        return 0;
+    f->want = WANT_KEY;
+    return report_repeated(r, f->value_line);
 }
 
 static int open_anchor(struct reader *r, const yaml_char_t *anchor, struct cor_yaml_name **ret_name)
@@ -432,7 +447,7 @@ static int add_scalar_key(struct reader *r, const yaml_event_t *ev)
     case COR_YAML_TIMESTAMP:
         break;
     }
-    return add_key(r, text, line);
+    return add_key(r, text);
 }
 
 static int on_scalar(struct reader *r, const yaml_event_t *ev)
@@ -468,7 +483,7 @@ static int add_alias_key(struct reader *r, struct cor_str json, size_t line)
         return -COR_ENOMEM;
     err = cor_json_unescape(raw, buf, raw.n, &text);
     if (err == 0)
-        err = add_key(r, text, line);
+        err = add_key(r, text);
     cor_free(buf);
     return err;
 }
@@ -539,6 +554,9 @@ static int on_close(struct reader *r, const yaml_event_t *ev)
 
 static int on_event(struct reader *r, const yaml_event_t *ev)
 {
+    /* The first event after a key begins its value. */
+    if (top(r)->want == WANT_VALUE)
+        top(r)->value_line = ev->start_mark.line;
     switch (ev->type) {
     case YAML_SCALAR_EVENT:
         return on_scalar(r, ev);

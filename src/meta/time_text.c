@@ -145,6 +145,21 @@ static int64_t read_fraction(struct reading *r)
     return us;
 }
 
+/* The same for a fraction that must be there and have six digits. */
+static int read_six_digits(struct reading *r, int64_t *ret_us)
+{
+    struct cor_str begin = r->rest;
+    int us = 0;
+
+    if (begin.n < 7 || (begin.p[0] != '.' && begin.p[0] != ','))
+        return mismatch(r, begin, ".000000");
+    r->rest = cor_str_from(begin, 1);
+    if (read_number(r, 6, false, ".000000", &us) < 0)
+        return mismatch(r, begin, ".000000");
+    *ret_us = us;
+    return 0;
+}
+
 static int days_in(int year, int month)
 {
     static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
@@ -178,8 +193,8 @@ static int read_clock(struct reading *r, struct tm *tm)
     return tm->tm_sec > 59 ? out_of_range(r, "second") : 0;
 }
 
-int cor_micro_time_parse_why(struct cor_str text, int64_t *ret_unix_us,
-                             struct cor_time_error *reterr)
+static int parse_time(struct cor_str text, bool has_six_digits, int64_t *ret_unix_us,
+                      struct cor_time_error *reterr)
 {
     struct reading r = {.rest = text};
     struct tm tm = {0};
@@ -188,10 +203,12 @@ int cor_micro_time_parse_why(struct cor_str text, int64_t *ret_unix_us,
 
     if (e == 0)
         e = read_clock(&r, &tm);
-    if (e == 0) {
+    if (e == 0 && has_six_digits)
+        e = read_six_digits(&r, &us);
+    else if (e == 0)
         us = read_fraction(&r);
+    if (e == 0)
         e = read_offset(&r, &offset);
-    }
     if (e == 0 && r.rest.n > 0)
         e = mismatch(&r, r.rest, NULL);
     if (e == 0 && (tm.tm_mday < 1 || tm.tm_mday > days_in(tm.tm_year, tm.tm_mon)))
@@ -204,6 +221,18 @@ int cor_micro_time_parse_why(struct cor_str text, int64_t *ret_unix_us,
     tm.tm_mon -= 1;
     *ret_unix_us = ((int64_t)timegm(&tm) - offset) * 1000000 + us;
     return 0;
+}
+
+int cor_micro_time_parse_why(struct cor_str text, int64_t *ret_unix_us,
+                             struct cor_time_error *reterr)
+{
+    return parse_time(text, false, ret_unix_us, reterr);
+}
+
+int cor_six_digit_time_parse_why(struct cor_str text, int64_t *ret_unix_us,
+                                 struct cor_time_error *reterr)
+{
+    return parse_time(text, true, ret_unix_us, reterr);
 }
 
 int cor_micro_time_parse(struct cor_str text, int64_t *ret_unix_us)

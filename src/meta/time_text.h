@@ -37,6 +37,9 @@ struct cor_time_error {
 };
 int cor_micro_time_parse_why(struct cor_str text, int64_t *ret_unix_us,
                              struct cor_time_error *reterr);
+/* The same for a text that has to have exactly six digits behind the point, as a MicroTime. */
+int cor_six_digit_time_parse_why(struct cor_str text, int64_t *ret_unix_us,
+                                 struct cor_time_error *reterr);
 
 #define COR_AGE_TEXT_MAX 32
 

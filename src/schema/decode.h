@@ -1,6 +1,6 @@
-/* What Kubernetes' decoder finds wrong with a body, in its words: bytes that are no object, a kind
- * that is not the resource's, metadata of the wrong types. Of the rest only what this
- * server itself reads is looked at.
+/* What Kubernetes' decoder finds wrong with a body as a whole, in its words: bytes that are no
+ * object, a kind that cannot be read or is not the resource's. What is wrong with members is found
+ * by schema/read.h.
  * Each appends the reason to `why`: 0 nothing is wrong, -COR_EINVAL. Out of memory only costs
  * words. Thread: any (pure). */
 #ifndef COR_SCHEMA_DECODE_H
@@ -8,12 +8,8 @@
 
 #include "base/buf.h"
 #include "base/str.h"
-#include "meta/object.h"
 #include "schema/resource_row.h"
 #include "json/scan.h"
-
-/* What Kubernetes says of a kind that its scheme does not have. */
-#define COR_SCHEME "in scheme \"pkg/runtime/scheme.go:110\""
 
 /* Bytes in which no kind can be found: not JSON, or not an object. */
 int cor_decode_check_bytes(struct cor_str json, struct cor_buf *why);
@@ -22,15 +18,6 @@ int cor_decode_check_type(struct cor_str canonical, struct cor_buf *why);
 
 /* A number anywhere that neither an int64 nor a double holds. */
 int cor_decode_check_numbers(struct cor_str json, struct cor_buf *why);
-
-/* `metadata` and all that is known of it. `json` is an object, its keys in any order. */
-int cor_decode_check_metadata(struct cor_str json, struct cor_str kind, struct cor_buf *why);
-/* The same for bytes that became an object, which knows where its metadata stands. */
-int cor_decode_check_object_metadata(const struct cor_object *object, struct cor_buf *why);
-
-/* Members of the resource's own kind that a verb reads; the keys of `json` stand in `order`. */
-int cor_decode_check_members(struct cor_str json, enum cor_json_order order,
-                             const struct cor_resource_row *resource, struct cor_buf *why);
 
 /* Is there such a kind, and can it become one of the resource? "" is the resource's own. A version
  * that can be converted is left to the caller. */

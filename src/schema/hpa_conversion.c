@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "schema/conversion.h"
 #include "schema/hpa_metrics.h"
+#include "schema/read.h"
 #include "json/edits.h"
 #include "json/json.h"
 #include "json/scan.h"
@@ -227,16 +228,43 @@ static int read_annotation(struct cor_str annotations, const char *name, enum co
     return r;
 }
 
+/* Empties `made`, which an annotation became, when the type of version 2 cannot hold it: an object,
+ * or a list of them. 0, -COR_ENOMEM. */
+static int drop_unless_held(struct cor_buf *made, const char *type_name)
+{
+    const struct cor_type *type = cor_type_named(cor_strz(type_name));
+    COR_CLEANUP(cor_read_report_freep) struct cor_read_report *report = cor_read_report_new();
+    struct cor_json_iter it = cor_json_iter(cor_buf_str(made));
+    int r = 0;
+
+    if (!report)
+        return -COR_ENOMEM;
+    if (cor_json_type(cor_buf_str(made)) == COR_JSON_OBJECT)
+        r = cor_read(cor_buf_str(made), type, report);
+    while (r == 0 && cor_json_type(cor_buf_str(made)) == COR_JSON_ARRAY && cor_json_iter_elem(&it))
+        r = cor_read(cor_json_iter_value(&it), type, report);
+    if (r == -COR_EINVAL)
+        cor_buf_reset(made);
+    return r == -COR_EINVAL ? 0 : r;
+}
+
 /* Spec and status of version 2 from the annotations' metrics and the numbers for the CPU. */
 static int make_metrics(struct cor_str annotations, const char *name, enum cor_hpa_side side,
                         struct cor_str cpu, struct cor_buf *out)
 {
+    const char *type =
+        side == COR_HPA_SPEC ? "autoscaling_v2.MetricSpec" : "autoscaling_v2.MetricStatus";
     COR_CLEANUP(cor_buf_deinit) struct cor_buf others = {0};
     int r;
 
     cor_buf_init(&others, TEXT_MAX);
     r = read_annotation(annotations, name, COR_JSON_ARRAY, &others);
-    return r < 0 ? r : cor_hpa_metrics_to_v2(cor_buf_str(&others), side, cpu, out);
+    if (r == 0)
+        r = cor_hpa_metrics_to_v2(cor_buf_str(&others), side, cpu, out);
+    if (r < 0 || others.n == 0 || out->n == 0)
+        return r;
+    r = drop_unless_held(out, type);
+    return r < 0 || out->n > 0 ? r : cor_hpa_metrics_to_v2(COR_STR(""), side, cpu, out);
 }
 
 static int make_v2_spec(struct cor_str spec, struct cor_str annotations, struct parts *p)
@@ -253,6 +281,8 @@ static int make_v2_spec(struct cor_str spec, struct cor_str annotations, struct 
         r = read_annotation(annotations, BEHAVIOR, COR_JSON_OBJECT, &behavior);
     if (r == 0)
         r = cor_hpa_behavior_to_v2(cor_buf_str(&behavior), &p->behavior);
+    if (r == 0 && p->behavior.n > 0)
+        r = drop_unless_held(&p->behavior, "autoscaling_v2.HorizontalPodAutoscalerBehavior");
     if (r < 0)
         return r;
     cor_edits_drop(&edits, COR_STR("targetCPUUtilizationPercentage"));
@@ -270,6 +300,8 @@ static int make_v2_status(struct cor_str status, struct cor_str annotations, str
 
     if (r == 0)
         r = read_annotation(annotations, CONDITIONS, COR_JSON_ARRAY, &p->conditions);
+    if (r == 0 && p->conditions.n > 0)
+        r = drop_unless_held(&p->conditions, "autoscaling_v2.HorizontalPodAutoscalerCondition");
     if (r < 0 || (!status.p && p->statuses.n == 0 && p->conditions.n == 0))
         return r;
     cor_edits_drop(&edits, COR_STR("currentCPUUtilizationPercentage"));

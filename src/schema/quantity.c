@@ -24,6 +24,7 @@
     "quantities must match the regular expression "                                                \
     "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 #define WORDS_SUFFIX "unable to parse quantity's suffix"
+#define WORDS_NUMBER "unable to parse numeric part of quantity"
 
 #define NANO          (-9)
 #define MILLI         (-3)
@@ -108,9 +109,12 @@ static bool read_suffix(struct cor_str text, struct parts *parts)
     return true;
 }
 
+/* Missing digits count as zero, except where upstream's quick way, which counts them so, does not
+ * reach: below one nano. */
 static const char *take_apart(struct cor_str text, struct parts *ret)
 {
     struct cor_str rest = text;
+    bool has_digits;
 
     *ret = (struct parts){.fraction = COR_STR("")};
     if (text.n == 0)
@@ -120,6 +124,7 @@ static const char *take_apart(struct cor_str text, struct parts *ret)
         rest = cor_str_from(rest, 1);
     }
     ret->whole = take_digits(&rest);
+    has_digits = ret->whole.n > 0;
     while (ret->whole.n > 0 && ret->whole.p[0] == '0')
         ret->whole = cor_str_from(ret->whole, 1);
     if (ret->whole.n == 0)
@@ -130,7 +135,10 @@ static const char *take_apart(struct cor_str text, struct parts *ret)
     }
     if (!has_form_of_suffix(rest))
         return WORDS_FORM;
-    return read_suffix(rest, ret) ? NULL : WORDS_SUFFIX;
+    if (!read_suffix(rest, ret))
+        return WORDS_SUFFIX;
+    has_digits = has_digits || ret->fraction.n > 0;
+    return !has_digits && ret->format == EXPONENT && ret->exponent < NANO ? WORDS_NUMBER : NULL;
 }
 
 static char digit_at(const struct parts *parts, size_t i)
@@ -347,6 +355,13 @@ static int print_canonical(bool is_negative, struct decimal *d, enum format form
          (whole_of(d).n == 4 && cor_str_cmp(whole_of(d), COR_STR("1024")) >= 0)))
         return print_binary(d, out);
     return print_decimal(d, format == BINARY ? DECIMAL : format, out);
+}
+
+const char *cor_quantity_mistake(struct cor_str text)
+{
+    struct parts parts;
+
+    return take_apart(text, &parts);
 }
 
 int cor_quantity_rewrite(struct cor_str text, unsigned flags, struct cor_buf *out,

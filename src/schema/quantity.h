@@ -13,6 +13,10 @@ enum cor_quantity_flag {
     COR_QUANTITY_MILLI = 1 << 0, /* round up, away from zero, to thousandths */
 };
 
+/* What upstream says of `text`, which has no spaces around it, when it is no quantity; NULL: it is
+ * one. */
+const char *cor_quantity_mistake(struct cor_str text);
+
 /* Writes the canonical text of `text`, which has no spaces around it. 0: `text` is canonical and
  * nothing was appended. 1: the canonical text was appended to `out`. -COR_EINVAL: `text` is no
  * quantity, and `reterr_why` (may be NULL) is set to upstream's words. -COR_ENOMEM, -COR_ETOOBIG.

@@ -409,8 +409,11 @@ class KubeApiserver:
         except (OSError, http.client.HTTPException):
             return False
 
+    def connect(self):
+        return http.client.HTTPSConnection("127.0.0.1", self.port, context=ssl._create_unverified_context(), timeout=WAIT_S)
+
     def request(self, method, path, body=None, Content_Type="application/json"):
-        connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=ssl._create_unverified_context(), timeout=WAIT_S)
+        connection = self.connect()
         headers = {"Authorization": "Bearer kube-token", "Content-Type": Content_Type}
         connection.request(method, path, json.dumps(body) if body else None, headers)
         answer = connection.getresponse()

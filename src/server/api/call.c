@@ -250,7 +250,7 @@ void cor_call_start(struct cor_call *call, int code, const char *content_type,
                     const struct cor_http_header *headers, size_t nheaders, uint64_t length)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf uuid = {0};
-    struct headers h = {.n = 0};
+    struct headers h;
     bool has_cache = false;
     char retry[24];
 
@@ -258,6 +258,7 @@ void cor_call_start(struct cor_call *call, int code, const char *content_type,
     cor_buf_init(&uuid, 64);
     if (call->req->audit_id.n == 0)
         (void)cor_api_add_uuid(&call->loop->rand, &uuid);
+    h.n = 0; /* the array is large, and what is not used of it stays as it is */
     for (size_t i = 0; i < nheaders; i++) {
         headers_add(&h, headers[i].name.p, headers[i].value);
         has_cache = has_cache || cor_str_eq(headers[i].name, COR_STR("Cache-Control"));

@@ -16,15 +16,16 @@
 #include "base/mem.h"
 #include "meta/field_error.h"
 #include "schema/decode.h"
+#include "schema/read.h"
 #include "server/write/body.h"
 #include "server/write/options.h"
-#include "server/write/strict.h"
 #include "json/json.h"
 #include "json/scan.h"
 #include "json/writer.h"
 
-#define BODY_MAX          (64u * 1024)
-#define IGNORE_READ_ERROR "ignoreStoreReadErrorWithClusterBreakingPotential"
+#define BODY_MAX (64u * 1024)
+#define SCHEME                                                                                     \
+    "in scheme \"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27\""
 
 static const struct cor_field_path policy_path = {.name = COR_STR("propagationPolicy")};
 static const struct cor_field_path dry_run_path = {.name = COR_STR("dryRun")};
@@ -90,53 +91,18 @@ static int copy_text(struct cor_str text, char **ret)
     return *ret ? 0 : -COR_ENOMEM;
 }
 
-/* Where the options come from: the body of a DELETE, or a member of an Eviction. */
-struct place {
-    struct cor_call *call;
-    bool in_eviction;
-};
-
-/* `type` is the Go struct that has the member, `path` the way to it within the options. */
-static int refuse_member(const struct place *at, const char *type, const char *path,
-                         struct cor_str value, const char *go_type)
-{
-    const char *got = cor_json_go_type(cor_json_type(value));
-    /* Go names a number that an integer cannot hold. */
-    bool is_shown = cor_json_type(value) == COR_JSON_NUMBER && strcmp(go_type, "int64") == 0;
-    int shown = is_shown ? (int)value.n : 0;
-    const struct cor_resource_row *own = at->call->type;
-
-    if (at->in_eviction)
-        return cor_status_bad_request(
-            &at->call->status,
-            "%.*s in version \"%.*s\" cannot be handled as a %.*s: json: cannot unmarshal "
-            "%s%s%.*s into Go struct field %s.deleteOptions%s%s of type %s",
-            COR_STR_ARG(own->kind), COR_STR_ARG(own->version), COR_STR_ARG(own->kind), got,
-            is_shown ? " " : "", shown, value.p, type, path[0] ? "." : "", path, go_type);
-    return cor_status_untyped(
-        &at->call->status, -COR_EINVAL,
-        "json: cannot unmarshal %s%s%.*s into Go struct field %s.%s of type %s", got,
-        is_shown ? " " : "", shown, value.p, type, path, go_type);
-}
-
-/* A precondition of the wrong type is refused: without it, more would be deleted than was asked. */
-static int read_preconditions(const struct place *at, struct cor_str preconditions,
+static int read_preconditions(struct cor_call *call, struct cor_str preconditions,
                               struct cor_delete_options *options)
 {
     struct cor_str uid = member_of(preconditions, "uid");
-    struct cor_str version = member_of(preconditions, "resourceVersion"), raw;
+    struct cor_str version = member_of(preconditions, "resourceVersion"), raw = COR_STR("");
     int r = 0;
 
-    if (uid.p && cor_json_to_raw(uid, &raw) < 0)
-        return refuse_member(at, "Preconditions", "preconditions.uid", uid, "types.UID");
-    if (uid.p)
+    if (uid.p && cor_json_to_raw(uid, &raw) == 0)
         r = copy_text(raw, &options->uid);
-    if (r == 0 && version.p && cor_json_to_raw(version, &raw) < 0)
-        return refuse_member(at, "Preconditions", "preconditions.resourceVersion", version,
-                             "string");
-    if (r == 0 && version.p)
+    if (r == 0 && version.p && cor_json_to_raw(version, &raw) == 0)
         r = copy_text(raw, &options->resource_version);
-    return r < 0 ? cor_status_set_err(&at->call->status, r) : 0;
+    return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 
 /* Options are what every group calls DeleteOptions; a kind that is something else is refused. */
@@ -155,11 +121,12 @@ static int check_options_kind(struct cor_call *call, struct cor_str json)
     if (kind.n == 0 || cor_str_eq(kind, COR_STR("DeleteOptions")))
         return 0;
     return cor_status_untyped(&call->status, -COR_EINVAL,
-                              "no kind \"%.*s\" is registered for version \"%.*s\" " COR_SCHEME,
+                              "no kind \"%.*s\" is registered for version \"%.*s\" " SCHEME,
                               COR_STR_ARG(kind), COR_STR_ARG(version));
 }
 
-static int delete_options_from_json(const struct place *at, struct cor_str json,
+/* `json` is canonical, and DeleteOptions can hold its values. */
+static int delete_options_from_json(struct cor_call *call, struct cor_str json,
                                     struct cor_delete_options *options,
                                     struct cor_field_errors *errs)
 {
@@ -168,40 +135,40 @@ static int delete_options_from_json(const struct place *at, struct cor_str json,
     struct cor_str orphan = member_of(json, "orphanDependents");
     struct cor_str preconditions = member_of(json, "preconditions");
     struct cor_str dry_run = member_of(json, "dryRun");
-    struct cor_str ignore = member_of(json, IGNORE_READ_ERROR);
     bool b = false;
 
-    if (grace.p && cor_json_to_i64(grace, &options->grace_s) < 0)
-        return refuse_member(at, "DeleteOptions", "gracePeriodSeconds", grace, "int64");
-    if (policy.p && cor_json_to_raw(policy, &raw) < 0)
-        return refuse_member(at, "DeleteOptions", "propagationPolicy", policy,
-                             "v1.DeletionPropagation");
-    if (orphan.p && cor_json_to_bool(orphan, &b) < 0)
-        return refuse_member(at, "DeleteOptions", "orphanDependents", orphan, "bool");
-    if (preconditions.p && cor_json_type(preconditions) != COR_JSON_OBJECT)
-        return refuse_member(at, "DeleteOptions", "preconditions", preconditions,
-                             "v1.Preconditions");
-    if (dry_run.p && cor_json_type(dry_run) != COR_JSON_ARRAY)
-        return refuse_member(at, "DeleteOptions", "dryRun", dry_run, "[]string");
-    /* Upstream's gate of this option is off, and so it does nothing; its type is checked. */
-    if (ignore.p && cor_json_type(ignore) != COR_JSON_BOOL)
-        return refuse_member(at, "DeleteOptions", IGNORE_READ_ERROR, ignore, "bool");
-    options->has_grace = grace.p != NULL;
-    if (orphan.p)
+    options->has_grace = grace.p && cor_json_to_i64(grace, &options->grace_s) == 0;
+    if (orphan.p && cor_json_to_bool(orphan, &b) == 0)
         options->orphan_dependents = b ? COR_TRUE : COR_FALSE;
-    if (policy.p)
+    if (policy.p && cor_json_to_raw(policy, &raw) == 0)
         read_policy(raw, options, errs);
     if (dry_run.p)
         read_dry_run(dry_run, options, errs);
-    return preconditions.p ? read_preconditions(at, preconditions, options) : 0;
+    return preconditions.p ? read_preconditions(call, preconditions, options) : 0;
+}
+
+/* A value that DeleteOptions cannot hold is refused: without a precondition, for one, more would be
+ * deleted than was asked. Unknown and repeated fields are not reported, as upstream. */
+static int check_options_types(struct cor_call *call, struct cor_str body)
+{
+    const struct cor_type *type = cor_type_named(COR_STR("meta_v1.DeleteOptions"));
+    COR_CLEANUP(cor_read_report_freep) struct cor_read_report *report = NULL;
+    int r;
+
+    if (cor_read_is_clean(body, type))
+        return 0;
+    report = cor_read_report_new();
+    r = report ? cor_read(body, type, report) : -COR_ENOMEM;
+    if (r == -COR_EINVAL)
+        return cor_status_untyped(&call->status, r, "%s", cor_buf_z(&report->error));
+    return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 
 static int delete_options_from_body(struct cor_call *call, struct cor_delete_options *options,
                                     struct cor_field_errors *errs)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0}, text = {0}, dups = {0}, why = {0};
-    const struct place at = {.call = call};
-    /* The fields that are read have types of their own, and the others are dropped. */
+    /* The walk over the type judges numbers, and fields that it does not have are dropped. */
     const struct cor_json_limits limits = {BODY_MAX, COR_JSON_DEPTH_MAX, true};
     const struct cor_gvk expected = {COR_STR("meta.k8s.io"), COR_STR("v1"),
                                      COR_STR("DeleteOptions")};
@@ -211,8 +178,6 @@ static int delete_options_from_body(struct cor_call *call, struct cor_delete_opt
     cor_buf_init(&text, COR_BODY_TEXT_MAX);
     cor_buf_init(&dups, COR_BODY_DUPS_MAX);
     r = cor_body_json(call, &expected, &text, &dups, &body);
-    if (r == 0)
-        r = cor_strict_report_yaml(call, cor_buf_str(&dups));
     if (r < 0)
         return r;
     if (cor_str_eq(cor_str_trim(body), COR_STR("null")))
@@ -227,7 +192,9 @@ static int delete_options_from_body(struct cor_call *call, struct cor_delete_opt
     if (cor_decode_check_type(cor_buf_str(&json), &why) < 0)
         return cor_status_untyped(&call->status, -COR_EINVAL, "%s", cor_buf_z(&why));
     r = check_options_kind(call, cor_buf_str(&json));
-    return r < 0 ? r : delete_options_from_json(&at, cor_buf_str(&json), options, errs);
+    if (r == 0)
+        r = check_options_types(call, body);
+    return r < 0 ? r : delete_options_from_json(call, cor_buf_str(&json), options, errs);
 }
 
 /* The query has the preconditions under the names uid and resourceVersion. */
@@ -282,16 +249,11 @@ int cor_delete_options_from(struct cor_call *call, struct cor_str json,
                             struct cor_delete_options *ret_options)
 {
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
-    const struct place at = {.call = call, .in_eviction = true};
     struct cor_delete_options options = {0};
     int r;
 
     assert(json.p);
-    if (cor_json_type(json) == COR_JSON_OBJECT || cor_json_type(json) == COR_JSON_NULL)
-        r = delete_options_from_json(&at, json, &options, &errs);
-    else
-        r = refuse_member(&at, call->type->kind.p, "", json, "v1.DeleteOptions");
-
+    r = delete_options_from_json(call, json, &options, &errs);
     return delete_options_finish(call, r, &errs, &options, ret_options);
 }
 

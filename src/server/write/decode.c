@@ -2,12 +2,14 @@
 /* The stage "decode": the JSON of a body, or of what a patch made, becomes a canonical object of
  * the request's type.
  *
- *   size of ConfigMaps and Secrets ──► parsed, canonical ──► kind and apiVersion are those of a
- *   kind that can become the request's ──► metadata and known members have the right types
+ *   size of ConfigMaps and Secrets ──► parsed, canonical ──► a kind and an apiVersion can be read ──►
+ *   the type of that kind can hold every value (schema/read.h) ──► the kind can become the request's
  *
- * Fields that a body repeats are noted for the stage "strict"; a repeated field is not an error
- * here. The first step that fails sets the call's status in upstream's words: 400 for a body, 422
- * for what a patch made. `body` stays NULL then.
+ * Fields that the type does not have, and fields that a body repeats, are noted in `report` for the
+ * stage "strict": they are no mistake here. Most bodies have neither; then the walk over the type
+ * allocates nothing, and there is no report.
+ * The first step that fails sets the call's status in upstream's words: 400 for a body, 422 for what
+ * a patch made. `body` stays NULL then.
  * Thread: the thread that has the call. */
 /* clang-format on */
 #include <assert.h>
@@ -15,112 +17,153 @@
 #include "base/err.h"
 #include "meta/object_edit.h"
 #include "schema/decode.h"
+#include "schema/read.h"
 #include "server/strategy/data_size.h"
 #include "server/write/body.h"
 #include "server/write/stages.h"
 
 #define WHY_MAX (64u * 1024)
 
-/* Kind and metadata, as far as upstream's decoder would look at them. */
-static int decode_check(struct cor_call *call, const struct cor_object *object, struct cor_buf *why)
-{
-    struct cor_str kind = cor_object_kind(object);
-    int r = cor_decode_check_type(cor_object_json(object), why);
+/* The kind and version that the bytes themselves have; "" is that of the request. */
+struct decode_kind {
+    struct cor_str api_version, kind;
+};
 
-    if (r == 0)
-        r = cor_decode_check_kind(call->type, cor_object_api_version(object), kind, why);
-    if (r == 0)
-        r = cor_decode_check_object_metadata(object, why);
-    return r < 0 ? r
-                 : cor_decode_check_members(cor_object_json(object), COR_JSON_SORTED, call->type,
-                                            why);
+/* The type that upstream's decoder would choose; NULL: there is no such kind. */
+static const struct cor_type *decode_type(const struct cor_call *call,
+                                          const struct decode_kind *sent)
+{
+    struct cor_gv gv = {call->type->group, call->type->version};
+
+    if (sent->api_version.n > 0 && cor_gv_parse(sent->api_version, &gv, NULL) < 0)
+        return NULL;
+    return cor_type_of_kind(gv.group, gv.version, sent->kind.n > 0 ? sent->kind : call->type->kind);
+}
+
+/* Walks over the JSON with the type that it claims to be of; a kind that does not exist is left to
+ * the check of kinds. The order of findings is that of the client's JSON. YAML and patched
+ * documents are sorted first, because upstream's reach its decoder so. 0, -COR_EINVAL
+ * (report->error says why), -COR_ENOMEM. */
+static int decode_read(struct cor_write *write, const struct decode_kind *sent)
+{
+    const struct cor_json_limits limits = {COR_WRITE_JSON_MAX, COR_JSON_DEPTH_MAX, true};
+    const struct cor_type *type = decode_type(&write->call, sent);
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf sorted = {0};
+    bool is_sent_json = !write->apply && write->text.n == 0;
+    struct cor_str json = write->json;
+
+    if (!type || ((!is_sent_json || write->dups.n == 0) && cor_read_is_clean(json, type)))
+        return 0;
+    if (!is_sent_json) {
+        cor_buf_init(&sorted, json.n);
+        if (cor_buf_reserve(&sorted, json.n) < 0 ||
+            cor_json_canonicalize(json, &limits, &sorted, NULL, NULL) < 0)
+            return -COR_ENOMEM;
+        json = cor_buf_str(&sorted);
+    }
+    write->report = cor_read_report_new();
+    return write->report ? cor_read(json, type, write->report) : -COR_ENOMEM;
+}
+
+/* Refuses what decode_read(), or a check that wrote into `why`, does not accept. Words that are
+ * missing are words for which there was no memory. */
+static int decode_refuse(struct cor_write *write, const struct decode_kind *sent, int r,
+                         const struct cor_buf *why)
+{
+    const struct cor_buf *words = why->n == 0 && write->report ? &write->report->error : why;
+    struct cor_call *call = &write->call;
+
+    if (r != -COR_EINVAL || words->n == 0)
+        return cor_status_set_err(&call->status, -COR_ENOMEM);
+    if (write->apply)
+        return cor_body_refuse_patched(call, write->json, cor_buf_z(words));
+    return cor_body_cannot_handle(call, sent->api_version, sent->kind, cor_buf_z(words));
 }
 
 /* The bytes could not be parsed as an object: finds the words that upstream has for it. */
-static int decode_refuse_bytes(struct cor_call *call, struct cor_str json)
+static int decode_refuse_bytes(struct cor_write *write)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {0};
+    struct cor_call *call = &write->call;
+    struct decode_kind sent = {COR_STR(""), COR_STR("")};
+    struct cor_str value, json = write->json;
+    int r;
 
     cor_buf_init(&why, WHY_MAX);
     if (cor_decode_check_bytes(json, &why) < 0)
-        return cor_body_unrecognized(call, cor_buf_z(&why));
-    if (cor_decode_check_metadata(json, call->type->kind, &why) < 0 ||
-        cor_decode_check_members(json, COR_JSON_ANY_ORDER, call->type, &why) < 0 ||
-        cor_decode_check_numbers(json, &why) < 0)
-        return cor_body_cannot_handle(call, COR_STR(""), COR_STR(""), cor_buf_z(&why));
-    return call->status.err;
+        return write->apply ? call->status.err : cor_body_unrecognized(call, cor_buf_z(&why));
+    json = cor_str_trim(json);
+    if (cor_json_get(json, COR_STR("kind"), COR_JSON_ANY_ORDER, &value) == 0)
+        (void)cor_json_to_raw(value, &sent.kind);
+    if (cor_json_get(json, COR_STR("apiVersion"), COR_JSON_ANY_ORDER, &value) == 0)
+        (void)cor_json_to_raw(value, &sent.api_version);
+    r = decode_read(write, &sent);
+    if (r == 0)
+        r = cor_decode_check_numbers(json, &why);
+    return r < 0 ? decode_refuse(write, &sent, r, &why) : call->status.err;
 }
 
-/* The object was sent as a body. */
-static int decode_check_sent(struct cor_call *call, const struct cor_object *object)
+/* The bytes are an object. */
+static int decode_check(struct cor_write *write, const struct cor_object *object)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {0};
-    struct cor_str version = cor_object_api_version(object);
+    struct cor_call *call = &write->call;
+    const struct decode_kind sent = {cor_object_api_version(object), cor_object_kind(object)};
     struct cor_gv gv;
+    int r;
 
     cor_buf_init(&why, WHY_MAX);
-    if (cor_decode_check_type(cor_object_json(object), &why) < 0)
-        return cor_body_unrecognized(call, cor_buf_z(&why));
-    if (cor_gv_parse(version, &gv, NULL) < 0) {
-        (void)cor_buf_addf(&why, "unexpected GroupVersion string: %.*s", COR_STR_ARG(version));
-        return cor_body_unrecognized(call, cor_buf_z(&why));
+    r = cor_decode_check_type(cor_object_json(object), &why);
+    if (r == 0 && cor_gv_parse(sent.api_version, &gv, NULL) < 0) {
+        (void)cor_buf_addf(&why, "unexpected GroupVersion string: %.*s",
+                           COR_STR_ARG(sent.api_version));
+        r = -COR_EINVAL;
     }
-    if (decode_check(call, object, &why) < 0)
-        return cor_body_cannot_handle(call, version, cor_object_kind(object), cor_buf_z(&why));
-    return 0;
+    if (r < 0 && !write->apply)
+        return cor_body_unrecognized(call, cor_buf_z(&why));
+    if (r == 0)
+        r = decode_read(write, &sent);
+    if (r == 0)
+        r = cor_decode_check_kind(call->type, sent.api_version, sent.kind, &why);
+    return r < 0 ? decode_refuse(write, &sent, r, &why) : 0;
 }
 
-static int decode_sent(struct cor_write *write, struct cor_str *ret_rv,
-                       struct cor_object **ret_object)
+/* Sets `json` from the body. */
+static int decode_take_body(struct cor_write *write)
 {
     struct cor_call *call = &write->call;
     const struct cor_gvk expected = {call->type->group, call->type->version, call->type->kind};
     int r = cor_body_json(call, &expected, &write->text, &write->yaml_dups, &write->json);
 
-    if (r < 0)
-        return r;
     /* Go decodes null into an empty struct. */
-    if (cor_str_eq(cor_str_trim(write->json), COR_STR("null")))
+    if (r == 0 && cor_str_eq(cor_str_trim(write->json), COR_STR("null")))
         write->json = COR_STR("{}");
-    r = cor_data_size_check(call, write->json);
-    if (r < 0)
-        return r;
-    /* Only the client's own JSON can repeat a field: YAML has its own report. */
-    r = cor_object_parse(write->json, NULL, write->text.n > 0 ? NULL : &write->dups, ret_rv,
-                         ret_object, &call->status);
-    if (r == -COR_EINVAL)
-        return decode_refuse_bytes(call, write->json);
-    return r < 0 ? r : decode_check_sent(call, *ret_object);
-}
-
-static int decode_patched(struct cor_write *write, struct cor_str *ret_rv,
-                          struct cor_object **ret_object)
-{
-    struct cor_call *call = &write->call;
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {0};
-    int r = cor_data_size_check(call, write->json);
-
-    if (r < 0)
-        return r;
-    r = cor_object_parse(write->json, NULL, NULL, ret_rv, ret_object, &call->status);
-    cor_buf_init(&why, WHY_MAX);
-    if (r == -COR_EINVAL && (cor_decode_check_metadata(write->json, call->type->kind, &why) < 0 ||
-                             cor_decode_check_numbers(write->json, &why) < 0))
-        return cor_body_refuse_patched(call, write->json, cor_buf_z(&why));
-    if (r == 0 && decode_check(call, *ret_object, &why) < 0)
-        return cor_body_refuse_patched(call, write->json, cor_buf_z(&why));
     return r;
 }
 
 int cor_write_decode(struct cor_write *write)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
-    int r;
+    struct cor_call *call = &write->call;
+    /* The repeated fields of a patch are in `dups` already, those of YAML in a report of its own.
+     */
+    struct cor_json_dups *dups = NULL;
+    int r = write->apply ? 0 : decode_take_body(write);
 
-    assert(write->call.type && write->call.stored);
+    assert(call->type && call->stored);
     write->body = cor_object_unref(write->body);
-    r = write->apply ? decode_patched(write, &write->rv, &object)
-                     : decode_sent(write, &write->rv, &object);
+    write->report = cor_read_report_free(write->report);
+    if (r == 0)
+        r = cor_data_size_check(call, write->json);
+    if (r < 0)
+        return r;
+    if (!write->apply && write->text.n == 0)
+        dups = &write->dups;
+    r = cor_object_parse(write->json, NULL, dups, &write->rv, &object, &call->status);
+    if (r == -COR_EINVAL)
+        r = decode_refuse_bytes(write);
+    else if (r == 0)
+        r = decode_check(write, object);
     if (r == 0)
         write->body = COR_STEAL(object);
     return r;

@@ -62,6 +62,7 @@ void cor_write_deinit(struct cor_write *write)
     cor_buf_deinit(&write->text);
     cor_buf_deinit(&write->yaml_dups);
     cor_json_dups_deinit(&write->dups);
+    write->report = cor_read_report_free(write->report);
     write->body = cor_object_unref(write->body);
     write->current = cor_object_unref(write->current);
     write->object = cor_object_unref(write->object);

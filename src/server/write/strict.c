@@ -2,77 +2,104 @@
  * are reported as fieldValidation asks: Ignore says nothing, Warn (the default) sends each as a
  * Warning header, Strict refuses the write with all of them.
  *
- * It comes after "decode", because a body that is no object at all is refused for that first.
- * Failures: 400 for a body, 422 for what a patch made, in upstream's words; no memory.
+ * The findings, in upstream's order:
+ *   1. keys that a YAML body repeats, in the words of the YAML decoder, or fields that a patch
+ *      document repeats;
+ *   2. what the read walk noted about the object (`report`, made by "decode").
+ * The stage comes after "decode", because a body that is no object at all is refused for that
+ * first. Failures: 400 for a body, 422 for what a patch made, in upstream's words; no memory.
  * Thread: the thread that has the call. */
-#include "server/write/strict.h"
-
 #include <assert.h>
 
 #include "base/err.h"
+#include "meta/quote.h"
 #include "server/write/body.h"
 #include "server/write/stages.h"
 
-#define STRICT_TEXT_MAX (16u * 1024)
+#define STRICT_TEXT_MAX (1u << 20) /* all findings, of the patch and of the object */
 
-static bool strict_is(const struct cor_call *call, const char *directive)
+/* Where findings go: one text for a refusal, or the warnings of the answer. */
+struct strict_sink {
+    struct cor_call *call;
+    struct cor_buf text;
+    bool is_refusal;
+    size_t n;
+};
+
+static int strict_add(struct strict_sink *sink, struct cor_str finding)
 {
-    return cor_str_eqz(call->opts.field_validation, directive);
+    int r;
+
+    if (!sink->is_refusal)
+        return cor_warnings_add(&sink->call->warnings, finding);
+    r = cor_buf_addz(&sink->text, sink->n++ > 0 ? ", " : "strict decoding error: ");
+    return r < 0 ? r : cor_buf_adds(&sink->text, finding);
 }
 
-/* Each line of the decoder's report is one text: `line 3: key "a" already set in map`. */
-int cor_strict_report_yaml(struct cor_call *call, struct cor_str report)
+/* The YAML decoder's report is one finding; as warnings, each of its lines after the head is one:
+ * `line 3: key "a" already set in map`. */
+static int strict_add_yaml(struct strict_sink *sink, struct cor_str report)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
     int r = 0;
 
-    if (report.n == 0 || strict_is(call, "Ignore"))
-        return 0;
-    if (strict_is(call, "Strict")) {
-        cor_buf_init(&text, STRICT_TEXT_MAX);
-        (void)cor_buf_addf(&text, "strict decoding error: %.*s", COR_STR_ARG(report));
-        return cor_body_cannot_handle(call, COR_STR(""), COR_STR(""), cor_buf_z(&text));
-    }
+    if (report.n == 0 || sink->is_refusal)
+        return report.n == 0 ? 0 : strict_add(sink, report);
     (void)cor_str_cut(&report, '\n');
     while (report.n > 0 && r == 0)
-        r = cor_warnings_add(&call->warnings, cor_str_trim(cor_str_cut(&report, '\n')));
-    return r < 0 ? cor_status_set_err(&call->status, r) : 0;
+        r = strict_add(sink, cor_str_trim(cor_str_cut(&report, '\n')));
+    return r;
 }
 
-/* Fields that the JSON of a body or of a patch has twice. */
-static int strict_report_dups(struct cor_write *write)
+/* Fields that a patch document has twice. Those of a body are among the findings of the walk. */
+static int strict_add_dups(struct strict_sink *sink, const struct cor_write *write)
 {
-    struct cor_call *call = &write->call;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
-    const char *prefix = write->dups_prefix ? write->dups_prefix : "";
-    bool strict = strict_is(call, "Strict");
     int r = 0;
 
-    if (write->dups.n == 0 || strict_is(call, "Ignore"))
-        return 0;
     cor_buf_init(&text, STRICT_TEXT_MAX);
-    if (strict)
-        r = cor_buf_addz(&text, "strict decoding error: ");
-    for (size_t i = 0; i < write->dups.n && r == 0; i++) {
-        r = cor_buf_addf(&text, "%s%sduplicate field \"%s\"", strict && i > 0 ? ", " : "", prefix,
-                         write->dups.v[i].path);
-        if (strict || r < 0)
-            continue;
-        r = cor_warnings_add(&call->warnings, cor_buf_str(&text));
+    for (size_t i = 0; write->apply && i < write->dups.n && r == 0; i++) {
         cor_buf_reset(&text);
+        r = cor_buf_addf(&text, "%sduplicate field ", write->dups_prefix ? write->dups_prefix : "");
+        if (r == 0)
+            r = cor_quote(cor_strz(write->dups.v[i].path), &text);
+        if (r == 0)
+            r = strict_add(sink, cor_buf_str(&text));
     }
-    if (r == -COR_ENOMEM)
-        return cor_status_set_err(&call->status, r);
-    if (!strict)
-        return 0;
-    return write->apply ? cor_body_refuse_patched(call, write->json, cor_buf_z(&text))
-                        : cor_body_cannot_handle(call, COR_STR(""), COR_STR(""), cor_buf_z(&text));
+    return r;
+}
+
+/* All findings, in order. */
+static int strict_add_all(struct strict_sink *sink, const struct cor_write *write)
+{
+    size_t n = write->report ? write->report->n : 0;
+    int r = strict_add_yaml(sink, cor_buf_str(&write->yaml_dups));
+
+    if (r == 0)
+        r = strict_add_dups(sink, write);
+    for (size_t i = 0; i < n && r == 0; i++)
+        r = strict_add(sink, cor_read_finding(write->report, i));
+    return r == -COR_ETOOBIG ? 0 : r;
 }
 
 int cor_write_strict(struct cor_write *write)
 {
-    int r = cor_strict_report_yaml(&write->call, cor_buf_str(&write->yaml_dups));
+    struct cor_call *call = &write->call;
+    struct strict_sink sink = {.call = call};
+    int r;
 
     assert(write->body);
-    return r < 0 ? r : strict_report_dups(write);
+    if ((!write->report && write->dups.n == 0 && write->yaml_dups.n == 0) ||
+        cor_str_eq(call->opts.field_validation, COR_STR("Ignore")))
+        return 0;
+    sink.is_refusal = cor_str_eq(call->opts.field_validation, COR_STR("Strict"));
+    cor_buf_init(&sink.text, STRICT_TEXT_MAX);
+    r = strict_add_all(&sink, write);
+    if (r < 0)
+        r = cor_status_set_err(&call->status, r);
+    else if (sink.n > 0 && write->apply)
+        r = cor_body_refuse_patched(call, write->json, cor_buf_z(&sink.text));
+    else if (sink.n > 0)
+        r = cor_body_cannot_handle(call, COR_STR(""), COR_STR(""), cor_buf_z(&sink.text));
+    cor_buf_deinit(&sink.text);
+    return r;
 }

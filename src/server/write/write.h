@@ -23,6 +23,7 @@
 #ifndef COR_SERVER_WRITE_H
 #define COR_SERVER_WRITE_H
 
+#include "schema/read.h"
 #include "server/api/heavy.h"
 #include "json/json.h"
 
@@ -64,9 +65,10 @@ struct cor_write {
 
     struct cor_str json;       /* decode to convert: what was sent or patched, as JSON */
     struct cor_buf text;       /* the bytes of `json` when it is not the request's body itself */
-    struct cor_json_dups dups; /* fields that `json`, or a JSON patch, repeats */
+    struct cor_json_dups dups; /* fields that a body in JSON, or a patch, repeats */
     const char *dups_prefix;   /* stands before each of `dups` in messages; NULL: nothing */
     struct cor_buf yaml_dups;  /* the same for keys of a YAML body, in the words of its decoder */
+    struct cor_read_report *report; /* decode to strict: what is wrong; NULL: nothing */
 
     struct cor_object *body;    /* from decode on; from convert on in the hub's version */
     struct cor_str rv;          /* decode to match: resourceVersion of the body, in `json` */

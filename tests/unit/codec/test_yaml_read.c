@@ -197,6 +197,11 @@ TEST(yaml_read, repeated_keys_are_reported_with_their_line)
                "  line 3: key \"a\" already set in map");
     check_dups("x: &x {a: 1}\ny:\n  <<: *x\n  a: 2\n",
                "yaml: unmarshal errors:\n  line 4: key \"a\" already set in map");
+    /* Contract types 2.2.6: a repeated key is reported after what its value repeats, with the line
+     * at which the value begins. */
+    check_dups("a: 1\na:\n  b:\n    c\n  b:\n    - d\n",
+               "yaml: unmarshal errors:\n  line 6: key \"b\" already set in map\n"
+               "  line 3: key \"a\" already set in map");
 }
 
 TEST(yaml_read, fails_cleanly_without_memory)

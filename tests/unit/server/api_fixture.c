@@ -294,3 +294,31 @@ void fx_bootstrap(struct fx *fx)
     assert_int_equal(cor_api_bootstrap(cor_api_loop(fx->api, 0), on_bootstrapped, &boot, NULL), 0);
     assert_true(cor_loop_run_until(fx->loop, is_booted, &boot, FX_TIMEOUT_MS));
 }
+
+struct raw_put {
+    struct cor_write_req write;
+    bool is_done;
+};
+
+static void on_raw_put(struct cor_engine_req *req)
+{
+    COR_CONTAINER_OF(req, struct raw_put, write.req)->is_done = true;
+}
+
+static bool raw_put_is_done(void *arg)
+{
+    return *(bool *)arg;
+}
+
+void fx_put_raw(struct fx *fx, const char *key, const char *json)
+{
+    struct raw_put put = {.is_done = false};
+
+    cor_write_req_init(&put.write, fx->loop, on_raw_put);
+    put.write.key = cor_strz(key);
+    put.write.value = cor_strz(json);
+    cor_engine_write(fx->engine, &put.write);
+    assert_true(cor_loop_run_until(fx->loop, raw_put_is_done, &put.is_done, FX_TIMEOUT_MS));
+    assert_int_equal(put.write.req.result, 0);
+    cor_write_req_deinit(&put.write);
+}

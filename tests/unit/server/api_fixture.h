@@ -75,6 +75,9 @@ void fx_fail_each_alloc(struct fx *fx, const char *method, const char *target, c
  */
 const char *fx_at(const char *json, const char *path);
 
+/* Puts a value into the store under a new key, as another program could have left it there. */
+void fx_put_raw(struct fx *fx, const char *key, const char *json);
+
 /* Creates the default namespaces. */
 void fx_bootstrap(struct fx *fx);
 

@@ -17,8 +17,10 @@
 #define UNRECOGNIZED                                                                               \
     "the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; " \
     "json parse error: "
-#define CANNOT  "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: "
-#define SCHEME  "in scheme \"pkg/runtime/scheme.go:110\""
+#define CANNOT "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: "
+#define SCHEME "in scheme \"pkg/api/legacyscheme/scheme.go:30\""
+#define OPTIONS_SCHEME                                                                             \
+    "in scheme \"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27\""
 #define NO_NAME "the name of the object (a based on URL) was undeterminable: name must be provided"
 #define TYPE_META                                                                                  \
     "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string "               \
@@ -483,9 +485,9 @@ TEST(answers, to_bodies_of_deletions)
         {"DELETE", A, "{", NULL, NULL, 500, "",
          "couldn't get version/kind; json parse error: unexpected end of JSON input", false},
         {"DELETE", A, "{\"kind\":\"Pod\",\"apiVersion\":\"v1\"}", NULL, NULL, 500, "",
-         "no kind \"Pod\" is registered for version \"v1\" " SCHEME, false},
+         "no kind \"Pod\" is registered for version \"v1\" " OPTIONS_SCHEME, false},
         {"DELETE", A, "{\"kind\":\"Pod\"}", NULL, NULL, 500, "",
-         "no kind \"Pod\" is registered for version \"meta.k8s.io/v1\" " SCHEME, false},
+         "no kind \"Pod\" is registered for version \"meta.k8s.io/v1\" " OPTIONS_SCHEME, false},
         {"DELETE", A, "{\"apiVersion\":\"a/b/c\"}", NULL, NULL, 500, "",
          "unexpected GroupVersion string: a/b/c", false},
         {"DELETE", A, "{\"gracePeriodSeconds\":\"x\"}", NULL, NULL, 500, "",

@@ -143,7 +143,7 @@ static const struct {
     {"other version", CONFIGMAPS, "{\"apiVersion\":\"v2\",\"metadata\":{\"name\":\"a\"}}", 400,
      "BadRequest",
      "ConfigMap in version \"v2\" cannot be handled as a ConfigMap: no kind \"ConfigMap\" is "
-     "registered for version \"v2\" in scheme \"pkg/runtime/scheme.go:110\""},
+     "registered for version \"v2\" in scheme \"pkg/api/legacyscheme/scheme.go:30\""},
     {"other kind", CONFIGMAPS, "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\"}}", 400,
      "BadRequest", NULL},
     {"missing namespace", "/api/v1/namespaces/nope/configmaps", "{\"metadata\":{\"name\":\"a\"}}",

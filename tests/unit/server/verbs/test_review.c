@@ -89,7 +89,8 @@ TEST(review, says_what_a_user_may)
          "\"resourceAttributes\":{\"verb\":\"get\"}}}",
          "true", &admin},
         {"/subjectaccessreviews",
-         "{\"spec\":{\"user\":\"x\",\"groups\":[\"a\",7],\"resourceAttributes\":{\"verb\":\"get\"}}}",
+         "{\"spec\":{\"user\":\"x\",\"groups\":[\"a\",null],\"resourceAttributes\":{\"verb\":"
+         "\"get\"}}}",
          "false", &admin},
         /* As Go clients write it. */
         {"/subjectaccessreviews",

@@ -201,8 +201,9 @@ TEST(watch_protobuf, an_error_is_a_frame_with_a_status)
     struct fx_call call;
 
     open_ready(&fx);
-    fx_do(&fx, 201, "POST", "/apis/apps/v1/namespaces/default/deployments",
-          "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"paused\":\"many\"}}");
+    fx_put_raw(&fx, "/registry/deployments/default/d",
+               "{\"kind\":\"Deployment\",\"apiVersion\":\"apps/v1\",\"metadata\":{\"name\":\"d\","
+               "\"namespace\":\"default\"},\"spec\":{\"paused\":\"many\"}}");
     fx_start(&fx, &call, "GET", "/apis/apps/v1/deployments?watch=1", "", &protobuf);
     assert_at(event(&call, 0), "type", "ERROR");
     assert_at(event(&call, 0), "object.kind", "Status");

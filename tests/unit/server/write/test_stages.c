@@ -20,10 +20,10 @@ TEST(write, a_create_is_refused_by_the_first_stage_that_finds_something)
     open_ready(&fx);
     /* Decode comes before strict. */
     assert_at(fx_do(&fx, 400, "POST", CONFIGMAPS "?fieldValidation=Strict",
-                    "{\"kind\":\"Secret\",\"apiVersion\":\"v1\"," TWICE "}"),
+                    "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"spec\":{},\"spec\":{}}"),
               "message",
-              "Secret in version \"v1\" cannot be handled as a ConfigMap: converting (v1.Secret) "
-              "to (core.ConfigMap): unknown conversion");
+              "Pod in version \"v1\" cannot be handled as a ConfigMap: converting (v1.Pod) to "
+              "(core.ConfigMap): unknown conversion");
     /* Strict comes before match. */
     assert_at(fx_do(&fx, 400, "POST", CONFIGMAPS "?fieldValidation=Strict",
                     "{\"metadata\":{\"name\":\"a\",\"namespace\":\"other\"}," TWICE "}"),
@@ -69,7 +69,7 @@ TEST(write, an_update_is_refused_by_the_first_stage_that_finds_something)
           "{\"metadata\":{\"name\":\"a\",\"labels\":{\"-\":\"v\"}}}");
     /* What a patch makes is decoded before its repeated fields are refused, and matched after. */
     answer = fx_do_with(&fx, 422, "PATCH", CONFIGMAPS "/a?fieldValidation=Strict",
-                        "{\"kind\":\"Secret\"," TWICE "}", &merge);
+                        "{\"kind\":\"Pod\"," TWICE "}", &merge);
     assert_non_null(strstr(fx_at(answer, "message"), "unknown conversion"));
     answer = fx_do_with(&fx, 422, "PATCH", CONFIGMAPS "/a?fieldValidation=Strict",
                         "{\"metadata\":{\"name\":\"b\"}," TWICE "}", &merge);

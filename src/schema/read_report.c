@@ -1,0 +1,163 @@
+/* The findings of a read walk: texts, one after the other, each kept once.
+ *
+ * A client can send thousands of repeated or unknown members below a long path. So that the work
+ * stays linear in the bytes of the body, a finding is first recognised by a hash of its path, which
+ * each place computes once; the path is written only for a finding that is kept, at most
+ * COR_READ_FINDINGS_MAX times. Two different paths with the same hash would be reported as one,
+ * which costs the client one warning about its own body.
+ * Thread: any (pure). */
+#include <assert.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "meta/quote.h"
+#include "schema/read_int.h"
+#include "json/scan.h"
+
+struct cor_read_report *cor_read_report_new(void)
+{
+    struct cor_read_report *report = cor_alloc(sizeof(*report));
+
+    if (!report)
+        return NULL;
+    report->n = 0;
+    cor_buf_init(&report->error, COR_READ_ERROR_MAX);
+    cor_buf_init(&report->texts, COR_READ_TEXTS_MAX);
+    return report;
+}
+
+struct cor_read_report *cor_read_report_free(struct cor_read_report *report)
+{
+    if (!report)
+        return NULL;
+    cor_buf_deinit(&report->error);
+    cor_buf_deinit(&report->texts);
+    cor_free(report);
+    return NULL;
+}
+
+struct cor_str cor_read_finding(const struct cor_read_report *report, size_t i)
+{
+    size_t from = i > 0 ? report->ends[i - 1] : 0;
+
+    assert(i < report->n);
+    return cor_str(report->texts.p + from, report->ends[i] - from);
+}
+
+/* Appends the text of a raw key. */
+static int read_add_key(struct cor_buf *out, struct cor_str raw)
+{
+    struct cor_str text;
+    int r;
+
+    if (cor_str_find(raw, '\\') < 0)
+        return cor_buf_adds(out, raw);
+    r = cor_buf_reserve(out, raw.n);
+    if (r == 0)
+        r = cor_json_unescape(raw, out->p + out->n, raw.n, &text);
+    if (r < 0)
+        return r;
+    out->n += text.n;
+    out->p[out->n] = '\0';
+    return 0;
+}
+
+static uint64_t read_mix(uint64_t hash, uint64_t part)
+{
+    hash = (hash ^ part) * 0x9e3779b97f4a7c15ull;
+    hash ^= hash >> 29;
+    return hash != 0 ? hash : 1;
+}
+
+/* The hash of a key's text; escapes do not count. */
+static int read_hash_key(struct cor_str raw, struct cor_buf *scratch, uint64_t *ret)
+{
+    int r;
+
+    if (cor_str_find(raw, '\\') < 0) {
+        *ret = cor_str_hash(raw);
+        return 0;
+    }
+    cor_buf_reset(scratch);
+    r = read_add_key(scratch, raw);
+    if (r == 0)
+        *ret = cor_str_hash(cor_buf_str(scratch));
+    return r;
+}
+
+/* The hash of the way to `at`, which every place on it remembers; 1 for the outermost value. The
+ * recursion is as deep as the value, like the walk itself. */
+static int read_hash_place(struct cor_read_place *at, struct cor_buf *scratch, uint64_t *ret)
+{
+    uint64_t up, part;
+    int r;
+
+    if (!at || at->hash != 0) {
+        *ret = at ? at->hash : 1;
+        return 0;
+    }
+    r = read_hash_place(at->up, scratch, &up);
+    if (r < 0)
+        return r;
+    part = ~(uint64_t)at->index;
+    if (at->name.p)
+        r = read_hash_key(at->name, scratch, &part);
+    if (r == 0)
+        *ret = at->hash = read_mix(up, part);
+    return r;
+}
+
+/* Writes the path of `at`: "spec.containers[0]"; nothing for the outermost value. */
+static int read_add_path(const struct cor_read_place *at, struct cor_buf *path)
+{
+    int r;
+
+    if (!at)
+        return 0;
+    r = read_add_path(at->up, path);
+    if (r < 0)
+        return r;
+    if (!at->name.p)
+        return cor_buf_addf(path, "[%zu]", at->index);
+    if (at->up)
+        r = cor_buf_addc(path, '.');
+    return r < 0 ? r : read_add_key(path, at->name);
+}
+
+int cor_read_report_find(struct cor_read_report *report, const char *what,
+                         struct cor_read_place *at, struct cor_str raw_key, struct cor_buf *scratch)
+{
+    size_t mark = report->texts.n;
+    uint64_t id, key;
+    int r;
+
+    if (report->n == COR_READ_FINDINGS_MAX)
+        return 0;
+    r = read_hash_place(at, scratch, &id);
+    if (r == 0)
+        r = read_hash_key(raw_key, scratch, &key);
+    if (r < 0)
+        return r;
+    id = read_mix(read_mix(id, key), (uint64_t)what[0]);
+    for (size_t i = 0; i < report->n; i++) {
+        if (report->ids[i] == id)
+            return 0;
+    }
+    cor_buf_reset(scratch);
+    r = read_add_path(at, scratch);
+    if (r == 0 && at)
+        r = cor_buf_addc(scratch, '.');
+    if (r == 0)
+        r = read_add_key(scratch, raw_key);
+    if (r == 0)
+        r = cor_buf_addf(&report->texts, "%s field ", what);
+    if (r == 0)
+        r = cor_quote(cor_buf_str(scratch), &report->texts);
+    if (r < 0) {
+        cor_buf_truncate(&report->texts, mark);
+        return r == -COR_ETOOBIG ? 0 : r;
+    }
+    report->ids[report->n] = id;
+    report->ends[report->n++] = report->texts.n;
+    return 0;
+}
