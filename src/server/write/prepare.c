@@ -3,13 +3,15 @@
  *
  * An update looks first whether the client has seen the present state: a resourceVersion that is
  * another one is a conflict, a missing one is refused where the kind demands it. So the answer to
- * a client that is behind does not depend on the rest of its object.
+ * a client that is behind does not depend on the rest of its object. Defaults that copy what the
+ * server fills in come last.
  * Failures: 409, 422 in upstream's words; no memory; an object over its maximum.
  * Thread: the thread that has the call. */
 #include <assert.h>
 
 #include "base/err.h"
 #include "meta/field_error.h"
+#include "schema/default.h"
 #include "server/strategy/strategy.h"
 #include "server/write/stages.h"
 #include "server/write/store.h"
@@ -34,6 +36,34 @@ static int prepare_check_revision(struct cor_write *write)
     return cor_status_invalid(&call->status, &gk, call->name, &errs);
 }
 
+/* Fills in the defaults that wait for what the strategy adds. Only kinds whose spec the server
+ * completes have such defaults. */
+static int prepare_default_late(struct cor_write *write)
+{
+    struct cor_call *call = &write->call;
+    const struct cor_resource_row *row = call->stored;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0};
+    const struct cor_type *type;
+    struct cor_object *object;
+    int r;
+
+    if (!row->new_spec)
+        return 0;
+    type = cor_type_of_kind(row->group, row->version, row->kind);
+    assert(type);
+    cor_buf_init(&json, COR_WRITE_JSON_MAX);
+    r = cor_default_late(type, cor_object_json(write->object), &json);
+    if (r == 1)
+        r = cor_object_from_sorted(cor_buf_str(&json), &object);
+    else if (r == 0)
+        return 0;
+    if (r < 0)
+        return cor_status_set_err(&call->status, r);
+    cor_object_unref(write->object);
+    write->object = object;
+    return 0;
+}
+
 int cor_write_prepare(struct cor_write *write)
 {
     struct cor_call *call = &write->call;
@@ -42,12 +72,16 @@ int cor_write_prepare(struct cor_write *write)
     assert(write->body && (write->is_create || write->current));
     write->object = cor_object_unref(write->object);
     write->removes = false;
-    if (write->is_create)
-        return cor_strategy_create(call, write->body, &write->object);
-    r = prepare_check_revision(write);
+    if (write->is_create) {
+        r = cor_strategy_create(call, write->body, &write->object);
+    } else {
+        r = prepare_check_revision(write);
+        if (r == 0)
+            r = cor_strategy_update(call, write->current, write->body, &write->object);
+    }
     if (r == 0)
-        r = cor_strategy_update(call, write->current, write->body, &write->object);
-    if (r == 0)
+        r = prepare_default_late(write);
+    if (r == 0 && !write->is_create)
         write->removes = cor_strategy_is_finished(call, write->object);
     return r;
 }

@@ -66,6 +66,14 @@ TEST(create, a_job_gets_a_selector_and_labels_of_its_own)
     assert_string_equal(fx_at(job, TEMPLATE_LABELS "[\"batch.kubernetes.io/job-name\"]"),
                         fx_at(job, "metadata.name"));
     assert_at(job, "spec.template.spec.restartPolicy", "Never");
+    /* Without labels of its own it has those of its template, the generated ones too. */
+    assert_string_equal(fx_at(job, "metadata.labels"), fx_at(job, TEMPLATE_LABELS));
+    job = fx_do(
+        &fx, 201, "POST", JOBS,
+        "{\"metadata\":{\"name\":\"labelled\",\"labels\":{\"a\":\"b\"}},\"spec\":{\"template\":"
+        "{\"metadata\":{\"labels\":{\"a\":\"b\"}},\"spec\":{\"restartPolicy\":\"Never\"}}}}");
+    assert_at(job, "metadata.labels", "{\"a\":\"b\"}");
+    assert_at(job, TEMPLATE_LABELS ".job-name", "labelled");
     job =
         fx_do(&fx, 201, "POST", JOBS,
               "{\"metadata\":{\"name\":\"by-hand\"},\"spec\":{\"manualSelector\":true,\"selector\":"
@@ -74,6 +82,43 @@ TEST(create, a_job_gets_a_selector_and_labels_of_its_own)
     assert_at(job, "spec.selector.matchLabels", "{\"a\":\"b\"}");
     assert_at(job, TEMPLATE_LABELS, "{\"a\":\"b\"}");
     fx_close(&fx);
+}
+
+/* Contract types 3.1.1: a body, the result of a patch, and a body that lacks what was stored. */
+TEST(create, defaults_are_filled_in_by_every_write)
+{
+#define DEPLOYMENTS "/apis/apps/v1/namespaces/default/deployments"
+#define DEPLOYMENT                                                                                        \
+    "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"selector\":{\"matchLabels\":{\"a\":\"b\"}},\"template\":" \
+    "{\"metadata\":{\"labels\":{\"a\":\"b\"}},\"spec\":{\"containers\":[{\"image\":\"i\",\"name\":\"c\"}]}}}}"
+    struct fx fx;
+    const char *d;
+
+    open_ready(&fx);
+    d = fx_do(&fx, 201, "POST", DEPLOYMENTS, DEPLOYMENT);
+    assert_at(d, "spec.replicas", "1");
+    assert_at(d, "spec.strategy",
+              "{\"rollingUpdate\":{\"maxSurge\":\"25%\",\"maxUnavailable\":\"25%\"},"
+              "\"type\":\"RollingUpdate\"}");
+    assert_at(d, "spec.template.spec.containers[0].imagePullPolicy", "Always");
+    assert_at(d, "metadata.generation", "1");
+    /* What is sent again is the same after its defaults: nothing is written. */
+    d = fx_do(&fx, 200, "PUT", DEPLOYMENTS "/d", DEPLOYMENT);
+    assert_at(d, "metadata.generation", "1");
+    d = fx_do_with(
+        &fx, 200, "PATCH", DEPLOYMENTS "/d",
+        "{\"spec\":{\"replicas\":null,\"strategy\":null,\"template\":{\"spec\":{\"containers\":"
+        "[{\"image\":\"i\",\"name\":\"c\",\"livenessProbe\":{\"httpGet\":{\"port\":1}}}]}}}}",
+        &(struct fx_headers){.content_type = "application/merge-patch+json"});
+    assert_at(d, "metadata.generation", "2");
+    assert_at(d, "spec.replicas", "1");
+    assert_at(d, "spec.strategy.type", "RollingUpdate");
+    assert_at(d, "spec.template.spec.containers[0].livenessProbe",
+              "{\"failureThreshold\":3,\"httpGet\":{\"path\":\"/\",\"port\":1,\"scheme\":\"HTTP\"},"
+              "\"periodSeconds\":10,\"successThreshold\":1,\"timeoutSeconds\":1}");
+    fx_close(&fx);
+#undef DEPLOYMENT
+#undef DEPLOYMENTS
 }
 
 TEST(create, starts_generation_and_status_where_the_kind_has_them)
@@ -326,6 +371,19 @@ TEST(create, a_dry_run_that_cannot_be_read_writes_nothing)
     fx_fail_each_alloc(&fx, "POST", CONFIGMAPS "?dryRun=All", "{\"metadata\":{\"name\":\"a\"}}",
                        NULL);
     fx_do(&fx, 404, "GET", CONFIGMAPS "/a", "");
+    fx_close(&fx);
+}
+
+TEST(create, of_a_job_survives_every_failed_allocation)
+{
+    static const char body[] =
+        "{\"metadata\":{\"name\":\"j\"},\"spec\":{\"template\":{\"spec\":{\"containers\":"
+        "[{\"image\":\"i\",\"name\":\"c\"}],\"restartPolicy\":\"Never\"}}}}";
+    struct fx fx;
+
+    open_ready(&fx);
+    fx_fail_each_alloc(&fx, "POST", JOBS "?dryRun=All", body, NULL);
+    fx_do(&fx, 404, "GET", JOBS "/j", "");
     fx_close(&fx);
 }
 
