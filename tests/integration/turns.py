@@ -105,7 +105,10 @@ def write_patches(a):
     a.send("JSON patch", "PATCH", f"{MAPS}/data",
            [{"op": "replace", "path": f"/data/key-{i:07}", "value": "y"} for i in range(10000)], 200, Content_Type=JSON_PATCH)
     a.send("small patch of a large object", "PATCH", f"{MAPS}/data", {"data": {"a": "b"}}, 200, Content_Type=MERGE)
+    # Defaults make a container five times as large, so that the first of these pods is too large to be stored.
     containers = [{"name": f"c{i}", "image": "a"} for i in range(20000)]
+    a.send("too many containers", "POST", PODS, {"metadata": {"name": "p"}, "spec": {"containers": containers}}, 413)
+    del containers[8000:]
     a.send("containers", "POST", PODS, {"metadata": {"name": "p"}, "spec": {"containers": containers}}, 201)
     a.send("patched containers", "PATCH", f"{PODS}/p", {"spec": {"containers": containers[::-1]}}, 200, Content_Type=STRATEGIC)
     a.send("depth of a patch", "PATCH", f"{MAPS}/deep", '{"deep":' + nested(950, json.dumps("x" * 1000000)) + "}", 200,
