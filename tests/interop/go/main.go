@@ -1,7 +1,8 @@
 // A program over client-go for ../clients.py:
 //
 //	client modes                          names what it can watch with, one word per line
-//	client crud KUBECONFIG NAMESPACE      every verb of the dynamic client, then exits
+//	client crud KUBECONFIG NAMESPACE      every verb of the dynamic client, and typed clients and informers in
+//	                                      protobuf (typed.go), then exits
 //	client MODE KUBECONFIG NAMESPACE      an informer on the namespace's config maps; prints SYNCED, and
 //	                                      ADDED, UPDATED and DELETED with name and resourceVersion
 package main
@@ -79,7 +80,7 @@ func setWatchList(on string) {
 
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == "modes" {
-		fmt.Println("dynamic\nmetadata\nstreaming-dynamic\nstreaming-metadata")
+		fmt.Println("dynamic\nmetadata\ntyped-protobuf\nstreaming-dynamic\nstreaming-metadata\nstreaming-typed-protobuf")
 		return
 	}
 	if len(os.Args) != 4 {
@@ -95,16 +96,22 @@ func main() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		crud(ctx, config, os.Args[3])
+		typed(ctx, config, os.Args[3])
 	case "dynamic":
 		follow(dynamicInformer(config, os.Args[3]))
 	case "metadata":
 		follow(metadataInformer(config, os.Args[3]))
+	case "typed-protobuf":
+		follow(typedInformer(config, os.Args[3]))
 	case "streaming-dynamic":
 		setWatchList("true")
 		follow(dynamicInformer(config, os.Args[3]))
 	case "streaming-metadata":
 		setWatchList("true")
 		follow(metadataInformer(config, os.Args[3]))
+	case "streaming-typed-protobuf":
+		setWatchList("true")
+		follow(typedInformer(config, os.Args[3]))
 	default:
 		fatal("unknown mode %s", os.Args[1])
 	}
