@@ -24,6 +24,11 @@ def nobody_sees_only_health_and_version(server):
         status = server.get(path, token=None).expect(401).json()
         assert (status["reason"], status["message"]) == ("Unauthorized", "Unauthorized")
     server.get("/healthz", token="wrong").expect(401)
+    answer = server.get("/api/v1/pods", token=None, Accept="application/vnd.kubernetes.protobuf").expect(401)
+    assert answer.headers["Content-Type"] == "application/vnd.kubernetes.protobuf" and answer.body[:4] == b"k8s\0", answer.headers
+    assert b"Unauthorized" in answer.body
+    answer = server.get("/api/v1/pods", token=None, Accept="application/yaml").expect(401)
+    assert answer.headers["Content-Type"] == "application/yaml" and b"reason: Unauthorized" in answer.body, answer.body
 
 
 @test

@@ -372,11 +372,12 @@ static void call_reply_no_memory(struct cor_call *call)
     call_reply_spans(call, 500, JSON_TYPE, NULL, 0);
 }
 
-/* Appends the JSON in `out`, which is of a built-in kind, as protobuf. -COR_EINVAL with the call's
- * status: the object was stored with a value that its type does not have. */
+/* Appends the JSON in `out`, which is of a built-in kind or a document of discovery, as protobuf.
+ * -COR_EINVAL with the call's status: the object was stored with a value that its type does not
+ * have. */
 static int call_write_protobuf(struct cor_call *call, struct cor_buf *out)
 {
-    const struct cor_gvk expected = {call->type->group, call->type->version, call->type->kind};
+    static const struct cor_gvk expected = {COR_STR(""), COR_STR(""), COR_STR("")};
     struct cor_str json = cor_buf_str(&call->out), value;
     struct cor_protobuf object = {COR_STR(""), COR_STR(""), COR_STR("")};
     struct cor_pb_error why = {.message = ""};
@@ -483,9 +484,13 @@ void cor_call_reply_bytes(struct cor_call *call, int code, const char *content_t
 
 void cor_call_fail(struct cor_call *call)
 {
+    bool is_pretty;
     int r;
 
     assert(!call->is_over && call->status.code != 0);
+    is_pretty = call->accept.is_pretty;
+    call->accept = cor_negotiate_failure(call->req->accept);
+    call->accept.is_pretty = call->accept.is_pretty || is_pretty;
     cor_buf_reset(&call->out);
     r = cor_status_write(&call->status, &call->out);
     if (r < 0)

@@ -5,8 +5,11 @@
  * text elsewhere, as upstream's. Thread: the call's loop. */
 #include "server/api/paths.h"
 
+#include <assert.h>
+
 #include "base/err.h"
 #include "coracle/version.h"
+#include "schema/protobuf.h"
 #include "server/api/call_int.h"
 #include "server/api/health.h"
 #include "server/docs/discovery.h"
@@ -58,7 +61,7 @@ static void reply_not_found(struct cor_call *call)
 }
 
 /* Answers with the document in `out`. r: the result of making it; -COR_ENOTFOUND is a 404. */
-static void reply_doc(struct cor_call *call, int r)
+static void reply_doc(struct cor_call *call, enum cor_answer answer, int r)
 {
     if (r == -COR_ENOTFOUND) {
         reply_not_found(call);
@@ -67,7 +70,7 @@ static void reply_doc(struct cor_call *call, int r)
     if (r < 0)
         cor_status_set_err(&call->status, r);
     else
-        r = cor_negotiate(call->req->accept, COR_ANSWER_OBJECT, NULL, &call->accept, &call->status);
+        r = cor_negotiate(call->req->accept, answer, NULL, &call->accept, &call->status);
     call->accept.is_pretty =
         call->accept.is_pretty || cor_wants_pretty(COR_UNSET, call->req->user_agent);
     if (r < 0)
@@ -82,11 +85,24 @@ static void reply_kept(struct cor_call *call, enum cor_served_doc_id id)
     const struct cor_served_doc *doc;
     int r = cor_discovery_doc(served_of(call), id, call->loop->api->address, &doc);
 
-    reply_doc(call, r < 0 ? r : cor_buf_adds(&call->out, cor_buf_str(&doc->json)));
+    reply_doc(call, COR_ANSWER_DISCOVERY,
+              r < 0 ? r : cor_buf_adds(&call->out, cor_buf_str(&doc->json)));
 }
 
-/* The same for an aggregated document: its bytes are sent as they are, with their ETag. */
-static void reply_aggregated(struct cor_call *call, enum cor_served_doc_id id)
+/* Appends an aggregated document in protobuf. */
+static int write_aggregated(const struct cor_served_doc *doc, struct cor_buf *out)
+{
+    static const struct cor_str group = COR_STR("apidiscovery.k8s.io"), version = COR_STR("v2"),
+                                kind = COR_STR("APIGroupDiscoveryList");
+    const struct cor_type *type = cor_type_of_kind(group, version, kind);
+
+    assert(type);
+    return cor_protobuf_from_json(COR_STR("apidiscovery.k8s.io/v2"), kind, type,
+                                  cor_buf_str(&doc->json), out, NULL);
+}
+
+/* The same for an aggregated document: in JSON its bytes are sent as they are, with their ETag. */
+static void reply_aggregated(struct cor_call *call, enum cor_served_doc_id id, bool is_protobuf)
 {
     const struct cor_served_doc *doc;
     int r = cor_discovery_doc(served_of(call), id, NULL, &doc);
@@ -96,6 +112,8 @@ static void reply_aggregated(struct cor_call *call, enum cor_served_doc_id id)
         {COR_STR("Cache-Control"), COR_STR("public")},
     };
 
+    if (r == 0 && is_protobuf)
+        r = write_aggregated(doc, &call->out);
     if (r < 0) {
         cor_status_set_err(&call->status, r);
         cor_call_fail(call);
@@ -105,8 +123,9 @@ static void reply_aggregated(struct cor_call *call, enum cor_served_doc_id id)
     if (cor_str_eqz(call->req->if_none_match, doc->etag))
         cor_call_reply_bytes(call, 304, NULL, headers, COR_ARRAY_LEN(headers), COR_STR(""));
     else
-        cor_call_reply_bytes(call, 200, COR_AGGREGATED_TYPE, headers, COR_ARRAY_LEN(headers),
-                             cor_buf_str(&doc->json));
+        cor_call_reply_bytes(call, 200, is_protobuf ? COR_AGGREGATED_PROTOBUF : COR_AGGREGATED_TYPE,
+                             headers, COR_ARRAY_LEN(headers),
+                             cor_buf_str(is_protobuf ? &call->out : &doc->json));
 }
 
 static void reply_version(struct cor_call *call)
@@ -131,6 +150,13 @@ static void reply_version(struct cor_call *call)
     struct cor_json_writer w;
     int r;
 
+    if (!cor_accept_takes_json(call->req->accept)) {
+        cor_status_set(&call->status, -COR_ENOTACCEPTABLE,
+                       "406: Not Acceptable\n\nAvailable representations: application/json");
+        call->status.has_details = true;
+        cor_call_fail(call);
+        return;
+    }
     cor_json_writer_init(&w, &call->out);
     cor_json_begin_object(&w);
     for (size_t i = 0; i < COR_ARRAY_LEN(members); i++)
@@ -172,29 +198,30 @@ static void reply_group(struct cor_call *call, struct cor_str rest)
     const struct cor_served *served = served_of(call);
     struct cor_str group = cor_str_cut(&rest, '/');
 
-    reply_doc(call, rest.n == 0 ? cor_discovery_group(served, group, &call->out)
-                                : cor_discovery_version(served, group, rest, &call->out));
+    reply_doc(call, COR_ANSWER_DISCOVERY,
+              rest.n == 0 ? cor_discovery_group(served, group, &call->out)
+                          : cor_discovery_version(served, group, rest, &call->out));
 }
 
 static bool discovery_reply(struct cor_call *call, struct cor_str path)
 {
     const struct cor_served *served = served_of(call);
-    bool aggregated = cor_accept_wants_aggregated(call->req->accept);
+    bool is_protobuf, aggregated = cor_accept_wants_aggregated(call->req->accept, &is_protobuf);
 
     if (cor_str_eq(path, COR_STR("/api"))) {
         if (aggregated)
-            reply_aggregated(call, COR_DOC_CORE_ALL);
+            reply_aggregated(call, COR_DOC_CORE_ALL, is_protobuf);
         else
             reply_kept(call, COR_DOC_VERSIONS);
     } else if (cor_str_eq(path, COR_STR("/apis"))) {
         if (aggregated)
-            reply_aggregated(call, COR_DOC_GROUPS_ALL);
+            reply_aggregated(call, COR_DOC_GROUPS_ALL, is_protobuf);
         else
             reply_kept(call, COR_DOC_GROUPS);
     } else if (cor_str_starts(path, COR_STR("/apis/"))) {
         reply_group(call, cor_str_from(path, 6));
     } else if (cor_str_starts(path, COR_STR("/api/"))) {
-        reply_doc(call,
+        reply_doc(call, COR_ANSWER_DISCOVERY,
                   cor_discovery_version(served, COR_STR(""), cor_str_from(path, 5), &call->out));
     } else {
         return false;
@@ -211,7 +238,7 @@ static void reply_openapi_v2(struct cor_call *call)
     if (r == 0 && as_protobuf)
         cor_call_reply_bytes(call, 200, COR_OPENAPI_V2_PROTOBUF, &vary, 1, cor_buf_str(&call->out));
     else
-        reply_doc(call, r);
+        reply_doc(call, COR_ANSWER_OBJECT, r);
 }
 
 static bool openapi_reply(struct cor_call *call, struct cor_str path)
@@ -221,9 +248,9 @@ static bool openapi_reply(struct cor_call *call, struct cor_str path)
     if (cor_str_eq(path, COR_STR("/openapi/v2")))
         reply_openapi_v2(call);
     else if (cor_str_eq(path, root))
-        reply_doc(call, cor_openapi_index(served_of(call), &call->out));
+        reply_doc(call, COR_ANSWER_OBJECT, cor_openapi_index(served_of(call), &call->out));
     else if (cor_str_starts(path, COR_STR("/openapi/v3/")))
-        reply_doc(call,
+        reply_doc(call, COR_ANSWER_OBJECT,
                   cor_openapi_version(served_of(call), cor_str_from(path, root.n + 1), &call->out));
     else
         return false;
@@ -274,7 +301,7 @@ static void path_run(struct cor_call *call)
     if (cor_str_eq(path, COR_STR("/version")))
         reply_version(call);
     else if (cor_str_eq(path, COR_STR("/")))
-        reply_doc(call, write_root(call));
+        reply_doc(call, COR_ANSWER_OBJECT, write_root(call));
     else
         reply_not_found(call);
 }

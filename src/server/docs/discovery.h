@@ -7,6 +7,8 @@
 #include "server/catalog/served.h"
 
 #define COR_AGGREGATED_TYPE "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+#define COR_AGGREGATED_PROTOBUF                                                                    \
+    "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 /* One of the documents that the snapshot keeps, borrowed from it. `server_address` ("host:port", or
  * NULL) is shown in that of /api and does not change. 0, -COR_ENOMEM, -COR_ETOOBIG. */

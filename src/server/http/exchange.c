@@ -34,8 +34,10 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "codec/yaml.h"
 #include "loop/loop.h"
 #include "meta/storage_error.h"
+#include "schema/protobuf.h"
 #include "server/access/impersonation.h"
 #include "server/api/api_int.h"
 #include "server/http/server_int.h"
@@ -170,30 +172,54 @@ static void answer_text(struct exchange *ex, int code, struct reply *reply, stru
     answer(ex, code, reply, text);
 }
 
-/* What a filter refused: the Status as JSON, indented for browsers and curl. */
+/* Turns the Status in `json` into the form that the request asks for, and says which that is. What
+ * cannot be turned stays JSON. */
+static const char *status_rewrite(struct exchange *ex, struct cor_buf *json)
+{
+    struct cor_accept accept = cor_negotiate_failure(ex->request.accept);
+    struct cor_buf text;
+    int r;
+
+    cor_buf_init(&text, 4 * STATUS_BYTES_MAX);
+    if (accept.is_protobuf)
+        r = cor_protobuf_from_json(COR_STR("v1"), COR_STR("Status"),
+                                   cor_type_named(COR_STR("meta_v1.Status")), cor_buf_str(json),
+                                   &text, NULL);
+    else if (accept.is_yaml)
+        r = cor_yaml_from_json(cor_buf_str(json), &text);
+    else if (accept.is_pretty || cor_wants_pretty(COR_UNSET, ex->request.user_agent))
+        r = cor_json_pretty(cor_buf_str(json), 0, &text);
+    else
+        r = cor_buf_addc(json, '\n') < 0 ? -COR_ENOMEM : 1;
+    if (r == 0) {
+        cor_buf_deinit(json);
+        *json = text;
+    } else {
+        cor_buf_deinit(&text);
+    }
+    return r == 0 && accept.is_protobuf ? "application/vnd.kubernetes.protobuf"
+           : r == 0 && accept.is_yaml   ? "application/yaml"
+                                        : "application/json";
+}
+
+/* What a filter refused: the Status. */
 static void answer_status(struct exchange *ex)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf json, pretty;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf body = {0};
     struct reply reply = {.n = 0};
-    struct cor_buf *body = &json;
+    const char *type;
 
-    cor_buf_init(&json, STATUS_BYTES_MAX);
-    cor_buf_init(&pretty, 4 * STATUS_BYTES_MAX);
     if (ex->is_plain) {
         answer_text(ex, ex->status.code, &reply, cor_strz(cor_status_message(&ex->status)));
         return;
     }
-    (void)cor_status_write(&ex->status, &json);
-    if (cor_wants_pretty(COR_UNSET, ex->request.user_agent)) {
-        if (cor_json_pretty(cor_buf_str(&json), 0, &pretty) == 0)
-            body = &pretty;
-    } else {
-        (void)cor_buf_addc(&json, '\n');
-    }
-    reply_header(&reply, COR_STR("Content-Type"), COR_STR("application/json"));
+    cor_buf_init(&body, STATUS_BYTES_MAX);
+    (void)cor_status_write(&ex->status, &body);
+    type = status_rewrite(ex, &body);
+    reply_header(&reply, COR_STR("Content-Type"), cor_strz(type));
     if (ex->status.code == 403)
         reply_header(&reply, COR_STR("X-Content-Type-Options"), COR_STR("nosniff"));
-    answer(ex, ex->status.code, &reply, cor_buf_str(body));
+    answer(ex, ex->status.code, &reply, cor_buf_str(&body));
 }
 
 static void answer_busy(struct exchange *ex)

@@ -117,14 +117,16 @@ static bool is_protobuf(const struct clause *clause)
     return cor_media_type_is(clause->type, PROTOBUF);
 }
 
-/* Is it a form of objects at all? A Table has no message in protobuf, and paths outside of
- * resources are not written in protobuf. */
-static bool is_known_form(const struct clause *clause, const struct cor_resource_row *resource)
+/* Is it a form of objects at all? A Table has no message in protobuf, and neither have documents
+ * that do not belong to discovery. */
+static bool is_known_form(const struct clause *clause, enum cor_answer answer,
+                          const struct cor_resource_row *resource)
 {
     if (clause->stream.n > 0 && !cor_str_eq(clause->stream, COR_STR("watch")))
         return false;
     if (is_protobuf(clause))
-        return resource && !cor_str_eq(clause->as, COR_STR("Table"));
+        return (resource || answer == COR_ANSWER_DISCOVERY) &&
+               !cor_str_eq(clause->as, COR_STR("Table"));
     return is_json(clause) || is_yaml(clause);
 }
 
@@ -197,7 +199,7 @@ int cor_negotiate(struct cor_str accept, enum cor_answer answer,
         return 0;
     for (size_t i = 0; i < n; i++) {
         known += is_json(&clauses[i]) || is_yaml(&clauses[i]) || is_protobuf(&clauses[i]);
-        if (!is_known_form(&clauses[i], resource) || !read_view(&clauses[i], ret_accept) ||
+        if (!is_known_form(&clauses[i], answer, resource) || !read_view(&clauses[i], ret_accept) ||
             (ret_accept->view != COR_VIEW_OBJECT && !resource))
             continue;
         met++;
@@ -208,7 +210,7 @@ int cor_negotiate(struct cor_str accept, enum cor_answer answer,
                    ? check_partial(&clauses[i], answer, resource, reterr_status)
                    : 0;
     }
-    *ret_accept = (struct cor_accept){.is_yaml = is_yaml(&clauses[0]) && clauses[0].as.n == 0};
+    *ret_accept = (struct cor_accept){0};
     if (known == 0) {
         ret_accept->is_pretty = true;
         return refuse_accept(answer == COR_ANSWER_LIST || answer == COR_ANSWER_WATCH,
@@ -218,13 +220,38 @@ int cor_negotiate(struct cor_str accept, enum cor_answer answer,
                           met > 0 ? WATCH_TYPES : OBJECT_TYPES);
 }
 
-bool cor_accept_wants_aggregated(struct cor_str accept)
+struct cor_accept cor_negotiate_failure(struct cor_str accept)
 {
     struct clause clauses[CLAUSES_MAX];
     size_t n = read_clauses(accept, clauses);
 
     for (size_t i = 0; i < n; i++) {
-        if (!is_json(&clauses[i]))
+        if (clauses[i].as.n == 0 && is_known_form(&clauses[i], COR_ANSWER_DISCOVERY, NULL))
+            return (struct cor_accept){.is_pretty = clauses[i].is_pretty,
+                                       .is_yaml = is_yaml(&clauses[i]),
+                                       .is_protobuf = is_protobuf(&clauses[i])};
+    }
+    return (struct cor_accept){0};
+}
+
+bool cor_accept_takes_json(struct cor_str accept)
+{
+    struct clause clauses[CLAUSES_MAX];
+    size_t n = read_clauses(accept, clauses), taken = 0;
+
+    for (size_t i = 0; i < n; i++)
+        taken += is_json(&clauses[i]);
+    return n == 0 || taken > 0;
+}
+
+bool cor_accept_wants_aggregated(struct cor_str accept, bool *ret_protobuf)
+{
+    struct clause clauses[CLAUSES_MAX];
+    size_t n = read_clauses(accept, clauses);
+
+    for (size_t i = 0; i < n; i++) {
+        *ret_protobuf = is_protobuf(&clauses[i]);
+        if (!is_json(&clauses[i]) && !*ret_protobuf)
             continue;
         if (clauses[i].as.n == 0)
             return false;

@@ -24,7 +24,12 @@ struct cor_accept {
 };
 
 /* What the answer will be: this decides which views are possible. */
-enum cor_answer { COR_ANSWER_OBJECT, COR_ANSWER_LIST, COR_ANSWER_WATCH };
+enum cor_answer {
+    COR_ANSWER_OBJECT,
+    COR_ANSWER_LIST,
+    COR_ANSWER_WATCH,
+    COR_ANSWER_DISCOVERY, /* the only documents outside of resources that protobuf has */
+};
 
 /* `resource` is NULL for paths outside of resources, which have no other views. 0,
  * -COR_ENOTACCEPTABLE (406 in upstream's words); then `ret_accept` says how the refusal may be
@@ -34,8 +39,16 @@ int cor_negotiate(struct cor_str accept, enum cor_answer answer,
                   const struct cor_resource_row *resource, struct cor_accept *ret_accept,
                   struct cor_status *reterr_status);
 
-/* Does the header ask for discovery's aggregated form before the plain one? */
-bool cor_accept_wants_aggregated(struct cor_str accept);
+/* How a Status that refuses the request is written: by the first clause that asks for no other
+ * view, and as JSON when there is none. */
+struct cor_accept cor_negotiate_failure(struct cor_str accept);
+
+/* Does the header take JSON at all, as it stands? */
+bool cor_accept_takes_json(struct cor_str accept);
+
+/* Does the header ask for discovery's aggregated form before the plain one? Then `ret_protobuf`
+ * says in which form. */
+bool cor_accept_wants_aggregated(struct cor_str accept, bool *ret_protobuf);
 
 /* Does the header ask for OpenAPI v2 in protobuf, before or instead of JSON? */
 bool cor_accept_wants_openapi_protobuf(struct cor_str accept);

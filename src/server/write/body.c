@@ -14,6 +14,7 @@
 #include "meta/field_error.h"
 #include "schema/decode.h"
 #include "schema/protobuf.h"
+#include "json/writer.h"
 
 #define SUMMARY_MAX     (16u * 1024)
 #define PROTOBUF_TYPE   "application/vnd.kubernetes.protobuf"
@@ -73,12 +74,27 @@ static int body_refuse_type(struct cor_call *call)
 {
     return cor_status_set(&call->status, -COR_EMEDIATYPE,
                           "the body of the request was in an unknown format - accepted media "
-                          "types include: application/json, application/yaml");
+                          "types include: application/json, application/yaml, " PROTOBUF_TYPE);
 }
 
-/* A kind that is not built in has no message, and its client should have sent JSON. What is wrong
- * with the envelope is refused as a body without a kind, what is wrong with the message as a body
- * of its kind. */
+/* An object that has only a type, of a kind that has no message: it is refused where the kinds of
+ * all bodies are checked. */
+static int body_write_type(const struct cor_protobuf *object, struct cor_buf *text)
+{
+    struct cor_json_writer w;
+
+    cor_json_writer_init(&w, text);
+    cor_json_begin_object(&w);
+    if (object->kind.n > 0)
+        cor_json_member(&w, COR_STR("kind"), object->kind);
+    if (object->api_version.n > 0)
+        cor_json_member(&w, COR_STR("apiVersion"), object->api_version);
+    cor_json_end_object(&w);
+    return cor_json_writer_finish(&w);
+}
+
+/* What is wrong with the envelope is refused as a body without a kind, what is wrong with the
+ * message as a body of its kind. */
 static int body_read_protobuf(struct cor_call *call, const struct cor_gvk *expected,
                               struct cor_buf *text, struct cor_str *ret_json)
 {
@@ -90,9 +106,7 @@ static int body_read_protobuf(struct cor_call *call, const struct cor_gvk *expec
     if (cor_protobuf_open(call->req->body, &object, &why) < 0)
         return cor_body_unrecognized(call, why.message);
     type = cor_protobuf_type(&object, expected);
-    if (!type)
-        return body_refuse_type(call);
-    r = cor_protobuf_to_json(&object, type, text, &why);
+    r = type ? cor_protobuf_to_json(&object, type, text, &why) : body_write_type(&object, text);
     if (r == -COR_EINVAL)
         return cor_body_cannot_handle(call, object.api_version, object.kind, why.message);
     if (r < 0)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "expected_discovery.h"
+#include "schema/protobuf.h"
 
 #define AGGREGATED "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
@@ -12,6 +13,82 @@ static bool is_ok(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
         return true;
     snprintf(reterr_why, COR_READY_MESSAGE_MAX, "this is why");
     return false;
+}
+
+#define PROTOBUF "application/vnd.kubernetes.protobuf"
+
+/* The bytes of /api are a kube-apiserver's. Contract types 1.4.7. */
+TEST(discovery, is_answered_in_protobuf)
+{
+    static const char *const paths[] = {"/apis", "/apis/apps", "/apis/apps/v1", "/api/v1"};
+    static const struct fx_headers protobuf = {.accept = PROTOBUF};
+    static const struct fx_headers aggregated = {
+        .accept = PROTOBUF ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"};
+    static const char api[] = "k8s\0\x0a\x0f\x0a\0\x12\x0b"
+                              "APIVersions\x12\x22\x0a\x02v1\x12\x1c\x0a\x09"
+                              "0.0.0.0/0\x12\x0f"
+                              "192.0.2.2:33443\x1a\0\x22";
+    struct fx fx = {0};
+
+    fx_open(&fx);
+    assert_int_equal(cor_api_set_address(fx.api, "192.0.2.2:33443"), 0);
+    for (size_t i = 0; i < COR_ARRAY_LEN(paths); i++) {
+        const char *json = fx_do(&fx, 200, "GET", paths[i], "");
+        const char *doc = fx_do_protobuf(&fx, 200, "GET", paths[i], "", PROTOBUF);
+
+        assert_at(doc, "kind", fx_at(json, "kind"));
+        assert_at(doc, "apiVersion", fx_at(json, "apiVersion"));
+        assert_at(doc, "groupVersion", fx_at(json, "groupVersion"));
+        assert_at(doc, "groups[1].name", fx_at(json, "groups[1].name"));
+        assert_at(doc, "preferredVersion.groupVersion",
+                  fx_at(json, "preferredVersion.groupVersion"));
+        assert_at(doc, "resources[2].name", fx_at(json, "resources[2].name"));
+        assert_at(doc, "resources[2].verbs", fx_at(json, "resources[2].verbs"));
+    }
+    {
+        FX_CALL call;
+
+        fx_start(&fx, &call, "GET", "/api", "", &protobuf);
+        fx_wait(&call);
+        assert_int_equal(call.sink.body.n, sizeof(api));
+        assert_memory_equal(call.sink.body.p, api, sizeof(api));
+    }
+    {
+        const struct cor_gvk none = {COR_STR(""), COR_STR(""), COR_STR("")};
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = 1 << 20};
+        struct cor_protobuf doc;
+        FX_CALL call;
+
+        fx_start(&fx, &call, "GET", "/apis", "", &aggregated);
+        fx_wait(&call);
+        assert_str(cor_buffer_sink_header(&call.sink, "Content-Type"),
+                   PROTOBUF ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
+        assert_int_equal(cor_protobuf_open(cor_buf_str(&call.sink.body), &doc, NULL), 0);
+        assert_int_equal(cor_protobuf_to_json(&doc, cor_protobuf_type(&doc, &none), &json, NULL),
+                         0);
+        assert_at(cor_buf_z(&json), "apiVersion", "apidiscovery.k8s.io/v2");
+        assert_at(cor_buf_z(&json), "items[1].metadata.name", "apps");
+        assert_at(cor_buf_z(&json), "items[1].versions[0].resources[1].responseKind.kind",
+                  "DaemonSet");
+    }
+    fx_fail_each_alloc(&fx, "GET", "/apis", "", &aggregated);
+    fx_fail_each_alloc(&fx, "GET", "/apis/apps", "", &protobuf);
+    fx_close(&fx);
+}
+
+/* Contract types 1.4.7. */
+TEST(discovery, has_its_version_in_json_alone)
+{
+    static const struct fx_headers yaml = {.accept = "application/yaml"};
+    static const struct fx_headers either = {.accept = PROTOBUF ",application/json"};
+    struct fx fx = {0};
+
+    fx_open(&fx);
+    assert_at(fx_do_protobuf(&fx, 406, "GET", "/version", "", PROTOBUF), "message",
+              "406: Not Acceptable\n\nAvailable representations: application/json");
+    fx_do_with(&fx, 406, "GET", "/version", "", &yaml);
+    assert_at(fx_do_with(&fx, 200, "GET", "/version", "", &either), "major", "1");
+    fx_close(&fx);
 }
 
 TEST(discovery, lists_versions_groups_and_resources)

@@ -2,6 +2,7 @@
 
 #include "api_fixture.h"
 
+
 /* What kube-apiserver v1.34.1 said to the same requests, recorded beside it. */
 
 #define PROTOBUF   "application/vnd.kubernetes.protobuf"
@@ -622,5 +623,82 @@ TEST(answers, to_writes_of_namespaces)
               "configmaps \"x\" is forbidden: unable to create new content in namespace going "
               "because it is being terminated");
     assert_at(ns, "details.name", "x");
+    fx_close(&fx);
+}
+
+/* A refusal has a form of its own: the first that is asked for without another view, else JSON.
+ * Contract types 1.4.6. */
+TEST(answers, that_refuse_are_written_in_the_form_that_is_asked_for)
+{
+    static const struct {
+        const char *accept, *type;
+    } rows[] = {
+        {PROTOBUF, PROTOBUF},
+        {PROTOBUF ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1", "application/json"},
+        {PROTOBUF ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1," PROTOBUF, PROTOBUF},
+        {TABLE("v1") "," PROTOBUF, PROTOBUF},
+        {TABLE("v1") ",application/yaml", "application/yaml"},
+        {"application/yaml;as=Table;g=meta.k8s.io;v=v1", "application/json"},
+        {PROTOBUF ";stream=watch", PROTOBUF},
+    };
+    static const struct {
+        const char *method, *target;
+        int status;
+    } requests[] = {{"GET", A, 404},
+                    {"GET", "/apis/apps/v1/nothing", 404},
+                    {"PUT", CONFIGMAPS, 405},
+                    {"GET", CONFIGMAPS "?resourceVersion=x&watch=1", 500}};
+    struct fx fx = {0};
+
+    fx_open(&fx);
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        for (size_t j = 0; j < COR_ARRAY_LEN(requests); j++) {
+            FX_CALL call;
+
+            fx_start(&fx, &call, requests[j].method, requests[j].target, "",
+                     &(struct fx_headers){.accept = rows[i].accept});
+            fx_wait(&call);
+            /* A watch in YAML is refused before its revision is read. */
+            if (call.sink.status != 406)
+                assert_int_equal(call.sink.status, requests[j].status);
+            assert_str(cor_buffer_sink_header(&call.sink, "Content-Type"), rows[i].type);
+        }
+    }
+    fx_close(&fx);
+}
+
+/* Kinds in protobuf are checked as those in JSON. Contract types 1.1.5 and 1.2.7. */
+TEST(answers, to_kinds_in_protobuf_that_are_not_known)
+{
+    static const struct {
+        const char *method, *target;
+        struct cor_str body;
+        int status;
+        const char *message;
+    } rows[] = {
+        {"POST", CONFIGMAPS, COR_STR_INIT("k8s\0\x0a\x0c\x0a\x02v9\x12\x06Nobody\x12\0"), 400,
+         "Nobody in version \"v9\" cannot be handled as a ConfigMap: no kind \"Nobody\" is "
+         "registered for version \"v9\" " SCHEME},
+        {"POST", CONFIGMAPS, COR_STR_INIT("k8s\0\x0a\x0c\x0a\x02v1\x12\x06Secret\x12\0"), 400,
+         "Secret in version \"v1\" cannot be handled as a ConfigMap: converting (v1.Secret) to "
+         "(core.ConfigMap): unknown conversion"},
+        {"DELETE", A, COR_STR_INIT("k8s\0\x0a\x0c\x0a\x02v9\x12\x06Nobody\x12\0"), 500,
+         "no kind \"Nobody\" is registered for version \"v9\" in scheme "
+         "\"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27\""},
+    };
+    struct fx fx = {0};
+
+    fx_open(&fx);
+    fx_bootstrap(&fx);
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}");
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        FX_CALL call;
+
+        fx_start_with_body(&fx, &call, rows[i].method, rows[i].target, rows[i].body,
+                           &(struct fx_headers){.content_type = PROTOBUF});
+        fx_wait(&call);
+        assert_int_equal(call.sink.status, rows[i].status);
+        assert_at(cor_buf_z(&call.sink.body), "message", rows[i].message);
+    }
     fx_close(&fx);
 }
