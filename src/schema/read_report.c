@@ -89,7 +89,7 @@ static int read_hash_key(struct cor_str raw, struct cor_buf *scratch, uint64_t *
  * recursion is as deep as the value, like the walk itself. */
 static int read_hash_place(struct cor_read_place *at, struct cor_buf *scratch, uint64_t *ret)
 {
-    uint64_t up, part;
+    uint64_t up = 1, part;
     int r;
 
     if (!at || at->hash != 0) {
@@ -128,7 +128,7 @@ int cor_read_report_find(struct cor_read_report *report, const char *what,
                          struct cor_read_place *at, struct cor_str raw_key, struct cor_buf *scratch)
 {
     size_t mark = report->texts.n;
-    uint64_t id, key;
+    uint64_t id = 1, key = 0;
     int r;
 
     if (report->n == COR_READ_FINDINGS_MAX)
