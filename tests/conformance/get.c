@@ -116,7 +116,7 @@ TEST(conformance, get_of_an_unreadable_object_names_its_key)
 {
     struct conf c;
 
-    conf_open_store(&c);
+    conf_open(&c);
     conf_write_raw(&c, "/registry/pods/ns/junk", "junk");
     conf_write_raw(&c, "/registry/pods/ns/secret", "k8s:enc:aescbc:v1:key1:...");
     {

@@ -450,7 +450,7 @@ TEST(conformance, list_with_an_unreadable_object_fails_and_names_it)
 {
     struct conf c;
 
-    conf_open_store(&c);
+    conf_open(&c);
     put(&c, "ns1", "good", NULL);
     conf_write_raw(&c, "/registry/pods/ns2/junk", "{\"kind\":");
     {

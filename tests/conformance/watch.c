@@ -198,7 +198,7 @@ TEST(conformance, watch_of_an_initial_state_with_an_unreadable_object_ends_in_an
     struct cor_store_watch_opts opts = {.options.recursive = true};
     struct conf c;
 
-    conf_open_store(&c);
+    conf_open(&c);
     put(&c, "ns1", "good", NULL);
     conf_write_raw(&c, "/registry/pods/ns2/junk", "[]");
     conf_watch_open(&c, &w, "/pods", &opts);

@@ -61,6 +61,7 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
 {
     struct cor_api *api = cor_calloc(1, sizeof(*api) + opts->nloops * sizeof(api->loops[0]));
     struct cor_served *served = NULL;
+    size_t n;
     int r;
 
     assert(opts->engine && opts->nloops > 0 && opts->nloops <= COR_API_LOOPS_MAX);
@@ -81,7 +82,9 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
     api->nchecks = opts->nchecks;
     api->offload = opts->offload;
     api->nloops = opts->nloops;
-    r = cor_served_new_builtins(&served);
+    cor_api_builtins(&n);
+    api->decode_errors = cor_calloc(n, sizeof(api->decode_errors[0]));
+    r = api->decode_errors ? cor_served_new_builtins(&served) : -COR_ENOMEM;
     for (size_t i = 0; i < api->nloops && r == 0; i++) {
         struct cor_api_loop *loop = &api->loops[i];
 
@@ -135,6 +138,7 @@ struct cor_api *cor_api_free(struct cor_api *api)
         cor_frames_deinit(&api->loops[i].frames);
     }
     cor_free(api->address);
+    cor_free(api->decode_errors);
     cor_feed_shares_deinit(&api->feeds);
     return cor_free(api);
 }
@@ -208,39 +212,41 @@ size_t cor_api_loop_calls(const struct cor_api_loop *loop)
     return loop->ncalls;
 }
 
-int cor_api_transformer(struct cor_api *api, const struct cor_gr *gr,
-                        const struct cor_transformer **ret_transformer)
+int cor_api_store_new(struct cor_api *api, const struct cor_resource_row *resource,
+                      struct cor_loop *loop, struct cor_buf *ret_prefix,
+                      struct cor_store **ret_store, struct cor_status *reterr_status)
 {
-    if (api->transformers)
-        return cor_dynamic_transformers_peek(api->transformers, gr, ret_transformer);
-    *ret_transformer = NULL;
-    return 0;
+    struct cor_gr gr = cor_api_gr(resource);
+    struct cor_store_opts opts = {
+        .engine = api->engine,
+        .loop = loop,
+        .path_prefix = api->path_prefix,
+        .api_version = resource->api_version,
+        .kind = resource->kind,
+        .clock = api->clock,
+        .decode_errors = resource->life ? NULL : &api->decode_errors[cor_row_place(resource)],
+    };
+    int r;
+
+    assert(!resource->conversion && !(resource->flags & COR_API_VIRTUAL));
+    cor_buf_init(ret_prefix, PREFIX_MAX);
+    r = cor_key_resource_prefix(&gr, false, ret_prefix);
+    if (r == 0 && api->transformers)
+        r = cor_dynamic_transformers_peek(api->transformers, &gr, &opts.transformer);
+    if (r < 0)
+        return cor_status_set_err(reterr_status, r);
+    opts.resource_prefix = cor_buf_z(ret_prefix);
+    return cor_store_new(&opts, ret_store, reterr_status);
 }
 
 static int backing_open(struct cor_api_loop *loop, const struct cor_resource_row *resource,
                         struct cor_backing *backing, struct cor_status *reterr_status)
 {
-    struct cor_gr gr = cor_api_gr(resource);
-    struct cor_store_opts opts = {
-        .engine = loop->api->engine,
-        .loop = loop->loop,
-        .path_prefix = loop->api->path_prefix,
-        .api_version = resource->api_version,
-        .kind = resource->kind,
-        .clock = loop->api->clock,
-    };
     struct cor_cacher *cacher;
-    int r;
+    int r = cor_api_store_new(loop->api, resource, loop->loop, &backing->prefix, &backing->store,
+                              reterr_status);
 
     backing->row = cor_row_ref(resource);
-    cor_buf_init(&backing->prefix, PREFIX_MAX);
-    r = cor_key_resource_prefix(&gr, false, &backing->prefix);
-    if (r == 0)
-        r = cor_api_transformer(loop->api, &gr, &opts.transformer);
-    if (r < 0)
-        return cor_status_set_err(reterr_status, r);
-    opts.resource_prefix = cor_buf_z(&backing->prefix);
-    r = cor_store_new(&opts, &backing->store, reterr_status);
     if (r < 0)
         return r;
     cacher = loop->api->cachers ? cor_api_cachers_peek(loop->api->cachers, resource) : NULL;

@@ -76,8 +76,8 @@ struct cor_api_cachers_opts {
 int cor_api_open_cachers(struct cor_api *api, const struct cor_api_cachers_opts *opts,
                          struct cor_status *reterr_status);
 
-/* Adds the families about single caches, when there are any. Before the loops start. 0,
- * -COR_ENOMEM.
+/* Adds the families about single caches, when there are any, and about stored objects. Before the
+ * loops start. 0, -COR_ENOMEM.
  */
 int cor_api_add_cache_metrics(struct cor_api *api, struct cor_metrics *metrics);
 

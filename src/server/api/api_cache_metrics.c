@@ -1,8 +1,10 @@
 /* The families of metrics about single watch caches: one series, or one per state, for each
  * resource that has a cache. Nothing is kept here: a scrape asks each cache for its statistics and
  * writes the samples, from the thread of the scrape. A series whose labels cannot be written for
- * want of memory is left out of that scrape. */
+ * want of memory is left out of that scrape. Values that cannot be decoded are counted by the
+ * stores, with and without a cache. */
 #include <assert.h>
+#include <stdatomic.h>
 
 #include "server/api/api_cachers.h"
 
@@ -142,10 +144,33 @@ static void collect_family(void *arg, struct cor_metric_out *to)
     }
 }
 
+static void collect_decode_errors(void *arg, struct cor_metric_out *to)
+{
+    const struct cor_api *api = arg;
+    size_t nrows;
+    const struct cor_resource_row *rows = cor_api_builtins(&nrows);
+
+    for (size_t i = 0; i < nrows; i++) {
+        uint64_t n = atomic_load(&api->decode_errors[i]);
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf labels;
+
+        cor_buf_init(&labels, COR_METRIC_LABELS_MAX);
+        if (n > 0 && cor_metric_label(&labels, "group", rows[i].group) == 0 &&
+            cor_metric_label(&labels, "resource", rows[i].plural) == 0)
+            cor_metric_put(to, cor_buf_str(&labels), n);
+    }
+}
+
 int cor_api_add_cache_metrics(struct cor_api *api, struct cor_metrics *metrics)
 {
-    int r = 0;
+    static const struct cor_metric_desc decode_errors = {
+        "apiserver_storage_decode_errors_total",
+        "Number of stored object decode errors split by object type", COR_METRIC_COUNTER};
+    struct cor_metric *errors;
+    int r = cor_metrics_add(metrics, &decode_errors, &errors);
 
+    if (r == 0)
+        cor_metric_set_collect(errors, collect_decode_errors, api);
     for (size_t i = 0; api->cachers && r == 0 && i < COR_ARRAY_LEN(families); i++) {
         struct cor_metric *metric;
 

@@ -13,8 +13,6 @@
 #include "base/mem.h"
 #include "meta/key.h"
 
-#define PREFIX_MAX 256
-
 /* One resource's cacher, with the store that it is filled from. */
 struct resource_cacher {
     const struct cor_resource_row *row;
@@ -76,26 +74,11 @@ static int cachers_open_resource(struct cor_api_cachers *c, struct resource_cach
                                  struct cor_status *st)
 {
     const struct cor_resource_row *res = rc->row;
-    struct cor_gr gr = cor_api_gr(res);
-    struct cor_store_opts store_opts = {.engine = c->api->engine,
-                                        .loop = c->api->loops[0].loop,
-                                        .path_prefix = c->api->path_prefix,
-                                        .api_version = res->api_version,
-                                        .kind = res->kind,
-                                        .clock = c->api->clock};
     struct cor_cacher_opts opts = {.cachers = c->cachers,
                                    .namespaced = cor_api_is_namespaced(res),
                                    .trigger_field = res->trigger_field};
-    int r;
+    int r = cor_api_store_new(c->api, res, c->api->loops[0].loop, &rc->prefix, &rc->store, st);
 
-    cor_buf_init(&rc->prefix, PREFIX_MAX);
-    r = cor_key_resource_prefix(&gr, false, &rc->prefix);
-    if (r == 0)
-        r = cor_api_transformer(c->api, &gr, &store_opts.transformer);
-    if (r < 0)
-        return cor_status_set_err(st, r);
-    store_opts.resource_prefix = cor_buf_z(&rc->prefix);
-    r = cor_store_new(&store_opts, &rc->store, st);
     if (r < 0)
         return r;
     opts.store = rc->store;

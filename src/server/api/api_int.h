@@ -53,8 +53,10 @@ struct cor_api {
     enum cor_authz_mode authz_mode;
     const struct cor_health_check *checks;
     size_t nchecks;
-    struct cor_offload *offload; /* NULL: everything is done on the loops */
-    char *address;               /* "host:port", for /api; NULL: not known */
+    struct cor_offload *offload;     /* NULL: everything is done on the loops */
+    char *address;                   /* "host:port", for /api; NULL: not known */
+    _Atomic uint64_t *decode_errors; /* by the place of a built-in resource: values that could not
+                                      * be decoded */
     struct cor_held_account held;
     struct cor_feed_shares feeds;
     size_t nloops;
@@ -66,10 +68,12 @@ struct cor_api {
 int cor_api_backing(struct cor_api_loop *loop, const struct cor_resource_row *resource,
                     struct cor_backing **ret_backing, struct cor_status *reterr_status);
 
-/* The transformer that encrypts a resource's values; NULL: they are stored as they are. 0,
- * -COR_ENOMEM. */
-int cor_api_transformer(struct cor_api *api, const struct cor_gr *gr,
-                        const struct cor_transformer **ret_transformer);
+/* Makes a store of `resource` for a loop, with all that the stores of a resource have in common:
+ * prefix, encryption, metrics. `ret_prefix` is the resource's prefix, which the store borrows; it
+ * is set up in any case, and the caller frees it after the store. 0, -COR_ENOMEM. */
+int cor_api_store_new(struct cor_api *api, const struct cor_resource_row *resource,
+                      struct cor_loop *loop, struct cor_buf *ret_prefix,
+                      struct cor_store **ret_store, struct cor_status *reterr_status);
 
 /* Appends a random (version 4) UUID. 0, -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_api_add_uuid(struct cor_rand *rand, struct cor_buf *out);

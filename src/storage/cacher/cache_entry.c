@@ -28,21 +28,41 @@ static struct cor_span find_trigger(const struct cor_object *object,
     return (struct cor_span){(uint32_t)(value.p + 1 - object->bytes), (uint32_t)value.n - 2};
 }
 
+static struct cor_cache_entry *entry_new(struct cor_str key)
+{
+    struct cor_cache_entry *entry = cor_alloc(sizeof(*entry) + key.n + 1);
+
+    if (!entry)
+        return NULL;
+    cor_ref_init(&entry->ref);
+    entry->key_len = (uint32_t)key.n;
+    memcpy(entry->key, key.p, key.n);
+    entry->key[key.n] = '\0';
+    return entry;
+}
+
 struct cor_cache_entry *cor_cache_entry_new(struct cor_str key, struct cor_object *take_object,
                                             const struct cor_json_path *trigger)
 {
-    struct cor_cache_entry *entry = cor_alloc(sizeof(*entry) + key.n + 1);
+    struct cor_cache_entry *entry = entry_new(key);
 
     if (!entry) {
         cor_object_unref(take_object);
         return NULL;
     }
-    cor_ref_init(&entry->ref);
-    entry->key_len = (uint32_t)key.n;
     entry->trigger = find_trigger(take_object, trigger);
     entry->object = take_object;
-    memcpy(entry->key, key.p, key.n);
-    entry->key[key.n] = '\0';
+    return entry;
+}
+
+struct cor_cache_entry *cor_cache_entry_new_unreadable(struct cor_str key)
+{
+    struct cor_cache_entry *entry = entry_new(key);
+
+    if (entry) {
+        entry->trigger = (struct cor_span){0};
+        entry->object = NULL;
+    }
     return entry;
 }
 
@@ -63,8 +83,11 @@ struct cor_cache_entry *cor_cache_entry_unref(struct cor_cache_entry *entry)
 
 size_t cor_cache_entry_bytes(const struct cor_cache_entry *entry)
 {
-    return sizeof(*entry) + entry->key_len + sizeof(*entry->object) + entry->object->len +
-           2 * BLOCK_BYTES;
+    size_t bytes = sizeof(*entry) + entry->key_len + BLOCK_BYTES;
+
+    if (entry->object)
+        bytes += sizeof(*entry->object) + entry->object->len + BLOCK_BYTES;
+    return bytes;
 }
 
 static struct cor_str item_key(const void *item)

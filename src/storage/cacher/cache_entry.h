@@ -13,7 +13,7 @@ struct cor_cache_entry {
     struct cor_ref ref;
     uint32_t key_len;
     struct cor_span trigger; /* of the object's bytes: the text of the trigger field; len 0: none */
-    struct cor_object *object; /* served form */
+    struct cor_object *object; /* served form; NULL: see cor_cache_entry_new_unreadable() */
     char key[];                /* physical, with a NUL that is not counted */
 };
 
@@ -21,6 +21,9 @@ struct cor_cache_entry {
  * object is taken over also on failure. NULL: out of memory. */
 struct cor_cache_entry *cor_cache_entry_new(struct cor_str key, struct cor_object *take_object,
                                             const struct cor_json_path *trigger);
+/* An entry that says that the value of `key` could not be decoded. It is in events of the window
+ * only, never in a tree. NULL: out of memory. */
+struct cor_cache_entry *cor_cache_entry_new_unreadable(struct cor_str key);
 struct cor_cache_entry *cor_cache_entry_ref(struct cor_cache_entry *entry);
 struct cor_cache_entry *cor_cache_entry_unref(struct cor_cache_entry *entry); /* NULL is fine */
 COR_DEFINE_CLEANUP(struct cor_cache_entry, cor_cache_entry_unref)

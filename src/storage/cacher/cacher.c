@@ -9,8 +9,11 @@
  * The reflector decides what comes after a failure. It knows no numbers: the revision of the change
  * is in `change_rev` for the sink, and the texts that an informer resumes with are not used here.
  *
+ * A value that cannot be decoded becomes a change of its own (sink.c): the cache goes on without an
+ * object of that key, and the watches that would see it end.
+ *
  * What fails:
- *   A change cannot be applied (no memory, an unreadable object). It is never skipped: the
+ *   A change cannot be applied (no memory). It is never skipped: the
  *   reflector ends its round, the cache is PENDING, its watches end, and the home loop lists again
  *   after RETRY_MS.
  *   The feed breaks: the same, for every cacher. A list that is being read fails when it is
@@ -24,6 +27,7 @@
 #include <stdio.h>
 
 #include "base/array.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "storage/cacher/reader_int.h"
 #include "json/path.h"
@@ -137,8 +141,7 @@ static int cacher_read_object(struct cor_cacher *cacher, const struct cor_kv *kv
 /* Gives one change to the reflector. False: it could not be applied, and the round is over. A
  * change that the list already has is passed over: its revision is not above the cache's, unless it
  * belongs to the revision whose changes are being applied. */
-static bool cacher_hand_in(struct cor_cacher *cacher, const struct cor_kv *kv, bool deleted,
-                           bool last)
+static bool cacher_hand_in(struct cor_cacher *cacher, struct cor_kv *kv, bool deleted, bool last)
 {
     struct cor_reflector_event event = {.type = deleted ? COR_WATCH_DELETED : COR_WATCH_MODIFIED,
                                         .key = cor_kv_key(kv)};
@@ -153,6 +156,14 @@ static bool cacher_hand_in(struct cor_cacher *cacher, const struct cor_kv *kv, b
     cacher->ends_rev = last;
     if (!deleted)
         r = cacher_read_object(cacher, kv, &event.object, &status);
+    cacher->change_unreadable = NULL;
+    if (r == -COR_EINTERNAL) {
+        COR_LOG_ERROR("a stored value cannot be read; what contains it will fail",
+                      COR_F_STR("err", cor_status_message(&status)));
+        cacher->change_unreadable = kv;
+        event.type = COR_WATCH_DELETED;
+        r = 0;
+    }
     if (r < 0) {
         cor_cacher_unlock(cacher);
         cor_reflector_watch_ended(cacher->reflector, cor_cacher_source_now_ms(cacher), &status);
@@ -279,10 +290,60 @@ static void cacher_on_fail_mail(struct cor_mail *mail)
         cor_cacher_source_retry(cacher);
 }
 
+/* Encryption keys may have been added since, so unreadable values are tried again: the first ones,
+ * because what is missing is mostly missing for all. */
+
+#define REREAD_MAX 4
+
+static void cacher_on_reread_answer(struct cor_mail *mail)
+{
+    COR_CONTAINER_OF(mail, struct cor_cacher, reread_mail)->is_rereading = false;
+}
+
+/* On the writer. */
+static void cacher_on_reread_command(struct cor_mail *mail)
+{
+    struct cor_cacher *cacher = COR_CONTAINER_OF(mail, struct cor_cacher, reread_mail);
+
+    /* A list that is under way finds out by itself. */
+    if (cacher->phase == PHASE_APPLYING)
+        cor_cacher_fail(cacher, "values that could not be decoded can be decoded now");
+    mail->on_mail = cacher_on_reread_answer;
+    cor_cachers_answer(cacher->cachers, mail);
+}
+
+void cor_cacher_unreadable_tick(struct cor_cacher *cacher)
+{
+    struct cor_kv *kvs[REREAD_MAX];
+    bool readable = false;
+    size_t n = 0;
+
+    assert(cor_loop_is_current(cacher->cachers->home) && !cacher->is_closing);
+    if (cacher->is_rereading || !atomic_load(&cacher->cache.may_be_blind) ||
+        !cor_cacher_is_ready(cacher))
+        return;
+    cor_lock_acquire(&cacher->cache.lock);
+    for (; n < REREAD_MAX && n < cacher->cache.unreadable.n; n++)
+        kvs[n] = cor_kv_ref(cacher->cache.unreadable.kvs[n]);
+    cor_lock_release(&cacher->cache.lock);
+    for (size_t i = 0; i < n; i++) {
+        COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
+
+        readable |= cor_store_decode(cacher->store, kvs[i], 0, &object, NULL, NULL) == 0;
+        cor_kv_unref(kvs[i]);
+    }
+    if (!readable)
+        return;
+    cacher->is_rereading = true;
+    cacher->reread_mail.on_mail = cacher_on_reread_command;
+    cor_cachers_command(cacher->cachers, &cacher->reread_mail);
+}
+
 static void cacher_free(struct cor_cacher *cacher)
 {
     cor_reflector_free(cacher->reflector);
     cor_cacher_drop_staged(cacher);
+    cor_unreadable_deinit(&cacher->staged_unreadable);
     cor_watch_cache_deinit(&cacher->cache);
     store_key_deinit(&cacher->prefix);
     cor_json_path_free(cacher->trigger);

@@ -95,27 +95,31 @@ struct cor_cacher {
     uint64_t wake_ms;               /* when the reflector wants its next round to begin */
     struct cor_btree_entry *staged; /* the list so far */
     size_t nstaged, staged_cap, staged_bytes;
-    char why[COR_READY_MESSAGE_MAX]; /* the reflector's last report */
+    struct cor_unreadable staged_unreadable; /* values of the list that cannot be decoded */
+    char why[COR_READY_MESSAGE_MAX];         /* the reflector's last report */
 
     /* The writer's. */
     enum cacher_phase phase;
     struct pending_change *pending; /* while KEEPING */
     size_t npending, pending_cap;
-    int pending_err;    /* why not all of them could be kept; 0: they are complete */
-    cor_rev change_rev; /* of the change that is with the reflector */
-    bool ends_rev;      /* it is the last change of its revision to this cacher */
-    bool locked;        /* cache.lock is held, between changes of one revision */
-    bool added;         /* to the cachers' sorted table */
-    bool touched;       /* its readers are to be notified */
-    bool changed;       /* since its history was weighed */
-    size_t bytes;       /* of its history then */
+    int pending_err;                  /* why not all of them could be kept; 0: they are complete */
+    cor_rev change_rev;               /* of the change that is with the reflector */
+    struct cor_kv *change_unreadable; /* what was written, if it cannot be decoded; borrowed */
+    bool ends_rev;                    /* it is the last change of its revision to this cacher */
+    bool locked;                      /* cache.lock is held, between changes of one revision */
+    bool added;                       /* to the cachers' sorted table */
+    bool touched;                     /* its readers are to be notified */
+    bool changed;                     /* since its history was weighed */
+    size_t bytes;                     /* of its history then */
 
     /* The home loop's. */
     bool is_closing;
     struct cor_mail fail_mail; /* from the writer: the round is over */
     struct cor_mail close_mail;
-    struct cor_dlist member; /* in the cachers' members */
-    struct cor_dlist retry;  /* in the cachers' retries */
+    struct cor_mail reread_mail; /* to the writer and back: see cor_cacher_unreadable_tick() */
+    bool is_rereading;           /* it is on its way */
+    struct cor_dlist member;     /* in the cachers' members */
+    struct cor_dlist retry;      /* in the cachers' retries */
     struct consistency_check check;
     struct source_list list;
     struct history_reading *reading; /* NULL: no history is being read */
@@ -165,6 +169,10 @@ void cor_cacher_consistency_init(struct cor_cacher *cacher);
 bool cor_cacher_consistency_begin(struct cor_cacher *cacher);
 /* Begins a check when it is due. */
 void cor_cacher_consistency_tick(struct cor_cacher *cacher);
+
+/* The home loop's, in cacher.c: tries values again that could not be decoded. When one can be
+ * decoded now, the cache is filled again. */
+void cor_cacher_unreadable_tick(struct cor_cacher *cacher);
 
 /* In history.c. */
 void cor_cacher_history_init(struct cor_cacher *cacher);

@@ -440,6 +440,8 @@ static void cachers_on_timer(struct cor_timer *timer)
     cor_dlist_splice(&due, &c->retries);
     while ((link = cor_dlist_pop(&due)))
         cor_cacher_source_tick(COR_CONTAINER_OF(link, struct cor_cacher, retry));
+    COR_DLIST_FOREACH(member, &c->members)
+        cor_cacher_unreadable_tick(COR_CONTAINER_OF(member, struct cor_cacher, member));
     check_one(c);
     if (!c->has_feed) {
         if (feed_open(c) < 0)

@@ -135,6 +135,11 @@ bool cor_cacher_consistency_begin(struct cor_cacher *cacher)
     if (check->under_way || cacher->is_closing || !cor_cacher_is_ready(cacher) ||
         cor_cache_snapshot_now(&cacher->cache, &check->snapshot) < 0)
         return false;
+    /* The store has the keys of unreadable values, and the cache has no object of them. */
+    if (cor_watch_cache_is_blind(&cacher->cache, prefix, true, check->snapshot.rev)) {
+        cor_cache_snapshot_deinit(&check->snapshot);
+        return false;
+    }
     check->under_way = true;
     check->ours = check->theirs = FNV_64_OFFSET;
     cor_cache_iter_init(&check->iter, &check->snapshot, prefix, prefix, 0);

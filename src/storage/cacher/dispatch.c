@@ -35,13 +35,18 @@ struct turn {
     cor_rev rev; /* of the last event */
 };
 
-static bool selects(const struct cacher_watch *w, const struct cor_cache_entry *entry)
+static bool watch_covers(const struct cacher_watch *w, struct cor_str key)
 {
-    struct cor_str key = cor_cache_entry_key(entry);
     struct cor_str own = store_key_str(&w->key);
 
-    if (w->recursive ? !cor_str_starts(key, own) : !cor_str_eq(key, own))
+    return w->recursive ? cor_str_starts(key, own) : cor_str_eq(key, own);
+}
+
+static bool selects(const struct cacher_watch *w, const struct cor_cache_entry *entry)
+{
+    if (!watch_covers(w, cor_cache_entry_key(entry)))
         return false;
+    assert(entry->object);
     return !w->predicate || cor_predicate_matches(w->predicate, entry->object);
 }
 
@@ -259,6 +264,19 @@ static void resume_extended(struct cacher_reader *reader, uint64_t done)
     }
 }
 
+/* A value that cannot be decoded was written. No selector can tell whether a watch would see it, so
+ * every watch over its key that has not passed the event yet ends, and nothing is offered. */
+static void end_over_unreadable(struct cacher_reader *reader, const struct cor_window_event *change)
+{
+    COR_DLIST_FOREACH_SAFE(link, &reader->watches) {
+        struct cacher_watch *w = COR_CONTAINER_OF(link, struct cacher_watch, all);
+
+        if (w->started && change->rev > w->min_rev &&
+            watch_covers(w, cor_cache_entry_key(change->now)))
+            cor_cacher_watch_end(w, NULL);
+    }
+}
+
 #define OFFERS_MAX (COR_WINDOW_SEGMENT_EVENTS * WATCH_BUCKETS_MAX)
 
 /* The events of one segment. False: the turn's share is used up. It stops between two revisions, so
@@ -281,7 +299,12 @@ static bool dispatch_segment(struct cacher_reader *reader, const struct cor_wind
             change->rev == turn->rev || (turn->events < TURN_EVENTS && turn->visits < TURN_VISITS);
         if (!more)
             break;
-        nbuckets = cor_cacher_watch_index_match(&reader->index, change, buckets);
+        if (change->now && !change->now->object) {
+            end_over_unreadable(reader, change);
+            nbuckets = 0;
+        } else {
+            nbuckets = cor_cacher_watch_index_match(&reader->index, change, buckets);
+        }
         for (size_t i = 0; i < nbuckets; i++, n++) {
             offers[n] = (struct watch_offer){.number = reader->next, .change = change};
             turn->visits += buckets[i]->n;

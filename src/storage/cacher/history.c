@@ -11,12 +11,13 @@
  *      that is wanted, or SPAN_REVS before the base if that is earlier: others are likely to come.
  *   3. The feed's events up to the base become window events. Only as many are kept as fit into
  *      their share of the byte budget, whole revisions, the youngest ones.
+ *      A value that cannot be decoded ends the reading backwards: only later revisions are kept, and
+ *      watches from before are answered by the store (`blind`).
  *   4. The writer puts them in front of the window, if its base has not moved meanwhile. Otherwise
  *      nothing fits, and the watches ask again.
  *   5. The readers are notified, and each watch looks whether the window reaches back far enough now.
  *
- * What fails: no memory, too many feeds, an engine that does not answer, an object that cannot be
- * read. The failure is for the watches that waited for this reading, and is forgotten with the next.
+ * What fails: no memory, too many feeds, an engine that does not answer. The failure is for the watches that waited for this reading, and is forgotten with the next.
  * What stays until the next list is `floor`: nothing below it can be had, because it was compacted or
  * does not fit into the budget. When another server has compacted what was read to spare, the
  * reading begins again at what was wanted.
@@ -53,6 +54,7 @@ struct history_reading {
     bool complete, stopped, expired;
     bool is_taken; /* the events were put in front of the window */
     cor_rev floor; /* nothing below it can be had; 0: not known */
+    cor_rev blind; /* the last revision with a value that cannot be decoded; 0: none */
     int err;
     cor_rev err_at; /* as in struct history_wants */
 };
@@ -123,9 +125,15 @@ static void on_prepend(struct cor_mail *mail)
 {
     struct history_reading *h = COR_CONTAINER_OF(mail, struct history_reading, mail);
     struct cor_cacher *cacher = h->cacher;
-    bool fits = cacher->ready.generation == h->generation && cacher->cache.window.base == h->base;
+    bool is_same =
+        cacher->ready.generation == h->generation && cacher->cache.window.base == h->base;
 
-    if (fits && h->complete && cacher->phase == PHASE_APPLYING)
+    if (is_same && h->blind > 0) {
+        cor_lock_acquire(&cacher->cache.lock);
+        cor_watch_cache_set_blind_locked(&cacher->cache, h->blind);
+        cor_lock_release(&cacher->cache.lock);
+    }
+    if (is_same && h->complete && cacher->phase == PHASE_APPLYING)
         reading_put_in_front(h);
     reading_finish(cacher, h->is_taken, h->floor, h->err, h->err_at);
     mail->on_mail = on_answer;
@@ -262,10 +270,16 @@ static void on_batch(struct store_feed *feed, struct store_feed_batch *take_batc
     struct history_reading *h = COR_CONTAINER_OF(feed, struct history_reading, feed);
 
     for (size_t i = 0; i < take_batch->nevents && h->err == 0; i++) {
+        cor_rev rev = take_batch->events[i].kv->mod_rev;
         int r = 0;
 
-        if (take_batch->events[i].kv->mod_rev <= h->base)
+        if (rev <= h->base && rev > h->blind)
             r = reading_add(h, &take_batch->events[i]);
+        if (r == -COR_EINTERNAL) {
+            reading_drop_all(h);
+            h->start = h->blind = rev;
+            r = 0;
+        }
         if (r < 0)
             reading_fail(h, r, r == -COR_ENOMEM ? 0 : h->asked);
     }

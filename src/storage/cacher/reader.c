@@ -50,12 +50,12 @@ static struct cor_object *reader_suggest(struct cor_reader *base, struct cor_str
 {
     struct cacher_reader *reader = cacher_reader_of(base);
     COR_CLEANUP(store_key_deinit) struct store_key physical = {0};
-    cor_rev rev;
+    bool unreadable;
 
     if (!cor_cacher_is_ready(reader->cacher) ||
         cor_store_key_init(&physical, reader->store, key, false, NULL) < 0)
         return NULL;
-    return cor_watch_cache_get(&reader->cacher->cache, store_key_str(&physical), &rev);
+    return cor_watch_cache_get(&reader->cacher->cache, store_key_str(&physical), &unreadable);
 }
 
 static void reader_free(struct cor_reader *base)

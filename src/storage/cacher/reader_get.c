@@ -2,6 +2,7 @@
 /* A GET: which state answers it.
  *
  *   the cache is not ready            the store
+ *   the value cannot be decoded       the store, which fails with its key
  *   resourceVersion "0"               the cache
  *   resourceVersion N                 the cache, once it has reached N; not in time: 504
  *   resourceVersion ""                the cache, once it is as young as the store was when the read
@@ -80,7 +81,7 @@ static void get_from_cache(struct get_op *op)
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
     struct cor_cacher *cacher = op->reader->cacher;
-    cor_rev rev;
+    bool unreadable;
     int r = 0;
 
     cor_status_init(&status);
@@ -88,7 +89,11 @@ static void get_from_cache(struct get_op *op)
         get_from_store(op);
         return;
     }
-    object = cor_watch_cache_get(&cacher->cache, store_key_str(&op->key), &rev);
+    object = cor_watch_cache_get(&cacher->cache, store_key_str(&op->key), &unreadable);
+    if (unreadable) {
+        get_from_store(op);
+        return;
+    }
     if (!object && !op->ignore_not_found)
         r = cor_storage_error(&status, COR_STORAGE_NOT_FOUND, store_key_str(&op->key), 0, NULL);
     get_reply(op, r, &status, object);

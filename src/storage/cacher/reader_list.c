@@ -2,6 +2,8 @@
 /* A LIST: which state answers it.
  *
  *   the cache is not ready   the store, for a page without selectors; else 429
+ *   a value below the key    the store, which fails with the key of the value when the page has it
+ *   cannot be decoded
  *   exact, or a page at R    the state at R: the present one, or a kept root and events; else the
  *                            store
  *   one key, exact           the store
@@ -94,9 +96,13 @@ static int list_take_snapshot(struct list_op *op, struct cor_cache_snapshot *ret
     if (!cor_cacher_is_ready(cacher) || (is_exact(op) && !atomic_load(&cacher->check.agrees)))
         return -COR_EEXPIRED;
     if (is_exact(op))
-        return cor_cache_snapshot_at(&cacher->cache, op->plan.rev, ret_snapshot);
-    r = cor_cache_snapshot_now(&cacher->cache, ret_snapshot);
-    if (r == 0 && ret_snapshot->rev < published)
+        r = cor_cache_snapshot_at(&cacher->cache, op->plan.rev, ret_snapshot);
+    else
+        r = cor_cache_snapshot_now(&cacher->cache, ret_snapshot);
+    if (r == 0 && cor_watch_cache_is_blind(&cacher->cache, store_key_str(&op->key),
+                                           op->opts.options.recursive, ret_snapshot->rev))
+        r = -COR_EEXPIRED;
+    if (r == 0 && !is_exact(op) && ret_snapshot->rev < published)
         ret_snapshot->rev = published;
     return r;
 }

@@ -67,7 +67,8 @@ static int sink_replace_commit(struct cor_reflector_store *sink, struct cor_str 
 
     assert(cacher->cachers->is_writing && !cacher->locked);
     if (cor_watch_cache_replace(&cacher->cache, cacher->staged, cacher->nstaged,
-                                cacher->staged_bytes, cacher->list.rev) < 0)
+                                cacher->staged_bytes, &cacher->staged_unreadable,
+                                cacher->list.rev) < 0)
         return cor_store_no_memory(reterr);
     return 0;
 }
@@ -77,7 +78,7 @@ static void sink_replace_abort(struct cor_reflector_store *sink)
     cor_cacher_drop_staged(sink_cacher(sink));
 }
 
-/* `take_entry` NULL: the key was deleted. */
+/* `take_entry` NULL: the key was deleted, or the value that was written cannot be decoded. */
 static int sink_apply(struct cor_cacher *cacher, struct cor_str key,
                       struct cor_cache_entry *take_entry, struct cor_status *reterr)
 {
@@ -86,8 +87,12 @@ static int sink_apply(struct cor_cacher *cacher, struct cor_str key,
     if (!cacher->locked)
         cor_lock_acquire(&cacher->cache.lock);
     cacher->locked = true;
-    r = cor_watch_cache_apply_locked(&cacher->cache, key, take_entry, cacher->change_rev,
-                                     cor_cachers_now_ms(cacher->cachers));
+    if (cacher->change_unreadable)
+        r = cor_watch_cache_apply_unreadable_locked(&cacher->cache, cacher->change_unreadable,
+                                                    cor_cachers_now_ms(cacher->cachers));
+    else
+        r = cor_watch_cache_apply_locked(&cacher->cache, key, take_entry, cacher->change_rev,
+                                         cor_cachers_now_ms(cacher->cachers));
     if (cacher->ends_rev || r < 0)
         cor_cacher_unlock(cacher);
     return r < 0 ? cor_store_no_memory(reterr) : 0;

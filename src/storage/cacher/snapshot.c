@@ -94,7 +94,7 @@ static int overlay_add(struct overlay *o, const struct cor_window_event *event)
     o->items[o->n] = (struct cor_overlay_item){
         .entry = cor_cache_entry_ref(entry),
         .order = o->n,
-        .deleted = !event->now,
+        .deleted = !event->now || !event->now->object,
         .in_root = event->old != NULL,
     };
     o->n++;

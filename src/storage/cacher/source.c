@@ -14,8 +14,9 @@
  *      from then on each change as it is committed (cacher.c). That is the watch: it needs no request
  *      of its own, and nothing is lost between list and watch.
  *
- * What fails: a page that cannot be read, an object that cannot be decoded, an allocation, or a
- * command that the writer refuses end the list and the round. A page that is being read ahead is
+ * A value that cannot be decoded is set aside (unreadable.h), and the list goes on without it.
+ *
+ * What fails: a page that cannot be read, an allocation, or a command that the writer refuses end the list and the round. A page that is being read ahead is
  * waited for. The next round begins after RETRY_MS. Closing the cacher ends the list the same way,
  * without a next round.
  *
@@ -27,6 +28,7 @@
 
 #include <stdio.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 
 static void source_on_read(struct cor_engine_req *req);
@@ -166,6 +168,20 @@ static void source_go_on(struct cor_cacher *cacher)
     }
 }
 
+/* The log names the first value of a list only: a lost key of encryption concerns many. */
+static int source_set_aside(struct cor_cacher *cacher, struct cor_kv *kv,
+                            struct cor_status *reterr_status)
+{
+    if (cacher->staged_unreadable.n == 0)
+        COR_LOG_ERROR("a stored value cannot be read; what contains it will fail",
+                      COR_F_STR("err", cor_status_message(reterr_status)));
+    cor_status_deinit(reterr_status);
+    if (cor_unreadable_reserve(&cacher->staged_unreadable) < 0)
+        return cor_store_no_memory(reterr_status);
+    cor_unreadable_put(&cacher->staged_unreadable, kv);
+    return 0;
+}
+
 /* Decodes a part of the page and hands it to the reflector, as a part of the list's only page. */
 static int source_hand_in_part(struct cor_cacher *cacher, struct cor_status *reterr_status)
 {
@@ -177,11 +193,13 @@ static int source_hand_in_part(struct cor_cacher *cacher, struct cor_status *ret
 
     while (r == 0 && list->at < list->nkvs && n < STORE_TURN_ITEMS_MAX &&
            bytes < STORE_TURN_BYTES_MAX) {
-        const struct cor_kv *kv = list->kvs[list->at++];
+        struct cor_kv *kv = list->kvs[list->at++];
 
         r = cor_store_decode(cacher->store, kv, 0, &objects[n], NULL, reterr_status);
         if (r == 0)
             keys[n++] = cor_kv_key(kv);
+        else if (r == -COR_EINTERNAL)
+            r = source_set_aside(cacher, kv, reterr_status);
         bytes += kv->value_len;
     }
     if (r == 0) {
@@ -249,6 +267,7 @@ static void source_on_installed(struct cor_mail *mail)
     struct cor_cacher *cacher = source_of_mail(mail);
 
     cor_cacher_drop_staged(cacher);
+    cor_unreadable_deinit(&cacher->staged_unreadable);
     source_end(cacher, cacher->list.err < 0);
 }
 
@@ -284,6 +303,7 @@ static void source_begin_list(struct cor_reflector_driver *driver,
 
     assert(!list->under_way && cor_loop_is_current(cacher->cachers->home));
     list->pages = (struct store_pages){0};
+    cor_unreadable_deinit(&cacher->staged_unreadable);
     list->under_way = true;
     list->cancelled = list->is_over = false;
     list->rev = 0;

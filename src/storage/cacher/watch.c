@@ -10,6 +10,10 @@
  * part of a revision does not end plainly, because its client would go on after that revision: it
  * ends with 410 instead.
  *
+ * A watch that would have to show a value that cannot be decoded is the store's own watch from the
+ * beginning: it ends with the ERROR event that names the key, when it comes to that value. A watch
+ * of the cache that meets such a value ends plainly; its client resumes, and gets the store's.
+ *
  * Thread: the reader's loop. */
 #include "base/mem.h"
 #include "storage/cacher/watch_int.h"
@@ -267,6 +271,13 @@ static void watch_on_turn(struct store_turn *turn)
     }
 }
 
+/* Events after this revision are wanted, or the present state. */
+cor_rev cor_cacher_watch_first_rev(const struct cacher_watch *w)
+{
+    return !w->plan.initial_events && w->plan.mode == COR_READ_EXACT ? w->plan.rev : UINT64_MAX;
+}
+
+/* 0, 1 (the store's watch is to be opened instead), or negative. */
 static int watch_init(struct cacher_watch *w, struct cor_str key,
                       const struct cor_reader_watch_opts *opts, struct cor_status *reterr_status)
 {
@@ -283,6 +294,9 @@ static int watch_init(struct cacher_watch *w, struct cor_str key,
         r = cor_watch_options_resolve(&opts->options, &w->plan, reterr_status);
     if (r < 0)
         return r;
+    if (cor_watch_cache_is_blind(&cacher->cache, store_key_str(&w->key), w->recursive,
+                                 cor_cacher_watch_first_rev(w)))
+        return 1;
     if (opts->predicate && !cor_predicate_empty(opts->predicate))
         w->predicate = opts->predicate;
     w->sync = cor_calloc(1, sizeof(*w->sync));
@@ -319,11 +333,11 @@ int cor_cacher_reader_watch(struct cor_reader *base, struct cor_str key,
     store_turn_init(&w->turn, reader->loop->loop, watch_on_turn);
     cor_timer_init(&w->bookmark_timer, reader->loop->loop, watch_on_bookmark_timer);
     r = watch_init(w, key, opts, reterr_status);
-    if (r < 0) {
+    if (r != 0) {
         cor_cacher_watch_sync_deinit(w);
         store_key_deinit(&w->key);
         cor_free(w);
-        return r;
+        return r < 0 ? r : cor_reader_watch(reader->raw, key, opts, ret_watch, reterr_status);
     }
     reader->busy++;
     cor_dlist_push(&reader->watches, &w->all);

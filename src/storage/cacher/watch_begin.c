@@ -128,6 +128,10 @@ void cor_cacher_watch_begin(struct cacher_watch *w)
     cor_lock_acquire(&cacher->cache.lock);
     ready = cacher->ready.state == COR_CACHE_READY && cacher->ready.generation == w->generation;
     rev = rev > cacher->cache.rev ? rev : cacher->cache.rev;
+    /* A stream that ends plainly is opened again, and then the store answers: see watch.c. */
+    if (ready && atomic_load(&cacher->cache.may_be_blind))
+        ready = !cor_watch_cache_is_blind_locked(&cacher->cache, store_key_str(&w->key),
+                                                 w->recursive, cor_cacher_watch_first_rev(w));
     if (ready)
         r = begin_find_place_locked(w, rev);
     /* The first watch of a reader says where its loop begins to dispatch. */

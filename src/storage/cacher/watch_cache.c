@@ -7,6 +7,10 @@
  * What leaves the window or the tree may still be shown by snapshots: whatever is dropped here is
  * charged to their pins (pins.h) under the same hold of the lock.
  *
+ * A value that cannot be decoded has no entry in the tree. Its key is among the unreadable ones,
+ * and what would contain it is read from the store. When it is overwritten or deleted, reads of the
+ * revisions in between still go there: `blind_rev`.
+ *
  * What fails: allocations. A change or a list that fails leaves everything as it was; a root that
  * cannot be kept is done without.
  *
@@ -88,6 +92,7 @@ void cor_watch_cache_deinit(struct cor_watch_cache *c)
     drop_roots(c, c->nroots);
     cor_free(c->roots);
     cor_window_deinit(&c->window);
+    cor_unreadable_deinit(&c->unreadable);
     assert(cor_btree_snapshots(c->tree) == 0 && cor_dlist_empty(&c->pins.list));
     c->tree = cor_btree_free(c->tree);
     cor_lock_deinit(&c->lock);
@@ -111,8 +116,9 @@ static void keep_root(struct cor_watch_cache *c)
 }
 
 int cor_watch_cache_replace(struct cor_watch_cache *c, const struct cor_btree_entry *entries,
-                            size_t n, size_t bytes, cor_rev rev)
+                            size_t n, size_t bytes, struct cor_unreadable *unreadable, cor_rev rev)
 {
+    struct cor_unreadable none = {0};
     int r;
 
     cor_lock_acquire(&c->lock);
@@ -124,10 +130,44 @@ int cor_watch_cache_replace(struct cor_watch_cache *c, const struct cor_btree_en
         reset_window(c, rev);
         c->bytes = bytes;
         c->rev = rev;
+        c->blind_rev = 0;
+        none = c->unreadable;
+        c->unreadable = unreadable ? *unreadable : (struct cor_unreadable){0};
+        atomic_store(&c->may_be_blind, c->unreadable.n > 0);
         keep_root(c);
     }
     cor_lock_release(&c->lock);
+    if (r == 0 && unreadable)
+        *unreadable = none;
+    else
+        cor_unreadable_deinit(&none);
     return r;
+}
+
+void cor_watch_cache_set_blind_locked(struct cor_watch_cache *c, cor_rev rev)
+{
+    if (rev > c->blind_rev)
+        c->blind_rev = rev;
+    atomic_store(&c->may_be_blind, true);
+}
+
+bool cor_watch_cache_is_blind_locked(const struct cor_watch_cache *c, struct cor_str key,
+                                     bool recursive, cor_rev rev)
+{
+    return rev < c->blind_rev || cor_unreadable_covers(&c->unreadable, key, recursive);
+}
+
+bool cor_watch_cache_is_blind(struct cor_watch_cache *c, struct cor_str key, bool recursive,
+                              cor_rev rev)
+{
+    bool blind;
+
+    if (!atomic_load(&c->may_be_blind))
+        return false;
+    cor_lock_acquire(&c->lock);
+    blind = cor_watch_cache_is_blind_locked(c, key, recursive, rev);
+    cor_lock_release(&c->lock);
+    return blind;
 }
 
 static int change_tree(struct cor_watch_cache *c, struct cor_str key, struct cor_cache_entry *now,
@@ -159,11 +199,43 @@ int cor_watch_cache_apply_locked(struct cor_watch_cache *c, struct cor_str key,
     if (r < 0 && r != -COR_ENOTFOUND)
         return r;
     c->rev = rev;
+    if (c->unreadable.n > 0 &&
+        cor_unreadable_remove(&c->unreadable, now ? cor_cache_entry_key(now) : key))
+        cor_watch_cache_set_blind_locked(c, rev);
     if (r == -COR_ENOTFOUND)
         return 0;
     bytes = old ? cor_cache_entry_bytes(old) : 0;
     c->bytes += (now ? cor_cache_entry_bytes(now) : 0) - bytes;
     cor_window_push(&c->window, (struct cor_window_event){COR_STEAL(now), old, rev, now_ms}, bytes);
+    if (c->window.next >= c->root_at)
+        keep_root(c);
+    return 0;
+}
+
+int cor_watch_cache_apply_unreadable_locked(struct cor_watch_cache *c, struct cor_kv *kv,
+                                            uint64_t now_ms)
+{
+    COR_CLEANUP(cor_cache_entry_unrefp)
+    struct cor_cache_entry *now = cor_cache_entry_new_unreadable(cor_kv_key(kv));
+    struct cor_cache_entry *old = NULL;
+    size_t bytes;
+    int r = now ? cor_window_reserve(&c->window) : -COR_ENOMEM;
+
+    assert(kv->mod_rev >= c->rev);
+    if (r == 0)
+        r = cor_unreadable_reserve(&c->unreadable);
+    if (r == 0)
+        r = change_tree(c, cor_kv_key(kv), NULL, &old);
+    if (r < 0 && r != -COR_ENOTFOUND)
+        return r;
+    c->rev = kv->mod_rev;
+    cor_unreadable_put(&c->unreadable, kv);
+    atomic_store(&c->may_be_blind, true);
+    bytes = (old ? cor_cache_entry_bytes(old) : 0);
+    c->bytes -= bytes;
+    bytes += cor_cache_entry_bytes(now);
+    cor_window_push(&c->window, (struct cor_window_event){COR_STEAL(now), old, c->rev, now_ms},
+                    bytes);
     if (c->window.next >= c->root_at)
         keep_root(c);
     return 0;
@@ -261,7 +333,7 @@ size_t cor_watch_cache_history_bytes(struct cor_watch_cache *c)
 }
 
 struct cor_object *cor_watch_cache_get(struct cor_watch_cache *c, struct cor_str key,
-                                       cor_rev *ret_rev)
+                                       bool *ret_unreadable)
 {
     struct cor_btree_entry found;
     struct cor_object *object = NULL;
@@ -269,7 +341,7 @@ struct cor_object *cor_watch_cache_get(struct cor_watch_cache *c, struct cor_str
     cor_lock_acquire(&c->lock);
     if (cor_btree_peek(cor_btree_live(c->tree), key, &found))
         object = cor_object_ref(((struct cor_cache_entry *)found.item)->object);
-    *ret_rev = c->rev;
+    *ret_unreadable = !object && cor_unreadable_covers(&c->unreadable, key, false);
     cor_lock_release(&c->lock);
     return object;
 }

@@ -8,8 +8,11 @@
 #ifndef COR_STORAGE_CACHER_WATCH_CACHE_H
 #define COR_STORAGE_CACHER_WATCH_CACHE_H
 
+#include <stdatomic.h>
+
 #include "base/lock.h"
 #include "storage/cacher/pins.h"
+#include "storage/cacher/unreadable.h"
 #include "storage/cacher/window.h"
 
 /* Events between two kept roots. */
@@ -37,6 +40,13 @@ struct cor_watch_cache {
                            * because a root leaves with the events that follow it */
     uint64_t history_end; /* events before this number were put in front of the window */
     size_t history_bytes; /* of such events that are still in the window */
+
+    struct cor_unreadable unreadable; /* values that should be in the tree and cannot be decoded */
+    cor_rev blind_rev;                /* the cache knows nothing certain of earlier revisions: some
+                                       * value could not be decoded then */
+    _Atomic bool may_be_blind; /* false: neither of the two is set. Set under the lock; a look
+                                * without the lock that finds false after a snapshot was taken
+                                * holds for that snapshot */
 };
 
 /* `totals` count what snapshots alone hold, for all watch caches; they outlive this one. 0 or
@@ -48,15 +58,31 @@ void cor_watch_cache_deinit(struct cor_watch_cache *c);
 /* The writer's. */
 
 /* A list at `rev` becomes the content, and the window is emptied. `entries` are in key order; the
- * tree takes references of its own. `bytes`: of all entries. 0, or -COR_ENOMEM: nothing changed. */
+ * tree takes references of its own. `bytes`: of all entries. `unreadable` (NULL: none) are the
+ * values of the list that could not be decoded; the caller gets the ones from before in exchange,
+ * to be freed. 0, or -COR_ENOMEM: nothing changed. */
 int cor_watch_cache_replace(struct cor_watch_cache *c, const struct cor_btree_entry *entries,
-                            size_t n, size_t bytes, cor_rev rev);
+                            size_t n, size_t bytes, struct cor_unreadable *unreadable, cor_rev rev);
 
 /* Applies one change, with the lock held: `take_now` was put, or (NULL) `key` was deleted. Deleting
  * an absent key only moves the revision. `rev` is not below the cache's. 0, or -COR_ENOMEM: neither
  * tree nor window has the change. */
 int cor_watch_cache_apply_locked(struct cor_watch_cache *c, struct cor_str key,
                                  struct cor_cache_entry *take_now, cor_rev rev, uint64_t now_ms);
+
+/* Applies the change to a value that cannot be decoded, with the lock held: the tree has no object
+ * of its key any more, and the window gets an event with an unreadable entry. 0, or -COR_ENOMEM:
+ * nothing changed. */
+int cor_watch_cache_apply_unreadable_locked(struct cor_watch_cache *c, struct cor_kv *kv,
+                                            uint64_t now_ms);
+
+/* Revisions below `rev` are to be read from the store from now on. With the lock held. */
+void cor_watch_cache_set_blind_locked(struct cor_watch_cache *c, cor_rev rev);
+
+/* Must a read at `rev` of `key`, or with `recursive` of all keys that begin with it, go to the
+ * store, because the cache misses a value there that cannot be decoded? With the lock held. */
+bool cor_watch_cache_is_blind_locked(const struct cor_watch_cache *c, struct cor_str key,
+                                     bool recursive, cor_rev rev);
 
 /* Puts history in front of the window: `events` (oldest first) are all changes after `base` up to
  * the window's own base, and `bytes[i]` is what each of them adds. As many whole revisions as there
@@ -83,9 +109,13 @@ size_t cor_watch_cache_history_bytes(struct cor_watch_cache *c);
 
 /* From any thread; takes the lock. */
 
-/* The present object of a key, with a reference; NULL: there is none. `ret_rev` gets the revision
- * of the cache. */
+/* The present object of a key, with a reference; NULL: there is none, or (`ret_unreadable`) its
+ * value cannot be decoded. */
 struct cor_object *cor_watch_cache_get(struct cor_watch_cache *c, struct cor_str key,
-                                       cor_rev *ret_rev);
+                                       bool *ret_unreadable);
+
+/* The same as cor_watch_cache_is_blind_locked(). */
+bool cor_watch_cache_is_blind(struct cor_watch_cache *c, struct cor_str key, bool recursive,
+                              cor_rev rev);
 
 #endif

@@ -113,6 +113,8 @@ void cor_cacher_watch_set_bookmark_timer(struct cacher_watch *w);
 int cor_cacher_watch_join(struct cacher_watch *w);
 /* FRESHENING or EXTENDING: what it waited for is here, or cannot be had. */
 void cor_cacher_watch_begin(struct cacher_watch *w);
+/* The revision that the watch begins after; UINT64_MAX: the present one. */
+cor_rev cor_cacher_watch_first_rev(const struct cacher_watch *w);
 /* One step of each of these states. */
 void cor_cacher_watch_step_starting(struct cacher_watch *w);
 void cor_cacher_watch_step_syncing(struct cacher_watch *w);

@@ -7,6 +7,8 @@
  * are upstream's. Thread: the loop's; cor_store_decode() from any, because it changes nothing. */
 #include "storage/store/store_int.h"
 
+#include <stdatomic.h>
+
 #include "base/clock.h"
 #include "base/mem.h"
 #include "meta/key.h"
@@ -54,6 +56,7 @@ int cor_store_new(const struct cor_store_opts *opts, struct cor_store **ret_stor
     store->engine = opts->engine;
     store->loop = opts->loop;
     store->transformer = opts->transformer ? opts->transformer : cor_transformer_identity();
+    store->decode_errors = opts->decode_errors;
     cor_lease_manager_init(&store->leases, opts->engine, opts->loop,
                            opts->clock ? opts->clock : cor_clock_real(), &opts->lease_limits);
     cor_buf_init(&store->path_prefix, COR_KEY_BYTES_MAX);
@@ -139,6 +142,16 @@ static int store_read_protobuf(struct cor_str *data, struct cor_buf *out,
     return 0;
 }
 
+static int store_unreadable(const struct cor_store *store, const struct cor_kv *kv,
+                            const char *what, const struct cor_status *why,
+                            struct cor_status *reterr_status)
+{
+    if (store->decode_errors)
+        atomic_fetch_add_explicit(store->decode_errors, 1, memory_order_relaxed);
+    return cor_storage_internal(reterr_status, "unable to %s key \"%s\": %s", what, kv->bytes,
+                                cor_status_message(why));
+}
+
 int cor_store_decode(const struct cor_store *store, const struct cor_kv *kv, cor_rev rev,
                      struct cor_object **ret_object, bool *ret_rewrite,
                      struct cor_status *reterr_status)
@@ -157,16 +170,14 @@ int cor_store_decode(const struct cor_store *store, const struct cor_kv *kv, cor
     if (r == -COR_ENOMEM)
         return cor_store_no_memory(reterr_status);
     if (r < 0)
-        return cor_storage_internal(reterr_status, "unable to transform key \"%s\": %s", kv->bytes,
-                                    cor_status_message(&why));
+        return store_unreadable(store, kv, "transform", &why, reterr_status);
     r = store_read_protobuf(&data, &json, &why);
     if (r == 0)
         r = cor_object_from_stored(data, rev ? rev : kv->mod_rev, ret_object, &rewrite, &why);
     if (r == -COR_ENOMEM)
         return cor_store_no_memory(reterr_status);
     if (r < 0)
-        return cor_storage_internal(reterr_status, "unable to decode key \"%s\": %s", kv->bytes,
-                                    cor_status_message(&why));
+        return store_unreadable(store, kv, "decode", &why, reterr_status);
     if (ret_rewrite)
         *ret_rewrite = stale || rewrite || json.n > 0;
     return 0;

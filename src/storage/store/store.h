@@ -33,6 +33,8 @@ struct cor_store_opts {
     const struct cor_transformer *transformer; /* NULL: identity */
     const struct cor_clock *clock;             /* for leases; NULL: the real one */
     struct cor_lease_limits lease_limits;
+    _Atomic uint64_t *decode_errors; /* counts values that could not be decoded; NULL: not counted.
+                                      * Shared by the stores of a resource; outlives them */
 };
 
 /* 0, -COR_EINVAL (resource_prefix), -COR_ENOMEM. */

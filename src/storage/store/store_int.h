@@ -20,10 +20,11 @@ struct cor_store {
     struct cor_loop *loop;
     const struct cor_transformer *transformer;
     struct cor_lease_manager leases;
-    struct cor_buf path_prefix; /* begins and ends with a slash */
-    char *resource_prefix;      /* begins with one */
-    char *api_version, *kind;   /* empty: not known */
-    size_t busy;                /* operations and watches that are open */
+    struct cor_buf path_prefix;      /* begins and ends with a slash */
+    char *resource_prefix;           /* begins with one */
+    char *api_version, *kind;        /* empty: not known */
+    _Atomic uint64_t *decode_errors; /* NULL: not counted */
+    size_t busy;                     /* operations and watches that are open */
 };
 
 /* A physical key. For a prefix also the first key after all keys that begin with it. */

@@ -198,6 +198,93 @@ TEST(api_cachers, tell_of_each_cache_in_metrics)
     close_all(&fx);
 }
 
+struct raw_write {
+    struct cor_write_req req;
+    bool done;
+};
+
+static void on_raw_write(struct cor_engine_req *req)
+{
+    COR_CONTAINER_OF(req, struct raw_write, req.req)->done = true;
+}
+
+/* Writes a value past the API, under a key that does not exist. */
+static void write_raw(struct fx *fx, const char *key, struct cor_str value)
+{
+    struct raw_write w = {0};
+
+    cor_write_req_init(&w.req, fx->loop, on_raw_write);
+    w.req.key = cor_strz(key);
+    w.req.value = value;
+    cor_engine_write(fx->engine, &w.req);
+    assert_true(cor_loop_run_until(fx->loop, is_true, &w.done, FX_TIMEOUT_MS));
+    assert_int_equal(w.req.req.result, 0);
+    cor_write_req_deinit(&w.req);
+}
+
+/* What a client is told of values that cannot be decoded, with a cache and without: 500 with the
+ * key, where they are; nothing anywhere else. */
+static void check_unreadable(struct fx *fx)
+{
+    static const char *const keys[] = {"/registry/configmaps/default/broken",
+                                       "/registry/configmaps/default/encrypted",
+                                       "/registry/configmaps/default/unknown"};
+    const struct cor_str values[] = {COR_STR("{\"kind\":\"Conf"),
+                                     COR_STR("k8s:enc:aescbc:v1:lost:xyz"),
+                                     COR_STR("k8s\0\x0a\x0b\x0a\x02v1\x12\x05Thing\x12\0")};
+    static const char *const words[] = {"unable to decode key", "unable to transform key",
+                                        "unable to decode key"};
+    struct cor_metrics *metrics;
+    struct cor_buf out;
+
+    fx_bootstrap(fx);
+    assert_int_equal(cor_metrics_new(1, &metrics), 0);
+    assert_int_equal(cor_api_add_cache_metrics(fx->api, metrics), 0);
+    fx_do(fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}");
+    for (size_t i = 0; i < COR_ARRAY_LEN(keys); i++) {
+        const char *name = strrchr(keys[i], '/') + 1, *answer;
+        char target[128], body[128];
+
+        snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"%s\"}}", name);
+        write_raw(fx, keys[i], values[i]);
+        snprintf(target, sizeof(target), CONFIGMAPS "/%s", name);
+        answer = fx_do(fx, 500, "GET", target, "");
+        assert_at(answer, "reason", "InternalError");
+        assert_non_null(strstr(fx_at(answer, "message"), keys[i]));
+        assert_non_null(strstr(fx_at(answer, "message"), words[i]));
+        answer = fx_do(fx, 500, "GET", CONFIGMAPS, "");
+        assert_at(answer, "reason", "InternalError");
+        assert_non_null(strstr(fx_at(answer, "message"), "/registry/configmaps/default/"));
+        fx_do(fx, 500, "GET", "/api/v1/configmaps?resourceVersion=0", "");
+        fx_do(fx, 500, "DELETE", target, "");
+        fx_do(fx, 500, "PUT", target, body);
+    }
+    fx_do(fx, 200, "GET", CONFIGMAPS "/a", "");
+    fx_do(fx, 200, "GET", "/api/v1/namespaces/kube-system/configmaps", "");
+    fx_do(fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"b\"}}");
+    cor_buf_init(&out, 1u << 20);
+    assert_int_equal(cor_metrics_write(metrics, &out), 0);
+    assert_non_null(
+        strstr(cor_buf_z(&out),
+               "apiserver_storage_decode_errors_total{group=\"\",resource=\"configmaps\"} "));
+    assert_null(strstr(cor_buf_z(&out), "decode_errors_total{group=\"\",resource=\"secrets\"} "));
+    cor_buf_deinit(&out);
+    cor_metrics_free(metrics);
+}
+
+TEST(api_cachers, values_that_cannot_be_decoded_fail_what_contains_them)
+{
+    struct fx cached = {0}, uncached = {0};
+
+    open_with(&cached, "configmaps");
+    check_unreadable(&cached);
+    assert_true(cor_api_cachers_are_ready(cached.api->cachers));
+    close_all(&cached);
+    fx_open(&uncached);
+    check_unreadable(&uncached);
+    close_all(&uncached);
+}
+
 /* Whatever was opened before memory ran out is closed. What says success has every cache, and each
  * of them is filled: a first list that failed is repeated. There are thousands of allocations, and
  * those of one cache are like those of the next. */

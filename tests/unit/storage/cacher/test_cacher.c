@@ -11,7 +11,6 @@
 TEST_FILE_NEEDS(COR_CONFORMANCE_CACHER)
 
 static struct conf c;
-static struct conf_watch w;
 
 static cor_rev put(const char *ns, const char *name, const char *node)
 {
@@ -25,11 +24,6 @@ static cor_rev put(const char *ns, const char *name, const char *node)
 static bool is_ready(void *arg)
 {
     return cor_cacher_is_ready(arg);
-}
-
-static bool is_not_ready(void *arg)
-{
-    return !cor_cacher_is_ready(arg);
 }
 
 static void wait_for(bool (*done)(void *arg))
@@ -159,55 +153,6 @@ TEST(cacher, a_list_does_not_change_while_it_is_read_out)
                 assert_ptr_equal(after.items[i], before.items[i]);
         }
     }
-    conf_close(&c);
-}
-
-/* TestCacherDontMissEventsOnReinitialization, for an object that cannot be read. */
-TEST(cacher, an_event_that_cannot_be_read_makes_it_list_anew)
-{
-    struct cor_store_watch_opts watch = {.options.recursive = true};
-    struct cor_store_list_opts all = list_opts("", "", 0), page = list_opts("", "", 10);
-    struct cor_predicate predicate = conf_predicate("", "spec.nodeName=x");
-
-    conf_open(&c);
-    put("ns", "a", "x");
-    watch.options.resource_version = cor_strz(conf_rv(conf_revision(&c)));
-    conf_watch_open(&c, &w, "/pods", &watch);
-    conf_watch_expect_idle(&w);
-    conf_write_raw(&c, "/registry/pods/ns/junk", "junk");
-    wait_for(is_not_ready);
-    {
-        CONF_LIST list = conf_list(&c, "/pods", &all);
-        CONF_REPLY got = conf_get(&c, "/pods/ns/a", "0", false);
-
-        assert_int_equal(list.err, -COR_EBUSY);
-        assert_int_equal(list.status.code, 429);
-        assert_int_equal(list.status.retry_after_s, 1);
-        assert_int_equal(got.err, 0);
-        page.predicate = &predicate;
-    }
-    {
-        CONF_LIST list = conf_list(&c, "/pods", &page);
-
-        assert_int_equal(list.err, -COR_EBUSY);
-        page.predicate = NULL;
-    }
-    {
-        CONF_LIST list = conf_list(&c, "/pods", &page);
-
-        /* It went to the store, which cannot read the object either. */
-        assert_int_equal(list.err, -COR_EINTERNAL);
-    }
-    conf_watch_close(&w);
-    conf_write_raw(&c, "/registry/pods/ns/junk",
-                   "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"junk\"}}");
-    wait_for(is_ready);
-    {
-        CONF_LIST list = conf_list(&c, "/pods", &all);
-
-        assert_int_equal(list.nitems, 2);
-    }
-    cor_predicate_deinit(&predicate);
     conf_close(&c);
 }
 

@@ -125,7 +125,7 @@ static void open_world(struct world *w)
     cor_rand_init_seeded(&w->rand, test_random());
     assert_int_equal(cor_watch_cache_init(&w->cache, &w->totals), 0);
     w->rev = 1;
-    assert_int_equal(cor_watch_cache_replace(&w->cache, NULL, 0, 0, w->rev), 0);
+    assert_int_equal(cor_watch_cache_replace(&w->cache, NULL, 0, 0, NULL, w->rev), 0);
 }
 
 static void close_world(struct world *w)
@@ -232,7 +232,7 @@ TEST(pins, a_cache_that_is_listed_anew_leaves_its_old_objects_to_their_snapshots
     for (int i = 0; i < 40; i++)
         change(&w);
     assert_int_equal(charged(&w), 0);
-    assert_int_equal(cor_watch_cache_replace(&w.cache, NULL, 0, 0, ++w.rev), 0);
+    assert_int_equal(cor_watch_cache_replace(&w.cache, NULL, 0, 0, NULL, ++w.rev), 0);
     assert_true(charged(&w) >= really_held(&w));
     assert_true(really_held(&w) > 0);
     close_world(&w);

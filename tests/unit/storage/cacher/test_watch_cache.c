@@ -57,7 +57,7 @@ static int change(struct cor_watch_cache *c, unsigned key, bool deleted, cor_rev
 static void random_changes(struct cor_watch_cache *c, struct cor_rand *rand)
 {
     memset(model, 0, sizeof(model));
-    assert_int_equal(cor_watch_cache_replace(c, NULL, 0, 0, 1), 0);
+    assert_int_equal(cor_watch_cache_replace(c, NULL, 0, 0, NULL, 1), 0);
     for (cor_rev rev = 2; rev <= REVS; rev++) {
         unsigned key = (unsigned)cor_rand_below(rand, KEYS);
         unsigned n = cor_rand_below(rand, 10) == 0 ? (unsigned)cor_rand_below(rand, KEYS) : 1;
@@ -197,7 +197,7 @@ TEST(watch_cache, a_window_without_a_root_serves_its_newest_state_only)
     struct cor_cache_snapshot s;
 
     assert_int_equal(cor_watch_cache_init(&c, &totals), 0);
-    assert_int_equal(cor_watch_cache_replace(&c, NULL, 0, 0, 1), 0);
+    assert_int_equal(cor_watch_cache_replace(&c, NULL, 0, 0, NULL, 1), 0);
     for (cor_rev rev = 2; rev <= last; rev++)
         assert_int_equal(change(&c, (unsigned)(rev % KEYS), false, rev), 0);
     while (cor_watch_cache_evict(&c))
@@ -235,7 +235,7 @@ TEST(watch_cache, a_failed_allocation_leaves_the_event_out_and_the_cache_as_it_w
     struct cor_watch_cache c;
 
     assert_int_equal(cor_watch_cache_init(&c, &totals), 0);
-    assert_int_equal(cor_watch_cache_replace(&c, NULL, 0, 0, 1), 0);
+    assert_int_equal(cor_watch_cache_replace(&c, NULL, 0, 0, NULL, 1), 0);
     for (cor_rev rev = 2; rev < 700; rev++) {
         FOR_EACH_FAILED_ALLOC(n) {
             uint64_t next = c.window.next;
@@ -288,7 +288,7 @@ TEST(watch_cache, history_in_front_of_the_window_moves_its_base)
     size_t bytes[300];
 
     assert_int_equal(cor_watch_cache_init(&c, &totals), 0);
-    assert_int_equal(cor_watch_cache_replace(&c, NULL, 0, 0, 1000), 0);
+    assert_int_equal(cor_watch_cache_replace(&c, NULL, 0, 0, NULL, 1000), 0);
     assert_int_equal(change(&c, 1, false, 1001), 0);
     for (unsigned i = 0; i < 300; i++) {
         events[i] = (struct cor_window_event){.now = entry(i % KEYS, i + 1), .rev = 700 + i};
@@ -317,7 +317,7 @@ TEST(watch_cache, history_of_large_revisions_is_put_in_front_whole_or_not_at_all
 
         test_fail_alloc(0, false);
         assert_int_equal(cor_watch_cache_init(&c, &totals), 0);
-        assert_int_equal(cor_watch_cache_replace(&c, NULL, 0, 0, 8), 0);
+        assert_int_equal(cor_watch_cache_replace(&c, NULL, 0, 0, NULL, 8), 0);
         for (unsigned i = 0; i < 700; i++)
             assert_int_equal(change(&c, i % KEYS, false, i < 200 ? 9 : i < 400 ? 10 : 11), 0);
         assert_true(cor_watch_cache_evict(&c));
@@ -346,6 +346,55 @@ TEST(watch_cache, history_of_large_revisions_is_put_in_front_whole_or_not_at_all
         while (cor_watch_cache_evict(&c))
             ;
         assert_int_equal(c.history_bytes, 0);
+        while (cor_btree_reclaim(c.tree, 64))
+            ;
+        cor_watch_cache_deinit(&c);
+    }
+}
+
+/* A value that cannot be decoded is among the unreadable ones and in the window, or nothing has
+ * changed. */
+TEST(watch_cache, an_unreadable_change_survives_every_failed_allocation)
+{
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct cor_watch_cache c;
+        struct cor_kv *kv;
+        bool unreadable;
+        int r;
+
+        test_fail_alloc(0, false);
+        assert_int_equal(cor_watch_cache_init(&c, &totals), 0);
+        assert_int_equal(cor_watch_cache_replace(&c, NULL, 0, 0, NULL, 1), 0);
+        assert_int_equal(change(&c, 1, false, 2), 0);
+        {
+            COR_CLEANUP(cor_cache_entry_unrefp) struct cor_cache_entry *known = entry(1, 2);
+
+            kv = cor_kv_new(cor_cache_entry_key(known), COR_STR("junk"), 2, 3, 0);
+        }
+        assert_non_null(kv);
+        test_fail_alloc(n, false);
+        r = cor_watch_cache_apply_unreadable_locked(&c, kv, 0);
+        test_fail_alloc(0, false);
+        assert_null(cor_watch_cache_get(&c, COR_STR("/none"), &unreadable));
+        assert_false(unreadable);
+        if (r < 0) {
+            struct cor_object *object = cor_watch_cache_get(&c, cor_kv_key(kv), &unreadable);
+
+            assert_int_equal(r, -COR_ENOMEM);
+            assert_non_null(object);
+            assert_int_equal(c.rev, 2);
+            assert_int_equal(c.window.next - c.window.first, 1);
+            cor_object_unref(object);
+        } else {
+            assert_null(cor_watch_cache_get(&c, cor_kv_key(kv), &unreadable));
+            assert_true(unreadable);
+            assert_true(cor_watch_cache_is_blind(&c, cor_kv_key(kv), false, 3));
+            assert_false(cor_watch_cache_is_blind(&c, COR_STR("/none"), true, 3));
+            assert_int_equal(change(&c, 1, true, 4), 0);
+            assert_false(cor_watch_cache_is_blind(&c, cor_kv_key(kv), false, 4));
+            assert_true(cor_watch_cache_is_blind(&c, COR_STR("/none"), true, 3));
+        }
+        cor_kv_unref(kv);
         while (cor_btree_reclaim(c.tree, 64))
             ;
         cor_watch_cache_deinit(&c);
