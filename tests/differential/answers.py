@@ -115,7 +115,9 @@ class Packer:
     edits of another one: of what was sent, or of an earlier answer. Words that follow from the kind, the case or the message
     itself are abbreviated; the line of a type error is [case, message]."""
 
-    BASES = ("minimal", "full in json", "created", "minimal in protobuf", "full in protobuf", "read as protobuf")
+    BASES = ("minimal", "full in json", "created", "minimal in protobuf", "full in protobuf", "read as protobuf",
+             "update of the status")
+    LISTED = {"created": "created, listed", "read as partial": "partial, listed"}
 
     def __init__(self, kind):
         version, name = kind["kind"].split()[0].split("/")[-1], kind["kind"].split()[1]
@@ -131,6 +133,10 @@ class Packer:
     def remember(self, case, answer):
         if case in self.BASES and "object" in answer:
             self.bases[case] = answer["object"]
+        if case in self.LISTED and "object" in answer:
+            item = {name: value for name, value in answer["object"].items() if name not in ("kind", "apiVersion") or case != "created"}
+            self.bases[self.LISTED[case]] = {"items": [item], "metadata": {"resourceVersion": MASKED},
+                                             "kind": answer["object"]["kind"] + "List", "apiVersion": answer["object"]["apiVersion"]}
 
     def pack(self, case, answer):
         rest = {name: value for name, value in answer.items() if name != "code"}
@@ -174,7 +180,7 @@ class Packer:
         for case, answer in case_answers:
             _, *packed = self.pack(case, answer)
             text = json.dumps(packed)
-            if text not in places or case in self.BASES:
+            if text not in places or case in self.BASES or case in self.LISTED:
                 places[text] = len(lines)
                 lines.append([[], *packed])
             lines[places[text]][0].append(case)
@@ -193,3 +199,13 @@ def is_validation(theirs):
     """Whether rules of the kind refused the object; a patch that does not fit the types is 422 too."""
     causes = theirs.get("details", {}).get("causes", [])
     return theirs["code"] == 422 and not any(cause.get("field") == "patch" for cause in causes)
+
+
+def is_inside(path, place):
+    """Whether a path of an edit is a place of the object, or in it; a number in the path of the place is "N", the item of a list
+    counts as the object. YAML is compared as a whole, so any place explains it."""
+    steps = ["N" if step.isdigit() else step for step in path.split("/")]
+    if steps[:2] == ["items", "N"]:
+        steps = steps[2:]
+    wanted = place.split("/")
+    return path == "yaml" or steps[:len(wanted)] == wanted

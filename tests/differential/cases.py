@@ -16,7 +16,8 @@ PATCH_TYPES = {"merge": "application/merge-patch+json", "strategic": "applicatio
 BODY_TYPES = {"json": "application/json", "yaml": "application/yaml", "protobuf": wire.MEDIA_TYPE, **PATCH_TYPES}
 PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 ACCEPTED = {"json": "application/json", "yaml": "application/yaml", "protobuf": wire.MEDIA_TYPE, "partial": PARTIAL,
-            "partial-protobuf": PARTIAL.replace("application/json", wire.MEDIA_TYPE)}
+            "partial-protobuf": PARTIAL.replace("application/json", wire.MEDIA_TYPE),
+            "partial-list": PARTIAL.replace("Metadata", "MetadataList")}
 # What a field of each shape does not take; the values take turns from field to field.
 WRONG = {
     "STRING": [7, True, {}], "BOOL": ["x", 1], "INT32": ["x", 1.5, 3000000000, True], "INT64": ["x", 1.5, {}],
@@ -212,6 +213,28 @@ def reads_and_updates():
     yield {"case": "update in protobuf", "verb": "update", "of": "stored", "type": "protobuf", "accept": "protobuf"}
 
 
+def lists_and_deletions():
+    for accept in ("json", "protobuf", "partial-list"):
+        yield {"case": f"list as {accept}", "verb": "list", "accept": accept}
+    # Options in a body are all that counts.
+    options = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background", "dryRun": ["All"]}
+    yield {"case": "deletion", "verb": "delete", "body": options}
+    yield {"case": "deletion with unknown options", "verb": "delete", "body": {**options, "unknown": 1}}
+    yield {"case": "deletion with a wrong type", "verb": "delete", "body": {**options, "gracePeriodSeconds": "x"}}
+
+
+def statuses(kind):
+    """Writes to /status of an object with a full status."""
+    if "status" not in kind or kind["volatile"]:
+        return
+    yield {"case": "update of the status", "verb": "update", "sub": "status", "of": "stored", "at": ["status"], "value": kind["status"]}
+    for form in ("merge", "strategic"):
+        yield {"case": f"{form} patch of the status", "verb": "patch", "sub": "status", "type": form, "body": {"status": kind["status"]}}
+    yield {"case": "update of an empty status", "verb": "update", "sub": "status", "of": "stored", "at": ["status"], "value": {}}
+    yield {"case": "update of the status in protobuf", "verb": "update", "sub": "status", "of": "stored", "at": ["status"],
+           "value": kind["status"], "type": "protobuf", "accept": "protobuf"}
+
+
 def all_cases(kind, types, wrong_types):
     yield from creations(kind)
     yield from unknown_fields(kind, types)
@@ -221,11 +244,13 @@ def all_cases(kind, types, wrong_types):
     yield {"case": "created", "of": "stored", "keep": True}
     yield from reads_and_updates()
     yield from patches(kind, types)
+    yield from lists_and_deletions()
+    yield from statuses(kind)
 
 
 def body_of(case, kind, types):
     """The bytes of a request, or None."""
-    if case.get("verb") == "get":
+    if case.get("verb") in ("get", "list"):
         return None
     body = case.get("body")
     if isinstance(body, str):
@@ -239,16 +264,18 @@ def body_of(case, kind, types):
     form = case.get("type", "json")
     if form == "protobuf":
         return wire.encode(types.of(kind["kind"]), body)
-    return (yaml_text(body) if form == "yaml" else json.dumps(body)).encode()
+    # Compact, because a raw value keeps its bytes, and a patch writes them so.
+    return (yaml_text(body) if form == "yaml" else json.dumps(body, separators=(",", ":"))).encode()
 
 
 def request_of(case, kind, types):
     """Method, path, body, headers."""
     verb, path = case.get("verb", "create"), kind["path"]
-    method = {"create": "POST", "patch": "PATCH", "update": "PUT", "get": "GET"}[verb]
-    if verb != "create":
-        path += "/" + case.get("name", kind["name"])
-    query = [] if case.get("keep") or verb == "get" else ["dryRun=All"]
+    method = {"create": "POST", "patch": "PATCH", "update": "PUT", "delete": "DELETE"}.get(verb, "GET")
+    if verb not in ("create", "list"):
+        path += "/" + case.get("name", kind["name"]) + ("/" + case["sub"] if "sub" in case else "")
+    query = [] if case.get("keep") or method in ("GET", "DELETE") else ["dryRun=All"]
     query += [case["query"]] if "query" in case else []
+    query += [f"fieldSelector=metadata.name%3D{kind['name']}"] if verb == "list" else []
     headers = {"Content-Type": BODY_TYPES[case.get("type", "json")], "Accept": ACCEPTED[case.get("accept", "json")]}
     return method, path + ("?" + "&".join(query) if query else ""), body_of(case, kind, types), headers

@@ -90,6 +90,14 @@ class Grower:
         self.grow(struct, self.object, 0, ())
         return self.object
 
+    def status(self, stored, struct):
+        """The object with a full status; `accepts` writes to /status."""
+        self.object = {**copy.deepcopy(stored), "status": {}}
+        field = next((f for f in members(struct) if f.name == "status" and f.type.shape == "STRUCT"), None)
+        if field and self.accepts(self.object):
+            self.grow(field.type, self.object["status"], 1, ("status",))
+        return self.object["status"]
+
     def keeps(self, path):
         """Whether the object is valid as it is now, and the answer has what the path leads to."""
         value = self.accepts(self.object)

@@ -36,7 +36,7 @@ def time_message(text):
 
 
 def raw_message(value):
-    return text_field(1, json.dumps(value).encode())
+    return text_field(1, json.dumps(value, separators=(",", ":")).encode())
 
 
 def schema_message(shape, schema, value):
