@@ -590,7 +590,7 @@ static void read_value(struct read_walk *w, struct cor_json_iter *it, const stru
 
 static void read_all(struct read_walk *w, const struct cor_type *type)
 {
-    struct cor_str value = cor_json_first_value(w->json);
+    struct cor_str value = cor_str_trim(w->json);
     struct cor_json_iter it = {value.p, value.p + value.n, value.p};
 
     if (value.n > 0)

@@ -13,6 +13,21 @@ static struct cor_str pool_text(uint32_t offset)
     return cor_strz(cor_type_pool + offset);
 }
 
+/* Byte order of a name and a text of the pool, in one pass: the texts are short, and their lengths
+ * are not known. */
+static int pool_cmp(struct cor_str name, uint32_t offset)
+{
+    const unsigned char *text = (const unsigned char *)cor_type_pool + offset;
+
+    for (size_t i = 0; i < name.n; i++) {
+        unsigned char c = (unsigned char)name.p[i];
+
+        if (c != text[i] || c == '\0')
+            return text[i] == '\0' || c > text[i] ? 1 : -1;
+    }
+    return text[name.n] == '\0' ? 0 : -1;
+}
+
 /* The types of a package are sorted by their names. */
 static const struct cor_type *type_in_package(const struct cor_type_package *package,
                                               struct cor_str name)
@@ -21,7 +36,7 @@ static const struct cor_type *type_in_package(const struct cor_type_package *pac
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order = cor_str_cmp(name, pool_text(cor_types[middle].name));
+        int order = pool_cmp(name, cor_types[middle].name);
 
         if (order == 0)
             return &cor_types[middle];
@@ -40,8 +55,7 @@ const struct cor_type *cor_type_of_kind(struct cor_str group, struct cor_str ver
         const struct cor_type_package *package = &cor_type_packages[i];
         const struct cor_type *type;
 
-        if (!cor_str_eq(pool_text(package->group), group) ||
-            !cor_str_eq(pool_text(package->version), version))
+        if (pool_cmp(group, package->group) != 0 || pool_cmp(version, package->version) != 0)
             continue;
         type = type_in_package(package, kind);
         return type && cor_type_is(type, COR_TYPE_KIND) ? type : NULL;
@@ -149,7 +163,7 @@ size_t cor_type_member_index(const struct cor_type *type, struct cor_str name)
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const struct cor_type_member *row = &cor_type_members[type->first_member + middle];
-        int order = cor_str_cmp(name, pool_text(cor_type_fields[row->field].name));
+        int order = pool_cmp(name, cor_type_fields[row->field].name);
 
         if (order == 0)
             return middle;

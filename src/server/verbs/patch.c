@@ -24,8 +24,9 @@ typedef int (*patch_fn)(struct cor_str doc, struct cor_str patch,
 
 struct patch_call {
     struct cor_update_call update;
-    patch_fn patch;      /* NULL: strategic merge, which also needs the type */
-    struct cor_buf text; /* the patch, copied: steps may run after the request is freed */
+    patch_fn patch;            /* NULL: strategic merge, which also needs the type */
+    struct cor_buf text;       /* the patch, copied: steps may run after the request is freed */
+    struct cor_json_dups dups; /* fields that the patch repeats */
 };
 
 /* Upstream does not say why a patch cannot be applied. */
@@ -59,17 +60,16 @@ static int patch_apply(struct cor_write *write)
 
     if (r < 0)
         return r;
-    cor_json_dups_deinit(&write->dups);
-    cor_json_dups_init(&write->dups);
+    cor_json_dups_deinit(write->dups);
     cor_buf_init(&write->text, COR_WRITE_JSON_MAX);
     if (patch->patch)
         r = patch->patch(cor_object_json(shown), cor_buf_str(&patch->text), &limits, &write->text,
-                         &write->dups, &why);
+                         write->dups, &why);
     else
         r = cor_strategic_merge(
             cor_object_json(shown), cor_buf_str(&patch->text),
             cor_type_of_kind(call->type->group, call->type->version, call->type->kind), &limits,
-            &write->text, &write->dups, &why);
+            &write->text, write->dups, &why);
     if (r < 0)
         return patch_refuse(call, r, &why);
     write->json = cor_buf_str(&write->text);
@@ -127,7 +127,9 @@ static void patch_run(struct cor_call *call)
     struct patch_call *patch = (struct patch_call *)call;
 
     cor_buf_init(&patch->text, COR_JSON_PATCH_COPY_BYTES_MAX);
+    cor_json_dups_init(&patch->dups);
     cor_write_init(&patch->update.write);
+    patch->update.write.dups = &patch->dups;
     patch->update.write.apply = patch_apply;
     if (patch_read_request(patch) < 0)
         cor_call_fail(call);
@@ -137,7 +139,10 @@ static void patch_run(struct cor_call *call)
 
 static void patch_deinit(struct cor_call *call)
 {
-    cor_buf_deinit(&((struct patch_call *)call)->text);
+    struct patch_call *patch = (struct patch_call *)call;
+
+    cor_json_dups_deinit(&patch->dups);
+    cor_buf_deinit(&patch->text);
     cor_update_call_deinit(call);
 }
 

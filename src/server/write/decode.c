@@ -44,7 +44,7 @@ static const struct cor_type *decode_type(const struct cor_call *call,
  * the check of kinds. The order of findings is that of the client's JSON. YAML and patched
  * documents are sorted first, because upstream's reach its decoder so. 0, -COR_EINVAL
  * (report->error says why), -COR_ENOMEM. */
-static int decode_read(struct cor_write *write, const struct decode_kind *sent)
+static int decode_read(struct cor_write *write, const struct decode_kind *sent, bool has_dups)
 {
     const struct cor_json_limits limits = {COR_WRITE_JSON_MAX, COR_JSON_DEPTH_MAX, true};
     const struct cor_type *type = decode_type(&write->call, sent);
@@ -52,7 +52,7 @@ static int decode_read(struct cor_write *write, const struct decode_kind *sent)
     bool is_sent_json = !write->apply && write->text.n == 0;
     struct cor_str json = write->json;
 
-    if (!type || ((!is_sent_json || write->dups.n == 0) && cor_read_is_clean(json, type)))
+    if (!type || (!has_dups && cor_read_is_clean(json, type)))
         return 0;
     if (!is_sent_json) {
         cor_buf_init(&sorted, json.n);
@@ -97,14 +97,14 @@ static int decode_refuse_bytes(struct cor_write *write)
         (void)cor_json_to_raw(value, &sent.kind);
     if (cor_json_get(json, COR_STR("apiVersion"), COR_JSON_ANY_ORDER, &value) == 0)
         (void)cor_json_to_raw(value, &sent.api_version);
-    r = decode_read(write, &sent);
+    r = decode_read(write, &sent, true);
     if (r == 0)
         r = cor_decode_check_numbers(json, &why);
     return r < 0 ? decode_refuse(write, &sent, r, &why) : call->status.err;
 }
 
 /* The bytes are an object. */
-static int decode_check(struct cor_write *write, const struct cor_object *object)
+static int decode_check(struct cor_write *write, const struct cor_object *object, bool has_dups)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {0};
     struct cor_call *call = &write->call;
@@ -122,7 +122,7 @@ static int decode_check(struct cor_write *write, const struct cor_object *object
     if (r < 0 && !write->apply)
         return cor_body_unrecognized(call, cor_buf_z(&why));
     if (r == 0)
-        r = decode_read(write, &sent);
+        r = decode_read(write, &sent, has_dups);
     if (r == 0)
         r = cor_decode_check_kind(call->type, sent.api_version, sent.kind, &why);
     return r < 0 ? decode_refuse(write, &sent, r, &why) : 0;
@@ -145,25 +145,26 @@ int cor_write_decode(struct cor_write *write)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
     struct cor_call *call = &write->call;
-    /* The repeated fields of a patch are in `dups` already, those of YAML in a report of its own.
-     */
-    struct cor_json_dups *dups = NULL;
+    COR_CLEANUP(cor_json_dups_deinit) struct cor_json_dups dups;
+    /* What a patch makes repeats nothing, and YAML has a report of its own. */
+    bool is_sent_json;
     int r = write->apply ? 0 : decode_take_body(write);
 
     assert(call->type && call->stored);
+    cor_json_dups_init(&dups);
     write->body = cor_object_unref(write->body);
     write->report = cor_read_report_free(write->report);
     if (r == 0)
         r = cor_data_size_check(call, write->json);
     if (r < 0)
         return r;
-    if (!write->apply && write->text.n == 0)
-        dups = &write->dups;
-    r = cor_object_parse(write->json, NULL, dups, &write->rv, &object, &call->status);
+    is_sent_json = !write->apply && write->text.n == 0;
+    r = cor_object_parse(write->json, NULL, is_sent_json ? &dups : NULL, &write->rv, &object,
+                         &call->status);
     if (r == -COR_EINVAL)
         r = decode_refuse_bytes(write);
     else if (r == 0)
-        r = decode_check(write, object);
+        r = decode_check(write, object, dups.n > 0);
     if (r == 0)
         write->body = COR_STEAL(object);
     return r;

@@ -54,14 +54,12 @@ void cor_write_init(struct cor_write *write)
 {
     cor_buf_init(&write->text, COR_BODY_TEXT_MAX);
     cor_buf_init(&write->yaml_dups, COR_BODY_DUPS_MAX);
-    cor_json_dups_init(&write->dups);
 }
 
 void cor_write_deinit(struct cor_write *write)
 {
     cor_buf_deinit(&write->text);
     cor_buf_deinit(&write->yaml_dups);
-    cor_json_dups_deinit(&write->dups);
     write->report = cor_read_report_free(write->report);
     write->body = cor_object_unref(write->body);
     write->current = cor_object_unref(write->current);

@@ -57,11 +57,11 @@ static int strict_add_dups(struct strict_sink *sink, const struct cor_write *wri
     int r = 0;
 
     cor_buf_init(&text, STRICT_TEXT_MAX);
-    for (size_t i = 0; write->apply && i < write->dups.n && r == 0; i++) {
+    for (size_t i = 0; write->dups && i < write->dups->n && r == 0; i++) {
         cor_buf_reset(&text);
         r = cor_buf_addf(&text, "%sduplicate field ", write->dups_prefix ? write->dups_prefix : "");
         if (r == 0)
-            r = cor_quote(cor_strz(write->dups.v[i].path), &text);
+            r = cor_quote(cor_strz(write->dups->v[i].path), &text);
         if (r == 0)
             r = strict_add(sink, cor_buf_str(&text));
     }
@@ -88,7 +88,7 @@ int cor_write_strict(struct cor_write *write)
     int r;
 
     assert(write->body);
-    if ((!write->report && write->dups.n == 0 && write->yaml_dups.n == 0) ||
+    if ((!write->report && (!write->dups || write->dups->n == 0) && write->yaml_dups.n == 0) ||
         cor_str_eq(call->opts.field_validation, COR_STR("Ignore")))
         return 0;
     sink.is_refusal = cor_str_eq(call->opts.field_validation, COR_STR("Strict"));

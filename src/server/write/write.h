@@ -63,11 +63,11 @@ struct cor_write {
     size_t patch_bytes; /* PATCH: what `apply` reads besides `current` */
     bool is_create;     /* of a new object, also by PUT; else the next state of `current` */
 
-    struct cor_str json;       /* decode to convert: what was sent or patched, as JSON */
-    struct cor_buf text;       /* the bytes of `json` when it is not the request's body itself */
-    struct cor_json_dups dups; /* fields that a body in JSON, or a patch, repeats */
-    const char *dups_prefix;   /* stands before each of `dups` in messages; NULL: nothing */
-    struct cor_buf yaml_dups;  /* the same for keys of a YAML body, in the words of its decoder */
+    struct cor_str json;        /* decode to convert: what was sent or patched, as JSON */
+    struct cor_buf text;        /* the bytes of `json` when it is not the request's body itself */
+    struct cor_json_dups *dups; /* PATCH: fields that the patch repeats; the verb's */
+    const char *dups_prefix;    /* stands before each of `dups` in messages; NULL: nothing */
+    struct cor_buf yaml_dups;   /* the same for keys of a YAML body, in the words of its decoder */
     struct cor_read_report *report; /* decode to strict: what is wrong; NULL: nothing */
 
     struct cor_object *body;    /* from decode on; from convert on in the hub's version */
