@@ -245,6 +245,19 @@ def check_struct(declared):
     declared.members = members
 
 
+def wire(declared, places, out):
+    """What protobuf writes of a struct, in the order of the wire: (field, place among the members of the outermost struct,
+    0), or for an inlined struct, which is a message of its own, (field, INLINED, how many of the next ones are in it)."""
+    for field in sorted((f for f in declared.fields if f.number), key=lambda f: f.number):
+        if field.is_inline:
+            at = len(out)
+            out.append(None)
+            wire(field.type, places, out)
+            out[at] = (field.index, "COR_WIRE_INLINED", len(out) - at - 1)
+        else:
+            out.append((field.index, places[field.name], 0))
+
+
 # Shapes whose zero value omitempty leaves out; Go never finds a struct empty.
 CAN_BE_EMPTY = {"LIST", "MAP", "STRING", "BOOL", "INT32", "INT64", "FLOAT64", "BYTES"}
 
@@ -313,8 +326,10 @@ def write(out, tables):
     numbers = []
     for made in tables.order:
         numbers += [f.index for f in sorted(made.fields, key=lambda f: (f.number == 0, f.number))]
+    wires = []
     for made in tables.order:
-        first_member = len(members)
+        first_member, first_wire = len(members), len(wires)
+        wire(made, {field.name: i for i, (field, _) in enumerate(made.members)}, wires)
         for field, via in made.members:
             chain = [f.index + 1 for f in via] + [0] * (INLINE_MAX - len(via))
             members.append(f"{{{field.index}, {{{', '.join(map(str, chain))}}}}}")
@@ -322,8 +337,8 @@ def write(out, tables):
         flags = made.flags + (["DEFAULTS"] if made.reaches else [])
         flags += ["LATE"] if any(rule.is_late for rule in made.rules) else []
         rows.append(f"{{{pool.add(made.name)}, {pool.add(made.go)}, {made.element.index if made.element else 0}, "
-                    f"{made.key.index if made.key else 0}, {made.first}, {first_member}, {rules.add(made)}, "
-                    f"{made.count}, {len(made.members)}, {len(made.rules)}, {package}, COR_SHAPE_{made.shape}, "
+                    f"{made.key.index if made.key else 0}, {made.first}, {first_member}, {rules.add(made)}, {first_wire}, "
+                    f"{made.count}, {len(made.members)}, {len(wires) - first_wire}, {len(made.rules)}, {package}, COR_SHAPE_{made.shape}, "
                     f"{flag_text('COR_TYPE', flags)}}}")
     field_rows = []
     for field in fields:
@@ -355,6 +370,7 @@ def write(out, tables):
         array("struct cor_type_member", "cor_type_members", members),
         array("struct cor_type_package", "cor_type_packages", package_rows),
         array("uint32_t", "cor_type_numbers", numbers),
+        array("struct cor_type_wire", "cor_type_wires", [f"{{{f}, {m}, {n}}}" for f, m, n in wires]),
         array("uint32_t", "cor_type_values", values),
         array("uint32_t", "cor_type_keys", keys),
         array("struct cor_rule", "cor_rules", rules.rules),

@@ -11,8 +11,8 @@ struct cor_type {
     uint32_t name, go_name; /* in the pool */
     uint32_t element, key;  /* of lists and maps */
     uint32_t first;         /* of a struct's fields, or of an enum's values */
-    uint32_t first_member, first_rule;
-    uint16_t count, nmembers;
+    uint32_t first_member, first_rule, first_wire;
+    uint16_t count, nmembers, nwires;
     uint8_t nrules, package, shape, flags;
 };
 
@@ -27,6 +27,15 @@ struct cor_type_field {
 struct cor_type_member {
     uint32_t field;
     uint32_t via[COR_TYPE_INLINE_MAX]; /* number of the field plus 1; 0: no more */
+};
+
+/* What protobuf writes of a struct, in the order of the wire. An inlined struct is a message of its
+ * own: its row is followed by `nested` rows that are in it. */
+#define COR_WIRE_INLINED 255
+struct cor_type_wire {
+    uint32_t field;
+    uint8_t member; /* place among the members of the outermost struct; or COR_WIRE_INLINED */
+    uint8_t nested;
 };
 
 struct cor_type_package {
@@ -53,6 +62,7 @@ extern const char cor_type_pool[];
 extern const struct cor_type cor_types[];
 extern const struct cor_type_field cor_type_fields[];
 extern const struct cor_type_member cor_type_members[];
+extern const struct cor_type_wire cor_type_wires[];
 extern const struct cor_type_package
     cor_type_packages[]; /* and one without a name, of what no package declares */
 extern const uint32_t

@@ -498,3 +498,37 @@ TEST(protobuf, survives_failed_allocations)
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
     }
 }
+
+/* Where a length needs another byte, the guess from the length of the JSON is wrong. */
+TEST(protobuf, writes_messages_of_every_length)
+{
+    static const size_t around[] = {100, 16 * 1024 - 100, 24000 - 100, 2048 * 1024 - 100};
+    static char text[2200 * 1024];
+    const struct cor_type *type =
+        cor_type_of_kind(COR_STR(""), COR_STR("v1"), COR_STR("ConfigMap"));
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(around); i++) {
+        for (size_t n = around[i]; n<around[i] + 200; n += around[i]> 1000000 ? 9 : 1) {
+            COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = 8 << 20};
+            COR_CLEANUP(cor_buf_deinit) struct cor_buf bytes = {.max = 8 << 20};
+            COR_CLEANUP(cor_buf_deinit) struct cor_buf back = {.max = 8 << 20};
+            struct cor_protobuf object;
+
+            memset(text, 'x', n);
+            text[n] = 0;
+            assert_int_equal(
+                cor_buf_addf(&json,
+                             "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"data\":{\"k\":"
+                             "\"%s\"},\"metadata\":{\"name\":\"a\"}}",
+                             text),
+                0);
+            assert_int_equal(cor_protobuf_from_json(COR_STR("v1"), COR_STR("ConfigMap"), type,
+                                                    cor_buf_str(&json), &bytes, NULL),
+                             0);
+            assert_int_equal(cor_protobuf_open(cor_buf_str(&bytes), &object, NULL), 0);
+            assert_int_equal(cor_protobuf_to_json(&object, type, &back, NULL), 0);
+            assert_int_equal(back.n > n, 1);
+            assert_non_null(strstr(cor_buf_z(&back), cor_buf_z(&json) + 40));
+        }
+    }
+}
