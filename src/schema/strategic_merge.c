@@ -6,8 +6,9 @@
  * the object that has them. The elements of a list stand in an array with an index by their keys.
  * Everything is linear in the bytes of both sides, or n log n where a list is ordered; only lists
  * of merged elements inside of each other are scanned once per level.
- * Failures: no memory (-COR_ENOMEM), a patch that makes no sense (-COR_EINVAL, with words).
- * Thread: any; nothing is kept between calls. */
+ * Failures: no memory (-COR_ENOMEM), a directive that is malformed (-COR_EINVAL, with words),
+ * elements and markers that do not fit the lists (-COR_EINTERNAL, with words: upstream answers
+ * 500). Thread: any; nothing is kept between calls. */
 #include "schema/strategic_merge.h"
 
 #include <stdarg.h>
@@ -19,16 +20,17 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str_set.h"
+#include "schema/go_text.h"
 #include "json/scan.h"
 #include "json/writer.h"
 
-#define ORDER_PREFIX  "$setElementOrder/"
-#define DELETE_PREFIX "$deleteFromPrimitiveList/"
-#define ITEMS_MAX     (1u << 22) /* more than a body has room for */
+#define ORDER_PREFIX   "$setElementOrder/"
+#define DELETE_PREFIX  "$deleteFromPrimitiveList/"
+#define ITEMS_MAX      (1u << 22) /* more than a body has room for */
+#define VALUE_TEXT_MAX sizeof(((struct cor_json_patch_error *)0)->message)
 
 /* How the elements of a list are merged. */
 struct list_rule {
-    struct cor_str name;            /* of the list */
     struct cor_str key;             /* of its elements; empty: they are scalars */
     const struct cor_type *element; /* NULL: not known */
 };
@@ -88,6 +90,24 @@ static void COR_PRINTF(3, 4) fail(struct merge *m, int err, const char *fmt, ...
     va_end(ap);
 }
 
+/* Appends `value`, which is canonical, as messages print it; what does not fit into a message is
+ * cut. */
+static void print_value(struct merge *m, struct cor_str value, struct cor_buf *out)
+{
+    cor_buf_init(out, VALUE_TEXT_MAX);
+    if (cor_go_text(value, out) == -COR_ENOMEM)
+        fail(m, -COR_ENOMEM, "out of memory");
+}
+
+static void fail_marker(struct merge *m, struct cor_str marker, struct cor_str object)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf type = {0}, map = {0};
+
+    print_value(m, marker, &type);
+    print_value(m, object, &map);
+    fail(m, -COR_EINTERNAL, "unknown patch type: %s in map: %s", cor_buf_z(&type), cor_buf_z(&map));
+}
+
 static struct cor_str get(struct cor_str object, struct cor_str key)
 {
     struct cor_str value;
@@ -124,8 +144,7 @@ static bool find_rule(const struct cor_type_field *field, struct list_rule *ret_
     if (!field || !(cor_type_field_patch(field) & COR_PATCH_MERGE) ||
         cor_type_shape(cor_type_field_type(field)) != COR_SHAPE_LIST)
         return false;
-    *ret_rule = (struct list_rule){.name = cor_type_field_name(field),
-                                   .key = cor_type_field_patch_key(field),
+    *ret_rule = (struct list_rule){.key = cor_type_field_patch_key(field),
                                    .element = cor_type_element(cor_type_field_type(field))};
     return true;
 }
@@ -387,19 +406,18 @@ static struct item *find_item(struct merge *m, struct items *items, struct cor_s
 /* What identifies an element; empty: nothing does, and `m` says why. */
 static struct cor_str key_of(struct merge *m, const struct list_rule *rule, struct cor_str element)
 {
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
     struct cor_str key;
 
     if (rule->key.n == 0)
         return element;
-    if (cor_json_type(element) != COR_JSON_OBJECT) {
-        fail(m, -COR_EINVAL, "expected a map in list \"%.*s\"", COR_STR_ARG(rule->name));
-        return COR_STR("");
-    }
     key = get(element, rule->key);
-    if (!key.p)
-        fail(m, -COR_EINVAL, "map: %.*s does not contain declared merge key: %.*s",
-             element.n > 200 ? 200 : (int)element.n, element.p, COR_STR_ARG(rule->key));
-    return key.p ? key : COR_STR("");
+    if (key.p)
+        return key;
+    print_value(m, element, &text);
+    fail(m, -COR_EINTERNAL, "map: %s does not contain declared merge key: %.*s", cor_buf_z(&text),
+         COR_STR_ARG(rule->key));
+    return COR_STR("");
 }
 
 static void take_old(struct merge *m, struct items *items, const struct list_rule *rule,
@@ -435,8 +453,10 @@ static bool apply_markers(struct merge *m, struct items *items, const struct lis
         marker = directives_of(m, element.p)->marker;
         if (cor_str_eq(marker, COR_STR("\"replace\""))) {
             replace = true;
+        } else if (cor_str_eq(marker, COR_STR("\"merge\""))) {
+            fail(m, -COR_EINTERNAL, "merging lists cannot yet be specified in the patch");
         } else if (!cor_str_eq(marker, COR_STR("\"delete\""))) {
-            fail(m, -COR_EINVAL, "unknown patch type: %.*s", COR_STR_ARG(marker));
+            fail_marker(m, marker, element);
         } else {
             while ((item = find_item(m, items, key_of(m, rule, element))))
                 item->gone = true;
@@ -556,12 +576,44 @@ static void write_items(struct merge *m, const struct list_rule *rule, struct it
 }
 
 /* `patch`, `order` and `deleted` may be absent. */
+/* Whether the elements of a list have the type `*type`, which the first element of all decides. */
+static bool has_one_type(struct cor_str list, enum cor_json_type *type)
+{
+    struct cor_json_iter it = cor_json_iter(list);
+
+    while (cor_json_iter_elem(&it)) {
+        enum cor_json_type next = cor_json_type(cor_json_iter_value(&it));
+
+        if (*type != COR_JSON_NONE && next != *type)
+            return false;
+        *type = next;
+    }
+    return true;
+}
+
+/* Both lists have elements of one type, and a list that is merged by a key has objects. */
+static void check_elements(struct merge *m, const struct list_rule *rule, struct cor_str old,
+                           struct cor_str patch)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf a = {0}, b = {0};
+    enum cor_json_type type = rule->key.n > 0 ? COR_JSON_OBJECT : COR_JSON_NONE;
+
+    if (has_one_type(old, &type) && has_one_type(patch, &type))
+        return;
+    print_value(m, old, &a);
+    print_value(m, patch, &b);
+    fail(m, -COR_EINTERNAL, "list element types are not identical: [%s %s]", cor_buf_z(&a),
+         cor_buf_z(&b));
+}
+
 static void merge_list(struct merge *m, const struct list_rule *rule, struct cor_str old,
                        struct cor_str patch, struct cor_str order, struct cor_str deleted)
 {
     struct items items;
 
     items_init(&items);
+    if (patch.p)
+        check_elements(m, rule, old, patch);
     take_old(m, &items, rule, old);
     if (patch.p && apply_markers(m, &items, rule, patch)) {
         write_new_value(m, patch);
@@ -745,7 +797,7 @@ static void merge_map(struct merge *m, struct cor_json_iter *old, struct cor_jso
         return;
     }
     if (marker.p && !cor_str_eq(marker, COR_STR("\"delete\"")))
-        fail(m, -COR_EINVAL, "unknown patch type: %.*s", COR_STR_ARG(marker));
+        fail_marker(m, marker, cor_json_first_value(cor_json_iter_open_value(patch)));
     cor_json_begin_object(&m->w);
     if (!marker.p) {
         rules_init(m, &rules, type, d);

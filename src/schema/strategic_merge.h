@@ -11,7 +11,8 @@
 /* Appends `doc` (canonical) with `patch` applied, as JSON that is not canonical. `kind` is the type
  * of both; NULL: it is not known, and every list of the patch replaces the old one. As in
  * json/patch.h: 0, -COR_EINVAL (malformed), -COR_EINVALID (does not apply), -COR_ETOOBIG,
- * -COR_ENOMEM. */
+ * -COR_ENOMEM; and -COR_EINTERNAL for what upstream calls an error of its own: elements without
+ * their key or of mixed types, unknown markers. */
 int cor_strategic_merge(struct cor_str doc, struct cor_str patch, const struct cor_type *kind,
                         const struct cor_json_limits *limits, struct cor_buf *out,
                         struct cor_json_dups *dups, struct cor_json_patch_error *reterr);

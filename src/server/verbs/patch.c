@@ -29,11 +29,14 @@ struct patch_call {
     struct cor_json_dups dups; /* fields that the patch repeats */
 };
 
-/* Upstream does not say why a patch cannot be applied. */
+/* Upstream does not say why a JSON patch cannot be applied. What of a strategic merge patch it does
+ * not expect is a 500 that has no reason, only words. */
 static int patch_refuse(struct cor_call *call, int r, const struct cor_json_patch_error *why)
 {
     if (r == -COR_EINVAL)
         return cor_status_bad_request(&call->status, "%s", why->message);
+    if (r == -COR_EINTERNAL)
+        return cor_status_untyped(&call->status, r, "%s", why->message);
     if (r == -COR_ETOOBIG)
         return cor_status_set(&call->status, r, "Request entity too large: %s",
                               why->message[0] ? why->message : "the patched object is too large");

@@ -1,6 +1,7 @@
 #include "schema/strategic_merge.h"
 
 #include "base/err.h"
+#include "schema/go_text.h"
 #include "test.h"
 
 static const struct {
@@ -112,26 +113,82 @@ TEST(strategic_merge, merges_as_upstream_does)
     }
 }
 
+/* Contract apply 13.2.1, 13.2.7, 13.3.3, 13.3.4, 13.3.6, 13.3.7. */
 TEST(strategic_merge, refuses_what_it_cannot_merge)
 {
-    static const char *const patches[] = {
-        "[]",
-        "{",
-        "{\"spec\":{\"containers\":[{\"image\":\"a\"}]}}",
-        "{\"spec\":{\"containers\":[1]}}",
-        "{\"$patch\":\"frob\"}",
-        "{\"spec\":{\"$retainKeys\":[\"a\"],\"b\":1}}",
+    static const struct {
+        const char *patch, *words; /* NULL: any */
+        int err;
+    } bad[] = {
+        {"[]", NULL, -COR_EINVAL},
+        {"{", NULL, -COR_EINVAL},
+        {"{\"spec\":{\"$retainKeys\":[\"a\"],\"b\":1}}", "invalid patch format of retainKeys",
+         -COR_EINVAL},
+        {"{\"spec\":{\"containers\":[{\"image\":\"a\"}]}}",
+         "map: map[image:a] does not contain declared merge key: name", -COR_EINTERNAL},
+        {"{\"spec\":{\"containers\":[{\"$patch\":\"delete\"}]}}",
+         "map: map[$patch:delete] does not contain declared merge key: name", -COR_EINTERNAL},
+        {"{\"spec\":{\"containers\":[1,null]}}",
+         "list element types are not identical: [[map[name:a]] [1 <nil>]]", -COR_EINTERNAL},
+        {"{\"spec\":{\"containers\":[{\"$patch\":\"merge\",\"name\":\"a\"}]}}",
+         "merging lists cannot yet be specified in the patch", -COR_EINTERNAL},
+        {"{\"$patch\":\"frob\",\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"z\":[1.5,true,1e6]}",
+         "unknown patch type: frob in map: map[$patch:frob apiVersion:v1 kind:Pod z:[1.5 true 1e+06]]",
+         -COR_EINTERNAL},
     };
 
-    for (size_t i = 0; i < COR_ARRAY_LEN(patches); i++) {
+    for (size_t i = 0; i < COR_ARRAY_LEN(bad); i++) {
         COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = 1 << 20};
         struct cor_json_patch_error why = {.message = ""};
 
         assert_int_equal(
-            merge(NULL, "{\"spec\":{\"containers\":[{\"name\":\"a\"}]}}", patches[i], &out, &why),
-            -COR_EINVAL);
+            merge(NULL, "{\"spec\":{\"containers\":[{\"name\":\"a\"}]}}", bad[i].patch, &out, &why),
+            bad[i].err);
         assert_int_equal(out.n, 0);
-        assert_string_not_equal(why.message, "");
+        if (bad[i].words)
+            assert_string_equal(why.message, bad[i].words);
+        else
+            assert_string_not_equal(why.message, "");
+    }
+}
+
+TEST(strategic_merge, survives_every_failed_allocation_of_a_refusal)
+{
+    FOR_EACH_FAILED_ALLOC(n) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = 1 << 20};
+        struct cor_json_patch_error why = {.message = ""};
+        int r = merge(NULL, cases[2].doc, "{\"spec\":{\"containers\":[{\"image\":\"a\"}]}}", &out,
+                      &why);
+
+        /* What fails after the refusal is not asked for any more. */
+        if (r == -COR_EINTERNAL)
+            assert_string_equal(why.message,
+                                "map: map[image:a] does not contain declared merge key: name");
+        else
+            assert_true(r == -COR_ENOMEM && test_alloc_failed());
+    }
+}
+
+/* As Go's %v prints a decoded value. */
+TEST(go_text, prints_maps_sorted_and_numbers_as_go_does)
+{
+    static const char *const values[][2] = {
+        {"{\"b\":{\"d\":null},\"c\":[\"x y\",[]]}", "map[b:map[d:<nil>] c:[x y []]]"},
+        {"{\"kind\":\"K\",\"apiVersion\":\"v1\",\"a\":1,\"z\":{}}",
+         "map[a:1 apiVersion:v1 kind:K z:map[]]"},
+        {"[9223372036854775807,9223372036854775808,-1]",
+         "[9223372036854775807 9.223372036854776e+18 -1]"},
+        {"[0.1,100000.5,1000000.5,0.0001,0.00001,1e21]",
+         "[0.1 100000.5 1.0000005e+06 0.0001 1e-05 1e+21]"},
+        {"\"a\\n\\\"\u00e9\"", "a\n\"\u00e9"},
+        {"{}", "map[]"},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(values); i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = 1 << 12};
+
+        assert_int_equal(cor_go_text(cor_strz(values[i][0]), &out), 0);
+        assert_string_equal(cor_buf_z(&out), values[i][1]);
     }
 }
 

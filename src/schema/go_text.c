@@ -1,0 +1,153 @@
+/* A recursive walk. Canonical JSON has sorted keys but for kind and apiVersion, which come first in
+ * the outermost object; they are printed when a key comes that is greater. */
+#include "schema/go_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "json/scan.h"
+
+#define DIGITS_MAX 17 /* of a double's shortest text */
+#define NUMBER_MAX 64
+
+/* strconv's 'g' with the shortest digits: an exponent below 1e-4 and from 1e6 on. */
+static int print_double(double value, struct cor_buf *out)
+{
+    char text[NUMBER_MAX];
+    int digits = 0, exponent;
+
+    do
+        snprintf(text, sizeof(text), "%.*e", digits++, value);
+    while (digits < DIGITS_MAX && strtod(text, NULL) != value);
+    exponent = (int)strtol(strchr(text, 'e') + 1, NULL, 10);
+    if (exponent >= -4 && exponent < 6)
+        snprintf(text, sizeof(text), "%.*f", digits - 1 > exponent ? digits - 1 - exponent : 0,
+                 value);
+    return cor_buf_addz(out, text);
+}
+
+static int print_number(struct cor_str json, struct cor_buf *out)
+{
+    char text[NUMBER_MAX];
+    int64_t integer;
+
+    if (cor_json_to_i64(json, &integer) == 0)
+        return cor_buf_addf(out, "%lld", (long long)integer);
+    if (json.n >= sizeof(text))
+        return cor_buf_adds(out, json);
+    snprintf(text, sizeof(text), "%.*s", COR_STR_ARG(json));
+    return print_double(strtod(text, NULL), out);
+}
+
+/* A string between its quotes, as it is written. */
+static int print_raw(struct cor_str raw, struct cor_buf *out)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf room = {0};
+    struct cor_str text = raw;
+    int r = 0;
+
+    if (raw.n > 0 && memchr(raw.p, '\\', raw.n)) {
+        cor_buf_init(&room, raw.n);
+        r = cor_buf_reserve(&room, raw.n);
+        if (r == 0)
+            r = cor_json_unescape(raw, room.p, raw.n, &text);
+    }
+    return r < 0 ? r : cor_buf_adds(out, text);
+}
+
+static int print_value(struct cor_str json, struct cor_buf *out);
+
+static int print_member(struct cor_str key, struct cor_str value, size_t *n, struct cor_buf *out)
+{
+    int r = (*n)++ > 0 ? cor_buf_addc(out, ' ') : 0;
+
+    if (r == 0)
+        r = print_raw(key, out);
+    if (r == 0)
+        r = cor_buf_addc(out, ':');
+    return r < 0 ? r : print_value(value, out);
+}
+
+/* The two members that come first in the outermost object, in the order in which Go prints them. */
+struct early {
+    struct cor_str key, value; /* value.p == NULL: there is none, or it is printed */
+};
+
+/* Prints those that come before `key`; key.p == NULL: all. */
+static int print_early(struct early *early, struct cor_str key, size_t *n, struct cor_buf *out)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < 2 && r == 0; i++) {
+        if (!early[i].value.p || (key.p && cor_json_raw_cmp(early[i].key, key) > 0))
+            continue;
+        r = print_member(early[i].key, early[i].value, n, out);
+        early[i].value.p = NULL;
+    }
+    return r;
+}
+
+static int print_map(struct cor_str json, struct cor_buf *out)
+{
+    struct early early[] = {{COR_STR("apiVersion"), {NULL, 0}}, {COR_STR("kind"), {NULL, 0}}};
+    struct cor_json_iter it = cor_json_iter(json);
+    struct cor_str key;
+    size_t n = 0;
+    int r = cor_buf_addz(out, "map[");
+
+    while (r == 0 && cor_json_iter_member(&it, &key)) {
+        struct cor_str value = cor_json_iter_value(&it);
+
+        if (cor_str_eq(key, early[0].key) || cor_str_eq(key, early[1].key)) {
+            early[cor_str_eq(key, early[1].key)].value = value;
+            continue;
+        }
+        r = print_early(early, key, &n, out);
+        if (r == 0)
+            r = print_member(key, value, &n, out);
+    }
+    if (r == 0)
+        r = print_early(early, cor_str(NULL, 0), &n, out);
+    return r < 0 ? r : cor_buf_addc(out, ']');
+}
+
+static int print_list(struct cor_str json, struct cor_buf *out)
+{
+    struct cor_json_iter it = cor_json_iter(json);
+    int r = cor_buf_addc(out, '[');
+
+    for (size_t i = 0; r == 0 && cor_json_iter_elem(&it); i++) {
+        if (i > 0)
+            r = cor_buf_addc(out, ' ');
+        if (r == 0)
+            r = print_value(cor_json_iter_value(&it), out);
+    }
+    return r < 0 ? r : cor_buf_addc(out, ']');
+}
+
+static int print_value(struct cor_str json, struct cor_buf *out)
+{
+    struct cor_str raw;
+
+    switch (cor_json_type(json)) {
+    case COR_JSON_OBJECT:
+        return print_map(json, out);
+    case COR_JSON_ARRAY:
+        return print_list(json, out);
+    case COR_JSON_NUMBER:
+        return print_number(json, out);
+    case COR_JSON_STRING:
+        return cor_json_to_raw(json, &raw) < 0 ? -COR_EINVAL : print_raw(raw, out);
+    case COR_JSON_NULL:
+        return cor_buf_addz(out, "<nil>");
+    default:
+        return cor_buf_adds(out, json);
+    }
+}
+
+int cor_go_text(struct cor_str json, struct cor_buf *out)
+{
+    return print_value(json, out);
+}

@@ -1,0 +1,14 @@
+/* JSON as Go's %v prints it after decoding: `map[a:1 b:[x true]]`. Upstream prints patches so in
+ * its messages. Thread: any (pure). */
+#ifndef COR_SCHEMA_GO_TEXT_H
+#define COR_SCHEMA_GO_TEXT_H
+
+#include "base/buf.h"
+#include "base/str.h"
+
+/* Appends `json`, canonical bytes of any value: maps with their keys sorted, strings without
+ * quotes, null as <nil>, numbers as int64 or float64 print. 0, -COR_ENOMEM, -COR_ETOOBIG; on
+ * failure `out` may have grown. Recursion is bounded by the depth of JSON. */
+int cor_go_text(struct cor_str json, struct cor_buf *out);
+
+#endif
