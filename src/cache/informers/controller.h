@@ -1,6 +1,6 @@
-/* A reflector, its queue, and the loop that processes what is queued: client-go's Controller
- * without its threads. The driver hands its answers to the reflector, which queues changes and
- * calls `on_work`; whoever runs the controller then calls cor_controller_step().
+/* A reflector, its queue, and the processing of queued changes: client-go's Controller without its
+ * threads. The driver passes its answers to the reflector, which queues changes; the queue calls
+ * `on_work`, and the owner then calls cor_controller_step().
  *
  * Thread: start, stop, the reflector's inputs and step belong to one thread at a time, the
  * controller's; everything else may be called from any.  Owner: the informer or program. */
@@ -63,11 +63,12 @@ int cor_controller_new(const struct cor_controller_opts *opts,
 struct cor_controller *cor_controller_free(struct cor_controller *c);
 COR_DEFINE_CLEANUP(struct cor_controller, cor_controller_free)
 
-/* Begins to list and watch, with this resync period in the place of the options'. Once; later calls
- * do nothing. */
+/* Begins to list and watch, with this resync period instead of the options'. Later calls do
+ * nothing. */
 void cor_controller_start(struct cor_controller *c, uint64_t resync_ms);
 
-/* Ends it for good: what is queued is not processed any more, and whoever waits is told so. */
+/* Stops the controller for good: queued changes are not processed any more, and waits end with
+ * -COR_ECANCELED. */
 void cor_controller_stop(struct cor_controller *c);
 
 /* For the driver's inputs. */
@@ -76,16 +77,16 @@ struct cor_reflector *cor_controller_reflector(struct cor_controller *c);
 /* For waiting and for `last_rv`; see cache/queues/delta_fifo.h. */
 struct cor_delta_fifo *cor_controller_queue(struct cor_controller *c);
 
-/* Processes at most `max` pops. True while there is more; after -COR_ENOMEM, too. Changes that were
- * refused and are to be tried again are not more: cor_controller_has_retries() tells of them, and
- * whoever runs the controller steps it again after a while. */
+/* Processes at most `max` pops. True: there is more to do, also when memory ran out. Changes that
+ * were refused and will be tried again do not count as more: cor_controller_has_retries() returns
+ * whether there are any, and the owner steps the controller again after a while. */
 bool cor_controller_step(struct cor_controller *c, size_t max);
 bool cor_controller_has_retries(struct cor_controller *c);
 
 /* What the reflector has done, with the changes that wait in the queue. */
 void cor_controller_stats(struct cor_controller *c, struct cor_reflector_stats *ret);
 
-/* Was the first list processed? */
+/* Has the first list been processed? */
 bool cor_controller_has_synced(struct cor_controller *c);
 bool cor_controller_is_stopped(struct cor_controller *c);
 

@@ -2,8 +2,8 @@
  * without its threads, over any maker of drivers (HTTP, a script).
  * See docs/internals/informer_factory.md.
  *
- * Thread: its informers live on one thread at a time, the factory's: it asks for informers, starts,
- * steps and stops. Waiting is for any other.  Owner: the program. */
+ * Thread: informers are made, started, stepped and stopped on one thread at a time, the factory's.
+ * Waiting is for any other thread.  Owner: the program. */
 #ifndef COR_CACHE_INFORMER_FACTORY_H
 #define COR_CACHE_INFORMER_FACTORY_H
 
@@ -31,8 +31,8 @@ struct cor_driver_maker {
     void *arg;
 };
 
-/* The options of the set are the program's own struct: what every informer does, and which
- * functions are told. `make_list_watch` and `tweak` of it are the maker's to heed. */
+/* `set` is the program's own struct of options for all informers. Its `make_list_watch` and `tweak`
+ * are for the maker of drivers; the factory does not use them. */
 struct cor_informer_factory_opts {
     struct cor_driver_maker maker;
     struct cor_informers_opts set;
@@ -63,24 +63,25 @@ void cor_informer_factory_start(struct cor_informer_factory *f);
  */
 bool cor_informer_factory_step(struct cor_informer_factory *f, size_t max);
 
-/* Has one of them changes that the next step tries again? */
+/* Has an informer changes that were refused and that the next step tries again? */
 bool cor_informer_factory_has_retries(struct cor_informer_factory *f);
 
 /* cor_shared_informer_check_mutations() of every informer that was started. */
 void cor_informer_factory_check_mutations(struct cor_informer_factory *f);
 
-/* Stops all informers for good; what client-go's closed stop channel is. */
+/* Stops all informers for good, as closing client-go's stop channel does. */
 void cor_informer_factory_stop(struct cor_informer_factory *f);
 
-/* Waits, on another thread, for each informer that is started now; `fn` (may be NULL) hears of each
- * whether its first list is cached. True: of all. False: one was stopped, or time was up. */
+/* Waits, on another thread, for the first list of each informer that is started now; `fn` (may be
+ * NULL) is called for each with whether its list is cached. True: all are. False: an informer was
+ * stopped, or the time is up. */
 bool cor_informer_factory_wait_for_sync(
     struct cor_informer_factory *f, uint64_t timeout_ms,
     void (*fn)(void *arg, const struct cor_informer_scope *scope, bool synced), void *arg);
 
-/* Why the first list of one of its informers is not cached, from any thread. 0: it is. Else, with
- * `reterr` (may be NULL): -COR_EINVAL (not started), -COR_ECANCELED (stopped), -COR_EBUSY (nothing
- * has failed so far), or what the last list, streamed list or watch failed with. */
+/* Returns why the first list of an informer of the factory is not cached; from any thread. 0: it is
+ * cached. Else, with `reterr` (may be NULL): -COR_EINVAL (not started), -COR_ECANCELED (stopped),
+ * -COR_EBUSY (nothing has failed so far), or the error of the last list, streamed list or watch. */
 int cor_informer_factory_sync_error(struct cor_informer_factory *f, struct cor_shared_informer *inf,
                                     struct cor_status *reterr);
 

@@ -1,9 +1,10 @@
 /* A cache of one collection for one handler: client-go's NewInformer and NewIndexerInformer. The
- * handler runs inside the controller's step, under its queue's lock: a slow one delays the
- * reflector, and it must not call the controller. Several handlers, or ones that take their time,
- * are for cache/informers/shared_informer.h.
+ * handler runs inside the controller's step, under the queue's lock: a slow handler delays the
+ * reflector, and a handler must not call the controller. For several handlers, or slow ones, use
+ * cache/informers/shared_informer.h.
  *
- * An update is told also when a relist brought nothing new; compare resourceVersions to skip it.
+ * on_update is also called when a relist brought an object that did not change; a handler that does
+ * not want this compares resourceVersions.
  * Thread: as cache/informers/controller.h.  Owner: the program. */
 #ifndef COR_CACHE_PLAIN_INFORMER_H
 #define COR_CACHE_PLAIN_INFORMER_H
@@ -24,10 +25,10 @@ int cor_plain_informer_new(const struct cor_controller_opts *opts,
 struct cor_plain_informer *cor_plain_informer_free(struct cor_plain_informer *inf);
 COR_DEFINE_CLEANUP(struct cor_plain_informer, cor_plain_informer_free)
 
-/* To start, step, stop and ask; borrowed. */
+/* The controller, for starting, stepping and stopping; borrowed. */
 struct cor_controller *cor_plain_informer_controller(struct cor_plain_informer *inf);
 
-/* Live, for reading; borrowed. */
+/* The cache, for reading; borrowed. It follows the changes. */
 struct cor_indexer *cor_plain_informer_indexer(struct cor_plain_informer *inf);
 
 /* Starts the controller with the period of its options. */

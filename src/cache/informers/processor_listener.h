@@ -1,8 +1,8 @@
-/* One handler's notifications on their way to it: client-go's processorListener without its
- * threads. Whoever runs the handler calls cor_processor_listener_turn(), never two at a time.
+/* The queue of one handler's notifications: client-go's processorListener without its threads. One
+ * thread at a time drains it, by cor_processor_listener_turn(), which calls the handler.
  *
- * What waits is bounded in bytes. Beyond the bound nothing is lost: updates of a key that has an
- * add or an update waiting are folded into it, so that the handler sees the newest state. The
+ * The bytes that wait are bounded. Beyond the bound nothing is lost: an update of a key that has an
+ * add or an update waiting is folded into it, so that the handler sees the newest state. The
  * snapshot that a late handler begins with is the cache's own, and does not count.
  * Thread: any; the handler runs on the thread that drains.  Owner: the processor. */
 #ifndef COR_CACHE_PROCESSOR_LISTENER_H
@@ -33,8 +33,8 @@ int cor_processor_listener_new(const struct cor_handler_fns *handler, size_t byt
 /* No drain may be under way. What waits is dropped. Returns NULL. */
 struct cor_processor_listener *cor_processor_listener_free(struct cor_processor_listener *l);
 
-/* Before anything is pushed: the handler hears an add of the initial list for each object of the
- * iterator, which the listener takes, and then what is pushed. Nothing is allocated. */
+/* Called before anything is pushed: the handler gets an add of the initial list for each object of
+ * the iterator, which the listener takes, and then what is pushed. Nothing is allocated. */
 void cor_processor_listener_begin_with(struct cor_processor_listener *l,
                                        const struct cor_object_iter *take_snapshot);
 
@@ -55,10 +55,11 @@ struct cor_notification *cor_notification_new(struct cor_processor_listener *to,
                                               const struct cor_change *change);
 struct cor_notification *cor_notification_free(struct cor_notification *n);
 
-/* Queues it for the listener it was made for, which takes it; dropped when that is closed. */
+/* Queues the notification for the listener that it was made for. When that listener is closed, the
+ * notification is freed. */
 void cor_notification_push(struct cor_notification *take);
 
-#define COR_TURN_MS         5   /* after so long no call of a turn begins any more */
+#define COR_TURN_MS         5   /* no call begins when the turn has lasted this long */
 #define COR_SLOW_HANDLER_MS 100 /* a call that takes longer is reported */
 
 /* One turn of a handler. A turn ends after `max` calls, or with the first call that ends
@@ -67,9 +68,9 @@ struct cor_turn {
     size_t max;                    /* at least 1 */
     const struct cor_clock *clock; /* NULL: time does not end the turn */
     uint64_t began_ms;             /* cor_clock_coarse_ms(clock), just now */
-    /* What came of it. */
+    /* Results. */
     size_t n;            /* calls */
-    bool has_more;       /* the turn was ended, so that there may be more to tell */
+    bool has_more;       /* the turn was ended early, and notifications may be left */
     uint64_t longest_ms; /* of a call; 0 without a clock */
     uint64_t at_ms;      /* when the last call ended, or began_ms */
 };
@@ -77,12 +78,12 @@ struct cor_turn {
 /* Runs the handler without a lock held. The caller sets the first three, and zeros the rest. */
 void cor_processor_listener_turn(struct cor_processor_listener *l, struct cor_turn *turn);
 
-/* What waits is dropped and nothing is taken any more; a call of the handler that is under way goes
- * on. */
+/* Drops the notifications that wait, and those that are pushed later; a call of the handler that is
+ * under way continues. */
 void cor_processor_listener_close(struct cor_processor_listener *l);
 
-/* Has the handler returned from every add of the initial list? One that was dropped it never saw.
- */
+/* Has the handler returned from every add of the initial list? False for ever when one of them was
+ * dropped. */
 bool cor_processor_listener_saw_initial(struct cor_processor_listener *l);
 
 struct cor_processor_listener_stats {

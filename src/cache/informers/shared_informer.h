@@ -1,7 +1,7 @@
 /* A cache of one collection, kept by one reflector, for any number of handlers: client-go's
  * SharedIndexInformer without its threads. The driver does the I/O (over HTTP, over an engine, in a
- * script); whoever runs the informer calls cor_shared_informer_step() when it is told that there is
- * work, and handlers run there or where their listener is drained.
+ * script). When on_work is called, the informer's owner calls cor_shared_informer_step(); handlers
+ * run there, or where their listener is drained.
  * See docs/internals/shared_informer.md.
  *
  * Thread: start, stop, the reflector's inputs and step belong to one thread at a time, the
@@ -38,10 +38,10 @@ int cor_shared_informer_new(const struct cor_controller_opts *opts,
 struct cor_shared_informer *cor_shared_informer_free(struct cor_shared_informer *inf);
 COR_DEFINE_CLEANUP(struct cor_shared_informer, cor_shared_informer_free)
 
-/* Begins to list and watch. Once; later calls do nothing. */
+/* Begins to list and watch. Later calls do nothing. */
 void cor_shared_informer_start(struct cor_shared_informer *inf);
 
-/* Ends it for good: handlers hear nothing any more, the cache stays readable. */
+/* Stops the informer for good: no handler is called any more, and the cache stays readable. */
 void cor_shared_informer_stop(struct cor_shared_informer *inf);
 
 /* For the driver's inputs. */
@@ -66,16 +66,16 @@ struct cor_indexer *cor_shared_informer_indexer(struct cor_shared_informer *inf)
 int cor_shared_informer_add_indexes(struct cor_shared_informer *inf,
                                     const struct cor_index_def *defs, size_t n);
 
-/* Looks for changed objects; whoever runs the informer has a timer call it every
- * COR_MUTATION_PERIOD_MS. Nothing when the detector is off. */
+/* Checks whether cached objects were changed; a timer of the owner's calls this every
+ * COR_MUTATION_PERIOD_MS. It does nothing when the detector is off. */
 void cor_shared_informer_check_mutations(struct cor_shared_informer *inf);
 
 /* Has the first list been applied to the cache? */
 bool cor_shared_informer_has_synced(struct cor_shared_informer *inf);
 
-/* Tell once the first list, or all up to a resourceVersion that a write returned, is in the cache
- * (not: with the handlers). Results and errors as cor_delta_fifo_wait_synced() and _wait_rv(); the
- * id is for cor_shared_informer_cancel_wait(). */
+/* Call `fn` when the first list, or everything up to a resourceVersion that a write returned, is in
+ * the cache; handlers may not have been called for it yet. Results and errors as
+ * cor_delta_fifo_wait_synced() and _wait_rv(); the id is for cor_shared_informer_cancel_wait(). */
 int cor_shared_informer_on_synced(struct cor_shared_informer *inf, cor_cache_wait_fn fn, void *arg,
                                   uint64_t *ret_id);
 int cor_shared_informer_on_rv(struct cor_shared_informer *inf, struct cor_str rv,
@@ -101,11 +101,11 @@ struct cor_registration_opts {
     struct cor_handler_fns handler;
     uint64_t resync_ms; /* COR_RESYNC_DEFAULT: the informer's; 0: never */
     size_t bytes_max;   /* of what waits for the handler; 0: no bound, as client-go */
-    /* NULL: step runs the handler. Else it is called when there is something to drain, under the
-     * rules of on_work, and whoever it wakes calls cor_registration_turn(). */
+    /* NULL: step runs the handler. Else on_ready is called, under the rules of on_work, when there
+     * is something to drain, and the thread that it wakes calls cor_registration_turn(). */
     void (*on_ready)(void *arg);
-    /* A turn in step had a call that took so long, COR_SLOW_HANDLER_MS or more. On the informer's
-     * thread, without a lock held; may be NULL. */
+    /* A call of the handler in step took `ms`, which is COR_SLOW_HANDLER_MS or more. Called on the
+     * informer's thread, without a lock held; may be NULL. */
     void (*on_slow)(void *arg, uint64_t ms);
     void *arg;
     bool is_held; /* step does not run the handler before cor_registration_release() */
@@ -117,23 +117,24 @@ static inline struct cor_registration_opts cor_registration_defaults(void)
                                           .bytes_max = COR_LISTENER_BYTES_MAX};
 }
 
-/* At any time before stop. A handler that comes after start hears an add for each object that is
- * cached, then what follows: no gap and no repetition. Two registrations of one handler are two.
- * 0, -COR_ENOMEM, -COR_ECANCELED (stopped already). */
+/* Adds a handler, at any time before stop. A handler that is added after start gets an add for each
+ * cached object, and then every change that follows, without a gap or a repetition. A handler that
+ * is added twice is called twice. 0, -COR_ENOMEM, -COR_ECANCELED (stopped already). */
 int cor_shared_informer_add_handler(struct cor_shared_informer *inf,
                                     const struct cor_registration_opts *opts,
                                     struct cor_registration **ret_registration);
 
-/* What waits for it is dropped; a call under way on another thread may still be running when this
- * returns. The handle is not valid after this. */
+/* Removes a handler. Changes that wait for it are dropped; a call on another thread may still be
+ * running when this returns. The handle is not valid after this. */
 void cor_shared_informer_remove_handler(struct cor_shared_informer *inf,
                                         struct cor_registration *registration);
 
-/* Of one that is held: its handler may be run, and may remove itself, from now on. Once. */
+/* For a registration that was made with is_held: from now on step runs its handler, which may also
+ * remove itself. Called once. */
 void cor_registration_release(struct cor_registration *registration);
 
-/* Before it is removed by somebody else: what waits is dropped and nothing follows; a call under
- * way goes on. */
+/* Ends delivery before the registration is removed elsewhere: changes that wait are dropped, and no
+ * call begins any more; a call under way continues. */
 void cor_registration_close(struct cor_registration *registration);
 
 /* Has the handler returned from every add of the first list? */

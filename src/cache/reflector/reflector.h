@@ -35,15 +35,16 @@ struct cor_reflector;
 struct cor_reflector_opts {
     struct cor_str name;             /* for messages; copied. Empty: the type's description */
     struct cor_str type_description; /* for messages; empty: `expected` or "<unspecified>" */
-    struct cor_gvk expected;       /* events of another type are skipped; no kind: all are good, */
-    bool learns_expected;          /* or those of the type that all objects of the list had */
+    struct cor_gvk expected;         /* events of another type are skipped; no kind: none are */
+    bool learns_expected;          /* without a kind: expect the type of all objects of the list */
     size_t objects_max;            /* a longer list fails; 0: 16 Mi */
     int64_t page_size;             /* 0: 500 where paging helps, as upstream decides */
     uint64_t resync_ms;            /* 0: never */
-    uint64_t watch_timeout_min_ms; /* values below five minutes are not heeded */
+    uint64_t watch_timeout_min_ms; /* values below five minutes are ignored */
     uint64_t watch_silence_ms;     /* a watch that is silent for longer, from its request on,
-                                      is given up for a new one; 0: that is the driver's business */
-    uint64_t internal_retry_ms;    /* watches again while 500s last no longer; 0: never */
+                                      is replaced by a new one; 0: the driver looks after that */
+    uint64_t internal_retry_ms;    /* for how long a watch that fails with 500 is repeated without
+                                      a list; 0: not at all */
     uint64_t round_delay_ms;       /* between rounds; 0: the backoff of 0.8 s to 30 s */
     bool stream_initial;           /* try the streaming initial list */
     struct cor_rand *rand;         /* must stay valid */
@@ -70,10 +71,10 @@ int cor_reflector_new(const struct cor_reflector_opts *opts, struct cor_reflecto
 struct cor_reflector *cor_reflector_free(struct cor_reflector *reflector);
 COR_DEFINE_CLEANUP(struct cor_reflector, cor_reflector_free)
 
-/* The period of resyncs, in the place of the options'. Before start only. */
+/* Sets the period of resyncs, instead of the options'. Before start only. */
 void cor_reflector_set_resync(struct cor_reflector *reflector, uint64_t resync_ms);
 
-/* Begins the first round. Once. After a stop it does nothing. */
+/* Begins the first round. Called once. After a stop it does nothing. */
 void cor_reflector_start(struct cor_reflector *reflector, uint64_t now_ms);
 
 /* Answers to driver->list. */
@@ -91,17 +92,18 @@ void cor_reflector_watch_event(struct cor_reflector *reflector, uint64_t now_ms,
 void cor_reflector_watch_ended(struct cor_reflector *reflector, uint64_t now_ms,
                                const struct cor_status *status);
 
-/* The time asked for by wake_at has come. Earlier calls do no harm: wake_at then asks again. */
+/* The time that wake_at was called with has come. A call before that time is harmless: wake_at is
+ * called again. */
 void cor_reflector_tick(struct cor_reflector *reflector, uint64_t now_ms);
 
-/* Ends all: the request under way is cancelled, a replace under way aborted, the wake-up taken
- * back. No callback after that. Again and again is fine. */
+/* Stops the reflector: the request under way is cancelled, a replace under way is aborted, and the
+ * wake-up is cancelled. No callback is called afterwards. Calling this again does nothing. */
 void cor_reflector_stop(struct cor_reflector *reflector, uint64_t now_ms);
 
 /* "" before the first list; borrowed until the next input. */
 struct cor_str cor_reflector_last_sync_rv(const struct cor_reflector *reflector);
 
-/* Sums since it was made; `backlog` is 0. */
+/* Copies the sums since the reflector was made; `backlog` is 0. */
 void cor_reflector_stats(const struct cor_reflector *reflector, struct cor_reflector_stats *ret);
 
 enum cor_reflector_state {
