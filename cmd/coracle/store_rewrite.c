@@ -1,6 +1,7 @@
-/* `coracle store rewrite`: writes every value again with the first key of the encryption file, and
- * then, if all values could be read, removes what was replaced from disk and history. Values that
- * cannot be read are named, and the command ends with status 1. */
+/* `coracle store rewrite`: writes every value again with the first key of the encryption file, or
+ * in another form (JSON, protobuf). With an encryption file, and if all values could be read, it
+ * then removes what was replaced from disk and history. Values that cannot be read are named, and
+ * the command ends with status 1. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -18,6 +19,7 @@
 struct rewrite_opts {
     struct session_opts session;
     const char *resources;
+    const char *media_type; /* NULL: the form of values stays */
 };
 
 struct rewrite {
@@ -100,6 +102,8 @@ static const struct cor_transformer *transformer_of(void *arg, struct cor_str ke
         return NULL;
     if (session_transformer(&rw->session, &rw->key, &rw->transformer) < 0)
         rw->transformer = NULL;
+    else if (!rw->session.transformers)
+        rw->transformer = cor_transformer_identity();
     return rw->transformer;
 }
 
@@ -152,10 +156,11 @@ static void rewrite_on_done(void *arg, int err, struct cor_status *status,
     rw->session.done = true;
 }
 
-/* Removes what was replaced: it must not be readable on the disk, nor in history by the old key. */
+/* Removes what was replaced by encryption: it must not be readable on the disk, nor in history by
+ * the old key. */
 static int scrub_store(struct session *s)
 {
-    if (!session_has_files(s))
+    if (!session_has_files(s) || !s->transformers)
         return EXIT_OK;
     s->engine = cor_engine_close(s->engine);
     return cor_store_scrub(s->opts->data, &s->status) < 0 ? session_report(s) : EXIT_OK;
@@ -173,6 +178,16 @@ static int rewrite_store(struct rewrite *rw)
                                      .arg = rw};
     int status = check_resources(rw);
 
+    if (status == EXIT_OK && !s->opts->encryption_config && !rw->opts->media_type) {
+        (void)cor_status_set(&s->status, -COR_EINVAL,
+                             "flag --encryption-provider-config or --storage-media-type is "
+                             "needed: what each value is to be written by, or as");
+        session_report(s);
+        status = EXIT_USAGE;
+    }
+    opts.changes_form = rw->opts->media_type != NULL;
+    if (status == EXIT_OK && cor_stored_form_parse(rw->opts->media_type, &opts.form, NULL) < 0)
+        status = EXIT_USAGE;
     if (status == EXIT_OK)
         status = session_open_encryption(s);
     if (status == EXIT_OK)
@@ -216,8 +231,12 @@ static const struct flag flags[] = {
      .kind = FLAG_TEXT,
      .at = offsetof(struct rewrite_opts, session.encryption_config),
      .value = "FILE",
-     .required = true,
      .help = "what each value is to be written by; it must also read what is there"},
+    {.name = "storage-media-type",
+     .kind = FLAG_CHOICE,
+     .at = offsetof(struct rewrite_opts, media_type),
+     .value = "application/json|application/vnd.kubernetes.protobuf",
+     .help = "what objects of built-in kinds are to be written as (their form stays)"},
     {.name = "resources",
      .kind = FLAG_TEXT,
      .at = offsetof(struct rewrite_opts, resources),
@@ -232,14 +251,15 @@ const struct command store_rewrite = {
     .group = "store",
     .name = "rewrite",
     .args = "",
-    .summary = "Encrypt everything with the present key",
+    .summary = "Encrypt everything with the present key, or change its form",
     .details =
         "Reads every value and writes those anew that the first key of the first provider did not\n"
-        "write: after a rotation of keys, or to begin or end encryption. Says on standard error,\n"
-        "once a second, how far it is. It may be stopped at any time and run again. A write that\n"
-        "comes between is never lost. In the end a store of SQLite forgets its history and its file\n"
-        "is written anew, so that no old value can be read in it; on etcd old values stay until it is\n"
-        "compacted and defragmented.\n",
+        "write: after a rotation of keys, or to begin or end encryption. With --storage-media-type\n"
+        "also those that have another form. Says on standard error, once a second, how far it is. It\n"
+        "may be stopped at any time and run again. A write that comes between is never lost. After\n"
+        "encryption a store of SQLite forgets its history and its file is written anew, so that no\n"
+        "old value can be read in it; on etcd old values stay until it is compacted and\n"
+        "defragmented.\n",
     .flags = flags,
     .nflags = COR_ARRAY_LEN(flags),
     .opts_default = &defaults,

@@ -54,6 +54,20 @@ def on_disk(p):
     return b"".join(file.read_bytes() for file in p.data.iterdir() if file.is_file())
 
 
+def test_rewrite_turns_json_into_protobuf_and_back(p):
+    put(p, "a", (), k="v").ok()
+    protobuf, plain = ("--storage-media-type=" + form for form in ("application/vnd.kubernetes.protobuf", "application/json"))
+    p.store("rewrite").fails(2, "--storage-media-type")
+    for flags, sealed in (((), False), (config(p, provider("aesgcm", "key1"), provider("identity")), True)):
+        before = p.store("get", "configmaps/default/a", *flags).ok()
+        assert "rewrote 1 of 1 keys" in p.store("rewrite", protobuf, *flags).ok()
+        assert value(p, "a").startswith(b"k8s:enc:aesgcm:v1:key1:" if sealed else b"k8s\0"), value(p, "a")
+        assert json.loads(p.store("get", "configmaps/default/a", *flags).ok())["data"] == json.loads(before)["data"] == {"k": "v"}
+        assert "rewrote 0 of 1 keys" in p.store("rewrite", protobuf, *flags).ok()
+        assert "rewrote 1 of 1 keys" in p.store("rewrite", plain, *flags).ok()
+        assert sealed or value(p, "a").startswith(b"{"), value(p, "a")
+
+
 def test_values_are_encrypted_on_disk_and_read_in_clear(p):
     for kind in ("aesgcm", "aescbc", "secretbox"):
         flags = config(p, provider(kind, "key1"))

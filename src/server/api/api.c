@@ -70,6 +70,7 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
     cor_feed_shares_init(&api->feeds, COR_ENGINE_FEEDS_MAX - COR_ENGINE_FEEDS_OWN);
     api->engine = opts->engine;
     api->path_prefix = opts->path_prefix;
+    api->stored_form = opts->stored_form;
     api->transformers = opts->transformers;
     api->clock = opts->clock ? opts->clock : cor_clock_real();
     api->event_ttl_s = opts->event_ttl_s > 0 ? opts->event_ttl_s : EVENT_TTL_S;
@@ -224,6 +225,7 @@ int cor_api_store_new(struct cor_api *api, const struct cor_resource_row *resour
         .api_version = resource->api_version,
         .kind = resource->kind,
         .clock = api->clock,
+        .form = api->stored_form,
         .decode_errors = resource->life ? NULL : &api->decode_errors[cor_row_place(resource)],
     };
     int r;

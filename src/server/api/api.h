@@ -17,6 +17,7 @@
 #include "server/request/sink.h"
 #include "storage/cacher/cachers.h"
 #include "storage/cacher/ready.h"
+#include "storage/store/stored_form.h"
 
 #define COR_API_LOOPS_MAX 256
 
@@ -42,9 +43,10 @@ struct cor_health_check {
 
 struct cor_api_opts {
     struct cor_engine *engine;
-    const char *path_prefix;       /* of all keys; NULL: the store's default; must stay */
-    struct cor_loop *const *loops; /* copied */
-    size_t nloops;                 /* at most COR_API_LOOPS_MAX */
+    const char *path_prefix;          /* of all keys; NULL: the store's default; must stay */
+    enum cor_stored_form stored_form; /* what is written */
+    struct cor_loop *const *loops;    /* copied */
+    size_t nloops;                    /* at most COR_API_LOOPS_MAX */
     struct cor_dynamic_transformers *transformers; /* NULL: nothing is encrypted; must stay */
     const struct cor_clock *clock;                 /* NULL: the real one */
     uint64_t random_seed;          /* 0: the kernel's randomness; else names and uids repeat */

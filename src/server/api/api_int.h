@@ -45,6 +45,7 @@ struct cor_api {
     struct cor_engine *engine;
     struct cor_api_cachers *cachers; /* NULL: reads go to the store */
     const char *path_prefix;
+    enum cor_stored_form stored_form;
     struct cor_dynamic_transformers *transformers;
     const struct cor_clock *clock;
     int64_t event_ttl_s;

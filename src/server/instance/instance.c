@@ -152,6 +152,9 @@ static int instance_open_api(struct cor_instance *in, struct cor_loop *const *lo
                    .h2_streams_max = (uint32_t)o->h2_streams_max}};
     int r;
 
+    r = cor_stored_form_parse(o->storage_media_type, &api_opts.stored_form, st);
+    if (r < 0)
+        return r;
     cor_instance_add_checks(in);
     api_opts.nchecks = in->nchecks;
     r = cor_offload_new(&offload_opts, &in->offload);

@@ -23,6 +23,7 @@ struct cor_instance_opts {
     const char *storage_backend; /* NULL: see cor_engine_backend() */
     struct cor_etcd_config etcd;
     const char *path_prefix;         /* of all keys in the store; NULL: /registry */
+    const char *storage_media_type;  /* what objects are written as; NULL: application/json */
     uint64_t compaction_interval_ms; /* 0: never */
     const char *bind_address;        /* numeric */
     uint16_t port;                   /* 0: a free one */

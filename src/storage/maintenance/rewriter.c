@@ -1,15 +1,15 @@
 /* clang-format off */
 /* Reads every value under a prefix and writes those again that the first key of their transformer did
- * not write.
+ * not write, or whose form is to be changed.
  *
- *   read a page ──► each value: decrypt; stale ──► encrypt ──► compare-and-swap ──┐
+ *   read a page ──► each value: decrypt, convert; stale ─► encrypt ─► compare-and-swap ┐
  *        ▲                              └─ up to date: nothing                   │
  *        └── all writes of the page are answered: progress, next page ◄──────────┘──► on_done
  *
  * A lost compare brings the value that another writer has put: it is looked at again, ATTEMPTS_MAX
  * times. A key that was deleted meanwhile is done.
  *
- * Failures. A value that cannot be decrypted or encrypted is reported (on_failure), and the others go
+ * Failures. A value that cannot be decrypted, converted or encrypted is reported (on_failure), and the others go
  * on. A failed read or write of the store, and missing memory, end the work: the writes under way are
  * waited for, then on_done gets the first error.
  *
@@ -35,7 +35,7 @@ struct rewriter;
 struct item {
     struct rewriter *rewriter;
     struct cor_kv *kv;
-    struct cor_buf plain, sealed;
+    struct cor_buf plain, form, sealed;
     struct cor_write_req write;
     unsigned attempts;
 };
@@ -94,6 +94,7 @@ static void item_deinit(struct item *item)
 {
     item->kv = cor_kv_unref(item->kv);
     cor_buf_deinit(&item->plain);
+    cor_buf_deinit(&item->form);
     cor_buf_deinit(&item->sealed);
 }
 
@@ -154,8 +155,13 @@ static int item_transform(struct item *item, const struct cor_transformer *t,
     bool stale = false;
     int r = t->from_storage(t, key, cor_kv_value(item->kv), &item->plain, &plain, &stale, st);
 
+    if (r == 0 && item->rewriter->opts.changes_form) {
+        cor_buf_reset(&item->form);
+        r = cor_stored_form_convert(item->rewriter->opts.form, plain, &item->form, &plain, st);
+        stale |= r > 0;
+    }
     if (r < 0 || !stale)
-        return r;
+        return r < 0 ? r : 0;
     cor_buf_reset(&item->sealed);
     r = t->to_storage(t, key, plain, &item->sealed, ret_value, st);
     return r < 0 ? r : 1;
@@ -222,6 +228,7 @@ static void on_page(struct cor_engine_req *req)
 
         *item = (struct item){.rewriter = rw};
         cor_buf_init(&item->plain, VALUE_MAX);
+        cor_buf_init(&item->form, VALUE_MAX);
         cor_buf_init(&item->sealed, VALUE_MAX);
         rw->counts.seen++;
         item_rewrite(item, cor_kv_ref(rw->range.ret_kvs[i]));

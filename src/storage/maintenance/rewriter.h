@@ -1,8 +1,9 @@
-/* Writes every value below a prefix anew that its transformer calls stale: after a rotation of
- * keys, or a change of providers. Each write is a compare-and-swap on the version that was read and
- * keeps the version's lease, so that it may run beside servers on the same store, be stopped at any
- * time and be run again: what is up to date is only read. Values are not decoded. Thread: the
- * loop's.  Owner: itself, until `on_done`. */
+/* Writes every value below a prefix anew that its transformer calls stale, after a rotation of keys
+ * or a change of providers, or that has another form (JSON, protobuf) than is wanted. Each write is
+ * a compare-and-swap on the version that was read and keeps the version's lease, so that it may run
+ * beside servers on the same store, be stopped at any time and be run again: what is up to date is
+ * only read. Values are decoded only to change their form. Thread: the loop's.  Owner: itself,
+ * until `on_done`. */
 #ifndef COR_STORAGE_REWRITER_H
 #define COR_STORAGE_REWRITER_H
 
@@ -10,6 +11,7 @@
 
 #include "base/str.h"
 #include "meta/status.h"
+#include "storage/store/stored_form.h"
 #include "storage/store/transformer.h"
 
 struct cor_engine;
@@ -26,6 +28,8 @@ struct cor_rewriter_opts {
     struct cor_engine *engine;
     struct cor_loop *loop;
     struct cor_str prefix; /* "/registry/"; copied */
+    bool changes_form;     /* into `form` */
+    enum cor_stored_form form;
     /* NULL: the key is left alone. */
     const struct cor_transformer *(*transformer_of)(void *arg, struct cor_str key);
     /* A value that cannot be read or written; it goes on with the next. */

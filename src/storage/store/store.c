@@ -1,7 +1,7 @@
 /* The store's handle, physical keys, and the way of a value between the engine and an object:
  *
- *   read:  stored bytes, transformer, stored form, served object at its revision
- *   write: object in stored form, transformer, stored bytes
+ *   read:  stored bytes, transformer, JSON (also of protobuf), stored form, served object at its
+ * revision write: object in stored form, JSON or protobuf, transformer, stored bytes
  *
  * A value that cannot be decoded is an error that names its key, never an absent object. Messages
  * are upstream's. Thread: the loop's; cor_store_decode() from any, because it changes nothing. */
@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "meta/key.h"
-#include "schema/protobuf.h"
 
 int cor_store_timed_out(const struct store_key *key, struct cor_status *reterr_status)
 {
@@ -57,6 +56,8 @@ int cor_store_new(const struct cor_store_opts *opts, struct cor_store **ret_stor
     store->loop = opts->loop;
     store->transformer = opts->transformer ? opts->transformer : cor_transformer_identity();
     store->decode_errors = opts->decode_errors;
+    store->writes_protobuf = opts->form == COR_STORED_PROTOBUF &&
+                             cor_stored_form_has_protobuf(opts->api_version, opts->kind);
     cor_lease_manager_init(&store->leases, opts->engine, opts->loop,
                            opts->clock ? opts->clock : cor_clock_real(), &opts->lease_limits);
     cor_buf_init(&store->path_prefix, COR_KEY_BYTES_MAX);
@@ -114,34 +115,6 @@ int cor_store_key_init(struct store_key *ret_key, const struct cor_store *store,
     return 0;
 }
 
-/* A value that a kube-apiserver wrote is protobuf. Replaces `*data` by its JSON in `out`; a value
- * that is JSON stays. 0, -COR_EINVAL with a message, -COR_ENOMEM, -COR_ETOOBIG. */
-static int store_read_protobuf(struct cor_str *data, struct cor_buf *out,
-                               struct cor_status *reterr_status)
-{
-    const struct cor_gvk none = {COR_STR(""), COR_STR(""), COR_STR("")};
-    struct cor_pb_error why = {.message = ""};
-    const struct cor_type *type;
-    struct cor_protobuf object;
-    int r;
-
-    if (!cor_str_starts(*data, COR_PROTOBUF_PREFIX))
-        return 0;
-    if (cor_protobuf_open(*data, &object, &why) < 0)
-        return cor_status_set(reterr_status, -COR_EINVAL, "%s", why.message);
-    type = cor_protobuf_type(&object, &none);
-    if (!type)
-        return cor_status_set(reterr_status, -COR_EINVAL,
-                              "no kind \"%.*s\" is registered for version \"%.*s\"",
-                              COR_STR_ARG(object.kind), COR_STR_ARG(object.api_version));
-    r = cor_protobuf_to_json(&object, type, out, &why);
-    if (r < 0)
-        return cor_status_set(reterr_status, r, "%s",
-                              why.message[0] ? why.message : cor_err_text(r));
-    *data = cor_buf_str(out);
-    return 0;
-}
-
 static int store_unreadable(const struct cor_store *store, const struct cor_kv *kv,
                             const char *what, const struct cor_status *why,
                             struct cor_status *reterr_status)
@@ -171,7 +144,7 @@ int cor_store_decode(const struct cor_store *store, const struct cor_kv *kv, cor
         return cor_store_no_memory(reterr_status);
     if (r < 0)
         return store_unreadable(store, kv, "transform", &why, reterr_status);
-    r = store_read_protobuf(&data, &json, &why);
+    r = cor_stored_form_to_json(&data, &json, &why);
     if (r == 0)
         r = cor_object_from_stored(data, rev ? rev : kv->mod_rev, ret_object, &rewrite, &why);
     if (r == -COR_ENOMEM)
@@ -179,27 +152,36 @@ int cor_store_decode(const struct cor_store *store, const struct cor_kv *kv, cor
     if (r < 0)
         return store_unreadable(store, kv, "decode", &why, reterr_status);
     if (ret_rewrite)
-        *ret_rewrite = stale || rewrite || json.n > 0;
+        *ret_rewrite = stale || rewrite || (json.n > 0) != store->writes_protobuf;
     return 0;
 }
 
 int cor_store_encode(const struct cor_store *store, const struct store_key *key,
-                     const struct cor_object *object, struct cor_buf *scratch,
+                     const struct cor_object *object, struct store_scratch *scratch,
                      struct cor_str *ret_value, struct cor_status *reterr_status)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status why;
-    int r;
+    struct cor_str value = cor_object_json(object);
+    const char *what = "transform";
+    int r = 0;
 
     assert(object->rev == 0);
     cor_status_init(&why);
-    cor_buf_reset(scratch);
-    r = store->transformer->to_storage(store->transformer, store_key_str(key),
-                                       cor_object_json(object), scratch, ret_value, &why);
+    cor_buf_reset(&scratch->sealed);
+    if (store->writes_protobuf) {
+        cor_buf_reset(&scratch->protobuf);
+        what = "encode";
+        r = cor_stored_form_to_protobuf(object, &scratch->protobuf, &why);
+        value = cor_buf_str(&scratch->protobuf);
+    }
+    if (r == 0)
+        r = store->transformer->to_storage(store->transformer, store_key_str(key), value,
+                                           &scratch->sealed, ret_value, &why);
     if (r == -COR_ENOMEM)
         return cor_store_no_memory(reterr_status);
     if (r < 0)
-        return cor_storage_internal(reterr_status, "unable to transform key \"%s\": %s",
-                                    key->text.p, cor_status_message(&why));
+        return cor_storage_internal(reterr_status, "unable to %s key \"%s\": %s", what, key->text.p,
+                                    cor_status_message(&why));
     return 0;
 }
 

@@ -16,6 +16,7 @@
 #include "meta/revision.h"
 #include "meta/status.h"
 #include "storage/store/lease_manager.h"
+#include "storage/store/stored_form.h"
 #include "storage/store/transformer.h"
 
 struct cor_clock;
@@ -31,6 +32,7 @@ struct cor_store_opts {
     struct cor_str api_version;  /* of bookmark objects; both empty: no progress bookmarks */
     struct cor_str kind;
     const struct cor_transformer *transformer; /* NULL: identity */
+    enum cor_stored_form form;                 /* what is written, if the kind has that form */
     const struct cor_clock *clock;             /* for leases; NULL: the real one */
     struct cor_lease_limits lease_limits;
     _Atomic uint64_t *decode_errors; /* counts values that could not be decoded; NULL: not counted.

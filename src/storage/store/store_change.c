@@ -22,7 +22,7 @@ struct cor_store_change *cor_store_change_free(struct cor_store_change *change)
     cor_range_req_deinit(&change->range);
     cor_write_req_deinit(&change->write);
     cor_status_deinit(&change->refusal);
-    cor_buf_deinit(&change->scratch);
+    store_scratch_deinit(&change->scratch);
     cor_object_unref(change->object);
     cor_object_unref(change->next);
     cor_free(change->uid);
@@ -281,7 +281,7 @@ int cor_store_change_new(struct cor_store *store, struct cor_str key,
     change->store = store;
     store->busy++;
     cor_status_init(&change->refusal);
-    cor_buf_init(&change->scratch, STORE_VALUE_MAX);
+    store_scratch_init(&change->scratch);
     cor_range_req_init(&change->range, store->loop, on_read);
     cor_write_req_init(&change->write, store->loop, on_written);
     change->turn.on_mail = on_turn;

@@ -40,7 +40,7 @@ struct cor_store_change {
     bool was_stopped;          /* by the step that judged last */
     struct cor_object *next;   /* update: to be written, stored form */
     bool confirm;              /* `next` equals the suggestion; the read decides */
-    struct cor_buf scratch;
+    struct store_scratch scratch;
     struct cor_str value; /* of `next`, transformed; in it or in scratch */
     struct cor_mail turn; /* begins on the loop's next turn */
     struct cor_lease_want lease;

@@ -8,7 +8,7 @@ struct create_op {
     struct cor_store *store;
     struct store_key key;
     struct cor_object *object; /* stored form */
-    struct cor_buf scratch;
+    struct store_scratch scratch;
     struct cor_str value; /* in the object or in scratch */
     struct cor_status status;
     struct cor_lease_want lease;
@@ -22,7 +22,7 @@ static void create_op_free(struct create_op *op)
     op->store->busy--;
     cor_write_req_deinit(&op->write);
     cor_status_deinit(&op->status);
-    cor_buf_deinit(&op->scratch);
+    store_scratch_deinit(&op->scratch);
     cor_object_unref(op->object);
     store_key_deinit(&op->key);
     cor_free(op);
@@ -119,7 +119,7 @@ int cor_store_create(struct cor_store *store, struct cor_str key, struct cor_obj
         return cor_store_no_memory(reterr_status);
     *op = (struct create_op){.store = store, .on_done = on_done, .arg = arg};
     store->busy++;
-    cor_buf_init(&op->scratch, STORE_VALUE_MAX);
+    store_scratch_init(&op->scratch);
     cor_status_init(&op->status);
     cor_write_req_init(&op->write, store->loop, create_on_written);
     op->lease.ttl_s = ttl_s;

@@ -24,7 +24,8 @@ struct cor_store {
     char *resource_prefix;           /* begins with one */
     char *api_version, *kind;        /* empty: not known */
     _Atomic uint64_t *decode_errors; /* NULL: not counted */
-    size_t busy;                     /* operations and watches that are open */
+    bool writes_protobuf;
+    size_t busy; /* operations and watches that are open */
 };
 
 /* A physical key. For a prefix also the first key after all keys that begin with it. */
@@ -61,9 +62,27 @@ int cor_store_decode(const struct cor_store *store, const struct cor_kv *kv, cor
                      struct cor_object **ret_object, bool *ret_rewrite,
                      struct cor_status *reterr_status);
 
-/* The bytes to store for `object` (stored form): in the object itself or in `scratch`. */
+/* Where the bytes of a value are made. They stay until the write is answered. */
+struct store_scratch {
+    struct cor_buf protobuf, sealed;
+};
+
+static inline void store_scratch_init(struct store_scratch *scratch)
+{
+    cor_buf_init(&scratch->protobuf, STORE_VALUE_MAX);
+    cor_buf_init(&scratch->sealed, STORE_VALUE_MAX);
+}
+
+static inline void store_scratch_deinit(struct store_scratch *scratch)
+{
+    cor_buf_deinit(&scratch->protobuf);
+    cor_buf_deinit(&scratch->sealed);
+}
+
+/* The bytes to store for `object` (stored form): in the object itself or in `scratch`. 0,
+ * -COR_ENOMEM, -COR_EINTERNAL (the message names the key). */
 int cor_store_encode(const struct cor_store *store, const struct store_key *key,
-                     const struct cor_object *object, struct cor_buf *scratch,
+                     const struct cor_object *object, struct store_scratch *scratch,
                      struct cor_str *ret_value, struct cor_status *reterr_status);
 
 /* Turns an engine's failure into the store's error. Returns its code. */

@@ -23,6 +23,8 @@ struct run {
     int rivals;
     bool done;
     int err;
+    bool changes_form;
+    enum cor_stored_form form;
     struct cor_rewriter_counts counts;
     char failures[512];
     unsigned progress;
@@ -116,6 +118,8 @@ static int start(struct fx *fx, struct run *run)
     const struct cor_rewriter_opts opts = {.engine = fx->engine,
                                            .loop = fx->loop,
                                            .prefix = COR_STR("/registry/"),
+                                           .changes_form = run->changes_form,
+                                           .form = run->form,
                                            .transformer_of = transformer_of,
                                            .on_failure = on_failure,
                                            .on_progress = on_progress,
@@ -292,6 +296,42 @@ TEST(rewriter, of_an_empty_store_ends_at_once)
     fx_close(&fx);
 }
 
+#define MAP                                                                                        \
+    "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"data\":{\"a\":\"b\"},\"metadata\":{\"name\":\"m\"}}"
+#define OTHER "{\"kind\":\"Frob\",\"apiVersion\":\"x/v1\",\"metadata\":{\"name\":\"f\"}}"
+
+/* There and back, with and without encryption; what has no protobuf form stays as it is. */
+TEST(rewriter, changes_the_form_of_values)
+{
+    struct fx fx;
+
+    ON_EACH_STORE(&fx)
+    {
+        struct run to = {.changes_form = true, .form = COR_STORED_PROTOBUF}, again = to;
+        struct run seal = {.changes_form = true, .form = COR_STORED_PROTOBUF};
+        struct run back = {.changes_form = true, .form = COR_STORED_JSON};
+
+        assert_int_equal(fx_put(&fx, "/registry/configmaps/d/m", MAP, 0, NULL), 0);
+        assert_int_equal(fx_put(&fx, "/registry/configmaps/d/broken", "{\"kind\":", 0, NULL), 0);
+        assert_int_equal(fx_put(&fx, "/registry/x/frobs/d/f", OTHER, 0, NULL), 0);
+        rewrite(&fx, HEAD CLEAR, &to);
+        assert_int_equal(to.counts.rewritten, 1);
+        assert_int_equal(to.counts.failed, 1);
+        assert_true(strncmp(to.failures, "/registry/configmaps/d/broken: ", 31) == 0);
+        has_prefix(&fx, "/registry/configmaps/d/m", "k8s");
+        has_prefix(&fx, "/registry/x/frobs/d/f", OTHER);
+        rewrite(&fx, HEAD CLEAR, &again);
+        assert_int_equal(again.counts.rewritten, 0);
+        rewrite(&fx, HEAD KEY1 CLEAR, &seal);
+        assert_int_equal(seal.counts.rewritten, 2);
+        has_prefix(&fx, "/registry/configmaps/d/m", "k8s:enc:aesgcm:v1:key1:");
+        rewrite(&fx, HEAD CLEAR KEY1, &back);
+        assert_int_equal(back.counts.rewritten, 2);
+        has_prefix(&fx, "/registry/configmaps/d/m", MAP);
+        has_prefix(&fx, "/registry/x/frobs/d/f", OTHER);
+    }
+}
+
 TEST(rewriter, survives_every_failed_allocation)
 {
     struct cor_encryption *encryption;
@@ -299,10 +339,12 @@ TEST(rewriter, survives_every_failed_allocation)
 
     fx_open(&fx, ":memory:");
     assert_int_equal(cor_encryption_new(COR_STR(HEAD KEY1 CLEAR), NULL, &encryption, NULL), 0);
-    assert_int_equal(fx_put(&fx, "/registry/pods/a", "{}", 0, NULL), 0);
-    assert_int_equal(fx_put(&fx, "/registry/pods/b", "{}", 0, NULL), 0);
+    assert_int_equal(fx_put(&fx, "/registry/pods/a", MAP, 0, NULL), 0);
+    assert_int_equal(fx_put(&fx, "/registry/pods/b", MAP, 0, NULL), 0);
     FOR_EACH_FAILED_ALLOC(n) {
-        struct run run = {.encryption = encryption};
+        struct run run = {.encryption = encryption,
+                          .changes_form = true,
+                          .form = n % 2 ? COR_STORED_PROTOBUF : COR_STORED_JSON};
         int r = start(&fx, &run);
 
         if (r == 0) {

@@ -1,4 +1,6 @@
 /* Values that a kube-apiserver wrote: protobuf, in place of JSON. */
+#include <stdio.h>
+
 #include "base/err.h"
 #include "storage/store/store_int.h"
 #include "test.h"
@@ -89,6 +91,65 @@ TEST(store_protobuf, a_kind_without_a_type_is_named)
     assert_non_null(strstr(cor_status_message(&read.status),
                            "no kind \"Frob\" is registered for version \"x/v1\""));
     read_close(&read);
+}
+
+/* What is written in protobuf is what a kube-apiserver writes, and is up to date when it is read.
+ */
+TEST(store_protobuf, a_store_of_that_form_writes_it_for_built_in_kinds)
+{
+    static const struct {
+        struct cor_str api_version, kind;
+        bool is_protobuf;
+    } rows[] = {{{"v1", 2}, {"ConfigMap", 9}, true}, {{"x/v1", 4}, {"Frob", 4}, false}};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        struct cor_store_opts opts = {.resource_prefix = "/configmaps",
+                                      .api_version = rows[i].api_version,
+                                      .kind = rows[i].kind,
+                                      .form = COR_STORED_PROTOBUF};
+        struct store_scratch scratch;
+        struct store_key key = {0};
+        struct cor_object *object, *again;
+        struct cor_store *store;
+        char json[256];
+
+        snprintf(json, sizeof(json),
+                 "{\"kind\":\"%.*s\",\"apiVersion\":\"%.*s\",\"data\":{\"a\":\"b\"},"
+                 "\"metadata\":{\"name\":\"cm1\"}}",
+                 COR_STR_ARG(rows[i].kind), COR_STR_ARG(rows[i].api_version));
+        assert_int_equal(cor_store_new(&opts, &store, NULL), 0);
+        assert_int_equal(cor_store_key_init(&key, store, COR_STR("/configmaps/d/cm1"), false, NULL),
+                         0);
+        assert_int_equal(cor_object_from_stored(cor_strz(json), 0, &object, NULL, NULL), 0);
+        store_scratch_init(&scratch);
+        FOR_EACH_FAILED_ALLOC(n) {
+            struct cor_str value;
+            struct cor_kv *kv;
+            bool rewrite;
+            int r = cor_store_encode(store, &key, object, &scratch, &value, NULL);
+
+            assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+            if (r < 0)
+                continue;
+            test_fail_alloc(0, false);
+            assert_true(cor_str_eq(value, rows[i].is_protobuf ? CONFIG_MAP : cor_strz(json)));
+            kv = cor_kv_new(store_key_str(&key), value, 3, 7, 0);
+            assert_int_equal(cor_store_decode(store, kv, 0, &again, &rewrite, NULL), 0);
+            assert_false(rewrite);
+            assert_true(cor_object_same_stored(object, again));
+            cor_object_unref(again);
+            cor_kv_unref(kv);
+            kv = cor_kv_new(store_key_str(&key), cor_strz(json), 3, 7, 0);
+            assert_int_equal(cor_store_decode(store, kv, 0, &again, &rewrite, NULL), 0);
+            assert_int_equal(rewrite, rows[i].is_protobuf);
+            cor_object_unref(again);
+            cor_kv_unref(kv);
+        }
+        store_scratch_deinit(&scratch);
+        cor_object_unref(object);
+        store_key_deinit(&key);
+        cor_store_free(store);
+    }
 }
 
 TEST(store_protobuf, every_allocation_may_fail)

@@ -1,0 +1,108 @@
+#include "storage/store/stored_form.h"
+
+#include <assert.h>
+
+#include "base/err.h"
+#include "schema/protobuf.h"
+
+#define MEDIA_JSON     "application/json"
+#define MEDIA_PROTOBUF "application/vnd.kubernetes.protobuf"
+
+int cor_stored_form_parse(const char *media_type, enum cor_stored_form *ret_form,
+                          struct cor_status *reterr_status)
+{
+    struct cor_str given = cor_strz(media_type ? media_type : MEDIA_JSON);
+
+    if (cor_str_eq(given, COR_STR(MEDIA_JSON)))
+        *ret_form = COR_STORED_JSON;
+    else if (cor_str_eq(given, COR_STR(MEDIA_PROTOBUF)))
+        *ret_form = COR_STORED_PROTOBUF;
+    else
+        return cor_status_set(
+            reterr_status, -COR_EINVAL,
+            "storage media type \"%s\" is not one of " MEDIA_JSON ", " MEDIA_PROTOBUF, given.p);
+    return 0;
+}
+
+static const struct cor_type *form_type(struct cor_str api_version, struct cor_str kind)
+{
+    const struct cor_gvk none = {COR_STR(""), COR_STR(""), COR_STR("")};
+    const struct cor_protobuf object = {.api_version = api_version, .kind = kind};
+
+    return api_version.n > 0 && kind.n > 0 ? cor_protobuf_type(&object, &none) : NULL;
+}
+
+bool cor_stored_form_has_protobuf(struct cor_str api_version, struct cor_str kind)
+{
+    return form_type(api_version, kind) != NULL;
+}
+
+static int form_fail(int r, const struct cor_pb_error *why, struct cor_status *reterr_status)
+{
+    return cor_status_set(reterr_status, r, "%s", why->message[0] ? why->message : cor_err_text(r));
+}
+
+int cor_stored_form_to_json(struct cor_str *value, struct cor_buf *out,
+                            struct cor_status *reterr_status)
+{
+    struct cor_pb_error why = {.message = ""};
+    const struct cor_type *type;
+    struct cor_protobuf object;
+    int r;
+
+    assert(out->n == 0);
+    if (!cor_str_starts(*value, COR_PROTOBUF_PREFIX))
+        return 0;
+    r = cor_protobuf_open(*value, &object, &why);
+    if (r < 0)
+        return form_fail(r, &why, reterr_status);
+    type = form_type(object.api_version, object.kind);
+    if (!type)
+        return cor_status_set(reterr_status, -COR_EINVAL,
+                              "no kind \"%.*s\" is registered for version \"%.*s\"",
+                              COR_STR_ARG(object.kind), COR_STR_ARG(object.api_version));
+    r = cor_protobuf_to_json(&object, type, out, &why);
+    if (r < 0)
+        return form_fail(r, &why, reterr_status);
+    *value = cor_buf_str(out);
+    return 0;
+}
+
+int cor_stored_form_to_protobuf(const struct cor_object *object, struct cor_buf *out,
+                                struct cor_status *reterr_status)
+{
+    struct cor_str api_version = cor_object_api_version(object), kind = cor_object_kind(object);
+    const struct cor_type *type = form_type(api_version, kind);
+    struct cor_pb_error why = {.message = ""};
+    int r;
+
+    assert(type && object->rev == 0);
+    r = cor_protobuf_from_json(api_version, kind, type, cor_object_json(object), out, &why);
+    return r < 0 ? form_fail(r, &why, reterr_status) : 0;
+}
+
+int cor_stored_form_convert(enum cor_stored_form form, struct cor_str value, struct cor_buf *out,
+                            struct cor_str *ret_value, struct cor_status *reterr_status)
+{
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
+    bool is_protobuf = cor_str_starts(value, COR_PROTOBUF_PREFIX);
+    int r;
+
+    if (is_protobuf == (form == COR_STORED_PROTOBUF))
+        return 0;
+    if (is_protobuf) {
+        r = cor_stored_form_to_json(&value, out, reterr_status);
+    } else {
+        r = cor_object_from_stored(value, 0, &object, NULL, reterr_status);
+        if (r == -COR_ECORRUPT)
+            r = -COR_EINVAL;
+        if (r == 0 && !form_type(cor_object_api_version(object), cor_object_kind(object)))
+            return 0;
+        if (r == 0)
+            r = cor_stored_form_to_protobuf(object, out, reterr_status);
+    }
+    if (r < 0)
+        return r;
+    *ret_value = cor_buf_str(out);
+    return 1;
+}

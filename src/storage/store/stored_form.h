@@ -1,0 +1,42 @@
+/* The form in which the store keeps an object: JSON, or Kubernetes' protobuf (`k8s` and a NUL, then
+ * the envelope), before encryption. Both are read at any time; which one is written is
+ * --storage-media-type. Only built-in kinds have a protobuf form: other objects are JSON always.
+ * Thread: any (no state). */
+#ifndef COR_STORAGE_STORED_FORM_H
+#define COR_STORAGE_STORED_FORM_H
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "meta/object.h"
+#include "meta/status.h"
+
+enum cor_stored_form {
+    COR_STORED_JSON,
+    COR_STORED_PROTOBUF,
+};
+
+/* The form of a media type, or the default (JSON) for NULL. -COR_EINVAL: there is no such form; the
+ * message names those that there are. */
+int cor_stored_form_parse(const char *media_type, enum cor_stored_form *ret_form,
+                          struct cor_status *reterr_status);
+
+/* Is there a protobuf form of this kind? */
+bool cor_stored_form_has_protobuf(struct cor_str api_version, struct cor_str kind);
+
+/* Replaces a protobuf value by its JSON in `out`, which is empty; a value that is JSON stays. 0,
+ * -COR_EINVAL with a message (it cannot be decoded), -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_stored_form_to_json(struct cor_str *value, struct cor_buf *out,
+                            struct cor_status *reterr_status);
+
+/* Appends an object (stored form) as protobuf. The kind has that form. 0, -COR_EINVAL with a
+ * message (a value does not have the type of its field), -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_stored_form_to_protobuf(const struct cor_object *object, struct cor_buf *out,
+                                struct cor_status *reterr_status);
+
+/* Brings a value into `form`. 0: it has that form, or its kind has no other. 1: `ret_value` has it,
+ * in `out`, which was empty. -COR_EINVAL with a message (it cannot be decoded), -COR_ENOMEM,
+ * -COR_ETOOBIG. */
+int cor_stored_form_convert(enum cor_stored_form form, struct cor_str value, struct cor_buf *out,
+                            struct cor_str *ret_value, struct cor_status *reterr_status);
+
+#endif
