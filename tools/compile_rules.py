@@ -9,7 +9,7 @@ import re
 
 PATH_MAX = 8  # COR_RULE_PATH_MAX of src/schema/rules.h
 INTS = {"INT32": 31, "INT64": 63}
-OPS = {"default": "SET", "late": "SET", "clear": "CLEAR", "hook": "HOOK"}
+OPS = {"default": "SET", "late": "SET", "mirror": "MIRROR", "clear": "CLEAR", "hook": "HOOK"}
 
 
 class Wrong(Exception):
@@ -126,7 +126,7 @@ def read_condition(where, declared, text):
 def read_rule(where, declared, line, hooks):
     words = line.split(None, 2)
     if len(words) < 2 or words[0] not in OPS:
-        raise Wrong(f"{where}: expected default, late, clear or hook, and a field")
+        raise Wrong(f"{where}: expected default, late, mirror, clear or hook, and a field")
     rule = Rule(where, OPS[words[0]], words[1])
     rule.is_late = words[0] == "late"
     if rule.is_late and "KIND" not in declared.flags:
@@ -139,8 +139,9 @@ def read_rule(where, declared, line, hooks):
     made = end_of(declared, rule.path)
     if rule.op == "SET" and body.startswith("= "):
         rule.value = read_value(where, made, body[2:].strip())
-    elif rule.op == "SET" and body.startswith("from "):
-        rule.op, rule.source = "COPY", resolve(where, declared, body[5:].strip())
+    elif rule.op in ("SET", "MIRROR") and body.startswith("from "):
+        rule.op = "COPY" if rule.op == "SET" else rule.op
+        rule.source = resolve(where, declared, body[5:].strip())
         source = end_of(declared, rule.source)
         if source is not made and not (made.shape == "INT_OR_STRING" and source.shape in ("INT32", "STRING")):
             raise Wrong(f"{where}: {source.go} is not a {made.go}")
@@ -148,7 +149,7 @@ def read_rule(where, declared, line, hooks):
         rule.hook = body
     elif words[0] == "hook":
         raise Wrong(f"{where}: there is no hook {body}")
-    elif rule.op == "SET" or body:
+    elif rule.op != "CLEAR" or body:
         raise Wrong(f"{where}: expected '= VALUE' or 'from FIELD', then 'when ...'")
     if not rule.path and rule.op != "HOOK":
         raise Wrong(f"{where}: only a hook is for the struct itself")

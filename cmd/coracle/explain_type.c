@@ -185,10 +185,8 @@ static bool leads_to_end(const struct cor_rule *rule, const struct explain_path 
 static void print_rule(const struct cor_rule *rule)
 {
     static const char *const words[] = {
-        [COR_RULE_SET] = "default",
-        [COR_RULE_COPY] = "default",
-        [COR_RULE_CLEAR] = "clear",
-        [COR_RULE_HOOK] = "hook",
+        [COR_RULE_SET] = "default", [COR_RULE_COPY] = "default", [COR_RULE_MIRROR] = "mirror",
+        [COR_RULE_CLEAR] = "clear", [COR_RULE_HOOK] = "hook",
     };
     struct cor_str text = cor_rule_text(rule);
 

@@ -115,6 +115,13 @@ static void run_rule(struct cor_draft *draft, struct cor_draft_value *object,
         if (to.object && is_unset(&to))
             cor_draft_set_member(draft, to.object, to.index, from.value->json);
         break;
+    case COR_RULE_MIRROR:
+        from = find_target(draft, object, rule->source, rule->source_depth, false);
+        if (!from.value && to.value)
+            cor_draft_remove(to.value);
+        if (from.value && to.object && (!to.value || !cor_str_eq(to.value->json, from.value->json)))
+            cor_draft_set_member(draft, to.object, to.index, from.value->json);
+        break;
     case COR_RULE_CLEAR:
         if (to.value)
             cor_draft_remove(to.value);

@@ -249,6 +249,99 @@ static void hook_time_added(struct cor_draft *draft, struct cor_draft_value *tai
                  cor_time_print(cor_clock_wall_ms(cor_clock_real()) / 1000, text));
 }
 
+static void hook_grace_period(struct cor_draft *draft, struct cor_draft_value *spec)
+{
+    const struct cor_draft_value *seconds =
+        cor_draft_get(spec, COR_STR("terminationGracePeriodSeconds"));
+
+    if (seconds && cor_str_starts(seconds->json, COR_STR("-")))
+        cor_draft_set(draft, spec, COR_STR("terminationGracePeriodSeconds"), COR_STR("1"));
+}
+
+static void hook_init_container_annotations(struct cor_draft *draft, struct cor_draft_value *meta)
+{
+    static const char *const names[] = {
+        "pod.alpha.kubernetes.io/init-container-statuses",
+        "pod.alpha.kubernetes.io/init-containers",
+        "pod.beta.kubernetes.io/init-container-statuses",
+        "pod.beta.kubernetes.io/init-containers",
+    };
+    struct cor_draft_value *annotations = cor_draft_open_member(draft, meta, "annotations");
+    struct cor_draft_value *found;
+
+    if (!annotations)
+        return;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        found = cor_draft_get(annotations, cor_strz(names[i]));
+        if (found)
+            cor_draft_remove(found);
+    }
+    if (!annotations->first)
+        cor_draft_remove(annotations);
+}
+
+/* A list and a field for its first element, which wins when both are set and differ: the list has
+ * that element alone then. `element` is the JSON of an element before and behind the value. */
+static void agree_on_first(struct cor_draft *draft, struct cor_draft_value *object,
+                           const char *single, const char *list, struct cor_str first,
+                           struct cor_str before, struct cor_str after)
+{
+    struct cor_str raw = text_of(object, single);
+    struct cor_str one = cor_draft_get(object, cor_strz(single))
+                             ? cor_draft_get(object, cor_strz(single))->json
+                             : cor_str("", 0);
+    char *made;
+
+    if (raw.n == 0) {
+        if (first.p)
+            cor_draft_set(draft, object, cor_strz(single), first);
+        return;
+    }
+    if (first.p && cor_str_eq(one, first))
+        return;
+    made = cor_draft_alloc(draft, before.n + one.n + after.n);
+    if (!made)
+        return;
+    memcpy(made, before.p, before.n);
+    memcpy(made + before.n, one.p, one.n);
+    memcpy(made + before.n + one.n, after.p, after.n);
+    cor_draft_set(draft, object, cor_strz(list), cor_str(made, before.n + one.n + after.n));
+}
+
+static void hook_pod_ips(struct cor_draft *draft, struct cor_draft_value *status)
+{
+    struct cor_draft_value *first = first_of(draft, status, "podIPs");
+    const struct cor_draft_value *ip = NULL;
+
+    if (first) {
+        cor_draft_open(draft, first);
+        ip = first->is_open ? cor_draft_get(first, COR_STR("ip")) : NULL;
+    }
+    agree_on_first(draft, status, "podIP", "podIPs", ip ? ip->json : (struct cor_str){NULL, 0},
+                   COR_STR("[{\"ip\":"), COR_STR("}]"));
+}
+
+static void hook_pod_cidrs(struct cor_draft *draft, struct cor_draft_value *spec)
+{
+    const struct cor_draft_value *first = first_of(draft, spec, "podCIDRs");
+
+    agree_on_first(draft, spec, "podCIDR", "podCIDRs",
+                   first ? first->json : (struct cor_str){NULL, 0}, COR_STR("["), COR_STR("]"));
+}
+
+static void hook_claim_kinds(struct cor_draft *draft, struct cor_draft_value *claims)
+{
+    for (struct cor_draft_value *claim = claims->first; claim; claim = claim->next) {
+        cor_draft_open(draft, claim);
+        if (!claim->is_open)
+            continue;
+        if (!cor_str_eq(text_of(claim, "apiVersion"), COR_STR("v1")))
+            cor_draft_set(draft, claim, COR_STR("apiVersion"), COR_STR("\"v1\""));
+        if (!cor_str_eq(text_of(claim, "kind"), COR_STR("PersistentVolumeClaim")))
+            cor_draft_set(draft, claim, COR_STR("kind"), COR_STR("\"PersistentVolumeClaim\""));
+    }
+}
+
 void cor_default_hook_run(enum cor_default_hook hook, struct cor_draft *draft,
                           struct cor_draft_value *value)
 {

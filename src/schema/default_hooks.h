@@ -18,7 +18,12 @@
     X(limit_range)           /* LimitRangeItem: default and defaultRequest from max and min */     \
     X(resource_names)        /* CustomResourceDefinitionNames: singular and listKind from kind */  \
     X(stored_versions)       /* CustomResourceDefinition: status.storedVersions of a new one */    \
-    X(time_added)            /* DeviceTaint: now, in seconds */
+    X(time_added)            /* DeviceTaint: now, in seconds */                                    \
+    X(grace_period)          /* PodSpec: a negative terminationGracePeriodSeconds is 1 */          \
+    X(init_container_annotations) /* ObjectMeta: annotations of before 1.8 are dropped */          \
+    X(pod_ips)               /* PodStatus: podIP is the first of podIPs, or the only one */        \
+    X(pod_cidrs)             /* NodeSpec: podCIDR is the first of podCIDRs, or the only one */     \
+    X(claim_kinds)           /* []PersistentVolumeClaim: each says what it is */
 /* clang-format on */
 
 enum cor_default_hook {

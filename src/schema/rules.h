@@ -12,8 +12,9 @@
 #define COR_RULE_PATH_MAX 8
 
 enum cor_rule_op {
-    COR_RULE_SET,  /* a value, when the field has none */
-    COR_RULE_COPY, /* another field's, when the field has none */
+    COR_RULE_SET,    /* a value, when the field has none */
+    COR_RULE_COPY,   /* another field's, when the field has none */
+    COR_RULE_MIRROR, /* another field's, always */
     COR_RULE_CLEAR,
     COR_RULE_HOOK /* a function in C (default_hooks.h), for a value that is there */
 };

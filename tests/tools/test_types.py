@@ -71,7 +71,7 @@ type Loop
 RULES = [
     ("defaults have conditions and sources",
      "# A comment.\nThing\n  default spec.mode = A when spec.count is set and spec.mode is A or B\n  hook spec known when spec.more is unset\n"
-     "Spec\n  default labels = {\"b\":\"1\", \"a\":\"2\"}\n  default port from number\n  clear more when mode is B\n  default port = 25%\n"
+     "Spec\n  default labels = {\"b\":\"1\", \"a\":\"2\"}\n  default port from number\n  clear more when mode is B\n  mirror labels from more.labels\n  default port = 25%\n"
      "More\n  default on = true\n", None),
     ("a field that is missing is named", "Thing\n  default spec.mood = A\n", "apps_v1.rules:2: v1.Spec has no field mood"),
     ("a field below a scalar is missing", "Thing\n  default spec.mode.x = A\n", "v1.Mode has no fields, so no x"),
@@ -96,7 +96,8 @@ RULES = [
     ("a default has a value", "Spec\n  default count\n", "expected '= VALUE' or 'from FIELD'"),
     ("a default is for a field", "Spec\n  default . = 1\n", "1 is not a v1.Spec"),
     ("a rule belongs to a type", "  default a = 1\n", "apps_v1.rules:1: a rule outside of a type"),
-    ("an unknown rule is refused", "Spec\n  defualt count = 1\n", "expected default, late, clear or hook"),
+    ("an unknown rule is refused", "Spec\n  defualt count = 1\n", "expected default, late, mirror, clear or hook"),
+    ("a mirror has a source", "Spec\n  mirror count = 1\n", "expected '= VALUE' or 'from FIELD'"),
     ("only a kind has late defaults", "Spec\n  late count = 1\n", "only a kind has late defaults, and v1.Spec is none"),
     ("the rules of a type are in one place", "Spec\n  default count = 1\nMore\n  default on = true\nSpec\n  default number = 1\n",
      "apps_v1.rules:5: the rules of Spec begin at apps_v1.rules:2"),

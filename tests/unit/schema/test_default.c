@@ -244,6 +244,43 @@ TEST(default, adds_up_what_a_pod_requests_as_a_whole)
     CHECK_ROWS(rows);
 }
 
+/* Contract types 2.6.12. */
+TEST(default, agrees_with_a_trip_through_upstreams_internal_types)
+{
+    static const struct row rows[] = {
+        {"core_v1.PodStatus", "{'podIP':'1.1.1.1'}", "{'podIP':'1.1.1.1','podIPs':[{'ip':'1.1.1.1'}]}"},
+        {"core_v1.PodStatus", "{'podIPs':[{'ip':'1.1.1.1'},{'ip':'::1'}]}",
+         "{'podIP':'1.1.1.1','podIPs':[{'ip':'1.1.1.1'},{'ip':'::1'}]}"},
+        {"core_v1.PodStatus", "{'podIP':'2.2.2.2','podIPs':[{'ip':'1.1.1.1'},{'ip':'::1'}]}",
+         "{'podIP':'2.2.2.2','podIPs':[{'ip':'2.2.2.2'}]}"},
+        {"core_v1.PodStatus", "{'hostIP':'2.2.2.2'}", NULL},
+        {"core_v1.PodStatus", "{'podIP':'1.1.1.1','podIPs':[{'ip':'1.1.1.1'}]}", NULL},
+        {"core_v1.NodeSpec", "{'podCIDR':'10.0.0.0/8'}", "{'podCIDR':'10.0.0.0/8','podCIDRs':['10.0.0.0/8']}"},
+        {"core_v1.NodeSpec", "{'podCIDRs':['10.0.0.0/8','fd00::/8']}",
+         "{'podCIDR':'10.0.0.0/8','podCIDRs':['10.0.0.0/8','fd00::/8']}"},
+        {"core_v1.NodeSpec", "{'podCIDR':'11.0.0.0/8','podCIDRs':['10.0.0.0/8','fd00::/8']}",
+         "{'podCIDR':'11.0.0.0/8','podCIDRs':['11.0.0.0/8']}"},
+        {"core_v1.NodeSpec", "{}", NULL},
+        {"core_v1.PodTemplateSpec",
+         "{'metadata':{'annotations':{'a':'b','pod.alpha.kubernetes.io/init-containers':'x','pod.beta.kubernetes.io/init-containers':'x'}}}",
+         "{'metadata':{'annotations':{'a':'b'}}}"},
+        {"core_v1.PodTemplateSpec", "{'metadata':{'annotations':{'pod.beta.kubernetes.io/init-container-statuses':'x'}}}", "{'metadata':{}}"},
+        {"core_v1.Pod",
+         "{'metadata':{'annotations':{'pod.alpha.kubernetes.io/init-container-statuses':'x'}},'spec':{'containers':null,"
+         POD_HEAD "'restartPolicy':'Never','schedulerName':'s','securityContext':{},'serviceAccount':'a','terminationGracePeriodSeconds':-5}}",
+         "{'metadata':{},'spec':{'containers':null,"
+         POD_HEAD "'restartPolicy':'Never','schedulerName':'s','securityContext':{},'serviceAccount':'a','serviceAccountName':'a',"
+         "'terminationGracePeriodSeconds':1}}"},
+        {"core_v1.PodSpec",
+         "{'containers':null," POD_HEAD "'restartPolicy':'Never','schedulerName':'s','securityContext':{},'serviceAccount':'a',"
+         "'serviceAccountName':'b','terminationGracePeriodSeconds':-5}",
+         "{'containers':null," POD_HEAD "'restartPolicy':'Never','schedulerName':'s','securityContext':{},'serviceAccount':'b',"
+         "'serviceAccountName':'b','terminationGracePeriodSeconds':-5}"},
+    };
+
+    CHECK_ROWS(rows);
+}
+
 /* Contract types 3.3.3 (b, c, e). */
 TEST(default, fills_in_workloads)
 {
@@ -273,6 +310,14 @@ TEST(default, fills_in_workloads)
          "'podManagementPolicy':'Parallel','replicas':1,'revisionHistoryLimit':10,'updateStrategy':{'type':'RollingUpdate'}}}"},
         {"apps_v1.StatefulSetSpec", "{'volumeClaimTemplates':[{'metadata':{},'spec':{},'status':{}}]}",
          "{'volumeClaimTemplates':[{'metadata':{},'spec':{'volumeMode':'Filesystem'},'status':{'phase':'Pending'}}]}"},
+        {"apps_v1.StatefulSet",
+         "{'spec':{'persistentVolumeClaimRetentionPolicy':{'whenDeleted':'Delete','whenScaled':'Retain'},"
+         "'podManagementPolicy':'Parallel','replicas':1,'revisionHistoryLimit':10,'updateStrategy':{'type':'OnDelete'},"
+         "'volumeClaimTemplates':[{'kind':'X','metadata':{},'spec':{'volumeMode':'Block'},'status':{'phase':'Bound'}}]}}",
+         "{'spec':{'persistentVolumeClaimRetentionPolicy':{'whenDeleted':'Delete','whenScaled':'Retain'},"
+         "'podManagementPolicy':'Parallel','replicas':1,'revisionHistoryLimit':10,'updateStrategy':{'type':'OnDelete'},"
+         "'volumeClaimTemplates':[{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{},'spec':{'volumeMode':'Block'},"
+         "'status':{'phase':'Bound'}}]}}"},
         {"core_v1.ReplicationController", "{'metadata':{'name':'r'},'spec':{'template':{'metadata':{'labels':{'a':'b'}},'spec':{}}}}",
          "{'metadata':{'labels':{'a':'b'},'name':'r'},'spec':{'replicas':1,'selector':{'a':'b'},"
          "'template':{'metadata':{'labels':{'a':'b'}},'spec':{'dnsPolicy':'ClusterFirst','restartPolicy':'Always',"
