@@ -478,6 +478,11 @@ const struct cor_resource_row *cor_api_builtins(size_t *ret_n)
     return builtins;
 }
 
+const struct cor_type *cor_row_schema(const struct cor_resource_row *row)
+{
+    return row->schema ? row->schema : cor_type_of_kind(row->group, row->version, row->kind);
+}
+
 size_t cor_row_place(const struct cor_resource_row *row)
 {
     if (row->life)

@@ -12,6 +12,7 @@
 #include "meta/gvk.h"
 #include "meta/validation.h"
 #include "schema/conversion.h"
+#include "schema/types.h"
 
 /* In the order of their names, as discovery lists them. */
 #define COR_API_VERBS(X)                                                                           \
@@ -135,7 +136,8 @@ struct cor_row_life {
 };
 
 struct cor_resource_row {
-    struct cor_row_life *life; /* NULL: a constant of the table, which is never freed */
+    struct cor_row_life *life;     /* NULL: a constant of the table, which is never freed */
+    const struct cor_type *schema; /* of a row made at run time; see cor_row_schema() */
     struct cor_str group, version, kind, plural, singular;
     struct cor_str api_version; /* "v1", "apps/v1" */
     struct cor_str list_kind;
@@ -177,6 +179,9 @@ static inline void cor_row_unref(const struct cor_resource_row *row)
     if (row && row->life && cor_ref_put(&row->life->refs))
         row->life->free_row(row);
 }
+
+/* The type of the kind's objects: of a constant it is looked up by name. NULL: it has none. */
+const struct cor_type *cor_row_schema(const struct cor_resource_row *row);
 
 /* The number of a row, which stays the same while the row lives: what belongs to a resource beside
  * its row (stores, caches) is found by it. Of a constant it is its index in the table. */

@@ -50,6 +50,7 @@ struct cor_call {
     const struct cor_resource_row *res;      /* as the URL names it, a reference; NULL: none */
     const struct cor_resource_row *stored;   /* the version of it that is stored */
     const struct cor_resource_row *type;     /* what bodies and answers are */
+    const struct cor_type *schema;           /* of `type`; NULL: the kind has none */
     const struct cor_conversion *conversion; /* between these two; NULL: they are one */
     const struct cor_api_subresource *sub;
     struct cor_backing *backing; /* NULL: nothing is stored */

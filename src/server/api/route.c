@@ -84,8 +84,10 @@ static int route_check_subresource(struct cor_call *call)
     call->sub = cor_api_subresource(call->res, call->req->info.subresource);
     if (!call->sub || !call->sub->is_served)
         return cor_call_no_such_resource(call);
-    if (call->sub->type)
+    if (call->sub->type) {
         call->type = call->sub->type;
+        call->schema = cor_row_schema(call->type);
+    }
     if (call->sub->conversion)
         call->conversion = call->sub->conversion;
     return 0;
@@ -190,9 +192,10 @@ void cor_api_call(struct cor_api_loop *loop, const struct cor_api_request *reque
                   struct cor_sink *sink)
 {
     const struct cor_request_info *info = &request->info;
+    const struct cor_type *schema = NULL;
     const struct cor_resource_row *res =
         info->is_resource
-            ? cor_served_find(loop->served, info->group, info->version, info->resource)
+            ? cor_served_find(loop->served, info->group, info->version, info->resource, &schema)
             : NULL;
     bool is_path = route_is_path(loop->served, info, res);
     struct cor_call *call = cor_call_new(is_path ? &cor_verb_path : route_choose_verb(request, res),
@@ -207,8 +210,10 @@ void cor_api_call(struct cor_api_loop *loop, const struct cor_api_request *reque
         cor_sink_end(sink);
         return;
     }
-    if (!is_path && res)
+    if (!is_path && res) {
         call->res = cor_row_ref(res);
+        call->schema = schema;
+    }
     if (!is_path && route_prepare(call) < 0)
         cor_call_fail(call);
     else

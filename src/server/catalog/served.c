@@ -25,6 +25,7 @@ struct cor_served {
     size_t nrows;
     size_t mask;                           /* size of the index, a power of two, less one */
     uint16_t *index;                       /* 1 + a row's number; 0: empty */
+    const struct cor_type **schemas;       /* of each row; NULL: it has none */
     const struct cor_resource_row *rows[]; /* one reference each */
 };
 
@@ -46,7 +47,8 @@ int cor_served_new(const struct cor_resource_row *const *rows, size_t nrows, uin
     assert(rows && nrows > 0 && generation > 0);
     if (nrows > COR_SERVED_ROWS_MAX)
         return -COR_ETOOBIG;
-    served = cor_calloc(1, sizeof(*served) + nrows * sizeof(served->rows[0]) +
+    served = cor_calloc(1, sizeof(*served) +
+                               nrows * (sizeof(served->rows[0]) + sizeof(served->schemas[0])) +
                                size * sizeof(served->index[0]));
     if (!served)
         return -COR_ENOMEM;
@@ -54,15 +56,17 @@ int cor_served_new(const struct cor_resource_row *const *rows, size_t nrows, uin
     served->generation = generation;
     served->nrows = nrows;
     served->mask = size - 1;
-    served->index = (uint16_t *)&served->rows[nrows];
+    served->schemas = (const struct cor_type **)&served->rows[nrows];
+    served->index = (uint16_t *)&served->schemas[nrows];
     for (size_t i = 0; i < nrows; i++) {
         size_t at = cor_str_hash(rows[i]->plural) & served->mask;
 
-        assert(!cor_served_find(served, rows[i]->group, rows[i]->version, rows[i]->plural));
+        assert(!cor_served_find(served, rows[i]->group, rows[i]->version, rows[i]->plural, NULL));
         while (served->index[at])
             at = (at + 1) & served->mask;
         served->index[at] = (uint16_t)(i + 1);
         served->rows[i] = cor_row_ref(rows[i]);
+        served->schemas[i] = cor_row_schema(rows[i]);
     }
     *ret_served = served;
     return 0;
@@ -123,7 +127,8 @@ const struct cor_resource_row *const *cor_served_rows(const struct cor_served *s
 
 const struct cor_resource_row *cor_served_find(const struct cor_served *served,
                                                struct cor_str group, struct cor_str version,
-                                               struct cor_str plural)
+                                               struct cor_str plural,
+                                               const struct cor_type **ret_schema)
 {
     size_t at = cor_str_hash(plural) & served->mask;
 
@@ -131,8 +136,11 @@ const struct cor_resource_row *cor_served_find(const struct cor_served *served,
         const struct cor_resource_row *row = served->rows[served->index[at] - 1];
 
         if (cor_str_eq(row->plural, plural) && cor_str_eq(row->group, group) &&
-            cor_str_eq(row->version, version))
+            cor_str_eq(row->version, version)) {
+            if (ret_schema)
+                *ret_schema = served->schemas[served->index[at] - 1];
             return row;
+        }
     }
     return NULL;
 }

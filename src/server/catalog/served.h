@@ -40,10 +40,13 @@ uint64_t cor_served_generation(const struct cor_served *served);
 const struct cor_resource_row *const *cor_served_rows(const struct cor_served *served,
                                                       size_t *ret_n);
 
-/* The row, borrowed from the snapshot; NULL: it is not served. */
+/* The row, borrowed from the snapshot; NULL: it is not served. `ret_schema` (may be NULL) gets the
+ * row's cor_row_schema(), which lives as long as the row and was looked up when the snapshot was
+ * made. */
 const struct cor_resource_row *cor_served_find(const struct cor_served *served,
                                                struct cor_str group, struct cor_str version,
-                                               struct cor_str plural);
+                                               struct cor_str plural,
+                                               const struct cor_type **ret_schema);
 
 /* Is there a resource in this group, in this version of it? */
 bool cor_served_has_group(const struct cor_served *served, struct cor_str group);

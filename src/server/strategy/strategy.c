@@ -7,7 +7,8 @@
  * to live in struct scratch until then.
  *
  * cor_strategy_create, in order:
- *   1. name from generateName; empty lists and maps of the metadata dropped;
+ *   1. name from generateName; empty lists and maps of the metadata dropped, of kinds without a
+ *      schema;
  *   2. uid, creationTimestamp, generation 1 set; deletionTimestamp and its grace period dropped;
  *   3. namespace set from the URL; status reset to the kind's initial one; the spec that the row
  *      makes of the client's (a Job's selector and labels);
@@ -103,16 +104,17 @@ static int set_quoted(struct cor_edits *edits, struct cor_str key, struct cor_st
     return r;
 }
 
-/* A name from generateName, if the body has no name. Without both, validation refuses the object.
+/* A name from generateName, if the body has no name (`quoted`, as JSON). Without both, validation
+ * refuses the object.
  */
-static int set_name(struct cor_call *call, const struct cor_object *body, struct cor_edits *meta,
-                    struct scratch *s)
+static int set_name(struct cor_call *call, const struct cor_object *body, struct cor_str quoted,
+                    struct cor_edits *meta, struct scratch *s)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf name = {0};
     struct cor_str prefix;
     int r;
 
-    if (cor_object_name(body).n > 0 ||
+    if (quoted.n > 2 ||
         cor_json_to_raw(cor_object_meta_member(body, COR_STR("generateName")), &prefix) < 0 ||
         prefix.n == 0)
         return 0;
@@ -156,12 +158,13 @@ static int set_namespace(struct cor_call *call, struct cor_edits *meta, struct s
 static int set_new_spec(struct cor_call *call, const struct cor_object *body, struct cor_edits *top,
                         struct scratch *s)
 {
-    struct cor_str spec = cor_object_member(body, COR_STR("spec"));
-    struct cor_str name = cor_object_meta_member(body, COR_STR("name"));
+    struct cor_str spec, name;
     int r;
 
     if (!call->res->new_spec)
         return 0;
+    spec = cor_object_member(body, COR_STR("spec"));
+    name = cor_object_meta_member(body, COR_STR("name"));
     r = call->res->new_spec(spec.p ? spec : COR_STR("{}"),
                             s->name.n > 0 ? cor_buf_str(&s->name)
                             : name.p      ? name
@@ -172,8 +175,9 @@ static int set_new_spec(struct cor_call *call, const struct cor_object *body, st
     return r;
 }
 
-/* Drops empty lists and maps of the metadata, which upstream's typed decoding drops too. Absent
- * ones are named as well: a drop of an absent member does nothing. */
+/* Drops empty lists and maps of the metadata of a kind without a schema; those of other kinds have
+ * been normalised (server/write/default.c). Absent members are named as well: a drop of an absent
+ * member does nothing. */
 static void drop_empty(const struct cor_object *body, struct cor_edits *meta)
 {
     static const struct cor_str keys[] = {COR_STR("annotations"), COR_STR("finalizers"),
@@ -245,6 +249,8 @@ static int drop_repeated_owners(struct cor_call *call, const struct cor_object *
     int r = 0;
 
     cor_str_set_init(&seen, COR_OBJECT_BYTES_MAX_DEFAULT);
+    if (!owners.p)
+        return 0;
     cor_buf_init(&uids, SMALL_MAX);
     cor_json_writer_init(&w, &s->owners);
     cor_json_begin_array(&w);
@@ -271,9 +277,10 @@ static int strategy_edit_created(struct cor_call *call, const struct cor_object 
                                  struct scratch *s, struct cor_object_edit *edit)
 {
     struct cor_str name = cor_object_meta_member(body, COR_STR("name"));
-    int r = set_name(call, body, &edit->meta_edits, s);
+    int r = set_name(call, body, name, &edit->meta_edits, s);
 
-    drop_empty(body, &edit->meta_edits);
+    if (!call->schema)
+        drop_empty(body, &edit->meta_edits);
     if (r == 0)
         r = set_system_fields(call, &edit->meta_edits, s);
     if (r == 0)
@@ -469,7 +476,8 @@ static int strategy_edit_metadata(struct cor_call *call, const struct cor_object
 {
     int r;
 
-    drop_empty(body, meta);
+    if (!call->schema)
+        drop_empty(body, meta);
     if (!has_member(body, "uid"))
         keep_member(meta, old, "uid");
     keep_member(meta, old, "creationTimestamp");

@@ -62,7 +62,7 @@ int cor_list_protobuf_init(struct cor_list_protobuf *list, struct cor_call *call
     if (call->accept.view == COR_VIEW_PARTIAL)
         list->item = cor_type_named(COR_STR("meta_v1.PartialObjectMetadata"));
     else
-        list->item = cor_type_of_kind(call->type->group, call->type->version, call->type->kind);
+        list->item = call->schema;
     if (!list->item)
         return cor_status_internal(&call->status, "there is no protobuf message for the kind %.*s",
                                    COR_STR_ARG(call->type->kind));

@@ -69,10 +69,8 @@ static int patch_apply(struct cor_write *write)
         r = patch->patch(cor_object_json(shown), cor_buf_str(&patch->text), &limits, &write->text,
                          write->dups, &why);
     else
-        r = cor_strategic_merge(
-            cor_object_json(shown), cor_buf_str(&patch->text),
-            cor_type_of_kind(call->type->group, call->type->version, call->type->kind), &limits,
-            &write->text, write->dups, &why);
+        r = cor_strategic_merge(cor_object_json(shown), cor_buf_str(&patch->text), call->schema,
+                                &limits, &write->text, write->dups, &why);
     if (r < 0)
         return patch_refuse(call, r, &why);
     write->json = cor_buf_str(&write->text);

@@ -213,11 +213,10 @@ static int watch_write_frame(struct watch_call *w, const struct cor_reader_event
     int r;
 
     if (call->accept.view == COR_VIEW_OBJECT) {
-        const struct cor_type *type = cor_type_of_kind(row->group, row->version, row->kind);
-
-        return type ? cor_protobuf_add_frame(name, row->api_version, row->kind, type,
-                                             cor_object_json(event->object), out, NULL)
-                    : -COR_EINVAL;
+        return call->schema
+                   ? cor_protobuf_add_frame(name, row->api_version, row->kind, call->schema,
+                                            cor_object_json(event->object), out, NULL)
+                   : -COR_EINVAL;
     }
     cor_buf_init(&json, COR_CALL_OUT_MAX);
     r = cor_buf_adds(&json, cor_partial_head(call->accept.is_v1beta1));

@@ -35,6 +35,9 @@ static const struct cor_type *decode_type(const struct cor_call *call,
 {
     struct cor_gv gv = {call->type->group, call->type->version};
 
+    if ((sent->api_version.n == 0 || cor_str_eq(sent->api_version, call->type->api_version)) &&
+        (sent->kind.n == 0 || cor_str_eq(sent->kind, call->type->kind)))
+        return call->schema;
     if (sent->api_version.n > 0 && cor_gv_parse(sent->api_version, &gv, NULL) < 0)
         return NULL;
     return cor_type_of_kind(gv.group, gv.version, sent->kind.n > 0 ? sent->kind : call->type->kind);
@@ -123,6 +126,7 @@ static int decode_check(struct cor_write *write, const struct cor_object *object
         return cor_body_unrecognized(call, cor_buf_z(&why));
     if (r == 0)
         r = decode_read(write, &sent, has_dups);
+    write->api_version = sent.api_version;
     if (r == 0)
         r = cor_decode_check_kind(call->type, sent.api_version, sent.kind, &why);
     return r < 0 ? decode_refuse(write, &sent, r, &why) : 0;

@@ -14,17 +14,15 @@
 int cor_write_default(struct cor_write *write)
 {
     struct cor_call *call = &write->call;
-    const struct cor_type *type =
-        cor_type_of_kind(call->type->group, call->type->version, call->type->kind);
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0};
     struct cor_object *object;
     int r;
 
     assert(write->body);
-    if (!type)
+    if (!call->schema)
         return 0;
     cor_buf_init(&json, COR_WRITE_JSON_MAX);
-    r = cor_rewrite(type, cor_object_json(write->body), &json);
+    r = cor_rewrite(call->schema, cor_object_json(write->body), &json);
     if (r == -COR_ETOOBIG)
         return cor_status_set(&call->status, r,
                               "Request entity too large: the object has too many empty elements");

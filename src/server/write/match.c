@@ -11,10 +11,8 @@
 #include "meta/resource_version.h"
 #include "server/write/stages.h"
 
-static int match_version(struct cor_call *call, const struct cor_object *object)
+static int match_version(struct cor_call *call, struct cor_str version)
 {
-    struct cor_str version = cor_object_api_version(object);
-
     if (version.n == 0 || cor_str_eq(version, call->type->api_version))
         return 0;
     return cor_status_bad_request(
@@ -23,22 +21,34 @@ static int match_version(struct cor_call *call, const struct cor_object *object)
         COR_STR_ARG(version), COR_STR_ARG(call->type->api_version));
 }
 
-static int match_names(struct cor_call *call, const struct cor_object *object)
+static int match_name(struct cor_call *call, const struct cor_object *object)
 {
-    struct cor_str name = cor_object_name(object), ns = cor_object_namespace(object);
-    bool is_action = call->sub && call->req->info.verb == COR_VERB_CREATE;
+    struct cor_str name;
 
-    if (!is_action && call->name.n > 0 && name.n > 0 && !cor_str_eq(name, call->name))
-        return cor_status_bad_request(
-            &call->status,
-            "the name of the object (%.*s) does not match the name on the URL (%.*s)",
-            COR_STR_ARG(name), COR_STR_ARG(call->name));
-    if (!is_action && call->name.n > 0 && name.n == 0)
+    if (call->name.n == 0 || (call->sub && call->req->info.verb == COR_VERB_CREATE))
+        return 0;
+    name = cor_object_name(object);
+    if (name.n == 0)
         return cor_status_bad_request(
             &call->status,
             "the name of the object (%.*s based on URL) was undeterminable: name must be provided",
             COR_STR_ARG(call->name));
-    if (cor_api_is_namespaced(call->res) && ns.n > 0 && !cor_str_eq(ns, call->ns))
+    if (!cor_str_eq(name, call->name))
+        return cor_status_bad_request(
+            &call->status,
+            "the name of the object (%.*s) does not match the name on the URL (%.*s)",
+            COR_STR_ARG(name), COR_STR_ARG(call->name));
+    return 0;
+}
+
+static int match_namespace(struct cor_call *call, const struct cor_object *object)
+{
+    struct cor_str ns;
+
+    if (!cor_api_is_namespaced(call->res))
+        return 0;
+    ns = cor_object_namespace(object);
+    if (ns.n > 0 && !cor_str_eq(ns, call->ns))
         return cor_status_bad_request(
             &call->status, "the namespace of the provided object does not match the namespace "
                            "sent on the request");
@@ -59,10 +69,12 @@ static int match_read_revision(struct cor_write *write)
 
 int cor_write_match(struct cor_write *write)
 {
-    int r = match_version(&write->call, write->body);
+    int r = match_version(&write->call, write->api_version);
 
     assert(write->body);
     if (r == 0)
-        r = match_names(&write->call, write->body);
+        r = match_name(&write->call, write->body);
+    if (r == 0)
+        r = match_namespace(&write->call, write->body);
     return r < 0 ? r : match_read_revision(write);
 }

@@ -28,9 +28,9 @@ struct namespace_check {
     bool is_live; /* the second look: reads the latest state */
 };
 
-static int namespace_judge(struct cor_call *call, struct cor_str name,
-                           const struct cor_store_reply *reply)
+static int namespace_judge(struct cor_write *write, const struct cor_store_reply *reply)
 {
+    struct cor_call *call = &write->call;
     const struct cor_gr gr = cor_api_gr(cor_api_of_role(COR_ROLE_NAMESPACES));
     COR_CLEANUP(cor_buf_deinit) struct cor_buf cause = {0};
     struct cor_gr own_gr = cor_api_gr(call->res);
@@ -43,7 +43,7 @@ static int namespace_judge(struct cor_call *call, struct cor_str name,
     if (!cor_object_meta_member(reply->object, COR_STR("deletionTimestamp")).p)
         return 0;
     r = cor_status_forbidden(
-        &call->status, &own_gr, name,
+        &call->status, &own_gr, cor_object_name(write->body),
         "unable to create new content in namespace %.*s because it is being terminated",
         COR_STR_ARG(call->ns));
     cor_buf_init(&cause, COR_KEY_BYTES_MAX);
@@ -86,7 +86,7 @@ static void namespace_on_object(void *arg, const struct cor_store_reply *reply)
         if (r == 0)
             return;
     } else {
-        r = namespace_judge(call, cor_object_name(write->body), reply);
+        r = namespace_judge(write, reply);
     }
     namespace_check_free(check);
     cor_write_resume(write, r);

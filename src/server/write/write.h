@@ -57,8 +57,8 @@ typedef void (*cor_write_done)(struct cor_write *write, int r);
 
 struct cor_write {
     struct cor_call call;
-    /* PATCH: sets `json` and `dups` from `current`. NULL: a body was sent. 0, or a failure in the
-     * status. Pure. */
+    /* PATCH: sets `json`, `text` and `dups` from `current`. NULL: a body was sent. 0, or a failure
+     * in the status. Pure. */
     int (*apply)(struct cor_write *write);
     size_t patch_bytes; /* PATCH: what `apply` reads besides `current` */
     bool is_create;     /* of a new object, also by PUT; else the next state of `current` */
@@ -71,6 +71,7 @@ struct cor_write {
     struct cor_read_report *report; /* decode to strict: what is wrong; NULL: nothing */
 
     struct cor_object *body;    /* from decode on; from convert on in the hub's version */
+    struct cor_str api_version; /* decode to match: of the body; "": the request's */
     struct cor_str rv;          /* decode to match: resourceVersion of the body, in `json` */
     cor_rev rev;                /* from match on: the same; 0: none */
     struct cor_object *current; /* the present object (served form, hub); NULL: a create */

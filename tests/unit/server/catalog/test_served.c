@@ -73,6 +73,7 @@ TEST(served, finds_every_row_and_no_other)
 {
     struct cor_served *served;
     const struct cor_resource_row *const *rows;
+    const struct cor_type *schema;
     size_t n, nbuiltins;
 
     (void)cor_api_builtins(&nbuiltins);
@@ -81,11 +82,14 @@ TEST(served, finds_every_row_and_no_other)
     rows = cor_served_rows(served, &n);
     assert_int_equal(n, nbuiltins);
     for (size_t i = 0; i < n; i++) {
-        assert_ptr_equal(cor_served_find(served, rows[i]->group, rows[i]->version, rows[i]->plural),
-                         rows[i]);
-        assert_null(cor_served_find(served, rows[i]->group, COR_STR("v9"), rows[i]->plural));
-        assert_null(cor_served_find(served, COR_STR("nope"), rows[i]->version, rows[i]->plural));
-        assert_null(cor_served_find(served, rows[i]->group, rows[i]->version, rows[i]->kind));
+        assert_ptr_equal(
+            cor_served_find(served, rows[i]->group, rows[i]->version, rows[i]->plural, &schema),
+            rows[i]);
+        assert_ptr_equal(schema, cor_type_of_kind(rows[i]->group, rows[i]->version, rows[i]->kind));
+        assert_null(cor_served_find(served, rows[i]->group, COR_STR("v9"), rows[i]->plural, NULL));
+        assert_null(
+            cor_served_find(served, COR_STR("nope"), rows[i]->version, rows[i]->plural, NULL));
+        assert_null(cor_served_find(served, rows[i]->group, rows[i]->version, rows[i]->kind, NULL));
         assert_true(cor_served_has_version(served, rows[i]->group, rows[i]->version));
         assert_int_equal(cor_row_place(rows[i]), i);
     }
@@ -135,7 +139,7 @@ TEST(served, is_whole_or_not_made_without_memory)
             continue;
         }
         assert_non_null(
-            cor_served_find(served, COR_STR("apps"), COR_STR("v1"), COR_STR("deployments")));
+            cor_served_find(served, COR_STR("apps"), COR_STR("v1"), COR_STR("deployments"), NULL));
         r = cor_discovery_doc(served, COR_DOC_GROUPS, NULL, &doc);
         if (r < 0)
             assert_int_equal(r, -COR_ENOMEM);
