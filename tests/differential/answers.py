@@ -209,3 +209,10 @@ def is_inside(path, place):
         steps = steps[2:]
     wanted = place.split("/")
     return path == "yaml" or steps[:len(wanted)] == wanted
+
+
+def lacks_deprecations(ours, theirs):
+    """Whether our warnings lack nothing but such as do not name a field of the request as unknown or repeated."""
+    mine, others = ours.get("warnings", []), theirs.get("warnings", [])
+    return all(text in others for text in mine) and not any(
+        re.match("(json patch )?(unknown|duplicate) field|line ", text) for text in others if text not in mine)

@@ -265,7 +265,8 @@ def compare(target, records, words):
 
 class Known:
     """known.txt: lines "REASON | KIND | CASE" for a case whose answer differs, and "REASON | KIND | at PATH" for a place of the
-    object that differs in whatever case. docs/COMPAT.md has a row for each reason."""
+    object that differs in whatever case, or "at warnings" for warnings of deprecation that are missing in whatever case.
+    docs/COMPAT.md has a row for each reason."""
 
     def __init__(self):
         self.cases, self.places = {}, {}
@@ -284,6 +285,9 @@ class Known:
     def unexplained(self, kind, ours, theirs, used):
         """The aspects that differ, without an object that differs only at known places; those are added to `used`."""
         aspects = answers.differing(ours, theirs)
+        if "warnings" in aspects and (kind, "warnings") in self.places and answers.lacks_deprecations(ours, theirs):
+            used.add((kind, "warnings"))
+            aspects.remove("warnings")
         if "object" not in aspects or "object" not in ours or "object" not in theirs:
             return aspects
         places = [(kind, place) for name, place in self.places if name == kind]

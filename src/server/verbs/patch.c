@@ -120,7 +120,11 @@ static int patch_read_request(struct patch_call *patch)
         return r;
     patch->update.write.patch_bytes = call->req->body.n;
     r = cor_buf_adds(&patch->text, call->req->body);
-    return r < 0 ? cor_status_set_err(&call->status, r) : 0;
+    if (r < 0)
+        return cor_status_set_err(&call->status, r);
+    if (!patch->patch)
+        patch->update.write.strategic = cor_buf_str(&patch->text);
+    return 0;
 }
 
 static void patch_run(struct cor_call *call)

@@ -13,6 +13,7 @@
 #include "codec/yaml.h"
 #include "meta/field_error.h"
 #include "schema/decode.h"
+#include "schema/go_text.h"
 #include "schema/protobuf.h"
 #include "json/writer.h"
 
@@ -45,14 +46,37 @@ int cor_body_unrecognized(struct cor_call *call, const char *why)
         COR_STR_ARG(call->type->kind), why, cor_buf_z(&summary));
 }
 
-int cor_body_refuse_patched(struct cor_call *call, struct cor_str json, const char *why)
+/* Appends a strategic merge patch as upstream prints it, as a map of Go; one that is too large to
+ * print is left out. 0, -COR_ENOMEM. */
+static int body_print_strategic(struct cor_str patch, struct cor_buf *out)
+{
+    static const struct cor_json_limits limits = {COR_WRITE_JSON_MAX, COR_JSON_DEPTH_MAX, true};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf sorted = {0};
+    int r;
+
+    cor_buf_init(&sorted, COR_WRITE_JSON_MAX);
+    cor_buf_init(out, COR_WRITE_JSON_MAX);
+    r = cor_json_canonicalize(patch, &limits, &sorted, NULL, NULL);
+    if (r == 0)
+        r = cor_go_text(cor_buf_str(&sorted), out);
+    return r == -COR_ENOMEM ? r : 0;
+}
+
+int cor_body_refuse_patched(struct cor_write *write, const char *why)
 {
     static const struct cor_field_path patch = {.name = COR_STR("patch")};
     static const struct cor_gk none = {COR_STR(""), COR_STR("")};
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf map = {0};
+    struct cor_str value = write->json;
 
-    cor_field_errors_add(&errs, COR_FIELD_INVALID, &patch, cor_field_string(json), why);
-    return cor_status_invalid(&call->status, &none, COR_STR(""), &errs);
+    if (write->strategic.p) {
+        if (body_print_strategic(write->strategic, &map) < 0)
+            return cor_status_set_err(&write->call.status, -COR_ENOMEM);
+        value = cor_buf_str(&map);
+    }
+    cor_field_errors_add(&errs, COR_FIELD_INVALID, &patch, cor_field_string(value), why);
+    return cor_status_invalid(&write->call.status, &none, COR_STR(""), &errs);
 }
 
 static int body_read_yaml(struct cor_call *call, struct cor_buf *text, struct cor_buf *dups,

@@ -79,7 +79,7 @@ static int decode_refuse(struct cor_write *write, const struct decode_kind *sent
     if (r != -COR_EINVAL || words->n == 0)
         return cor_status_set_err(&call->status, -COR_ENOMEM);
     if (write->apply)
-        return cor_body_refuse_patched(call, write->json, cor_buf_z(words));
+        return cor_body_refuse_patched(write, cor_buf_z(words));
     return cor_body_cannot_handle(call, sent->api_version, sent->kind, cor_buf_z(words));
 }
 

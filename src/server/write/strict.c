@@ -97,7 +97,7 @@ int cor_write_strict(struct cor_write *write)
     if (r < 0)
         r = cor_status_set_err(&call->status, r);
     else if (sink.n > 0 && write->apply)
-        r = cor_body_refuse_patched(call, write->json, cor_buf_z(&sink.text));
+        r = cor_body_refuse_patched(write, cor_buf_z(&sink.text));
     else if (sink.n > 0)
         r = cor_body_cannot_handle(call, COR_STR(""), COR_STR(""), cor_buf_z(&sink.text));
     cor_buf_deinit(&sink.text);

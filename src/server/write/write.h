@@ -60,8 +60,9 @@ struct cor_write {
     /* PATCH: sets `json`, `text` and `dups` from `current`. NULL: a body was sent. 0, or a failure
      * in the status. Pure. */
     int (*apply)(struct cor_write *write);
-    size_t patch_bytes; /* PATCH: what `apply` reads besides `current` */
-    bool is_create;     /* of a new object, also by PUT; else the next state of `current` */
+    size_t patch_bytes;       /* PATCH: what `apply` reads besides `current` */
+    struct cor_str strategic; /* a strategic merge patch as it was sent; p == NULL: another body */
+    bool is_create;           /* of a new object, also by PUT; else the next state of `current` */
 
     struct cor_str json;        /* decode to convert: what was sent or patched, as JSON */
     struct cor_buf text;        /* the bytes of `json` when it is not the request's body itself */

@@ -466,6 +466,14 @@ TEST(answers, to_strategic_merge_patches_that_upstream_does_not_expect)
     status = fx_do_with(&fx, 500, "PATCH", A, "{\"$patch\":\"frob\"}", &strategic);
     assert_at(status, "message", "unknown patch type: frob in map: map[$patch:frob]");
     assert_at(status, "reason", "");
+    /* Contract apply 13.1.5. */
+    status = fx_do_with(&fx, 422, "PATCH", A "?fieldValidation=Strict",
+                        "{\"z\":[1.5],\"metadata\":{\"u\":{}}}", &strategic);
+    assert_at(
+        status, "message",
+        " \"\" is invalid: patch: Invalid value: \"map[metadata:map[u:map[]] z:[1.5]]\": strict "
+        "decoding error: unknown field \"metadata.u\", unknown field \"z\"");
+    fx_fail_each_alloc(&fx, "PATCH", A "?fieldValidation=Strict", "{\"z\":\"\\n\"}", &strategic);
     fx_close(&fx);
 }
 
