@@ -258,8 +258,10 @@ def compare(target, records, words):
     target.prepare()
     for record in records:
         for case in record.cases:
-            if case.get("keep") or chosen(words, record.kind["kind"], case["case"]):
-                yield record, case, target.answer(case, record.kind)
+            is_chosen = chosen(words, record.kind["kind"], case["case"])
+            answer = target.answer(case, record.kind) if is_chosen or case.get("keep") else None
+            if is_chosen:
+                yield record, case, answer
         target.clean(record.kind)
 
 

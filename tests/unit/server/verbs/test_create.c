@@ -54,9 +54,12 @@ TEST(create, a_job_gets_a_selector_and_labels_of_its_own)
 
     open_ready(&fx);
     job = fx_do(&fx, 201, "POST", JOBS,
-                "{\"metadata\":{\"generateName\":\"sum-\"},\"spec\":{\"template\":{\"metadata\":"
+                "{\"metadata\":{\"generateName\":\"sum-\"},\"spec\":{\"podFailurePolicy\":{},"
+                "\"template\":{\"metadata\":"
                 "{\"labels\":{\"a\":\"b\",\"job-name\":\"mine\"}},\"spec\":"
                 "{\"restartPolicy\":\"Never\"}}}}");
+    /* Nothing else of the spec is merged: null stays. */
+    assert_at(job, "spec.podFailurePolicy", "{\"rules\":null}");
     snprintf(uid, sizeof(uid), "%s", fx_at(job, "metadata.uid"));
     assert_at(job, "spec.selector.matchLabels" CONTROLLER_UID, uid);
     assert_at(job, TEMPLATE_LABELS CONTROLLER_UID, uid);
