@@ -81,6 +81,29 @@ int cor_quote(struct cor_str s, struct cor_buf *out)
     return r;
 }
 
+size_t cor_quote_bytes(struct cor_str s)
+{
+    size_t n = 2;
+
+    while (s.n > 0) {
+        uint32_t c;
+        size_t len = cor_utf8_first(s, &c);
+
+        if (c == COR_UTF8_INVALID)
+            n += 4;
+        else if (c == '"' || c == '\\' || (c >= 7 && c <= 13))
+            n += 2;
+        else if (c < ' ' || c == 0x7f)
+            n += 4;
+        else if (!prints(c))
+            n += c < 0x10000 ? 6 : 10;
+        else
+            n += len;
+        s = cor_str_from(s, len);
+    }
+    return n;
+}
+
 int cor_quote_html(struct cor_str s, struct cor_buf *out)
 {
     int r = 0;

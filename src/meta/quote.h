@@ -11,6 +11,9 @@
  * Unicode has not assigned are printed as they are. 0, -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_quote(struct cor_str s, struct cor_buf *out);
 
+/* The number of bytes that cor_quote() appends. */
+size_t cor_quote_bytes(struct cor_str s);
+
 /* Appends `s` with `&`, `<` and `>` as HTML entities, so that a browser never takes an error
  * message for HTML. The same errors. */
 int cor_quote_html(struct cor_str s, struct cor_buf *out);

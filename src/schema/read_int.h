@@ -12,6 +12,7 @@ struct cor_read_place {
     struct cor_str name;          /* of the field, or of a map's key as JSON has it */
     size_t index;                 /* of an element, which has no name: name.p is NULL */
     uint64_t hash;                /* of the way up to here; 0: not computed yet */
+    size_t path_bytes;            /* of the path's text in quotes; computed with the hash */
 };
 
 /* Adds a finding about the member `raw_key` of the object at `at` (NULL: the outermost one), unless

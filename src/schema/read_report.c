@@ -1,12 +1,14 @@
 /* The findings of a read walk: texts, one after the other, each kept once.
  *
  * A client can send thousands of repeated or unknown members below a long path. So that the work
- * stays linear in the bytes of the body, a finding is first recognised by a hash of its path, which
- * each place computes once; the path is written only for a finding that is kept, at most
- * COR_READ_FINDINGS_MAX times. Two different paths with the same hash would be reported as one,
- * which costs the client one warning about its own body.
- * Thread: any (pure). */
+ * stays linear in the bytes of the body, a finding is first recognised by a hash of its path, and
+ * the length of its text is compared with the room that is left; each place computes both once for
+ * its path. The path is written only for a finding that is kept, at most COR_READ_FINDINGS_MAX
+ * times. Two different paths with the same hash would be reported as one, which costs the client
+ * one warning about its own body. Thread: any (pure). */
 #include <assert.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -69,42 +71,51 @@ static uint64_t read_mix(uint64_t hash, uint64_t part)
     return hash != 0 ? hash : 1;
 }
 
-/* The hash of a key's text; escapes do not count. */
-static int read_hash_key(struct cor_str raw, struct cor_buf *scratch, uint64_t *ret)
+/* The hash of a key's text without escapes, and the bytes that the text has in a finding. */
+static int read_measure_key(struct cor_str raw, struct cor_buf *scratch, uint64_t *ret_hash,
+                            size_t *ret_bytes)
 {
-    int r;
+    struct cor_str text = raw;
 
-    if (cor_str_find(raw, '\\') < 0) {
-        *ret = cor_str_hash(raw);
-        return 0;
+    if (cor_str_find(raw, '\\') >= 0) {
+        int r;
+
+        cor_buf_reset(scratch);
+        r = read_add_key(scratch, raw);
+        if (r < 0)
+            return r;
+        text = cor_buf_str(scratch);
     }
-    cor_buf_reset(scratch);
-    r = read_add_key(scratch, raw);
-    if (r == 0)
-        *ret = cor_str_hash(cor_buf_str(scratch));
-    return r;
+    *ret_hash = cor_str_hash(text);
+    *ret_bytes = cor_quote_bytes(text) - 2;
+    return 0;
 }
 
-/* The hash of the way to `at`, which every place on it remembers; 1 for the outermost value. The
+/* Sets hash and path_bytes of `at`, which may be NULL, and of every place on the way to it. The
  * recursion is as deep as the value, like the walk itself. */
-static int read_hash_place(struct cor_read_place *at, struct cor_buf *scratch, uint64_t *ret)
+static int read_measure_place(struct cor_read_place *at, struct cor_buf *scratch)
 {
-    uint64_t up = 1, part;
+    uint64_t part;
+    size_t bytes;
     int r;
 
-    if (!at || at->hash != 0) {
-        *ret = at ? at->hash : 1;
+    if (!at || at->hash != 0)
         return 0;
-    }
-    r = read_hash_place(at->up, scratch, &up);
+    r = read_measure_place(at->up, scratch);
     if (r < 0)
         return r;
-    part = ~(uint64_t)at->index;
-    if (at->name.p)
-        r = read_hash_key(at->name, scratch, &part);
-    if (r == 0)
-        *ret = at->hash = read_mix(up, part);
-    return r;
+    if (at->name.p) {
+        r = read_measure_key(at->name, scratch, &part, &bytes);
+        if (r < 0)
+            return r;
+        bytes += at->up ? 1 : 0;
+    } else {
+        part = ~(uint64_t)at->index;
+        bytes = (size_t)snprintf(NULL, 0, "[%zu]", at->index);
+    }
+    at->path_bytes = (at->up ? at->up->path_bytes : 0) + bytes;
+    at->hash = read_mix(at->up ? at->up->hash : 1, part);
+    return 0;
 }
 
 /* Writes the path of `at`: "spec.containers[0]"; nothing for the outermost value. */
@@ -127,18 +138,21 @@ static int read_add_path(const struct cor_read_place *at, struct cor_buf *path)
 int cor_read_report_find(struct cor_read_report *report, const char *what,
                          struct cor_read_place *at, struct cor_str raw_key, struct cor_buf *scratch)
 {
-    size_t mark = report->texts.n;
-    uint64_t id = 1, key = 0;
+    size_t mark = report->texts.n, bytes = 0;
+    uint64_t id, key = 0;
     int r;
 
     if (report->n == COR_READ_FINDINGS_MAX)
         return 0;
-    r = read_hash_place(at, scratch, &id);
+    r = read_measure_place(at, scratch);
     if (r == 0)
-        r = read_hash_key(raw_key, scratch, &key);
+        r = read_measure_key(raw_key, scratch, &key, &bytes);
     if (r < 0)
         return r;
-    id = read_mix(read_mix(id, key), (uint64_t)what[0]);
+    bytes += strlen(what) + sizeof(" field \".\"") + (at ? at->path_bytes : 0);
+    if (bytes > COR_READ_TEXTS_MAX - report->texts.n)
+        return 0;
+    id = read_mix(read_mix(at ? at->hash : 1, key), (uint64_t)what[0]);
     for (size_t i = 0; i < report->n; i++) {
         if (report->ids[i] == id)
             return 0;

@@ -38,6 +38,7 @@ TEST(quote, prints_what_go_prints)
         cor_buf_reset(&b);
         assert_int_equal(cor_quote(rows[i].in, &b), 0);
         assert_string_equal(cor_buf_z(&b), rows[i].want);
+        assert_int_equal(cor_quote_bytes(rows[i].in), b.n);
     }
     cor_buf_deinit(&b);
 }
