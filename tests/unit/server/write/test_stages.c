@@ -79,3 +79,75 @@ TEST(write, an_update_is_refused_by_the_first_stage_that_finds_something)
         "message", "the name of the object (b) does not match the name on the URL (a)");
     fx_close(&fx);
 }
+
+/* Writes that are under way together read the same state of the object. The one that is stored
+ * first makes the other lose its compare: a patch applies itself to the newer object, so that
+ * nothing of the first is lost, and a PUT is judged against the newer object. Which comes first
+ * does not matter here. */
+TEST(write, after_a_lost_compare_a_patch_applies_itself_again_and_a_put_is_judged_again)
+{
+    static const struct fx_headers merge = {.content_type = "application/merge-patch+json"};
+    static const char deployments[] = "/apis/apps/v1/namespaces/default/deployments";
+    static const char path[] = "/apis/apps/v1/namespaces/default/deployments/a";
+    struct fx fx;
+    const char *now;
+
+    open_ready(&fx);
+    fx_do(
+        &fx, 201, "POST", deployments,
+        "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"selector\":{\"matchLabels\":{\"a\":\"b\"}}}}");
+    {
+        FX_CALL one, two;
+
+        fx_start(&fx, &one, "PATCH", path, "{\"spec\":{\"replicas\":3}}", &merge);
+        fx_start(&fx, &two, "PATCH", path, "{\"metadata\":{\"labels\":{\"two\":\"2\"}}}", &merge);
+        fx_wait(&one);
+        fx_wait(&two);
+        assert_int_equal(one.sink.status, 200);
+        assert_int_equal(two.sink.status, 200);
+    }
+    now = fx_do(&fx, 200, "GET", path, "");
+    assert_at(now, "spec.replicas", "3");
+    assert_at(now, "metadata.labels.two", "2");
+    assert_at(now, "metadata.generation", "2");
+    {
+        FX_CALL patch, put;
+
+        fx_start(&fx, &patch, "PATCH", path, "{\"spec\":{\"replicas\":5}}", &merge);
+        fx_start(&fx, &put, "PUT", path,
+                 "{\"metadata\":{\"name\":\"a\",\"labels\":{\"put\":\"1\"}},"
+                 "\"spec\":{\"replicas\":5,\"selector\":{\"matchLabels\":{\"a\":\"b\"}}}}",
+                 NULL);
+        fx_wait(&patch);
+        fx_wait(&put);
+        assert_int_equal(patch.sink.status, 200);
+        assert_int_equal(put.sink.status, 200);
+    }
+    /* Both have the same spec: the one that came second made no new generation. */
+    now = fx_do(&fx, 200, "GET", path, "");
+    assert_at(now, "spec.replicas", "5");
+    assert_at(now, "metadata.labels", "{\"put\":\"1\"}");
+    assert_at(now, "metadata.generation", "3");
+    fx_close(&fx);
+}
+
+static bool has_no_calls(void *arg)
+{
+    return cor_api_loop_calls(cor_api_loop(((struct fx *)arg)->api, 0)) == 0;
+}
+
+/* The list is ended when a reader goes while a stage waits, and the object is not stored. */
+TEST(write, a_reader_that_goes_between_two_stages_stores_nothing)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    {
+        FX_CALL gone;
+
+        fx_start(&fx, &gone, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}", NULL);
+    }
+    assert_true(cor_loop_run_until(fx.loop, has_no_calls, &fx, FX_TIMEOUT_MS));
+    fx_do(&fx, 404, "GET", CONFIGMAPS "/a", "");
+    fx_close(&fx);
+}
