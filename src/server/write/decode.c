@@ -18,6 +18,7 @@
 #include "meta/object_edit.h"
 #include "schema/decode.h"
 #include "schema/read.h"
+#include "schema/restore.h"
 #include "server/strategy/data_size.h"
 #include "server/write/body.h"
 #include "server/write/stages.h"
@@ -74,12 +75,21 @@ static int decode_refuse(struct cor_write *write, const struct decode_kind *sent
                          const struct cor_buf *why)
 {
     const struct cor_buf *words = why->n == 0 && write->report ? &write->report->error : why;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf restored = {0};
     struct cor_call *call = &write->call;
+    int found = 0;
 
     if (r != -COR_EINVAL || words->n == 0)
         return cor_status_set_err(&call->status, -COR_ENOMEM);
+    /* What a strategic merge patch made is not decoded from JSON upstream. */
+    if (write->strategic.p && words != why) {
+        cor_buf_init(&restored, WHY_MAX);
+        found = cor_restore_error(write->json, decode_type(call, sent), &restored);
+    }
+    if (found < 0)
+        return cor_status_set_err(&call->status, found);
     if (write->apply)
-        return cor_body_refuse_patched(write, cor_buf_z(words));
+        return cor_body_refuse_patched(write, cor_buf_z(found ? &restored : words));
     return cor_body_cannot_handle(call, sent->api_version, sent->kind, cor_buf_z(words));
 }
 

@@ -456,6 +456,18 @@ TEST(answers, have_what_go_makes_of_null_and_of_nothing)
 /* Contract apply 13.2.1, 13.3.7: 500 without a reason. */
 TEST(answers, to_strategic_merge_patches_that_upstream_does_not_expect)
 {
+#define UNFIT(map, words) " \"\" is invalid: patch: Invalid value: \"map[" map "]\": " words
+    /* Contract types 2.5.2. */
+    static const char *const unfit[][2] = {
+        {"{\"data\":{\"l\":1}}", UNFIT("data:map[l:1]", "cannot convert int64 to string")},
+        {"{\"data\":{\"l\":[]}}", UNFIT("data:map[l:[]]", "unrecognized type: string")},
+        {"{\"data\":\"x\"}", UNFIT("data:x", "cannot restore map from string")},
+        {"{\"immutable\":1}", UNFIT("immutable:1", "unrecognized type: bool")},
+        {"{\"metadata\":{\"finalizers\":{}}}",
+         UNFIT("metadata:map[finalizers:map[]]", "cannot restore slice from map")},
+        {"{\"metadata\":{\"generation\":1.5}}",
+         UNFIT("metadata:map[generation:1.5]", "cannot convert float64 to int64")},
+    };
     struct fx_headers strategic = {.content_type = STRATEGIC};
     struct fx fx = {0};
     const char *status;
@@ -474,6 +486,11 @@ TEST(answers, to_strategic_merge_patches_that_upstream_does_not_expect)
         " \"\" is invalid: patch: Invalid value: \"map[metadata:map[u:map[]] z:[1.5]]\": strict "
         "decoding error: unknown field \"metadata.u\", unknown field \"z\"");
     fx_fail_each_alloc(&fx, "PATCH", A "?fieldValidation=Strict", "{\"z\":\"\\n\"}", &strategic);
+    for (size_t i = 0; i < COR_ARRAY_LEN(unfit); i++) {
+        status = fx_do_with(&fx, 422, "PATCH", A, unfit[i][0], &strategic);
+        assert_at(status, "message", unfit[i][1]);
+    }
+    fx_fail_each_alloc(&fx, "PATCH", A, unfit[0][0], &strategic);
     fx_close(&fx);
 }
 
