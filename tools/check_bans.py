@@ -35,13 +35,12 @@ def code_of(text):
 
 
 def violations(name, text):
-    for number, line in enumerate(code_of(text).splitlines(), 1):
-        for functions, where, allowed, instead in BANS:
-            if not name.startswith(where) or any(name.startswith(a) for a in allowed):
-                continue
-            for match in re.finditer(r"(?<![\w.>])(\w+)\s*\(", line):
-                if match.group(1) in functions:
-                    yield f"{name}:{number}: {match.group(1)}() is not used here: use {instead}"
+    banned = {function: instead for functions, where, allowed, instead in BANS for function in functions
+              if name.startswith(where) and not any(name.startswith(a) for a in allowed)}
+    code = code_of(text)
+    for match in re.finditer(r"(?<![\w.>])(" + "|".join(banned) + r")[ \t]*\(", code) if banned else ():
+        number = code.count("\n", 0, match.start()) + 1
+        yield f"{name}:{number}: {match.group(1)}() is not used here: use {banned[match.group(1)]}"
 
 
 def drawings(name, text):

@@ -396,7 +396,7 @@ static void list_send_counted(struct cor_list_call *list)
 
     protobuf->is_counting = false;
     protobuf->counted += call->out.n;
-    r = cor_list_protobuf_close(protobuf, call);
+    r = cor_list_protobuf_make_frame(protobuf, call);
     if (r < 0) {
         cor_status_set_err(&call->status, r);
         cor_call_fail(call);

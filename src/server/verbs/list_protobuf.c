@@ -95,7 +95,7 @@ int cor_list_protobuf_add_item(const struct cor_list_protobuf *list, struct cor_
     return r;
 }
 
-int cor_list_protobuf_close(struct cor_list_protobuf *list, const struct cor_call *call)
+int cor_list_protobuf_make_frame(struct cor_list_protobuf *list, const struct cor_call *call)
 {
     bool is_meta_last = is_v1beta1_list(call);
     int r;

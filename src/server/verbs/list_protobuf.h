@@ -31,7 +31,7 @@ int cor_list_protobuf_add_item(const struct cor_list_protobuf *list, struct cor_
                                struct cor_str json, struct cor_buf *out);
 
 /* All items are counted: makes the frame around them. 0, -COR_ENOMEM, -COR_ETOOBIG. */
-int cor_list_protobuf_close(struct cor_list_protobuf *list, const struct cor_call *call);
+int cor_list_protobuf_make_frame(struct cor_list_protobuf *list, const struct cor_call *call);
 /* The two parts of the frame. */
 struct cor_str cor_list_protobuf_head(const struct cor_list_protobuf *list);
 struct cor_str cor_list_protobuf_tail(const struct cor_list_protobuf *list);
