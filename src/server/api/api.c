@@ -38,6 +38,7 @@ static void api_on_published(struct cor_mail *mail)
     struct cor_served *next = atomic_exchange(&loop->published, NULL);
 
     assert(next && cor_loop_is_current(loop->loop));
+    assert(cor_served_generation(next) > cor_served_generation(loop->served));
     cor_served_unref(loop->served);
     loop->served = next;
 }
