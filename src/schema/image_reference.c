@@ -91,7 +91,7 @@ static bool is_host_name(struct cor_str s)
 /* A host name or an IPv6 address in brackets, and maybe a port. */
 static bool is_domain(struct cor_str s)
 {
-    struct cor_str host = s, port = {NULL, 0};
+    struct cor_str port;
 
     if (s.n > 0 && s.p[0] == '[') {
         ptrdiff_t end = cor_str_find(s, ']');
@@ -110,8 +110,7 @@ static bool is_domain(struct cor_str s)
         port = cor_str_from(port, 1);
     } else {
         port = s;
-        host = cor_str_cut(&port, ':');
-        if (!is_host_name(host))
+        if (!is_host_name(cor_str_cut(&port, ':')))
             return false;
         if (!port.p)
             return true;
