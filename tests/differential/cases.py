@@ -6,6 +6,7 @@ changes something says so by `keep`; all others are dry runs, so that no case de
 
 import copy
 import json
+import pathlib
 
 import wire
 from tables import members
@@ -25,6 +26,8 @@ WRONG = {
     "INT_OR_STRING": [True, {}, 1.5], "STRUCT": ["x", [], 7], "LIST": ["x", {}, 7], "MAP": ["x", [], 7],
     "SCHEMA_OR_BOOL": ["x"], "SCHEMA_OR_ARRAY": [7], "SCHEMA_OR_STRINGS": [7],
 }
+# Of each kind: what is merged into its minimal object, where null removes, so that a default has its turn or is kept out.
+DEFAULTS = json.loads((pathlib.Path(__file__).resolve().parent / "defaults.json").read_text())
 SERVER_FIELDS = ("managedFields", "uid", "creationTimestamp", "resourceVersion", "deletionTimestamp", "selfLink", "generation")
 
 
@@ -91,6 +94,17 @@ class WrongTypes:
             yield from self.of(kind, where)
 
 
+def merged(body, edits):
+    """As a merge patch does it."""
+    body = dict(body)
+    for key, value in edits.items():
+        if value is None:
+            body.pop(key, None)
+        else:
+            body[key] = merged(body[key], value) if isinstance(value, dict) and isinstance(body.get(key), dict) else value
+    return body
+
+
 def creations(kind):
     yield {"case": "minimal", "of": "minimal"}
     for form in ("yaml", "protobuf"):
@@ -103,6 +117,8 @@ def creations(kind):
         yield {"case": "empty values in protobuf", "of": "empty", "type": "protobuf"}
     if "nulls" in kind:
         yield {"case": "null values", "of": "nulls"}
+    for number, edits in enumerate(DEFAULTS.get(kind["kind"], []), 1):
+        yield {"case": f"defaults {number}", "body": merged(kind["minimal"], edits)}
     yield {"case": "no body", "body": ""}
     yield {"case": "another kind", "of": "minimal", "at": ["kind"], "value": "Other"}
     yield {"case": "another version", "of": "minimal", "at": ["apiVersion"], "value": "v7"}
