@@ -227,6 +227,7 @@ int cor_api_store_new(struct cor_api *api, const struct cor_resource_row *resour
         .kind = resource->kind,
         .clock = api->clock,
         .form = api->stored_form,
+        .follows_schema = true,
         .decode_errors = resource->life ? NULL : &api->decode_errors[cor_row_place(resource)],
     };
     int r;

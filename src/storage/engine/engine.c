@@ -34,6 +34,11 @@ static void submit(struct cor_engine *engine, struct cor_engine_req *req, enum c
     engine->ops->submit(engine, req);
 }
 
+cor_rev cor_engine_old_rev(const struct cor_engine *engine)
+{
+    return engine->old_rev;
+}
+
 void cor_engine_range(struct cor_engine *engine, struct cor_range_req *req)
 {
     req->req.op = COR_ENGINE_RANGE;

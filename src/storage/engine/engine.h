@@ -102,6 +102,11 @@ struct cor_engine_status_req {
     uint64_t ret_used_bytes; /* in use within it */
 };
 
+/* Values of this revision and earlier ones may have been written by a server that did not follow
+ * the schema: an older version of Coracle, or, where other servers are on the store, anybody (then
+ * it is COR_REV_MAX). 0: there are none. From any thread. */
+cor_rev cor_engine_old_rev(const struct cor_engine *engine);
+
 void cor_engine_range(struct cor_engine *engine, struct cor_range_req *req);
 void cor_engine_write(struct cor_engine *engine, struct cor_write_req *req);
 void cor_engine_lease(struct cor_engine *engine, struct cor_lease_req *req);

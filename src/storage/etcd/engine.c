@@ -283,6 +283,7 @@ int cor_etcd_engine_open(const struct cor_engine_config *config, struct cor_engi
     if (!e)
         return cor_status_no_memory(reterr_status);
     e->base.ops = &ops;
+    e->base.old_rev = COR_REV_MAX;
     cor_lock_init(&e->lock, COR_LOCK_ETCD_ENGINE);
     sem_init(&e->done, 0, 0);
     e->page_keys = ETCD_PAGE_KEYS_FIRST;

@@ -24,6 +24,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "coracle/version.h"
+#include "storage/sqlite/format.h"
 
 #define BUSY_TIMEOUT_MS 5000
 
@@ -36,12 +38,14 @@ static const char schema[] =
     "CREATE INDEX log_key ON log(key, rev, dead);"
     "CREATE INDEX log_lease ON log(lease) WHERE lease <> 0;"
     "CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;"
+    "INSERT INTO meta VALUES('format', 2), ('old_rev', 0), ('written_by', '" COR_VERSION "');"
     "CREATE TABLE lease(id INTEGER PRIMARY KEY, expires_wall_ms INTEGER NOT NULL);"
     "CREATE INDEX lease_expiry ON lease(expires_wall_ms);"
     "COMMIT";
 
-_Static_assert(COR_SQLITE_APPLICATION_ID == 1129271873 && COR_SQLITE_SCHEMA_VERSION == 1,
-               "the schema text carries both numbers");
+_Static_assert(COR_SQLITE_APPLICATION_ID == 1129271873 && COR_SQLITE_SCHEMA_VERSION == 1 &&
+                   COR_SQLITE_FORMAT == 2,
+               "the schema text carries these numbers");
 
 static const char *const texts[COR_SQL_STATEMENTS] = {
     [COR_SQL_BEGIN] = "BEGIN",
@@ -261,6 +265,8 @@ static int db_set_up_owner(struct cor_sqlite_db *db, struct cor_status *reterr_s
     bool fresh = false;
     int r = db_is_new(db, &fresh, reterr_status);
 
+    if (r == 0 && !fresh)
+        r = cor_sqlite_format_check(db, reterr_status);
     if (r < 0)
         return r;
     if (fresh)
@@ -287,6 +293,9 @@ static int db_set_up_guest(struct cor_sqlite_db *db, struct cor_status *reterr_s
     if (fresh)
         return cor_status_set(reterr_status, -COR_ESCHEMA, "%s is empty: no store was made there",
                               db->path);
+    r = cor_sqlite_format_check(db, reterr_status);
+    if (r < 0)
+        return r;
     r = cor_sqlite_db_exec(db, "PRAGMA query_only = ON");
     return r < 0 ? cor_sqlite_db_status(db, r, reterr_status) : 0;
 }

@@ -32,6 +32,7 @@
 #include "base/mem.h"
 #include "storage/sqlite/engine_int.h"
 #include "storage/sqlite/feed.h"
+#include "storage/sqlite/format.h"
 #include "storage/sqlite/log.h"
 #include "storage/sqlite/range.h"
 
@@ -372,6 +373,9 @@ static int engine_load(struct cor_sqlite_engine *e, struct cor_status *reterr_st
         r = cor_leases_load(e);
     if (r < 0)
         return cor_sqlite_db_status(e->db, r, reterr_status);
+    r = cor_sqlite_format_open(e->db, e->read_only, e->rev, &e->base.old_rev, reterr_status);
+    if (r < 0)
+        return r;
     if (e->read_only)
         e->next_expiry_ms = INT64_MAX;
     e->wal_wait = WAL_WAIT_PAGES;

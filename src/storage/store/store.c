@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "meta/key.h"
+#include "schema/rewrite.h"
 
 int cor_store_timed_out(const struct store_key *key, struct cor_status *reterr_status)
 {
@@ -56,6 +57,7 @@ int cor_store_new(const struct cor_store_opts *opts, struct cor_store **ret_stor
     store->loop = opts->loop;
     store->transformer = opts->transformer ? opts->transformer : cor_transformer_identity();
     store->decode_errors = opts->decode_errors;
+    store->old_rev = opts->follows_schema ? cor_engine_old_rev(opts->engine) : 0;
     store->writes_protobuf = opts->form == COR_STORED_PROTOBUF &&
                              cor_stored_form_has_protobuf(opts->api_version, opts->kind);
     cor_lease_manager_init(&store->leases, opts->engine, opts->loop,
@@ -125,15 +127,38 @@ static int store_unreadable(const struct cor_store *store, const struct cor_kv *
                                 cor_status_message(why));
 }
 
+/* Brings an object (stored form) that was written before the schema was followed into the form that
+ * a write would give it now, at `rev`. `ret_renewed`: something has changed. 0, -COR_ENOMEM,
+ * -COR_ETOOBIG. */
+static int store_renew(const struct cor_object *old, cor_rev rev, struct cor_object **ret_object,
+                       bool *ret_renewed)
+{
+    const struct cor_type *type =
+        cor_stored_form_type(cor_object_api_version(old), cor_object_kind(old));
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *renewed = NULL;
+    int r;
+
+    cor_buf_init(&json, STORE_VALUE_MAX);
+    r = type ? cor_rewrite_stored(type, cor_object_json(old), &json) : 0;
+    *ret_renewed = r > 0;
+    if (r > 0)
+        r = cor_object_from_sorted(cor_buf_str(&json), &renewed);
+    return r < 0 ? r : cor_object_at(renewed ? renewed : old, rev, ret_object);
+}
+
 int cor_store_decode(const struct cor_store *store, const struct cor_kv *kv, cor_rev rev,
                      struct cor_object **ret_object, bool *ret_rewrite,
                      struct cor_status *reterr_status)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch, json;
     COR_CLEANUP(cor_status_deinit) struct cor_status why;
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *old = NULL;
+    bool stale = false, rewrite = false, renewed = false, is_old = kv->mod_rev <= store->old_rev;
     struct cor_str data;
-    bool stale = false, rewrite = false;
     int r;
+
+    rev = rev ? rev : kv->mod_rev;
 
     cor_buf_init(&scratch, STORE_VALUE_MAX);
     cor_buf_init(&json, STORE_VALUE_MAX);
@@ -146,13 +171,19 @@ int cor_store_decode(const struct cor_store *store, const struct cor_kv *kv, cor
         return store_unreadable(store, kv, "transform", &why, reterr_status);
     r = cor_stored_form_to_json(&data, &json, &why);
     if (r == 0)
-        r = cor_object_from_stored(data, rev ? rev : kv->mod_rev, ret_object, &rewrite, &why);
+        r = cor_object_from_stored(data, is_old ? 0 : rev, is_old ? &old : ret_object, &rewrite,
+                                   &why);
+    if (r == 0 && is_old) {
+        r = store_renew(old, rev, ret_object, &renewed);
+        if (r < 0)
+            cor_status_set_err(&why, r);
+    }
     if (r == -COR_ENOMEM)
         return cor_store_no_memory(reterr_status);
     if (r < 0)
         return store_unreadable(store, kv, "decode", &why, reterr_status);
     if (ret_rewrite)
-        *ret_rewrite = stale || rewrite || (json.n > 0) != store->writes_protobuf;
+        *ret_rewrite = stale || rewrite || renewed || (json.n > 0) != store->writes_protobuf;
     return 0;
 }
 

@@ -33,7 +33,9 @@ struct cor_store_opts {
     struct cor_str kind;
     const struct cor_transformer *transformer; /* NULL: identity */
     enum cor_stored_form form;                 /* what is written, if the kind has that form */
-    const struct cor_clock *clock;             /* for leases; NULL: the real one */
+    bool follows_schema; /* objects that may be older than the schema (cor_engine_old_rev()) are
+                          * normalised and get their defaults when they are read */
+    const struct cor_clock *clock; /* for leases; NULL: the real one */
     struct cor_lease_limits lease_limits;
     _Atomic uint64_t *decode_errors; /* counts values that could not be decoded; NULL: not counted.
                                       * Shared by the stores of a resource; outlives them */

@@ -25,7 +25,8 @@ struct cor_store {
     char *api_version, *kind;        /* empty: not known */
     _Atomic uint64_t *decode_errors; /* NULL: not counted */
     bool writes_protobuf;
-    size_t busy; /* operations and watches that are open */
+    cor_rev old_rev; /* values up to this revision are renewed when they are read; 0: none */
+    size_t busy;     /* operations and watches that are open */
 };
 
 /* A physical key. For a prefix also the first key after all keys that begin with it. */

@@ -24,7 +24,7 @@ int cor_stored_form_parse(const char *media_type, enum cor_stored_form *ret_form
     return 0;
 }
 
-static const struct cor_type *form_type(struct cor_str api_version, struct cor_str kind)
+const struct cor_type *cor_stored_form_type(struct cor_str api_version, struct cor_str kind)
 {
     const struct cor_gvk none = {COR_STR(""), COR_STR(""), COR_STR("")};
     const struct cor_protobuf object = {.api_version = api_version, .kind = kind};
@@ -34,7 +34,7 @@ static const struct cor_type *form_type(struct cor_str api_version, struct cor_s
 
 bool cor_stored_form_has_protobuf(struct cor_str api_version, struct cor_str kind)
 {
-    return form_type(api_version, kind) != NULL;
+    return cor_stored_form_type(api_version, kind) != NULL;
 }
 
 static int form_fail(int r, const struct cor_pb_error *why, struct cor_status *reterr_status)
@@ -56,7 +56,7 @@ int cor_stored_form_to_json(struct cor_str *value, struct cor_buf *out,
     r = cor_protobuf_open(*value, &object, &why);
     if (r < 0)
         return form_fail(r, &why, reterr_status);
-    type = form_type(object.api_version, object.kind);
+    type = cor_stored_form_type(object.api_version, object.kind);
     if (!type)
         return cor_status_set(reterr_status, -COR_EINVAL,
                               "no kind \"%.*s\" is registered for version \"%.*s\"",
@@ -72,7 +72,7 @@ int cor_stored_form_to_protobuf(const struct cor_object *object, struct cor_buf 
                                 struct cor_status *reterr_status)
 {
     struct cor_str api_version = cor_object_api_version(object), kind = cor_object_kind(object);
-    const struct cor_type *type = form_type(api_version, kind);
+    const struct cor_type *type = cor_stored_form_type(api_version, kind);
     struct cor_pb_error why = {.message = ""};
     int r;
 
@@ -96,7 +96,8 @@ int cor_stored_form_convert(enum cor_stored_form form, struct cor_str value, str
         r = cor_object_from_stored(value, 0, &object, NULL, reterr_status);
         if (r == -COR_ECORRUPT)
             r = -COR_EINVAL;
-        if (r == 0 && !form_type(cor_object_api_version(object), cor_object_kind(object)))
+        if (r == 0 &&
+            !cor_stored_form_type(cor_object_api_version(object), cor_object_kind(object)))
             return 0;
         if (r == 0)
             r = cor_stored_form_to_protobuf(object, out, reterr_status);

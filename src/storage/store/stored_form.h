@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "meta/object.h"
 #include "meta/status.h"
+#include "schema/types.h"
 
 enum cor_stored_form {
     COR_STORED_JSON,
@@ -19,6 +20,9 @@ enum cor_stored_form {
  * message names those that there are. */
 int cor_stored_form_parse(const char *media_type, enum cor_stored_form *ret_form,
                           struct cor_status *reterr_status);
+
+/* The type of a stored object; NULL: its kind is not built in. */
+const struct cor_type *cor_stored_form_type(struct cor_str api_version, struct cor_str kind);
 
 /* Is there a protobuf form of this kind? */
 bool cor_stored_form_has_protobuf(struct cor_str api_version, struct cor_str kind);

@@ -117,3 +117,51 @@ TEST(sqlite_db, a_guest_can_write_nothing)
     cor_sqlite_db_free(guest);
     cor_sqlite_db_free(owner);
 }
+
+/* A store without a record gets one, whole or not at all; a new store has one from the beginning.
+ */
+TEST(sqlite_db, the_record_of_an_older_store_is_brought_up_to_date)
+{
+    struct cor_sqlite_db *db = open_owner(":memory:");
+    cor_rev old_rev = 77;
+
+    assert_int_equal(cor_sqlite_format_open(db, false, 9, &old_rev, NULL), 0);
+    assert_int_equal(old_rev, 0);
+    FOR_EACH_FAILED_ALLOC(n) {
+        int r;
+
+        test_fail_alloc(0, false);
+        assert_int_equal(cor_sqlite_db_exec(db, "DELETE FROM meta"), 0);
+        test_fail_alloc(n, false);
+        r = cor_sqlite_format_open(db, true, 9, &old_rev, NULL);
+        if (r == 0) {
+            assert_int_equal(old_rev, 9);
+            r = cor_sqlite_format_open(db, false, 9, &old_rev, NULL);
+        }
+        test_fail_alloc(0, false);
+        if (r < 0)
+            continue;
+        assert_int_equal(old_rev, 9);
+        assert_int_equal(cor_sqlite_format_open(db, false, 12, &old_rev, NULL), 0);
+        assert_int_equal(old_rev, 9);
+    }
+    cor_sqlite_db_free(db);
+}
+
+TEST(sqlite_db, a_store_of_a_newer_format_is_refused_with_both_formats)
+{
+    struct cor_sqlite_db *db = open_owner(":memory:");
+    struct cor_status status = {0};
+
+    assert_int_equal(cor_sqlite_format_check(db, NULL), 0);
+    assert_int_equal(cor_sqlite_db_exec(db, "UPDATE meta SET value = 3 WHERE name = 'format';"
+                                            "UPDATE meta SET value = '9.8.7' WHERE name = "
+                                            "'written_by'"),
+                     0);
+    assert_int_equal(cor_sqlite_format_check(db, &status), -COR_ESCHEMA);
+    assert_string_equal(cor_status_message(&status),
+                        ":memory: has format 3 and was written by coracle 9.8.7; this is "
+                        "coracle " COR_VERSION ", which reads formats up to 2");
+    cor_status_deinit(&status);
+    cor_sqlite_db_free(db);
+}

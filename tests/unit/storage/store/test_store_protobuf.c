@@ -152,6 +152,40 @@ TEST(store_protobuf, a_store_of_that_form_writes_it_for_built_in_kinds)
     }
 }
 
+/* An object that was written before the schema was followed is shown as it would be written now, at
+ * its revision; a later one is not looked at. */
+TEST(store_protobuf, an_old_object_is_renewed_when_it_is_read)
+{
+    static const char old[] =
+        "{\"kind\":\"Service\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"cm1\"},"
+        "\"spec\":{\"ports\":[{\"port\":80}]},\"unknown\":1}";
+    struct read read;
+
+    read_value(&read, cor_strz(old));
+    read.store->old_rev = 6;
+    read_decode(&read);
+    assert_int_equal(read.r, 0);
+    assert_false(read.rewrite);
+    assert_non_null(strstr(read.object->bytes, "unknown"));
+    read.object = cor_object_unref(read.object);
+    read.store->old_rev = 7;
+    FOR_EACH_FAILED_ALLOC(n) {
+        read_decode(&read);
+        assert_int_equal(read.r, test_alloc_failed() ? -COR_ENOMEM : 0);
+        if (read.r == 0) {
+            assert_int_equal(read.object->rev, 7);
+            assert_true(read.rewrite);
+            assert_non_null(strstr(read.object->bytes, "\"protocol\":\"TCP\""));
+            assert_non_null(strstr(read.object->bytes, "\"resourceVersion\":\"7\""));
+            assert_null(strstr(read.object->bytes, "unknown"));
+        }
+        read.object = cor_object_unref(read.object);
+        cor_status_deinit(&read.status);
+        cor_status_init(&read.status);
+    }
+    read_close(&read);
+}
+
 TEST(store_protobuf, every_allocation_may_fail)
 {
     struct read read;
