@@ -8,11 +8,10 @@
 #include "base/str.h"
 #include "schema/types.h"
 
-/* Appends the words for the first value of `json`, an object of `type` (a struct), that does not
- * fit; upstream takes the fields in the order of their declaration, which matters when several do
- * not. 1: there is such a value; 0: there is none, or it has a decoder of its own (a time, a
- * quantity …), whose words are those of JSON. -COR_ENOMEM, -COR_ETOOBIG. Every level of the type
- * reads the bytes below it once. */
+/* Appends the words for the value of `json`, of the type `type`, that does not fit and whose field
+ * is declared first; keys of maps have no order upstream, and here the first in the bytes counts.
+ * 1: there is such a value. 0: upstream makes the object (integers may wrap, and 1.0 is one).
+ * -COR_ENOMEM, -COR_ETOOBIG. Linear in the bytes, which are valid JSON without space around. */
 int cor_restore_error(struct cor_str json, const struct cor_type *type, struct cor_buf *out);
 
 #endif

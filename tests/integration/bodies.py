@@ -23,7 +23,7 @@ http.client._MAXHEADERS = 1000
 
 def masked(message):
     """A refused patch shows the whole object, with its uid and times."""
-    return re.sub(r'Invalid value: ".*": ', 'Invalid value: "...": ', message, flags=re.S)
+    return re.sub(r'Invalid value: "{.*": ', 'Invalid value: "...": ', message, flags=re.S)
 
 
 def ask(connection, token, case):

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "schema/restore.h"
 #include "test.h"
 #include "json/json.h"
 
@@ -548,4 +549,56 @@ TEST(read, survives_every_failed_allocation)
         fail_each(&mistakes[i]);
     for (size_t i = 0; i < COR_ARRAY_LEN(findings); i++)
         fail_each(&findings[i]);
+}
+
+/* clang-format off */
+/* Contract types 2.5.2: what upstream's converter says of objects that a strategic merge patch made.
+ * Bodies are canonical. */
+static const struct row converted[] = {
+    {"apps_v1.DeploymentSpec", "{\"replicas\":\"x\"}", "unrecognized type: int32"},
+    {"apps_v1.DeploymentSpec", "{\"replicas\":1.5}", "cannot convert float64 to int32"},
+    {"apps_v1.DeploymentSpec", "{\"replicas\":1.0}", ""},
+    {"apps_v1.DeploymentSpec", "{\"replicas\":4294967297}", ""},
+    {"apps_v1.DeploymentSpec", "{\"paused\":1}", "unrecognized type: bool"},
+    {"apps_v1.DeploymentSpec", "{\"template\":5}", "cannot restore struct from: int64"},
+    {"apps_v1.DeploymentSpec", "{\"template\":[]}", "cannot restore struct from: slice"},
+    {"apps_v1.DeploymentSpec", "{\"strategy\":{\"rollingUpdate\":{\"maxSurge\":true}}}", "json: cannot unmarshal bool into Go value of type int32"},
+    {"core_v1.Container", "{\"image\":5}", "cannot convert int64 to string"},
+    {"core_v1.Container", "{\"image\":5.5}", "unrecognized type: string"},
+    {"core_v1.Container", "{\"imagePullPolicy\":5}", "cannot convert int64 to v1.PullPolicy"},
+    {"core_v1.Container", "{\"ports\":{}}", "cannot restore slice from map"},
+    {"core_v1.Container", "{\"ports\":\"x\"}", "cannot restore slice from string"},
+    {"core_v1.Container", "{\"resources\":{\"limits\":{\"cpu\":\"x\"}}}", "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"},
+    {"core_v1.ConfigMap", "{\"data\":[]}", "cannot restore map from slice"},
+    {"core_v1.ConfigMap", "{\"data\":{\"a\":1}}", "cannot convert int64 to string"},
+    {"core_v1.ConfigMap", "{\"binaryData\":{\"a\":\"!\"}}", "error decoding from json: illegal base64 data at input byte 0"},
+    {"core_v1.ConfigMap", "{\"binaryData\":{\"a\":[\"x\"]}}", "unrecognized type: uint8"},
+    {"core_v1.ConfigMap", "{\"binaryData\":{\"a\":5}}", "cannot restore slice from int64"},
+    {"core_v1.ConfigMap", "{\"metadata\":{\"creationTimestamp\":\"x\"}}", "parsing time \"x\" as \"2006-01-02T15:04:05Z07:00\": cannot parse \"x\" as \"2006\""},
+    /* The field that is declared first counts, not the one that comes first. */
+    {"core_v1.Container", "{\"args\":5,\"command\":\"x\",\"env\":{}}", "cannot restore slice from string"},
+    {"core_v1.Volume", "{\"configMap\":[],\"emptyDir\":5}", "cannot restore struct from: int64"},
+    {"core_v1.Volume", "{\"configMap\":[],\"name\":{}}", "unrecognized type: string"},
+    {"core_v1.PodSpec", "{\"containers\":[null,{\"name\":\"a\"},{\"name\":true}],\"nodeName\":5}", "unrecognized type: string"},
+};
+/* clang-format on */
+
+TEST(read, says_what_upstream_says_of_what_a_strategic_merge_made)
+{
+    for (size_t i = 0; i < COR_ARRAY_LEN(converted); i++) {
+        const struct row *row = &converted[i];
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf words = {.max = 1u << 16};
+        int r = cor_restore_error(cor_strz(row->body), named(row->type), &words);
+
+        assert_int_equal(r, row->words[0] ? 1 : 0);
+        if (strcmp(cor_buf_z(&words), row->words) != 0)
+            fail_msg("%s %s: %s\n instead of: %s", row->type, row->body, cor_buf_z(&words),
+                     row->words);
+        FOR_EACH_FAILED_ALLOC(n) {
+            COR_CLEANUP(cor_buf_deinit) struct cor_buf again = {.max = 1u << 16};
+
+            r = cor_restore_error(cor_strz(row->body), named(row->type), &again);
+            assert_true(r == -COR_ENOMEM || strcmp(cor_buf_z(&again), row->words) == 0);
+        }
+    }
 }
