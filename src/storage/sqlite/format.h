@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The record of what wrote a store: its format and the version of Coracle, in the table `meta`.
  *
  *   1   no record: objects are as clients sent them, without defaults
@@ -7,6 +8,7 @@
  * An older store is read, and its record is brought up to date by the first process that writes to
  * it; a newer one is refused. A backup is a copy of the file, so it has the record.
  * Thread: the connection's. */
+/* clang-format on */
 #ifndef COR_STORAGE_SQLITE_FORMAT_H
 #define COR_STORAGE_SQLITE_FORMAT_H
 
