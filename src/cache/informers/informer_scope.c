@@ -1,3 +1,6 @@
+/* The scope of an informer: what it lists and watches. Two scopes with the same key share an
+ * informer; the key holds every member that makes a difference, so that the resync period, which
+ * makes none, is not in it. A copy has all its strings in one block. Thread: any; no state. */
 #include "cache/informers/informer_scope.h"
 
 #include "base/str.h"

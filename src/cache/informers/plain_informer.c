@@ -1,3 +1,7 @@
+/* A plain informer is a controller whose consumer applies changes to an indexer (delta_applier.h)
+ * and calls the one handler for each. When an index function refuses an object, the controller
+ * decides whether the change is tried again; when memory runs out, the change stays the oldest of
+ * the queue. Thread: the controller's. */
 #include "cache/informers/plain_informer.h"
 
 #include <assert.h>
