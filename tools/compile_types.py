@@ -262,6 +262,25 @@ def wire(declared, places, out):
 CAN_BE_EMPTY = {"LIST", "MAP", "STRING", "BOOL", "INT32", "INT64", "FLOAT64", "BYTES"}
 
 
+RAW = {"RAW", "JSON"}
+
+
+def mark_raw(tables):
+    """Notes which types hold raw values. Those of managedFields, which the server makes itself, do not count."""
+    def holds(made):
+        if made.shape == "STRUCT":
+            return any("RAW" in f.type.flags or f.type.shape in RAW for f in made.fields)
+        return made.element is not None and ("RAW" in made.element.flags or made.element.shape in RAW)
+
+    changed = True
+    while changed:
+        changed = False
+        for made in tables.order:
+            if "RAW" not in made.flags and made.shape not in RAW and holds(made):
+                made.flags.append("RAW")
+                changed = True
+
+
 def mark_written(declared):
     """Notes which fields Go writes although they were never set."""
     for field in declared.fields:
@@ -397,6 +416,7 @@ def main(arguments):
         for declared in types.values():
             check_struct(declared)
             mark_written(declared)
+        mark_raw(tables)
         for declared in types.values():
             check_keys(declared)
         hooks = [hook for path in paths if path.suffix == ".h" for hook in compile_rules.read_hooks(path)]

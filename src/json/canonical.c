@@ -28,7 +28,9 @@ struct emitter {
     struct member *members; /* of all open objects, the innermost last */
     size_t n, cap;
     struct cor_json_dups *dups;
-    int error; /* 0 or -COR_ENOMEM; nothing more is written after it */
+    const struct cor_json_guide *guide; /* NULL: no value is raw */
+    struct cor_str in;                  /* with a guide: what `base` was copied from */
+    int error;                          /* 0 or -COR_ENOMEM; nothing more is written after it */
 };
 
 static void *alc_malloc(__attribute__((unused)) void *ctx, size_t n)
@@ -239,11 +241,36 @@ static void put_raw(struct emitter *e, struct cor_str s)
     e->w += s.n;
 }
 
-static void emit_value(struct emitter *e, yyjson_val *val, const struct step *up);
+static void emit_value(struct emitter *e, yyjson_val *val, const struct step *up, const void *node);
 
-/* Writes a member, or only reports what is repeated in it when an equal key follows. */
+const char cor_json_raw_node[] = "";
+
+/* Writes the value of a member as the source has it, without the spaces between its tokens. A key
+ * stands in the tree where it stands in the source. */
+static void emit_raw(struct emitter *e, struct cor_str key)
+{
+    struct cor_str rest = cor_str_from(e->in, (size_t)(key.p - e->base) - 1), value;
+    bool in_text = false;
+
+    rest = cor_json_skip_space(cor_str_from(rest, cor_json_first_value(rest).n));
+    value = cor_json_first_value(cor_str_from(rest, 1));
+    for (size_t i = 0; i < value.n; i++) {
+        char c = value.p[i];
+
+        if (!in_text && cor_json_is_space(c))
+            continue;
+        *e->w++ = c;
+        if (c == '"')
+            in_text = !in_text;
+        else if (c == '\\')
+            *e->w++ = value.p[++i];
+    }
+}
+
+/* Writes a member, or only reports what is repeated in it when an equal key follows. `node` is the
+ * guide's for the object. */
 static void emit_member(struct emitter *e, struct member m, bool overridden, const struct step *up,
-                        bool *need_comma)
+                        bool *need_comma, const void *node)
 {
     struct step step = {up, val_str(m.key), 0};
     char *start = e->w;
@@ -252,7 +279,12 @@ static void emit_member(struct emitter *e, struct member m, bool overridden, con
         *e->w++ = ',';
     e->w = put_string(e->w, step.key);
     *e->w++ = ':';
-    emit_value(e, m.val, &step);
+    if (node)
+        node = e->guide->of_member(node, step.key);
+    if (node == cor_json_raw_node)
+        emit_raw(e, step.key);
+    else
+        emit_value(e, m.val, &step, node);
     if (overridden)
         e->w = start;
     else
@@ -261,7 +293,7 @@ static void emit_member(struct emitter *e, struct member m, bool overridden, con
 
 /* The run of members with one key, from `i` to the returned end; the last of them is the one. */
 static size_t emit_equal(struct emitter *e, size_t i, size_t end, const struct step *up,
-                         bool *need_comma)
+                         bool *need_comma, const void *node)
 {
     size_t last = i;
 
@@ -276,7 +308,7 @@ static size_t emit_equal(struct emitter *e, size_t i, size_t end, const struct s
     }
     for (; i <= last && !e->error; i++) {
         if (i == last || e->dups)
-            emit_member(e, e->members[i], i < last, up, need_comma);
+            emit_member(e, e->members[i], i < last, up, need_comma, node);
     }
     return last + 1;
 }
@@ -288,15 +320,25 @@ static void emit_type_keys(struct emitter *e, size_t start, size_t end, bool *ne
     for (size_t f = 0; f < 2; f++) {
         for (size_t i = start; i < end && !e->error; i++) {
             if (cor_str_eq(val_str(e->members[i].key), first[f])) {
-                emit_equal(e, i, end, NULL, need_comma);
+                emit_equal(e, i, end, NULL, need_comma, NULL);
                 break;
             }
         }
     }
 }
 
+static const void *find_root(struct emitter *e, yyjson_val *object)
+{
+    yyjson_val *kind = yyjson_obj_get(object, "kind");
+    yyjson_val *version = yyjson_obj_get(object, "apiVersion");
+
+    return yyjson_is_str(kind) && yyjson_is_str(version)
+               ? e->guide->of_kind(val_str(kind), val_str(version))
+               : NULL;
+}
+
 static void emit_object(struct emitter *e, yyjson_val *object, const struct step *up,
-                        bool outermost)
+                        bool outermost, const void *node)
 {
     size_t start = e->n, end;
     bool need_comma = false, sorted;
@@ -325,14 +367,16 @@ static void emit_object(struct emitter *e, yyjson_val *object, const struct step
             (cor_str_eq(key, COR_STR("kind")) || cor_str_eq(key, COR_STR("apiVersion"))))
             i++;
         else
-            i = emit_equal(e, i, end, up, &need_comma);
+            i = emit_equal(e, i, end, up, &need_comma, node);
     }
     *e->w++ = '}';
     e->n = start;
 }
 
-static void emit_array(struct emitter *e, yyjson_val *array, const struct step *up)
+static void emit_array(struct emitter *e, yyjson_val *array, const struct step *up,
+                       const void *node)
 {
+    const void *element = node ? e->guide->of_element(node) : NULL;
     struct step step = {up, {NULL, 0}, 0};
     yyjson_val *val;
     size_t max;
@@ -341,21 +385,21 @@ static void emit_array(struct emitter *e, yyjson_val *array, const struct step *
     yyjson_arr_foreach(array, step.index, max, val) {
         if (step.index > 0)
             *e->w++ = ',';
-        emit_value(e, val, &step);
+        emit_value(e, val, &step, element);
         if (e->error)
             return;
     }
     *e->w++ = ']';
 }
 
-static void emit_value(struct emitter *e, yyjson_val *val, const struct step *up)
+static void emit_value(struct emitter *e, yyjson_val *val, const struct step *up, const void *node)
 {
     switch (unsafe_yyjson_get_type(val)) {
     case YYJSON_TYPE_OBJ:
-        emit_object(e, val, up, !up);
+        emit_object(e, val, up, !up, node);
         break;
     case YYJSON_TYPE_ARR:
-        emit_array(e, val, up);
+        emit_array(e, val, up, node);
         break;
     case YYJSON_TYPE_STR:
         e->w = put_string(e->w, val_str(val));
@@ -376,7 +420,24 @@ char *cor_json_emit(yyjson_val *root, const char *base, char *dst, struct cor_js
 {
     struct emitter e = {.w = dst, .base = base, .dups = dups};
 
-    emit_value(&e, root, NULL);
+    emit_value(&e, root, NULL, NULL);
+    cor_free(e.members);
+    return e.error ? NULL : e.w;
+}
+
+/* The same by a guide, for a tree that was read from a copy of `in`. */
+static char *emit_guided(const struct cor_json_tree *tree, struct cor_str in,
+                         const struct cor_json_limits *limits, char *dst,
+                         struct cor_json_dups *dups)
+{
+    struct emitter e = {
+        .w = dst, .base = tree->text, .dups = dups, .guide = limits->guide, .in = in};
+    yyjson_val *root = yyjson_doc_get_root(tree->doc);
+    const void *node = limits->root;
+
+    if (!node && limits->guide)
+        node = find_root(&e, root);
+    emit_value(&e, root, NULL, node);
     cor_free(e.members);
     return e.error ? NULL : e.w;
 }
@@ -432,7 +493,8 @@ void cor_json_tree_deinit(struct cor_json_tree *t)
     t->text = cor_free(t->text);
 }
 
-int cor_json_rewrite(struct cor_str in, const struct cor_json_traits *traits, struct cor_buf *out,
+int cor_json_rewrite(struct cor_str in, const struct cor_json_traits *traits,
+                     const struct cor_json_limits *limits, struct cor_buf *out,
                      struct cor_json_dups *dups)
 {
     struct cor_json_tree tree;
@@ -444,7 +506,7 @@ int cor_json_rewrite(struct cor_str in, const struct cor_json_traits *traits, st
     r = cor_json_tree_init(&tree, in, traits);
     if (r < 0)
         return r;
-    end = cor_json_emit(yyjson_doc_get_root(tree.doc), tree.text, out->p + out->n, dups);
+    end = emit_guided(&tree, in, limits, out->p + out->n, dups);
     cor_json_tree_deinit(&tree);
     if (end)
         out->n = (size_t)(end - out->p);
@@ -461,5 +523,6 @@ int cor_json_canonicalize(struct cor_str in, const struct cor_json_limits *limit
 
     if (r < 0)
         return r;
-    return traits.canonical ? cor_buf_adds(out, in) : cor_json_rewrite(in, &traits, out, dups);
+    return traits.canonical ? cor_buf_adds(out, in)
+                            : cor_json_rewrite(in, &traits, limits, out, dups);
 }

@@ -4,7 +4,8 @@
  * keys; keys in byte order of their text at every level; of equal keys only the last; numbers as
  * written; in strings only what must be escaped is (\" \\ \b \f \n \r \t, other control bytes as
  * \u00xx in lower case), and an escaped lone surrogate is U+FFFD. It is never longer than its
- * source. Thread: any (no state). */
+ * source. What is inside of raw values (struct cor_json_guide) is minified and nothing else.
+ * Thread: any (no state). */
 #ifndef COR_JSON_JSON_H
 #define COR_JSON_JSON_H
 
@@ -19,6 +20,17 @@
  * recurse, and 1,000 levels take them less than 512 KB of stack. */
 #define COR_JSON_DEPTH_MAX 1000
 
+/* Which values of an object are raw: they keep their bytes, but for the spaces between them, where
+ * all others become canonical. A node is what the guide knows of a value; NULL: nothing in the
+ * value is raw. */
+struct cor_json_guide {
+    const void *(*of_kind)(struct cor_str kind, struct cor_str api_version);
+    const void *(*of_member)(const void *node, struct cor_str key);
+    const void *(*of_element)(const void *node);
+};
+/* The node of a value that is raw itself. */
+extern const char cor_json_raw_node[];
+
 struct cor_json_limits {
     size_t bytes_max;   /* of the input, below 4 GB */
     unsigned depth_max; /* at most COR_JSON_DEPTH_MAX */
@@ -26,6 +38,9 @@ struct cor_json_limits {
      * there already, in a store or on another server: a reader in Go cannot decode such a number.
      */
     bool any_number;
+    /* For cor_json_canonicalize(). NULL: no value is raw. */
+    const struct cor_json_guide *guide;
+    const void *root; /* node of the outermost value; NULL: the guide's for its kind */
 };
 
 #define COR_JSON_LIMITS_DEFAULT                                                                    \

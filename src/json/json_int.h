@@ -26,7 +26,8 @@ int cor_json_check_traits(struct cor_str in, const struct cor_json_limits *limit
                           struct cor_json_traits *ret, struct cor_json_error *reterr);
 
 /* cor_json_canonicalize() for bytes that were checked: always by way of a tree, never by a copy. */
-int cor_json_rewrite(struct cor_str in, const struct cor_json_traits *traits, struct cor_buf *out,
+int cor_json_rewrite(struct cor_str in, const struct cor_json_traits *traits,
+                     const struct cor_json_limits *limits, struct cor_buf *out,
                      struct cor_json_dups *dups);
 
 /* Does a double hold this number, at least rounded? False for a magnitude that rounds to infinity.

@@ -154,6 +154,39 @@ void cor_json_iter_leave(struct cor_json_iter *it, const struct cor_json_iter *i
     it->value = NULL;
 }
 
+bool cor_json_iter_skip_texts(struct cor_json_iter *it)
+{
+    const char *p = it->value, *end = it->end;
+    bool is_object = p < end && *p == '{';
+
+    if (p >= end || (!is_object && *p != '['))
+        return false;
+    if (end - p >= 2 && p[1] == (is_object ? '}' : ']')) {
+        it->p = p + 2;
+        it->value = NULL;
+        return true;
+    }
+    /* `p` is at the opening byte, and later at each comma. */
+    do {
+        p++;
+        if (is_object) {
+            if (p >= end || *p != '"')
+                return false;
+            p = skip_string(p, end);
+            if (p >= end || *p++ != ':')
+                return false;
+        }
+        if (p >= end || *p != '"')
+            return false;
+        p = skip_string(p, end);
+    } while (p < end && *p == ',');
+    if (p >= end || *p != (is_object ? '}' : ']'))
+        return false;
+    it->p = p + 1;
+    it->value = NULL;
+    return true;
+}
+
 struct cor_str cor_json_skip_space(struct cor_str bytes)
 {
     const char *end = bytes.p + bytes.n, *start = skip_space(bytes.p, end);

@@ -352,6 +352,8 @@ int cor_object_parse(struct cor_str json, const struct cor_object_limits *limits
     json_limits.bytes_max =
         limits && limits->bytes_max ? limits->bytes_max : COR_OBJECT_BYTES_MAX_DEFAULT;
     json_limits.any_number = limits && limits->any_number;
+    json_limits.guide = limits ? limits->guide : NULL;
+    json_limits.root = limits ? limits->root : NULL;
     cor_buf_init(&canonical, json_limits.bytes_max + GROWTH_MAX);
     if (json.n <= json_limits.bytes_max && cor_buf_reserve(&canonical, json.n + GROWTH_MAX) < 0)
         return cor_status_no_memory(reterr_status);
@@ -361,9 +363,10 @@ int cor_object_parse(struct cor_str json, const struct cor_object_limits *limits
     return parse_canonical(json, &canonical, ret_rv, ret_object, reterr_status);
 }
 
-/* Bytes that are an object, but not as the store writes it. */
+/* Bytes that are an object, but not canonical, or not as the store writes it. What has raw values
+ * may still be the stored form (`ret_as_stored`). */
 static int rebuild(struct cor_str bytes, const struct cor_json_limits *limits, cor_rev rev,
-                   struct cor_object **ret_object, struct cor_status *status)
+                   struct cor_object **ret_object, bool *ret_as_stored, struct cor_status *status)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf canonical;
     struct layout l;
@@ -376,15 +379,17 @@ static int rebuild(struct cor_str bytes, const struct cor_json_limits *limits, c
     mistake = find_mistake(cor_buf_str(&canonical), &l);
     if (mistake)
         return cor_status_set(status, -COR_ECORRUPT, "%s", mistake);
+    *ret_as_stored = is_stored_form(&l) && cor_str_eq(cor_buf_str(&canonical), bytes);
     if (from_canonical(&canonical, &l, rev, ret_object) < 0)
         return cor_status_no_memory(status);
     return 0;
 }
 
-int cor_object_from_stored(struct cor_str stored, cor_rev rev, struct cor_object **ret_object,
-                           bool *ret_rewrite, struct cor_status *reterr_status)
+int cor_object_read_stored(struct cor_str stored, cor_rev rev, const struct cor_json_guide *guide,
+                           struct cor_object **ret_object, bool *ret_rewrite,
+                           struct cor_status *reterr_status)
 {
-    const struct cor_json_limits limits = {STORED_BYTES_MAX, COR_JSON_DEPTH_MAX, true};
+    const struct cor_json_limits limits = {STORED_BYTES_MAX, COR_JSON_DEPTH_MAX, true, guide, NULL};
     struct cor_json_error why;
     struct layout l;
     bool canonical, as_stored;
@@ -398,7 +403,7 @@ int cor_object_from_stored(struct cor_str stored, cor_rev rev, struct cor_object
         find_layout(stored, &l);
     as_stored = canonical && is_stored_form(&l);
     if (!as_stored)
-        r = rebuild(stored, &limits, rev, ret_object, reterr_status);
+        r = rebuild(stored, &limits, rev, ret_object, &as_stored, reterr_status);
     else if (from_layout(stored, &l, rev, ret_object) < 0)
         r = cor_status_no_memory(reterr_status);
     if (r == 0 && ret_rewrite)

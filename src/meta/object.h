@@ -49,9 +49,12 @@ struct cor_object {
 /* What an object costs beside its bytes. */
 _Static_assert(offsetof(struct cor_object, bytes) <= 64, "the header has grown");
 
+struct cor_json_guide;
 struct cor_object_limits {
     uint32_t bytes_max; /* 0: the default */
     bool any_number;    /* also numbers that no double holds: see struct cor_json_limits */
+    const struct cor_json_guide *guide; /* which values are raw, as there */
+    const void *root;
 };
 #define COR_OBJECT_BYTES_MAX_DEFAULT (1536u * 1024)
 
@@ -68,11 +71,19 @@ int cor_object_parse(struct cor_str json, const struct cor_object_limits *limits
                      struct cor_object **ret_object, struct cor_status *reterr_status);
 
 /* From an engine's bytes to the served form at `rev` (0: the stored form): no copy but the object
- * when the bytes are a stored form. `ret_rewrite` (NULL: not wanted): they were none, so that
- * writing the object again would change them. 0, -COR_ENOMEM, -COR_ECORRUPT (no object at all: the
- * message says where). */
-int cor_object_from_stored(struct cor_str stored, cor_rev rev, struct cor_object **ret_object,
-                           bool *ret_rewrite, struct cor_status *reterr_status);
+ * when the bytes are a stored form. `guide` finds the raw values by the object's kind; NULL: there
+ * are none. `ret_rewrite` (NULL: not wanted): they were no stored form, so that writing the object
+ * again would change them. 0, -COR_ENOMEM, -COR_ECORRUPT (no object at all: the message says
+ * where). */
+int cor_object_read_stored(struct cor_str stored, cor_rev rev, const struct cor_json_guide *guide,
+                           struct cor_object **ret_object, bool *ret_rewrite,
+                           struct cor_status *reterr_status);
+static inline int cor_object_from_stored(struct cor_str stored, cor_rev rev,
+                                         struct cor_object **ret_object, bool *ret_rewrite,
+                                         struct cor_status *reterr_status)
+{
+    return cor_object_read_stored(stored, rev, NULL, ret_object, ret_rewrite, reterr_status);
+}
 
 /* From canonical bytes of this process's own, with metadata and without a resourceVersion, to the
  * stored form: they are not checked again, and what is inside of raw values (which the order of

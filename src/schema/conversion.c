@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "meta/gvk.h"
 #include "schema/normalize.h"
+#include "schema/raw_values.h"
 #include "json/scan.h"
 
 /* JSON that becomes a text is escaped, and its escapes once more. */
@@ -87,7 +88,7 @@ int cor_convert_object(cor_convert_fn convert, struct cor_str kind, struct cor_s
     if (r == 0)
         r = cor_json_writer_finish(&w);
     if (r == 0)
-        r = cor_object_from_stored(cor_buf_str(&made), 0, &converted, NULL, NULL);
+        r = cor_object_read_stored(cor_buf_str(&made), 0, &cor_raw_values, &converted, NULL, NULL);
     if (r == 0)
         r = normalize(kind, api_version, &converted);
     return r < 0 ? r : cor_object_at(converted, object->rev, ret_object);

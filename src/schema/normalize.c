@@ -409,6 +409,8 @@ static void walk_elements(struct walk *w, const struct cor_type *element, struct
     bool is_map = *it->value == '{', plain = is_plain(element);
     struct cor_str key;
 
+    if (plain && cor_json_iter_skip_texts(it))
+        return;
     while (w->error == 0 &&
            (is_map ? cor_json_iter_member(&inner, &key) : cor_json_iter_elem(&inner))) {
         if (!plain || *inner.value == 'n')
@@ -627,7 +629,6 @@ __attribute__((noinline)) static void walk_scalar(struct walk *w, const struct c
         walk_quantity(w, value);
         break;
     case COR_SHAPE_RAW:
-    case COR_SHAPE_FIELDS_V1:
     case COR_SHAPE_JSON:
         walk_raw(w, value);
         break;

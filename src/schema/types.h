@@ -49,6 +49,7 @@ enum cor_type_flag {
     COR_TYPE_WRAPPED = 1 << 4,  /* a named list that is a message of its own in protobuf */
     COR_TYPE_DEFAULTS = 1 << 5, /* it has a default (schema/rules.h), or what it holds has */
     COR_TYPE_LATE = 1 << 6,     /* a kind that has defaults for when it has been prepared */
+    COR_TYPE_RAW = 1 << 7,      /* it holds raw values (schema/raw_values.h) */
 };
 
 enum cor_field_flag {

@@ -74,15 +74,15 @@ static void check_canonical(struct cor_str in, const struct cor_json_traits *tra
     cor_json_dups_init(&dups);
     cor_buf_init(&out, OUT_MAX);
     cor_buf_init(&again, OUT_MAX);
-    FUZZ_CHECK(cor_json_rewrite(in, traits, &out, &dups) == 0);
+    FUZZ_CHECK(cor_json_rewrite(in, traits, &limits, &out, &dups) == 0);
     FUZZ_CHECK(out.n <= in.n);
     FUZZ_CHECK(cor_str_eq(cor_buf_str(&out), in) == traits->canonical);
     FUZZ_CHECK(!traits->canonical || dups.n == 0);
     for (size_t i = 1; i < dups.n; i++)
         FUZZ_CHECK(dups.v[i - 1].offset < dups.v[i].offset);
     FUZZ_CHECK(cor_json_check(cor_buf_str(&out), &limits, &canonical, NULL) == 0 && canonical);
-    FUZZ_CHECK(cor_json_rewrite(cor_buf_str(&out), &(struct cor_json_traits){true, false}, &again,
-                                NULL) == 0);
+    FUZZ_CHECK(cor_json_rewrite(cor_buf_str(&out), &(struct cor_json_traits){true, false}, &limits,
+                                &again, NULL) == 0);
     FUZZ_CHECK(cor_str_eq(cor_buf_str(&out), cor_buf_str(&again)));
     check_scanner(cor_buf_str(&out));
     cor_json_dups_deinit(&dups);

@@ -10,6 +10,7 @@
 #include "json/patch.h"
 
 #include "base/err.h"
+#include "schema/raw_values.h"
 #include "schema/strategic_merge.h"
 #include "server/verbs/update.h"
 #include "server/write/options.h"
@@ -49,6 +50,24 @@ static int patch_refuse(struct cor_call *call, int r, const struct cor_json_patc
     return cor_status_set_err(&call->status, r);
 }
 
+/* A patch merges sorted keys, and raw values need not have them sorted: what it sees of an object
+ * with raw values is canonical, also inside of them. Upstream's patches go through maps, which
+ * sort as well. `scratch` holds the bytes of `*json` then. */
+static int patch_sort_raw(const struct cor_type *type, struct cor_str *json,
+                          struct cor_buf *scratch)
+{
+    const struct cor_json_limits limits = {COR_WRITE_JSON_MAX, COR_JSON_DEPTH_MAX, true};
+    int r;
+
+    if (!cor_raw_values_of(type))
+        return 0;
+    cor_buf_init(scratch, COR_WRITE_JSON_MAX);
+    r = cor_json_canonicalize(*json, &limits, scratch, NULL, NULL);
+    if (r == 0)
+        *json = cor_buf_str(scratch);
+    return r;
+}
+
 /* The stage "apply": the JSON of the next state from the present object. 0, or a failure in the
  * status. */
 static int patch_apply(struct cor_write *write)
@@ -58,19 +77,24 @@ static int patch_apply(struct cor_write *write)
     struct patch_call *patch = (struct patch_call *)write;
     struct cor_call *call = &write->call;
     COR_CLEANUP(cor_object_unrefp) struct cor_object *shown = NULL;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf sorted = {0};
     struct cor_json_patch_error why = {.message = ""};
+    struct cor_str doc;
     int r = cor_call_convert(call, write->current, &shown);
 
     if (r < 0)
         return r;
+    doc = cor_object_json(shown);
+    r = patch_sort_raw(call->schema, &doc, &sorted);
+    if (r < 0)
+        return cor_status_set_err(&call->status, r);
     cor_json_dups_deinit(write->dups);
     cor_buf_init(&write->text, COR_WRITE_JSON_MAX);
     if (patch->patch)
-        r = patch->patch(cor_object_json(shown), cor_buf_str(&patch->text), &limits, &write->text,
-                         write->dups, &why);
+        r = patch->patch(doc, cor_buf_str(&patch->text), &limits, &write->text, write->dups, &why);
     else
-        r = cor_strategic_merge(cor_object_json(shown), cor_buf_str(&patch->text), call->schema,
-                                &limits, &write->text, write->dups, &why);
+        r = cor_strategic_merge(doc, cor_buf_str(&patch->text), call->schema, &limits, &write->text,
+                                write->dups, &why);
     if (r < 0)
         return patch_refuse(call, r, &why);
     write->json = cor_buf_str(&write->text);

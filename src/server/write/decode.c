@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "meta/object_edit.h"
 #include "schema/decode.h"
+#include "schema/raw_values.h"
 #include "schema/read.h"
 #include "schema/restore.h"
 #include "server/strategy/data_size.h"
@@ -162,6 +163,9 @@ int cor_write_decode(struct cor_write *write)
     COR_CLEANUP(cor_json_dups_deinit) struct cor_json_dups dups;
     /* What a patch makes repeats nothing, and YAML has a report of its own. */
     bool is_sent_json;
+    /* Raw values of the request's type keep their bytes. */
+    const void *root = cor_raw_values_of(call->schema);
+    const struct cor_object_limits limits = {.guide = root ? &cor_raw_values : NULL, .root = root};
     int r = write->apply ? 0 : decode_take_body(write);
 
     assert(call->type && call->stored);
@@ -173,7 +177,7 @@ int cor_write_decode(struct cor_write *write)
     if (r < 0)
         return r;
     is_sent_json = !write->apply && write->text.n == 0;
-    r = cor_object_parse(write->json, NULL, is_sent_json ? &dups : NULL, &write->rv, &object,
+    r = cor_object_parse(write->json, &limits, is_sent_json ? &dups : NULL, &write->rv, &object,
                          &call->status);
     if (r == -COR_EINVAL)
         r = decode_refuse_bytes(write);

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "meta/key.h"
+#include "schema/raw_values.h"
 #include "schema/rewrite.h"
 
 int cor_store_timed_out(const struct store_key *key, struct cor_status *reterr_status)
@@ -171,8 +172,8 @@ int cor_store_decode(const struct cor_store *store, const struct cor_kv *kv, cor
         return store_unreadable(store, kv, "transform", &why, reterr_status);
     r = cor_stored_form_to_json(&data, &json, &why);
     if (r == 0)
-        r = cor_object_from_stored(data, is_old ? 0 : rev, is_old ? &old : ret_object, &rewrite,
-                                   &why);
+        r = cor_object_read_stored(data, is_old ? 0 : rev, &cor_raw_values,
+                                   is_old ? &old : ret_object, &rewrite, &why);
     if (r == 0 && is_old) {
         r = store_renew(old, rev, ret_object, &renewed);
         if (r < 0)

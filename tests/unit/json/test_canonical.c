@@ -249,3 +249,50 @@ TEST(canonical, survives_every_failed_allocation)
         cor_buf_deinit(&out);
     }
 }
+
+/* A guide by names: the value of a member "raw" is raw, whatever it is in. */
+static const void *raw_of_kind(struct cor_str kind, struct cor_str api_version)
+{
+    return cor_str_eqz(kind, "K") && cor_str_eqz(api_version, "v1") ? "node" : NULL;
+}
+
+static const void *raw_of_member(const void *node, struct cor_str key)
+{
+    return cor_str_eqz(key, "raw") ? cor_json_raw_node : node;
+}
+
+static const void *raw_of_element(const void *node)
+{
+    return node;
+}
+
+/* Contract types 2.4.5, 2.2.4. */
+TEST(canonical, raw_values_keep_their_bytes_but_for_spaces)
+{
+    static const struct cor_json_guide guide = {raw_of_kind, raw_of_member, raw_of_element};
+    static const struct {
+        const char *in, *out;
+    } cases[] = {
+        {"{\"raw\": { \"b\" : [ 1.0 , true ] , \"a\":\"\\u0026 \\/ \\\" \\\\\",\"b\":2}, \"kind\":\"K\", "
+         "\"apiVersion\":\"v1\"}",
+         "{\"kind\":\"K\",\"apiVersion\":\"v1\",\"raw\":{\"b\":[1.0,true],\"a\":\"\\u0026 \\/ "
+         "\\\" \\\\\",\"b\":2}}"},
+        /* In lists and objects; the last of equal keys counts outside of raw values. */
+        {"{\"kind\":\"K\",\"apiVersion\":\"v1\",\"z\":[{\"y\":1,\"raw\":{\"b\":1,\"a\":2},"
+         "\"\\u0072aw\":{\"d\":1,\"c\":2}}],\"a\":\"\\u0026\"}",
+         "{\"kind\":\"K\",\"apiVersion\":\"v1\",\"a\":\"&\",\"z\":[{\"raw\":{\"d\":1,\"c\":2},"
+         "\"y\":1}]}"},
+        /* Another kind has none. */
+        {"{\"raw\":{\"b\":1,\"a\":2},\"kind\":\"K\",\"apiVersion\":\"v2\"}",
+         "{\"kind\":\"K\",\"apiVersion\":\"v2\",\"raw\":{\"a\":2,\"b\":1}}"},
+    };
+    const struct cor_json_limits guided = {1 << 16, COR_JSON_DEPTH_MAX, false, &guide, NULL};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = 1 << 16};
+
+        assert_int_equal(cor_json_canonicalize(cor_strz(cases[i].in), &guided, &out, NULL, NULL),
+                         0);
+        assert_string_equal(cor_buf_z(&out), cases[i].out);
+    }
+}

@@ -1,7 +1,9 @@
 #include "schema/normalize.h"
 
 #include "base/err.h"
+#include "meta/object.h"
 #include "schema/quantity.h"
+#include "schema/raw_values.h"
 #include "schema/rewrite.h"
 #include "test.h"
 #include "json/json.h"
@@ -556,4 +558,65 @@ TEST(normalize, goes_as_deep_as_json_may)
     assert_int_equal(
         cor_normalize(named("apiextensions_v1.JSONSchemaProps"), cor_buf_str(&in), &out), 1);
     assert_int_equal(out.n, in.n - sizeof("\"x\":1") + 1);
+}
+
+/* Contract types 2.4.5. */
+TEST(raw_values, keep_their_bytes_in_a_stored_object)
+{
+    static const struct {
+        const char *stored;
+        bool is_rewritten;
+    } cases[] = {
+        {"{\"kind\":\"ControllerRevision\",\"apiVersion\":\"apps/v1\",\"data\":{\"z\":\"a "
+         "\\u0026\\u0026 b\",\"a\":1},\"metadata\":{\"name\":\"r\"},\"revision\":1}",
+         false},
+        /* Without a kind nothing is raw. */
+        {"{\"data\":{\"z\":1,\"a\":1},\"metadata\":{\"name\":\"r\"},\"revision\":1}", true},
+        {"{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"data\":{\"z\":\"\\u0026\"},\"metadata\":"
+         "{\"name\":\"r\"}}",
+         true},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
+        COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
+        bool is_rewritten;
+
+        assert_int_equal(cor_object_read_stored(cor_strz(cases[i].stored), 0, &cor_raw_values,
+                                                &object, &is_rewritten, NULL),
+                         0);
+        assert_int_equal(is_rewritten, cases[i].is_rewritten);
+        assert_int_equal(strcmp(object->bytes, cases[i].stored) != 0, cases[i].is_rewritten);
+    }
+}
+
+TEST(raw_values, are_found_in_lists_maps_and_schemas)
+{
+    static const struct {
+        const char *type, *in, *out;
+    } cases[] = {
+        {"resource_v1.ResourceClaim",
+         "{\"spec\":{\"devices\":{\"config\":[{\"requests\":[\"a\"],\"opaque\":{\"parameters\":{\"b\":1,"
+         "\"a\":2},\"driver\":\"d\"}}]}}}",
+         "{\"spec\":{\"devices\":{\"config\":[{\"opaque\":{\"driver\":\"d\",\"parameters\":{\"b\":1,"
+         "\"a\":2}},\"requests\":[\"a\"]}]}}}"},
+        {"apiextensions_v1.JSONSchemaProps",
+         "{\"properties\":{\"p\":{\"items\":{\"enum\":[{\"b\":1,\"a\":2}, 1],\"default\":{\"d\":1,"
+         "\"c\":1}}}},\"additionalProperties\":{\"example\":{\"f\":1,\"e\":1}}}",
+         "{\"additionalProperties\":{\"example\":{\"f\":1,\"e\":1}},\"properties\":{\"p\":{\"items\":"
+         "{\"default\":{\"d\":1,\"c\":1},\"enum\":[{\"b\":1,\"a\":2},1]}}}}"},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = BYTES_MAX};
+        const struct cor_json_limits limits = {BYTES_MAX, COR_JSON_DEPTH_MAX, false,
+                                               &cor_raw_values,
+                                               cor_raw_values_of(named(cases[i].type))};
+
+        assert_int_equal(cor_json_canonicalize(cor_strz(cases[i].in), &limits, &out, NULL, NULL),
+                         0);
+        assert_string_equal(cor_buf_z(&out), cases[i].out);
+    }
+    /* What most kinds have are managedFields alone, which do not count. */
+    assert_null(cor_raw_values_of(named("core_v1.ConfigMap")));
+    assert_null(cor_raw_values_of(named("core_v1.Pod")));
 }

@@ -472,3 +472,39 @@ TEST(update, events_expire_whether_they_were_written_to_or_not)
     }
     fx_close(&fx);
 }
+
+/* The controllers of StatefulSets and DaemonSets compare the bytes of `data`; a revision that was
+ * changed on its way would make them create another one. Contract types 2.4.5. */
+TEST(update, a_controller_revision_keeps_the_bytes_of_its_data)
+{
+    static const char revisions[] = "/apis/apps/v1/namespaces/default/controllerrevisions";
+    static const char one[] = "/apis/apps/v1/namespaces/default/controllerrevisions/r";
+    static const char data[] =
+        "\"data\":{\"spec\":{\"template\":{\"$patch\":\"replace\",\"c\":[\"a "
+        "\\u0026\\u0026 b \\u003e c\"]}}}";
+    static const struct fx_headers strategic = {.content_type =
+                                                    "application/strategic-merge-patch+json"};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf body = {.max = 4096};
+    struct fx fx;
+
+    open_ready(&fx);
+    assert_int_equal(cor_buf_addf(&body, "{\"metadata\":{\"name\":\"r\"},\"revision\":1,%s}", data),
+                     0);
+    assert_non_null(strstr(fx_do(&fx, 201, "POST", revisions, cor_buf_z(&body)), data));
+    assert_non_null(strstr(fx_do(&fx, 200, "GET", one, ""), data));
+    assert_non_null(strstr(
+        fx_do_with(&fx, 200, "PATCH", one,
+                   "{\"metadata\":{\"ownerReferences\":[{\"apiVersion\":\"apps/v1\",\"kind\":"
+                   "\"StatefulSet\",\"name\":\"s\",\"uid\":\"u\"}]},\"revision\":2}",
+                   &strategic),
+        data));
+    /* Keys in any order, and a character that Go escapes. */
+    fx_do(&fx, 200, "DELETE", one, "");
+    assert_non_null(strstr(fx_do(&fx, 201, "POST", revisions,
+                                 "{\"metadata\":{\"name\":\"r\"},\"revision\":1,\"data\":{ \"z\": "
+                                 "\"<\", \"a\": 1.0 }}"),
+                           "\"data\":{\"z\":\"\\u003c\",\"a\":1.0}"));
+    assert_non_null(
+        strstr(fx_do(&fx, 200, "GET", one, ""), "\"data\":{\"z\":\"\\u003c\",\"a\":1.0}"));
+    fx_close(&fx);
+}
