@@ -16,6 +16,7 @@
 #include "schema/normalize.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -240,12 +241,17 @@ static void walk_float(struct walk *w, struct cor_str value)
 {
     char copy[TEXT_MAX], text[COR_FLOAT_TEXT_MAX];
     struct cor_str printed;
+    double number;
 
     if (cor_json_type(value) != COR_JSON_NUMBER || value.n >= sizeof(copy))
         return;
     memcpy(copy, value.p, value.n);
     copy[value.n] = '\0';
-    printed = cor_float_print(strtod(copy, NULL), text);
+    number = strtod(copy, NULL);
+    /* No client can send such a number, but a store may have it. */
+    if (!isfinite(number))
+        return;
+    printed = cor_float_print(number, text);
     if (!cor_str_eq(printed, value))
         replace(w, value.p, value.p + value.n, printed);
 }

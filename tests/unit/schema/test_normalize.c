@@ -318,6 +318,7 @@ TEST(normalize, leaves_a_value_of_another_type_as_it_is)
          "\"status\":\"s\"}",
          NULL},
         {"core_v1.ResourceRequirements", "{\"limits\":{\"cpu\":\"a\",\"memory\":[]}}", NULL},
+        {"apiextensions_v1.JSONSchemaProps", "{\"maximum\":\"a\",\"minimum\":[]}", NULL},
         {"core_v1.Secret", "{\"data\":{\"a\":\"*\",\"b\":[256],\"c\":{}},\"metadata\":{}}", NULL},
     };
 
