@@ -175,37 +175,65 @@ static void write_bytes(struct reader *r, struct cor_str bytes)
         cor_json_string(&r->w, cor_buf_str(&text));
 }
 
-/* The last item with this number in a message of scalars. False: there is none. */
-static bool find_scalar(struct reader *r, struct cor_str message, uint32_t number,
-                        struct cor_pb_item *ret)
+/* The messages that have an encoding of their own in JSON, with the names that Go has for their
+ * fields. */
+#define SPECIAL_FIELDS 3
+struct special {
+    const char *name;
+    struct {
+        enum cor_pb_wire wire;
+        const char *go_name; /* NULL: there is no field with this number */
+    } fields[SPECIAL_FIELDS];
+};
+static const struct special timestamp = {"Timestamp",
+                                         {{COR_PB_VARINT, "Seconds"}, {COR_PB_VARINT, "Nanos"}}};
+static const struct special raw_bytes = {"RawExtension", {{COR_PB_LEN, "Raw"}}};
+static const struct special quantity = {"Quantity", {{COR_PB_LEN, "String_"}}};
+static const struct special int_or_string = {
+    "IntOrString", {{COR_PB_VARINT, "Type"}, {COR_PB_VARINT, "IntVal"}, {COR_PB_LEN, "StrVal"}}};
+static const struct special schema_or_bool = {"JSONSchemaPropsOrBool",
+                                              {{COR_PB_VARINT, "Allows"}, {COR_PB_LEN, "Schema"}}};
+static const struct special schema_or_array = {
+    "JSONSchemaPropsOrArray", {{COR_PB_LEN, "Schema"}, {COR_PB_LEN, "JSONSchemas"}}};
+static const struct special schema_or_strings = {
+    "JSONSchemaPropsOrStringArray", {{COR_PB_LEN, "Schema"}, {COR_PB_LEN, "Property"}}};
+
+/* Reads such a message: the last item of each field, whose `number` is 0 when there is none. */
+static void read_special(struct reader *r, const struct special *special, struct cor_str message,
+                         struct cor_pb_item items[SPECIAL_FIELDS])
 {
     struct cor_pb_item item;
-    bool found = false;
     int more;
 
-    while ((more = cor_pb_take_item(&message, "", &item, r->why)) == 1) {
-        if (item.number == number) {
-            *ret = item;
-            found = true;
+    for (size_t i = 0; i < SPECIAL_FIELDS; i++)
+        items[i] = (struct cor_pb_item){.bytes = COR_STR("")};
+    while ((more = cor_pb_take_item(&message, special->name, &item, r->why)) == 1) {
+        size_t i = item.number - 1;
+
+        if (i >= SPECIAL_FIELDS || !special->fields[i].go_name)
+            continue;
+        if (item.wire != special->fields[i].wire) {
+            more = cor_pb_refuse(r->why, "proto: wrong wireType = %d for field %s", (int)item.wire,
+                                 special->fields[i].go_name);
+            break;
         }
+        items[i] = item;
     }
     if (more < 0)
         reader_fail(r, more);
-    return found;
 }
 
 /* An empty message is the zero time, which is null in JSON. */
 static void write_time(struct reader *r, struct cor_str message, bool is_micro)
 {
-    struct cor_pb_item seconds = {0}, nanos = {0};
+    struct cor_pb_item items[SPECIAL_FIELDS];
     char text[64];
     int64_t s, us;
-    bool is_set = find_scalar(r, message, 1, &seconds);
 
-    (void)find_scalar(r, message, 2, &nanos);
-    s = (int64_t)seconds.value;
-    us = (int32_t)nanos.value / 1000;
-    if (!is_set && message.n == 0) {
+    read_special(r, &timestamp, message, items);
+    s = (int64_t)items[0].value;
+    us = (int32_t)items[1].value / 1000;
+    if (message.n == 0) {
         cor_json_null(&r->w);
     } else if (s < COR_TIME_MIN_S || s > COR_TIME_MAX_S) {
         reader_fail(r, cor_pb_refuse(r->why, "Time.MarshalJSON: year outside of range [0,9999]"));
@@ -220,41 +248,39 @@ static void write_time(struct reader *r, struct cor_str message, bool is_micro)
 static void write_raw(struct reader *r, struct cor_str message)
 {
     const struct cor_json_limits limits = {r->body.n, DEPTH_MAX};
-    struct cor_pb_item raw = {.bytes = COR_STR("")};
+    struct cor_pb_item items[SPECIAL_FIELDS];
     bool is_canonical;
 
-    (void)find_scalar(r, message, 1, &raw);
-    if (raw.bytes.n == 0)
+    read_special(r, &raw_bytes, message, items);
+    if (items[0].bytes.n == 0)
         cor_json_null(&r->w);
-    else if (cor_json_check(raw.bytes, &limits, &is_canonical, NULL) < 0)
+    else if (cor_json_check(items[0].bytes, &limits, &is_canonical, NULL) < 0)
         reader_fail(
             r,
             cor_pb_refuse(r->why, "json: error calling MarshalJSON: invalid bytes of a raw value"));
     else
-        cor_json_raw(&r->w, raw.bytes);
+        cor_json_raw(&r->w, items[0].bytes);
 }
 
 static void write_int_or_string(struct reader *r, struct cor_str message)
 {
-    struct cor_pb_item type = {0}, number = {0}, text = {.bytes = COR_STR("")};
+    struct cor_pb_item items[SPECIAL_FIELDS];
 
-    (void)find_scalar(r, message, 1, &type);
-    (void)find_scalar(r, message, 2, &number);
-    (void)find_scalar(r, message, 3, &text);
-    if (type.value == 0)
-        cor_json_i64(&r->w, (int32_t)number.value);
-    else if (type.value == 1)
-        cor_json_string(&r->w, text.bytes);
+    read_special(r, &int_or_string, message, items);
+    if (items[0].value == 0)
+        cor_json_i64(&r->w, (int32_t)items[1].value);
+    else if (items[0].value == 1)
+        cor_json_string(&r->w, items[2].bytes);
     else
         reader_fail(r, cor_pb_refuse(r->why, "impossible IntOrString.Type"));
 }
 
 static void write_quantity(struct reader *r, struct cor_str message)
 {
-    struct cor_pb_item text = {.bytes = COR_STR("")};
+    struct cor_pb_item items[SPECIAL_FIELDS];
 
-    (void)find_scalar(r, message, 1, &text);
-    cor_json_string(&r->w, text.bytes.n > 0 ? text.bytes : COR_STR("0"));
+    read_special(r, &quantity, message, items);
+    cor_json_string(&r->w, items[0].bytes.n > 0 ? items[0].bytes : COR_STR("0"));
 }
 
 static void write_double(struct reader *r, uint64_t bits)
@@ -275,31 +301,31 @@ static void write_double(struct reader *r, uint64_t bits)
 /* A schema, or what may stand in its place: in protobuf a message of both. */
 static void write_schema_or(struct reader *r, const struct cor_type *type, struct cor_str message)
 {
-    const struct cor_type *schema = cor_type_element(type);
     enum cor_shape shape = cor_type_shape(type);
-    struct cor_pb_item item, one = {0}, allows = {0};
-    struct cor_str in = message;
-    bool is_schema = find_scalar(r, message, shape == COR_SHAPE_SCHEMA_OR_BOOL ? 2 : 1, &one);
+    const struct special *special = shape == COR_SHAPE_SCHEMA_OR_BOOL    ? &schema_or_bool
+                                    : shape == COR_SHAPE_SCHEMA_OR_ARRAY ? &schema_or_array
+                                                                         : &schema_or_strings;
+    struct cor_pb_item items[SPECIAL_FIELDS], item, *schema;
 
-    if (is_schema && one.wire == COR_PB_LEN) {
-        write_struct(r, schema, &one.bytes, 1);
-        return;
+    read_special(r, special, message, items);
+    schema = &items[shape == COR_SHAPE_SCHEMA_OR_BOOL ? 1 : 0];
+    /* Go writes the list before the schema when it has both, and null when it has none. */
+    if (shape != COR_SHAPE_SCHEMA_OR_BOOL && items[1].number > 0) {
+        cor_json_begin_array(&r->w);
+        while (reader_goes_on(r) && cor_pb_take_item(&message, "", &item, r->why) == 1) {
+            if (item.number == 2 && shape == COR_SHAPE_SCHEMA_OR_ARRAY)
+                write_struct(r, cor_type_element(type), &item.bytes, 1);
+            else if (item.number == 2)
+                cor_json_string(&r->w, item.bytes);
+        }
+        cor_json_end_array(&r->w);
+    } else if (schema->number > 0) {
+        write_struct(r, cor_type_element(type), &schema->bytes, 1);
+    } else if (shape == COR_SHAPE_SCHEMA_OR_BOOL) {
+        cor_json_bool(&r->w, items[0].value != 0);
+    } else {
+        cor_json_null(&r->w);
     }
-    if (shape == COR_SHAPE_SCHEMA_OR_BOOL) {
-        (void)find_scalar(r, message, 1, &allows);
-        cor_json_bool(&r->w, allows.value != 0);
-        return;
-    }
-    cor_json_begin_array(&r->w);
-    while (reader_goes_on(r) && cor_pb_take_item(&in, "", &item, r->why) == 1) {
-        if (item.number != 2 || item.wire != COR_PB_LEN)
-            continue;
-        if (shape == COR_SHAPE_SCHEMA_OR_ARRAY)
-            write_struct(r, schema, &item.bytes, 1);
-        else
-            cor_json_string(&r->w, item.bytes);
-    }
-    cor_json_end_array(&r->w);
 }
 
 /* A list that is a message of its own. */

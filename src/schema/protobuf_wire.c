@@ -9,6 +9,7 @@
 #include "base/err.h"
 
 #define ENDS_EARLY "unexpected EOF"
+#define END_GROUP  4
 
 int cor_pb_refuse(struct cor_pb_error *reterr, const char *fmt, ...)
 {
@@ -59,6 +60,46 @@ static int take_fixed(struct cor_str *in, size_t n, uint64_t *ret)
     return 0;
 }
 
+/* Passes over a group, whose first tag has been read, and the groups in it. 1 or -COR_EINVAL. */
+static int skip_group(struct cor_str *in, struct cor_pb_error *reterr)
+{
+    uint64_t tag, value;
+
+    for (size_t depth = 1; depth > 0;) {
+        if (in->n == 0 || cor_pb_take_varint(in, &tag) < 0)
+            return refuse_varint(*in, reterr);
+        switch (tag & 7) {
+        case COR_PB_VARINT:
+            if (cor_pb_take_varint(in, &value) < 0)
+                return refuse_varint(*in, reterr);
+            break;
+        case COR_PB_LEN:
+            if (cor_pb_take_varint(in, &value) < 0)
+                return refuse_varint(*in, reterr);
+            if ((int64_t)value < 0)
+                return cor_pb_refuse(reterr, "proto: negative length found during unmarshaling");
+            if (value > in->n)
+                return cor_pb_refuse(reterr, ENDS_EARLY);
+            *in = cor_str_from(*in, (size_t)value);
+            break;
+        case COR_PB_FIXED64:
+        case COR_PB_FIXED32:
+            if (take_fixed(in, (tag & 7) == COR_PB_FIXED64 ? 8 : 4, &value) < 0)
+                return cor_pb_refuse(reterr, ENDS_EARLY);
+            break;
+        case COR_PB_GROUP:
+            depth++;
+            break;
+        case END_GROUP:
+            depth--;
+            break;
+        default:
+            return cor_pb_refuse(reterr, "proto: illegal wireType %d", (int)(tag & 7));
+        }
+    }
+    return 1;
+}
+
 int cor_pb_take_item(struct cor_str *in, const char *message, struct cor_pb_item *ret,
                      struct cor_pb_error *reterr)
 {
@@ -68,7 +109,7 @@ int cor_pb_take_item(struct cor_str *in, const char *message, struct cor_pb_item
         return 0;
     if (cor_pb_take_varint(in, &tag) < 0)
         return refuse_varint(*in, reterr);
-    if ((tag & 7) == 4)
+    if ((tag & 7) == END_GROUP)
         return cor_pb_refuse(reterr, "proto: %s: wiretype end group for non-group", message);
     if ((int32_t)(tag >> 3) <= 0)
         return cor_pb_refuse(reterr, "proto: %s: illegal tag %d (wire type %d)", message,
@@ -92,6 +133,8 @@ int cor_pb_take_item(struct cor_str *in, const char *message, struct cor_pb_item
         ret->bytes = cor_str(in->p, (size_t)n);
         *in = cor_str_from(*in, (size_t)n);
         return 1;
+    case COR_PB_GROUP:
+        return skip_group(in, reterr);
     }
     return cor_pb_refuse(reterr, "proto: illegal wireType %d", (int)(tag & 7));
 }

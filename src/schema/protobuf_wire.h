@@ -8,7 +8,13 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-enum cor_pb_wire { COR_PB_VARINT = 0, COR_PB_FIXED64 = 1, COR_PB_LEN = 2, COR_PB_FIXED32 = 5 };
+enum cor_pb_wire {
+    COR_PB_VARINT = 0,
+    COR_PB_FIXED64 = 1,
+    COR_PB_LEN = 2,
+    COR_PB_GROUP = 3, /* no message has one: they are passed over */
+    COR_PB_FIXED32 = 5,
+};
 
 /* One field on the wire. */
 struct cor_pb_item {

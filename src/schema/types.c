@@ -188,11 +188,17 @@ bool cor_type_find_member(const struct cor_type *type, struct cor_str name,
 
 const struct cor_type_field *cor_type_find_number(const struct cor_type *type, uint32_t number)
 {
-    for (size_t i = 0; i < cor_type_nfields(type); i++) {
-        const struct cor_type_field *field = cor_type_field(type, i);
+    size_t n = cor_type_nfields(type), i = number < n ? number : n;
 
-        if (number > 0 && field->number == number)
+    /* The fields stand by their numbers, and those without one at the end: a number is never behind
+     * its own place, and is at it unless numbers before it are missing. */
+    while (number > 0 && i-- > 0) {
+        const struct cor_type_field *field = &cor_type_fields[cor_type_numbers[type->first + i]];
+
+        if (field->number == number)
             return field;
+        if (field->number > 0 && field->number < number)
+            return NULL;
     }
     return NULL;
 }

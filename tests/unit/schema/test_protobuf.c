@@ -532,3 +532,84 @@ TEST(protobuf, writes_messages_of_every_length)
         }
     }
 }
+
+/* Contract types 1.2.7 and 1.3. */
+TEST(protobuf, checks_the_wire_types_inside_of_special_types)
+{
+    static const struct {
+        const char *type;
+        uint32_t number; /* of the field that has the special type */
+        uint32_t inner;  /* the field of the special type, with another wire type */
+        bool is_text;
+        const char *why;
+    } rows[] = {
+        {"meta_v1.ManagedFieldsEntry", 4, 1, true, "proto: wrong wireType = 2 for field Seconds"},
+        {"coordination_v1.LeaseSpec", 3, 2, true, "proto: wrong wireType = 2 for field Nanos"},
+        {"core_v1.HTTPGetAction", 2, 2, true, "proto: wrong wireType = 2 for field IntVal"},
+        {"core_v1.HTTPGetAction", 2, 3, false, "proto: wrong wireType = 0 for field StrVal"},
+        {"core_v1.ResourceFieldSelector", 3, 1, false,
+         "proto: wrong wireType = 0 for field String_"},
+        {"apps_v1.ControllerRevision", 2, 1, false, "proto: wrong wireType = 0 for field Raw"},
+        {"apiextensions_v1.JSONSchemaProps", 30, 1, true,
+         "proto: wrong wireType = 2 for field Allows"},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf raw = {.max = 1024}, inner = {.max = 1024};
+
+        if (rows[i].is_text)
+            add(&inner, rows[i].inner, COR_STR("x"));
+        else
+            add_number(&inner, rows[i].inner, 1);
+        if (rows[i].number == 30) {
+            assert_int_equal(cor_buf_add(&raw, "\xf2\x01", 2), 0);
+            assert_int_equal(cor_buf_addc(&raw, (char)inner.n), 0);
+            assert_int_equal(cor_buf_adds(&raw, cor_buf_str(&inner)), 0);
+        } else {
+            add(&raw, rows[i].number, cor_buf_str(&inner));
+        }
+        read_as(rows[i].type, &raw, rows[i].why);
+    }
+}
+
+/* As every reader does with what it does not know. Contract types 1.1.8 and 1.2.7. */
+TEST(protobuf, passes_over_groups)
+{
+    static const struct {
+        struct cor_str bytes;
+        const char *want;
+    } rows[] = {
+        {COR_STR_INIT("\x6b\x08\x01\x1a\x01x\x25zzzz\x29zzzzzzzz\x73\x74\x6c"),
+         "{\"metadata\":{}}"},
+        {COR_STR_INIT("\x6b\x08\x01"), "unexpected EOF"},
+        {COR_STR_INIT("\x6b\x1a\x05x"), "unexpected EOF"},
+        {COR_STR_INIT("\x6b\x0f\x6c"), "proto: illegal wireType 7"},
+        {COR_STR_INIT("\x0b\x0c"), "proto: wrong wireType = 3 for field ObjectMeta"},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf raw = {.max = 1024};
+
+        assert_int_equal(cor_buf_adds(&raw, rows[i].bytes), 0);
+        read_as("core_v1.ConfigMap", &raw, rows[i].want);
+    }
+}
+
+/* Of a schema and what stands in its place, Go writes the list first, and null for neither. */
+TEST(protobuf, chooses_between_a_schema_and_what_replaces_it_as_go_does)
+{
+    COR_CLEANUP(cor_buf_deinit)
+    struct cor_buf raw = {.max = 1024},
+                   both = {.max = 1024}, schema = {.max = 1024};
+
+    add(&schema, 5, COR_STR("string")); /* type */
+    add(&both, 1, cor_buf_str(&schema));
+    add(&both, 2, COR_STR(""));
+    assert_int_equal(cor_buf_add(&raw, "\xc2\x01", 2), 0); /* 24: items */
+    assert_int_equal(cor_buf_addc(&raw, (char)both.n), 0);
+    assert_int_equal(cor_buf_adds(&raw, cor_buf_str(&both)), 0);
+    read_as("apiextensions_v1.JSONSchemaProps", &raw, "{\"items\":[{}]}");
+    cor_buf_truncate(&raw, 0);
+    assert_int_equal(cor_buf_add(&raw, "\xc2\x01\0", 3), 0);
+    read_as("apiextensions_v1.JSONSchemaProps", &raw, "{\"items\":null}");
+}

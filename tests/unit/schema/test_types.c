@@ -192,3 +192,23 @@ TEST(types, know_defaults_and_gates_of_declarations)
     assert_text(cor_type_field_gate(field_of("core_v1.VolumeProjection", "podCertificate")),
                 "PodCertificateProjection");
 }
+
+TEST(types, find_a_field_by_each_number)
+{
+    for (size_t i = 0; i < cor_types_count(); i++) {
+        const struct cor_type *type = cor_type_at(i);
+        size_t found = 0, numbered = 0;
+
+        for (size_t f = 0; f < cor_type_nfields(type); f++) {
+            const struct cor_type_field *field = cor_type_field(type, f);
+            uint32_t number = cor_type_field_number(field);
+
+            numbered += number > 0;
+            if (number > 0)
+                assert_ptr_equal(cor_type_find_number(type, number), field);
+        }
+        for (uint32_t number = 0; number < 300; number++)
+            found += cor_type_find_number(type, number) != NULL;
+        assert_int_equal(found, numbered);
+    }
+}
