@@ -524,9 +524,10 @@ void cor_exchange_on_request(const struct cor_http_request *http, struct cor_htt
                              void *arg)
 {
     struct exchange *ex = cor_http_response_arg(resp);
-    struct cor_flight *flight = flight_of(ex);
+    struct cor_flight *flight;
 
-    assert(ex && ex->server == arg && !ex->http && ex->code == 0);
+    assert(ex && arg && ex->server == arg && !ex->http && ex->code == 0);
+    flight = flight_of(ex);
     ex->request.body = http->body;
     if (ex->timeout_ms > 0)
         begin_verb_time(ex, resp);
