@@ -87,7 +87,8 @@ static int watch_refill(struct cor_call *call)
     struct watch_call *w = (struct watch_call *)call;
 
     call->out_object = cor_object_unref(call->out_object);
-    w->frame = cor_frame_unref(w->frame);
+    if (w->frame)
+        w->frame = cor_frame_unref(w->frame);
     if (w->is_ending) {
         watch_close(w);
         return 0;
