@@ -17,6 +17,8 @@ import traceback
 START_S = 120
 # Longer than a request lasts by itself: a mutating one has 34 s.
 REQUEST_S = 90
+# An answer may have a hundred warnings, and other headers beside them; Python's client gives up at a hundred.
+http.client._MAXHEADERS = 1000
 
 
 class Answer:

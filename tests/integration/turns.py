@@ -5,13 +5,10 @@ Every request here is as large or as awkward as the server lets it be. What the 
 thread stands in the metrics; it does not depend on what else the machine does."""
 
 import hashlib
-import http.client
 import json
 import time
 
 from fixture import main, test
-
-http.client._MAXHEADERS = 1000  # the hundred warnings about repeated members, and more
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
