@@ -30,6 +30,8 @@
 #define MIN_REQUEST_TIMEOUT_MAX 31536000
 /* Each may hold a window of 256 KB of a body. */
 #define H2_STREAMS_MAX 10000
+/* 1 TiB: COR_PROTOBUF_CACHE_BYTES_MAX. */
+#define PROTOBUF_CACHE_BYTES_MAX (UINT64_C(1) << 40)
 
 struct serve_opts {
     struct cor_instance_opts instance;
@@ -79,6 +81,9 @@ static const struct flag flags[] = {
      "pods#0 or deployments.apps#0 serves that resource from the store; other sizes change nothing"},
     {"watch-cache-bytes", 0, FLAG_NUMBER, AT_INSTANCE(watch_cache_bytes), "BYTES",
      "what watch caches may keep beside the present state (268435456)", 1 << 20},
+    {"protobuf-cache-bytes", 0, FLAG_NUMBER, AT_INSTANCE(protobuf_cache_bytes), "BYTES",
+     "what may be kept to answer lists in protobuf again (67108864); 0 for nothing", 0,
+     PROTOBUF_CACHE_BYTES_MAX},
     {"storage-backend", 0, FLAG_TEXT, AT_INSTANCE(storage_backend), "sqlite|etcd3",
      "what keeps the data (etcd3 when --etcd-servers is given, else sqlite)"},
     ETCD_FLAGS(AT_INSTANCE(etcd)),
@@ -111,7 +116,8 @@ static const struct serve_opts defaults = {
                  .reading_max = 400,
                  .mutating_max = 200,
                  .watch_cache = true,
-                 .watch_cache_bytes = 256 << 20},
+                 .watch_cache_bytes = 256 << 20,
+                 .protobuf_cache_bytes = 64 << 20},
     .port = 6443,
     .ready_fd = NO_FD,
     .logging_format = "text",

@@ -41,6 +41,7 @@
     ROW(WORKQUEUE,        "queue/workqueue")                                                       \
     ROW(METRIC_SHARD,     "server/metrics/metrics")                                                \
     ROW(FEED_SHARES,      "server/api/feed_shares")                                                \
+    ROW(PROTOBUF_CACHE,   "server/api/protobuf_cache")                                             \
     ROW(INSTANCE_ENGINE,  "server/instance/instance")                                              \
     ROW(CACHERS_FEED,     "storage/cacher/cachers, the feed")                                      \
     ROW(WATCH_CACHE,      "storage/cacher/watch_cache")                                            \

@@ -69,6 +69,7 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
     if (!api)
         return cor_status_set(reterr_status, -COR_ENOMEM, "out of memory");
     cor_feed_shares_init(&api->feeds, COR_ENGINE_FEEDS_MAX - COR_ENGINE_FEEDS_OWN);
+    cor_protobuf_cache_init(&api->protobuf_cache, opts->protobuf_cache_bytes);
     api->engine = opts->engine;
     api->path_prefix = opts->path_prefix;
     api->stored_form = opts->stored_form;
@@ -93,6 +94,7 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
         loop->api = api;
         loop->loop = opts->loops[i];
         cor_held_loop_init(loop);
+        cor_protobuf_cache_loop_init(&loop->protobuf_cache, &api->protobuf_cache, loop->loop);
         if (opts->random_seed)
             cor_rand_init_seeded(&loop->rand, opts->random_seed + i);
         else
@@ -138,10 +140,12 @@ struct cor_api *cor_api_free(struct cor_api *api)
         cor_served_unref(api->loops[i].served);
         cor_variants_deinit(&api->loops[i].variants);
         cor_frames_deinit(&api->loops[i].frames);
+        cor_protobuf_cache_loop_deinit(&api->loops[i].protobuf_cache);
     }
     cor_free(api->address);
     cor_free(api->decode_errors);
     cor_feed_shares_deinit(&api->feeds);
+    cor_protobuf_cache_deinit(&api->protobuf_cache);
     return cor_free(api);
 }
 
@@ -173,12 +177,21 @@ struct cor_api_held_stats cor_api_held_stats(const struct cor_api *api)
                                        atomic_load(&api->held.ended)};
 }
 
+struct cor_api_protobuf_cache_stats cor_api_protobuf_cache_stats(struct cor_api *api)
+{
+    struct cor_protobuf_cache_stats stats = cor_protobuf_cache_stats(&api->protobuf_cache);
+
+    return (struct cor_api_protobuf_cache_stats){stats.bytes, api->protobuf_cache.bytes_max,
+                                                 stats.hits, stats.misses};
+}
+
 void cor_api_loop_release(struct cor_api_loop *loop)
 {
     assert(loop->ncalls == 0 && cor_loop_is_current(loop->loop));
     api_free_backings(loop);
     cor_variants_deinit(&loop->variants);
     cor_frames_deinit(&loop->frames);
+    cor_protobuf_cache_loop_deinit(&loop->protobuf_cache);
 }
 
 bool cor_api_close_cachers(struct cor_api *api, void (*on_closed)(void *arg), void *arg)

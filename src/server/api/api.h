@@ -53,6 +53,7 @@ struct cor_api_opts {
     int64_t event_ttl_s;           /* 0: 3600 */
     int64_t min_request_timeout_s; /* 0: 1800; a watch lasts one to two times this */
     size_t held_bytes_max; /* of answers that wait for their readers: see held.h; 0: its default */
+    size_t protobuf_cache_bytes; /* see protobuf_cache.h; 0: no items are kept */
     /* What reviews are answered from. The HTTP server has its own and decides by them. */
     const struct cor_token_table *tokens; /* NULL: none; must stay */
     enum cor_authz_mode authz_mode;
@@ -100,6 +101,14 @@ struct cor_api_held_stats {
 
 /* From any thread. */
 struct cor_api_held_stats cor_api_held_stats(const struct cor_api *api);
+
+struct cor_api_protobuf_cache_stats {
+    size_t bytes, bytes_max; /* what kept items of lists in protobuf hold, and may hold */
+    uint64_t hits, misses;   /* items that were looked up, in each of a list's two passes */
+};
+
+/* From any thread. */
+struct cor_api_protobuf_cache_stats cor_api_protobuf_cache_stats(struct cor_api *api);
 
 /* On the loop, when it has no calls: frees its readers and stores. No call may come after this. */
 void cor_api_loop_release(struct cor_api_loop *loop);

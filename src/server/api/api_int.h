@@ -10,6 +10,7 @@
 #include "server/api/feed_shares.h"
 #include "server/api/frames.h"
 #include "server/api/held.h"
+#include "server/api/protobuf_cache.h"
 #include "server/api/variants.h"
 #include "server/catalog/served.h"
 #include "storage/store/reader.h"
@@ -36,6 +37,7 @@ struct cor_api_loop {
     struct cor_variants variants;
     struct cor_frames frames;
     struct cor_held_loop held;
+    struct cor_protobuf_cache_loop protobuf_cache;
     size_t ncalls;
 };
 
@@ -59,6 +61,7 @@ struct cor_api {
     _Atomic uint64_t *decode_errors; /* by the place of a built-in resource: values that could not
                                       * be decoded */
     struct cor_held_account held;
+    struct cor_protobuf_cache protobuf_cache;
     struct cor_feed_shares feeds;
     size_t nloops;
     struct cor_api_loop loops[];

@@ -137,6 +137,7 @@ static int instance_open_api(struct cor_instance *in, struct cor_loop *const *lo
                                     .authz_mode = o->authz_mode,
                                     .checks = in->checks,
                                     .held_bytes_max = o->watch_cache_bytes,
+                                    .protobuf_cache_bytes = o->protobuf_cache_bytes,
                                     .transformers = in->transformers};
     static const struct cor_offload_opts offload_opts = {
         .nthreads = OFFLOAD_THREADS, .jobs_max = OFFLOAD_JOBS_MAX, .bytes_max = OFFLOAD_BYTES_MAX};

@@ -37,6 +37,7 @@ struct cor_instance_opts {
     bool watch_cache;              /* false: reads go to the store */
     const char *watch_cache_sizes; /* as in struct cor_api_cachers_opts */
     uint64_t watch_cache_bytes;
+    uint64_t protobuf_cache_bytes; /* 0: items of lists in protobuf are not kept */
     const char *encryption_config; /* an EncryptionConfiguration file */
     bool encryption_reload;        /* look each minute whether it has changed */
     size_t nloops;                 /* 0: as many as there are cores */

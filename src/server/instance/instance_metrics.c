@@ -52,6 +52,31 @@ static uint64_t read_ended_watches(void *arg)
     return cor_api_cache_stats(((struct cor_instance *)arg)->api).ended_watches;
 }
 
+static struct cor_api_protobuf_cache_stats protobuf_stats(void *arg)
+{
+    return cor_api_protobuf_cache_stats(((struct cor_instance *)arg)->api);
+}
+
+static uint64_t read_protobuf_bytes(void *arg)
+{
+    return protobuf_stats(arg).bytes;
+}
+
+static uint64_t read_protobuf_bytes_max(void *arg)
+{
+    return protobuf_stats(arg).bytes_max;
+}
+
+static uint64_t read_protobuf_hits(void *arg)
+{
+    return protobuf_stats(arg).hits;
+}
+
+static uint64_t read_protobuf_misses(void *arg)
+{
+    return protobuf_stats(arg).misses;
+}
+
 static uint64_t read_held(void *arg)
 {
     return cor_api_held_stats(((struct cor_instance *)arg)->api).bytes;
@@ -152,6 +177,9 @@ static uint64_t read_offload_bytes(void *arg)
     return stats.bytes;
 }
 
+#define LOOKUPS_HELP                                                                                \
+    "Items of lists in protobuf that were looked for among the kept ones, in each of a list's two " \
+    "passes."
 #define ENDED_HELP                                                                                 \
     "Slow lists and watches that were ended because what they kept in memory was over the budget."
 
@@ -203,6 +231,21 @@ int cor_instance_add_metrics(struct cor_instance *in)
         {{"coracle_watch_cache_ended_readers_total", ENDED_HELP, COR_METRIC_COUNTER},
          "verb=\"watch\"",
          read_ended_watches},
+        {{"coracle_protobuf_cache_bytes",
+          "What kept items of lists in protobuf hold, with the objects that they were made of.",
+          COR_METRIC_GAUGE},
+         "",
+         read_protobuf_bytes},
+        {{"coracle_protobuf_cache_limit_bytes", "What they may hold: --protobuf-cache-bytes.",
+          COR_METRIC_GAUGE},
+         "",
+         read_protobuf_bytes_max},
+        {{"coracle_protobuf_cache_lookups_total", LOOKUPS_HELP, COR_METRIC_COUNTER},
+         "result=\"hit\"",
+         read_protobuf_hits},
+        {{"coracle_protobuf_cache_lookups_total", LOOKUPS_HELP, COR_METRIC_COUNTER},
+         "result=\"miss\"",
+         read_protobuf_misses},
         {{"coracle_waiting_answers_bytes",
           "What answers hold that wait for their readers, beside what watch caches hold.",
           COR_METRIC_GAUGE},

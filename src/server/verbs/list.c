@@ -15,7 +15,8 @@
  *   - protobuf: pieces of the same kind, but the length of the list stands before its items. So the
  *     pieces are made twice: list_count() makes and drops them, one in each turn of the loop, and
  *     the cursor goes back to its first object; then they are sent. A list that fits into the first
- *     FIRST_BYTES is kept while it is counted, and sent at once;
+ *     FIRST_BYTES is kept while it is counted, and sent at once. Items of objects that a watch cache
+ *     has are kept (server/api/protobuf_cache.h): the second pass, and the next list, copy them;
  *   - YAML, which cannot be written item by item: the whole list is gathered first, by an offload
  *     thread when it is more than COR_HEAVY_BYTES (list_reply_whole).
  *
@@ -46,6 +47,8 @@
 /* The bytes that the stage which gathers a whole list is charged with: its size is not known yet.
  */
 #define WHOLE_BYTES (8u << 20)
+/* Items per refill that may be kept ones, which a list that is counted adds no bytes for. */
+#define KEPT_AT_ONCE 1024
 /* A list in protobuf that has no more bytes of items than this is made once. */
 #define FIRST_BYTES (256u * 1024)
 
@@ -257,6 +260,36 @@ static int list_write_text_item(struct cor_list_call *list, const struct cor_obj
     return r < 0 ? r : list_write_converted_item(list, object, &call->out);
 }
 
+/* A kept item takes the place of one that would be made. While a list is counted whose pieces are
+ * dropped, its length is enough. 1: the item is written or counted; 0: it must be made; else a
+ * failure. */
+static int list_write_kept_item(struct cor_list_call *list, struct cor_object *object)
+{
+    struct cor_list_protobuf *protobuf = &list->protobuf;
+    struct cor_protobuf_item *item;
+    int r = 0;
+
+    if (!protobuf->cache)
+        return 0;
+    item = cor_list_protobuf_use_kept(protobuf, &list->call, object);
+    if (!item)
+        return 0;
+    if (protobuf->is_counting && protobuf->counted > 0)
+        protobuf->counted += item->n;
+    else
+        r = cor_buf_adds(&list->call.out, cor_protobuf_item_bytes(item));
+    cor_protobuf_item_unref(item);
+    return r < 0 ? r : 1;
+}
+
+/* The item of `object` was made at the end of the output, from `at` on. */
+static void list_keep_item(struct cor_list_call *list, struct cor_object *object, size_t at)
+{
+    if (list->protobuf.cache)
+        cor_list_protobuf_keep(&list->protobuf, &list->call, object,
+                               cor_str_from(cor_buf_str(&list->call.out), at));
+}
+
 static void list_counted(struct cor_list_call *list, int r);
 
 /* A stage (server/api/heavy.h). */
@@ -270,10 +303,12 @@ static int list_write_large(struct cor_call *call)
 static void list_on_large(struct cor_call *call, int r)
 {
     struct cor_list_call *list = (struct cor_list_call *)call;
+    struct cor_object *object = COR_STEAL(list->large);
 
-    list->large = NULL;
     if (call->is_over)
         return;
+    if (r == 0)
+        list_keep_item(list, object, list->protobuf.large_at);
     if (list->protobuf.is_counting) {
         list_counted(list, r);
         return;
@@ -305,6 +340,7 @@ static int list_start_large(struct cor_list_call *list, struct cor_object *objec
     int r;
 
     list->large = object;
+    list->protobuf.large_at = call->out.n;
     r = cor_heavy_start(call, cor_object_json(object).n, list_write_large, list_on_large);
     if (r == 0)
         return COR_REFILL_WAIT;
@@ -326,21 +362,30 @@ static bool is_large(const struct cor_call *call, const struct cor_object *objec
            cor_heavy_has_threads(call) && cor_object_json(object).n > COR_HEAVY_BYTES;
 }
 
-/* Appends items to `out` until it has `bytes_max` bytes. 1: it has more than before, or the list is
- * done, or the cursor paused behind some items; COR_REFILL_WAIT: a thread writes an item, or the
- * next turn goes on; else a failure. */
+/* Appends items to `out` until it has `bytes_max` bytes, or KEPT_AT_ONCE items were taken. 1: there
+ * are more than before, or the list is done, or the cursor paused behind some items;
+ * COR_REFILL_WAIT: a thread writes an item, or the next turn goes on; else a failure. */
 static int list_fill(struct cor_list_call *list, size_t bytes_max)
 {
     struct cor_call *call = &list->call;
     struct cor_object *object = NULL;
+    size_t n = 0;
     int r = 0;
 
     if (list->large)
         return list_start_large(list, list->large);
-    while (r == 0 && call->out.n < bytes_max && (object = cor_list_cursor_next(list->cursor))) {
+    while (r >= 0 && call->out.n < bytes_max && n++ < KEPT_AT_ONCE &&
+           (object = cor_list_cursor_next(list->cursor))) {
+        size_t at = call->out.n;
+
+        r = list_write_kept_item(list, object);
+        if (r != 0)
+            continue;
         if (is_large(call, object))
             return list_start_large(list, object);
         r = list_write_text_item(list, object);
+        if (r == 0)
+            list_keep_item(list, object, at);
     }
     if (r < 0)
         return r;

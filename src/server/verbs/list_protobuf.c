@@ -66,6 +66,10 @@ int cor_list_protobuf_init(struct cor_list_protobuf *list, struct cor_call *call
     if (!list->item)
         return cor_status_internal(&call->status, "there is no protobuf message for the kind %.*s",
                                    COR_STR_ARG(call->type->kind));
+    /* The rows of other kinds may be freed, and are no safe names. */
+    if (cursor->is_cached && !call->type->life && call->loop->api->protobuf_cache.bytes_max > 0)
+        list->cache = &call->loop->protobuf_cache;
+    list->since_ms = cor_loop_now_ms(call->loop->loop);
     cor_buf_init(&list->meta, META_BYTES_MAX);
     cor_buf_init(&list->frame, 2 * META_BYTES_MAX);
     cor_buf_init(&json, META_BYTES_MAX);
@@ -82,12 +86,41 @@ void cor_list_protobuf_deinit(struct cor_list_protobuf *list)
     cor_buf_deinit(&list->frame);
 }
 
+static uint32_t items_number(const struct cor_call *call)
+{
+    return is_v1beta1_list(call) ? LIST_META : LIST_ITEMS;
+}
+
+static struct cor_protobuf_item_key item_key(const struct cor_list_protobuf *list,
+                                             const struct cor_call *call, struct cor_object *object)
+{
+    return (struct cor_protobuf_item_key){object, call->type, list->item, items_number(call)};
+}
+
+struct cor_protobuf_item *cor_list_protobuf_use_kept(const struct cor_list_protobuf *list,
+                                                     const struct cor_call *call,
+                                                     struct cor_object *object)
+{
+    struct cor_protobuf_item_key key = item_key(list, call, object);
+
+    assert(list->cache);
+    return cor_protobuf_cache_use(list->cache, &key);
+}
+
+void cor_list_protobuf_keep(const struct cor_list_protobuf *list, const struct cor_call *call,
+                            struct cor_object *object, struct cor_str item)
+{
+    struct cor_protobuf_item_key key = item_key(list, call, object);
+
+    assert(list->cache);
+    cor_protobuf_cache_add(list->cache, &key, item, list->since_ms);
+}
+
 int cor_list_protobuf_add_item(const struct cor_list_protobuf *list, struct cor_call *call,
                                struct cor_str json, struct cor_buf *out)
 {
     struct cor_pb_error why = {.message = ""};
-    int r = cor_protobuf_add_field(is_v1beta1_list(call) ? LIST_META : LIST_ITEMS, list->item, json,
-                                   out, &why);
+    int r = cor_protobuf_add_field(items_number(call), list->item, json, out, &why);
 
     if (r == -COR_EINVAL)
         cor_status_internal(&call->status, "an object cannot be encoded to a protobuf message: %s",

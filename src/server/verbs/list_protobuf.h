@@ -18,6 +18,9 @@ struct cor_list_protobuf {
     size_t head_bytes;           /* of `frame`, the part before the items */
     bool is_counting;            /* the items are counted and not sent yet */
     uint64_t counted, sent;      /* bytes of items */
+    struct cor_protobuf_cache_loop *cache; /* NULL: no items are kept */
+    uint64_t since_ms;                     /* when the list began */
+    size_t large_at; /* where an item that a thread writes begins in the call's output */
 };
 
 /* Sets the types and the metadata from the head of the cursor. 0, or a failure in the status. */
@@ -29,6 +32,15 @@ void cor_list_protobuf_deinit(struct cor_list_protobuf *list); /* safe on a zero
  * with the call's status (the object has a value that its type does not have). */
 int cor_list_protobuf_add_item(const struct cor_list_protobuf *list, struct cor_call *call,
                                struct cor_str json, struct cor_buf *out);
+
+/* The object's item if it is kept: a new reference. NULL: it must be made. The list has a cache. On
+ * the loop. */
+struct cor_protobuf_item *cor_list_protobuf_use_kept(const struct cor_list_protobuf *list,
+                                                     const struct cor_call *call,
+                                                     struct cor_object *object);
+/* `item` was made of the object: keeps a copy. The list has a cache. On the loop. */
+void cor_list_protobuf_keep(const struct cor_list_protobuf *list, const struct cor_call *call,
+                            struct cor_object *object, struct cor_str item);
 
 /* All items are counted: makes the frame around them. 0, -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_list_protobuf_make_frame(struct cor_list_protobuf *list, const struct cor_call *call);

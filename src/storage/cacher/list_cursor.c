@@ -201,6 +201,7 @@ int cor_cacher_cursor_new(struct cacher_reader *reader, struct cor_str prefix,
     memcpy(cursor->prefix, prefix.p, prefix.n);
     cursor->prefix_len = prefix.n;
     cursor->base.ops = &cursor_ops;
+    cursor->base.is_cached = true;
     cursor->reader = reader;
     cor_buf_init(&cursor->token, TOKEN_MAX);
     reader->busy++;

@@ -32,6 +32,8 @@ struct cor_list_cursor {
     const char *continue_token; /* "": nothing is left; borrowed from the cursor */
     int64_t remaining;          /* objects after this page; -1: not known, or nothing is left */
     size_t bytes;               /* memory that it holds and that no watch cache counts */
+    bool is_cached;             /* its objects are a watch cache's: an object that is not changed
+                                 * has the same address in the next list */
     /* A selector may pass over any number of objects before one matches. A caller on a loop sets a
      * bound: when `looks_left` objects have been looked at, `next` returns NULL and sets
      * `is_paused`. It goes on there when the caller has set new looks. */

@@ -40,6 +40,8 @@ void fx_open(struct fx *fx)
     fx->opts.loops = &fx->loop;
     fx->opts.nloops = 1;
     fx->opts.clock = &fx->clock.clock;
+    if (fx->opts.protobuf_cache_bytes == 0)
+        fx->opts.protobuf_cache_bytes = 64u << 20;
     if (fx->opts.random_seed == 0)
         fx->opts.random_seed = 1;
     if (!fx->opts.offload && !fx->has_no_offload) {

@@ -378,3 +378,169 @@ TEST(api_cachers, a_list_in_protobuf_is_read_twice)
     }
     close_all(&fx);
 }
+
+#define PROTOBUF "application/vnd.kubernetes.protobuf"
+#define METADATA PROTOBUF ";as=PartialObjectMetadataList;g=meta.k8s.io;v="
+
+/* The bytes of a list in protobuf are equal to those of `first`. */
+static void assert_same_list(struct fx *fx, const char *target, const char *accept,
+                             const struct cor_buffer_sink *first)
+{
+    const struct fx_headers headers = {.accept = accept};
+    FX_CALL call;
+
+    fx_start(fx, &call, "GET", target, "", &headers);
+    fx_wait(&call);
+    assert_int_equal(call.sink.status, 200);
+    assert_false(call.sink.is_aborted);
+    assert_int_equal(call.sink.body.n, first->body.n);
+    assert_memory_equal(call.sink.body.p, first->body.p, first->body.n);
+}
+
+/* The list as it is made when nothing is kept, and then twice with kept items: the first of these
+ * makes each item at most once, the second makes none. */
+static void check_kept_list(struct fx *fx, const char *target, const char *accept, size_t nitems)
+{
+    struct cor_protobuf_cache *cache = &fx->api->protobuf_cache;
+    const struct fx_headers headers = {.accept = accept};
+    struct cor_api_protobuf_cache_stats before, cold, warm;
+    size_t bytes_max = cache->bytes_max;
+    FX_CALL call;
+
+    cache->bytes_max = 0;
+    before = cor_api_protobuf_cache_stats(fx->api);
+    fx_start(fx, &call, "GET", target, "", &headers);
+    fx_wait(&call);
+    assert_int_equal(call.sink.status, 200);
+    cold = cor_api_protobuf_cache_stats(fx->api);
+    assert_int_equal(cold.misses + cold.hits, before.misses + before.hits);
+
+    cache->bytes_max = bytes_max;
+    assert_same_list(fx, target, accept, &call.sink);
+    cold = cor_api_protobuf_cache_stats(fx->api);
+    assert_true(cold.misses - before.misses <= nitems);
+    assert_same_list(fx, target, accept, &call.sink);
+    warm = cor_api_protobuf_cache_stats(fx->api);
+    assert_int_equal(warm.misses, cold.misses);
+    assert_true(warm.hits - cold.hits >= nitems);
+    assert_int_equal(warm.bytes, cold.bytes);
+}
+
+/* Small items, which the loop makes, and large ones, which threads make; lists that are kept while
+ * they are counted, and longer ones. */
+TEST(api_cachers, a_list_in_protobuf_is_sent_from_kept_items)
+{
+    static char body[100 * 1024];
+    struct cor_api_protobuf_cache_stats before, after;
+    struct fx fx;
+
+    open_with(&fx, "configmaps");
+    fx_bootstrap(&fx);
+    for (int i = 0; i < 16; i++) {
+        snprintf(body, sizeof(body),
+                 "{\"metadata\":{\"name\":\"n%02d\",\"labels\":{\"app\":\"%s\"}},\"data\":{\"k\":"
+                 "\"%0*d\"}}",
+                 i, i < 4 ? "x" : "y", i % 5 == 0 ? 90000 : 25000, i);
+        fx_do(&fx, 201, "POST", CONFIGMAPS, body);
+    }
+    check_kept_list(&fx, CONFIGMAPS, PROTOBUF, 16);
+    check_kept_list(&fx, CONFIGMAPS "?limit=3", PROTOBUF, 3);
+    check_kept_list(&fx, CONFIGMAPS "?labelSelector=app%3Dx", PROTOBUF, 4);
+    check_kept_list(&fx, CONFIGMAPS, METADATA "v1", 16);
+    check_kept_list(&fx, CONFIGMAPS, METADATA "v1beta1", 16);
+
+    /* Of all items, only the one of the object that was replaced is made. */
+    fx_do(&fx, 200, "PUT", CONFIGMAPS "/n07", "{\"metadata\":{\"name\":\"n07\"}}");
+    before = cor_api_protobuf_cache_stats(fx.api);
+    assert_non_null(strstr(fx_do_protobuf(&fx, 200, "GET", CONFIGMAPS, "", PROTOBUF), "n07"));
+    after = cor_api_protobuf_cache_stats(fx.api);
+    assert_int_equal(after.misses - before.misses, 1);
+    check_kept_list(&fx, CONFIGMAPS, PROTOBUF, 16);
+    close_all(&fx);
+}
+
+/* An object has one item for each version in which it is asked for. Its metadata depends on the
+ * version, too: annotations of autoscaling/v1 have what only v2 has fields for. */
+TEST(api_cachers, items_are_kept_by_version)
+{
+    static const char *const hpas[] = {
+        "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers",
+        "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"};
+    const struct cor_api_cachers_opts opts = {0};
+    struct fx fx = {0};
+
+    fx_open(&fx);
+    assert_int_equal(cor_api_open_cachers(fx.api, &opts, NULL), 0);
+    assert_true(cor_loop_run_until(fx.loop, is_synced, &fx, FX_TIMEOUT_MS));
+    fx_bootstrap(&fx);
+    fx_do(&fx, 201, "POST", hpas[1],
+          "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"maxReplicas\":3,\"scaleTargetRef\":{"
+          "\"kind\":\"Deployment\",\"name\":\"a\"},\"metrics\":[{\"type\":\"Resource\","
+          "\"resource\":{\"name\":\"memory\",\"target\":{\"type\":\"Utilization\","
+          "\"averageUtilization\":50}}}]}}");
+    assert_non_null(strstr(fx_do_protobuf(&fx, 200, "GET", hpas[0], "", METADATA "v1"),
+                           "autoscaling.alpha.kubernetes.io/metrics"));
+    for (size_t i = 0; i < 4; i++) {
+        check_kept_list(&fx, hpas[i % 2], PROTOBUF, 1);
+        check_kept_list(&fx, hpas[i % 2], METADATA "v1", 1);
+    }
+    close_all(&fx);
+}
+
+/* Without a watch cache, each list reads objects of its own, and nothing is kept. */
+TEST(api_cachers, items_of_objects_without_a_cache_are_not_kept)
+{
+    struct fx fx;
+
+    open_with(&fx, "configmaps");
+    fx_bootstrap(&fx);
+    assert_non_null(
+        strstr(fx_do_protobuf(&fx, 200, "GET", "/api/v1/namespaces", "", PROTOBUF), "kube-system"));
+    assert_int_equal(cor_api_protobuf_cache_stats(fx.api).bytes, 0);
+    assert_int_equal(cor_api_protobuf_cache_stats(fx.api).misses, 0);
+    close_all(&fx);
+}
+
+/* An item for which there is no memory is not kept, and is sent all the same. */
+TEST(api_cachers, a_list_in_protobuf_survives_failed_allocations)
+{
+    static const struct fx_headers headers = {.accept = PROTOBUF};
+    struct fx fx;
+    FX_CALL first;
+
+    open_with(&fx, "configmaps");
+    fx_bootstrap(&fx);
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}");
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"b\"}}");
+    fx_start(&fx, &first, "GET", CONFIGMAPS, "", &headers);
+    fx_wait(&first);
+    FOR_EACH_FAILED_ALLOC(n) {
+        FX_CALL call;
+
+        cor_protobuf_cache_drop_unused(&fx.api->protobuf_cache, UINT64_MAX, SIZE_MAX);
+        fx_start(&fx, &call, "GET", CONFIGMAPS, "", &headers);
+        fx_wait(&call);
+        if (call.is_bare || call.sink.is_aborted || call.sink.status == 500)
+            continue;
+        assert_int_equal(call.sink.status, 200);
+        assert_int_equal(call.sink.body.n, first.sink.body.n);
+        assert_memory_equal(call.sink.body.p, first.sink.body.p, first.sink.body.n);
+    }
+    fx_fail_each_alloc(&fx, "GET", CONFIGMAPS, "", &headers);
+    close_all(&fx);
+}
+
+TEST(api_cachers, an_api_without_memory_leaves_nothing)
+{
+    struct fx fx = {0};
+
+    fx_open(&fx);
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct cor_api *api = NULL;
+        int r = cor_api_new(&fx.opts, &api, NULL);
+
+        assert_true(r == 0 ? api != NULL : r == -COR_ENOMEM && !api);
+        cor_api_free(api);
+    }
+    close_all(&fx);
+}
