@@ -47,6 +47,7 @@ struct watcher {
     uint64_t stay_ms;
     int status;
     bool is_listing, is_slow, has_list;
+    bool has_read;  /* this connection has brought an event, perhaps one that came before */
     bool goes_back; /* the next start is from long ago */
 };
 
@@ -141,6 +142,7 @@ static void add_event(struct watcher *wt, const struct event *event)
 {
     struct watchers *w = wt->all;
 
+    wt->has_read = true;
     if (is_repeated(wt, event))
         return;
     if (event->type == EVENT_BOOKMARK)
@@ -344,8 +346,9 @@ static void on_done(void *arg)
         if (wt->status != 200 && wt->status != 429 && wt->status != 503 && wt->status != 504)
             verdict_set(wt->all->verdict, "watcher %zu: %d %.200s", wt->number, wt->status,
                         cor_buf_z(&wt->text));
-        /* No watch ends inside a revision. */
-        if (wt->status == 200)
+        /* No watch ends inside a revision. One that ended before its first event says nothing of
+         * the revision inside which the connection before it was lost. */
+        if (wt->status == 200 && wt->has_read)
             wt->whole = wt->seen;
         come_back_later(wt);
     }
@@ -367,6 +370,7 @@ static void come_back(struct watcher *wt)
     } else if (can_resume) {
         wt->all->totals.resumes++;
     }
+    wt->has_read = false;
     wt->conn = http_conn_open(wt->all->client, &conn_cbs, wt, wt->is_slow);
     if (!wt->conn) {
         come_back_later(wt);
