@@ -12,7 +12,6 @@
 /* clang-format on */
 #include "schema/quantity.h"
 
-#include <assert.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -26,12 +25,13 @@
 #define WORDS_SUFFIX "unable to parse quantity's suffix"
 #define WORDS_NUMBER "unable to parse numeric part of quantity"
 
-#define NANO          (-9)
-#define MILLI         (-3)
-#define INT64_DIGITS  18 /* as many digits always fit */
-#define BINARY_DIGITS 15
-#define ROOM          24 /* digits that 2^60 and a carry can add in front */
-#define SMALL         40 /* digits that need no memory from the heap */
+#define NANO                (-9)
+#define MILLI               (-3)
+#define INT64_DIGITS        18 /* as many digits always fit */
+#define BINARY_DIGITS       15
+#define BINARY_EXPONENT_MAX 60
+#define ROOM                24 /* digits that 2^60 and a carry can add in front */
+#define SMALL               40 /* digits that need no memory from the heap */
 
 enum format { DECIMAL, BINARY, EXPONENT };
 
@@ -260,7 +260,7 @@ static bool is_whole(const struct decimal *d)
     return is_zero(&fraction);
 }
 
-/* A binary quantity is never more than an int64. */
+/* A binary quantity that a client sends is never more than an int64; a sum of such may be. */
 static void cap_at_int64(struct decimal *d)
 {
     struct cor_str most = COR_STR("9223372036854775807"), whole = whole_of(d);
@@ -296,17 +296,34 @@ static int print_decimal(struct decimal *d, enum format format, struct cor_buf *
     return 0;
 }
 
-static int print_binary(const struct decimal *d, struct cor_buf *out)
+/* Divides a whole number by 1024 when no remainder is left; false: the number is as before. */
+static bool divide_by_1024(struct decimal *d)
 {
-    uint64_t value = 0;
-    int exponent = 0, r = cor_str_to_u64(whole_of(d), &value);
+    unsigned rest = 0;
 
-    assert(r == 0);
-    while (value >= 1024 && value % 1024 == 0) {
-        value /= 1024;
-        exponent += 10;
+    for (size_t i = 0; i < d->n; i++)
+        rest = (rest * 10 + (unsigned)(d->digits[i] - '0')) % 1024;
+    if (rest != 0)
+        return false;
+    for (size_t i = 0; i < d->n; i++) {
+        rest = rest * 10 + (unsigned)(d->digits[i] - '0');
+        d->digits[i] = (char)('0' + rest / 1024);
+        rest %= 1024;
     }
-    r = cor_buf_addu64(out, value);
+    drop_leading_zeros(d);
+    return true;
+}
+
+/* Prints a whole number, which is not zero, with the largest suffix that needs no fraction. A sum
+ * has any length, so the division is done on its digits. */
+static int print_binary(struct decimal *d, struct cor_buf *out)
+{
+    struct decimal whole = {d->digits, whole_of(d).n, 0};
+    int exponent = 0, r;
+
+    while (exponent < BINARY_EXPONENT_MAX && divide_by_1024(&whole))
+        exponent += 10;
+    r = cor_buf_add(out, whole.digits, whole.n);
     for (size_t i = 0; r == 0 && exponent > 0 && i < COR_ARRAY_LEN(suffixes); i++) {
         if (suffixes[i].format == BINARY && suffixes[i].exponent == exponent)
             return cor_buf_adds(out, suffixes[i].text);
@@ -330,8 +347,6 @@ static struct decimal read_decimal(const struct parts *parts, unsigned flags, ch
         multiply_by_1024(&d);
     drop_leading_zeros(&d);
     round_up_to(&d, NANO);
-    if (is_binary)
-        cap_at_int64(&d);
     if (flags & COR_QUANTITY_MILLI)
         round_up_to(&d, MILLI);
     return d;
@@ -390,6 +405,8 @@ int cor_quantity_rewrite(struct cor_str text, unsigned flags, struct cor_buf *ou
     if (!room)
         return -COR_ENOMEM;
     d = read_decimal(&parts, flags, room);
+    if (parts.format == BINARY)
+        cap_at_int64(&d);
     r = print_canonical(parts.is_negative, &d, parts.format, out);
     if (room != small)
         cor_free(room);

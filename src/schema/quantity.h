@@ -28,8 +28,10 @@ int cor_quantity_rewrite(struct cor_str text, unsigned flags, struct cor_buf *ou
 #define COR_QUANTITY_SUM_DIGITS 80
 
 /* Appends the canonical sum, in the family of the first that is not zero; and the order of two,
- * less than, equal to or greater than 0. 0, -COR_EINVAL (a text is no quantity), -COR_ETOOBIG (too
- * many digits, or out's maximum), the sum also -COR_ENOMEM; `out` is as before on failure. */
+ * less than, equal to or greater than 0. Both are exact: a term or a sum of the binary family may
+ * be more than the int64 at which cor_quantity_rewrite() caps one. 0, -COR_EINVAL (a text is no
+ * quantity), -COR_ETOOBIG (too many digits, or out's maximum), the sum also -COR_ENOMEM; `out` is
+ * as before on failure. */
 int cor_quantity_add(struct cor_str a, struct cor_str b, struct cor_buf *out);
 int cor_quantity_cmp(struct cor_str a, struct cor_str b, int *ret_order);
 

@@ -262,6 +262,30 @@ TEST(create, a_dry_run_stores_nothing)
     fx_close(&fx);
 }
 
+TEST(create, a_pod_may_request_more_memory_than_an_int64_holds)
+{
+    struct fx fx;
+    const char *pod;
+
+    open_ready(&fx);
+    pod =
+        fx_do(&fx, 201, "POST", "/api/v1/namespaces/default/pods?dryRun=All",
+              "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"resources\":{\"limits\":{\"cpu\":\"1\"}},"
+              "\"containers\":[{\"name\":\"a\",\"image\":\"x\",\"resources\":{\"requests\":{"
+              "\"memory\":\"1Ki\"}}},{\"name\":\"b\",\"image\":\"x\",\"resources\":{\"requests\":{"
+              "\"memory\":\"100000000000000000000\"}}}]}}");
+    assert_at(pod, "spec.resources.requests.memory", "97656250000000001Ki");
+    pod =
+        fx_do(&fx, 201, "POST", "/api/v1/namespaces/default/pods?dryRun=All",
+              "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"resources\":{\"limits\":{\"cpu\":\"1\"}},"
+              "\"containers\":[{\"name\":\"a\",\"image\":\"x\",\"resources\":{\"requests\":{"
+              "\"memory\":\"8Ei\"}}},{\"name\":\"b\",\"image\":\"x\",\"resources\":{\"requests\":{"
+              "\"memory\":\"8Ei\"}}},{\"name\":\"c\",\"image\":\"x\",\"resources\":{\"requests\":{"
+              "\"memory\":\"8Ei\"}}}]}}");
+    assert_at(pod, "spec.resources.requests.memory", "27670116110564327421");
+    fx_close(&fx);
+}
+
 TEST(create, repeated_fields_are_a_warning_or_an_error)
 {
     static const char body[] = "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"1\",\"k\":\"2\"}}";
