@@ -186,7 +186,7 @@ static void hook_limit_range(struct cor_draft *draft, struct cor_draft_value *it
         const struct cor_draft_value *from = cor_draft_open_member(draft, item, steps[i].from);
 
         if (from)
-            cor_draft_add_missing(draft, item, steps[i].to, from);
+            cor_draft_add_missing(draft, item, steps[i].to, from, NULL);
     }
 }
 

@@ -303,12 +303,15 @@ struct cor_draft_value *cor_draft_set(struct cor_draft *draft, struct cor_draft_
 
 /* Both maps are sorted, so this is one walk. */
 void cor_draft_add_missing(struct cor_draft *draft, struct cor_draft_value *object,
-                           const char *name, const struct cor_draft_value *from)
+                           const char *name, const struct cor_draft_value *from,
+                           bool (*wants)(struct cor_str raw_key))
 {
     struct cor_draft_value *map = cor_draft_open_member(draft, object, name);
     struct cor_draft_value *at = map ? map->first : NULL;
 
     for (const struct cor_draft_value *entry = from->first; entry; entry = entry->next) {
+        if (wants && !wants(entry->key))
+            continue;
         while (at && cor_json_raw_cmp(at->key, entry->key) < 0)
             at = at->next;
         if (at && cor_json_raw_cmp(at->key, entry->key) == 0)

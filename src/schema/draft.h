@@ -75,9 +75,11 @@ struct cor_draft_value *cor_draft_set(struct cor_draft *draft, struct cor_draft_
                                       struct cor_str raw_key, struct cor_str json);
 
 /* Adds the entries of the opened map `from` to the map `name` of an opened object where its own
- * have no such key; the map is made when something is added. */
+ * have no such key and `wants` (NULL: any) accepts the raw key; the map is made when something is
+ * added. The work is linear in the entries of both. */
 void cor_draft_add_missing(struct cor_draft *draft, struct cor_draft_value *object,
-                           const char *name, const struct cor_draft_value *from);
+                           const char *name, const struct cor_draft_value *from,
+                           bool (*wants)(struct cor_str raw_key));
 
 /* Puts canonical JSON in place of a value. */
 void cor_draft_replace(struct cor_draft *draft, struct cor_draft_value *value, struct cor_str json);

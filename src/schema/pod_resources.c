@@ -9,8 +9,8 @@
  *
  * Containers together need the sum of those that run at once, or what an init container needs at
  * its time, if that is more: its own and that of the init containers before it that keep running.
- * A quantity that cannot be added up (it has too many digits) leaves the default out; validation
- * refuses such a pod. Thread: any. */
+ * A quantity that cannot be added up (it has too many digits) leaves the default out. Thread: any.
+ */
 #include "schema/pod_resources.h"
 
 #include <string.h>
@@ -24,7 +24,8 @@
 #define HUGE_PAGES_MAX     64 /* sizes that are looked at; a machine has two or three */
 #define QUANTITY_BYTES_MAX 256
 
-/* A quantity's text; p == NULL: none. */
+/* A quantity's text; p == NULL: none. The empty text stands for one that cannot be computed, and
+ * whatever is computed from it is empty too. */
 typedef struct cor_str quantity;
 
 /* The map "limits" or "requests" of what has resources; NULL: there is none. */
@@ -57,11 +58,9 @@ static quantity sum_of(struct cor_draft *draft, quantity a, quantity b)
     r = cor_quantity_add(a, b, &text);
     if (r == -COR_ENOMEM)
         draft->error = r;
-    if (r < 0)
-        return (quantity){NULL, 0};
-    kept = cor_draft_alloc(draft, text.n);
+    kept = r < 0 ? NULL : cor_draft_alloc(draft, text.n);
     if (!kept)
-        return (quantity){NULL, 0};
+        return COR_STR("");
     memcpy(kept, text.p, text.n);
     return cor_str(kept, text.n);
 }
@@ -72,7 +71,9 @@ static quantity larger_of(quantity a, quantity b)
 
     if (!a.p || !b.p)
         return a.p ? a : b;
-    return cor_quantity_cmp(b, a, &order) == 0 && order > 0 ? b : a;
+    if (cor_quantity_cmp(b, a, &order) < 0)
+        return COR_STR("");
+    return order > 0 ? b : a;
 }
 
 static quantity quantity_of(struct cor_draft *draft, struct cor_draft_value *owner,
@@ -167,38 +168,38 @@ static void limit_huge_pages(struct cor_draft *draft, struct cor_draft_value *sp
                     has_own(draft, resources, "limits", entry->key))
                     continue;
                 text = needed_together(draft, spec, "limits", entry->key);
-                if (text.p)
+                if (text.n > 0)
                     set_own(draft, resources, "limits", entry->key, text);
             }
         }
     }
 }
 
+static const struct cor_str summed[] = {COR_STR_INIT("cpu"), COR_STR_INIT("memory")};
+
+/* Can a pod as a whole have a request of this resource? */
+static bool is_shared(struct cor_str resource)
+{
+    return cor_str_eq(resource, summed[0]) || cor_str_eq(resource, summed[1]) ||
+           cor_str_starts(resource, COR_STR(HUGE_PAGES));
+}
+
 static void request_own(struct cor_draft *draft, struct cor_draft_value *spec,
                         struct cor_draft_value *resources)
 {
-    static const struct cor_str shared[] = {COR_STR_INIT("cpu"), COR_STR_INIT("memory")};
     const struct cor_draft_value *limits = cor_draft_open_member(draft, resources, "limits");
-    struct cor_str raw;
 
     if (!limits || !limits->first)
         return;
-    for (size_t i = 0; i < COR_ARRAY_LEN(shared); i++) {
+    for (size_t i = 0; i < COR_ARRAY_LEN(summed); i++) {
         quantity text = {NULL, 0};
 
-        if (!has_own(draft, resources, "requests", shared[i]))
-            text = needed_together(draft, spec, "requests", shared[i]);
-        if (text.p)
-            set_own(draft, resources, "requests", shared[i], text);
+        if (!has_own(draft, resources, "requests", summed[i]))
+            text = needed_together(draft, spec, "requests", summed[i]);
+        if (text.n > 0)
+            set_own(draft, resources, "requests", summed[i], text);
     }
-    for (const struct cor_draft_value *entry = limits->first; entry; entry = entry->next) {
-        bool is_known = cor_str_eq(entry->key, shared[0]) || cor_str_eq(entry->key, shared[1]) ||
-                        cor_str_starts(entry->key, COR_STR(HUGE_PAGES));
-
-        if (is_known && !has_own(draft, resources, "requests", entry->key) &&
-            cor_json_to_raw(entry->json, &raw) == 0)
-            set_own(draft, resources, "requests", entry->key, raw);
-    }
+    cor_draft_add_missing(draft, resources, "requests", limits, is_shared);
 }
 
 static void request_limits(struct cor_draft *draft, struct cor_draft_value *container)
@@ -206,7 +207,7 @@ static void request_limits(struct cor_draft *draft, struct cor_draft_value *cont
     struct cor_draft_value *limits = resource_list(draft, container, "limits");
 
     if (limits)
-        cor_draft_add_missing(draft, limits->parent, "requests", limits);
+        cor_draft_add_missing(draft, limits->parent, "requests", limits, NULL);
 }
 
 void cor_pod_resources_default(struct cor_draft *draft, struct cor_draft_value *spec)

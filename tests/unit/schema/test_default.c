@@ -233,6 +233,19 @@ TEST(default, adds_up_what_a_pod_requests_as_a_whole)
          CONTAINER("a", "", "{'limits':{'hugepages-2Mi':'2Mi'},'requests':{'hugepages-2Mi':'2Mi'}}") ","
          CONTAINER("b", "", "{'limits':{'hugepages-2Mi':'4Mi'},'requests':{'hugepages-2Mi':'4Mi'}}") "],"
          POD_HEAD "'resources':{'limits':{'hugepages-2Mi':'6Mi'},'requests':{'cpu':'1','hugepages-2Mi':'6Mi'}}," POD_TAIL},
+        /* Sums beyond an int64 are exact. */
+        {"core_v1.Pod",
+         "{'spec':{'containers':[" CONTAINER("a", "", "{'requests':{'memory':'1Ki'}}") ","
+         CONTAINER("b", "", "{'requests':{'memory':'100000000000000000000'}}") "],"
+         POD_HEAD "'resources':{'limits':{'cpu':'1'}}," POD_TAIL,
+         "{'spec':{'containers':[" CONTAINER("a", "", "{'requests':{'memory':'1Ki'}}") ","
+         CONTAINER("b", "", "{'requests':{'memory':'100000000000000000000'}}") "],"
+         POD_HEAD "'resources':{'limits':{'cpu':'1'},'requests':{'cpu':'1','memory':'97656250000000001Ki'}}," POD_TAIL},
+        /* What cannot be added up leaves the default out, and is not replaced by a part of the sum. */
+        {"core_v1.Pod",
+         "{'spec':{'containers':[" CONTAINER("a", "", "{'requests':{'memory':'100e198'}}") ","
+         CONTAINER("b", "", "{'requests':{'memory':'1'}}") "," CONTAINER("c", "", "{'requests':{'memory':'2'}}") "],"
+         POD_HEAD "'resources':{'limits':{'cpu':'1'},'requests':{'cpu':'1'}}," POD_TAIL, NULL},
         /* Without limits and requests of its own a pod gets none; other resources are not the pod's. */
         {"core_v1.Pod",
          "{'spec':{'containers':[" CONTAINER("a", "", "{'requests':{'cpu':'1'}}") "]," POD_HEAD "'resources':{}," POD_TAIL, NULL},
@@ -609,6 +622,24 @@ TEST(default, fills_in_large_maps_in_linear_time)
     cor_buf_addz(&in, "}}}]}}");
     assert_int_equal(cor_default(named("core_v1.Pod"), cor_buf_str(&in), &out), 1);
     assert_true(out.n > in.n * 2 - 100);
+    cor_buf_deinit(&in);
+    cor_buf_deinit(&out);
+}
+
+TEST(default, requests_many_limits_of_a_pod_in_linear_time)
+{
+    struct cor_buf in, out;
+
+    cor_buf_init(&in, 1u << 24);
+    cor_buf_init(&out, 1u << 25);
+    cor_buf_addz(&in, "{\"spec\":{\"containers\":[],\"resources\":{\"limits\":{");
+    for (int i = 0; i < 200000; i++)
+        assert_int_equal(cor_buf_addf(&in, "%s\"hugepages-%06d\":\"1\"", i > 0 ? "," : "", i), 0);
+    cor_buf_addz(&in, ",\"x\":\"1\"},\"requests\":{\"cpu\":\"1\",\"hugepages-100000\":\"2\"}}}}");
+    assert_int_equal(cor_default(named("core_v1.Pod"), cor_buf_str(&in), &out), 1);
+    assert_non_null(strstr(cor_buf_z(&out), "\"requests\":{\"cpu\":\"1\",\"hugepages-000000\":\"1\","));
+    assert_non_null(strstr(cor_buf_z(&out), "\"hugepages-100000\":\"2\",\"hugepages-100001\":\"1\""));
+    assert_non_null(strstr(cor_buf_z(&out), "\"hugepages-199999\":\"1\"}}"));
     cor_buf_deinit(&in);
     cor_buf_deinit(&out);
 }
