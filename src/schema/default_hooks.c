@@ -280,8 +280,9 @@ static void hook_init_container_annotations(struct cor_draft *draft, struct cor_
         cor_draft_remove(annotations);
 }
 
-/* A list and a field for its first element, which wins when both are set and differ: the list has
- * that element alone then. `element` is the JSON of an element before and behind the value. */
+/* Makes a list and the field `single`, which repeats the list's first element, agree: the field
+ * wins when both are set and differ, and then the list has the field's value as its only element.
+ * An empty field is not set. `before` and `after` are the JSON of the list around the value. */
 static void agree_on_first(struct cor_draft *draft, struct cor_draft_value *object,
                            const char *single, const char *list, struct cor_str first,
                            struct cor_str before, struct cor_str after)
@@ -293,7 +294,7 @@ static void agree_on_first(struct cor_draft *draft, struct cor_draft_value *obje
     char *made;
 
     if (raw.n == 0) {
-        if (first.p)
+        if (first.p && !cor_str_eq(first, COR_STR("\"\"")))
             cor_draft_set(draft, object, cor_strz(single), first);
         return;
     }
