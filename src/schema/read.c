@@ -15,6 +15,10 @@
  *   2. Another value that the type cannot hold is remembered, the first of them only, and the walk
  *      goes on, because the first kind may follow.
  *   3. Findings count only when there is neither.
+ * report->error has the words of what is remembered, and behind them those that end the walk. A
+ * mistake in a nested decoder will end the walk, so its words replace those of the decoders around
+ * it. That is why all of them fit into COR_READ_ERROR_MAX: a path is as long as the depth of JSON
+ * lets it be, and a number is cut.
  * A walk without a report only asks whether there is anything at all, and ends at the first thing.
  * Without memory the walk ends with -COR_ENOMEM.
  * Thread: any (pure). */
@@ -39,7 +43,7 @@ struct read_walk {
     struct cor_str json;
     struct cor_buf scratch; /* a text without its escapes */
     struct cor_buf keys;    /* of maps, without escapes; room for all, so that none moves */
-    bool has_error;         /* the present decoder remembers one, at the end of report->error */
+    bool has_error;         /* the present decoder remembers one, in report->error */
     unsigned nested;        /* decoders around the present one */
     struct cor_read_place *nested_at; /* where the outermost of the nested decoders began */
     bool is_over;                     /* nothing that follows counts */
@@ -97,6 +101,15 @@ static int read_add_mismatch(struct read_walk *w, const struct cor_read_place *a
     return r < 0 ? r : cor_buf_addf(out, " of type %.*s", COR_STR_ARG(go_type));
 }
 
+/* The present decoder is about to write the words of the first mistake that it remembers. The words
+ * of the decoders around it count no more, because this mistake will end the walk. */
+static void read_begin_words(struct read_walk *w)
+{
+    w->has_error = true;
+    if (w->nested > 0)
+        cor_buf_reset(&w->report->error);
+}
+
 /* Remembers that the type cannot hold a value, unless there is an earlier one. */
 static void read_mismatch(struct read_walk *w, const struct cor_read_place *at, struct cor_str what,
                           struct cor_str go_type)
@@ -104,7 +117,7 @@ static void read_mismatch(struct read_walk *w, const struct cor_read_place *at, 
     if (!w->report) {
         read_end(w, -COR_EINVAL);
     } else if (!w->has_error) {
-        w->has_error = true;
+        read_begin_words(w);
         if (read_add_mismatch(w, at, what, go_type) < 0)
             read_end(w, -COR_ENOMEM);
     }
@@ -278,7 +291,7 @@ static void read_bytes(struct read_walk *w, struct cor_json_iter *it, struct cor
         if (!w->report) {
             read_end(w, -COR_EINVAL);
         } else if (!w->has_error) {
-            w->has_error = true;
+            read_begin_words(w);
             if (cor_buf_addf(&w->report->error, "illegal base64 data at input byte %zu", where) < 0)
                 read_end(w, -COR_ENOMEM);
         }
@@ -455,7 +468,6 @@ static void read_list(struct read_walk *w, struct cor_json_iter *it, const struc
 static void read_nested(struct read_walk *w, struct cor_json_iter *it, char opening,
                         const struct cor_type *type, struct cor_read_place *at)
 {
-    size_t from = w->report ? w->report->error.n : 0;
     bool had_error = w->has_error;
     struct cor_json_iter inner;
 
@@ -476,7 +488,7 @@ static void read_nested(struct read_walk *w, struct cor_json_iter *it, char open
     if (!w->is_over)
         cor_json_iter_leave(it, &inner);
     if (!w->is_over && w->has_error)
-        read_abort(w, from);
+        read_abort(w, 0);
     w->nested--;
     w->has_error = had_error;
 }

@@ -20,18 +20,15 @@
 /* Upstream's strict decoder keeps this many findings and drops the rest. */
 #define COR_READ_FINDINGS_MAX 100
 /* Bytes of an error, and of all findings together. A finding for which there is no room is left
- * out; upstream has no such limit. After a few of these no further finding is looked for, since the
- * path of each would be written to see that it does not fit. */
+ * out; upstream has no such limit. */
 #define COR_READ_ERROR_MAX (64u * 1024)
 #define COR_READ_TEXTS_MAX (256u * 1024)
-#define COR_READ_LONG_MAX  8
 
 /* What a walk found. */
 struct cor_read_report {
     struct cor_buf error; /* why the type cannot hold the value, in Go's words; empty: it can */
     struct cor_buf texts; /* the findings, one after the other */
     size_t n;             /* of the findings */
-    unsigned nlong;       /* findings for which there was no room */
     size_t ends[COR_READ_FINDINGS_MAX];
     uint64_t ids[COR_READ_FINDINGS_MAX]; /* hashes of the texts: each finding is kept once */
 };

@@ -142,7 +142,7 @@ int cor_read_report_find(struct cor_read_report *report, const char *what,
     uint64_t id, key = 0;
     int r;
 
-    if (report->n == COR_READ_FINDINGS_MAX || report->nlong == COR_READ_LONG_MAX)
+    if (report->n == COR_READ_FINDINGS_MAX)
         return 0;
     r = read_measure_place(at, scratch);
     if (r == 0)
@@ -169,7 +169,6 @@ int cor_read_report_find(struct cor_read_report *report, const char *what,
         r = cor_quote(cor_buf_str(scratch), &report->texts);
     if (r < 0) {
         cor_buf_truncate(&report->texts, mark);
-        report->nlong++;
         return r == -COR_ETOOBIG ? 0 : r;
     }
     report->ids[report->n] = id;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 #include "schema/restore.h"
 #include "test.h"
 #include "json/json.h"
@@ -439,6 +440,44 @@ TEST(read, leaves_out_findings_that_are_too_long)
     assert_int_equal(cor_read(cor_buf_str(&body), named("core_v1.Pod"), report), 0);
     assert_int_equal(report->n, 1);
     assert_true(cor_str_eqz(cor_read_finding(report, 0), "unknown field \"y\""));
+}
+
+/* The memory of a report may have been used before; on most machines it is the memory that this
+ * test has just freed. */
+TEST(read, begins_with_an_empty_report_in_used_memory)
+{
+    struct cor_read_report *report;
+    unsigned *used = cor_alloc(sizeof(*report));
+
+    assert_non_null(used);
+    for (size_t i = 0; i < sizeof(*report) / sizeof(*used); i++)
+        used[i] = 8;
+    cor_free(used);
+    report = cor_read_report_new();
+    assert_non_null(report);
+    assert_int_equal(cor_read(COR_STR("{\"x\":1}"), named("core_v1.Pod"), report), 0);
+    assert_int_equal(report->n, 1);
+    cor_read_report_free(report);
+}
+
+/* Each of 400 schemas, one in the other, has a wrong number of 1,000 digits. The innermost is what
+ * Go reports, since its decoder ends first. */
+TEST(read, reports_the_innermost_of_many_nested_mistakes)
+{
+    COR_CLEANUP(cor_read_report_freep) struct cor_read_report *report = cor_read_report_new();
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf body = {.max = 1u << 20};
+
+    for (size_t i = 0; i < 400; i++)
+        assert_int_equal(cor_buf_addf(&body, "{\"minLength\":1.%01000zu,\"items\":", i), 0);
+    assert_int_equal(cor_buf_addz(&body, "{\"minLength\":true}"), 0);
+    for (size_t i = 0; i < 400; i++)
+        assert_int_equal(cor_buf_addc(&body, '}'), 0);
+    assert_int_equal(
+        cor_read(cor_buf_str(&body), named("apiextensions_v1.JSONSchemaProps"), report),
+        -COR_EINVAL);
+    assert_string_equal(
+        cor_buf_z(&report->error),
+        "json: cannot unmarshal bool into Go struct field JSONSchemaProps.items of type int64");
 }
 
 /* A key of `n` characters, and below it an unknown member, 100,000 repeated ones and as many
