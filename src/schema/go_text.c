@@ -1,5 +1,7 @@
-/* A recursive walk. Canonical JSON has sorted keys but for kind and apiVersion, which come first in
- * the outermost object; they are printed when a key comes that is greater. */
+/* A recursive walk, which goes into a value without looking for its end first: the time is linear
+ * in the bytes, however deep they are. Canonical JSON has sorted keys but for kind and apiVersion,
+ * which come first in the outermost object; there they are printed when a key comes that is
+ * greater. Failures: no memory, and out's maximum, which end the walk. Thread: any. */
 #include "schema/go_text.h"
 
 #include <stdio.h>
@@ -57,17 +59,23 @@ static int print_raw(struct cor_str raw, struct cor_buf *out)
     return r < 0 ? r : cor_buf_adds(out, text);
 }
 
-static int print_value(struct cor_str json, struct cor_buf *out);
+static int print_value(struct cor_json_iter *it, bool is_outermost, struct cor_buf *out);
 
-static int print_member(struct cor_str key, struct cor_str value, size_t *n, struct cor_buf *out)
+/* Prints a value whose bytes are known. */
+static int print_span(struct cor_str json, bool is_outermost, struct cor_buf *out)
+{
+    struct cor_json_iter it = {json.p, json.p + json.n, json.p};
+
+    return print_value(&it, is_outermost, out);
+}
+
+static int print_key(struct cor_str key, size_t *n, struct cor_buf *out)
 {
     int r = (*n)++ > 0 ? cor_buf_addc(out, ' ') : 0;
 
     if (r == 0)
         r = print_raw(key, out);
-    if (r == 0)
-        r = cor_buf_addc(out, ':');
-    return r < 0 ? r : print_value(value, out);
+    return r < 0 ? r : cor_buf_addc(out, ':');
 }
 
 /* The two members that come first in the outermost object, in the order in which Go prints them. */
@@ -83,59 +91,55 @@ static int print_early(struct early *early, struct cor_str key, size_t *n, struc
     for (size_t i = 0; i < 2 && r == 0; i++) {
         if (!early[i].value.p || (key.p && cor_json_raw_cmp(early[i].key, key) > 0))
             continue;
-        r = print_member(early[i].key, early[i].value, n, out);
+        r = print_key(early[i].key, n, out);
+        if (r == 0)
+            r = print_span(early[i].value, false, out);
         early[i].value.p = NULL;
     }
     return r;
 }
 
-static int print_map(struct cor_str json, struct cor_buf *out)
+static int print_map(struct cor_json_iter *it, bool is_outermost, struct cor_buf *out)
 {
     struct early early[] = {{COR_STR("apiVersion"), {NULL, 0}}, {COR_STR("kind"), {NULL, 0}}};
-    struct cor_json_iter it = cor_json_iter(json);
     struct cor_str key;
     size_t n = 0;
     int r = cor_buf_addz(out, "map[");
 
-    while (r == 0 && cor_json_iter_member(&it, &key)) {
-        struct cor_str value = cor_json_iter_value(&it);
-
-        if (cor_str_eq(key, early[0].key) || cor_str_eq(key, early[1].key)) {
-            early[cor_str_eq(key, early[1].key)].value = value;
+    while (r == 0 && cor_json_iter_member(it, &key)) {
+        if (is_outermost && (cor_str_eq(key, early[0].key) || cor_str_eq(key, early[1].key))) {
+            early[cor_str_eq(key, early[1].key)].value = cor_json_iter_value(it);
             continue;
         }
         r = print_early(early, key, &n, out);
         if (r == 0)
-            r = print_member(key, value, &n, out);
+            r = print_key(key, &n, out);
+        if (r == 0)
+            r = print_value(it, false, out);
     }
     if (r == 0)
         r = print_early(early, cor_str(NULL, 0), &n, out);
     return r < 0 ? r : cor_buf_addc(out, ']');
 }
 
-static int print_list(struct cor_str json, struct cor_buf *out)
+static int print_list(struct cor_json_iter *it, struct cor_buf *out)
 {
-    struct cor_json_iter it = cor_json_iter(json);
     int r = cor_buf_addc(out, '[');
 
-    for (size_t i = 0; r == 0 && cor_json_iter_elem(&it); i++) {
+    for (size_t i = 0; r == 0 && cor_json_iter_elem(it); i++) {
         if (i > 0)
             r = cor_buf_addc(out, ' ');
         if (r == 0)
-            r = print_value(cor_json_iter_value(&it), out);
+            r = print_value(it, false, out);
     }
     return r < 0 ? r : cor_buf_addc(out, ']');
 }
 
-static int print_value(struct cor_str json, struct cor_buf *out)
+static int print_scalar(struct cor_str json, struct cor_buf *out)
 {
     struct cor_str raw;
 
     switch (cor_json_type(json)) {
-    case COR_JSON_OBJECT:
-        return print_map(json, out);
-    case COR_JSON_ARRAY:
-        return print_list(json, out);
     case COR_JSON_NUMBER:
         return print_number(json, out);
     case COR_JSON_STRING:
@@ -147,7 +151,24 @@ static int print_value(struct cor_str json, struct cor_buf *out)
     }
 }
 
+/* Prints the iterator's current value and moves behind it. */
+static int print_value(struct cor_json_iter *it, bool is_outermost, struct cor_buf *out)
+{
+    struct cor_str open = cor_json_iter_open_value(it);
+    enum cor_json_type type = cor_json_type(open);
+    struct cor_json_iter inner;
+    int r;
+
+    if (type != COR_JSON_OBJECT && type != COR_JSON_ARRAY)
+        return print_scalar(cor_json_iter_value(it), out);
+    inner = cor_json_iter(open);
+    r = type == COR_JSON_OBJECT ? print_map(&inner, is_outermost, out) : print_list(&inner, out);
+    if (r == 0)
+        cor_json_iter_leave(it, &inner);
+    return r;
+}
+
 int cor_go_text(struct cor_str json, struct cor_buf *out)
 {
-    return print_value(json, out);
+    return print_span(json, true, out);
 }

@@ -182,6 +182,8 @@ TEST(go_text, prints_maps_sorted_and_numbers_as_go_does)
          "[0.1 100000.5 1.0000005e+06 0.0001 1e-05 1e+21]"},
         {"\"a\\n\\\"\u00e9\"", "a\n\"\u00e9"},
         {"{}", "map[]"},
+        {"{\"kind\":{\"kind\":[1],\"z\":[{},{\"apiVersion\":2,\"kind\":3}]},\"b\":[[]],\"z\":1}",
+         "map[b:[[]] kind:map[kind:[1] z:[map[] map[apiVersion:2 kind:3]]] z:1]"},
     };
 
     for (size_t i = 0; i < COR_ARRAY_LEN(values); i++) {
@@ -189,6 +191,27 @@ TEST(go_text, prints_maps_sorted_and_numbers_as_go_does)
 
         assert_int_equal(cor_go_text(cor_strz(values[i][0]), &out), 0);
         assert_string_equal(cor_buf_z(&out), values[i][1]);
+    }
+}
+
+/* Lists and maps 900 deep around four million bytes: a print that looked for the end of each value
+ * before it went into the value would read gigabytes. */
+TEST(go_text, prints_deep_values_in_linear_time)
+{
+    static const char *const opening[] = {"[", "{\"kind\":"}, *const closing[] = {"]", "}"};
+
+    for (size_t shape = 0; shape < COR_ARRAY_LEN(opening); shape++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf in = {.max = 1 << 23}, out = {.max = 1 << 12};
+
+        for (size_t i = 0; i < 900; i++)
+            assert_int_equal(cor_buf_addz(&in, opening[shape]), 0);
+        assert_int_equal(cor_buf_addc(&in, '['), 0);
+        for (size_t i = 0; i < 2000000; i++)
+            assert_int_equal(cor_buf_addz(&in, i > 0 ? ",1" : "1"), 0);
+        assert_int_equal(cor_buf_addc(&in, ']'), 0);
+        for (size_t i = 0; i < 900; i++)
+            assert_int_equal(cor_buf_addz(&in, closing[shape]), 0);
+        assert_int_equal(cor_go_text(cor_buf_str(&in), &out), -COR_ETOOBIG);
     }
 }
 
