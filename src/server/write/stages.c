@@ -104,6 +104,8 @@ static void write_end(struct cor_write *write, int r)
 {
     cor_write_done done = write->done;
 
+    if (r == 0 && write->call.is_over)
+        r = -COR_ECANCELED;
     write->done = NULL;
     /* Nothing after convert reads these, and a thread's copy of the body has been freed. */
     write->json = write->rv = COR_STR("");

@@ -50,9 +50,9 @@ enum cor_write_stage {
 
 struct cor_write;
 
-/* The stages have ended with `r`. r < 0: the failure of a stage is in the call's status. When
- * `call.is_over` the reader has gone and nothing may be answered. On the loop; the call may be
- * ended in here. */
+/* The stages have ended with `r`. r < 0: the failure of a stage is in the call's status, or the
+ * reader has gone meanwhile (-COR_ECANCELED): `call.is_over`, the request is no more, and nothing
+ * may be answered. On the loop; the call may be ended in here. */
 typedef void (*cor_write_done)(struct cor_write *write, int r);
 
 struct cor_write {

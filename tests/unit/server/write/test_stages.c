@@ -151,3 +151,36 @@ TEST(write, a_reader_that_goes_between_two_stages_stores_nothing)
     fx_do(&fx, 404, "GET", CONFIGMAPS "/a", "");
     fx_close(&fx);
 }
+
+/* A body of more than 64 KB is with a thread when its reader goes: no verb answers after that. */
+TEST(write, a_reader_that_goes_while_a_thread_has_the_body_is_not_answered)
+{
+    static const char *const targets[] = {
+        CONFIGMAPS,
+        "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+        "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+        "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
+        "/api/v1/namespaces/default/bindings",
+        "/api/v1/namespaces/default/pods/p/eviction",
+    };
+    struct cor_buf body = {.max = 1u << 20};
+    struct fx fx;
+
+    assert_int_equal(cor_buf_addz(&body, "{\"metadata\":{\"name\":\"p\",\"annotations\":{\"a\":\""),
+                     0);
+    for (size_t i = 0; i < 100000; i++)
+        assert_int_equal(cor_buf_addc(&body, 'x'), 0);
+    assert_int_equal(cor_buf_addz(&body, "\"}},\"spec\":{\"namespace\":\"default\"}}"), 0);
+    open_ready(&fx);
+    for (size_t i = 0; i < COR_ARRAY_LEN(targets); i++) {
+        {
+            FX_CALL gone;
+
+            fx_start(&fx, &gone, "POST", targets[i], cor_buf_z(&body), NULL);
+        }
+        assert_true(cor_loop_run_until(fx.loop, has_no_calls, &fx, FX_TIMEOUT_MS));
+    }
+    fx_do(&fx, 404, "GET", CONFIGMAPS "/p", "");
+    cor_buf_deinit(&body);
+    fx_close(&fx);
+}
