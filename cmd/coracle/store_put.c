@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "schema/read.h"
+#include "schema/rewrite.h"
 #include "session.h"
+#include "storage/store/stored_form.h"
 #include "store_commands.h"
 
 #define INPUT_BYTES_MAX (16u << 20)
@@ -77,6 +80,35 @@ static int read_all(struct put *put, const char *path)
     return r;
 }
 
+/* Brings an object of a built-in kind into the form that the server would store: its members have
+ * the types of their fields, unknown ones are dropped, and defaults are filled in. */
+static int follow_schema(struct put *put)
+{
+    COR_CLEANUP(cor_read_report_freep) struct cor_read_report *report = cor_read_report_new();
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0};
+    const struct cor_type *type =
+        cor_stored_form_type(cor_object_api_version(put->object), cor_object_kind(put->object));
+    struct cor_object *rewritten;
+    int r;
+
+    if (!type)
+        return 0;
+    r = report ? cor_read(cor_buf_str(&put->input), type, report) : -COR_ENOMEM;
+    if (r == -COR_EINVAL)
+        return cor_status_set(&put->session.status, -COR_EINVALID, "%s", cor_buf_z(&report->error));
+    cor_buf_init(&json, INPUT_BYTES_MAX);
+    if (r == 0)
+        r = cor_rewrite_stored(type, cor_object_json(put->object), &json);
+    if (r > 0) {
+        r = cor_object_from_sorted(cor_buf_str(&json), &rewritten);
+        if (r == 0) {
+            cor_object_unref(put->object);
+            put->object = rewritten;
+        }
+    }
+    return r < 0 ? cor_status_set_err(&put->session.status, r) : 0;
+}
+
 static int read_object(struct put *put, const char *path)
 {
     int r = read_all(put, path);
@@ -84,6 +116,8 @@ static int read_object(struct put *put, const char *path)
     if (r == 0)
         r = cor_object_parse(cor_buf_str(&put->input), NULL, NULL, &put->input_rv, &put->object,
                              &put->session.status);
+    if (r == 0)
+        r = follow_schema(put);
     if (r == 0)
         r = store_key_check_object(&put->session.key, put->object, &put->session.status);
     if (r == 0 && put->opts->create_only && put->input_rv.n)
@@ -171,7 +205,9 @@ const struct command store_put = {
     .summary = "Create or replace an object",
     .details =
         "Reads one JSON object from FILE, or from standard input without FILE or with \"-\". Its\n"
-        "metadata.name must be the last part of KEY. With metadata.resourceVersion it is written\n"
+        "metadata.name must be the last part of KEY. An object of a built-in kind is stored as the\n"
+        "server would store it: without unknown fields, with defaults; a value of another type than\n"
+        "its field's is refused. With metadata.resourceVersion it is written\n"
         "only if the stored object has that version. Nothing is written when nothing changes.\n",
     .flags = flags,
     .nflags = COR_ARRAY_LEN(flags),

@@ -64,6 +64,20 @@ def test_put_names_the_field_that_does_not_fit_the_key(p):
     assert not p.data.exists(), "a refused object must not make a store"
 
 
+def test_put_stores_a_built_in_kind_as_the_server_would(p):
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "default"},
+                  "spec": {"replicas": "x", "unheard": 1}}
+    put(p, "deployments/default/web", deployment).fails(1, "cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32")
+    assert not p.data.exists(), "a refused object must not make a store"
+    del deployment["spec"]["replicas"]
+    put(p, "deployments/default/web", deployment).ok()
+    spec = p.store("get", "deployments/default/web").json()["spec"]
+    assert spec["replicas"] == 1 and spec["strategy"]["type"] == "RollingUpdate" and "unheard" not in spec, spec
+    custom = {"apiVersion": "example.com/v1", "kind": "Boat", "metadata": {"name": "b", "namespace": "default"}, "any": [1, "x"]}
+    put(p, "example.com/boats/default/b", custom).ok()
+    assert p.store("get", "example.com/boats/default/b").json()["any"] == [1, "x"]
+
+
 def test_an_object_with_a_ttl_ends_in_a_deleted_event(p):
     put(p, "configmaps/default/brief", config_map("brief"), "--ttl", "1").ok()
     watch = p.start("watch", "configmaps", "--from", "2", "--timeout", "50")
