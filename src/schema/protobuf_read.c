@@ -28,7 +28,7 @@
 #include "json/json.h"
 #include "json/writer.h"
 
-#define DEPTH_MAX   (COR_JSON_DEPTH_MAX / 2)
+#define DEPTH_MAX   COR_JSON_DEPTH_MAX /* what can be stored can be read and written */
 #define CHAINS_MAX  (1u << 23)
 #define ENTRIES_MAX (1u << 18) /* of a map: more than an object has room for */
 #define NAME_MAX_   128
@@ -244,10 +244,12 @@ static void write_time(struct reader *r, struct cor_str message, bool is_micro)
     }
 }
 
-/* Bytes that are JSON, in a message of their own; none are null. They keep their order. */
+/* Bytes that are JSON, in a message of their own; none are null. They keep their order. They are
+ * taken as storage has them: whoever reads the finished object sets narrower limits there. */
 static void write_raw(struct reader *r, struct cor_str message)
 {
-    const struct cor_json_limits limits = {r->body.n, DEPTH_MAX};
+    const struct cor_json_limits limits = {
+        .bytes_max = r->body.n, .depth_max = COR_JSON_DEPTH_MAX, .any_number = true};
     struct cor_pb_item items[SPECIAL_FIELDS];
     bool is_canonical;
 

@@ -26,7 +26,7 @@
 #include "json/nodes.h"
 #include "json/scan.h"
 
-#define DEPTH_MAX  (COR_JSON_DEPTH_MAX / 2)
+#define DEPTH_MAX  COR_JSON_DEPTH_MAX /* what can be stored can be read and written */
 #define VARINT_MAX 10
 #define NONE       COR_JSON_NO_NODE
 

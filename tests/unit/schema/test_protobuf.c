@@ -486,6 +486,41 @@ TEST(protobuf, refuses_messages_that_are_nested_too_deep)
     assert_string_equal(why.message, "proto: messages are nested too deep");
 }
 
+/* Appends `n` times `open`, then `inside`, then `n` times `}`. */
+static void add_nested(struct cor_buf *out, size_t n, const char *open, const char *inside)
+{
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(cor_buf_adds(out, cor_strz(open)), 0);
+    assert_int_equal(cor_buf_adds(out, cor_strz(inside)), 0);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(cor_buf_addc(out, '}'), 0);
+}
+
+/* What is stored as JSON can be written in protobuf, and what was written can be read. */
+TEST(protobuf, takes_whatever_depth_json_has)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf schema = {.max = 1 << 16}, entry = schema;
+
+    add_nested(&schema, COR_JSON_DEPTH_MAX - 1, "{\"not\":", "{\"type\":\"object\"}");
+    there_and_back("apiextensions_v1.JSONSchemaProps", cor_buf_z(&schema), cor_buf_z(&schema));
+    assert_int_equal(cor_buf_adds(&entry, COR_STR("{\"fieldsV1\":")), 0);
+    add_nested(&entry, COR_JSON_DEPTH_MAX - 2, "{\"f:a\":", "{}");
+    assert_int_equal(cor_buf_addc(&entry, '}'), 0);
+    there_and_back("meta_v1.ManagedFieldsEntry", cor_buf_z(&entry), cor_buf_z(&entry));
+}
+
+/* Storage may have numbers that no double holds; whoever reads a request's body refuses them when
+ * the finished JSON is checked. */
+TEST(protobuf, keeps_numbers_of_raw_values_that_no_double_holds)
+{
+    static const char json[] = "{\"data\":{\"n\":1e999},\"metadata\":{},\"revision\":0}";
+    bool is_canonical;
+
+    there_and_back("apps_v1.ControllerRevision", json, json);
+    assert_int_equal(cor_json_check(cor_strz(json), &COR_JSON_LIMITS_DEFAULT, &is_canonical, NULL),
+                     -COR_EINVAL);
+}
+
 TEST(protobuf, survives_failed_allocations)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf body = {.max = 1 << 16};
@@ -599,8 +634,7 @@ TEST(protobuf, passes_over_groups)
 TEST(protobuf, chooses_between_a_schema_and_what_replaces_it_as_go_does)
 {
     COR_CLEANUP(cor_buf_deinit)
-    struct cor_buf raw = {.max = 1024},
-                   both = {.max = 1024}, schema = {.max = 1024};
+    struct cor_buf raw = {.max = 1024}, both = {.max = 1024}, schema = {.max = 1024};
 
     add(&schema, 5, COR_STR("string")); /* type */
     add(&both, 1, cor_buf_str(&schema));
