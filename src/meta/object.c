@@ -416,8 +416,7 @@ int cor_object_from_sorted(struct cor_str canonical, struct cor_object **ret_obj
     struct layout l;
 
     find_layout(canonical, &l);
-    assert(is_stored_form(&l));
-    return from_layout(canonical, &l, 0, ret_object);
+    return is_stored_form(&l) ? from_layout(canonical, &l, 0, ret_object) : -COR_ECORRUPT;
 }
 
 int cor_object_at(const struct cor_object *object, cor_rev rev, struct cor_object **ret_object)

@@ -87,7 +87,8 @@ static inline int cor_object_from_stored(struct cor_str stored, cor_rev rev,
 
 /* From canonical bytes of this process's own, with metadata and without a resourceVersion, to the
  * stored form: they are not checked again, and what is inside of raw values (which the order of
- * keys and the escapes of the canonical form do not hold for) stays as it is. 0 or -COR_ENOMEM. */
+ * keys and the escapes of the canonical form do not hold for) stays as it is. 0, -COR_ENOMEM,
+ * -COR_ECORRUPT (there is no metadata, or it has a resourceVersion or selfLink). */
 int cor_object_from_sorted(struct cor_str canonical, struct cor_object **ret_object);
 
 /* The same object at another revision, as served form (a DELETED event, a fresh write): one copy.

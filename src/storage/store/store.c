@@ -128,26 +128,6 @@ static int store_unreadable(const struct cor_store *store, const struct cor_kv *
                                 cor_status_message(why));
 }
 
-/* Brings an object (stored form) that was written before the schema was followed into the form that
- * a write would give it now, at `rev`. `ret_renewed`: something has changed. 0, -COR_ENOMEM,
- * -COR_ETOOBIG. */
-static int store_renew(const struct cor_object *old, cor_rev rev, struct cor_object **ret_object,
-                       bool *ret_renewed)
-{
-    const struct cor_type *type =
-        cor_stored_form_type(cor_object_api_version(old), cor_object_kind(old));
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
-    COR_CLEANUP(cor_object_unrefp) struct cor_object *renewed = NULL;
-    int r;
-
-    cor_buf_init(&json, STORE_VALUE_MAX);
-    r = type ? cor_rewrite_stored(type, cor_object_json(old), &json) : 0;
-    *ret_renewed = r > 0;
-    if (r > 0)
-        r = cor_object_from_sorted(cor_buf_str(&json), &renewed);
-    return r < 0 ? r : cor_object_at(renewed ? renewed : old, rev, ret_object);
-}
-
 int cor_store_decode(const struct cor_store *store, const struct cor_kv *kv, cor_rev rev,
                      struct cor_object **ret_object, bool *ret_rewrite,
                      struct cor_status *reterr_status)
@@ -155,7 +135,7 @@ int cor_store_decode(const struct cor_store *store, const struct cor_kv *kv, cor
     COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch, json;
     COR_CLEANUP(cor_status_deinit) struct cor_status why;
     COR_CLEANUP(cor_object_unrefp) struct cor_object *old = NULL;
-    bool stale = false, rewrite = false, renewed = false, is_old = kv->mod_rev <= store->old_rev;
+    bool stale = false, rewrite = false, is_old = kv->mod_rev <= store->old_rev, renews;
     struct cor_str data;
     int r;
 
@@ -171,11 +151,17 @@ int cor_store_decode(const struct cor_store *store, const struct cor_kv *kv, cor
     if (r < 0)
         return store_unreadable(store, kv, "transform", &why, reterr_status);
     r = cor_stored_form_to_json(&data, &json, &why);
+    /* Protobuf has no room for some fields, which are filled in as after any read. That is no
+     * reason to write the value again. */
+    renews = is_old || json.n > 0;
     if (r == 0)
-        r = cor_object_read_stored(data, is_old ? 0 : rev, &cor_raw_values,
-                                   is_old ? &old : ret_object, &rewrite, &why);
-    if (r == 0 && is_old) {
-        r = store_renew(old, rev, ret_object, &renewed);
+        r = cor_object_read_stored(data, renews ? 0 : rev, &cor_raw_values,
+                                   renews ? &old : ret_object, &rewrite, &why);
+    if (r == 0 && renews) {
+        r = cor_stored_form_renew(&old);
+        rewrite |= is_old && r > 0;
+        if (r >= 0)
+            r = cor_object_at(old, rev, ret_object);
         if (r < 0)
             cor_status_set_err(&why, r);
     }
@@ -184,7 +170,7 @@ int cor_store_decode(const struct cor_store *store, const struct cor_kv *kv, cor
     if (r < 0)
         return store_unreadable(store, kv, "decode", &why, reterr_status);
     if (ret_rewrite)
-        *ret_rewrite = stale || rewrite || renewed || (json.n > 0) != store->writes_protobuf;
+        *ret_rewrite = stale || rewrite || (json.n > 0) != store->writes_protobuf;
     return 0;
 }
 

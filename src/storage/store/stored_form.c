@@ -3,7 +3,11 @@
 #include <assert.h>
 
 #include "base/err.h"
+#include "meta/gvk.h"
 #include "schema/protobuf.h"
+#include "schema/raw_values.h"
+#include "schema/rewrite.h"
+#include "storage/store/store_int.h"
 
 #define MEDIA_JSON     "application/json"
 #define MEDIA_PROTOBUF "application/vnd.kubernetes.protobuf"
@@ -26,10 +30,15 @@ int cor_stored_form_parse(const char *media_type, enum cor_stored_form *ret_form
 
 const struct cor_type *cor_stored_form_type(struct cor_str api_version, struct cor_str kind)
 {
-    const struct cor_gvk none = {COR_STR(""), COR_STR(""), COR_STR("")};
-    const struct cor_protobuf object = {.api_version = api_version, .kind = kind};
+    const struct cor_type *type;
+    struct cor_member metadata;
+    struct cor_gv gv;
 
-    return api_version.n > 0 && kind.n > 0 ? cor_protobuf_type(&object, &none) : NULL;
+    if (api_version.n == 0 || kind.n == 0 || cor_gv_parse(api_version, &gv, NULL) < 0)
+        return NULL;
+    type = cor_type_of_kind(gv.group, gv.version, kind);
+    /* Kinds without metadata (the options of requests) are never stored. */
+    return type && cor_type_find_member(type, COR_STR("metadata"), &metadata) ? type : NULL;
 }
 
 bool cor_stored_form_has_protobuf(struct cor_str api_version, struct cor_str kind)
@@ -81,6 +90,50 @@ int cor_stored_form_to_protobuf(const struct cor_object *object, struct cor_buf 
     return r < 0 ? form_fail(r, &why, reterr_status) : 0;
 }
 
+int cor_stored_form_renew(struct cor_object **object)
+{
+    const struct cor_type *type =
+        cor_stored_form_type(cor_object_api_version(*object), cor_object_kind(*object));
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
+    struct cor_object *renewed;
+    int r;
+
+    assert((*object)->rev == 0);
+    if (!type)
+        return 0;
+    cor_buf_init(&json, STORE_VALUE_MAX);
+    r = cor_rewrite_stored(type, cor_object_json(*object), &json);
+    if (r <= 0)
+        return r;
+    r = cor_object_from_sorted(cor_buf_str(&json), &renewed);
+    if (r < 0)
+        return r;
+    cor_object_unref(*object);
+    *object = renewed;
+    return 1;
+}
+
+/* Appends the JSON of a protobuf value as the store would read it: with what protobuf cannot hold.
+ */
+static int form_json_of_protobuf(struct cor_str value, struct cor_buf *out,
+                                 struct cor_status *reterr_status)
+{
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
+    int r;
+
+    cor_buf_init(&json, STORE_VALUE_MAX);
+    r = cor_stored_form_to_json(&value, &json, reterr_status);
+    if (r == 0)
+        r = cor_object_read_stored(value, 0, &cor_raw_values, &object, NULL, reterr_status);
+    if (r < 0)
+        return r;
+    r = cor_stored_form_renew(&object);
+    if (r >= 0)
+        r = cor_buf_adds(out, cor_object_json(object));
+    return r < 0 ? cor_status_set_err(reterr_status, r) : 0;
+}
+
 int cor_stored_form_convert(enum cor_stored_form form, struct cor_str value, struct cor_buf *out,
                             struct cor_str *ret_value, struct cor_status *reterr_status)
 {
@@ -91,11 +144,9 @@ int cor_stored_form_convert(enum cor_stored_form form, struct cor_str value, str
     if (is_protobuf == (form == COR_STORED_PROTOBUF))
         return 0;
     if (is_protobuf) {
-        r = cor_stored_form_to_json(&value, out, reterr_status);
+        r = form_json_of_protobuf(value, out, reterr_status);
     } else {
-        r = cor_object_from_stored(value, 0, &object, NULL, reterr_status);
-        if (r == -COR_ECORRUPT)
-            r = -COR_EINVAL;
+        r = cor_object_read_stored(value, 0, &cor_raw_values, &object, NULL, reterr_status);
         if (r == 0 &&
             !cor_stored_form_type(cor_object_api_version(object), cor_object_kind(object)))
             return 0;
@@ -103,7 +154,7 @@ int cor_stored_form_convert(enum cor_stored_form form, struct cor_str value, str
             r = cor_stored_form_to_protobuf(object, out, reterr_status);
     }
     if (r < 0)
-        return r;
+        return r == -COR_ECORRUPT ? -COR_EINVAL : r;
     *ret_value = cor_buf_str(out);
     return 1;
 }

@@ -21,7 +21,8 @@ enum cor_stored_form {
 int cor_stored_form_parse(const char *media_type, enum cor_stored_form *ret_form,
                           struct cor_status *reterr_status);
 
-/* The type of a stored object; NULL: its kind is not built in. */
+/* The type of a stored object; NULL: its kind is not built in, or objects of it are not stored
+ * (they have no metadata). */
 const struct cor_type *cor_stored_form_type(struct cor_str api_version, struct cor_str kind);
 
 /* Is there a protobuf form of this kind? */
@@ -36,6 +37,14 @@ int cor_stored_form_to_json(struct cor_str *value, struct cor_buf *out,
  * message (a value does not have the type of its field), -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_stored_form_to_protobuf(const struct cor_object *object, struct cor_buf *out,
                                 struct cor_status *reterr_status);
+
+/* Brings an object (stored form) that was read from storage into the form that a write would give
+ * it now: normalised and with all defaults. Values that were written before the schema was followed
+ * need this, and protobuf values, which have no room for some fields (the apiVersion and kind of a
+ * StatefulSet's volumeClaimTemplates). 0: nothing was to be done, or the kind is not built in. 1:
+ * `object` was replaced. -COR_ENOMEM, -COR_ETOOBIG, -COR_ECORRUPT (it is no object of its kind):
+ * `object` is as before. */
+int cor_stored_form_renew(struct cor_object **object);
 
 /* Brings a value into `form`. 0: it has that form, or its kind has no other. 1: `ret_value` has it,
  * in `out`, which was empty. -COR_EINVAL with a message (it cannot be decoded), -COR_ENOMEM,

@@ -332,6 +332,27 @@ TEST(rewriter, changes_the_form_of_values)
     }
 }
 
+/* The order, escapes and numbers of a raw value belong to the client. */
+TEST(rewriter, keeps_the_bytes_of_raw_values)
+{
+    static const char revision[] =
+        "{\"kind\":\"ControllerRevision\",\"apiVersion\":\"apps/v1\",\"data\":{\"spec\":{\"b\":1,"
+        "\"a\":\"\\u0041\"}},\"metadata\":{\"name\":\"r\"},\"revision\":1}";
+    struct run to = {.changes_form = true, .form = COR_STORED_PROTOBUF};
+    struct run back = {.changes_form = true, .form = COR_STORED_JSON};
+    struct fx fx;
+
+    fx_open(&fx, ":memory:");
+    assert_int_equal(fx_put(&fx, "/registry/controllerrevisions/d/r", revision, 0, NULL), 0);
+    rewrite(&fx, HEAD CLEAR, &to);
+    assert_int_equal(to.counts.rewritten, 1);
+    has_prefix(&fx, "/registry/controllerrevisions/d/r", "k8s");
+    rewrite(&fx, HEAD CLEAR, &back);
+    assert_int_equal(back.counts.rewritten, 1);
+    has_prefix(&fx, "/registry/controllerrevisions/d/r", revision);
+    fx_close(&fx);
+}
+
 TEST(rewriter, survives_every_failed_allocation)
 {
     struct cor_encryption *encryption;

@@ -186,6 +186,70 @@ TEST(store_protobuf, an_old_object_is_renewed_when_it_is_read)
     read_close(&read);
 }
 
+/* Names of types that are no stored kinds: one has a group that is not built in, one no metadata.
+ */
+TEST(store_protobuf, an_old_object_of_no_stored_kind_stays_as_it_is)
+{
+    static const char *const old[] = {
+        "{\"kind\":\"Preconditions\",\"apiVersion\":\"x.io/v1\",\"metadata\":{\"name\":\"cm1\"},"
+        "\"other\":1}",
+        "{\"kind\":\"PodLogOptions\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"cm1\"},"
+        "\"other\":1}"};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(old); i++) {
+        struct read read;
+
+        read_value(&read, cor_strz(old[i]));
+        read.store->old_rev = 7;
+        read_decode(&read);
+        assert_int_equal(read.r, 0);
+        assert_false(read.rewrite);
+        assert_non_null(strstr(read.object->bytes, "\"name\":\"cm1\""));
+        assert_non_null(strstr(read.object->bytes, "\"other\":1"));
+        read_close(&read);
+    }
+}
+
+/* A claim in a template is a struct by value, whose message has neither kind nor apiVersion. */
+TEST(store_protobuf, the_claims_of_a_stateful_set_keep_their_kind)
+{
+    static const char json[] =
+        "{\"kind\":\"StatefulSet\",\"apiVersion\":\"apps/v1\",\"metadata\":{\"name\":\"cm1\"},"
+        "\"spec\":{\"volumeClaimTemplates\":[{\"kind\":\"PersistentVolumeClaim\","
+        "\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"data\"},\"spec\":{}}]}}";
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf protobuf = {.max = 1 << 16};
+    struct cor_str value;
+    struct read read;
+
+    assert_int_equal(
+        cor_stored_form_convert(COR_STORED_PROTOBUF, cor_strz(json), &protobuf, &value, NULL), 1);
+    read_value(&read, value);
+    read.store->writes_protobuf = true;
+    FOR_EACH_FAILED_ALLOC(n) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf back = {.max = 1 << 16};
+
+        read_decode(&read);
+        assert_int_equal(read.r, test_alloc_failed() ? -COR_ENOMEM : 0);
+        if (read.r == 0) {
+            assert_int_equal(read.object->rev, 7);
+            assert_false(read.rewrite);
+            assert_non_null(strstr(read.object->bytes, "\"kind\":\"PersistentVolumeClaim\""));
+            assert_non_null(strstr(read.object->bytes, "\"apiVersion\":\"v1\""));
+            read.r = cor_stored_form_convert(COR_STORED_JSON, cor_kv_value(read.kv), &back, &value,
+                                             NULL);
+            assert_int_equal(read.r, test_alloc_failed() ? -COR_ENOMEM : 1);
+        }
+        if (read.r == 1) {
+            assert_non_null(strstr(cor_buf_z(&back), "\"kind\":\"PersistentVolumeClaim\""));
+            assert_non_null(strstr(cor_buf_z(&back), "\"apiVersion\":\"v1\""));
+        }
+        read.object = cor_object_unref(read.object);
+        cor_status_deinit(&read.status);
+        cor_status_init(&read.status);
+    }
+    read_close(&read);
+}
+
 TEST(store_protobuf, every_allocation_may_fail)
 {
     struct read read;
