@@ -4,6 +4,7 @@
  * greater. Failures: no memory, and out's maximum, which end the walk. Thread: any. */
 #include "schema/go_text.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,13 +35,16 @@ static int print_number(struct cor_str json, struct cor_buf *out)
 {
     char text[NUMBER_MAX];
     int64_t integer;
+    double value;
 
     if (cor_json_to_i64(json, &integer) == 0)
         return cor_buf_addf(out, "%lld", (long long)integer);
     if (json.n >= sizeof(text))
         return cor_buf_adds(out, json);
     snprintf(text, sizeof(text), "%.*s", COR_STR_ARG(json));
-    return print_double(strtod(text, NULL), out);
+    value = strtod(text, NULL);
+    /* No client can send a number that no double holds, but a store may have one. */
+    return isfinite(value) ? print_double(value, out) : cor_buf_adds(out, json);
 }
 
 /* A string between its quotes, as it is written. */

@@ -182,6 +182,7 @@ TEST(go_text, prints_maps_sorted_and_numbers_as_go_does)
          "[0.1 100000.5 1.0000005e+06 0.0001 1e-05 1e+21]"},
         {"\"a\\n\\\"\u00e9\"", "a\n\"\u00e9"},
         {"{}", "map[]"},
+        {"[1e999,-1e999]", "[1e999 -1e999]"},
         {"{\"kind\":{\"kind\":[1],\"z\":[{},{\"apiVersion\":2,\"kind\":3}]},\"b\":[[]],\"z\":1}",
          "map[b:[[]] kind:map[kind:[1] z:[map[] map[apiVersion:2 kind:3]]] z:1]"},
     };
