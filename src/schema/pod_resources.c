@@ -120,13 +120,24 @@ static quantity needed_together(struct cor_draft *draft, struct cor_draft_value 
     return larger_of(sum, most);
 }
 
-/* Sets an entry of the pod's own limits or requests, whose map is made when it is missing. */
+/* Sets an entry of the pod's own limits or requests, whose map is made when it is missing. The text
+ * is set as upstream reads it again: a sum may be more than the largest quantity with a suffix that
+ * is a power of two. */
 static void set_own(struct cor_draft *draft, struct cor_draft_value *resources, const char *which,
                     struct cor_str key, quantity text)
 {
     struct cor_draft_value *map = cor_draft_open_member(draft, resources, which);
-    char *quoted = cor_draft_alloc(draft, text.n + 2);
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf rewritten = {0};
+    char *quoted;
+    int r;
 
+    cor_buf_init(&rewritten, QUANTITY_BYTES_MAX);
+    r = cor_quantity_rewrite(text, 0, &rewritten, NULL);
+    if (r == -COR_ENOMEM)
+        draft->error = r;
+    if (r > 0)
+        text = cor_buf_str(&rewritten);
+    quoted = r < 0 ? NULL : cor_draft_alloc(draft, text.n + 2);
     if (!quoted)
         return;
     quoted[0] = quoted[text.n + 1] = '"';

@@ -233,14 +233,14 @@ TEST(default, adds_up_what_a_pod_requests_as_a_whole)
          CONTAINER("a", "", "{'limits':{'hugepages-2Mi':'2Mi'},'requests':{'hugepages-2Mi':'2Mi'}}") ","
          CONTAINER("b", "", "{'limits':{'hugepages-2Mi':'4Mi'},'requests':{'hugepages-2Mi':'4Mi'}}") "],"
          POD_HEAD "'resources':{'limits':{'hugepages-2Mi':'6Mi'},'requests':{'cpu':'1','hugepages-2Mi':'6Mi'}}," POD_TAIL},
-        /* Sums beyond an int64 are exact. */
+        /* A sum beyond an int64 is capped when its text has a suffix that is a power of two. */
         {"core_v1.Pod",
          "{'spec':{'containers':[" CONTAINER("a", "", "{'requests':{'memory':'1Ki'}}") ","
          CONTAINER("b", "", "{'requests':{'memory':'100000000000000000000'}}") "],"
          POD_HEAD "'resources':{'limits':{'cpu':'1'}}," POD_TAIL,
          "{'spec':{'containers':[" CONTAINER("a", "", "{'requests':{'memory':'1Ki'}}") ","
          CONTAINER("b", "", "{'requests':{'memory':'100000000000000000000'}}") "],"
-         POD_HEAD "'resources':{'limits':{'cpu':'1'},'requests':{'cpu':'1','memory':'97656250000000001Ki'}}," POD_TAIL},
+         POD_HEAD "'resources':{'limits':{'cpu':'1'},'requests':{'cpu':'1','memory':'9223372036854775807'}}," POD_TAIL},
         /* What cannot be added up leaves the default out, and is not replaced by a part of the sum. */
         {"core_v1.Pod",
          "{'spec':{'containers':[" CONTAINER("a", "", "{'requests':{'memory':'100e198'}}") ","
@@ -652,7 +652,8 @@ TEST(default, leaves_the_buffer_as_it_was_when_it_fails)
     char buf[JSON_MAX];
     struct cor_str json =
         quoted("{'kind':'Pod','apiVersion':'v1','spec':{'containers':[{'name':'c',"
-               "'resources':{'limits':{'cpu':'1','x':'1u'}}}],'volumes':[{'name':'v'}]}}",
+               "'resources':{'limits':{'cpu':'1','memory':'4Ei','x':'1u'}}},{'name':'d','resources':{"
+               "'limits':{'memory':'4Ei'}}}],'resources':{'limits':{'cpu':'1'}},'volumes':[{'name':'v'}]}}",
                buf);
     struct cor_buf out;
     size_t whole = 0;
@@ -667,6 +668,7 @@ TEST(default, leaves_the_buffer_as_it_was_when_it_fails)
             assert_int_equal(out.n, 0);
         } else {
             assert_int_equal(r, 1);
+            assert_non_null(strstr(cor_buf_z(&out), "\"memory\":\"9223372036854775807\""));
             whole = out.n;
         }
         cor_buf_deinit(&out);
