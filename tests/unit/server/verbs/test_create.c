@@ -262,6 +262,29 @@ TEST(create, a_dry_run_stores_nothing)
     fx_close(&fx);
 }
 
+TEST(create, many_nested_mistakes_in_a_schema_are_a_bad_request)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf body = {.max = 1u << 20};
+    const char *status;
+    struct fx fx;
+
+    assert_int_equal(cor_buf_addz(&body,
+                                  "{\"metadata\":{\"name\":\"as.x.io\"},\"spec\":{\"versions\":[{"
+                                  "\"schema\":{\"openAPIV3Schema\":"),
+                     0);
+    for (size_t i = 0; i < 200; i++)
+        assert_int_equal(cor_buf_addf(&body, "{\"minLength\":1.%01000zu,\"items\":", i), 0);
+    assert_int_equal(cor_buf_addz(&body, "{\"minLength\":true}"), 0);
+    for (size_t i = 0; i < 200; i++)
+        assert_int_equal(cor_buf_addc(&body, '}'), 0);
+    assert_int_equal(cor_buf_addz(&body, "}}]}}"), 0);
+    open_ready(&fx);
+    status = fx_do(&fx, 400, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+                   cor_buf_z(&body));
+    assert_non_null(strstr(status, "json: cannot unmarshal bool into Go struct field "));
+    fx_close(&fx);
+}
+
 /* The answers are those of kube-apiserver 1.34.1. */
 TEST(create, a_pod_may_request_more_memory_than_an_int64_holds)
 {
