@@ -152,7 +152,8 @@ static void get(struct served *s, struct get *get, bool is_h2, const char *targe
     assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-static void fail_each_alloc(struct served *s, bool is_h2, const char *target, const char *accept)
+/* Returns how many answers were cut after their head. */
+static size_t fail_each_alloc(struct served *s, bool is_h2, const char *target, const char *accept)
 {
     struct get whole;
     size_t ncut = 0, nwhole = 0;
@@ -173,8 +174,8 @@ static void fail_each_alloc(struct served *s, bool is_h2, const char *target, co
         cor_buf_deinit(&one.body);
     }
     cor_buf_deinit(&whole.body);
-    assert_true(ncut > 0);
     assert_true(nwhole > 0);
+    return ncut;
 }
 
 TEST(http_answers, a_list_that_fails_midway_is_not_a_complete_answer)
@@ -188,10 +189,12 @@ TEST(http_answers, a_list_that_fails_midway_is_not_a_complete_answer)
                  i, BYTES_OF_ONE, 0);
         fx_do(&s.fx, 201, "POST", CONFIGMAPS, body);
     }
+    /* Indenting allocates for each object. The rows of a table need memory after the head only when
+     * the client is slower than the server, so that no number of cut answers can be expected. */
     for (int is_h2 = 0; is_h2 < 2; is_h2++) {
-        fail_each_alloc(&s, is_h2, CONFIGMAPS "?pretty=1", "application/json");
-        fail_each_alloc(&s, is_h2, CONFIGMAPS "?includeObject=Object",
-                        "application/json;as=Table;v=v1;g=meta.k8s.io");
+        assert_true(fail_each_alloc(&s, is_h2, CONFIGMAPS "?pretty=1", "application/json") > 0);
+        (void)fail_each_alloc(&s, is_h2, CONFIGMAPS "?includeObject=Object",
+                              "application/json;as=Table;v=v1;g=meta.k8s.io");
     }
     stop_serving(&s);
 }
