@@ -201,7 +201,7 @@ static double deliver(const struct sizes *sizes, const struct target *t, bool is
 /* In turns, so that what else the machine does falls on both forms. */
 static void deliveries(const struct sizes *sizes, const struct target *t, struct figures *f)
 {
-    double json[ROUNDS_MAX], protobuf[ROUNDS_MAX];
+    double json[ROUNDS_MAX] = {0}, protobuf[ROUNDS_MAX] = {0};
     bool has_protobuf = watches_protobuf(t);
 
     for (size_t i = 0; i < sizes->rounds; i++) {
