@@ -52,14 +52,29 @@
 /* A list in protobuf that has no more bytes of items than this is made once. */
 #define FIRST_BYTES (256u * 1024)
 
+void cor_list_write_meta(struct cor_json_writer *w, const struct cor_list_cursor *cursor)
+{
+    char rv[24];
+
+    snprintf(rv, sizeof(rv), "%llu", (unsigned long long)cursor->rev);
+    cor_json_begin_object(w);
+    if (cursor->rev > 0)
+        cor_json_member(w, COR_STR("resourceVersion"), cor_strz(rv));
+    if (cursor->continue_token[0])
+        cor_json_member(w, COR_STR("continue"), cor_strz(cursor->continue_token));
+    if (cursor->remaining >= 0) {
+        cor_json_key(w, COR_STR("remainingItemCount"));
+        cor_json_i64(w, cursor->remaining);
+    }
+    cor_json_end_object(w);
+}
+
 static int list_write_head(struct cor_list_call *list)
 {
     struct cor_call *call = &list->call;
     const struct cor_list_cursor *cursor = list->cursor;
     struct cor_json_writer w;
-    char rv[24];
 
-    snprintf(rv, sizeof(rv), "%llu", (unsigned long long)cursor->rev);
     cor_json_writer_init(&w, &call->out);
     cor_json_begin_object(&w);
     switch (call->accept.view) {
@@ -78,16 +93,7 @@ static int list_write_head(struct cor_list_call *list)
         break;
     }
     cor_json_key(&w, COR_STR("metadata"));
-    cor_json_begin_object(&w);
-    if (cursor->rev > 0)
-        cor_json_member(&w, COR_STR("resourceVersion"), cor_strz(rv));
-    if (cursor->continue_token[0])
-        cor_json_member(&w, COR_STR("continue"), cor_strz(cursor->continue_token));
-    if (cursor->remaining >= 0) {
-        cor_json_key(&w, COR_STR("remainingItemCount"));
-        cor_json_i64(&w, cursor->remaining);
-    }
-    cor_json_end_object(&w);
+    cor_list_write_meta(&w, cursor);
     if (call->accept.view == COR_VIEW_TABLE) {
         cor_json_key(&w, COR_STR("columnDefinitions"));
         cor_table_columns(&w, call->res);

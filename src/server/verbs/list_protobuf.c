@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "schema/protobuf.h"
+#include "server/verbs/list.h"
 #include "json/writer.h"
 
 /* The metadata has a continue token, whose length a key's maximum bounds. */
@@ -34,20 +35,9 @@ static struct cor_str list_api_version(const struct cor_call *call)
 static int write_meta_json(const struct cor_list_cursor *cursor, struct cor_buf *out)
 {
     struct cor_json_writer w;
-    char rv[24];
 
-    snprintf(rv, sizeof(rv), "%llu", (unsigned long long)cursor->rev);
     cor_json_writer_init(&w, out);
-    cor_json_begin_object(&w);
-    if (cursor->rev > 0)
-        cor_json_member(&w, COR_STR("resourceVersion"), cor_strz(rv));
-    if (cursor->continue_token[0])
-        cor_json_member(&w, COR_STR("continue"), cor_strz(cursor->continue_token));
-    if (cursor->remaining >= 0) {
-        cor_json_key(&w, COR_STR("remainingItemCount"));
-        cor_json_i64(&w, cursor->remaining);
-    }
-    cor_json_end_object(&w);
+    cor_list_write_meta(&w, cursor);
     return cor_json_writer_finish(&w);
 }
 
