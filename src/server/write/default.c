@@ -11,11 +11,26 @@
 #include "schema/rewrite.h"
 #include "server/write/stages.h"
 
+int cor_write_take_rewritten(struct cor_call *call, int r, const struct cor_buf *json,
+                             struct cor_object **object)
+{
+    struct cor_object *rewritten;
+
+    if (r == 0)
+        return 0;
+    if (r > 0)
+        r = cor_object_from_sorted(cor_buf_str(json), &rewritten);
+    if (r < 0)
+        return cor_status_set_err(&call->status, r);
+    cor_object_unref(*object);
+    *object = rewritten;
+    return 0;
+}
+
 int cor_write_default(struct cor_write *write)
 {
     struct cor_call *call = &write->call;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0};
-    struct cor_object *object;
     int r;
 
     assert(write->body);
@@ -26,13 +41,5 @@ int cor_write_default(struct cor_write *write)
     if (r == -COR_ETOOBIG)
         return cor_status_set(&call->status, r,
                               "Request entity too large: the object has too many empty elements");
-    if (r == 1)
-        r = cor_object_from_sorted(cor_buf_str(&json), &object);
-    else if (r == 0)
-        return 0;
-    if (r < 0)
-        return cor_status_set_err(&call->status, r);
-    cor_object_unref(write->body);
-    write->body = object;
-    return 0;
+    return cor_write_take_rewritten(call, r, &json, &write->body);
 }

@@ -44,7 +44,6 @@ static int prepare_default_late(struct cor_write *write)
     const struct cor_resource_row *row = call->stored;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0};
     const struct cor_type *type;
-    struct cor_object *object;
     int r;
 
     if (!row->new_spec)
@@ -53,15 +52,7 @@ static int prepare_default_late(struct cor_write *write)
     assert(type);
     cor_buf_init(&json, COR_WRITE_JSON_MAX);
     r = cor_default_late(type, cor_object_json(write->object), &json);
-    if (r == 1)
-        r = cor_object_from_sorted(cor_buf_str(&json), &object);
-    else if (r == 0)
-        return 0;
-    if (r < 0)
-        return cor_status_set_err(&call->status, r);
-    cor_object_unref(write->object);
-    write->object = object;
-    return 0;
+    return cor_write_take_rewritten(call, r, &json, &write->object);
 }
 
 int cor_write_prepare(struct cor_write *write)

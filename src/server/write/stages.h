@@ -12,6 +12,11 @@ int cor_write_match(struct cor_write *write);   /* match.c */
 int cor_write_default(struct cor_write *write); /* default.c */
 int cor_write_convert(struct cor_write *write); /* convert.c */
 
+/* default.c. The end of a walk of the schema over `*object` that returned `r` (schema/rewrite.h):
+ * when it has changed something, the object of `json` replaces it. */
+int cor_write_take_rewritten(struct cor_call *call, int r, const struct cor_buf *json,
+                             struct cor_object **object);
+
 /* namespace_check.c. Calls cor_write_resume(), now or later, in any case. */
 bool cor_write_checks_namespace(const struct cor_write *write);
 void cor_write_check_namespace(struct cor_write *write);
