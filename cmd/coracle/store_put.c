@@ -6,7 +6,6 @@
 
 #include "base/buf.h"
 #include "schema/read.h"
-#include "schema/rewrite.h"
 #include "session.h"
 #include "storage/store/stored_form.h"
 #include "store_commands.h"
@@ -85,10 +84,8 @@ static int read_all(struct put *put, const char *path)
 static int follow_schema(struct put *put)
 {
     COR_CLEANUP(cor_read_report_freep) struct cor_read_report *report = cor_read_report_new();
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0};
     const struct cor_type *type =
         cor_stored_form_type(cor_object_api_version(put->object), cor_object_kind(put->object));
-    struct cor_object *rewritten;
     int r;
 
     if (!type)
@@ -96,16 +93,8 @@ static int follow_schema(struct put *put)
     r = report ? cor_read(cor_buf_str(&put->input), type, report) : -COR_ENOMEM;
     if (r == -COR_EINVAL)
         return cor_status_set(&put->session.status, -COR_EINVALID, "%s", cor_buf_z(&report->error));
-    cor_buf_init(&json, INPUT_BYTES_MAX);
     if (r == 0)
-        r = cor_rewrite_stored(type, cor_object_json(put->object), &json);
-    if (r > 0) {
-        r = cor_object_from_sorted(cor_buf_str(&json), &rewritten);
-        if (r == 0) {
-            cor_object_unref(put->object);
-            put->object = rewritten;
-        }
-    }
+        r = cor_stored_form_renew(&put->object);
     return r < 0 ? cor_status_set_err(&put->session.status, r) : 0;
 }
 
