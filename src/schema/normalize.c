@@ -88,6 +88,18 @@ static void replace(struct walk *w, const char *from, const char *to, struct cor
 /* Appends the zero value of a type as Go writes it. */
 static void add_zero(struct walk *w, const struct cor_type *type);
 
+/* Appends the member of a field that is not set and that Go writes all the same. */
+static void add_zero_member(struct walk *w, const struct cor_type_field *field, bool need_comma)
+{
+    add(w, need_comma ? COR_STR(",\"") : COR_STR("\""));
+    add(w, cor_type_field_name(field));
+    add(w, COR_STR("\":"));
+    if (field->flags & COR_FIELD_POINTER)
+        add(w, COR_STR("null"));
+    else
+        add_zero(w, type_of(field));
+}
+
 static void add_zero_struct(struct walk *w, const struct cor_type *type)
 {
     bool need_comma = false;
@@ -99,13 +111,7 @@ static void add_zero_struct(struct walk *w, const struct cor_type *type)
 
         if (!(field->flags & COR_FIELD_WRITTEN))
             continue;
-        add(w, need_comma ? COR_STR(",\"") : COR_STR("\""));
-        add(w, cor_type_field_name(field));
-        add(w, COR_STR("\":"));
-        if (field->flags & COR_FIELD_POINTER)
-            add(w, COR_STR("null"));
-        else
-            add_zero(w, type_of(field));
+        add_zero_member(w, field, need_comma);
         need_comma = true;
     }
     add(w, COR_STR("}"));
@@ -187,7 +193,8 @@ static bool is_zero_time(struct cor_str value, bool is_micro)
     struct cor_str raw;
     int64_t us;
 
-    /* It is in the year 1, or with an offset in the year 0. */
+    /* Go's zero time is the first instant of the year 1. Written with an offset it may be in the
+     * year 0, so its text begins with a 0 in any case. */
     return cor_json_to_raw(value, &raw) == 0 && raw.n > 0 && raw.p[0] == '0' &&
            cor_micro_time_parse(raw, &us) == 0 && seconds_of(us) == ZERO_TIME_S &&
            (!is_micro || us % 1000000 == 0);
@@ -515,13 +522,7 @@ struct place {
 static void write_unset(struct walk *w, const struct cor_type_field *field, struct place *place)
 {
     keep_until(w, place->at);
-    add(w, place->need_comma ? COR_STR(",\"") : COR_STR("\""));
-    add(w, cor_type_field_name(field));
-    add(w, COR_STR("\":"));
-    if (field->flags & COR_FIELD_POINTER)
-        add(w, COR_STR("null"));
-    else
-        add_zero(w, type_of(field));
+    add_zero_member(w, field, place->need_comma);
     place->need_comma = true;
 }
 

@@ -213,39 +213,38 @@ static bool read_is_integer(struct cor_str number, int64_t min, int64_t max)
     return cor_json_to_i64(number, &n) == 0 && n >= min && n <= max;
 }
 
+/* Takes the number that comes. False: there is none, which is an error unless null comes. */
+static bool read_number(struct read_walk *w, struct cor_json_iter *it, struct cor_str go_type,
+                        const struct cor_read_place *at, struct cor_str *ret_number)
+{
+    char first = read_first(it);
+
+    if (!read_is_number(first)) {
+        if (first != 'n')
+            read_type_error(w, it, at, go_type);
+        return false;
+    }
+    *ret_number = cor_json_iter_value(it);
+    return true;
+}
+
 static void read_integer(struct read_walk *w, struct cor_json_iter *it, int64_t min, int64_t max,
                          struct cor_str go_type, const struct cor_read_place *at)
 {
-    char first = read_first(it);
     struct read_literal shown;
     struct cor_str number;
 
-    if (first == 'n')
-        return;
-    if (!read_is_number(first)) {
-        read_type_error(w, it, at, go_type);
-        return;
-    }
-    number = cor_json_iter_value(it);
-    if (!read_is_integer(number, min, max))
+    if (read_number(w, it, go_type, at, &number) && !read_is_integer(number, min, max))
         read_mismatch(w, at, read_print_number(number, &shown), go_type);
 }
 
 static void read_float(struct read_walk *w, struct cor_json_iter *it, struct cor_str go_type,
                        const struct cor_read_place *at)
 {
-    char first = read_first(it);
     struct read_literal shown;
     struct cor_str number, huge;
 
-    if (first == 'n')
-        return;
-    if (!read_is_number(first)) {
-        read_type_error(w, it, at, go_type);
-        return;
-    }
-    number = cor_json_iter_value(it);
-    if (cor_json_find_huge(number, &huge) == 0)
+    if (read_number(w, it, go_type, at, &number) && cor_json_find_huge(number, &huge) == 0)
         read_mismatch(w, at, read_print_number(number, &shown), go_type);
 }
 
