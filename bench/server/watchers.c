@@ -23,7 +23,8 @@ struct watcher {
     struct conn *conn;
     uint64_t events;
     bool is_lost;
-    /* Of the frame that comes: what has come of its head, and what is left of its content. */
+    /* The protobuf frame that is being received: bytes of its head so far, the length that they
+     * tell, and bytes of its content that are still to come. */
     unsigned head_n;
     uint32_t head, left;
 };

@@ -292,7 +292,8 @@ static double first_list(const struct sizes *sizes, const struct target_program 
     for (size_t i = 0; i < sizes->rounds; i++) {
         target_stop(t);
         target_start_coracle(program, dir, t);
-        /* One list in JSON, so that what a server does once after its start does not count. */
+        /* A list in JSON comes first: it does the work that a server does only once after its
+         * start, which is not to be measured. */
         (void)list_ms(t, 1, NULL);
         ms[i] = list_ms(t, 1, PODS_PROTOBUF);
     }

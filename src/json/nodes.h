@@ -16,9 +16,12 @@
 /* There is no such node. */
 #define COR_JSON_NO_NODE UINT32_MAX
 
-/* Of an object or array, `end` is the node behind its last one; an object has keys and values in
- * turn. Of a string it is the length of its raw text, which begins behind `at`, and whether that
- * has escapes; of other values their length. */
+/* A value of the JSON, which begins at byte `at`. What `end` means depends on the value:
+ *   an object or array   the index of the node behind its last one; the nodes of an object are
+ *                        keys and values in turn
+ *   a string             the length of its raw text, which begins behind the quote, and
+ *                        COR_JSON_NODE_ESCAPED if the text has escapes
+ *   any other value      its length */
 #define COR_JSON_NODE_ESCAPED 0x80000000u
 struct cor_json_node {
     uint32_t at;

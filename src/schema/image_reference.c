@@ -140,7 +140,7 @@ static bool is_lower_hex(struct cor_str s)
     return true;
 }
 
-/* Of the three algorithms that upstream knows. */
+/* Is this a digest of one of the three algorithms that upstream knows? */
 static bool is_digest(struct cor_str s)
 {
     struct cor_str hex = s, algorithm = cor_str_cut(&hex, ':');

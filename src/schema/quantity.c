@@ -469,7 +469,7 @@ static int read_both(struct cor_str a, struct cor_str b, struct number *ret_a, s
     return r;
 }
 
-/* Of the digits alone; both have the same scale. */
+/* Compares the digits of two numbers that have the same scale, without their signs. */
 static int cmp_digits(const struct decimal *a, const struct decimal *b)
 {
     if (a->n != b->n)

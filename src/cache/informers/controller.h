@@ -41,7 +41,8 @@ struct cor_controller_opts {
     cor_mutation_fn on_mutation;
     void *arg; /* of these three */
 
-    /* Of the informer's cache, as cor_indexer_new() takes them; a bare controller has no cache. */
+    /* The indexes of the informer's cache, as cor_indexer_new() takes them. A bare controller has
+     * no cache, and sets none. */
     const struct cor_index_def *indexes;
     size_t nindexes;
 };

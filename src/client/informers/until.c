@@ -26,7 +26,7 @@ struct until {
     int r;
     bool is_deaf; /* events of a cache are ignored: the precondition has decided */
     struct cor_waiter done;
-    /* Of a wait with a cache: */
+    /* The following members are used only by a wait with a cache. */
     struct cor_status failure; /* the last one of a list or watch */
     struct cor_client *client;
     struct cor_client_hook hook; /* the loop's */

@@ -1,3 +1,8 @@
+/* An array of stored values in key order, searched by halves. A value that becomes unreadable is
+ * added in two steps: cor_unreadable_reserve() makes room where a failure can still be reported,
+ * and cor_unreadable_put(), which cannot fail, comes after everything else has succeeded. An
+ * insertion moves the values behind it; the values of a list come in key order and move nothing.
+ * Failures: no memory for the room, which changes nothing.  Thread: see the header. */
 #include "storage/cacher/unreadable.h"
 
 #include <assert.h>

@@ -1,3 +1,14 @@
+/* The record is three rows of the table `meta`. Opening a store:
+ *
+ *   1. cor_sqlite_format_check() reads format and version, and refuses a newer format before
+ *      anything else of the store is read;
+ *   2. cor_sqlite_format_open() returns the revision up to which objects may be old: the recorded
+ *      one, or for a store without a record its present revision;
+ *   3. a process that may write brings the rows up to date in one transaction, when the format is
+ *      older or another version of Coracle wrote last.
+ *
+ * Failures: those of SQLite, with its message; the record is then as it was.
+ * Thread: the connection's. */
 #include "storage/sqlite/format.h"
 
 #include <stdio.h>

@@ -1,3 +1,11 @@
+/* Reading a value goes from its bytes to JSON (cor_stored_form_to_json), to an object, and, for
+ * values that are old or were protobuf, through the schema (cor_stored_form_renew): protobuf cannot
+ * hold all that JSON can, such as the kinds of claim templates, and the schema fills that in again.
+ * Writing goes from the object's JSON to protobuf, if that is the form. cor_stored_form_convert()
+ * is both, one after the other.
+ *
+ * Failures: a value that cannot be decoded is -COR_EINVAL with the reason, to which callers add the
+ * key; no memory and a value over its maximum change nothing.  Thread: any (no state). */
 #include "storage/store/stored_form.h"
 
 #include <assert.h>
