@@ -19,6 +19,8 @@ from fixture import Server, report, test, TESTS  # noqa: E402
 NODES = ("node-a", "node-b", "node-c")
 # A cron job begins with the next minute; elections and the first lists of some forty controllers come before everything.
 WAIT_S = 150
+# Of one watch; longer than a cron job waits for its minute is not needed, since the next watch follows.
+WATCH_S = 60
 LINES = 30
 MERGE = "application/merge-patch+json"
 
@@ -50,14 +52,25 @@ class Part:
 
 def wait_for(server, path, what, good):
     """The object, or the list, at `path` when good(it) says so."""
-    end, seen = time.monotonic() + WAIT_S, None
-    while time.monotonic() < end:
-        answer = server.get(path)
-        seen = answer.json()
-        if answer.status == 200 and good(seen):
+    end = time.monotonic() + WAIT_S
+    while True:
+        seen = server.get(path).expect(200).json()
+        if good(seen):
             return seen
-        time.sleep(0.2)
-    raise AssertionError(f"{what}: {path} was at last {str(seen)[:2000]}")
+        left = int(end - time.monotonic())
+        assert left > 0, f"{what}: {path} was at last {str(seen)[:2000]}"
+        wait_for_change(server, path, seen, min(left, WATCH_S))
+
+
+def wait_for_change(server, path, seen, seconds):
+    """Returns with the next event of the object, or of the list, after the state that was seen; at the latest after `seconds`."""
+    selector = ""
+    if not seen["kind"].endswith("List"):
+        path, name = path.rsplit("/", 1)
+        selector = f"&fieldSelector=metadata.name%3D{name}"
+    watch = server.watch(f"{path}?watch=1&resourceVersion={seen['metadata']['resourceVersion']}&timeoutSeconds={seconds}{selector}")
+    next(watch, None)
+    watch.close()
 
 
 def template(name, **spec):
