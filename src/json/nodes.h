@@ -16,12 +16,14 @@
 /* There is no such node. */
 #define COR_JSON_NO_NODE UINT32_MAX
 
+/* clang-format off */
 /* A value of the JSON, which begins at byte `at`. What `end` means depends on the value:
  *   an object or array   the index of the node behind its last one; the nodes of an object are
  *                        keys and values in turn
  *   a string             the length of its raw text, which begins behind the quote, and
  *                        COR_JSON_NODE_ESCAPED if the text has escapes
  *   any other value      its length */
+/* clang-format on */
 #define COR_JSON_NODE_ESCAPED 0x80000000u
 struct cor_json_node {
     uint32_t at;
