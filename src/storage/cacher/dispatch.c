@@ -265,9 +265,13 @@ static void resume_extended(struct cacher_reader *reader, uint64_t done)
 }
 
 /* A value that cannot be decoded was written. No selector can tell whether a watch would see it, so
- * every watch over its key that has not passed the event yet ends, and nothing is offered. */
+ * every watch over its key that has not passed the event yet ends, and nothing is offered. An idle
+ * watch may have been delivered earlier events of the same revision, from the segment before: for
+ * such a watch the revision is cut here, and the watch ends with 410. */
 static void end_over_unreadable(struct cacher_reader *reader, const struct cor_window_event *change)
 {
+    assert(reader->cut_rev == 0);
+    reader->cut_rev = change->rev;
     COR_DLIST_FOREACH_SAFE(link, &reader->watches) {
         struct cacher_watch *w = COR_CONTAINER_OF(link, struct cacher_watch, all);
 
@@ -275,6 +279,8 @@ static void end_over_unreadable(struct cacher_reader *reader, const struct cor_w
             watch_covers(w, cor_cache_entry_key(change->now)))
             cor_cacher_watch_end(w, NULL);
     }
+    /* The other watches are given the rest of the revision. */
+    reader->cut_rev = 0;
 }
 
 #define OFFERS_MAX (COR_WINDOW_SEGMENT_EVENTS * WATCH_BUCKETS_MAX)

@@ -39,7 +39,8 @@ struct cacher_reader {
     uint64_t next;            /* number of the first event that was not dispatched */
     cor_rev done_rev;         /* all up to this revision has been dispatched */
     cor_rev cut_rev;          /* of this revision a part may have been dispatched, and the rest was
-                               * evicted; 0: none is cut */
+                               * evicted, or is a value that cannot be decoded and ends the watches
+                               * over its key just now; 0: none is cut */
     _Atomic uint64_t needs;   /* see cor_cacher_reader_needs() */
     bool needs_stale;         /* `needs` may be too low */
     bool is_dispatching;

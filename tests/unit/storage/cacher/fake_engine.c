@@ -361,6 +361,8 @@ static struct cor_feed_event put(struct fake *f, const char *ns, const char *nam
              "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"%s\",\"namespace\":"
              "\"%s\"},\"spec\":{\"more\":\"%s\",\"nodeName\":\"%s\"}}",
              name, ns, more ? more : "", node ? node : "");
+    if (f->junk && strcmp(name, f->junk) == 0)
+        snprintf(value, sizeof(value), "junk");
     event.prev = cor_map_peek(&f->kvs, cor_strz(key));
     event.kv = cor_kv_new(cor_strz(key), cor_strz(value),
                           event.prev ? event.prev->create_rev : f->rev, f->rev, 0);

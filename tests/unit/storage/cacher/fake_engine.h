@@ -26,6 +26,7 @@ struct fake {
     struct cor_dlist feeds;
     bool refuse_feeds;   /* feeds cannot be opened */
     bool brings_objects; /* puts hand their object to the feeds, as the store does */
+    const char *junk;    /* puts of a pod of this name write a value that cannot be decoded */
     size_t statuses;     /* status requests so far */
     size_t page_max;     /* keys of an answer to a range without a limit; 0: all */
     bool hold_next;      /* the next range or status request waits for fake_release() */

@@ -187,6 +187,60 @@ TEST(revisions, a_watch_that_loses_its_cache_inside_of_one_ends_with_410)
     fake_close(&f);
 }
 
+/* A watch that has seen a part of a revision when it comes to a value that cannot be decoded: the
+ * value is in another segment of the window than what was delivered before. */
+TEST(revisions, an_idle_watch_that_meets_an_unreadable_value_inside_of_one_ends_with_410)
+{
+    struct fake_watch all, others;
+    struct cor_reader_watch_opts opts;
+
+    fake_open(&f, 0);
+    change(1);
+    open_from(&all, f.rev, "");
+    opts = fake_watch_opts(&others, "", "");
+    fake_watch_open(&f, &others, "/pods/other", &opts);
+    fake_settle(&f);
+    f.junk = "p200";
+    fake_put_many(&f, "ns", MANY, "a");
+    fake_settle(&f);
+    assert_in_range(all.n, 1, 199);
+    assert_int_equal(all.last, f.rev);
+    assert_int_equal(all.error, 410);
+    fake_watch_close(&all);
+    /* The others saw nothing of that revision, and are between two of them. */
+    assert_false(others.ended || others.error);
+    change(1);
+    fake_settle(&f);
+    assert_int_equal(others.last, f.rev);
+    assert_true(cor_watch_finish(others.watch));
+    fake_watch_close(&others);
+    f.junk = NULL;
+    fake_close(&f);
+}
+
+/* The value is the first of its revision that the watch would see: the client resumes before it. */
+TEST(revisions, an_idle_watch_that_meets_an_unreadable_value_before_one_ends_plainly)
+{
+    struct fake_watch w;
+    cor_rev before;
+
+    fake_open(&f, 0);
+    change(1);
+    open_from(&w, f.rev, "");
+    fake_settle(&f);
+    before = fake_put(&f, "ns", "a", "a", NULL);
+    fake_settle(&f);
+    f.junk = "p000";
+    fake_put_many(&f, "ns", MANY, "a");
+    fake_settle(&f);
+    assert_int_equal(w.last, before);
+    assert_true(w.ended);
+    assert_int_equal(w.error, 0);
+    fake_watch_close(&w);
+    f.junk = NULL;
+    fake_close(&f);
+}
+
 /* What a deadline and a server's end do: the rest of the revision comes, then the end. */
 TEST(revisions, a_watch_that_is_asked_to_finish_ends_after_the_one_it_is_in)
 {
