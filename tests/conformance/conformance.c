@@ -206,6 +206,7 @@ void conf_open_cacher(struct conf *c)
         .api_version = COR_STR("v1"),
         .kind = COR_STR("Pod"),
         .transformer = &c->transformer.transformer,
+        .decode_errors = &c->decode_errors,
     };
 
     cachers.engine = store.engine = c->engine;

@@ -41,6 +41,7 @@ struct conf {
     struct cor_cachers *cachers;
     struct cor_cacher *cacher;
     struct cor_store *cacher_store;
+    _Atomic uint64_t decode_errors; /* values that cacher_store could not decode */
 };
 
 void conf_open(struct conf *c);

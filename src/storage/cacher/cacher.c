@@ -329,7 +329,7 @@ void cor_cacher_unreadable_tick(struct cor_cacher *cacher)
     for (size_t i = 0; i < n; i++) {
         COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
 
-        readable |= cor_store_decode(cacher->store, kvs[i], 0, &object, NULL, NULL) == 0;
+        readable |= cor_store_try_decode(cacher->store, kvs[i], 0, &object, NULL, NULL) == 0;
         cor_kv_unref(kvs[i]);
     }
     if (!readable)

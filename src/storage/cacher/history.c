@@ -170,7 +170,7 @@ static int reading_entry(struct history_reading *h, const struct cor_kv *kv,
                          struct cor_cache_entry **ret_entry)
 {
     struct cor_object *object;
-    int r = cor_store_decode(h->cacher->store, kv, 0, &object, NULL, NULL);
+    int r = cor_store_try_decode(h->cacher->store, kv, 0, &object, NULL, NULL);
 
     if (r < 0)
         return r;

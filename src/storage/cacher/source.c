@@ -168,10 +168,21 @@ static void source_go_on(struct cor_cacher *cacher)
     }
 }
 
+/* A cache that is filled again meets the values that it could not read before. Only a value that
+ * the cache does not know yet is counted as a failure. */
+static void source_count_unreadable(struct cor_cacher *cacher, const struct cor_kv *kv)
+{
+    struct cor_watch_cache *cache = &cacher->cache;
+
+    if (!COR_LOCKED(&cache->lock, cor_unreadable_has(&cache->unreadable, kv)))
+        cor_store_count_unreadable(cacher->store);
+}
+
 /* The log names the first value of a list only: a lost key of encryption concerns many. */
 static int source_set_aside(struct cor_cacher *cacher, struct cor_kv *kv,
                             struct cor_status *reterr_status)
 {
+    source_count_unreadable(cacher, kv);
     if (cacher->staged_unreadable.n == 0)
         COR_LOG_ERROR("a stored value cannot be read; what contains it will fail",
                       COR_F_STR("err", cor_status_message(reterr_status)));
@@ -195,7 +206,7 @@ static int source_hand_in_part(struct cor_cacher *cacher, struct cor_status *ret
            bytes < STORE_TURN_BYTES_MAX) {
         struct cor_kv *kv = list->kvs[list->at++];
 
-        r = cor_store_decode(cacher->store, kv, 0, &objects[n], NULL, reterr_status);
+        r = cor_store_try_decode(cacher->store, kv, 0, &objects[n], NULL, reterr_status);
         if (r == 0)
             keys[n++] = cor_kv_key(kv);
         else if (r == -COR_EINTERNAL)

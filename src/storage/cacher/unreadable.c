@@ -76,6 +76,13 @@ bool cor_unreadable_remove(struct cor_unreadable *u, struct cor_str key)
     return true;
 }
 
+bool cor_unreadable_has(const struct cor_unreadable *u, const struct cor_kv *kv)
+{
+    size_t at = unreadable_lower(u, cor_kv_key(kv));
+
+    return unreadable_is_at(u, at, cor_kv_key(kv)) && u->kvs[at]->mod_rev == kv->mod_rev;
+}
+
 bool cor_unreadable_covers(const struct cor_unreadable *u, struct cor_str key, bool recursive)
 {
     size_t at = unreadable_lower(u, key);

@@ -24,6 +24,9 @@ void cor_unreadable_put(struct cor_unreadable *u, struct cor_kv *kv);
 /* False: the key was not there. */
 bool cor_unreadable_remove(struct cor_unreadable *u, struct cor_str key);
 
+/* Is this very value there: the same key at the same revision? */
+bool cor_unreadable_has(const struct cor_unreadable *u, const struct cor_kv *kv);
+
 /* Is `key` there, or, with `recursive`, a key that begins with it? */
 bool cor_unreadable_covers(const struct cor_unreadable *u, struct cor_str key, bool recursive);
 

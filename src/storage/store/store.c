@@ -4,7 +4,8 @@
  * revision write: object in stored form, JSON or protobuf, transformer, stored bytes
  *
  * A value that cannot be decoded is an error that names its key, never an absent object. Messages
- * are upstream's. Thread: the loop's; cor_store_decode() from any, because it changes nothing. */
+ * are upstream's. Thread: the loop's; cor_store_decode() and its kin from any, because it changes
+ * nothing. */
 #include "storage/store/store_int.h"
 
 #include <stdatomic.h>
@@ -118,19 +119,22 @@ int cor_store_key_init(struct store_key *ret_key, const struct cor_store *store,
     return 0;
 }
 
-static int store_unreadable(const struct cor_store *store, const struct cor_kv *kv,
-                            const char *what, const struct cor_status *why,
-                            struct cor_status *reterr_status)
+void cor_store_count_unreadable(const struct cor_store *store)
 {
     if (store->decode_errors)
         atomic_fetch_add_explicit(store->decode_errors, 1, memory_order_relaxed);
+}
+
+static int store_unreadable(const struct cor_kv *kv, const char *what, const struct cor_status *why,
+                            struct cor_status *reterr_status)
+{
     return cor_storage_internal(reterr_status, "unable to %s key \"%s\": %s", what, kv->bytes,
                                 cor_status_message(why));
 }
 
-int cor_store_decode(const struct cor_store *store, const struct cor_kv *kv, cor_rev rev,
-                     struct cor_object **ret_object, bool *ret_rewrite,
-                     struct cor_status *reterr_status)
+int cor_store_try_decode(const struct cor_store *store, const struct cor_kv *kv, cor_rev rev,
+                         struct cor_object **ret_object, bool *ret_rewrite,
+                         struct cor_status *reterr_status)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch, json;
     COR_CLEANUP(cor_status_deinit) struct cor_status why;
@@ -149,7 +153,7 @@ int cor_store_decode(const struct cor_store *store, const struct cor_kv *kv, cor
     if (r == -COR_ENOMEM)
         return cor_store_no_memory(reterr_status);
     if (r < 0)
-        return store_unreadable(store, kv, "transform", &why, reterr_status);
+        return store_unreadable(kv, "transform", &why, reterr_status);
     r = cor_stored_form_to_json(&data, &json, &why);
     /* Protobuf has no room for some fields, which are filled in as after any read. That is no
      * reason to write the value again. */
@@ -168,10 +172,21 @@ int cor_store_decode(const struct cor_store *store, const struct cor_kv *kv, cor
     if (r == -COR_ENOMEM)
         return cor_store_no_memory(reterr_status);
     if (r < 0)
-        return store_unreadable(store, kv, "decode", &why, reterr_status);
+        return store_unreadable(kv, "decode", &why, reterr_status);
     if (ret_rewrite)
         *ret_rewrite = stale || rewrite || (json.n > 0) != store->writes_protobuf;
     return 0;
+}
+
+int cor_store_decode(const struct cor_store *store, const struct cor_kv *kv, cor_rev rev,
+                     struct cor_object **ret_object, bool *ret_rewrite,
+                     struct cor_status *reterr_status)
+{
+    int r = cor_store_try_decode(store, kv, rev, ret_object, ret_rewrite, reterr_status);
+
+    if (r == -COR_EINTERNAL)
+        cor_store_count_unreadable(store);
+    return r;
 }
 
 int cor_store_encode(const struct cor_store *store, const struct store_key *key,

@@ -58,10 +58,20 @@ static inline struct cor_str store_key_end(const struct store_key *key)
 
 /* Decodes a stored value into the object at `rev` (0: the kv's own). `ret_rewrite` (NULL: not
  * wanted): an update must write even when the object stays the same, because it would store other
- * bytes. 0, -COR_ENOMEM, -COR_EINTERNAL (unreadable; the message names the key). */
+ * bytes. 0, -COR_ENOMEM, -COR_EINTERNAL (unreadable, which is counted; the message names the key).
+ */
 int cor_store_decode(const struct cor_store *store, const struct cor_kv *kv, cor_rev rev,
                      struct cor_object **ret_object, bool *ret_rewrite,
                      struct cor_status *reterr_status);
+
+/* As cor_store_decode(), but a value that cannot be decoded is not counted: for who tries a value
+ * that may have been counted before. */
+int cor_store_try_decode(const struct cor_store *store, const struct cor_kv *kv, cor_rev rev,
+                         struct cor_object **ret_object, bool *ret_rewrite,
+                         struct cor_status *reterr_status);
+
+/* Counts one value that cannot be decoded. */
+void cor_store_count_unreadable(const struct cor_store *store);
 
 /* Where the bytes of a value are made. They stay until the write is answered. */
 struct store_scratch {

@@ -259,6 +259,62 @@ static bool was_filled_twice(void *arg)
     return cor_cacher_is_ready(arg) && cor_cacher_stats(arg).fills == 2;
 }
 
+static void expect_decode_errors(uint64_t n)
+{
+    assert_int_equal(atomic_load(&c.decode_errors), n);
+}
+
+static bool has_unreadable(void *arg)
+{
+    struct cor_watch_cache *cache = arg;
+
+    return COR_LOCKED(&cache->lock, cache->unreadable.n) > 0;
+}
+
+/* The metric counts what fails: a value that comes into the cache, and each request over it. That
+ * the cache tries the value again every five seconds, or is filled again, is no other failure. */
+TEST(unreadable, a_value_is_counted_once_however_often_it_is_tried_again)
+{
+    struct cor_store_list_opts all = list_opts("", "", 0);
+
+    open_with_two();
+    put("bad", "junk2");
+    conf_close_cacher(&c);
+    atomic_store(&c.decode_errors, 0);
+    conf_write_raw(&c, JUNK, "junk");
+    c.transformer.broken = true;
+    c.transformer.broken_key = "/junk2";
+    conf_open_cacher(&c);
+    expect_decode_errors(2);
+    for (size_t i = 0; i < 3; i++)
+        cor_cacher_unreadable_tick(c.cacher);
+    expect_decode_errors(2);
+    /* One of them can be decoded now: the cache is filled again, over the other one. */
+    c.transformer.broken = false;
+    cor_cacher_unreadable_tick(c.cacher);
+    assert_true(cor_loop_run_until(c.loop, was_filled_twice, c.cacher, CONF_TIMEOUT_MS));
+    expect_decode_errors(2);
+    expect_list("/pods", &all, NULL);
+    expect_decode_errors(3);
+    /* Another value of the same key is another failure. */
+    conf_write_raw(&c, JUNK, "[]");
+    expect_list("/pods/good", &all, "good/a,good/b");
+    expect_decode_errors(4);
+    conf_close(&c);
+}
+
+/* A value that comes as a change is counted once too. */
+TEST(unreadable, a_change_is_counted_once)
+{
+    open_with_two();
+    atomic_store(&c.decode_errors, 0);
+    conf_write_raw(&c, JUNK, "junk");
+    assert_true(cor_loop_run_until(c.loop, has_unreadable, &c.cacher->cache, CONF_TIMEOUT_MS));
+    cor_cacher_unreadable_tick(c.cacher);
+    expect_decode_errors(1);
+    conf_close(&c);
+}
+
 /* As when a key of encryption is added to the configuration. */
 TEST(unreadable, what_can_be_decoded_later_is_found)
 {
