@@ -372,6 +372,29 @@ static void call_reply_no_memory(struct cor_call *call)
     call_reply_spans(call, 500, JSON_TYPE, NULL, 0);
 }
 
+void cor_call_unencodable(struct cor_call *call, const struct cor_object *object, const char *why)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf logical = {0}, key = {0};
+    int r = 0;
+
+    cor_buf_init(&logical, COR_KEY_BYTES_MAX);
+    cor_buf_init(&key, 2 * COR_KEY_BYTES_MAX);
+    if (object && call->backing)
+        r = cor_key_of_object(cor_buf_str(&call->backing->prefix), cor_api_is_namespaced(call->res),
+                              cor_object_namespace(object), cor_object_name(object), &logical,
+                              NULL);
+    else if (call->name.n > 0)
+        r = cor_buf_adds(&logical, cor_buf_str(&call->key));
+    if (r == 0 && logical.n > 0)
+        r = cor_store_add_key(call->backing->store, cor_buf_str(&logical), &key);
+    if (r < 0)
+        cor_status_set_err(&call->status, r);
+    else if (key.n == 0)
+        cor_status_internal(&call->status, "unable to encode the object: %s", why);
+    else
+        cor_status_internal(&call->status, "unable to encode key \"%s\": %s", cor_buf_z(&key), why);
+}
+
 /* Appends the JSON in `out`, which is of a built-in kind or a document of discovery, as protobuf.
  * -COR_EINVAL with the call's status: the object was stored with a value that its type does not
  * have. */
@@ -396,8 +419,7 @@ static int call_write_protobuf(struct cor_call *call, struct cor_buf *out)
     }
     r = cor_protobuf_from_json(object.api_version, object.kind, type, json, out, &why);
     if (r == -COR_EINVAL)
-        cor_status_internal(&call->status, "the object cannot be encoded to a protobuf message: %s",
-                            why.message);
+        cor_call_unencodable(call, NULL, why.message);
     return r;
 }
 

@@ -97,6 +97,11 @@ bool cor_call_end_op(struct cor_call *call);
 int cor_call_convert(struct cor_call *call, struct cor_object *object,
                      struct cor_object **ret_object);
 
+/* Sets the status to the 500 of a stored object that has no form in protobuf: with the key of
+ * `object`, or of the call's own object for NULL, and with `why`. On the loop, or on the thread
+ * that has the call. */
+void cor_call_unencodable(struct cor_call *call, const struct cor_object *object, const char *why);
+
 /* Each of these answers and ends the call, which may be freed: they are a function's last
  * statement. */
 void cor_call_fail(struct cor_call *call); /* with `status` */

@@ -191,13 +191,13 @@ static int list_write_protobuf_item(struct cor_list_call *list, const struct cor
     int r;
 
     if (call->accept.view == COR_VIEW_OBJECT && !call->conversion)
-        return cor_list_protobuf_add_item(&list->protobuf, call, cor_object_json(object),
+        return cor_list_protobuf_add_item(&list->protobuf, call, object, cor_object_json(object),
                                           &call->out);
     cor_buf_init(&json, COR_CALL_OUT_MAX);
     r = list_write_converted_item(list, object, &json);
-    return r < 0
-               ? r
-               : cor_list_protobuf_add_item(&list->protobuf, call, cor_buf_str(&json), &call->out);
+    return r < 0 ? r
+                 : cor_list_protobuf_add_item(&list->protobuf, call, object, cor_buf_str(&json),
+                                              &call->out);
 }
 
 static void list_count(struct cor_list_call *list);

@@ -107,14 +107,14 @@ void cor_list_protobuf_keep(const struct cor_list_protobuf *list, const struct c
 }
 
 int cor_list_protobuf_add_item(const struct cor_list_protobuf *list, struct cor_call *call,
-                               struct cor_str json, struct cor_buf *out)
+                               const struct cor_object *object, struct cor_str json,
+                               struct cor_buf *out)
 {
     struct cor_pb_error why = {.message = ""};
     int r = cor_protobuf_add_field(items_number(call), list->item, json, out, &why);
 
     if (r == -COR_EINVAL)
-        cor_status_internal(&call->status, "an object cannot be encoded to a protobuf message: %s",
-                            why.message);
+        cor_call_unencodable(call, object, why.message);
     return r;
 }
 

@@ -28,10 +28,12 @@ int cor_list_protobuf_init(struct cor_list_protobuf *list, struct cor_call *call
                            const struct cor_list_cursor *cursor);
 void cor_list_protobuf_deinit(struct cor_list_protobuf *list); /* safe on a zeroed struct */
 
-/* Appends an item, of which `json` is the whole object. 0, -COR_ENOMEM, -COR_ETOOBIG, -COR_EINVAL
+/* Appends the item of `object`, of which `json` is the whole text in the version and the view of
+ * the answer. 0, -COR_ENOMEM, -COR_ETOOBIG, -COR_EINVAL
  * with the call's status (the object has a value that its type does not have). */
 int cor_list_protobuf_add_item(const struct cor_list_protobuf *list, struct cor_call *call,
-                               struct cor_str json, struct cor_buf *out);
+                               const struct cor_object *object, struct cor_str json,
+                               struct cor_buf *out);
 
 /* The object's item if it is kept: a new reference. NULL: it must be made. The list has a cache. On
  * the loop. */

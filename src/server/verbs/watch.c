@@ -203,21 +203,28 @@ static int watch_convert(struct watch_call *w, struct cor_reader_event *event)
 }
 
 /* Appends the event as a frame. `event` has the object in the version and at the revision that it
- * is to be shown. */
+ * is to be shown. -COR_EINVAL: the object has no such frame, and the call's status names its key.
+ */
 static int watch_write_frame(struct watch_call *w, const struct cor_reader_event *event,
                              struct cor_buf *out)
 {
-    const struct cor_call *call = &w->call;
+    struct cor_call *call = &w->call;
+    struct cor_pb_error why = {.message = ""};
     const struct cor_resource_row *row = call->type;
     struct cor_str name = cor_strz(names[event->type]);
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0};
     int r;
 
     if (call->accept.view == COR_VIEW_OBJECT) {
-        return call->schema
-                   ? cor_protobuf_add_frame(name, row->api_version, row->kind, call->schema,
-                                            cor_object_json(event->object), out, NULL)
-                   : -COR_EINVAL;
+        if (!call->schema) {
+            cor_call_unencodable(call, event->object, "the kind has no protobuf message");
+            return -COR_EINVAL;
+        }
+        r = cor_protobuf_add_frame(name, row->api_version, row->kind, call->schema,
+                                   cor_object_json(event->object), out, &why);
+        if (r == -COR_EINVAL)
+            cor_call_unencodable(call, event->object, why.message);
+        return r;
     }
     cor_buf_init(&json, COR_CALL_OUT_MAX);
     r = cor_buf_adds(&json, cor_partial_head(call->accept.is_v1beta1));
@@ -225,11 +232,14 @@ static int watch_write_frame(struct watch_call *w, const struct cor_reader_event
         r = cor_buf_adds(&json, cor_object_metadata(event->object));
     if (r == 0)
         r = cor_buf_addc(&json, '}');
-    return r < 0 ? r
-                 : cor_protobuf_add_frame(name, cor_partial_api_version(call->accept.is_v1beta1),
-                                          COR_STR("PartialObjectMetadata"),
-                                          cor_type_named(COR_STR("meta_v1.PartialObjectMetadata")),
-                                          cor_buf_str(&json), out, NULL);
+    if (r == 0)
+        r = cor_protobuf_add_frame(name, cor_partial_api_version(call->accept.is_v1beta1),
+                                   COR_STR("PartialObjectMetadata"),
+                                   cor_type_named(COR_STR("meta_v1.PartialObjectMetadata")),
+                                   cor_buf_str(&json), out, &why);
+    if (r == -COR_EINVAL)
+        cor_call_unencodable(call, event->object, why.message);
+    return r;
 }
 
 /* Sets the frame of the event: one that another watch of the loop has made, or a new one. */
@@ -311,7 +321,9 @@ static void watch_end_without(struct watch_call *w, int err, cor_rev rev)
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
 
     cor_status_init(&status);
-    if (rev == w->last_rev)
+    if (err == -COR_EINVAL && rev != w->last_rev && w->call.status.err < 0)
+        cor_status_move(&status, &w->call.status);
+    else if (rev == w->last_rev)
         (void)cor_status_expired(&status, "unable to encode watch object: %s", cor_err_text(err));
     else
         (void)cor_status_internal(&status, "unable to encode watch object: %s", cor_err_text(err));

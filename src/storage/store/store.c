@@ -94,6 +94,11 @@ struct cor_store *cor_store_free(struct cor_store *store)
     return cor_free(store);
 }
 
+int cor_store_add_key(const struct cor_store *store, struct cor_str key, struct cor_buf *out)
+{
+    return cor_key_prepare(cor_buf_str(&store->path_prefix), key, false, out, NULL);
+}
+
 int cor_store_key_init(struct store_key *ret_key, const struct cor_store *store, struct cor_str key,
                        bool prefix, struct cor_status *reterr_status)
 {

@@ -48,6 +48,10 @@ int cor_store_new(const struct cor_store_opts *opts, struct cor_store **ret_stor
 /* Returns NULL; NULL is fine. No operation and no watch may be open. */
 struct cor_store *cor_store_free(struct cor_store *store);
 
+/* Appends the key of the engine that the logical `key` of an object stands for, as messages name
+ * it. 0, -COR_ENOMEM, -COR_EINVAL (cor_key_prepare()). Thread: any. */
+int cor_store_add_key(const struct cor_store *store, struct cor_str key, struct cor_buf *out);
+
 /* How an operation on one object ended. */
 struct cor_store_reply {
     int err;                   /* 0 or negative COR_E… */

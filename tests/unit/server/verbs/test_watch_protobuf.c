@@ -209,6 +209,10 @@ TEST(watch_protobuf, an_error_is_a_frame_with_a_status)
     assert_at(event(&call, 0), "object.kind", "Status");
     assert_at(event(&call, 0), "object.apiVersion", "v1");
     assert_at(event(&call, 0), "object.code", "500");
+    assert_at(event(&call, 0), "object.message",
+              "Internal error occurred: unable to encode key "
+              "\"/registry/deployments/default/d\": cannot encode string as field Paused of type "
+              "bool");
     fx_wait(&call);
     fx_call_deinit(&call);
     fx_close(&fx);
