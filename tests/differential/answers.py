@@ -1,4 +1,4 @@
-"""What of an answer is compared, and how it is kept: the code, the reason, the message and the details of a Status, the warnings,
+"""What of an answer is compared: the code, the reason, the message and the details of a Status, the warnings,
 and the object, in which values that differ from run to run are masked."""
 
 import copy
@@ -17,6 +17,8 @@ YAML_VOLATILE = re.compile(r"(?<=resourceVersion: ).*|(?<=clusterIP: )\d.*|(?<=[
                            r"|\"(?!2026-01-02T)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\"")
 # Warnings that only Coracle gives; docs/COMPAT.md, "a Warning that an object has no effect on this server".
 OWN_WARNING = re.compile("is stored but has no effect on this server")
+# Of a longer text (Go's comparison of two whole pods) the beginning and a digest are compared.
+TEXT_MAX, TEXT_HEAD = 4000, 400
 ASPECTS = ("code", "reason", "message", "details", "warnings", "object")
 
 
@@ -29,7 +31,9 @@ def mask(value, key=""):
         return MASKED
     if isinstance(value, str):
         value = WHOLE_OBJECT.sub(MASKED, value)
-        return MASKED if TIME.match(value) else UUID.sub(MASKED, value)
+        value = MASKED if TIME.match(value) else UUID.sub(MASKED, value)
+        if len(value) > TEXT_MAX:
+            value = f"{value[:TEXT_HEAD]} … {hashlib.sha256(value.encode()).hexdigest()[:16]}"
     return value
 
 
@@ -108,87 +112,6 @@ def edited(base, edits):
         else:
             del inner[last]
     return value
-
-
-class Packer:
-    """Answers in the short form of records/: [cases, code, the rest]. Cases with the same answer share a line. An object is kept as
-    edits of another one: of what was sent, or of an earlier answer. Words that follow from the kind, the case or the message
-    itself are abbreviated; the line of a type error is [case, message]."""
-
-    BASES = ("minimal", "full in json", "created", "minimal in protobuf", "full in protobuf", "read as protobuf",
-             "update of the status")
-    LISTED = {"created": "created, listed", "read as partial": "partial, listed"}
-
-    def __init__(self, kind):
-        version, name = kind["kind"].split()[0].split("/")[-1], kind["kind"].split()[1]
-        self.head = f'{name} in version "{version}" cannot be handled as a {name}: '
-        self.bases = {f"{word} sent": kind[word] for word in ("minimal", "full") if word in kind}
-
-    def words(self, case):
-        """(text, abbreviation), the longest first."""
-        path = ".".join(step for step in case.removeprefix("wrong ").split(".") if not step.isdigit())
-        return [(self.head + "json: cannot unmarshal ", "\u2260"), (self.head, "\u2248"),
-                (" into Go struct field ", "\u2192"), (f".{path} of type ", ".\u2026 "), (" of type ", "\u2237")]
-
-    def remember(self, case, answer):
-        if case in self.BASES and "object" in answer:
-            self.bases[case] = answer["object"]
-        if case in self.LISTED and "object" in answer:
-            item = {name: value for name, value in answer["object"].items() if name not in ("kind", "apiVersion") or case != "created"}
-            self.bases[self.LISTED[case]] = {"items": [item], "metadata": {"resourceVersion": MASKED},
-                                             "kind": answer["object"]["kind"] + "List", "apiVersion": answer["object"]["apiVersion"]}
-
-    def pack(self, case, answer):
-        rest = {name: value for name, value in answer.items() if name != "code"}
-        if "object" in answer:
-            ways = [[name, difference(base, answer["object"])] for name, base in self.bases.items()]
-            rest["object"] = min([*ways, ["", [["", answer["object"]]]]], key=lambda way: len(json.dumps(way)))
-        self.remember(case, answer)
-        if set(rest) == {"reason", "message"} and answer["code"] == 400:
-            rest = answer["message"]
-            for text, short in self.words(case):
-                rest = rest.replace(text, short)
-            return [case, rest]
-        for cause in rest.get("details", {}).get("causes", []):
-            if rest["message"].endswith(": " + cause["message"]):
-                rest["details"] = copy.deepcopy(rest["details"])
-                rest["details"]["causes"] = [{**c, "message": "\u2026"} if c == cause else c for c in rest["details"]["causes"]]
-                rest["cut"] = len(rest["message"]) - len(cause["message"])
-        return [case, answer["code"], rest]
-
-    def unpack(self, case, code, rest=None):
-        if rest is None:
-            for text, short in self.words(case):
-                code = code.replace(short, text)
-            return {"code": 400, "reason": "BadRequest", "message": code}
-        rest = copy.deepcopy(rest)
-        if "object" in rest:
-            name, edits = rest["object"]
-            rest["object"] = edited(self.bases.get(name), edits)
-        if "cut" in rest:
-            cut = rest.pop("cut")
-            for cause in rest["details"]["causes"]:
-                if cause["message"] == "\u2026":
-                    cause["message"] = rest["message"][cut:]
-        answer = {"code": code, **rest}
-        self.remember(case, answer)
-        return answer
-
-    def pack_all(self, case_answers):
-        """Lines of (case, answer) pairs."""
-        lines, places = [], {}
-        for case, answer in case_answers:
-            _, *packed = self.pack(case, answer)
-            text = json.dumps(packed)
-            if text not in places or case in self.BASES or case in self.LISTED:
-                places[text] = len(lines)
-                lines.append([[], *packed])
-            lines[places[text]][0].append(case)
-        return [[names if len(names) > 1 else names[0], *packed] for names, *packed in lines]
-
-    def unpack_all(self, lines):
-        return {case: self.unpack(case, *packed)
-                for names, *packed in lines for case in ([names] if isinstance(names, str) else names)}
 
 
 def differing(ours, theirs):

@@ -142,6 +142,11 @@ def struct_places(kind, types):
             return found
 
 
+def spelled(path):
+    """A path as messages have it."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
+
+
 def unknown_fields(kind, types):
     places = struct_places(kind, types)
     body = copy.deepcopy(kind["minimal"])
@@ -151,13 +156,16 @@ def unknown_fields(kind, types):
         for step in path:
             inner = inner[step]
         inner["unknown"] = "x"
+    # In the order in which both servers name them; records.py writes one word for all of them.
+    names = sorted(["metadata.unheard", *(spelled((*path, "unknown")) for path in places)])
     doubled = json.dumps(kind["minimal"])[:-1] + ', "kind": %s, "metadata": {"name": %s, "labels": {"a": "b", "a": "c"}}}' % (
         json.dumps(kind["minimal"]["kind"]), json.dumps(kind["name"]))
     for mode in MODES:
-        yield {"case": f"unknown fields, {mode}", "body": body, "query": f"fieldValidation={mode}"}
-        yield {"case": f"unknown fields in yaml, {mode}", "body": body, "type": "yaml", "query": f"fieldValidation={mode}"}
+        yield {"case": f"unknown fields, {mode}", "body": body, "query": f"fieldValidation={mode}", "unknown": names}
+        yield {"case": f"unknown fields in yaml, {mode}", "body": body, "type": "yaml", "query": f"fieldValidation={mode}",
+               "unknown": names}
         yield {"case": f"repeated fields, {mode}", "body": doubled, "query": f"fieldValidation={mode}"}
-    yield {"case": "unknown fields", "body": body}
+    yield {"case": "unknown fields", "body": body, "unknown": names}
     yield {"case": "unknown fieldValidation", "of": "minimal", "query": "fieldValidation=Perhaps"}
 
 

@@ -9,12 +9,11 @@
   differential.py PROGRAM --update             replays, and brings known.txt up to date
 
 The replay fails when an answer differs that known.txt does not list, and when one is equal that it lists. cases.py makes the
-requests, grow.py the full objects, answers.py says what is compared."""
+requests, grow.py the full objects, answers.py says what is compared, records.py how the answers are kept."""
 
 import argparse
 import collections
 import contextlib
-import hashlib
 import http.client
 import json
 import os
@@ -29,14 +28,13 @@ sys.path.insert(0, str(HERE.parent / "integration"))
 import answers  # noqa: E402
 import cases  # noqa: E402
 import grow  # noqa: E402
+import records  # noqa: E402
 import wire  # noqa: E402
 from etcd_cluster import wait_for  # noqa: E402
 from fixture import REQUEST_S, Server, UnixConnection  # noqa: E402
 from tables import ROOT, Types  # noqa: E402
 
 NAMESPACE = "differential"
-GROWN = ("full", "empty", "status")
-RECORDS = HERE / "records"
 KNOWN = HERE / "known.txt"
 COMPAT = ROOT / "docs/COMPAT.md"
 # Plugins of admission, which are not what is compared here.
@@ -149,62 +147,6 @@ def kind_description(name, given):
     return {"kind": name, "path": path, "name": object_name, "minimal": minimal, "volatile": given.get("volatile")}
 
 
-def file_of(kind):
-    return RECORDS / (kind["kind"].split()[0].replace("/", "_") + ".jsonl")
-
-
-class Record:
-    """A kind with its objects, its cases and the peer's answers. A file of records/ has a line for the kind (its objects, and a
-    digest of the requests, which the cases are made from again), and one for each answer."""
-
-    def __init__(self, kind):
-        self.kind, self.cases, self.is_stale = kind, [], False
-
-    def digest(self, types):
-        """Of all requests: what the peer answered to other requests says nothing."""
-        whole = hashlib.sha256()
-        for case in self.cases:
-            whole.update(repr((case["case"], cases.request_of(case, self.kind, types))).encode())
-        return whole.hexdigest()[:16]
-
-    @staticmethod
-    def read_all(types):
-        kinds, lines = {}, {}
-        for path in RECORDS.glob("*.jsonl"):
-            for line in path.read_text().splitlines():
-                entry = json.loads(line)
-                if isinstance(entry, dict):
-                    current = entry["kind"]
-                    kinds[current], lines[current] = entry, []
-                else:
-                    lines[current].append(entry)
-        found, wrong_types = [], cases.WrongTypes()
-        for name, kind in all_kinds(types):
-            if name not in kinds:
-                continue
-            kind.update({word: kinds[name][word] for word in GROWN if word in kinds[name]})
-            record, packer = Record(kind), answers.Packer(kind)
-            given = packer.unpack_all(lines[name])
-            for case in cases.all_cases(kind, types, wrong_types):
-                record.cases.append({**case, "answer": given.get(case["case"])})
-            record.is_stale = record.digest(types) != kinds[name]["requests"]
-            found.append(record)
-        return found
-
-    @staticmethod
-    def write_all(records, types):
-        RECORDS.mkdir(exist_ok=True)
-        files = collections.defaultdict(list)
-        for record in records:
-            packer = answers.Packer(record.kind)
-            head = {word: record.kind[word] for word in ("kind", *GROWN) if word in record.kind}
-            entries = [{**head, "requests": record.digest(types)}]
-            entries += packer.pack_all((case["case"], case["answer"]) for case in record.cases)
-            files[file_of(record.kind)] += [json.dumps(entry, separators=(",", ":"), ensure_ascii=False) for entry in entries]
-        for path, lines in files.items():
-            path.write_text("\n".join(lines) + "\n")
-
-
 def all_kinds(types):
     """(name, kind) of minimal.json."""
     for name, given in json.loads((HERE / "minimal.json").read_text()).items():
@@ -215,8 +157,8 @@ def all_kinds(types):
 
 def ask_peer(peer, types, words, is_growing):
     """All cases with the answers of kube-apiserver, made from the tables as they are now."""
-    before = {} if is_growing else {record.kind["kind"]: record.kind for record in Record.read_all(types)}
-    wrong_types, records, current = cases.WrongTypes(), [], {}
+    before = {} if is_growing else {record.kind["kind"]: record.kind for record in records.read_all(all_kinds(types), types)}
+    wrong_types, found, current = cases.WrongTypes(), [], {}
 
     def accepts(candidate):
         """A dry run of a creation, or of a write to the status of the object that is there."""
@@ -243,20 +185,20 @@ def ask_peer(peer, types, words, is_growing):
         if is_growing:
             kind.update(grown(kind, types.of(name)))
         else:
-            kind.update({word: before[name][word] for word in GROWN if word in before.get(name, {})})
-        record = Record(kind)
+            kind.update({word: before[name][word] for word in records.GROWN if word in before.get(name, {})})
+        record = records.Record(kind)
         for case in cases.all_cases(kind, types, wrong_types):
             if case.get("keep") or chosen(words, name, case["case"]):
                 record.cases.append({**case, "answer": peer.answer(case, kind)})
         peer.clean(kind)
-        records.append(record)
-    return records
+        found.append(record)
+    return found
 
 
-def compare(target, records, words):
+def compare(target, recorded, words):
     """(record, case, our answer) of each case."""
     target.prepare()
-    for record in records:
+    for record in recorded:
         for case in record.cases:
             is_chosen = chosen(words, record.kind["kind"], case["case"])
             answer = target.answer(case, record.kind) if is_chosen or case.get("keep") else None
@@ -428,19 +370,21 @@ def main():
     types = Types()
     if options.live or options.record:
         with kube_apiserver(types) as peer:
-            records = ask_peer(peer, types, options.words, options.grow)
+            recorded = ask_peer(peer, types, options.words, options.grow)
         if options.record:
             assert not options.words, "a record has all kinds"
-            Record.write_all(records, types)
+            records.write_all(recorded, types)
+            again = records.read_all(all_kinds(types), types)
+            assert [record.cases for record in again] == [record.cases for record in recorded], "the records lose an answer"
     else:
-        records = Record.read_all(types)
+        recorded = records.read_all(all_kinds(types), types)
     with coracle(options.program, types) as target:
-        stale = [record.kind["kind"] for record in records if record.is_stale]
+        stale = [record.kind["kind"] for record in recorded if record.is_stale]
         if stale:
             print(f"1..0\nBail out! The requests of {', '.join(stale)} are not the recorded ones: "
                   "./dev differential --record asks a kube-apiserver again")
             return 1
-        results = compare(target, records, options.words)
+        results = compare(target, recorded, options.words)
         if options.update:
             return update(results)
         if options.report or options.live or options.record:
