@@ -6,6 +6,10 @@ test says that the test shows behaviour 1.4.2. The page says how many behaviours
 (`## 1.4 Queues (11)`) or as the row of a table (`| 1.4 | Queues | 11 |`), and whether the contract is complete
 (`Status: complete` or `Status: not complete`).
 
+A case of tests/cases/ (a line that begins with the number, after `contract NAME`) shows a behaviour too, unless it is marked as pending.
+A page may name the rows of a table without numbers (`Rows of 4.2: Pod, Node`); a case cites such a row by the number of the table and
+the kind of its section. For contracts that are not complete the number of shown behaviours is printed.
+
 In a complete contract every behaviour has a test that cites it, or a line on the page (`- 1.4.2: the reason`), never both;
 such a line names only tests that exist, and a test cites only behaviours that exist. In a contract that is not complete a
 citation of an unknown behaviour is printed as a note. A citation without the name of a contract, or with a name that has no
@@ -20,6 +24,7 @@ PAGES = "docs/internals"
 END = "-behaviours.md"
 SUFFIXES = {".c", ".h", ".py"}
 NUMBER = r"\d+(?:\.\d+){1,2}"
+CASE = re.compile(rf"(pending )?((?:[a-z]+ )?{NUMBER}(?:, (?:[a-z]+ )?{NUMBER})*)(?: |$)")
 LIST = rf"{NUMBER}(?:(?:,| and| to|, and)[\s*#]+{NUMBER})*"
 
 
@@ -36,6 +41,8 @@ class Contract:
         self.sections = dict(re.findall(r"^## (\d+(?:\.\d+)?) .*\((\d+)\)$", text, re.M))
         self.sections.update(re.findall(r"^\| (\d+(?:\.\d+)?) \|.*\| (\d+) \|$", text, re.M))
         self.known = [f"{section}.{n}" for section, count in self.sections.items() for n in range(1, int(count) + 1)]
+        for section, kinds in re.findall(rf"^Rows of ({NUMBER}): ((?:.+\n)+)", text + "\n", re.M):
+            self.known += [f"{section} {kind}" for kind in re.findall(r"\w+", kinds)]
         self.excused = [number for numbers in re.findall(rf"^- ({LIST}): \S", text, re.M) for number in expand(numbers)]
         self.named_tests = list(named_tests(text))
 
@@ -61,9 +68,31 @@ def named_tests(text):
             yield from re.findall(r":\s+(\w+)", place)
 
 
-def read_tests(root):
-    """{contract or "": {number: the first file that cites it}}, and the names of all tests."""
-    cited, names = {}, set()
+def read_cases(path, contracts, cited, pending):
+    """Adds what the cases of a file show to `cited`, and what only pending ones show to `pending`."""
+    contract = kind = ""
+    for line in path.read_text().splitlines():
+        case = CASE.match(line)
+        if line.startswith("contract "):
+            contract = line.split()[1]
+        elif line.startswith("["):
+            kind = line[1:].split("]")[0].split()[-1]
+        elif case:
+            for citation in case.group(2).split(", "):
+                *name, number = citation.split(" ")
+                name = name[0] if name else contract
+                if name in contracts and f"{number} {kind}" in contracts[name].known:
+                    number = f"{number} {kind}"
+                (pending if case.group(1) else cited).setdefault(name, {}).setdefault(number, path)
+
+
+def read_tests(root, contracts):
+    """{contract or "": {number: the first file that cites it}}, the same of pending cases, and the names of all tests."""
+    cited, pending, names = {}, {}, set()
+    for path in sorted((root / "tests" / "cases").glob("*.cases")):
+        read_cases(path, contracts, cited, pending)
+    cited = {name: {number: path.relative_to(root) for number, path in numbers.items()} for name, numbers in cited.items()}
+    pending = {name: {number: path.relative_to(root) for number, path in numbers.items()} for name, numbers in pending.items()}
     examples = root / "tests" / "tools"  # It holds examples of citations: the test of this script.
     for path in sorted((root / "tests").rglob("*")):
         if path.suffix in SUFFIXES and examples not in path.parents:
@@ -72,7 +101,7 @@ def read_tests(root):
             for contract, numbers in re.findall(rf"\bContract(?:[\s*#]+([a-z]+))?[\s*#]+({LIST})", text):
                 for number in expand(numbers):
                     cited.setdefault(contract, {}).setdefault(number, path.relative_to(root))
-    return cited, names
+    return cited, pending, names
 
 
 def of_complete(contract, cited, names):
@@ -93,10 +122,19 @@ def of_complete(contract, cited, names):
             yield f"{contract.page}: there is no test {name}"
 
 
-def judge(contracts, cited, names):
+def count(contract, cited, pending):
+    """How many behaviours of a contract that is not complete tests show."""
+    shown = [number for number in contract.known if number in cited]
+    waiting = [number for number in contract.known if number in pending and number not in cited]
+    share = 100 * len(shown) / max(1, len(contract.known))
+    return (f"{contract.name}: tests show {len(shown)} of {len(contract.known)} behaviours ({share:.1f} %)"
+            + (f", pending cases {len(waiting)} more" if waiting else ""))
+
+
+def judge(contracts, cited, pending, names):
     """The errors and the notes."""
     errors, notes = [], []
-    for name, numbers in cited.items():
+    for name, numbers in [*cited.items(), *pending.items()]:
         if name not in contracts:
             number, path = next(iter(numbers.items()))
             errors.append(f"{path}: {number} is cited from {f'{name}, which has no page' if name else 'no contract'}")
@@ -108,18 +146,28 @@ def judge(contracts, cited, names):
             errors += of_complete(contract, numbers, names)
         else:
             notes += [f"note: {path}: {number} is not on {contract.page}"
-                      for number, path in numbers.items() if not contract.has(number)]
+                      for number, path in {**pending.get(contract.name, {}), **numbers}.items() if not contract.has(number)]
     return errors, notes
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path("."))
-    root = parser.parse_args().root
+    parser.add_argument("--lacking", metavar="CONTRACT", help="lists the behaviours of a contract that nothing shows")
+    options = parser.parse_args()
+    root = options.root
     pages = [Contract(path, root) for path in sorted((root / PAGES).glob("*" + END))]
-    errors, notes = judge({contract.name: contract for contract in pages}, *read_tests(root))
+    contracts = {contract.name: contract for contract in pages}
+    cited, pending, names = read_tests(root, contracts)
+    errors, notes = judge(contracts, cited, pending, names)
     for line in errors + notes:
         print(line, file=sys.stderr)
+    for contract in pages:
+        if not contract.is_complete:
+            numbers = cited.get(contract.name, {}), pending.get(contract.name, {})
+            print(count(contract, *numbers))
+            if options.lacking == contract.name:
+                print("no case: " + ", ".join(n for n in contract.known if n not in numbers[0] and n not in numbers[1]))
     return 1 if errors else 0
 
 

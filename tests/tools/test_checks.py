@@ -125,6 +125,15 @@ CONTRACTS = [
      "there is no line 'Status: complete' or 'Status: not complete'"),
 ]
 
+# (what, a case file, exit code, expected) with a contract whose behaviours are 2.1.1, 2.1.2 and the row Pod of 2.2
+CASES = [
+    ("a case shows what its header names", "contract server\n[v1 Pod]\n2.1.1, 2.1.2 a=1\n  201\n2.2 get\n  200\n", 0, ""),
+    ("a pending case shows nothing", "contract server\n[Pod]\n2.1.1 a=1\npending 2.1.2 a=1\n2.2 get\n", 1, "2.1.2 has neither a test"),
+    ("a row of a table is shown by a case of its kind", "contract server\n[Node]\n2.1.1, 2.1.2 a=1\n2.2 get\n", 1, "2.2 Pod has neither"),
+    ("a case may cite another contract", "contract client\n[Pod]\nserver 2.1.1, server 2.1.2, server 2.2 a=1\n", 0, ""),
+    ("a number that the contract lacks is named", "contract server\n[Pod]\n2.1.1, 2.1.2, 2.1.7, 2.2 a=1\n", 1, "x.cases: 2.1.7 is not in"),
+]
+
 LOCKS = [
     ("the table of locks has every rank", ["A", "B"], None),
     ("a lock that the table lacks is named", ["A"], "the lock B is not on docs/ARCHITECTURE.md"),
@@ -190,6 +199,9 @@ def cases():
         yield what, "check_citations.py", ["--root", "."], {PAGE: head + lines, "tests/x.c": test}, expected
     for what, page, test, code, expected in CONTRACTS:
         files = {PAGE: head, OTHER: page, "tests/x.c": CITED + test}
+        yield what, "check_citations.py", ["--root", "."], files, expected, code
+    for what, text, code, expected in CASES:
+        files = {PAGE: head, OTHER: "Status: complete.\n" + TABLE + "| 2.2 | Kinds | 0 |\n\nRows of 2.2: Pod\n", "tests/x.c": CITED, "tests/cases/x.cases": text}
         yield what, "check_citations.py", ["--root", "."], files, expected, code
     files = {PAGE: "# Page\n\nStatus: complete.\n\n## 1.4 Queues (1)\n", "tests/tools/x.py": "# Contract client 1.4.1\n"}
     yield "an example of a citation is none", "check_citations.py", ["--root", "."], files, "1.4.1 has neither"

@@ -1,0 +1,348 @@
+#!/usr/bin/env python3
+"""Sends the requests of the case files (*.cases, whose format case_file.py describes) and compares the answers with the expected ones.
+
+  run_cases.py PROGRAM [WORD..]            runs the cases against our server and prints TAP, one test per file. A word is the name of a
+                                           file (workloads), or what the header of a case or its kind has (5.1.2, Deployment)
+  run_cases.py PROGRAM --live [WORD..]     runs them against the kube-apiserver of COR_KUBE_APISERVER (and the etcd of COR_ETCD), and says
+                                           which expectations are wrong. COR_KUBE_APISERVER_PORT names one that runs already
+  run_cases.py PROGRAM --record [WORD..]   writes its answers into the cases, then does as --update
+  run_cases.py PROGRAM --update [WORD..]   marks the cases that our server does not pass as pending, and unmarks those that it passes
+
+All cases share one server and one namespace; what a case created is deleted before the next one. Causes are compared as a multiset
+after a creation and as a set after other requests, because the order of a map's keys is free, and an update may report a cause
+several times."""
+
+import argparse
+import collections
+import json
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[1:1] = [str(HERE.parent / "differential"), str(HERE.parent / "integration")]
+
+import answers  # noqa: E402
+import case_file  # noqa: E402
+from differential import NAMESPACE, coracle, kind_description, kube_apiserver  # noqa: E402
+
+MINIMAL = HERE.parent / "differential/minimal.json"
+METHODS = {"create": "POST", "update": "PUT", "replace": "PUT", "put": "PUT", "patch": "PATCH", "strategic": "PATCH", "edits": "PATCH",
+           "delete": "DELETE"}
+BODY_TYPES = {"patch": "application/merge-patch+json", "strategic": "application/strategic-merge-patch+json",
+              "edits": "application/json-patch+json"}
+REASONS = {"Required value": "FieldValueRequired", "Invalid value": "FieldValueInvalid", "Unsupported value": "FieldValueNotSupported",
+           "Duplicate value": "FieldValueDuplicate", "Forbidden": "FieldValueForbidden", "Too long": "FieldValueTooLong",
+           "Too many": "FieldValueTooMany", "Not found": "FieldValueNotFound", "Internal error": "InternalError"}
+ABSENT = object()
+
+
+class Kinds:
+    """The kinds that cases name, with their paths and base objects."""
+
+    def __init__(self):
+        self.kinds, self.subresources = {}, {}
+        for name, given in {**json.loads(MINIMAL.read_text()), **json.loads((HERE / "bases.json").read_text())}.items():
+            if "/" in name.split()[-1]:
+                self.subresources[name] = given
+                continue
+            self.kinds[name] = kind_description(name, given)
+            if given.get("nameless"):
+                del self.kinds[name]["minimal"]["metadata"]
+
+    def base(self, name, sub):
+        kind = name.split()[-1]
+        for key in (name + sub, f"v1 {kind}{sub}", "*" + sub) if sub else ():
+            if key in self.subresources:
+                return self.subresources[key]
+        return self.kinds[name]["minimal"]
+
+
+def rendered(value):
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+def at_path(value, path):
+    for step in path:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return ABSENT
+    return value
+
+
+def member_paths(lines):
+    """The paths of the object's members that a case expects or asks for."""
+    for line in lines:
+        if line.startswith("? "):
+            yield line[2:]
+        elif line.endswith(" absent"):
+            yield line.removesuffix(" absent")
+        elif " = " in line and not line.startswith(("- ", "warning ", "of ")) and not line[:3].isdigit():
+            yield line.split(" = ")[0]
+
+
+def describe_invalid(answer, gk, name):
+    """The lines of a 422 answer. The message is left out when it follows from the causes, and so is the kind of the request."""
+    details, message = answer.get("details", {}), answer.get("message", "")
+    causes = [(cause.get("field", ""), cause.get("message", ""), cause.get("reason", "")) for cause in details.get("causes", [])]
+    head = f'{details.get("kind", "")}{"." + details["group"] if details.get("group") else ""} "{details.get("name", "")}"'
+    texts = list(dict.fromkeys(f"{field}: {text}" for field, text, _ in causes))
+    aggregate = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    is_derived = texts and message == f"{head} is invalid: {aggregate}" and answer.get("reason") == "Invalid"
+    lines = [] if head == f'{gk} "{name}"' else [f"of {head}"]
+    if not is_derived:
+        lines.append(f"422 {answer.get('reason', '')}: {case_file.shortened(message)}")
+    else:
+        lines.append("422")
+    for field, text, reason in causes:
+        stated = "" if REASONS.get(text.split(":")[0]) == reason else f"({reason}) "
+        lines.append(f"- {stated}{field}: {case_file.shortened(text)}")
+    return lines
+
+
+def describe(answer, body, expected):
+    """An answer as the lines of a case."""
+    code, lines = answer["code"], []
+    group, _, _ = (body or {}).get("apiVersion", "").rpartition("/")
+    gk = (body or {}).get("kind", "") + ("." + group if group else "")
+    if code == 422:
+        lines = describe_invalid(answer, gk, (body or {}).get("metadata", {}).get("name", ""))
+    elif "object" in answer:
+        lines = [str(code)]
+        for path in member_paths(expected):
+            value = at_path(answer["object"], case_file.read_path(path, {}))
+            lines.append(f"{path} absent" if value is ABSENT else f"{path} = {rendered(value)}")
+    elif "message" in answer:
+        lines = [f"{code} {answer.get('reason', '')}: {case_file.shortened(answer['message'])}"]
+    else:
+        lines = [str(code)]
+    return lines + [f"warning {text}" for text in answer.get("warnings", [])]
+
+
+class Player:
+    """Plays cases on a server."""
+
+    def __init__(self, target, kinds):
+        self.target, self.kinds, self.created = target, kinds, []
+        target.prepare()
+
+    def send(self, method, path, body, content_type="application/json"):
+        text = None if body is None else json.dumps(body, separators=(",", ":"))
+        return self.target.request(method, path, text, {"Content-Type": content_type})
+
+    def play(self, case):
+        """The lines that describe the last answer of a case, or an AssertionError when an earlier step fails."""
+        steps = case.steps
+        if steps[0].verb not in ("create", "put", "list") and not steps[0].path:
+            first = case_file.Step()
+            first.kind = case.kind
+            steps = [first, *steps]
+        elif steps[0].verb == "create" and steps[0].sub:
+            first = case_file.Step()
+            first.kind = case.kind
+            steps = [first, *steps]
+        # Of each kind, the object that the server answered last, and its name.
+        self.created, known = [], {}
+        try:
+            for number, step in enumerate(steps):
+                method, path, body, content_type = self.request(case, step, known)
+                status, headers, text = self.send(method, path, body, content_type)
+                try:
+                    decoded = json.loads(text)
+                except ValueError:
+                    decoded = text.decode(errors="replace")
+                self.remember(step, method, status, decoded, known)
+                if number + 1 < len(steps):
+                    assert status < 300, f"step {number + 1} of {len(steps)} was answered with {status} {text.decode()[:1000]}"
+            sent = body if isinstance(body, dict) else known.get(step.kind, self.kinds.kinds[step.kind]["minimal"])
+            if method == "PATCH":
+                sent = known.get(step.kind)
+            return describe(answers.reduce(status, headers, decoded), sent, case.expected)
+        finally:
+            self.clean()
+
+    def request(self, case, step, known):
+        """Method, path, body and its type."""
+        kind = self.kinds.kinds[step.kind]
+        method = METHODS.get(step.verb, "GET")
+        base = self.kinds.base(step.kind, step.sub)
+        if step.kind == case.kind and base is kind["minimal"]:
+            base = case_file.changed(base, case.base_changes)
+        stored = known.get(step.kind, base)
+        name = stored.get("metadata", {}).get("name", "one")
+        body = step.body
+        if method == "PATCH":
+            body = case_file.as_merge_patch(step.changes) if body is None else body
+        elif method in ("POST", "PUT"):
+            if body is None:
+                body = stored if step.verb == "update" and base is not self.kinds.subresources.get("*" + step.sub) else base
+            body = case_file.changed(body, step.changes)
+            if method == "PUT" and not step.sub and step.verb != "update":
+                name = body.get("metadata", {}).get("name", name)
+        if step.path:
+            path = step.path
+        elif step.verb in ("create", "list") and not step.sub:
+            path = kind["path"] + step.query
+        else:
+            path = f"{kind['path']}/{name}{step.sub}{step.query}"
+        return method, path, body, BODY_TYPES.get(step.verb, "application/json")
+
+    def remember(self, step, method, status, answer, known):
+        """Keeps what an answer says about the object, and that it must be deleted."""
+        if not isinstance(answer, dict) or status >= 300 or answer.get("kind") == "Status":
+            return
+        if status == 201 and method in ("POST", "PUT") and not step.sub and not step.path and answer.get("metadata", {}).get("uid"):
+            if "dryRun" not in step.query:
+                self.created.append((step.kind, answer["metadata"]["name"]))
+        if answer.get("kind") == step.kind.split()[-1]:
+            known[step.kind] = answer
+
+    def clean(self):
+        """Deletes what the case created."""
+        while self.created:
+            kind_name, name = self.created.pop()
+            kind = {**self.kinds.kinds[kind_name], "name": name}
+            status, _, text = self.send("DELETE", f"{kind['path']}/{name}?gracePeriodSeconds=0&propagationPolicy=Background", None)
+            answer = json.loads(text) if text[:1] == b"{" else {}
+            if status != 404 and (status != 200 or answer.get("metadata", {}).get("deletionTimestamp") or
+                                  answer.get("metadata", {}).get("finalizers")):
+                self.target.clean(kind)
+
+
+def groups(lines, is_creation):
+    """The causes of an answer, whose order is free, and its other lines."""
+    causes = [line for line in lines if line.startswith("- ")]
+    return sorted(causes if is_creation else set(causes)), [line for line in lines if not line.startswith("- ")]
+
+
+def difference(case, found):
+    """What differs between the lines that a case expects and those that were found, or nothing."""
+    if not case.expected:
+        return "the case has no expectation; ./dev cases --record asks a kube-apiserver"
+    is_creation = case.steps[-1].verb == "create"
+    wanted, got = groups(case.expected, is_creation), groups(found, is_creation)
+    if wanted == got:
+        return ""
+    lines = []
+    for ours, theirs in zip(got, wanted):
+        more, less = collections.Counter(ours), collections.Counter(theirs)
+        lines += [f"instead of  {line}" for line in (less - more).elements()] + [f"there is    {line}" for line in (more - less).elements()]
+    return "\n".join(lines) or "the order of the lines differs:\n" + "\n".join(found)
+
+
+def is_chosen(case, words):
+    texts = (" ".join(case.header), case.kind, case.name)
+    return all(any(word in text for text in texts) for word in words)
+
+
+def play_all(player, files, words):
+    """(file, case, the lines of the answer or nothing, what differs) of each chosen case."""
+    names = {path.stem for path in HERE.glob("*.cases")}
+    words = [word for word in words if word not in names]
+    for one in files:
+        for case in one.cases:
+            if is_chosen(case, words):
+                try:
+                    found = player.play(case)
+                    yield one, case, found, difference(case, found)
+                except AssertionError as failure:
+                    yield one, case, None, str(failure)
+
+
+def show(case, wrong):
+    print(f"# {case.name}: {case.header[0]}")
+    for line in wrong.splitlines():
+        print(f"#     {line}")
+
+
+def judge(results):
+    """TAP, one test per file. A pending case fails when it passes."""
+    passed, pending, failures = collections.Counter(), collections.Counter(), collections.defaultdict(list)
+    stems = []
+    for one, case, _, wrong in results:
+        stem = one.path.stem
+        if stem not in stems:
+            stems.append(stem)
+        if case.is_pending and wrong and case.expected:
+            pending[stem] += 1
+        elif case.is_pending or wrong:
+            failures[stem].append((case, wrong or "passes and is marked as pending; ./dev cases --update removes the mark"))
+        else:
+            passed[stem] += 1
+    for number, stem in enumerate(stems, 1):
+        print(f"{'not ok' if failures[stem] else 'ok'} {number} - {stem}")
+        for case, wrong in failures[stem]:
+            show(case, wrong)
+        print(f"# {passed[stem]} passed, {pending[stem]} pending, {len(failures[stem])} failed")
+    print(f"1..{len(stems)}\n# all: {passed.total()} passed, {pending.total()} pending, {sum(map(len, failures.values()))} failed")
+    return 1 if any(failures.values()) else 0
+
+
+def compare_live(results):
+    wrong_cases = total = 0
+    for _, case, _, wrong in results:
+        total += 1
+        if wrong:
+            wrong_cases += 1
+            show(case, wrong)
+    print(f"kube-apiserver: {total} cases, {wrong_cases} expectations are wrong")
+    return 1 if wrong_cases else 0
+
+
+def record(results, files):
+    failed = 0
+    for _, case, found, wrong in results:
+        if found is None:
+            failed += 1
+            show(case, wrong)
+        elif wrong:
+            if any(not line.startswith("? ") for line in case.expected):
+                show(case, wrong)
+            case.expected = found
+    for one in files:
+        one.write()
+    return failed
+
+
+def update(results, files):
+    marked = unmarked = 0
+    for _, case, _, wrong in results:
+        marked += bool(wrong) and not case.is_pending
+        unmarked += not wrong and case.is_pending
+        case.is_pending = bool(wrong)
+    for one in files:
+        one.write()
+    print(f"{marked} cases became pending, {unmarked} are no longer pending")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    for flag in ("live", "record", "update"):
+        parser.add_argument(f"--{flag}", action="store_true")
+    parser.add_argument("words", nargs="*")
+    options = parser.parse_intermixed_args()
+    kinds = Kinds()
+    files = case_file.read_all(kinds.kinds, options.words)
+    failed = 0
+    if options.live or options.record:
+        with kube_apiserver(None) as peer:
+            results = play_all(Player(peer, kinds), files, options.words)
+            if options.live:
+                return compare_live(results)
+            failed = record(results, files)
+            files = case_file.read_all(kinds.kinds, options.words)
+    with coracle(options.program, None) as target:
+        results = play_all(Player(target, kinds), files, options.words)
+        if options.record or options.update:
+            update(results, files)
+            return 1 if failed else 0
+        return judge(results)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except case_file.Mistake as mistake:
+        print(f"1..0\nBail out! {mistake}")
+        sys.exit(1)

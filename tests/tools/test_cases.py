@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""TAP: the case files are read as their format says, and a case whose answer differs does not pass. Argument: the source root."""
+
+import pathlib
+import sys
+import tempfile
+
+ROOT = pathlib.Path(sys.argv[1])
+sys.path.insert(0, str(ROOT / "tests/cases"))
+
+import case_file  # noqa: E402
+import run_cases  # noqa: E402
+
+KINDS = ["v1 Pod", "v1 Event", "events.k8s.io/v1 Event"]
+BASE = {"spec": {"c": [{"n": "x"}], "m": {"a": "b"}}}
+# (changes, the object that they make of BASE["spec"])
+CHANGES = [
+    ("spec.r=-1", {**BASE["spec"], "r": -1}),
+    ("spec.t=NodePort spec.ip=10.0.0.9", {**BASE["spec"], "t": "NodePort", "ip": "10.0.0.9"}),
+    ("-spec.m", {"c": [{"n": "x"}]}),
+    ("-spec.m[a]", {"c": [{"n": "x"}], "m": {}}),
+    ("C.n=\"\" spec.c[1].n=y", {"c": [{"n": ""}, {"n": "y"}], "m": {"a": "b"}}),
+    ("spec.c+={\"n\":\"a = b | c\"} spec.m[a/b.c]=1", {"c": [{"n": "x"}, {"n": "a = b | c"}], "m": {"a": "b", "a/b.c": 1}}),
+    ("spec.c=[{\"n\":\"n%d\"}]*2 spec.m={\"k%d\":\"\"}*2 spec.l=\"ab\"*2", {"c": [{"n": "n0"}, {"n": "n1"}], "m": {"k0": "", "k1": ""}, "l": "abab"}),
+]
+# (lines, what the file is refused with)
+MISTAKES = [
+    ("5.1.1 a=1\n", "x.cases:1: a case stands before"),
+    ("contract validation\n[Pot]\n", "x.cases:2: Pot is no kind"),
+    ("contract validation\n[Event]\n", "x.cases:2: Event is in v1 Event and events.k8s.io/v1 Event"),
+    ("contract validation\n[Pod]\nspec.a=1\n", "x.cases:3: spec.a=1 is no case"),
+    ("contract validation\n[Pod]\n5.1.1 spec.a\n", "x.cases:3: spec.a is no change"),
+]
+INVALID = {"code": 422, "reason": "Invalid", "message": 'Pod "one" is invalid: [a: Required value, b: Forbidden: x\nlong]',
+           "details": {"name": "one", "kind": "Pod", "causes": [
+               {"reason": "FieldValueRequired", "message": "Required value", "field": "a"},
+               {"reason": "FieldValueForbidden", "message": "Forbidden: x\nlong", "field": "b"},
+               {"reason": "FieldValueRequired", "message": "Required value", "field": "a"}]}}
+POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}}
+LINES = ["422", "- a: Required value", "- b: Forbidden: x\\n", "- a: Required value"]
+# (expected lines, verb, found lines, whether they are equal)
+COMPARISONS = [
+    (LINES, "create", [LINES[0], LINES[2], LINES[1], LINES[3]], True),
+    (LINES, "create", LINES[:3], False),
+    (LINES, "update", LINES[:3], True),
+    (LINES, "update", LINES[:2], False),
+    (LINES, "update", ["422 Invalid: else", *LINES[1:]], False),
+    (["201", "warning a", "warning b"], "create", ["201", "warning b", "warning a"], False),
+    ([], "create", [], False),
+]
+
+
+def read(text):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "x.cases"
+        path.write_text(text)
+        found = case_file.CaseFile(path, KINDS)
+        found.write()
+        return found, path.read_text()
+
+
+def refusal(text):
+    try:
+        read(text)
+    except case_file.Mistake as mistake:
+        return str(mistake)
+    return ""
+
+
+def checks():
+    for changes, wanted in CHANGES:
+        found, _ = read(f"contract validation\nlet C spec.c[0]\n[Pod]\n5.1.1 {changes}\n")
+        yield f"changes: {changes}", case_file.changed(BASE, found.cases[0].steps[0].changes)["spec"] == wanted
+    for text, wanted in MISTAKES:
+        yield f"refused: {wanted}", wanted in refusal(text)
+    text = ("contract validation\n# Why.\n[Pod] spec.a=1\npending 5.1.1, types 4.2 create?dryRun=All | status status.x=1\n"
+            "    | patch Pod {\"a\": null}\n  200\n  a = 1\n\n[v1 Event]\n1.1.1 get /api\n")
+    found, written = read(text)
+    first, second = found.cases
+    yield "a file is written as it was read", written == text
+    yield "citations name their contract", first.citations == [("validation", "5.1.1"), ("types", "4.2")] and first.is_pending
+    yield "steps have verbs, subresources, queries and kinds", [(s.verb, s.sub, s.query, s.kind) for s in first.steps] == [
+        ("create", "", "?dryRun=All", "v1 Pod"), ("update", "/status", "", "v1 Pod"), ("patch", "", "", "v1 Pod")]
+    yield "bodies, paths and expectations are read", first.steps[2].body == {"a": None} and second.steps[0].path == "/api" \
+        and first.expected == ["200", "a = 1"]
+    yield "a message that follows from the causes is left out", run_cases.describe(INVALID, POD, []) == LINES
+    yield "another message is written", run_cases.describe({**INVALID, "message": "else"}, POD, [])[0] == "422 Invalid: else"
+    yield "another reason is written", run_cases.describe(
+        {**INVALID, "details": {"name": "one", "kind": "Pod", "causes": [{"reason": "X", "message": "y", "field": "z"}]}}, POD, [])[1] == "- (X) z: y"
+    yield "another kind is named", run_cases.describe(INVALID, {**POD, "kind": "Scale"}, [])[0] == 'of Pod "one"'
+    yield "members are looked up", run_cases.describe({"code": 200, "object": {"a": [1]}, "warnings": ["w"]}, POD, ["? a[0]", "b = 1"]) == [
+        "200", "a[0] = 1", "b absent", "warning w"]
+    for expected, verb, lines, is_equal in COMPARISONS:
+        case, step = case_file.Case("x", "v1 Pod", []), case_file.Step()
+        step.verb, case.steps, case.expected = verb, [step], expected
+        yield f"{verb}: {lines} for {expected}", (not run_cases.difference(case, lines)) == is_equal
+
+
+def main():
+    failed, number = 0, 0
+    for number, (what, is_right) in enumerate(checks(), 1):
+        failed |= not is_right
+        print(f"{'ok' if is_right else 'not ok'} {number} - {what.replace('#', '')}")
+    print(f"1..{number}")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
