@@ -35,7 +35,7 @@ members of an object N times; in the last two "%d" is the number of the copy.
 Expected causes are written as FIELD: MESSAGE; the reason follows from the first words of the message, else it stands before the field
 in parentheses. The status message follows from kind, name and causes, else it is written as "CODE REASON: MESSAGE"; "of Scale.autoscaling "one""
 names another kind than that of the request. Text after a line break (a free diff) is not compared, and long text is kept as its beginning and a
-digest. "*" is a value that differs from run to run. "? PATH" asks --record for a member of the object."""
+digest. <label-value> and the like are the texts of texts.json, which many rules share. "*" is a value that differs from run to run. "? PATH" asks --record for a member of the object."""
 
 import copy
 import hashlib
@@ -51,8 +51,12 @@ VERB = re.compile(rf"({'|'.join(VERBS)})(/[\w/]+)?(\?\S*)?(?=\s|$)")
 KIND = re.compile(r"((?:[\w.]+/)?v\d\w* )?[A-Z]\w*(?=\s|$)")
 STEP = re.compile(r"([^.\[\]=+\s]+)|\[([^\]]*)\]|\.")
 DECODER = json.JSONDecoder()
+# Times of the server's clock. Cases send those of the year 2001 and of the second of January 2026.
+NOW = re.compile(r"(?!2001-|2026-01-02T)20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 # A longer text of a message is kept as its beginning and a digest.
 TEXT_MAX = 700
+# What the validators that many rules share say, by the names that the contract gives them.
+TEXTS = json.loads((HERE / "texts.json").read_text())
 
 
 class Mistake(Exception):
@@ -292,7 +296,9 @@ def read_all(kinds, words):
 
 def shortened(text):
     """A message as case files keep it."""
-    head, line_break, _ = text.partition("\n")
+    head, line_break, _ = NOW.sub("*", text).partition("\n")
+    for name, shared in TEXTS.items():
+        head = head.replace(shared, f"<{name}>")
     if len(head) > TEXT_MAX:
         head = f"{head[:TEXT_MAX // 4]}… {hashlib.sha256(head.encode()).hexdigest()[:12]}"
     return (head + ("\\n" if line_break else "")).rstrip()

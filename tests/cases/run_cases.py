@@ -9,14 +9,15 @@
   run_cases.py PROGRAM --update [WORD..]   marks the cases that our server does not pass as pending, and unmarks those that it passes
 
 All cases share one server and one namespace; what a case created is deleted before the next one. Causes are compared as a multiset
-after a creation and as a set after other requests, because the order of a map's keys is free, and an update may report a cause
-several times."""
+after a creation, because the order of a map's keys is free. An update may report a cause several times, so that after other requests
+they are compared as a set, unless the case has a cause twice."""
 
 import argparse
 import collections
 import json
 import pathlib
 import sys
+import urllib.parse
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[1:1] = [str(HERE.parent / "differential"), str(HERE.parent / "integration")]
@@ -57,6 +58,26 @@ class Kinds:
         return self.kinds[name]["minimal"]
 
 
+def in_path(name):
+    return urllib.parse.quote(name, safe=":")
+
+
+def without_generated(answer, sent):
+    """An answer in which "*" is what the server added to a generateName."""
+    prefix = sent.get("metadata", {}).get("generateName") if isinstance(sent, dict) else None
+    if not prefix or sent["metadata"].get("name") or not isinstance(answer, dict):
+        return answer
+    name = answer.get("details", {}).get("name", "") if answer.get("kind") == "Status" else answer["metadata"]["name"]
+    if not name.startswith(prefix) or name == prefix:
+        return answer
+    return json.loads(json.dumps(answer).replace(json.dumps(name)[1:-1], json.dumps(prefix)[1:-1] + "*"))
+
+
+def keeps_set(case):
+    """Whether the causes of a case are a set: an update may report a cause several times, which matters only to a case that says so."""
+    return case.steps[-1].verb != "create" and len(set(case.expected)) == len(case.expected)
+
+
 def rendered(value):
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
@@ -81,8 +102,8 @@ def member_paths(lines):
             yield line.split(" = ")[0]
 
 
-def describe_invalid(answer, gk, name):
-    """The lines of a 422 answer. The message is left out when it follows from the causes, and so is the kind of the request."""
+def describe_invalid(answer, gk, name, is_creation):
+    """The lines of a 422 answer; repeated causes stay only after a creation. The message is left out when it follows from the causes, and so is the kind of the request."""
     details, message = answer.get("details", {}), answer.get("message", "")
     causes = [(cause.get("field", ""), cause.get("message", ""), cause.get("reason", "")) for cause in details.get("causes", [])]
     head = f'{details.get("kind", "")}{"." + details["group"] if details.get("group") else ""} "{details.get("name", "")}"'
@@ -94,19 +115,19 @@ def describe_invalid(answer, gk, name):
         lines.append(f"422 {answer.get('reason', '')}: {case_file.shortened(message)}")
     else:
         lines.append("422")
-    for field, text, reason in causes:
+    for field, text, reason in causes if is_creation else dict.fromkeys(causes):
         stated = "" if REASONS.get(text.split(":")[0]) == reason else f"({reason}) "
         lines.append(f"- {stated}{field}: {case_file.shortened(text)}")
     return lines
 
 
-def describe(answer, body, expected):
-    """An answer as the lines of a case."""
+def describe(answer, body, expected, is_creation=True):
+    """An answer to a request with a body as the lines of a case."""
     code, lines = answer["code"], []
     group, _, _ = (body or {}).get("apiVersion", "").rpartition("/")
     gk = (body or {}).get("kind", "") + ("." + group if group else "")
     if code == 422:
-        lines = describe_invalid(answer, gk, (body or {}).get("metadata", {}).get("name", ""))
+        lines = describe_invalid(answer, gk, (body or {}).get("metadata", {}).get("name", ""), is_creation)
     elif "object" in answer:
         lines = [str(code)]
         for path in member_paths(expected):
@@ -147,6 +168,11 @@ class Player:
             for number, step in enumerate(steps):
                 method, path, body, content_type = self.request(case, step, known)
                 status, headers, text = self.send(method, path, body, content_type)
+                if status == 409 and method == "POST" and not step.sub and b"AlreadyExists" in text and not self.created:
+                    # A program that was interrupted has left it on a server that goes on running.
+                    self.created.append((step.kind, body["metadata"]["name"]))
+                    self.clean()
+                    status, headers, text = self.send(method, path, body, content_type)
                 try:
                     decoded = json.loads(text)
                 except ValueError:
@@ -157,7 +183,8 @@ class Player:
             sent = body if isinstance(body, dict) else known.get(step.kind, self.kinds.kinds[step.kind]["minimal"])
             if method == "PATCH":
                 sent = known.get(step.kind)
-            return describe(answers.reduce(status, headers, decoded), sent, case.expected)
+            answer = answers.reduce(status, headers, without_generated(decoded, sent))
+            return describe(answer, sent, case.expected, not keeps_set(case))
         finally:
             self.clean()
 
@@ -184,7 +211,7 @@ class Player:
         elif step.verb in ("create", "list") and not step.sub:
             path = kind["path"] + step.query
         else:
-            path = f"{kind['path']}/{name}{step.sub}{step.query}"
+            path = f"{kind['path']}/{in_path(name)}{step.sub}{step.query}"
         return method, path, body, BODY_TYPES.get(step.verb, "application/json")
 
     def remember(self, step, method, status, answer, known):
@@ -201,26 +228,24 @@ class Player:
         """Deletes what the case created."""
         while self.created:
             kind_name, name = self.created.pop()
-            kind = {**self.kinds.kinds[kind_name], "name": name}
-            status, _, text = self.send("DELETE", f"{kind['path']}/{name}?gracePeriodSeconds=0&propagationPolicy=Background", None)
+            kind = {**self.kinds.kinds[kind_name], "name": in_path(name)}
+            status, _, text = self.send("DELETE", f"{kind['path']}/{kind['name']}?gracePeriodSeconds=0&propagationPolicy=Background", None)
             answer = json.loads(text) if text[:1] == b"{" else {}
             if status != 404 and (status != 200 or answer.get("metadata", {}).get("deletionTimestamp") or
                                   answer.get("metadata", {}).get("finalizers")):
                 self.target.clean(kind)
 
 
-def groups(lines, is_creation):
+def groups(lines):
     """The causes of an answer, whose order is free, and its other lines."""
-    causes = [line for line in lines if line.startswith("- ")]
-    return sorted(causes if is_creation else set(causes)), [line for line in lines if not line.startswith("- ")]
+    return sorted(line for line in lines if line.startswith("- ")), [line for line in lines if not line.startswith("- ")]
 
 
 def difference(case, found):
     """What differs between the lines that a case expects and those that were found, or nothing."""
     if not case.expected:
         return "the case has no expectation; ./dev cases --record asks a kube-apiserver"
-    is_creation = case.steps[-1].verb == "create"
-    wanted, got = groups(case.expected, is_creation), groups(found, is_creation)
+    wanted, got = groups(case.expected), groups(found)
     if wanted == got:
         return ""
     lines = []
