@@ -193,6 +193,7 @@ static struct cor_complaints check(enum cor_name_rule rule, const struct subject
 
     switch (rule) {
     case COR_NAME_DNS1123_SUBDOMAIN:
+    case COR_NAME_SUBDOMAIN_ANY_CASE:
         check_subdomain(sub, &c);
         break;
     case COR_NAME_DNS1123_LABEL:
@@ -215,9 +216,14 @@ static struct cor_complaints check(enum cor_name_rule rule, const struct subject
     return c;
 }
 
+static bool is_any_case(enum cor_name_rule rule)
+{
+    return rule == COR_NAME_ANNOTATION_KEY || rule == COR_NAME_SUBDOMAIN_ANY_CASE;
+}
+
 struct cor_complaints cor_name_check(enum cor_name_rule rule, struct cor_str name)
 {
-    struct subject sub = {.s = name, .fold = rule == COR_NAME_ANNOTATION_KEY};
+    struct subject sub = {.s = name, .fold = is_any_case(rule)};
 
     return check(rule, &sub, false);
 }
@@ -230,7 +236,7 @@ static bool is_dns_rule(enum cor_name_rule rule)
 
 struct cor_complaints cor_name_check_prefix(enum cor_name_rule rule, struct cor_str prefix)
 {
-    struct subject sub = {.s = prefix, .fold = rule == COR_NAME_ANNOTATION_KEY};
+    struct subject sub = {.s = prefix, .fold = is_any_case(rule)};
 
     if (is_dns_rule(rule) && prefix.n > 1 && prefix.p[prefix.n - 1] == '-') {
         sub.s.n -= 2;

@@ -10,12 +10,13 @@
 #include "base/str.h"
 
 enum cor_name_rule {
-    COR_NAME_DNS1123_SUBDOMAIN, /* most kinds */
-    COR_NAME_DNS1123_LABEL,     /* namespaces */
-    COR_NAME_DNS1035_LABEL,     /* services */
-    COR_NAME_PATH_SEGMENT,      /* RBAC: all but `.`, `..`, and what has a `/` or `%` */
-    COR_NAME_QUALIFIED,         /* label keys, finalizers: [prefix/]name */
-    COR_NAME_ANNOTATION_KEY,    /* qualified, upper case allowed in the prefix too */
+    COR_NAME_DNS1123_SUBDOMAIN,  /* most kinds */
+    COR_NAME_SUBDOMAIN_ANY_CASE, /* CSI drivers: the same, upper case allowed */
+    COR_NAME_DNS1123_LABEL,      /* namespaces */
+    COR_NAME_DNS1035_LABEL,      /* services */
+    COR_NAME_PATH_SEGMENT,       /* RBAC: all but `.`, `..`, and what has a `/` or `%` */
+    COR_NAME_QUALIFIED,          /* label keys, finalizers: [prefix/]name */
+    COR_NAME_ANNOTATION_KEY,     /* qualified, upper case allowed in the prefix too */
     COR_NAME_LABEL_VALUE,
 };
 

@@ -533,3 +533,35 @@ int cor_quantity_cmp(struct cor_str a, struct cor_str b, int *ret_order)
         *ret_order = x.is_negative ? cmp_digits(&y.d, &x.d) : cmp_digits(&x.d, &y.d);
     return 0;
 }
+
+int cor_quantity_sign(struct cor_str text)
+{
+    struct parts parts;
+
+    if (take_apart(text, &parts))
+        return 0;
+    for (size_t i = 0; i < parts.whole.n + parts.fraction.n; i++) {
+        if (digit_at(&parts, i) != '0')
+            return parts.is_negative ? -1 : 1;
+    }
+    return 0;
+}
+
+int cor_quantity_scaled(struct cor_str text, int scale, int64_t *ret)
+{
+    struct number number;
+    uint64_t value;
+    int r = read_number(text, &number);
+
+    if (r < 0)
+        return r;
+    if (number.d.scale < scale)
+        round_up_to(&number.d, scale);
+    else if ((r = widen(&number, scale)) < 0)
+        return r;
+    r = cor_str_to_u64(cor_str(number.d.digits, number.d.n), &value);
+    if (r < 0 || value > INT64_MAX)
+        return -COR_ETOOBIG;
+    *ret = number.is_negative ? -(int64_t)value : (int64_t)value;
+    return 0;
+}

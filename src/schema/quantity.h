@@ -6,6 +6,8 @@
 #ifndef COR_SCHEMA_QUANTITY_H
 #define COR_SCHEMA_QUANTITY_H
 
+#include <stdint.h>
+
 #include "base/buf.h"
 #include "base/str.h"
 
@@ -34,5 +36,12 @@ int cor_quantity_rewrite(struct cor_str text, unsigned flags, struct cor_buf *ou
  * as before on failure. */
 int cor_quantity_add(struct cor_str a, struct cor_str b, struct cor_buf *out);
 int cor_quantity_cmp(struct cor_str a, struct cor_str b, int *ret_order);
+
+/* Less than, equal to or greater than 0; 0 for what is no quantity. Of any length. */
+int cor_quantity_sign(struct cor_str text);
+
+/* The quantity as a number of 10^scale, rounded away from zero: scale 0 for wholes, -3 for
+ * thousandths. 0, -COR_EINVAL (no quantity), -COR_ETOOBIG (no int64 holds it). */
+int cor_quantity_scaled(struct cor_str text, int scale, int64_t *ret);
 
 #endif
