@@ -5,8 +5,7 @@
  * A value that breaks its format has findings, often more than one. A finding is most of what a
  * field error needs; the caller adds the path:
  *
- *   cor_format_check_text(COR_FORMAT_DNS_LABEL, name, fn, arg)   calls fn() per finding
- *   cor_format_add_text(COR_FORMAT_DNS_LABEL, name, &path, errs) adds an error per finding
+ *   cor_format_add_text(COR_FORMAT_DNS_LABEL, name, &path, &errs);
  *
  * Rule files name a format by its text: `port format port`. tools/compile_validation.py reads the
  * list below.
