@@ -157,5 +157,19 @@ def test_the_demo_runs_and_runs_again(p):
         (p.folder / "copy.db").unlink()
 
 
+def test_dev_run_leaves_no_child_to_the_server(p):
+    server = subprocess.Popen([ROOT / "tools/run_server", "--port", "0", "--data", str(p.data)], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True, env={**os.environ, "CORACLE": p.path})
+    try:
+        said = server.stdout.read()  # up to the end of who prints it: the server has another standard output
+        assert "The server is at https://" in said and "In another terminal" in said, said
+        children = pathlib.Path(f"/proc/{server.pid}/task/{server.pid}/children")
+        assert not children.exists() or children.read_text() == "", children.read_text()
+    finally:
+        server.terminate()
+        assert server.wait(60) == 0
+        server.stdout.close()
+
+
 if __name__ == "__main__":
     sys.exit(main(sys.modules[__name__]))
