@@ -1,5 +1,5 @@
-/* `coracle store status`: revision, size and the servers that announced themselves, as text or
- * JSON. */
+/* `coracle store status`: revision, size, format and the servers that announced themselves, as text
+ * or JSON. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -90,12 +90,30 @@ static void print_servers(const struct report *p)
     }
 }
 
+/* Of a folder that an older version wrote; 0: all objects follow the schema. */
+static cor_rev old_revision(const struct report *p)
+{
+    return p->status.ret_format > 0 ? cor_engine_old_rev(p->session.engine) : 0;
+}
+
+static void print_format(const struct report *p)
+{
+    if (p->status.ret_format == 0)
+        return;
+    printf("format %u", p->status.ret_format);
+    if (old_revision(p) > 0)
+        printf(": objects up to revision %" PRIu64 " may lack what the schema adds",
+               old_revision(p));
+    putchar('\n');
+}
+
 static void print_text(const struct report *p)
 {
     printf("revision %" PRIu64 ", compacted up to %" PRIu64 ", %" PRIu64 " bytes, %" PRIu64
            " in use\n",
            p->status.ret_rev, p->status.ret_compact_rev, p->status.ret_file_bytes,
            p->status.ret_used_bytes);
+    print_format(p);
     if (cor_engine_shares_store(p->session.engine))
         print_servers(p);
 }
@@ -141,6 +159,12 @@ static int print_json(const struct report *p)
     cor_json_u64(&w, p->status.ret_file_bytes);
     cor_json_key(&w, COR_STR("usedBytes"));
     cor_json_u64(&w, p->status.ret_used_bytes);
+    if (p->status.ret_format > 0) {
+        cor_json_key(&w, COR_STR("format"));
+        cor_json_u64(&w, p->status.ret_format);
+    }
+    if (old_revision(p) > 0)
+        write_revision(&w, COR_STR("oldRevision"), old_revision(p));
     if (cor_engine_shares_store(p->session.engine))
         write_servers(p, &w);
     cor_json_end_object(&w);

@@ -3,6 +3,7 @@
 revisions that they have, watches resume, and backups of it are stores. old_folder/make.sh made it. old_folder.py PROGRAM [FLAG...]"""
 
 import gzip
+import json
 import pathlib
 import sqlite3
 import subprocess
@@ -100,6 +101,32 @@ def the_folder_records_what_wrote_it(_):
             assert stored(backup)[0] == meta
             with Server(PROGRAM, *FLAGS, data=backup) as restored:
                 check_objects(restored)
+
+
+def status_of(folder):
+    """What `coracle store status` prints of the folder, as text and as JSON."""
+    command = [PROGRAM, "store", "status", "--data", folder]
+    text = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    return text, json.loads(subprocess.run([*command, "-o", "json"], check=True, capture_output=True, text=True, timeout=60).stdout)
+
+
+@test
+def store_status_prints_the_format(_):
+    with tempfile.TemporaryDirectory() as name:
+        folder = old_folder(name)
+        text, status = status_of(folder)
+        assert "\nformat 1: objects up to revision 18 may lack what the schema adds\n" in text, text
+        assert status["format"] == 1 and status["oldRevision"] == "18", status
+        with Server(PROGRAM, *FLAGS, data=folder) as server:
+            server.stop()
+        text, status = status_of(folder)
+        assert "\nformat 2: objects up to revision 18 may lack what the schema adds\n" in text, text
+        assert status["format"] == 2 and status["oldRevision"] == "18", status
+        with Server(PROGRAM, *FLAGS, data=pathlib.Path(name) / "new") as server:
+            server.stop()
+        text, status = status_of(pathlib.Path(name) / "new")
+        assert text.endswith("\nformat 2\n"), text
+        assert status["format"] == 2 and "oldRevision" not in status, status
 
 
 @test

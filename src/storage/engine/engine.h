@@ -100,6 +100,7 @@ struct cor_engine_status_req {
     cor_rev ret_compact_rev;
     uint64_t ret_file_bytes; /* as allocated */
     uint64_t ret_used_bytes; /* in use within it */
+    unsigned ret_format;     /* the format of the store; 0: the engine has none (etcd) */
 };
 
 /* Values of this revision and earlier ones may have been written by a server that did not follow

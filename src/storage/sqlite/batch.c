@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "storage/sqlite/engine_int.h"
 #include "storage/sqlite/feed.h"
+#include "storage/sqlite/format.h"
 #include "storage/sqlite/log.h"
 
 /* After a batch that failed, leases are checked again this much later. */
@@ -173,6 +174,8 @@ static int batch_read_status(struct cor_sqlite_engine *e, struct cor_engine_stat
 
     if (r == 0)
         r = cor_log_meta(e->db, COR_LOG_COMPACT_REV, &req->ret_compact_rev);
+    if (r == 0)
+        r = cor_sqlite_format_get(e->db, &req->ret_format);
     if (r == 0)
         r = cor_sqlite_db_int(e->db, cor_sqlite_db_statement(e->db, COR_SQL_PAGE_COUNT), &pages);
     if (r == 0)

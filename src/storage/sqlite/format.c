@@ -11,6 +11,7 @@
  * Thread: the connection's. */
 #include "storage/sqlite/format.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "coracle/version.h"
@@ -86,6 +87,16 @@ int cor_sqlite_format_check(struct cor_sqlite_db *db, struct cor_status *reterr_
                           "which reads formats up to %d",
                           db->path, (unsigned long long)format, written_by, COR_VERSION,
                           COR_SQLITE_FORMAT);
+}
+
+int cor_sqlite_format_get(struct cor_sqlite_db *db, unsigned *ret_format)
+{
+    cor_rev format = 0;
+    int r = cor_log_meta(db, META_FORMAT, &format);
+
+    assert(r < 0 || format <= COR_SQLITE_FORMAT);
+    *ret_format = format > 0 ? (unsigned)format : 1;
+    return r;
 }
 
 int cor_sqlite_format_open(struct cor_sqlite_db *db, bool read_only, cor_rev rev,

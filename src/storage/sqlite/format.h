@@ -20,6 +20,10 @@
  * Also what the store fails with. Every process that opens a store calls this. */
 int cor_sqlite_format_check(struct cor_sqlite_db *db, struct cor_status *reterr_status);
 
+/* The format of the store as it is recorded; 1 without a record. 0, or what the store fails with.
+ */
+int cor_sqlite_format_get(struct cor_sqlite_db *db, unsigned *ret_format);
+
 /* Brings the record of a store at revision `rev` up to date, unless `read_only`. `ret_old_rev`:
  * values up to this revision may be of format 1; 0: none is. 0, or what the store fails with. */
 int cor_sqlite_format_open(struct cor_sqlite_db *db, bool read_only, cor_rev rev,
