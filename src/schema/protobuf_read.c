@@ -5,7 +5,8 @@
  * part of the struct around it in JSON, so its items go into the chains of the outer one. Then the
  * members are written in the order of their names, which is the canonical order. What is not on the
  * wire is written as Go writes a zero value: left out, null, or zero. A message that stands twice
- * is merged, a scalar's last value counts, and so does the last value of a map's key.
+ * is merged, a scalar's last value counts, and so does the last value of a map's key. Bytes that
+ * are not UTF-8 become U+FFFD, as in Go's JSON.
  *
  * Everything is linear in the bytes, n log n for a map. The chains of all open messages are in one
  * array, eight bytes for an item of two bytes or more.
@@ -22,6 +23,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "meta/time_text.h"
 #include "schema/float_text.h"
 #include "schema/protobuf.h"
@@ -33,6 +35,7 @@
 #define ENTRIES_MAX (1u << 18) /* of a map: more than an object has room for */
 #define NAME_MAX_   128
 #define NONE        UINT32_MAX
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
 /* Where an item stands in the body, and the next one of its member. */
 struct link {
@@ -442,7 +445,8 @@ static void write_list(struct reader *r, const struct cor_type *type, uint32_t l
 
 /* One entry of a map; `value.number` is 0 when the entry has none. */
 struct entry {
-    struct cor_str key;
+    struct cor_str key;      /* as it is written: in UTF-8 */
+    struct cor_str wire_key; /* as it came */
     struct cor_pb_item value;
     size_t order;
 };
@@ -452,6 +456,8 @@ static int compare_entries(const void *a, const void *b)
     const struct entry *x = a, *y = b;
     int order = cor_str_cmp(x->key, y->key);
 
+    if (order == 0)
+        order = cor_str_cmp(x->wire_key, y->wire_key);
     return order != 0 ? order : x->order < y->order ? -1 : 1;
 }
 
@@ -460,20 +466,62 @@ static void read_entry(struct reader *r, struct cor_str message, struct entry *r
     struct cor_pb_item item;
     int more;
 
-    *ret = (struct entry){.key = COR_STR(""), .value = {.bytes = COR_STR("")}};
+    *ret = (struct entry){.wire_key = COR_STR(""), .value = {.bytes = COR_STR("")}};
     while ((more = cor_pb_take_item(&message, "", &item, r->why)) == 1) {
         if (item.number == 1 && item.wire == COR_PB_LEN)
-            ret->key = item.bytes;
+            ret->wire_key = item.bytes;
         else if (item.number == 2)
             ret->value = item;
     }
     if (more < 0)
         reader_fail(r, more);
+    ret->key = ret->wire_key;
+}
+
+static int add_clean_key(struct cor_str key, struct cor_buf *out)
+{
+    int err = 0;
+
+    for (size_t at = 0, n; err == 0 && at < key.n; at += n) {
+        uint32_t cp;
+
+        n = cor_utf8_first(cor_str_from(key, at), &cp);
+        err = cp == COR_UTF8_INVALID ? cor_buf_addz(out, REPLACEMENT)
+                                     : cor_buf_add(out, key.p + at, n);
+    }
+    return err;
+}
+
+/* Keys that are not UTF-8 become what Go's JSON has in their place, with U+FFFD for each byte that
+ * is not valid. That happens before they are sorted, because it changes their order and may make
+ * keys the same. `clean` holds their text. */
+static void clean_keys(struct reader *r, struct entry *entries, size_t n, struct cor_buf *clean)
+{
+    size_t room = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (cor_utf8_find_invalid(entries[i].wire_key) >= 0)
+            room += (sizeof(REPLACEMENT) - 1) * entries[i].wire_key.n;
+    }
+    if (room == 0)
+        return;
+    /* The text does not move while keys are added. */
+    cor_buf_init(clean, room + 1);
+    reader_fail(r, cor_buf_reserve(clean, room));
+    for (size_t i = 0; r->error == 0 && i < n; i++) {
+        size_t at = clean->n;
+
+        if (cor_utf8_find_invalid(entries[i].wire_key) < 0)
+            continue;
+        reader_fail(r, add_clean_key(entries[i].wire_key, clean));
+        entries[i].key = cor_str_from(cor_buf_str(clean), at);
+    }
 }
 
 static void write_map(struct reader *r, const struct cor_type *type, uint32_t link)
 {
     const struct cor_type *element = cor_type_element(type);
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf clean = {0};
     struct entry *entries;
     size_t n = 0, i = 0;
 
@@ -491,6 +539,7 @@ static void write_map(struct reader *r, const struct cor_type *type, uint32_t li
             reader_fail(r, cor_pb_refuse(r->why, "proto: wrong wireType = %d for field mapvalue",
                                          (int)entries[i].value.wire));
     }
+    clean_keys(r, entries, n, &clean);
     qsort(entries, n, sizeof(*entries), compare_entries);
     cor_json_begin_object(&r->w);
     for (i = 0; reader_goes_on(r) && i < n; i++) {

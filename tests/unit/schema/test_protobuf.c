@@ -266,6 +266,45 @@ TEST(protobuf, merges_messages_and_lets_the_last_scalar_count)
     read_as("core_v1.PodSecurityContext", &raw, "{\"supplementalGroups\":[1,127,3]}");
 }
 
+static void add_data(struct cor_buf *raw, struct cor_str key, const char *value)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf part = {.max = 1024};
+
+    add(&part, 1, key);
+    add(&part, 2, cor_strz(value));
+    add(raw, 2, cor_buf_str(&part));
+}
+
+/* Go's reader of protobuf takes any bytes, and its JSON has U+FFFD for those that are not UTF-8.
+ * Keys are in order and each is there once in what becomes of them, too: of keys that become the
+ * same one, the last counts, as for who reads Go's JSON. */
+TEST(protobuf, keys_of_maps_that_are_not_utf8_stay_in_order_and_apart)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf raw = {.max = 1024};
+
+    add_data(&raw, COR_STR("\xff"), "last");
+    add_data(&raw, COR_STR("\xf0\x9f\x98\x80"), "smile");
+    add_data(&raw, COR_STR("\xfe"), "first");
+    add_data(&raw, COR_STR("\xef\xbf\xbd"), "valid");
+    add_data(&raw, COR_STR("a\xc3"), "cut");
+    add_data(&raw, COR_STR("a\xc3\xa4"), "whole");
+    add_data(&raw, COR_STR("b"), "b");
+    read_as("core_v1.ConfigMap", &raw,
+            "{\"data\":{\"a\xc3\xa4\":\"whole\",\"a\xef\xbf\xbd\":\"cut\",\"b\":\"b\","
+            "\"\xef\xbf\xbd\":\"last\",\"\xf0\x9f\x98\x80\":\"smile\"},\"metadata\":{}}");
+    FOR_EACH_FAILED_ALLOC(n) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = 1024};
+        const struct cor_protobuf object = {COR_STR(""), COR_STR(""), cor_buf_str(&raw)};
+        int r = cor_protobuf_to_json(&object, cor_type_named(COR_STR("core_v1.ConfigMap")), &json,
+                                     NULL);
+
+        if (r == 0)
+            assert_non_null(strstr(cor_buf_z(&json), "\"\xef\xbf\xbd\":\"last\",\"\xf0"));
+        else
+            assert_int_equal(r, -COR_ENOMEM);
+    }
+}
+
 /* Contract types 1.2.5: the low 32 bits count. */
 TEST(protobuf, cuts_numbers_to_their_width)
 {
