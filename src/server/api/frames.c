@@ -24,6 +24,7 @@ static void frames_drop(struct cor_frames *frames, struct cor_kept_frame *kept)
     frames->bytes -= kept->frame->bytes.cap + kept->key.source->len;
     cor_frame_unref(kept->frame);
     cor_object_unref(kept->key.source);
+    cor_row_unref(kept->key.type);
     *kept = (struct cor_kept_frame){.frame = NULL};
 }
 
@@ -72,6 +73,7 @@ struct cor_frame *cor_frames_add(struct cor_frames *frames, const struct cor_fra
         frames_drop(frames, &frames->v[(frames->next + i) % COR_FRAMES_MAX]);
     *kept = (struct cor_kept_frame){*key, cor_frame_ref(frame)};
     (void)cor_object_ref(kept->key.source);
+    (void)cor_row_ref(kept->key.type);
     frames->bytes += bytes;
     frames->next = (frames->next + 1) % COR_FRAMES_MAX;
     return frame;

@@ -32,7 +32,7 @@ struct cor_frame {
 };
 
 struct cor_kept_frame {
-    struct cor_frame_key key; /* its source is a reference */
+    struct cor_frame_key key; /* its source and its type are references */
     struct cor_frame *frame;  /* a reference; NULL: unused */
 };
 

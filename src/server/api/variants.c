@@ -6,6 +6,7 @@ static void variant_deinit(struct cor_variant *variant)
 {
     cor_object_unref(variant->source);
     cor_object_unref(variant->made);
+    cor_row_unref(variant->type);
     *variant = (struct cor_variant){0};
 }
 
@@ -26,7 +27,7 @@ int cor_variants_get(struct cor_variants *variants, const struct cor_conversion 
     assert(conversion && type && source);
     for (size_t i = 0; i < COR_VARIANTS_MAX; i++) {
         slot = &variants->v[i];
-        if (slot->source == source && slot->conversion == conversion) {
+        if (slot->source == source && slot->type == type && slot->conversion == conversion) {
             *ret_object = cor_object_ref(slot->made);
             return 0;
         }
@@ -38,7 +39,8 @@ int cor_variants_get(struct cor_variants *variants, const struct cor_conversion 
         slot = &variants->v[variants->next];
         variants->next = (variants->next + 1) % COR_VARIANTS_MAX;
         variant_deinit(slot);
-        *slot = (struct cor_variant){cor_object_ref(source), cor_object_ref(made), conversion};
+        *slot = (struct cor_variant){cor_object_ref(source), cor_object_ref(made),
+                                     cor_row_ref(type), conversion};
     }
     *ret_object = made;
     return 0;

@@ -12,8 +12,9 @@
 #define COR_VARIANT_BYTES_MAX (128u * 1024)
 
 struct cor_variant {
-    struct cor_object *source, *made; /* references; NULL: unused */
-    const struct cor_conversion *conversion;
+    struct cor_object *source, *made;        /* references; NULL: unused */
+    const struct cor_resource_row *type;     /* of `made`, a reference */
+    const struct cor_conversion *conversion; /* lives as long as the row */
 };
 
 struct cor_variants {

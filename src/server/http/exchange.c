@@ -67,6 +67,8 @@ struct exchange {
     struct cor_server *server;
     const struct cor_http_request *http; /* the head; NULL after the filters */
     struct cor_api_request request;
+    const struct cor_resource_row *row; /* of the request's resource when the head came, a
+                                         * reference, for the metrics; NULL: none */
     char *kept; /* the strings of `request`, except path and body, when they do not fit `few` */
     size_t query_bytes;
     struct cor_identity identity;
@@ -122,11 +124,12 @@ static void exchange_end(struct exchange *ex, int code)
     struct cor_server *s = ex->server;
     uint64_t now_us = cor_clock_mono_us(cor_clock_real());
 
-    cor_request_metrics_done(&s->request_metrics, ex->shard, &ex->request.info, ex->method,
+    cor_request_metrics_done(&s->request_metrics, ex->shard, &ex->request.info, ex->row, ex->method,
                              ex->is_dry_run, code, now_us - ex->received_us, ex->body_bytes);
     if (ex->is_watching)
-        cor_request_metrics_long(&s->request_metrics, ex->shard, &ex->request.info, -1);
+        cor_request_metrics_long(&s->request_metrics, ex->shard, &ex->request.info, ex->row, -1);
     cor_flight_leave(&ex->place);
+    cor_row_unref(ex->row);
     cor_request_info_deinit(&ex->request.info);
     cor_identity_deinit(&ex->identity);
     cor_status_deinit(&ex->status);
@@ -226,7 +229,7 @@ static void answer_busy(struct exchange *ex)
 {
     struct reply reply = {.n = 0};
 
-    cor_request_metrics_refused(&ex->server->request_metrics, ex->shard, &ex->request.info,
+    cor_request_metrics_refused(&ex->server->request_metrics, ex->shard, &ex->request.info, ex->row,
                                 ex->method, 429);
     reply_header(&reply, COR_STR("Retry-After"), COR_STR("1"));
     answer_text(ex, 429, &reply, COR_STR("Too many requests, please try again later.\n"));
@@ -291,6 +294,19 @@ static void read_headers(struct exchange *ex)
     }
 }
 
+/* Takes the row of the request's resource from the catalog that its loop has now. */
+static void exchange_set_row(struct exchange *ex)
+{
+    const struct cor_request_info *info = &ex->request.info;
+    const struct cor_served *served = cor_api_loop(ex->server->api, ex->shard)->served;
+    const struct cor_resource_row *row =
+        info->is_resource
+            ? cor_served_find(served, info->group, info->version, info->resource, NULL)
+            : NULL;
+
+    ex->row = row ? cor_row_ref(row) : NULL;
+}
+
 static int filter_request_info(struct exchange *ex)
 {
     const struct cor_http_request *http = ex->http;
@@ -307,6 +323,7 @@ static int filter_request_info(struct exchange *ex)
     if (r < 0)
         return cor_status_set(&ex->status, r, "%s",
                               r == -COR_EINVAL ? "invalid URL escape" : cor_err_text(r));
+    exchange_set_row(ex);
     return 0;
 }
 
@@ -541,7 +558,8 @@ void cor_exchange_on_request(const struct cor_http_request *http, struct cor_htt
     }
     if (is_long(ex)) {
         ex->is_watching = true;
-        cor_request_metrics_long(&ex->server->request_metrics, ex->shard, &ex->request.info, 1);
+        cor_request_metrics_long(&ex->server->request_metrics, ex->shard, &ex->request.info,
+                                 ex->row, 1);
     }
     cor_api_call(cor_api_loop(ex->server->api, ex->shard), &ex->request, &ex->sink);
 }

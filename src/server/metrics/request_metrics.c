@@ -1,6 +1,6 @@
 /* The families about requests. A request's labels are found by their places in tables, and the
  * series of the last label sets are remembered per shard (memos), so that the usual request makes
- * no label text and no lookup. Only names of the resource table become labels: what clients make up
+ * no label text and no lookup. Only names of the catalog become labels: what clients make up
  * must not fill the memory. A series that cannot be made is not counted.
  * Thread: the shard's loop. */
 #include "server/metrics/request_metrics.h"
@@ -59,6 +59,7 @@ int cor_request_metrics_init(struct cor_request_metrics *rm, struct cor_metrics 
     int r;
 
     assert(nshards > 0);
+    rm->nshards = nshards;
     rm->memos = cor_calloc(nshards, sizeof(*rm->memos));
     if (!rm->memos)
         return -COR_ENOMEM;
@@ -76,6 +77,8 @@ int cor_request_metrics_init(struct cor_request_metrics *rm, struct cor_metrics 
 
 void cor_request_metrics_deinit(struct cor_request_metrics *rm)
 {
+    for (size_t i = 0; rm->memos && i < rm->nshards * COR_REQUEST_MEMOS; i++)
+        cor_row_unref(rm->memos[i / COR_REQUEST_MEMOS][i % COR_REQUEST_MEMOS].labels.res);
     rm->memos = cor_free(rm->memos);
 }
 
@@ -111,11 +114,9 @@ static struct cor_str scope_label(const struct cor_request_info *info)
 }
 
 static struct cor_request_labels request_labels_of(const struct cor_request_info *info,
+                                                   const struct cor_resource_row *res,
                                                    struct cor_str method)
 {
-    const struct cor_resource_row *res =
-        info->is_resource ? cor_api_builtin(info->group, info->version, info->resource) : NULL;
-
     return (struct cor_request_labels){
         .verb = verb_label(info, method),
         .scope = scope_label(info),
@@ -175,6 +176,10 @@ static void memo_fill(struct cor_request_metrics *rm, size_t shard,
     struct cor_buf text;
     int r;
 
+    /* Another row at the address of one that was freed would pass for it. */
+    if (labels->res)
+        (void)cor_row_ref(labels->res);
+    cor_row_unref(memo->labels.res);
     *memo = (struct cor_request_memo){.labels = *labels};
     cor_buf_init(&text, COR_METRIC_LABELS_MAX);
     r = add_labels(&text, labels);
@@ -202,10 +207,11 @@ static void count_labels(struct cor_metric *metric, size_t shard,
 }
 
 void cor_request_metrics_done(struct cor_request_metrics *rm, size_t shard,
-                              const struct cor_request_info *info, struct cor_str method,
+                              const struct cor_request_info *info,
+                              const struct cor_resource_row *res, struct cor_str method,
                               bool is_dry_run, int code, uint64_t duration_us, uint64_t bytes)
 {
-    struct cor_request_labels labels = request_labels_of(info, method);
+    struct cor_request_labels labels = request_labels_of(info, res, method);
     struct cor_request_memo *memo;
 
     if (code == 0) {
@@ -223,19 +229,21 @@ void cor_request_metrics_done(struct cor_request_metrics *rm, size_t shard,
 }
 
 void cor_request_metrics_long(struct cor_request_metrics *rm, size_t shard,
-                              const struct cor_request_info *info, int delta)
+                              const struct cor_request_info *info,
+                              const struct cor_resource_row *res, int delta)
 {
-    struct cor_request_labels labels = request_labels_of(info, COR_STR("GET"));
+    struct cor_request_labels labels = request_labels_of(info, res, COR_STR("GET"));
 
     assert(delta == 1 || delta == -1);
     count_labels(rm->long_running, shard, &labels, 0, delta);
 }
 
 void cor_request_metrics_refused(struct cor_request_metrics *rm, size_t shard,
-                                 const struct cor_request_info *info, struct cor_str method,
+                                 const struct cor_request_info *info,
+                                 const struct cor_resource_row *res, struct cor_str method,
                                  int code)
 {
-    struct cor_request_labels labels = request_labels_of(info, method);
+    struct cor_request_labels labels = request_labels_of(info, res, method);
 
     assert(code >= 400);
     count_labels(rm->terminations, shard, &labels, code, 1);

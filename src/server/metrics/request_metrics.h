@@ -13,7 +13,7 @@
 /* The labels of a request's series, as places in tables. */
 struct cor_request_labels {
     struct cor_str verb, scope;
-    const struct cor_resource_row *res; /* NULL: none */
+    const struct cor_resource_row *res; /* of the catalog, a reference in a memo; NULL: none */
     const struct cor_api_subresource *sub;
     bool is_dry_run;
     int code;
@@ -31,6 +31,7 @@ struct cor_request_memo {
 struct cor_request_metrics {
     struct cor_metric *total, *duration, *sizes, *long_running, *terminations, *aborts;
     struct cor_request_memo (*memos)[COR_REQUEST_MEMOS]; /* by shard */
+    size_t nshards;
 };
 
 /* Adds the families to `metrics`, which have `nshards`. 0, -COR_ENOMEM. */
@@ -38,20 +39,26 @@ int cor_request_metrics_init(struct cor_request_metrics *rm, struct cor_metrics 
                              size_t nshards);
 void cor_request_metrics_deinit(struct cor_request_metrics *rm);
 
+/* In all of these `res` is the row that the catalog had for the request when it came; NULL: none,
+ * and no name that the client made up becomes a label. */
+
 /* A request has been answered with `code`; 0: its client went away first. `method` is the HTTP
  * method, the verb of what is no resource; `bytes` are the body's, which count for GET and LIST of
  * resources, as upstream's do. */
 void cor_request_metrics_done(struct cor_request_metrics *rm, size_t shard,
-                              const struct cor_request_info *info, struct cor_str method,
+                              const struct cor_request_info *info,
+                              const struct cor_resource_row *res, struct cor_str method,
                               bool is_dry_run, int code, uint64_t duration_us, uint64_t bytes);
 
 /* A watch begins (1) or has ended (-1). */
 void cor_request_metrics_long(struct cor_request_metrics *rm, size_t shard,
-                              const struct cor_request_info *info, int delta);
+                              const struct cor_request_info *info,
+                              const struct cor_resource_row *res, int delta);
 
 /* A request was refused in self-defence. */
 void cor_request_metrics_refused(struct cor_request_metrics *rm, size_t shard,
-                                 const struct cor_request_info *info, struct cor_str method,
+                                 const struct cor_request_info *info,
+                                 const struct cor_resource_row *res, struct cor_str method,
                                  int code);
 
 #endif

@@ -15,7 +15,11 @@ static struct cor_object *object(cor_rev rev)
 
 static struct cor_frame_key key_of(struct cor_object *source)
 {
-    return (struct cor_frame_key){.source = source, .rev = source->rev, .event = COR_WATCH_ADDED};
+    return (struct cor_frame_key){
+        .source = source,
+        .rev = source->rev,
+        .event = COR_WATCH_ADDED,
+        .type = cor_api_builtin(COR_STR(""), COR_STR("v1"), COR_STR("configmaps"))};
 }
 
 /* A frame of `n` bytes of this object. */
@@ -112,5 +116,33 @@ TEST(frames, that_cannot_be_kept_leave_the_bytes)
         cor_buf_deinit(&bytes);
         cor_frames_deinit(&frames);
     }
+    cor_object_unref(source);
+}
+
+static size_t freed;
+
+static void count_free(const struct cor_resource_row *row)
+{
+    freed++;
+}
+
+/* The row of a custom resource may be freed while frames of its objects are kept: its address must
+ * not come to another row meanwhile. */
+TEST(frames, hold_the_row_that_they_are_found_by)
+{
+    struct cor_row_life life = {.place = 9999, .free_row = count_free};
+    struct cor_resource_row row = {.life = &life};
+    struct cor_frames frames = {.next = 0};
+    struct cor_object *source = object(7);
+    struct cor_frame_key key = key_of(source);
+
+    freed = 0;
+    cor_ref_init(&life.refs);
+    key.type = &row;
+    cor_frame_unref(add(&frames, &key, 100));
+    cor_row_unref(&row);
+    assert_int_equal(freed, 0);
+    cor_frames_deinit(&frames);
+    assert_int_equal(freed, 1);
     cor_object_unref(source);
 }

@@ -104,3 +104,33 @@ TEST(variants, survive_failed_allocations)
     cor_variants_deinit(&variants);
     cor_object_unref(source);
 }
+
+static size_t freed;
+
+static void count_free(const struct cor_resource_row *row)
+{
+    freed++;
+}
+
+/* As for frames: what is kept of an object keeps the row whose version it shows. */
+TEST(variants, hold_the_row_that_they_are_found_by)
+{
+    struct cor_row_life life = {.place = 9999, .free_row = count_free};
+    struct cor_resource_row row = *new_events();
+    struct cor_variants variants = {.next = 0};
+    struct cor_object *source = event(1), *made, *again;
+
+    freed = 0;
+    row.life = &life;
+    cor_ref_init(&life.refs);
+    assert_int_equal(cor_variants_get(&variants, &cor_event_conversion, &row, source, &made), 0);
+    assert_int_equal(cor_variants_get(&variants, &cor_event_conversion, &row, source, &again), 0);
+    assert_ptr_equal(made, again);
+    cor_object_unref(made);
+    cor_object_unref(again);
+    cor_row_unref(&row);
+    assert_int_equal(freed, 0);
+    cor_variants_deinit(&variants);
+    assert_int_equal(freed, 1);
+    cor_object_unref(source);
+}

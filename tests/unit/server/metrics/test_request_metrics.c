@@ -22,13 +22,21 @@ static void close_metrics(void)
     cor_request_metrics_deinit(&requests);
 }
 
-static void get(const char *path, int code)
+/* A request of the resource that `row` describes; NULL: of a built-in one, if there is one. */
+static void get_of(const struct cor_resource_row *row, const char *path, int code)
 {
     struct cor_request_info info;
 
     assert_int_equal(cor_request_info_init(&info, COR_HTTP_GET, cor_strz(path), COR_STR("")), 0);
-    cor_request_metrics_done(&requests, 0, &info, COR_STR("GET"), false, code, 1000, 0);
+    if (!row && info.is_resource)
+        row = cor_api_builtin(info.group, info.version, info.resource);
+    cor_request_metrics_done(&requests, 0, &info, row, COR_STR("GET"), false, code, 1000, 0);
     cor_request_info_deinit(&info);
+}
+
+static void get(const char *path, int code)
+{
+    get_of(NULL, path, code);
 }
 
 static void write_metrics(void)
@@ -79,4 +87,36 @@ TEST(request_metrics, a_client_that_went_away_is_an_abort_and_no_request)
     check_line("apiserver_request_aborts_total{verb=\"GET\",group=\"\",version=\"\",resource=\"\","
                "subresource=\"\",scope=\"\",component=\"apiserver\"} 1\n");
     close_metrics();
+}
+
+static size_t freed;
+
+static void count_free(const struct cor_resource_row *row)
+{
+    freed++;
+}
+
+/* A resource that is defined while the server runs is counted under its own name, and what is
+ * remembered of it keeps its row: another row at the same address must not pass for it. */
+TEST(request_metrics, a_row_made_at_run_time_is_held_while_it_is_remembered)
+{
+    struct cor_row_life life = {.place = 9999, .free_row = count_free};
+    struct cor_resource_row row = {.life = &life,
+                                   .group = COR_STR("example.com"),
+                                   .version = COR_STR("v1"),
+                                   .plural = COR_STR("frobs")};
+
+    freed = 0;
+    cor_ref_init(&life.refs);
+    open_metrics();
+    get_of(&row, "/apis/example.com/v1/namespaces/ns/frobs/f", 200);
+    get_of(&row, "/apis/example.com/v1/namespaces/ns/frobs/f", 200);
+    cor_row_unref(&row);
+    assert_int_equal(freed, 0);
+    write_metrics();
+    check_line("apiserver_request_total{verb=\"GET\",group=\"example.com\",version=\"v1\","
+               "resource=\"frobs\",subresource=\"\",scope=\"resource\",component=\"apiserver\","
+               "dry_run=\"\",code=\"200\"} 2\n");
+    close_metrics();
+    assert_int_equal(freed, 1);
 }
