@@ -267,7 +267,6 @@ static int backing_open(struct cor_api_loop *loop, const struct cor_resource_row
     if (r < 0)
         return r;
     cacher = loop->api->cachers ? cor_api_cachers_peek(loop->api->cachers, resource) : NULL;
-    backing->is_cached = cacher != NULL;
     if (cacher)
         r = cor_cacher_reader_new(cacher, backing->store, &backing->reader);
     else

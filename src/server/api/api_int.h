@@ -22,7 +22,6 @@ struct cor_backing {
     struct cor_store *store;
     struct cor_reader *reader; /* of the same objects */
     struct cor_buf prefix;     /* of its keys: "/pods" */
-    bool is_cached;            /* else each watch has a feed of the store */
 };
 
 struct cor_api_loop {

@@ -1,9 +1,10 @@
 /* How many feeds of the store each user may hold. A watch of a resource without a watch cache
- * (events, or --watch-cache=false) has a feed of its own, and the engine has COR_ENGINE_FEEDS_MAX
- * of them for everybody. A user may take one more feed while more feeds are free than the user
- * holds: a single user gets half of them, the next one half of the rest, and so on down to the last
- * feed. The server's own feeds (caches, history, compaction) are not among those shared out.
- * Thread: any (a lock inside).  Owner: the API. */
+ * (events, or --watch-cache=false) has a feed of its own, and so has a watch over a value that its
+ * cache cannot decode. The engine has COR_ENGINE_FEEDS_MAX of them for everybody. A user may take
+ * one more feed while more feeds are free than the user holds: a single user gets half of them, the
+ * next one half of the rest, and so on down to the last feed. The server's own feeds (caches,
+ * history, compaction) are not among those shared out. Thread: any (a lock inside).  Owner: the
+ * API. */
 #ifndef COR_SERVER_FEED_SHARES_H
 #define COR_SERVER_FEED_SHARES_H
 

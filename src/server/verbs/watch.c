@@ -21,8 +21,9 @@
  *     inside a revision, for the same reason.
  * Before the head is sent a failure is answered as a Status.
  *
- * A watch of a resource without a cache has a feed of the store, and takes a share of the user's
- * feeds (feed_shares.h).
+ * A watch that no cache serves, because the resource has none or because the watch covers a value
+ * that cannot be decoded, has a feed of the store, and takes a share of the user's feeds
+ * (feed_shares.h).
  * Thread: the call's loop. */
 /* clang-format on */
 #include <assert.h>
@@ -453,15 +454,18 @@ static uint64_t watch_duration_ms(struct cor_call *call)
     return min_ms + cor_rand_below(&call->loop->rand, min_ms);
 }
 
-/* The server's own watches do not count against any user. */
-static int watch_take_share(struct watch_call *w)
+/* The watch will have a feed of the store. The server's own watches do not count against any user.
+ */
+static int watch_on_feed(void *arg, struct cor_status *reterr_status)
 {
+    struct watch_call *w = arg;
     struct cor_call *call = &w->call;
 
-    if (call->backing->is_cached || !call->req->user)
+    assert(!w->share);
+    if (!call->req->user)
         return 0;
     return cor_feed_share_take(&call->loop->api->feeds, call->req->user->name, &w->share,
-                               &call->status);
+                               reterr_status);
 }
 
 static void watch_run(struct cor_call *call)
@@ -471,6 +475,7 @@ static void watch_run(struct cor_call *call)
         .predicate = &w->predicate,
         .on_open = watch_on_open,
         .on_event = watch_on_event,
+        .on_feed = watch_on_feed,
         .on_held = watch_on_held,
         .arg = w,
     };
@@ -480,8 +485,6 @@ static void watch_run(struct cor_call *call)
     cor_timer_init(&w->timer, call->loop->loop, watch_on_timer);
     call->accept.is_pretty = false;
     r = cor_call_list_options(call, true, &opts.options, &w->predicate, &w->include);
-    if (r == 0)
-        r = watch_take_share(w);
     if (r < 0) {
         cor_call_fail(call);
         return;

@@ -108,6 +108,10 @@ struct cor_reader_watch_opts {
      * cannot write at once (a reference, and how far it got) and pauses. After an ERROR, or the end
      * of the stream (event NULL: a plain end, the client comes back), no event follows. */
     cor_watch_cb on_event;
+    /* The watch will have a feed of the store to itself: a watch cache has no part in it. 0, or
+     * negative with a status: the watch is not opened, and that is what opening it returns. Called
+     * while it is opened. NULL: it may have one. */
+    int (*on_feed)(void *arg, struct cor_status *reterr_status);
     /* The watch is paused, and what it holds has grown. NULL: not wanted. */
     void (*on_held)(void *arg);
     void *arg;

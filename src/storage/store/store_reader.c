@@ -216,7 +216,7 @@ static int reader_watch(struct cor_reader *reader, struct cor_str key,
         .on_held = on_raw_held,
         .arg = w,
     };
-    int r;
+    int r = 0;
 
     if (!w)
         return cor_store_no_memory(reterr_status);
@@ -226,7 +226,10 @@ static int reader_watch(struct cor_reader *reader, struct cor_str key,
     w->on_held = opts->on_held;
     w->arg = opts->arg;
     w->open_mail.on_mail = on_open_mail;
-    r = cor_store_watch_open(store, key, &raw, &w->watch, reterr_status);
+    if (opts->on_feed)
+        r = opts->on_feed(opts->arg, reterr_status);
+    if (r == 0)
+        r = cor_store_watch_open(store, key, &raw, &w->watch, reterr_status);
     if (r < 0) {
         cor_free(w);
         return r;

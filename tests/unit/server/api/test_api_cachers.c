@@ -285,6 +285,55 @@ TEST(api_cachers, values_that_cannot_be_decoded_fail_what_contains_them)
     close_all(&uncached);
 }
 
+static bool has_status(void *arg)
+{
+    return ((struct fx_call *)arg)->sink.status != 0;
+}
+
+/* The status of a watch of configmaps by a user, from `rv` on. */
+static int watch_as_user(struct fx *fx, struct fx_call *call, const char *ns, const char *rv)
+{
+    static const struct cor_user user = {.name = {"one", 3}};
+    struct fx_headers headers = {.user = &user};
+    char target[128];
+
+    snprintf(target, sizeof(target), "/api/v1/namespaces/%s/configmaps?watch=1&resourceVersion=%s",
+             ns, rv);
+    fx_start(fx, call, "GET", target, "", &headers);
+    assert_true(cor_loop_run_until(fx->loop, has_status, call, FX_TIMEOUT_MS));
+    return call->sink.status;
+}
+
+/* A watch that a cache gives to the store has a feed of the engine, of which there are few: it
+ * counts like the watches of resources without a cache. */
+TEST(api_cachers, a_watch_over_a_value_that_cannot_be_decoded_has_a_share_of_the_feeds)
+{
+    struct fx_call blind, other, refused;
+    struct fx fx = {0};
+    char rv[24];
+
+    open_with(&fx, "configmaps");
+    fx_bootstrap(&fx);
+    write_raw(&fx, "/registry/configmaps/default/broken", COR_STR("junk"));
+    snprintf(rv, sizeof(rv), "%s",
+             fx_at(fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}"),
+                   "metadata.resourceVersion"));
+    assert_int_equal(watch_as_user(&fx, &other, "kube-system", rv), 200);
+    assert_int_equal(fx.api->feeds.used, 0);
+    assert_int_equal(watch_as_user(&fx, &blind, "default", rv), 200);
+    assert_int_equal(fx.api->feeds.used, 1);
+    /* The user has as many feeds as are free. */
+    fx.api->feeds.max = 2;
+    assert_int_equal(watch_as_user(&fx, &refused, "default", rv), 429);
+    assert_str(cor_buffer_sink_header(&refused.sink, "Retry-After"), "1");
+    fx_call_deinit(&refused);
+    fx_call_deinit(&blind);
+    fx_call_deinit(&other);
+    assert_true(cor_loop_run_until(fx.loop, no_calls, &fx, FX_TIMEOUT_MS));
+    assert_int_equal(fx.api->feeds.used, 0);
+    close_all(&fx);
+}
+
 /* Whatever was opened before memory ran out is closed. What says success has every cache, and each
  * of them is filled: a first list that failed is repeated. There are thousands of allocations, and
  * those of one cache are like those of the next. */
