@@ -365,9 +365,8 @@ static void read_int_or_string(struct read_walk *w, struct cor_json_iter *it,
 
 /* --- Values that hold others. --- */
 
-/* The place of a member in the tables; SIZE_MAX: the type does not have it. Escapes in a name are
- * decoded only when the name is not found as it stands. */
-static size_t read_find_member(const struct cor_type *type, struct cor_str raw_key)
+/* Escapes in a name are decoded only when the name is not found as it stands. */
+size_t cor_read_find_member(const struct cor_type *type, struct cor_str raw_key)
 {
     size_t i = cor_type_member_index(type, raw_key);
     char name[FIELD_NAME_MAX];
@@ -389,7 +388,7 @@ static void read_struct(struct read_walk *w, struct cor_json_iter *it, const str
 
     _Static_assert(COR_TYPE_MEMBERS_MAX <= 64, "a word has a bit for each member");
     while (!w->is_over && cor_json_iter_member(it, &raw_key)) {
-        size_t i = read_find_member(type, raw_key);
+        size_t i = cor_read_find_member(type, raw_key);
 
         if (i == SIZE_MAX) {
             read_find(w, "unknown", at, raw_key);

@@ -15,6 +15,10 @@ struct cor_read_place {
     size_t path_bytes;            /* of the path's text in quotes; computed with the hash */
 };
 
+/* The place of a member among those of the type, by its key as JSON has it; SIZE_MAX: the type does
+ * not have the member. */
+size_t cor_read_find_member(const struct cor_type *type, struct cor_str raw_key);
+
 /* Adds a finding about the member `raw_key` of the object at `at` (NULL: the outermost one), unless
  * the report has it already or is full. `scratch` is for texts without escapes. 0, -COR_ENOMEM. */
 int cor_read_report_find(struct cor_read_report *report, const char *what,

@@ -2,12 +2,15 @@
  *   - Nothing outside of the bytes is read, and no report is longer than it may be.
  *   - A walk without a report and one with a report agree, but for repeated keys.
  *   - The order of keys changes which mistake is named, not whether there is one.
- *   - What is canonical has no repeated field. */
+ *   - What is canonical has no repeated field.
+ *   - What is left when repeated members are merged is never longer, the type can hold it as well,
+ *     and it repeats nothing but keys of maps. */
 #include <string.h>
 
 #include "base/err.h"
 #include "fuzz.h"
 #include "schema/read.h"
+#include "schema/repeated.h"
 #include "json/json.h"
 
 #define JSON_MAX (1u << 20)
@@ -50,6 +53,21 @@ static int walk(struct cor_str json, const struct cor_type *type, size_t *ret_n,
     return r;
 }
 
+static void merge(struct cor_str json, const struct cor_type *type)
+{
+    const struct cor_json_limits limits = {JSON_MAX, COR_JSON_DEPTH_MAX, true};
+    struct cor_buf text, sorted;
+    size_t n, repeated;
+
+    cor_buf_init(&text, JSON_MAX);
+    cor_buf_init(&sorted, JSON_MAX);
+    FUZZ_CHECK(cor_repeated_merge(json, type, &text) == 0 && text.n <= json.n);
+    FUZZ_CHECK(cor_json_canonicalize(cor_buf_str(&text), &limits, &sorted, NULL, NULL) == 0);
+    FUZZ_CHECK(walk(cor_buf_str(&sorted), type, &n, &repeated) == 0 && repeated == 0);
+    cor_buf_deinit(&text);
+    cor_buf_deinit(&sorted);
+}
+
 FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     const struct cor_json_limits limits = {JSON_MAX, COR_JSON_DEPTH_MAX, true};
@@ -71,6 +89,8 @@ FUZZ_TARGET(const uint8_t *data, size_t size)
         r = walk(json, type, &n, &repeated);
         sorted_r = walk(cor_buf_str(&sorted), type, &sorted_n, &sorted_repeated);
         FUZZ_CHECK(sorted_repeated == 0);
+        if (r == 0 && cor_str_trim(json).p[0] == '{')
+            merge(json, type);
         if (dups.n == 0) {
             bool is_clean = cor_read_is_clean(json, type);
 

@@ -3,7 +3,8 @@
  * the request's type.
  *
  *   size of ConfigMaps and Secrets ──► parsed, canonical ──► a kind and an apiVersion can be read ──►
- *   the type of that kind can hold every value (schema/read.h) ──► the kind can become the request's
+ *   the type of that kind can hold every value (schema/read.h) ──► the kind can become the request's ──►
+ *   repeated members are merged (schema/repeated.h)
  *
  * Fields that the type does not have, and fields that a body repeats, are noted in `report` for the
  * stage "strict": they are no mistake here. Most bodies have neither; then the walk over the type
@@ -19,6 +20,7 @@
 #include "schema/decode.h"
 #include "schema/raw_values.h"
 #include "schema/read.h"
+#include "schema/repeated.h"
 #include "schema/restore.h"
 #include "server/strategy/data_size.h"
 #include "server/write/body.h"
@@ -143,6 +145,26 @@ static int decode_check(struct cor_write *write, const struct cor_object *object
     return r < 0 ? decode_refuse(write, &sent, r, &why) : 0;
 }
 
+/* Makes the object again from a body that repeats members, as Go's decoder merges them. */
+static int decode_merge(struct cor_write *write, const struct cor_object_limits *limits,
+                        struct cor_object **object)
+{
+    const struct decode_kind sent = {cor_object_api_version(*object), cor_object_kind(*object)};
+    const struct cor_type *type = decode_type(&write->call, &sent);
+    int r;
+
+    assert(type && write->text.n == 0);
+    r = cor_repeated_merge(write->json, type, &write->text);
+    if (r < 0)
+        return cor_status_set_err(&write->call.status, r);
+    write->json = cor_buf_str(&write->text);
+    *object = cor_object_unref(*object);
+    r = cor_object_parse(write->json, limits, NULL, &write->rv, object, &write->call.status);
+    if (r == 0)
+        write->api_version = cor_object_api_version(*object);
+    return r;
+}
+
 /* Sets `json` from the body. */
 static int decode_take_body(struct cor_write *write)
 {
@@ -183,6 +205,8 @@ int cor_write_decode(struct cor_write *write)
         r = decode_refuse_bytes(write);
     else if (r == 0)
         r = decode_check(write, object, dups.n > 0);
+    if (r == 0 && dups.n > 0)
+        r = decode_merge(write, &limits, &object);
     if (r == 0)
         write->body = COR_STEAL(object);
     return r;

@@ -337,6 +337,34 @@ TEST(create, repeated_fields_are_a_warning_or_an_error)
     fx_close(&fx);
 }
 
+/* Contract types 2.2.5, 2.2.7. A server that took the last text would have no containers. */
+TEST(create, repeated_structs_are_merged_as_gos_decoder_merges_them)
+{
+    static const char body[] =
+        "{\"metadata\":{\"name\":\"a\",\"labels\":{\"a\":\"b\"}},\"metadata\":{\"labels\":{\"c\":"
+        "\"d\"}},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]},\"spec\":{\"nodeName\":"
+        "\"n\",\"containers\":[{\"image\":\"j\"}]}}";
+    static const char *const modes[] = {"Warn", "Ignore"};
+    struct fx fx;
+
+    open_ready(&fx);
+    for (size_t i = 0; i < COR_ARRAY_LEN(modes); i++) {
+        char path[128];
+        const char *pod;
+
+        (void)snprintf(path, sizeof(path),
+                       "/api/v1/namespaces/default/pods?dryRun=All&fieldValidation=%s", modes[i]);
+        pod = fx_do(&fx, 201, "POST", path, body);
+        assert_at(pod, "metadata.name", "a");
+        assert_at(pod, "metadata.labels", "{\"a\":\"b\",\"c\":\"d\"}");
+        assert_at(pod, "spec.nodeName", "n");
+        assert_at(pod, "spec.containers[0].name", "c");
+        assert_at(pod, "spec.containers[0].image", "j");
+    }
+    fx_fail_each_alloc(&fx, "POST", "/api/v1/namespaces/default/pods?dryRun=All", body, NULL);
+    fx_close(&fx);
+}
+
 TEST(create, a_namespace_begins_active_with_its_finalizer_and_label)
 {
     struct fx fx;
