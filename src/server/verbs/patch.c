@@ -9,6 +9,8 @@
  * Thread: the call's loop; patch_apply() also on another thread (a pure stage). */
 #include "json/patch.h"
 
+#include <string.h>
+
 #include "base/err.h"
 #include "schema/raw_values.h"
 #include "schema/strategic_merge.h"
@@ -131,6 +133,25 @@ static int patch_choose(struct patch_call *patch)
     return 0;
 }
 
+static size_t patch_count(struct cor_str patch, struct cor_str text)
+{
+    const char *end = patch.p + patch.n, *at = patch.p;
+    size_t n = 0;
+
+    while (at < end && (at = memmem(at, (size_t)(end - at), text.p, text.n))) {
+        at += text.n;
+        n++;
+    }
+    return n;
+}
+
+/* How many operations of a JSON patch may be copies. The text "copy" may also be something else,
+ * and an escape may be a letter of it. */
+static size_t patch_count_copies(struct cor_str patch)
+{
+    return patch_count(patch, COR_STR("\"copy\"")) + patch_count(patch, COR_STR("\\u"));
+}
+
 static int patch_read_request(struct patch_call *patch)
 {
     struct cor_call *call = &patch->update.write.call;
@@ -143,6 +164,8 @@ static int patch_read_request(struct patch_call *patch)
     if (r < 0)
         return r;
     patch->update.write.patch_bytes = call->req->body.n;
+    if (patch->patch == cor_json_json_patch)
+        patch->update.write.patch_copies = patch_count_copies(call->req->body);
     r = cor_buf_adds(&patch->text, call->req->body);
     if (r < 0)
         return cor_status_set_err(&call->status, r);

@@ -15,8 +15,13 @@
 int cor_body_json(struct cor_call *call, const struct cor_gvk *expected, struct cor_buf *text,
                   struct cor_buf *dups, struct cor_str *ret_json);
 
-/* What the reading of the body weighs for server/api/heavy.h: protobuf grows on its way to JSON. */
+/* What the stages over the body weigh for server/api/heavy.h, as far as the body shows it before it
+ * is decoded: protobuf and the aliases of YAML grow on their way to JSON. */
 size_t cor_body_weight(const struct cor_call *call);
+
+/* The same for JSON: its bytes, and more for each object in it, which defaults make larger. Short
+ * JSON is not scanned. */
+size_t cor_body_json_weight(struct cor_str json);
 
 /* 400: no kind can be found in the body. Returns -COR_EINVAL. */
 int cor_body_unrecognized(struct cor_call *call, const char *why);

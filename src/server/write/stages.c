@@ -3,6 +3,8 @@
  *
  *   cor_write_run ──► write_go_on: neighbouring pure stages as one piece of work (heavy.h) ──►
  *     a stage that may finish later: `start` ──► cor_write_resume ──► write_go_on … ──► done
+ *     an object that was decoded on the loop and is larger than its body was: write_go_on, on a
+ *     thread now
  *
  * A stage that fails ends the list: `done` gets its error, and the status says why. `done` is
  * called once in any case, also when the reader has gone meanwhile, because a guaranteed update
@@ -72,7 +74,35 @@ static bool write_has_work(const struct cor_write *write, enum cor_write_stage s
            (!stages[stage].applies || stages[stage].applies(write));
 }
 
-/* Runs pure stages up to the next that may finish later. */
+/* What the pure stages from here on go over, as far as it is known before they run. Each copy of a
+ * JSON patch may double the object. */
+static size_t write_weight(const struct cor_write *write)
+{
+    size_t n = write->current ? cor_object_json(write->current).n : 0;
+
+    if (write->at == COR_WRITE_APPLY && write->apply) {
+        n += write->patch_bytes;
+        for (size_t i = 0; i < write->patch_copies && n <= COR_HEAVY_BYTES; i++)
+            n *= 2;
+        return n;
+    }
+    if (write->at <= COR_WRITE_DECODE)
+        return n + (write->apply ? write->json.n : cor_body_weight(&write->call));
+    return n + cor_body_json_weight(cor_object_json(write->body));
+}
+
+/* The object is decoded now, and may be more than its body or its patch showed. True: the rest is
+ * for a thread. JSON that was sent was weighed as it is; that JSON also stays where it is, because
+ * `json` lies in the request, which goes with its reader. */
+static bool write_has_grown(const struct cor_write *write)
+{
+    return write->at == COR_WRITE_DECODE + 1 && write->text.n > 0 &&
+           !cor_heavy_is_running(&write->call) && cor_heavy_has_threads(&write->call) &&
+           write_weight(write) > COR_HEAVY_BYTES;
+}
+
+/* Runs pure stages up to the next that may finish later, or up to the one that is too much for the
+ * loop. */
 static int write_run_pure(struct cor_call *call)
 {
     struct cor_write *write = (struct cor_write *)call;
@@ -81,23 +111,11 @@ static int write_run_pure(struct cor_call *call)
     for (; r == 0 && write->at < write->until; write->at++) {
         if (!write_has_work(write, write->at))
             continue;
-        if (stages[write->at].start)
+        if (stages[write->at].start || write_has_grown(write))
             break;
         r = stages[write->at].run(write);
     }
     return r;
-}
-
-/* What the pure stages from here on go over, as far as it is known before they run. */
-static size_t write_weight(const struct cor_write *write)
-{
-    size_t n = write->current ? cor_object_json(write->current).n : 0;
-
-    if (write->at == COR_WRITE_APPLY && write->apply)
-        return n + write->patch_bytes;
-    if (write->at <= COR_WRITE_DECODE)
-        return n + cor_body_weight(&write->call);
-    return n + cor_object_json(write->body).n;
 }
 
 static void write_end(struct cor_write *write, int r)
@@ -113,16 +131,20 @@ static void write_end(struct cor_write *write, int r)
     done(write, r);
 }
 
+static void write_go_on(struct cor_write *write);
+
 static void write_on_pure_done(struct cor_call *call, int r)
 {
     struct cor_write *write = (struct cor_write *)call;
 
-    if (r == 0 && !call->is_over && write->at < write->until) {
+    if (r < 0 || call->is_over || write->at == write->until) {
+        write_end(write, r);
+    } else if (stages[write->at].start) {
         cor_call_begin_op(call);
         stages[write->at].start(write);
-        return;
+    } else {
+        write_go_on(write);
     }
-    write_end(write, r);
 }
 
 static void write_go_on(struct cor_write *write)

@@ -135,6 +135,123 @@ TEST(heavy, small_requests_stay_on_the_loop)
     fx_close(&fx);
 }
 
+static void repeat(struct cor_buf *b, const char *first, const char *each, size_t n,
+                   const char *last)
+{
+    add(b, "%s", first);
+    for (size_t i = 0; i < n; i++)
+        add(b, "%s", each);
+    add(b, "%s", last);
+}
+
+/* A pod with `n` empty containers, 2 bytes each, in its envelope. */
+static void make_protobuf_pod(struct cor_buf *b, size_t n)
+{
+    const size_t list = 2 * n;
+
+    assert_true(list >= 128 && list < 16000);
+    /* The envelope has the type, and the message with the spec and its containers as fields 2. */
+    assert_int_equal(cor_buf_adds(b, COR_STR("k8s\0\x0a\x09\x0a\x02v1\x12\x03Pod\x12")), 0);
+    assert_int_equal(cor_buf_addc(b, (char)(0x80 | ((list + 3) & 0x7f))), 0);
+    assert_int_equal(cor_buf_addc(b, (char)((list + 3) >> 7)), 0);
+    assert_int_equal(cor_buf_addc(b, 0x12), 0);
+    assert_int_equal(cor_buf_addc(b, (char)(0x80 | (list & 0x7f))), 0);
+    assert_int_equal(cor_buf_addc(b, (char)(list >> 7)), 0);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(cor_buf_adds(b, COR_STR("\x12\0")), 0);
+}
+
+/* Sends the request and returns how many stages of it ran on threads. */
+static uint64_t jobs_of(struct fx *fx, const char *method, const char *target, const char *type,
+                        struct cor_buf *body, int *ret_status, size_t *ret_bytes)
+{
+    struct fx_headers headers = {.content_type = type};
+    uint64_t before = fx->has_no_offload ? 0 : jobs(fx);
+    struct fx_call call;
+
+    fx_start_with_body(fx, &call, method, target, cor_buf_str(body), &headers);
+    fx_wait(&call);
+    *ret_status = call.sink.status;
+    *ret_bytes = call.sink.body.n;
+    fx_call_deinit(&call);
+    return fx->has_no_offload ? 0 : jobs(fx) - before;
+}
+
+/* Defaults, copies and aliases make much of few bytes. An element costs as much as some plain
+ * bytes, whatever the body is written in. */
+TEST(heavy, small_bodies_that_grow_leave_the_loop)
+{
+    static const char json[] = "application/json", yaml[] = "application/yaml",
+                      patch[] = "application/json-patch+json",
+                      pods[] = "/api/v1/namespaces/default/pods";
+    struct fx on_threads = {.has_no_offload = false}, on_loop = {.has_no_offload = true};
+    struct cor_buf map;
+    struct {
+        const char *method, *target, *type;
+        struct cor_buf body;
+    } cases[] = {{"POST", pods, json},
+                 {"POST", pods, yaml},
+                 {"POST", MAPS, yaml},
+                 {"POST", pods, "application/vnd.kubernetes.protobuf"},
+                 {"PATCH", MAPS "/m", patch}};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++)
+        cor_buf_init(&cases[i].body, COR_HEAVY_BYTES);
+    repeat(&cases[0].body,
+           "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"containers\":[{\"ports\":[{}", ",{}", 5000,
+           "]}]}}");
+    repeat(&cases[1].body, "metadata: {name: b}\nspec:\n  containers:\n  - name: c\n    ports:\n",
+           "    - {}\n", 3000, "");
+    repeat(&cases[2].body, "metadata: {name: y}\na: &a [1", ",1", 500,
+           "]\nb: &b [*a,*a,*a,*a,*a]\nc: [*b,*b,*b,*b,*b,*b,*b,*b]\n");
+    make_protobuf_pod(&cases[3].body, 1500);
+    repeat(&cases[4].body, "[{\"op\":\"test\",\"path\":\"/data/no\",\"value\":null}",
+           ",{\"op\":\"cop\\u0079\",\"from\":\"/data\",\"path\":\"/data/x\"}", 6, "]");
+    make_map(&map, "m", 10000, "v");
+    fx_open(&on_threads);
+    fx_bootstrap(&on_threads);
+    fx_open(&on_loop);
+    fx_bootstrap(&on_loop);
+    (void)fx_do(&on_threads, 201, "POST", MAPS, cor_buf_z(&map));
+    (void)fx_do(&on_loop, 201, "POST", MAPS, cor_buf_z(&map));
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
+        int status, want_status;
+        size_t bytes, want_bytes;
+
+        if (jobs_of(&on_threads, cases[i].method, cases[i].target, cases[i].type, &cases[i].body,
+                    &status, &bytes) == 0)
+            fail_msg("body %zu ran on the loop", i);
+        (void)jobs_of(&on_loop, cases[i].method, cases[i].target, cases[i].type, &cases[i].body,
+                      &want_status, &want_bytes);
+        assert_int_equal(status, want_status);
+        assert_int_equal(bytes, want_bytes);
+        cor_buf_deinit(&cases[i].body);
+    }
+    cor_buf_deinit(&map);
+    fx_close(&on_threads);
+    fx_close(&on_loop);
+}
+
+/* A body with the elements that bodies of its size have. */
+TEST(heavy, usual_bodies_stay_on_the_loop)
+{
+    struct fx fx = {.has_no_offload = false};
+    struct cor_buf body;
+
+    cor_buf_init(&body, COR_HEAVY_BYTES);
+    repeat(
+        &body,
+        "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\",\"env\":[{\"name\":\"A\"}",
+        ",{\"name\":\"SOME_NAME_OF_A_VARIABLE\",\"value\":\"with some value that is not so short\"}",
+        200, "]}]}}");
+    fx_open(&fx);
+    fx_bootstrap(&fx);
+    (void)fx_do(&fx, 201, "POST", "/api/v1/namespaces/default/pods", cor_buf_z(&body));
+    assert_int_equal(jobs(&fx), 0);
+    cor_buf_deinit(&body);
+    fx_close(&fx);
+}
+
 TEST(heavy, a_create_makes_names_and_uids_on_a_thread)
 {
     struct fx fx = {.has_no_offload = false};
