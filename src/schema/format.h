@@ -70,7 +70,10 @@ enum cor_format_input {
     X(CIDR,                    "cidr-legacy",             TEXT, cidr)                    /* 3.3.3 */ \
     X(CIDR_CANONICAL,          "cidr-canonical",          TEXT, cidr_canonical)          /* 3.3.3 */ \
     X(ENDPOINT_IP,             "endpoint-ip",             TEXT, endpoint_ip)             /* 3.3.4 */ \
-    X(WEBHOOK_PATH,            "webhook-path",            TEXT, webhook_path)            /* 3.3.7 */
+    X(WEBHOOK_URL,             "webhook-url",             TEXT, webhook_url)             /* 3.3.6 */ \
+    X(WEBHOOK_PATH,            "webhook-path",            TEXT, webhook_path)            /* 3.3.7 */ \
+    X(CRON,                    "cron",                    TEXT, cron)                    /* 3.3.8 */ \
+    X(TIME_ZONE,               "time-zone",               TEXT, time_zone)               /* 3.3.9 */
 /* clang-format on */
 
 enum cor_format {

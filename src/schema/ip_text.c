@@ -38,10 +38,12 @@ static bool take_number(struct cor_str *rest, int base, unsigned max, unsigned *
         if (number >= NUMBER_MAX)
             return false;
     }
+    if (n == 0)
+        return false;
     *rest = cor_str_from(*rest, n);
     *ret_number = number;
     *ret_digits = n;
-    return n > 0 && number <= max;
+    return number <= max;
 }
 
 static bool parse_v4(struct cor_str text, uint8_t *octets, bool *ret_extra_zeros)

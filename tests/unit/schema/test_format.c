@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "schema/format.h"
 #include "schema/format_ip.h"
+#include "schema/index_list.h"
 #include "schema/resource_name.h"
 #include "test.h"
 
@@ -19,6 +20,8 @@
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "    \
     "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "         \
     "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+
+#define URL_FORM "; desired format: https://host[/path]"
 
 #define N10(s) s s s s s s s s s s
 #define N60(s) N10(s) N10(s) N10(s) N10(s) N10(s) N10(s)
@@ -63,6 +66,17 @@ static void check_row(const char *name, const struct row *row)
 #define CHECK_ROWS(name, rows)                                                                     \
     for (size_t i_ = 0; i_ < COR_ARRAY_LEN(rows); i_++)                                            \
     check_row(name, &(rows)[i_])
+
+#include "format_rows.h"
+
+TEST(format, answers_as_upstream_did)
+{
+    for (size_t i = 0; i < COR_ARRAY_LEN(recorded_rows); i++) {
+        struct row row = {recorded_rows[i].text, recorded_rows[i].bodies};
+
+        check_row(recorded_rows[i].format, &row);
+    }
+}
 
 /* Contract validation 3.1.1, 3.0.2 */
 TEST(format, dns_label)
@@ -637,6 +651,132 @@ TEST(format, warnings_about_addresses)
         assert_int_equal(cor_cidr_warning(text, 1, &out), rows[i].second[0] != '\0');
         assert_string_equal(cor_buf_z(&out), rows[i].second);
     }
+}
+
+/* Contract validation 3.3.6 */
+TEST(format, webhook_url)
+{
+    static const struct row rows[] = {
+        {"https://example.com:443/a", NULL},
+        {"https://[::1]:443", NULL},
+        {"http://u:p@/?q#f%20g",
+         "Invalid value: \"http\": 'https' is the only allowed URL scheme" URL_FORM
+         "\nInvalid value: \"\": host must be specified" URL_FORM
+         "\nInvalid value: \"u:p\": user information is not permitted in the URL"
+         "\nInvalid value: \"f g\": fragments are not permitted in the URL"
+         "\nInvalid value: \"q\": query parameters are not permitted in the URL"},
+        {"", "Invalid value: \"\": 'https' is the only allowed URL scheme" URL_FORM
+             "\nInvalid value: \"\": host must be specified" URL_FORM},
+        {"https://a b", "Required value: url must be a valid URL: parse \"https://a b\": invalid "
+                        "character \" \" in host name" URL_FORM},
+        {"https://a/%zz#f", "Required value: url must be a valid URL: parse \"https://a/%zz\": "
+                            "invalid URL escape \"%zz\"" URL_FORM},
+        {"https://a#%", "Required value: url must be a valid URL: parse \"https://a#%\": invalid "
+                        "URL escape \"%\"" URL_FORM},
+    };
+
+    CHECK_ROWS("webhook-url", rows);
+}
+
+/* Contract validation 3.3.8 */
+TEST(format, cron)
+{
+    static const struct row rows[] = {
+        {"*/5 0-23/2 ? JAN-dec sun,1-5", NULL},
+        {"@every 1h30m", NULL},
+        {"TZ=Europe/Berlin @daily", NULL},
+        {"", "Invalid value: \"\": empty spec string"},
+        {"a b c", "Invalid value: \"a b c\": expected exactly 5 fields, found 3: [a b c]"},
+        {"x * * * *", "Invalid value: \"x * * * *\": failed to parse int from x: strconv.Atoi: "
+                      "parsing \"x\": invalid syntax"},
+        {"* * 0 * *", "Invalid value: \"* * 0 * *\": beginning of range (0) below minimum (1): 0"},
+        {"* * * * 7", "Invalid value: \"* * * * 7\": end of range (7) above maximum (6): 7"},
+        {"5-1 * * * *",
+         "Invalid value: \"5-1 * * * *\": beginning of range (5) beyond end of range (1): 5-1"},
+        {"*/0 * * * *", "Invalid value: \"*/0 * * * *\": step of range should be a positive "
+                        "number: */0"},
+        {"1-2-3 * * * *", "Invalid value: \"1-2-3 * * * *\": too many hyphens: 1-2-3"},
+        {"1/2/3 * * * *", "Invalid value: \"1/2/3 * * * *\": too many slashes: 1/2/3"},
+        {"*/-1 * * * *", "Invalid value: \"*/-1 * * * *\": negative number (-1) not allowed: -1"},
+        {"@x", "Invalid value: \"@x\": unrecognized descriptor: @x"},
+        {"@every x", "Invalid value: \"@every x\": failed to parse duration @every x: time: "
+                     "invalid duration \"x\""},
+        {"TZ=Nope * * * * *", "Invalid value: \"TZ=Nope * * * * *\": provided bad location Nope: "
+                              "unknown time zone Nope"},
+        /* Upstream panics here. */
+        {"TZ=UTC", "Invalid value: \"TZ=UTC\": expected exactly 5 fields, found 0: []"},
+    };
+
+    CHECK_ROWS("cron", rows);
+}
+
+/* Contract validation 3.3.9 */
+TEST(format, time_zone)
+{
+#define NOT_EXPLICIT                                                                               \
+    "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+    static const struct row rows[] = {
+        {"America/Argentina/Buenos_Aires", NULL},
+        {"UTC", NULL},
+        {"", "Invalid value: \"\": timeZone must be nil or non-empty string"},
+        {"Local", "Invalid value: \"Local\": " NOT_EXPLICIT},
+        {"LOCAL", "Invalid value: \"LOCAL\": " NOT_EXPLICIT
+                  "\nInvalid value: \"LOCAL\": unknown time zone LOCAL"},
+        {"europe/berlin", "Invalid value: \"europe/berlin\": unknown time zone europe/berlin"},
+        {"a/../b", "Invalid value: \"a/../b\": unknown time zone a/../b"},
+        {"<", "Invalid value: \"\\u003c\": unknown time zone <"},
+    };
+
+    CHECK_ROWS("time-zone", rows);
+}
+
+/* Contract validation 5.5.11 */
+TEST(format, lists_of_indexes)
+{
+    static const struct {
+        const char *text;
+        int total;
+        const char *why;
+    } rows[] = {
+        {"", 0, NULL},
+        {"0,2-5,9", 6, NULL},
+        {"+1", 1, NULL},
+        {"10", 0, "too large index: \"10\""},
+        {"1-10", 0, "too large index: \"10\""},
+        {"-1", 0, "cannot convert string to integer for index: \"\""},
+        {"1,", 0, "cannot convert string to integer for index: \"\""},
+        {"1-x", 0, "cannot convert string to integer for index: \"x\""},
+        {"1-2-3", 0,
+         "the fragment \"1-2-3\" violates the requirement that an index interval can have at most "
+         "two parts separated by '-'"},
+        {"2-2", 0, "non-increasing order, previous: 2, current: 2"},
+        {"1-3,3", 0, "non-increasing order, previous: 3, current: 3"},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {.max = 4096};
+        int32_t total;
+
+        assert_int_equal(cor_index_list_check(cor_strz(rows[i].text), 10, &total, &why),
+                         rows[i].why ? 1 : 0);
+        assert_int_equal(total, rows[i].total);
+        assert_string_equal(cor_buf_z(&why), rows[i].why ? rows[i].why : "");
+    }
+}
+
+TEST(format, lists_of_indexes_overlap)
+{
+    static const struct {
+        const char *a, *b;
+        int shared;
+    } rows[] = {
+        {"", "1", -1},     {"1,3", "2,4", -1},     {"1-5", "3", 3}, {"0,4-6", "1-2,6-9", 6},
+        {"x,2", "1,2", 2}, {"1-3", "9,x,3-4", -1}, {"x", "1", -1},  {"1-2", "2-3", 2},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++)
+        assert_int_equal(cor_index_lists_overlap(cor_strz(rows[i].a), cor_strz(rows[i].b), 10),
+                         rows[i].shared);
 }
 
 TEST(format, names_of_formats_are_found)
