@@ -1,7 +1,12 @@
 #include "meta/object_meta.h"
 
+#include <stdlib.h>
+
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/mem.h"
+#include "base/str_set.h"
 #include "meta/gvk.h"
 #include "json/scan.h"
 #include "json/writer.h"
@@ -369,7 +374,7 @@ static const struct cor_str member_names[NMEMBERS] = {
     COR_STR("namespace"),   COR_STR("ownerReferences"),
 };
 
-/* In the order of upstream's errors. */
+/* In the order of upstream's errors; what an update checks again stands from LABELS to OWNERS. */
 static const struct {
     enum member member;
     void (*check)(struct cor_str value, const struct cor_field_path *path,
@@ -437,6 +442,19 @@ static void check_namespace(struct cor_str value, const struct cor_object_meta_r
                              "not allowed on this type");
 }
 
+/* Checks the parts from `first` on, as far as they are there. */
+static void check_parts(const struct cor_str *values, size_t first, size_t end,
+                        const struct cor_field_path *root, struct cor_field_errors *errs)
+{
+    for (size_t i = first; i < end; i++) {
+        struct cor_field_path path = cor_field_child(root, member_names[parts[i].member]);
+        struct cor_str value = values[parts[i].member];
+
+        if (value.p && cor_json_type(value) != COR_JSON_NULL)
+            parts[i].check(value, &path, errs);
+    }
+}
+
 void cor_object_meta_check(struct cor_str metadata, const struct cor_object_meta_rules *rules,
                            struct cor_field_errors *errs)
 {
@@ -448,13 +466,115 @@ void cor_object_meta_check(struct cor_str metadata, const struct cor_object_meta
     check_generate_name(values[GENERATE_NAME], rules, &root, errs);
     check_name(values[NAME], rules, &root, errs);
     check_namespace(values[NAMESPACE], rules, &root, errs);
-    for (size_t i = 0; i < COR_ARRAY_LEN(parts); i++) {
-        struct cor_field_path path = cor_field_child(&root, member_names[parts[i].member]);
-        struct cor_str value = values[parts[i].member];
-
-        if (value.p && cor_json_type(value) != COR_JSON_NULL)
-            parts[i].check(value, &path, errs);
-    }
+    check_parts(values, 0, COR_ARRAY_LEN(parts), &root, errs);
     if (!rules->any_finalizer && values[FINALIZERS].p)
+        check_finalizer_domains(values[FINALIZERS], &finalizers_path, errs);
+}
+
+/* --- Updates -----------------------------------------------------------------------------------
+ */
+
+/* In byte order. */
+static const struct cor_str fixed_names[] = {
+    COR_STR("deletionGracePeriodSeconds"),
+    COR_STR("deletionTimestamp"),
+    COR_STR("uid"),
+};
+
+/* In upstream's order, by their places in fixed_names. Name, namespace and creationTimestamp are
+ * those of the old object already. */
+static const uint8_t fixed_order[] = {2, 1, 0};
+
+static void check_fixed(struct cor_str metadata, struct cor_str old,
+                        const struct cor_field_path *root, struct cor_field_errors *errs)
+{
+    struct cor_str now[COR_ARRAY_LEN(fixed_names)], before[COR_ARRAY_LEN(fixed_names)];
+
+    cor_json_get_each(metadata, fixed_names, COR_ARRAY_LEN(fixed_names), now);
+    cor_json_get_each(old, fixed_names, COR_ARRAY_LEN(fixed_names), before);
+    for (size_t i = 0; i < COR_ARRAY_LEN(fixed_order); i++) {
+        struct cor_field_path path = cor_field_child(root, fixed_names[fixed_order[i]]);
+        struct cor_str a = now[fixed_order[i]], b = before[fixed_order[i]];
+
+        if (!cor_str_eq(a.p ? a : COR_STR(""), b.p ? b : COR_STR("")))
+            cor_field_errors_add(errs, COR_FIELD_INVALID, &path,
+                                 cor_field_json(a.p ? a : COR_STR("null")), "field is immutable");
+    }
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return cor_str_cmp(*(const struct cor_str *)a, *(const struct cor_str *)b);
+}
+
+/* The elements of `after` that `before` lacks, as the bytes of their JSON, sorted. */
+static int find_new(struct cor_str before, struct cor_str after, struct cor_str **ret_new,
+                    size_t *ret_n)
+{
+    COR_CLEANUP(cor_str_set_deinit) struct cor_str_set known = {.nfew = 0};
+    struct cor_json_iter it = cor_json_iter(before);
+    size_t cap = 0;
+    bool is_new;
+    int r = 0;
+
+    cor_str_set_init(&known, 1u << 24);
+    while (r == 0 && cor_json_iter_elem(&it))
+        r = cor_str_set_add(&known, cor_json_iter_value(&it), &is_new);
+    it = cor_json_iter(after);
+    while (r == 0 && cor_json_iter_elem(&it)) {
+        struct cor_str raw = cor_json_iter_value(&it);
+
+        r = cor_str_set_add(&known, raw, &is_new);
+        if (r < 0 || !is_new)
+            continue;
+        r = COR_ARRAY_RESERVE(ret_new, *ret_n, &cap, COR_ARRAY_NO_MAX);
+        if (r == 0)
+            (*ret_new)[(*ret_n)++] = raw;
+    }
+    if (*ret_n > 1)
+        qsort(*ret_new, *ret_n, sizeof(**ret_new), compare_texts);
+    return r;
+}
+
+/* Once deletion has begun, finalizers may be removed but not added. */
+static void check_new_finalizers(struct cor_str before, struct cor_str after,
+                                 const struct cor_field_path *root, struct cor_field_errors *errs)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = LIST_PRINT_MAX};
+    COR_CLEANUP(cor_freep) struct cor_str *added = NULL;
+    struct cor_field_path path = cor_field_child(root, COR_STR("finalizers"));
+    size_t n = 0;
+    int r =
+        find_new(before.p ? before : COR_STR("[]"), after.p ? after : COR_STR("[]"), &added, &n);
+
+    if (r == 0)
+        r = cor_buf_addz(&text, "no new finalizers can be added if the object is being deleted, "
+                                "found new finalizers []string{");
+    for (size_t i = 0; r == 0 && i < n; i++)
+        r = cor_buf_addf(&text, "%s%.*s", i > 0 ? ", " : "", COR_STR_ARG(added[i]));
+    if (r == 0)
+        r = cor_buf_addc(&text, '}');
+    /* The message names as many as fit. */
+    if (r < 0 && r != -COR_ETOOBIG)
+        note(errs, r);
+    else if (n > 0)
+        cor_field_errors_add(errs, COR_FIELD_FORBIDDEN, &path, cor_field_none(), cor_buf_z(&text));
+}
+
+void cor_object_meta_check_update(struct cor_str metadata, struct cor_str old, bool any_finalizer,
+                                  struct cor_field_errors *errs)
+{
+    static const struct cor_str old_names[] = {COR_STR("deletionTimestamp"), COR_STR("finalizers")};
+    const struct cor_field_path root = cor_field_root(COR_STR("metadata"));
+    const struct cor_field_path finalizers_path = cor_field_child(&root, COR_STR("finalizers"));
+    struct cor_str values[NMEMBERS], before[COR_ARRAY_LEN(old_names)];
+
+    cor_json_get_each(metadata, member_names, NMEMBERS, values);
+    cor_json_get_each(old, old_names, COR_ARRAY_LEN(old_names), before);
+    if (before[0].p && cor_json_type(before[0]) != COR_JSON_NULL)
+        check_new_finalizers(before[1], values[FINALIZERS], &root, errs);
+    check_fixed(metadata, old, &root, errs);
+    check_parts(values, 1, 4, &root, errs);
+    if (!any_finalizer && values[FINALIZERS].p)
         check_finalizer_domains(values[FINALIZERS], &finalizers_path, errs);
 }

@@ -25,6 +25,13 @@ struct cor_object_meta_rules {
 void cor_object_meta_check(struct cor_str metadata, const struct cor_object_meta_rules *rules,
                            struct cor_field_errors *errs);
 
+/* Adds what is wrong with the metadata of an update, beside the rules of creation: finalizers of an
+ * object that is being deleted, fields that may not change, and labels, annotations and
+ * ownerReferences once more, as upstream has it; unless `any_finalizer`, also the domains of
+ * finalizers. Both are canonical JSON objects. */
+void cor_object_meta_check_update(struct cor_str metadata, struct cor_str old, bool any_finalizer,
+                                  struct cor_field_errors *errs);
+
 /* Single parts, where an object has them elsewhere (a template's labels). */
 void cor_object_meta_check_labels(struct cor_str labels, const struct cor_field_path *path,
                                   struct cor_field_errors *errs);
