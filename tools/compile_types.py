@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Turns the files api/*.types and their overlays into the const tables of src/schema/types.h and rules.h:
-compile_types.py OUT.c FILE... where a FILE is a .types, a .rules, or the header that lists the hooks of overlays.
+compile_types.py OUT.c FILE... where a FILE is a .types, a .rules (below a folder "validation": rules of validation), or a header
+that lists hooks or formats.
 
 Everything is checked before a line is written: a type that is declared nowhere or twice, a field number or a JSON name that
 a type has twice, a key that a list's elements lack, an unknown word. The message names file and line, and the build stops.
@@ -12,6 +13,7 @@ import re
 import sys
 
 import compile_rules
+import compile_validation
 from compile_rules import Wrong
 
 CUSTOM = {
@@ -330,7 +332,7 @@ def flag_text(prefix, words):
     return " | ".join(f"{prefix}_{word}" for word in words) or "0"
 
 
-def write(out, tables):
+def write(out, tables, validation):
     pool, fields, members, values, keys = Pool(), [], [], [], []
     rows, rules = [], compile_rules.Out(pool)
     packages = {package.stem: i for i, package in enumerate(tables.packages)}
@@ -377,12 +379,16 @@ def write(out, tables):
                             f"{own[0] if own else 0}, {len(own)}}}")
     package_rows.append("{0, 0, 0, 0, 0}")
 
+    checks = compile_validation.Out(pool)
+    checks.add(validation)
+
     def array(kind, name, items):
         return f"const {kind} {name}[] = {{\n" + "".join(f"    {i},\n" for i in items or ["0"]) + "};\n"
 
     parts = [
         "/* Made by tools/compile_types.py from the files of api/. */\n",
-        '#include "schema/default_hooks.h"\n#include "schema/types_int.h"\n',
+        '#include "schema/default_hooks.h"\n#include "schema/format.h"\n#include "schema/hooks/hooks.h"\n'
+        '#include "schema/types_int.h"\n#include "schema/validate_int.h"\n',
         "const char cor_type_pool[] =\n" + "\n".join(pool.c_text()) + ";\n",
         array("struct cor_type", "cor_types", rows),
         array("struct cor_type_field", "cor_type_fields", field_rows),
@@ -397,6 +403,7 @@ def write(out, tables):
         array("uint8_t", "cor_rule_steps", rules.steps),
         array("uint32_t", "cor_rule_values", rules.values),
         f"const size_t cor_types_n = {len(rows)}, cor_type_packages_n = {len(tables.packages)};\n",
+        *checks.parts(array),
     ]
     out.write_text("\n".join(parts))
 
@@ -419,15 +426,23 @@ def main(arguments):
         mark_raw(tables)
         for declared in types.values():
             check_keys(declared)
-        hooks = [hook for path in paths if path.suffix == ".h" for hook in compile_rules.read_hooks(path)]
+        headers = {path: path.read_text() for path in paths if path.suffix == ".h"}
+        hooks = [hook for path in headers if path.name != "format.h" and path.parent.name != "hooks" for hook in compile_rules.read_hooks(path)]
         for path in paths:
-            if path.suffix == ".rules":
+            if path.suffix == ".rules" and path.parent.name != "validation":
                 compile_rules.read_rules(path, types, hooks)
         compile_rules.finish(tables, hooks)
+        formats = "".join(text for path, text in headers.items() if path.name == "format.h")
+        validation = compile_validation.Compiler(
+            tables, formats, [text for path, text in headers.items() if path.parent.name == "hooks"])
+        for path in paths:
+            if path.suffix == ".rules" and path.parent.name == "validation":
+                validation.read(path)
+        validation.finish()
     except Wrong as wrong:
         print(wrong, file=sys.stderr)
         return 1
-    write(pathlib.Path(arguments[0]), tables)
+    write(pathlib.Path(arguments[0]), tables, validation)
     return 0
 
 

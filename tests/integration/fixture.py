@@ -174,6 +174,12 @@ class Server:
         return Watch(connection, response)
 
 
+def workload():
+    """What the spec of a Deployment, a ReplicaSet ... needs to be valid."""
+    return {"selector": {"matchLabels": {"a": "b"}},
+            "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}
+
+
 def config_map(name, labels=None, **data):
     metadata = {"name": name}
     if labels:

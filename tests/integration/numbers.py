@@ -6,7 +6,7 @@ import datetime
 import json
 import math
 
-from fixture import config_map, main, test
+from fixture import config_map, main, test, workload
 
 MERGE = "application/merge-patch+json"
 EDGES = ["0", "-0", "1", "-1", "1.0", "2147483648", "9007199254740993", "9223372036854775807", "9223372036854775808",
@@ -109,7 +109,7 @@ def numbers_in_protobuf_are_those_of_json(server):
         put_back(server, server.maps + "/c")
         server.request("DELETE", server.maps + "/c")
     deployments = server.maps.replace("api/v1", "apis/apps/v1").replace("configmaps", "deployments")
-    server.create(deployments, {"metadata": {"name": "d"}, "spec": {"replicas": 1}})
+    server.create(deployments, {"metadata": {"name": "d"}, "spec": {"replicas": 1, **workload()}})
     # The low 32 bits count, as in Go's readers: 2^31 is negative, 2^63 is zero.
     for replicas, status in ((0, 200), (2**31 - 1, 200), (-1, 422), (2**31, 422), (2**63 - 1, 422), (-2**63, 200)):
         scaled = send_protobuf(server, "PUT", deployments + "/d/scale", "autoscaling/v1", "Scale",

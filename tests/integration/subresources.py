@@ -4,7 +4,7 @@
 import sys
 import tempfile
 
-from fixture import Server, main, test, token_file
+from fixture import Server, main, test, token_file, workload
 
 MERGE = "application/merge-patch+json"
 REVIEWS = "/apis/authorization.k8s.io/v1"
@@ -36,7 +36,7 @@ def a_bound_pod_reaches_the_watchers_of_its_node(server):
 @test
 def a_scale_is_read_and_written(server):
     sets = f"/apis/apps/v1/namespaces/{server.ns}/replicasets"
-    server.create(sets, {"metadata": {"name": "s"}, "spec": {"replicas": 2, "selector": {"matchLabels": {"a": "b"}}}})
+    server.create(sets, {"metadata": {"name": "s"}, "spec": {"replicas": 2, **workload()}})
     scale = server.get(f"{sets}/s/scale").expect(200).json()
     assert (scale["kind"], scale["apiVersion"]) == ("Scale", "autoscaling/v1")
     assert scale["spec"] == {"replicas": 2} and scale["status"] == {"replicas": 0, "selector": "a=b"}

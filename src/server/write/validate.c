@@ -1,106 +1,38 @@
 /* clang-format off */
 /* The stage "validate": what the object that is about to be stored must not be. All that is wrong
- * is collected and answered together, as upstream does.
+ * is collected and answered together, in upstream's order.
  *
- *   create:               the metadata
- *   update:               fields that may not change, finalizers of an object that is being
- *                         deleted, then the metadata
- *   part of an object:    the uid of the body alone; metadata does not come from the body
- *                         (server/strategy/parts.h)
+ *   create:               the program of the kind (schema/validate.h); only when it has found
+ *                         nothing, the metadata by the rules that all objects have
+ *   update, subresource:  the metadata by the rules that all objects have, what of it may not
+ *                         change, then the program of the kind: one list
+ *   part of an object:    the uid of the body; then as an update
+ *                         (server/strategy/parts.h: metadata does not come from the body)
  *
+ * A kind without a program has the rules of the metadata alone, with the name rule of its resource.
  * Failures: 422 with all field errors, 409 for the uid of a scale; no memory.
  * Thread: the thread that has the call. */
 /* clang-format on */
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/err.h"
-#include "base/str_set.h"
 #include "meta/field_error.h"
 #include "meta/object_edit.h"
 #include "meta/object_meta.h"
+#include "schema/validate.h"
 #include "server/strategy/parts.h"
 #include "server/write/stages.h"
-#include "json/scan.h"
-
-#define TEXT_MAX (64u * 1024)
-
-static bool same_value(struct cor_str a, struct cor_str b)
-{
-    return cor_str_eq(a.p ? a : COR_STR(""), b.p ? b : COR_STR(""));
-}
-
-static void check_immutable(struct cor_field_errors *errs, const struct cor_object *old,
-                            const struct cor_object *object, const char *key)
-{
-    struct cor_field_path meta = cor_field_root(COR_STR("metadata"));
-    struct cor_field_path path = cor_field_child(&meta, cor_strz(key));
-    struct cor_str value = cor_object_meta_member(object, cor_strz(key));
-
-    if (!same_value(cor_object_meta_member(old, cor_strz(key)), value))
-        cor_field_errors_add(errs, COR_FIELD_INVALID, &path,
-                             cor_field_json(value.p ? value : COR_STR("null")),
-                             "field is immutable");
-}
-
-/* Adds the elements of an array to the set, as their bytes. */
-static int read_elements(struct cor_str array, struct cor_str_set *set)
-{
-    struct cor_json_iter it = cor_json_iter(array.p ? array : COR_STR("[]"));
-    bool is_new;
-    int r = 0;
-
-    while (r == 0 && cor_json_iter_elem(&it))
-        r = cor_str_set_add(set, cor_json_iter_value(&it), &is_new);
-    return r;
-}
-
-/* Once deletion has begun, finalizers may be removed but not added. */
-static int check_finalizers(struct cor_field_errors *errs, const struct cor_object *old,
-                            const struct cor_object *object)
-{
-    struct cor_field_path meta = cor_field_root(COR_STR("metadata"));
-    struct cor_field_path path = cor_field_child(&meta, COR_STR("finalizers"));
-    struct cor_str before = cor_object_meta_member(old, COR_STR("finalizers"));
-    struct cor_str after = cor_object_meta_member(object, COR_STR("finalizers"));
-    struct cor_json_iter it = cor_json_iter(after.p ? after : COR_STR("[]"));
-    COR_CLEANUP(cor_str_set_deinit) struct cor_str_set known = {.nfew = 0};
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
-    size_t n = 0;
-    int r;
-
-    if (!cor_object_meta_member(old, COR_STR("deletionTimestamp")).p)
-        return 0;
-    cor_str_set_init(&known, COR_OBJECT_BYTES_MAX_DEFAULT);
-    cor_buf_init(&text, TEXT_MAX);
-    r = read_elements(before, &known);
-    if (r == 0)
-        r = cor_buf_addz(&text,
-                         "no new finalizers can be added if the object is being deleted, found "
-                         "new finalizers []string{");
-    while (r == 0 && cor_json_iter_elem(&it)) {
-        struct cor_str raw = cor_json_iter_value(&it);
-
-        if (cor_str_set_has(&known, raw))
-            continue;
-        r = cor_buf_addf(&text, "%s%.*s", n++ > 0 ? ", " : "", COR_STR_ARG(raw));
-    }
-    if (r == 0)
-        r = cor_buf_addc(&text, '}');
-    /* The message names as many as fit. */
-    if (r == -COR_ETOOBIG)
-        r = 0;
-    if (r == 0 && n > 0)
-        cor_field_errors_add(errs, COR_FIELD_FORBIDDEN, &path, cor_field_none(), cor_buf_z(&text));
-    return r;
-}
 
 /* Refuses a body whose uid is not the object's. Upstream has other words for a scale, which is not
  * a stored object. */
 static int check_part_uid(struct cor_call *call, const struct cor_object *old,
                           const struct cor_object *body)
 {
+    static const struct cor_field_path meta = {.name = COR_STR("metadata")};
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
+    struct cor_field_path path = cor_field_child(&meta, COR_STR("uid"));
     struct cor_str want = cor_object_uid(body), have = cor_object_uid(old);
     struct cor_gr scale = {call->res->group, COR_STR("")};
     struct cor_gk gk = cor_api_gk(call->res);
@@ -117,33 +49,80 @@ static int check_part_uid(struct cor_call *call, const struct cor_object *old,
             "Precondition failed: UID in precondition: %.*s, UID in object meta: %.*s",
             COR_STR_ARG(want), COR_STR_ARG(have));
     }
-    check_immutable(&errs, old, body, "uid");
+    cor_field_errors_add(&errs, COR_FIELD_INVALID, &path,
+                         cor_field_json(cor_object_meta_member(body, COR_STR("uid"))),
+                         "field is immutable");
     return cor_status_invalid(&call->status, &gk, call->name, &errs);
+}
+
+/* Which program the call asks for. A subresource that has none of its own is an update. */
+static enum cor_check_operation operation_of(const struct cor_write *write,
+                                             const struct cor_type *type)
+{
+    static const char *const names[] = {
+#define X(symbol, name) [COR_CHECK_##symbol] = name,
+        COR_CHECK_OPERATIONS(X)
+#undef X
+    };
+    const struct cor_api_subresource *sub = write->call.sub;
+
+    if (write->is_create)
+        return COR_CHECK_CREATE;
+    for (size_t i = COR_CHECK_STATUS; sub && i < COR_CHECK_OPERATIONS_N; i++) {
+        if (strcmp(sub->name, names[i]) == 0 && cor_validate_has(type, (enum cor_check_operation)i))
+            return (enum cor_check_operation)i;
+    }
+    return COR_CHECK_UPDATE;
+}
+
+/* Adds what is wrong with the object, in the order that the head describes. */
+static void check_object(const struct cor_write *write, struct cor_field_errors *errs)
+{
+    static const struct cor_str none = {NULL, 0};
+    const struct cor_call *call = &write->call;
+    const struct cor_object *old = write->current, *object = write->object;
+    struct cor_object_meta_rules own = {call->res->name_rule, cor_api_is_namespaced(call->res),
+                                        call->res->flags & COR_API_ANY_FINALIZER};
+    struct cor_object_meta_rules generic = {COR_NAME_PATH_SEGMENT, own.is_namespaced, true};
+    const struct cor_type *type = cor_row_schema(call->stored);
+    struct cor_validation validation = {
+        .type = type,
+        .operation = type ? operation_of(write, type) : COR_CHECK_UPDATE,
+        .object = cor_object_json(object),
+        .old = write->is_create ? none : cor_object_json(old),
+        .meta = own,
+        .api_version = call->res->api_version,
+    };
+    bool has_program = type && cor_validate_has(type, validation.operation);
+
+    if (write->is_create) {
+        if (has_program && cor_validate(&validation, errs))
+            return;
+        if (errs->n == 0)
+            cor_object_meta_check(cor_object_metadata(object), has_program ? &generic : &own, errs);
+        return;
+    }
+    cor_object_meta_check(cor_object_metadata(object), has_program ? &generic : &own, errs);
+    cor_object_meta_check_update(cor_object_metadata(object), cor_object_metadata(old), true, errs);
+    if (has_program)
+        (void)cor_validate(&validation, errs);
 }
 
 int cor_write_validate(struct cor_write *write)
 {
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
     struct cor_call *call = &write->call;
-    const struct cor_object *old = write->current, *object = write->object;
-    struct cor_object_meta_rules rules = {call->res->name_rule, cor_api_is_namespaced(call->res),
-                                          call->res->flags & COR_API_ANY_FINALIZER};
     struct cor_gk gk = cor_api_gk(call->res);
     int r;
 
-    assert(object && (write->is_create || old));
-    if (!write->is_create) {
-        if (cor_part_is_written(call))
-            return check_part_uid(call, old, write->body);
-        check_immutable(&errs, old, object, "uid");
-        check_immutable(&errs, old, object, "deletionTimestamp");
-        check_immutable(&errs, old, object, "deletionGracePeriodSeconds");
-        r = check_finalizers(&errs, old, object);
+    assert(write->object && (write->is_create || write->current));
+    if (!write->is_create && cor_part_is_written(call)) {
+        r = check_part_uid(call, write->current, write->body);
         if (r < 0)
-            return cor_status_set_err(&call->status, r);
+            return r;
     }
-    cor_object_meta_check(cor_object_metadata(object), &rules, &errs);
+    check_object(write, &errs);
     if (errs.n == 0 && errs.error == 0)
         return 0;
-    return cor_status_invalid(&call->status, &gk, cor_object_name(object), &errs);
+    return cor_status_invalid(&call->status, &gk, cor_object_name(write->object), &errs);
 }

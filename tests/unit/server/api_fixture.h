@@ -15,6 +15,10 @@
 #define FX_TIMEOUT_MS 60000
 /* 2025-01-01T00:00:00Z */
 #define FX_NOW_S 1735689600
+/* What the spec of a Deployment, a ReplicaSet … needs to be valid, as text inside of JSON. */
+#define FX_WORKLOAD                                                                                \
+    "\"selector\":{\"matchLabels\":{\"a\":\"b\"}},\"template\":{\"metadata\":{\"labels\":{\"a\":"  \
+    "\"b\"}},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}"
 
 struct fx {
     struct cor_engine *engine;

@@ -509,7 +509,7 @@ TEST(answers, that_differ)
     fx_do_with(&fx, 200, "GET", A, "", &any);
     assert_at(fx_do(&fx, 422, "PUT", A,
                     "{\"metadata\":{\"name\":\"a\",\"deletionGracePeriodSeconds\":5}}"),
-              "details.causes[1]", "");
+              "details.causes[2]", "");
     fx_close(&fx);
 }
 

@@ -130,9 +130,10 @@ TEST(create, starts_generation_and_status_where_the_kind_has_them)
     const char *d;
 
     open_ready(&fx);
-    d = fx_do(&fx, 201, "POST", "/apis/apps/v1/namespaces/default/deployments",
-              "{\"metadata\":{\"name\":\"d\",\"generation\":7},\"spec\":{\"replicas\":1},"
-              "\"status\":{\"replicas\":9}}");
+    d = fx_do(
+        &fx, 201, "POST", "/apis/apps/v1/namespaces/default/deployments",
+        "{\"metadata\":{\"name\":\"d\",\"generation\":7},\"spec\":{\"replicas\":1," FX_WORKLOAD "},"
+        "\"status\":{\"replicas\":9}}");
     assert_at(d, "metadata.generation", "1");
     assert_at(d, "status", "{}");
     d = fx_do(&fx, 201, "POST", "/api/v1/nodes",
@@ -232,9 +233,9 @@ TEST(create, an_existing_name_is_a_conflict)
 
     open_ready(&fx);
     fx_do(&fx, 201, "POST", "/apis/apps/v1/namespaces/default/deployments",
-          "{\"metadata\":{\"name\":\"d\",\"finalizers\":[\"a/b\"]}}");
+          "{\"metadata\":{\"name\":\"d\",\"finalizers\":[\"a/b\"]},\"spec\":{" FX_WORKLOAD "}}");
     status = fx_do(&fx, 409, "POST", "/apis/apps/v1/namespaces/default/deployments",
-                   "{\"metadata\":{\"name\":\"d\"}}");
+                   "{\"metadata\":{\"name\":\"d\"},\"spec\":{" FX_WORKLOAD "}}");
     assert_string_equal(status,
                         "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
                         "\"status\":\"Failure\",\"message\":\"deployments.apps \\\"d\\\" already "
@@ -242,7 +243,7 @@ TEST(create, an_existing_name_is_a_conflict)
                         "\"group\":\"apps\",\"kind\":\"deployments\"},\"code\":409}");
     fx_do(&fx, 200, "DELETE", "/apis/apps/v1/namespaces/default/deployments/d", "");
     status = fx_do(&fx, 409, "POST", "/apis/apps/v1/namespaces/default/deployments",
-                   "{\"metadata\":{\"name\":\"d\"}}");
+                   "{\"metadata\":{\"name\":\"d\"},\"spec\":{" FX_WORKLOAD "}}");
     assert_at(status, "message", "object is being deleted: deployments.apps \"d\" already exists");
     fx_close(&fx);
 }

@@ -199,7 +199,7 @@ TEST(delete, with_finalizers_marks_once)
 
     open_ready(&fx);
     fx_do(&fx, 201, "POST", "/apis/apps/v1/namespaces/default/deployments",
-          "{\"metadata\":{\"name\":\"d\",\"finalizers\":[\"a/b\"]}}");
+          "{\"metadata\":{\"name\":\"d\",\"finalizers\":[\"a/b\"]},\"spec\":{" FX_WORKLOAD "}}");
     first = fx_do(&fx, 200, "DELETE", "/apis/apps/v1/namespaces/default/deployments/d", "");
     assert_at(first, "metadata.generation", "2");
     cor_clock_manual_advance(&fx.clock, 5000);

@@ -166,8 +166,9 @@ static const struct creation {
            "\"terminationGracePeriodSeconds\":%s,\"priority\":1}}"},
     {PODS, "{\"metadata\":{\"name\":\"n\",\"generation\":%s},\"spec\":{\"nodeName\":\"a\"}}"},
     {PODS, "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"activeDeadlineSeconds\":%s}}"},
-    {DEPLOYS, "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"replicas\":%s}}"},
-    {DEPLOYS, "{\"metadata\":{\"name\":\"n\",\"generation\":%s},\"spec\":{\"replicas\":1}}"},
+    {DEPLOYS, "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"replicas\":%s," FX_WORKLOAD "}}"},
+    {DEPLOYS,
+     "{\"metadata\":{\"name\":\"n\",\"generation\":%s},\"spec\":{\"replicas\":1," FX_WORKLOAD "}}"},
     {"/api/v1" NS "/services",
      "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"ports\":[{\"port\":%s,\"targetPort\":1}]}}"},
     {"/api/v1" NS "/events", "{\"metadata\":{\"name\":\"n\"},\"count\":%s}"},
@@ -543,7 +544,7 @@ TEST(numbers, of_replicas_are_an_int32)
     open_ready(&fx);
     fx_do(&fx, 201, "POST", DEPLOYS,
           "{\"metadata\":{\"name\":\"d\",\"generation\":9223372036854775807},"
-          "\"spec\":{\"replicas\":1}}");
+          "\"spec\":{\"replicas\":1," FX_WORKLOAD "}}");
     for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
         char body[256];
         int status;
@@ -829,7 +830,7 @@ TEST(numbers, are_treated_the_same_when_memory_runs_out)
     make_pod(&fx, "");
     fx_do(&fx, 201, "POST", DEPLOYS,
           "{\"metadata\":{\"name\":\"d\",\"generation\":9223372036854775807},"
-          "\"spec\":{\"replicas\":1}}");
+          "\"spec\":{\"replicas\":1," FX_WORKLOAD "}}");
     fx_fail_each_alloc(&fx, "DELETE", PODS "/p?dryRun=All&gracePeriodSeconds=9223372036854775807",
                        "", NULL);
     fx_fail_each_alloc(&fx, "GET", "/api/v1/namespaces/%2e%2e/configmaps", "", NULL);

@@ -122,7 +122,8 @@ TEST(scale, shows_and_sets_the_replicas)
         "{\"metadata\":{\"name\":\"d\",\"labels\":{\"x\":\"y\"}},\"spec\":{\"replicas\":2,"
         "\"selector\":{\"matchLabels\":{\"b\":\"c\",\"app\":\"x\"},\"matchExpressions\":[{\"key\":"
         "\"k\",\"operator\":\"In\",\"values\":[\"z\",\"a\"]},{\"key\":\"e\",\"operator\":"
-        "\"Exists\"}]}}}");
+        "\"Exists\"}]},\"template\":{\"metadata\":{\"labels\":{\"app\":\"x\",\"b\":\"c\",\"e\":"
+        "\"\",\"k\":\"z\"}},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}}}");
     scale = fx_do(&fx, 200, "GET", APPS "/deployments/d/scale", "");
     assert_at(scale, "kind", "Scale");
     assert_at(scale, "apiVersion", "autoscaling/v1");
@@ -171,7 +172,8 @@ TEST(scale, is_refused_in_upstreams_words)
     struct fx fx;
 
     open_ready(&fx);
-    fx_do(&fx, 201, "POST", APPS "/deployments", "{\"metadata\":{\"name\":\"d\"},\"spec\":{}}");
+    fx_do(&fx, 201, "POST", APPS "/deployments",
+          "{\"metadata\":{\"name\":\"d\"},\"spec\":{" FX_WORKLOAD "}}");
     for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++)
         assert_at(fx_do(&fx, cases[i].code, "PUT", APPS "/deployments/d/scale", cases[i].body),
                   "message", cases[i].message);
@@ -284,7 +286,8 @@ TEST(scale, another_uid_is_a_conflict)
     const char *scale, *status;
 
     open_ready(&fx);
-    fx_do(&fx, 201, "POST", APPS "/deployments", "{\"metadata\":{\"name\":\"d\"},\"spec\":{}}");
+    fx_do(&fx, 201, "POST", APPS "/deployments",
+          "{\"metadata\":{\"name\":\"d\"},\"spec\":{" FX_WORKLOAD "}}");
     scale = fx_do(&fx, 200, "PATCH", APPS "/deployments/d/scale", "{\"metadata\":{\"uid\":null}}");
     status = fx_do(&fx, 409, "PATCH", APPS "/deployments/d/scale",
                    "{\"metadata\":{\"uid\":\"other\"},\"spec\":{\"replicas\":3}}");
@@ -324,9 +327,8 @@ TEST(subresources, answer_whole_or_fail_without_memory)
 
     open_ready(&fx);
     add_pod(&fx, "p", "{\"containers\":[{\"name\":\"c\"}]}");
-    fx_do(
-        &fx, 201, "POST", APPS "/deployments",
-        "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"selector\":{\"matchLabels\":{\"a\":\"b\"}}}}");
+    fx_do(&fx, 201, "POST", APPS "/deployments",
+          "{\"metadata\":{\"name\":\"d\"},\"spec\":{" FX_WORKLOAD "}}");
     fx_do(&fx, 201, "POST", CSRS, "{\"metadata\":{\"name\":\"c\"}}");
     for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
         fx_fail_each_alloc(&fx, cases[i].method, cases[i].target, cases[i].body, NULL);

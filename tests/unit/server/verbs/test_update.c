@@ -112,12 +112,14 @@ TEST(update, generation_counts_changes_of_the_spec)
 
     open_ready(&fx);
     fx_do(&fx, 201, "POST", DEPLOYMENTS,
-          "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"replicas\":1}}");
-    d = fx_do(&fx, 200, "PUT", DEPLOYMENTS "/d",
-              "{\"metadata\":{\"name\":\"d\",\"labels\":{\"a\":\"b\"}},\"spec\":{\"replicas\":1}}");
+          "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"replicas\":1," FX_WORKLOAD "}}");
+    d = fx_do(
+        &fx, 200, "PUT", DEPLOYMENTS "/d",
+        "{\"metadata\":{\"name\":\"d\",\"labels\":{\"a\":\"b\"}},\"spec\":{\"replicas\":1," FX_WORKLOAD
+        "}}");
     assert_at(d, "metadata.generation", "1");
     d = fx_do(&fx, 200, "PUT", DEPLOYMENTS "/d",
-              "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"replicas\":2}}");
+              "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"replicas\":2," FX_WORKLOAD "}}");
     assert_at(d, "metadata.generation", "2");
     d = fx_do(&fx, 200, "PATCH", DEPLOYMENTS "/d",
               "{\"metadata\":{\"annotations\":{\"x\":\"y\"}}}");
@@ -131,11 +133,15 @@ TEST(update, status_and_spec_have_their_own_endpoints)
     const char *d;
 
     open_ready(&fx);
-    fx_do(&fx, 201, "POST", DEPLOYMENTS,
-          "{\"metadata\":{\"name\":\"d\",\"labels\":{\"a\":\"b\"}},\"spec\":{\"replicas\":1}}");
-    d = fx_do(&fx, 200, "PUT", DEPLOYMENTS "/d",
-              "{\"metadata\":{\"name\":\"d\",\"labels\":{\"a\":\"b\"}},\"spec\":{\"replicas\":1},"
-              "\"status\":{\"replicas\":5}}");
+    fx_do(
+        &fx, 201, "POST", DEPLOYMENTS,
+        "{\"metadata\":{\"name\":\"d\",\"labels\":{\"a\":\"b\"}},\"spec\":{\"replicas\":1," FX_WORKLOAD
+        "}}");
+    d = fx_do(
+        &fx, 200, "PUT", DEPLOYMENTS "/d",
+        "{\"metadata\":{\"name\":\"d\",\"labels\":{\"a\":\"b\"}},\"spec\":{\"replicas\":1," FX_WORKLOAD
+        "},"
+        "\"status\":{\"replicas\":5}}");
     assert_at(d, "status", "{}");
     d = fx_do(&fx, 200, "PUT", DEPLOYMENTS "/d/status",
               "{\"metadata\":{\"name\":\"d\",\"annotations\":{\"n\":\"1\"}},\"spec\":{\"replicas\":"
@@ -258,9 +264,11 @@ TEST(patch, merges_lists_strategically)
     const char *d;
 
     open_ready(&fx);
-    fx_do(&fx, 201, "POST", DEPLOYMENTS,
-          "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"template\":{\"spec\":{\"containers\":"
-          "[{\"name\":\"a\",\"image\":\"a:1\",\"args\":[\"x\"]},{\"name\":\"b\"}]}}}}");
+    fx_do(
+        &fx, 201, "POST", DEPLOYMENTS,
+        "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"selector\":{\"matchLabels\":{\"a\":\"b\"}},"
+        "\"template\":{\"metadata\":{\"labels\":{\"a\":\"b\"}},\"spec\":{\"containers\":[{\"name\":"
+        "\"a\",\"image\":\"a:1\",\"args\":[\"x\"]},{\"name\":\"b\",\"image\":\"b\"}]}}}}");
     d = fx_do_with(&fx, 200, "PATCH", DEPLOYMENTS "/d",
                    "{\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"a\","
                    "\"image\":\"a:2\"}]}}}}",

@@ -93,9 +93,8 @@ TEST(write, after_a_lost_compare_a_patch_applies_itself_again_and_a_put_is_judge
     const char *now;
 
     open_ready(&fx);
-    fx_do(
-        &fx, 201, "POST", deployments,
-        "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"selector\":{\"matchLabels\":{\"a\":\"b\"}}}}");
+    fx_do(&fx, 201, "POST", deployments,
+          "{\"metadata\":{\"name\":\"a\"},\"spec\":{" FX_WORKLOAD "}}");
     {
         FX_CALL one, two;
 
@@ -116,7 +115,7 @@ TEST(write, after_a_lost_compare_a_patch_applies_itself_again_and_a_put_is_judge
         fx_start(&fx, &patch, "PATCH", path, "{\"spec\":{\"replicas\":5}}", &merge);
         fx_start(&fx, &put, "PUT", path,
                  "{\"metadata\":{\"name\":\"a\",\"labels\":{\"put\":\"1\"}},"
-                 "\"spec\":{\"replicas\":5,\"selector\":{\"matchLabels\":{\"a\":\"b\"}}}}",
+                 "\"spec\":{\"replicas\":5," FX_WORKLOAD "}}",
                  NULL);
         fx_wait(&patch);
         fx_wait(&put);

@@ -1,0 +1,662 @@
+/* clang-format off */
+/* The places of a check.
+ *
+ * Both objects are read into nodes once. A struct is opened when something asks for one of its
+ * members: a walk over its keys in step with the members of its type, both of which are sorted,
+ * notes the node of each member in the check's slots. From then on a member costs one look-up.
+ *
+ *   object.opened[node] ──► slots[first .. first + nmembers]: nodes by member
+ *   open[]               the open structs in the order of their opening
+ *
+ * The elements of a list are closed again when the next one comes, so that a long list needs the
+ * slots of one element. A place knows its node only, never its slots: what was closed is opened
+ * again by who asks.
+ *
+ * Failures: no memory, which is kept in the errors. Thread: one at a time. */
+/* clang-format on */
+#include "schema/check.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "schema/equal.h"
+#include "schema/types_int.h"
+#include "json/scan.h"
+
+#define TEXT_MAX (64u * 1024) /* of a printed value or detail: more is cut off by field_error.c */
+
+/* A text that lives as long as the check. */
+struct cor_check_text {
+    struct cor_check_text *next;
+    char bytes[];
+};
+
+void cor_check_note(struct cor_check *check, int r)
+{
+    if (r < 0 && r != -COR_EINVALID && check->errors->error == 0)
+        check->errors->error = r;
+}
+
+static struct cor_check_tree *check_tree(struct cor_check *check, bool is_old)
+{
+    return is_old ? &check->old : &check->object;
+}
+
+static const struct cor_json_nodes *check_nodes(const struct cor_check *check, bool is_old)
+{
+    return is_old ? &check->old.nodes : &check->object.nodes;
+}
+
+static int tree_init(struct cor_check_tree *tree, struct cor_str json)
+{
+    int r = cor_json_nodes_init(&tree->nodes, json);
+
+    tree->opened = tree->few;
+    if (r < 0)
+        return r;
+    if (tree->nodes.n > COR_JSON_NODES_FEW) {
+        tree->opened = cor_calloc(tree->nodes.n, sizeof(*tree->opened));
+        return tree->opened ? 0 : -COR_ENOMEM;
+    }
+    memset(tree->few, 0, tree->nodes.n * sizeof(*tree->few));
+    return 0;
+}
+
+static void tree_deinit(struct cor_check_tree *tree)
+{
+    if (tree->opened != tree->few)
+        cor_free(tree->opened);
+    cor_json_nodes_deinit(&tree->nodes);
+}
+
+int cor_check_init(struct cor_check *check, struct cor_str object, struct cor_str old,
+                   struct cor_field_errors *errors)
+{
+    int r;
+
+    /* The nodes themselves need not be cleared, and are most of the struct. */
+    memset(check, 0, offsetof(struct cor_check, object));
+    check->slots = NULL;
+    check->open = NULL;
+    check->texts = NULL;
+    check->nslots = check->slots_cap = check->nopen = check->open_cap = 0;
+    check->errors = errors;
+    check->has_old = old.p != NULL;
+    r = tree_init(&check->object, object);
+    cor_check_note(check, r);
+    r = tree_init(&check->old, check->has_old ? old : COR_STR("{}"));
+    cor_check_note(check, r);
+    return check->errors->error;
+}
+
+void cor_check_deinit(struct cor_check *check)
+{
+    tree_deinit(&check->object);
+    tree_deinit(&check->old);
+    cor_free(check->slots);
+    cor_free(check->open);
+    while (check->texts) {
+        struct cor_check_text *text = check->texts;
+
+        check->texts = text->next;
+        cor_free(text);
+    }
+}
+
+struct cor_place cor_check_root(const struct cor_type *type, const struct cor_check *check)
+{
+    return (struct cor_place){.type = type, .old = check->has_old ? 0 : COR_JSON_NO_NODE};
+}
+
+/* `n` bytes that live as long as the check; NULL: none left. */
+static char *check_alloc(struct cor_check *check, size_t n)
+{
+    struct cor_check_text *text = cor_alloc(sizeof(*text) + n);
+
+    if (!text) {
+        cor_check_note(check, -COR_ENOMEM);
+        return NULL;
+    }
+    text->next = check->texts;
+    check->texts = text;
+    return text->bytes;
+}
+
+static uint32_t place_node(const struct cor_place *place)
+{
+    return place->is_old ? place->old : place->node;
+}
+
+/* --- Opening -----------------------------------------------------------------------------------
+ */
+
+static bool is_first_key(struct cor_str key)
+{
+    return cor_str_eqz(key, "kind") || cor_str_eqz(key, "apiVersion");
+}
+
+/* Notes where the members of the struct are. Both the keys and the members are sorted, but for the
+ * outermost object, where kind and apiVersion come first. */
+static void fill_slots(const struct cor_json_nodes *nodes, const struct cor_type *type,
+                       uint32_t node, uint32_t *slots)
+{
+    uint32_t end = cor_json_node_next(nodes, node);
+    size_t m = 0, n = type->nmembers;
+
+    memset(slots, 0xff, n * sizeof(*slots));
+    for (uint32_t i = node + 1; i + 1 < end && m < n; i = cor_json_node_next(nodes, i + 1)) {
+        struct cor_str key = cor_json_node_raw(nodes, i);
+
+        if (node == 0 && m == 0 && i <= 3 && is_first_key(key)) {
+            size_t first = cor_type_member_index(type, key);
+
+            if (first < n)
+                slots[first] = i + 1;
+            continue;
+        }
+        for (; m < n; m++) {
+            const struct cor_type_member *member = &cor_type_members[type->first_member + m];
+            const char *name = cor_type_pool + cor_type_fields[member->field].name;
+            int order = strncmp(name, key.p, key.n);
+
+            if (order == 0 && name[key.n] != '\0')
+                order = 1;
+            if (order == 0 && cor_json_node_first(nodes, i + 1) != 'n')
+                slots[m] = i + 1;
+            if (order >= 0)
+                break;
+        }
+    }
+}
+
+/* The first slot of a struct, which is opened if need be. False: no memory, or no struct. */
+static bool check_open(struct cor_check *check, bool is_old, const struct cor_type *type,
+                       uint32_t node, size_t *ret_first)
+{
+    struct cor_check_tree *tree = check_tree(check, is_old);
+    int r;
+
+    assert(type->shape == COR_SHAPE_STRUCT);
+    if (tree->opened[node]) {
+        *ret_first = tree->opened[node] - 1;
+        return true;
+    }
+    if (cor_json_node_first(&tree->nodes, node) != '{')
+        return false;
+    r = COR_ARRAY_RESERVE_MORE(&check->slots, check->nslots, type->nmembers, &check->slots_cap,
+                               COR_ARRAY_NO_MAX);
+    if (r == 0)
+        r = COR_ARRAY_RESERVE(&check->open, check->nopen, &check->open_cap, COR_ARRAY_NO_MAX);
+    cor_check_note(check, r);
+    if (r < 0)
+        return false;
+    *ret_first = check->nslots;
+    check->open[check->nopen++] = (struct cor_check_opened){node, (uint32_t)check->nslots, is_old};
+    fill_slots(&tree->nodes, type, node, check->slots + check->nslots);
+    check->nslots += type->nmembers;
+    tree->opened[node] = (uint32_t)*ret_first + 1;
+    return true;
+}
+
+void cor_check_release(struct cor_check *check, size_t mark)
+{
+    while (check->nopen > mark) {
+        const struct cor_check_opened *open = &check->open[--check->nopen];
+
+        check_tree(check, open->is_old)->opened[open->node] = 0;
+        check->nslots = open->first;
+    }
+}
+
+uint32_t cor_check_slot(struct cor_check *check, bool is_old, const struct cor_type *type,
+                        uint32_t node, size_t member)
+{
+    size_t first;
+
+    assert(member < type->nmembers);
+    if (node == COR_JSON_NO_NODE || !check_open(check, is_old, type, node, &first))
+        return COR_JSON_NO_NODE;
+    return check->slots[first + member];
+}
+
+uint32_t cor_check_find_entry(const struct cor_check *check, bool is_old, uint32_t node,
+                              struct cor_str key)
+{
+    const struct cor_json_nodes *nodes = check_nodes(check, is_old);
+    uint32_t end;
+
+    if (node == COR_JSON_NO_NODE || cor_json_node_first(nodes, node) != '{')
+        return COR_JSON_NO_NODE;
+    end = cor_json_node_next(nodes, node);
+    for (uint32_t i = node + 1; i + 1 < end; i = cor_json_node_next(nodes, i + 1)) {
+        if (cor_json_raw_eq(cor_json_node_raw(nodes, i), key))
+            return i + 1;
+    }
+    return COR_JSON_NO_NODE;
+}
+
+/* --- Moving ------------------------------------------------------------------------------------
+ */
+
+bool cor_place_member(struct cor_check *check, const struct cor_place *place, size_t member,
+                      struct cor_place *ret_field)
+{
+    const struct cor_type_field *field =
+        &cor_type_fields[cor_type_members[place->type->first_member + member].field];
+
+    assert(place->type->shape == COR_SHAPE_STRUCT && member < place->type->nmembers);
+    *ret_field = (struct cor_place){
+        .parent = place,
+        .type = &cor_types[field->type],
+        .node = cor_check_slot(check, false, place->type, place->node, member),
+        .old = cor_check_slot(check, true, place->type, place->old, member),
+        .is_pointer = field->flags & COR_FIELD_POINTER,
+        .is_old = place->is_old,
+        .path = cor_field_child(place->parent ? &place->path : NULL,
+                                cor_strz(cor_type_pool + field->name)),
+    };
+    return cor_place_is_present(ret_field);
+}
+
+bool cor_place_field(struct cor_check *check, const struct cor_place *place, const char *name,
+                     struct cor_place *ret_field)
+{
+    size_t member = cor_type_member_index(place->type, cor_strz(name));
+
+    assert(member != SIZE_MAX);
+    return cor_place_member(check, place, member, ret_field);
+}
+
+bool cor_place_entry(struct cor_check *check, const struct cor_place *place, struct cor_str key,
+                     struct cor_place *ret_entry)
+{
+    assert(place->type->shape == COR_SHAPE_MAP);
+    *ret_entry = (struct cor_place){
+        .parent = place,
+        .type = &cor_types[place->type->element],
+        .node = cor_check_find_entry(check, false, place->node, key),
+        .old = cor_check_find_entry(check, true, place->old, key),
+        .is_old = place->is_old,
+        .path = cor_field_key(&place->path, key),
+        .key = key,
+    };
+    return cor_place_is_present(ret_entry);
+}
+
+/* The nodes inside a list or map; none when the value is absent. */
+static void each_span(const struct cor_json_nodes *nodes, uint32_t node, char first,
+                      uint32_t *ret_next, uint32_t *ret_end)
+{
+    *ret_next = *ret_end = 0;
+    if (node == COR_JSON_NO_NODE || cor_json_node_first(nodes, node) != first)
+        return;
+    *ret_next = node + 1;
+    *ret_end = cor_json_node_next(nodes, node);
+}
+
+struct cor_each cor_each(struct cor_check *check, const struct cor_place *place)
+{
+    bool is_map = place->type->shape == COR_SHAPE_MAP;
+    char first = is_map ? '{' : '[';
+    struct cor_each each = {.place = place, .mark = check->nopen, .is_map = is_map};
+
+    assert(is_map || place->type->shape == COR_SHAPE_LIST);
+    each_span(check_nodes(check, place->is_old), place_node(place), first, &each.next, &each.end);
+    if (!place->is_old)
+        each_span(&check->old.nodes, place->old, first, &each.old, &each.old_end);
+    return each;
+}
+
+/* The old entry with this key: the keys of both objects are sorted, so the walk goes on from the
+ * one before. */
+static uint32_t find_old_entry(const struct cor_check *check, struct cor_each *each,
+                               struct cor_str raw_key)
+{
+    const struct cor_json_nodes *old = &check->old.nodes;
+
+    while (each->old + 1 < each->old_end) {
+        int order = cor_json_raw_cmp(cor_json_node_raw(old, each->old), raw_key);
+
+        if (order > 0)
+            break;
+        if (order == 0)
+            return each->old + 1;
+        each->old = cor_json_node_next(old, each->old + 1);
+    }
+    return COR_JSON_NO_NODE;
+}
+
+bool cor_each_next(struct cor_check *check, struct cor_each *each, struct cor_place *ret_item)
+{
+    bool is_old = each->place->is_old;
+    const struct cor_json_nodes *nodes = check_nodes(check, is_old);
+    struct cor_place item = {.parent = each->place,
+                             .type = &cor_types[each->place->type->element],
+                             .is_old = is_old,
+                             .old = COR_JSON_NO_NODE};
+
+    cor_check_release(check, each->mark);
+    if (each->next + each->is_map >= each->end || cor_check_is_over(check))
+        return false;
+    item.node = each->next + each->is_map;
+    if (each->is_map) {
+        item.key = cor_check_node_text(check, is_old, each->next);
+        item.path = cor_field_key(&each->place->path, item.key);
+        item.old = find_old_entry(check, each, cor_json_node_raw(nodes, each->next));
+    } else {
+        item.path = cor_field_index(&each->place->path, each->index);
+        if (each->old < each->old_end) {
+            item.old = each->old;
+            each->old = cor_json_node_next(&check->old.nodes, each->old);
+        }
+    }
+    each->next = cor_json_node_next(nodes, item.node);
+    each->index++;
+    if (is_old) {
+        item.old = item.node;
+        item.node = COR_JSON_NO_NODE;
+    }
+    *ret_item = item;
+    return true;
+}
+
+struct cor_place cor_place_old(const struct cor_place *place)
+{
+    struct cor_place old = *place;
+
+    old.is_old = true;
+    return old;
+}
+
+/* --- Reading -----------------------------------------------------------------------------------
+ */
+
+bool cor_check_is_zero(const struct cor_check *check, bool is_old, const struct cor_type *type,
+                       uint32_t node)
+{
+    const struct cor_json_nodes *nodes = check_nodes(check, is_old);
+
+    if (node == COR_JSON_NO_NODE)
+        return true;
+    switch (cor_json_node_first(nodes, node)) {
+    case '{':
+    case '[':
+        return cor_json_node_next(nodes, node) == node + 1;
+    case '"':
+        return type->shape == COR_SHAPE_QUANTITY
+                   ? cor_str_eq(cor_json_node_raw(nodes, node), COR_STR("0"))
+                   : nodes->v[node].end == 0;
+    case 'f':
+    case 'n':
+        return true;
+    case '0':
+        return nodes->v[node].end == 1;
+    default:
+        return false;
+    }
+}
+
+bool cor_place_is_empty(struct cor_check *check, const struct cor_place *place)
+{
+    return cor_check_is_zero(check, place->is_old, place->type, place_node(place));
+}
+
+bool cor_place_is_set(struct cor_check *check, const struct cor_place *place)
+{
+    return place->is_pointer ? place_node(place) != COR_JSON_NO_NODE
+                             : !cor_place_is_empty(check, place);
+}
+
+struct cor_str cor_check_node_text(struct cor_check *check, bool is_old, uint32_t node)
+{
+    const struct cor_json_nodes *nodes = check_nodes(check, is_old);
+    struct cor_str raw, text = COR_STR("");
+    char *bytes;
+
+    if (node == COR_JSON_NO_NODE || cor_json_node_first(nodes, node) != '"')
+        return COR_STR("");
+    raw = cor_json_node_raw(nodes, node);
+    if (!(nodes->v[node].end & COR_JSON_NODE_ESCAPED))
+        return raw;
+    bytes = check_alloc(check, raw.n);
+    if (bytes)
+        cor_check_note(check, cor_json_unescape(raw, bytes, raw.n, &text));
+    return text;
+}
+
+struct cor_str cor_place_text(struct cor_check *check, const struct cor_place *place)
+{
+    return cor_check_node_text(check, place->is_old, place_node(place));
+}
+
+int64_t cor_check_node_int(const struct cor_check *check, bool is_old, uint32_t node)
+{
+    const struct cor_json_nodes *nodes = check_nodes(check, is_old);
+    int64_t number;
+
+    if (node == COR_JSON_NO_NODE || cor_json_node_has_nodes(nodes, node) ||
+        cor_json_to_i64(cor_json_node_bytes(nodes, node), &number) < 0)
+        return 0;
+    return number;
+}
+
+int64_t cor_place_int(struct cor_check *check, const struct cor_place *place)
+{
+    return cor_check_node_int(check, place->is_old, place_node(place));
+}
+
+bool cor_place_bool(struct cor_check *check, const struct cor_place *place)
+{
+    uint32_t node = place_node(place);
+
+    return node != COR_JSON_NO_NODE &&
+           cor_json_node_first(check_nodes(check, place->is_old), node) == 't';
+}
+
+bool cor_place_is_text(const struct cor_check *check, const struct cor_place *place)
+{
+    uint32_t node = place_node(place);
+
+    return node != COR_JSON_NO_NODE &&
+           cor_json_node_first(check_nodes(check, place->is_old), node) == '"';
+}
+
+size_t cor_place_length(struct cor_check *check, const struct cor_place *place)
+{
+    const struct cor_json_nodes *nodes = check_nodes(check, place->is_old);
+    uint32_t node = place_node(place), end;
+    size_t n = 0;
+
+    if (node == COR_JSON_NO_NODE)
+        return 0;
+    if (!cor_json_node_has_nodes(nodes, node))
+        return cor_place_text(check, place).n;
+    end = cor_json_node_next(nodes, node);
+    for (uint32_t i = node + 1; i < end; i = cor_json_node_next(nodes, i))
+        n++;
+    return cor_json_node_first(nodes, node) == '{' ? n / 2 : n;
+}
+
+struct cor_str cor_place_json(const struct cor_check *check, const struct cor_place *place)
+{
+    uint32_t node = place_node(place);
+
+    if (node == COR_JSON_NO_NODE)
+        return (struct cor_str){NULL, 0};
+    return cor_json_node_bytes(check_nodes(check, place->is_old), node);
+}
+
+bool cor_check_are_equal(struct cor_check *check, const struct cor_type *type, bool is_pointer,
+                         uint32_t node, uint32_t old)
+{
+    return cor_semantic_equal(type, is_pointer, &check->object.nodes, node, &check->old.nodes, old,
+                              0);
+}
+
+bool cor_place_is_changed(struct cor_check *check, const struct cor_place *place)
+{
+    return !check->has_old ||
+           !cor_check_are_equal(check, place->type, place->is_pointer, place->node, place->old);
+}
+
+struct cor_str cor_field_text(struct cor_check *check, const struct cor_place *place,
+                              const char *name)
+{
+    struct cor_place field;
+
+    cor_place_field(check, place, name, &field);
+    return cor_place_text(check, &field);
+}
+
+int64_t cor_field_int(struct cor_check *check, const struct cor_place *place, const char *name)
+{
+    struct cor_place field;
+
+    cor_place_field(check, place, name, &field);
+    return cor_place_int(check, &field);
+}
+
+bool cor_field_bool(struct cor_check *check, const struct cor_place *place, const char *name)
+{
+    struct cor_place field;
+
+    cor_place_field(check, place, name, &field);
+    return cor_place_bool(check, &field);
+}
+
+/* --- Errors ------------------------------------------------------------------------------------
+ */
+
+/* The value of a field whose JSON is `json` (p == NULL: absent), as Go prints it. */
+static struct cor_field_value print_value(struct cor_check *check, const struct cor_place *place)
+{
+    struct cor_str json = cor_place_json(check, place);
+
+    if (place->type->shape == COR_SHAPE_STRING && !place->is_pointer &&
+        cor_type_name(place->type).n == 0)
+        return cor_field_string(cor_place_text(check, place));
+    if (json.p)
+        return cor_field_json(json);
+    switch (place->is_pointer ? COR_SHAPE_LIST : place->type->shape) {
+    case COR_SHAPE_STRING:
+        return cor_field_string(COR_STR(""));
+    case COR_SHAPE_INT32:
+    case COR_SHAPE_INT64:
+    case COR_SHAPE_INT_OR_STRING:
+        return cor_field_json(COR_STR("0"));
+    case COR_SHAPE_BOOL:
+        return cor_field_json(COR_STR("false"));
+    case COR_SHAPE_STRUCT:
+        return cor_field_json(COR_STR("{}"));
+    default:
+        return cor_field_json(COR_STR("null"));
+    }
+}
+
+struct cor_field_value cor_check_value(struct cor_check *check, const struct cor_place *place)
+{
+    return print_value(check, place);
+}
+
+void cor_check_add(struct cor_check *check, enum cor_field_error_type type,
+                   const struct cor_field_path *path, struct cor_field_value value,
+                   const char *detail)
+{
+    cor_field_errors_add(check->errors, type, path, value, detail);
+}
+
+void cor_check_add_value(struct cor_check *check, enum cor_field_error_type type,
+                         const struct cor_place *place, struct cor_field_value value,
+                         const char *detail)
+{
+    cor_check_add(check, type, &place->path, value, detail);
+}
+
+void cor_check_invalid(struct cor_check *check, const struct cor_place *place, const char *detail)
+{
+    cor_check_add(check, COR_FIELD_INVALID, &place->path, cor_check_value(check, place), detail);
+}
+
+void cor_check_required(struct cor_check *check, const struct cor_place *place, const char *detail)
+{
+    cor_check_add(check, COR_FIELD_REQUIRED, &place->path, cor_field_none(), detail);
+}
+
+void cor_check_forbidden(struct cor_check *check, const struct cor_place *place, const char *detail)
+{
+    cor_check_add(check, COR_FIELD_FORBIDDEN, &place->path, cor_field_none(), detail);
+}
+
+void cor_check_duplicate(struct cor_check *check, const struct cor_place *place)
+{
+    cor_check_add(check, COR_FIELD_DUPLICATE, &place->path, cor_check_value(check, place), NULL);
+}
+
+void cor_check_not_found(struct cor_check *check, const struct cor_place *place, const char *detail)
+{
+    cor_check_add(check, COR_FIELD_NOT_FOUND, &place->path, cor_check_value(check, place), detail);
+}
+
+void cor_check_too_long(struct cor_check *check, const struct cor_place *place, size_t max)
+{
+    cor_field_errors_add_too_long(check->errors, &place->path, max);
+}
+
+void cor_check_too_many(struct cor_check *check, const struct cor_place *place, size_t max)
+{
+    cor_field_errors_add_too_many(check->errors, &place->path, cor_place_length(check, place), max);
+}
+
+void cor_check_not_supported(struct cor_check *check, const struct cor_place *place,
+                             const char *const *supported, size_t n)
+{
+    cor_field_errors_add_not_supported(check->errors, &place->path, cor_check_value(check, place),
+                                       supported, n);
+}
+
+size_t cor_check_format(struct cor_check *check, const struct cor_place *place,
+                        enum cor_format format)
+{
+    size_t before = check->errors->n;
+    bool is_int =
+        place->type->shape == COR_SHAPE_INT32 || place->type->shape == COR_SHAPE_INT64 ||
+        (place->type->shape == COR_SHAPE_INT_OR_STRING && !cor_place_is_text(check, place));
+
+    if (is_int)
+        cor_format_add_int(format, cor_place_int(check, place), &place->path, check->errors);
+    else
+        cor_format_add_text(format, cor_place_text(check, place), &place->path, check->errors);
+    return check->errors->n - before;
+}
+
+const char *cor_check_printf(struct cor_check *check, const char *fmt, ...)
+{
+    va_list args;
+    char *text = NULL;
+    int n;
+
+    va_start(args, fmt);
+    n = vsnprintf(NULL, 0, fmt, args);
+    va_end(args);
+    if (n >= 0 && (size_t)n > TEXT_MAX)
+        n = TEXT_MAX;
+    if (n >= 0)
+        text = check_alloc(check, (size_t)n + 1);
+    if (!text)
+        return "";
+    va_start(args, fmt);
+    vsnprintf(text, (size_t)n + 1, fmt, args);
+    va_end(args);
+    return text;
+}
+
+void cor_check_warn(struct cor_check *check, const char *text)
+{
+    if (check->warnings)
+        cor_check_note(check, cor_buf_addf(check->warnings, "%s\n", text));
+}

@@ -1,0 +1,239 @@
+/* clang-format off */
+/* What rules and hooks of validation see of an object (docs/internals/validate.md).
+ *
+ * A check is one run over an object, and over the object that it replaces if there is one. A place
+ * is a value in it, present or not, with its type, its path and the value that the old object has
+ * there:
+ *
+ *   static void check_ports(struct cor_check *check, const struct cor_place *list)
+ *   {
+ *       struct cor_each each = cor_each(check, list);
+ *       struct cor_place item, port;
+ *
+ *       while (cor_each_next(check, &each, &item)) {
+ *           cor_place_field(check, &item, "port", &port);
+ *           if (cor_place_int(check, &port) == 0)
+ *               cor_check_required(check, &port, NULL);
+ *       }
+ *   }
+ *
+ * Reading has Go's zero values: a field that is absent is 0, false, "" or empty. The first lack of
+ * memory is kept in the errors; from then on everything reads as absent and no error is added.
+ *
+ * Owner: whoever runs the check; places live on the stack of who makes them, and a place must not
+ * outlive the place around it.  Thread: one at a time. */
+/* clang-format on */
+#ifndef COR_SCHEMA_CHECK_H
+#define COR_SCHEMA_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "meta/field_error.h"
+#include "meta/object_meta.h"
+#include "schema/format.h"
+#include "schema/types.h"
+#include "json/nodes.h"
+
+/* What the client does. The names in rule files are those of the list. */
+#define COR_CHECK_OPERATIONS(X)                                                                    \
+    X(CREATE, "create")                                                                            \
+    X(UPDATE, "update")                                                                            \
+    X(STATUS, "status")                                                                            \
+    X(FINALIZE, "finalize")                                                                        \
+    X(APPROVAL, "approval")                                                                        \
+    X(EPHEMERAL_CONTAINERS, "ephemeralcontainers")                                                 \
+    X(RESIZE, "resize")                                                                            \
+    X(SCALE, "scale")
+
+enum cor_check_operation {
+#define X(symbol, name) COR_CHECK_##symbol,
+    COR_CHECK_OPERATIONS(X)
+#undef X
+        COR_CHECK_OPERATIONS_N
+};
+
+/* One of the two objects of a check, as nodes; a struct that was looked into has its members in
+ * the check's slots. */
+struct cor_check_tree {
+    struct cor_json_nodes nodes;
+    uint32_t *opened; /* per node: the first of its slots plus 1; 0: it is not open */
+    uint32_t few[COR_JSON_NODES_FEW];
+};
+
+struct cor_check_opened {
+    uint32_t node;
+    uint32_t first; /* of its slots */
+    bool is_old;
+};
+
+struct cor_check_text;
+
+struct cor_check {
+    struct cor_field_errors *errors;
+    struct cor_buf *warnings; /* lines, each ends with '\n'; NULL: nobody asks for them */
+    enum cor_check_operation operation;
+    struct cor_object_meta_rules meta; /* of the kind */
+    struct cor_str api_version;        /* of the request */
+    bool has_old;
+    bool has_meta; /* the hook object_meta has run: the generic pass would find nothing else */
+    size_t steps;  /* rules that were run, for tests of the cost */
+
+    struct cor_check_tree object, old;
+    uint32_t *slots; /* nodes by member, of all open structs */
+    size_t nslots, slots_cap;
+    struct cor_check_opened *open;
+    size_t nopen, open_cap;
+    struct cor_check_text *texts; /* strings that had escapes */
+};
+
+/* A value of the object. */
+struct cor_place {
+    const struct cor_place *parent; /* NULL: the object itself */
+    const struct cor_type *type;
+    uint32_t node, old;         /* COR_JSON_NO_NODE: absent */
+    bool is_pointer;            /* absent and zero are two things */
+    bool is_old;                /* readers and messages use `old` (cor_place_old()) */
+    struct cor_field_path path; /* of the object itself: not to be used */
+    struct cor_str key;         /* of an entry of a map */
+};
+
+/* --- Life, for those who run checks ----------------------------------------------------------- */
+
+/* Reads both objects; `old` with p == NULL: there is none. The texts are canonical and stay until
+ * the check is deinitialised. 0, -COR_EINVAL (not JSON), -COR_ENOMEM. Deinitialise in any case. */
+int cor_check_init(struct cor_check *check, struct cor_str object, struct cor_str old,
+                   struct cor_field_errors *errors);
+void cor_check_deinit(struct cor_check *check);
+
+/* The place of the whole object. */
+struct cor_place cor_check_root(const struct cor_type *type, const struct cor_check *check);
+
+/* --- Moving ------------------------------------------------------------------------------------
+ */
+
+/* The field `name` of the struct at `place`, present or not; true: it is present. The type must
+ * have the field. */
+bool cor_place_field(struct cor_check *check, const struct cor_place *place, const char *name,
+                     struct cor_place *ret_field);
+/* The same by the member's index, for who has looked it up. */
+bool cor_place_member(struct cor_check *check, const struct cor_place *place, size_t member,
+                      struct cor_place *ret_field);
+/* The entry of a map; its path is the map's with [key]. */
+bool cor_place_entry(struct cor_check *check, const struct cor_place *place, struct cor_str key,
+                     struct cor_place *ret_entry);
+
+/* Over the elements of a list, or the entries of a map by their keys. An entry's old value is the
+ * one with the same key; an element's is the one with the same index, which is seldom what a rule
+ * wants. What next() returned before is not used after the next call. */
+struct cor_each {
+    const struct cor_place *place;
+    uint32_t next, end, old, old_end;
+    size_t index;
+    size_t mark; /* structs that were open before */
+    bool is_map;
+};
+struct cor_each cor_each(struct cor_check *check, const struct cor_place *place);
+bool cor_each_next(struct cor_check *check, struct cor_each *each, struct cor_place *ret_item);
+
+/* The old value as a place of its own: for readers, and for messages that print it. */
+struct cor_place cor_place_old(const struct cor_place *place);
+
+/* --- Reading -----------------------------------------------------------------------------------
+ */
+
+/* A pointer that is not nil; of others, a value that is not zero. */
+bool cor_place_is_set(struct cor_check *check, const struct cor_place *place);
+/* Nil or zero, also behind a pointer: no text, no elements, no entries, no fields. */
+bool cor_place_is_empty(struct cor_check *check, const struct cor_place *place);
+/* Is there a value in the JSON? */
+static inline bool cor_place_is_present(const struct cor_place *place)
+{
+    return (place->is_old ? place->old : place->node) != COR_JSON_NO_NODE;
+}
+
+/* Of a string, a quantity, a time: its text. Of an int-or-string: the string, or "". */
+struct cor_str cor_place_text(struct cor_check *check, const struct cor_place *place);
+int64_t cor_place_int(struct cor_check *check, const struct cor_place *place);
+bool cor_place_bool(struct cor_check *check, const struct cor_place *place);
+/* Does an int-or-string hold a string? */
+bool cor_place_is_text(const struct cor_check *check, const struct cor_place *place);
+/* Elements of a list, entries of a map; of a text its bytes. */
+size_t cor_place_length(struct cor_check *check, const struct cor_place *place);
+/* The bytes of the value; p == NULL: it is absent. */
+struct cor_str cor_place_json(const struct cor_check *check, const struct cor_place *place);
+/* Semantic equality with the old value (schema/equal.h). Without an old object: changed. */
+bool cor_place_is_changed(struct cor_check *check, const struct cor_place *place);
+
+/* Shorthands for hooks: the text, the integer and the boolean of a field. */
+struct cor_str cor_field_text(struct cor_check *check, const struct cor_place *place,
+                              const char *name);
+int64_t cor_field_int(struct cor_check *check, const struct cor_place *place, const char *name);
+bool cor_field_bool(struct cor_check *check, const struct cor_place *place, const char *name);
+
+/* --- Errors ------------------------------------------------------------------------------------
+ */
+
+/* At the place, with its value; `detail` may be NULL. */
+void cor_check_invalid(struct cor_check *check, const struct cor_place *place, const char *detail);
+void cor_check_required(struct cor_check *check, const struct cor_place *place, const char *detail);
+void cor_check_forbidden(struct cor_check *check, const struct cor_place *place,
+                         const char *detail);
+void cor_check_duplicate(struct cor_check *check, const struct cor_place *place);
+void cor_check_not_found(struct cor_check *check, const struct cor_place *place,
+                         const char *detail);
+void cor_check_too_long(struct cor_check *check, const struct cor_place *place, size_t max);
+void cor_check_too_many(struct cor_check *check, const struct cor_place *place, size_t max);
+void cor_check_not_supported(struct cor_check *check, const struct cor_place *place,
+                             const char *const *supported, size_t n);
+/* One error per message of the format; returns how many there were. */
+size_t cor_check_format(struct cor_check *check, const struct cor_place *place,
+                        enum cor_format format);
+
+/* Any type of error, at any path, with any value: wrong paths, other values. */
+void cor_check_add(struct cor_check *check, enum cor_field_error_type type,
+                   const struct cor_field_path *path, struct cor_field_value value,
+                   const char *detail);
+/* At the place with another value. */
+void cor_check_add_value(struct cor_check *check, enum cor_field_error_type type,
+                         const struct cor_place *place, struct cor_field_value value,
+                         const char *detail);
+/* The value of a place as messages print it. It lives as long as the check. */
+struct cor_field_value cor_check_value(struct cor_check *check, const struct cor_place *place);
+
+/* A formatted text for a detail, which lives as long as the check; "" when no memory is left. */
+const char *cor_check_printf(struct cor_check *check, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Notes that a call has failed with `r` (0 and -COR_EINVALID, whose errors were added, are fine).
+ */
+void cor_check_note(struct cor_check *check, int r);
+
+/* A Warning header: a line of text without an end. */
+void cor_check_warn(struct cor_check *check, const char *text);
+
+/* --- For the interpreter -----------------------------------------------------------------------
+ */
+
+uint32_t cor_check_slot(struct cor_check *check, bool is_old, const struct cor_type *type,
+                        uint32_t node, size_t member);
+uint32_t cor_check_find_entry(const struct cor_check *check, bool is_old, uint32_t node,
+                              struct cor_str key);
+bool cor_check_is_zero(const struct cor_check *check, bool is_old, const struct cor_type *type,
+                       uint32_t node);
+struct cor_str cor_check_node_text(struct cor_check *check, bool is_old, uint32_t node);
+int64_t cor_check_node_int(const struct cor_check *check, bool is_old, uint32_t node);
+bool cor_check_are_equal(struct cor_check *check, const struct cor_type *type, bool is_pointer,
+                         uint32_t node, uint32_t old);
+/* Closes structs that were opened after `mark` of them. */
+void cor_check_release(struct cor_check *check, size_t mark);
+/* Has memory been lacking? */
+static inline bool cor_check_is_over(const struct cor_check *check)
+{
+    return check->errors->error < 0;
+}
+
+#endif

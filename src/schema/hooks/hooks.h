@@ -1,0 +1,102 @@
+/* All hooks of validation, joined from one header per family so that families can grow side by side
+ * (docs/internals/validate.md).
+ * Thread: any (they work on the check that they are given). */
+#ifndef COR_SCHEMA_HOOKS_H
+#define COR_SCHEMA_HOOKS_H
+
+#include "schema/check.h"
+#include "schema/hooks/admission.h"
+#include "schema/hooks/autoscaling.h"
+#include "schema/hooks/batch.h"
+#include "schema/hooks/certificates.h"
+#include "schema/hooks/cluster.h"
+#include "schema/hooks/config.h"
+#include "schema/hooks/flowcontrol.h"
+#include "schema/hooks/meta.h"
+#include "schema/hooks/networking.h"
+#include "schema/hooks/pod.h"
+#include "schema/hooks/pod_update.h"
+#include "schema/hooks/pod_volumes.h"
+#include "schema/hooks/policy.h"
+#include "schema/hooks/rbac.h"
+#include "schema/hooks/resource.h"
+#include "schema/hooks/service.h"
+#include "schema/hooks/storage.h"
+#include "schema/hooks/workloads.h"
+
+/* clang-format off */
+#define COR_CHECK_HOOKS(X)                                                                         \
+    COR_META_HOOKS(X) \
+    COR_POD_HOOKS(X) \
+    COR_POD_VOLUMES_HOOKS(X) \
+    COR_POD_UPDATE_HOOKS(X) \
+    COR_WORKLOADS_HOOKS(X) \
+    COR_BATCH_HOOKS(X) \
+    COR_SERVICE_HOOKS(X) \
+    COR_NETWORKING_HOOKS(X) \
+    COR_STORAGE_HOOKS(X) \
+    COR_CONFIG_HOOKS(X) \
+    COR_CLUSTER_HOOKS(X) \
+    COR_POLICY_HOOKS(X) \
+    COR_AUTOSCALING_HOOKS(X) \
+    COR_RBAC_HOOKS(X) \
+    COR_ADMISSION_HOOKS(X) \
+    COR_CERTIFICATES_HOOKS(X) \
+    COR_FLOWCONTROL_HOOKS(X) \
+    COR_RESOURCE_HOOKS(X)
+#define COR_CHECK_TESTS(X)                                                                         \
+    COR_META_TESTS(X) \
+    COR_POD_TESTS(X) \
+    COR_POD_VOLUMES_TESTS(X) \
+    COR_POD_UPDATE_TESTS(X) \
+    COR_WORKLOADS_TESTS(X) \
+    COR_BATCH_TESTS(X) \
+    COR_SERVICE_TESTS(X) \
+    COR_NETWORKING_TESTS(X) \
+    COR_STORAGE_TESTS(X) \
+    COR_CONFIG_TESTS(X) \
+    COR_CLUSTER_TESTS(X) \
+    COR_POLICY_TESTS(X) \
+    COR_AUTOSCALING_TESTS(X) \
+    COR_RBAC_TESTS(X) \
+    COR_ADMISSION_TESTS(X) \
+    COR_CERTIFICATES_TESTS(X) \
+    COR_FLOWCONTROL_TESTS(X) \
+    COR_RESOURCE_TESTS(X)
+/* clang-format on */
+
+enum cor_hook {
+    COR_HOOK_none,
+#define X(name) COR_HOOK_##name,
+    COR_CHECK_HOOKS(X)
+#undef X
+};
+
+enum cor_test {
+    COR_TEST_none,
+#define X(name) COR_TEST_##name,
+    COR_CHECK_TESTS(X)
+#undef X
+};
+
+/* A hook adds what is wrong at the place and below it; `arg` is the text that the rule file gives,
+ * or "". The place may be absent. */
+#define X(name)                                                                                    \
+    void cor_hook_##name(struct cor_check *check, const struct cor_place *place,                   \
+                         struct cor_str arg);
+COR_CHECK_HOOKS(X)
+#undef X
+
+/* Does the condition hold at the place? */
+#define X(name)                                                                                    \
+    bool cor_test_##name(struct cor_check *check, const struct cor_place *place,                   \
+                         struct cor_str arg);
+COR_CHECK_TESTS(X)
+#undef X
+
+void cor_hook_run(enum cor_hook hook, struct cor_check *check, const struct cor_place *place,
+                  struct cor_str arg);
+bool cor_test_run(enum cor_test test, struct cor_check *check, const struct cor_place *place,
+                  struct cor_str arg);
+
+#endif

@@ -1,0 +1,14 @@
+/* The hooks of validation for dynamic resource allocation: what no line of a rule file can say.
+ * X(name) ( what it checks ). A hook is cor_hook_NAME() in resource.c, a test of a condition is
+ * cor_test_NAME() there; both are declared by hooks.h. tools/compile_validation.py reads the names
+ * here. */
+#ifndef COR_SCHEMA_HOOKS_RESOURCE_H
+#define COR_SCHEMA_HOOKS_RESOURCE_H
+
+/* clang-format off */
+#define COR_RESOURCE_HOOKS(X)
+
+#define COR_RESOURCE_TESTS(X)
+/* clang-format on */
+
+#endif

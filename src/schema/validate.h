@@ -1,0 +1,37 @@
+/* Validation of the built-in kinds: the programs of api/validation/x.rules, run over an object
+ * (docs/internals/validate.md). A program collects all that is wrong, in upstream's words and
+ * order. Kinds are known to the tables only.
+ * Owner: nobody (the tables are constants).  Thread: any. */
+#ifndef COR_SCHEMA_VALIDATE_H
+#define COR_SCHEMA_VALIDATE_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "meta/field_error.h"
+#include "meta/object_meta.h"
+#include "schema/check.h"
+#include "schema/types.h"
+
+struct cor_validation {
+    const struct cor_type *type; /* of the kind, in the version that is stored */
+    enum cor_check_operation operation;
+    struct cor_str object;             /* canonical JSON */
+    struct cor_str old;                /* p == NULL: there is none */
+    struct cor_object_meta_rules meta; /* for the hook object_meta */
+    struct cor_str api_version;        /* of the request */
+};
+
+/* Has the kind a program for the operation? */
+bool cor_validate_has(const struct cor_type *type, enum cor_check_operation operation);
+
+/* Runs the kind's program for the operation and adds what is wrong to `errors`; lack of memory is
+ * noted there as well. Returns true when the program has checked the metadata with the rules of
+ * creation; false otherwise, also when there is no program. The work is linear in both objects. */
+bool cor_validate(const struct cor_validation *validation, struct cor_field_errors *errors);
+
+/* Appends the warnings of the kind's warn program, a line each. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_validate_warn(const struct cor_validation *validation, struct cor_buf *warnings);
+
+#endif

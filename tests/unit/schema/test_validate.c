@@ -1,0 +1,179 @@
+/* The interpreter of validation, through the programs of real kinds. Rows give JSON with ' in place
+ * of ", and what is wrong as upstream's aggregate prints it. */
+#include "schema/validate.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "test.h"
+
+#define JSON_MAX 4096
+#define META     "'metadata':{'name':'n','namespace':'ns','resourceVersion':'1'}"
+#define TEMPLATE "'template':{'metadata':{'labels':{'a':'b'}},'spec':{'restartPolicy':'Always'}}"
+#define ROLLING                                                                                    \
+    "'strategy':{'rollingUpdate':{'maxSurge':1,'maxUnavailable':1},'type':'RollingUpdate'}"
+
+static struct cor_str quoted(const char *text, char *buf)
+{
+    size_t n = strlen(text);
+
+    assert_true(n < JSON_MAX);
+    for (size_t i = 0; i <= n; i++)
+        buf[i] = (char)(text[i] == '\'' ? '"' : text[i]);
+    return cor_str(buf, n);
+}
+
+static const struct cor_type *named(const char *name)
+{
+    const struct cor_type *type = cor_type_named(cor_strz(name));
+
+    if (!type)
+        fail_msg("there is no type %s", name);
+    return type;
+}
+
+/* Runs a program; `old` may be NULL. */
+static void validate(const char *type, enum cor_check_operation operation, const char *object,
+                     const char *old, struct cor_field_errors *errors)
+{
+    char in[JSON_MAX], before[JSON_MAX];
+    struct cor_validation validation = {
+        .type = named(type),
+        .operation = operation,
+        .object = quoted(object, in),
+        .meta = {COR_NAME_DNS1123_SUBDOMAIN, true, false},
+    };
+
+    if (old)
+        validation.old = quoted(old, before);
+    (void)cor_validate(&validation, errors);
+}
+
+struct row {
+    const char *type;
+    enum cor_check_operation operation;
+    const char *object, *old; /* `old` is NULL on create */
+    const char *wrong;        /* in upstream's words; "" for a valid object */
+};
+
+static void check_row(const struct row *row)
+{
+    struct cor_field_errors errors = {0};
+    char want[JSON_MAX];
+    struct cor_buf text;
+
+    cor_buf_init(&text, JSON_MAX);
+    validate(row->type, row->operation, row->object, row->old, &errors);
+    assert_int_equal(errors.error, 0);
+    if (errors.n > 0)
+        assert_int_equal(cor_field_errors_print(&errors, &text), 0);
+    for (size_t i = 0; i < text.n; i++)
+        text.p[i] = (char)(text.p[i] == '\'' ? '"' : text.p[i]);
+    if (!cor_str_eq(cor_buf_str(&text), quoted(row->wrong, want)))
+        fail_msg("%s\n is wrong for\n%s\n instead of\n%s", row->object, cor_buf_z(&text), want);
+    cor_buf_deinit(&text);
+    cor_field_errors_deinit(&errors);
+}
+
+#define MAP     "core_v1.ConfigMap"
+#define SECRET  "core_v1.Secret"
+#define DEPLOY  "apps_v1.Deployment"
+#define REPLICA "apps_v1.ReplicaSet"
+
+/* Contract validation 7.1, 7.2. */
+TEST(validate, config_maps_and_secrets)
+{
+    static const struct row rows[] = {
+        {MAP, COR_CHECK_CREATE, "{" META "}", NULL, ""},
+        {MAP, COR_CHECK_CREATE,
+         "{'binaryData':{'c':'','e':''},'data':{'a':'','b':'','c':'','d':''}," META "}", NULL,
+         "data[c]: Invalid value: 'c': duplicate of key present in binaryData"},
+        {MAP, COR_CHECK_CREATE, "{'data':{'..':''}," META "}", NULL,
+         "data[..]: Invalid value: '..': must not be '..'"},
+        {MAP, COR_CHECK_UPDATE, "{'data':{'a':'2'}," META "}",
+         "{'data':{'a':'1'},'immutable':true," META "}",
+         "[immutable: Forbidden: field is immutable when `immutable` is set, data: Forbidden: "
+         "field is immutable when `immutable` is set]"},
+        {MAP, COR_CHECK_UPDATE, "{'data':{'a':'2'}," META "}",
+         "{'data':{'a':'1'},'immutable':false," META "}", ""},
+        {SECRET, COR_CHECK_CREATE, "{'data':{'tls.crt':''}," META ",'type':'kubernetes.io/tls'}",
+         NULL, "data[tls.key]: Required value"},
+        {SECRET, COR_CHECK_CREATE, "{" META ",'type':'kubernetes.io/basic-auth'}", NULL,
+         "[data[username]: Required value, data[password]: Required value]"},
+        {SECRET, COR_CHECK_CREATE,
+         "{'data':{'ssh-privatekey':''}," META ",'type':'kubernetes.io/ssh-auth'}", NULL,
+         "data[ssh-privatekey]: Required value"},
+        {SECRET, COR_CHECK_CREATE, "{" META ",'type':'kubernetes.io/service-account-token'}", NULL,
+         "metadata.annotations[kubernetes.io/service-account.name]: Required value"},
+        {SECRET, COR_CHECK_CREATE, "{" META ",'type':'kubernetes.io/dockercfg'}", NULL,
+         "data[.dockercfg]: Required value"},
+        {SECRET, COR_CHECK_CREATE,
+         "{'data':{'.dockercfg':'eA=='}," META ",'type':'kubernetes.io/dockercfg'}", NULL,
+         "data[.dockercfg]: Invalid value: '<secret contents redacted>': invalid character 'x' "
+         "looking for beginning of value"},
+        {SECRET, COR_CHECK_CREATE,
+         "{'data':{'.dockerconfigjson':'e30='}," META ",'type':'kubernetes.io/dockerconfigjson'}",
+         NULL, ""},
+        {SECRET, COR_CHECK_UPDATE, "{" META ",'type':'a'}", "{" META ",'type':'b'}",
+         "type: Invalid value: 'a': field is immutable"},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++)
+        check_row(&rows[i]);
+}
+
+/* Contract validation 5.1. */
+TEST(validate, deployments_and_replica_sets)
+{
+    static const struct row rows[] = {
+        {DEPLOY, COR_CHECK_CREATE,
+         "{" META ",'spec':{'replicas':1,'selector':{'matchLabels':{'a':'b'}}," ROLLING "," TEMPLATE
+         "}}",
+         NULL, ""},
+        {DEPLOY, COR_CHECK_UPDATE,
+         "{" META ",'spec':{'replicas':-1,'selector':{'matchLabels':{'a':'c'}}," ROLLING
+         ",'template':"
+         "{'metadata':{'labels':{'a':'b'}},'spec':{'restartPolicy':'Always'}}}}",
+         "{" META ",'spec':{'selector':{'matchLabels':{'a':'b'}}," TEMPLATE "}}",
+         "[spec.replicas: Invalid value: -1: must be greater than or equal to 0, "
+         "spec.template.metadata.labels: Invalid value: {'a':'b'}: `selector` does not match "
+         "template `labels`, spec.selector: Invalid value: {'matchLabels':{'a':'c'}}: field is "
+         "immutable]"},
+        {DEPLOY, COR_CHECK_STATUS, "{" META ",'status':{'readyReplicas':2,'replicas':1}}",
+         "{" META ",'status':{'collisionCount':1}}",
+         "[status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas, "
+         "status.collisionCount: Invalid value: 0: cannot be decremented]"},
+        {REPLICA, COR_CHECK_CREATE,
+         "{" META ",'spec':{'selector':{},'template':{'spec':{'"
+         "restartPolicy':'Always'}}}}",
+         NULL, "spec.selector: Invalid value: {}: empty selector is invalid for deployment"},
+        {REPLICA, COR_CHECK_CREATE,
+         "{" META ",'spec':{'selector':{'matchExpressions':[{'key':'a','operator':'x'}]}}}", NULL,
+         "[spec.selector.matchExpressions[0].operator: Invalid value: 'x': not a valid selector "
+         "operator, spec.selector: Invalid value: "
+         "{'matchExpressions':[{'key':'a','operator':'x'}]}: invalid label selector]"},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++)
+        check_row(&rows[i]);
+}
+
+TEST(validate, finds_all_or_fails_without_memory)
+{
+    static const char object[] =
+        "{'data':{'..':'','a\\nb':''},'binaryData':{'..':''},'metadata':{'name':'N'}}";
+    struct cor_field_errors errors = {0};
+    size_t all;
+
+    validate(MAP, COR_CHECK_CREATE, object, NULL, &errors);
+    all = errors.n;
+    assert_true(all > 3);
+    cor_field_errors_deinit(&errors);
+    FOR_EACH_FAILED_ALLOC(n) {
+        validate(MAP, COR_CHECK_CREATE, object, NULL, &errors);
+        if (errors.error == 0)
+            assert_int_equal(errors.n, all);
+        else
+            assert_int_equal(errors.error, -COR_ENOMEM);
+        cor_field_errors_deinit(&errors);
+    }
+}
