@@ -204,7 +204,7 @@ class Player:
             if body is None:
                 body = stored if step.verb == "update" and base is not self.kinds.subresources.get("*" + step.sub) else base
             body = case_file.changed(body, step.changes)
-            if method == "PUT" and not step.sub and step.verb != "update":
+            if method == "PUT" and step.verb != "update":
                 name = body.get("metadata", {}).get("name", name)
         if step.path:
             path = step.path
