@@ -229,6 +229,7 @@ class Player:
         while self.created:
             kind_name, name = self.created.pop()
             kind = {**self.kinds.kinds[kind_name], "name": in_path(name)}
+            kind["minimal"] = {**kind["minimal"], "metadata": {"name": name}}
             status, _, text = self.send("DELETE", f"{kind['path']}/{kind['name']}?gracePeriodSeconds=0&propagationPolicy=Background", None)
             answer = json.loads(text) if text[:1] == b"{" else {}
             if status != 404 and (status != 200 or answer.get("metadata", {}).get("deletionTimestamp") or
