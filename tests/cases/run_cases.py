@@ -333,7 +333,9 @@ def record(results, files):
 def update(results, files):
     marked = unmarked = 0
     for _, case, _, wrong in results:
-        marked += bool(wrong) and not case.is_pending
+        if wrong and not case.is_pending:
+            marked += 1
+            print(f"{case.name} becomes pending: {case.header[0]}")
         unmarked += not wrong and case.is_pending
         case.is_pending = bool(wrong)
     for one in files:
