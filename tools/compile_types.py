@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Turns the files api/*.types and their overlays into the const tables of src/schema/types.h and rules.h:
-compile_types.py OUT.c FILE... where a FILE is a .types, a .rules (below a folder "validation": rules of validation), or a header
-that lists hooks or formats.
+compile_types.py OUT.c FILE... where a FILE is a .types, a .rules (below a folder "validation": rules of validation), a .words, a
+.facts, or a header that lists hooks or formats.
 
 Everything is checked before a line is written: a type that is declared nowhere or twice, a field number or a JSON name that
 a type has twice, a key that a list's elements lack, an unknown word. The message names file and line, and the build stops.
@@ -14,6 +14,7 @@ import sys
 
 import compile_rules
 import compile_validation
+import compile_words
 from compile_rules import Wrong
 
 CUSTOM = {
@@ -61,6 +62,11 @@ class Type:
 class Package:
     def __init__(self, stem):
         self.stem, self.path, self.group, self.version = stem, "", "", ""
+
+    def openapi(self):
+        """What the names of its schemas begin with: io.k8s.api.core.v1 for k8s.io/api/core/v1."""
+        host, _, rest = self.path.partition("/")
+        return ".".join(host.split(".")[::-1] + rest.split("/")) if rest else ""
 
 
 def read_flag(field, word, rest):
@@ -376,8 +382,8 @@ def write(out, tables, validation):
         own = [made.index for made in tables.order if made.package is package and made.shape in ("STRUCT", "STRING")
                and made.name and not made.text and made in tables.named.values()]
         package_rows.append(f"{{{pool.add(package.stem)}, {pool.add(package.group)}, {pool.add(package.version)}, "
-                            f"{own[0] if own else 0}, {len(own)}}}")
-    package_rows.append("{0, 0, 0, 0, 0}")
+                            f"{pool.add(package.openapi())}, {own[0] if own else 0}, {len(own)}}}")
+    package_rows.append("{0, 0, 0, 0, 0, 0}")
 
     checks = compile_validation.Out(pool)
     checks.add(validation)
@@ -402,6 +408,7 @@ def write(out, tables, validation):
         array("struct cor_rule_condition", "cor_rule_conditions", rules.conditions),
         array("uint8_t", "cor_rule_steps", rules.steps),
         array("uint32_t", "cor_rule_values", rules.values),
+        *compile_words.rows(tables, fields, array),
         f"const size_t cor_types_n = {len(rows)}, cor_type_packages_n = {len(tables.packages)};\n",
         *checks.parts(array),
     ]
@@ -431,6 +438,10 @@ def main(arguments):
         for path in paths:
             if path.suffix == ".rules" and path.parent.name != "validation":
                 compile_rules.read_rules(path, types, hooks)
+            elif path.suffix == ".words":
+                compile_words.read_words(path, types)
+            elif path.suffix == ".facts":
+                compile_words.read_facts(path, types)
         compile_rules.finish(tables, hooks)
         formats = "".join(text for path, text in headers.items() if path.name == "format.h")
         validation = compile_validation.Compiler(

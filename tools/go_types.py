@@ -4,6 +4,7 @@ This is not a Go parser. It reads the declarations as gofmt lays them out (a fie
 line), which is how every API package is written, and leaves the bodies of functions alone. A layout that it does not know
 stops it with the file and line."""
 
+import json
 import pathlib
 import re
 
@@ -11,6 +12,7 @@ SKIPPED = re.compile(r"(_test|^zz_generated.*|^generated\.pb|_swagger_doc_genera
 TYPE = re.compile(r"type (\w+) (=? ?)(.*)$")
 FIELD = re.compile(r"\t(?:(\w+(?:, \w+)*)\s+)?(\*?[\w.]+|[^\s`]+)(?:\s+`(.*)`)?\s*$")
 TAG = re.compile(r'(\w+):"((?:[^"\\]|\\.)*)"')
+CONVERTED = re.compile(r'(?:const |\t)\w+\s*=\s*(\w+)\(("[^"\\]*"|\w+\.\w+)\)')
 CONSTANT = re.compile(r'(?:const |\t)(\w+)\s+(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"')
 IMPORT = re.compile(r'(?:import |\t)(?:(\w+) )?"([^"]+)"')
 
@@ -74,7 +76,13 @@ def read_source(path, package):
             name, target = IMPORT.match(line).groups()
             package["imports"][name or target.split("/")[-1]] = target
         constant = CONSTANT.match(line)
+        converted = CONVERTED.match(line)
+        if converted:
+            # Name = Type("value"), or Name = Type(other.Constant), which is found when all packages are read.
+            package["constants"].setdefault(converted[1], []).append(
+                json.loads(converted[2]) if converted[2].startswith('"') else tuple(converted[2].split(".")))
         if constant:
+            package["values"][constant[1]] = constant[3]
             package["constants"].setdefault(constant[2], []).append(constant[3])
         at += 1
         if text.startswith("//"):
@@ -100,12 +108,16 @@ def read_checkout(root, paths):
         folder = pathlib.Path(root) / "staging" / "src" / path
         if not folder.is_dir():
             raise Unknown(f"{folder}: there is no such folder in this checkout")
-        package = {"path": path, "imports": {}, "types": [], "constants": {}}
+        package = {"path": path, "imports": {}, "types": [], "constants": {}, "values": {}}
         for source in sorted(folder.glob("*.go")):
             if not SKIPPED.search(source.name):
                 read_source(source, package)
+        found.append(package)
+    values = {package["path"]: package["values"] for package in found}
+    for package in found:
         for declared in package["types"]:
             if declared["name"] in package["constants"]:
-                declared["values"] = package["constants"][declared["name"]]
-        found.append(package)
+                declared["values"] = [
+                    value if isinstance(value, str) else values.get(package["imports"].get(value[0]), {}).get(value[1])
+                    for value in package["constants"][declared["name"]]]
     return found

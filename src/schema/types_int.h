@@ -40,6 +40,7 @@ struct cor_type_wire {
 
 struct cor_type_package {
     uint32_t stem, group, version;
+    uint32_t openapi;      /* what the names of its schemas begin with */
     uint32_t first, count; /* of its structs and strings, sorted by name */
 };
 
@@ -58,6 +59,15 @@ struct cor_rule_condition {
     uint8_t depth, nvalues, test;
 };
 
+/* What OpenAPI documents say of a type or a field beyond its declaration (api/openapi.facts). */
+enum cor_fact_of { COR_FACT_OF_TYPE, COR_FACT_OF_FIELD };
+enum cor_fact { COR_FACT_REQUIRED, COR_FACT_PLAIN, COR_FACT_KINDS, COR_FACT_EXTENSION };
+struct cor_openapi_fact {
+    uint32_t index;       /* of the type or field */
+    uint32_t name, value; /* in the pool of words */
+    uint8_t of, fact;
+};
+
 extern const char cor_type_pool[];
 extern const struct cor_type cor_types[];
 extern const struct cor_type_field cor_type_fields[];
@@ -72,6 +82,11 @@ extern const struct cor_rule cor_rules[];
 extern const struct cor_rule_condition cor_rule_conditions[];
 extern const uint8_t cor_rule_steps[]; /* members of the type before */
 extern const uint32_t cor_rule_values[];
+/* Descriptions: in a pool of their own, which only the writers of OpenAPI documents read. */
+extern const char cor_words_pool[];
+extern const uint32_t cor_type_words[], cor_field_words[]; /* by type and by field; 0: none */
+extern const struct cor_openapi_fact cor_openapi_facts[];
+extern const size_t cor_openapi_facts_n;
 extern const size_t cor_types_n, cor_type_packages_n;
 
 #endif

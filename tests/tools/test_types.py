@@ -103,6 +103,22 @@ RULES = [
      "apps_v1.rules:5: the rules of Spec begin at apps_v1.rules:2"),
     ("a type that holds itself has no defaults", "Loop\n  default name = x\n", "a type that holds itself cannot have defaults"),
 ]
+# (what, the overlay's name, its text, part of the message or None when it is right)
+WORDS = [
+    ("words are about types and fields", "apps_v1.words", "Spec What is wanted.\n  mode How it works,\n    \"or not\".\nThing A thing.\n", None),
+    ("words are about a type that is there", "apps_v1.words", "Nothing A text.\n", "apps_v1.words:1: there is no struct apps_v1.Nothing"),
+    ("words are about a field that is there", "apps_v1.words", "Spec A text.\n  nothing A text.\n", "apps_v1.words:2: there is no field nothing"),
+    ("words have a text", "apps_v1.words", "Spec\n", "apps_v1.words:1: Spec has no text"),
+    ("words are given once", "apps_v1.words", "Spec A text.\nSpec Another.\n", "apps_v1.words:2: Spec has a text already"),
+    ("a text begins before it continues", "apps_v1.words", "    more\n", "apps_v1.words:1: there is no text to continue"),
+    ("facts are about types and fields", "openapi.facts", "apps_v1.Spec.mode plain\napps_v1.Thing kinds v1 a/v1\n"
+     "apps_v1.Spec extension x-a {\"b\":1}\n", None),
+    ("a fact is about something that is there", "openapi.facts", "apps_v1.Spec.nothing plain\n",
+     "openapi.facts:1: there is no apps_v1.Spec.nothing"),
+    ("an unknown fact is refused", "openapi.facts", "apps_v1.Spec.mode plane\n", "openapi.facts:1: expected required, plain"),
+    ("a fact has a text when its word needs one", "openapi.facts", "apps_v1.Thing kinds\n", "the last two with a text"),
+    ("an extension is JSON", "openapi.facts", "apps_v1.Spec extension x-a b\n", "the extension is not JSON"),
+]
 GO = """/*
 A licence. /* */
 package v1
@@ -121,6 +137,8 @@ const (
 	// ModeA is one.
 	ModeA Mode = "A"
 	ModeB Mode = "B"
+	ModeC = Mode("C")
+	ModeD = Mode(metav1.Fourth)
 )
 
 // +genclient
@@ -156,6 +174,8 @@ type Unused struct {
 """
 META_GO = """package v1
 
+const Fourth Name = "D"
+
 type TypeMeta struct {
 	Kind string `json:"kind,omitempty" protobuf:"bytes,1,opt,name=kind"`
 }
@@ -167,7 +187,7 @@ type LabelSelector struct{}
 type Condition struct{}
 type WatchEvent struct{}
 """
-IMPORTED = """enum Mode A B
+IMPORTED = """enum Mode A B C D
 
 kind Thing
   - inline   meta_v1.TypeMeta
@@ -219,6 +239,21 @@ def rules_case(text, expected):
     if expected is None:
         # The default of an inlined declaration counts, and values are canonical.
         wanted = ['{\\"a\\":\\"2\\",\\"b\\":\\"1\\"}', '\\"25%\\"', "COR_DEFAULT_HOOK_known", '\\"x\\"']
+        return code == 0 and not said and all(w in made for w in wanted), said + made
+    return code == 1 and not made and expected in said and len(said.splitlines()) == 1, said
+
+
+def words_case(name, text, expected):
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "apps_v1.types").write_text(HEAD + "\n" + OVERLAID)
+        (folder / "meta_v1.types").write_text(META)
+        (folder / name).write_text(text)
+        code, said = compile_types(folder / "out.c", *sorted(folder.iterdir()))
+        made = (folder / "out.c").read_text() if (folder / "out.c").exists() else ""
+    if expected is None:
+        wanted = ["How it works, \\\"or not\\\".", "A thing."] if name.endswith("words") else [
+            "COR_FACT_OF_FIELD, COR_FACT_PLAIN", '{\\"b\\":1}', "COR_FACT_OF_TYPE, COR_FACT_KINDS"]
         return code == 0 and not said and all(w in made for w in wanted), said + made
     return code == 1 and not made and expected in said and len(said.splitlines()) == 1, said
 
@@ -286,6 +321,7 @@ def facts_case():
 def main():
     todo = [(what, compile_case, (text, expected)) for what, text, expected in COMPILED]
     todo += [(what, rules_case, (text, expected)) for what, text, expected in RULES]
+    todo += [(what, words_case, (name, text, expected)) for what, name, text, expected in WORDS]
     todo.append(("declarations in Go become a file", import_case, ()))
     todo.append(("declarations in another layout are refused", strange_case, ()))
     todo.append(("facts that lack a type are refused", facts_case, ()))
