@@ -1,14 +1,16 @@
+/* clang-format off */
 /* The emit walk of OpenAPI: one schema for each struct and for each scalar that has a form of its
  * own (times, quantities, raw values).
  *
  *   cor_openapi_add            marks a type and follows its members
  *   cor_openapi_write_schemas  writes each marked type
- *     schema_write             description, type, required, properties, extensions
+ *     struct_write             description, type, required, properties, extensions
  *       property_write         one member: its type inline or a reference, its default, its words
  *
  * A reference with something beside it (a default, a description) is wrapped in `allOf` in version
  * 3, because readers of OpenAPI 3.0 ignore what stands beside a `$ref`; version 2 writes it beside.
  * Failures are the writer's: it stops writing and reports at the end. Thread: any. */
+/* clang-format on */
 #include "schema/openapi.h"
 
 #include <assert.h>

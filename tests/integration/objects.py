@@ -171,6 +171,9 @@ def openapi_tells_kubectl_how_to_write(server):
     assert patch["x-kubernetes-group-version-kind"] == {"group": "apps", "version": "v1", "kind": "Deployment"}
     assert "fieldValidation" in {parameter["name"] for parameter in patch["parameters"]}
     server.get("/openapi/v3/apis/nothing/v1").expect(404)
+    etag = server.get("/openapi/v3/apis/apps/v1").expect(200).headers["ETag"]
+    server.get("/openapi/v3/apis/apps/v1", If_None_Match=etag).expect(304)
+    assert etag.strip('"') in paths["apis/apps/v1"]["serverRelativeURL"]
 
 
 @test

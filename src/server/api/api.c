@@ -70,6 +70,7 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
         return cor_status_set(reterr_status, -COR_ENOMEM, "out of memory");
     cor_feed_shares_init(&api->feeds, COR_ENGINE_FEEDS_MAX - COR_ENGINE_FEEDS_OWN);
     cor_protobuf_cache_init(&api->protobuf_cache, opts->protobuf_cache_bytes);
+    cor_kept_docs_init(&api->kept_docs);
     api->engine = opts->engine;
     api->path_prefix = opts->path_prefix;
     api->stored_form = opts->stored_form;
@@ -95,6 +96,7 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
         loop->loop = opts->loops[i];
         cor_held_loop_init(loop);
         cor_protobuf_cache_loop_init(&loop->protobuf_cache, &api->protobuf_cache, loop->loop);
+        cor_kept_docs_loop_init(&loop->kept_docs, &api->kept_docs, loop->loop);
         if (opts->random_seed)
             cor_rand_init_seeded(&loop->rand, opts->random_seed + i);
         else
@@ -141,11 +143,13 @@ struct cor_api *cor_api_free(struct cor_api *api)
         cor_variants_deinit(&api->loops[i].variants);
         cor_frames_deinit(&api->loops[i].frames);
         cor_protobuf_cache_loop_deinit(&api->loops[i].protobuf_cache);
+        cor_kept_docs_loop_deinit(&api->loops[i].kept_docs);
     }
     cor_free(api->address);
     cor_free(api->decode_errors);
     cor_feed_shares_deinit(&api->feeds);
     cor_protobuf_cache_deinit(&api->protobuf_cache);
+    cor_kept_docs_deinit(&api->kept_docs);
     return cor_free(api);
 }
 
@@ -192,6 +196,7 @@ void cor_api_loop_release(struct cor_api_loop *loop)
     cor_variants_deinit(&loop->variants);
     cor_frames_deinit(&loop->frames);
     cor_protobuf_cache_loop_deinit(&loop->protobuf_cache);
+    cor_kept_docs_loop_deinit(&loop->kept_docs);
 }
 
 bool cor_api_close_cachers(struct cor_api *api, void (*on_closed)(void *arg), void *arg)

@@ -13,6 +13,7 @@
 #include "server/api/protobuf_cache.h"
 #include "server/api/variants.h"
 #include "server/catalog/served.h"
+#include "server/docs/kept_docs.h"
 #include "storage/store/reader.h"
 #include "storage/store/transformer.h"
 
@@ -37,6 +38,7 @@ struct cor_api_loop {
     struct cor_frames frames;
     struct cor_held_loop held;
     struct cor_protobuf_cache_loop protobuf_cache;
+    struct cor_kept_docs_loop kept_docs;
     size_t ncalls;
 };
 
@@ -61,6 +63,7 @@ struct cor_api {
                                       * be decoded */
     struct cor_held_account held;
     struct cor_protobuf_cache protobuf_cache;
+    struct cor_kept_docs kept_docs; /* OpenAPI */
     struct cor_feed_shares feeds;
     size_t nloops;
     struct cor_api_loop loops[];

@@ -12,8 +12,8 @@
 #include "schema/protobuf.h"
 #include "server/api/call_int.h"
 #include "server/api/health.h"
+#include "server/api/openapi_reply.h"
 #include "server/docs/discovery.h"
-#include "server/docs/openapi.h"
 #include "json/writer.h"
 
 /* What this server's API is compatible with. */
@@ -26,6 +26,7 @@
 struct path_call {
     struct cor_call call;
     struct cor_served *served; /* what was served when the call came */
+    struct cor_kept_doc *doc;  /* that the answer sends, a reference; NULL: none */
 };
 
 static struct cor_served *served_of(struct cor_call *call)
@@ -229,34 +230,6 @@ static bool discovery_reply(struct cor_call *call, struct cor_str path)
     return true;
 }
 
-static void reply_openapi_v2(struct cor_call *call)
-{
-    static const struct cor_http_header vary = {COR_STR("Vary"), COR_STR("Accept")};
-    bool as_protobuf = cor_accept_wants_openapi_protobuf(call->req->accept);
-    int r = cor_openapi_v2(as_protobuf, &call->out);
-
-    if (r == 0 && as_protobuf)
-        cor_call_reply_bytes(call, 200, COR_OPENAPI_V2_PROTOBUF, &vary, 1, cor_buf_str(&call->out));
-    else
-        reply_doc(call, COR_ANSWER_OBJECT, r);
-}
-
-static bool openapi_reply(struct cor_call *call, struct cor_str path)
-{
-    static const struct cor_str root = COR_STR("/openapi/v3");
-
-    if (cor_str_eq(path, COR_STR("/openapi/v2")))
-        reply_openapi_v2(call);
-    else if (cor_str_eq(path, root))
-        reply_doc(call, COR_ANSWER_OBJECT, cor_openapi_index(served_of(call), &call->out));
-    else if (cor_str_starts(path, COR_STR("/openapi/v3/")))
-        reply_doc(call, COR_ANSWER_OBJECT,
-                  cor_openapi_version(served_of(call), cor_str_from(path, root.n + 1), &call->out));
-    else
-        return false;
-    return true;
-}
-
 /* 405 where GET would answer, otherwise 404. */
 static void path_refuse_method(struct cor_call *call, struct cor_str path)
 {
@@ -296,7 +269,8 @@ static void path_run(struct cor_call *call)
         path_refuse_method(call, path);
         return;
     }
-    if (discovery_reply(call, path) || openapi_reply(call, path))
+    if (discovery_reply(call, path) ||
+        cor_openapi_reply(call, served_of(call), path, &((struct path_call *)call)->doc))
         return;
     if (cor_str_eq(path, COR_STR("/version")))
         reply_version(call);
@@ -308,8 +282,17 @@ static void path_run(struct cor_call *call)
 
 static void path_deinit(struct cor_call *call)
 {
+    cor_kept_doc_unref(((struct path_call *)call)->doc);
     cor_served_unref(((struct path_call *)call)->served);
 }
 
+/* A document that nobody keeps any more lives for this call alone. */
+static size_t path_held(struct cor_call *call)
+{
+    const struct cor_kept_doc *doc = ((struct path_call *)call)->doc;
+
+    return doc && cor_ref_is_sole(&doc->ref) ? doc->n : 0;
+}
+
 const struct cor_verb cor_verb_path = {
-    .size = sizeof(struct path_call), .run = path_run, .deinit = path_deinit};
+    .size = sizeof(struct path_call), .run = path_run, .deinit = path_deinit, .held = path_held};

@@ -1,51 +1,208 @@
-/* OpenAPI from the table of resources: /openapi/v3 for kubectl and clients that ask whether a kind
- * exists, and an empty /openapi/v2, which kubectl wants to be there. Schemas know metadata only;
- * all other fields are free-form, because the table does not know them. Written when asked for.
- * Thread: any (no state). */
+/* The OpenAPI documents of a snapshot.
+ *
+ * Which documents there are is decided in one place, page_next(): a walk over the rows, which have
+ * discovery's order, gives first the two roots, then each group and each of its versions. The
+ * index, the hashes and the documents all use that walk.
+ *
+ * The hash of a document covers cor_openapi_digest, which the build makes of the data files and of
+ * the sources that write documents, and what rows say of themselves. A row that was made at run
+ * time has a place of its own, which is never used again, so that its next form has another hash.
+ *
+ * Failures: no memory for the buffer, or a path that is not served. */
 #include "server/docs/openapi.h"
 
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/err.h"
-#include "coracle/version.h"
+#include "server/docs/openapi_paths.h"
 #include "json/writer.h"
 
 #define PATH_MAX_BYTES 256
-#define TITLE          "Coracle"
-#define OBJECT_META    "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
-#define REF            "#/components/schemas/"
+#define TITLE          "Kubernetes"
+/* Of the API, not of this program: clients compare it with their own. */
+#define API_VERSION "1.34"
 
-/* "api/v1" or "apis/apps/v1". */
-static struct cor_str version_path(const struct cor_resource_row *r, char *out)
+/* Made by the build. */
+extern const char cor_openapi_digest[];
+
+enum page_kind { PAGE_ROOT, PAGE_GROUP, PAGE_VERSION };
+
+/* A document of version 3. */
+struct page {
+    enum page_kind kind;
+    enum cor_openapi_root root; /* of a PAGE_ROOT */
+    size_t first, n;            /* the rows that it describes */
+    struct cor_str path;        /* in `text`, or a constant */
+    char text[PATH_MAX_BYTES];
+};
+
+/* Where the walk over all pages stands: begin with {0}. */
+struct page_walk {
+    unsigned step; /* of the roots; then of the group at `row`: 0 its own page, 1 its versions */
+    size_t row;
+};
+
+static size_t same_group_until(const struct cor_resource_row *const *rows, size_t n, size_t from)
 {
-    int n = snprintf(out, PATH_MAX_BYTES, "%s/%.*s", r->group.n > 0 ? "apis" : "api",
-                     COR_STR_ARG(r->api_version));
+    size_t i = from;
 
-    return cor_str(out, n > 0 ? (size_t)n : 0);
+    while (i < n && cor_str_eq(rows[i]->group, rows[from]->group))
+        i++;
+    return i;
+}
+
+static size_t same_version_until(const struct cor_resource_row *const *rows, size_t n, size_t from)
+{
+    size_t i = from;
+
+    while (i < n && cor_str_eq(rows[i]->api_version, rows[from]->api_version))
+        i++;
+    return i;
+}
+
+static void page_set_path(struct page *page, const char *head, struct cor_str rest)
+{
+    int n = snprintf(page->text, sizeof(page->text), "%s/%.*s", head, COR_STR_ARG(rest));
+
+    assert(n > 0 && (size_t)n < sizeof(page->text));
+    page->path = cor_str(page->text, (size_t)n);
+}
+
+/* The next document; false: there are no more. */
+static bool page_next(const struct cor_served *served, struct page_walk *walk, struct page *page)
+{
+    static const struct {
+        enum cor_openapi_root root;
+        struct cor_str path;
+    } roots[] = {{COR_OPENAPI_ROOT_API, COR_STR("api")},
+                 {COR_OPENAPI_ROOT_APIS, COR_STR("apis")},
+                 {COR_OPENAPI_ROOT_VERSION, COR_STR("version")}};
+    size_t nrows, nroots = COR_ARRAY_LEN(roots);
+    const struct cor_resource_row *const *rows = cor_served_rows(served, &nrows);
+    const struct cor_resource_row *row;
+
+    if (walk->step < nroots) {
+        *page = (struct page){
+            .kind = PAGE_ROOT, .root = roots[walk->step].root, .path = roots[walk->step].path};
+        walk->step++;
+        return true;
+    }
+    if (walk->row >= nrows)
+        return false;
+    row = rows[walk->row];
+    if (walk->step == nroots && row->group.n > 0) {
+        *page = (struct page){.kind = PAGE_GROUP, .first = walk->row};
+        page->n = same_group_until(rows, nrows, walk->row) - walk->row;
+        page_set_path(page, "apis", row->group);
+        walk->step++;
+        return true;
+    }
+    *page = (struct page){.kind = PAGE_VERSION, .first = walk->row};
+    page->n = same_version_until(rows, nrows, walk->row) - walk->row;
+    page_set_path(page, row->group.n > 0 ? "apis" : "api", row->api_version);
+    walk->row += page->n;
+    if (walk->row < nrows && !cor_str_eq(rows[walk->row]->group, row->group))
+        walk->step = (unsigned)nroots;
+    return true;
+}
+
+static bool page_find(const struct cor_served *served, struct cor_str path, struct page *page)
+{
+    struct page_walk walk = {0};
+
+    while (page_next(served, &walk, page)) {
+        if (cor_str_eq(page->path, path))
+            return true;
+    }
+    return false;
+}
+
+/* FNV-1a, as cor_str_hash() begins. */
+static void hash_add(uint64_t *hash, const void *bytes, size_t n)
+{
+    const unsigned char *p = bytes;
+
+    for (size_t i = 0; i < n; i++)
+        *hash = (*hash ^ p[i]) * 0x100000001b3u;
+}
+
+static void hash_add_str(uint64_t *hash, struct cor_str s)
+{
+    hash_add(hash, s.p, s.n);
+    hash_add(hash, "", 1);
+}
+
+static void hash_add_row(uint64_t *hash, const struct cor_resource_row *row)
+{
+    size_t place = row->life ? cor_row_place(row) : 0;
+
+    hash_add_str(hash, row->api_version);
+    hash_add_str(hash, row->kind);
+    hash_add_str(hash, row->plural);
+    hash_add(hash, &row->verbs, sizeof(row->verbs));
+    hash_add(hash, &row->flags, sizeof(row->flags));
+    hash_add(hash, &place, sizeof(place));
+    for (size_t i = 0; i < row->nsubresources; i++) {
+        if (row->subresources[i].is_served) {
+            hash_add_str(hash, cor_strz(row->subresources[i].name));
+            hash_add(hash, &row->subresources[i].verbs, sizeof(row->subresources[i].verbs));
+        }
+    }
+}
+
+/* Two hashes of the same, so that the name of a document has 128 bits. */
+static void hash_rows(const struct cor_served *served, struct cor_str path, size_t first, size_t n,
+                      char ret_hash[COR_OPENAPI_HASH_MAX])
+{
+    size_t nrows;
+    const struct cor_resource_row *const *rows = cor_served_rows(served, &nrows);
+    uint64_t hashes[2] = {0xcbf29ce484222325u, 0x9e3779b97f4a7c15u};
+
+    for (size_t h = 0; h < COR_ARRAY_LEN(hashes); h++) {
+        hash_add_str(&hashes[h], cor_strz(cor_openapi_digest));
+        hash_add_str(&hashes[h], path);
+        for (size_t i = first; i < first + n; i++)
+            hash_add_row(&hashes[h], rows[i]);
+    }
+    snprintf(ret_hash, COR_OPENAPI_HASH_MAX, "%016llX%016llX", (unsigned long long)hashes[0],
+             (unsigned long long)hashes[1]);
+}
+
+int cor_openapi_hash(const struct cor_served *served, struct cor_str path,
+                     char ret_hash[COR_OPENAPI_HASH_MAX])
+{
+    struct page page;
+    size_t nrows;
+
+    (void)cor_served_rows(served, &nrows);
+    if (path.n == 0) {
+        hash_rows(served, path, 0, nrows, ret_hash);
+        return 0;
+    }
+    if (!page_find(served, path, &page))
+        return -COR_ENOTFOUND;
+    hash_rows(served, path, page.first, page.n, ret_hash);
+    return 0;
 }
 
 int cor_openapi_index(const struct cor_served *served, struct cor_buf *out)
 {
-    size_t nresources;
-    const struct cor_resource_row *const *resources = cor_served_rows(served, &nresources);
-    const struct cor_resource_row *last = NULL;
-    char path[PATH_MAX_BYTES], url[PATH_MAX_BYTES + 16];
+    char hash[COR_OPENAPI_HASH_MAX], url[PATH_MAX_BYTES + 64];
+    struct page_walk walk = {0};
     struct cor_json_writer w;
+    struct page page;
 
     assert(out);
     cor_json_writer_init(&w, out);
     cor_json_begin_object(&w);
     cor_json_key(&w, COR_STR("paths"));
     cor_json_begin_object(&w);
-    for (size_t i = 0; i < nresources; i++) {
-        const struct cor_resource_row *r = resources[i];
-
-        if (last && cor_str_eq(last->api_version, r->api_version))
-            continue;
-        last = r;
-        cor_json_key(&w, version_path(r, path));
-        snprintf(url, sizeof(url), "/openapi/v3/%s", path);
+    while (page_next(served, &walk, &page)) {
+        hash_rows(served, page.path, page.first, page.n, hash);
+        snprintf(url, sizeof(url), "/openapi/v3/%.*s?hash=%s", COR_STR_ARG(page.path), hash);
+        cor_json_key(&w, page.path);
         cor_json_begin_object(&w);
         cor_json_member(&w, COR_STR("serverRelativeURL"), cor_strz(url));
         cor_json_end_object(&w);
@@ -55,270 +212,95 @@ int cor_openapi_index(const struct cor_served *served, struct cor_buf *out)
     return cor_json_writer_finish(&w);
 }
 
-/* A length-delimited field; both numbers are below 128. */
-static int add_field(struct cor_buf *out, unsigned number, struct cor_str value)
-{
-    const char head[] = {(char)(number << 3 | 2), (char)value.n};
-    int r = cor_buf_add(out, head, sizeof(head));
-
-    return r < 0 ? r : cor_buf_adds(out, value);
-}
-
-/* gnostic's message Document: swagger, info (title, version), paths. */
-static int add_v2_protobuf(struct cor_buf *out)
-{
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf info = {0};
-    int r;
-
-    cor_buf_init(&info, 127);
-    r = add_field(&info, 1, COR_STR(TITLE));
-    if (r == 0)
-        r = add_field(&info, 2, COR_STR(COR_VERSION));
-    if (r == 0)
-        r = add_field(out, 1, COR_STR("2.0"));
-    if (r == 0)
-        r = add_field(out, 2, cor_buf_str(&info));
-    return r < 0 ? r : add_field(out, 8, COR_STR(""));
-}
-
-static void write_info(struct cor_json_writer *w)
+static void info_write(struct cor_json_writer *w)
 {
     cor_json_key(w, COR_STR("info"));
     cor_json_begin_object(w);
     cor_json_member(w, COR_STR("title"), COR_STR(TITLE));
-    cor_json_member(w, COR_STR("version"), COR_STR(COR_VERSION));
+    cor_json_member(w, COR_STR("version"), COR_STR(API_VERSION));
     cor_json_end_object(w);
 }
 
-int cor_openapi_v2(bool as_protobuf, struct cor_buf *out)
+static void page_write_paths(struct cor_openapi_doc *doc, const struct page *page,
+                             const struct cor_resource_row *const *rows)
 {
-    struct cor_json_writer w;
-
-    if (as_protobuf)
-        return add_v2_protobuf(out);
-    cor_json_writer_init(&w, out);
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("swagger"), COR_STR("2.0"));
-    write_info(&w);
-    cor_json_key(&w, COR_STR("paths"));
-    cor_json_begin_object(&w);
-    cor_json_end_object(&w);
-    cor_json_end_object(&w);
-    return cor_json_writer_finish(&w);
+    if (page->kind == PAGE_ROOT)
+        cor_openapi_write_root(doc, page->root, COR_STR(""));
+    else if (page->kind == PAGE_GROUP)
+        cor_openapi_write_root(doc, COR_OPENAPI_ROOT_GROUP, rows[page->first]->group);
+    else
+        cor_openapi_write_resource_list(doc, rows[page->first]);
+    for (size_t i = 0; page->kind == PAGE_VERSION && i < page->n; i++)
+        cor_openapi_write_resource(doc, rows[page->first + i]);
 }
 
-static void write_parameter(struct cor_json_writer *w, const char *name)
+static void security_write(struct cor_json_writer *w, const char *key)
 {
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("name"), cor_strz(name));
-    cor_json_member(w, COR_STR("in"), COR_STR("query"));
-    cor_json_key(w, COR_STR("schema"));
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("type"), COR_STR("string"));
-    cor_json_key(w, COR_STR("uniqueItems"));
-    cor_json_bool(w, true);
-    cor_json_end_object(w);
-    cor_json_end_object(w);
+    cor_json_key(w, cor_strz(key));
+    cor_json_raw(w, COR_STR("{\"BearerToken\":{\"description\":\"A bearer token in the header "
+                            "Authorization.\",\"type\":\"apiKey\",\"name\":\"authorization\","
+                            "\"in\":\"header\"}}"));
 }
 
-static void write_gvk(struct cor_json_writer *w, const struct cor_resource_row *r)
+int cor_openapi_write_3(const struct cor_served *served, struct cor_str path, struct cor_buf *out)
 {
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("group"), r->group);
-    cor_json_member(w, COR_STR("version"), r->version);
-    cor_json_member(w, COR_STR("kind"), r->kind);
-    cor_json_end_object(w);
-}
-
-static void write_patch(struct cor_json_writer *w, const struct cor_resource_row *r)
-{
-    cor_json_begin_object(w);
-    cor_json_key(w, COR_STR("parameters"));
-    cor_json_begin_array(w);
-    write_parameter(w, "dryRun");
-    write_parameter(w, "fieldManager");
-    write_parameter(w, "fieldValidation");
-    cor_json_end_array(w);
-    cor_json_key(w, COR_STR("responses"));
-    cor_json_begin_object(w);
-    cor_json_end_object(w);
-    cor_json_member(w, COR_STR("x-kubernetes-action"), COR_STR("patch"));
-    cor_json_key(w, COR_STR("x-kubernetes-group-version-kind"));
-    write_gvk(w, r);
-    cor_json_end_object(w);
-}
-
-static void write_resource(struct cor_json_writer *w, const struct cor_resource_row *r)
-{
-    char prefix[PATH_MAX_BYTES], path[2 * PATH_MAX_BYTES];
-
-    if (!(r->verbs & COR_VERB_BIT(PATCH)))
-        return;
-    (void)version_path(r, prefix);
-    snprintf(path, sizeof(path), "/%s/%s%.*s/{name}", prefix,
-             cor_api_is_namespaced(r) ? "namespaces/{namespace}/" : "", COR_STR_ARG(r->plural));
-    cor_json_key(w, cor_strz(path));
-    cor_json_begin_object(w);
-    cor_json_key(w, COR_STR("patch"));
-    write_patch(w, r);
-    cor_json_end_object(w);
-}
-
-/* "io.k8s.api.apps.v1.Deployment", as Kubernetes calls it. */
-static struct cor_str schema_name(const struct cor_resource_row *r, char *out)
-{
-    struct cor_str rest = r->group, group = cor_str_cut(&rest, '.');
-    int n = snprintf(out, PATH_MAX_BYTES, "io.k8s.api.%.*s.%.*s.%.*s",
-                     COR_STR_ARG(group.n > 0 ? group : COR_STR("core")), COR_STR_ARG(r->version),
-                     COR_STR_ARG(r->kind));
-
-    return cor_str(out, n > 0 ? (size_t)n : 0);
-}
-
-/* A property, or what begins a schema: its type and what it is. Left open. */
-static void begin_schema(struct cor_json_writer *w, const char *type, const char *description)
-{
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("description"), cor_strz(description));
-    cor_json_member(w, COR_STR("type"), cor_strz(type));
-}
-
-static void write_property(struct cor_json_writer *w, const char *name, const char *type,
-                           const char *description)
-{
-    cor_json_key(w, cor_strz(name));
-    begin_schema(w, type, description);
-    cor_json_end_object(w);
-}
-
-static void write_free_form(struct cor_json_writer *w, const char *name, const char *description)
-{
-    cor_json_key(w, cor_strz(name));
-    begin_schema(w, "object", description);
-    cor_json_key(w, COR_STR("x-kubernetes-preserve-unknown-fields"));
-    cor_json_bool(w, true);
-    cor_json_end_object(w);
-}
-
-static void write_of(struct cor_json_writer *w, const char *name, const char *type,
-                     const char *member, const char *element, const char *description)
-{
-    cor_json_key(w, cor_strz(name));
-    begin_schema(w, type, description);
-    cor_json_key(w, cor_strz(member));
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("type"), cor_strz(element));
-    cor_json_end_object(w);
-    cor_json_end_object(w);
-}
-
-static void write_object_meta(struct cor_json_writer *w)
-{
-    static const struct {
-        const char *name, *type, *description;
-    } fields[] = {
-        {"creationTimestamp", "string", "When the server created the object; set by the server."},
-        {"deletionGracePeriodSeconds", "integer", "How long the object may take to go."},
-        {"deletionTimestamp", "string", "When the object is to be gone; set by a deletion."},
-        {"generateName", "string", "What a name made by the server begins with."},
-        {"generation", "integer", "Counts the changes of the desired state; set by the server."},
-        {"name", "string", "Unique among the objects of its kind and namespace."},
-        {"namespace", "string", "The space within which the name is unique."},
-        {"resourceVersion", "string", "Names this state of the object; opaque; set by the server."},
-        {"uid", "string", "Unique in time and space; set by the server."},
-    };
-
-    cor_json_key(w, COR_STR(OBJECT_META));
-    begin_schema(w, "object", "What all objects have: names, labels, times and owners.");
-    cor_json_key(w, COR_STR("properties"));
-    cor_json_begin_object(w);
-    for (size_t i = 0; i < COR_ARRAY_LEN(fields); i++)
-        write_property(w, fields[i].name, fields[i].type, fields[i].description);
-    write_of(w, "annotations", "object", "additionalProperties", "string",
-             "Texts that tools keep with the object; nothing selects by them.");
-    write_of(w, "finalizers", "array", "items", "string",
-             "Who has to agree before the object goes.");
-    write_of(w, "labels", "object", "additionalProperties", "string",
-             "Keys and values that selectors match.");
-    write_of(w, "managedFields", "array", "items", "object", "Who set which fields.");
-    write_of(w, "ownerReferences", "array", "items", "object", "The objects that this one is for.");
-    cor_json_end_object(w);
-    cor_json_end_object(w);
-}
-
-/* What is common to all kinds: nothing here knows the others' fields, and they are kept as sent. */
-static void write_schema(struct cor_json_writer *w, const struct cor_resource_row *r)
-{
-    char name[PATH_MAX_BYTES];
-
-    cor_json_key(w, schema_name(r, name));
-    begin_schema(w, "object",
-                 "Fields that are not listed here are kept as they are sent. "
-                 "The Kubernetes API reference describes them.");
-    cor_json_key(w, COR_STR("properties"));
-    cor_json_begin_object(w);
-    write_property(w, "apiVersion", "string", "The group and version of this form of the object.");
-    write_property(w, "kind", "string", "What the object is.");
-    cor_json_key(w, COR_STR("metadata"));
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("$ref"), COR_STR(REF OBJECT_META));
-    cor_json_end_object(w);
-    if (cor_api_has_part(r, COR_PART_STATUS)) {
-        write_free_form(w, "spec", "The desired state.");
-        write_free_form(w, "status", "The observed state; written to the status subresource.");
-    }
-    cor_json_end_object(w);
-    cor_json_key(w, COR_STR("x-kubernetes-group-version-kind"));
-    cor_json_begin_array(w);
-    write_gvk(w, r);
-    cor_json_end_array(w);
-    cor_json_key(w, COR_STR("x-kubernetes-preserve-unknown-fields"));
-    cor_json_bool(w, true);
-    cor_json_end_object(w);
-}
-
-static void write_components(struct cor_json_writer *w,
-                             const struct cor_resource_row *const *resources, size_t nresources,
-                             struct cor_str path)
-{
-    char own[PATH_MAX_BYTES];
-
-    cor_json_key(w, COR_STR("components"));
-    cor_json_begin_object(w);
-    cor_json_key(w, COR_STR("schemas"));
-    cor_json_begin_object(w);
-    for (size_t i = 0; i < nresources; i++) {
-        if (cor_str_eq(version_path(resources[i], own), path))
-            write_schema(w, resources[i]);
-    }
-    write_object_meta(w);
-    cor_json_end_object(w);
-    cor_json_end_object(w);
-}
-
-int cor_openapi_version(const struct cor_served *served, struct cor_str path, struct cor_buf *out)
-{
-    size_t nresources;
-    const struct cor_resource_row *const *resources = cor_served_rows(served, &nresources);
-    char own[PATH_MAX_BYTES];
-    struct cor_json_writer w;
-    bool found = false;
+    size_t nrows;
+    const struct cor_resource_row *const *rows = cor_served_rows(served, &nrows);
+    struct cor_openapi_doc doc = {.version = COR_OPENAPI_3};
+    struct page page;
 
     assert(out);
-    cor_json_writer_init(&w, out);
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("openapi"), COR_STR("3.0.0"));
-    write_info(&w);
-    cor_json_key(&w, COR_STR("paths"));
-    cor_json_begin_object(&w);
-    for (size_t i = 0; i < nresources; i++) {
-        if (!cor_str_eq(version_path(resources[i], own), path))
-            continue;
-        found = true;
-        write_resource(&w, resources[i]);
-    }
-    cor_json_end_object(&w);
-    write_components(&w, resources, nresources, path);
-    cor_json_end_object(&w);
-    return found ? cor_json_writer_finish(&w) : -COR_ENOTFOUND;
+    if (!page_find(served, path, &page))
+        return -COR_ENOTFOUND;
+    cor_json_writer_init(&doc.w, out);
+    cor_json_begin_object(&doc.w);
+    cor_json_member(&doc.w, COR_STR("openapi"), COR_STR("3.0.0"));
+    info_write(&doc.w);
+    cor_json_key(&doc.w, COR_STR("paths"));
+    cor_json_begin_object(&doc.w);
+    page_write_paths(&doc, &page, rows);
+    cor_json_end_object(&doc.w);
+    cor_json_key(&doc.w, COR_STR("components"));
+    cor_json_begin_object(&doc.w);
+    cor_json_key(&doc.w, COR_STR("schemas"));
+    cor_json_begin_object(&doc.w);
+    cor_openapi_write_components(&doc, &rows[page.first], page.kind == PAGE_VERSION ? page.n : 0);
+    cor_json_end_object(&doc.w);
+    security_write(&doc.w, "securitySchemes");
+    cor_json_end_object(&doc.w);
+    cor_json_end_object(&doc.w);
+    return cor_json_writer_finish(&doc.w);
+}
+
+int cor_openapi_write_2(const struct cor_served *served, struct cor_buf *out)
+{
+    size_t nrows;
+    const struct cor_resource_row *const *rows = cor_served_rows(served, &nrows);
+    struct cor_openapi_doc doc = {.version = COR_OPENAPI_2};
+    struct page_walk walk = {0};
+    struct page page;
+
+    assert(out);
+    cor_json_writer_init(&doc.w, out);
+    cor_json_begin_object(&doc.w);
+    cor_json_member(&doc.w, COR_STR("swagger"), COR_STR("2.0"));
+    info_write(&doc.w);
+    cor_json_key(&doc.w, COR_STR("paths"));
+    cor_json_begin_object(&doc.w);
+    while (page_next(served, &walk, &page))
+        page_write_paths(&doc, &page, rows);
+    cor_json_end_object(&doc.w);
+    cor_json_key(&doc.w, COR_STR("definitions"));
+    cor_json_begin_object(&doc.w);
+    cor_openapi_write_components(&doc, rows, nrows);
+    cor_json_end_object(&doc.w);
+    cor_json_key(&doc.w, COR_STR("parameters"));
+    cor_json_begin_object(&doc.w);
+    cor_openapi_write_parameters(&doc);
+    cor_json_end_object(&doc.w);
+    security_write(&doc.w, "securityDefinitions");
+    cor_json_key(&doc.w, COR_STR("security"));
+    cor_json_raw(&doc.w, COR_STR("[{\"BearerToken\":[]}]"));
+    cor_json_end_object(&doc.w);
+    return cor_json_writer_finish(&doc.w);
 }

@@ -1,6 +1,9 @@
-/* OpenAPI, as far as kubectl needs it, to find out that the server validates fields and knows dry
- * runs, and for `kubectl explain`: for each version the PATCH operations with their parameters, and
- * schemas of what all kinds have in common.
+/* The OpenAPI documents: version 3 has an index and one document for each group and version, and
+ * small ones for discovery and /version; version 2 is one document about everything.
+ *
+ * A document is a pure function of the program and of the rows that it describes. Its hash is made
+ * of these and not of its bytes, so that the index, which has the hashes of all documents, needs
+ * none of them. A call writes one document; who keeps it is server/docs/kept_docs.h.
  * Thread: any (what is served is immutable). */
 #ifndef COR_SERVER_OPENAPI_H
 #define COR_SERVER_OPENAPI_H
@@ -12,15 +15,24 @@
 #define COR_OPENAPI_V2_PROTOBUF     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 #define COR_OPENAPI_V2_PROTOBUF_OLD "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
-/* Appends /openapi/v2, which names no path and no kind: kubectl asks for it before it accepts a
- * list, or a kind that cannot be patched, and does not check what it does not find there. 0,
- * -COR_ENOMEM. */
-int cor_openapi_v2(bool as_protobuf, struct cor_buf *out);
+/* Of a hash, with its terminating zero. */
+#define COR_OPENAPI_HASH_MAX 36
+/* A maximum for a document. */
+#define COR_OPENAPI_BYTES_MAX (16u << 20)
 
-/* Appends the index of /openapi/v3. 0, -COR_ENOMEM. */
+/* Appends the index of version 3. 0, -COR_ENOMEM. */
 int cor_openapi_index(const struct cor_served *served, struct cor_buf *out);
 
-/* Appends the document of `path` ("api/v1", "apis/apps/v1"). 0, -COR_ENOTFOUND, -COR_ENOMEM. */
-int cor_openapi_version(const struct cor_served *served, struct cor_str path, struct cor_buf *out);
+/* The hash of the document of version 3 at `path` ("api/v1", "apis/apps/v1", "apis/apps",
+ * "version"), or of version 2 when `path` is empty. 0, or -COR_ENOTFOUND: there is no such
+ * document. */
+int cor_openapi_hash(const struct cor_served *served, struct cor_str path,
+                     char ret_hash[COR_OPENAPI_HASH_MAX]);
+
+/* Appends the document of version 3 at `path`. 0, -COR_ENOTFOUND, -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_openapi_write_3(const struct cor_served *served, struct cor_str path, struct cor_buf *out);
+
+/* Appends the document of version 2. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_openapi_write_2(const struct cor_served *served, struct cor_buf *out);
 
 #endif

@@ -1,0 +1,828 @@
+/* clang-format off */
+/* The operations of resources as OpenAPI has them.
+ *
+ *   cor_openapi_write_resource        the paths of one resource: collection, object, subresources,
+ *     path_write                      and the old watch paths
+ *       operation_write               one method of a path
+ *         operation_id_write          listAppsV1NamespacedDeployment
+ *         parameters_write            query and path parameters
+ *         responses_write             200, 201, 202 as the action has them, and 401
+ *
+ * The table `operations` has one row for each action. A path has a few of them; the parameters that
+ * all operations of a path have are written once, at the path, as upstream does. Parameters are
+ * bits, so that these are an intersection.
+ *
+ * Failures are those of the writer, which reports the first one at the end. */
+/* clang-format on */
+#include "server/docs/openapi_paths.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+
+#define TEXT_MAX       512
+#define OPERATIONS_MAX 4 /* of one path */
+
+/* In the order of their names, which is the order in which they are written. */
+#define PARAMETERS(X)                                                                              \
+    X(ALLOW_BOOKMARKS, "allowWatchBookmarks", "boolean",                                           \
+      "A watch also gets events that only carry a resourceVersion.")                               \
+    X(CONTINUE, "continue", "string", "The token of the chunk before: the list goes on there.")    \
+    X(DRY_RUN, "dryRun", "string", "All: everything is checked and nothing is stored.")            \
+    X(FIELD_MANAGER, "fieldManager", "string", "The name under which the change is recorded.")     \
+    X(PATCH_MANAGER, "fieldManager", "string",                                                     \
+      "The name under which the change is recorded; an apply patch needs one.")                    \
+    X(FIELD_VALIDATION, "fieldValidation", "string",                                               \
+      "What happens to unknown and repeated fields: Ignore, Warn or Strict.")                      \
+    X(FIELD_SELECTOR, "fieldSelector", "string", "Only objects whose fields match.")               \
+    X(FORCE, "force", "boolean", "An apply patch takes over fields of other managers.")            \
+    X(GRACE, "gracePeriodSeconds", "integer", "How many seconds the object may take to end.")      \
+    X(IGNORE_READ_ERROR, "ignoreStoreReadErrorWithClusterBreakingPotential", "boolean",            \
+      "Deletes an object that cannot be decoded, without its finalizers.")                         \
+    X(LABEL_SELECTOR, "labelSelector", "string", "Only objects whose labels match.")               \
+    X(LIMIT, "limit", "integer", "At most so many objects in one answer.")                         \
+    X(ORPHAN, "orphanDependents", "boolean", "Deprecated: use propagationPolicy.")                 \
+    X(PRETTY, "pretty", "string", "true: the answer is indented.")                                 \
+    X(PROPAGATION, "propagationPolicy", "string",                                                  \
+      "What happens to dependents: Orphan, Background or Foreground.")                             \
+    X(RESOURCE_VERSION, "resourceVersion", "string",                                               \
+      "The state that the answer shows, or after which a watch begins.")                           \
+    X(RESOURCE_VERSION_MATCH, "resourceVersionMatch", "string",                                    \
+      "How resourceVersion is meant: Exact or NotOlderThan.")                                      \
+    X(SEND_INITIAL, "sendInitialEvents", "boolean", "A watch begins with the objects that exist.") \
+    X(TIMEOUT, "timeoutSeconds", "integer", "How long a list may take, or a watch lasts.")         \
+    X(WATCH, "watch", "boolean", "Changes are sent as they happen, in place of a list.")
+
+enum parameter {
+#define PARAMETER_ENUM(id, name, type, words) PARAMETER_##id,
+    PARAMETERS(PARAMETER_ENUM)
+#undef PARAMETER_ENUM
+        PARAMETER_COUNT,
+    PARAMETER_NAME = PARAMETER_COUNT, /* in the path */
+    PARAMETER_NAMESPACE,
+};
+#define BIT(id) (UINT32_C(1) << PARAMETER_##id)
+
+static const struct {
+    const char *name, *type, *words;
+} parameters[] = {
+#define PARAMETER_ROW(id, name, type, words) {name, type, words},
+    PARAMETERS(PARAMETER_ROW)
+#undef PARAMETER_ROW
+    /* The first has other words for each kind. */
+    {"name", "string", "The name of the object."},
+    {"namespace", "string", "The namespace of the object, such as a team or a project."},
+};
+
+#define LISTED                                                                                     \
+    (BIT(CONTINUE) | BIT(FIELD_SELECTOR) | BIT(LABEL_SELECTOR) | BIT(LIMIT) | BIT(PRETTY) |        \
+     BIT(RESOURCE_VERSION) | BIT(RESOURCE_VERSION_MATCH) | BIT(SEND_INITIAL) | BIT(TIMEOUT))
+#define WATCHED (LISTED | BIT(ALLOW_BOOKMARKS) | BIT(WATCH))
+#define DELETED                                                                                    \
+    (BIT(DRY_RUN) | BIT(GRACE) | BIT(IGNORE_READ_ERROR) | BIT(ORPHAN) | BIT(PRETTY) |              \
+     BIT(PROPAGATION))
+#define WRITTEN (BIT(DRY_RUN) | BIT(FIELD_MANAGER) | BIT(FIELD_VALIDATION) | BIT(PRETTY))
+#define PATCHED                                                                                    \
+    (BIT(DRY_RUN) | BIT(PATCH_MANAGER) | BIT(FIELD_VALIDATION) | BIT(FORCE) | BIT(PRETTY))
+
+enum body { BODY_NONE, BODY_OBJECT, BODY_PATCH, BODY_DELETE_OPTIONS };
+enum answer { ANSWER_OBJECT, ANSWER_LIST, ANSWER_EVENT, ANSWER_STATUS, ANSWER_DELETED };
+enum codes { CODES_OK = 1 << 0, CODES_CREATED = 1 << 1, CODES_ACCEPTED = 1 << 2 };
+
+enum operation {
+    OPERATION_LIST,
+    OPERATION_CREATE,
+    OPERATION_DELETE_COLLECTION,
+    OPERATION_GET,
+    OPERATION_REPLACE,
+    OPERATION_PATCH,
+    OPERATION_DELETE,
+    OPERATION_WATCH,
+    OPERATION_WATCH_LIST,
+    OPERATION_COUNT,
+};
+
+static const struct operation_row {
+    const char *method, *action;
+    const char *id, *id_infix, *id_suffix; /* around the names of version and kind */
+    enum cor_api_verb verb;                /* that the resource must have */
+    uint32_t parameters;
+    enum body body;
+    enum answer answer;
+    unsigned codes;    /* enum codes */
+    bool is_stream;    /* the answer may be a watch */
+    const char *words; /* with the kind */
+} operations[OPERATION_COUNT] = {
+    [OPERATION_LIST] = {"get", "list", "list", "", "", COR_VERB_LIST, WATCHED, BODY_NONE,
+                        ANSWER_LIST, CODES_OK, true, "Lists or watches objects of the kind %.*s."},
+    [OPERATION_CREATE] = {"post", "post", "create", "", "", COR_VERB_CREATE, WRITTEN, BODY_OBJECT,
+                          ANSWER_OBJECT, CODES_OK | CODES_CREATED | CODES_ACCEPTED, false,
+                          "Creates a %.*s."},
+    [OPERATION_DELETE_COLLECTION] = {"delete", "deletecollection", "delete", "Collection", "",
+                                     COR_VERB_DELETECOLLECTION, DELETED | (LISTED & ~BIT(PRETTY)),
+                                     BODY_DELETE_OPTIONS, ANSWER_STATUS, CODES_OK, false,
+                                     "Deletes all selected objects of the kind %.*s."},
+    [OPERATION_GET] = {"get", "get", "read", "", "", COR_VERB_GET, BIT(PRETTY), BODY_NONE,
+                       ANSWER_OBJECT, CODES_OK, false, "Reads a %.*s."},
+    [OPERATION_REPLACE] = {"put", "put", "replace", "", "", COR_VERB_UPDATE, WRITTEN, BODY_OBJECT,
+                           ANSWER_OBJECT, CODES_OK | CODES_CREATED, false, "Replaces a %.*s."},
+    [OPERATION_PATCH] = {"patch", "patch", "patch", "", "", COR_VERB_PATCH, PATCHED, BODY_PATCH,
+                         ANSWER_OBJECT, CODES_OK | CODES_CREATED, false,
+                         "Changes a part of a %.*s."},
+    [OPERATION_DELETE] = {"delete", "delete", "delete", "", "", COR_VERB_DELETE, DELETED,
+                          BODY_DELETE_OPTIONS, ANSWER_DELETED, CODES_OK | CODES_ACCEPTED, false,
+                          "Deletes a %.*s."},
+    [OPERATION_WATCH] = {"get", "watch", "watch", "", "", COR_VERB_WATCH, WATCHED, BODY_NONE,
+                         ANSWER_EVENT, CODES_OK, true,
+                         "Watches one %.*s. Deprecated: list with watch and a fieldSelector."},
+    [OPERATION_WATCH_LIST] = {"get", "watchlist", "watch", "", "List", COR_VERB_WATCH, WATCHED,
+                              BODY_NONE, ANSWER_EVENT, CODES_OK, true,
+                              "Watches objects of the kind %.*s. Deprecated: list with watch."},
+};
+
+/* Where a path stands. */
+struct place {
+    const struct cor_resource_row *row;
+    const struct cor_api_subresource *sub; /* NULL: none */
+    bool in_namespace;                     /* the path has a namespace */
+    bool for_all;                          /* it is about the objects of all namespaces */
+    uint32_t path_parameters;
+};
+
+/* The first letter of each label of a group as a capital, without ".k8s.io": "RbacAuthorization",
+ * "Core". With `first_is_small`: "rbacAuthorization". */
+static size_t group_name(struct cor_str group, bool first_is_small, char *out, size_t max)
+{
+    struct cor_str rest = group;
+    size_t n = 0;
+
+    if (group.n == 0)
+        rest = COR_STR("core");
+    else if (cor_str_ends(rest, COR_STR(".k8s.io")))
+        rest.n -= 7;
+    for (bool is_start = true; rest.n > 0 && n + 1 < max; rest = cor_str_from(rest, 1)) {
+        char c = rest.p[0];
+
+        if (c == '.') {
+            is_start = true;
+            continue;
+        }
+        if (is_start && c >= 'a' && c <= 'z' && !(first_is_small && n == 0))
+            c = (char)(c - 'a' + 'A');
+        is_start = false;
+        out[n++] = c;
+    }
+    out[n] = '\0';
+    return n;
+}
+
+static void capital(char *text)
+{
+    if (text[0] >= 'a' && text[0] <= 'z')
+        text[0] = (char)(text[0] - 'a' + 'A');
+}
+
+static void operation_id_write(struct cor_openapi_doc *doc, const struct place *place,
+                               const struct operation_row *op)
+{
+    const struct cor_resource_row *row = place->row;
+    char group[TEXT_MAX / 4], version[TEXT_MAX / 8], sub[TEXT_MAX / 8], id[TEXT_MAX];
+
+    (void)group_name(row->group, false, group, sizeof(group));
+    snprintf(version, sizeof(version), "%.*s", COR_STR_ARG(row->version));
+    snprintf(sub, sizeof(sub), "%s", place->sub ? place->sub->name : "");
+    capital(version);
+    capital(sub);
+    snprintf(id, sizeof(id), "%s%s%s%s%s%.*s%s%s%s", op->id, group, version, op->id_infix,
+             place->in_namespace ? "Namespaced" : "", COR_STR_ARG(row->kind), sub, op->id_suffix,
+             place->for_all ? "ForAllNamespaces" : "");
+    cor_json_member(&doc->w, COR_STR("operationId"), cor_strz(id));
+}
+
+static void tag_write(struct cor_openapi_doc *doc, struct cor_str group, struct cor_str version)
+{
+    char tag[TEXT_MAX / 4];
+    size_t n = group_name(group, true, tag, sizeof(tag));
+
+    if (version.n > 0)
+        snprintf(tag + n, sizeof(tag) - n, "_%.*s", COR_STR_ARG(version));
+    cor_json_key(&doc->w, COR_STR("tags"));
+    cor_json_begin_array(&doc->w);
+    cor_json_string(&doc->w, cor_strz(tag));
+    cor_json_end_array(&doc->w);
+}
+
+/* The name of the schema of a row that has no type: "com.example.stable.v1.CronTab". */
+static struct cor_str untyped_name(const struct cor_resource_row *row, struct cor_str kind,
+                                   char *out, size_t max)
+{
+    size_t n = 0;
+
+    for (size_t end = row->group.n; end > 0;) {
+        size_t from = end;
+
+        while (from > 0 && row->group.p[from - 1] != '.')
+            from--;
+        n += (size_t)snprintf(out + n, max - n, "%.*s.", (int)(end - from), row->group.p + from);
+        end = from > 0 ? from - 1 : 0;
+        if (n >= max)
+            return cor_str(out, max - 1);
+    }
+    n += (size_t)snprintf(out + n, max - n, "%.*s.%.*s", COR_STR_ARG(row->version),
+                          COR_STR_ARG(kind));
+    return cor_str(out, n < max ? n : max - 1);
+}
+
+/* Writes a reference to a type, or to the schema that stands for one. */
+static void schema_write(struct cor_openapi_doc *doc, const struct cor_type *type,
+                         const struct cor_resource_row *row, struct cor_str kind)
+{
+    char name[COR_OPENAPI_NAME_MAX], ref[2 * COR_OPENAPI_NAME_MAX];
+
+    cor_json_key(&doc->w, COR_STR("schema"));
+    if (type) {
+        cor_openapi_add(&doc->set, type);
+        cor_openapi_write_ref(&doc->w, doc->version, type);
+        return;
+    }
+    snprintf(ref, sizeof(ref), "%s%.*s",
+             doc->version == COR_OPENAPI_3 ? "#/components/schemas/" : "#/definitions/",
+             COR_STR_ARG(untyped_name(row, kind, name, sizeof(name))));
+    cor_json_begin_object(&doc->w);
+    cor_json_member(&doc->w, COR_STR("$ref"), cor_strz(ref));
+    cor_json_end_object(&doc->w);
+}
+
+static const struct cor_type *meta_type(const char *name)
+{
+    const struct cor_type *type = cor_type_named(cor_strz(name));
+
+    assert(type);
+    return type;
+}
+
+/* What bodies and answers of a path are. */
+static void object_schema_write(struct cor_openapi_doc *doc, const struct place *place)
+{
+    const struct cor_resource_row *row =
+        place->sub && place->sub->type ? place->sub->type : place->row;
+
+    schema_write(doc, cor_row_schema(row), row, row->kind);
+}
+
+static void answer_schema_write(struct cor_openapi_doc *doc, const struct place *place,
+                                enum answer answer)
+{
+    const struct cor_resource_row *row = place->row;
+
+    switch (answer) {
+    case ANSWER_OBJECT:
+        object_schema_write(doc, place);
+        return;
+    case ANSWER_LIST:
+        schema_write(doc, cor_type_of_kind(row->group, row->version, row->list_kind), row,
+                     row->list_kind);
+        return;
+    case ANSWER_EVENT:
+        schema_write(doc, meta_type("meta_v1.WatchEvent"), NULL, COR_STR(""));
+        return;
+    case ANSWER_DELETED:
+        /* Upstream's documents promise a Status for a namespace, whatever the server answers. */
+        if (row->flags & COR_API_RETURN_DELETED && row->role != COR_ROLE_NAMESPACES) {
+            object_schema_write(doc, place);
+            return;
+        }
+        /* fall through */
+    case ANSWER_STATUS:
+        schema_write(doc, meta_type("meta_v1.Status"), NULL, COR_STR(""));
+        return;
+    }
+}
+
+static void patch_schema_write(struct cor_openapi_doc *doc)
+{
+    doc->has_patch = true;
+    cor_json_key(&doc->w, COR_STR("schema"));
+    cor_json_raw(&doc->w, doc->version == COR_OPENAPI_3
+                              ? COR_STR("{\"$ref\":\"#/components/schemas/io.k8s.apimachinery.pkg."
+                                        "apis.meta.v1.Patch\"}")
+                              : COR_STR("{\"$ref\":\"#/definitions/io.k8s.apimachinery.pkg."
+                                        "apis.meta.v1.Patch\"}"));
+}
+
+static void body_schema_write(struct cor_openapi_doc *doc, const struct place *place,
+                              enum body body)
+{
+    if (body == BODY_PATCH)
+        patch_schema_write(doc);
+    else if (body == BODY_DELETE_OPTIONS)
+        schema_write(doc, meta_type("meta_v1.DeleteOptions"), NULL, COR_STR(""));
+    else
+        object_schema_write(doc, place);
+}
+
+/* The forms of bodies and answers. A resource that is defined at run time has no protobuf and no
+ * strategic merge patch. */
+static const char *const forms[] = {
+    "application/json", "application/yaml", "application/vnd.kubernetes.protobuf",
+    "application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"};
+static const char *const patch_forms[] = {
+    "application/json-patch+json", "application/merge-patch+json",
+    "application/strategic-merge-patch+json", "application/apply-patch+yaml"};
+
+static bool has_form(const struct cor_resource_row *row, bool is_stream, size_t i)
+{
+    bool is_protobuf = i == 2 || i == 4;
+
+    return (is_stream || i < 3) && !(is_protobuf && row && row->life);
+}
+
+static bool has_patch_form(const struct cor_resource_row *row, size_t i)
+{
+    return i != 2 || !row->life;
+}
+
+static void body_write_3(struct cor_openapi_doc *doc, const struct place *place, enum body body)
+{
+    struct cor_json_writer *w = &doc->w;
+
+    cor_json_key(w, COR_STR("requestBody"));
+    cor_json_begin_object(w);
+    cor_json_key(w, COR_STR("content"));
+    cor_json_begin_object(w);
+    for (size_t i = 0; i < (body == BODY_PATCH ? COR_ARRAY_LEN(patch_forms) : 1); i++) {
+        if (body == BODY_PATCH && !has_patch_form(place->row, i))
+            continue;
+        cor_json_key(w, body == BODY_PATCH ? cor_strz(patch_forms[i]) : COR_STR("*/*"));
+        cor_json_begin_object(w);
+        body_schema_write(doc, place, body);
+        cor_json_end_object(w);
+    }
+    cor_json_end_object(w);
+    if (body != BODY_DELETE_OPTIONS) {
+        cor_json_key(w, COR_STR("required"));
+        cor_json_bool(w, true);
+    }
+    cor_json_end_object(w);
+}
+
+static void body_write_2(struct cor_openapi_doc *doc, const struct place *place, enum body body)
+{
+    struct cor_json_writer *w = &doc->w;
+
+    cor_json_begin_object(w);
+    cor_json_member(w, COR_STR("name"), COR_STR("body"));
+    cor_json_member(w, COR_STR("in"), COR_STR("body"));
+    if (body != BODY_DELETE_OPTIONS) {
+        cor_json_key(w, COR_STR("required"));
+        cor_json_bool(w, true);
+    }
+    body_schema_write(doc, place, body);
+    cor_json_end_object(w);
+}
+
+static void parameter_members_write(struct cor_openapi_doc *doc, size_t id)
+{
+    struct cor_json_writer *w = &doc->w;
+    bool in_path = id >= PARAMETER_COUNT;
+
+    cor_json_member(w, COR_STR("name"), cor_strz(parameters[id].name));
+    cor_json_member(w, COR_STR("in"), in_path ? COR_STR("path") : COR_STR("query"));
+    cor_json_member(w, COR_STR("description"), cor_strz(parameters[id].words));
+    if (in_path) {
+        cor_json_key(w, COR_STR("required"));
+        cor_json_bool(w, true);
+    }
+    if (doc->version == COR_OPENAPI_3) {
+        cor_json_key(w, COR_STR("schema"));
+        cor_json_begin_object(w);
+    }
+    cor_json_member(w, COR_STR("type"), cor_strz(parameters[id].type));
+    cor_json_key(w, COR_STR("uniqueItems"));
+    cor_json_bool(w, true);
+    if (doc->version == COR_OPENAPI_3)
+        cor_json_end_object(w);
+}
+
+/* "fieldManager", and "fieldManager-patch" for the other one of that name. */
+static void parameter_key(size_t id, char *out, size_t max)
+{
+    snprintf(out, max, "%s%s", parameters[id].name, id == PARAMETER_PATCH_MANAGER ? "-patch" : "");
+}
+
+static void parameter_write(struct cor_openapi_doc *doc, size_t id)
+{
+    char key[TEXT_MAX / 4], ref[TEXT_MAX / 2];
+
+    cor_json_begin_object(&doc->w);
+    if (doc->version == COR_OPENAPI_3) {
+        parameter_members_write(doc, id);
+    } else {
+        parameter_key(id, key, sizeof(key));
+        snprintf(ref, sizeof(ref), "#/parameters/%s", key);
+        cor_json_member(&doc->w, COR_STR("$ref"), cor_strz(ref));
+    }
+    cor_json_end_object(&doc->w);
+}
+
+/* Path parameters come first; their bits are the highest ones. */
+static void parameters_write(struct cor_openapi_doc *doc, uint32_t bits)
+{
+    for (size_t id = PARAMETER_COUNT; id < COR_ARRAY_LEN(parameters); id++) {
+        if (bits >> id & 1)
+            parameter_write(doc, id);
+    }
+    for (size_t id = 0; id < PARAMETER_COUNT; id++) {
+        if (bits >> id & 1)
+            parameter_write(doc, id);
+    }
+}
+
+void cor_openapi_write_parameters(struct cor_openapi_doc *doc)
+{
+    char key[TEXT_MAX / 4];
+
+    for (size_t id = 0; id < COR_ARRAY_LEN(parameters); id++) {
+        parameter_key(id, key, sizeof(key));
+        cor_json_key(&doc->w, cor_strz(key));
+        cor_json_begin_object(&doc->w);
+        parameter_members_write(doc, id);
+        cor_json_end_object(&doc->w);
+    }
+}
+
+static void response_begin(struct cor_openapi_doc *doc, const char *code, const char *words)
+{
+    cor_json_key(&doc->w, cor_strz(code));
+    cor_json_begin_object(&doc->w);
+    cor_json_member(&doc->w, COR_STR("description"), cor_strz(words));
+}
+
+static void unauthorized_write(struct cor_openapi_doc *doc)
+{
+    response_begin(doc, "401", "Unauthorized");
+    cor_json_end_object(&doc->w);
+}
+
+static void responses_write(struct cor_openapi_doc *doc, const struct place *place,
+                            const struct operation_row *op)
+{
+    static const struct {
+        const char *code, *words;
+    } codes[] = {{"200", "OK"}, {"201", "Created"}, {"202", "Accepted"}};
+    struct cor_json_writer *w = &doc->w;
+
+    cor_json_key(w, COR_STR("responses"));
+    cor_json_begin_object(w);
+    for (size_t c = 0; c < COR_ARRAY_LEN(codes); c++) {
+        if (!(op->codes >> c & 1))
+            continue;
+        response_begin(doc, codes[c].code, codes[c].words);
+        if (doc->version == COR_OPENAPI_2) {
+            answer_schema_write(doc, place, op->answer);
+        } else {
+            cor_json_key(w, COR_STR("content"));
+            cor_json_begin_object(w);
+            for (size_t i = 0; i < COR_ARRAY_LEN(forms); i++) {
+                if (!has_form(place->row, op->is_stream, i))
+                    continue;
+                cor_json_key(w, cor_strz(forms[i]));
+                cor_json_begin_object(w);
+                answer_schema_write(doc, place, op->answer);
+                cor_json_end_object(w);
+            }
+            cor_json_end_object(w);
+        }
+        cor_json_end_object(w);
+    }
+    unauthorized_write(doc);
+    cor_json_end_object(w);
+}
+
+/* Version 2: what the operation reads and writes, by which scheme. `row` is NULL for discovery. */
+static void media_write_2(struct cor_openapi_doc *doc, const struct cor_resource_row *row,
+                          const struct operation_row *op, size_t nforms)
+{
+    struct cor_json_writer *w = &doc->w;
+
+    cor_json_key(w, COR_STR("consumes"));
+    cor_json_begin_array(w);
+    if (op && op->body == BODY_PATCH) {
+        for (size_t i = 0; i < COR_ARRAY_LEN(patch_forms); i++) {
+            if (has_patch_form(row, i))
+                cor_json_string(w, cor_strz(patch_forms[i]));
+        }
+    } else if (op) {
+        cor_json_string(w, COR_STR("*/*"));
+    }
+    for (size_t i = 0; !op && i < nforms; i++)
+        cor_json_string(w, cor_strz(forms[i]));
+    cor_json_end_array(w);
+    cor_json_key(w, COR_STR("produces"));
+    cor_json_begin_array(w);
+    for (size_t i = 0; i < nforms; i++) {
+        if (has_form(row, op && op->is_stream, i))
+            cor_json_string(w, cor_strz(forms[i]));
+    }
+    cor_json_end_array(w);
+    cor_json_key(w, COR_STR("schemes"));
+    cor_json_raw(w, COR_STR("[\"https\"]"));
+}
+
+static void operation_write(struct cor_openapi_doc *doc, const struct place *place,
+                            const struct operation_row *op, uint32_t own_parameters)
+{
+    const struct cor_resource_row *row = place->row, *type = row;
+    struct cor_json_writer *w = &doc->w;
+    char words[TEXT_MAX];
+
+    if (place->sub && place->sub->type)
+        type = place->sub->type;
+    cor_json_key(w, cor_strz(op->method));
+    cor_json_begin_object(w);
+    snprintf(words, sizeof(words), op->words, COR_STR_ARG(type->kind));
+    cor_json_member(w, COR_STR("description"), cor_strz(words));
+    if (doc->version == COR_OPENAPI_2)
+        media_write_2(doc, row, op, COR_ARRAY_LEN(forms));
+    tag_write(doc, row->group, row->version);
+    operation_id_write(doc, place, op);
+    if (own_parameters || (doc->version == COR_OPENAPI_2 && op->body != BODY_NONE)) {
+        cor_json_key(w, COR_STR("parameters"));
+        cor_json_begin_array(w);
+        if (doc->version == COR_OPENAPI_2 && op->body != BODY_NONE)
+            body_write_2(doc, place, op->body);
+        parameters_write(doc, own_parameters);
+        cor_json_end_array(w);
+    }
+    if (doc->version == COR_OPENAPI_3 && op->body != BODY_NONE)
+        body_write_3(doc, place, op->body);
+    responses_write(doc, place, op);
+    cor_json_member(w, COR_STR("x-kubernetes-action"), cor_strz(op->action));
+    cor_json_key(w, COR_STR("x-kubernetes-group-version-kind"));
+    cor_openapi_write_kind(w, type->group, type->kind, type->version);
+    cor_json_end_object(w);
+}
+
+/* Writes a path with those of the given operations that the resource has; without any, nothing. */
+static void path_write(struct cor_openapi_doc *doc, const struct place *place, const char *path,
+                       const enum operation *ids, size_t nids)
+{
+    unsigned verbs = place->sub ? place->sub->verbs : place->row->verbs;
+    const struct operation_row *ops[OPERATIONS_MAX];
+    uint32_t common = UINT32_MAX;
+    size_t n = 0;
+
+    for (size_t i = 0; i < nids; i++) {
+        const struct operation_row *op = &operations[ids[i]];
+
+        if (!(verbs >> op->verb & 1))
+            continue;
+        common &= op->parameters;
+        ops[n++] = op;
+    }
+    if (n == 0)
+        return;
+    cor_json_key(&doc->w, cor_strz(path));
+    cor_json_begin_object(&doc->w);
+    for (size_t i = 0; i < n; i++)
+        operation_write(doc, place, ops[i], ops[i]->parameters & ~common);
+    cor_json_key(&doc->w, COR_STR("parameters"));
+    cor_json_begin_array(&doc->w);
+    parameters_write(doc, common | place->path_parameters);
+    cor_json_end_array(&doc->w);
+    cor_json_end_object(&doc->w);
+}
+
+#define PATH_WRITE(doc, place, path, ...)                                                          \
+    path_write((doc), (place), (path), (const enum operation[]){__VA_ARGS__},                      \
+               COR_ARRAY_LEN(((const enum operation[]){__VA_ARGS__})))
+
+static struct cor_str version_prefix(const struct cor_resource_row *row, char *out, size_t max)
+{
+    int n = snprintf(out, max, "/%s/%.*s", row->group.n > 0 ? "apis" : "api",
+                     COR_STR_ARG(row->api_version));
+
+    return cor_str(out, n > 0 ? (size_t)n : 0);
+}
+
+void cor_openapi_write_resource(struct cor_openapi_doc *doc, const struct cor_resource_row *row)
+{
+    bool in_namespace = cor_api_is_namespaced(row);
+    const char *scope = in_namespace ? "/namespaces/{namespace}" : "";
+    uint32_t in = in_namespace ? BIT(NAMESPACE) : 0;
+    struct place all = {.row = row, .for_all = true};
+    struct place many = {.row = row, .in_namespace = in_namespace, .path_parameters = in};
+    struct place one = {
+        .row = row, .in_namespace = in_namespace, .path_parameters = in | BIT(NAME)};
+    char prefix[TEXT_MAX / 4], path[TEXT_MAX];
+
+    (void)version_prefix(row, prefix, sizeof(prefix));
+    if (in_namespace) {
+        snprintf(path, sizeof(path), "%s/%.*s", prefix, COR_STR_ARG(row->plural));
+        PATH_WRITE(doc, &all, path, OPERATION_LIST);
+        snprintf(path, sizeof(path), "%s/watch/%.*s", prefix, COR_STR_ARG(row->plural));
+        PATH_WRITE(doc, &all, path, OPERATION_WATCH_LIST);
+    }
+    snprintf(path, sizeof(path), "%s%s/%.*s", prefix, scope, COR_STR_ARG(row->plural));
+    PATH_WRITE(doc, &many, path, OPERATION_LIST, OPERATION_CREATE, OPERATION_DELETE_COLLECTION);
+    snprintf(path, sizeof(path), "%s%s/%.*s/{name}", prefix, scope, COR_STR_ARG(row->plural));
+    PATH_WRITE(doc, &one, path, OPERATION_GET, OPERATION_REPLACE, OPERATION_DELETE,
+               OPERATION_PATCH);
+    snprintf(path, sizeof(path), "%s/watch%s/%.*s", prefix, scope, COR_STR_ARG(row->plural));
+    PATH_WRITE(doc, &many, path, OPERATION_WATCH_LIST);
+    snprintf(path, sizeof(path), "%s/watch%s/%.*s/{name}", prefix, scope, COR_STR_ARG(row->plural));
+    PATH_WRITE(doc, &one, path, OPERATION_WATCH);
+    for (size_t i = 0; i < row->nsubresources; i++) {
+        one.sub = &row->subresources[i];
+        if (!one.sub->is_served)
+            continue;
+        snprintf(path, sizeof(path), "%s%s/%.*s/{name}/%s", prefix, scope, COR_STR_ARG(row->plural),
+                 one.sub->name);
+        PATH_WRITE(doc, &one, path, OPERATION_GET, OPERATION_REPLACE, OPERATION_PATCH,
+                   OPERATION_CREATE);
+    }
+}
+
+/* A path with one GET that answers with a kind of discovery; NULL: with the form of /version. */
+static void get_write(struct cor_openapi_doc *doc, const char *path, const char *id,
+                      struct cor_str group, struct cor_str version, const char *tag,
+                      const char *words, const char *type)
+{
+    struct cor_json_writer *w = &doc->w;
+    size_t nforms = type ? 3 : 1;
+
+    cor_json_key(w, cor_strz(path));
+    cor_json_begin_object(w);
+    cor_json_key(w, COR_STR("get"));
+    cor_json_begin_object(w);
+    cor_json_member(w, COR_STR("description"), cor_strz(words));
+    if (doc->version == COR_OPENAPI_2)
+        media_write_2(doc, NULL, NULL, nforms);
+    if (tag) {
+        cor_json_key(w, COR_STR("tags"));
+        cor_json_begin_array(w);
+        cor_json_string(w, cor_strz(tag));
+        cor_json_end_array(w);
+    } else {
+        tag_write(doc, group, version);
+    }
+    cor_json_member(w, COR_STR("operationId"), cor_strz(id));
+    cor_json_key(w, COR_STR("responses"));
+    cor_json_begin_object(w);
+    response_begin(doc, "200", "OK");
+    if (doc->version == COR_OPENAPI_3) {
+        cor_json_key(w, COR_STR("content"));
+        cor_json_begin_object(w);
+    }
+    for (size_t i = 0; i < (doc->version == COR_OPENAPI_3 ? nforms : 1); i++) {
+        if (doc->version == COR_OPENAPI_3) {
+            cor_json_key(w, cor_strz(forms[i]));
+            cor_json_begin_object(w);
+        }
+        if (type) {
+            schema_write(doc, meta_type(type), NULL, COR_STR(""));
+        } else {
+            doc->has_info = true;
+            cor_json_key(w, COR_STR("schema"));
+            cor_json_raw(w, doc->version == COR_OPENAPI_3
+                                ? COR_STR("{\"$ref\":\"#/components/schemas/"
+                                          "io.k8s.apimachinery.pkg.version.Info\"}")
+                                : COR_STR("{\"$ref\":\"#/definitions/"
+                                          "io.k8s.apimachinery.pkg.version.Info\"}"));
+        }
+        if (doc->version == COR_OPENAPI_3)
+            cor_json_end_object(w);
+    }
+    if (doc->version == COR_OPENAPI_3)
+        cor_json_end_object(w);
+    cor_json_end_object(w);
+    unauthorized_write(doc);
+    cor_json_end_object(w);
+    cor_json_end_object(w);
+    cor_json_end_object(w);
+}
+
+void cor_openapi_write_resource_list(struct cor_openapi_doc *doc,
+                                     const struct cor_resource_row *row)
+{
+    char group[TEXT_MAX / 4], version[TEXT_MAX / 8], id[TEXT_MAX], path[TEXT_MAX / 4];
+    struct cor_str prefix = version_prefix(row, path, sizeof(path));
+
+    snprintf(path + prefix.n, sizeof(path) - prefix.n, "/");
+    (void)group_name(row->group, false, group, sizeof(group));
+    snprintf(version, sizeof(version), "%.*s", COR_STR_ARG(row->version));
+    capital(version);
+    snprintf(id, sizeof(id), "get%s%sAPIResources", group, version);
+    get_write(doc, path, id, row->group, row->version, NULL, "Lists the resources of this version.",
+              "meta_v1.APIResourceList");
+}
+
+void cor_openapi_write_root(struct cor_openapi_doc *doc, enum cor_openapi_root root,
+                            struct cor_str group)
+{
+    char name[TEXT_MAX / 4], id[TEXT_MAX], path[TEXT_MAX];
+
+    switch (root) {
+    case COR_OPENAPI_ROOT_API:
+        get_write(doc, "/api/", "getCoreAPIVersions", COR_STR(""), COR_STR(""), "core",
+                  "Lists the versions of the core group.", "meta_v1.APIVersions");
+        return;
+    case COR_OPENAPI_ROOT_APIS:
+        get_write(doc, "/apis/", "getAPIVersions", COR_STR(""), COR_STR(""), "apis",
+                  "Lists the groups and their versions.", "meta_v1.APIGroupList");
+        return;
+    case COR_OPENAPI_ROOT_VERSION:
+        get_write(doc, "/version/", "getCodeVersion", COR_STR(""), COR_STR(""), "version",
+                  "Reads the version of the server.", NULL);
+        return;
+    case COR_OPENAPI_ROOT_GROUP:
+        (void)group_name(group, false, name, sizeof(name));
+        snprintf(id, sizeof(id), "get%sAPIGroup", name);
+        snprintf(path, sizeof(path), "/apis/%.*s/", COR_STR_ARG(group));
+        get_write(doc, path, id, group, COR_STR(""), NULL, "Lists the versions of this group.",
+                  "meta_v1.APIGroup");
+        return;
+    }
+}
+
+static void info_schema_write(struct cor_openapi_doc *doc)
+{
+    struct cor_json_writer *w = &doc->w;
+
+    /* Those that every server has come first. */
+    static const char *const names[] = {"major",
+                                        "minor",
+                                        "gitVersion",
+                                        "gitCommit",
+                                        "gitTreeState",
+                                        "buildDate",
+                                        "goVersion",
+                                        "compiler",
+                                        "platform",
+                                        "emulationMajor",
+                                        "emulationMinor",
+                                        "minCompatibilityMajor",
+                                        "minCompatibilityMinor"};
+    const size_t nrequired = 9;
+
+    cor_json_key(w, COR_STR("io.k8s.apimachinery.pkg.version.Info"));
+    cor_json_begin_object(w);
+    cor_json_member(w, COR_STR("description"), COR_STR("The version of the server."));
+    cor_json_member(w, COR_STR("type"), COR_STR("object"));
+    cor_json_key(w, COR_STR("required"));
+    cor_json_begin_array(w);
+    for (size_t i = 0; i < nrequired; i++)
+        cor_json_string(w, cor_strz(names[i]));
+    cor_json_end_array(w);
+    cor_json_key(w, COR_STR("properties"));
+    cor_json_begin_object(w);
+    for (size_t i = 0; i < COR_ARRAY_LEN(names); i++) {
+        cor_json_key(w, cor_strz(names[i]));
+        cor_json_begin_object(w);
+        cor_json_member(w, COR_STR("type"), COR_STR("string"));
+        if (doc->version == COR_OPENAPI_3 && i < nrequired)
+            cor_json_member(w, COR_STR("default"), COR_STR(""));
+        cor_json_end_object(w);
+    }
+    cor_json_end_object(w);
+    cor_json_end_object(w);
+}
+
+/* An object of which only the kind is known. */
+static void untyped_write(struct cor_json_writer *w, const struct cor_resource_row *row,
+                          struct cor_str kind)
+{
+    char name[COR_OPENAPI_NAME_MAX];
+
+    cor_json_key(w, untyped_name(row, kind, name, sizeof(name)));
+    cor_json_begin_object(w);
+    cor_json_member(w, COR_STR("type"), COR_STR("object"));
+    cor_json_key(w, COR_STR("x-kubernetes-group-version-kind"));
+    cor_json_begin_array(w);
+    cor_openapi_write_kind(w, row->group, kind, row->version);
+    cor_json_end_array(w);
+    cor_json_end_object(w);
+}
+
+void cor_openapi_write_components(struct cor_openapi_doc *doc,
+                                  const struct cor_resource_row *const *rows, size_t nrows)
+{
+    struct cor_json_writer *w = &doc->w;
+
+    cor_openapi_write_schemas(w, doc->version, &doc->set);
+    for (size_t i = 0; i < nrows; i++) {
+        if (!cor_row_schema(rows[i]))
+            untyped_write(w, rows[i], rows[i]->kind);
+        if (rows[i]->verbs & COR_VERB_BIT(LIST) &&
+            !cor_type_of_kind(rows[i]->group, rows[i]->version, rows[i]->list_kind))
+            untyped_write(w, rows[i], rows[i]->list_kind);
+    }
+    if (doc->has_patch) {
+        cor_json_key(w, COR_STR("io.k8s.apimachinery.pkg.apis.meta.v1.Patch"));
+        cor_json_raw(w, COR_STR("{\"description\":\"A patch, in the form that its Content-Type "
+                                "names.\",\"type\":\"object\"}"));
+    }
+    if (doc->has_info)
+        info_schema_write(doc);
+}

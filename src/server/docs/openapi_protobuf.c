@@ -1,0 +1,413 @@
+/* clang-format off */
+/* From the JSON of OpenAPI version 2 to gnostic's messages.
+ *
+ * A table for each message has one row for each member that our documents have: its name in JSON,
+ * its number, and how its value is written. Members that begin with "x-" are vendor extensions,
+ * whose values are YAML, and JSON is YAML.
+ *
+ *   message_write       the members of an object, by the table of its message
+ *     row_write         one member
+ *       map_write       an object of named values: {name, value} messages
+ *       parameter_write which of gnostic's four messages a parameter is depends on what it says
+ *
+ * A message is written behind one byte for its length. When the length needs more bytes, the
+ * message moves: its bytes move once for each message around it, and these are few.
+ *
+ * Failures: no memory; the first one sticks in the writer. The input is our own document, so that
+ * an unknown member is an error of this file and stops a debug build. */
+/* clang-format on */
+#include "server/docs/openapi_protobuf.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "json/scan.h"
+
+#define VARINT_MAX 10
+
+enum form {
+    FORM_TEXT,
+    FORM_BOOL,
+    FORM_TEXTS,      /* an array of texts: a repeated field */
+    FORM_MESSAGE,    /* an object */
+    FORM_MAP,        /* an object of named values */
+    FORM_MAPS,       /* an array of such objects, whose values are arrays of texts */
+    FORM_YAMLS,      /* an array of any values */
+    FORM_PARAMETERS, /* an array of parameters or references */
+};
+
+struct message;
+
+struct row {
+    const char *name;
+    unsigned number;
+    enum form form;
+    /* A message around the value, which has it under this number; of a map: the number of its
+     * entries. 0: none. */
+    unsigned inner;
+    unsigned value_inner;          /* the same around the values of a map */
+    const struct message *message; /* of the value, or of the values of a map */
+};
+
+struct message {
+    unsigned extensions; /* the number of vendor extensions; 0: it has none */
+    size_t nrows;
+    const struct row *rows;
+};
+
+struct writer {
+    struct cor_buf *out;
+    int error;
+};
+
+#define ROWS(list) .nrows = COR_ARRAY_LEN(list), .rows = (list)
+
+static const struct message schema_message;
+
+static const struct row info_rows[] = {{"title", 1, FORM_TEXT}, {"version", 2, FORM_TEXT}};
+static const struct message info_message = {7, ROWS(info_rows)};
+
+static const struct row schema_rows[] = {
+    {"$ref", 1, FORM_TEXT},
+    {"format", 2, FORM_TEXT},
+    {"description", 4, FORM_TEXT},
+    {"required", 19, FORM_TEXTS},
+    {"enum", 20, FORM_YAMLS},
+    {"additionalProperties", 21, FORM_MESSAGE, .inner = 1, .message = &schema_message},
+    {"type", 22, FORM_TEXT, .inner = 1},
+    {"items", 23, FORM_MESSAGE, .inner = 1, .message = &schema_message},
+    {"properties", 25, FORM_MAP, .inner = 1, .message = &schema_message},
+};
+static const struct message schema_message = {31, ROWS(schema_rows)};
+
+static const struct row response_rows[] = {
+    {"description", 1, FORM_TEXT},
+    {"schema", 2, FORM_MESSAGE, .inner = 1, .message = &schema_message},
+};
+static const struct message response_message = {5, ROWS(response_rows)};
+
+static const struct row operation_rows[] = {
+    {"tags", 1, FORM_TEXTS},
+    {"description", 3, FORM_TEXT},
+    {"operationId", 5, FORM_TEXT},
+    {"produces", 6, FORM_TEXTS},
+    {"consumes", 7, FORM_TEXTS},
+    {"parameters", 8, FORM_PARAMETERS},
+    {"responses", 9, FORM_MAP, .inner = 1, .value_inner = 1, .message = &response_message},
+    {"schemes", 10, FORM_TEXTS},
+};
+static const struct message operation_message = {13, ROWS(operation_rows)};
+
+static const struct row path_rows[] = {
+    {"get", 2, FORM_MESSAGE, .message = &operation_message},
+    {"put", 3, FORM_MESSAGE, .message = &operation_message},
+    {"post", 4, FORM_MESSAGE, .message = &operation_message},
+    {"delete", 5, FORM_MESSAGE, .message = &operation_message},
+    {"patch", 8, FORM_MESSAGE, .message = &operation_message},
+    {"parameters", 9, FORM_PARAMETERS},
+};
+static const struct message path_message = {10, ROWS(path_rows)};
+
+/* The four kinds of parameters that our documents have. */
+static const struct row reference_rows[] = {{"$ref", 1, FORM_TEXT}};
+static const struct message reference_message = {0, ROWS(reference_rows)};
+static const struct row body_rows[] = {
+    {"name", 2, FORM_TEXT},
+    {"in", 3, FORM_TEXT},
+    {"required", 4, FORM_BOOL},
+    {"schema", 5, FORM_MESSAGE, .message = &schema_message},
+};
+static const struct message body_message = {6, ROWS(body_rows)};
+static const struct row query_rows[] = {
+    {"in", 2, FORM_TEXT},   {"description", 3, FORM_TEXT},  {"name", 4, FORM_TEXT},
+    {"type", 6, FORM_TEXT}, {"uniqueItems", 20, FORM_BOOL},
+};
+static const struct message query_message = {23, ROWS(query_rows)};
+static const struct row in_path_rows[] = {
+    {"required", 1, FORM_BOOL}, {"in", 2, FORM_TEXT},   {"description", 3, FORM_TEXT},
+    {"name", 4, FORM_TEXT},     {"type", 5, FORM_TEXT}, {"uniqueItems", 19, FORM_BOOL},
+};
+static const struct message in_path_message = {22, ROWS(in_path_rows)};
+/* Stands for a parameter in a map. */
+static const struct message parameter_message;
+
+static const struct row key_rows[] = {
+    {"type", 1, FORM_TEXT},
+    {"name", 2, FORM_TEXT},
+    {"in", 3, FORM_TEXT},
+    {"description", 4, FORM_TEXT},
+};
+static const struct message key_message = {5, ROWS(key_rows)};
+
+static const struct row document_rows[] = {
+    {"swagger", 1, FORM_TEXT},
+    {"info", 2, FORM_MESSAGE, .message = &info_message},
+    {"paths", 8, FORM_MAP, .inner = 2, .message = &path_message},
+    {"definitions", 9, FORM_MAP, .inner = 1, .message = &schema_message},
+    {"parameters", 10, FORM_MAP, .inner = 1, .message = &parameter_message},
+    {"security", 12, FORM_MAPS, .inner = 1},
+    {"securityDefinitions", 13, FORM_MAP, .inner = 1, .value_inner = 2, .message = &key_message},
+};
+static const struct message document_message = {16, ROWS(document_rows)};
+
+static size_t varint_put(uint64_t value, char *out)
+{
+    size_t n = 0;
+
+    while (value > 127) {
+        out[n++] = (char)(value | 128);
+        value >>= 7;
+    }
+    out[n++] = (char)value;
+    return n;
+}
+
+static void bytes_put(struct writer *w, const void *p, size_t n)
+{
+    if (w->error == 0)
+        w->error = cor_buf_add(w->out, p, n);
+}
+
+static void tag_put(struct writer *w, unsigned number, unsigned wire)
+{
+    char bytes[VARINT_MAX];
+
+    bytes_put(w, bytes, varint_put((uint64_t)number << 3 | wire, bytes));
+}
+
+/* Begins a length-delimited field: where its bytes begin. */
+static size_t field_begin(struct writer *w, unsigned number)
+{
+    tag_put(w, number, 2);
+    bytes_put(w, "", 1);
+    return w->out->n;
+}
+
+static void field_end(struct writer *w, size_t start)
+{
+    char length[VARINT_MAX];
+    size_t n, more;
+
+    if (w->error < 0)
+        return;
+    n = w->out->n - start;
+    more = varint_put(n, length) - 1;
+    for (size_t i = 0; i < more; i++)
+        bytes_put(w, "", 1);
+    if (w->error < 0)
+        return;
+    if (more > 0)
+        memmove(w->out->p + start + more, w->out->p + start, n);
+    memcpy(w->out->p + start - 1, length, more + 1);
+}
+
+/* A JSON string without quotes and escapes. The text of a document never grows by that. */
+static void text_put(struct writer *w, struct cor_str value)
+{
+    struct cor_str raw = value, text;
+
+    if (w->error < 0 || cor_json_to_raw(value, &raw) < 0)
+        return;
+    w->error = cor_buf_reserve(w->out, raw.n);
+    if (w->error == 0 && cor_json_unescape(raw, w->out->p + w->out->n, raw.n, &text) == 0) {
+        if (text.n > 0)
+            memmove(w->out->p + w->out->n, text.p, text.n);
+        w->out->n += text.n;
+    }
+}
+
+static void text_write(struct writer *w, unsigned number, struct cor_str value)
+{
+    size_t start = field_begin(w, number);
+
+    text_put(w, value);
+    field_end(w, start);
+}
+
+/* A message Any with the value as YAML. */
+static void yaml_write(struct writer *w, unsigned number, struct cor_str value)
+{
+    size_t any = field_begin(w, number), yaml = field_begin(w, 2);
+
+    bytes_put(w, value.p, value.n);
+    bytes_put(w, "\n", 1);
+    field_end(w, yaml);
+    field_end(w, any);
+}
+
+static void texts_write(struct writer *w, unsigned number, struct cor_str array)
+{
+    struct cor_json_iter it = cor_json_iter(array);
+
+    while (cor_json_iter_elem(&it))
+        text_write(w, number, cor_json_iter_value(&it));
+}
+
+static void message_write(struct writer *w, const struct message *message, struct cor_str object);
+
+/* A message under a number, with another one around it unless `inner` is 0. */
+static void nested_write(struct writer *w, unsigned number, unsigned inner,
+                         const struct message *message, struct cor_str object)
+{
+    size_t start = field_begin(w, number), nested;
+
+    if (inner > 0) {
+        nested = field_begin(w, inner);
+        message_write(w, message, object);
+        field_end(w, nested);
+    } else {
+        message_write(w, message, object);
+    }
+    field_end(w, start);
+}
+
+/* The members of a message Parameter. */
+static void parameter_members_write(struct writer *w, struct cor_str object)
+{
+    struct cor_str in = {0};
+    size_t start;
+
+    if (cor_json_get(object, COR_STR("in"), COR_JSON_ANY_ORDER, &in) == 0 &&
+        cor_str_eq(in, COR_STR("\"body\""))) {
+        nested_write(w, 1, 0, &body_message, object);
+        return;
+    }
+    start = field_begin(w, 2);
+    if (cor_str_eq(in, COR_STR("\"path\"")))
+        nested_write(w, 4, 0, &in_path_message, object);
+    else
+        nested_write(w, 3, 0, &query_message, object);
+    field_end(w, start);
+}
+
+/* A message ParametersItem. */
+static void parameter_write(struct writer *w, unsigned number, struct cor_str object)
+{
+    size_t start = field_begin(w, number), parameter;
+    struct cor_str ref;
+
+    if (cor_json_get(object, COR_STR("$ref"), COR_JSON_ANY_ORDER, &ref) == 0) {
+        nested_write(w, 2, 0, &reference_message, object);
+    } else {
+        parameter = field_begin(w, 1);
+        parameter_members_write(w, object);
+        field_end(w, parameter);
+    }
+    field_end(w, start);
+}
+
+/* The entries of a map: messages {1: name, 2: value}. Without a message the values are arrays of
+ * texts. */
+static void entries_write(struct writer *w, const struct row *row, struct cor_str object)
+{
+    struct cor_json_iter it = cor_json_iter(object);
+    struct cor_str key;
+
+    while (cor_json_iter_member(&it, &key)) {
+        struct cor_str value = cor_json_iter_value(&it);
+        size_t entry = field_begin(w, row->inner), name = field_begin(w, 1);
+
+        bytes_put(w, key.p, key.n);
+        field_end(w, name);
+        if (row->message == &parameter_message || !row->message) {
+            size_t start = field_begin(w, 2);
+
+            if (row->message)
+                parameter_members_write(w, value);
+            else
+                texts_write(w, 1, value);
+            field_end(w, start);
+        } else {
+            nested_write(w, 2, row->value_inner, row->message, value);
+        }
+        field_end(w, entry);
+    }
+}
+
+static void row_write(struct writer *w, const struct row *row, struct cor_str value)
+{
+    struct cor_json_iter it;
+    size_t start;
+
+    switch (row->form) {
+    case FORM_TEXT:
+        start = row->inner > 0 ? field_begin(w, row->number) : 0;
+        text_write(w, row->inner > 0 ? row->inner : row->number, value);
+        if (row->inner > 0)
+            field_end(w, start);
+        return;
+    case FORM_BOOL:
+        if (value.p[0] == 't') {
+            tag_put(w, row->number, 0);
+            bytes_put(w, "\1", 1);
+        }
+        return;
+    case FORM_TEXTS:
+        texts_write(w, row->number, value);
+        return;
+    case FORM_MESSAGE:
+        nested_write(w, row->number, row->inner, row->message, value);
+        return;
+    case FORM_MAP:
+        start = field_begin(w, row->number);
+        entries_write(w, row, value);
+        field_end(w, start);
+        return;
+    default:
+        break;
+    }
+    for (it = cor_json_iter(value); cor_json_iter_elem(&it);) {
+        struct cor_str element = cor_json_iter_value(&it);
+
+        if (row->form == FORM_YAMLS) {
+            yaml_write(w, row->number, element);
+        } else if (row->form == FORM_PARAMETERS) {
+            parameter_write(w, row->number, element);
+        } else {
+            assert(row->form == FORM_MAPS);
+            start = field_begin(w, row->number);
+            entries_write(w, row, element);
+            field_end(w, start);
+        }
+    }
+}
+
+static void extension_write(struct writer *w, unsigned number, struct cor_str key,
+                            struct cor_str value)
+{
+    size_t start = field_begin(w, number), name = field_begin(w, 1);
+
+    bytes_put(w, key.p, key.n);
+    field_end(w, name);
+    yaml_write(w, 2, value);
+    field_end(w, start);
+}
+
+static void message_write(struct writer *w, const struct message *message, struct cor_str object)
+{
+    struct cor_json_iter it = cor_json_iter(object);
+    struct cor_str key;
+
+    while (w->error == 0 && cor_json_iter_member(&it, &key)) {
+        struct cor_str value = cor_json_iter_value(&it);
+        size_t i = 0;
+
+        while (i < message->nrows && !cor_str_eqz(key, message->rows[i].name))
+            i++;
+        if (i < message->nrows) {
+            row_write(w, &message->rows[i], value);
+        } else {
+            assert(message->extensions > 0 && cor_str_starts(key, COR_STR("x-")));
+            extension_write(w, message->extensions, key, value);
+        }
+    }
+}
+
+int cor_openapi_to_protobuf(struct cor_str json, struct cor_buf *out)
+{
+    struct writer w = {.out = out};
+
+    message_write(&w, &document_message, json);
+    return w.error;
+}

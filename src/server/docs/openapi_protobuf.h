@@ -1,0 +1,12 @@
+/* OpenAPI version 2 in protobuf: the messages of gnostic's openapi.v2, which kubectl asks for.
+ * Thread: any (pure). */
+#ifndef COR_SERVER_OPENAPI_PROTOBUF_H
+#define COR_SERVER_OPENAPI_PROTOBUF_H
+
+#include "base/buf.h"
+
+/* Appends the document, which cor_openapi_write_2() wrote, as a message Document. 0, -COR_ENOMEM,
+ * -COR_ETOOBIG. */
+int cor_openapi_to_protobuf(struct cor_str json, struct cor_buf *out);
+
+#endif

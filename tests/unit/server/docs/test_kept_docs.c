@@ -1,0 +1,157 @@
+/* Kept documents: what is made once, what leaves, and what a failure leaves behind. */
+#include <string.h>
+
+#include "base/err.h"
+#include "loop/loop.h"
+#include "server/docs/kept_docs.h"
+#include "test.h"
+
+struct maker {
+    size_t n;   /* bytes to make */
+    int r;      /* what to return */
+    int ncalls; /* so often it was called */
+};
+
+static int maker_make(const void *arg, struct cor_buf *out)
+{
+    struct maker *maker = (struct maker *)(uintptr_t)arg;
+    int r = cor_buf_reserve(out, maker->n);
+
+    maker->ncalls++;
+    if (r < 0 || maker->r < 0)
+        return r < 0 ? r : maker->r;
+    for (size_t i = 0; i < maker->n; i++)
+        (void)cor_buf_addc(out, 'x');
+    return 0;
+}
+
+struct fixture {
+    struct cor_loop *loop;
+    struct cor_kept_docs docs;
+    struct cor_kept_docs_loop part;
+};
+
+static void setup(struct fixture *fx)
+{
+    assert_int_equal(cor_loop_new(16, &fx->loop), 0);
+    cor_kept_docs_init(&fx->docs);
+    cor_kept_docs_loop_init(&fx->part, &fx->docs, fx->loop);
+}
+
+static void teardown(struct fixture *fx)
+{
+    cor_kept_docs_loop_deinit(&fx->part);
+    cor_kept_docs_deinit(&fx->docs);
+    cor_loop_free(fx->loop);
+}
+
+/* Asks for a document and gives it back at once. */
+static void ask(struct fixture *fx, const char *key, struct maker *maker)
+{
+    struct cor_kept_doc *doc = NULL;
+
+    assert_int_equal(cor_kept_docs_get(&fx->part, cor_strz(key), maker_make, maker, &doc), 0);
+    assert_int_equal(cor_kept_doc_bytes(doc).n, maker->n);
+    cor_kept_doc_unref(doc);
+}
+
+TEST(kept_docs, makes_a_document_once)
+{
+    struct maker maker = {.n = 1000};
+    struct fixture fx;
+
+    setup(&fx);
+    ask(&fx, "a", &maker);
+    ask(&fx, "a", &maker);
+    assert_int_equal(maker.ncalls, 1);
+    ask(&fx, "b", &maker);
+    assert_int_equal(maker.ncalls, 2);
+    assert_true(cor_timer_is_set(&fx.part.timer));
+    teardown(&fx);
+}
+
+TEST(kept_docs, drops_the_least_recently_used_when_the_budget_is_full)
+{
+    struct maker maker = {.n = COR_KEPT_BYTES_MAX / 3};
+    struct fixture fx;
+
+    setup(&fx);
+    ask(&fx, "a", &maker);
+    ask(&fx, "b", &maker);
+    ask(&fx, "a", &maker);
+    ask(&fx, "c", &maker);
+    assert_int_equal(maker.ncalls, 3);
+    assert_true(cor_kept_docs_bytes(&fx.docs) <= COR_KEPT_BYTES_MAX);
+    ask(&fx, "a", &maker);
+    assert_int_equal(maker.ncalls, 3);
+    ask(&fx, "b", &maker);
+    assert_int_equal(maker.ncalls, 4);
+    teardown(&fx);
+}
+
+TEST(kept_docs, a_document_that_is_read_stays_when_it_is_dropped)
+{
+    struct maker maker = {.n = 64};
+    struct cor_kept_doc *doc;
+    struct fixture fx;
+
+    setup(&fx);
+    assert_int_equal(cor_kept_docs_get(&fx.part, COR_STR("a"), maker_make, &maker, &doc), 0);
+    cor_kept_docs_drop_unused(&fx.docs, UINT64_MAX);
+    assert_int_equal(cor_kept_docs_bytes(&fx.docs), 0);
+    assert_true(cor_ref_is_sole(&doc->ref));
+    assert_int_equal(cor_kept_doc_bytes(doc).p[63], 'x');
+    cor_kept_doc_unref(doc);
+    ask(&fx, "a", &maker);
+    assert_int_equal(maker.ncalls, 2);
+    teardown(&fx);
+}
+
+TEST(kept_docs, a_document_larger_than_the_budget_is_for_its_reader_alone)
+{
+    struct maker maker = {.n = COR_KEPT_BYTES_MAX};
+    struct fixture fx;
+
+    setup(&fx);
+    ask(&fx, "a", &maker);
+    assert_int_equal(cor_kept_docs_bytes(&fx.docs), 0);
+    assert_false(cor_timer_is_set(&fx.part.timer));
+    teardown(&fx);
+}
+
+TEST(kept_docs, a_document_that_cannot_be_made_is_not_kept)
+{
+    struct maker maker = {.n = 10, .r = -COR_ENOTFOUND};
+    struct cor_kept_doc *doc = NULL;
+    struct fixture fx;
+
+    setup(&fx);
+    assert_int_equal(cor_kept_docs_get(&fx.part, COR_STR("a"), maker_make, &maker, &doc),
+                     -COR_ENOTFOUND);
+    assert_null(doc);
+    maker.r = 0;
+    ask(&fx, "a", &maker);
+    assert_int_equal(maker.ncalls, 2);
+    teardown(&fx);
+}
+
+TEST(kept_docs, is_whole_or_absent_without_memory)
+{
+    struct maker maker = {.n = 500};
+    struct cor_kept_doc *doc;
+    struct fixture fx;
+
+    setup(&fx);
+    FOR_EACH_FAILED_ALLOC(n) {
+        int r = cor_kept_docs_get(&fx.part, COR_STR("a"), maker_make, &maker, &doc);
+
+        if (r == 0) {
+            assert_int_equal(cor_kept_doc_bytes(doc).n, 500);
+            cor_kept_doc_unref(doc);
+        } else {
+            assert_int_equal(r, -COR_ENOMEM);
+        }
+        cor_kept_docs_drop_unused(&fx.docs, UINT64_MAX);
+    }
+    teardown(&fx);
+}
