@@ -162,13 +162,20 @@ def objects_are_deleted_and_waited_for(server):
 def lists_are_written_with_the_validation_that_is_the_default(server):
     pair = {"kind": "List", "apiVersion": "v1", "items": [
         {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a"}, "data": {"k": "v"}},
-        {"kind": "Deployment", "apiVersion": "apps/v1", "metadata": {"name": "d"}, "spec": {"replicas": 1}}]}
+        {"kind": "Deployment", "apiVersion": "apps/v1", "metadata": {"name": "d"}, "spec": {
+            "replicas": 1, "selector": {"matchLabels": {"a": "b"}},
+            "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}}]}
     for words in (["create"], ["replace"], ["apply"], ["apply"]):
         told = kubectl(server, *words, "-f", "-", stdin=json.dumps(pair)).splitlines()
         assert [line.split(" ")[0] for line in told] == ["configmap/a", "deployment.apps/d"], told
         pair["items"][0]["data"]["k"] += "!"
     assert kubectl(server, "get", "cm", "a", "-o", "jsonpath={.data.k}") == "v!!!"
     kubectl(server, "delete", "-f", "-", stdin=json.dumps(pair))
+    # kubectl itself refuses a list, by OpenAPI v2: the server has no part in it.
+    bad = {**pair, "items": [{**pair["items"][1], "spec": {"replicas": "one", "unknown": 1}}]}
+    said = kubectl(server, "create", "-f", "-", stdin=json.dumps(bad), fails=True)
+    for words in ('unknown field "unknown"', 'missing required field "selector"', "invalid type for"):
+        assert words in said, said
     typed = {**pair, "kind": "ConfigMapList", "items": pair["items"][:1]}
     assert kubectl(server, "create", "-f", "-", stdin=json.dumps(typed)) == "configmap/a created\n"
 
