@@ -75,35 +75,58 @@ static int add_path(struct cor_buf *b, const struct step *step)
     return r < 0 ? r : cor_buf_adds(b, step->key);
 }
 
-/* Inserts in the order of offsets; the last one leaves when the list is full. Equal paths are met
- * in the order of the input, so the one that is there already is the one to keep. */
-static int report(struct cor_json_dups *d, size_t offset, const struct step *step)
+int cor_json_dups_add(struct cor_json_dups *d, size_t offset, bool is_unknown, struct cor_buf *path)
 {
-    struct cor_buf path;
     size_t at = d->n;
     char *text;
 
     while (at > 0 && d->v[at - 1].offset > offset)
         at--;
+    for (size_t i = 0; i < d->n; i++) {
+        if (cor_str_eqz(cor_buf_str(path), d->v[i].path))
+            return 0;
+    }
     if (at == COR_JSON_DUPS_MAX)
         return 0;
-    cor_buf_init(&path, PATH_BYTES_MAX);
-    if (add_path(&path, step) == -COR_ENOMEM || !(text = cor_buf_steal(&path, NULL))) {
-        cor_buf_deinit(&path);
+    text = cor_buf_steal(path, NULL);
+    if (!text)
         return -COR_ENOMEM;
-    }
-    for (size_t i = 0; i < d->n; i++) {
-        if (strcmp(d->v[i].path, text) == 0) {
-            cor_free(text);
-            return 0;
-        }
-    }
     if (d->n == COR_JSON_DUPS_MAX)
         cor_free(d->v[--d->n].path);
     memmove(&d->v[at + 1], &d->v[at], (d->n - at) * sizeof(d->v[0]));
-    d->v[at] = (struct cor_json_dup){offset, text};
+    d->v[at] = (struct cor_json_dup){offset, text, is_unknown};
     d->n++;
     return 0;
+}
+
+void cor_json_dups_remove(struct cor_json_dups *d, size_t from, size_t to)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < d->n; i++) {
+        if (d->v[i].offset >= from && d->v[i].offset < to)
+            cor_free(d->v[i].path);
+        else
+            d->v[kept++] = d->v[i];
+    }
+    d->n = kept;
+}
+
+/* Equal paths are met in the order of the input, so the one that is there already is the one to
+ * keep. */
+static int report(struct cor_json_dups *d, size_t offset, const struct step *step)
+{
+    struct cor_buf path;
+    int r;
+
+    if (d->n == COR_JSON_DUPS_MAX && d->v[d->n - 1].offset < offset)
+        return 0;
+    cor_buf_init(&path, PATH_BYTES_MAX);
+    r = add_path(&path, step);
+    if (r != -COR_ENOMEM)
+        r = cor_json_dups_add(d, offset, false, &path);
+    cor_buf_deinit(&path);
+    return r;
 }
 
 static struct cor_str val_str(yyjson_val *val)

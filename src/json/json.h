@@ -49,10 +49,12 @@ struct cor_json_limits {
 /* Upstream's strict decoder reports at most as many. */
 #define COR_JSON_DUPS_MAX 100
 
-/* A key that stands in its object more than once. */
+/* A key that is in its object more than once; of a JSON patch also a member that operations do not
+ * have. */
 struct cor_json_dup {
-    size_t offset; /* of the first byte of the repeated key's text */
+    size_t offset; /* of the first byte of the key's text: the second one's, if it is repeated */
     char *path;    /* "spec.containers[0].image" */
+    bool is_unknown;
 };
 
 /* The first COR_JSON_DUPS_MAX paths in the order of the input, each once. */

@@ -25,6 +25,13 @@ struct cor_json_traits {
 int cor_json_check_traits(struct cor_str in, const struct cor_json_limits *limits,
                           struct cor_json_traits *ret, struct cor_json_error *reterr);
 
+/* Inserts a path in the order of the offsets, unless it is there; the last one leaves when the list
+ * is full. The text may be taken out of the buffer. 0, -COR_ENOMEM. */
+int cor_json_dups_add(struct cor_json_dups *dups, size_t offset, bool is_unknown,
+                      struct cor_buf *path);
+/* Removes those whose keys are at `from` or behind it, and before `to`. */
+void cor_json_dups_remove(struct cor_json_dups *dups, size_t from, size_t to);
+
 /* cor_json_canonicalize() for bytes that were checked: always by way of a tree, never by a copy. */
 int cor_json_rewrite(struct cor_str in, const struct cor_json_traits *traits,
                      const struct cor_json_limits *limits, struct cor_buf *out,

@@ -1,6 +1,7 @@
 /* RFC 6902: the document becomes a tree that can change, the operations run on it in order, and the
- * canonical writer writes what is left. Each operation fails in the words, and in the order of
- * checks, of the library that kube-apiserver uses. */
+ * canonical writer writes what is left. Before that patch_ops.c decodes the operations strictly.
+ * Each operation fails in the words, and in the order of checks, of the library that kube-apiserver
+ * uses. */
 #include "base/err.h"
 #include "json/patch_int.h"
 #include "json/patch_tree.h"
@@ -237,55 +238,6 @@ static int do_op(struct run *run, const struct op *op)
     return FAIL(run, "Unexpected kind: %.*s", COR_STR_ARG(op->kind));
 }
 
-/* A malformed operation is refused before any is applied. */
-static int check_op(struct cor_str op, struct cor_json_patch_error *reterr)
-{
-    static const char *const fields[] = {"from", "op", "path"};
-    enum cor_json_type type = cor_json_type(op);
-    struct cor_str val;
-
-    if (type != COR_JSON_OBJECT && type != COR_JSON_NULL)
-        return cor_json_patch_fail(reterr, -COR_EINVAL,
-                                   "error decoding patch: json: cannot unmarshal %s into Go value "
-                                   "of type handlers.jsonPatchOp",
-                                   cor_json_go_type(type));
-    for (size_t i = 0; i < COR_ARRAY_LEN(fields); i++) {
-        if (cor_json_get(op, cor_strz(fields[i]), COR_JSON_SORTED, &val) < 0)
-            continue;
-        type = cor_json_type(val);
-        if (type != COR_JSON_STRING && type != COR_JSON_NULL)
-            return cor_json_patch_fail(reterr, -COR_EINVAL,
-                                       "error decoding patch: json: cannot unmarshal %s into Go "
-                                       "struct field jsonPatchOp.%s of type string",
-                                       cor_json_go_type(type), fields[i]);
-    }
-    return 0;
-}
-
-static int check_ops(struct cor_str patch, struct cor_json_patch_error *reterr)
-{
-    struct cor_json_iter it = cor_json_iter(patch);
-    enum cor_json_type type = cor_json_type(patch);
-    size_t n = 0;
-    int r;
-
-    if (type != COR_JSON_ARRAY && type != COR_JSON_NULL)
-        return cor_json_patch_fail(reterr, -COR_EINVAL,
-                                   "error decoding patch: json: cannot unmarshal %s into Go value "
-                                   "of type []handlers.jsonPatchOp",
-                                   cor_json_go_type(type));
-    for (; cor_json_iter_elem(&it); n++) {
-        r = check_op(cor_json_iter_value(&it), reterr);
-        if (r < 0)
-            return r;
-    }
-    if (n > COR_JSON_PATCH_OPS_MAX)
-        return cor_json_patch_fail(reterr, -COR_ETOOBIG,
-                                   "The allowed maximum operations in a JSON patch is %d, got %zu",
-                                   COR_JSON_PATCH_OPS_MAX, n);
-    return 0;
-}
-
 static struct cor_str text_of(yyjson_val *op, const char *field, struct cor_str otherwise)
 {
     yyjson_val *val = yyjson_obj_get(op, field);
@@ -387,7 +339,7 @@ int cor_json_json_patch(struct cor_str doc, struct cor_str patch,
     if (r == -COR_EINVAL)
         r = refuse_number(patch, reterr);
     if (r == 0)
-        r = check_ops(cor_buf_str(&text), reterr);
+        r = cor_json_patch_check_ops(patch, dups, reterr);
     if (r == 0)
         r = cor_json_tree_init(&tree, cor_buf_str(&text), &canonical);
     cor_buf_deinit(&text);

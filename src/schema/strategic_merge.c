@@ -21,6 +21,7 @@
 #include "base/mem.h"
 #include "base/str_set.h"
 #include "schema/go_text.h"
+#include "schema/whole_numbers.h"
 #include "json/scan.h"
 #include "json/writer.h"
 
@@ -820,15 +821,33 @@ static void merge_documents(struct merge *m, struct cor_str doc, struct cor_str 
         merge_map(m, &old, &new_, kind, true);
 }
 
+/* Merges two canonical documents. */
+static int merge_write(struct cor_str doc, struct cor_str patch, const struct cor_type *kind,
+                       struct cor_buf *out, struct cor_json_patch_error *reterr)
+{
+    struct merge m = {.why = reterr};
+    size_t mark = out->n;
+    int r;
+
+    cor_json_writer_init(&m.w, out);
+    cor_map_init(&m.directives, ITEMS_MAX);
+    merge_documents(&m, doc, patch, kind);
+    directives_deinit(&m);
+    r = m.error < 0 ? m.error : cor_json_writer_finish(&m.w);
+    if (r < 0)
+        cor_buf_truncate(out, mark);
+    return r;
+}
+
 int cor_strategic_merge(struct cor_str doc, struct cor_str patch, const struct cor_type *kind,
                         const struct cor_json_limits *limits, struct cor_buf *out,
                         struct cor_json_dups *dups, struct cor_json_patch_error *reterr)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf sorted = {0};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf merged = {0};
     struct merge m = {.why = reterr};
     struct cor_json_error why;
     enum cor_json_type type;
-    size_t mark = out->n;
     int r;
 
     cor_buf_init(&sorted, limits->bytes_max);
@@ -845,14 +864,10 @@ int cor_strategic_merge(struct cor_str doc, struct cor_str patch, const struct c
     }
     if (r < 0)
         return r;
-    cor_json_writer_init(&m.w, out);
-    cor_map_init(&m.directives, ITEMS_MAX);
-    merge_documents(&m, doc, cor_buf_str(&sorted), kind);
-    directives_deinit(&m);
-    r = m.error < 0 ? m.error : cor_json_writer_finish(&m.w);
-    if (m.error < 0)
-        r = m.error;
-    if (r < 0)
-        cor_buf_truncate(out, mark);
-    return r;
+    if (!kind || !cor_whole_numbers_are_possible(cor_buf_str(&sorted)))
+        return merge_write(doc, cor_buf_str(&sorted), kind, out, reterr);
+    /* 80.0 is no key of the element 80, as upstream; it is an integer only in the result. */
+    cor_buf_init(&merged, out->max);
+    r = merge_write(doc, cor_buf_str(&sorted), kind, &merged, reterr);
+    return r < 0 ? r : cor_whole_numbers_write(cor_buf_str(&merged), kind, out);
 }

@@ -4,7 +4,7 @@
  *
  * The findings, in upstream's order:
  *   1. keys that a YAML body repeats, in the words of the YAML decoder, or fields that a patch
- *      document repeats;
+ *      document repeats, or that operations of a JSON patch do not have;
  *   2. what the read walk noted about the object (`report`, made by "decode").
  * The stage comes after "decode", because a body that is no object at all is refused for that
  * first. Failures: 400 for a body, 422 for what a patch made, in upstream's words; no memory.
@@ -50,7 +50,8 @@ static int strict_add_yaml(struct strict_sink *sink, struct cor_str report)
     return r;
 }
 
-/* Fields that a patch document has twice. Those of a body are among the findings of the walk. */
+/* Fields that a patch document has twice, and those that operations of a JSON patch do not have.
+ * Those of a body are among the findings of the walk. */
 static int strict_add_dups(struct strict_sink *sink, const struct cor_write *write)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
@@ -59,7 +60,8 @@ static int strict_add_dups(struct strict_sink *sink, const struct cor_write *wri
     cor_buf_init(&text, STRICT_TEXT_MAX);
     for (size_t i = 0; write->dups && i < write->dups->n && r == 0; i++) {
         cor_buf_reset(&text);
-        r = cor_buf_addf(&text, "%sduplicate field ", write->dups_prefix ? write->dups_prefix : "");
+        r = cor_buf_addf(&text, "%s%s field ", write->dups_prefix ? write->dups_prefix : "",
+                         write->dups->v[i].is_unknown ? "unknown" : "duplicate");
         if (r == 0)
             r = cor_quote(cor_strz(write->dups->v[i].path), &text);
         if (r == 0)

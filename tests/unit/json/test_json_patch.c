@@ -362,6 +362,68 @@ TEST(json_patch, reports_repeated_keys_of_the_patch)
     cor_buf_deinit(&out);
 }
 
+/* Contract apply 14.1.2. Nothing inside of an unknown member is reported, and nothing twice. */
+TEST(json_patch, reports_members_that_operations_do_not_have_in_the_order_of_the_bytes)
+{
+    static const char patch[] =
+        " [ {\"op\":\"add\",\"zoo\":{\"a\":1,\"a\":2},\"path\":\"/a\",\"value\":1,\"zoo\":2,"
+        "\"op\":\"add\"},{\"b\\u0061r\":1,\"\\u006fp\":\"test\",\"path\":\"/a\",\"value\":1,"
+        "\"Op\":2}]";
+    static const struct {
+        const char *path;
+        bool is_unknown;
+    } want[] = {{"[0].zoo", true}, {"[0].op", false}, {"[1].bar", true}, {"[1].Op", true}};
+
+    FOR_EACH_FAILED_ALLOC(n) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = 100};
+        COR_CLEANUP(cor_json_dups_deinit) struct cor_json_dups dups;
+        int r;
+
+        cor_json_dups_init(&dups);
+        r = cor_json_json_patch(COR_STR("{}"), cor_strz(patch), &limits, &out, &dups, NULL);
+        assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+        if (r < 0)
+            continue;
+        assert_string_equal(cor_buf_z(&out), "{\"a\":1}");
+        assert_int_equal(dups.n, COR_ARRAY_LEN(want));
+        for (size_t i = 0; i < dups.n; i++) {
+            assert_string_equal(dups.v[i].path, want[i].path);
+            assert_int_equal(dups.v[i].is_unknown, want[i].is_unknown);
+        }
+    }
+}
+
+TEST(json_patch, keeps_the_first_hundred_findings)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = 100}, patch = {.max = 1 << 20};
+    COR_CLEANUP(cor_json_dups_deinit) struct cor_json_dups dups;
+
+    cor_json_dups_init(&dups);
+    assert_int_equal(cor_buf_addz(&patch, "[{\"op\":\"test\",\"path\":\"\",\"value\":{}"), 0);
+    for (int i = 0; i < 150; i++)
+        assert_int_equal(cor_buf_addf(&patch, ",\"x%d\":{\"a\":1,\"a\":1}", i), 0);
+    assert_int_equal(cor_buf_addz(&patch, "}]"), 0);
+    assert_int_equal(
+        cor_json_json_patch(COR_STR("{}"), cor_buf_str(&patch), &limits, &out, &dups, NULL), 0);
+    assert_int_equal(dups.n, COR_JSON_DUPS_MAX);
+    assert_string_equal(dups.v[0].path, "[0].x0");
+    assert_string_equal(dups.v[COR_JSON_DUPS_MAX - 1].path, "[0].x99");
+}
+
+/* Upstream decodes member by member, and remembers the first that does not fit. */
+TEST(json_patch, names_the_first_member_of_a_wrong_type)
+{
+    struct cor_json_patch_error why = {.message = ""};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = 100};
+
+    assert_int_equal(cor_json_json_patch(COR_STR("{}"),
+                                         COR_STR("[{\"path\":{},\"from\":[],\"op\":5}]"), &limits,
+                                         &out, NULL, &why),
+                     -COR_EINVAL);
+    assert_string_equal(why.message, "error decoding patch: json: cannot unmarshal object into Go "
+                                     "struct field jsonPatchOp.path of type string");
+}
+
 TEST(json_patch, survives_every_failed_allocation)
 {
     static const char patch[] =

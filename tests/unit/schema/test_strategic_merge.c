@@ -238,3 +238,41 @@ TEST(strategic_merge, survives_every_failed_allocation)
             assert_string_equal(cor_buf_z(&out), cases[2].want);
     }
 }
+
+/* 80.0 is another key than 80 while lists are merged, and an integer in what the merge has made. */
+TEST(strategic_merge, whole_numbers_become_integers_where_the_type_has_them)
+{
+    static const struct {
+        const char *patch, *want;
+    } rows[] = {
+        {"{\"spec\":{\"priority\":1.0,\"activeDeadlineSeconds\":-2.5e1}}",
+         "{\"spec\":{\"activeDeadlineSeconds\":-25,\"containers\":[{\"name\":\"c\",\"ports\":[{"
+         "\"containerPort\":80}]}],\"priority\":1}}"},
+        {"{\"spec\":{\"containers\":[{\"name\":\"c\",\"ports\":[{\"containerPort\":80.0}],"
+         "\"resources\":{\"limits\":{\"cpu\":1e3,\"x\":1.5}}}]}}",
+         "{\"spec\":{\"containers\":[{\"name\":\"c\",\"ports\":[{\"containerPort\":80},{"
+         "\"containerPort\":80}],\"resources\":{\"limits\":{\"cpu\":1000,\"x\":1.5}}}]}}"},
+        {"{\"metadata\":{\"labels\":{\"a\":1.0}},\"spec\":{\"priority\":1.5,\"overhead\":null},"
+         "\"x\":2.0}",
+         "{\"metadata\":{\"labels\":{\"a\":1.0}},\"spec\":{\"containers\":[{\"name\":\"c\",\"ports\":["
+         "{\"containerPort\":80}]}],\"priority\":1.5},\"x\":2.0}"},
+        {"{\"spec\":{\"activeDeadlineSeconds\":9223372036854775808,\"priority\":-9.3e18}}",
+         "{\"spec\":{\"activeDeadlineSeconds\":9223372036854775808,\"containers\":[{\"name\":\"c\","
+         "\"ports\":[{\"containerPort\":80}]}],\"priority\":-9.3e18}}"},
+    };
+    static const char doc[] =
+        "{\"spec\":{\"containers\":[{\"name\":\"c\",\"ports\":[{\"containerPort\":80}]}]}}";
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        FOR_EACH_FAILED_ALLOC(n) {
+            COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = 1 << 20};
+            int r = merge(NULL, doc, rows[i].patch, &out, NULL);
+
+            assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+            if (r == 0)
+                assert_string_equal(cor_buf_z(&out), rows[i].want);
+            else
+                assert_int_equal(out.n, 0);
+        }
+    }
+}
