@@ -126,9 +126,10 @@ def count(contract, cited, pending):
     """How many behaviours of a contract that is not complete tests show."""
     shown = [number for number in contract.known if number in cited]
     waiting = [number for number in contract.known if number in pending and number not in cited]
+    excused = [number for number in contract.excused if number not in cited]
     share = 100 * len(shown) / max(1, len(contract.known))
     return (f"{contract.name}: tests show {len(shown)} of {len(contract.known)} behaviours ({share:.1f} %)"
-            + (f", pending cases {len(waiting)} more" if waiting else ""))
+            + (f", pending cases {len(waiting)} more" if waiting else "") + (f"; {len(excused)} have a reason" if excused else ""))
 
 
 def judge(contracts, cited, pending, names):
@@ -167,7 +168,7 @@ def main():
             numbers = cited.get(contract.name, {}), pending.get(contract.name, {})
             print(count(contract, *numbers))
             if options.lacking == contract.name:
-                print("no case: " + ", ".join(n for n in contract.known if n not in numbers[0] and n not in numbers[1]))
+                print("no case: " + ", ".join(n for n in contract.known if n not in numbers[0] and n not in numbers[1] and n not in contract.excused))
     return 1 if errors else 0
 
 
