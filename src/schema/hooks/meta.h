@@ -10,7 +10,7 @@
     X(object_meta_update) /* ObjectMeta on update: what may not change, and labels once more */    \
     X(labels)             /* map of labels: keys and values, reported at the map */                \
     X(annotations)        /* map of annotations: keys, and the size of all */                      \
-    X(label_selector)     /* LabelSelector, in the order of upstream's validator */
+    X(label_selector)     /* LabelSelector; with "values_of_old" bad values pass that the old has */
 
 #define COR_META_TESTS(X)                                                                          \
     X(is_selector) /* LabelSelector: upstream can make a selector of it; an absent one is fine */

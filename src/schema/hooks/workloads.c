@@ -6,29 +6,67 @@
 #include "meta/label_selector.h"
 #include "schema/hooks/hooks.h"
 
-/* An absent selector selects nothing, so that it does not match; an empty one is refused elsewhere.
+/* Has the map of labels each entry of the map `selector`? Both are sorted by their keys. */
+static bool has_entries(struct cor_check *check, const struct cor_place *selector,
+                        const struct cor_place *labels)
+{
+    struct cor_each wanted = cor_each(check, selector), have = cor_each(check, labels);
+    struct cor_place want, label;
+
+    while (cor_each_next(check, &wanted, &want)) {
+        bool has_label = false;
+
+        while (!has_label && cor_each_next(check, &have, &label))
+            has_label = cor_str_cmp(label.key, want.key) >= 0;
+        if (!has_label || !cor_str_eq(label.key, want.key) ||
+            !cor_str_eq(cor_place_text(check, &label), cor_place_text(check, &want)))
+            return false;
+    }
+    return true;
+}
+
+/* Does the LabelSelector select the labels? An absent one selects nothing; an empty one, which
+ * other rules refuse, selects all. */
+static bool is_selected(struct cor_check *check, const struct cor_place *place,
+                        const struct cor_place *labels)
+{
+    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors mistakes = {0};
+    COR_CLEANUP(cor_label_selector_freep) struct cor_label_selector *selector = NULL;
+    struct cor_str json = cor_place_json(check, labels);
+    int r;
+
+    r = cor_label_selector_read(cor_place_json(check, place), &place->path, &mistakes, &selector);
+    cor_check_note(check, r);
+    return r < 0 || cor_label_selector_matches(selector, json.p ? json : COR_STR(""));
+}
+
+/* The selector of a ReplicationController is a map of labels, those of others are LabelSelectors.
  */
 void cor_hook_selector_matches(struct cor_check *check, const struct cor_place *place,
                                struct cor_str arg)
 {
-    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors mistakes = {0};
-    COR_CLEANUP(cor_label_selector_freep) struct cor_label_selector *selector = NULL;
-    struct cor_place field, template, metadata, labels;
-    struct cor_str json;
-    int r;
+    struct cor_place selector, template, metadata, labels;
+    bool matches;
 
     (void)arg;
-    cor_place_field(check, place, "selector", &field);
+    cor_place_field(check, place, "selector", &selector);
     cor_place_field(check, place, "template", &template);
     cor_place_field(check, &template, "metadata", &metadata);
     cor_place_field(check, &metadata, "labels", &labels);
-    r = cor_label_selector_read(cor_place_json(check, &field), &field.path, &mistakes, &selector);
-    cor_check_note(check, r);
-    if (r < 0 || (selector->n == 0 && !selector->nothing))
-        return;
-    json = cor_place_json(check, &labels);
-    if (!cor_label_selector_matches(selector, json.p ? json : COR_STR("")))
+    matches = cor_type_shape(selector.type) == COR_SHAPE_MAP
+                  ? has_entries(check, &selector, &labels)
+                  : is_selected(check, &selector, &labels);
+    if (!matches && !cor_check_is_over(check))
         cor_check_invalid(check, &labels, "`selector` does not match template `labels`");
+}
+
+bool cor_test_is_json_object(struct cor_check *check, const struct cor_place *place,
+                             struct cor_str arg)
+{
+    struct cor_str json = cor_place_json(check, place);
+
+    (void)arg;
+    return json.n > 0 && json.p[0] == '{';
 }
 
 /* As upstream's getIntOrPercentValue: a text that is neither a percentage nor a number counts as 0.

@@ -10,6 +10,7 @@
     X(selector_matches) /* a workload's spec: its selector selects the labels of its template */
 
 #define COR_WORKLOADS_TESTS(X)                                                                     \
+    X(is_json_object)  /* any JSON: an object */                                                    \
     X(is_zero_percent) /* int-or-string: 0, "0%", or no number at all */
 /* clang-format on */
 

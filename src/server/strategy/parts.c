@@ -22,6 +22,7 @@
 #include "meta/object_edit.h"
 #include "meta/time_text.h"
 #include "schema/conversion.h"
+#include "schema/validate.h"
 #include "json/scan.h"
 #include "json/writer.h"
 
@@ -44,19 +45,17 @@ static struct cor_str spec_of(const struct cor_object *object)
     return cor_object_member(object, COR_STR("spec"));
 }
 
-static int check_replicas(struct cor_call *call, struct cor_str value)
+/* The rules of what a client writes to a scale. */
+static int check_scale(struct cor_call *call, const struct cor_object *body)
 {
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
-    struct cor_field_path spec = cor_field_root(COR_STR("spec"));
-    struct cor_field_path path = cor_field_child(&spec, COR_STR("replicas"));
+    struct cor_validation validation = {
+        .type = call->schema, .operation = COR_CHECK_SCALE, .object = cor_object_json(body)};
     struct cor_gk gk = cor_api_gk(call->type);
-    int64_t n;
 
-    /* The decoding of the body has checked that the value is an int32. */
-    if (cor_json_to_i64(value, &n) == 0 && n >= 0)
+    (void)cor_validate(&validation, &errs);
+    if (errs.n == 0 && errs.error == 0)
         return 0;
-    cor_field_errors_add(&errs, COR_FIELD_INVALID, &path, cor_field_json(value),
-                         "must be greater than or equal to 0");
     return cor_status_invalid(&call->status, &gk, call->name, &errs);
 }
 
@@ -69,7 +68,7 @@ static int set_replicas(struct cor_call *call, const struct cor_object *old,
 
     if (!replicas.p)
         replicas = COR_STR("0");
-    r = check_replicas(call, replicas);
+    r = check_scale(call, body);
     if (r < 0)
         return r;
     cor_edits_set(&edits, COR_STR("replicas"), replicas);

@@ -157,6 +157,103 @@ TEST(validate, deployments_and_replica_sets)
         check_row(&rows[i]);
 }
 
+#define STATEFUL "apps_v1.StatefulSet"
+#define DAEMON   "apps_v1.DaemonSet"
+#define RC       "core_v1.ReplicationController"
+#define REVISION "apps_v1.ControllerRevision"
+#define BUDGET   "policy_v1.PodDisruptionBudget"
+#define SELECTOR "'selector':{'matchLabels':{'a':'b'}}"
+
+/* Contract validation 5.2, 5.3. */
+TEST(validate, stateful_and_daemon_sets)
+{
+    static const struct row rows[] = {
+        {STATEFUL, COR_CHECK_CREATE,
+         "{" META ",'spec':{'ordinals':{'start':-1},'podManagementPolicy':'x'," SELECTOR
+         ",'serviceName':'a.b'," TEMPLATE
+         ",'updateStrategy':{'rollingUpdate':{'partition':-1},'type':'RollingUpdate'}}}",
+         NULL,
+         "[spec.podManagementPolicy: Invalid value: 'x': must be 'OrderedReady' or 'Parallel', "
+         "spec.updateStrategy.rollingUpdate.partition: Invalid value: -1: must be greater than or "
+         "equal to 0, spec.ordinals.start: Invalid value: -1: must be greater than or equal to 0, "
+         "spec.serviceName: Invalid value: 'a.b': must not contain dots]"},
+        {STATEFUL, COR_CHECK_UPDATE,
+         "{" META ",'spec':{'podManagementPolicy':'Parallel','replicas':2," SELECTOR
+         ",'serviceName':'a.b'," TEMPLATE ",'updateStrategy':{'type':'OnDelete'}}}",
+         "{" META ",'spec':{'podManagementPolicy':'Parallel','replicas':1," SELECTOR
+         ",'serviceName':'a.b'," TEMPLATE ",'updateStrategy':{'type':'RollingUpdate'}}}",
+         ""},
+        {STATEFUL, COR_CHECK_UPDATE,
+         "{" META ",'spec':{'podManagementPolicy':'Parallel'," SELECTOR "," TEMPLATE
+         ",'updateStrategy':{'type':'OnDelete'}}}",
+         "{" META ",'spec':{'podManagementPolicy':'Parallel'," SELECTOR
+         ",'serviceName':'s'," TEMPLATE ",'updateStrategy':{'type':'OnDelete'}}}",
+         "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', "
+         "'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', "
+         "'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"},
+        {DAEMON, COR_CHECK_CREATE,
+         "{" META ",'spec':{" TEMPLATE ",'updateStrategy':{'rollingUpdate':{'maxSurge':0,"
+         "'maxUnavailable':'0%'},'type':'RollingUpdate'}}}",
+         NULL,
+         "[spec.template.metadata.labels: Invalid value: {'a':'b'}: `selector` does not match "
+         "template `labels`, spec.updateStrategy.rollingUpdate.maxUnavailable: Required value: "
+         "cannot be 0 when maxSurge is 0]"},
+        {DAEMON, COR_CHECK_UPDATE,
+         "{" META
+         ",'spec':{'selector':{'matchExpressions':[{'key':'a','operator':'In','values':['b "
+         "c']}]},'template':{'spec':{'restartPolicy':'Always'}},'updateStrategy':{'type':'OnDelete'"
+         "}}}",
+         "{" META
+         ",'spec':{'selector':{'matchExpressions':[{'key':'a','operator':'In','values':['b "
+         "c']}]}}}",
+         ""},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++)
+        check_row(&rows[i]);
+}
+
+/* Contract validation 5.4, 5.7. */
+TEST(validate, controllers_revisions_and_budgets)
+{
+    static const struct row rows[] = {
+        {RC, COR_CHECK_CREATE, "{" META ",'spec':{'selector':{'a':'b','c':'d'}," TEMPLATE "}}",
+         NULL,
+         "[spec.replicas: Required value, spec.template.metadata.labels: Invalid value: {'a':'b'}: "
+         "`selector` does not match template `labels`]"},
+        {RC, COR_CHECK_CREATE, "{" META ",'spec':{'replicas':1,'selector':{'a':'b'}," TEMPLATE "}}",
+         NULL, ""},
+        {RC, COR_CHECK_CREATE, "{" META ",'spec':{'replicas':-1}}", NULL,
+         "[spec.selector: Required value, spec.replicas: Invalid value: -1: must be greater than or "
+         "equal to 0, spec.template: Required value]"},
+        {REVISION, COR_CHECK_CREATE, "{" META ",'revision':-1}", NULL,
+         "[revision: Invalid value: -1: must be greater than or equal to 0, data: Required value: "
+         "data is mandatory]"},
+        {REVISION, COR_CHECK_CREATE, "{'data':[]," META ",'revision':1}", NULL,
+         "data: Required value: data must be a valid JSON object"},
+        {REVISION, COR_CHECK_UPDATE, "{'data':{'a':1}," META "}", "{'data':{'a':2}," META "}",
+         "data: Invalid value: {'a':1}: field is immutable"},
+        {BUDGET, COR_CHECK_CREATE,
+         "{'spec':{'maxUnavailable':'101%','selector':{},'unhealthyPodEvictionPolicy':'x'}}", NULL,
+         "[spec.maxUnavailable: Invalid value: '101%': must not be greater than 100%, "
+         "spec.unhealthyPodEvictionPolicy: Unsupported value: 'x': supported values: 'AlwaysAllow', "
+         "'IfHealthyBudget']"},
+        {BUDGET, COR_CHECK_STATUS,
+         "{'status':{'conditions':[{'lastTransitionTime':'2025-01-01T00:00:00Z','reason':'r','status':"
+         "'True','type':'t'},{'lastTransitionTime':null,'reason':'','status':'x','type':'t'}],"
+         "'currentHealthy':-1}}",
+         "{}",
+         "[status.conditions[1].type: Duplicate value: 't', status.conditions[1].status: "
+         "Unsupported value: 'x': supported values: 'False', 'True', 'Unknown', "
+         "status.conditions[1].lastTransitionTime: Required value, status.conditions[1].reason: "
+         "Required value, status.currentHealthy: Invalid value: -1: must be greater than or equal "
+         "to 0]"},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++)
+        check_row(&rows[i]);
+}
+
 TEST(validate, finds_all_or_fails_without_memory)
 {
     static const char object[] =
