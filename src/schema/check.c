@@ -25,6 +25,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "schema/equal.h"
+#include "schema/go_value.h"
 #include "schema/types_int.h"
 #include "json/scan.h"
 
@@ -532,35 +533,33 @@ bool cor_field_bool(struct cor_check *check, const struct cor_place *place, cons
 /* --- Errors ------------------------------------------------------------------------------------
  */
 
-/* The value of a field whose JSON is `json` (p == NULL: absent), as Go prints it. */
-static struct cor_field_value print_value(struct cor_check *check, const struct cor_place *place)
+/* Everything but a plain string, printed by Go's rules into memory of the check. What is too large
+ * to print is left out, as field_error.c does. */
+static struct cor_field_value print_value(struct cor_check *check, const struct cor_place *place,
+                                          struct cor_str json)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = TEXT_MAX};
+    int r = cor_go_value(place->type, place->is_pointer, json, &out);
+    char *text = NULL;
+
+    if (r == 0)
+        text = check_alloc(check, out.n);
+    else if (r != -COR_ETOOBIG)
+        cor_check_note(check, r);
+    if (!text)
+        return cor_field_none();
+    memcpy(text, out.p, out.n);
+    return cor_field_json(cor_str(text, out.n));
+}
+
+struct cor_field_value cor_check_value(struct cor_check *check, const struct cor_place *place)
 {
     struct cor_str json = cor_place_json(check, place);
 
     if (place->type->shape == COR_SHAPE_STRING && !place->is_pointer &&
         cor_type_name(place->type).n == 0)
         return cor_field_string(cor_place_text(check, place));
-    if (json.p)
-        return cor_field_json(json);
-    switch (place->is_pointer ? COR_SHAPE_LIST : place->type->shape) {
-    case COR_SHAPE_STRING:
-        return cor_field_string(COR_STR(""));
-    case COR_SHAPE_INT32:
-    case COR_SHAPE_INT64:
-    case COR_SHAPE_INT_OR_STRING:
-        return cor_field_json(COR_STR("0"));
-    case COR_SHAPE_BOOL:
-        return cor_field_json(COR_STR("false"));
-    case COR_SHAPE_STRUCT:
-        return cor_field_json(COR_STR("{}"));
-    default:
-        return cor_field_json(COR_STR("null"));
-    }
-}
-
-struct cor_field_value cor_check_value(struct cor_check *check, const struct cor_place *place)
-{
-    return print_value(check, place);
+    return print_value(check, place, json);
 }
 
 void cor_check_add(struct cor_check *check, enum cor_field_error_type type,
