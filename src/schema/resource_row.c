@@ -191,7 +191,7 @@ static const struct cor_resource_row builtins[] = {
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_CREATE_ON_UPDATE |
               COR_API_NO_GC | COR_API_TTL | COR_API_NO_CACHE,
      .verbs = COR_VERBS_ALL, .short_names = {"ev"},
-     .hash = "r2yiGXH7wu8=", .field_labels = &event_fields},
+     .hash = "r2yiGXH7wu8=", .name_rule = COR_NAME_PATH_SEGMENT, .field_labels = &event_fields},
     {NAMES("", "v1", "LimitRange", "limitranges", "limitrange"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_CREATE_ON_UPDATE,
      .inert = NO_LIMITS, .verbs = COR_VERBS_ALL, .short_names = {"limits"}, .hash = "EBKMFVe6cwo="},
@@ -275,7 +275,8 @@ static const struct cor_resource_row builtins[] = {
     {NAMES("apps", "v1", "StatefulSet", "statefulsets", "statefulset"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_GENERATION_CREATE |
               COR_API_GENERATION_UPDATE,
-     .verbs = COR_VERBS_ALL, .short_names = {"sts"}, .category = "all", .hash = "H+vl74LkKdo=",
+     .verbs = COR_VERBS_ALL, .short_names = {"sts"}, .category = "all",
+     .hash = "H+vl74LkKdo=", .name_rule = COR_NAME_DNS1123_LABEL,
      .initial_status = "{\"availableReplicas\":0,\"replicas\":0}", SUBS(scalable_subs)},
     /* events.k8s.io/v1 */
     {NAMES("events.k8s.io", "v1", "Event", "events", "event"),
@@ -333,8 +334,8 @@ static const struct cor_resource_row builtins[] = {
     {NAMES("certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests",
            "certificatesigningrequest"),
      .flags = COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL, .short_names = {"csr"},
-     .hash = "95fRKMXA+00=", .initial_status = "{}", .field_labels = &csr_fields,
-     SUBS(certificatesigningrequest_subs)},
+     .hash = "95fRKMXA+00=", .name_rule = COR_NAME_PATH_SEGMENT, .initial_status = "{}",
+     .field_labels = &csr_fields, SUBS(certificatesigningrequest_subs)},
     /* networking.k8s.io/v1 */
     {NAMES("networking.k8s.io", "v1", "IngressClass", "ingressclasses", "ingressclass"),
      .flags = COR_API_UNCONDITIONAL | COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE,

@@ -9,6 +9,7 @@
  *   part of an object:    the uid of the body; then as an update
  *                         (server/strategy/parts.h: metadata does not come from the body)
  *
+ * An object that nothing is wrong with may be warned of: the warn program of its kind.
  * A kind without a program has the rules of the metadata alone, with the name rule of its resource.
  * Failures: 422 with all field errors, 409 for the uid of a scale; no memory.
  * Thread: the thread that has the call. */
@@ -24,6 +25,9 @@
 #include "schema/validate.h"
 #include "server/strategy/parts.h"
 #include "server/write/stages.h"
+
+/* Of all warnings of a kind together; what does not fit is not sent. */
+#define WARNINGS_MAX (64u * 1024)
 
 /* Refuses a body whose uid is not the object's. Upstream has other words for a scale, which is not
  * a stored object. */
@@ -75,37 +79,63 @@ static enum cor_check_operation operation_of(const struct cor_write *write,
     return COR_CHECK_UPDATE;
 }
 
-/* Adds what is wrong with the object, in the order that the head describes. */
-static void check_object(const struct cor_write *write, struct cor_field_errors *errs)
+/* What the programs of the kind get to see. `type` is NULL for a kind without a type. */
+static struct cor_validation make_validation(const struct cor_write *write)
 {
-    static const struct cor_str none = {NULL, 0};
     const struct cor_call *call = &write->call;
-    const struct cor_object *old = write->current, *object = write->object;
-    struct cor_object_meta_rules own = {call->res->name_rule, cor_api_is_namespaced(call->res),
-                                        call->res->flags & COR_API_ANY_FINALIZER};
-    struct cor_object_meta_rules generic = {COR_NAME_PATH_SEGMENT, own.is_namespaced, true};
-    const struct cor_type *type = cor_row_schema(call->stored);
     struct cor_validation validation = {
-        .type = type,
-        .operation = type ? operation_of(write, type) : COR_CHECK_UPDATE,
-        .object = cor_object_json(object),
-        .old = write->is_create ? none : cor_object_json(old),
-        .meta = own,
+        .type = cor_row_schema(call->stored),
+        .operation = COR_CHECK_UPDATE,
+        .object = cor_object_json(write->object),
+        .meta = {call->res->name_rule, cor_api_is_namespaced(call->res),
+                 call->res->flags & COR_API_ANY_FINALIZER},
         .api_version = call->res->api_version,
     };
-    bool has_program = type && cor_validate_has(type, validation.operation);
+
+    if (validation.type)
+        validation.operation = operation_of(write, validation.type);
+    if (!write->is_create)
+        validation.old = cor_object_json(write->current);
+    return validation;
+}
+
+/* Adds what is wrong with the object, in the order that the head describes. */
+static void check_object(const struct cor_write *write, const struct cor_validation *validation,
+                         struct cor_field_errors *errs)
+{
+    struct cor_object_meta_rules generic = {COR_NAME_PATH_SEGMENT, validation->meta.is_namespaced,
+                                            true};
+    bool has_program =
+        validation->type && cor_validate_has(validation->type, validation->operation);
+    const struct cor_object_meta_rules *rules = has_program ? &generic : &validation->meta;
+    struct cor_str metadata = cor_object_metadata(write->object);
 
     if (write->is_create) {
-        if (has_program && cor_validate(&validation, errs))
+        if (has_program && cor_validate(validation, errs))
             return;
         if (errs->n == 0)
-            cor_object_meta_check(cor_object_metadata(object), has_program ? &generic : &own, errs);
+            cor_object_meta_check(metadata, rules, errs);
         return;
     }
-    cor_object_meta_check(cor_object_metadata(object), has_program ? &generic : &own, errs);
-    cor_object_meta_check_update(cor_object_metadata(object), cor_object_metadata(old), true, errs);
+    cor_object_meta_check(metadata, rules, errs);
+    cor_object_meta_check_update(metadata, cor_object_metadata(write->current), true, errs);
     if (has_program)
-        (void)cor_validate(&validation, errs);
+        (void)cor_validate(validation, errs);
+}
+
+/* Adds the warnings of the kind to the answer. */
+static int warn_of_object(struct cor_call *call, const struct cor_validation *validation)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf lines = {.max = WARNINGS_MAX};
+    struct cor_str rest;
+    int r;
+
+    if (!validation->type || call->sub)
+        return 0;
+    r = cor_validate_warn(validation, &lines);
+    for (rest = cor_buf_str(&lines); r == 0 && rest.n > 0;)
+        r = cor_warnings_add(&call->warnings, cor_str_cut(&rest, '\n'));
+    return r < 0 && r != -COR_ETOOBIG ? cor_status_set_err(&call->status, r) : 0;
 }
 
 int cor_write_validate(struct cor_write *write)
@@ -113,6 +143,7 @@ int cor_write_validate(struct cor_write *write)
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
     struct cor_call *call = &write->call;
     struct cor_gk gk = cor_api_gk(call->res);
+    struct cor_validation validation;
     int r;
 
     assert(write->object && (write->is_create || write->current));
@@ -121,8 +152,9 @@ int cor_write_validate(struct cor_write *write)
         if (r < 0)
             return r;
     }
-    check_object(write, &errs);
+    validation = make_validation(write);
+    check_object(write, &validation, &errs);
     if (errs.n == 0 && errs.error == 0)
-        return 0;
+        return warn_of_object(call, &validation);
     return cor_status_invalid(&call->status, &gk, cor_object_name(write->object), &errs);
 }
