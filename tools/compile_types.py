@@ -438,10 +438,13 @@ def main(arguments):
         for path in paths:
             if path.suffix == ".rules" and path.parent.name != "validation":
                 compile_rules.read_rules(path, types, hooks)
-            elif path.suffix == ".words":
+            elif path.suffix == ".words" and path.name != compile_words.COMMON:
                 compile_words.read_words(path, types)
             elif path.suffix == ".facts":
                 compile_words.read_facts(path, types)
+        for path in paths:
+            if path.name == compile_words.COMMON:
+                compile_words.read_common(path, types)
         compile_rules.finish(tables, hooks)
         formats = "".join(text for path, text in headers.items() if path.name == "format.h")
         validation = compile_validation.Compiler(

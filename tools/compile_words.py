@@ -1,6 +1,7 @@
 """The overlays of OpenAPI, for compile_types.py: api/*.words (what people read about types and fields) and api/openapi.facts
 (what upstream's documents have and the declarations do not say). docs/internals/openapi.md describes both formats."""
 
+import fnmatch
 import json
 import re
 
@@ -13,33 +14,87 @@ def member_of(declared, name):
     return next((field for field, _ in declared.members if field.name == name), None)
 
 
-def read_words(path, types):
-    """Texts by type and by field: a line without indentation is about a type, the lines below it are about its fields. A
-    line with four spaces continues the text above it."""
-    stem, declared, target = path.name[:-len(".words")], None, None
+COMMON = "common.words"
+
+
+def read_blocks(path):
+    """(where, name, text, [(where, field, text)]) of each type. A line without indentation is about a type, the lines below it
+    are about its fields, and a line with four spaces continues the text above it."""
+    blocks, last = [], None
     for number, line in enumerate(path.read_text().splitlines(), 1):
         where = f"{path.name}:{number}"
         if not line.strip() or line.startswith("#"):
             continue
         if line.startswith("    "):
-            if target is None:
+            if last is None:
                 raise Wrong(f"{where}: there is no text to continue")
-            target.words += " " + line.strip()
+            last[2] += " " + line.strip()
             continue
         name, _, text = line.strip().partition(" ")
         if line.startswith("  "):
-            target = declared and member_of(declared, name)
-            if not target:
-                raise Wrong(f"{where}: there is no field {name}")
+            if not blocks:
+                raise Wrong(f"{where}: a field outside of a type")
+            last = [where, name, text.strip()]
+            if not last[2]:
+                raise Wrong(f"{where}: {name} has no text")
+            blocks[-1][3].append(last)
         else:
-            declared = target = types.get(f"{stem}.{name}")
-            if not declared or declared.shape != "STRUCT":
-                raise Wrong(f"{where}: there is no struct {stem}.{name}")
-        if not text.strip():
+            last = [where, name, text.strip(), []]
+            blocks.append(last)
+    return blocks
+
+
+def give(where, target, name, text):
+    if getattr(target, "words", ""):
+        raise Wrong(f"{where}: {name} has a text already")
+    target.words = text
+
+
+def read_words(path, types):
+    """Texts of types and fields. `TYPE like OTHER` takes the texts of another type's fields where there are none."""
+    stem = path.name[:-len(".words")]
+    likes = []
+
+    def struct(where, name):
+        full = name if "." in name else f"{stem}.{name}"
+        declared = types.get(full)
+        if not declared or declared.shape != "STRUCT":
+            raise Wrong(f"{where}: there is no struct {full}")
+        return declared
+
+    for where, name, text, fields in read_blocks(path):
+        declared = struct(where, name)
+        other = re.fullmatch(r"like (\w+)", text)
+        if other:
+            likes.append((declared, struct(where, other[1])))
+        elif text:
+            give(where, declared, name, text)
+        else:
             raise Wrong(f"{where}: {name} has no text")
-        if getattr(target, "words", ""):
-            raise Wrong(f"{where}: {name} has a text already")
-        target.words = text.strip()
+        for field_where, field, words in fields:
+            target = member_of(declared, field)
+            if not target:
+                raise Wrong(f"{field_where}: there is no field {field}")
+            give(field_where, target, field, words)
+    for declared, other in likes:
+        for field, _ in declared.members:
+            same = member_of(other, field.name)
+            if same and not getattr(field, "words", ""):
+                field.words = getattr(same, "words", "")
+
+
+def read_common(path, types):
+    """Texts for whatever has none, by patterns for the names of structs: the first pattern that matches counts."""
+    for where, pattern, text, fields in read_blocks(path):
+        for declared in types.values():
+            if declared.shape != "STRUCT" or not fnmatch.fnmatchcase(declared.name, pattern):
+                continue
+            if text and not getattr(declared, "words", ""):
+                declared.words = text
+            for _, name, words in fields:
+                field = next((f for f in declared.fields if f.name == name), None)
+                if field and not getattr(field, "words", ""):
+                    field.words = words
 
 
 def read_facts(path, types):

@@ -14,6 +14,7 @@
 #include "schema/openapi.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "schema/types_int.h"
@@ -23,24 +24,36 @@
 
 /* The scalars that have schemas of their own, and their members in each version. */
 static const struct scalar_schema {
-    const char *name, *v2, *v3;
+    const char *name, *words, *v2, *v3; /* no v3: as v2 */
 } scalar_schemas[COR_SHAPES] = {
-    [COR_SHAPE_TIME] = {META "Time", "\"type\":\"string\",\"format\":\"date-time\"", NULL},
-    [COR_SHAPE_MICRO_TIME] = {META "MicroTime", "\"type\":\"string\",\"format\":\"date-time\"",
-                              NULL},
-    [COR_SHAPE_DURATION] = {META "Duration", "\"type\":\"string\"", NULL},
-    [COR_SHAPE_QUANTITY] = {"io.k8s.apimachinery.pkg.api.resource.Quantity", "\"type\":\"string\"",
+    [COR_SHAPE_TIME] = {META "Time", "A time in RFC 3339, such as 2025-01-31T12:00:00Z.",
+                        "\"type\":\"string\",\"format\":\"date-time\"", NULL},
+    [COR_SHAPE_MICRO_TIME] = {META "MicroTime", "A time in RFC 3339 with microseconds.",
+                              "\"type\":\"string\",\"format\":\"date-time\"", NULL},
+    [COR_SHAPE_DURATION] = {META "Duration", "A span of time, such as 1h30m.",
+                            "\"type\":\"string\"", NULL},
+    [COR_SHAPE_QUANTITY] = {"io.k8s.apimachinery.pkg.api.resource.Quantity",
+                            "A number with a unit, such as 100m, 1.5, 2Gi or 1e3.",
+                            "\"type\":\"string\"",
                             "\"oneOf\":[{\"type\":\"string\"},{\"type\":\"number\"}]"},
     [COR_SHAPE_INT_OR_STRING] = {"io.k8s.apimachinery.pkg.util.intstr.IntOrString",
+                                 "A number, or a text such as a percentage or a name.",
                                  "\"type\":\"string\",\"format\":\"int-or-string\"",
                                  "\"format\":\"int-or-string\",\"oneOf\":[{\"type\":\"integer\"},"
                                  "{\"type\":\"string\"}]"},
-    [COR_SHAPE_RAW] = {"io.k8s.apimachinery.pkg.runtime.RawExtension", "\"type\":\"object\"", NULL},
-    [COR_SHAPE_FIELDS_V1] = {META "FieldsV1", "\"type\":\"object\"", NULL},
-    [COR_SHAPE_JSON] = {CRD "JSON", "", NULL},
-    [COR_SHAPE_SCHEMA_OR_BOOL] = {CRD "JSONSchemaPropsOrBool", "", NULL},
-    [COR_SHAPE_SCHEMA_OR_ARRAY] = {CRD "JSONSchemaPropsOrArray", "", NULL},
-    [COR_SHAPE_SCHEMA_OR_STRINGS] = {CRD "JSONSchemaPropsOrStringArray", "", NULL},
+    [COR_SHAPE_RAW] = {"io.k8s.apimachinery.pkg.runtime.RawExtension", "Any object.",
+                       "\"type\":\"object\"", NULL},
+    [COR_SHAPE_FIELDS_V1] = {META "FieldsV1",
+                             "A set of fields: each name is a member whose value is the set "
+                             "below it.",
+                             "\"type\":\"object\"", NULL},
+    [COR_SHAPE_JSON] = {CRD "JSON", "Any JSON value.", NULL, NULL},
+    [COR_SHAPE_SCHEMA_OR_BOOL] = {CRD "JSONSchemaPropsOrBool", "A schema, true or false.", NULL,
+                                  NULL},
+    [COR_SHAPE_SCHEMA_OR_ARRAY] = {CRD "JSONSchemaPropsOrArray", "A schema or a list of schemas.",
+                                   NULL, NULL},
+    [COR_SHAPE_SCHEMA_OR_STRINGS] = {CRD "JSONSchemaPropsOrStringArray",
+                                     "A schema or a list of names.", NULL, NULL},
 };
 
 /* The plain scalars: what a property says of them, and the zero that Go writes. */
@@ -407,6 +420,18 @@ static void struct_write(struct cor_json_writer *w, enum cor_openapi_version ver
     facts_write(w, COR_FACT_OF_TYPE, type_index(type));
 }
 
+static void scalar_write(struct cor_json_writer *w, const struct scalar_schema *scalar,
+                         enum cor_openapi_version version)
+{
+    const char *members = version == COR_OPENAPI_3 && scalar->v3 ? scalar->v3 : scalar->v2;
+    char text[256];
+
+    assert(strlen(scalar->words) + (members ? strlen(members) : 0) + 32 < sizeof(text));
+    snprintf(text, sizeof(text), "{\"description\":\"%s\"%s%s}", scalar->words, members ? "," : "",
+             members ? members : "");
+    cor_json_raw(w, cor_strz(text));
+}
+
 void cor_openapi_write_schemas(struct cor_json_writer *w, enum cor_openapi_version version,
                                const struct cor_openapi_set *set)
 {
@@ -424,15 +449,7 @@ void cor_openapi_write_schemas(struct cor_json_writer *w, enum cor_openapi_versi
             struct_write(w, version, type);
             cor_json_end_object(w);
         } else {
-            char text[256];
-            const char *members = version == COR_OPENAPI_3 && scalar->v3 ? scalar->v3 : scalar->v2;
-            size_t n = strlen(members);
-
-            assert(n + 2 < sizeof(text));
-            text[0] = '{';
-            memcpy(text + 1, members, n);
-            text[n + 1] = '}';
-            cor_json_raw(w, cor_str(text, n + 2));
+            scalar_write(w, scalar, version);
         }
     }
 }

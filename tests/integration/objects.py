@@ -176,6 +176,31 @@ def openapi_tells_kubectl_how_to_write(server):
     assert etag.strip('"') in paths["apis/apps/v1"]["serverRelativeURL"]
 
 
+LOOKED_UP = """core.v1.Pod core.v1.Service core.v1.ConfigMap core.v1.Secret core.v1.PersistentVolume core.v1.PersistentVolumeClaim
+    core.v1.ServiceAccount core.v1.Namespace core.v1.Node core.v1.Event apps.v1.Deployment apps.v1.StatefulSet apps.v1.DaemonSet
+    apps.v1.ReplicaSet batch.v1.Job batch.v1.CronJob networking.v1.Ingress networking.v1.NetworkPolicy rbac.v1.Role
+    rbac.v1.RoleBinding rbac.v1.ClusterRole autoscaling.v2.HorizontalPodAutoscaler storage.v1.StorageClass"""
+
+
+@test
+def openapi_describes_every_kind_and_the_fields_that_people_look_up(server):
+    definitions = server.get("/openapi/v2").expect(200).json()["definitions"]
+    kinds = {name for name, schema in definitions.items() if "x-kubernetes-group-version-kind" in schema}
+    todo = [f"io.k8s.api.{name}" for name in LOOKED_UP.split()]
+    missing, seen = [name for name in kinds if not definitions[name].get("description")], set()
+    assert set(todo) <= kinds
+    while todo:
+        name = todo.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for field, property in definitions[name].get("properties", {}).items():
+            missing += [f"{name}.{field}"] if not property.get("description") else []
+            for schema in property, property.get("items", {}), property.get("additionalProperties", {}):
+                todo += [schema["$ref"].split("/")[-1]] if "$ref" in schema else []
+    assert not missing, missing
+
+
 @test
 def health_is_told_in_detail(server):
     text = server.get("/readyz?verbose").expect(200).body.decode()

@@ -110,6 +110,9 @@ WORDS = [
     ("words are about a field that is there", "apps_v1.words", "Spec A text.\n  nothing A text.\n", "apps_v1.words:2: there is no field nothing"),
     ("words have a text", "apps_v1.words", "Spec\n", "apps_v1.words:1: Spec has no text"),
     ("words are given once", "apps_v1.words", "Spec A text.\nSpec Another.\n", "apps_v1.words:2: Spec has a text already"),
+    ("words may be those of another type", "apps_v1.words", "More A text.\n  on How it works, \"or not\".\nInner like More\nThing A thing.\n", None),
+    ("patterns give words to what has none", "common.words", "*hing A thing.\n*\n  mode How it works, \"or not\".\n", None),
+    ("a field's words come after a type", "apps_v1.words", "  mode A text.\n", "apps_v1.words:1: a field outside of a type"),
     ("a text begins before it continues", "apps_v1.words", "    more\n", "apps_v1.words:1: there is no text to continue"),
     ("facts are about types and fields", "openapi.facts", "apps_v1.Spec.mode plain\napps_v1.Thing kinds v1 a/v1\n"
      "apps_v1.Spec extension x-a {\"b\":1}\n", None),
