@@ -25,8 +25,10 @@ A step is VERB[/SUBRESOURCE][?QUERY] [KIND] [BODY] CHANGE.., or a VERB with a pa
     replace, put                  PUT of the base object with the changes, without a resourceVersion
     status                        short for update/status
     patch, strategic, edits       PATCH: a merge patch of the changes, or BODY
+    apply                         PATCH by server-side apply of the base object with the changes
     get, list, delete             delete takes options as its BODY
-When the first step is none of create, put, list and a path, the base object of the section is created before it.
+When the first step is none of create, put, list, apply and a path, the base object of the section is created before it. "as NAME"
+before the verb sends the request as that user, by impersonation.
 
 A change is PATH=VALUE, PATH+=VALUE (adds to a list) or -PATH (removes). A path is written as in causes: metadata.labels[a/b],
 spec.ports[0].name. A value is JSON, or a bare word (spec.type=NodePort). VALUE*N repeats a string, the elements of a list or the
@@ -46,7 +48,7 @@ import re
 HERE = pathlib.Path(__file__).resolve().parent
 NUMBER = r"\d+(?:\.\d+)+"
 HEADER = re.compile(rf"(pending )?((?:[a-z]+ )?{NUMBER}(?:, (?:[a-z]+ )?{NUMBER})*)(?: +(.*))?$")
-VERBS = ("create", "update", "replace", "put", "status", "patch", "strategic", "edits", "get", "list", "delete")
+VERBS = ("create", "update", "replace", "put", "status", "patch", "strategic", "edits", "apply", "get", "list", "delete")
 VERB = re.compile(rf"({'|'.join(VERBS)})(/[\w/]+)?(\?\S*)?(?=\s|$)")
 KIND = re.compile(r"((?:[\w.]+/)?v\d\w* )?[A-Z]\w*(?=\s|$)")
 STEP = re.compile(r"([^.\[\]=+\s]+)|\[([^\]]*)\]|\.")
@@ -68,6 +70,7 @@ class Step:
 
     def __init__(self):
         self.verb, self.sub, self.query, self.kind, self.path, self.body, self.changes = "create", "", "", None, None, None, []
+        self.user = None
 
 
 class Case:
@@ -150,6 +153,9 @@ def read_steps(text, lets):
     steps, at = [], 0
     while at < len(text) or not steps:
         step = Step()
+        user = re.compile(r"as (\S+) +").match(text, at)
+        if user:
+            step.user, at = user.group(1), user.end()
         verb = VERB.match(text, at)
         if verb:
             step.verb, step.sub, step.query = verb.group(1), verb.group(2) or "", verb.group(3) or ""

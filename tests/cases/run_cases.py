@@ -28,13 +28,14 @@ from differential import NAMESPACE, coracle, kind_description, kube_apiserver  #
 
 MINIMAL = HERE.parent / "differential/minimal.json"
 METHODS = {"create": "POST", "update": "PUT", "replace": "PUT", "put": "PUT", "patch": "PATCH", "strategic": "PATCH", "edits": "PATCH",
-           "delete": "DELETE"}
+           "apply": "PATCH", "delete": "DELETE"}
 BODY_TYPES = {"patch": "application/merge-patch+json", "strategic": "application/strategic-merge-patch+json",
-              "edits": "application/json-patch+json"}
+              "edits": "application/json-patch+json", "apply": "application/apply-patch+yaml"}
 REASONS = {"Required value": "FieldValueRequired", "Invalid value": "FieldValueInvalid", "Unsupported value": "FieldValueNotSupported",
            "Duplicate value": "FieldValueDuplicate", "Forbidden": "FieldValueForbidden", "Too long": "FieldValueTooLong",
            "Too many": "FieldValueTooMany", "Not found": "FieldValueNotFound", "Internal error": "InternalError"}
 ABSENT = object()
+CONFLICTS_MAX = 9
 
 
 class Kinds:
@@ -147,14 +148,14 @@ class Player:
         self.target, self.kinds, self.created = target, kinds, []
         target.prepare()
 
-    def send(self, method, path, body, content_type="application/json"):
+    def send(self, method, path, body, content_type="application/json", user=None):
         text = None if body is None else json.dumps(body, separators=(",", ":"))
-        return self.target.request(method, path, text, {"Content-Type": content_type})
+        return self.target.request(method, path, text, {"Content-Type": content_type, **({"Impersonate-User": user} if user else {})})
 
     def play(self, case):
         """The lines that describe the last answer of a case, or an AssertionError when an earlier step fails."""
         steps = case.steps
-        if steps[0].verb not in ("create", "put", "list") and not steps[0].path:
+        if steps[0].verb not in ("create", "put", "list", "apply") and not steps[0].path:
             first = case_file.Step()
             first.kind = case.kind
             steps = [first, *steps]
@@ -167,12 +168,19 @@ class Player:
         try:
             for number, step in enumerate(steps):
                 method, path, body, content_type = self.request(case, step, known)
-                status, headers, text = self.send(method, path, body, content_type)
+                status, headers, text = self.send(method, path, body, content_type, step.user)
                 if status == 409 and method == "POST" and not step.sub and b"AlreadyExists" in text and not self.created:
                     # A program that was interrupted has left it on a server that goes on running.
                     self.created.append((step.kind, body["metadata"]["name"]))
                     self.clean()
-                    status, headers, text = self.send(method, path, body, content_type)
+                    status, headers, text = self.send(method, path, body, content_type, step.user)
+                for _ in range(CONFLICTS_MAX):
+                    if not (status == 409 and step.verb == "update" and b"the object has been modified" in text):
+                        break
+                    # A controller of the peer has written to the object meanwhile.
+                    known[step.kind] = json.loads(self.send("GET", path.removesuffix(step.query).removesuffix(step.sub), None)[2])
+                    method, path, body, content_type = self.request(case, step, known)
+                    status, headers, text = self.send(method, path, body, content_type, step.user)
                 try:
                     decoded = json.loads(text)
                 except ValueError:
@@ -181,7 +189,7 @@ class Player:
                 if number + 1 < len(steps):
                     assert status < 300, f"step {number + 1} of {len(steps)} was answered with {status} {text.decode()[:1000]}"
             sent = body if isinstance(body, dict) else known.get(step.kind, self.kinds.kinds[step.kind]["minimal"])
-            if method == "PATCH":
+            if method == "PATCH" and step.verb != "apply":
                 sent = known.get(step.kind)
             answer = answers.reduce(status, headers, without_generated(decoded, sent))
             return describe(answer, sent, case.expected, not keeps_set(case))
@@ -198,7 +206,10 @@ class Player:
         stored = known.get(step.kind, base)
         name = stored.get("metadata", {}).get("name", "one")
         body = step.body
-        if method == "PATCH":
+        if step.verb == "apply":
+            body = case_file.changed(base if body is None else body, step.changes)
+            name = body.get("metadata", {}).get("name", name)
+        elif method == "PATCH":
             body = case_file.as_merge_patch(step.changes) if body is None else body
         elif method in ("POST", "PUT"):
             if body is None:
@@ -218,7 +229,7 @@ class Player:
         """Keeps what an answer says about the object, and that it must be deleted."""
         if not isinstance(answer, dict) or status >= 300 or answer.get("kind") == "Status":
             return
-        if status == 201 and method in ("POST", "PUT") and not step.sub and not step.path and answer.get("metadata", {}).get("uid"):
+        if status == 201 and method in ("POST", "PUT", "PATCH") and not step.sub and not step.path and answer.get("metadata", {}).get("uid"):
             if "dryRun" not in step.query:
                 self.created.append((step.kind, answer["metadata"]["name"]))
         if answer.get("kind") == step.kind.split()[-1]:
