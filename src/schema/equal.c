@@ -2,6 +2,7 @@
  * both are walked in step, and a key that only one side has is compared with an absent value. */
 #include "schema/equal.h"
 
+#include "base/cleanup.h"
 #include "schema/quantity.h"
 #include "schema/types_int.h"
 #include "json/scan.h"
@@ -193,4 +194,23 @@ bool cor_semantic_equal(const struct cor_type *type, bool is_pointer,
             y = (struct side){&none, 0};
     }
     return are_equal(type, is_pointer, x, y, skip);
+}
+
+int cor_equal(const struct cor_type *type, struct cor_str a, struct cor_str b, bool *ret_is_equal)
+{
+    COR_CLEANUP(cor_json_nodes_deinit) struct cor_json_nodes x = {.v = NULL};
+    COR_CLEANUP(cor_json_nodes_deinit) struct cor_json_nodes y = {.v = NULL};
+    int r = 0;
+
+    *ret_is_equal = (a.p != NULL) == (b.p != NULL) && (!a.p || cor_str_eq(a, b));
+    if (*ret_is_equal || !type)
+        return 0;
+    if (a.p)
+        r = cor_json_nodes_init(&x, a);
+    if (r == 0 && b.p)
+        r = cor_json_nodes_init(&y, b);
+    if (r == 0)
+        *ret_is_equal = cor_semantic_equal(type, false, &x, a.p ? 0 : COR_JSON_NO_NODE, &y,
+                                           b.p ? 0 : COR_JSON_NO_NODE, 0);
+    return r;
 }

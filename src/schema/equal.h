@@ -18,4 +18,8 @@ bool cor_semantic_equal(const struct cor_type *type, bool is_pointer,
                         const struct cor_json_nodes *a_nodes, uint32_t a,
                         const struct cor_json_nodes *b_nodes, uint32_t b, uint64_t skip);
 
+/* The same of two canonical texts; p == NULL: absent. `type` NULL: they are compared as bytes. 0,
+ * -COR_ENOMEM. */
+int cor_equal(const struct cor_type *type, struct cor_str a, struct cor_str b, bool *ret_is_equal);
+
 #endif

@@ -5,7 +5,6 @@
 #include <assert.h>
 
 #include "base/cleanup.h"
-#include "schema/job.h"
 
 #define GET_PATCH_UPDATE (COR_VERB_BIT(GET) | COR_VERB_BIT(PATCH) | COR_VERB_BIT(UPDATE))
 
@@ -171,9 +170,6 @@ static const struct cor_data_limit secret_data = {
     "propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress "     \
     "this warning"
 
-/* In the stored version. */
-#define HPA_STATUS "{\"currentMetrics\":null,\"desiredReplicas\":0}"
-
 static const struct cor_resource_row builtins[] = {
     /* v1 */
     {NAMES("", "v1", "Binding", "bindings", "binding"), .action = COR_ACTION_BINDING,
@@ -198,40 +194,33 @@ static const struct cor_resource_row builtins[] = {
     {NAMES("", "v1", "Namespace", "namespaces", "namespace"), .role = COR_ROLE_NAMESPACES,
      .flags = COR_API_UNCONDITIONAL | COR_API_RETURN_DELETED,
      .verbs = COR_VERBS_ALL & ~COR_VERB_BIT(DELETECOLLECTION), .short_names = {"ns"},
-     .hash = "Q3oi5N2YM8M=", .name_rule = COR_NAME_DNS1123_LABEL,
-     .initial_status = "{\"phase\":\"Active\"}", .field_labels = &namespace_fields,
+     .hash = "Q3oi5N2YM8M=", .name_rule = COR_NAME_DNS1123_LABEL, .field_labels = &namespace_fields,
      SUBS(namespace_subs)},
-    {NAMES("", "v1", "Node", "nodes", "node"),
-     .flags = COR_API_UNCONDITIONAL | COR_API_KEEP_STATUS_ON_CREATE, .verbs = COR_VERBS_ALL,
-     .short_names = {"no"}, .hash = "XwShjMxG9Fs=", .initial_status = "{}",
+    {NAMES("", "v1", "Node", "nodes", "node"), .flags = COR_API_UNCONDITIONAL,
+     .verbs = COR_VERBS_ALL, .short_names = {"no"}, .hash = "XwShjMxG9Fs=",
      .field_labels = &node_fields, .trigger_field = "metadata.name", SUBS(node_subs)},
     {NAMES("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", "persistentvolumeclaim"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_RETURN_DELETED,
-     .verbs = COR_VERBS_ALL, .short_names = {"pvc"},
-     .hash = "QWTyNDq0dC4=", .initial_status = "{\"phase\":\"Pending\"}", SUBS(status_only)},
+     .verbs = COR_VERBS_ALL, .short_names = {"pvc"}, .hash = "QWTyNDq0dC4=", SUBS(status_only)},
     {NAMES("", "v1", "PersistentVolume", "persistentvolumes", "persistentvolume"),
      .flags = COR_API_UNCONDITIONAL | COR_API_RETURN_DELETED, .verbs = COR_VERBS_ALL,
-     .short_names = {"pv"}, .hash = "HN/zwEC+JgM=", .initial_status = "{\"phase\":\"Pending\"}",
-     SUBS(status_only)},
+     .short_names = {"pv"}, .hash = "HN/zwEC+JgM=", SUBS(status_only)},
     {NAMES("", "v1", "Pod", "pods", "pod"), .role = COR_ROLE_PODS,
-     .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_GENERATION_CREATE |
-              COR_API_GENERATION_UPDATE | COR_API_RETURN_DELETED | COR_API_GRACEFUL,
+     .flags =
+         COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_RETURN_DELETED | COR_API_GRACEFUL,
      .verbs = COR_VERBS_ALL, .short_names = {"po"}, .category = "all", .hash = "xPOwRZ+Yhw8=",
-     .status_meta = COR_STATUS_META_KEEP_OWNERS, .initial_status = "{\"phase\":\"Pending\"}",
      .field_labels = &pod_fields, .trigger_field = "spec.nodeName", SUBS(pod_subs)},
     {NAMES("", "v1", "PodTemplate", "podtemplates", "podtemplate"),
-     .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_GENERATION_CREATE |
-              COR_API_GENERATION_UPDATE | COR_API_RETURN_DELETED,
+     .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_RETURN_DELETED,
      .verbs = COR_VERBS_ALL, .hash = "LIXB2x4IFpk="},
     {NAMES("", "v1", "ReplicationController", "replicationcontrollers", "replicationcontroller"),
-     .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_GENERATION_CREATE |
-              COR_API_GENERATION_UPDATE | COR_API_ORPHAN,
-     .verbs = COR_VERBS_ALL, .short_names = {"rc"}, .category = "all", .hash = "Jond2If31h0=",
-     .initial_status = "{\"replicas\":0}", .field_labels = &rc_fields, SUBS(scalable_subs)},
+     .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_ORPHAN, .verbs = COR_VERBS_ALL,
+     .short_names = {"rc"}, .category = "all", .hash = "Jond2If31h0=", .field_labels = &rc_fields,
+     SUBS(scalable_subs)},
     {NAMES("", "v1", "ResourceQuota", "resourcequotas", "resourcequota"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_RETURN_DELETED,
      .inert = NO_QUOTA, .verbs = COR_VERBS_ALL, .short_names = {"quota"},
-     .hash = "8uhSgffRX6w=", .initial_status = "{}", SUBS(status_only)},
+     .hash = "8uhSgffRX6w=", SUBS(status_only)},
     {NAMES("", "v1", "Secret", "secrets", "secret"), .data_limit = &secret_data,
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_STRING_DATA,
      .verbs = COR_VERBS_ALL, .hash = "S6u1pOWzb84=", .field_labels = &secret_fields,
@@ -244,40 +233,28 @@ static const struct cor_resource_row builtins[] = {
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_CREATE_ON_UPDATE |
               COR_API_RETURN_DELETED,
      .verbs = COR_VERBS_ALL, .short_names = {"svc"}, .category = "all", .hash = "0/CO1lhkEBI=",
-     .name_rule = COR_NAME_DNS1035_LABEL, .initial_status = "{\"loadBalancer\":{}}",
-     .field_labels = &service_fields, SUBS(service_subs)},
+     .name_rule = COR_NAME_DNS1035_LABEL, .field_labels = &service_fields, SUBS(service_subs)},
     /* apiregistration.k8s.io/v1 */
     {NAMES("apiregistration.k8s.io", "v1", "APIService", "apiservices", "apiservice"),
      .flags = COR_API_ANY_FINALIZER, .inert = NO_AGGREGATION, .verbs = COR_VERBS_ALL,
-     .category = "api-extensions", .hash = "InPBPD7+PqM=", .initial_status = "{}",
-     SUBS(status_only)},
+     .category = "api-extensions", .hash = "InPBPD7+PqM=", SUBS(status_only)},
     /* apps/v1 */
     {NAMES("apps", "v1", "ControllerRevision", "controllerrevisions", "controllerrevision"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL,
      .hash = "85nkx63pcBU="},
     {NAMES("apps", "v1", "DaemonSet", "daemonsets", "daemonset"),
-     .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_GENERATION_CREATE |
-              COR_API_GENERATION_UPDATE,
-     .verbs = COR_VERBS_ALL, .short_names = {"ds"}, .category = "all", .hash = "dd7pWHUlMKQ=",
-     .initial_status =
-         "{\"currentNumberScheduled\":0,\"desiredNumberScheduled\":0,\"numberMisscheduled\":0,\"numberReady\":0}",
-     SUBS(status_only)},
+     .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL,
+     .short_names = {"ds"}, .category = "all", .hash = "dd7pWHUlMKQ=", SUBS(status_only)},
     {NAMES("apps", "v1", "Deployment", "deployments", "deployment"),
-     .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_GENERATION_CREATE |
-              COR_API_GENERATION_UPDATE | COR_API_GENERATION_ANNOTATIONS,
-     .verbs = COR_VERBS_ALL, .short_names = {"deploy"}, .category = "all", .hash = "8aSe+NMegvE=",
-     .status_meta = COR_STATUS_META_KEEP_LABELS, .initial_status = "{}", SUBS(scalable_subs)},
+     .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL,
+     .short_names = {"deploy"}, .category = "all", .hash = "8aSe+NMegvE=", SUBS(scalable_subs)},
     {NAMES("apps", "v1", "ReplicaSet", "replicasets", "replicaset"),
-     .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_GENERATION_CREATE |
-              COR_API_GENERATION_UPDATE,
-     .verbs = COR_VERBS_ALL, .short_names = {"rs"}, .category = "all",
-     .hash = "P1RzHs8/mWQ=", .initial_status = "{\"replicas\":0}", SUBS(scalable_subs)},
+     .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL,
+     .short_names = {"rs"}, .category = "all", .hash = "P1RzHs8/mWQ=", SUBS(scalable_subs)},
     {NAMES("apps", "v1", "StatefulSet", "statefulsets", "statefulset"),
-     .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_GENERATION_CREATE |
-              COR_API_GENERATION_UPDATE,
-     .verbs = COR_VERBS_ALL, .short_names = {"sts"}, .category = "all",
-     .hash = "H+vl74LkKdo=", .name_rule = COR_NAME_DNS1123_LABEL,
-     .initial_status = "{\"availableReplicas\":0,\"replicas\":0}", SUBS(scalable_subs)},
+     .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL,
+     .short_names = {"sts"}, .category = "all",
+     .hash = "H+vl74LkKdo=", .name_rule = COR_NAME_DNS1123_LABEL, SUBS(scalable_subs)},
     /* events.k8s.io/v1 */
     {NAMES("events.k8s.io", "v1", "Event", "events", "event"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_CREATE_ON_UPDATE |
@@ -310,60 +287,45 @@ static const struct cor_resource_row builtins[] = {
     {NAMES("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers",
            "horizontalpodautoscaler"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL,
-     .short_names = {"hpa"}, .category = "all",
-     .hash = "qwQve8ut294=", .initial_status = HPA_STATUS, SUBS(status_only)},
+     .short_names = {"hpa"}, .category = "all", .hash = "qwQve8ut294=", SUBS(status_only)},
     /* autoscaling/v1 */
     {NAMES("autoscaling", "v1", "HorizontalPodAutoscaler", "horizontalpodautoscalers",
            "horizontalpodautoscaler"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL,
-     .short_names = {"hpa"}, .category = "all",
-     .hash = "qwQve8ut294=", .initial_status = HPA_STATUS, .conversion = &cor_hpa_conversion,
-     .stored_as = COR_STR("autoscaling/v2"), SUBS(status_only)},
+     .short_names = {"hpa"}, .category = "all", .hash = "qwQve8ut294=",
+     .conversion = &cor_hpa_conversion, .stored_as = COR_STR("autoscaling/v2"), SUBS(status_only)},
     /* batch/v1 */
     {NAMES("batch", "v1", "CronJob", "cronjobs", "cronjob"),
-     .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_GENERATION_CREATE |
-              COR_API_GENERATION_UPDATE,
-     .verbs = COR_VERBS_ALL, .short_names = {"cj"}, .category = "all",
-     .hash = "sd5LIXh4Fjs=", .initial_status = "{}", SUBS(status_only)},
+     .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL,
+     .short_names = {"cj"}, .category = "all", .hash = "sd5LIXh4Fjs=", SUBS(status_only)},
     {NAMES("batch", "v1", "Job", "jobs", "job"), .orphan_warning = JOBS_ORPHAN,
-     .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_GENERATION_CREATE |
-              COR_API_GENERATION_UPDATE | COR_API_ORPHAN,
-     .verbs = COR_VERBS_ALL, .category = "all", .hash = "mudhfqk/qZY=", .initial_status = "{}",
-     .new_spec = cor_job_new_spec, .field_labels = &job_fields, SUBS(status_only)},
+     .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_ORPHAN, .verbs = COR_VERBS_ALL,
+     .category = "all", .hash = "mudhfqk/qZY=", .field_labels = &job_fields, SUBS(status_only)},
     /* certificates.k8s.io/v1 */
     {NAMES("certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests",
            "certificatesigningrequest"),
      .flags = COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL, .short_names = {"csr"},
-     .hash = "95fRKMXA+00=", .name_rule = COR_NAME_PATH_SEGMENT, .initial_status = "{}",
-     .field_labels = &csr_fields, SUBS(certificatesigningrequest_subs)},
+     .hash = "95fRKMXA+00=", .name_rule = COR_NAME_PATH_SEGMENT, .field_labels = &csr_fields,
+     SUBS(certificatesigningrequest_subs)},
     /* networking.k8s.io/v1 */
     {NAMES("networking.k8s.io", "v1", "IngressClass", "ingressclasses", "ingressclass"),
-     .flags = COR_API_UNCONDITIONAL | COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE,
-     .verbs = COR_VERBS_ALL, .hash = "l/iqIbDgFyQ="},
+     .flags = COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL, .hash = "l/iqIbDgFyQ="},
     {NAMES("networking.k8s.io", "v1", "Ingress", "ingresses", "ingress"),
-     .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_GENERATION_CREATE |
-              COR_API_GENERATION_UPDATE,
-     .verbs = COR_VERBS_ALL, .short_names = {"ing"},
-     .hash = "39NQlfNR+bo=", .initial_status = "{\"loadBalancer\":{}}", SUBS(status_only)},
+     .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL,
+     .short_names = {"ing"}, .hash = "39NQlfNR+bo=", SUBS(status_only)},
     {NAMES("networking.k8s.io", "v1", "IPAddress", "ipaddresses", "ipaddress"),
      .flags = COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL, .short_names = {"ip"},
      .hash = "3f/plJFChNE="},
     {NAMES("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", "networkpolicy"),
-     .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_GENERATION_CREATE |
-              COR_API_GENERATION_UPDATE,
-     .verbs = COR_VERBS_ALL, .short_names = {"netpol"}, .hash = "YpfwF18m1G8="},
+     .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL,
+     .short_names = {"netpol"}, .hash = "YpfwF18m1G8="},
     {NAMES("networking.k8s.io", "v1", "ServiceCIDR", "servicecidrs", "servicecidr"),
-     .flags = COR_API_UNCONDITIONAL | COR_API_KEEP_STATUS_ON_CREATE, .verbs = COR_VERBS_ALL,
-     .hash = "gNLvruQhW2g=", .status_meta = COR_STATUS_META_KEEP_ALL, .initial_status = "{}",
-     SUBS(status_only)},
+     .flags = COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL,
+     .hash = "gNLvruQhW2g=", SUBS(status_only)},
     /* policy/v1 */
     {NAMES("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", "poddisruptionbudget"),
-     .role = COR_ROLE_BUDGETS,
-     .flags = COR_API_NAMESPACED | COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE,
-     .verbs = COR_VERBS_ALL, .short_names = {"pdb"}, .hash = "EVWiDmWqyJw=",
-     .initial_status =
-         "{\"currentHealthy\":0,\"desiredHealthy\":0,\"disruptionsAllowed\":0,\"expectedPods\":0}",
-     SUBS(status_only)},
+     .role = COR_ROLE_BUDGETS, .flags = COR_API_NAMESPACED, .verbs = COR_VERBS_ALL,
+     .short_names = {"pdb"}, .hash = "EVWiDmWqyJw=", SUBS(status_only)},
     /* rbac.authorization.k8s.io/v1 */
     {NAMES("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings",
            "clusterrolebinding"),
@@ -382,8 +344,7 @@ static const struct cor_resource_row builtins[] = {
      .hash = "7FuwZcIIItM=", .name_rule = COR_NAME_PATH_SEGMENT},
     /* storage.k8s.io/v1 */
     {NAMES("storage.k8s.io", "v1", "CSIDriver", "csidrivers", "csidriver"),
-     .flags = COR_API_GENERATION_UPDATE | COR_API_RETURN_DELETED, .verbs = COR_VERBS_ALL,
-     .hash = "hL6j/rwBV5w="},
+     .flags = COR_API_RETURN_DELETED, .verbs = COR_VERBS_ALL, .hash = "hL6j/rwBV5w="},
     {NAMES("storage.k8s.io", "v1", "CSINode", "csinodes", "csinode"),
      .flags = COR_API_RETURN_DELETED, .verbs = COR_VERBS_ALL, .hash = "Pe62DkZtjuo="},
     {NAMES("storage.k8s.io", "v1", "CSIStorageCapacity", "csistoragecapacities",
@@ -394,8 +355,7 @@ static const struct cor_resource_row builtins[] = {
      .short_names = {"sc"}, .hash = "K+m6uJwbjGY="},
     {NAMES("storage.k8s.io", "v1", "VolumeAttachment", "volumeattachments", "volumeattachment"),
      .flags = COR_API_RETURN_DELETED, .verbs = COR_VERBS_ALL,
-     .hash = "tJx/ezt6UDU=", .status_meta = COR_STATUS_META_KEEP_ALL,
-     .initial_status = "{\"attached\":false}", SUBS(status_only)},
+     .hash = "tJx/ezt6UDU=", SUBS(status_only)},
     {NAMES("storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses",
            "volumeattributesclass"),
      .flags = COR_API_UNCONDITIONAL | COR_API_RETURN_DELETED, .verbs = COR_VERBS_ALL,
@@ -403,36 +363,30 @@ static const struct cor_resource_row builtins[] = {
     /* admissionregistration.k8s.io/v1 */
     {NAMES("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration",
            "mutatingwebhookconfigurations", "mutatingwebhookconfiguration"),
-     .flags = COR_API_ANY_FINALIZER | COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE,
-     .inert = NO_WEBHOOKS, .verbs = COR_VERBS_ALL, .category = "api-extensions",
-     .hash = "Sqi0GUgDaX0="},
+     .flags = COR_API_ANY_FINALIZER, .inert = NO_WEBHOOKS, .verbs = COR_VERBS_ALL,
+     .category = "api-extensions", .hash = "Sqi0GUgDaX0="},
     {NAMES("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicy",
            "validatingadmissionpolicies", "validatingadmissionpolicy"),
-     .flags = COR_API_ANY_FINALIZER | COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE,
-     .inert = NO_POLICIES, .verbs = COR_VERBS_ALL, .category = "api-extensions",
-     .hash = "6OxvlMmQ6is=", .status_meta = COR_STATUS_META_KEEP_ALL, .initial_status = "{}",
-     SUBS(status_only)},
+     .flags = COR_API_ANY_FINALIZER, .inert = NO_POLICIES, .verbs = COR_VERBS_ALL,
+     .category = "api-extensions", .hash = "6OxvlMmQ6is=", SUBS(status_only)},
     {NAMES("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicyBinding",
            "validatingadmissionpolicybindings", "validatingadmissionpolicybinding"),
-     .flags = COR_API_ANY_FINALIZER | COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE,
-     .inert = NO_POLICIES, .verbs = COR_VERBS_ALL, .category = "api-extensions",
-     .hash = "v9715VZqakg="},
+     .flags = COR_API_ANY_FINALIZER, .inert = NO_POLICIES, .verbs = COR_VERBS_ALL,
+     .category = "api-extensions", .hash = "v9715VZqakg="},
     {NAMES("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration",
            "validatingwebhookconfigurations", "validatingwebhookconfiguration"),
-     .flags = COR_API_ANY_FINALIZER | COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE,
-     .inert = NO_WEBHOOKS, .verbs = COR_VERBS_ALL, .category = "api-extensions",
-     .hash = "B0wHjQmsGNk="},
+     .flags = COR_API_ANY_FINALIZER, .inert = NO_WEBHOOKS, .verbs = COR_VERBS_ALL,
+     .category = "api-extensions", .hash = "B0wHjQmsGNk="},
     /* apiextensions.k8s.io/v1 */
     {NAMES("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions",
            "customresourcedefinition"),
-     .flags = COR_API_ANY_FINALIZER | COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE,
-     .inert = NO_CUSTOM, .verbs = COR_VERBS_ALL, .short_names = {"crd", "crds"},
-     .category = "api-extensions", .hash = "jfWCUB31mvA=", .initial_status = "{}",
-     SUBS(status_only)},
+     .flags = COR_API_ANY_FINALIZER, .inert = NO_CUSTOM, .verbs = COR_VERBS_ALL,
+     .short_names = {"crd", "crds"}, .category = "api-extensions",
+     .hash = "jfWCUB31mvA=", SUBS(status_only)},
     /* scheduling.k8s.io/v1 */
     {NAMES("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", "priorityclass"),
-     .flags = COR_API_UNCONDITIONAL | COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE,
-     .verbs = COR_VERBS_ALL, .short_names = {"pc"}, .hash = "1QwjyaZjj3Y="},
+     .flags = COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL, .short_names = {"pc"},
+     .hash = "1QwjyaZjj3Y="},
     /* coordination.k8s.io/v1 */
     {NAMES("coordination.k8s.io", "v1", "Lease", "leases", "lease"),
      .flags = COR_API_ANY_FINALIZER | COR_API_NAMESPACED | COR_API_CREATE_ON_UPDATE,
@@ -443,34 +397,30 @@ static const struct cor_resource_row builtins[] = {
      .hash = "WQTu1GL3T2Q="},
     /* discovery.k8s.io/v1 */
     {NAMES("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", "endpointslice"),
-     .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_GENERATION_CREATE |
-              COR_API_GENERATION_UPDATE,
-     .verbs = COR_VERBS_ALL, .hash = "qgS0xkrxYAI="},
+     .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL,
+     .hash = "qgS0xkrxYAI="},
     /* resource.k8s.io/v1 */
     {NAMES("resource.k8s.io", "v1", "DeviceClass", "deviceclasses", "deviceclass"),
-     .flags = COR_API_UNCONDITIONAL | COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE |
-              COR_API_RETURN_DELETED,
-     .verbs = COR_VERBS_ALL, .hash = "weQRMT6DeYM="},
+     .flags = COR_API_UNCONDITIONAL | COR_API_RETURN_DELETED, .verbs = COR_VERBS_ALL,
+     .hash = "weQRMT6DeYM="},
     {NAMES("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims", "resourceclaim"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_RETURN_DELETED,
-     .verbs = COR_VERBS_ALL, .hash = "EJAWH5WrAYg=", .status_meta = COR_STATUS_META_KEEP_ALL,
-     .initial_status = "{}", SUBS(status_only)},
+     .verbs = COR_VERBS_ALL, .hash = "EJAWH5WrAYg=", SUBS(status_only)},
     {NAMES("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates",
            "resourceclaimtemplate"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_RETURN_DELETED,
      .verbs = COR_VERBS_ALL, .hash = "24m0okHrUtk="},
     {NAMES("resource.k8s.io", "v1", "ResourceSlice", "resourceslices", "resourceslice"),
-     .flags = COR_API_UNCONDITIONAL | COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE |
-              COR_API_RETURN_DELETED,
-     .verbs = COR_VERBS_ALL, .hash = "z6Bc9vgk6yE=", .field_labels = &slice_fields},
+     .flags = COR_API_UNCONDITIONAL | COR_API_RETURN_DELETED, .verbs = COR_VERBS_ALL,
+     .hash = "z6Bc9vgk6yE=", .field_labels = &slice_fields},
     /* flowcontrol.apiserver.k8s.io/v1 */
     {NAMES("flowcontrol.apiserver.k8s.io", "v1", "FlowSchema", "flowschemas", "flowschema"),
-     .flags = COR_API_UNCONDITIONAL | COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE,
-     .verbs = COR_VERBS_ALL, .hash = "GJVAJZSZBIw=", .initial_status = "{}", SUBS(status_only)},
+     .flags = COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL,
+     .hash = "GJVAJZSZBIw=", SUBS(status_only)},
     {NAMES("flowcontrol.apiserver.k8s.io", "v1", "PriorityLevelConfiguration",
            "prioritylevelconfigurations", "prioritylevelconfiguration"),
-     .flags = COR_API_UNCONDITIONAL | COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE,
-     .verbs = COR_VERBS_ALL, .hash = "Kir5PVfvNeI=", .initial_status = "{}", SUBS(status_only)},
+     .flags = COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL,
+     .hash = "Kir5PVfvNeI=", SUBS(status_only)},
 };
 
 const struct cor_resource_row *cor_api_builtins(size_t *ret_n)

@@ -95,37 +95,20 @@ struct cor_api_subresource {
     bool is_served;  /* this server has it; discovery shows no other */
 };
 
-/* How a write to /status treats metadata. */
-enum cor_status_meta {
-    COR_STATUS_META_PASS,        /* as a write to the object */
-    COR_STATUS_META_KEEP_LABELS, /* labels stay */
-    COR_STATUS_META_KEEP_OWNERS, /* owner references stay */
-    COR_STATUS_META_KEEP_ALL,    /* all but managedFields stays */
-};
-
 enum cor_api_flag {
     COR_API_NAMESPACED = 1 << 0,
     COR_API_VIRTUAL = 1 << 1,       /* nothing is stored */
     COR_API_UNCONDITIONAL = 1 << 2, /* an update may leave out resourceVersion */
     COR_API_CREATE_ON_UPDATE = 1 << 3,
-    COR_API_GENERATION_CREATE = 1 << 4,      /* generation begins at 1 */
-    COR_API_GENERATION_UPDATE = 1 << 5,      /* and counts changes outside of metadata and status */
-    COR_API_GENERATION_ANNOTATIONS = 1 << 6, /* changed annotations count too */
-    COR_API_RETURN_DELETED = 1 << 7,         /* a deletion answers with the object */
-    COR_API_ORPHAN = 1 << 8,    /* dependents are orphaned unless the request says not */
-    COR_API_NO_GC = 1 << 9,     /* propagation policies are ignored */
-    COR_API_GRACEFUL = 1 << 10, /* pods: deletion takes a grace period */
-    COR_API_KEEP_STATUS_ON_CREATE = 1 << 11,
-    COR_API_TTL = 1 << 12,           /* events: they expire */
-    COR_API_NO_CACHE = 1 << 13,      /* served from the store unless told otherwise */
-    COR_API_ANY_FINALIZER = 1 << 14, /* finalizers need no domain */
-    COR_API_STRING_DATA = 1 << 15,   /* secrets: stringData goes into data */
+    COR_API_RETURN_DELETED = 1 << 4, /* a deletion answers with the object */
+    COR_API_ORPHAN = 1 << 5,         /* dependents are orphaned unless the request says not */
+    COR_API_NO_GC = 1 << 6,          /* propagation policies are ignored */
+    COR_API_GRACEFUL = 1 << 7,       /* pods: deletion takes a grace period */
+    COR_API_TTL = 1 << 8,            /* events: they expire */
+    COR_API_NO_CACHE = 1 << 9,       /* served from the store unless told otherwise */
+    COR_API_ANY_FINALIZER = 1 << 10, /* finalizers need no domain */
+    COR_API_STRING_DATA = 1 << 11,   /* secrets: stringData goes into data */
 };
-
-/* Appends the spec of an object that is created. `spec` is the one that the client sent, an object
- * in canonical form; name and uid are JSON strings. 0, -COR_ENOMEM, -COR_ETOOBIG. */
-typedef int (*cor_new_spec_fn)(struct cor_str spec, struct cor_str name, struct cor_str uid,
-                               struct cor_buf *out);
 
 /* The life of a row that is made while the server runs. Places are numbered
  * after those of the table, and a number is not used again. */
@@ -147,11 +130,8 @@ struct cor_resource_row {
     unsigned flags;       /* enum cor_api_flag */
     unsigned verbs;
     enum cor_name_rule name_rule;
-    enum cor_status_meta status_meta;
     enum cor_api_role role;
     enum cor_api_action action;
-    const char *initial_status; /* what a new object's status is, as it is stored; NULL: has none */
-    cor_new_spec_fn new_spec;   /* NULL: as the client sent it */
     const struct cor_field_labels *field_labels; /* NULL: metadata.name and metadata.namespace */
     const char *trigger_field; /* the field that watchers are indexed by; NULL: none */
     const struct cor_api_subresource *subresources;

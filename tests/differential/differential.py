@@ -109,12 +109,18 @@ class Target:
         return answers.reduce(status, headers, decoded)
 
 
+# Both servers know the same user: some objects have who sent them.
+KUBE_USER = "kube-token,kube,kube,system:masters\n"
+
+
 @contextlib.contextmanager
 def coracle(program, types):
     with tempfile.TemporaryDirectory(prefix="cor-") as folder:
         socket = f"{folder}/s"
-        with Server(program, "--unix-socket", socket) as server:
-            yield Target(lambda: UnixConnection(socket), server.token, types)
+        tokens = pathlib.Path(folder) / "tokens.csv"
+        tokens.write_text(KUBE_USER)
+        with Server(program, "--unix-socket", socket, "--token-auth-file", str(tokens)):
+            yield Target(lambda: UnixConnection(socket), "kube-token", types)
 
 
 @contextlib.contextmanager

@@ -122,6 +122,29 @@ WORDS = [
     ("a fact has a text when its word needs one", "openapi.facts", "apps_v1.Thing kinds\n", "the last two with a text"),
     ("an extension is JSON", "openapi.facts", "apps_v1.Spec extension x-a b\n", "the extension is not JSON"),
 ]
+# (what, the file all.strategies below its package, part of the message or None when it is right)
+STRATEGIES = [
+    ("a strategy resets, sets, keeps, counts and calls hooks",
+     "# A comment.\nThing\n  generation 1 of spec metadata.labels as sent\n  names plain\n  on create\n    reset spec\n    hook metadata.labels known\n"
+     "  on update\n    keep spec metadata metadata.labels\n    set spec = {\"number\":1}\n", None),
+    ("a kind that is missing is named", "Thong\n", "all.strategies:2: there is no kind apps_v1.Thong"),
+    ("only a kind has a strategy", "Spec\n", "there is no kind apps_v1.Spec"),
+    ("a kind has one strategy", "Thing\nThing\n", "all.strategies:3: the strategy of Thing is at all.strategies:2"),
+    ("a member that is missing is named", "Thing\n  on update\n    keep status\n", "v1.Thing has no field status"),
+    ("a member of the metadata that is missing is named", "Thing\n  on update\n    keep metadata.name\n", "v1.ObjectMeta has no field name"),
+    ("a path ends in the object or its metadata", "Thing\n  on update\n    keep spec.mode\n", "spec.mode is neither a member of the object"),
+    ("a member that counts is there", "Thing\n  generation 1 of status\n", "v1.Thing has no field status"),
+    ("a generation begins at 0 or 1", "Thing\n  generation 2 of spec\n", "expected 'generation 0|1 of FIELD... [as sent]'"),
+    ("an endpoint is known", "Thing\n  on delete\n", "there is no endpoint delete"),
+    ("a step is for an endpoint", "Thing\n  keep spec\n", "keep stands outside of an 'on'"),
+    ("a create has nothing to keep", "Thing\n  on create\n    keep spec\n", "has nothing to keep"),
+    ("a hook is known to C", "Thing\n  on create\n    hook spec other\n", "C has no hook other"),
+    ("an endpoint has few hooks", "Thing\n  on create\n" + "    hook spec known\n" * 5, "all.strategies:8: more than 4 hooks on create"),
+    ("a value is checked", "Thing\n  on create\n    set spec = {\"count\":\"x\"}\n", "is not a int32"),
+    ("a set has a form", "Thing\n  on create\n    set spec\n", "expected 'set FIELD = VALUE'"),
+    ("an unknown step is refused", "Thing\n  on create\n    forget spec\n", "expected keep, reset, set or hook, not forget"),
+    ("a line belongs to a kind", "  on create\n", "a line outside of a kind"),
+]
 GO = """/*
 A licence. /* */
 package v1
@@ -261,6 +284,25 @@ def words_case(name, text, expected):
     return code == 1 and not made and expected in said and len(said.splitlines()) == 1, said
 
 
+def strategies_case(text, expected):
+    thing = OVERLAID.replace("  1 spec   Spec\n", "  1 metadata meta_v1.ObjectMeta\n  2 spec   Spec\n")
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "apps_v1.types").write_text(HEAD + "\n" + thing)
+        (folder / "meta_v1.types").write_text(META + "\ntype ObjectMeta\n  11 labels map[string]string omitempty\n"
+                                              "  12 annotations map[string]string omitempty\n  13 ownerReferences []string omitempty\n"
+                                              "  14 finalizers []string omitempty\n")
+        (folder / "all.strategies").write_text("package apps_v1\n" + text)
+        (folder / "strategy_hooks.h").write_text("#define HOOKS(X) X(known)\n")
+        code, said = compile_types(folder / "out.c", *sorted(folder.iterdir()))
+        made = (folder / "out.c").read_text() if (folder / "out.c").exists() else ""
+    if expected is None:
+        # A reset is what Go writes of a zero value.
+        wanted = ['{\\"number\\":0,\\"port\\":0,\\"when\\":null}', "COR_STRATEGY_HOOK_known, 1", '{\\"number\\":1}']
+        return code == 0 and not said and all(w in made for w in wanted) and made.count("COR_STRATEGY_KEEP") == 6, said + made
+    return code == 1 and not made and expected in said and len(said.splitlines()) == 1, said
+
+
 def checkout(folder):
     """A checkout in which every package is there, and one has a kind."""
     import import_types
@@ -325,6 +367,7 @@ def main():
     todo = [(what, compile_case, (text, expected)) for what, text, expected in COMPILED]
     todo += [(what, rules_case, (text, expected)) for what, text, expected in RULES]
     todo += [(what, words_case, (name, text, expected)) for what, name, text, expected in WORDS]
+    todo += [(what, strategies_case, (text, expected)) for what, text, expected in STRATEGIES]
     todo.append(("declarations in Go become a file", import_case, ()))
     todo.append(("declarations in another layout are refused", strange_case, ()))
     todo.append(("facts that lack a type are refused", facts_case, ()))

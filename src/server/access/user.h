@@ -20,4 +20,13 @@ struct cor_user {
     size_t nextras;
 };
 
+struct cor_json_writer;
+
+/* The user itself; of NULL, which stands for a request of the server to itself, the server's own.
+ */
+const struct cor_user *cor_user_or_server(const struct cor_user *user);
+
+/* Writes the user as an object with the members of authentication.k8s.io's UserInfo. */
+void cor_user_write(const struct cor_user *user, struct cor_json_writer *w);
+
 #endif

@@ -1,6 +1,5 @@
 /* The rules of create and update: what the server fills in, and what it keeps from the old state.
- * Kinds differ by the flags of their row (schema/resource_row.h), not by code
- * here; the exception is the namespace, whose spec and name label belong to the server.
+ * Kinds differ by their strategy (api/all.strategies, schema/strategy.h), not by code here.
  *
  * An object is never decoded: a rule adds an edit (set or drop a member) to a list, and all edits
  * are applied to the canonical bytes in one pass (meta/object_edit.h). The texts that edits point
@@ -9,23 +8,22 @@
  * cor_strategy_create, in order:
  *   1. name from generateName; empty lists and maps of the metadata dropped, of kinds without a
  *      schema;
- *   2. uid, creationTimestamp, generation 1 set; deletionTimestamp and its grace period dropped;
- *   3. namespace set from the URL; status reset to the kind's initial one; the spec that the row
- *      makes of the client's (a Job's selector and labels);
+ *   2. uid, creationTimestamp, generation set; deletionTimestamp and its grace period dropped;
+ *   3. namespace set from the URL;
  *   4. repeated owner references dropped, with a warning;
- *   5. the edits applied.
+ *   5. the steps of the strategy;
+ *   6. the edits applied.
  *
  * cor_strategy_update, in order:
- *   1. a subresource that reaches one part only (scale, resize, ...): parts.c makes the object, and
- *      nothing of the following runs;
- *   2. metadata: system fields come from the old state, generation follows if the content changed;
- *   3. which parts count: /status takes the status alone, /finalize the finalizers of a namespace,
- *      everything else all but the status;
- *   4. the edits applied.
+ *   1. a Scale becomes the object that it scales (scale.c);
+ *   2. metadata: system fields come from the old state;
+ *   3. the steps of the strategy for the endpoint that was written to;
+ *   4. the generation grows if what counts has changed;
+ *   5. the edits applied.
  *
  * What the result must not be is refused by the next stage (server/write/validate.c).
- * Failures: no memory, an object over its maximum, and what parts.c refuses (422). Nothing is
- * returned on failure.
+ * Failures: no memory, an object over its maximum, and what a hook or scale.c refuses (422).
+ * Nothing is returned on failure.
  * Thread: the thread that has the call (a stage, server/api/heavy.h): random numbers come from
  * cor_heavy_rand(), and nothing of the loop is used. */
 #include "server/strategy/strategy.h"
@@ -39,20 +37,23 @@
 #include "meta/object_edit.h"
 #include "meta/object_meta.h"
 #include "meta/time_text.h"
+#include "schema/equal.h"
+#include "schema/strategy_hooks.h"
 #include "server/api/heavy.h"
-#include "server/strategy/parts.h"
+#include "server/strategy/scale.h"
 #include "json/scan.h"
 #include "json/writer.h"
 
 #define SMALL_MAX       (64u * 1024)
-#define NAME_LABEL      "kubernetes.io/metadata.name"
 #define NAME_CHARACTERS "bcdfghjklmnpqrstvwxz2456789"
 
 /* The texts that edits point to until they are applied. */
 struct scratch {
     char created[COR_TIME_TEXT_MAX + 2];
     char generation[COR_GENERATION_TEXT_MAX];
-    struct cor_buf name, uid, ns, labels, spec, owners;
+    struct cor_buf name, uid, ns, owners;
+    struct cor_buf made[COR_STRATEGY_HOOKS_MAX]; /* what hooks have made */
+    size_t nmade;
 };
 
 static void scratch_init(struct scratch *s)
@@ -60,9 +61,8 @@ static void scratch_init(struct scratch *s)
     cor_buf_init(&s->name, SMALL_MAX);
     cor_buf_init(&s->uid, 64);
     cor_buf_init(&s->ns, SMALL_MAX);
-    cor_buf_init(&s->labels, COR_OBJECT_BYTES_MAX_DEFAULT);
-    cor_buf_init(&s->spec, COR_OBJECT_BYTES_MAX_DEFAULT);
     cor_buf_init(&s->owners, COR_OBJECT_BYTES_MAX_DEFAULT);
+    s->nmade = 0;
 }
 
 static void scratch_deinit(struct scratch *s)
@@ -70,9 +70,9 @@ static void scratch_deinit(struct scratch *s)
     cor_buf_deinit(&s->name);
     cor_buf_deinit(&s->uid);
     cor_buf_deinit(&s->ns);
-    cor_buf_deinit(&s->labels);
-    cor_buf_deinit(&s->spec);
     cor_buf_deinit(&s->owners);
+    while (s->nmade > 0)
+        cor_buf_deinit(&s->made[--s->nmade]);
 }
 
 /* Sets the status when r < 0, with the code's own text. Returns r, or 0. */
@@ -81,12 +81,22 @@ static int strategy_failed(struct cor_call *call, int r)
     return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 
+/* The type of what is stored; NULL: the kind has none. */
+static const struct cor_type *strategy_type(const struct cor_call *call)
+{
+    return call->stored == call->type ? call->schema : cor_row_schema(call->stored);
+}
+
 /* Appends the prefix, cut so that the whole fits, and a random suffix. */
 static int generate_name(struct cor_call *call, struct cor_str prefix, struct cor_buf *out)
 {
-    size_t keep_member = COR_GENERATED_MAX - COR_GENERATED_SUFFIX;
-    int r = cor_buf_add(out, prefix.p, prefix.n > keep_member ? keep_member : prefix.n);
+    const struct cor_strategy *strategy = cor_strategy_of(strategy_type(call));
+    size_t kept = COR_GENERATED_MAX - COR_GENERATED_SUFFIX;
+    int r;
 
+    if (strategy && strategy->has_plain_names)
+        return cor_buf_adds(out, prefix);
+    r = cor_buf_add(out, prefix.p, prefix.n > kept ? kept : prefix.n);
     for (int i = 0; i < COR_GENERATED_SUFFIX && r == 0; i++)
         r = cor_buf_addc(
             out,
@@ -123,7 +133,8 @@ static int set_name(struct cor_call *call, const struct cor_object *body, struct
     return r < 0 ? r : set_quoted(meta, COR_STR("name"), cor_buf_str(&name), &s->name);
 }
 
-static int set_system_fields(struct cor_call *call, struct cor_edits *meta, struct scratch *s)
+static int set_system_fields(struct cor_call *call, const struct cor_strategy *strategy,
+                             struct cor_edits *meta, struct scratch *s)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf uid = {0};
     char time[COR_TIME_TEXT_MAX];
@@ -139,7 +150,7 @@ static int set_system_fields(struct cor_call *call, struct cor_edits *meta, stru
     cor_edits_set(meta, COR_STR("creationTimestamp"), cor_str(s->created, now.n + 2));
     cor_edits_drop(meta, COR_STR("deletionTimestamp"));
     cor_edits_drop(meta, COR_STR("deletionGracePeriodSeconds"));
-    if (call->res->flags & COR_API_GENERATION_CREATE)
+    if (strategy && strategy->generation > 0)
         cor_edits_set(meta, COR_STR("generation"), COR_STR("1"));
     return r;
 }
@@ -151,28 +162,6 @@ static int set_namespace(struct cor_call *call, struct cor_edits *meta, struct s
         return 0;
     }
     return set_quoted(meta, COR_STR("namespace"), call->ns, &s->ns);
-}
-
-/* The spec that the kind's row makes of the body's, if it does. A body without a spec has an empty
- * one. */
-static int set_new_spec(struct cor_call *call, const struct cor_object *body, struct cor_edits *top,
-                        struct scratch *s)
-{
-    struct cor_str spec, name;
-    int r;
-
-    if (!call->res->new_spec)
-        return 0;
-    spec = cor_object_member(body, COR_STR("spec"));
-    name = cor_object_meta_member(body, COR_STR("name"));
-    r = call->res->new_spec(spec.p ? spec : COR_STR("{}"),
-                            s->name.n > 0 ? cor_buf_str(&s->name)
-                            : name.p      ? name
-                                          : COR_STR("\"\""),
-                            cor_buf_str(&s->uid), &s->spec);
-    if (r == 0)
-        cor_edits_set(top, COR_STR("spec"), cor_buf_str(&s->spec));
-    return r;
 }
 
 /* Drops empty lists and maps of the metadata of a kind without a schema; those of other kinds have
@@ -190,20 +179,6 @@ static void drop_empty(const struct cor_object *body, struct cor_edits *meta)
         if (!values[i].p || values[i].n == 2 || cor_json_type(values[i]) == COR_JSON_NULL)
             cor_edits_drop(meta, keys[i]);
     }
-}
-
-/* A namespace has its name as a label too. */
-static int set_name_label(const struct cor_object *body, struct cor_str quoted_name,
-                          struct cor_edits *meta, struct scratch *s)
-{
-    struct cor_str labels = cor_object_meta_member(body, COR_STR("labels"));
-    struct cor_edits edits = {.n = 0};
-    int r;
-
-    cor_edits_set(&edits, COR_STR(NAME_LABEL), quoted_name);
-    r = cor_edits_apply(&edits, labels.p ? labels : COR_STR("{}"), &s->labels);
-    cor_edits_set(meta, COR_STR("labels"), cor_buf_str(&s->labels));
-    return r;
 }
 
 static int warn_of_owners(struct cor_call *call, struct cor_str uids)
@@ -273,49 +248,167 @@ static int drop_repeated_owners(struct cor_call *call, const struct cor_object *
     return warn_of_owners(call, cor_buf_str(&uids));
 }
 
-static int strategy_edit_created(struct cor_call *call, const struct cor_object *body,
-                                 struct scratch *s, struct cor_object_edit *edit)
-{
-    struct cor_str name = cor_object_meta_member(body, COR_STR("name"));
-    int r = set_name(call, body, name, &edit->meta_edits, s);
+/* What a write changes: its edits, and what they come from. */
+struct change {
+    struct cor_call *call;
+    const struct cor_type *type;         /* of what is stored; NULL: the kind has none */
+    const struct cor_strategy *strategy; /* NULL: none */
+    const struct cor_object *body, *old; /* `old` NULL: a create */
+    struct cor_object_edit edit;
+    struct cor_prepare prepare;
+    struct cor_field_errors errs; /* what hooks refuse */
+    struct scratch scratch;
+};
 
-    if (!call->schema)
-        drop_empty(body, &edit->meta_edits);
-    if (r == 0)
-        r = set_system_fields(call, &edit->meta_edits, s);
-    if (r == 0)
-        r = set_namespace(call, &edit->meta_edits, s);
-    if (call->res->initial_status && !(call->res->flags & COR_API_KEEP_STATUS_ON_CREATE))
-        cor_edits_set(&edit->top_edits, COR_STR("status"), cor_strz(call->res->initial_status));
-    if (r == 0)
-        r = set_new_spec(call, body, &edit->top_edits, s);
-    if (r == 0)
-        r = drop_repeated_owners(call, body, &edit->meta_edits, s);
-    if (r == 0 && call->res->role == COR_ROLE_NAMESPACES) {
-        r = set_name_label(body, s->name.n > 0 ? cor_buf_str(&s->name) : name, &edit->meta_edits,
-                           s);
-        cor_edits_set(&edit->top_edits, COR_STR("spec"),
-                      COR_STR("{\"finalizers\":[\"kubernetes\"]}"));
-    }
-    return strategy_failed(call, r);
+static int change_warn(void *arg, struct cor_str text)
+{
+    struct change *change = arg;
+
+    return cor_warnings_add(&change->call->warnings, text);
 }
 
-int cor_strategy_create(struct cor_call *call, const struct cor_object *body,
-                        struct cor_object **ret_object)
+static void change_init(struct change *change, struct cor_call *call, enum cor_strategy_on on,
+                        const struct cor_object *body, const struct cor_object *old)
 {
-    COR_CLEANUP(scratch_deinit) struct scratch s;
-    struct cor_object_edit edit = {
+    change->call = call;
+    change->type = strategy_type(call);
+    change->strategy = cor_strategy_of(change->type);
+    change->body = body;
+    change->old = old;
+    change->edit = (struct cor_object_edit){
         .kind = call->stored->kind,
         .api_version = call->stored->api_version,
         .top = cor_object_json(body),
         .metadata = cor_object_metadata(body),
     };
+    change->prepare = (struct cor_prepare){
+        .on = on,
+        .type = change->type,
+        .object = cor_object_json(body),
+        .old = old ? cor_object_json(old) : (struct cor_str){NULL, 0},
+        .now_s = cor_call_now_ms(call) / 1000,
+        .warn = change_warn,
+        .arg = change,
+        .errs = &change->errs,
+    };
+    cor_field_errors_init(&change->errs);
+    scratch_init(&change->scratch);
+}
+
+static void change_deinit(struct change *change)
+{
+    cor_field_errors_deinit(&change->errs);
+    scratch_deinit(&change->scratch);
+}
+
+/* The end of both: answers what hooks have refused, else makes the object. */
+static int change_apply(struct change *change, int r, struct cor_object **ret_object)
+{
+    struct cor_call *call = change->call;
+    struct cor_gk gk = cor_api_gk(call->res);
+
+    if (r < 0)
+        return strategy_failed(call, r);
+    if (change->errs.n > 0 || change->errs.error < 0)
+        return cor_status_invalid(&call->status, &gk, call->name, &change->errs);
+    return cor_object_edit(&change->edit, ret_object, &call->status);
+}
+
+/* A member of the object or of its metadata; p == NULL: absent or null. */
+static struct cor_str member_of(const struct cor_object *object, struct cor_str name, bool is_meta)
+{
+    return is_meta ? cor_object_meta_member(object, name) : cor_object_member(object, name);
+}
+
+/* A member as the edits so far have made it. */
+static struct cor_str member_so_far(const struct change *change, struct cor_str name, bool is_meta)
+{
+    const struct cor_edits *edits = is_meta ? &change->edit.meta_edits : &change->edit.top_edits;
+
+    for (size_t i = 0; i < edits->n; i++) {
+        if (cor_str_eq(edits->v[i].key, name))
+            return edits->v[i].value;
+    }
+    return member_of(change->body, name, is_meta);
+}
+
+static int change_run_hook(struct change *change, const struct cor_strategy_step *step,
+                           struct cor_edits *edits)
+{
+    struct cor_str name = cor_strategy_step_name(step);
+    struct cor_buf *made;
+    int r;
+
+    assert(change->scratch.nmade < COR_STRATEGY_HOOKS_MAX);
+    made = &change->scratch.made[change->scratch.nmade++];
+    cor_buf_init(made, COR_OBJECT_BYTES_MAX_DEFAULT);
+    r = cor_strategy_hook_run((enum cor_strategy_hook)step->hook, &change->prepare,
+                              member_so_far(change, name, step->is_meta), made);
+    if (r > 0)
+        cor_edits_set(edits, name, cor_buf_str(made));
+    return r < 0 ? r : 0;
+}
+
+/* Runs the steps that the strategy has for the endpoint. */
+static int change_run_steps(struct change *change)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && change->strategy && i < change->strategy->nsteps; i++) {
+        const struct cor_strategy_step *step = cor_strategy_step(change->strategy, i);
+        struct cor_edits *edits =
+            step->is_meta ? &change->edit.meta_edits : &change->edit.top_edits;
+        struct cor_str name = cor_strategy_step_name(step);
+
+        if (step->on != change->prepare.on)
+            continue;
+        switch ((enum cor_strategy_does)step->does) {
+        case COR_STRATEGY_SET:
+            cor_edits_set(edits, name, cor_strategy_step_value(step));
+            break;
+        case COR_STRATEGY_KEEP:
+            cor_edits_set(edits, name, member_of(change->old, name, step->is_meta));
+            break;
+        case COR_STRATEGY_HOOK:
+            r = change_run_hook(change, step, edits);
+            break;
+        }
+    }
+    return r;
+}
+
+/* The name that will be stored, as JSON. */
+static struct cor_str change_name(const struct change *change)
+{
+    struct cor_str name = member_so_far(change, COR_STR("name"), true);
+
+    return name.p ? name : COR_STR("\"\"");
+}
+
+int cor_strategy_create(struct cor_call *call, const struct cor_object *body, struct cor_str sender,
+                        struct cor_object **ret_object)
+{
+    COR_CLEANUP(change_deinit) struct change change;
+    struct cor_edits *meta = &change.edit.meta_edits;
     int r;
 
     assert(call->res && call->stored && body);
-    scratch_init(&s);
-    r = strategy_edit_created(call, body, &s, &edit);
-    return r < 0 ? r : cor_object_edit(&edit, ret_object, &call->status);
+    change_init(&change, call, COR_ON_CREATE, body, NULL);
+    r = set_name(call, body, cor_object_meta_member(body, COR_STR("name")), meta, &change.scratch);
+    if (!call->schema)
+        drop_empty(body, meta);
+    if (r == 0)
+        r = set_system_fields(call, change.strategy, meta, &change.scratch);
+    if (r == 0)
+        r = set_namespace(call, meta, &change.scratch);
+    if (r == 0)
+        r = drop_repeated_owners(call, body, meta, &change.scratch);
+    change.prepare.name = change_name(&change);
+    change.prepare.uid = cor_buf_str(&change.scratch.uid);
+    change.prepare.sender = sender;
+    if (r == 0)
+        r = change_run_steps(&change);
+    return change_apply(&change, r, ret_object);
 }
 
 /* Takes a metadata member from the old state, or drops it when the old state has none. */
@@ -329,94 +422,114 @@ static bool has_member(const struct cor_object *object, const char *key)
     return cor_object_meta_member(object, cor_strz(key)).p != NULL;
 }
 
-/* Which metadata a write to /status may change: by the kind's row. */
-static void keep_for_status(struct cor_call *call, struct cor_edits *meta,
-                            const struct cor_object *old)
+/* The type of a member of the object or of its metadata. */
+static const struct cor_type *member_type(const struct cor_type *type, struct cor_str name,
+                                          bool is_meta)
 {
-    static const char *const all[] = {"annotations", "finalizers", "labels", "ownerReferences"};
+    struct cor_member member;
 
-    switch (call->res->status_meta) {
-    case COR_STATUS_META_PASS:
-        break;
-    case COR_STATUS_META_KEEP_LABELS:
-        keep_member(meta, old, "labels");
-        break;
-    case COR_STATUS_META_KEEP_OWNERS:
-        keep_member(meta, old, "ownerReferences");
-        break;
-    case COR_STATUS_META_KEEP_ALL:
-        for (size_t i = 0; i < COR_ARRAY_LEN(all); i++)
-            keep_member(meta, old, all[i]);
-        break;
+    if (is_meta)
+        type = member_type(type, COR_STR("metadata"), false);
+    return type && cor_type_find_member(type, name, &member) ? cor_type_field_type(member.field)
+                                                             : NULL;
+}
+
+/* Has something changed that makes a new generation? 0 or 1, -COR_ENOMEM. */
+static int change_counts(const struct change *change)
+{
+    const struct cor_strategy *strategy = change->strategy;
+    bool is_equal = true;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && is_equal && i < strategy->ncounted; i++) {
+        bool is_meta;
+        struct cor_str name = cor_strategy_counted(strategy, i, &is_meta);
+        struct cor_str after = strategy->counts_as_sent ? member_of(change->body, name, is_meta)
+                                                        : member_so_far(change, name, is_meta);
+
+        r = cor_equal(member_type(change->type, name, is_meta),
+                      member_of(change->old, name, is_meta), after, &is_equal);
     }
+    return r < 0 ? r : !is_equal;
 }
 
-static bool same_value(struct cor_str a, struct cor_str b)
-{
-    return cor_str_eq(a.p ? a : COR_STR(""), b.p ? b : COR_STR(""));
-}
-
-/* The next top-level member whose change makes a new generation. */
-static bool next_content(struct cor_json_iter *it, struct cor_str *ret_key)
-{
-    while (cor_json_iter_member(it, ret_key)) {
-        if (!cor_str_eq(*ret_key, COR_STR("kind")) &&
-            !cor_str_eq(*ret_key, COR_STR("apiVersion")) &&
-            !cor_str_eq(*ret_key, COR_STR("metadata")) && !cor_str_eq(*ret_key, COR_STR("status")))
-            return true;
-    }
-    return false;
-}
-
-/* Does anything differ besides type, metadata and status? Both are canonical: equal content has
- * equal bytes, and the members come in the same order. */
-static bool content_differs(const struct cor_object *a, const struct cor_object *b)
-{
-    struct cor_json_iter ia = cor_json_iter(cor_object_json(a));
-    struct cor_json_iter ib = cor_json_iter(cor_object_json(b));
-    struct cor_str ka, kb;
-
-    for (;;) {
-        bool more_a = next_content(&ia, &ka), more_b = next_content(&ib, &kb);
-
-        if (!more_a || !more_b)
-            return more_a != more_b;
-        if (!cor_str_eq(ka, kb) || !cor_str_eq(cor_json_iter_value(&ia), cor_json_iter_value(&ib)))
-            return true;
-    }
-}
-
-/* Keeps the old generation. A negative one, which an earlier version may have stored, is dropped:
+/* The generation grows by one when something that counts has changed; a write to /status changes
+ * nothing that counts. A negative one, which an earlier version may have stored, is dropped:
  * validation would refuse it, and the object could never be changed again. */
-static void keep_generation(struct cor_edits *meta, const struct cor_object *old)
+static int set_generation(struct change *change)
 {
-    if (cor_object_meta_int(old, COR_STR("generation"), 0) < 0)
+    struct cor_edits *meta = &change->edit.meta_edits;
+    int r = change->strategy && change->prepare.on != COR_ON_STATUS ? change_counts(change) : 0;
+
+    if (r > 0)
+        cor_edits_set(meta, COR_STR("generation"),
+                      cor_object_next_generation(change->old, change->scratch.generation));
+    else if (cor_object_meta_int(change->old, COR_STR("generation"), 0) < 0)
         cor_edits_drop(meta, COR_STR("generation"));
     else
-        keep_member(meta, old, "generation");
+        keep_member(meta, change->old, "generation");
+    return r < 0 ? r : 0;
 }
 
-/* The generation grows by one when the content has changed, and for some kinds when annotations
- * have.
- */
-static void set_generation(struct cor_call *call, const struct cor_object *old,
-                           const struct cor_object *body, struct cor_edits *meta, struct scratch *s)
+/* The system fields of the metadata. */
+static int keep_metadata(struct change *change)
 {
-    bool changed;
+    const struct cor_object *old = change->old, *body = change->body;
+    struct cor_edits *meta = &change->edit.meta_edits;
+    int r;
 
-    if (call->sub || !(call->res->flags & COR_API_GENERATION_UPDATE)) {
-        keep_generation(meta, old);
-        return;
+    if (!change->call->schema)
+        drop_empty(body, meta);
+    if (!has_member(body, "uid"))
+        keep_member(meta, old, "uid");
+    keep_member(meta, old, "creationTimestamp");
+    if (has_member(old, "deletionTimestamp") || !has_member(body, "deletionTimestamp"))
+        keep_member(meta, old, "deletionTimestamp");
+    if (!has_member(body, "deletionGracePeriodSeconds"))
+        keep_member(meta, old, "deletionGracePeriodSeconds");
+    r = drop_repeated_owners(change->call, body, meta, &change->scratch);
+    return r < 0 ? r : set_namespace(change->call, meta, &change->scratch);
+}
+
+/* A scale is an update of the object that it scales. */
+static enum cor_strategy_on endpoint_of(const struct cor_call *call)
+{
+    static const enum cor_strategy_on endpoints[COR_PART_COUNT] = {
+        [COR_PART_ALL] = COR_ON_UPDATE,
+        [COR_PART_STATUS] = COR_ON_STATUS,
+        [COR_PART_FINALIZERS] = COR_ON_FINALIZE,
+        [COR_PART_APPROVAL] = COR_ON_APPROVAL,
+        [COR_PART_EPHEMERAL_CONTAINERS] = COR_ON_EPHEMERALCONTAINERS,
+        [COR_PART_RESOURCES] = COR_ON_RESIZE,
+        [COR_PART_SCALE] = COR_ON_UPDATE,
+    };
+
+    return endpoints[call->sub ? call->sub->part : COR_PART_ALL];
+}
+
+int cor_strategy_update(struct cor_call *call, const struct cor_object *old,
+                        const struct cor_object *body, struct cor_object **ret_object)
+{
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *scaled = NULL;
+    COR_CLEANUP(change_deinit) struct change change = {.call = NULL};
+    int r;
+
+    assert(call->res && call->stored && old && body);
+    if (cor_scale_is_written(call)) {
+        r = cor_scale_apply(call, old, body, &scaled);
+        if (r < 0)
+            return r;
+        body = scaled;
     }
-    changed = content_differs(old, body);
-    if (!changed && (call->res->flags & COR_API_GENERATION_ANNOTATIONS))
-        changed = !same_value(cor_object_meta_member(old, COR_STR("annotations")),
-                              cor_object_meta_member(body, COR_STR("annotations")));
-    if (!changed) {
-        keep_generation(meta, old);
-        return;
-    }
-    cor_edits_set(meta, COR_STR("generation"), cor_object_next_generation(old, s->generation));
+    change_init(&change, call, endpoint_of(call), body, old);
+    change.prepare.name = cor_object_meta_member(old, COR_STR("name"));
+    change.prepare.uid = cor_object_meta_member(old, COR_STR("uid"));
+    r = keep_metadata(&change);
+    if (r == 0)
+        r = change_run_steps(&change);
+    if (r == 0)
+        r = set_generation(&change);
+    return change_apply(&change, r, ret_object);
 }
 
 static bool is_empty_array(struct cor_str value)
@@ -426,6 +539,7 @@ static bool is_empty_array(struct cor_str value)
     return !cor_json_iter_elem(&it);
 }
 
+/* The finalizers of a namespace that its controller removes. */
 static struct cor_str namespace_finalizers(const struct cor_object *object)
 {
     struct cor_str spec = cor_object_member(object, COR_STR("spec")), value = {NULL, 0};
@@ -433,85 +547,6 @@ static struct cor_str namespace_finalizers(const struct cor_object *object)
     if (spec.p)
         (void)cor_json_get(spec, COR_STR("finalizers"), COR_JSON_SORTED, &value);
     return value;
-}
-
-/* Which parts of the object come from the body and which from the old state, by endpoint. */
-static int strategy_edit_parts(struct cor_call *call, const struct cor_object *old,
-                               const struct cor_object *body, struct cor_object_edit *edit,
-                               struct scratch *s)
-{
-    struct cor_edits spec_edits = {.n = 0};
-    struct cor_str spec = cor_object_member(old, COR_STR("spec"));
-    struct cor_str left = namespace_finalizers(body);
-    int r;
-
-    edit->top = cor_object_json(body);
-    if (call->sub && call->sub->part == COR_PART_STATUS) {
-        edit->top = cor_object_json(old);
-        cor_edits_set(&edit->top_edits, COR_STR("status"),
-                      cor_object_member(body, COR_STR("status")));
-        keep_for_status(call, &edit->meta_edits, old);
-        return 0;
-    }
-    if (call->sub && call->sub->part == COR_PART_FINALIZERS) {
-        edit->top = cor_object_json(old);
-        edit->metadata = cor_object_metadata(old);
-        cor_edits_set(&spec_edits, COR_STR("finalizers"),
-                      is_empty_array(left) ? (struct cor_str){NULL, 0} : left);
-        r = cor_edits_apply(&spec_edits, spec.p ? spec : COR_STR("{}"), &s->spec);
-        cor_edits_set(&edit->top_edits, COR_STR("spec"), cor_buf_str(&s->spec));
-        return r;
-    }
-    if (call->res->initial_status)
-        cor_edits_set(&edit->top_edits, COR_STR("status"),
-                      cor_object_member(old, COR_STR("status")));
-    if (call->res->role == COR_ROLE_NAMESPACES)
-        cor_edits_set(&edit->top_edits, COR_STR("spec"), spec);
-    return 0;
-}
-
-static int strategy_edit_metadata(struct cor_call *call, const struct cor_object *old,
-                                  const struct cor_object *body, struct cor_edits *meta,
-                                  struct scratch *s)
-{
-    int r;
-
-    if (!call->schema)
-        drop_empty(body, meta);
-    if (!has_member(body, "uid"))
-        keep_member(meta, old, "uid");
-    keep_member(meta, old, "creationTimestamp");
-    if (has_member(old, "deletionTimestamp") || !has_member(body, "deletionTimestamp"))
-        keep_member(meta, old, "deletionTimestamp");
-    if (!has_member(body, "deletionGracePeriodSeconds"))
-        keep_member(meta, old, "deletionGracePeriodSeconds");
-    set_generation(call, old, body, meta, s);
-    r = drop_repeated_owners(call, body, meta, s);
-    if (r == 0 && call->res->role == COR_ROLE_NAMESPACES)
-        r = set_name_label(body, cor_object_meta_member(old, COR_STR("name")), meta, s);
-    return r < 0 ? r : set_namespace(call, meta, s);
-}
-
-int cor_strategy_update(struct cor_call *call, const struct cor_object *old,
-                        const struct cor_object *body, struct cor_object **ret_object)
-{
-    COR_CLEANUP(scratch_deinit) struct scratch s = {0};
-    struct cor_object_edit edit = {
-        .kind = call->stored->kind,
-        .api_version = call->stored->api_version,
-        .metadata = cor_object_metadata(body),
-    };
-    int r;
-
-    assert(call->res && call->stored && old && body);
-    if (cor_part_is_written(call))
-        return cor_part_update(call, old, body, ret_object);
-    scratch_init(&s);
-    r = strategy_edit_metadata(call, old, body, &edit.meta_edits, &s);
-    if (r == 0)
-        r = strategy_edit_parts(call, old, body, &edit, &s);
-    r = strategy_failed(call, r);
-    return r < 0 ? r : cor_object_edit(&edit, ret_object, &call->status);
 }
 
 bool cor_strategy_is_finished(const struct cor_call *call, const struct cor_object *object)

@@ -10,10 +10,11 @@
 #define COR_GENERATED_SUFFIX 5
 #define COR_GENERATED_MAX    63
 
-/* Makes a new object from what a client sent: system fields filled, status reset, the namespace
- * set, a name generated from generateName when there is no name. 0, or a failure in the call's
- * status. `ret_object` is in stored form. */
-int cor_strategy_create(struct cor_call *call, const struct cor_object *body,
+/* Makes a new object from what a client sent: system fields filled, the namespace set, a name
+ * generated from generateName when there is no name, and what the kind's strategy says
+ * (schema/strategy.h). `sender` is who sent it, as JSON; empty when the strategy needs none. 0, or
+ * a failure in the call's status. `ret_object` is in stored form. */
+int cor_strategy_create(struct cor_call *call, const struct cor_object *body, struct cor_str sender,
                         struct cor_object **ret_object);
 
 /* The next state of `old` (served form) when a client sends `body`, to the object or to the call's

@@ -91,11 +91,7 @@ static int read_subject(struct cor_str spec, struct subject *subject)
 /* The user who asks; the server itself for a call of its own. */
 static const struct cor_user *asker(const struct review_call *review)
 {
-    static const struct cor_str groups[] = {{COR_GROUP_MASTERS, sizeof(COR_GROUP_MASTERS) - 1}};
-    static const struct cor_user server = {
-        .name = {"system:apiserver", 16}, .groups = groups, .ngroups = 1};
-
-    return review->write.call.req->user ? review->write.call.req->user : &server;
+    return cor_user_or_server(review->write.call.req->user);
 }
 
 static int no_memory(struct cor_call *call, int r)
@@ -103,48 +99,11 @@ static int no_memory(struct cor_call *call, int r)
     return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 
-/* Extras are ordered by key: the values of one key follow one another. */
-static void write_extras(struct cor_json_writer *w, const struct cor_user *user)
-{
-    const struct cor_user_extra *extra = user->extras, *end = extra + user->nextras;
-
-    cor_json_key(w, COR_STR("extra"));
-    cor_json_begin_object(w);
-    while (extra < end) {
-        struct cor_str key = extra->key;
-
-        cor_json_key(w, key);
-        cor_json_begin_array(w);
-        for (; extra < end && cor_str_eq(extra->key, key); extra++)
-            cor_json_string(w, extra->value);
-        cor_json_end_array(w);
-    }
-    cor_json_end_object(w);
-}
-
-static void write_user(struct cor_json_writer *w, const struct cor_user *user)
-{
-    cor_json_begin_object(w);
-    if (user->nextras > 0)
-        write_extras(w, user);
-    if (user->ngroups > 0) {
-        cor_json_key(w, COR_STR("groups"));
-        cor_json_begin_array(w);
-        for (size_t i = 0; i < user->ngroups; i++)
-            cor_json_string(w, user->groups[i]);
-        cor_json_end_array(w);
-    }
-    if (user->uid.n > 0)
-        cor_json_member(w, COR_STR("uid"), user->uid);
-    cor_json_member(w, COR_STR("username"), user->name);
-    cor_json_end_object(w);
-}
-
 static int answer_who(struct review_call *review, struct cor_json_writer *w)
 {
     cor_json_begin_object(w);
     cor_json_key(w, COR_STR("userInfo"));
-    write_user(w, asker(review));
+    cor_user_write(asker(review), w);
     cor_json_end_object(w);
     return 0;
 }
@@ -179,7 +138,7 @@ static int answer_token(struct review_call *review, struct cor_json_writer *w)
     }
     cor_json_key(w, COR_STR("user"));
     if (user)
-        write_user(w, user);
+        cor_user_write(user, w);
     else
         cor_json_raw(w, COR_STR("{}"));
     cor_json_end_object(w);

@@ -46,10 +46,9 @@ static int prepare_default_late(struct cor_write *write)
     const struct cor_type *type;
     int r;
 
-    if (!row->new_spec)
+    type = row == call->type ? call->schema : cor_row_schema(row);
+    if (!type || !cor_type_is(type, COR_TYPE_LATE))
         return 0;
-    type = cor_type_of_kind(row->group, row->version, row->kind);
-    assert(type);
     cor_buf_init(&json, COR_WRITE_JSON_MAX);
     r = cor_default_late(type, cor_object_json(write->object), &json);
     return cor_write_take_rewritten(call, r, &json, &write->object);
@@ -64,7 +63,7 @@ int cor_write_prepare(struct cor_write *write)
     write->object = cor_object_unref(write->object);
     write->removes = false;
     if (write->is_create) {
-        r = cor_strategy_create(call, write->body, &write->object);
+        r = cor_strategy_create(call, write->body, cor_buf_str(&write->sender), &write->object);
     } else {
         r = prepare_check_revision(write);
         if (r == 0)

@@ -18,8 +18,13 @@
 #include <assert.h>
 
 #include "base/err.h"
+#include "schema/strategy.h"
+#include "server/access/user.h"
 #include "server/write/body.h"
 #include "server/write/options.h"
+#include "json/writer.h"
+
+#define SENDER_MAX (1u << 20)
 
 static int write_apply(struct cor_write *write)
 {
@@ -56,12 +61,14 @@ void cor_write_init(struct cor_write *write)
 {
     cor_buf_init(&write->text, COR_BODY_TEXT_MAX);
     cor_buf_init(&write->yaml_dups, COR_BODY_DUPS_MAX);
+    cor_buf_init(&write->sender, SENDER_MAX);
 }
 
 void cor_write_deinit(struct cor_write *write)
 {
     cor_buf_deinit(&write->text);
     cor_buf_deinit(&write->yaml_dups);
+    cor_buf_deinit(&write->sender);
     write->report = cor_read_report_free(write->report);
     write->body = cor_object_unref(write->body);
     write->current = cor_object_unref(write->current);
@@ -177,6 +184,21 @@ void cor_write_run(struct cor_write *write, enum cor_write_stage from, enum cor_
     write_go_on(write);
 }
 
+/* Notes who sent the request when the kind's strategy asks for this: stages cannot, because they
+ * may run on another thread. */
+static int write_note_sender(struct cor_write *write)
+{
+    struct cor_call *call = &write->call;
+    const struct cor_strategy *strategy = cor_strategy_of(call->schema);
+    struct cor_json_writer w;
+
+    if (!strategy || !strategy->needs_sender)
+        return 0;
+    cor_json_writer_init(&w, &write->sender);
+    cor_user_write(cor_user_or_server(call->req->user), &w);
+    return cor_status_set_err(&call->status, cor_json_writer_finish(&w));
+}
+
 void cor_write_begin(struct cor_write *write, const char *kind, enum cor_write_stage until,
                      cor_write_done done)
 {
@@ -185,6 +207,8 @@ void cor_write_begin(struct cor_write *write, const char *kind, enum cor_write_s
 
     if (r == 0)
         r = cor_call_set_key(call);
+    if (r == 0)
+        r = write_note_sender(write);
     if (r < 0)
         cor_call_fail(call);
     else

@@ -7,7 +7,7 @@
  *   update, subresource:  the metadata by the rules that all objects have, what of it may not
  *                         change, then the program of the kind: one list
  *   part of an object:    the uid of the body; then as an update
- *                         (server/strategy/parts.h: metadata does not come from the body)
+ *                         (server/strategy/scale.h: metadata does not come from the body)
  *
  * An object that nothing is wrong with may be warned of: the warn program of its kind.
  * A kind without a program has the rules of the metadata alone, with the name rule of its resource.
@@ -23,7 +23,7 @@
 #include "meta/object_edit.h"
 #include "meta/object_meta.h"
 #include "schema/validate.h"
-#include "server/strategy/parts.h"
+#include "server/strategy/scale.h"
 #include "server/write/stages.h"
 
 /* Of all warnings of a kind together; what does not fit is not sent. */
@@ -147,7 +147,7 @@ int cor_write_validate(struct cor_write *write)
     int r;
 
     assert(write->object && (write->is_create || write->current));
-    if (!write->is_create && cor_part_is_written(call)) {
+    if (!write->is_create && cor_scale_is_written(call)) {
         r = check_part_uid(call, write->current, write->body);
         if (r < 0)
             return r;

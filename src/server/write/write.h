@@ -72,6 +72,8 @@ struct cor_write {
     struct cor_buf yaml_dups;   /* the same for keys of a YAML body, in the words of its decoder */
     struct cor_read_report *report; /* decode to strict: what is wrong; NULL: nothing */
 
+    struct cor_buf sender; /* who sent the request, as JSON; empty: the strategy needs none */
+
     struct cor_object *body;    /* from decode on; from convert on in the hub's version */
     struct cor_str api_version; /* decode to match: of the body; "": the request's */
     struct cor_str rv;          /* decode to match: resourceVersion of the body, in `json` */

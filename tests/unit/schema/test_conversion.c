@@ -1,7 +1,6 @@
 #include "schema/conversion.h"
 
 #include "base/err.h"
-#include "schema/job.h"
 #include "test.h"
 #include "json/writer.h"
 
@@ -257,21 +256,6 @@ static void fail_each_allocation(cor_convert_fn fn, const char *json)
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
         assert_int_equal(r == 0, made != NULL);
         cor_object_unref(made);
-    }
-}
-
-TEST(conversion, a_job_s_spec_survives_failed_allocations)
-{
-    FOR_EACH_FAILED_ALLOC(n) {
-        COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {0};
-        int r;
-
-        cor_buf_init(&out, 4096);
-        r = cor_job_new_spec(COR_STR("{\"template\":{\"metadata\":{\"labels\":{\"a\":\"b\"}}}}"),
-                             COR_STR("\"j\""), COR_STR("\"u\""), &out);
-        assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
-        assert_true(r < 0 || strstr(cor_buf_z(&out), "\"a\":\"b\"") != NULL);
-        assert_true(r < 0 || strstr(cor_buf_z(&out), "\"job-name\":\"j\"") != NULL);
     }
 }
 
