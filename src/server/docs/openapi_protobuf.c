@@ -236,62 +236,59 @@ static void yaml_write(struct writer *w, unsigned number, struct cor_str value)
     field_end(w, any);
 }
 
-static void texts_write(struct writer *w, unsigned number, struct cor_str array)
+static void texts_write(struct writer *w, unsigned number, struct cor_json_iter *it)
 {
-    struct cor_json_iter it = cor_json_iter(array);
+    struct cor_json_iter inner = cor_json_iter(cor_json_iter_open_value(it));
 
-    while (cor_json_iter_elem(&it))
-        text_write(w, number, cor_json_iter_value(&it));
+    while (cor_json_iter_elem(&inner))
+        text_write(w, number, cor_json_iter_value(&inner));
+    cor_json_iter_leave(it, &inner);
 }
 
-static void message_write(struct writer *w, const struct message *message, struct cor_str object);
+static void message_write(struct writer *w, const struct message *message,
+                          struct cor_json_iter *it);
 
-/* A message under a number, with another one around it unless `inner` is 0. */
-static void nested_write(struct writer *w, unsigned number, unsigned inner,
-                         const struct message *message, struct cor_str object)
+/* A message under a number, with another one around it unless `around` is 0. */
+static void nested_write(struct writer *w, unsigned number, unsigned around,
+                         const struct message *message, struct cor_json_iter *it)
 {
-    size_t start = field_begin(w, number), nested;
+    size_t start = field_begin(w, number), nested = around > 0 ? field_begin(w, around) : 0;
 
-    if (inner > 0) {
-        nested = field_begin(w, inner);
-        message_write(w, message, object);
+    message_write(w, message, it);
+    if (around > 0)
         field_end(w, nested);
-    } else {
-        message_write(w, message, object);
-    }
     field_end(w, start);
 }
 
 /* The members of a message Parameter. */
-static void parameter_members_write(struct writer *w, struct cor_str object)
+static void parameter_members_write(struct writer *w, struct cor_json_iter *it)
 {
     struct cor_str in = {0};
     size_t start;
 
-    if (cor_json_get(object, COR_STR("in"), COR_JSON_ANY_ORDER, &in) == 0 &&
-        cor_str_eq(in, COR_STR("\"body\""))) {
-        nested_write(w, 1, 0, &body_message, object);
+    (void)cor_json_get(cor_json_iter_open_value(it), COR_STR("in"), COR_JSON_FIRST, &in);
+    if (cor_str_eq(in, COR_STR("\"body\""))) {
+        nested_write(w, 1, 0, &body_message, it);
         return;
     }
     start = field_begin(w, 2);
     if (cor_str_eq(in, COR_STR("\"path\"")))
-        nested_write(w, 4, 0, &in_path_message, object);
+        nested_write(w, 4, 0, &in_path_message, it);
     else
-        nested_write(w, 3, 0, &query_message, object);
+        nested_write(w, 3, 0, &query_message, it);
     field_end(w, start);
 }
 
-/* A message ParametersItem. */
-static void parameter_write(struct writer *w, unsigned number, struct cor_str object)
+/* A message ParametersItem: a reference has no other member. */
+static void parameter_write(struct writer *w, unsigned number, struct cor_json_iter *it)
 {
     size_t start = field_begin(w, number), parameter;
-    struct cor_str ref;
 
-    if (cor_json_get(object, COR_STR("$ref"), COR_JSON_ANY_ORDER, &ref) == 0) {
-        nested_write(w, 2, 0, &reference_message, object);
+    if (cor_str_starts(cor_json_iter_open_value(it), COR_STR("{\"$ref\":"))) {
+        nested_write(w, 2, 0, &reference_message, it);
     } else {
         parameter = field_begin(w, 1);
-        parameter_members_write(w, object);
+        parameter_members_write(w, it);
         field_end(w, parameter);
     }
     field_end(w, start);
@@ -299,77 +296,83 @@ static void parameter_write(struct writer *w, unsigned number, struct cor_str ob
 
 /* The entries of a map: messages {1: name, 2: value}. Without a message the values are arrays of
  * texts. */
-static void entries_write(struct writer *w, const struct row *row, struct cor_str object)
+static void entries_write(struct writer *w, const struct row *row, struct cor_json_iter *it)
 {
-    struct cor_json_iter it = cor_json_iter(object);
+    struct cor_json_iter inner = cor_json_iter(cor_json_iter_open_value(it));
     struct cor_str key;
 
-    while (cor_json_iter_member(&it, &key)) {
-        struct cor_str value = cor_json_iter_value(&it);
-        size_t entry = field_begin(w, row->inner), name = field_begin(w, 1);
+    while (cor_json_iter_member(&inner, &key)) {
+        size_t entry = field_begin(w, row->inner), name = field_begin(w, 1), start;
 
         bytes_put(w, key.p, key.n);
         field_end(w, name);
-        if (row->message == &parameter_message || !row->message) {
-            size_t start = field_begin(w, 2);
-
-            if (row->message)
-                parameter_members_write(w, value);
-            else
-                texts_write(w, 1, value);
-            field_end(w, start);
+        if (row->message && row->message != &parameter_message) {
+            nested_write(w, 2, row->value_inner, row->message, &inner);
         } else {
-            nested_write(w, 2, row->value_inner, row->message, value);
+            start = field_begin(w, 2);
+            if (row->message)
+                parameter_members_write(w, &inner);
+            else
+                texts_write(w, 1, &inner);
+            field_end(w, start);
         }
         field_end(w, entry);
     }
+    cor_json_iter_leave(it, &inner);
 }
 
-static void row_write(struct writer *w, const struct row *row, struct cor_str value)
+/* The elements of an array that are not plain texts. */
+static void elements_write(struct writer *w, const struct row *row, struct cor_json_iter *it)
 {
-    struct cor_json_iter it;
+    struct cor_json_iter inner = cor_json_iter(cor_json_iter_open_value(it));
+    size_t start;
+
+    while (cor_json_iter_elem(&inner)) {
+        if (row->form == FORM_YAMLS) {
+            yaml_write(w, row->number, cor_json_iter_value(&inner));
+        } else if (row->form == FORM_PARAMETERS) {
+            parameter_write(w, row->number, &inner);
+        } else {
+            assert(row->form == FORM_MAPS);
+            start = field_begin(w, row->number);
+            entries_write(w, row, &inner);
+            field_end(w, start);
+        }
+    }
+    cor_json_iter_leave(it, &inner);
+}
+
+/* The value that `it` is at. */
+static void row_write(struct writer *w, const struct row *row, struct cor_json_iter *it)
+{
     size_t start;
 
     switch (row->form) {
     case FORM_TEXT:
         start = row->inner > 0 ? field_begin(w, row->number) : 0;
-        text_write(w, row->inner > 0 ? row->inner : row->number, value);
+        text_write(w, row->inner > 0 ? row->inner : row->number, cor_json_iter_value(it));
         if (row->inner > 0)
             field_end(w, start);
         return;
     case FORM_BOOL:
-        if (value.p[0] == 't') {
+        if (cor_str_eq(cor_json_iter_value(it), COR_STR("true"))) {
             tag_put(w, row->number, 0);
             bytes_put(w, "\1", 1);
         }
         return;
     case FORM_TEXTS:
-        texts_write(w, row->number, value);
+        texts_write(w, row->number, it);
         return;
     case FORM_MESSAGE:
-        nested_write(w, row->number, row->inner, row->message, value);
+        nested_write(w, row->number, row->inner, row->message, it);
         return;
     case FORM_MAP:
         start = field_begin(w, row->number);
-        entries_write(w, row, value);
+        entries_write(w, row, it);
         field_end(w, start);
         return;
     default:
-        break;
-    }
-    for (it = cor_json_iter(value); cor_json_iter_elem(&it);) {
-        struct cor_str element = cor_json_iter_value(&it);
-
-        if (row->form == FORM_YAMLS) {
-            yaml_write(w, row->number, element);
-        } else if (row->form == FORM_PARAMETERS) {
-            parameter_write(w, row->number, element);
-        } else {
-            assert(row->form == FORM_MAPS);
-            start = field_begin(w, row->number);
-            entries_write(w, row, element);
-            field_end(w, start);
-        }
+        elements_write(w, row, it);
     }
 }
 
@@ -384,30 +387,32 @@ static void extension_write(struct writer *w, unsigned number, struct cor_str ke
     field_end(w, start);
 }
 
-static void message_write(struct writer *w, const struct message *message, struct cor_str object)
+/* The members of the object that `it` is at. */
+static void message_write(struct writer *w, const struct message *message, struct cor_json_iter *it)
 {
-    struct cor_json_iter it = cor_json_iter(object);
+    struct cor_json_iter inner = cor_json_iter(cor_json_iter_open_value(it));
     struct cor_str key;
 
-    while (w->error == 0 && cor_json_iter_member(&it, &key)) {
-        struct cor_str value = cor_json_iter_value(&it);
+    while (cor_json_iter_member(&inner, &key)) {
         size_t i = 0;
 
         while (i < message->nrows && !cor_str_eqz(key, message->rows[i].name))
             i++;
         if (i < message->nrows) {
-            row_write(w, &message->rows[i], value);
+            row_write(w, &message->rows[i], &inner);
         } else {
             assert(message->extensions > 0 && cor_str_starts(key, COR_STR("x-")));
-            extension_write(w, message->extensions, key, value);
+            extension_write(w, message->extensions, key, cor_json_iter_value(&inner));
         }
     }
+    cor_json_iter_leave(it, &inner);
 }
 
 int cor_openapi_to_protobuf(struct cor_str json, struct cor_buf *out)
 {
+    struct cor_json_iter it = {.p = json.p, .end = json.p + json.n, .value = json.p};
     struct writer w = {.out = out};
 
-    message_write(&w, &document_message, json);
+    message_write(&w, &document_message, &it);
     return w.error;
 }
