@@ -1,5 +1,5 @@
 /* The table of the formats, and the ways to run one: a check reports its findings to
- * cor_format_report(), which counts them and hands them to the caller's function. The checks are in
+ * format_report(), which counts them and hands them to the caller's function. The checks are in
  * format_*.c. */
 #include "schema/format.h"
 
@@ -47,8 +47,8 @@ enum cor_format_input cor_format_input(enum cor_format format)
     return formats[format].input;
 }
 
-static void cor_format_report(struct cor_format_run *run, enum cor_field_error_type type,
-                              struct cor_field_value value, const char *detail, size_t max)
+static void format_report(struct cor_format_run *run, enum cor_field_error_type type,
+                          struct cor_field_value value, const char *detail, size_t max)
 {
     struct cor_format_finding finding = {type, value, detail, max};
 
@@ -68,7 +68,7 @@ void cor_format_invalid_part(struct cor_format_run *run, struct cor_str part, co
             run->error = r;
         value = cor_field_json(cor_buf_str(&json));
     }
-    cor_format_report(run, COR_FIELD_INVALID, value, detail, 0);
+    format_report(run, COR_FIELD_INVALID, value, detail, 0);
 }
 
 void cor_format_invalid(struct cor_format_run *run, const char *detail)
@@ -77,7 +77,7 @@ void cor_format_invalid(struct cor_format_run *run, const char *detail)
 
     if (run->is_int) {
         snprintf(number, sizeof(number), "%" PRId64, run->number);
-        cor_format_report(run, COR_FIELD_INVALID, cor_field_json(cor_strz(number)), detail, 0);
+        format_report(run, COR_FIELD_INVALID, cor_field_json(cor_strz(number)), detail, 0);
     } else {
         cor_format_invalid_part(run, run->text, detail);
     }
@@ -122,12 +122,12 @@ bool cor_format_invalid_joined(struct cor_format_run *run, enum cor_name_rule ru
 
 void cor_format_required(struct cor_format_run *run, const char *detail)
 {
-    cor_format_report(run, COR_FIELD_REQUIRED, cor_field_none(), detail, 0);
+    format_report(run, COR_FIELD_REQUIRED, cor_field_none(), detail, 0);
 }
 
 void cor_format_too_long(struct cor_format_run *run, size_t max_bytes)
 {
-    cor_format_report(run, COR_FIELD_TOO_LONG, cor_field_none(), NULL, max_bytes);
+    format_report(run, COR_FIELD_TOO_LONG, cor_field_none(), NULL, max_bytes);
 }
 
 int cor_format_check_text(enum cor_format format, struct cor_str text, cor_format_fn fn, void *arg)

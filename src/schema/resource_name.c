@@ -99,8 +99,8 @@ bool cor_resource_is_native(struct cor_str name)
     return false;
 }
 
-/* The name with `requests.` before it has the same parts but for a longer prefix: it is qualified
- * if the name is and the prefix has room. A name that is not native has a slash. */
+/* With `requests.` before it, a name has the same parts but for a longer prefix: such a name is
+ * qualified if the name itself is and its prefix leaves room. What is not native has a slash. */
 bool cor_resource_is_extended(struct cor_str name)
 {
     ptrdiff_t slash = cor_str_find(name, '/');
