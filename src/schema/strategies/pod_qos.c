@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The class follows from cpu and memory alone, and only amounts above zero count:
  *
  *   BestEffort   nothing requests or limits any of the two;
@@ -8,6 +9,7 @@
  * A Pod with resources of its own is looked at as a whole, without its containers. Ephemeral
  * containers have no resources. Amounts are added only while the Pod can still be Guaranteed.
  * Thread: any. */
+/* clang-format on */
 #include "schema/strategies/pod_qos.h"
 
 #include <stdbool.h>
