@@ -35,18 +35,36 @@
 #define KEPT_BAR       1.3
 #define WATCH_BAR      1.2
 #define PATCH_BAR      (1.0 / 8)
+#define OPENAPI_MS     10.0 /* of the first document, wherever it runs */
+#define OPENAPI_BAR    1.3
+#define OPENAPI_PATH   "/openapi/v3/apis/apps/v1"
 
 struct sizes {
-    size_t pods, patches, lists, watchers, burst, rounds;
+    size_t pods, patches, lists, documents, watchers, burst, rounds;
 };
 
-static const struct sizes whole = {
-    .pods = 10000, .patches = 5000, .lists = 10, .watchers = 1000, .burst = 200, .rounds = 5};
+static const struct sizes whole = {.pods = 10000,
+                                   .patches = 5000,
+                                   .lists = 10,
+                                   .documents = 500,
+                                   .watchers = 1000,
+                                   .burst = 200,
+                                   .rounds = 5};
 /* For kube-apiserver, which takes longer. */
-static const struct sizes slow = {
-    .pods = 10000, .patches = 2000, .lists = 5, .watchers = 1000, .burst = 50, .rounds = 1};
-static const struct sizes brief = {
-    .pods = 100, .patches = 50, .lists = 2, .watchers = 10, .burst = 10, .rounds = 1};
+static const struct sizes slow = {.pods = 10000,
+                                  .patches = 2000,
+                                  .lists = 5,
+                                  .documents = 100,
+                                  .watchers = 1000,
+                                  .burst = 50,
+                                  .rounds = 1};
+static const struct sizes brief = {.pods = 100,
+                                   .patches = 50,
+                                   .lists = 2,
+                                   .documents = 5,
+                                   .watchers = 10,
+                                   .burst = 10,
+                                   .rounds = 1};
 
 /* NAN: not measured, or not there yet. */
 struct figures {
@@ -54,9 +72,15 @@ struct figures {
     double list_ms;                /* in JSON */
     double transcoded_ms, kept_ms; /* in protobuf: the first one, and those after it */
     double json_watch_us, protobuf_watch_us;
+    double openapi_first_ms, openapi_us; /* a document: the first time, and from what is kept */
 };
 
-static const struct figures none = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+static const struct figures none = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+
+/* The same bytes from nginx; NAN: it is not installed. */
+struct nginx_figures {
+    double kept_ms, openapi_us;
+};
 
 static void say(const char *what)
 {
@@ -220,12 +244,12 @@ static double list_ms(const struct target *t, size_t n, const char *accept)
     return run(t, 1, n, pods_write_list, &p) / 1e3;
 }
 
-static void save(const struct target *t, write_cb write, const char *dir, const char *name)
+static void save(const struct target *t, write_cb write, void *arg, const char *dir,
+                 const char *name)
 {
-    struct pods p = {.ns = NS, .prefix = "p0", .accept = PODS_PROTOBUF};
     struct cor_buf body;
     const struct requests r = {
-        .target = t, .conns = 1, .n = 1, .write = write, .arg = &p, .save = &body};
+        .target = t, .conns = 1, .n = 1, .write = write, .arg = arg, .save = &body};
     struct client *client = client_open();
     char file[2 * DIR_MAX];
     FILE *f;
@@ -252,14 +276,15 @@ static const char *find_nginx(void)
     return NULL;
 }
 
-/* Lists from what is kept, in turns with nginx. Returns nginx's figure. */
-static double kept_lists(const struct sizes *sizes, const char *dir, const struct target *t,
-                         struct figures *f)
+/* Lists and OpenAPI documents from what is kept, in turns with nginx. */
+static struct nginx_figures kept_bytes(const struct sizes *sizes, const char *dir,
+                                       const struct target *t, struct figures *f)
 {
     const struct target_program program = {.program = find_nginx()};
-    double ours[ROUNDS_MAX], theirs[ROUNDS_MAX];
+    double lists[ROUNDS_MAX], their_lists[ROUNDS_MAX], docs[ROUNDS_MAX], their_docs[ROUNDS_MAX];
     char own[DIR_MAX], www[DIR_MAX + 8], pki[DIR_MAX + 32];
-    struct request_path path = {"/list"};
+    struct pods pods = {.ns = NS, .prefix = "p0", .accept = PODS_PROTOBUF};
+    struct request_path list = {"/list"}, doc = {"/openapi"}, openapi = {OPENAPI_PATH};
     struct target nginx;
 
     snprintf(own, sizeof(own), "%s/nginx", dir);
@@ -267,27 +292,34 @@ static double kept_lists(const struct sizes *sizes, const char *dir, const struc
     snprintf(pki, sizeof(pki), "%s/coracle/data/pki", dir);
     mkdir(own, 0755);
     mkdir(www, 0755);
-    save(t, pods_write_list, own, "list");
-    save(t, pods_write_get, own, "get");
+    save(t, pods_write_list, &pods, own, "list");
+    save(t, pods_write_get, &pods, own, "get");
+    save(t, request_write_get, &openapi, own, "openapi");
     if (program.program)
         target_start_nginx(&program, own, pki, &nginx);
     for (size_t i = 0; i < sizes->rounds; i++) {
-        ours[i] = list_ms(t, sizes->lists, PODS_PROTOBUF);
-        if (program.program)
-            theirs[i] = run(&nginx, 1, sizes->lists, request_write_get, &path) / 1e3;
+        lists[i] = list_ms(t, sizes->lists, PODS_PROTOBUF);
+        docs[i] = run(t, 1, sizes->documents, request_write_get, &openapi);
+        if (program.program) {
+            their_lists[i] = run(&nginx, 1, sizes->lists, request_write_get, &list) / 1e3;
+            their_docs[i] = run(&nginx, 1, sizes->documents, request_write_get, &doc);
+        }
     }
-    f->kept_ms = median(ours, sizes->rounds);
+    f->kept_ms = median(lists, sizes->rounds);
+    f->openapi_us = median(docs, sizes->rounds);
     if (!program.program)
-        return NAN;
+        return (struct nginx_figures){NAN, NAN};
     target_stop(&nginx);
-    return median(theirs, sizes->rounds);
+    return (struct nginx_figures){median(their_lists, sizes->rounds),
+                                  median(their_docs, sizes->rounds)};
 }
 
-/* A server that has just read its store keeps no protobuf of the Pods. */
-static double first_list(const struct sizes *sizes, const struct target_program *program,
-                         const char *dir, struct target *t)
+/* A server that has just read its store keeps no protobuf of the Pods, and no documents. */
+static void first_answers(const struct sizes *sizes, const struct target_program *program,
+                          const char *dir, struct target *t, struct figures *f)
 {
-    double ms[ROUNDS_MAX];
+    struct request_path openapi = {OPENAPI_PATH};
+    double ms[ROUNDS_MAX], openapi_ms[ROUNDS_MAX];
 
     for (size_t i = 0; i < sizes->rounds; i++) {
         target_stop(t);
@@ -296,16 +328,17 @@ static double first_list(const struct sizes *sizes, const struct target_program 
          * start, which is not to be measured. */
         (void)list_ms(t, 1, NULL);
         ms[i] = list_ms(t, 1, PODS_PROTOBUF);
+        openapi_ms[i] = run(t, 1, 1, request_write_get, &openapi) / 1e3;
     }
-    return median(ms, sizes->rounds);
+    f->transcoded_ms = median(ms, sizes->rounds);
+    f->openapi_first_ms = median(openapi_ms, sizes->rounds);
 }
 
-/* Returns nginx's figure for the kept lists. */
-static double measure_coracle(const struct sizes *sizes, const char *program_path, const char *dir,
-                              struct figures *f)
+static struct nginx_figures measure_coracle(const struct sizes *sizes, const char *program_path,
+                                            const char *dir, struct figures *f)
 {
     const struct target_program program = {.program = program_path};
-    double nginx_ms = NAN;
+    struct nginx_figures nginx = {NAN, NAN};
     char own[DIR_MAX];
     struct target t;
 
@@ -317,15 +350,16 @@ static double measure_coracle(const struct sizes *sizes, const char *program_pat
     deliveries(sizes, &t, f);
     f->list_ms = list_ms(&t, sizes->lists, NULL);
     if (lists_protobuf(&t)) {
-        f->transcoded_ms = first_list(sizes, &program, own, &t);
-        nginx_ms = kept_lists(sizes, dir, &t, f);
+        first_answers(sizes, &program, own, &t, f);
+        nginx = kept_bytes(sizes, dir, &t, f);
     }
     target_stop(&t);
-    return nginx_ms;
+    return nginx;
 }
 
 static void measure_kube(const struct sizes *sizes, const char *dir, struct figures *f)
 {
+    struct request_path openapi = {OPENAPI_PATH};
     const struct target_program program = {.program = process_named("COR_KUBE_APISERVER"),
                                            .helper = process_named("COR_ETCD")};
     char own[DIR_MAX];
@@ -343,6 +377,7 @@ static void measure_kube(const struct sizes *sizes, const char *dir, struct figu
     deliveries(sizes, &t, f);
     f->list_ms = list_ms(&t, sizes->lists, NULL);
     f->transcoded_ms = f->kept_ms = list_ms(&t, sizes->lists, PODS_PROTOBUF);
+    f->openapi_us = run(&t, 1, sizes->documents, request_write_get, &openapi);
     target_stop(&t);
 }
 
@@ -369,7 +404,8 @@ static bool print_row(bool is_short, const char *what, double value, double peer
     return missed;
 }
 
-static bool print(bool is_short, const struct figures *c, const struct figures *k, double nginx_ms)
+static bool print(bool is_short, const struct figures *c, const struct figures *k,
+                  struct nginx_figures nginx)
 {
     bool missed;
 
@@ -384,12 +420,18 @@ static bool print(bool is_short, const struct figures *c, const struct figures *
         print_row(is_short, "LIST of the Pods in JSON, ms", c->list_ms, k->list_ms, "kube", NAN);
     missed |= print_row(is_short, "LIST in protobuf, transcoded, ms", c->transcoded_ms,
                         k->transcoded_ms, "kube", TRANSCODE_BAR);
-    missed |= print_row(is_short, "LIST in protobuf, from what is kept, ms", c->kept_ms, nginx_ms,
-                        "nginx", KEPT_BAR);
+    missed |= print_row(is_short, "LIST in protobuf, from what is kept, ms", c->kept_ms,
+                        nginx.kept_ms, "nginx", KEPT_BAR);
     missed |= print_row(is_short, "a delivery to 1,000 watchers in JSON, us", c->json_watch_us,
                         k->json_watch_us, "kube", NAN);
     missed |= print_row(is_short, "a delivery to 1,000 watchers in protobuf, us",
                         c->protobuf_watch_us, c->json_watch_us, "in JSON", WATCH_BAR);
+    missed |= print_row(is_short, "an OpenAPI document, the first time, ms", c->openapi_first_ms,
+                        OPENAPI_MS, "at most", 1);
+    missed |= print_row(is_short, "  from what is kept, us", c->openapi_us, nginx.openapi_us,
+                        "nginx", OPENAPI_BAR);
+    missed |= print_row(is_short, "  beside another server's, us", c->openapi_us, k->openapi_us,
+                        "kube", NAN);
     return missed;
 }
 
@@ -407,7 +449,7 @@ int main(int argc, char **argv)
 {
     bool is_short = false, is_strict = false;
     struct figures coracle, kube;
-    double nginx_ms;
+    struct nginx_figures nginx;
 
     for (int i = 3; i < argc; i++) {
         is_short |= strcmp(argv[i], "--short") == 0;
@@ -418,7 +460,7 @@ int main(int argc, char **argv)
         return 2;
     }
     raise_file_limit();
-    nginx_ms = measure_coracle(is_short ? &brief : &whole, argv[1], argv[2], &coracle);
+    nginx = measure_coracle(is_short ? &brief : &whole, argv[1], argv[2], &coracle);
     measure_kube(is_short ? &brief : &slow, argv[2], &kube);
-    return print(is_short, &coracle, &kube, nginx_ms) && is_strict ? 1 : 0;
+    return print(is_short, &coracle, &kube, nginx) && is_strict ? 1 : 0;
 }
