@@ -19,6 +19,8 @@
 #include "loop/loop.h"
 #include "server/api/call.h"
 
+#define RETRY_AFTER_S 1
+
 /* Is the sum over the budget? With `without` bytes of one call: would the others still hold more
  * than half of it? */
 static bool is_over_budget(const struct cor_held_account *account, size_t without)
@@ -26,6 +28,31 @@ static bool is_over_budget(const struct cor_held_account *account, size_t withou
     size_t bytes = atomic_load_explicit(&account->bytes, memory_order_relaxed);
 
     return bytes > account->max && (without == 0 || bytes - without > account->max / 2);
+}
+
+/* Calls that have waited for less are not ended. */
+static bool is_in_grace(const struct cor_call *call, uint64_t now_ms)
+{
+    return call->held.since_ms + COR_HELD_GRACE_MS > now_ms;
+}
+
+bool cor_held_must_give_up(struct cor_call *call)
+{
+    struct cor_held_account *account = &call->loop->api->held;
+
+    assert(cor_loop_is_current(call->loop->loop) && !call->is_over && call->verb->may_cut);
+    if (call->held.bytes == 0 || is_in_grace(call, cor_loop_now_ms(call->loop->loop)) ||
+        !is_over_budget(account, call->held.bytes))
+        return false;
+    atomic_fetch_add(&account->ended, 1);
+    return true;
+}
+
+int cor_held_refuse(struct cor_call *call)
+{
+    return cor_status_too_many_requests(
+        &call->status, "the server holds too much for answers, please try again later",
+        RETRY_AFTER_S);
 }
 
 static void held_on_timer(struct cor_timer *timer)
@@ -37,7 +64,7 @@ static void held_on_timer(struct cor_timer *timer)
     COR_DLIST_FOREACH_SAFE(link, &loop->held.waiting) {
         struct cor_call *call = COR_CONTAINER_OF(link, struct cor_call, held.link);
 
-        if (!is_over_budget(account, 0) || call->held.since_ms + COR_HELD_GRACE_MS > now_ms)
+        if (!is_over_budget(account, 0) || is_in_grace(call, now_ms))
             break;
         if (!is_over_budget(account, call->held.bytes) ||
             (call->verb->may_cut && !call->verb->may_cut(call)))

@@ -1,7 +1,8 @@
-/* What answers hold while they wait for their readers: the object that is being written, text that
- * was made from it, a list that was read from the store, events that a watch has not delivered. A
- * call is charged while its output waits, for all it holds, even for objects that a cache holds
- * anyway; what a cache's snapshot keeps is counted by the cache (storage/cacher/pins.h).
+/* What answers hold while they wait for their readers, or are made before they begin: the object
+ * that is being written, text that was made from it, a list that was read from the store, events
+ * that a watch has not delivered. A call is charged while its output waits, for all it holds, even
+ * for objects that a cache holds anyway; what a cache's snapshot keeps is counted by the cache
+ * (storage/cacher/pins.h).
  *
  * When the sum is over the budget, the calls that have waited longest are cut. Two kinds of calls
  * are not cut: those that have waited less than a second, and a call without which the others would
@@ -49,5 +50,13 @@ void cor_held_loop_init(struct cor_api_loop *loop);
 /* The call waits for its reader and holds `bytes`; 0: it does not wait any more. The call is not
  * cut before this returns. */
 void cor_held_set(struct cor_call *call, size_t bytes);
+
+/* For a call that holds something while it makes an answer which has not begun, and which is not
+ * cut (its verb's may_cut is false): must it give up? True under the conditions under which a call
+ * that waits for its reader is cut; the call is counted as ended, and answers 429. */
+bool cor_held_must_give_up(struct cor_call *call);
+
+/* Sets the 429 of such a call. Returns -COR_EBUSY. */
+int cor_held_refuse(struct cor_call *call);
 
 #endif

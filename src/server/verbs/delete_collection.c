@@ -184,4 +184,5 @@ const struct cor_verb cor_verb_delete_collection = {.size = sizeof(struct collec
                                                     .spans_max = COR_LIST_SPANS_MAX,
                                                     .run = collection_run,
                                                     .deinit = collection_deinit,
-                                                    .held = cor_list_call_held};
+                                                    .held = cor_list_call_held,
+                                                    .may_cut = cor_list_call_may_cut};

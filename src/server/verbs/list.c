@@ -23,6 +23,9 @@
  * A selector may look at COR_LIST_LOOKS_AT_ONCE objects in one turn of the loop; then the cursor is
  * paused, and the list goes on in the next turn (list_wait_for_turn).
  *
+ * While a list is counted it is charged for what it holds between its turns (server/api/held.h), and
+ * refused with 429 when the answers of all calls hold too much.
+ *
  * Failures: before the head is sent, a Status; afterwards the answer is cut, so that it cannot be
  * mistaken for a whole list. The same happens when the cache ends a list whose reader is too slow
  * (cor_list_call_lost).
@@ -347,6 +350,8 @@ static int list_start_large(struct cor_list_call *list, struct cor_object *objec
 
     list->large = object;
     list->protobuf.large_at = call->out.n;
+    if (list->protobuf.is_counting)
+        cor_call_weigh(call);
     r = cor_heavy_start(call, cor_object_json(object).n, list_write_large, list_on_large);
     if (r == 0)
         return COR_REFILL_WAIT;
@@ -447,6 +452,9 @@ static void list_send_counted(struct cor_list_call *list)
 
     protobuf->is_counting = false;
     protobuf->counted += call->out.n;
+    /* From now on the list is charged while it waits for its reader. */
+    if (call->held.bytes > 0)
+        cor_held_set(call, 0);
     r = cor_list_protobuf_make_frame(protobuf, call);
     if (r < 0) {
         cor_status_set_err(&call->status, r);
@@ -484,10 +492,18 @@ static void list_counted(struct cor_list_call *list, int r)
         cor_call_fail(call);
         return;
     }
-    if (list->is_done)
+    if (list->is_done) {
         list_send_counted(list);
-    else
+        return;
+    }
+    cor_call_weigh(call);
+    /* What a DELETECOLLECTION has deleted cannot be refused any more. */
+    if (call->verb != &cor_verb_list || !cor_held_must_give_up(call)) {
         (void)list_wait_for_turn(list);
+        return;
+    }
+    (void)cor_held_refuse(call);
+    cor_call_fail(call);
 }
 
 /* Makes the next piece of a list in protobuf, and drops the pieces before it when the list is
@@ -694,6 +710,12 @@ void cor_list_call_deinit(struct cor_call *call)
     cor_predicate_deinit(&list->predicate);
 }
 
+/* A list that is counted has no answer to cut: it looks for itself whether it must give up. */
+bool cor_list_call_may_cut(struct cor_call *call)
+{
+    return !((struct cor_list_call *)call)->protobuf.is_counting;
+}
+
 size_t cor_list_call_held(struct cor_call *call)
 {
     const struct cor_list_cursor *cursor = ((struct cor_list_call *)call)->cursor;
@@ -705,4 +727,5 @@ const struct cor_verb cor_verb_list = {.size = sizeof(struct cor_list_call),
                                        .spans_max = COR_LIST_SPANS_MAX,
                                        .run = list_run,
                                        .deinit = cor_list_call_deinit,
-                                       .held = cor_list_call_held};
+                                       .held = cor_list_call_held,
+                                       .may_cut = cor_list_call_may_cut};

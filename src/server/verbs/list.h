@@ -40,6 +40,8 @@ void cor_list_call_reply(struct cor_list_call *list);
 bool cor_list_call_lost(void *arg);
 
 void cor_list_call_deinit(struct cor_call *call);
+/* May its answer be cut? */
+bool cor_list_call_may_cut(struct cor_call *call);
 /* What its cursor holds. */
 size_t cor_list_call_held(struct cor_call *call);
 

@@ -1,5 +1,6 @@
 #include "server/api/held.h"
 
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -248,4 +249,125 @@ TEST(held, a_watch_is_cut_like_any_answer)
     expect_whole(&first);
     expect_whole(&second);
     fx_close(&fx);
+}
+
+/* Lists in protobuf that are counted, before their answer begins. */
+
+#define PROTOBUF "application/vnd.kubernetes.protobuf"
+
+struct stuck {
+    struct cor_job job;
+    sem_t gate;
+    bool is_done;
+};
+
+static void wait_at_gate(struct cor_job *job)
+{
+    while (sem_wait(&COR_CONTAINER_OF(job, struct stuck, job)->gate) != 0)
+        ;
+}
+
+static void on_unstuck(struct cor_job *job)
+{
+    COR_CONTAINER_OF(job, struct stuck, job)->is_done = true;
+}
+
+static bool is_unstuck(void *arg)
+{
+    return ((struct stuck *)arg)->is_done;
+}
+
+/* As open_with(), with a single thread for large items, which is busy. */
+static void open_stuck(size_t budget, struct stuck *stuck)
+{
+    static const struct cor_offload_opts one = {
+        .nthreads = 1, .jobs_max = 8, .bytes_max = 64 << 20};
+
+    fx = (struct fx){.opts.held_bytes_max = budget};
+    assert_int_equal(cor_offload_new(&one, &fx.offload), 0);
+    fx.opts.offload = fx.offload;
+    fx_open(&fx);
+    cor_loop_use_clock(fx.loop, &fx.clock.clock);
+    fx_bootstrap(&fx);
+    put("POST", MAPS, "a", 'x');
+    put("POST", MAPS, "b", 'x');
+    *stuck = (struct stuck){
+        .job = {.run = wait_at_gate, .on_done = on_unstuck, .loop = fx.loop, .bytes = 1}};
+    sem_init(&stuck->gate, 0, 0);
+    assert_int_equal(cor_offload_submit(fx.offload, &stuck->job), 0);
+}
+
+static void unstick(struct stuck *stuck)
+{
+    sem_post(&stuck->gate);
+    assert_true(cor_loop_run_until(fx.loop, is_unstuck, stuck, FX_TIMEOUT_MS));
+}
+
+static bool is_held(void *arg)
+{
+    return held() > 0;
+}
+
+/* Begins a list in protobuf, which waits for the thread with its first item. */
+static void begin_counted(struct fx_call *call)
+{
+    fx_start(&fx, call, "GET", MAPS, "", &(struct fx_headers){.accept = PROTOBUF});
+    assert_true(cor_loop_run_until(fx.loop, is_held, NULL, FX_TIMEOUT_MS));
+}
+
+TEST(held, a_list_that_is_counted_counts_with_its_items)
+{
+    struct stuck stuck;
+    FX_CALL call;
+
+    open_stuck(0, &stuck);
+    begin_counted(&call);
+    assert_true(held() >= 2 * OBJECT);
+    assert_int_equal(call.sink.status, 0);
+    unstick(&stuck);
+    fx_wait(&call);
+    assert_int_equal(call.sink.status, 200);
+    assert_true(call.sink.body.n > 2 * OBJECT);
+    assert_int_equal(held(), 0);
+    /* One whose reader goes meanwhile holds nothing any more when its stage has ended. */
+    fx_call_deinit(&call);
+    stuck.is_done = false;
+    assert_int_equal(cor_offload_submit(fx.offload, &stuck.job), 0);
+    begin_counted(&call);
+    cor_buffer_sink_cancel(&call.sink);
+    unstick(&stuck);
+    turn();
+    fx_close(&fx);
+    assert_int_equal(sem_destroy(&stuck.gate), 0);
+}
+
+/* Nothing of its answer is out: it is refused, and its client knows when to come again. */
+TEST(held, a_list_that_is_counted_is_refused_when_the_budget_is_full)
+{
+    struct fx_call young[2];
+    struct stuck stuck;
+    FX_CALL call;
+
+    open_stuck(BUDGET, &stuck);
+    begin_counted(&call);
+    cor_clock_manual_advance(&fx.clock, COR_HELD_GRACE_MS);
+    begin(&young[0], MAPS, NULL);
+    begin(&young[1], MAPS, NULL);
+    turn();
+    assert_true(held() > BUDGET);
+    assert_int_equal(call.sink.status, 0);
+    unstick(&stuck);
+    fx_wait(&call);
+    assert_int_equal(call.sink.status, 429);
+    assert_str(cor_buffer_sink_header(&call.sink, "Retry-After"), "1");
+    assert_false(call.sink.is_aborted);
+    assert_int_equal(ended(), 1);
+    assert_true(held() <= BUDGET);
+    expect_whole(&young[0]);
+    expect_whole(&young[1]);
+    fx_call_deinit(&young[0]);
+    fx_call_deinit(&young[1]);
+    assert_int_equal(held(), 0);
+    fx_close(&fx);
+    assert_int_equal(sem_destroy(&stuck.gate), 0);
 }
