@@ -104,7 +104,8 @@ int cor_api_cachers_open(struct cor_api *api, const struct cor_api_cachers_opts 
                                                   .loops = loops,
                                                   .nloops = api->nloops,
                                                   .bytes_max = opts->bytes_max,
-                                                  .clock = api->clock};
+                                                  .clock = api->clock,
+                                                  .offload = api->offload};
     size_t nrows;
     const struct cor_resource_row *const *rows = cor_served_rows(api->loops[0].served, &nrows);
     struct cor_api_cachers *c = cor_calloc(1, sizeof(*c) + nrows * sizeof(c->resources[0]));

@@ -395,6 +395,7 @@ void cor_cacher_close(struct cor_cacher *cacher, void (*on_closed)(void *arg), v
     cor_ready_stop(&cacher->ready, cor_cachers_now_ms(cacher->cachers));
     cor_lock_release(&cacher->cache.lock);
     cor_cacher_history_stop(cacher);
+    cor_cacher_source_stop(cacher);
     cor_cacher_ended(cacher);
 }
 

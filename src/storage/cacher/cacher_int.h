@@ -30,6 +30,8 @@ struct pending_change {
 };
 
 /* The list that the reflector asked for; see source.c. */
+struct source_part;
+
 struct source_list {
     bool under_way;
     bool cancelled;           /* by the reflector, from inside an input */
@@ -42,6 +44,7 @@ struct source_list {
     struct cor_kv **kvs;      /* the page that is being decoded */
     size_t nkvs, at;          /* its length, and the next key to decode */
     bool more;                /* another page follows it */
+    struct source_part *part; /* what a thread decodes; NULL: nothing */
     cor_rev rev;              /* of the whole list; 0: no page was read yet */
     int err;                  /* of a command to the writer */
 };
@@ -154,6 +157,8 @@ int cor_cacher_source_init(struct cor_cacher *cacher);
 uint64_t cor_cacher_source_now_ms(struct cor_cacher *cacher);
 /* The home loop's: the round is over; the next begins with the cachers' next tick. */
 void cor_cacher_source_retry(struct cor_cacher *cacher);
+/* The cacher closes: what a thread decodes for it ends soon. */
+void cor_cacher_source_stop(struct cor_cacher *cacher);
 void cor_cacher_source_tick(struct cor_cacher *cacher);
 
 /* In sink.c: the watch cache as the reflector's store. */

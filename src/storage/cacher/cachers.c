@@ -440,6 +440,7 @@ static void cachers_on_timer(struct cor_timer *timer)
     cor_dlist_splice(&due, &c->retries);
     while ((link = cor_dlist_pop(&due)))
         cor_cacher_source_tick(COR_CONTAINER_OF(link, struct cor_cacher, retry));
+    cor_decoder_go_on(&c->decoder);
     COR_DLIST_FOREACH(member, &c->members)
         cor_cacher_unreadable_tick(COR_CONTAINER_OF(member, struct cor_cacher, member));
     check_one(c);
@@ -474,6 +475,7 @@ int cor_cachers_open(const struct cor_cachers_opts *opts, struct cor_cachers **r
     cor_timer_init(&c->timer, c->home, cachers_on_timer);
     cor_dlist_init(&c->members);
     cor_dlist_init(&c->retries);
+    cor_decoder_init(&c->decoder, c, opts->offload);
     r = cor_cachers_loops_init(c, opts->loops, opts->nloops);
     if (r == 0)
         r = cor_timer_set(&c->timer, TICK_MS);

@@ -19,6 +19,7 @@ struct cor_cachers;
 struct cor_clock;
 struct cor_engine;
 struct cor_loop;
+struct cor_offload;
 
 #define COR_CACHERS_BYTES_DEFAULT (256u << 20)
 
@@ -30,6 +31,8 @@ struct cor_cachers_opts {
     size_t bytes_max; /* for all windows, kept roots, what snapshots alone hold, and the numbers
                        * that are kept for lagging watches; 0: the default */
     const struct cor_clock *clock; /* NULL: the real one */
+    struct cor_offload *offload; /* decodes values that must be brought into the form of the schema;
+                                  * outlives the cachers. NULL: the home loop does */
 };
 
 /* Opens the feed. 0, -COR_ENOMEM, -COR_EBUSY. */

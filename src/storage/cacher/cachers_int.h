@@ -13,6 +13,7 @@
 #include "loop/loop.h"
 #include "loop/timer.h"
 #include "storage/cacher/cachers.h"
+#include "storage/cacher/decoder.h"
 #include "storage/cacher/pins.h"
 #include "storage/cacher/ready.h"
 #include "storage/cacher/time_budget.h"
@@ -78,6 +79,7 @@ struct cor_cachers {
     struct cor_timer timer;   /* the next tick, or the next attempt; always set */
     struct cor_dlist members; /* all cachers */
     struct cor_dlist retries; /* cachers whose next round begins with the next tick */
+    struct cor_decoder decoder;
     struct cor_mail broken_mail, feed_closed_mail, sweep_mail, more_mail;
     bool has_feed; /* until feed_closed_mail */
     bool is_closing;

@@ -9,7 +9,8 @@
  *      reading; later ones wait for the next.
  *   2. The home loop asks the engine which revision was compacted, and opens a feed from the revision
  *      that is wanted, or SPAN_REVS before the base if that is earlier: others are likely to come.
- *   3. The feed's events up to the base become window events. Only as many are kept as fit into
+ *   3. The feed's events up to the base become window events; values that must be brought into the
+ *      form of the schema are decoded by an offload thread (decoder.h), in order. Only as many are kept as fit into
  *      their share of the byte budget, whole revisions, the youngest ones.
  *      A value that cannot be decoded ends the reading backwards: only later revisions are kept, and
  *      watches from before are answered by the store (`blind`).
@@ -17,12 +18,14 @@
  *      nothing fits, and the watches ask again.
  *   5. The readers are notified, and each watch looks whether the window reaches back far enough now.
  *
- * What fails: no memory, too many feeds, an engine that does not answer. The failure is for the watches that waited for this reading, and is forgotten with the next.
+ * What fails: no memory, too many feeds, an engine that does not answer. The failure is for the
+ * watches that waited for this reading, and is forgotten with the next.
  * What stays until the next list is `floor`: nothing below it can be had, because it was compacted or
  * does not fit into the budget. When another server has compacted what was read to spare, the
  * reading begins again at what was wanted.
  *
- * Threads: want on any; on_prepend() and on_give_up() on the writer; the rest on the home loop. */
+ * Threads: want on any; on_prepend() and on_give_up() on the writer; reading_add_batch() and what it
+ * calls also on an offload thread; the rest on the home loop. */
 /* clang-format on */
 #include "storage/cacher/cacher_int.h"
 
@@ -52,6 +55,13 @@ struct history_reading {
     size_t total_bytes, bytes_max;
     struct cor_map latest; /* by key: the newest entry, with a reference */
     bool complete, stopped, expired;
+    struct cor_dlist batches;          /* of the feed, that are to be read */
+    struct store_feed_batch *decoding; /* the one that a thread has, with the events, `latest`,
+                                        * `start`, `blind` and `err`; NULL: none */
+    struct cor_decode_job job;
+    _Atomic bool stops;        /* for that thread: nothing more need be decoded */
+    bool is_broken, is_closed; /* the feed is, behind the batches */
+    int broken_err;
     bool is_taken; /* the events were put in front of the window */
     cor_rev floor; /* nothing below it can be had; 0: not known */
     cor_rev blind; /* the last revision with a value that cannot be decoded; 0: none */
@@ -67,8 +77,18 @@ static void reading_drop_event(struct history_reading *h, size_t i)
     cor_cache_entry_unref(h->events[i].old);
 }
 
+static void reading_drop_batches(struct history_reading *h)
+{
+    struct cor_dlist *link;
+
+    while ((link = cor_dlist_pop(&h->batches)))
+        cor_store_feed_batch_free(COR_CONTAINER_OF(link, struct store_feed_batch, link));
+}
+
 static void reading_free(struct history_reading *h)
 {
+    assert(!h->decoding);
+    reading_drop_batches(h);
     for (size_t i = h->begin; i < h->n; i++)
         reading_drop_event(h, i);
     COR_MAP_FOREACH(it, &h->latest)
@@ -265,16 +285,18 @@ static void reading_drop_all(struct history_reading *h)
     h->total_bytes = 0;
 }
 
-static void on_batch(struct store_feed *feed, struct store_feed_batch *take_batch)
+/* Adds the events of a batch. On the home loop, or on the thread that decodes the batch: the other
+ * one touches none of what this touches. */
+static void reading_add_batch(struct history_reading *h, const struct store_feed_batch *batch)
 {
-    struct history_reading *h = COR_CONTAINER_OF(feed, struct history_reading, feed);
-
-    for (size_t i = 0; i < take_batch->nevents && h->err == 0; i++) {
-        cor_rev rev = take_batch->events[i].kv->mod_rev;
+    for (size_t i = 0; i < batch->nevents && h->err == 0; i++) {
+        cor_rev rev = batch->events[i].kv->mod_rev;
         int r = 0;
 
+        if (atomic_load_explicit(&h->stops, memory_order_relaxed))
+            return;
         if (rev <= h->base && rev > h->blind)
-            r = reading_add(h, &take_batch->events[i]);
+            r = reading_add(h, &batch->events[i]);
         if (r == -COR_EINTERNAL) {
             reading_drop_all(h);
             h->start = h->blind = rev;
@@ -283,24 +305,125 @@ static void on_batch(struct store_feed *feed, struct store_feed_batch *take_batc
         if (r < 0)
             reading_fail(h, r, r == -COR_ENOMEM ? 0 : h->asked);
     }
+}
+
+/* Batches may be read after the feed has closed. */
+static void reading_close_feed(struct history_reading *h)
+{
+    if (!h->is_closed)
+        cor_store_feed_close(&h->feed);
+}
+
+/* The events of the batch are added. */
+static void reading_end_batch(struct history_reading *h, struct store_feed_batch *take_batch)
+{
+    struct store_feed *feed = &h->feed;
+
     reading_drop_oldest(h);
     if (!feed->is_closing && take_batch->nevents > 0)
         cor_feed_credit(feed->feed, take_batch->nevents);
     if (take_batch->upto >= h->base || h->err < 0 || h->stopped) {
-        h->complete = take_batch->upto >= h->base && h->err == 0;
-        cor_store_feed_close(feed);
+        h->complete = take_batch->upto >= h->base && h->err == 0 && !h->stopped;
+        reading_close_feed(h);
     }
     cor_store_feed_batch_free(take_batch);
+}
+
+static bool batch_must_renew(const struct history_reading *h, const struct store_feed_batch *batch)
+{
+    const struct cor_store *store = h->cacher->store;
+
+    for (size_t i = 0; i < batch->nevents; i++) {
+        const struct cor_feed_event *event = &batch->events[i];
+
+        if ((!event->deleted && cor_store_must_renew(store, event->kv)) ||
+            (event->prev && cor_store_must_renew(store, event->prev)))
+            return true;
+    }
+    return false;
+}
+
+static size_t batch_bytes(const struct store_feed_batch *batch)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < batch->nevents; i++)
+        n += batch->events[i].kv->value_len +
+             (batch->events[i].prev ? batch->events[i].prev->value_len : 0);
+    return n;
+}
+
+static void reading_run_job(struct cor_decode_job *job)
+{
+    struct history_reading *h = COR_CONTAINER_OF(job, struct history_reading, job);
+
+    reading_add_batch(h, h->decoding);
+}
+
+static void reading_go_on(struct history_reading *h);
+
+static void reading_on_job_done(struct cor_decode_job *job)
+{
+    struct history_reading *h = COR_CONTAINER_OF(job, struct history_reading, job);
+
+    reading_end_batch(h, COR_STEAL(h->decoding));
+    reading_go_on(h);
+}
+
+static bool reading_begin_later(struct history_reading *h);
+
+/* Reads the batches that are here, in order: values that must be brought into the form of the
+ * schema on a thread (decoder.h), one batch at a time, and the others here. Then comes what stands
+ * behind the batches: that the feed is broken, and that it is closed. */
+static void reading_go_on(struct history_reading *h)
+{
+    struct cor_decoder *decoder = &h->cacher->cachers->decoder;
+    struct cor_dlist *link;
+
+    while (!h->decoding && (link = cor_dlist_pop(&h->batches))) {
+        struct store_feed_batch *batch = COR_CONTAINER_OF(link, struct store_feed_batch, link);
+
+        if (decoder->offload && !h->stopped && batch_must_renew(h, batch)) {
+            h->decoding = batch;
+            h->job.run = reading_run_job;
+            h->job.on_done = reading_on_job_done;
+            cor_decoder_submit(decoder, &h->job, batch_bytes(batch));
+        } else {
+            reading_add_batch(h, batch);
+            reading_end_batch(h, batch);
+        }
+    }
+    if (h->decoding)
+        return;
+    if (h->is_broken) {
+        h->is_broken = false;
+        h->expired = h->broken_err == -COR_EEXPIRED;
+        if (!h->expired)
+            reading_fail(h, h->broken_err, 0);
+        reading_close_feed(h);
+    }
+    if (!h->is_closed)
+        return;
+    h->is_closed = false;
+    if (!reading_begin_later(h))
+        reading_prepend(h);
+}
+
+static void on_batch(struct store_feed *feed, struct store_feed_batch *take_batch)
+{
+    struct history_reading *h = COR_CONTAINER_OF(feed, struct history_reading, feed);
+
+    cor_dlist_push(&h->batches, &take_batch->link);
+    reading_go_on(h);
 }
 
 static void on_broken(struct store_feed *feed, int err, const char *message)
 {
     struct history_reading *h = COR_CONTAINER_OF(feed, struct history_reading, feed);
 
-    h->expired = err == -COR_EEXPIRED;
-    if (!h->expired)
-        reading_fail(h, err, 0);
-    cor_store_feed_close(feed);
+    h->is_broken = true;
+    h->broken_err = err;
+    reading_go_on(h);
 }
 
 static int reading_open_feed(struct history_reading *h)
@@ -341,8 +464,8 @@ static void on_closed(struct store_feed *feed)
 {
     struct history_reading *h = COR_CONTAINER_OF(feed, struct history_reading, feed);
 
-    if (!reading_begin_later(h))
-        reading_prepend(h);
+    h->is_closed = true;
+    reading_go_on(h);
 }
 
 static void on_status(struct cor_engine_req *req)
@@ -381,6 +504,7 @@ static void on_wanted(struct cor_mail *mail)
     }
     h->cacher = cacher;
     cor_map_init(&h->latest, KEYS_MAX);
+    cor_dlist_init(&h->batches);
     h->feed.with_prev = true;
     h->feed.on_batch = on_batch;
     h->feed.on_broken = on_broken;
@@ -421,9 +545,14 @@ uint64_t cor_cacher_history_want_locked(struct cor_cacher *cacher, cor_rev from)
 
 void cor_cacher_history_stop(struct cor_cacher *cacher)
 {
-    if (!cacher->reading)
+    struct history_reading *h = cacher->reading;
+
+    if (!h)
         return;
-    cacher->reading->stopped = true;
-    if (cacher->reading->feed.feed)
-        cor_store_feed_close(&cacher->reading->feed);
+    h->stopped = true;
+    atomic_store_explicit(&h->stops, true, memory_order_relaxed);
+    if (h->decoding && cor_decoder_cancel(&h->job))
+        h->decoding = cor_store_feed_batch_free(h->decoding);
+    if (h->feed.feed)
+        cor_store_feed_close(&h->feed);
 }

@@ -9,16 +9,19 @@
  *   1. The reflector asks for a list (source_begin_list()). The BEGIN command makes the writer keep the
  *      resource's changes from now on.
  *   2. The home loop reads the resource page by page, and reads one page ahead. A turn of the loop
- *      decodes a bounded part of a page and hands it to the reflector (source_on_turn()).
+ *      decodes a bounded part of a page and hands it to the reflector (source_on_turn()). A part with
+ *      values that must be brought into the form of the schema is decoded by an offload thread
+ *      (decoder.h) and handed in when it comes back; one part at a time, so that parts stay in order.
  *   3. The INSTALL command makes the writer hand in the end of the list, then the kept changes, and
  *      from then on each change as it is committed (cacher.c). That is the watch: it needs no request
  *      of its own, and nothing is lost between list and watch.
  *
  * A value that cannot be decoded is set aside (unreadable.h), and the list goes on without it.
  *
- * What fails: a page that cannot be read, an allocation, or a command that the writer refuses end the list and the round. A page that is being read ahead is
- * waited for. The next round begins after RETRY_MS. Closing the cacher ends the list the same way,
- * without a next round.
+ * What fails: a page that cannot be read, an allocation, or a command that the writer refuses end
+ * the list and the round. A page that is being read ahead is waited for. The next round begins after
+ * RETRY_MS. Closing the cacher ends the list the same way, without a next round; a thread that has a
+ * part stops after the value that it decodes (cor_cacher_source_stop()).
  *
  * The reflector is the writer's from INSTALL until its round is over, and the home loop's otherwise;
  * mail hands it over. Of the reflector a cacher uses rounds, the staging of lists and the handling of
@@ -87,7 +90,7 @@ static void source_end(struct cor_cacher *cacher, bool failed)
 {
     struct source_list *list = &cacher->list;
 
-    assert(list->under_way && cor_loop_is_current(cacher->cachers->home));
+    assert(list->under_way && !list->part && cor_loop_is_current(cacher->cachers->home));
     list->is_over = true;
     list->has_failed = failed;
     if (list->is_reading)
@@ -178,67 +181,201 @@ static void source_count_unreadable(struct cor_cacher *cacher, const struct cor_
         cor_store_count_unreadable(cacher->store);
 }
 
-/* The log names the first value of a list only: a lost key of encryption concerns many. */
-static int source_set_aside(struct cor_cacher *cacher, struct cor_kv *kv,
-                            struct cor_status *reterr_status)
+/* A part of a page: what one turn of the loop or one job of a thread decodes. */
+struct source_part {
+    struct cor_decode_job job;
+    struct cor_cacher *cacher;
+    _Atomic bool stops; /* the cacher closes: nothing more need be decoded */
+    struct cor_kv *const *kvs;
+    size_t nkvs, bytes;
+    struct cor_object *objects[STORE_TURN_ITEMS_MAX];
+    struct cor_str keys[STORE_TURN_ITEMS_MAX];
+    size_t n;                                 /* of these two */
+    struct cor_kv *bad[STORE_TURN_ITEMS_MAX]; /* values that cannot be decoded; borrowed */
+    size_t nbad;
+    struct cor_status first_bad; /* why the first of them cannot be */
+    struct cor_status status;    /* of `err` */
+    int err;
+};
+
+/* Only the counts: the arrays are large, and are written before they are read. */
+static void source_part_init(struct source_part *part, struct cor_cacher *cacher)
 {
-    source_count_unreadable(cacher, kv);
-    if (cacher->staged_unreadable.n == 0)
-        COR_LOG_ERROR("a stored value cannot be read; what contains it will fail",
-                      COR_F_STR("err", cor_status_message(reterr_status)));
-    cor_status_deinit(reterr_status);
-    if (cor_unreadable_reserve(&cacher->staged_unreadable) < 0)
-        return cor_store_no_memory(reterr_status);
-    cor_unreadable_put(&cacher->staged_unreadable, kv);
+    part->cacher = cacher;
+    atomic_init(&part->stops, false);
+    part->nkvs = part->bytes = part->n = part->nbad = 0;
+    cor_status_init(&part->first_bad);
+    cor_status_init(&part->status);
+    part->err = 0;
+}
+
+static void source_part_deinit(struct source_part *part)
+{
+    for (size_t i = 0; i < part->n; i++)
+        cor_object_unref(part->objects[i]);
+    part->n = 0;
+    cor_status_deinit(&part->first_bad);
+    cor_status_deinit(&part->status);
+}
+
+/* Takes the next values of the page, as many as a turn may have. True: one of them must be renewed,
+ * which takes too long for the loop. */
+static bool source_part_take(struct source_part *part)
+{
+    struct source_list *list = &part->cacher->list;
+    bool renews = false;
+
+    part->kvs = list->kvs + list->at;
+    while (list->at < list->nkvs && part->nkvs < STORE_TURN_ITEMS_MAX &&
+           part->bytes < STORE_TURN_BYTES_MAX) {
+        const struct cor_kv *kv = list->kvs[list->at++];
+
+        renews |= cor_store_must_renew(part->cacher->store, kv);
+        part->bytes += kv->value_len;
+        part->nkvs++;
+    }
+    return renews;
+}
+
+/* On the home loop or on a thread: touches nothing of the cacher but its store, which stays as it
+ * is. */
+static void source_part_decode(struct source_part *part)
+{
+    const struct cor_store *store = part->cacher->store;
+
+    for (size_t i = 0; part->err == 0 && i < part->nkvs; i++) {
+        struct cor_kv *kv = part->kvs[i];
+
+        if (atomic_load_explicit(&part->stops, memory_order_relaxed))
+            return;
+        part->err =
+            cor_store_try_decode(store, kv, 0, &part->objects[part->n], NULL, &part->status);
+        if (part->err == 0) {
+            part->keys[part->n++] = cor_kv_key(kv);
+        } else if (part->err == -COR_EINTERNAL) {
+            if (part->nbad == 0)
+                cor_status_move(&part->first_bad, &part->status);
+            cor_status_deinit(&part->status);
+            part->bad[part->nbad++] = kv;
+            part->err = 0;
+        }
+    }
+}
+
+/* The log names the first value of a list only: a lost key of encryption concerns many. */
+static int source_set_aside(struct source_part *part)
+{
+    struct cor_cacher *cacher = part->cacher;
+
+    for (size_t i = 0; i < part->nbad; i++) {
+        source_count_unreadable(cacher, part->bad[i]);
+        if (cacher->staged_unreadable.n == 0)
+            COR_LOG_ERROR("a stored value cannot be read; what contains it will fail",
+                          COR_F_STR("err", cor_status_message(&part->first_bad)));
+        if (cor_unreadable_reserve(&cacher->staged_unreadable) < 0)
+            return cor_store_no_memory(&part->status);
+        cor_unreadable_put(&cacher->staged_unreadable, part->bad[i]);
+    }
     return 0;
 }
 
-/* Decodes a part of the page and hands it to the reflector, as a part of the list's only page. */
-static int source_hand_in_part(struct cor_cacher *cacher, struct cor_status *reterr_status)
+/* Hands what was decoded to the reflector, as a part of the list's only page, and goes on with the
+ * page. */
+static void source_hand_in(struct source_part *part)
 {
+    struct cor_cacher *cacher = part->cacher;
     struct source_list *list = &cacher->list;
-    struct cor_object *objects[STORE_TURN_ITEMS_MAX];
-    struct cor_str keys[STORE_TURN_ITEMS_MAX];
-    size_t n = 0, bytes = 0;
-    int r = 0;
+    struct cor_list_page page = {part->objects, part->keys, part->n, .more_parts = true};
 
-    while (r == 0 && list->at < list->nkvs && n < STORE_TURN_ITEMS_MAX &&
-           bytes < STORE_TURN_BYTES_MAX) {
-        struct cor_kv *kv = list->kvs[list->at++];
-
-        r = cor_store_try_decode(cacher->store, kv, 0, &objects[n], NULL, reterr_status);
-        if (r == 0)
-            keys[n++] = cor_kv_key(kv);
-        else if (r == -COR_EINTERNAL)
-            r = source_set_aside(cacher, kv, reterr_status);
-        bytes += kv->value_len;
+    if (part->err == 0)
+        part->err = source_set_aside(part);
+    if (part->err < 0) {
+        source_fail(cacher, &part->status);
+        return;
     }
-    if (r == 0) {
-        struct cor_list_page part = {objects, keys, n, .more_parts = true};
+    cor_reflector_list_page(cacher->reflector, cor_cacher_source_now_ms(cacher), &page);
+    if (list->cancelled) /* The sink refused the part, and the round is over. */
+        source_end(cacher, true);
+    else if (list->at < list->nkvs)
+        cor_loop_post_always(cacher->cachers->home, &list->mail);
+    else
+        source_go_on(cacher);
+}
 
-        cor_reflector_list_page(cacher->reflector, cor_cacher_source_now_ms(cacher), &part);
+static struct source_part *source_part_free(struct source_part *part)
+{
+    source_part_deinit(part);
+    return cor_free(part);
+}
+
+static void source_run_part(struct cor_decode_job *job)
+{
+    source_part_decode(COR_CONTAINER_OF(job, struct source_part, job));
+}
+
+static void source_on_part(struct cor_decode_job *job)
+{
+    struct source_part *part = COR_CONTAINER_OF(job, struct source_part, job);
+    struct cor_cacher *cacher = part->cacher;
+
+    assert(cacher->list.part == part);
+    cacher->list.part = NULL;
+    if (cacher->is_closing)
+        source_end(cacher, false);
+    else
+        source_hand_in(part);
+    source_part_free(part);
+}
+
+/* Lets a thread decode the part that was taken. */
+static void source_start_part(struct cor_cacher *cacher, const struct source_part *taken)
+{
+    struct source_part *part = cor_alloc(sizeof(*part));
+
+    if (!part) {
+        source_fail_with(cacher, -COR_ENOMEM);
+        return;
     }
-    for (size_t i = 0; i < n; i++)
-        cor_object_unref(objects[i]);
-    return r;
+    source_part_init(part, cacher);
+    part->kvs = taken->kvs;
+    part->nkvs = taken->nkvs;
+    part->bytes = taken->bytes;
+    part->job.run = source_run_part;
+    part->job.on_done = source_on_part;
+    cacher->list.part = part;
+    cor_decoder_submit(&cacher->cachers->decoder, &part->job, part->bytes);
+}
+
+void cor_cacher_source_stop(struct cor_cacher *cacher)
+{
+    struct source_part *part = cacher->list.part;
+
+    assert(cor_loop_is_current(cacher->cachers->home) && cacher->is_closing);
+    if (!part)
+        return;
+    if (!cor_decoder_cancel(&part->job)) {
+        atomic_store_explicit(&part->stops, true, memory_order_relaxed);
+        return;
+    }
+    cacher->list.part = source_part_free(part);
+    /* The next turn finds that the cacher closes. */
+    cor_loop_post_always(cacher->cachers->home, &cacher->list.mail);
 }
 
 static void source_on_turn(struct cor_mail *mail)
 {
     struct cor_cacher *cacher = source_of_mail(mail);
-    COR_CLEANUP(cor_status_deinit) struct cor_status status;
+    COR_CLEANUP(source_part_deinit) struct source_part part;
 
-    cor_status_init(&status);
-    if (cacher->is_closing)
+    source_part_init(&part, cacher);
+    if (cacher->is_closing) {
         source_end(cacher, false);
-    else if (source_hand_in_part(cacher, &status) < 0)
-        source_fail(cacher, &status);
-    else if (cacher->list.cancelled) /* The sink refused the part, and the round is over. */
-        source_end(cacher, true);
-    else if (cacher->list.at < cacher->list.nkvs)
-        cor_loop_post_always(cacher->cachers->home, mail);
-    else
-        source_go_on(cacher);
+    } else if (source_part_take(&part) && cacher->cachers->decoder.offload) {
+        source_start_part(cacher, &part);
+    } else {
+        source_part_decode(&part);
+        source_hand_in(&part);
+    }
 }
 
 static void source_on_read(struct cor_engine_req *req)

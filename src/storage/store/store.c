@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "meta/key.h"
+#include "schema/protobuf.h"
 #include "schema/raw_values.h"
 #include "schema/rewrite.h"
 
@@ -135,6 +136,11 @@ static int store_unreadable(const struct cor_kv *kv, const char *what, const str
 {
     return cor_storage_internal(reterr_status, "unable to %s key \"%s\": %s", what, kv->bytes,
                                 cor_status_message(why));
+}
+
+bool cor_store_must_renew(const struct cor_store *store, const struct cor_kv *kv)
+{
+    return kv->mod_rev <= store->old_rev || cor_str_starts(cor_kv_value(kv), COR_PROTOBUF_PREFIX);
 }
 
 int cor_store_try_decode(const struct cor_store *store, const struct cor_kv *kv, cor_rev rev,

@@ -70,6 +70,10 @@ int cor_store_try_decode(const struct cor_store *store, const struct cor_kv *kv,
                          struct cor_object **ret_object, bool *ret_rewrite,
                          struct cor_status *reterr_status);
 
+/* Does decoding this value take long, because it is brought into the form of the schema? An
+ * encrypted value in protobuf does not show it. */
+bool cor_store_must_renew(const struct cor_store *store, const struct cor_kv *kv);
+
 /* Counts one value that cannot be decoded. */
 void cor_store_count_unreadable(const struct cor_store *store);
 

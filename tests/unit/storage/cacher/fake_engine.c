@@ -61,6 +61,10 @@ static void fake_range(struct cor_engine *engine, struct cor_range_req *req)
         return;
     req->ret_rev = f->rev;
     req->ret_kvs = cor_calloc(cor_map_len(&f->kvs) + 1, sizeof(struct cor_kv *));
+    if (!req->ret_kvs) {
+        cor_engine_req_done(&req->req, cor_status_set_err(&req->req.status, -COR_ENOMEM));
+        return;
+    }
     COR_MAP_FOREACH(it, &f->kvs) {
         if (within(it.key, req->key, req->end))
             req->ret_kvs[req->ret_nkvs++] = cor_kv_ref(it.value);
@@ -273,15 +277,30 @@ void fake_restart(struct fake *f)
     open_cacher(f);
 }
 
-void fake_open(struct fake *f, size_t bytes_max)
+void fake_stop_cacher(struct fake *f)
+{
+    close_cacher(f);
+}
+
+void fake_start_cacher(struct fake *f)
+{
+    struct cor_cacher_opts cacher = {.cachers = f->cachers, .store = f->store, .namespaced = true};
+
+    assert_int_equal(cor_cacher_open(&cacher, &f->cacher, NULL), 0);
+    assert_int_equal(cor_cacher_reader_new(f->cacher, f->store, &f->reader), 0);
+}
+
+static void open_fake(struct fake *f, size_t bytes_max, struct cor_offload *offload)
 {
     struct cor_store_opts store = {
         .engine = &f->engine,
         .resource_prefix = "/pods",
         .api_version = COR_STR("v1"),
         .kind = COR_STR("Pod"),
+        .follows_schema = offload != NULL,
     };
     struct cor_cachers_opts cachers = {
+        .offload = offload,
         .engine = &f->engine,
         .loops = &f->loop,
         .nloops = 1,
@@ -291,6 +310,7 @@ void fake_open(struct fake *f, size_t bytes_max)
 
     memset(f, 0, sizeof(*f));
     f->engine.ops = &engine_ops;
+    f->engine.old_rev = COR_REV_MAX;
     f->rev = 1;
     cor_map_init(&f->kvs, 1u << 20);
     cor_dlist_init(&f->feeds);
@@ -300,6 +320,16 @@ void fake_open(struct fake *f, size_t bytes_max)
     assert_int_equal(cor_store_new(&store, &f->store, NULL), 0);
     assert_int_equal(cor_cachers_open(&cachers, &f->cachers), 0);
     open_cacher(f);
+}
+
+void fake_open(struct fake *f, size_t bytes_max)
+{
+    open_fake(f, bytes_max, NULL);
+}
+
+void fake_open_old(struct fake *f, struct cor_offload *offload)
+{
+    open_fake(f, 0, offload);
 }
 
 void fake_close(struct fake *f)

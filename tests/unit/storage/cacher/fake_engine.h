@@ -8,6 +8,7 @@
 #include "base/dlist.h"
 #include "base/map.h"
 #include "loop/loop.h"
+#include "loop/offload.h"
 #include "storage/cacher/cacher.h"
 #include "storage/engine/engine_int.h"
 #include "test.h"
@@ -43,10 +44,15 @@ struct fake {
 /* With an open cacher of pods, indexed by spec.nodeName, that is ready. `bytes_max` 0: the default.
  */
 void fake_open(struct fake *f, size_t bytes_max);
+/* The same over values that are all older than the schema, with threads that decode them. */
+void fake_open_old(struct fake *f, struct cor_offload *offload);
 void fake_close(struct fake *f);
 
 /* The cacher is made anew over what the engine holds. */
 void fake_restart(struct fake *f);
+/* The two halves of it; the second one does not wait until the cacher is ready. */
+void fake_stop_cacher(struct fake *f);
+void fake_start_cacher(struct fake *f);
 
 /* Each is one commit with one revision, which is returned. */
 cor_rev fake_put(struct fake *f, const char *ns, const char *name, const char *node,

@@ -1,4 +1,5 @@
 /* Caches that are filled, lose their feed, and close. */
+#include <semaphore.h>
 #include <stdio.h>
 
 #include "base/mem.h"
@@ -248,4 +249,243 @@ TEST(cacher_fill, a_list_that_finds_the_cache_lost_reads_the_store)
     fake_settle(&f);
     assert_int_equal(n, 2);
     fake_close(&f);
+}
+
+/* Values that are older than the schema: threads bring them into its form. */
+
+#define OLD_PODS 700 /* three parts of a page */
+
+struct stuck {
+    struct cor_job job;
+    sem_t begun, gate;
+    bool is_done;
+};
+
+static void wait_at_gate(struct cor_job *job)
+{
+    sem_post(&COR_CONTAINER_OF(job, struct stuck, job)->begun);
+    while (sem_wait(&COR_CONTAINER_OF(job, struct stuck, job)->gate) != 0)
+        ;
+}
+
+static void on_unstuck(struct cor_job *job)
+{
+    COR_CONTAINER_OF(job, struct stuck, job)->is_done = true;
+}
+
+static bool is_unstuck(void *arg)
+{
+    return ((struct stuck *)arg)->is_done;
+}
+
+static struct cor_offload *open_old(void)
+{
+    static const struct cor_offload_opts opts = {
+        .nthreads = 1, .jobs_max = 1, .bytes_max = 64u << 20};
+    struct cor_offload *offload;
+
+    assert_int_equal(cor_offload_new(&opts, &offload), 0);
+    fake_open_old(&f, offload);
+    fake_put_many(&f, "ns", OLD_PODS, "a");
+    return offload;
+}
+
+static void close_old(struct cor_offload *offload)
+{
+    fake_close(&f);
+    cor_offload_free(offload);
+}
+
+/* Takes the only place in the queue of the threads. */
+static void stick_behind(struct stuck *stuck, struct cor_offload *offload)
+{
+    *stuck = (struct stuck){
+        .job = {.run = wait_at_gate, .on_done = on_unstuck, .loop = f.loop, .bytes = 1}};
+    sem_init(&stuck->begun, 0, 0);
+    sem_init(&stuck->gate, 0, 0);
+    assert_int_equal(cor_offload_submit(offload, &stuck->job), 0);
+}
+
+/* Keeps the only thread from its work. */
+static void stick(struct stuck *stuck, struct cor_offload *offload)
+{
+    stick_behind(stuck, offload);
+    while (sem_wait(&stuck->begun) != 0)
+        ;
+}
+
+static void unstick(struct stuck *stuck)
+{
+    sem_post(&stuck->gate);
+    assert_true(cor_loop_run_until(f.loop, is_unstuck, stuck, FAKE_TIMEOUT_MS));
+    assert_int_equal(sem_destroy(&stuck->gate), 0);
+    assert_int_equal(sem_destroy(&stuck->begun), 0);
+}
+
+static uint64_t jobs(struct cor_offload *offload)
+{
+    struct cor_offload_stats stats;
+
+    cor_offload_get_stats(offload, &stats);
+    return stats.jobs;
+}
+
+static bool is_filled(void *arg)
+{
+    return cor_cacher_is_ready(arg);
+}
+
+static bool is_true(void *arg)
+{
+    return *(bool *)arg;
+}
+
+struct old_list {
+    bool done;
+    int err;
+    size_t n;
+};
+
+/* Every pod is there once, in order, and has the defaults of its kind. */
+static void on_old_listed(void *arg, int err, struct cor_status *status,
+                          struct cor_list_cursor *take_cursor)
+{
+    COR_CLEANUP(cor_list_cursor_freep) struct cor_list_cursor *cursor = take_cursor;
+    struct old_list *listed = arg;
+    struct cor_object *object;
+
+    listed->done = true;
+    listed->err = err;
+    while (err == 0 && (object = cor_list_cursor_next(cursor))) {
+        char name[24];
+
+        snprintf(name, sizeof(name), "p%03zu", listed->n++);
+        assert_true(cor_str_eqz(cor_object_name(object), name));
+        assert_non_null(memmem(cor_object_json(object).p, cor_object_json(object).n,
+                               "\"restartPolicy\":\"Always\"", 24));
+    }
+}
+
+static void check_old_list(int err, size_t n)
+{
+    struct cor_store_list_opts opts = {
+        .options = {.recursive = true, .resource_version = COR_STR("0")}};
+    struct old_list listed = {.done = false};
+
+    assert_int_equal(
+        cor_reader_list(f.reader, COR_STR("/pods"), &opts, on_old_listed, &listed, NULL), 0);
+    assert_true(cor_loop_run_until(f.loop, is_true, &listed.done, FAKE_TIMEOUT_MS));
+    assert_int_equal(listed.err, err);
+    assert_int_equal(listed.n, n);
+}
+
+TEST(cacher_fill, old_values_are_decoded_by_a_thread_in_bounded_parts_and_in_order)
+{
+    struct cor_offload *offload = open_old();
+    struct stuck stuck;
+    uint64_t before = jobs(offload);
+
+    fake_restart(&f);
+    assert_int_equal(jobs(offload) - before, 3);
+    check_old_list(0, OLD_PODS);
+    /* While the thread is busy the loop goes on, and the cache is not ready. */
+    fake_stop_cacher(&f);
+    stick(&stuck, offload);
+    fake_start_cacher(&f);
+    fake_settle(&f);
+    fake_settle(&f);
+    assert_false(cor_cacher_is_ready(f.cacher));
+    unstick(&stuck);
+    assert_true(cor_loop_run_until(f.loop, is_filled, f.cacher, FAKE_TIMEOUT_MS));
+    check_old_list(0, OLD_PODS);
+    close_old(offload);
+}
+
+/* What cannot be decoded on a thread is set aside as on the loop. */
+TEST(cacher_fill, old_values_that_cannot_be_decoded_are_set_aside)
+{
+    struct cor_offload *offload = open_old();
+
+    f.junk = "p300";
+    fake_put(&f, "ns", "p300", "a", NULL);
+    fake_restart(&f);
+    assert_true(cor_cacher_is_ready(f.cacher));
+    check_old_list(-COR_EINTERNAL, 0);
+    f.junk = NULL;
+    close_old(offload);
+}
+
+/* A cacher that closes takes back what has not begun, and waits for what has. */
+TEST(cacher_fill, old_values_hold_up_no_close)
+{
+    struct cor_offload *offload = open_old();
+    struct stuck stuck, second;
+
+    fake_stop_cacher(&f);
+    stick(&stuck, offload);
+    fake_start_cacher(&f);
+    fake_settle(&f);
+    fake_settle(&f);
+    /* The part is in the queue of the threads, and comes back without having been decoded. */
+    sem_post(&stuck.gate);
+    fake_stop_cacher(&f);
+    unstick(&stuck);
+    /* The threads have no place for the part: nothing has to come back. */
+    stick(&stuck, offload);
+    stick_behind(&second, offload);
+    fake_start_cacher(&f);
+    fake_settle(&f);
+    fake_settle(&f);
+    fake_stop_cacher(&f);
+    unstick(&stuck);
+    unstick(&second);
+    close_old(offload);
+}
+
+/* When other work has filled the threads, the next tick tries again. */
+TEST(cacher_fill, old_values_wait_for_a_place_among_the_threads)
+{
+    struct cor_offload *offload = open_old();
+    struct stuck stuck, second;
+
+    fake_stop_cacher(&f);
+    stick(&stuck, offload);
+    stick_behind(&second, offload);
+    fake_start_cacher(&f);
+    fake_settle(&f);
+    fake_settle(&f);
+    unstick(&stuck);
+    unstick(&second);
+    assert_true(cor_loop_run_until(f.loop, is_filled, f.cacher, FAKE_TIMEOUT_MS));
+    check_old_list(0, OLD_PODS);
+    close_old(offload);
+}
+
+static bool is_ready_or_failing(void *arg)
+{
+    char why[COR_READY_MESSAGE_MAX];
+
+    return cor_cacher_is_ready(arg) || cor_cacher_is_failing(arg, why);
+}
+
+/* A fill without memory fails as a whole; the next attempt is the reflector's. */
+TEST(cacher_fill, old_values_survive_every_failed_allocation)
+{
+    struct cor_offload *offload = open_old();
+    struct cor_cacher_opts opts = {.cachers = f.cachers, .store = f.store, .namespaced = true};
+
+    fake_stop_cacher(&f);
+    FOR_EACH_FAILED_ALLOC(n) {
+        if (cor_cacher_open(&opts, &f.cacher, NULL) < 0) {
+            f.cacher = NULL;
+            continue;
+        }
+        assert_true(cor_loop_run_until(f.loop, is_ready_or_failing, f.cacher, FAKE_TIMEOUT_MS));
+        test_fail_alloc(0, false);
+        assert_int_equal(cor_cacher_reader_new(f.cacher, f.store, &f.reader), 0);
+        if (cor_cacher_is_ready(f.cacher))
+            check_old_list(0, OLD_PODS);
+        fake_stop_cacher(&f);
+    }
+    close_old(offload);
 }

@@ -1,4 +1,5 @@
 /* A window that grows backwards from the engine's history, and what may happen meanwhile. */
+#include <semaphore.h>
 #include <stdio.h>
 
 #include "fake_engine.h"
@@ -335,4 +336,101 @@ TEST(history, survives_every_failed_allocation_without_a_gap)
         fake_watch_close(&w);
     }
     fake_close(&f);
+}
+
+/* Values that are older than the schema: a thread brings them into its form. */
+
+static struct cor_offload *open_old(size_t n)
+{
+    static const struct cor_offload_opts opts = {
+        .nthreads = 1, .jobs_max = 8, .bytes_max = 64u << 20};
+    struct cor_offload *offload;
+
+    assert_int_equal(cor_offload_new(&opts, &offload), 0);
+    fake_open_old(&f, offload);
+    f.keeps_history = true;
+    change(n, NULL);
+    fake_restart(&f);
+    return offload;
+}
+
+static uint64_t jobs(struct cor_offload *offload)
+{
+    struct cor_offload_stats stats;
+
+    cor_offload_get_stats(offload, &stats);
+    return stats.jobs;
+}
+
+static bool has_seen_all(void *arg)
+{
+    return ((struct fake_watch *)arg)->last == f.rev;
+}
+
+TEST(history, of_old_values_is_decoded_by_a_thread_and_comes_in_order)
+{
+    struct cor_offload *offload = open_old(600);
+    uint64_t before = jobs(offload);
+    struct fake_watch w;
+
+    open_from(&w, f.rev - 500);
+    fake_wait(&f, has_seen_all, &w);
+    assert_int_equal(w.n, 500);
+    assert_true(jobs(offload) - before >= 500 / 256);
+    change(3, NULL);
+    fake_wait(&f, has_seen_all, &w);
+    assert_int_equal(w.n, 503);
+    fake_watch_close(&w);
+    fake_close(&f);
+    cor_offload_free(offload);
+}
+
+struct gate {
+    struct cor_job job;
+    sem_t gate;
+    bool is_done;
+};
+
+static void wait_at_gate(struct cor_job *job)
+{
+    while (sem_wait(&COR_CONTAINER_OF(job, struct gate, job)->gate) != 0)
+        ;
+}
+
+static void on_through(struct cor_job *job)
+{
+    COR_CONTAINER_OF(job, struct gate, job)->is_done = true;
+}
+
+static bool is_through(void *arg)
+{
+    return ((struct gate *)arg)->is_done;
+}
+
+/* The cacher closes, or the feed breaks, while a batch waits for the thread. */
+TEST(history, of_old_values_may_be_given_up)
+{
+    for (int breaks = 0; breaks < 2; breaks++) {
+        struct cor_offload *offload = open_old(600);
+        struct gate gate = {
+            .job = {.run = wait_at_gate, .on_done = on_through, .loop = f.loop, .bytes = 1}};
+        struct fake_watch w;
+
+        sem_init(&gate.gate, 0, 0);
+        assert_int_equal(cor_offload_submit(offload, &gate.job), 0);
+        open_from(&w, f.rev - 500);
+        fake_settle(&f);
+        fake_settle(&f);
+        assert_int_equal(w.n, 0);
+        if (breaks)
+            fake_break(&f);
+        fake_settle(&f);
+        sem_post(&gate.gate);
+        fake_watch_close(&w);
+        fake_stop_cacher(&f);
+        fake_wait(&f, is_through, &gate);
+        sem_destroy(&gate.gate);
+        fake_close(&f);
+        cor_offload_free(offload);
+    }
 }
