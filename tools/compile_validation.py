@@ -35,6 +35,8 @@ class Words:
     def __init__(self, where, text):
         self.where = where
         self.words = [w for w in TOKEN.findall(text) if not w.startswith("#")]
+        if TOKEN.sub("", text).strip():
+            raise Wrong(f"{where}: a text has no end")
 
     def peek(self):
         return self.words[0] if self.words else ""
@@ -101,6 +103,7 @@ class Row:
         self.numbers, self.values, self.other, self.conditions = [], [], None, []
         self.flags, self.end, self.chain, self.set = [], 0, 0, None
         self.line = ""
+        self.block = None  # the type of the block that the row is in
 
 
 class Condition:
@@ -429,6 +432,10 @@ class Compiler:
 
     # --- Blocks
 
+    def add(self, row, block):
+        row.block = block.made
+        self.rows.append(row)
+
     def lines(self, nodes, block):
         i = 0
         while i < len(nodes):
@@ -455,7 +462,7 @@ class Compiler:
                 row.conditions = self.conditions(words, block)
             elif words.words:
                 raise Wrong(f"{nodes[i].where}: expected 'else' or 'else if'")
-            self.rows.append(row)
+            self.add(row, block)
             if not nodes[i].below:
                 raise Wrong(f"{nodes[i].where}: nothing is below the condition")
             self.lines(nodes[i].below, block)
@@ -485,12 +492,12 @@ class Compiler:
             while words.skip("else"):
                 row.flags.append("ELSE")
                 row.line = node.text
-                self.rows.append(row)
+                self.add(row, block)
                 row = self.statement(words, block, path)
         if words.words:
             raise Wrong(f"{where}: '{words.peek()}' is not expected here")
         row.line = node.text
-        self.rows.append(row)
+        self.add(row, block)
         return None
 
     def enter(self, node, words, block):
@@ -510,7 +517,7 @@ class Compiler:
             inside = Block(path.made.element, block, len(path.steps) + 1, path.made.shape == "MAP")
         else:
             inside = Block(path.made, block, len(path.steps))
-        self.rows.append(row)
+        self.add(row, block)
         self.lines(node.below, inside)
         row.end = len(self.rows)
 
@@ -624,7 +631,7 @@ class Out:
             self.rows.append(f"{{{self.path(row.path)}, {self.path(row.other)}, {row.end}, {row.chain}, "
                              f"{self.pool.add(row.text)}, {self.pool.add(row.at)}, {self.pool.add(row.value or '')}, "
                              f"{self.pool.add(row.arg)}, {self.pooled(row.values)}, {self.numbered(row.numbers)}, "
-                             f"{first_condition}, {self.pool.add(row.line)}, {len(row.values)}, {len(row.numbers)}, {flags}, "
+                             f"{first_condition}, {self.pool.add(row.line)}, {row.block.index}, {len(row.values)}, {len(row.numbers)}, {flags}, "
                              f"{len(row.conditions)}, COR_VALIDATE_OP_{row.op}, {row.code}}}")
         for (index, operation, is_warn), (first, end, _) in sorted(compiler.programs.items()):
             self.programs.append(f"{{{index}, {first}, {end}, {operation}, {int(is_warn)}}}")
@@ -637,5 +644,5 @@ class Out:
             array("uint32_t", "cor_validate_steps", self.steps),
             array("uint32_t", "cor_validate_values", self.values),
             array("int64_t", "cor_validate_numbers", self.numbers),
-            f"const size_t cor_validate_programs_n = {len(self.programs)};\n",
+            f"const size_t cor_validate_rows_n = {len(self.rows)}, cor_validate_programs_n = {len(self.programs)};\n",
         ]

@@ -16,10 +16,12 @@
 #include "schema/resource_row.h"
 #include "schema/rules.h"
 #include "schema/types.h"
+#include "schema/validate.h"
 
-#define WORDS_MAX 256
-#define WORD_MAX  128
-#define STEPS_MAX 64 /* fields of a path */
+#define WORDS_MAX      256
+#define WORD_MAX       128
+#define STEPS_MAX      64 /* fields of a path */
+#define CONDITIONS_MAX 8  /* of a rule that are printed */
 
 struct explain_opts {
     const char *api_version;
@@ -209,6 +211,40 @@ static void print_rules(const struct explain_path *path)
     }
 }
 
+/* A line of the rules of validation, with the conditions under which it stands, the innermost last.
+ */
+static void print_validation(size_t line)
+{
+    struct cor_str text = cor_validate_line(line);
+    size_t conditions[CONDITIONS_MAX], n = 0;
+    size_t i = cor_validate_condition(line);
+
+    for (; i != COR_VALIDATE_NO_LINE && n < CONDITIONS_MAX; i = cor_validate_condition(i))
+        conditions[n++] = i;
+    printf("rule        %.*s", COR_STR_ARG(text));
+    while (n > 0) {
+        text = cor_validate_line(conditions[--n]);
+        printf(" [%.*s]", COR_STR_ARG(text));
+    }
+    putchar('\n');
+}
+
+/* What validation asks of the field, seen from any struct on the way. */
+static void print_validations(const struct explain_path *path)
+{
+    size_t members[STEPS_MAX];
+
+    for (size_t from = 0; from < path->n; from++) {
+        const struct cor_type *type = path->steps[from].type;
+        size_t n = path->n - from, line = 0;
+
+        for (size_t i = 0; i < n; i++)
+            members[i] = path->steps[from + i].member;
+        while ((line = cor_validate_find_line(type, members, n, line)) != COR_VALIDATE_NO_LINE)
+            print_validation(line++);
+    }
+}
+
 /* The hooks that get the struct as a whole. */
 static void print_hooks(const struct cor_type *type)
 {
@@ -238,6 +274,7 @@ static void print_field(const struct cor_member *member, const struct explain_pa
     if (member->via[0])
         printf("inlined     from %.*s\n", COR_STR_ARG(cor_type_field_go_name(member->via[0])));
     print_rules(path);
+    print_validations(path);
     if (cor_type_field_gate(field).n > 0)
         printf("gate        %.*s\n", COR_STR_ARG(cor_type_field_gate(field)));
     print_apply(field);

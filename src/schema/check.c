@@ -492,6 +492,16 @@ struct cor_str cor_place_json(const struct cor_check *check, const struct cor_pl
     return cor_json_node_bytes(check_nodes(check, place->is_old), node);
 }
 
+struct cor_str cor_place_open_json(const struct cor_check *check, const struct cor_place *place)
+{
+    const struct cor_json_nodes *nodes = check_nodes(check, place->is_old);
+    uint32_t node = place_node(place);
+
+    if (node == COR_JSON_NO_NODE)
+        return (struct cor_str){NULL, 0};
+    return cor_str_from(nodes->json, nodes->v[node].at);
+}
+
 bool cor_check_are_equal(struct cor_check *check, const struct cor_type *type, bool is_pointer,
                          uint32_t node, uint32_t old)
 {

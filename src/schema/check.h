@@ -71,8 +71,10 @@ struct cor_check_opened {
 };
 
 struct cor_check_text;
+struct cor_validate_tables;
 
 struct cor_check {
+    const struct cor_validate_tables *tables; /* the rules (validate_int.h) */
     struct cor_field_errors *errors;
     struct cor_buf *warnings; /* lines, each ends with '\n'; NULL: nobody asks for them */
     enum cor_check_operation operation;
@@ -165,6 +167,9 @@ bool cor_place_is_text(const struct cor_check *check, const struct cor_place *pl
 size_t cor_place_length(struct cor_check *check, const struct cor_place *place);
 /* The bytes of the value; p == NULL: it is absent. */
 struct cor_str cor_place_json(const struct cor_check *check, const struct cor_place *place);
+/* The same with all that follows in the object: enough to iterate over the value, and cheaper,
+ * because its end is not looked for. */
+struct cor_str cor_place_open_json(const struct cor_check *check, const struct cor_place *place);
 /* Semantic equality with the old value (schema/equal.h). Without an old object: changed. */
 bool cor_place_is_changed(struct cor_check *check, const struct cor_place *place);
 

@@ -67,7 +67,7 @@ static struct target resolve(struct cor_check *check, const struct cor_place *pl
                          .old = place->old,
                          .is_pointer = place->is_pointer};
     for (size_t i = 0; i < path->depth; i++) {
-        uint32_t step = cor_validate_steps[path->first + i];
+        uint32_t step = check->tables->steps[path->first + i];
         bool has_old = to.old != COR_JSON_NO_NODE;
 
         if (step == COR_VALIDATE_STEP_OWN_KEY) {
@@ -120,7 +120,7 @@ static void walk(struct cor_check *check, const struct cor_place *place,
 {
     way->end = climb(place, path->climbs);
     for (size_t i = 0; i < path->depth; i++) {
-        uint32_t step = cor_validate_steps[path->first + i];
+        uint32_t step = check->tables->steps[path->first + i];
 
         if (step == COR_VALIDATE_STEP_OWN_KEY) {
             /* The key has the path of its entry, and is a string. */
@@ -142,7 +142,7 @@ static struct cor_field_value value_of(struct cor_check *check, const struct cor
 {
     struct way way;
 
-    if (path->depth == 1 && cor_validate_steps[path->first] == COR_VALIDATE_STEP_OWN_KEY)
+    if (path->depth == 1 && check->tables->steps[path->first] == COR_VALIDATE_STEP_OWN_KEY)
         return cor_field_string(climb(place, path->climbs)->key);
     walk(check, place, path, &way);
     return cor_check_value(check, way.end);
@@ -274,16 +274,16 @@ static void add_error(struct cor_check *check, const struct cor_place *place,
         cor_check_warn(check, detail);
     } else if (type == COR_FIELD_TOO_LONG) {
         cor_field_errors_add_too_long(check->errors, path,
-                                      (size_t)cor_validate_numbers[row->first_number]);
+                                      (size_t)check->tables->numbers[row->first_number]);
     } else if (type == COR_FIELD_TOO_MANY) {
         cor_field_errors_add_too_many(check->errors, path, cor_place_length(check, way.end),
-                                      (size_t)cor_validate_numbers[row->first_number]);
+                                      (size_t)check->tables->numbers[row->first_number]);
     } else if (type == COR_FIELD_NOT_SUPPORTED) {
         const char *names[NAMES_MAX];
 
         assert(row->nvalues <= NAMES_MAX);
         for (size_t i = 0; i < row->nvalues; i++)
-            names[i] = pool(cor_validate_values[row->first_value + i]);
+            names[i] = pool(check->tables->values[row->first_value + i]);
         cor_field_errors_add_not_supported(check->errors, path, value, names, row->nvalues);
     } else {
         cor_field_errors_add(check->errors, type, path, value, detail);
@@ -339,7 +339,7 @@ static bool is_one_of(struct cor_check *check, const struct cor_validate_conditi
                       const struct target *to)
 {
     for (size_t i = 0; i < condition->nvalues; i++) {
-        struct cor_str literal = cor_strz(pool(cor_validate_values[condition->first_value + i]));
+        struct cor_str literal = cor_strz(pool(check->tables->values[condition->first_value + i]));
 
         if (is_literal(check, to, condition->path.is_old, literal))
             return true;
@@ -370,7 +370,7 @@ static bool has_one_of(struct cor_check *check, const struct cor_validate_condit
 static bool are_ordered(struct cor_check *check, const struct cor_place *place,
                         const struct cor_validate_condition *condition, const struct target *to)
 {
-    int64_t number = cor_validate_numbers[condition->number];
+    int64_t number = check->tables->numbers[condition->number];
 
     if (to->is_lost || (to->is_pointer && to->node == COR_JSON_NO_NODE))
         return false;
@@ -439,7 +439,7 @@ static bool all_hold(struct cor_check *check, const struct cor_place *place,
                      const struct cor_validate_row *row)
 {
     for (size_t i = 0; i < row->nconditions; i++) {
-        if (!condition_holds(check, place, &cor_validate_conditions[row->first_condition + i]))
+        if (!condition_holds(check, place, &check->tables->conditions[row->first_condition + i]))
             return false;
     }
     return true;
@@ -454,7 +454,7 @@ static void run_enum(struct cor_check *check, const struct cor_place *place,
     struct cor_str text = cor_check_node_text(check, row->path.is_old, to->node);
 
     for (size_t i = 0; i < row->nvalues; i++) {
-        if (cor_str_eqz(text, pool(cor_validate_values[row->first_value + i])))
+        if (cor_str_eqz(text, pool(check->tables->values[row->first_value + i])))
             return;
     }
     refuse(check, place, row, COR_FIELD_NOT_SUPPORTED);
@@ -464,7 +464,7 @@ static void run_range(struct cor_check *check, const struct cor_place *place,
                       const struct cor_validate_row *row, const struct target *to)
 {
     int64_t number = cor_check_node_int(check, row->path.is_old, to->node);
-    const int64_t *range = &cor_validate_numbers[row->first_number];
+    const int64_t *range = &check->tables->numbers[row->first_number];
 
     if (number < range[0] || number > range[1])
         refuse(check, place, row, COR_FIELD_INVALID);
@@ -585,7 +585,7 @@ static int add_key(struct cor_check *check, const struct cor_place *item,
         struct cor_place field;
         struct cor_str json;
 
-        (void)cor_place_member(check, item, (size_t)cor_validate_numbers[row->first_number + i],
+        (void)cor_place_member(check, item, (size_t)check->tables->numbers[row->first_number + i],
                                &field);
         json = cor_place_json(check, &field);
         r = cor_buf_addf(out, "%zu:%.*s", json.n, COR_STR_ARG(json.p ? json : COR_STR("")));
@@ -611,7 +611,7 @@ static void run_unique(struct cor_check *check, const struct cor_place *place,
         int r = 0;
 
         if (row->nnumbers == 1) {
-            (void)cor_place_member(check, &item, (size_t)cor_validate_numbers[row->first_number],
+            (void)cor_place_member(check, &item, (size_t)check->tables->numbers[row->first_number],
                                    &field);
             key = cor_place_json(check, &field);
             if (!key.p)
@@ -639,7 +639,7 @@ static void run_keep_only(struct cor_check *check, const struct cor_place *place
     uint64_t skip = 0;
 
     for (size_t i = 0; i < row->nnumbers; i++)
-        skip |= UINT64_C(1) << cor_validate_numbers[row->first_number + i];
+        skip |= UINT64_C(1) << check->tables->numbers[row->first_number + i];
     if (check->has_old && !cor_semantic_equal(to->type, to->is_pointer, &check->object.nodes,
                                               to->node, &check->old.nodes, to->old, skip))
         refuse(check, place, row, COR_FIELD_FORBIDDEN);
@@ -656,7 +656,7 @@ static void run_one_of(struct cor_check *check, const struct cor_place *place,
     for (size_t i = 0; i < row->nnumbers; i++) {
         struct cor_place field;
 
-        if (!cor_place_member(check, way.end, (size_t)cor_validate_numbers[row->first_number + i],
+        if (!cor_place_member(check, way.end, (size_t)check->tables->numbers[row->first_number + i],
                               &field) ||
             !cor_place_is_set(check, &field))
             continue;
@@ -708,7 +708,7 @@ static void run_hook(struct cor_check *check, const struct cor_place *place,
 static void run_statement(struct cor_check *check, const struct cor_place *place,
                           const struct cor_validate_row *row, const struct target *to)
 {
-    size_t max = row->nnumbers ? (size_t)cor_validate_numbers[row->first_number] : 0;
+    size_t max = row->nnumbers ? (size_t)check->tables->numbers[row->first_number] : 0;
     struct way way;
 
     switch ((enum cor_validate_op)row->op) {
@@ -866,7 +866,7 @@ static void run_each(struct cor_check *check, const struct cor_place *place,
 static bool run_rows(struct cor_check *check, const struct cor_place *place, size_t i, size_t end)
 {
     while (i < end && !cor_check_is_over(check)) {
-        const struct cor_validate_row *row = &cor_validate_rows[i];
+        const struct cor_validate_row *row = &check->tables->rows[i];
         size_t before = check->errors->n;
 
         check->steps++;
@@ -899,7 +899,7 @@ static bool run_rows(struct cor_check *check, const struct cor_place *place, siz
         }
         if (check->errors->n > before && (row->flags & COR_VALIDATE_STOP))
             return true;
-        while (check->errors->n > before && (cor_validate_rows[i].flags & COR_VALIDATE_ELSE))
+        while (check->errors->n > before && (check->tables->rows[i].flags & COR_VALIDATE_ELSE))
             i++;
         i++;
     }
@@ -935,6 +935,17 @@ bool cor_validate_has(const struct cor_type *type, enum cor_check_operation oper
     return find_program(type, operation, false) != NULL;
 }
 
+static const struct cor_validate_tables compiled = {
+    cor_validate_rows,   cor_validate_conditions, cor_validate_steps,
+    cor_validate_values, cor_validate_numbers,
+};
+
+void cor_validate_run(struct cor_check *check, const struct cor_place *place, size_t first,
+                      size_t end)
+{
+    (void)run_rows(check, place, first, end);
+}
+
 static bool run_program(const struct cor_validation *validation,
                         const struct cor_validate_program *program, struct cor_buf *warnings,
                         struct cor_field_errors *errors)
@@ -947,8 +958,9 @@ static bool run_program(const struct cor_validation *validation,
         check.meta = validation->meta;
         check.api_version = validation->api_version;
         check.warnings = warnings;
+        check.tables = &compiled;
         root = cor_check_root(validation->type, &check);
-        (void)run_rows(&check, &root, program->first, program->end);
+        cor_validate_run(&check, &root, program->first, program->end);
     }
     cor_check_deinit(&check);
     return check.has_meta;
@@ -971,4 +983,44 @@ int cor_validate_warn(const struct cor_validation *validation, struct cor_buf *w
     if (program)
         (void)run_program(validation, program, warnings, &errors);
     return errors.error;
+}
+
+/* --- For explain-type ---------------------------------------------------------------------------
+ */
+
+size_t cor_validate_find_line(const struct cor_type *type, const size_t *members, size_t n,
+                              size_t from)
+{
+    for (size_t i = from; i < cor_validate_rows_n; i++) {
+        const struct cor_validate_row *row = &cor_validate_rows[i];
+        const struct cor_validate_path *path = &row->path;
+        size_t same = 0;
+
+        /* What is behind `else` is on the line of the row before. */
+        if (i > 0 && (row[-1].flags & COR_VALIDATE_ELSE))
+            continue;
+        if (&cor_types[row->type] != type || path->depth != n || path->is_old || path->climbs > 0 ||
+            row->op <= COR_VALIDATE_OP_EACH || row->op == COR_VALIDATE_OP_STOP)
+            continue;
+        while (same < n && cor_validate_steps[path->first + same] == members[same])
+            same++;
+        if (same == n)
+            return i;
+    }
+    return COR_VALIDATE_NO_LINE;
+}
+
+struct cor_str cor_validate_line(size_t line)
+{
+    assert(line < cor_validate_rows_n);
+    return cor_strz(pool(cor_validate_rows[line].line));
+}
+
+size_t cor_validate_condition(size_t line)
+{
+    for (size_t i = line; i-- > 0;) {
+        if (cor_validate_rows[i].op == COR_VALIDATE_OP_IF && cor_validate_rows[i].end > line)
+            return i;
+    }
+    return COR_VALIDATE_NO_LINE;
 }

@@ -34,4 +34,19 @@ bool cor_validate(const struct cor_validation *validation, struct cor_field_erro
 /* Appends the warnings of the kind's warn program, a line each. 0, -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_validate_warn(const struct cor_validation *validation, struct cor_buf *warnings);
 
+/* --- For explain-type ---------------------------------------------------------------------------
+ */
+
+/* There is no such line. */
+#define COR_VALIDATE_NO_LINE SIZE_MAX
+
+/* The next line of the rule files at or behind line `from` that is about the field to which the
+ * `n` members lead from a struct of `type`; n == 0: about the struct as a whole. */
+size_t cor_validate_find_line(const struct cor_type *type, const size_t *members, size_t n,
+                              size_t from);
+/* As it is written, without its indentation. */
+struct cor_str cor_validate_line(size_t line);
+/* The condition under which the line stands: the innermost `if` or `else` around it. */
+size_t cor_validate_condition(size_t line);
+
 #endif

@@ -97,6 +97,7 @@ struct cor_validate_row {
     uint32_t text, at, value, arg;
     uint32_t first_value, first_number, first_condition;
     uint32_t line; /* as it is written */
+    uint32_t type; /* of the block's place */
     uint16_t nvalues, nnumbers, flags;
     uint8_t nconditions;
     uint8_t op;
@@ -117,12 +118,27 @@ struct cor_validate_program {
     uint8_t operation, is_warn;
 };
 
+/* What a run works on; the fuzz test has tables of its own. */
+struct cor_validate_tables {
+    const struct cor_validate_row *rows;
+    const struct cor_validate_condition *conditions;
+    const uint32_t *steps, *values;
+    const int64_t *numbers;
+};
+
+struct cor_check;
+struct cor_place;
+
+/* Runs the rows from `first` to before `end` of the check's tables at a place (validate.c). */
+void cor_validate_run(struct cor_check *check, const struct cor_place *place, size_t first,
+                      size_t end);
+
 extern const struct cor_validate_row cor_validate_rows[];
 extern const struct cor_validate_condition cor_validate_conditions[];
 extern const struct cor_validate_program
     cor_validate_programs[]; /* sorted by type, operation, warn */
 extern const uint32_t cor_validate_steps[], cor_validate_values[];
 extern const int64_t cor_validate_numbers[];
-extern const size_t cor_validate_programs_n;
+extern const size_t cor_validate_rows_n, cor_validate_programs_n;
 
 #endif

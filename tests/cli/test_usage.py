@@ -56,6 +56,10 @@ def test_a_type_is_explained(p):
     assert "values      Recreate, RollingUpdate\n" in p.run("explain-type", "deploy.spec.strategy.type").ok()
     text = p.run("explain-type", "deploy.spec.strategy.rollingUpdate.maxSurge").ok()
     assert "default     25% when spec.strategy.type is RollingUpdate\n" in text
+    text = p.run("explain-type", "deploy.spec.strategy.rollingUpdate").ok()
+    assert "rule        strategy.rollingUpdate forbidden \"may not be specified when strategy `type` is 'Recreate'\" " \
+           "[if strategy.type is Recreate]\n" in text
+    assert "rule        spec.selector immutable\n" in p.run("explain-type", "deploy.spec.selector").ok()
     assert "default     from port\n" in p.run("explain-type", "services.spec.ports.targetPort").ok()
     assert 'default     "TCP"\n' in p.run("explain-type", "pods.spec.containers.ports.protocol").ok()
     assert "clear       when spec.sessionAffinity is None\n" in p.run("explain-type", "svc.spec.sessionAffinityConfig").ok()

@@ -8,7 +8,7 @@
 
 static struct cor_str json_or_empty(const struct cor_check *check, const struct cor_place *place)
 {
-    struct cor_str json = cor_place_json(check, place);
+    struct cor_str json = cor_place_open_json(check, place);
 
     return json.p ? json : COR_STR("{}");
 }

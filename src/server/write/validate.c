@@ -84,7 +84,7 @@ static struct cor_validation make_validation(const struct cor_write *write)
 {
     const struct cor_call *call = &write->call;
     struct cor_validation validation = {
-        .type = cor_row_schema(call->stored),
+        .type = call->type == call->stored ? call->schema : cor_row_schema(call->stored),
         .operation = COR_CHECK_UPDATE,
         .object = cor_object_json(write->object),
         .meta = {call->res->name_rule, cor_api_is_namespaced(call->res),
