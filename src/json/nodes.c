@@ -1,5 +1,5 @@
 /* The pass that makes the nodes. Open objects and arrays are on a stack of their places; when one
- * is closed, its node learns where it ends. Strings are passed over eight bytes at a time. */
+ * is closed, its node learns where it ends. */
 #include "json/nodes.h"
 
 #include <string.h>
@@ -10,29 +10,6 @@
 #include "json/scan.h"
 
 #define NODES_MAX (1u << 28)
-
-/* Bytes of `word` that are zero have their highest bit set in the result, the lowest one exactly.
- */
-static uint64_t zero_bytes(uint64_t word)
-{
-    return (word - 0x0101010101010101u) & ~word & 0x8080808080808080u;
-}
-
-/* The next quote or backslash at or behind `p`; `end` when there is none. */
-static const char *find_quote(const char *p, const char *end)
-{
-    while (end - p >= 8) {
-        uint64_t word;
-
-        memcpy(&word, p, sizeof(word));
-        if (zero_bytes(word ^ 0x2222222222222222u) | zero_bytes(word ^ 0x5c5c5c5c5c5c5c5cu))
-            break;
-        p += 8;
-    }
-    while (p < end && *p != '"' && *p != '\\')
-        p++;
-    return p;
-}
 
 static int nodes_grow(struct cor_json_nodes *nodes)
 {
@@ -50,22 +27,29 @@ static int nodes_grow(struct cor_json_nodes *nodes)
     return 0;
 }
 
-/* Reads the string whose quote stands at `p`. The byte behind it; NULL: it has no end. */
+/* Reads the string whose quote stands at `p`. The byte behind it; NULL: it has no end. Each byte is
+ * looked at once for a quote and once for a backslash: the next quote is kept while escapes before
+ * it are passed. */
 static const char *read_string(struct cor_json_node *node, const char *p, const char *end)
 {
-    const char *text = ++p;
+    const char *text = ++p, *quote = NULL;
     uint32_t escaped = 0;
 
-    while ((p = find_quote(p, end)) < end && *p == '\\') {
-        escaped = COR_JSON_NODE_ESCAPED;
-        p += 2;
-        if (p > end)
+    for (;;) {
+        const char *escape;
+
+        if (!quote || quote < p)
+            quote = p < end ? memchr(p, '"', (size_t)(end - p)) : NULL;
+        if (!quote)
             return NULL;
+        escape = memchr(p, '\\', (size_t)(quote - p));
+        if (!escape)
+            break;
+        escaped = COR_JSON_NODE_ESCAPED;
+        p = escape + 2;
     }
-    if (p == end)
-        return NULL;
-    node->end = (uint32_t)(p - text) | escaped;
-    return p + 1;
+    node->end = (uint32_t)(quote - text) | escaped;
+    return quote + 1;
 }
 
 static const char *read_scalar(struct cor_json_node *node, const char *p, const char *end)
