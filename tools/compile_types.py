@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Turns the files api/*.types and their overlays into the const tables of src/schema/types.h and rules.h:
 compile_types.py OUT.c FILE... where a FILE is a .types, a .rules (below a folder "validation": rules of validation), a .words, a
-.facts, a .strategies, or a header that lists hooks or formats.
+.facts, a .strategies, a .gates, or a header that lists hooks or formats.
 
 Everything is checked before a line is written: a type that is declared nowhere or twice, a field number or a JSON name that
 a type has twice, a key that a list's elements lack, an unknown word. The message names file and line, and the build stops.
@@ -13,6 +13,7 @@ import re
 import sys
 
 import compile_rules
+import compile_gates
 import compile_strategies
 import compile_validation
 import compile_words
@@ -271,7 +272,8 @@ def wire(declared, places, out):
 CAN_BE_EMPTY = {"LIST", "MAP", "STRING", "BOOL", "INT32", "INT64", "FLOAT64", "BYTES"}
 
 
-STRATEGY_HOOKS = "strategy_hooks"  # the header of hooks that strategies name; every other one is of overlays
+# The headers of hooks that strategies and gates name; every other one is of overlays.
+STRATEGY_HOOKS, GATE_HOOKS = "strategy_hooks", "gates"
 RAW = {"RAW", "JSON"}
 
 
@@ -340,7 +342,7 @@ def flag_text(prefix, words):
     return " | ".join(f"{prefix}_{word}" for word in words) or "0"
 
 
-def write(out, tables, validation, strategies):
+def write(out, tables, validation, strategies, gated):
     pool, fields, members, values, keys = Pool(), [], [], [], []
     rows, rules = [], compile_rules.Out(pool)
     packages = {package.stem: i for i, package in enumerate(tables.packages)}
@@ -378,6 +380,7 @@ def write(out, tables, validation, strategies):
             f"{pool.add(field.default)}, {pool.add(field.gate)}, {pool.add(field.patch_key)}, {first_key}, {field.number}, "
             f"{len(field.keys)}, COR_LIST_KIND_{field.list_kind}, COR_MAP_KIND_{field.map_kind}, "
             f"{flag_text('COR_PATCH', field.patch)}, {flag_text('COR_FIELD', field.flags)}}}")
+    gated_fields, gated_types = compile_gates.rows(gated, tables.order)
     strategy_rows, step_rows, counted_rows = compile_strategies.rows(strategies, pool)
     package_rows = []
     for package in tables.packages:
@@ -396,7 +399,7 @@ def write(out, tables, validation, strategies):
 
     parts = [
         "/* Made by tools/compile_types.py from the files of api/. */\n",
-        '#include "schema/default_hooks.h"\n#include "schema/format.h"\n#include "schema/hooks/hooks.h"\n#include "schema/strategy_hooks.h"\n'
+        '#include "schema/default_hooks.h"\n#include "schema/format.h"\n#include "schema/hooks/hooks.h"\n#include "schema/gates.h"\n#include "schema/strategy_hooks.h"\n'
         '#include "schema/types_int.h"\n#include "schema/validate_int.h"\n',
         "const char cor_type_pool[] =\n" + "\n".join(pool.c_text()) + ";\n",
         array("struct cor_type", "cor_types", rows),
@@ -416,6 +419,9 @@ def write(out, tables, validation, strategies):
         array("struct cor_strategy_step", "cor_strategy_steps", step_rows),
         array("struct cor_strategy_counted", "cor_strategy_members", counted_rows),
         f"const size_t cor_strategies_n = {len(strategy_rows)};\n",
+        array("struct cor_gated_field", "cor_gated_fields", gated_fields),
+        array("uint8_t", "cor_gated_types", gated_types),
+        f"const size_t cor_gated_fields_n = {len(gated_fields)};\n",
         f"const size_t cor_types_n = {len(rows)}, cor_type_packages_n = {len(tables.packages)};\n",
         *checks.parts(array),
     ]
@@ -441,7 +447,7 @@ def main(arguments):
         for declared in types.values():
             check_keys(declared)
         headers = {path: path.read_text() for path in paths if path.suffix == ".h"}
-        hooks = [hook for path in headers if path.name != "format.h" and path.parent.name != "hooks" and path.stem != STRATEGY_HOOKS
+        hooks = [hook for path in headers if path.name != "format.h" and path.parent.name != "hooks" and path.stem not in (STRATEGY_HOOKS, GATE_HOOKS)
                  for hook in compile_rules.read_hooks(path)]
         for path in paths:
             if path.suffix == ".rules" and path.parent.name != "validation":
@@ -462,12 +468,17 @@ def main(arguments):
                 validation.read(path)
         validation.finish()
         hooks = [hook for path in headers if path.stem == STRATEGY_HOOKS for hook in compile_rules.read_hooks(path)]
+        gate_hooks = [hook for path in headers if path.stem == GATE_HOOKS for hook in compile_rules.read_hooks(path)]
+        gated = compile_gates.Gated()
+        for path in paths:
+            if path.suffix == ".gates":
+                compile_gates.read_gates(path, types, gate_hooks, gated)
         strategies = [strategy for path in paths if path.suffix == ".strategies"
                       for strategy in compile_strategies.read_strategies(path, types, hooks)]
     except Wrong as wrong:
         print(wrong, file=sys.stderr)
         return 1
-    write(pathlib.Path(arguments[0]), tables, validation, strategies)
+    write(pathlib.Path(arguments[0]), tables, validation, strategies, gated)
     return 0
 
 

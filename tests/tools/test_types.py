@@ -122,6 +122,17 @@ WORDS = [
     ("a fact has a text when its word needs one", "openapi.facts", "apps_v1.Thing kinds\n", "the last two with a text"),
     ("an extension is JSON", "openapi.facts", "apps_v1.Spec extension x-a b\n", "the extension is not JSON"),
 ]
+# (what, the file all.gates, part of the message or None when it is right)
+GATES = [
+    ("gates drop the fields that name them, and others", "# A comment.\noff New Old\ndrop apps_v1.Spec.count New known\nkeep apps_v1.More.labels\n", None),
+    ("a gate without fields is named", "off None\n", "all.gates:1: no field has the gate None"),
+    ("a gated field that is missing is named", "drop apps_v1.Spec.nothing New\n", "apps_v1.Spec has no field nothing"),
+    ("a gated type that is missing is named", "drop apps_v1.Nothing.count New\n", "there is no type apps_v1.Nothing"),
+    ("a hook of a gate is known to C", "drop apps_v1.Spec.count New other\n", "there is no hook other"),
+    ("a field by value is not dropped", "drop apps_v1.Spec.number New\n", "number is no pointer, list or map"),
+    ("only what is dropped is kept", "keep apps_v1.Spec.count\n", "apps_v1.Spec.count is not dropped"),
+    ("an unknown word of gates is refused", "on New\n", "expected 'off GATE...'"),
+]
 # (what, the file all.strategies below its package, part of the message or None when it is right)
 STRATEGIES = [
     ("a strategy resets, sets, keeps, counts and calls hooks",
@@ -284,6 +295,23 @@ def words_case(name, text, expected):
     return code == 1 and not made and expected in said and len(said.splitlines()) == 1, said
 
 
+def gates_case(text, expected):
+    gated = OVERLAID.replace("  1 on bool? omitempty\n  2 labels map[string]string omitempty",
+                             "  1 on bool? omitempty gate=New\n  2 labels map[string]string omitempty gate=Old")
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "apps_v1.types").write_text(HEAD + "\n" + gated)
+        (folder / "meta_v1.types").write_text(META)
+        (folder / "all.gates").write_text(text)
+        (folder / "gates.h").write_text("#define HOOKS(X) X(none) X(known)\n")
+        code, said = compile_types(folder / "out.c", *sorted(folder.iterdir()))
+        made = (folder / "out.c").read_text() if (folder / "out.c").exists() else ""
+    if expected is None:
+        wanted = ["COR_GATE_HOOK_known", "COR_GATE_HOOK_none", "COR_GATED_HERE", "COR_GATED_BELOW", "cor_gated_fields_n = 2;"]
+        return code == 0 and not said and all(w in made for w in wanted), said + made
+    return code == 1 and not made and expected in said and len(said.splitlines()) == 1, said
+
+
 def strategies_case(text, expected):
     thing = OVERLAID.replace("  1 spec   Spec\n", "  1 metadata meta_v1.ObjectMeta\n  2 spec   Spec\n")
     with tempfile.TemporaryDirectory() as folder:
@@ -367,6 +395,7 @@ def main():
     todo = [(what, compile_case, (text, expected)) for what, text, expected in COMPILED]
     todo += [(what, rules_case, (text, expected)) for what, text, expected in RULES]
     todo += [(what, words_case, (name, text, expected)) for what, name, text, expected in WORDS]
+    todo += [(what, gates_case, (text, expected)) for what, text, expected in GATES]
     todo += [(what, strategies_case, (text, expected)) for what, text, expected in STRATEGIES]
     todo.append(("declarations in Go become a file", import_case, ()))
     todo.append(("declarations in another layout are refused", strange_case, ()))

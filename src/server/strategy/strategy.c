@@ -6,6 +6,7 @@
  * to live in struct scratch until then.
  *
  * cor_strategy_create, in order:
+ *   0. fields of feature gates that are off dropped (schema/gates.h);
  *   1. name from generateName; empty lists and maps of the metadata dropped, of kinds without a
  *      schema;
  *   2. uid, creationTimestamp, generation set; deletionTimestamp and its grace period dropped;
@@ -15,6 +16,7 @@
  *   6. the edits applied.
  *
  * cor_strategy_update, in order:
+ *   0. fields of feature gates that are off dropped, unless the old state uses them;
  *   1. a Scale becomes the object that it scales (scale.c);
  *   2. metadata: system fields come from the old state;
  *   3. the steps of the strategy for the endpoint that was written to;
@@ -38,6 +40,7 @@
 #include "meta/object_meta.h"
 #include "meta/time_text.h"
 #include "schema/equal.h"
+#include "schema/gates.h"
 #include "schema/strategy_hooks.h"
 #include "server/api/heavy.h"
 #include "server/strategy/scale.h"
@@ -254,6 +257,8 @@ struct change {
     const struct cor_type *type;         /* of what is stored; NULL: the kind has none */
     const struct cor_strategy *strategy; /* NULL: none */
     const struct cor_object *body, *old; /* `old` NULL: a create */
+    const struct cor_object *sent;       /* `body` with what was dropped from it */
+    struct cor_object *dropped;          /* `body` when something was dropped; else NULL */
     struct cor_object_edit edit;
     struct cor_prepare prepare;
     struct cor_field_errors errs; /* what hooks refuse */
@@ -267,36 +272,57 @@ static int change_warn(void *arg, struct cor_str text)
     return cor_warnings_add(&change->call->warnings, text);
 }
 
-static void change_init(struct change *change, struct cor_call *call, enum cor_strategy_on on,
-                        const struct cor_object *body, const struct cor_object *old)
+/* Makes `body` the object that was sent without the fields of gates that are off. */
+static int change_drop_gated(struct change *change)
 {
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = COR_OBJECT_BYTES_MAX_DEFAULT};
+    struct cor_str old = change->old ? cor_object_json(change->old) : (struct cor_str){NULL, 0};
+    int r =
+        change->type ? cor_gates_drop(change->type, cor_object_json(change->sent), old, &json) : 0;
+
+    if (r > 0)
+        r = cor_object_from_sorted(cor_buf_str(&json), &change->dropped);
+    change->body = change->dropped ? change->dropped : change->sent;
+    return r;
+}
+
+/* To be deinitialised in any case. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+static int change_init(struct change *change, struct cor_call *call, enum cor_strategy_on on,
+                       const struct cor_object *sent, const struct cor_object *old)
+{
+    int r;
+
     change->call = call;
     change->type = strategy_type(call);
     change->strategy = cor_strategy_of(change->type);
-    change->body = body;
+    change->sent = sent;
     change->old = old;
+    change->dropped = NULL;
+    cor_field_errors_init(&change->errs);
+    scratch_init(&change->scratch);
+    r = change_drop_gated(change);
     change->edit = (struct cor_object_edit){
         .kind = call->stored->kind,
         .api_version = call->stored->api_version,
-        .top = cor_object_json(body),
-        .metadata = cor_object_metadata(body),
+        .top = cor_object_json(change->body),
+        .metadata = cor_object_metadata(change->body),
     };
     change->prepare = (struct cor_prepare){
         .on = on,
         .type = change->type,
-        .object = cor_object_json(body),
+        .object = cor_object_json(change->body),
         .old = old ? cor_object_json(old) : (struct cor_str){NULL, 0},
         .now_s = cor_call_now_ms(call) / 1000,
         .warn = change_warn,
         .arg = change,
         .errs = &change->errs,
     };
-    cor_field_errors_init(&change->errs);
-    scratch_init(&change->scratch);
+    return r;
 }
 
 static void change_deinit(struct change *change)
 {
+    cor_object_unref(change->dropped);
     cor_field_errors_deinit(&change->errs);
     scratch_deinit(&change->scratch);
 }
@@ -393,8 +419,10 @@ int cor_strategy_create(struct cor_call *call, const struct cor_object *body, st
     int r;
 
     assert(call->res && call->stored && body);
-    change_init(&change, call, COR_ON_CREATE, body, NULL);
-    r = set_name(call, body, cor_object_meta_member(body, COR_STR("name")), meta, &change.scratch);
+    r = change_init(&change, call, COR_ON_CREATE, body, NULL);
+    if (r == 0)
+        r = set_name(call, body, cor_object_meta_member(body, COR_STR("name")), meta,
+                     &change.scratch);
     if (!call->schema)
         drop_empty(body, meta);
     if (r == 0)
@@ -444,7 +472,7 @@ static int change_counts(const struct change *change)
     for (size_t i = 0; r == 0 && is_equal && i < strategy->ncounted; i++) {
         bool is_meta;
         struct cor_str name = cor_strategy_counted(strategy, i, &is_meta);
-        struct cor_str after = strategy->counts_as_sent ? member_of(change->body, name, is_meta)
+        struct cor_str after = strategy->counts_as_sent ? member_of(change->sent, name, is_meta)
                                                         : member_so_far(change, name, is_meta);
 
         r = cor_equal(member_type(change->type, name, is_meta),
@@ -521,10 +549,11 @@ int cor_strategy_update(struct cor_call *call, const struct cor_object *old,
             return r;
         body = scaled;
     }
-    change_init(&change, call, endpoint_of(call), body, old);
+    r = change_init(&change, call, endpoint_of(call), body, old);
     change.prepare.name = cor_object_meta_member(old, COR_STR("name"));
     change.prepare.uid = cor_object_meta_member(old, COR_STR("uid"));
-    r = keep_metadata(&change);
+    if (r == 0)
+        r = keep_metadata(&change);
     if (r == 0)
         r = change_run_steps(&change);
     if (r == 0)
