@@ -1,7 +1,7 @@
-/* Runs a conversion over an object's bytes: the conversions themselves are in event_conversion.c,
- * hpa_conversion.c, scale.c and secret.c. The result is a new object at the same revision, in the
- * normal form of its new version. -COR_ENOMEM and -COR_ETOOBIG are the only failures.
- * Thread: any (pure). */
+/* Runs a conversion over an object's bytes: the conversions themselves are in crd_conversion.c,
+ * event_conversion.c, hpa_conversion.c, scale.c and secret.c. The result is a new object at the
+ * same revision, in the normal form of its new version. -COR_ENOMEM and -COR_ETOOBIG are the only
+ * failures. Thread: any (pure). */
 #include "schema/conversion.h"
 
 #include "base/err.h"
@@ -29,6 +29,20 @@ bool cor_convert_is_text(struct cor_str value, const char *text)
     struct cor_str raw;
 
     return value.p && cor_json_to_raw(value, &raw) == 0 && cor_str_eqz(raw, text);
+}
+
+int cor_convert_version_alone(struct cor_str json, struct cor_json_writer *w)
+{
+    struct cor_json_iter it = cor_json_iter(json);
+    struct cor_str key;
+
+    while (cor_json_iter_member(&it, &key)) {
+        if (cor_str_eq(key, COR_STR("kind")) || cor_str_eq(key, COR_STR("apiVersion")))
+            continue;
+        cor_json_raw_key(w, key);
+        cor_json_raw(w, cor_json_iter_value(&it));
+    }
+    return w->error;
 }
 
 static int join(const struct cor_object *object, struct cor_buf *out)

@@ -25,6 +25,11 @@ extern const struct cor_conversion cor_hpa_conversion;
 /* What the scale subresource shows. */
 extern const struct cor_conversion cor_scale_conversion;
 
+/* apiextensions.k8s.io/v1 of v1beta1, in which kube-apiserver keeps CustomResourceDefinitions. */
+int cor_crd_from_v1beta1(struct cor_str json, struct cor_json_writer *w);
+/* Two versions with the same fields. */
+int cor_convert_version_alone(struct cor_str json, struct cor_json_writer *w);
+
 /* A Secret as it is kept, of one that a client wrote: the texts of stringData are in data. */
 int cor_secret_fold(struct cor_str json, struct cor_json_writer *w);
 

@@ -70,6 +70,8 @@ FIELDS(slice_fields, "resource.k8s.io/v1, Kind=ResourceSlice", {.label = "metada
     .singular = COR_STR(s), .list_kind = COR_STR(k "List"),                                        \
     .api_version = {&g "/" v[sizeof(g) == 1], sizeof(g "/" v) - 1 - (sizeof(g) == 1)}
 #define SUBS(v) .subresources = (v), .nsubresources = COR_ARRAY_LEN(v)
+/* kube-apiserver 1.34 keeps the kind in this version, which has the same fields. */
+#define KEPT_SAME(v) .kept_as = COR_STR(v), .from_kept = cor_convert_version_alone
 
 /* Kinds that only subresources speak of. */
 static const struct cor_resource_row binding_type = {
@@ -359,7 +361,7 @@ static const struct cor_resource_row builtins[] = {
     {NAMES("storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses",
            "volumeattributesclass"),
      .flags = COR_API_UNCONDITIONAL | COR_API_RETURN_DELETED, .verbs = COR_VERBS_ALL,
-     .short_names = {"vac"}, .hash = "Bl3MtjZ/n/s="},
+     .short_names = {"vac"}, .hash = "Bl3MtjZ/n/s=", KEPT_SAME("storage.k8s.io/v1beta1")},
     /* admissionregistration.k8s.io/v1 */
     {NAMES("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration",
            "mutatingwebhookconfigurations", "mutatingwebhookconfiguration"),
@@ -382,7 +384,8 @@ static const struct cor_resource_row builtins[] = {
            "customresourcedefinition"),
      .flags = COR_API_ANY_FINALIZER, .inert = NO_CUSTOM, .verbs = COR_VERBS_ALL,
      .short_names = {"crd", "crds"}, .category = "api-extensions",
-     .hash = "jfWCUB31mvA=", SUBS(status_only)},
+     .hash = "jfWCUB31mvA=", SUBS(status_only),
+     .kept_as = COR_STR("apiextensions.k8s.io/v1beta1"), .from_kept = cor_crd_from_v1beta1},
     /* scheduling.k8s.io/v1 */
     {NAMES("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", "priorityclass"),
      .flags = COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL, .short_names = {"pc"},
@@ -402,17 +405,21 @@ static const struct cor_resource_row builtins[] = {
     /* resource.k8s.io/v1 */
     {NAMES("resource.k8s.io", "v1", "DeviceClass", "deviceclasses", "deviceclass"),
      .flags = COR_API_UNCONDITIONAL | COR_API_RETURN_DELETED, .verbs = COR_VERBS_ALL,
-     .hash = "weQRMT6DeYM="},
+     .hash = "weQRMT6DeYM=",
+     KEPT_SAME("resource.k8s.io/v1beta2")},
     {NAMES("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims", "resourceclaim"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_RETURN_DELETED,
-     .verbs = COR_VERBS_ALL, .hash = "EJAWH5WrAYg=", SUBS(status_only)},
+     .verbs = COR_VERBS_ALL, .hash = "EJAWH5WrAYg=", SUBS(status_only),
+     KEPT_SAME("resource.k8s.io/v1beta2")},
     {NAMES("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates",
            "resourceclaimtemplate"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_RETURN_DELETED,
-     .verbs = COR_VERBS_ALL, .hash = "24m0okHrUtk="},
+     .verbs = COR_VERBS_ALL, .hash = "24m0okHrUtk=",
+     KEPT_SAME("resource.k8s.io/v1beta2")},
     {NAMES("resource.k8s.io", "v1", "ResourceSlice", "resourceslices", "resourceslice"),
      .flags = COR_API_UNCONDITIONAL | COR_API_RETURN_DELETED, .verbs = COR_VERBS_ALL,
-     .hash = "z6Bc9vgk6yE=", .field_labels = &slice_fields},
+     .hash = "z6Bc9vgk6yE=", .field_labels = &slice_fields,
+     KEPT_SAME("resource.k8s.io/v1beta2")},
     /* flowcontrol.apiserver.k8s.io/v1 */
     {NAMES("flowcontrol.apiserver.k8s.io", "v1", "FlowSchema", "flowschemas", "flowschema"),
      .flags = COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL,
@@ -453,6 +460,25 @@ const struct cor_resource_row *cor_api_builtin(struct cor_str group, struct cor_
             return r;
     }
     return NULL;
+}
+
+const struct cor_resource_row *cor_api_kept(struct cor_str api_version, struct cor_str kind)
+{
+    for (size_t i = 0; i < COR_ARRAY_LEN(builtins); i++) {
+        if (builtins[i].from_kept && cor_str_eq(builtins[i].kept_as, api_version) &&
+            cor_str_eq(builtins[i].kind, kind))
+            return &builtins[i];
+    }
+    return NULL;
+}
+
+struct cor_str cor_api_kept_as(struct cor_str api_version, struct cor_str kind)
+{
+    for (size_t i = 0; i < COR_ARRAY_LEN(builtins); i++) {
+        if (cor_str_eq(builtins[i].api_version, api_version) && cor_str_eq(builtins[i].kind, kind))
+            return builtins[i].kept_as;
+    }
+    return COR_STR("");
 }
 
 const struct cor_resource_row *cor_api_stored(const struct cor_resource_row *resource)

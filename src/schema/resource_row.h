@@ -138,6 +138,9 @@ struct cor_resource_row {
     size_t nsubresources;
     const struct cor_conversion *conversion; /* NULL: stored as it is served */
     struct cor_str stored_as;                /* the api_version that is stored, of a conversion */
+    struct cor_str kept_as; /* the api_version in which kube-apiserver 1.34 keeps objects; empty: as
+                               here */
+    cor_convert_fn from_kept;                /* of that version; NULL: there is none */
     const struct cor_data_limit *data_limit; /* NULL: none beside that of all objects */
     const char *orphan_warning; /* sent when a deletion orphans by default; NULL: none */
     const char
@@ -174,6 +177,11 @@ const struct cor_resource_row *cor_api_builtins(size_t *ret_n);
 /* NULL: there is none. */
 const struct cor_resource_row *cor_api_builtin(struct cor_str group, struct cor_str version,
                                                struct cor_str plural);
+/* The resource whose objects kube-apiserver keeps in this version, which is not the one that is
+ * served. NULL: there is none. */
+const struct cor_resource_row *cor_api_kept(struct cor_str api_version, struct cor_str kind);
+/* The apiVersion in which kube-apiserver keeps a kind of a served version; empty: as here. */
+struct cor_str cor_api_kept_as(struct cor_str api_version, struct cor_str kind);
 /* The version that holds the objects of a resource: itself, unless it is converted. */
 const struct cor_resource_row *cor_api_stored(const struct cor_resource_row *resource);
 const struct cor_api_subresource *cor_api_subresource(const struct cor_resource_row *resource,

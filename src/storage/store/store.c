@@ -15,6 +15,7 @@
 #include "meta/key.h"
 #include "schema/protobuf.h"
 #include "schema/raw_values.h"
+#include "schema/resource_row.h"
 #include "schema/rewrite.h"
 
 int cor_store_timed_out(const struct store_key *key, struct cor_status *reterr_status)
@@ -44,6 +45,18 @@ static int store_check_resource_prefix(const char *prefix, struct cor_status *re
     return 0;
 }
 
+/* kube-apiserver writes kind and apiVersion first. */
+static int store_set_kept_head(struct cor_store *store, const struct cor_store_opts *opts)
+{
+    struct cor_str kept = cor_api_kept_as(opts->api_version, opts->kind);
+
+    cor_buf_init(&store->kept_head, COR_KEY_BYTES_MAX);
+    return kept.n == 0
+               ? 0
+               : cor_buf_addf(&store->kept_head, "{\"kind\":\"%.*s\",\"apiVersion\":\"%.*s\",",
+                              COR_STR_ARG(opts->kind), COR_STR_ARG(kept));
+}
+
 int cor_store_new(const struct cor_store_opts *opts, struct cor_store **ret_store,
                   struct cor_status *reterr_status)
 {
@@ -69,6 +82,8 @@ int cor_store_new(const struct cor_store_opts *opts, struct cor_store **ret_stor
     r = cor_key_path_prefix(
         cor_strz(opts->path_prefix ? opts->path_prefix : COR_STORE_PATH_PREFIX_DEFAULT),
         &store->path_prefix);
+    if (r == 0)
+        r = store_set_kept_head(store, opts);
     store->resource_prefix = cor_strdup(opts->resource_prefix);
     store->api_version = store_dup(opts->api_version);
     store->kind = store_dup(opts->kind);
@@ -89,6 +104,7 @@ struct cor_store *cor_store_free(struct cor_store *store)
     assert(store->busy == 0);
     cor_lease_manager_deinit(&store->leases);
     cor_buf_deinit(&store->path_prefix);
+    cor_buf_deinit(&store->kept_head);
     cor_free(store->resource_prefix);
     cor_free(store->api_version);
     cor_free(store->kind);
@@ -138,9 +154,16 @@ static int store_unreadable(const struct cor_kv *kv, const char *what, const str
                                 cor_status_message(why));
 }
 
+/* Is it JSON of the version in which kube-apiserver keeps the kind? */
+static bool store_is_kept_elsewhere(const struct cor_store *store, struct cor_str json)
+{
+    return store->kept_head.n > 0 && cor_str_starts(json, cor_buf_str(&store->kept_head));
+}
+
 bool cor_store_must_renew(const struct cor_store *store, const struct cor_kv *kv)
 {
-    return kv->mod_rev <= store->old_rev || cor_str_starts(cor_kv_value(kv), COR_PROTOBUF_PREFIX);
+    return kv->mod_rev <= store->old_rev || cor_str_starts(cor_kv_value(kv), COR_PROTOBUF_PREFIX) ||
+           store_is_kept_elsewhere(store, cor_kv_value(kv));
 }
 
 int cor_store_try_decode(const struct cor_store *store, const struct cor_kv *kv, cor_rev rev,
@@ -168,7 +191,7 @@ int cor_store_try_decode(const struct cor_store *store, const struct cor_kv *kv,
     r = cor_stored_form_to_json(&data, &json, &why);
     /* Protobuf has no room for some fields, which are filled in as after any read. That is no
      * reason to write the value again. */
-    renews = is_old || json.n > 0;
+    renews = is_old || json.n > 0 || store_is_kept_elsewhere(store, data);
     if (r == 0)
         r = cor_object_read_stored(data, renews ? 0 : rev, &cor_raw_values,
                                    renews ? &old : ret_object, &rewrite, &why);

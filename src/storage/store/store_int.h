@@ -20,9 +20,11 @@ struct cor_store {
     struct cor_loop *loop;
     const struct cor_transformer *transformer;
     struct cor_lease_manager leases;
-    struct cor_buf path_prefix;      /* begins and ends with a slash */
-    char *resource_prefix;           /* begins with one */
-    char *api_version, *kind;        /* empty: not known */
+    struct cor_buf path_prefix; /* begins and ends with a slash */
+    char *resource_prefix;      /* begins with one */
+    char *api_version, *kind;   /* empty: not known */
+    struct cor_buf kept_head;   /* how JSON begins that kube-apiserver keeps in another version;
+                                   empty:   the kind has none */
     _Atomic uint64_t *decode_errors; /* NULL: not counted */
     bool writes_protobuf;
     cor_rev old_rev; /* values up to this revision are renewed when they are read; 0: none */

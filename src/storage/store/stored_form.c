@@ -14,6 +14,7 @@
 #include "meta/gvk.h"
 #include "schema/protobuf.h"
 #include "schema/raw_values.h"
+#include "schema/resource_row.h"
 #include "schema/rewrite.h"
 #include "storage/store/store_int.h"
 
@@ -59,6 +60,16 @@ static int form_fail(int r, const struct cor_pb_error *why, struct cor_status *r
     return cor_status_set(reterr_status, r, "%s", why->message[0] ? why->message : cor_err_text(r));
 }
 
+/* The type of a protobuf value. Versions in which kube-apiserver keeps a kind as protobuf have the
+ * same fields as the served one: the message is read as that, and cor_stored_form_renew() does the
+ * rest. NULL: there is none. */
+static const struct cor_type *form_type_of_message(const struct cor_protobuf *object)
+{
+    const struct cor_resource_row *kept = cor_api_kept(object->api_version, object->kind);
+
+    return cor_stored_form_type(kept ? kept->api_version : object->api_version, object->kind);
+}
+
 int cor_stored_form_to_json(struct cor_str *value, struct cor_buf *out,
                             struct cor_status *reterr_status)
 {
@@ -73,7 +84,7 @@ int cor_stored_form_to_json(struct cor_str *value, struct cor_buf *out,
     r = cor_protobuf_open(*value, &object, &why);
     if (r < 0)
         return form_fail(r, &why, reterr_status);
-    type = cor_stored_form_type(object.api_version, object.kind);
+    type = form_type_of_message(&object);
     if (!type)
         return cor_status_set(reterr_status, -COR_EINVAL,
                               "no kind \"%.*s\" is registered for version \"%.*s\"",
@@ -100,20 +111,32 @@ int cor_stored_form_to_protobuf(const struct cor_object *object, struct cor_buf 
 
 int cor_stored_form_renew(struct cor_object **object)
 {
-    const struct cor_type *type =
-        cor_stored_form_type(cor_object_api_version(*object), cor_object_kind(*object));
+    const struct cor_resource_row *kept =
+        cor_api_kept(cor_object_api_version(*object), cor_object_kind(*object));
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *converted = NULL;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
+    const struct cor_object *from = *object;
+    const struct cor_type *type;
     struct cor_object *renewed;
-    int r;
+    int r = 0;
 
     assert((*object)->rev == 0);
-    if (!type)
-        return 0;
     cor_buf_init(&json, STORE_VALUE_MAX);
-    r = cor_rewrite_stored(type, cor_object_json(*object), &json);
-    if (r <= 0)
+    if (kept) {
+        r = cor_convert_object(kept->from_kept, kept->kind, kept->api_version, from, &converted);
+        from = converted;
+    }
+    if (r < 0)
         return r;
-    r = cor_object_from_sorted(cor_buf_str(&json), &renewed);
+    type = cor_stored_form_type(cor_object_api_version(from), cor_object_kind(from));
+    if (type)
+        r = cor_rewrite_stored(type, cor_object_json(from), &json);
+    if (r < 0 || (r == 0 && !kept))
+        return r;
+    if (r == 0)
+        renewed = COR_STEAL(converted);
+    else
+        r = cor_object_from_sorted(cor_buf_str(&json), &renewed);
     if (r < 0)
         return r;
     cor_object_unref(*object);

@@ -245,6 +245,67 @@ TEST(conversion, what_is_of_another_type_passes_through)
     check(cor_hpa_conversion.to_stored, "x", odd, odd);
 }
 
+/* As kube-apiserver 1.34 keeps definitions that were written in v1: what all versions have alike is
+ * in the spec. */
+static const char crd_alike[] =
+    "{\"kind\":\"CustomResourceDefinition\",\"apiVersion\":\"apiextensions.k8s.io/v1beta1\","
+    "\"metadata\":{\"name\":\"as.x.io\"},\"spec\":{\"additionalPrinterColumns\":[{\"JSONPath\":\".a\","
+    "\"name\":\"A\",\"type\":\"string\"}],\"conversion\":{\"conversionReviewVersions\":[\"v1\"],"
+    "\"strategy\":\"Webhook\",\"webhookClientConfig\":{\"url\":\"https://u\"}},\"group\":\"x.io\","
+    "\"names\":{\"kind\":\"A\",\"plural\":\"as\"},\"preserveUnknownFields\":false,\"scope\":"
+    "\"Cluster\",\"subresources\":{\"status\":{}},\"validation\":{\"openAPIV3Schema\":{\"type\":"
+    "\"object\"}},\"version\":\"v1\",\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true},"
+    "{\"name\":\"v2\",\"served\":true,\"storage\":false}]}}";
+
+TEST(conversion, a_definition_that_kube_apiserver_keeps_in_v1beta1_becomes_v1)
+{
+#define OF_ALL                                                                                     \
+    "{\"additionalPrinterColumns\":[{\"jsonPath\":\".a\",\"name\":\"A\",\"type\":\"string\"}],\"name\":"
+#define SCHEMA "\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\"}},\"served\":true,\"storage\":"
+    check(cor_crd_from_v1beta1, "apiextensions.k8s.io/v1", crd_alike,
+          "{\"kind\":\"CustomResourceDefinition\",\"apiVersion\":\"apiextensions.k8s.io/v1\","
+          "\"metadata\":{\"name\":\"as.x.io\",\"resourceVersion\":\"7\"},\"spec\":{\"conversion\":{"
+          "\"strategy\":\"Webhook\",\"webhook\":{\"clientConfig\":{\"url\":\"https://u\"},"
+          "\"conversionReviewVersions\":[\"v1\"]}},\"group\":\"x.io\",\"names\":{\"kind\":\"A\","
+          "\"plural\":\"as\"},\"scope\":\"Cluster\",\"versions\":[" OF_ALL "\"v1\"," SCHEMA
+          "true,\"subresources\":{\"status\":{}}}," OF_ALL "\"v2\"," SCHEMA
+          "false,\"subresources\":{\"status\":{}}}]},\"status\":{\"acceptedNames\":{\"kind\":\"\","
+          "\"plural\":\"\"},\"conditions\":null,\"storedVersions\":null}}");
+#undef OF_ALL
+#undef SCHEMA
+}
+
+/* Versions that differ keep their own; a definition of long ago has no list of versions. */
+TEST(conversion, a_definition_of_v1beta1_gets_its_only_version_and_the_defaults_of_that_time)
+{
+    COR_CLEANUP(cor_object_unrefp)
+    struct cor_object *made = convert(
+        cor_crd_from_v1beta1, "apiextensions.k8s.io/v1",
+        "{\"kind\":\"CustomResourceDefinition\",\"apiVersion\":\"apiextensions.k8s.io/v1beta1\","
+        "\"metadata\":{\"name\":\"a\"},\"spec\":{\"conversion\":{\"strategy\":\"Webhook\"},\"version\":"
+        "\"v7\",\"validation\":{}}}");
+
+    assert_non_null(strstr(made->bytes,
+                           "\"versions\":[{\"name\":\"v7\",\"schema\":{},\"served\":true,"
+                           "\"storage\":true}]"));
+    assert_non_null(strstr(made->bytes, "\"preserveUnknownFields\":true"));
+    assert_non_null(
+        strstr(made->bytes, "\"webhook\":{\"conversionReviewVersions\":[\"v1beta1\"]}"));
+    made = cor_object_unref(made);
+    made = convert(
+        cor_crd_from_v1beta1, "apiextensions.k8s.io/v1",
+        "{\"kind\":\"CustomResourceDefinition\",\"apiVersion\":\"apiextensions.k8s.io/"
+        "v1beta1\",\"metadata\":{\"name\":\"a\"},\"spec\":{\"versions\":[{\"name\":\"v1\","
+        "\"additionalPrinterColumns\":[{\"name\":\"B\",\"JSONPath\":\".b\"}],\"schema\":{}}]}}");
+    assert_non_null(strstr(made->bytes, "\"jsonPath\":\".b\""));
+    assert_non_null(strstr(made->bytes, "\"schema\":{}"));
+    made = cor_object_unref(made);
+    made = convert(cor_crd_from_v1beta1, "apiextensions.k8s.io/v1",
+                   "{\"kind\":\"CustomResourceDefinition\",\"apiVersion\":\"apiextensions.k8s.io/"
+                   "v1beta1\",\"metadata\":{\"name\":\"a\"},\"spec\":7}");
+    assert_non_null(made);
+}
+
 static void fail_each_allocation(cor_convert_fn fn, const char *json)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = served(json);
@@ -265,6 +326,8 @@ TEST(conversion, survives_failed_allocations)
     struct cor_object *v1 = convert(cor_hpa_conversion.from_stored, "autoscaling/v1", v2_rich);
 
     fail_each_allocation(cor_event_conversion.from_stored, core_event);
+    fail_each_allocation(cor_crd_from_v1beta1, crd_alike);
+    fail_each_allocation(cor_convert_version_alone, core_event);
     fail_each_allocation(cor_hpa_conversion.from_stored, v2_rich);
     fail_each_allocation(cor_hpa_conversion.to_stored, v1->bytes);
 }

@@ -23,17 +23,23 @@ struct read {
     int r;
 };
 
-static void read_value(struct read *read, struct cor_str value)
+static void read_value_of(struct read *read, const char *api_version, const char *kind,
+                          struct cor_str value)
 {
     struct cor_store_opts opts = {.resource_prefix = "/configmaps",
-                                  .api_version = COR_STR("v1"),
-                                  .kind = COR_STR("ConfigMap")};
+                                  .api_version = cor_strz(api_version),
+                                  .kind = cor_strz(kind)};
 
     *read = (struct read){0};
     cor_status_init(&read->status);
     assert_int_equal(cor_store_new(&opts, &read->store, NULL), 0);
     read->kv = cor_kv_new(COR_STR("/registry/configmaps/d/cm1"), value, 3, 7, 0);
     assert_non_null(read->kv);
+}
+
+static void read_value(struct read *read, struct cor_str value)
+{
+    read_value_of(read, "v1", "ConfigMap", value);
 }
 
 static void read_decode(struct read *read)
@@ -247,6 +253,66 @@ TEST(store_protobuf, the_claims_of_a_stateful_set_keep_their_kind)
         cor_status_deinit(&read.status);
         cor_status_init(&read.status);
     }
+    read_close(&read);
+}
+
+/* kube-apiserver 1.34 keeps some kinds in another version than the one that is served here. */
+TEST(store_protobuf, a_value_in_the_version_that_kube_apiserver_keeps_is_read_as_the_served_one)
+{
+    static const struct {
+        const char *api_version, *kept, *kind, *rest, *want;
+    } rows[] = {
+        {"storage.k8s.io/v1", "storage.k8s.io/v1beta1", "VolumeAttributesClass",
+         "\"driverName\":\"d\",\"metadata\":{\"name\":\"cm1\"}", "\"driverName\":\"d\""},
+        {"resource.k8s.io/v1", "resource.k8s.io/v1beta2", "DeviceClass",
+         "\"metadata\":{\"name\":\"cm1\"},\"spec\":{\"extendedResourceName\":\"e\"}",
+         "\"extendedResourceName\":\"e\""},
+        {"apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1", "CustomResourceDefinition",
+         "\"metadata\":{\"name\":\"cm1\"},\"spec\":{\"version\":\"v7\"}", "\"name\":\"v7\""},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        char json[512], head[256];
+        struct read read;
+
+        (void)snprintf(json, sizeof(json), "{\"kind\":\"%s\",\"apiVersion\":\"%s\",%s}",
+                       rows[i].kind, rows[i].kept, rows[i].rest);
+        (void)snprintf(head, sizeof(head), "{\"kind\":\"%s\",\"apiVersion\":\"%s\",", rows[i].kind,
+                       rows[i].api_version);
+        read_value_of(&read, rows[i].api_version, rows[i].kind, cor_strz(json));
+        FOR_EACH_FAILED_ALLOC(n) {
+            read_decode(&read);
+            assert_int_equal(read.r, test_alloc_failed() ? -COR_ENOMEM : 0);
+            if (read.r == 0) {
+                assert_int_equal(read.object->rev, 7);
+                assert_true(cor_str_starts(cor_object_json(read.object), cor_strz(head)));
+                assert_non_null(strstr(read.object->bytes, rows[i].want));
+                assert_non_null(strstr(read.object->bytes, "\"resourceVersion\":\"7\""));
+            }
+            read.object = cor_object_unref(read.object);
+            cor_status_deinit(&read.status);
+            cor_status_init(&read.status);
+        }
+        read_close(&read);
+    }
+}
+
+TEST(store_protobuf, a_message_in_the_version_that_kube_apiserver_keeps_is_read_as_the_served_one)
+{
+    static const char kept[] = "k8s\0\x0a\x2f\x0a\x16"
+                               "storage.k8s.io/v1beta1\x12\x15"
+                               "VolumeAttributesClass\x12\x0a\x0a\x05\x0a\x03"
+                               "cm1\x12\x01"
+                               "d";
+    struct read read;
+
+    read_value_of(&read, "storage.k8s.io/v1", "VolumeAttributesClass",
+                  cor_str(kept, sizeof(kept) - 1));
+    read_decode(&read);
+    assert_int_equal(read.r, 0);
+    assert_str(cor_object_json(read.object),
+               "{\"kind\":\"VolumeAttributesClass\",\"apiVersion\":\"storage.k8s.io/v1\","
+               "\"driverName\":\"d\",\"metadata\":{\"name\":\"cm1\",\"resourceVersion\":\"7\"}}");
     read_close(&read);
 }
 
