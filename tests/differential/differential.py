@@ -133,7 +133,7 @@ def kube_apiserver(types):
         yield Target(lambda: connect(int(os.environ["COR_KUBE_APISERVER_PORT"])), "kube-token", types)
         return
     from etcd_cluster import Cluster
-    from etcd_servers import KubeApiserver
+    from kube_apiserver import KubeApiserver
     with tempfile.TemporaryDirectory() as folder, Cluster() as etcd, \
             KubeApiserver(etcd, pathlib.Path(folder), f"--disable-admission-plugins={NO_ADMISSION}",
                           f"--storage-media-type={wire.MEDIA_TYPE}") as kube:

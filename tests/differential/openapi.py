@@ -169,7 +169,7 @@ def replay(program):
 
 def dump(folder):
     from etcd_cluster import Cluster
-    from etcd_servers import KubeApiserver
+    from kube_apiserver import KubeApiserver
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as work, Cluster() as etcd, KubeApiserver(etcd, pathlib.Path(work)) as kube:
         def get(path):

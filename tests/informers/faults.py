@@ -25,7 +25,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "integration"))
 import etcd_cluster  # noqa: E402
 from etcd_cluster import wait_for  # noqa: E402
-from etcd_servers import KubeApiserver  # noqa: E402
+from kube_apiserver import KubeApiserver  # noqa: E402
 from fixture import Server, Skip, config_map, report  # noqa: E402
 
 # A pause after many faults may be a minute by itself.

@@ -36,7 +36,8 @@ def ask(connection, token, case):
 
 
 def record(cases):
-    from etcd_servers import Cluster, KubeApiserver
+    from etcd_cluster import Cluster
+    from kube_apiserver import KubeApiserver
     with tempfile.TemporaryDirectory() as name, Cluster() as etcd, KubeApiserver(etcd, pathlib.Path(name)) as kube:
         connection = kube.connect()
         for case in cases:
