@@ -18,8 +18,7 @@ sys.path.insert(0, str(HERE.parent / "integration"))
 
 import answers  # noqa: E402
 import invalid  # noqa: E402
-import records  # noqa: E402
-from differential import all_kinds, chosen, coracle  # noqa: E402
+from differential import chosen, coracle  # noqa: E402
 from tables import Types  # noqa: E402
 
 GENERATED = 6
@@ -65,12 +64,11 @@ def try_object(target, kind, body):
 
 
 def main():
-    words, types, seen = sys.argv[2:], Types(), set()
+    words, types = sys.argv[2:], Types()
     recorded, failed, number = invalid.read_record(), 0, 0
     with coracle(sys.argv[1], types) as target:
         target.prepare()
-        for record in records.read_all(all_kinds(types), types):
-            requests = list(invalid.requests_of(record, types, seen))
+        for record, requests in invalid.all_requests(types):
             name = record.kind["kind"]
             if not chosen(words, name):
                 continue

@@ -10,7 +10,8 @@
 Every request is made from the full object of a kind, which the records of differential.py have. A creation and a write to the status
 give one member of the object another value: an empty, negative, huge, odd, long or repeated one, or none. Each member of each
 struct is changed once, in the first kind that has it, so that every rule about a single value gets an object that breaks it whoever wrote
-the rule. An update changes a few members of the stored object at random. All requests but the creation of the stored object are dry runs.
+the rule. Kinds with a pod template get the full pod in it, and some members of that pod are changed. An update changes a few
+members of the stored object at random. All requests but the creation of the stored object are dry runs.
 
 The answer to a request is its code and the set of its causes, each by field and reason; a digest stands for the messages. What differs is counted
 for each kind: invalid.txt has how many answers, and how many messages, differ at most. The replay fails when there are more."""
@@ -38,7 +39,12 @@ LIMITS = HERE / "invalid.txt"
 NONE = object()
 ODD = "-A b"
 LONG = "a" * 300
-UPDATES = 12
+UPDATES = 20
+# Where kinds have the pod of a template, and how many members of it are changed there.
+TEMPLATES = {"v1 PodTemplate": ["template"], "batch/v1 CronJob": ["spec", "jobTemplate", "spec", "template"],
+             **{kind: ["spec", "template"] for kind in ("v1 ReplicationController", "apps/v1 Deployment", "apps/v1 StatefulSet", "apps/v1 DaemonSet",
+                                                        "apps/v1 ReplicaSet", "batch/v1 Job")}}
+TEMPLATE_MEMBERS = 40
 LETTERS = {"FieldValueRequired": "R", "FieldValueInvalid": "I", "FieldValueNotSupported": "N", "FieldValueDuplicate": "D",
            "FieldValueForbidden": "F", "FieldValueTooLong": "L", "FieldValueTooMany": "M", "FieldValueNotFound": "X",
            "FieldValueTypeInvalid": "T", "InternalError": "E"}
@@ -141,19 +147,35 @@ def other_value(value, draw):
 
 
 class Request:
-    """One generated request; `where` is the path that was changed, as causes have it."""
+    """One generated request; `where` is the path that was changed, as causes have it. Changes are (path, value)."""
 
     def __init__(self, name, where, verb, changes):
         self.name, self.where, self.verb, self.changes = name, where, verb, changes
 
 
-def requests_of(record, types, seen):
-    """All requests of a kind, without their bodies."""
+def template_requests(kind, pod, types):
+    """Creations of a kind with the pod of a template: the full pod as it is, and with one member changed."""
+    place, draw = TEMPLATES[kind["kind"]], random.Random(kind["kind"])
+    spec = {name: value for name, value in pod["full"]["spec"].items() if name != "ephemeralContainers"}
+    spec["restartPolicy"] = "Never" if kind["kind"].startswith("batch") else "Always"
+    whole = ([*place, "spec"], spec)
+    yield Request("template full", "", "create", [whole])
+    found = list(members_of(types.of("v1 Pod"), {"spec": spec}, [], set()))
+    for path, shape, value in draw.sample(found, TEMPLATE_MEMBERS):
+        word, bad = draw.choice([*bad_values(shape, value).items(), ("none", NONE)])
+        if not isinstance(path[-1], int):
+            yield Request(f"template {text_of(path)} {word}", text_of([*place, *path]), "create", [whole, ([*place, *path], bad)])
+
+
+def requests_of(record, types, seen, pod=None):
+    """All requests of a kind, without their bodies. `pod` is the kind Pod."""
     kind, struct = record.kind, types.of(record.kind["kind"])
     full = kind.get("full", kind["minimal"])
     for path, shape, value in members_of(struct, full, [], seen):
         for word, bad in bad_values(shape, value).items():
             yield Request(f"{text_of(path)} {word}", text_of(path), "create", [(path, bad)])
+    if pod and kind["kind"] in TEMPLATES:
+        yield from template_requests(kind, pod, types)
     if isinstance(kind.get("status"), dict) and not kind["volatile"]:
         field = next(f for f in members(struct) if f.name == "status")
         for path, shape, value in members_of(field.type, kind["status"], ["status"], seen):
@@ -185,6 +207,13 @@ def result_of(status, answer, where):
         found.add(LETTERS.get(cause.get("reason"), "?") + ("" if field == where else field))
         texts.add(VOLATILE.sub("*", field + ": " + cause.get("message", "").partition("\n")[0]))
     return ",".join(sorted(found)), hashlib.sha256("\n".join(sorted(texts)).encode()).hexdigest()[:4]
+
+
+def all_requests(types):
+    """(record, its requests) of every kind."""
+    seen, recorded = set(), records.read_all(all_kinds(types), types)
+    pod = next(record.kind for record in recorded if record.kind["kind"] == "v1 Pod")
+    return [(record, list(requests_of(record, types, seen, pod))) for record in recorded]
 
 
 def ask(target, record, requests):
@@ -296,7 +325,8 @@ def report(tallies):
         whole.total, whole.answers, whole.messages = whole.total + tally.total, whole.answers + tally.answers, whole.messages + tally.messages
     print()
     for name, tally in tallies.items():
-        print(f"{name:66} {tally}")
+        if tally.total:
+            print(f"{name:66} {tally}")
     print(f"{'all':66} {whole}")
     return 0
 
@@ -331,8 +361,8 @@ def main():
         parser.add_argument(f"--{flag}", action="store_true")
     parser.add_argument("words", nargs="*")
     options = parser.parse_intermixed_args()
-    types, seen = Types(), set()
-    kinds = [(record, list(requests_of(record, types, seen))) for record in records.read_all(all_kinds(types), types)]
+    types = Types()
+    kinds = all_requests(types)
     recorded = read_record()
     assert not (options.words and (options.record or options.update)), "records and counts have all kinds"
     if options.live or options.record:
