@@ -465,8 +465,10 @@ void cor_object_meta_check(struct cor_str metadata, const struct cor_object_meta
     cor_json_get_each(metadata, member_names, NMEMBERS, values);
     check_generate_name(values[GENERATE_NAME], rules, &root, errs);
     check_name(values[NAME], rules, &root, errs);
-    check_namespace(values[NAMESPACE], rules, &root, errs);
-    check_parts(values, 0, COR_ARRAY_LEN(parts), &root, errs);
+    if (!rules->is_checked) {
+        check_namespace(values[NAMESPACE], rules, &root, errs);
+        check_parts(values, 0, COR_ARRAY_LEN(parts), &root, errs);
+    }
     if (!rules->any_finalizer && values[FINALIZERS].p)
         check_finalizer_domains(values[FINALIZERS], &finalizers_path, errs);
 }
@@ -561,7 +563,8 @@ static void check_new_finalizers(struct cor_str before, struct cor_str after,
         cor_field_errors_add(errs, COR_FIELD_FORBIDDEN, &path, cor_field_none(), cor_buf_z(&text));
 }
 
-void cor_object_meta_check_update(struct cor_str metadata, struct cor_str old, bool any_finalizer,
+void cor_object_meta_check_update(struct cor_str metadata, struct cor_str old,
+                                  const struct cor_object_meta_rules *rules,
                                   struct cor_field_errors *errs)
 {
     static const struct cor_str old_names[] = {COR_STR("deletionTimestamp"), COR_STR("finalizers")};
@@ -574,7 +577,8 @@ void cor_object_meta_check_update(struct cor_str metadata, struct cor_str old, b
     if (before[0].p && cor_json_type(before[0]) != COR_JSON_NULL)
         check_new_finalizers(before[1], values[FINALIZERS], &root, errs);
     check_fixed(metadata, old, &root, errs);
-    check_parts(values, 1, 4, &root, errs);
-    if (!any_finalizer && values[FINALIZERS].p)
+    if (!rules->is_checked)
+        check_parts(values, 1, 4, &root, errs);
+    if (!rules->any_finalizer && values[FINALIZERS].p)
         check_finalizer_domains(values[FINALIZERS], &finalizers_path, errs);
 }

@@ -17,6 +17,9 @@ struct cor_object_meta_rules {
     enum cor_name_rule name; /* for name and generateName */
     bool is_namespaced;
     bool any_finalizer; /* finalizers need no domain */
+    /* A check with other name rules has found nothing: what does not depend on the rules here is
+     * not checked again. */
+    bool is_checked;
 };
 
 /* Adds what is wrong with `metadata` (a canonical JSON object): generateName, name, namespace,
@@ -27,9 +30,10 @@ void cor_object_meta_check(struct cor_str metadata, const struct cor_object_meta
 
 /* Adds what is wrong with the metadata of an update, beside the rules of creation: finalizers of an
  * object that is being deleted, fields that may not change, and labels, annotations and
- * ownerReferences once more, as upstream has it; unless `any_finalizer`, also the domains of
- * finalizers. Both are canonical JSON objects. */
-void cor_object_meta_check_update(struct cor_str metadata, struct cor_str old, bool any_finalizer,
+ * ownerReferences once more, as upstream has it; and the domains of finalizers where the rules want
+ * them. Names are not looked at. Both are canonical JSON objects. */
+void cor_object_meta_check_update(struct cor_str metadata, struct cor_str old,
+                                  const struct cor_object_meta_rules *rules,
                                   struct cor_field_errors *errs);
 
 /* Single parts, where an object has them elsewhere (a template's labels). */

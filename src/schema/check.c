@@ -336,33 +336,35 @@ bool cor_each_next(struct cor_check *check, struct cor_each *each, struct cor_pl
 {
     bool is_old = each->place->is_old;
     const struct cor_json_nodes *nodes = check_nodes(check, is_old);
-    struct cor_place item = {.parent = each->place,
-                             .type = &cor_types[each->place->type->element],
-                             .is_old = is_old,
-                             .old = COR_JSON_NO_NODE};
+    struct cor_place *item = ret_item;
 
-    cor_check_release(check, each->mark);
+    if (check->nopen > each->mark)
+        cor_check_release(check, each->mark);
     if (each->next + each->is_map >= each->end || cor_check_is_over(check))
         return false;
-    item.node = each->next + each->is_map;
+    *item = (struct cor_place){.parent = each->place,
+                               .type = &cor_types[each->place->type->element],
+                               .is_old = is_old,
+                               .old = COR_JSON_NO_NODE,
+                               .node = each->next + each->is_map};
     if (each->is_map) {
-        item.key = cor_check_node_text(check, is_old, each->next);
-        item.path = cor_field_key(&each->place->path, item.key);
-        item.old = find_old_entry(check, each, cor_json_node_raw(nodes, each->next));
+        item->key = cor_check_node_text(check, is_old, each->next);
+        item->path = cor_field_key(&each->place->path, item->key);
+        if (each->old < each->old_end)
+            item->old = find_old_entry(check, each, cor_json_node_raw(nodes, each->next));
     } else {
-        item.path = cor_field_index(&each->place->path, each->index);
+        item->path = cor_field_index(&each->place->path, each->index);
         if (each->old < each->old_end) {
-            item.old = each->old;
+            item->old = each->old;
             each->old = cor_json_node_next(&check->old.nodes, each->old);
         }
     }
-    each->next = cor_json_node_next(nodes, item.node);
+    each->next = cor_json_node_next(nodes, item->node);
     each->index++;
     if (is_old) {
-        item.old = item.node;
-        item.node = COR_JSON_NO_NODE;
+        item->old = item->node;
+        item->node = COR_JSON_NO_NODE;
     }
-    *ret_item = item;
     return true;
 }
 

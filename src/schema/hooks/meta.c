@@ -28,7 +28,7 @@ void cor_hook_object_meta_update(struct cor_check *check, const struct cor_place
 
     (void)arg;
     cor_object_meta_check_update(json_or_empty(check, place), json_or_empty(check, &old),
-                                 check->meta.any_finalizer, check->errors);
+                                 &check->meta, check->errors);
 }
 
 void cor_hook_labels(struct cor_check *check, const struct cor_place *place, struct cor_str arg)

@@ -100,7 +100,7 @@ static struct cor_validation make_validation(const struct cor_write *write)
 }
 
 /* Adds what is wrong with the object, in the order that the head describes. */
-static void check_object(const struct cor_write *write, const struct cor_validation *validation,
+static void check_object(const struct cor_write *write, struct cor_validation *validation,
                          struct cor_field_errors *errs)
 {
     struct cor_object_meta_rules generic = {COR_NAME_PATH_SEGMENT, validation->meta.is_namespaced,
@@ -118,9 +118,13 @@ static void check_object(const struct cor_write *write, const struct cor_validat
         return;
     }
     cor_object_meta_check(metadata, rules, errs);
-    cor_object_meta_check_update(metadata, cor_object_metadata(write->current), true, errs);
-    if (has_program)
-        (void)cor_validate(validation, errs);
+    generic.is_checked = errs->n == 0;
+    cor_object_meta_check_update(metadata, cor_object_metadata(write->current), &generic, errs);
+    if (!has_program)
+        return;
+    /* Upstream goes over the metadata twice more. Where nothing was wrong, nothing will be. */
+    validation->meta.is_checked = errs->n == 0;
+    (void)cor_validate(validation, errs);
 }
 
 /* Adds the warnings of the kind to the answer. */
