@@ -36,6 +36,7 @@ struct cor_api_loop {
     size_t nbackings;
     struct cor_variants variants;
     struct cor_frames frames;
+    struct cor_dlist event_jobs; /* what event_maker.h makes */
     struct cor_held_loop held;
     struct cor_protobuf_cache_loop protobuf_cache;
     struct cor_kept_docs_loop kept_docs;

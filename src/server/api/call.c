@@ -598,15 +598,11 @@ int cor_call_convert(struct cor_call *call, struct cor_object *object,
     return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 
-void cor_call_reply_object(struct cor_call *call, int code, struct cor_object *object)
+/* Answers with an object in the version of the answer. */
+static void call_reply_converted(struct cor_call *call, int code, struct cor_object *take_object)
 {
-    COR_CLEANUP(cor_object_unrefp) struct cor_object *answer = NULL;
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *answer = take_object;
 
-    assert(object && !call->is_over);
-    if (cor_call_convert(call, object, &answer) < 0) {
-        cor_call_fail(call);
-        return;
-    }
     if (call->accept.view == COR_VIEW_OBJECT && !call->accept.is_pretty && !call->accept.is_yaml &&
         !call->accept.is_protobuf) {
         cor_object_unref(call->out_object);
@@ -622,4 +618,50 @@ void cor_call_reply_object(struct cor_call *call, int code, struct cor_object *o
         cor_call_fail(call);
     else
         cor_call_reply_json(call, code);
+}
+
+/* Converts `out_object`. A stage (server/api/heavy.h). */
+static int call_convert_out(struct cor_call *call)
+{
+    struct cor_object *made;
+    int r = cor_call_convert(call, call->out_object, &made);
+
+    if (r < 0)
+        return r;
+    cor_object_unref(call->out_object);
+    call->out_object = made;
+    return 0;
+}
+
+static void call_on_converted(struct cor_call *call, int r)
+{
+    if (call->is_over)
+        return;
+    /* What was written cannot be refused any more because no thread is free. */
+    if (r == -COR_EBUSY && call->req->method != COR_HTTP_GET) {
+        cor_status_deinit(&call->status);
+        r = call_convert_out(call);
+    }
+    if (r < 0)
+        cor_call_fail(call);
+    else
+        call_reply_converted(call, call->out_code, COR_STEAL(call->out_object));
+}
+
+void cor_call_reply_object(struct cor_call *call, int code, struct cor_object *object)
+{
+    struct cor_object *answer;
+
+    assert(object && !call->is_over);
+    if (call->conversion && cor_object_json(object).n > COR_HEAVY_BYTES) {
+        (void)cor_object_ref(object); /* it may be the call's own */
+        cor_object_unref(call->out_object);
+        call->out_object = object;
+        call->out_code = code;
+        cor_heavy_run(call, cor_object_json(object).n, call_convert_out, call_on_converted);
+    } else if (cor_call_convert(call, object, &answer) < 0) {
+        cor_call_fail(call);
+    } else {
+        call_reply_converted(call, code, answer);
+    }
 }

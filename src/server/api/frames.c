@@ -34,7 +34,7 @@ void cor_frames_deinit(struct cor_frames *frames)
         frames_drop(frames, &frames->v[i]);
 }
 
-static bool is_same(const struct cor_frame_key *a, const struct cor_frame_key *b)
+bool cor_frame_key_is_same(const struct cor_frame_key *a, const struct cor_frame_key *b)
 {
     return a->source == b->source && a->rev == b->rev && a->event == b->event &&
            a->type == b->type && a->view == b->view && a->is_v1beta1 == b->is_v1beta1;
@@ -47,7 +47,7 @@ struct cor_frame *cor_frames_find(const struct cor_frames *frames, const struct 
         const struct cor_kept_frame *kept =
             &frames->v[(frames->next + COR_FRAMES_MAX - i) % COR_FRAMES_MAX];
 
-        if (kept->frame && is_same(&kept->key, key))
+        if (kept->frame && cor_frame_key_is_same(&kept->key, key))
             return kept->frame;
     }
     return NULL;

@@ -26,6 +26,9 @@ struct cor_frame_key {
     bool is_v1beta1;
 };
 
+/* Do they show the same, in the same way? */
+bool cor_frame_key_is_same(const struct cor_frame_key *a, const struct cor_frame_key *b);
+
 struct cor_frame {
     unsigned nrefs;
     struct cor_buf bytes;

@@ -9,7 +9,8 @@
  * An event is three spans: `{"type":...,"object":`, the object's own bytes, `}`. A DELETED event is
  * the last state with the revision of the deletion in place: two more spans. Tables, and objects in
  * another version, are made per event. In protobuf an event is one span, a frame that all watches
- * of the loop share (frames.h).
+ * of the loop share (frames.h). What is made of an object over COR_HEAVY_BYTES is made by a thread
+ * (event_maker.h): the watch is paused until it comes (watch_on_made).
  *
  * How a watch ends:
  *   - the reader sends an ERROR event or the end: written as the last event (watch_end_with);
@@ -34,20 +35,27 @@
 #include "meta/object_edit.h"
 #include "schema/protobuf.h"
 #include "server/api/call.h"
-#include "server/api/frames.h"
+#include "server/api/event_maker.h"
+#include "server/api/heavy.h"
 #include "server/docs/table.h"
 #include "json/writer.h"
 
 /* A year. A client may ask for any number of seconds; larger ones could overflow. */
 #define WATCH_SECONDS_MAX (366 * 24 * 3600)
+/* The event is being made by a thread. */
+#define WATCH_AWAITS 1
 
 struct watch_call {
     struct cor_call call;
     struct cor_predicate predicate;
-    struct cor_watch *watch;      /* NULL: closed, or never opened */
-    struct cor_feed_share *share; /* NULL: the watch has no feed of its own */
-    struct cor_timer timer;       /* the end of the stream */
-    struct cor_frame *frame;      /* what the spans hold in protobuf; NULL: other bytes */
+    struct cor_watch *watch;         /* NULL: closed, or never opened */
+    struct cor_feed_share *share;    /* NULL: the watch has no feed of its own */
+    struct cor_timer timer;          /* the end of the stream */
+    struct cor_frame *frame;         /* what the spans hold in protobuf; NULL: other bytes */
+    struct cor_event_wait wait;      /* for what a thread makes of a large object */
+    struct cor_reader_event awaited; /* the event that it belongs to, with a reference */
+    bool is_awaiting;                /* the watch is paused meanwhile */
+    bool ends_after;                 /* the time was over meanwhile, or the server shut down */
     enum cor_table_include include;
     bool has_columns; /* of the table: they are sent once */
     bool is_ending;   /* the spans hold the last event */
@@ -65,11 +73,8 @@ static const char *const heads[] = {
     [COR_WATCH_ERROR] = "{\"type\":\"ERROR\",\"object\":",
 };
 
-static const char *const names[] = {
-    [COR_WATCH_ADDED] = "ADDED",     [COR_WATCH_MODIFIED] = "MODIFIED",
-    [COR_WATCH_DELETED] = "DELETED", [COR_WATCH_BOOKMARK] = "BOOKMARK",
-    [COR_WATCH_ERROR] = "ERROR",
-};
+static void watch_on_made(struct cor_event_wait *wait, const struct cor_event_made *made);
+static void watch_end_now(struct watch_call *w);
 
 static void watch_on_closed(void *arg)
 {
@@ -79,6 +84,11 @@ static void watch_on_closed(void *arg)
 static void watch_close(struct watch_call *w)
 {
     cor_timer_cancel(&w->timer);
+    if (w->is_awaiting) {
+        cor_event_wait_cancel(&w->wait);
+        w->awaited.object = cor_object_unref(w->awaited.object);
+        w->is_awaiting = false;
+    }
     if (w->watch)
         cor_watch_close(COR_STEAL(w->watch), watch_on_closed, w);
 }
@@ -94,7 +104,7 @@ static int watch_refill(struct cor_call *call)
         watch_close(w);
         return 0;
     }
-    if (w->is_paused) {
+    if (w->is_paused && !w->is_awaiting) {
         w->is_paused = false;
         cor_watch_resume(w->watch);
     }
@@ -203,47 +213,34 @@ static int watch_convert(struct watch_call *w, struct cor_reader_event *event)
     return r;
 }
 
-/* Appends the event as a frame. `event` has the object in the version and at the revision that it
- * is to be shown. -COR_EINVAL: the object has no such frame, and the call's status names its key.
- */
-static int watch_write_frame(struct watch_call *w, const struct cor_reader_event *event,
-                             struct cor_buf *out)
+/* Is what the event shows made by a thread? */
+static bool watch_is_large(const struct watch_call *w, const struct cor_reader_event *event)
 {
-    struct cor_call *call = &w->call;
-    struct cor_pb_error why = {.message = ""};
-    const struct cor_resource_row *row = call->type;
-    struct cor_str name = cor_strz(names[event->type]);
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0};
-    int r;
-
-    if (call->accept.view == COR_VIEW_OBJECT) {
-        if (!call->schema) {
-            cor_call_unencodable(call, event->object, "the kind has no protobuf message");
-            return -COR_EINVAL;
-        }
-        r = cor_protobuf_add_frame(name, row->api_version, row->kind, call->schema,
-                                   cor_object_json(event->object), out, &why);
-        if (r == -COR_EINVAL)
-            cor_call_unencodable(call, event->object, why.message);
-        return r;
-    }
-    cor_buf_init(&json, COR_CALL_OUT_MAX);
-    r = cor_buf_adds(&json, cor_partial_head(call->accept.is_v1beta1));
-    if (r == 0)
-        r = cor_buf_adds(&json, cor_object_metadata(event->object));
-    if (r == 0)
-        r = cor_buf_addc(&json, '}');
-    if (r == 0)
-        r = cor_protobuf_add_frame(name, cor_partial_api_version(call->accept.is_v1beta1),
-                                   COR_STR("PartialObjectMetadata"),
-                                   cor_type_named(COR_STR("meta_v1.PartialObjectMetadata")),
-                                   cor_buf_str(&json), out, &why);
-    if (r == -COR_EINVAL)
-        cor_call_unencodable(call, event->object, why.message);
-    return r;
+    return cor_object_json(event->object).n > COR_HEAVY_BYTES && cor_heavy_has_threads(&w->call);
 }
 
-/* Sets the frame of the event: one that another watch of the loop has made, or a new one. */
+/* Orders what the event shows, and pauses the watch until it is made: see watch_on_made(). */
+static int watch_order(struct watch_call *w, const struct cor_reader_event *event,
+                       enum cor_event_product product, const struct cor_frame_key *key)
+{
+    struct cor_call *call = &w->call;
+    const struct cor_event_order order = {product, *key, call->schema, call->conversion};
+    int r;
+
+    assert(!w->is_awaiting && !w->frame && !call->out_object);
+    w->wait.on_made = watch_on_made;
+    r = cor_event_order(call->loop, &order, &w->wait);
+    if (r < 0)
+        return r;
+    w->awaited = *event;
+    w->awaited.object = cor_object_ref(event->object);
+    w->is_awaiting = w->is_paused = true;
+    cor_watch_pause(w->watch);
+    return WATCH_AWAITS;
+}
+
+/* Sets the frame of the event: one that another watch of the loop has made, or a new one. 0,
+ * WATCH_AWAITS, or a failure; of -COR_EINVAL the call's status names the object's key. */
 static int watch_set_frame(struct watch_call *w, struct cor_reader_event *event)
 {
     struct cor_call *call = &w->call;
@@ -252,6 +249,7 @@ static int watch_set_frame(struct watch_call *w, struct cor_reader_event *event)
                                       call->type,    call->accept.view, call->accept.is_v1beta1};
     struct cor_frame *frame = cor_frames_find(frames, &key);
     COR_CLEANUP(cor_buf_deinit) struct cor_buf bytes = {0};
+    struct cor_pb_error why = {.message = ""};
     int r;
 
     assert(!w->frame);
@@ -259,12 +257,16 @@ static int watch_set_frame(struct watch_call *w, struct cor_reader_event *event)
         w->frame = cor_frame_ref(frame);
         return 0;
     }
+    if (watch_is_large(w, event))
+        return watch_order(w, event, COR_EVENT_FRAME, &key);
     cor_buf_init(&bytes, COR_CALL_OUT_MAX);
     r = watch_convert(w, event);
     if (r == 0)
         r = watch_set_revision(w, event);
     if (r == 0)
-        r = watch_write_frame(w, event, &bytes);
+        r = cor_event_write_frame(&key, call->schema, event->object, &bytes, &why);
+    if (r == -COR_EINVAL)
+        cor_call_unencodable(call, event->object, why.message);
     if (r == 0)
         w->frame = cor_frames_add(frames, &key, &bytes);
     call->out_object = cor_object_unref(call->out_object);
@@ -291,8 +293,7 @@ static int watch_write_status(struct watch_call *w, struct cor_status *status)
     cor_buf_init(&json, COR_CALL_OUT_MAX);
     r = cor_status_write(status, &json);
     return r < 0 ? r
-                 : cor_protobuf_add_frame(cor_strz(names[COR_WATCH_ERROR]), COR_STR("v1"),
-                                          COR_STR("Status"),
+                 : cor_protobuf_add_frame(COR_STR("ERROR"), COR_STR("v1"), COR_STR("Status"),
                                           cor_type_named(COR_STR("meta_v1.Status")),
                                           cor_buf_str(&json), &w->call.out, NULL);
 }
@@ -331,32 +332,15 @@ static void watch_end_without(struct watch_call *w, int err, cor_rev rev)
     watch_end_with(w, &status);
 }
 
-static void watch_on_event(void *arg, const struct cor_reader_event *event)
+/* Sends the event of revision `event->rev`, whose frame is set, or whose object is in the version
+ * of the watch. */
+static void watch_send_event(struct watch_call *w, struct cor_reader_event *event)
 {
-    struct watch_call *w = arg;
     struct cor_call *call = &w->call;
-    struct cor_reader_event own;
-    int r;
+    int r = w->frame ? 0 : watch_set_revision(w, event);
 
-    if (!event || event->type == COR_WATCH_ERROR) {
-        struct cor_gr gr = cor_api_gr(call->res);
-
-        if (event)
-            cor_storage_error_to_api(event->status, COR_STORAGE_OP_WATCH, &gr, call->name);
-        watch_end_with(w, event ? event->status : NULL);
-        return;
-    }
-    assert(w->call.refill && w->call.nspans == 0 && event->object);
-    own = *event;
-    if (call->accept.is_protobuf) {
-        r = watch_set_frame(w, &own);
-    } else {
-        r = watch_convert(w, &own);
-        if (r == 0)
-            r = watch_set_revision(w, &own);
-        if (r == 0 && call->accept.view == COR_VIEW_TABLE)
-            r = watch_write_table(w, event->type, own.object);
-    }
+    if (r == 0 && !w->frame && call->accept.view == COR_VIEW_TABLE)
+        r = watch_write_table(w, event->type, event->object);
     if (r < 0) {
         watch_end_without(w, r, event->rev);
         return;
@@ -370,11 +354,74 @@ static void watch_on_event(void *arg, const struct cor_reader_event *event)
         if (call->accept.view == COR_VIEW_TABLE)
             cor_call_add_span(call, cor_buf_str(&call->out));
         else
-            watch_add_object_spans(w, &own);
+            watch_add_object_spans(w, event);
         cor_call_add_span(call, COR_STR("}\n"));
     }
     watch_send(w);
-    watch_hold_rest(w, &own);
+    watch_hold_rest(w, event);
+}
+
+/* What a thread made of the event that the watch waits for. The watch is paused; watch_refill()
+ * resumes it when the event has been taken. */
+static void watch_on_made(struct cor_event_wait *wait, const struct cor_event_made *made)
+{
+    struct watch_call *w = COR_CONTAINER_OF(wait, struct watch_call, wait);
+    struct cor_call *call = &w->call;
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *source = w->awaited.object;
+    struct cor_reader_event event = w->awaited;
+
+    assert(w->is_awaiting && w->is_paused && !call->is_over && call->nspans == 0);
+    w->is_awaiting = false;
+    w->awaited.object = NULL;
+    if (made->err == -COR_EINVAL)
+        cor_call_unencodable(call, source, made->why);
+    if (made->err < 0) {
+        watch_end_without(w, made->err, event.rev);
+        return;
+    }
+    if (made->frame)
+        w->frame = cor_frame_ref(made->frame);
+    else
+        take_object(w, &event, cor_object_ref(made->object));
+    cor_call_begin_op(call);
+    watch_send_event(w, &event);
+    /* What ends the watch has come meanwhile. */
+    if (cor_call_end_op(call) && w->ends_after && !w->is_ending)
+        watch_end_now(w);
+}
+
+static void watch_on_event(void *arg, const struct cor_reader_event *event)
+{
+    struct watch_call *w = arg;
+    struct cor_call *call = &w->call;
+    struct cor_reader_event own;
+    int r = 0;
+
+    if (!event || event->type == COR_WATCH_ERROR) {
+        struct cor_gr gr = cor_api_gr(call->res);
+
+        if (event)
+            cor_storage_error_to_api(event->status, COR_STORAGE_OP_WATCH, &gr, call->name);
+        watch_end_with(w, event ? event->status : NULL);
+        return;
+    }
+    assert(w->call.refill && w->call.nspans == 0 && event->object);
+    own = *event;
+    if (call->accept.is_protobuf) {
+        r = watch_set_frame(w, &own);
+    } else if (call->conversion && watch_is_large(w, &own)) {
+        const struct cor_frame_key key = {.source = own.object, .type = call->type};
+
+        r = watch_order(w, &own, COR_EVENT_CONVERTED, &key);
+    } else {
+        r = watch_convert(w, &own);
+    }
+    if (r == WATCH_AWAITS)
+        return;
+    if (r < 0)
+        watch_end_without(w, r, event->rev);
+    else
+        watch_send_event(w, &own);
 }
 
 static size_t watch_held(struct cor_call *call)
@@ -413,6 +460,11 @@ static void watch_begin(struct watch_call *w)
  * rest of that revision is delivered first, and the watch then ends by itself. */
 static void watch_end_now(struct watch_call *w)
 {
+    /* The event that the watch waits for counts as delivered there: it is sent first. */
+    if (w->is_awaiting) {
+        w->ends_after = true;
+        return;
+    }
     if (w->watch && w->call.refill && !w->is_ending && !cor_watch_finish(w->watch))
         return;
     w->is_ending = true;

@@ -1,10 +1,14 @@
 /* Watches in protobuf: frames of WatchEvents. Contract types 1.4.3 and 1.4.5. */
 #include "api_fixture.h"
 
+#include <semaphore.h>
 #include <stdio.h>
 
+#include "loop/offload.h"
 #include "schema/protobuf.h"
 #include "server/api/api_int.h"
+#include "server/api/event_maker.h"
+#include "server/api/heavy.h"
 
 #define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
 #define PROTOBUF   "application/vnd.kubernetes.protobuf"
@@ -230,6 +234,325 @@ TEST(watch_protobuf, survives_every_failed_allocation)
     assert_at(event(&whole, 0), "object.data.k", "v");
     FOR_EACH_FAILED_ALLOC(n) {
         struct want want;
+        FX_CALL call;
+
+        cor_frames_deinit(&fx.api->loops[0].frames);
+        fx_start(&fx, &call, "GET", CONFIGMAPS "?watch=1", "", &protobuf);
+        want = (struct want){&call, 1};
+        if (call.is_bare || call.sink.is_done)
+            continue;
+        assert_true(cor_loop_run_until(fx.loop, has_frames, &want, FX_TIMEOUT_MS));
+        rest = cor_buf_str(&call.sink.body);
+        if (call.sink.status != 200 || call.sink.is_aborted || !take_frame(&rest, &frame))
+            continue;
+        if (cor_str_starts(frame, COR_STR("\x0a\x05"
+                                          "ADDED")))
+            assert_memory_equal(call.sink.body.p, whole.sink.body.p, frame.n + 4);
+        else
+            assert_true(cor_str_starts(frame, COR_STR("\x0a\x05"
+                                                      "ERROR")));
+    }
+    fx_call_deinit(&whole);
+    fx_close(&fx);
+}
+
+/* Events of large objects, which threads make. */
+
+#define HPAS "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
+
+struct stuck {
+    struct cor_job job;
+    sem_t gate;
+    bool is_done;
+};
+
+static void wait_at_gate(struct cor_job *job)
+{
+    while (sem_wait(&COR_CONTAINER_OF(job, struct stuck, job)->gate) != 0)
+        ;
+}
+
+static void on_unstuck(struct cor_job *job)
+{
+    COR_CONTAINER_OF(job, struct stuck, job)->is_done = true;
+}
+
+static bool is_unstuck(void *arg)
+{
+    return ((struct stuck *)arg)->is_done;
+}
+
+/* Keeps the only thread from its work. */
+static void stick(struct fx *fx, struct stuck *stuck)
+{
+    *stuck = (struct stuck){
+        .job = {.run = wait_at_gate, .on_done = on_unstuck, .loop = fx->loop, .bytes = 1}};
+    sem_init(&stuck->gate, 0, 0);
+    assert_int_equal(cor_offload_submit(fx->offload, &stuck->job), 0);
+}
+
+static void unstick(struct fx *fx, struct stuck *stuck)
+{
+    sem_post(&stuck->gate);
+    assert_true(cor_loop_run_until(fx->loop, is_unstuck, stuck, FX_TIMEOUT_MS));
+    sem_destroy(&stuck->gate);
+}
+
+static uint64_t jobs(const struct fx *fx)
+{
+    struct cor_offload_stats stats;
+
+    cor_offload_get_stats(fx->offload, &stats);
+    return stats.jobs;
+}
+
+/* With one thread, a large config map and a large autoscaler of the version that is stored. */
+static void open_large(struct fx *fx, size_t jobs_max)
+{
+    const struct cor_offload_opts one = {
+        .nthreads = 1, .jobs_max = jobs_max, .bytes_max = 64 << 20};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf body = {.max = 1 << 20};
+
+    *fx = (struct fx){0};
+    assert_int_equal(cor_offload_new(&one, &fx->offload), 0);
+    fx->opts.offload = fx->offload;
+    fx_open(fx);
+    fx_bootstrap(fx);
+    assert_int_equal(cor_buf_addz(&body, "{\"metadata\":{\"name\":\"m\"},\"data\":{\"k\":\""), 0);
+    for (size_t i = 0; i < COR_HEAVY_BYTES; i++)
+        assert_int_equal(cor_buf_addc(&body, 'x'), 0);
+    assert_int_equal(cor_buf_addz(&body, "\"}}"), 0);
+    fx_do(fx, 201, "POST", CONFIGMAPS, cor_buf_z(&body));
+    cor_buf_truncate(&body, 0);
+    assert_int_equal(
+        cor_buf_addz(
+            &body,
+            "{\"kind\":\"HorizontalPodAutoscaler\",\"apiVersion\":\"autoscaling/v2\","
+            "\"metadata\":{\"name\":\"h\",\"namespace\":\"default\",\"annotations\":{\"k\":\""),
+        0);
+    for (size_t i = 0; i < COR_HEAVY_BYTES; i++)
+        assert_int_equal(cor_buf_addc(&body, 'x'), 0);
+    assert_int_equal(
+        cor_buf_addz(
+            &body,
+            "\"}},\"spec\":{\"maxReplicas\":3,\"metrics\":[{\"type\":\"Resource\",\"resource\":{\"name\":\"cpu\",\"target\":{\"type\":\"Utilization\",\"averageUtilization\":70}}}],"
+            "\"scaleTargetRef\":{\"kind\":\"Deployment\",\"name\":\"d\"}}}"),
+        0);
+    fx_put_raw(fx, "/registry/horizontalpodautoscalers/default/h", cor_buf_z(&body));
+}
+
+static bool has_bytes(void *arg)
+{
+    struct fx_call *call = arg;
+
+    return call->sink.body.n > COR_HEAVY_BYTES || call->sink.is_done;
+}
+
+static void wait_for_event(struct fx_call *call)
+{
+    assert_true(cor_loop_run_until(call->fx->loop, has_bytes, call, FX_TIMEOUT_MS));
+    assert_int_equal(call->sink.status, 200);
+    assert_true(call->sink.body.n > COR_HEAVY_BYTES);
+}
+
+static void end_call(struct fx_call *call)
+{
+    call->sink.cbs->on_drain(call->sink.cb_arg);
+    fx_wait(call);
+    assert_false(call->sink.is_aborted);
+    fx_call_deinit(call);
+}
+
+TEST(watch_protobuf, frames_of_large_objects_are_made_by_a_thread)
+{
+    struct fx_call first, second, later;
+    struct stuck stuck;
+    struct fx fx;
+    uint64_t before;
+
+    open_large(&fx, 8);
+    before = jobs(&fx);
+    stick(&fx, &stuck);
+    fx_start(&fx, &first, "GET", CONFIGMAPS "?watch=1", "", &protobuf);
+    fx_start(&fx, &second, "GET", CONFIGMAPS "?watch=1", "", &protobuf);
+    /* The loop goes on meanwhile, and answers. */
+    fx_do(&fx, 404, "GET", CONFIGMAPS "/none", "");
+    assert_int_equal(first.sink.body.n, 0);
+    unstick(&fx, &stuck);
+    wait_for_event(&first);
+    wait_for_event(&second);
+    /* The stuck one, and one for each object: without a cache each watch has its own. */
+    assert_int_equal(jobs(&fx) - before, 3);
+    assert_int_equal(first.sink.body.n, second.sink.body.n);
+    assert_memory_equal(first.sink.body.p, second.sink.body.p, first.sink.body.n);
+    /* What follows comes after it: a small event, and the large object once more. */
+    add(&fx, "small");
+    assert_true(has_frames(&(struct want){&first, 1}));
+    assert_true(cor_loop_run_until(fx.loop, has_frames, &(struct want){&first, 2}, FX_TIMEOUT_MS));
+    fx_do(&fx, 200, "DELETE", CONFIGMAPS "/m", "");
+    assert_true(cor_loop_run_until(fx.loop, has_frames, &(struct want){&first, 3}, FX_TIMEOUT_MS));
+    fx_start(&fx, &later, "GET", CONFIGMAPS "?watch=1", "", &protobuf);
+    assert_true(cor_loop_run_until(fx.loop, has_frames, &(struct want){&later, 1}, FX_TIMEOUT_MS));
+    end_call(&first);
+    end_call(&second);
+    end_call(&later);
+    fx_close(&fx);
+}
+
+struct order {
+    struct cor_event_wait wait;
+    struct cor_frame *frame;
+    size_t made;
+};
+
+static void note_made(struct cor_event_wait *wait, const struct cor_event_made *made)
+{
+    struct order *order = COR_CONTAINER_OF(wait, struct order, wait);
+
+    assert_int_equal(made->err, 0);
+    order->frame = cor_frame_ref(made->frame);
+    order->made++;
+}
+
+static bool is_made(void *arg)
+{
+    return ((struct order *)arg)->made > 0;
+}
+
+/* A thousand watches of a cache have the same object: one job serves all that wait for it. */
+TEST(watch_protobuf, a_frame_that_several_wait_for_is_made_once)
+{
+    struct order orders[3] = {
+        {.wait.on_made = note_made}, {.wait.on_made = note_made}, {.wait.on_made = note_made}};
+    struct cor_event_order what = {.product = COR_EVENT_FRAME};
+    struct cor_api_loop *loop;
+    struct stuck stuck;
+    struct fx fx;
+    uint64_t before;
+
+    open_large(&fx, 8);
+    loop = &fx.api->loops[0];
+    assert_int_equal(
+        cor_object_from_stored(COR_STR("{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":"
+                                       "{\"name\":\"a\"}}"),
+                               7, &what.key.source, NULL, NULL),
+        0);
+    what.key.rev = 7;
+    what.key.event = COR_WATCH_ADDED;
+    what.key.type = cor_api_builtin(COR_STR(""), COR_STR("v1"), COR_STR("configmaps"));
+    what.schema = cor_row_schema(what.key.type);
+    stick(&fx, &stuck);
+    before = jobs(&fx);
+    for (size_t i = 0; i < COR_ARRAY_LEN(orders); i++)
+        assert_int_equal(cor_event_order(loop, &what, &orders[i].wait), 0);
+    cor_event_wait_cancel(&orders[1].wait);
+    unstick(&fx, &stuck);
+    assert_true(cor_loop_run_until(fx.loop, is_made, &orders[2], FX_TIMEOUT_MS));
+    assert_int_equal(jobs(&fx) - before, 1);
+    assert_int_equal(orders[1].made, 0);
+    assert_ptr_equal(orders[0].frame, orders[2].frame);
+    assert_ptr_equal(cor_frames_find(&loop->frames, &what.key), orders[0].frame);
+    cor_frame_unref(orders[0].frame);
+    cor_frame_unref(orders[2].frame);
+    cor_object_unref(what.key.source);
+    fx_close(&fx);
+}
+
+/* Another version of a large object is made by a thread, for every kind of answer. */
+TEST(watch_protobuf, large_objects_are_converted_by_a_thread)
+{
+    static const char *const accepts[] = {
+        "application/json", PROTOBUF,
+        "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
+        "application/json;as=Table;v=v1;g=meta.k8s.io"};
+    struct fx fx;
+
+    open_large(&fx, 8);
+    for (size_t i = 0; i < COR_ARRAY_LEN(accepts); i++) {
+        const struct fx_headers headers = {.accept = accepts[i]};
+        uint64_t before = jobs(&fx);
+        struct fx_call call;
+
+        fx_start(&fx, &call, "GET", HPAS "?watch=1&includeObject=Object", "", &headers);
+        wait_for_event(&call);
+        if (jobs(&fx) == before)
+            fail_msg("a watch of %s converted on the loop", accepts[i]);
+        end_call(&call);
+        before = jobs(&fx);
+        fx_start(&fx, &call, "GET", HPAS "/h?includeObject=Object", "", &headers);
+        fx_wait(&call);
+        assert_int_equal(call.sink.status, 200);
+        assert_true(call.sink.body.n > COR_HEAVY_BYTES);
+        if (i == 0)
+            assert_at(cor_buf_z(&call.sink.body), ".spec.targetCPUUtilizationPercentage", "70");
+        if (jobs(&fx) == before)
+            fail_msg("a get of %s converted on the loop", accepts[i]);
+        fx_call_deinit(&call);
+    }
+    fx_close(&fx);
+}
+
+/* The reader goes, or the server shuts down, while a thread makes the event. */
+TEST(watch_protobuf, may_end_while_a_thread_makes_its_event)
+{
+    struct fx_call gone, drained;
+    struct stuck stuck;
+    struct fx fx;
+
+    open_large(&fx, 8);
+    stick(&fx, &stuck);
+    fx_start(&fx, &gone, "GET", CONFIGMAPS "?watch=1", "", &protobuf);
+    fx_start(&fx, &drained, "GET", CONFIGMAPS "?watch=1", "", &protobuf);
+    fx_do(&fx, 404, "GET", CONFIGMAPS "/none", "");
+    fx_call_deinit(&gone);
+    drained.sink.cbs->on_drain(drained.sink.cb_arg);
+    fx_do(&fx, 404, "GET", CONFIGMAPS "/none", "");
+    assert_false(drained.sink.is_done);
+    unstick(&fx, &stuck);
+    fx_wait(&drained);
+    assert_false(drained.sink.is_aborted);
+    assert_true(has_frames(&(struct want){&drained, 1}));
+    assert_true(drained.sink.body.n > COR_HEAVY_BYTES);
+    fx_call_deinit(&drained);
+    fx_close(&fx);
+}
+
+/* When the threads are full, the event waits; it is neither lost nor made on the loop. */
+TEST(watch_protobuf, waits_for_a_place_among_the_threads)
+{
+    struct stuck stuck, second;
+    struct fx_call call;
+    struct fx fx;
+
+    open_large(&fx, 1);
+    stick(&fx, &stuck);
+    second = (struct stuck){
+        .job = {.run = wait_at_gate, .on_done = on_unstuck, .loop = fx.loop, .bytes = 1}};
+    sem_init(&second.gate, 0, 0);
+    /* The thread has taken the first one as soon as there is a place for the second. */
+    while (cor_offload_submit(fx.offload, &second.job) < 0)
+        ;
+    fx_start(&fx, &call, "GET", CONFIGMAPS "?watch=1", "", &protobuf);
+    fx_do(&fx, 404, "GET", CONFIGMAPS "/none", "");
+    assert_int_equal(call.sink.body.n, 0);
+    unstick(&fx, &stuck);
+    unstick(&fx, &second);
+    wait_for_event(&call);
+    end_call(&call);
+    fx_close(&fx);
+}
+
+TEST(watch_protobuf, of_large_objects_survives_every_failed_allocation)
+{
+    struct fx_call whole;
+    struct fx fx;
+
+    open_large(&fx, 8);
+    fx_start(&fx, &whole, "GET", CONFIGMAPS "?watch=1", "", &protobuf);
+    wait_for_event(&whole);
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct want want;
+        struct cor_str rest, frame;
         FX_CALL call;
 
         cor_frames_deinit(&fx.api->loops[0].frames);

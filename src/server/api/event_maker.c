@@ -1,0 +1,225 @@
+/* clang-format off */
+/* One product:
+ *
+ *   cor_event_order ──► a job among loop->event_jobs ──► thread: convert, set the revision, encode
+ *     the next watch that wants the same joins the job       │
+ *                                                            ▼
+ *                         loop: the frame is kept (frames.h) ──► on_made of each watch
+ *
+ * Failures: without memory for the job nothing is ordered. A product that cannot be made is a
+ * failure of each watch that waits for it. When the threads have too much to do, the job waits
+ * RETRY_MS and is submitted again; without memory for that timer it runs on the loop.
+ * Thread: see the header; maker_run_job() on an offload thread. */
+/* clang-format on */
+#include "server/api/event_maker.h"
+
+#include <assert.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "loop/offload.h"
+#include "meta/object_edit.h"
+#include "server/api/api_int.h"
+#include "server/docs/table.h"
+
+#define RETRY_MS  20
+#define BYTES_MAX (64u << 20) /* of a frame */
+
+struct cor_event_job {
+    struct cor_job job;
+    struct cor_dlist link; /* in the loop's event_jobs */
+    struct cor_api_loop *loop;
+    struct cor_event_order order; /* with references to the source and the row */
+    struct cor_dlist waits;
+    struct cor_timer retry;
+    /* What the thread made. */
+    struct cor_buf bytes;
+    struct cor_object *made;
+    struct cor_pb_error why;
+    int err;
+};
+
+static const char *const names[] = {
+    [COR_WATCH_ADDED] = "ADDED",
+    [COR_WATCH_MODIFIED] = "MODIFIED",
+    [COR_WATCH_DELETED] = "DELETED",
+    [COR_WATCH_BOOKMARK] = "BOOKMARK",
+};
+
+static int write_partial_frame(const struct cor_frame_key *key, const struct cor_object *object,
+                               struct cor_buf *out, struct cor_pb_error *reterr)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0};
+    int r;
+
+    cor_buf_init(&json, BYTES_MAX);
+    r = cor_buf_adds(&json, cor_partial_head(key->is_v1beta1));
+    if (r == 0)
+        r = cor_buf_adds(&json, cor_object_metadata(object));
+    if (r == 0)
+        r = cor_buf_addc(&json, '}');
+    if (r < 0)
+        return r;
+    return cor_protobuf_add_frame(
+        cor_strz(names[key->event]), cor_partial_api_version(key->is_v1beta1),
+        COR_STR("PartialObjectMetadata"), cor_type_named(COR_STR("meta_v1.PartialObjectMetadata")),
+        cor_buf_str(&json), out, reterr);
+}
+
+int cor_event_write_frame(const struct cor_frame_key *key, const struct cor_type *schema,
+                          const struct cor_object *object, struct cor_buf *out,
+                          struct cor_pb_error *reterr)
+{
+    assert(key->event < COR_ARRAY_LEN(names) && names[key->event]);
+    if (key->view != COR_VIEW_OBJECT)
+        return write_partial_frame(key, object, out, reterr);
+    if (!schema) {
+        *reterr = (struct cor_pb_error){.message = "the kind has no protobuf message"};
+        return -COR_EINVAL;
+    }
+    return cor_protobuf_add_frame(cor_strz(names[key->event]), key->type->api_version,
+                                  key->type->kind, schema, cor_object_json(object), out, reterr);
+}
+
+static struct cor_event_job *maker_free_job(struct cor_event_job *job)
+{
+    cor_object_unref(job->order.key.source);
+    cor_row_unref(job->order.key.type);
+    cor_object_unref(job->made);
+    cor_buf_deinit(&job->bytes);
+    return cor_free(job);
+}
+
+/* The source in the version and at the revision that the event shows: a new reference. */
+static int maker_convert(const struct cor_event_order *order, struct cor_object **ret_object)
+{
+    const struct cor_frame_key *key = &order->key;
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *made = NULL;
+    int r = 0;
+
+    if (order->conversion)
+        r = cor_convert_object(order->conversion->from_stored, key->type->kind,
+                               key->type->api_version, key->source, &made);
+    else
+        made = cor_object_ref(key->source);
+    if (r < 0)
+        return r;
+    if (order->product == COR_EVENT_FRAME && key->event == COR_WATCH_DELETED &&
+        key->rev != made->rev)
+        return cor_object_at(made, key->rev, ret_object);
+    *ret_object = COR_STEAL(made);
+    return 0;
+}
+
+/* On a thread. */
+static void maker_run_job(struct cor_job *base)
+{
+    struct cor_event_job *job = COR_CONTAINER_OF(base, struct cor_event_job, job);
+
+    job->err = maker_convert(&job->order, &job->made);
+    if (job->err == 0 && job->order.product == COR_EVENT_FRAME)
+        job->err = cor_event_write_frame(&job->order.key, job->order.schema, job->made, &job->bytes,
+                                         &job->why);
+}
+
+static void maker_on_job_done(struct cor_job *base)
+{
+    struct cor_event_job *job = COR_CONTAINER_OF(base, struct cor_event_job, job);
+    struct cor_api_loop *loop = job->loop;
+    struct cor_event_made made = {.err = job->err, .why = job->why.message};
+    struct cor_dlist *link;
+
+    assert(cor_loop_is_current(loop->loop));
+    cor_dlist_remove(&job->link);
+    if (made.err == 0 && job->order.product == COR_EVENT_CONVERTED)
+        made.object = job->made;
+    else if (made.err == 0)
+        made.frame = cor_frames_add(&loop->frames, &job->order.key, &job->bytes);
+    if (made.err == 0 && !made.object && !made.frame)
+        made.err = -COR_ENOMEM;
+    /* A watch may end in here, and others with it: each leaves the list before it is called. */
+    while ((link = cor_dlist_pop(&job->waits))) {
+        struct cor_event_wait *wait = COR_CONTAINER_OF(link, struct cor_event_wait, link);
+
+        wait->on_made(wait, &made);
+    }
+    cor_frame_unref(made.frame);
+    maker_free_job(job);
+    loop->ncalls--;
+}
+
+static void maker_on_retry(struct cor_timer *timer);
+
+static void maker_submit(struct cor_event_job *job)
+{
+    if (cor_offload_submit(job->loop->api->offload, &job->job) == 0 ||
+        cor_timer_set(&job->retry, RETRY_MS) == 0)
+        return;
+    maker_run_job(&job->job);
+    maker_on_job_done(&job->job);
+}
+
+static void maker_on_retry(struct cor_timer *timer)
+{
+    maker_submit(COR_CONTAINER_OF(timer, struct cor_event_job, retry));
+}
+
+static bool is_same_order(const struct cor_event_order *a, const struct cor_event_order *b)
+{
+    if (a->product != b->product || a->key.source != b->key.source || a->key.type != b->key.type)
+        return false;
+    return a->product == COR_EVENT_CONVERTED || cor_frame_key_is_same(&a->key, &b->key);
+}
+
+static struct cor_event_job *maker_find(const struct cor_api_loop *loop,
+                                        const struct cor_event_order *order)
+{
+    COR_DLIST_FOREACH(link, &loop->event_jobs) {
+        struct cor_event_job *job = COR_CONTAINER_OF(link, struct cor_event_job, link);
+
+        if (is_same_order(&job->order, order))
+            return job;
+    }
+    return NULL;
+}
+
+int cor_event_order(struct cor_api_loop *loop, const struct cor_event_order *order,
+                    struct cor_event_wait *wait)
+{
+    struct cor_event_job *job = maker_find(loop, order);
+    int r;
+
+    assert(cor_loop_is_current(loop->loop) && loop->api->offload && order->key.type);
+    assert(order->product == COR_EVENT_FRAME || order->conversion);
+    cor_dlist_init(&wait->link);
+    if (job) {
+        cor_dlist_push(&job->waits, &wait->link);
+        return 0;
+    }
+    job = cor_calloc(1, sizeof(*job));
+    if (!job)
+        return -COR_ENOMEM;
+    job->loop = loop;
+    job->order = *order;
+    job->job = (struct cor_job){.run = maker_run_job,
+                                .on_done = maker_on_job_done,
+                                .loop = loop->loop,
+                                .bytes = order->key.source->len};
+    cor_buf_init(&job->bytes, BYTES_MAX);
+    cor_dlist_init(&job->waits);
+    cor_timer_init(&job->retry, loop->loop, maker_on_retry);
+    /* Before a thread has the job. */
+    (void)cor_object_ref(job->order.key.source);
+    (void)cor_row_ref(job->order.key.type);
+    r = cor_offload_submit(loop->api->offload, &job->job);
+    if (r < 0)
+        r = cor_timer_set(&job->retry, RETRY_MS);
+    if (r < 0) {
+        maker_free_job(job);
+        return r;
+    }
+    cor_dlist_push(&loop->event_jobs, &job->link);
+    cor_dlist_push(&job->waits, &wait->link);
+    loop->ncalls++;
+    return 0;
+}
