@@ -153,6 +153,7 @@ struct mark {
     int64_t at_s;              /* deletionTimestamp */
     int64_t grace_s;           /* < 0: not written */
     struct cor_str finalizers; /* p == NULL: as they are */
+    struct cor_str status;     /* p == NULL: as it is */
 };
 
 static int write_mark(struct cor_call *call, const struct cor_object *object,
@@ -180,8 +181,8 @@ static int write_mark(struct cor_call *call, const struct cor_object *object,
     if (fresh && old_generation > 0)
         cor_edits_set(&edit.meta_edits, COR_STR("generation"),
                       cor_object_next_generation(object, generation));
-    if (call->res->role == COR_ROLE_NAMESPACES)
-        cor_edits_set(&edit.top_edits, COR_STR("status"), COR_STR("{\"phase\":\"Terminating\"}"));
+    if (mark->status.p)
+        cor_edits_set(&edit.top_edits, COR_STR("status"), mark->status);
     return cor_object_edit(&edit, ret_marked, &call->status);
 }
 
@@ -196,19 +197,49 @@ static int64_t deletion_time(const struct cor_object *object, int64_t otherwise)
     return at;
 }
 
+/* The first deletion of a namespace: its phase changes, and it gets the finalizers that the options
+ * ask for. */
+static int mark_namespace(struct cor_call *call, const struct cor_delete_options *o,
+                          const struct cor_object *object, struct cor_object **ret_marked)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf finalizers = {.max = COR_OBJECT_BYTES_MAX_DEFAULT};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf status = {.max = COR_OBJECT_BYTES_MAX_DEFAULT};
+    struct cor_str old = cor_object_meta_member(object, COR_STR("finalizers"));
+    struct cor_str before = cor_object_member(object, COR_STR("status"));
+    struct mark mark = {.at_s = cor_call_now_ms(call) / 1000, .grace_s = -1};
+    struct cor_delete_options asked = *o;
+    struct cor_edits phase = {.n = 0};
+    size_t n;
+    int r;
+
+    /* Of a namespace, upstream takes orphanDependents=false for a foreground deletion. */
+    if (o->orphan_dependents == COR_FALSE) {
+        asked.orphan_dependents = COR_UNSET;
+        asked.propagation = COR_PROPAGATE_FOREGROUND;
+    }
+    r = write_finalizers(call, &asked, old.p ? old : COR_STR("[]"), &finalizers, &n);
+    cor_edits_set(&phase, COR_STR("phase"), COR_STR("\"Terminating\""));
+    if (r == 0)
+        r = cor_edits_apply(&phase, before.p ? before : COR_STR("{}"), &status);
+    if (r < 0)
+        return cor_status_set_err(&call->status, r);
+    mark.status = cor_buf_str(&status);
+    if (n > 0)
+        mark.finalizers = cor_buf_str(&finalizers);
+    return write_mark(call, object, &mark, ret_marked);
+}
+
 /* A namespace is marked, and stays until its controller has emptied it and removed
  * spec.finalizers. */
-static int decide_namespace(struct cor_call *call, const struct cor_object *object,
-                            struct cor_deletion *ret)
+static int decide_namespace(struct cor_call *call, const struct cor_delete_options *o,
+                            const struct cor_object *object, struct cor_deletion *ret)
 {
     struct cor_str spec = cor_object_member(object, COR_STR("spec")), finalizers = {NULL, 0};
     struct cor_json_iter it;
 
     if (!cor_object_meta_member(object, COR_STR("deletionTimestamp")).p) {
-        struct mark mark = {.at_s = cor_call_now_ms(call) / 1000, .grace_s = -1};
-
         ret->step = COR_DELETION_MARK;
-        return write_mark(call, object, &mark, &ret->marked);
+        return mark_namespace(call, o, object, &ret->marked);
     }
     if (spec.p)
         (void)cor_json_get(spec, COR_STR("finalizers"), COR_JSON_SORTED, &finalizers);
@@ -295,6 +326,31 @@ int cor_deletion_check_preconditions(struct cor_call *call,
                                       cor_object_resource_version(object), "modified");
 }
 
+/* Upstream has other words for the preconditions of a namespace. */
+static int check_namespace_precondition(struct cor_call *call, const char *what, const char *wanted,
+                                        struct cor_str found)
+{
+    struct cor_gr gr = cor_api_gr(call->res);
+
+    if (!wanted || cor_str_eqz(found, wanted))
+        return 0;
+    return cor_status_conflict(
+        &call->status, &gr, call->name,
+        "Precondition failed: %s in precondition: %s, %s in object meta: %.*s", what, wanted, what,
+        COR_STR_ARG(found));
+}
+
+static int check_namespace_preconditions(struct cor_call *call,
+                                         const struct cor_delete_options *options,
+                                         const struct cor_object *object)
+{
+    int r = check_namespace_precondition(call, "UID", options->uid, cor_object_uid(object));
+
+    return r < 0 ? r
+                 : check_namespace_precondition(call, "ResourceVersion", options->resource_version,
+                                                cor_object_resource_version(object));
+}
+
 /* The cluster's own namespaces, which may not be deleted. */
 static bool is_immortal(struct cor_str name)
 {
@@ -306,17 +362,19 @@ int cor_deletion_decide(struct cor_call *call, const struct cor_delete_options *
                         const struct cor_object *object, struct cor_deletion *ret_deletion)
 {
     struct cor_gr gr = cor_api_gr(call->res);
-    int r = cor_deletion_check_preconditions(call, options, object);
+    bool is_namespace = call->res->role == COR_ROLE_NAMESPACES;
+    int r = is_namespace ? check_namespace_preconditions(call, options, object)
+                         : cor_deletion_check_preconditions(call, options, object);
 
     assert(call->stored && object);
     *ret_deletion = (struct cor_deletion){.step = COR_DELETION_NOW};
     if (r < 0)
         return r;
-    if (call->res->role == COR_ROLE_NAMESPACES) {
+    if (is_namespace) {
         if (is_immortal(cor_object_name(object)))
             return cor_status_forbidden(&call->status, &gr, cor_object_name(object),
                                         "this namespace may not be deleted");
-        r = decide_namespace(call, object, ret_deletion);
+        r = decide_namespace(call, options, object, ret_deletion);
         if (r < 0 || ret_deletion->step != COR_DELETION_NOW)
             return r;
     }
