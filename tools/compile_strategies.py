@@ -24,7 +24,7 @@ class Step:
 class Strategy:
     def __init__(self, made, where):
         self.made, self.where = made, where
-        self.generation, self.counted, self.as_sent, self.plain_names, self.steps = 0, [], False, False, []
+        self.generation, self.counted, self.as_sent, self.exactly, self.plain_names, self.steps = 0, [], False, False, False, []
 
 
 def zero(made):
@@ -83,10 +83,10 @@ def read_step(where, made, on, line, hooks):
 
 
 def read_generation(where, strategy, line):
-    match = re.fullmatch(r"generation ([01])(?: of (.+?))?( as sent)?", line)
+    match = re.fullmatch(r"generation ([01])(?: of (.+?))?( as sent| exactly)?", line)
     if not match:
-        raise Wrong(f"{where}: expected 'generation 0|1 of FIELD... [as sent]'")
-    strategy.generation, strategy.as_sent = int(match[1]), bool(match[3])
+        raise Wrong(f"{where}: expected 'generation 0|1 of FIELD... [as sent|exactly]'")
+    strategy.generation, strategy.as_sent, strategy.exactly = int(match[1]), match[3] == " as sent", match[3] == " exactly"
     strategy.counted = [read_field(where, strategy.made, text)[:2] for text in (match[2] or "").split()]
 
 
@@ -129,7 +129,7 @@ def rows(strategies, pool):
     tables, steps, counted = [], [], []
     for strategy in strategies:
         tables.append(f"{{{strategy.made.index}, {len(steps)}, {len(counted)}, {len(strategy.steps)}, {len(strategy.counted)}, "
-                      f"{strategy.generation}, {int(strategy.as_sent)}, {int(any(s.hook == SENDER for s in strategy.steps))}, "
+                      f"{strategy.generation}, {int(strategy.as_sent)}, {int(strategy.exactly)}, {int(any(s.hook == SENDER for s in strategy.steps))}, "
                       f"{int(strategy.plain_names)}}}")
         steps += [f"{{{pool.add(s.name)}, {pool.add(s.value)}, COR_ON_{s.on.upper()}, COR_STRATEGY_{s.does}, "
                   f"COR_STRATEGY_HOOK_{s.hook or 'none'}, {int(s.is_meta)}}}" for s in strategy.steps]

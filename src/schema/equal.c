@@ -214,3 +214,31 @@ int cor_equal(const struct cor_type *type, struct cor_str a, struct cor_str b, b
                                            b.p ? 0 : COR_JSON_NO_NODE, 0);
     return r;
 }
+
+bool cor_has_empty(const struct cor_type *type, struct cor_str json)
+{
+    enum cor_shape shape = cor_type_shape(type);
+    struct cor_json_iter it = cor_json_iter(json);
+    struct cor_member member;
+    struct cor_str key;
+
+    if (shape == COR_SHAPE_LIST || shape == COR_SHAPE_MAP) {
+        const struct cor_type *element = cor_type_element(type);
+        bool is_list = shape == COR_SHAPE_LIST;
+        size_t n = 0;
+
+        if (json.n == 0 || json.p[0] != (is_list ? '[' : '{'))
+            return false;
+        for (; is_list ? cor_json_iter_elem(&it) : cor_json_iter_member(&it, &key); n++) {
+            if (cor_has_empty(element, cor_json_iter_value(&it)))
+                return true;
+        }
+        return n == 0;
+    }
+    while (shape == COR_SHAPE_STRUCT && cor_json_iter_member(&it, &key)) {
+        if (cor_type_find_member(type, key, &member) &&
+            cor_has_empty(cor_type_field_type(member.field), cor_json_iter_value(&it)))
+            return true;
+    }
+    return false;
+}

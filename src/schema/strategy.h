@@ -54,6 +54,7 @@ struct cor_strategy {
     uint8_t nsteps, ncounted;
     uint8_t generation;   /* of a new object; 0: as it was sent */
     bool counts_as_sent;  /* changes are looked for in what was sent, before the steps have run */
+    bool counts_exactly;  /* a list or map that is sent empty differs from one that is absent */
     bool needs_sender;    /* a hook asks who sent the object */
     bool has_plain_names; /* a generated name is generateName alone, without a suffix */
 };

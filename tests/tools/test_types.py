@@ -145,7 +145,7 @@ STRATEGIES = [
     ("a member of the metadata that is missing is named", "Thing\n  on update\n    keep metadata.name\n", "v1.ObjectMeta has no field name"),
     ("a path ends in the object or its metadata", "Thing\n  on update\n    keep spec.mode\n", "spec.mode is neither a member of the object"),
     ("a member that counts is there", "Thing\n  generation 1 of status\n", "v1.Thing has no field status"),
-    ("a generation begins at 0 or 1", "Thing\n  generation 2 of spec\n", "expected 'generation 0|1 of FIELD... [as sent]'"),
+    ("a generation begins at 0 or 1", "Thing\n  generation 2 of spec\n", "expected 'generation 0|1 of FIELD... [as sent|exactly]'"),
     ("an endpoint is known", "Thing\n  on delete\n", "there is no endpoint delete"),
     ("a step is for an endpoint", "Thing\n  keep spec\n", "keep stands outside of an 'on'"),
     ("a create has nothing to keep", "Thing\n  on create\n    keep spec\n", "has nothing to keep"),

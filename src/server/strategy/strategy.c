@@ -484,11 +484,13 @@ static int change_counts(const struct change *change)
 /* The generation grows by one when something that counts has changed; a write to /status changes
  * nothing that counts. A negative one, which an earlier version may have stored, is dropped:
  * validation would refuse it, and the object could never be changed again. */
-static int set_generation(struct change *change)
+static int set_generation(struct change *change, bool sends_empty)
 {
     struct cor_edits *meta = &change->edit.meta_edits;
-    int r = change->strategy && change->prepare.on != COR_ON_STATUS ? change_counts(change) : 0;
+    int r = 0;
 
+    if (change->strategy && change->prepare.on != COR_ON_STATUS)
+        r = sends_empty ? 1 : change_counts(change);
     if (r > 0)
         cor_edits_set(meta, COR_STR("generation"),
                       cor_object_next_generation(change->old, change->scratch.generation));
@@ -536,7 +538,8 @@ static enum cor_strategy_on endpoint_of(const struct cor_call *call)
 }
 
 int cor_strategy_update(struct cor_call *call, const struct cor_object *old,
-                        const struct cor_object *body, struct cor_object **ret_object)
+                        const struct cor_object *body, bool sends_empty,
+                        struct cor_object **ret_object)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *scaled = NULL;
     COR_CLEANUP(change_deinit) struct change change = {.call = NULL};
@@ -557,7 +560,7 @@ int cor_strategy_update(struct cor_call *call, const struct cor_object *old,
     if (r == 0)
         r = change_run_steps(&change);
     if (r == 0)
-        r = set_generation(&change);
+        r = set_generation(&change, sends_empty);
     return change_apply(&change, r, ret_object);
 }
 

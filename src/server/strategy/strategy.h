@@ -18,9 +18,11 @@ int cor_strategy_create(struct cor_call *call, const struct cor_object *body, st
                         struct cor_object **ret_object);
 
 /* The next state of `old` (served form) when a client sends `body`, to the object or to the call's
- * subresource. Results as of cor_strategy_create(). */
+ * subresource. `sends_empty`: the client sent an empty list or map, which the generation counts.
+ * Results as of cor_strategy_create(). */
 int cor_strategy_update(struct cor_call *call, const struct cor_object *old,
-                        const struct cor_object *body, struct cor_object **ret_object);
+                        const struct cor_object *body, bool sends_empty,
+                        struct cor_object **ret_object);
 
 /* Is the object to be removed instead of written: deletion has begun, the grace period is 0, and no
  * finalizers are left? */

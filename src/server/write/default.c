@@ -8,7 +8,10 @@
 #include <assert.h>
 
 #include "base/err.h"
+#include "meta/object_edit.h"
+#include "schema/equal.h"
 #include "schema/rewrite.h"
+#include "schema/strategy.h"
 #include "server/write/stages.h"
 
 int cor_write_take_rewritten(struct cor_call *call, int r, const struct cor_buf *json,
@@ -27,6 +30,25 @@ int cor_write_take_rewritten(struct cor_call *call, int r, const struct cor_buf 
     return 0;
 }
 
+/* Notes what the generation of a few kinds counts and the normal form does not have. */
+static void default_note_empty(struct cor_write *write)
+{
+    const struct cor_type *type = write->call.schema;
+    const struct cor_strategy *strategy = cor_strategy_of(type);
+    struct cor_member member;
+    bool is_meta;
+
+    write->sends_empty = false;
+    for (size_t i = 0; strategy && strategy->counts_exactly && i < strategy->ncounted; i++) {
+        struct cor_str name = cor_strategy_counted(strategy, i, &is_meta);
+        struct cor_str value = cor_object_member(write->body, name);
+
+        if (!is_meta && value.p && cor_type_find_member(type, name, &member) &&
+            cor_has_empty(cor_type_field_type(member.field), value))
+            write->sends_empty = true;
+    }
+}
+
 int cor_write_default(struct cor_write *write)
 {
     struct cor_call *call = &write->call;
@@ -36,6 +58,7 @@ int cor_write_default(struct cor_write *write)
     assert(write->body);
     if (!call->schema)
         return 0;
+    default_note_empty(write);
     cor_buf_init(&json, COR_WRITE_JSON_MAX);
     r = cor_rewrite(call->schema, cor_object_json(write->body), &json);
     if (r == -COR_ETOOBIG)

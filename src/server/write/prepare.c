@@ -67,7 +67,8 @@ int cor_write_prepare(struct cor_write *write)
     } else {
         r = prepare_check_revision(write);
         if (r == 0)
-            r = cor_strategy_update(call, write->current, write->body, &write->object);
+            r = cor_strategy_update(call, write->current, write->body, write->sends_empty,
+                                    &write->object);
     }
     if (r == 0)
         r = prepare_default_late(write);

@@ -72,6 +72,7 @@ struct cor_write {
     struct cor_buf yaml_dups;   /* the same for keys of a YAML body, in the words of its decoder */
     struct cor_read_report *report; /* decode to strict: what is wrong; NULL: nothing */
 
+    bool sends_empty; /* of kinds whose generation counts exactly: an empty list or map was sent */
     struct cor_buf sender; /* who sent the request, as JSON; empty: the strategy needs none */
 
     struct cor_object *body;    /* from decode on; from convert on in the hub's version */

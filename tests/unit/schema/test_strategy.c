@@ -296,6 +296,29 @@ TEST(strategy, equality_is_semantic)
     assert_true(turned);
 }
 
+/* Contract types 4.1.7. */
+TEST(strategy, empty_lists_and_maps_are_found_in_what_was_sent)
+{
+    static const struct {
+        const char *json;
+        bool has_empty;
+    } specs[] = {
+        {"{}", false},
+        {"{\"podSelector\":{}}", false},
+        {"{\"egress\":[]}", true},
+        {"{\"egress\":null}", false},
+        {"{\"podSelector\":{\"matchLabels\":{}}}", true},
+        {"{\"podSelector\":{\"matchLabels\":{\"a\":\"b\"}}}", false},
+        {"{\"ingress\":[{\"from\":[{\"podSelector\":{}}]},{\"ports\":[]}]}", true},
+        {"{\"ingress\":[{}],\"unknown\":[]}", false},
+    };
+    const struct cor_type *type = cor_type_named(COR_STR("networking_v1.NetworkPolicySpec"));
+
+    assert_non_null(type);
+    for (size_t i = 0; i < COR_ARRAY_LEN(specs); i++)
+        assert_int_equal(cor_has_empty(type, cor_strz(specs[i].json)), specs[i].has_empty);
+}
+
 TEST(strategy, every_strategy_is_found_by_its_kind)
 {
     size_t nsteps = 0;
