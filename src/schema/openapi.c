@@ -308,6 +308,17 @@ static struct cor_str property_default(const struct cor_type_field *field)
     return cor_strz(zero);
 }
 
+/* Does anything stand beside the type of a property? */
+static bool property_is_bare(const struct cor_type_field *field)
+{
+    size_t i = 0, index = (size_t)(field - cor_type_fields);
+
+    return cor_field_words[index] == 0 && property_default(field).n == 0 &&
+           cor_type_field_list_kind(field) == COR_LIST_KIND_NONE &&
+           cor_type_field_map_kind(field) == COR_MAP_KIND_NONE && !cor_type_field_patch(field) &&
+           !next_fact(COR_FACT_OF_FIELD, index, COR_FACT_EXTENSION, &i);
+}
+
 static void property_write(struct cor_json_writer *w, enum cor_openapi_version version,
                            const struct cor_type_field *field)
 {
@@ -322,7 +333,7 @@ static void property_write(struct cor_json_writer *w, enum cor_openapi_version v
         cor_json_key(w, COR_STR("default"));
         cor_json_raw(w, value);
     }
-    if (has_schema(type) && version == COR_OPENAPI_3) {
+    if (has_schema(type) && version == COR_OPENAPI_3 && !property_is_bare(field)) {
         cor_json_key(w, COR_STR("allOf"));
         cor_json_begin_array(w);
         cor_openapi_write_ref(w, version, type);

@@ -25,9 +25,16 @@
 /* What makes one document. */
 struct source {
     const struct cor_served *served;
-    struct cor_str path; /* empty: version 2 */
+    enum cor_openapi_version version;
+    struct cor_str path; /* of version 3 */
     bool is_protobuf;
 };
+
+static int source_make_json(const struct source *source, struct cor_buf *out)
+{
+    return source->version == COR_OPENAPI_3 ? cor_openapi_write_3(source->served, source->path, out)
+                                            : cor_openapi_write_2(source->served, out);
+}
 
 static int source_make(const void *arg, struct cor_buf *out)
 {
@@ -35,13 +42,25 @@ static int source_make(const void *arg, struct cor_buf *out)
     const struct source *source = arg;
     int r;
 
-    if (source->path.n > 0)
-        return cor_openapi_write_3(source->served, source->path, out);
     if (!source->is_protobuf)
-        return cor_openapi_write_2(source->served, out);
+        return source_make_json(source, out);
     cor_buf_init(&json, COR_OPENAPI_BYTES_MAX);
-    r = cor_openapi_write_2(source->served, &json);
-    return r < 0 ? r : cor_openapi_to_protobuf(cor_buf_str(&json), out);
+    r = source_make_json(source, &json);
+    return r < 0 ? r : cor_openapi_to_protobuf(cor_buf_str(&json), source->version, out);
+}
+
+static const char *source_type(const struct source *source)
+{
+    if (!source->is_protobuf)
+        return JSON_TYPE;
+    return source->version == COR_OPENAPI_3 ? COR_OPENAPI_V3_PROTOBUF : COR_OPENAPI_V2_PROTOBUF;
+}
+
+/* Takes the form that the client prefers; false: it accepts none. */
+static bool source_negotiate(struct source *source, struct cor_str accept)
+{
+    source->is_protobuf = cor_accept_wants_openapi_protobuf(accept, source->version);
+    return source->is_protobuf || cor_accept_takes_json(accept);
 }
 
 static void reply_empty(struct cor_call *call, int code)
@@ -108,14 +127,14 @@ static void reply_document(struct cor_call *call, const struct source *source, c
     if (r < 0)
         reply_failure(call, r);
     else
-        cor_call_reply_bytes(call, 200, source->is_protobuf ? COR_OPENAPI_V2_PROTOBUF : JSON_TYPE,
-                             headers, nheaders, cor_kept_doc_bytes(*ret_doc));
+        cor_call_reply_bytes(call, 200, source_type(source), headers, nheaders,
+                             cor_kept_doc_bytes(*ret_doc));
 }
 
 static void reply_v3(struct cor_call *call, const struct cor_served *served, struct cor_str path,
                      struct cor_kept_doc **ret_doc)
 {
-    struct source source = {.served = served, .path = path};
+    struct source source = {.served = served, .version = COR_OPENAPI_3, .path = path};
     char hash[COR_OPENAPI_HASH_MAX], location[COR_KEPT_KEY_MAX];
     struct cor_str named = query_hash(call->req->query);
     struct cor_http_header headers[] = {{COR_STR("Location"), COR_STR("")},
@@ -123,12 +142,13 @@ static void reply_v3(struct cor_call *call, const struct cor_served *served, str
 
     if (cor_openapi_hash(served, path, hash) < 0) {
         reply_empty(call, 404);
-    } else if (!cor_accept_takes_json(call->req->accept)) {
+    } else if (!source_negotiate(&source, call->req->accept)) {
         reply_empty(call, 406);
     } else if (named.n > 0 && !cor_str_eqz(named, hash)) {
         snprintf(location, sizeof(location), "/openapi/v3/%.*s?hash=%s", COR_STR_ARG(path), hash);
         headers[0].value = cor_strz(location);
-        cor_call_reply_bytes(call, 301, JSON_TYPE, headers, COR_ARRAY_LEN(headers), COR_STR(""));
+        cor_call_reply_bytes(call, 301, source_type(&source), headers, COR_ARRAY_LEN(headers),
+                             COR_STR(""));
     } else {
         reply_document(call, &source, hash, named.n > 0, ret_doc);
     }
@@ -153,16 +173,13 @@ static void reply_index(struct cor_call *call, const struct cor_served *served)
 static void reply_v2(struct cor_call *call, const struct cor_served *served,
                      struct cor_kept_doc **ret_doc)
 {
-    struct source source = {
-        .served = served,
-        .is_protobuf = cor_accept_wants_openapi_protobuf(call->req->accept),
-    };
+    struct source source = {.served = served, .version = COR_OPENAPI_2};
     char hash[COR_OPENAPI_HASH_MAX];
     int r = cor_openapi_hash(served, source.path, hash);
 
     assert(r == 0);
     (void)r;
-    if (!source.is_protobuf && !cor_accept_takes_json(call->req->accept))
+    if (!source_negotiate(&source, call->req->accept))
         reply_empty(call, 406);
     else
         reply_document(call, &source, hash, false, ret_doc);

@@ -14,6 +14,8 @@
 
 #define COR_OPENAPI_V2_PROTOBUF     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 #define COR_OPENAPI_V2_PROTOBUF_OLD "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+#define COR_OPENAPI_V3_PROTOBUF     "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
+#define COR_OPENAPI_V3_PROTOBUF_OLD "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
 
 /* Of a hash, with its terminating zero. */
 #define COR_OPENAPI_HASH_MAX 36

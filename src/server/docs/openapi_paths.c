@@ -33,15 +33,17 @@
     X(FIELD_MANAGER, "fieldManager", "string", "The name under which the change is recorded.")     \
     X(PATCH_MANAGER, "fieldManager", "string",                                                     \
       "The name under which the change is recorded; an apply patch needs one.")                    \
+    X(FIELD_SELECTOR, "fieldSelector", "string", "Only objects whose fields match.")               \
     X(FIELD_VALIDATION, "fieldValidation", "string",                                               \
       "What happens to unknown and repeated fields: Ignore, Warn or Strict.")                      \
-    X(FIELD_SELECTOR, "fieldSelector", "string", "Only objects whose fields match.")               \
     X(FORCE, "force", "boolean", "An apply patch takes over fields of other managers.")            \
     X(GRACE, "gracePeriodSeconds", "integer", "How many seconds the object may take to end.")      \
     X(IGNORE_READ_ERROR, "ignoreStoreReadErrorWithClusterBreakingPotential", "boolean",            \
       "Deletes an object that cannot be decoded, without its finalizers.")                         \
     X(LABEL_SELECTOR, "labelSelector", "string", "Only objects whose labels match.")               \
     X(LIMIT, "limit", "integer", "At most so many objects in one answer.")                         \
+    X(NAME, "name", "string", "The name of the object.")                                           \
+    X(NAMESPACE, "namespace", "string", "The namespace of the object.")                            \
     X(ORPHAN, "orphanDependents", "boolean", "Deprecated: use propagationPolicy.")                 \
     X(PRETTY, "pretty", "string", "true: the answer is indented.")                                 \
     X(PROPAGATION, "propagationPolicy", "string",                                                  \
@@ -59,8 +61,6 @@ enum parameter {
     PARAMETERS(PARAMETER_ENUM)
 #undef PARAMETER_ENUM
         PARAMETER_COUNT,
-    PARAMETER_NAME = PARAMETER_COUNT, /* in the path */
-    PARAMETER_NAMESPACE,
 };
 #define BIT(id) (UINT32_C(1) << PARAMETER_##id)
 
@@ -70,9 +70,6 @@ static const struct {
 #define PARAMETER_ROW(id, name, type, words) {name, type, words},
     PARAMETERS(PARAMETER_ROW)
 #undef PARAMETER_ROW
-    /* The first has other words for each kind. */
-    {"name", "string", "The name of the object."},
-    {"namespace", "string", "The namespace of the object, such as a team or a project."},
 };
 
 #define LISTED                                                                                     \
@@ -385,7 +382,7 @@ static void body_write_2(struct cor_openapi_doc *doc, const struct place *place,
 static void parameter_members_write(struct cor_openapi_doc *doc, size_t id)
 {
     struct cor_json_writer *w = &doc->w;
-    bool in_path = id >= PARAMETER_COUNT;
+    bool in_path = id == PARAMETER_NAME || id == PARAMETER_NAMESPACE;
 
     cor_json_member(w, COR_STR("name"), cor_strz(parameters[id].name));
     cor_json_member(w, COR_STR("in"), in_path ? COR_STR("path") : COR_STR("query"));
@@ -426,13 +423,8 @@ static void parameter_write(struct cor_openapi_doc *doc, size_t id)
     cor_json_end_object(&doc->w);
 }
 
-/* Path parameters come first; their bits are the highest ones. */
 static void parameters_write(struct cor_openapi_doc *doc, uint32_t bits)
 {
-    for (size_t id = PARAMETER_COUNT; id < COR_ARRAY_LEN(parameters); id++) {
-        if (bits >> id & 1)
-            parameter_write(doc, id);
-    }
     for (size_t id = 0; id < PARAMETER_COUNT; id++) {
         if (bits >> id & 1)
             parameter_write(doc, id);
@@ -443,7 +435,7 @@ void cor_openapi_write_parameters(struct cor_openapi_doc *doc)
 {
     char key[TEXT_MAX / 4];
 
-    for (size_t id = 0; id < COR_ARRAY_LEN(parameters); id++) {
+    for (size_t id = 0; id < PARAMETER_COUNT; id++) {
         parameter_key(id, key, sizeof(key));
         cor_json_key(&doc->w, cor_strz(key));
         cor_json_begin_object(&doc->w);

@@ -1,5 +1,5 @@
 /* clang-format off */
-/* From the JSON of OpenAPI version 2 to gnostic's messages.
+/* From the JSON of OpenAPI documents to gnostic's messages.
  *
  * A table for each message has one row for each member that our documents have: its name in JSON,
  * its number, and how its value is written. Members that begin with "x-" are vendor extensions,
@@ -7,8 +7,11 @@
  *
  *   message_write       the members of an object, by the table of its message
  *     row_write         one member
- *       map_write       an object of named values: {name, value} messages
- *       parameter_write which of gnostic's four messages a parameter is depends on what it says
+ *       entries_write   an object of named values: {name, value} messages
+ *       elements_write  an array: a repeated field
+ *
+ * A few messages depend on the value (a reference or a schema, a parameter in the body or in the
+ * query): they have a function in place of rows.
  *
  * A message is written behind one byte for its length. When the length needs more bytes, the
  * message moves: its bytes move once for each message around it, and these are few.
@@ -19,6 +22,7 @@
 #include "server/docs/openapi_protobuf.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -29,22 +33,22 @@
 enum form {
     FORM_TEXT,
     FORM_BOOL,
-    FORM_TEXTS,      /* an array of texts: a repeated field */
-    FORM_MESSAGE,    /* an object */
-    FORM_MAP,        /* an object of named values */
-    FORM_MAPS,       /* an array of such objects, whose values are arrays of texts */
-    FORM_YAMLS,      /* an array of any values */
-    FORM_PARAMETERS, /* an array of parameters or references */
+    FORM_TEXTS,    /* an array of texts: a repeated field */
+    FORM_MESSAGE,  /* an object */
+    FORM_MESSAGES, /* an array of objects: a repeated field */
+    FORM_MAP,      /* an object of named values */
+    FORM_YAMLS,    /* an array of any values */
 };
 
 struct message;
+struct writer;
 
 struct row {
     const char *name;
     unsigned number;
     enum form form;
-    /* A message around the value, which has it under this number; of a map: the number of its
-     * entries. 0: none. */
+    /* A message around the value, which has the value under this number; of a map: the number of
+     * its entries. 0: none. */
     unsigned inner;
     unsigned value_inner;          /* the same around the values of a map */
     const struct message *message; /* of the value, or of the values of a map */
@@ -54,6 +58,8 @@ struct message {
     unsigned extensions; /* the number of vendor extensions; 0: it has none */
     size_t nrows;
     const struct row *rows;
+    /* Writes a message whose members depend on the value; NULL: by its rows. */
+    void (*write)(struct writer *w, struct cor_json_iter *it);
 };
 
 struct writer {
@@ -63,6 +69,17 @@ struct writer {
 
 #define ROWS(list) .nrows = COR_ARRAY_LEN(list), .rows = (list)
 
+static void parameter_write(struct writer *w, struct cor_json_iter *it);
+static void parameter_item_write(struct writer *w, struct cor_json_iter *it);
+static void requirement_write(struct writer *w, struct cor_json_iter *it);
+static void schema_or_reference_write(struct writer *w, struct cor_json_iter *it);
+static void default_write(struct writer *w, struct cor_json_iter *it);
+
+/* Of both versions. */
+static const struct row reference_rows[] = {{"$ref", 1, FORM_TEXT}};
+static const struct message reference_message = {0, ROWS(reference_rows)};
+
+/* Version 2: openapi.v2. */
 static const struct message schema_message;
 
 static const struct row info_rows[] = {{"title", 1, FORM_TEXT}, {"version", 2, FORM_TEXT}};
@@ -87,31 +104,7 @@ static const struct row response_rows[] = {
 };
 static const struct message response_message = {5, ROWS(response_rows)};
 
-static const struct row operation_rows[] = {
-    {"tags", 1, FORM_TEXTS},
-    {"description", 3, FORM_TEXT},
-    {"operationId", 5, FORM_TEXT},
-    {"produces", 6, FORM_TEXTS},
-    {"consumes", 7, FORM_TEXTS},
-    {"parameters", 8, FORM_PARAMETERS},
-    {"responses", 9, FORM_MAP, .inner = 1, .value_inner = 1, .message = &response_message},
-    {"schemes", 10, FORM_TEXTS},
-};
-static const struct message operation_message = {13, ROWS(operation_rows)};
-
-static const struct row path_rows[] = {
-    {"get", 2, FORM_MESSAGE, .message = &operation_message},
-    {"put", 3, FORM_MESSAGE, .message = &operation_message},
-    {"post", 4, FORM_MESSAGE, .message = &operation_message},
-    {"delete", 5, FORM_MESSAGE, .message = &operation_message},
-    {"patch", 8, FORM_MESSAGE, .message = &operation_message},
-    {"parameters", 9, FORM_PARAMETERS},
-};
-static const struct message path_message = {10, ROWS(path_rows)};
-
-/* The four kinds of parameters that our documents have. */
-static const struct row reference_rows[] = {{"$ref", 1, FORM_TEXT}};
-static const struct message reference_message = {0, ROWS(reference_rows)};
+/* The kinds of parameters that our documents have. */
 static const struct row body_rows[] = {
     {"name", 2, FORM_TEXT},
     {"in", 3, FORM_TEXT},
@@ -129,8 +122,30 @@ static const struct row in_path_rows[] = {
     {"name", 4, FORM_TEXT},     {"type", 5, FORM_TEXT}, {"uniqueItems", 19, FORM_BOOL},
 };
 static const struct message in_path_message = {22, ROWS(in_path_rows)};
-/* Stands for a parameter in a map. */
-static const struct message parameter_message;
+static const struct message parameter_message = {.write = parameter_write};
+static const struct message parameter_item_message = {.write = parameter_item_write};
+
+static const struct row operation_rows[] = {
+    {"tags", 1, FORM_TEXTS},
+    {"description", 3, FORM_TEXT},
+    {"operationId", 5, FORM_TEXT},
+    {"produces", 6, FORM_TEXTS},
+    {"consumes", 7, FORM_TEXTS},
+    {"parameters", 8, FORM_MESSAGES, .message = &parameter_item_message},
+    {"responses", 9, FORM_MAP, .inner = 1, .value_inner = 1, .message = &response_message},
+    {"schemes", 10, FORM_TEXTS},
+};
+static const struct message operation_message = {13, ROWS(operation_rows)};
+
+static const struct row path_rows[] = {
+    {"get", 2, FORM_MESSAGE, .message = &operation_message},
+    {"put", 3, FORM_MESSAGE, .message = &operation_message},
+    {"post", 4, FORM_MESSAGE, .message = &operation_message},
+    {"delete", 5, FORM_MESSAGE, .message = &operation_message},
+    {"patch", 8, FORM_MESSAGE, .message = &operation_message},
+    {"parameters", 9, FORM_MESSAGES, .message = &parameter_item_message},
+};
+static const struct message path_message = {10, ROWS(path_rows)};
 
 static const struct row key_rows[] = {
     {"type", 1, FORM_TEXT},
@@ -139,6 +154,7 @@ static const struct row key_rows[] = {
     {"description", 4, FORM_TEXT},
 };
 static const struct message key_message = {5, ROWS(key_rows)};
+static const struct message requirement_message = {.write = requirement_write};
 
 static const struct row document_rows[] = {
     {"swagger", 1, FORM_TEXT},
@@ -146,10 +162,96 @@ static const struct row document_rows[] = {
     {"paths", 8, FORM_MAP, .inner = 2, .message = &path_message},
     {"definitions", 9, FORM_MAP, .inner = 1, .message = &schema_message},
     {"parameters", 10, FORM_MAP, .inner = 1, .message = &parameter_message},
-    {"security", 12, FORM_MAPS, .inner = 1},
+    {"security", 12, FORM_MESSAGES, .message = &requirement_message},
     {"securityDefinitions", 13, FORM_MAP, .inner = 1, .value_inner = 2, .message = &key_message},
 };
 static const struct message document_message = {16, ROWS(document_rows)};
+
+/* Version 3: openapi.v3. */
+static const struct message schema_or_reference = {.write = schema_or_reference_write};
+static const struct message default_message = {.write = default_write};
+
+static const struct row info_3_rows[] = {{"title", 1, FORM_TEXT}, {"version", 6, FORM_TEXT}};
+static const struct message info_3_message = {7, ROWS(info_3_rows)};
+
+static const struct row schema_3_rows[] = {
+    {"uniqueItems", 20, FORM_BOOL},
+    {"required", 23, FORM_TEXTS},
+    {"enum", 24, FORM_YAMLS},
+    {"type", 25, FORM_TEXT},
+    {"allOf", 26, FORM_MESSAGES, .message = &schema_or_reference},
+    {"oneOf", 27, FORM_MESSAGES, .message = &schema_or_reference},
+    {"items", 30, FORM_MESSAGE, .inner = 1, .message = &schema_or_reference},
+    {"properties", 31, FORM_MAP, .inner = 1, .message = &schema_or_reference},
+    {"additionalProperties", 32, FORM_MESSAGE, .inner = 1, .message = &schema_or_reference},
+    {"default", 33, FORM_MESSAGE, .message = &default_message},
+    {"description", 34, FORM_TEXT},
+    {"format", 35, FORM_TEXT},
+};
+static const struct message schema_3_message = {36, ROWS(schema_3_rows)};
+
+static const struct row media_rows[] = {
+    {"schema", 1, FORM_MESSAGE, .message = &schema_or_reference}};
+static const struct message media_message = {5, ROWS(media_rows)};
+
+static const struct row parameter_3_rows[] = {
+    {"name", 1, FORM_TEXT},
+    {"in", 2, FORM_TEXT},
+    {"description", 3, FORM_TEXT},
+    {"required", 4, FORM_BOOL},
+    {"schema", 10, FORM_MESSAGE, .message = &schema_or_reference},
+};
+static const struct message parameter_3_message = {14, ROWS(parameter_3_rows)};
+
+static const struct row body_3_rows[] = {
+    {"content", 2, FORM_MAP, .inner = 1, .message = &media_message}, {"required", 3, FORM_BOOL}};
+static const struct message body_3_message = {4, ROWS(body_3_rows)};
+
+static const struct row response_3_rows[] = {
+    {"description", 1, FORM_TEXT}, {"content", 3, FORM_MAP, .inner = 1, .message = &media_message}};
+static const struct message response_3_message = {5, ROWS(response_3_rows)};
+
+static const struct row operation_3_rows[] = {
+    {"tags", 1, FORM_TEXTS},
+    {"description", 3, FORM_TEXT},
+    {"operationId", 5, FORM_TEXT},
+    {"parameters", 6, FORM_MESSAGES, .inner = 1, .message = &parameter_3_message},
+    {"requestBody", 7, FORM_MESSAGE, .inner = 1, .message = &body_3_message},
+    {"responses", 8, FORM_MAP, .inner = 2, .value_inner = 1, .message = &response_3_message},
+};
+static const struct message operation_3_message = {13, ROWS(operation_3_rows)};
+
+static const struct row path_3_rows[] = {
+    {"get", 4, FORM_MESSAGE, .message = &operation_3_message},
+    {"put", 5, FORM_MESSAGE, .message = &operation_3_message},
+    {"post", 6, FORM_MESSAGE, .message = &operation_3_message},
+    {"delete", 7, FORM_MESSAGE, .message = &operation_3_message},
+    {"patch", 10, FORM_MESSAGE, .message = &operation_3_message},
+    {"parameters", 13, FORM_MESSAGES, .inner = 1, .message = &parameter_3_message},
+};
+static const struct message path_3_message = {14, ROWS(path_3_rows)};
+
+static const struct row key_3_rows[] = {
+    {"type", 1, FORM_TEXT},
+    {"description", 2, FORM_TEXT},
+    {"name", 3, FORM_TEXT},
+    {"in", 4, FORM_TEXT},
+};
+static const struct message key_3_message = {9, ROWS(key_3_rows)};
+
+static const struct row components_rows[] = {
+    {"schemas", 1, FORM_MAP, .inner = 1, .message = &schema_or_reference},
+    {"securitySchemes", 7, FORM_MAP, .inner = 1, .value_inner = 1, .message = &key_3_message},
+};
+static const struct message components_message = {10, ROWS(components_rows)};
+
+static const struct row document_3_rows[] = {
+    {"openapi", 1, FORM_TEXT},
+    {"info", 2, FORM_MESSAGE, .message = &info_3_message},
+    {"paths", 4, FORM_MAP, .inner = 1, .message = &path_3_message},
+    {"components", 5, FORM_MESSAGE, .message = &components_message},
+};
+static const struct message document_3_message = {9, ROWS(document_3_rows)};
 
 static size_t varint_put(uint64_t value, char *out)
 {
@@ -260,8 +362,8 @@ static void nested_write(struct writer *w, unsigned number, unsigned around,
     field_end(w, start);
 }
 
-/* The members of a message Parameter. */
-static void parameter_members_write(struct writer *w, struct cor_json_iter *it)
+/* A message Parameter of version 2: which of its three forms, depends on where the value comes. */
+static void parameter_write(struct writer *w, struct cor_json_iter *it)
 {
     struct cor_str in = {0};
     size_t start;
@@ -279,65 +381,94 @@ static void parameter_members_write(struct writer *w, struct cor_json_iter *it)
     field_end(w, start);
 }
 
-/* A message ParametersItem: a reference has no other member. */
-static void parameter_write(struct writer *w, unsigned number, struct cor_json_iter *it)
+/* A reference has no other member. */
+static bool is_reference(const struct cor_json_iter *it)
 {
-    size_t start = field_begin(w, number), parameter;
-
-    if (cor_str_starts(cor_json_iter_open_value(it), COR_STR("{\"$ref\":"))) {
-        nested_write(w, 2, 0, &reference_message, it);
-    } else {
-        parameter = field_begin(w, 1);
-        parameter_members_write(w, it);
-        field_end(w, parameter);
-    }
-    field_end(w, start);
+    return cor_str_starts(cor_json_iter_open_value(it), COR_STR("{\"$ref\":"));
 }
 
-/* The entries of a map: messages {1: name, 2: value}. Without a message the values are arrays of
- * texts. */
+static void parameter_item_write(struct writer *w, struct cor_json_iter *it)
+{
+    if (is_reference(it))
+        nested_write(w, 2, 0, &reference_message, it);
+    else
+        nested_write(w, 1, 0, &parameter_message, it);
+}
+
+static void schema_or_reference_write(struct writer *w, struct cor_json_iter *it)
+{
+    if (is_reference(it))
+        nested_write(w, 2, 0, &reference_message, it);
+    else
+        nested_write(w, 1, 0, &schema_3_message, it);
+}
+
+/* A message DefaultType: objects have no form in it, and an empty message remains. */
+static void default_write(struct writer *w, struct cor_json_iter *it)
+{
+    struct cor_str value = cor_json_iter_value(it);
+    uint64_t bits;
+    double number;
+    bool is_true;
+
+    if (cor_json_type(value) == COR_JSON_STRING) {
+        text_write(w, 3, value);
+    } else if (cor_json_to_bool(value, &is_true) == 0) {
+        tag_put(w, 2, 0);
+        bytes_put(w, is_true ? "\1" : "\0", 1);
+    } else if (cor_json_type(value) == COR_JSON_NUMBER) {
+        char bytes[8];
+
+        number = strtod(value.p, NULL);
+        memcpy(&bits, &number, sizeof(bits));
+        for (size_t i = 0; i < sizeof(bytes); i++)
+            bytes[i] = (char)(bits >> 8 * i);
+        tag_put(w, 1, 1);
+        bytes_put(w, bytes, sizeof(bytes));
+    }
+}
+
+/* The entries of a map: messages {1: name, 2: value}. */
 static void entries_write(struct writer *w, const struct row *row, struct cor_json_iter *it)
 {
     struct cor_json_iter inner = cor_json_iter(cor_json_iter_open_value(it));
     struct cor_str key;
 
     while (cor_json_iter_member(&inner, &key)) {
-        size_t entry = field_begin(w, row->inner), name = field_begin(w, 1), start;
+        size_t entry = field_begin(w, row->inner), name = field_begin(w, 1);
 
         bytes_put(w, key.p, key.n);
         field_end(w, name);
-        if (row->message && row->message != &parameter_message) {
-            nested_write(w, 2, row->value_inner, row->message, &inner);
-        } else {
-            start = field_begin(w, 2);
-            if (row->message)
-                parameter_members_write(w, &inner);
-            else
-                texts_write(w, 1, &inner);
-            field_end(w, start);
-        }
+        nested_write(w, 2, row->value_inner, row->message, &inner);
         field_end(w, entry);
     }
     cor_json_iter_leave(it, &inner);
+}
+
+static void scopes_write(struct writer *w, struct cor_json_iter *it)
+{
+    texts_write(w, 1, it);
+}
+
+/* A message SecurityRequirement: a map of arrays of texts. */
+static void requirement_write(struct writer *w, struct cor_json_iter *it)
+{
+    static const struct message scopes = {.write = scopes_write};
+    static const struct row row = {.inner = 1, .message = &scopes};
+
+    entries_write(w, &row, it);
 }
 
 /* The elements of an array that are not plain texts. */
 static void elements_write(struct writer *w, const struct row *row, struct cor_json_iter *it)
 {
     struct cor_json_iter inner = cor_json_iter(cor_json_iter_open_value(it));
-    size_t start;
 
     while (cor_json_iter_elem(&inner)) {
-        if (row->form == FORM_YAMLS) {
+        if (row->form == FORM_YAMLS)
             yaml_write(w, row->number, cor_json_iter_value(&inner));
-        } else if (row->form == FORM_PARAMETERS) {
-            parameter_write(w, row->number, &inner);
-        } else {
-            assert(row->form == FORM_MAPS);
-            start = field_begin(w, row->number);
-            entries_write(w, row, &inner);
-            field_end(w, start);
-        }
+        else
+            nested_write(w, row->number, row->inner, row->message, &inner);
     }
     cor_json_iter_leave(it, &inner);
 }
@@ -387,12 +518,17 @@ static void extension_write(struct writer *w, unsigned number, struct cor_str ke
     field_end(w, start);
 }
 
-/* The members of the object that `it` is at. */
+/* The members of a message from the value that `it` is at. */
 static void message_write(struct writer *w, const struct message *message, struct cor_json_iter *it)
 {
-    struct cor_json_iter inner = cor_json_iter(cor_json_iter_open_value(it));
+    struct cor_json_iter inner;
     struct cor_str key;
 
+    if (message->write) {
+        message->write(w, it);
+        return;
+    }
+    inner = cor_json_iter(cor_json_iter_open_value(it));
     while (cor_json_iter_member(&inner, &key)) {
         size_t i = 0;
 
@@ -408,11 +544,12 @@ static void message_write(struct writer *w, const struct message *message, struc
     cor_json_iter_leave(it, &inner);
 }
 
-int cor_openapi_to_protobuf(struct cor_str json, struct cor_buf *out)
+int cor_openapi_to_protobuf(struct cor_str json, enum cor_openapi_version version,
+                            struct cor_buf *out)
 {
     struct cor_json_iter it = {.p = json.p, .end = json.p + json.n, .value = json.p};
     struct writer w = {.out = out};
 
-    message_write(&w, &document_message, &it);
+    message_write(&w, version == COR_OPENAPI_2 ? &document_message : &document_3_message, &it);
     return w.error;
 }

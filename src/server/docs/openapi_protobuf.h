@@ -1,12 +1,14 @@
-/* OpenAPI version 2 in protobuf: the messages of gnostic's openapi.v2, which kubectl asks for.
- * Thread: any (pure). */
+/* OpenAPI in protobuf: the messages of gnostic's openapi.v2, which kubectl asks for, and
+ * openapi.v3. Thread: any (pure). */
 #ifndef COR_SERVER_OPENAPI_PROTOBUF_H
 #define COR_SERVER_OPENAPI_PROTOBUF_H
 
 #include "base/buf.h"
+#include "schema/openapi.h"
 
-/* Appends the document, which cor_openapi_write_2() wrote, as a message Document. 0, -COR_ENOMEM,
- * -COR_ETOOBIG. */
-int cor_openapi_to_protobuf(struct cor_str json, struct cor_buf *out);
+/* Appends the document, which cor_openapi_write_2() or cor_openapi_write_3() wrote, as a message
+ * Document. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_openapi_to_protobuf(struct cor_str json, enum cor_openapi_version version,
+                            struct cor_buf *out);
 
 #endif

@@ -263,16 +263,20 @@ bool cor_accept_wants_aggregated(struct cor_str accept, bool *ret_protobuf)
     return false;
 }
 
-bool cor_accept_wants_openapi_protobuf(struct cor_str accept)
+bool cor_accept_wants_openapi_protobuf(struct cor_str accept, enum cor_openapi_version version)
 {
+    static const char *const types[][2] = {
+        [COR_OPENAPI_2] = {COR_OPENAPI_V2_PROTOBUF, COR_OPENAPI_V2_PROTOBUF_OLD},
+        [COR_OPENAPI_3] = {COR_OPENAPI_V3_PROTOBUF, COR_OPENAPI_V3_PROTOBUF_OLD},
+    };
     struct clause clauses[CLAUSES_MAX];
     size_t n = read_clauses(accept, clauses);
 
     for (size_t i = 0; i < n; i++) {
         if (is_json(&clauses[i]))
             return false;
-        if (cor_media_type_is(clauses[i].type, COR_OPENAPI_V2_PROTOBUF) ||
-            cor_media_type_is(clauses[i].type, COR_OPENAPI_V2_PROTOBUF_OLD))
+        if (cor_media_type_is(clauses[i].type, types[version][0]) ||
+            cor_media_type_is(clauses[i].type, types[version][1]))
             return true;
     }
     return false;

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "meta/list_options.h"
 #include "meta/status.h"
+#include "schema/openapi.h"
 
 enum cor_accept_view {
     COR_VIEW_OBJECT,
@@ -50,8 +51,8 @@ bool cor_accept_takes_json(struct cor_str accept);
  * says in which form. */
 bool cor_accept_wants_aggregated(struct cor_str accept, bool *ret_protobuf);
 
-/* Does the header ask for OpenAPI v2 in protobuf, before or instead of JSON? */
-bool cor_accept_wants_openapi_protobuf(struct cor_str accept);
+/* Does the header ask for this version of OpenAPI in protobuf, before or instead of JSON? */
+bool cor_accept_wants_openapi_protobuf(struct cor_str accept, enum cor_openapi_version version);
 
 /* The query's `pretty`, else what the client is: browsers and curl get indented JSON. */
 bool cor_wants_pretty(enum cor_tristate pretty, struct cor_str user_agent);

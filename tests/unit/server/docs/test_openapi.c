@@ -356,7 +356,7 @@ TEST(openapi, version_2_in_protobuf_says_what_its_json_says)
 
     assert_int_equal(cor_served_new_builtins(&served), 0);
     assert_int_equal(cor_openapi_write_2(served, &json), 0);
-    assert_int_equal(cor_openapi_to_protobuf(cor_buf_str(&json), &out), 0);
+    assert_int_equal(cor_openapi_to_protobuf(cor_buf_str(&json), COR_OPENAPI_2, &out), 0);
     doc = cor_buf_str(&out);
     assert_str(field_of(doc, 1), "2.0");
     assert_str(field_of(field_of(doc, 2), 1), "Kubernetes");
@@ -392,6 +392,56 @@ TEST(openapi, version_2_in_protobuf_says_what_its_json_says)
                  1),
         "#/definitions/io.k8s.api.core.v1.Pod");
     cor_served_unref(served);
+}
+
+/* The numbers are those of gnostic's messages. Contract server 3.23.2. */
+TEST(openapi, version_3_in_protobuf_says_what_its_json_says)
+{
+    static const struct fx_headers accept = {
+        .accept = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = 16 << 20};
+    struct cor_str doc, paths, schemas, schema, operation, value;
+    struct cor_served *served;
+    struct fx fx = {0};
+    FX_CALL call;
+
+    fx_open(&fx);
+    assert_int_equal(cor_served_new_builtins(&served), 0);
+    assert_int_equal(cor_openapi_write_3(served, COR_STR("apis/apps/v1"), &json), 0);
+    cor_served_unref(served);
+    fx_start(&fx, &call, "GET", APPS, "", &accept);
+    fx_wait(&call);
+    assert_int_equal(call.sink.status, 200);
+    assert_str(cor_buffer_sink_header(&call.sink, "Content-Type"), COR_OPENAPI_V3_PROTOBUF);
+    doc = cor_buf_str(&call.sink.body);
+    assert_str(field_of(doc, 1), "3.0.0");
+    assert_str(field_of(field_of(doc, 2), 6), "1.34");
+    paths = field_of(doc, 4);
+    schemas = field_of(field_of(doc, 5), 1);
+    assert_int_equal(count_fields(paths, 1), count_members(cor_buf_str(&json), "paths"));
+    schema = field_of(entry_of(schemas, 1, "io.k8s.api.core.v1.ContainerPort"), 1);
+    assert_str(field_of(schema, 23), "containerPort"); /* required */
+    assert_str(field_of(schema, 25), "object");
+    value = field_of(entry_of(field_of(schema, 31), 1, "protocol"), 1);
+    assert_int_equal(count_fields(value, 24), 3);        /* enum */
+    assert_str(field_of(field_of(value, 33), 3), "TCP"); /* default */
+    value = field_of(entry_of(field_of(schema, 31), 1, "containerPort"), 1);
+    assert_int_equal(field_of(value, 33).n, 9); /* a double */
+    schema = field_of(entry_of(schemas, 1, "io.k8s.api.apps.v1.Deployment"), 1);
+    value = field_of(entry_of(field_of(schema, 31), 1, "spec"), 1);
+    assert_str(field_of(field_of(field_of(value, 26), 2), 1),
+               "#/components/schemas/io.k8s.api.apps.v1.DeploymentSpec"); /* allOf */
+    assert_int_equal(field_of(value, 33).n, 0);                           /* an object */
+    value = entry_of(paths, 1, "/apis/apps/v1/namespaces/{namespace}/deployments/{name}");
+    operation = field_of(value, 10); /* patch */
+    assert_str(field_of(operation, 5), "patchAppsV1NamespacedDeployment");
+    assert_str(field_of(field_of(field_of(operation, 6), 1), 1), "dryRun");
+    assert_int_equal(count_fields(field_of(field_of(field_of(operation, 7), 1), 2), 1), 4);
+    value = field_of(entry_of(field_of(operation, 8), 2, "200"), 1); /* responses */
+    assert_str(
+        field_of(field_of(field_of(entry_of(field_of(value, 3), 1, "application/json"), 1), 2), 1),
+        "#/components/schemas/io.k8s.api.apps.v1.Deployment");
+    fx_close(&fx);
 }
 
 /* Contract server 3.23.1. */
@@ -438,5 +488,7 @@ TEST(openapi, documents_are_whole_or_fail_without_memory)
     fx_fail_each_alloc(&fx, "GET", "/openapi/v2", "", NULL);
     fx_fail_each_alloc(&fx, "GET", "/openapi/v3", "", NULL);
     fx_fail_each_alloc(&fx, "GET", APPS, "", NULL);
+    protobuf.accept = COR_OPENAPI_V3_PROTOBUF;
+    fx_fail_each_alloc(&fx, "GET", APPS, "", &protobuf);
     fx_close(&fx);
 }
