@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""TAP: the case files are read as their format says, and a case whose answer differs does not pass. Argument: the source root."""
+"""TAP: the case files are read as their format says, a case whose answer differs does not pass, and generated invalid objects are what
+they should be. Argument: the source root."""
 
 import pathlib
 import sys
@@ -10,6 +11,7 @@ sys.path.insert(0, str(ROOT / "tests/cases"))
 
 import case_file  # noqa: E402
 import run_cases  # noqa: E402
+import invalid  # noqa: E402  (run_cases has added its folder to the path)
 
 KINDS = ["v1 Pod", "v1 Event", "events.k8s.io/v1 Event"]
 BASE = {"spec": {"c": [{"n": "x"}], "m": {"a": "b"}}}
@@ -104,9 +106,36 @@ def checks():
         yield f"{verb} with {expected}", (not run_cases.difference(case, lines)) == is_equal
 
 
+class Shape:
+    """As much of a type as invalid.py looks at."""
+
+    def __init__(self, shape, element=None, values=()):
+        self.shape, self.element, self.values = shape, element, values
+
+
+def invalid_checks():
+    text = Shape("STRING")
+    yield "a string becomes empty, odd and long", set(invalid.bad_values(text, "a")) == {"empty", "odd", "long"}
+    yield "a word of an enum is not made long", set(invalid.bad_values(Shape("STRING", values=["A"]), "A")) == {"empty", "odd"}
+    yield "a list is emptied and gets an element twice", invalid.bad_values(Shape("LIST", text), ["a", "b"]) == {
+        "empty": [], "repeated": ["a", "b", "a"]}
+    yield "a map gets an odd key and an odd value", set(invalid.bad_values(Shape("MAP", text), {"k": "v"})) == {"empty", "odd", "value"}
+    body = {"spec": {"c": [{"n": "x"}], "r": 1}}
+    yield "a member is changed in a copy", invalid.with_value(body, ["spec", "c", 0, "n"], "") == {"spec": {"c": [{"n": ""}], "r": 1}} \
+        and invalid.with_value(body, ["spec", "r"], invalid.NONE) == {"spec": {"c": [{"n": "x"}]}} and body["spec"]["r"] == 1
+    yield "a path is written as causes have it", invalid.text_of(["spec", "c", 0, "m", "a/b"]) == "spec.c[0].m[a/b]"
+    result, digest = invalid.result_of(422, INVALID, "a")
+    yield "causes are a set of reasons and fields", result == "Fb,R" and len(digest) == 4
+    yield "other answers are their code", invalid.result_of(201, {}, "") == ("ok", "") and invalid.result_of(400, {}, "") == ("400", "")
+    tally = invalid.Tally()
+    for ours, theirs in ((("R", "1"), ("R", "1")), (("R", "1"), ("R", "2")), (("ok", ""), ("R", "1"))):
+        tally.add(None, ours, theirs, None)
+    yield "what differs is counted, messages apart", (tally.total, tally.answers, tally.messages) == (3, 1, 1)
+
+
 def main():
     failed, number = 0, 0
-    for number, (what, is_right) in enumerate(checks(), 1):
+    for number, (what, is_right) in enumerate([*checks(), *invalid_checks()], 1):
         failed |= not is_right
         print(f"{'ok' if is_right else 'not ok'} {number} - {what.replace('#', '')}")
     print(f"1..{number}")
