@@ -29,7 +29,7 @@ ROOMS = {
     "cache": ["store", "reflector", "queues", "informers"],
     "kit": ["", "config", "election", "events"],
     "storage": ["engine", "sqlite", "etcd", "store", "encryption", "cacher", "maintenance", ""],
-    "server": ["catalog", "docs", "request", "access", "metrics", "api", "strategy", "write", "verbs", "http", "instance"],
+    "server": ["catalog", "docs", "request", "access", "metrics", "api", "alloc", "strategy", "write", "verbs", "http", "instance"],
     "client": ["config", "rest", "dynamic", "discovery", "runtime", "", "informers"],
 }
 ROOMS_DENIED = {

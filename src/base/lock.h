@@ -43,6 +43,7 @@
     ROW(FEED_SHARES,      "server/api/feed_shares")                                                \
     ROW(PROTOBUF_CACHE,   "server/api/protobuf_cache")                                             \
     ROW(KEPT_DOCS,        "server/docs/kept_docs")                                                 \
+    ROW(ADDRESS_INDEX,    "server/alloc/address_index")                                            \
     ROW(INSTANCE_ENGINE,  "server/instance/instance")                                              \
     ROW(CACHERS_FEED,     "storage/cacher/cachers, the feed")                                      \
     ROW(WATCH_CACHE,      "storage/cacher/watch_cache")                                            \

@@ -47,6 +47,10 @@ enum cor_api_role {
     COR_ROLE_NAMESPACES, /* its objects hold the objects of namespaced resources */
     COR_ROLE_PODS,       /* what a Binding binds and an Eviction deletes */
     COR_ROLE_BUDGETS,    /* what limits evictions */
+    COR_ROLE_SERVICES,   /* its objects get addresses and node ports (server/alloc/) */
+    COR_ROLE_ENDPOINTS,  /* an object of it goes with the Service of its name */
+    COR_ROLE_ADDRESSES,  /* an object of it reserves an address */
+    COR_ROLE_RANGES,     /* its objects say which addresses there are */
 };
 
 /* What the server does with an object that is created and not stored, or asked for and not stored.

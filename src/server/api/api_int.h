@@ -43,11 +43,13 @@ struct cor_api_loop {
     size_t ncalls;
 };
 
+struct cor_alloc;
 struct cor_api_cachers;
 
 struct cor_api {
     struct cor_engine *engine;
     struct cor_api_cachers *cachers; /* NULL: reads go to the store */
+    struct cor_alloc *alloc; /* NULL: Services get no addresses and ports (server/alloc/) */
     const char *path_prefix;
     enum cor_stored_form stored_form;
     struct cor_dynamic_transformers *transformers;

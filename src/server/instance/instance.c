@@ -4,7 +4,8 @@
  *
  *   options checked ──► loops ──► engine ──► credentials and tokens ──► metrics ──► encryption ──►
  *   TLS ──► offload threads, API, HTTP server ──► listening ──► kubeconfig written ──► announced in
- *   the store ──► compactor, watch caches, default namespaces ──► the loops' threads start ──►
+ *   the store ──► compactor, watch caches, allocators, default namespaces ──► the loops' threads
+ *   start ──►
  *   first health check ──► default namespaces are there, caches are filled ──► open
  *
  * When a step fails, cor_instance_close() closes what is open (instance_close.c), and the reason is
@@ -29,6 +30,7 @@
 #include "net/cert.h"
 #include "net/host.h"
 #include "net/tls.h"
+#include "server/alloc/alloc.h"
 #include "storage/maintenance/compactor.h"
 
 /* The threads for requests over large bytes, and their queue. */
@@ -237,7 +239,7 @@ static int instance_wait_for_caches(struct cor_instance *in, struct cor_status *
     char why[COR_READY_MESSAGE_MAX];
 
     for (uint64_t ms = 0; ms < SYNC_MAX_MS; ms++) {
-        if (cor_api_is_synced(in->api))
+        if (cor_api_is_synced(in->api) && cor_alloc_is_ready(in->alloc))
             return 0;
         if (cor_api_sync_failed(in->api, why)) {
             COR_LOG_ERROR("a watch cache cannot be filled, and is tried again each second",
@@ -255,6 +257,8 @@ static int instance_start_loops(struct cor_instance *in, struct cor_status *st)
         .engine = in->engine, .loop = in->home, .interval_ms = in->opts.compaction_interval_ms};
     const struct cor_api_cachers_opts cache_opts = {.bytes_max = in->opts.watch_cache_bytes,
                                                     .sizes = in->opts.watch_cache_sizes};
+    const struct cor_alloc_opts alloc_opts = {.cidrs = in->opts.service_cidrs,
+                                              .ports = in->opts.node_ports};
     char name[16];
     int r = cor_compactor_open(&opts, &in->compactor);
 
@@ -264,6 +268,8 @@ static int instance_start_loops(struct cor_instance *in, struct cor_status *st)
         r = cor_api_open_cachers(in->api, &cache_opts, st);
     if (r == 0)
         r = cor_api_add_cache_metrics(in->api, in->metrics);
+    if (r == 0)
+        r = cor_alloc_open(in->api, &alloc_opts, &in->alloc, st);
     if (r == 0)
         r = cor_api_bootstrap(cor_api_loop(in->api, 0), instance_on_bootstrap, in, st);
     if (r < 0)
@@ -286,12 +292,16 @@ static int instance_start_loops(struct cor_instance *in, struct cor_status *st)
 
 static int instance_check_opts(const struct cor_instance_opts *o, struct cor_status *st)
 {
+    const struct cor_alloc_opts alloc_opts = {.cidrs = o->service_cidrs, .ports = o->node_ports};
+
     if (!cor_host_is_numeric(o->bind_address))
         return cor_status_set(st, -COR_EINVAL, "--bind-address \"%s\" is not a numeric address",
                               o->bind_address);
     if (!o->tls_cert_file != !o->tls_key_file)
         return cor_status_set(st, -COR_EINVAL,
                               "--tls-cert-file and --tls-private-key-file belong together");
+    if (cor_alloc_check(&alloc_opts, st) < 0)
+        return -COR_EINVAL;
     if (o->encryption_reload && !o->encryption_config)
         return cor_status_set(st, -COR_EINVAL,
                               "--encryption-provider-config-automatic-reload must be set with "

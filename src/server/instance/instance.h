@@ -40,6 +40,8 @@ struct cor_instance_opts {
     uint64_t protobuf_cache_bytes; /* 0: items of lists in protobuf are not kept */
     const char *encryption_config; /* an EncryptionConfiguration file */
     bool encryption_reload;        /* look each minute whether it has changed */
+    const char *service_cidrs;     /* the addresses of Services; NULL: the default */
+    const char *node_ports;        /* the node ports of Services; NULL: the default */
     size_t nloops;                 /* 0: as many as there are cores */
 };
 

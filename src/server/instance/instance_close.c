@@ -2,7 +2,7 @@
 /* The end of an instance, on the home loop, which turns while it waits for the others:
  *
  *   readiness fails ──► the HTTP server closes: no new connections, watches end, requests have
- *   drain_ms ──► each worker's loop, when it has no calls left, frees its stores and readers ──►
+ *   drain_ms ──► the allocators stop ──► each worker's loop, when it has no calls left, frees its stores and readers ──►
  *   the watch caches close on the first worker's loop ──► the workers' threads stop ──► compactor
  *   and timers of the home loop ──► memory
  *
@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "loop/offload.h"
 #include "net/tls.h"
+#include "server/alloc/alloc.h"
 #include "server/instance/instance_int.h"
 #include "storage/maintenance/compactor.h"
 
@@ -90,6 +91,19 @@ static void worker_on_ask_quiet(struct cor_mail *mail)
     worker_check_quiet(&w->timer);
 }
 
+static void on_alloc_stopped(void *arg)
+{
+    cor_instance_answer_home(arg);
+}
+
+/* On the first worker's loop, before it is released. */
+static void worker_on_ask_alloc(struct cor_mail *mail)
+{
+    struct cor_instance *in = COR_CONTAINER_OF(mail, struct cor_worker, mail)->instance;
+
+    cor_alloc_stop(in->alloc, on_alloc_stopped, in);
+}
+
 static void on_cachers_closed(void *arg)
 {
     cor_instance_answer_home(arg);
@@ -130,6 +144,10 @@ static void instance_drain(struct cor_instance *in, uint64_t drain_ms)
     in->waiting++;
     cor_http_server_close(cor_server_http(in->server), drain_ms, on_http_closed, in);
     instance_wait_for_workers(in);
+    if (in->alloc) {
+        worker_ask(&in->workers[0], worker_on_ask_alloc);
+        instance_wait_for_workers(in);
+    }
     for (size_t i = 0; i < in->nworkers; i++)
         worker_ask(&in->workers[i], worker_on_ask_quiet);
     instance_wait_for_workers(in);
@@ -171,6 +189,7 @@ struct cor_instance *cor_instance_close(struct cor_instance *instance, uint64_t 
         instance_close_home(in);
     cor_offload_free(in->offload);
     cor_server_free(in->server);
+    cor_alloc_free(in->alloc);
     cor_api_free(in->api);
     cor_engine_close(in->engine);
     cor_dynamic_transformers_free(in->transformers);

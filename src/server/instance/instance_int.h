@@ -38,6 +38,7 @@ struct cor_instance {
     struct cor_tls *tls;
     struct cor_offload *offload;
     struct cor_api *api;
+    struct cor_alloc *alloc;
     struct cor_server *server;
     struct cor_compactor *compactor;
 

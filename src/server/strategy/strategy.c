@@ -90,8 +90,7 @@ static const struct cor_type *strategy_type(const struct cor_call *call)
     return call->stored == call->type ? call->schema : cor_row_schema(call->stored);
 }
 
-/* Appends the prefix, cut so that the whole fits, and a random suffix. */
-static int generate_name(struct cor_call *call, struct cor_str prefix, struct cor_buf *out)
+int cor_strategy_generate_name(struct cor_call *call, struct cor_str prefix, struct cor_buf *out)
 {
     const struct cor_strategy *strategy = cor_strategy_of(strategy_type(call));
     size_t kept = COR_GENERATED_MAX - COR_GENERATED_SUFFIX;
@@ -132,7 +131,7 @@ static int set_name(struct cor_call *call, const struct cor_object *body, struct
         prefix.n == 0)
         return 0;
     cor_buf_init(&name, SMALL_MAX);
-    r = generate_name(call, prefix, &name);
+    r = cor_strategy_generate_name(call, prefix, &name);
     return r < 0 ? r : set_quoted(meta, COR_STR("name"), cor_buf_str(&name), &s->name);
 }
 

@@ -10,6 +10,10 @@
 #define COR_GENERATED_SUFFIX 5
 #define COR_GENERATED_MAX    63
 
+/* Appends a name that is not taken yet, as far as chance allows: the prefix, cut so that the whole
+ * fits, and a random suffix. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_strategy_generate_name(struct cor_call *call, struct cor_str prefix, struct cor_buf *out);
+
 /* Makes a new object from what a client sent: system fields filled, the namespace set, a name
  * generated from generateName when there is no name, and what the kind's strategy says
  * (schema/strategy.h). `sender` is who sent it, as JSON; empty when the strategy needs none. 0, or

@@ -5,7 +5,7 @@
  *   201 with the object
  *
  * A name that is generated here and is taken already is generated again, up to GENERATE_ATTEMPTS
- * times: the write begins again at the stage that prepares. When a given name is taken, the object
+ * times: the write begins again at the stage that allocates. When a given name is taken, the object
  * is read once more to say whether it is being deleted (409 both ways). A dry run makes and checks
  * the same object, and then only reads whether the key is free. Every other failure of a step ends
  * the call with its Status.
@@ -165,7 +165,7 @@ static void create_again(struct create_call *create)
 {
     assert(create->generates && create->attempts < GENERATE_ATTEMPTS);
     create->attempts++;
-    cor_write_run(&create->write, COR_WRITE_PREPARE, COR_WRITE_STORE, create_on_made);
+    cor_write_run(&create->write, COR_WRITE_ALLOCATE, COR_WRITE_STORE, create_on_made);
 }
 
 static void create_on_read(struct cor_write *write, int r)

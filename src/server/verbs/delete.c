@@ -25,6 +25,7 @@
 #include "server/api/heavy.h"
 #include "server/write/body.h"
 #include "server/write/options.h"
+#include "server/write/store.h"
 #include "json/writer.h"
 
 /* How often one request may change between removing and marking. */
@@ -208,8 +209,7 @@ static int delete_op_remove(struct cor_delete_op *op)
         .arg = op,
     };
 
-    return cor_store_delete(op->call->backing->store, cor_buf_str(&op->key), &opts,
-                            &op->call->status);
+    return cor_write_store_delete(op->call, cor_buf_str(&op->key), &opts);
 }
 
 static void delete_op_start(struct cor_delete_op *op)

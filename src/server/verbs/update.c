@@ -117,7 +117,7 @@ static void update_remove_object(struct cor_update_call *update)
 
     opts.preconditions.resource_version.n =
         (size_t)snprintf(rv, sizeof(rv), "%llu", (unsigned long long)update->judged);
-    r = cor_store_delete(call->backing->store, cor_buf_str(&call->key), &opts, &call->status);
+    r = cor_write_store_delete(call, cor_buf_str(&call->key), &opts);
     if (r < 0)
         cor_call_fail_storage(call, COR_STORAGE_OP_DELETE);
     else
@@ -207,7 +207,7 @@ static void update_start(struct cor_update_call *update)
     update->write.is_create = false;
     if (!update->write.apply && cor_object_uid(update->write.body).n > 0)
         opts.preconditions.uid = cor_object_uid(update->write.body);
-    r = cor_store_update(call->backing->store, cor_buf_str(&call->key), &opts, &call->status);
+    r = cor_write_store_update(&update->write, &opts);
     if (r < 0)
         cor_call_fail_storage(call, COR_STORAGE_OP_UPDATE);
     else

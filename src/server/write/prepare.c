@@ -16,7 +16,7 @@
 #include "server/write/stages.h"
 #include "server/write/store.h"
 
-static int prepare_check_revision(struct cor_write *write)
+int cor_write_check_revision(struct cor_write *write)
 {
     static const struct cor_field_path meta = {.name = COR_STR("metadata")};
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
@@ -63,12 +63,13 @@ int cor_write_prepare(struct cor_write *write)
     write->object = cor_object_unref(write->object);
     write->removes = false;
     if (write->is_create) {
-        r = cor_strategy_create(call, write->body, cor_buf_str(&write->sender), &write->object);
+        r = cor_strategy_create(call, cor_write_source(write), cor_buf_str(&write->sender),
+                                &write->object);
     } else {
-        r = prepare_check_revision(write);
+        r = cor_write_check_revision(write);
         if (r == 0)
-            r = cor_strategy_update(call, write->current, write->body, write->sends_empty,
-                                    &write->object);
+            r = cor_strategy_update(call, write->current, cor_write_source(write),
+                                    write->sends_empty, &write->object);
     }
     if (r == 0)
         r = prepare_default_late(write);

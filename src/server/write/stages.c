@@ -6,9 +6,9 @@
  *     an object that was decoded on the loop and is larger than its body was: write_go_on, on a
  *     thread now
  *
- * A stage that fails ends the list: `done` gets its error, and the status says why. `done` is
- * called once in any case, also when the reader has gone meanwhile, because a guaranteed update
- * may wait for it; no stage starts after that.
+ * A stage that fails ends the list: what was reserved is given back, then `done` gets the error,
+ * and the status says why. `done` is called once in any case, also when the reader has gone
+ * meanwhile, because a guaranteed update may wait for it; no stage starts after that.
  * While a stage may finish later the call counts one operation under way, so that it is not freed
  * before cor_write_resume().
  * Thread: the call's loop, except write_run_pure(). */
@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "schema/strategy.h"
 #include "server/access/user.h"
+#include "server/alloc/allocation.h"
 #include "server/write/body.h"
 #include "server/write/options.h"
 #include "json/writer.h"
@@ -51,6 +52,7 @@ static const struct {
     [COR_WRITE_MANAGED_FIELDS] = {.run = NULL}, /* compared in the request's version */
     [COR_WRITE_MUTATE] = {.start = cor_write_check_namespace,
                           .applies = cor_write_checks_namespace},
+    [COR_WRITE_ALLOCATE] = {.start = cor_write_allocate, .applies = cor_write_allocates},
     [COR_WRITE_PREPARE] = {.run = cor_write_prepare},
     [COR_WRITE_VALIDATE] = {.run = cor_write_validate},
     [COR_WRITE_TIMES] = {.run = NULL}, /* together with managed fields, which have the times */
@@ -73,6 +75,10 @@ void cor_write_deinit(struct cor_write *write)
     write->body = cor_object_unref(write->body);
     write->current = cor_object_unref(write->current);
     write->object = cor_object_unref(write->object);
+    write->allocated = cor_object_unref(write->allocated);
+    cor_allocation_abandon(write->allocation);
+    cor_object_unref(write->reply.object);
+    cor_status_deinit(&write->reply.status);
 }
 
 static bool write_has_work(const struct cor_write *write, enum cor_write_stage stage)
@@ -125,17 +131,42 @@ static int write_run_pure(struct cor_call *call)
     return r;
 }
 
-static void write_end(struct cor_write *write, int r)
+static void write_finish(struct cor_write *write, int r)
 {
     cor_write_done done = write->done;
 
-    if (r == 0 && write->call.is_over)
-        r = -COR_ECANCELED;
     write->done = NULL;
     /* Nothing after convert reads these, and a thread's copy of the body has been freed. */
     write->json = write->rv = COR_STR("");
     cor_buf_deinit(&write->text);
     done(write, r);
+}
+
+static void write_on_undone(void *arg)
+{
+    struct cor_write *write = arg;
+
+    write_finish(write, write->failure);
+    (void)cor_call_end_op(&write->call);
+}
+
+/* A write that goes no further gives back what was reserved for it, before anything is answered. */
+static void write_end(struct cor_write *write, int r)
+{
+    if (r == 0 && write->call.is_over)
+        r = -COR_ECANCELED;
+    /* What is too old may be taken back by a repair before the object is stored. */
+    if (r == 0 && write->allocation && cor_allocation_is_stale(write->allocation))
+        r = cor_status_timeout(&write->call.status, 0,
+                               "the request took too long after its addresses were reserved");
+    if (r == 0 || !write->allocation) {
+        write_finish(write, r);
+        return;
+    }
+    write->failure = r;
+    cor_call_begin_op(&write->call);
+    cor_allocation_settle(COR_STEAL(write->allocation), COR_ALLOCATION_UNDO, write_on_undone,
+                          write);
 }
 
 static void write_go_on(struct cor_write *write);

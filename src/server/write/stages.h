@@ -21,6 +21,13 @@ int cor_write_take_rewritten(struct cor_call *call, int r, const struct cor_buf 
 bool cor_write_checks_namespace(const struct cor_write *write);
 void cor_write_check_namespace(struct cor_write *write);
 
+/* allocate.c. Calls cor_write_resume(), now or later, in any case. */
+bool cor_write_allocates(const struct cor_write *write);
+void cor_write_allocate(struct cor_write *write);
+
+/* prepare.c. The check that an update begins with: has the client seen the present state? */
+int cor_write_check_revision(struct cor_write *write);
+
 int cor_write_prepare(struct cor_write *write);  /* prepare.c */
 int cor_write_validate(struct cor_write *write); /* validate.c */
 

@@ -8,7 +8,7 @@
  *                                                                 │
  *      after a lost compare a PUT begins again here ─► managed fields         in the hub's version
  *                                                                 │
- *                            admission that mutates ─► prepare ─► validate ─► times ─►
+ *                admission that mutates ─► allocate ─► prepare ─► validate ─► times ─►
  *                                                          admission that validates ─► store
  *
  * The list is the table in stages.c; docs/internals/write.md describes each stage.
@@ -41,6 +41,7 @@ enum cor_write_stage {
     COR_WRITE_CONVERT, /* from the request's version to the hub: the version that is stored */
     COR_WRITE_MANAGED_FIELDS, /* who owns which field */
     COR_WRITE_MUTATE,         /* admission that mutates, and checks that come before the strategy */
+    COR_WRITE_ALLOCATE,       /* addresses and node ports are reserved */
     COR_WRITE_PREPARE,        /* what the server fills in and keeps (strategy) */
     COR_WRITE_VALIDATE,       /* what the server refuses */
     COR_WRITE_TIMES,          /* an update that changes nothing but times keeps the old times */
@@ -75,17 +76,35 @@ struct cor_write {
     bool sends_empty; /* of kinds whose generation counts exactly: an empty list or map was sent */
     struct cor_buf sender; /* who sent the request, as JSON; empty: the strategy needs none */
 
-    struct cor_object *body;    /* from decode on; from convert on in the hub's version */
-    struct cor_str api_version; /* decode to match: of the body; "": the request's */
-    struct cor_str rv;          /* decode to match: resourceVersion of the body, in `json` */
-    cor_rev rev;                /* from match on: the same; 0: none */
-    struct cor_object *current; /* the present object (served form, hub); NULL: a create */
-    struct cor_object *object;  /* from prepare on: what will be stored, in stored form */
+    struct cor_object *body;           /* from decode on; from convert on in the hub's version */
+    struct cor_str api_version;        /* decode to match: of the body; "": the request's */
+    struct cor_str rv;                 /* decode to match: resourceVersion of the body, in `json` */
+    cor_rev rev;                       /* from match on: the same; 0: none */
+    struct cor_object *current;        /* the present object (served form, hub); NULL: a create */
+    struct cor_object *allocated;      /* from allocate on: the body with what was reserved for it;
+                                        * NULL: nothing is, and the body itself counts */
+    struct cor_allocation *allocation; /* what is reserved until the object is stored; or NULL */
+    struct cor_object *object;         /* from prepare on: what will be stored, in stored form */
     bool removes; /* `object` has nothing left to wait for: it is removed, not stored */
 
     enum cor_write_stage at, until; /* while the list runs */
     cor_write_done done;
+    int failure; /* why the list ended, while reservations are undone */
+    /* The end of an operation of the store that waits until reservations are settled. */
+    struct cor_write_reply {
+        cor_store_cb on_done;
+        int err;
+        struct cor_status status;
+        struct cor_object *object;
+        bool was_stopped;
+    } reply;
 };
+
+/* What `prepare` makes the object of. */
+static inline struct cor_object *cor_write_source(const struct cor_write *write)
+{
+    return write->allocated ? write->allocated : write->body;
+}
 
 void cor_write_init(struct cor_write *write);
 void cor_write_deinit(struct cor_write *write); /* safe on a zeroed struct */

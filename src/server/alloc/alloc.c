@@ -1,0 +1,516 @@
+/* clang-format off */
+/* What all loops share of the allocators, and the two watches that feed the index.
+ *
+ *   open: the default ServiceCIDR is created, if there is none ──► watches of IPAddresses and of
+ *   ServiceCIDRs, each from the present state on ──► both have told all that there is, and the
+ *   repair has made its first pass: ready
+ *
+ * A watch that ends (the cache was filled anew, the engine's history was compacted) begins again
+ * after RETRY_MS: the index is emptied first, and is complete again when all has come once more.
+ * Meanwhile it proposes addresses that are taken, and the store refuses them.
+ * Failures: a watch that cannot be opened, and an object that there is no memory for, are tried
+ * again after RETRY_MS. The default ServiceCIDR likewise, and it is created again when it goes.
+ * Thread: the API's first loop (its maker's, before the loops start), except what alloc.h says is
+ * for any. */
+/* clang-format on */
+#include "server/alloc/alloc.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "loop/timer.h"
+#include "meta/key.h"
+#include "meta/object_edit.h"
+#include "meta/time_text.h"
+#include "server/alloc/repair.h"
+#include "storage/store/reader.h"
+#include "json/scan.h"
+#include "json/writer.h"
+
+#define RETRY_MS     1000
+#define DEFAULT_NAME "kubernetes"
+#define OBJECT_MAX   4096
+/* Addresses of a range that the flag gives. */
+#define RANGE_MIN 8
+
+/* One of the two watches. */
+struct feed {
+    struct cor_alloc *alloc;
+    enum cor_api_role role;
+    void (*restart)(struct cor_address_index *index);
+    int (*apply)(struct cor_alloc *alloc, const struct cor_object *object, bool is_gone);
+    struct cor_watch *watch; /* NULL: not open */
+    struct cor_timer retry;
+    bool is_synced; /* all that there was has come */
+    bool is_closing;
+};
+
+struct cor_alloc {
+    struct cor_api *api;
+    struct cor_api_loop *home;
+    struct cor_service_cluster cluster;
+    struct cor_addr_range ranges[2];
+    size_t nranges;
+    struct cor_address_index index;
+    struct cor_ports *ports;
+    struct feed addresses, cidrs;
+    struct cor_timer retry;
+    struct cor_repair *repair;
+    bool is_repairing; /* the first pass is under way, or the last one when it stops */
+    bool is_creating;  /* the default ServiceCIDR */
+    atomic_bool is_ready;
+    bool is_stopping;
+    void (*on_stopped)(void *arg);
+    void *arg;
+};
+
+const struct cor_service_cluster *cor_alloc_cluster(const struct cor_alloc *alloc)
+{
+    return &alloc->cluster;
+}
+
+struct cor_address_index *cor_alloc_index(struct cor_alloc *alloc)
+{
+    return &alloc->index;
+}
+
+struct cor_ports *cor_alloc_ports(struct cor_alloc *alloc)
+{
+    return alloc->ports;
+}
+
+struct cor_repair *cor_alloc_repair(struct cor_alloc *alloc)
+{
+    return alloc->repair;
+}
+
+bool cor_alloc_is_ready(const struct cor_alloc *alloc)
+{
+    return atomic_load(&alloc->is_ready);
+}
+
+/* ---- options ---- */
+
+static int parse_cidrs(const char *cidrs, struct cor_addr_range ranges[2], size_t *ret_n,
+                       struct cor_status *st)
+{
+    struct cor_str rest = cor_strz(cidrs ? cidrs : COR_ALLOC_CIDRS_DEFAULT);
+    size_t n = 0;
+
+    while (rest.p) {
+        struct cor_str cidr = cor_str_cut(&rest, ',');
+
+        if (n == 2)
+            return cor_status_set(st, -COR_EINVAL,
+                                  "--service-cluster-ip-range must not contain more than two "
+                                  "entries");
+        if (cor_addr_range_parse(cidr, &ranges[n]) < 0)
+            return cor_status_set(
+                st, -COR_EINVAL,
+                "--service-cluster-ip-range: \"%.*s\" is not a range such as "
+                "10.0.0.0/24 or fd00::/112; IPv6 has a prefix of at least 64 bits",
+                COR_STR_ARG(cidr));
+        if (ranges[n].last_lo - ranges[n].net.lo < RANGE_MIN - 2)
+            return cor_status_set(st, -COR_EINVAL,
+                                  "--service-cluster-ip-range: \"%.*s\" must be at least %d IP "
+                                  "addresses",
+                                  COR_STR_ARG(cidr), RANGE_MIN);
+        n++;
+    }
+    if (n == 2 && cor_addr_range_family(&ranges[0]) == cor_addr_range_family(&ranges[1]))
+        return cor_status_set(st, -COR_EINVAL,
+                              "--service-cluster-ip-range[0] and --service-cluster-ip-range[1] "
+                              "must be of different IP family");
+    *ret_n = n;
+    return 0;
+}
+
+static int parse_ports(const char *ports, struct cor_port_range *ret_range, struct cor_status *st)
+{
+    *ret_range = COR_PORT_RANGE_DEFAULT;
+    if (ports && cor_port_range_parse(cor_strz(ports), ret_range) < 0)
+        return cor_status_set(st, -COR_EINVAL,
+                              "--service-node-port-range: \"%s\" is not a range of ports, such as "
+                              "30000-32767",
+                              ports);
+    return 0;
+}
+
+int cor_alloc_check(const struct cor_alloc_opts *opts, struct cor_status *reterr_status)
+{
+    struct cor_addr_range ranges[2];
+    struct cor_port_range ports;
+    size_t n;
+    int r = parse_cidrs(opts->cidrs, ranges, &n, reterr_status);
+
+    return r < 0 ? r : parse_ports(opts->ports, &ports, reterr_status);
+}
+
+/* ---- the default ServiceCIDR ---- */
+
+static void alloc_note_ready(struct cor_alloc *alloc);
+
+static int default_write(const struct cor_alloc *alloc, struct cor_buf *out)
+{
+    const struct cor_resource_row *row = cor_api_of_role(COR_ROLE_RANGES);
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf uid = {0};
+    char time[COR_TIME_TEXT_MAX], cidr[COR_ADDR_RANGE_TEXT_MAX];
+    struct cor_str now = cor_time_print(cor_clock_wall_ms(alloc->api->clock) / 1000, time);
+    struct cor_json_writer w;
+    int r;
+
+    cor_buf_init(&uid, 64);
+    r = cor_api_add_uuid(&alloc->home->rand, &uid);
+    if (r < 0)
+        return r;
+    cor_json_writer_init(&w, out);
+    cor_json_begin_object(&w);
+    cor_json_member(&w, COR_STR("kind"), row->kind);
+    cor_json_member(&w, COR_STR("apiVersion"), row->api_version);
+    cor_json_key(&w, COR_STR("metadata"));
+    cor_json_begin_object(&w);
+    cor_json_member(&w, COR_STR("creationTimestamp"), now);
+    cor_json_member(&w, COR_STR("name"), COR_STR(DEFAULT_NAME));
+    cor_json_member(&w, COR_STR("uid"), cor_buf_str(&uid));
+    cor_json_end_object(&w);
+    cor_json_key(&w, COR_STR("spec"));
+    cor_json_begin_object(&w);
+    cor_json_key(&w, COR_STR("cidrs"));
+    cor_json_begin_array(&w);
+    for (size_t i = 0; i < alloc->nranges; i++)
+        cor_json_string(&w, cor_addr_range_print(&alloc->ranges[i], cidr));
+    cor_json_end_array(&w);
+    cor_json_end_object(&w);
+    cor_json_key(&w, COR_STR("status"));
+    cor_json_begin_object(&w);
+    cor_json_key(&w, COR_STR("conditions"));
+    cor_json_begin_array(&w);
+    cor_json_begin_object(&w);
+    cor_json_member(&w, COR_STR("lastTransitionTime"), now);
+    cor_json_member(&w, COR_STR("message"), COR_STR("Kubernetes default Service CIDR is ready"));
+    cor_json_member(&w, COR_STR("reason"), COR_STR(""));
+    cor_json_member(&w, COR_STR("status"), COR_STR("True"));
+    cor_json_member(&w, COR_STR("type"), COR_STR("Ready"));
+    cor_json_end_object(&w);
+    cor_json_end_array(&w);
+    cor_json_end_object(&w);
+    cor_json_end_object(&w);
+    return cor_json_writer_finish(&w);
+}
+
+static void alloc_end_stop(struct cor_alloc *alloc);
+
+static void default_on_created(void *arg, const struct cor_store_reply *reply)
+{
+    struct cor_alloc *alloc = arg;
+
+    alloc->is_creating = false;
+    if (alloc->is_stopping) {
+        alloc_end_stop(alloc);
+    } else if (reply->err < 0 && reply->err != -COR_EEXIST) {
+        COR_LOG_WARN("the default ServiceCIDR could not be created", COR_F_ERR(reply->err));
+        (void)cor_timer_set(&alloc->retry, RETRY_MS);
+    }
+}
+
+/* Creates the default ServiceCIDR, unless there is one. */
+static void default_create(struct cor_alloc *alloc)
+{
+    COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0}, key = {0};
+    struct cor_backing *backing;
+    int r = cor_api_backing(alloc->home, cor_api_of_role(COR_ROLE_RANGES), &backing, &why);
+
+    if (alloc->is_creating || alloc->is_stopping)
+        return;
+    cor_buf_init(&json, OBJECT_MAX);
+    cor_buf_init(&key, COR_KEY_BYTES_MAX);
+    if (r == 0)
+        r = default_write(alloc, &json);
+    if (r == 0)
+        r = cor_object_from_sorted(cor_buf_str(&json), &object);
+    if (r == 0)
+        r = cor_key_of_object(cor_buf_str(&backing->prefix), false, COR_STR(""),
+                              COR_STR(DEFAULT_NAME), &key, &why);
+    alloc->is_creating = true;
+    if (r == 0)
+        r = cor_store_create(backing->store, cor_buf_str(&key), object, 0, default_on_created,
+                             alloc, &why);
+    if (r < 0) {
+        const struct cor_store_reply reply = {.err = r};
+
+        default_on_created(alloc, &reply);
+    }
+}
+
+/* ---- what the watches tell ---- */
+
+static int apply_address(struct cor_alloc *alloc, const struct cor_object *object, bool is_gone)
+{
+    struct cor_addr ip;
+
+    if (cor_addr_parse(cor_object_name(object), &ip) < 0)
+        return 0;
+    if (!is_gone)
+        return cor_address_index_add(&alloc->index, ip);
+    cor_address_index_remove(&alloc->index, ip);
+    return 0;
+}
+
+/* Is the condition Ready, or is there none? Without kube-controller-manager nobody sets it. */
+static bool range_is_ready(const struct cor_object *object)
+{
+    struct cor_str status = cor_object_member(object, COR_STR("status")), conditions, value, raw;
+    struct cor_json_iter it;
+
+    if (cor_object_meta_member(object, COR_STR("deletionTimestamp")).p)
+        return false;
+    if (!status.p ||
+        cor_json_get(status, COR_STR("conditions"), COR_JSON_ANY_ORDER, &conditions) < 0)
+        return true;
+    it = cor_json_iter(conditions);
+    while (cor_json_iter_elem(&it)) {
+        struct cor_str condition = cor_json_iter_value(&it);
+
+        if (cor_json_get(condition, COR_STR("type"), COR_JSON_ANY_ORDER, &value) == 0 &&
+            cor_json_to_raw(value, &raw) == 0 && cor_str_eqz(raw, "Ready"))
+            return cor_json_get(condition, COR_STR("status"), COR_JSON_ANY_ORDER, &value) == 0 &&
+                   cor_json_to_raw(value, &raw) == 0 && cor_str_eqz(raw, "True");
+    }
+    return true;
+}
+
+static int apply_range(struct cor_alloc *alloc, const struct cor_object *object, bool is_gone)
+{
+    struct cor_str spec = cor_object_member(object, COR_STR("spec")), cidrs, raw;
+    struct cor_addr_range ranges[2];
+    struct cor_json_iter it;
+    size_t n = 0;
+
+    if (!is_gone && spec.p &&
+        cor_json_get(spec, COR_STR("cidrs"), COR_JSON_ANY_ORDER, &cidrs) == 0) {
+        it = cor_json_iter(cidrs);
+        while (n < 2 && cor_json_iter_elem(&it))
+            n += cor_json_to_raw(cor_json_iter_value(&it), &raw) == 0 &&
+                 cor_addr_range_parse(raw, &ranges[n]) == 0;
+    }
+    if (is_gone && cor_str_eqz(cor_object_name(object), DEFAULT_NAME))
+        default_create(alloc);
+    return cor_address_index_set_ranges(&alloc->index, cor_object_name(object), ranges, n,
+                                        range_is_ready(object));
+}
+
+/* ---- the watches ---- */
+
+static void feed_open(struct feed *feed);
+
+static void feed_on_closed(void *arg)
+{
+    struct feed *feed = arg;
+
+    feed->is_closing = false;
+    if (feed->alloc->is_stopping)
+        alloc_end_stop(feed->alloc);
+    else if (cor_timer_set(&feed->retry, RETRY_MS) < 0)
+        feed_open(feed);
+}
+
+static void feed_close(struct feed *feed)
+{
+    struct cor_watch *watch = COR_STEAL(feed->watch);
+
+    if (!watch)
+        return;
+    feed->is_closing = true;
+    cor_watch_close(watch, feed_on_closed, feed);
+}
+
+static void feed_on_open(void *arg, int err, struct cor_status *status)
+{
+    struct feed *feed = arg;
+
+    if (err < 0)
+        feed_close(feed);
+    else
+        feed->restart(&feed->alloc->index);
+}
+
+static void feed_on_event(void *arg, const struct cor_reader_event *event)
+{
+    struct feed *feed = arg;
+    int r = 0;
+
+    if (!event || event->type == COR_WATCH_ERROR) {
+        feed_close(feed);
+        return;
+    }
+    if (event->type == COR_WATCH_BOOKMARK) {
+        feed->is_synced = true;
+        alloc_note_ready(feed->alloc);
+        return;
+    }
+    r = feed->apply(feed->alloc, event->object, event->type == COR_WATCH_DELETED);
+    /* Without the memory for an address all of them are read again later. */
+    if (r < 0)
+        feed_close(feed);
+}
+
+static void feed_open(struct feed *feed)
+{
+    struct cor_backing *backing;
+    COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
+    const struct cor_reader_watch_opts opts = {
+        .options = {.recursive = true,
+                    .watch = true,
+                    .allow_bookmarks = true,
+                    .resource_version = COR_STR(""),
+                    .resource_version_match = COR_STR("NotOlderThan"),
+                    .send_initial_events = COR_TRUE},
+        .on_open = feed_on_open,
+        .on_event = feed_on_event,
+        .arg = feed,
+    };
+    int r = cor_api_backing(feed->alloc->home, cor_api_of_role(feed->role), &backing, &why);
+
+    if (r == 0)
+        r = cor_reader_watch(backing->reader, cor_buf_str(&backing->prefix), &opts, &feed->watch,
+                             &why);
+    if (r < 0) {
+        feed->watch = NULL;
+        (void)cor_timer_set(&feed->retry, RETRY_MS);
+    }
+}
+
+static void feed_on_retry(struct cor_timer *timer)
+{
+    feed_open(COR_CONTAINER_OF(timer, struct feed, retry));
+}
+
+/* ---- life ---- */
+
+static void alloc_on_repaired(void *arg, int err)
+{
+    struct cor_alloc *alloc = arg;
+
+    alloc->is_repairing = false;
+    if (err == 0)
+        atomic_store(&alloc->is_ready, true);
+    else
+        (void)cor_timer_set(&alloc->retry, RETRY_MS);
+}
+
+/* When all is read, the first pass of the repair begins; when it ends, all is ready. */
+static void alloc_note_ready(struct cor_alloc *alloc)
+{
+    if (!alloc->addresses.is_synced || !alloc->cidrs.is_synced || alloc->is_repairing ||
+        alloc->is_stopping || atomic_load(&alloc->is_ready))
+        return;
+    alloc->is_repairing = true;
+    cor_repair_run(alloc->repair, alloc_on_repaired, alloc);
+}
+
+static void alloc_on_retry(struct cor_timer *timer)
+{
+    struct cor_alloc *alloc = COR_CONTAINER_OF(timer, struct cor_alloc, retry);
+
+    default_create(alloc);
+    alloc_note_ready(alloc);
+}
+
+static void feed_init(struct cor_alloc *alloc, struct feed *feed, enum cor_api_role role)
+{
+    feed->alloc = alloc;
+    feed->role = role;
+    feed->restart =
+        role == COR_ROLE_ADDRESSES ? cor_address_index_restart : cor_address_index_drop_ranges;
+    feed->apply = role == COR_ROLE_ADDRESSES ? apply_address : apply_range;
+    cor_timer_init(&feed->retry, alloc->home->loop, feed_on_retry);
+}
+
+int cor_alloc_open(struct cor_api *api, const struct cor_alloc_opts *opts,
+                   struct cor_alloc **ret_alloc, struct cor_status *reterr_status)
+{
+    struct cor_alloc *alloc = cor_calloc(1, sizeof(*alloc));
+    struct cor_port_range ports;
+    int r;
+
+    assert(api->nloops > 0 && !api->alloc);
+    if (!alloc)
+        return cor_status_set(reterr_status, -COR_ENOMEM, "out of memory");
+    alloc->api = api;
+    alloc->home = &api->loops[0];
+    cor_address_index_init(&alloc->index, cor_rand_u64(&alloc->home->rand));
+    r = parse_cidrs(opts->cidrs, alloc->ranges, &alloc->nranges, reterr_status);
+    if (r == 0)
+        r = parse_ports(opts->ports, &ports, reterr_status);
+    if (r == 0)
+        r = cor_ports_new(api, ports, &alloc->ports, reterr_status);
+    if (r == 0)
+        r = cor_repair_new(alloc, api, &alloc->repair);
+    if (r < 0) {
+        cor_ports_free(alloc->ports);
+        cor_address_index_deinit(&alloc->index);
+        cor_free(alloc);
+        return r;
+    }
+    alloc->cluster.primary = cor_addr_range_family(&alloc->ranges[0]);
+    for (size_t i = 0; i < alloc->nranges; i++)
+        alloc->cluster.has[cor_addr_range_family(&alloc->ranges[i])] = true;
+    cor_timer_init(&alloc->retry, alloc->home->loop, alloc_on_retry);
+    feed_init(alloc, &alloc->addresses, COR_ROLE_ADDRESSES);
+    feed_init(alloc, &alloc->cidrs, COR_ROLE_RANGES);
+    default_create(alloc);
+    feed_open(&alloc->addresses);
+    feed_open(&alloc->cidrs);
+    api->alloc = alloc;
+    *ret_alloc = alloc;
+    return 0;
+}
+
+static void alloc_end_stop(struct cor_alloc *alloc)
+{
+    if (alloc->addresses.is_closing || alloc->cidrs.is_closing || alloc->is_creating ||
+        alloc->is_repairing)
+        return;
+    alloc->on_stopped(alloc->arg);
+}
+
+static void alloc_on_repair_stopped(void *arg)
+{
+    struct cor_alloc *alloc = arg;
+
+    alloc->is_repairing = false;
+    alloc_end_stop(alloc);
+}
+
+void cor_alloc_stop(struct cor_alloc *alloc, void (*on_stopped)(void *arg), void *arg)
+{
+    assert(cor_loop_is_current(alloc->home->loop) && !alloc->is_stopping);
+    alloc->is_stopping = true;
+    alloc->on_stopped = on_stopped;
+    alloc->arg = arg;
+    cor_timer_cancel(&alloc->retry);
+    cor_timer_cancel(&alloc->addresses.retry);
+    cor_timer_cancel(&alloc->cidrs.retry);
+    feed_close(&alloc->addresses);
+    feed_close(&alloc->cidrs);
+    alloc->is_repairing = true;
+    cor_repair_stop(alloc->repair, alloc_on_repair_stopped, alloc);
+}
+
+struct cor_alloc *cor_alloc_free(struct cor_alloc *alloc)
+{
+    if (!alloc)
+        return NULL;
+    assert(alloc->is_stopping && !alloc->addresses.watch && !alloc->cidrs.watch);
+    alloc->api->alloc = NULL;
+    cor_repair_free(alloc->repair);
+    cor_ports_free(alloc->ports);
+    cor_address_index_deinit(&alloc->index);
+    return cor_free(alloc);
+}

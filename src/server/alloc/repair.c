@@ -1,0 +1,591 @@
+/* clang-format off */
+/* One pass of the repair:
+ *
+ *   read the node ports ──► all Services: the ports that are used are collected; an address that the
+ *   index does not know is reserved ──► all IPAddresses of the allocator: one whose Service the
+ *   cache does not show with it is looked at closely (the Service is read from the store), and is a
+ *   leak when the Service does not have it ──► ports: one operation for all that leak and all that
+ *   are missing ──► leaks that were not seen any more are forgotten ──► the next pass is set
+ *
+ * The ports are read before the Services, and the Services as of now: a port that is reserved and
+ * that no Service has is a leak, or its Service is being written. Ports that this server holds for
+ * such writes are known (ports.h).
+ * Walks take WALK_MANY objects in a turn of the loop, and wait for the operation of an object that
+ * needs one.
+ * Failures: a pass that cannot read the ports or a list ends, and the next one follows after
+ * RETRY_MS; an object that could not be repaired is logged and seen again by the next pass.
+ * Thread: the API's first loop. */
+/* clang-format on */
+#include "server/alloc/repair.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "loop/timer.h"
+#include "meta/key.h"
+#include "server/alloc/addresses.h"
+#include "storage/store/reader.h"
+
+#define WALK_MANY  256
+#define RETRY_MS   10000
+#define LEAKS_MAX  ((size_t)1 << 20)
+#define LEAK_BYTES 32
+
+/* A reservation that seemed to be left over when it was last looked at. */
+struct leak {
+    unsigned char key[LEAK_BYTES];
+    uint64_t since_ms;
+    uint64_t pass; /* that saw it last */
+};
+
+struct cor_repair {
+    struct cor_alloc *alloc;
+    struct cor_api *api;
+    struct cor_api_loop *home;
+    struct cor_timer timer;
+    struct cor_mail turn; /* to itself: goes on in the next turn */
+    struct cor_map leaks; /* of struct leak, by their keys */
+    struct cor_repair_counts counts;
+    bool is_first; /* no pass has ended well yet */
+
+    /* The pass under way. */
+    bool is_running, is_again; /* another pass is wanted */
+    int err;
+    struct cor_port_map *reserved, *used; /* ports */
+    bool has_ports;                       /* there is an object of them */
+    struct cor_list_cursor *cursor;
+    enum { WALK_SERVICES, WALK_ADDRESSES } walk;
+    struct cor_object *object;  /* that an operation is under way for */
+    struct cor_service service; /* of WALK_SERVICES, read from `object` */
+    size_t at;                  /* the address of it that is looked at */
+    struct cor_address_op address;
+    struct cor_port_op port_op;
+    uint32_t *releases, *repairs;
+    void (*on_done)(void *arg, int err);
+    void *arg;
+
+    bool is_stopping;
+    void (*on_stopped)(void *arg);
+    void *stop_arg;
+};
+
+static void repair_begin(struct cor_repair *repair);
+static void repair_walk(struct cor_repair *repair);
+static void repair_ports(struct cor_repair *repair);
+
+static void repair_on_timer(struct cor_timer *timer)
+{
+    cor_repair_run(COR_CONTAINER_OF(timer, struct cor_repair, timer), NULL, NULL);
+}
+
+int cor_repair_new(struct cor_alloc *alloc, struct cor_api *api, struct cor_repair **ret_repair)
+{
+    struct cor_repair *repair = cor_calloc(1, sizeof(*repair));
+
+    if (!repair)
+        return -COR_ENOMEM;
+    repair->alloc = alloc;
+    repair->api = api;
+    repair->home = &api->loops[0];
+    repair->is_first = true;
+    cor_timer_init(&repair->timer, repair->home->loop, repair_on_timer);
+    cor_map_init(&repair->leaks, LEAKS_MAX);
+    cor_status_init(&repair->port_op.status);
+    *ret_repair = repair;
+    return 0;
+}
+
+struct cor_repair *cor_repair_free(struct cor_repair *repair)
+{
+    if (!repair)
+        return NULL;
+    assert(!repair->is_running);
+    COR_MAP_FOREACH(it, &repair->leaks) {
+        cor_free(it.value);
+    }
+    cor_map_deinit(&repair->leaks);
+    cor_status_deinit(&repair->port_op.status);
+    return cor_free(repair);
+}
+
+struct cor_repair_counts cor_repair_counts(const struct cor_repair *repair)
+{
+    return repair->counts;
+}
+
+/* ---- leaks ---- */
+
+/* How long a leak must have been seen. */
+static uint64_t repair_grace_ms(const struct cor_repair *repair)
+{
+    return repair->is_first && !cor_engine_shares_store(repair->api->engine) ? 0
+                                                                             : COR_REPAIR_GRACE_MS;
+}
+
+/* Notes the leak. True: it is there for so long that it is to be released. Without memory it is
+ * noted by a later pass. */
+static bool repair_is_leaked(struct cor_repair *repair, const unsigned char key[LEAK_BYTES])
+{
+    uint64_t now = cor_clock_mono_ms(repair->api->clock);
+    struct leak *leak = cor_map_peek(&repair->leaks, cor_str((const char *)key, LEAK_BYTES));
+
+    if (!leak) {
+        leak = cor_calloc(1, sizeof(*leak));
+        if (!leak)
+            return false;
+        memcpy(leak->key, key, LEAK_BYTES);
+        leak->since_ms = now;
+        if (cor_map_put(&repair->leaks, cor_str((const char *)leak->key, LEAK_BYTES), leak, NULL) <
+            0) {
+            cor_free(leak);
+            return false;
+        }
+    }
+    leak->pass = repair->counts.passes;
+    return now - leak->since_ms >= repair_grace_ms(repair);
+}
+
+static void repair_forget_leaks(struct cor_repair *repair)
+{
+    COR_MAP_FOREACH(it, &repair->leaks) {
+        struct leak *leak = it.value;
+
+        if (leak->pass == repair->counts.passes)
+            continue;
+        (void)cor_map_remove(&repair->leaks, it.key);
+        cor_free(leak);
+    }
+}
+
+/* ---- the end of a pass ---- */
+
+static void repair_end(struct cor_repair *repair)
+{
+    void (*on_done)(void *arg, int err);
+    uint64_t next_ms = RETRY_MS;
+
+    cor_list_cursor_free(COR_STEAL(repair->cursor));
+    repair->reserved = cor_free(repair->reserved);
+    repair->used = cor_free(repair->used);
+    repair->releases = cor_free(repair->releases);
+    repair->repairs = cor_free(repair->repairs);
+    repair->object = cor_object_unref(repair->object);
+    cor_service_deinit(&repair->service);
+    repair->is_running = false;
+    if (repair->is_stopping) {
+        repair->on_stopped(repair->stop_arg);
+        return;
+    }
+    if (repair->err == 0) {
+        repair_forget_leaks(repair);
+        repair->is_first = false;
+        next_ms = cor_map_len(&repair->leaks) > 0 ? COR_REPAIR_GRACE_MS : COR_REPAIR_INTERVAL_MS;
+    }
+    cor_address_index_forget_picks(cor_alloc_index(repair->alloc));
+    if (repair->is_again) {
+        repair_begin(repair);
+        return;
+    }
+    (void)cor_timer_set(&repair->timer, next_ms);
+    on_done = COR_STEAL(repair->on_done);
+    if (on_done)
+        on_done(repair->arg, repair->err);
+}
+
+static void repair_fail(struct cor_repair *repair, const char *what, int err)
+{
+    COR_LOG_WARN("the reservations of Services could not be checked", COR_F_STR("failed", what),
+                 COR_F_ERR(err));
+    repair->err = err;
+    repair_end(repair);
+}
+
+/* ---- walks ---- */
+
+static void repair_on_turn(struct cor_mail *mail)
+{
+    repair_walk(COR_CONTAINER_OF(mail, struct cor_repair, turn));
+}
+
+static void repair_next_turn(struct cor_repair *repair)
+{
+    repair->turn.on_mail = repair_on_turn;
+    cor_dlist_init(&repair->turn.link);
+    cor_loop_post_always(repair->home->loop, &repair->turn);
+}
+
+static void repair_on_listed(void *arg, int err, struct cor_status *status,
+                             struct cor_list_cursor *take_cursor)
+{
+    struct cor_repair *repair = arg;
+
+    repair->cursor = take_cursor;
+    if (err < 0)
+        repair_fail(repair, "list", err);
+    else
+        repair_walk(repair);
+}
+
+static void repair_list(struct cor_repair *repair, enum cor_api_role role)
+{
+    COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
+    const struct cor_store_list_opts opts = {.options = {.recursive = true}};
+    struct cor_backing *backing;
+    int r = cor_api_backing(repair->home, cor_api_of_role(role), &backing, &why);
+
+    if (r == 0)
+        r = cor_reader_list(backing->reader, cor_buf_str(&backing->prefix), &opts, repair_on_listed,
+                            repair, &why);
+    if (r < 0)
+        repair_fail(repair, "list", r);
+}
+
+/* The walk goes on behind the object that an operation was made for. */
+static void repair_go_on(struct cor_repair *repair)
+{
+    repair->object = cor_object_unref(repair->object);
+    repair_next_turn(repair);
+}
+
+/* ---- Services ---- */
+
+static void repair_note_port(struct cor_repair *repair, int64_t port)
+{
+    if (port > 0 && port <= 65535)
+        cor_port_map_set(repair->used, (uint32_t)port);
+}
+
+static bool repair_visit_ips(struct cor_repair *repair);
+
+static void repair_on_reserved(struct cor_address_op *op, int err, struct cor_status *status)
+{
+    struct cor_repair *repair = COR_CONTAINER_OF(op, struct cor_repair, address);
+    char ip[COR_IP_TEXT_MAX];
+
+    cor_addr_print(op->ip, ip);
+    if (err == 0) {
+        repair->counts.reserved_addresses++;
+        COR_LOG_WARN("the address of a Service was not reserved; it is now",
+                     COR_F_STR("address", ip));
+    } else if (err != -COR_EEXIST) {
+        COR_LOG_WARN("the address of a Service could not be reserved", COR_F_STR("address", ip),
+                     COR_F_ERR(err));
+    }
+    if (!repair_visit_ips(repair))
+        repair_go_on(repair);
+}
+
+/* Reserves the next address of the Service that nobody has reserved. False: there is none. */
+static bool repair_visit_ips(struct cor_repair *repair)
+{
+    struct cor_address_index *index = cor_alloc_index(repair->alloc);
+
+    while (repair->at < repair->service.cluster_ips.n && !repair->is_stopping) {
+        COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
+        struct cor_addr ip;
+
+        if (cor_addr_parse(repair->service.cluster_ips.v[repair->at++], &ip) < 0 ||
+            cor_address_index_has(index, ip) || !cor_address_index_is_known(index, ip, false))
+            continue;
+        repair->address = (struct cor_address_op){.loop = repair->home,
+                                                  .ip = ip,
+                                                  .ns = cor_object_namespace(repair->object),
+                                                  .name = cor_object_name(repair->object),
+                                                  .on_done = repair_on_reserved};
+        if (cor_address_reserve(&repair->address, &why) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Looks at a Service. True: an operation is under way. */
+static bool repair_visit_service(struct cor_repair *repair, struct cor_object *object)
+{
+    struct cor_service *service = &repair->service;
+    int r;
+
+    cor_service_deinit(service);
+    r = cor_service_read(object, service);
+    if (r < 0) {
+        repair->err = r;
+        return false;
+    }
+    for (size_t i = 0; i < service->nports; i++)
+        repair_note_port(repair, service->ports[i].node_port);
+    repair_note_port(repair, service->health_port);
+    if (!cor_service_needs_ip(service) || cor_service_is_headless(service))
+        return false;
+    if (service->cluster_ips.n == 0 && service->cluster_ip.n > 0 &&
+        cor_texts_add(&service->cluster_ips, service->cluster_ip) < 0)
+        return false;
+    repair->object = cor_object_ref(object);
+    repair->at = 0;
+    if (repair_visit_ips(repair))
+        return true;
+    repair->object = cor_object_unref(repair->object);
+    return false;
+}
+
+/* ---- IPAddresses ---- */
+
+static bool service_has_ip(const struct cor_object *object, struct cor_addr wanted)
+{
+    struct cor_service service;
+    bool has = false;
+    struct cor_addr ip;
+
+    /* Without memory it is not known; the next pass looks again. */
+    if (cor_service_read(object, &service) < 0)
+        has = true;
+    for (size_t i = 0; i < service.cluster_ips.n && !has; i++)
+        has = cor_addr_parse(service.cluster_ips.v[i], &ip) == 0 && cor_addr_eq(ip, wanted);
+    if (service.cluster_ips.n == 0)
+        has |= cor_addr_parse(service.cluster_ip, &ip) == 0 && cor_addr_eq(ip, wanted);
+    cor_service_deinit(&service);
+    return has;
+}
+
+static void repair_on_released(struct cor_address_op *op, int err, struct cor_status *status)
+{
+    struct cor_repair *repair = COR_CONTAINER_OF(op, struct cor_repair, address);
+    char ip[COR_IP_TEXT_MAX];
+
+    cor_addr_print(op->ip, ip);
+    if (err == 0) {
+        repair->counts.released_addresses++;
+        COR_LOG_WARN("an address was reserved for no Service; it is released",
+                     COR_F_STR("address", ip));
+    } else {
+        COR_LOG_WARN("an address that is reserved for no Service could not be released",
+                     COR_F_STR("address", ip), COR_F_ERR(err));
+    }
+    repair_go_on(repair);
+}
+
+/* The address in `object` belongs to no Service. */
+static void repair_judge_address(struct cor_repair *repair)
+{
+    COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
+    const struct cor_address_facts facts = cor_address_facts(repair->object);
+    unsigned char key[LEAK_BYTES] = {0};
+
+    memcpy(key, &facts.ip, sizeof(facts.ip));
+    memcpy(key + sizeof(facts.ip), &repair->object->rev, sizeof(repair->object->rev));
+    repair->address = (struct cor_address_op){.loop = repair->home,
+                                              .ip = facts.ip,
+                                              .ns = facts.ns,
+                                              .name = facts.name,
+                                              .rev = repair->object->rev,
+                                              .on_done = repair_on_released};
+    if (!repair_is_leaked(repair, key) || cor_address_release(&repair->address, &why) < 0)
+        repair_go_on(repair);
+}
+
+static void repair_on_service(void *arg, const struct cor_store_reply *reply)
+{
+    struct cor_repair *repair = arg;
+    const struct cor_address_facts facts = cor_address_facts(repair->object);
+
+    if (reply->err < 0 || repair->is_stopping ||
+        (reply->object && service_has_ip(reply->object, facts.ip)))
+        repair_go_on(repair);
+    else
+        repair_judge_address(repair);
+}
+
+/* Looks at an IPAddress. True: an operation is under way. */
+static bool repair_visit_address(struct cor_repair *repair, struct cor_object *object)
+{
+    static const struct cor_store_get_opts maybe = {.ignore_not_found = true};
+    const struct cor_address_facts facts = cor_address_facts(object);
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *service = NULL;
+    COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf key = {0};
+    struct cor_backing *backing;
+    int r;
+
+    if (!facts.is_managed || !facts.is_address)
+        return false;
+    cor_buf_init(&key, COR_KEY_BYTES_MAX);
+    r = cor_api_backing(repair->home, cor_api_of_role(COR_ROLE_SERVICES), &backing, &why);
+    if (r == 0 && facts.is_service)
+        r = cor_key_of_object(cor_buf_str(&backing->prefix), true, facts.ns, facts.name, &key,
+                              &why);
+    if (r == -COR_ENOMEM)
+        return false;
+    if (r == 0 && facts.is_service) {
+        service = cor_reader_suggest(backing->reader, cor_buf_str(&key));
+        if (service && service_has_ip(service, facts.ip))
+            return false;
+    }
+    repair->object = cor_object_ref(object);
+    /* A reference that cannot be one to a Service refers to none. */
+    if (r < 0 || !facts.is_service) {
+        repair_judge_address(repair);
+        return true;
+    }
+    if (cor_store_get(backing->store, cor_buf_str(&key), &maybe, repair_on_service, repair, &why) ==
+        0)
+        return true;
+    repair->object = cor_object_unref(repair->object);
+    return false;
+}
+
+static void repair_walk(struct cor_repair *repair)
+{
+    for (size_t i = 0; i < WALK_MANY; i++) {
+        struct cor_object *object;
+
+        if (repair->is_stopping) {
+            repair_end(repair);
+            return;
+        }
+        object = cor_list_cursor_next(repair->cursor);
+        if (!object) {
+            cor_list_cursor_free(COR_STEAL(repair->cursor));
+            if (repair->err < 0) {
+                repair_fail(repair, "memory", repair->err);
+            } else if (repair->walk == WALK_SERVICES) {
+                repair->walk = WALK_ADDRESSES;
+                repair_list(repair, COR_ROLE_ADDRESSES);
+            } else {
+                repair_ports(repair);
+            }
+            return;
+        }
+        if (repair->walk == WALK_SERVICES ? repair_visit_service(repair, object)
+                                          : repair_visit_address(repair, object))
+            return;
+    }
+    repair_next_turn(repair);
+}
+
+/* ---- ports ---- */
+
+static void repair_on_ports(struct cor_port_op *op)
+{
+    struct cor_repair *repair = COR_CONTAINER_OF(op, struct cor_repair, port_op);
+
+    if (op->err < 0) {
+        repair_fail(repair, "ports", op->err);
+        return;
+    }
+    repair->counts.released_ports += op->nreleases;
+    repair->counts.reserved_ports += repair->has_ports ? op->nrepairs : 0;
+    if (repair->has_ports && op->nreleases + op->nrepairs > 0)
+        COR_LOG_WARN("the node ports were repaired", COR_F_U64("released", op->nreleases),
+                     COR_F_U64("reserved", op->nrepairs));
+    repair_end(repair);
+}
+
+/* Compares the ports that are reserved with those that Services have. */
+static void repair_ports(struct cor_repair *repair)
+{
+    struct cor_ports *ports = cor_alloc_ports(repair->alloc);
+    struct cor_port_range range = cor_ports_range(ports);
+    size_t size = range.last - range.first + 1;
+    struct cor_port_op *op = &repair->port_op;
+
+    repair->releases = cor_calloc(size, sizeof(uint32_t));
+    repair->repairs = cor_calloc(size, sizeof(uint32_t));
+    if (!repair->releases || !repair->repairs) {
+        repair_fail(repair, "memory", -COR_ENOMEM);
+        return;
+    }
+    cor_status_deinit(&op->status);
+    *op = (struct cor_port_op){.loop = repair->home->loop,
+                               .on_done = repair_on_ports,
+                               .releases = repair->releases,
+                               .repairs = repair->repairs,
+                               .may_create = !repair->has_ports};
+    cor_status_init(&op->status);
+    for (uint32_t port = range.first; port <= range.last; port++) {
+        bool is_reserved = cor_port_map_has(repair->reserved, port);
+        bool is_used = cor_port_map_has(repair->used, port);
+        unsigned char key[LEAK_BYTES] = "port";
+
+        memcpy(key + 8, &port, sizeof(port));
+        if (is_used && !is_reserved)
+            repair->repairs[op->nrepairs++] = port;
+        if (is_reserved && !is_used && !cor_ports_is_held(ports, port) &&
+            repair_is_leaked(repair, key))
+            repair->releases[op->nreleases++] = port;
+    }
+    if (op->nreleases + op->nrepairs > 0 || op->may_create)
+        cor_ports_submit(ports, op);
+    else
+        repair_end(repair);
+}
+
+static void repair_on_ports_read(void *arg, int err, const struct cor_port_map *map)
+{
+    struct cor_repair *repair = arg;
+
+    if (repair->is_stopping) {
+        repair_end(repair);
+        return;
+    }
+    if (err < 0 && err != -COR_ENOTFOUND) {
+        repair_fail(repair, "ports", err);
+        return;
+    }
+    repair->has_ports = err == 0;
+    if (repair->has_ports)
+        *repair->reserved = *map;
+    repair->walk = WALK_SERVICES;
+    repair_list(repair, COR_ROLE_SERVICES);
+}
+
+/* ---- life ---- */
+
+static void repair_begin(struct cor_repair *repair)
+{
+    COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
+    int r;
+
+    assert(!repair->is_running && !repair->is_stopping);
+    cor_timer_cancel(&repair->timer);
+    repair->is_running = true;
+    repair->is_again = false;
+    repair->err = 0;
+    repair->counts.passes++;
+    repair->reserved = cor_calloc(1, sizeof(*repair->reserved));
+    repair->used = cor_calloc(1, sizeof(*repair->used));
+    r = repair->reserved && repair->used
+            ? cor_ports_read(cor_alloc_ports(repair->alloc), repair_on_ports_read, repair, &why)
+            : -COR_ENOMEM;
+    if (r < 0)
+        repair_fail(repair, "ports", r);
+}
+
+void cor_repair_run(struct cor_repair *repair, void (*on_done)(void *arg, int err), void *arg)
+{
+    assert(cor_loop_is_current(repair->home->loop) && !(on_done && repair->on_done));
+    if (repair->is_stopping)
+        return;
+    if (on_done) {
+        repair->on_done = on_done;
+        repair->arg = arg;
+    }
+    if (repair->is_running)
+        repair->is_again = true;
+    else
+        repair_begin(repair);
+}
+
+void cor_repair_stop(struct cor_repair *repair, void (*on_stopped)(void *arg), void *arg)
+{
+    assert(cor_loop_is_current(repair->home->loop) && !repair->is_stopping);
+    cor_timer_cancel(&repair->timer);
+    repair->is_stopping = true;
+    repair->on_stopped = on_stopped;
+    repair->stop_arg = arg;
+    if (!repair->is_running)
+        on_stopped(arg);
+}

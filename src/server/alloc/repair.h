@@ -1,0 +1,43 @@
+/* The repair of reservations: what a crash, a lost answer or somebody else's hand has left. It
+ * looks at all Services, IPAddresses and node ports, and
+ *
+ *   - reserves what a Service has and nobody has reserved;
+ *   - releases what is reserved for a Service that is not there, or that does not have it. A write
+ *     under way looks the same, so that a leak is released only when it was still there
+ *     COR_REPAIR_GRACE_MS after it was first seen; a server that is alone on its store and has not
+ *     begun to serve releases it at once.
+ *
+ * Every server repairs, each COR_REPAIR_INTERVAL_MS, and sooner when it has seen a leak; repairs of
+ * several servers do not disturb one another.
+ * Thread: the API's first loop.  Owner: the allocator. */
+#ifndef COR_SERVER_REPAIR_H
+#define COR_SERVER_REPAIR_H
+
+#include "server/alloc/alloc.h"
+
+#define COR_REPAIR_INTERVAL_MS 180000
+#define COR_REPAIR_GRACE_MS    60000
+
+struct cor_repair;
+
+/* 0, -COR_ENOMEM. */
+int cor_repair_new(struct cor_alloc *alloc, struct cor_api *api, struct cor_repair **ret_repair);
+
+/* Makes a pass now, or when the one under way has ended; `on_done` (NULL: not wanted) follows, with
+ * 0 or the first failure, and the next pass is set. At most one caller waits at a time. */
+void cor_repair_run(struct cor_repair *repair, void (*on_done)(void *arg, int err), void *arg);
+
+/* Ends the pass under way as soon as its operation ends, without its on_done. `on_stopped` follows,
+ * now or later. */
+void cor_repair_stop(struct cor_repair *repair, void (*on_stopped)(void *arg), void *arg);
+
+/* After it has stopped. Returns NULL; NULL is fine. */
+struct cor_repair *cor_repair_free(struct cor_repair *repair);
+
+/* What was put right since the start. */
+struct cor_repair_counts {
+    uint64_t passes, released_addresses, reserved_addresses, released_ports, reserved_ports;
+};
+struct cor_repair_counts cor_repair_counts(const struct cor_repair *repair);
+
+#endif

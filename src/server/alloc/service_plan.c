@@ -1,0 +1,751 @@
+/* clang-format off */
+/* The rules of allocation, in upstream's order (contract types 4.5, validation 8.2):
+ *
+ *   create:  clusterIP → clusterIPs ──► families ──► addresses of all families ──► node ports
+ *   update:  complete the old ──► copy what the client left out ──► clusterIP ↔ clusterIPs ──►
+ *            families ──► addresses that come or go ──► node ports that come or go
+ *
+ * The rules of families refuse with field errors, and the first set of errors ends the plan: what
+ * follows relies on values that are well-formed. A PreferDualStack Service that keeps its fields is
+ * left alone, whatever the cluster has become.
+ * Work is linear in the number of ports: equal numbers and names are found by maps.
+ * Thread: any (pure). */
+/* clang-format on */
+#include "server/alloc/service_plan.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/array.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "base/mem.h"
+
+#define SINGLE_STACK  COR_STR("SingleStack")
+#define PREFER_DUAL   COR_STR("PreferDualStack")
+#define REQUIRE_DUAL  COR_STR("RequireDualStack")
+#define PORTS_MAX     ((size_t)1 << 24)
+#define ERROR_TEXT    256
+#define LIST_TEXT_MAX (4u << 20)
+
+void cor_service_plan_deinit(struct cor_service_plan *plan)
+{
+    cor_free(plan->release_ips.v);
+    cor_free(plan->wants);
+    cor_free(plan->want_of);
+    cor_free(plan->release_ports);
+    *plan = (struct cor_service_plan){.duplicate = SIZE_MAX};
+}
+
+/* ---- clusterIP and clusterIPs ---- */
+
+static int plan_sync_ips(struct cor_service *service, const struct cor_service *old)
+{
+    bool is_same, is_same_ip;
+
+    if (!old) {
+        if (service->cluster_ip.n > 0 && service->cluster_ips.n == 0)
+            return cor_texts_add(&service->cluster_ips, service->cluster_ip);
+        return 0;
+    }
+    is_same_ip = cor_str_eq(old->cluster_ip, service->cluster_ip);
+    if (is_same_ip && old->cluster_ips.n > 0 && service->cluster_ips.n == 0)
+        return cor_texts_copy(&service->cluster_ips, &old->cluster_ips);
+    is_same = cor_texts_same(&old->cluster_ips, &service->cluster_ips);
+    if (is_same_ip || !is_same)
+        return 0;
+    service->cluster_ips.n = 0;
+    if (old->cluster_ip.n > 0 && service->cluster_ip.n == 0)
+        return 0;
+    return cor_texts_add(&service->cluster_ips, service->cluster_ip);
+}
+
+/* A Service that was stored before there were several addresses and families gets those fields. */
+static int plan_complete_old(struct cor_service *old, const struct cor_service_cluster *cluster)
+{
+    enum cor_addr_family other = cluster->primary == COR_IPV4 ? COR_IPV6 : COR_IPV4;
+    bool is_headless;
+    int r = plan_sync_ips(old, NULL);
+
+    if (r < 0 || !cor_service_needs_ip(old) || old->families.n > 0)
+        return r;
+    is_headless = cor_str_eq(old->cluster_ip, COR_SERVICE_NO_IP);
+    old->policy = SINGLE_STACK;
+    if (is_headless) {
+        r = cor_texts_add(&old->families, cor_addr_family_name(cluster->primary));
+        if (r == 0 && !old->has_selector) {
+            old->policy = REQUIRE_DUAL;
+            r = cor_texts_add(&old->families, cor_addr_family_name(other));
+        }
+        return r;
+    }
+    for (size_t i = 0; i < old->cluster_ips.n && r == 0; i++) {
+        struct cor_addr ip;
+        bool is_v6 =
+            cor_addr_parse(old->cluster_ips.v[i], &ip) == 0 && cor_addr_family(ip) == COR_IPV6;
+
+        r = cor_texts_add(&old->families, cor_addr_family_name(is_v6 ? COR_IPV6 : COR_IPV4));
+    }
+    if (old->families.n == 2)
+        old->policy = REQUIRE_DUAL;
+    return r;
+}
+
+/* ---- what the client left out ---- */
+
+static struct cor_str number_key(const int64_t *number)
+{
+    return cor_str((const char *)number, sizeof(*number));
+}
+
+/* The node ports of the old Service, by the names of its ports; those that the new Service has for
+ * some port already are not given to another. */
+static int plan_keep_ports(struct cor_service *service, const struct cor_service *old)
+{
+    struct cor_map names, used;
+    int r = 0;
+
+    cor_map_init(&names, PORTS_MAX);
+    cor_map_init(&used, PORTS_MAX);
+    for (size_t i = 0; i < service->nports && r == 0; i++)
+        if (service->ports[i].node_port != 0)
+            r = cor_map_put(&used, number_key(&service->ports[i].node_port), &service->ports[i],
+                            NULL);
+    for (size_t i = 0; i < old->nports && r == 0; i++)
+        r = cor_map_put(&names, old->ports[i].name, &old->ports[i], NULL);
+    for (size_t i = 0; i < service->nports && r == 0; i++) {
+        struct cor_service_port *port = &service->ports[i];
+        const struct cor_service_port *before = cor_map_peek(&names, port->name);
+
+        if (port->node_port == 0 && before && !cor_map_peek(&used, number_key(&before->node_port)))
+            port->node_port = before->node_port;
+    }
+    cor_map_deinit(&names);
+    cor_map_deinit(&used);
+    return r;
+}
+
+static int plan_keep_values(struct cor_service *service, const struct cor_service *old)
+{
+    int r = 0;
+
+    if (cor_service_needs_ip(old) && cor_service_needs_ip(service)) {
+        if (service->cluster_ip.n == 0)
+            service->cluster_ip = old->cluster_ip;
+        if (service->cluster_ips.n == 0)
+            r = cor_texts_copy(&service->cluster_ips, &old->cluster_ips);
+    }
+    if (r == 0 && cor_service_allocates_ports(old) && cor_service_allocates_ports(service))
+        r = plan_keep_ports(service, old);
+    if (cor_service_needs_health_port(old) && cor_service_needs_health_port(service) &&
+        service->health_port == 0)
+        service->health_port = old->health_port;
+    return r;
+}
+
+/* ---- families ---- */
+
+static const struct cor_field_path spec_path = {.name = COR_STR("spec")};
+
+/* An error at spec.<name> or spec.<name>[index] (SIZE_MAX: no index). */
+static void add_error(struct cor_field_errors *errs, enum cor_field_error_type type,
+                      const char *name, size_t index, struct cor_field_value value,
+                      const char *detail)
+{
+    struct cor_field_path field = cor_field_child(&spec_path, cor_strz(name));
+    struct cor_field_path element = cor_field_index(&field, index);
+
+    cor_field_errors_add(errs, type, index == SIZE_MAX ? &field : &element, value, detail);
+}
+
+/* The same with clusterIPs as the value. */
+static void add_ips_error(struct cor_field_errors *errs, const struct cor_service *service,
+                          size_t index, const char *detail)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf list = {0};
+
+    cor_buf_init(&list, LIST_TEXT_MAX);
+    if (cor_texts_write(&service->cluster_ips, &list) < 0)
+        errs->error = -COR_ENOMEM;
+    else
+        add_error(errs, COR_FIELD_INVALID, "clusterIPs", index, cor_field_json(cor_buf_str(&list)),
+                  detail);
+}
+
+static void add_policy_error(struct cor_field_errors *errs, const struct cor_service *service,
+                             const char *detail)
+{
+    add_error(errs, COR_FIELD_INVALID, "ipFamilyPolicy", SIZE_MAX,
+              cor_field_string(service->policy), detail);
+}
+
+static bool has_text(const struct cor_texts *texts, size_t n, struct cor_str text)
+{
+    for (size_t i = 0; i < n && i < texts->n; i++)
+        if (cor_str_eq(texts->v[i], text))
+            return true;
+    return false;
+}
+
+static void check_families(struct cor_field_errors *errs, const struct cor_service *service)
+{
+    static const char *const families[] = {"IPv4", "IPv6"};
+    static const char *const policies[] = {"PreferDualStack", "RequireDualStack", "SingleStack"};
+    struct cor_field_path field = cor_field_child(&spec_path, COR_STR("ipFamilies"));
+    struct cor_field_path policy = cor_field_child(&spec_path, COR_STR("ipFamilyPolicy"));
+
+    /* Each value after the second is unsupported or a duplicate: the errors bound the work. */
+    for (size_t i = 0; i < service->families.n && errs->n < COR_STATUS_CAUSES_MAX; i++) {
+        struct cor_field_path element = cor_field_index(&field, i);
+        struct cor_field_value value = cor_field_string(service->families.v[i]);
+        enum cor_addr_family family;
+
+        if (!cor_addr_family_parse(service->families.v[i], &family))
+            cor_field_errors_add_not_supported(errs, &element, value, families,
+                                               COR_ARRAY_LEN(families));
+        if (has_text(&service->families, i, service->families.v[i]))
+            cor_field_errors_add(errs, COR_FIELD_DUPLICATE, &element, value, NULL);
+    }
+    if (service->policy.p && !cor_str_eq(service->policy, SINGLE_STACK) &&
+        !cor_str_eq(service->policy, PREFER_DUAL) && !cor_str_eq(service->policy, REQUIRE_DUAL))
+        cor_field_errors_add_not_supported(errs, &policy, cor_field_string(service->policy),
+                                           policies, COR_ARRAY_LEN(policies));
+}
+
+/* False: one of the addresses is none, and nothing more can be said. */
+static bool check_ips(struct cor_field_errors *errs, const struct cor_service *service,
+                      const struct cor_service *old)
+{
+    const struct cor_texts *ips = &service->cluster_ips;
+    bool are_valid = true, seen[COR_ADDR_FAMILIES] = {false};
+
+    for (size_t i = 0; i < ips->n && errs->n < COR_STATUS_CAUSES_MAX; i++) {
+        struct cor_addr ip;
+
+        if (i == 0 && cor_str_eq(ips->v[i], COR_SERVICE_NO_IP)) {
+            if (ips->n > 1) {
+                are_valid = false;
+                add_ips_error(errs, service, SIZE_MAX, "'None' must be the first and only value");
+            }
+            continue;
+        }
+        if (cor_addr_parse(ips->v[i], &ip) == 0) {
+            seen[cor_addr_family(ip)] = true;
+        } else if (!old || !has_text(&old->cluster_ips, old->cluster_ips.n, ips->v[i])) {
+            are_valid = false;
+            add_error(errs, COR_FIELD_INVALID, "clusterIPs", i, cor_field_string(ips->v[i]),
+                      "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
+        }
+    }
+    if (ips->n > 2)
+        add_ips_error(errs, service, SIZE_MAX, "may only hold up to 2 values");
+    if (are_valid && ips->n > 1 && !(seen[COR_IPV4] && seen[COR_IPV6]))
+        add_ips_error(errs, service, SIZE_MAX,
+                      "may specify no more than one IP for each IP family");
+    return are_valid;
+}
+
+/* What must hold before anything is allocated (contract validation 8.1.13 to 8.1.16). */
+static void check_ip_fields(struct cor_field_errors *errs, const struct cor_service *service,
+                            const struct cor_service *old)
+{
+    const struct cor_texts *ips = &service->cluster_ips;
+    char text[ERROR_TEXT];
+
+    if (service->cluster_ip.n > 0 && ips->n == 0)
+        add_error(errs, COR_FIELD_REQUIRED, "clusterIPs", SIZE_MAX, cor_field_none(), NULL);
+    else if (service->cluster_ip.n > 0 && !cor_str_eq(ips->v[0], service->cluster_ip))
+        add_ips_error(errs, service, SIZE_MAX, "first value must match `clusterIP`");
+    else if (service->cluster_ip.n == 0 && ips->n > 0)
+        add_ips_error(errs, service, SIZE_MAX, "must be empty when `clusterIP` is not specified");
+    check_families(errs, service);
+    if (!check_ips(errs, service, old) || cor_service_is_headless(service))
+        return;
+    for (size_t i = 0; i < ips->n && i < service->families.n; i++) {
+        enum cor_addr_family family;
+        struct cor_addr ip;
+
+        if (!cor_addr_family_parse(service->families.v[i], &family) ||
+            cor_addr_parse(ips->v[i], &ip) < 0 || cor_addr_family(ip) == family)
+            continue;
+        snprintf(text, sizeof(text), "expected an %.*s value as indicated by `ipFamilies[%zu]`",
+                 COR_STR_ARG(service->families.v[i]), i);
+        add_error(errs, COR_FIELD_INVALID, "clusterIPs", i, cor_field_string(ips->v[i]), text);
+    }
+}
+
+/* A PreferDualStack Service whose fields stay as they are. */
+static bool is_unchanged_preference(const struct cor_service *service,
+                                    const struct cor_service *old)
+{
+    return old && service->policy.p && old->type == service->type &&
+           (service->type == COR_SERVICE_CLUSTER_IP || cor_service_has_node_ports(service)) &&
+           cor_str_eq(service->policy, PREFER_DUAL) &&
+           (!old->policy.p || cor_str_eq(old->policy, PREFER_DUAL)) &&
+           cor_texts_same(&old->cluster_ips, &service->cluster_ips) &&
+           cor_texts_same(&old->families, &service->families);
+}
+
+static bool is_fewer(const struct cor_texts *now, const struct cor_texts *before)
+{
+    return now->n > 0 && now->n < before->n;
+}
+
+/* Refuses a policy that does not fit to the lists that were given, and shortens lists that a change
+ * to SingleStack leaves as they were. */
+static void check_policy(struct cor_field_errors *errs, struct cor_service *service,
+                         const struct cor_service *old)
+{
+    bool is_single = cor_str_eq(service->policy, SINGLE_STACK);
+
+    if (old && is_single) {
+        if (cor_texts_same(&old->cluster_ips, &service->cluster_ips) && service->cluster_ips.n > 1)
+            service->cluster_ips.n = 1;
+        if (cor_texts_same(&old->families, &service->families) && service->families.n > 1)
+            service->families.n = 1;
+    } else if (old) {
+        if (is_fewer(&service->cluster_ips, &old->cluster_ips))
+            add_policy_error(errs, service,
+                             "must be 'SingleStack' to release the secondary cluster IP");
+        if (is_fewer(&service->families, &old->families))
+            add_policy_error(errs, service,
+                             "must be 'SingleStack' to release the secondary IP family");
+    }
+    if (is_single && service->cluster_ips.n == 2)
+        add_policy_error(errs, service,
+                         "must be 'RequireDualStack' or 'PreferDualStack' when multiple cluster "
+                         "IPs are specified");
+    if (is_single && service->families.n == 2)
+        add_policy_error(errs, service,
+                         "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP "
+                         "families are specified");
+}
+
+/* Adds the families of addresses that were given without one. */
+static int add_families_of_ips(struct cor_field_errors *errs, struct cor_service *service,
+                               const struct cor_service_cluster *cluster)
+{
+    char text[ERROR_TEXT];
+    int r = 0;
+
+    for (size_t i = 0; i < service->cluster_ips.n && r == 0; i++) {
+        enum cor_addr_family family;
+        struct cor_addr ip;
+
+        if (cor_addr_parse(service->cluster_ips.v[i], &ip) < 0)
+            break;
+        if (i < service->families.n)
+            continue;
+        family = cor_addr_family(ip);
+        if (cluster->has[family]) {
+            r = cor_texts_add(&service->families, cor_addr_family_name(family));
+            continue;
+        }
+        snprintf(text, sizeof(text), "%.*s is not configured on this cluster",
+                 COR_STR_ARG(cor_addr_family_name(family)));
+        add_ips_error(errs, service, i, text);
+    }
+    return r;
+}
+
+static int add_other_family(struct cor_service *service)
+{
+    enum cor_addr_family family;
+
+    (void)cor_addr_family_parse(service->families.v[0], &family);
+    return cor_texts_add(&service->families,
+                         cor_addr_family_name(family == COR_IPV4 ? COR_IPV6 : COR_IPV4));
+}
+
+static void check_cluster_has(struct cor_field_errors *errs, const struct cor_service *service,
+                              const struct cor_service_cluster *cluster)
+{
+    if (cor_str_eq(service->policy, REQUIRE_DUAL) &&
+        !(cluster->has[COR_IPV4] && cluster->has[COR_IPV6]))
+        add_policy_error(errs, service, "this cluster is not configured for dual-stack services");
+    for (size_t i = 0; i < service->families.n; i++) {
+        enum cor_addr_family family;
+
+        (void)cor_addr_family_parse(service->families.v[i], &family);
+        if (!cluster->has[family])
+            add_error(errs, COR_FIELD_INVALID, "ipFamilies", i,
+                      cor_field_string(service->families.v[i]), "not configured on this cluster");
+    }
+}
+
+static bool has_failed(const struct cor_field_errors *errs)
+{
+    return errs->n > 0 || errs->error < 0;
+}
+
+/* Fills in the policy and the families (contract types 4.5.3). */
+static int plan_families(struct cor_service *service, const struct cor_service *old,
+                         const struct cor_service_cluster *cluster, struct cor_field_errors *errs)
+{
+    bool is_free = cor_str_eq(service->cluster_ip, COR_SERVICE_NO_IP) && !service->has_selector;
+    bool is_dual_cluster = cluster->has[COR_IPV4] && cluster->has[COR_IPV6];
+    int r;
+
+    if (!cor_service_needs_ip(service) || is_unchanged_preference(service, old))
+        return 0;
+    if (!service->policy.p)
+        service->policy = old && old->policy.p ? old->policy
+                          : is_free            ? REQUIRE_DUAL
+                                               : SINGLE_STACK;
+    check_ip_fields(errs, service, old);
+    if (has_failed(errs))
+        return -COR_EINVALID;
+    check_policy(errs, service, old);
+    r = add_families_of_ips(errs, service, cluster);
+    if (r < 0)
+        return r;
+    if (has_failed(errs))
+        return -COR_EINVALID;
+    /* A headless Service without a selector says by itself which families its endpoints have. */
+    if (!is_free) {
+        check_cluster_has(errs, service, cluster);
+        if (has_failed(errs))
+            return -COR_EINVALID;
+    }
+    if (service->families.n == 0)
+        r = cor_texts_add(&service->families, cor_addr_family_name(cluster->primary));
+    if (r == 0 && !cor_str_eq(service->policy, SINGLE_STACK) && service->families.n == 1 &&
+        (is_free || is_dual_cluster))
+        r = add_other_family(service);
+    return r;
+}
+
+/* ---- addresses ---- */
+
+/* Marks all addresses of the Service as wanted; those that are missing become "". */
+static int plan_all_ips(struct cor_service *service, struct cor_service_plan *plan)
+{
+    int r = 0;
+
+    if (!cor_service_needs_ip(service) || cor_service_is_headless(service))
+        return 0;
+    assert(service->families.n <= 2);
+    for (size_t i = 0; i < service->families.n && r == 0; i++) {
+        if (i >= service->cluster_ips.n)
+            r = cor_texts_add(&service->cluster_ips, COR_STR(""));
+        plan->wants_ip[i] = true;
+    }
+    return r;
+}
+
+static int plan_ip_changes(struct cor_service *service, const struct cor_service *old,
+                           struct cor_service_plan *plan)
+{
+    int r = 0;
+
+    if (is_unchanged_preference(service, old))
+        return 0;
+    if (!cor_service_needs_ip(old) && cor_service_needs_ip(service))
+        return plan_all_ips(service, plan);
+    if (cor_service_is_headless(old))
+        return 0;
+    if (cor_service_needs_ip(old) && !cor_service_needs_ip(service))
+        return cor_texts_copy(&plan->release_ips, &old->cluster_ips);
+    if (old->families.n == 1 && service->families.n == 2) {
+        if (service->cluster_ips.n < 2)
+            r = cor_texts_add(&service->cluster_ips, COR_STR(""));
+        plan->wants_ip[1] = true;
+    } else if (old->families.n == 2 && service->families.n == 1 && old->cluster_ips.n == 2) {
+        r = cor_texts_add(&plan->release_ips, old->cluster_ips.v[1]);
+    }
+    return r;
+}
+
+/* ---- node ports ---- */
+
+static int plan_want(struct cor_service_plan *plan, size_t of, int64_t number)
+{
+    int r = COR_ARRAY_RESERVE(&plan->wants, plan->nwants, &plan->wants_cap, PORTS_MAX);
+
+    if (r == 0)
+        r = COR_ARRAY_RESERVE(&plan->want_of, plan->nwants, &plan->want_of_cap, PORTS_MAX);
+    if (r < 0)
+        return r == -COR_ETOOBIG ? -COR_ENOMEM : r;
+    /* What is no port at all is outside of every range. */
+    plan->wants[plan->nwants].number =
+        number < 0 || number > UINT32_MAX ? UINT32_MAX : (uint32_t)number;
+    plan->want_of[plan->nwants++] = of;
+    return 0;
+}
+
+static int plan_release_port(struct cor_service_plan *plan, int64_t number)
+{
+    int r;
+
+    if (number <= 0 || number > 65535)
+        return 0;
+    r = COR_ARRAY_RESERVE(&plan->release_ports, plan->nrelease_ports, &plan->release_ports_cap,
+                          PORTS_MAX);
+    if (r == 0)
+        plan->release_ports[plan->nrelease_ports++] = (uint32_t)number;
+    return r == -COR_ETOOBIG ? -COR_ENOMEM : r;
+}
+
+/* Ports with one number and several protocols share a node port: the first of them wants the number
+ * that any of them names, the others want only another number that they name. */
+static int plan_new_ports(struct cor_service *service, struct cor_service_plan *plan)
+{
+    bool allocates = cor_service_allocates_ports(service);
+    struct cor_map named, first;
+    int r = 0;
+
+    cor_map_init(&named, PORTS_MAX);
+    cor_map_init(&first, PORTS_MAX);
+    /* The first that names a number counts: the last one put in wins, so they come backwards. */
+    for (size_t i = service->nports; i-- > 0 && r == 0;)
+        if (service->ports[i].node_port != 0)
+            r = cor_map_put(&named, number_key(&service->ports[i].port), &service->ports[i], NULL);
+    for (size_t i = 0; i < service->nports && r == 0; i++) {
+        struct cor_service_port *port = &service->ports[i];
+        const struct cor_service_port *sharer = cor_map_peek(&first, number_key(&port->port));
+        const struct cor_service_port *namer = cor_map_peek(&named, number_key(&port->port));
+
+        if (port->node_port == 0 && !allocates)
+            continue;
+        if (!sharer) {
+            if (namer)
+                port->node_port = namer->node_port;
+            r = plan_want(plan, i, port->node_port);
+            if (r == 0)
+                r = cor_map_put(&first, number_key(&port->port), port, NULL);
+        } else if (port->node_port != 0 && port->node_port != sharer->node_port) {
+            r = plan_want(plan, i, port->node_port);
+        }
+    }
+    cor_map_deinit(&named);
+    cor_map_deinit(&first);
+    return r;
+}
+
+/* The protocol and the number of a node port, as a key. */
+struct port_use {
+    int64_t node_port;
+    uint64_t protocol;
+};
+
+static uint64_t protocol_number(struct cor_str protocol)
+{
+    return cor_str_eq(protocol, COR_STR("TCP"))    ? 0
+           : cor_str_eq(protocol, COR_STR("UDP"))  ? 1
+           : cor_str_eq(protocol, COR_STR("SCTP")) ? 2
+                                                   : 3;
+}
+
+static int plan_changed_ports(struct cor_service *service, const struct cor_service *old,
+                              struct cor_service_plan *plan)
+{
+    bool allocates = cor_service_allocates_ports(service);
+    struct cor_map had, has, uses;
+    struct port_use *use = cor_calloc(service->nports + 1, sizeof(*use));
+    int r = use ? 0 : -COR_ENOMEM;
+
+    cor_map_init(&had, PORTS_MAX);
+    cor_map_init(&has, PORTS_MAX);
+    cor_map_init(&uses, PORTS_MAX);
+    for (size_t i = 0; i < old->nports && r == 0; i++)
+        if (old->ports[i].node_port != 0)
+            r = cor_map_put(&had, number_key(&old->ports[i].node_port), &old->ports[i], NULL);
+    for (size_t i = 0; i < service->nports && r == 0; i++) {
+        struct cor_service_port *port = &service->ports[i];
+
+        if (port->node_port == 0) {
+            if (allocates)
+                r = plan_want(plan, i, 0);
+            continue;
+        }
+        if (!cor_map_peek(&had, number_key(&port->node_port)) &&
+            !cor_map_peek(&has, number_key(&port->node_port)))
+            r = plan_want(plan, i, port->node_port);
+        if (r == 0)
+            r = cor_map_put(&has, number_key(&port->node_port), port, NULL);
+        use[i] = (struct port_use){port->node_port, protocol_number(port->protocol)};
+        if (r == 0 && cor_map_peek(&uses, cor_str((char *)&use[i], sizeof(use[i])))) {
+            plan->duplicate = i;
+            break;
+        }
+        if (r == 0)
+            r = cor_map_put(&uses, cor_str((char *)&use[i], sizeof(use[i])), port, NULL);
+    }
+    for (size_t i = 0; i < old->nports && r == 0 && plan->duplicate == SIZE_MAX; i++)
+        if (!cor_map_peek(&has, number_key(&old->ports[i].node_port)))
+            r = plan_release_port(plan, old->ports[i].node_port);
+    cor_map_deinit(&had);
+    cor_map_deinit(&has);
+    cor_map_deinit(&uses);
+    cor_free(use);
+    return r;
+}
+
+static int plan_release_all_ports(const struct cor_service *service, struct cor_service_plan *plan)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < service->nports && r == 0; i++)
+        r = plan_release_port(plan, service->ports[i].node_port);
+    return r;
+}
+
+static int plan_ports(struct cor_service *service, const struct cor_service *old,
+                      struct cor_service_plan *plan)
+{
+    bool needed_health = old && cor_service_needs_health_port(old);
+    bool needs_health = cor_service_needs_health_port(service);
+    int r = 0;
+
+    if (!old && cor_service_has_node_ports(service))
+        r = plan_new_ports(service, plan);
+    if (old && cor_service_has_node_ports(old) &&
+        (service->type == COR_SERVICE_CLUSTER_IP || service->type == COR_SERVICE_EXTERNAL_NAME))
+        r = plan_release_all_ports(old, plan);
+    if (r == 0 && old && cor_service_has_node_ports(service))
+        r = plan_changed_ports(service, old, plan);
+    if (r < 0 || plan->duplicate != SIZE_MAX)
+        return r;
+    if (needs_health && !needed_health)
+        r = plan_want(plan, COR_PLAN_HEALTH, service->health_port);
+    if (needed_health && !needs_health)
+        r = plan_release_port(plan, old->health_port);
+    return r;
+}
+
+/* ---- the whole ---- */
+
+int cor_service_plan(struct cor_service *service, struct cor_service *old,
+                     const struct cor_service_cluster *cluster, struct cor_field_errors *errs,
+                     struct cor_service_plan *ret_plan)
+{
+    int r = 0;
+
+    *ret_plan = (struct cor_service_plan){.duplicate = SIZE_MAX};
+    if (old)
+        r = plan_complete_old(old, cluster);
+    if (r == 0 && old)
+        r = plan_keep_values(service, old);
+    if (r == 0)
+        r = plan_sync_ips(service, old);
+    if (r == 0)
+        r = plan_families(service, old, cluster, errs);
+    if (r == 0)
+        r = old ? plan_ip_changes(service, old, ret_plan) : plan_all_ips(service, ret_plan);
+    return r == 0 ? plan_ports(service, old, ret_plan) : r;
+}
+
+int cor_service_plan_set_ports(const struct cor_service_plan *plan, bool is_create,
+                               struct cor_service *service)
+{
+    struct cor_map first;
+    int r = 0;
+
+    for (size_t i = 0; i < plan->nwants; i++) {
+        if (plan->want_of[i] == COR_PLAN_HEALTH)
+            service->health_port = plan->wants[i].number;
+        else
+            service->ports[plan->want_of[i]].node_port = plan->wants[i].number;
+    }
+    if (!is_create || !cor_service_allocates_ports(service))
+        return 0;
+    cor_map_init(&first, PORTS_MAX);
+    for (size_t i = 0; i < service->nports && r == 0; i++) {
+        struct cor_service_port *port = &service->ports[i];
+        const struct cor_service_port *sharer = cor_map_peek(&first, number_key(&port->port));
+
+        if (!sharer)
+            r = cor_map_put(&first, number_key(&port->port), port, NULL);
+        else if (port->node_port == 0)
+            port->node_port = sharer->node_port;
+    }
+    cor_map_deinit(&first);
+    return r;
+}
+
+int cor_service_plan_removal(const struct cor_service *service, struct cor_service_plan *ret_plan)
+{
+    int r = 0;
+
+    *ret_plan = (struct cor_service_plan){.duplicate = SIZE_MAX};
+    if (cor_service_needs_ip(service) && !cor_service_is_headless(service))
+        r = cor_texts_copy(&ret_plan->release_ips, &service->cluster_ips);
+    /* Of a Service that was stored before it had several addresses. */
+    if (r == 0 && cor_service_needs_ip(service) && service->cluster_ips.n == 0 &&
+        service->cluster_ip.n > 0)
+        r = cor_texts_add(&ret_plan->release_ips, service->cluster_ip);
+    if (r == 0)
+        r = plan_release_all_ports(service, ret_plan);
+    if (r == 0 && cor_service_needs_health_port(service))
+        r = plan_release_port(ret_plan, service->health_port);
+    return r;
+}
+
+/* ---- what a change of the type leaves behind ---- */
+
+static bool is_external(const struct cor_service *service)
+{
+    return cor_service_has_node_ports(service) ||
+           (service->type == COR_SERVICE_CLUSTER_IP && service->has_external_ips);
+}
+
+static bool same_json(struct cor_str a, struct cor_str b)
+{
+    return cor_str_eq(a.p ? a : COR_STR(""), b.p ? b : COR_STR(""));
+}
+
+/* Has the old Service each node port of the new one? -COR_ENOMEM. */
+static int has_no_new_ports(const struct cor_service *service, const struct cor_service *old)
+{
+    struct cor_map had;
+    int r = 0;
+
+    cor_map_init(&had, PORTS_MAX);
+    for (size_t i = 0; i < old->nports && r == 0; i++)
+        r = cor_map_put(&had, number_key(&old->ports[i].node_port), &old->ports[i], NULL);
+    r = r == 0 ? 1 : r;
+    for (size_t i = 0; i < service->nports && r == 1; i++)
+        if (service->ports[i].node_port != 0 &&
+            !cor_map_peek(&had, number_key(&service->ports[i].node_port)))
+            r = 0;
+    cor_map_deinit(&had);
+    return r;
+}
+
+int cor_service_drop_stale(struct cor_service *service, const struct cor_service *old)
+{
+    bool was_balancer = old->type == COR_SERVICE_LOAD_BALANCER;
+    bool is_balancer = service->type == COR_SERVICE_LOAD_BALANCER;
+
+    if (cor_service_needs_ip(old) && !cor_service_needs_ip(service)) {
+        if (cor_str_eq(old->cluster_ip, service->cluster_ip) &&
+            cor_texts_same(&old->cluster_ips, &service->cluster_ips)) {
+            service->cluster_ip = COR_STR("");
+            service->cluster_ips.n = 0;
+        }
+        if (cor_texts_same(&old->families, &service->families))
+            service->families.n = 0;
+        if (same_json(old->policy, service->policy))
+            service->policy = (struct cor_str){NULL, 0};
+    }
+    if (cor_service_has_node_ports(old) && !cor_service_has_node_ports(service)) {
+        int r = has_no_new_ports(service, old);
+
+        for (size_t i = 0; r == 1 && i < service->nports; i++)
+            service->ports[i].node_port = 0;
+        if (r < 0)
+            return r;
+    }
+    if (cor_service_needs_health_port(old) && !cor_service_needs_health_port(service) &&
+        old->health_port == service->health_port)
+        service->health_port = 0;
+    if (was_balancer && !is_balancer && same_json(old->allocate_ports, service->allocate_ports))
+        service->allocate_ports = (struct cor_str){NULL, 0};
+    if (was_balancer && !is_balancer &&
+        same_json(old->load_balancer_class, service->load_balancer_class))
+        service->load_balancer_class = (struct cor_str){NULL, 0};
+    if (is_external(old) && !is_external(service) &&
+        cor_str_eq(old->external_policy, service->external_policy))
+        service->external_policy = COR_STR("");
+    return 0;
+}

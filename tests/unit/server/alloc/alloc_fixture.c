@@ -1,0 +1,103 @@
+#include "alloc_fixture.h"
+
+#include <stdio.h>
+
+#include "json/scan.h"
+
+static bool is_ready(void *arg)
+{
+    return cor_alloc_is_ready(arg);
+}
+
+static bool is_set(void *arg)
+{
+    return *(bool *)arg;
+}
+
+static void set_true(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+void afx_start(struct afx *a, const char *cidrs, const char *ports)
+{
+    const struct cor_alloc_opts opts = {cidrs, ports};
+    struct cor_status status;
+
+    cor_status_init(&status);
+    if (cor_alloc_open(a->fx.api, &opts, &a->alloc, &status) < 0)
+        fail_msg("%s", cor_status_message(&status));
+    assert_true(cor_loop_run_until(a->fx.loop, is_ready, a->alloc, FX_TIMEOUT_MS));
+}
+
+void afx_stop(struct afx *a)
+{
+    bool is_stopped = false;
+
+    cor_alloc_stop(a->alloc, set_true, &is_stopped);
+    assert_true(cor_loop_run_until(a->fx.loop, is_set, &is_stopped, FX_TIMEOUT_MS));
+    a->alloc = cor_alloc_free(a->alloc);
+}
+
+void afx_open(struct afx *a, const char *cidrs, const char *ports)
+{
+    *a = (struct afx){.fx = {0}};
+    fx_open(&a->fx);
+    fx_bootstrap(&a->fx);
+    afx_start(a, cidrs, ports);
+}
+
+static bool has_no_calls(void *arg)
+{
+    return cor_api_loop_calls(cor_api_loop(((struct fx *)arg)->api, 0)) == 0;
+}
+
+void afx_close(struct afx *a)
+{
+    assert_true(cor_loop_run_until(a->fx.loop, has_no_calls, &a->fx, FX_TIMEOUT_MS));
+    afx_stop(a);
+    fx_close(&a->fx);
+}
+
+size_t afx_addresses(struct afx *a)
+{
+    const char *list = fx_do(&a->fx, 200, "GET", ADDRESSES, "");
+    struct cor_str items;
+    struct cor_json_iter it;
+    size_t n = 0;
+
+    assert_int_equal(cor_json_get(cor_strz(list), COR_STR("items"), COR_JSON_ANY_ORDER, &items), 0);
+    it = cor_json_iter(items);
+    for (; cor_json_iter_elem(&it); n++)
+        (void)cor_json_iter_value(&it);
+    return n;
+}
+
+struct reading {
+    bool is_done;
+    struct cor_port_map map;
+};
+
+static void on_read(void *arg, int err, const struct cor_port_map *map)
+{
+    struct reading *reading = arg;
+
+    assert_int_equal(err, 0);
+    reading->map = *map;
+    reading->is_done = true;
+}
+
+const char *afx_ports(struct afx *a)
+{
+    static char text[4096];
+    struct reading reading = {.is_done = false};
+    size_t n = 0;
+
+    assert_int_equal(cor_ports_read(cor_alloc_ports(a->alloc), on_read, &reading, NULL), 0);
+    assert_true(cor_loop_run_until(a->fx.loop, is_set, &reading.is_done, FX_TIMEOUT_MS));
+    text[0] = 0;
+    for (uint32_t port = 1; port <= 65535; port++)
+        if (cor_port_map_has(&reading.map, port))
+            n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%u", n > 0 ? " " : "", port);
+    return text;
+}

@@ -1,0 +1,30 @@
+/* The API with the allocators of Services, over an engine in memory. */
+#ifndef COR_TEST_ALLOC_FIXTURE_H
+#define COR_TEST_ALLOC_FIXTURE_H
+
+#include "../api_fixture.h"
+
+#include "server/alloc/alloc.h"
+
+struct afx {
+    struct fx fx;
+    struct cor_alloc *alloc;
+};
+
+#define SERVICES  "/api/v1/namespaces/default/services"
+#define ADDRESSES "/apis/networking.k8s.io/v1/ipaddresses"
+#define CIDRS     "/apis/networking.k8s.io/v1/servicecidrs"
+
+/* `cidrs` and `ports` as the flags; NULL: the defaults. The default namespaces are there. */
+void afx_open(struct afx *a, const char *cidrs, const char *ports);
+/* The allocators on a store that is open already. */
+void afx_start(struct afx *a, const char *cidrs, const char *ports);
+void afx_stop(struct afx *a);
+void afx_close(struct afx *a);
+
+/* How many IPAddress objects there are. */
+size_t afx_addresses(struct afx *a);
+/* The numbers of the reserved node ports, as "30000 30005". */
+const char *afx_ports(struct afx *a);
+
+#endif

@@ -1,0 +1,271 @@
+#include "alloc_fixture.h"
+
+#include <stdio.h>
+
+#define SERVICE(name, spec) "{\"metadata\":{\"name\":\"" name "\"},\"spec\":{" spec "}}"
+#define PORT_80             "\"ports\":[{\"port\":80}]"
+
+static const char *create(struct afx *a, const char *body)
+{
+    return fx_do(&a->fx, 201, "POST", SERVICES, body);
+}
+
+/* The request is refused with this code and message, and leaves nothing reserved. */
+static void check_refused(struct afx *a, int code, const char *body, const char *message)
+{
+    size_t before = afx_addresses(a);
+    char ports[4096];
+
+    snprintf(ports, sizeof(ports), "%s", afx_ports(a));
+    assert_at(fx_do(&a->fx, code, "POST", SERVICES, body), "message", message);
+    assert_int_equal(afx_addresses(a), before);
+    assert_string_equal(afx_ports(a), ports);
+}
+
+/* Contract types 4.5.6. */
+TEST(allocate, the_default_range_is_an_object_that_is_ready)
+{
+    struct afx a;
+    const char *cidr;
+
+    afx_open(&a, NULL, NULL);
+    cidr = fx_do(&a.fx, 200, "GET", CIDRS "/kubernetes", "");
+    assert_at(cidr, "spec.cidrs", "[\"10.0.0.0/24\"]");
+    assert_at(cidr, "status.conditions",
+              "[{\"lastTransitionTime\":\"2025-01-01T00:00:00Z\",\"message\":\"Kubernetes default "
+              "Service CIDR is ready\",\"reason\":\"\",\"status\":\"True\",\"type\":\"Ready\"}]");
+    afx_close(&a);
+}
+
+/* Contract types 4.5.1, 4.5.6. */
+TEST(allocate, a_new_service_has_an_address_that_an_object_reserves)
+{
+    struct afx a;
+    const char *service, *address;
+    char path[128], ip[64];
+
+    afx_open(&a, NULL, NULL);
+    service = create(&a, SERVICE("s", PORT_80));
+    snprintf(ip, sizeof(ip), "%s", fx_at(service, "spec.clusterIP"));
+    assert_memory_equal(ip, "10.0.0.", 7);
+    assert_string_equal(fx_at(service, "spec.clusterIPs[0]"), ip);
+    assert_at(service, "spec.ipFamilies", "[\"IPv4\"]");
+    assert_at(service, "spec.ipFamilyPolicy", "SingleStack");
+    assert_string_equal(fx_do(&a.fx, 200, "GET", SERVICES "/s", ""), service);
+    snprintf(path, sizeof(path), "%s/%s", ADDRESSES, ip);
+    address = fx_do(&a.fx, 200, "GET", path, "");
+    assert_at(address, "metadata.labels",
+              "{\"ipaddress.kubernetes.io/ip-family\":\"IPv4\",\"ipaddress.kubernetes.io/"
+              "managed-by\":\"ipallocator.k8s.io\"}");
+    assert_at(address, "spec.parentRef",
+              "{\"name\":\"s\",\"namespace\":\"default\",\"resource\":\"services\"}");
+    assert_at(address, "metadata.creationTimestamp", "2025-01-01T00:00:00Z");
+    fx_do(&a.fx, 200, "DELETE", SERVICES "/s", "");
+    fx_do(&a.fx, 404, "GET", path, "");
+    afx_close(&a);
+}
+
+/* Contract types 4.5.2. */
+TEST(allocate, headless_and_external_services_have_no_address)
+{
+    struct afx a;
+    const char *service;
+
+    afx_open(&a, NULL, NULL);
+    service = create(&a, SERVICE("h", "\"clusterIP\":\"None\",\"selector\":{\"a\":\"b\"}"));
+    assert_at(service, "spec.clusterIPs", "[\"None\"]");
+    assert_at(service, "spec.ipFamilies", "[\"IPv4\"]");
+    assert_at(service, "spec.ipFamilyPolicy", "SingleStack");
+    service = create(&a, SERVICE("n", "\"clusterIP\":\"None\""));
+    assert_at(service, "spec.ipFamilies", "[\"IPv4\",\"IPv6\"]");
+    assert_at(service, "spec.ipFamilyPolicy", "RequireDualStack");
+    service = create(&a, SERVICE("e", "\"type\":\"ExternalName\",\"externalName\":\"x.y\""));
+    assert_at(service, "spec.clusterIP", "");
+    assert_at(service, "spec.ipFamilies", "");
+    assert_int_equal(afx_addresses(&a), 0);
+    afx_close(&a);
+}
+
+/* Contract validation 8.2.1. */
+TEST(allocate, an_address_that_is_asked_for_is_given_once)
+{
+    struct afx a;
+
+    afx_open(&a, NULL, NULL);
+    assert_at(create(&a, SERVICE("s", "\"clusterIP\":\"10.0.0.9\"," PORT_80)), "spec.clusterIPs",
+              "[\"10.0.0.9\"]");
+    check_refused(
+        &a, 422, SERVICE("t", "\"clusterIP\":\"10.0.0.9\"," PORT_80),
+        "Service \"t\" is invalid: spec.clusterIPs: Invalid value: [\"10.0.0.9\"]: failed "
+        "to allocate IP 10.0.0.9: provided IP is already allocated");
+    check_refused(&a, 422, SERVICE("t", "\"clusterIP\":\"10.0.0.255\"," PORT_80),
+                  "Service \"t\" is invalid: spec.clusterIPs: Invalid value: [\"10.0.0.255\"]: "
+                  "failed to allocate IP 10.0.0.255: the provided network does not match the "
+                  "current range");
+    check_refused(
+        &a, 422, SERVICE("t", "\"clusterIP\":\"fd00::1\"," PORT_80),
+        "Service \"t\" is invalid: spec.clusterIPs[0]: Invalid value: [\"fd00::1\"]: IPv6 "
+        "is not configured on this cluster");
+    fx_do(&a.fx, 200, "DELETE", SERVICES "/s", "");
+    create(&a, SERVICE("t", "\"clusterIP\":\"10.0.0.9\"," PORT_80));
+    afx_close(&a);
+}
+
+/* Contract types 4.5.5. */
+TEST(allocate, a_full_range_refuses_and_takes_again_what_is_released)
+{
+    struct afx a;
+    char body[128];
+
+    afx_open(&a, "10.0.0.0/29", NULL);
+    for (int i = 0; i < 6; i++) {
+        snprintf(body, sizeof(body), SERVICE("s%d", PORT_80), i);
+        create(&a, body);
+    }
+    check_refused(&a, 500, SERVICE("t", PORT_80),
+                  "Internal error occurred: failed to allocate a serviceIP: range is full");
+    fx_do(&a.fx, 200, "DELETE", SERVICES "/s3", "");
+    create(&a, SERVICE("t", PORT_80));
+    afx_close(&a);
+}
+
+TEST(allocate, a_name_that_is_taken_gives_the_reservation_back)
+{
+    struct afx a;
+
+    afx_open(&a, NULL, NULL);
+    create(&a, SERVICE("s", PORT_80));
+    check_refused(&a, 409, SERVICE("s", PORT_80), "services \"s\" already exists");
+    check_refused(&a, 422, SERVICE("S", PORT_80),
+                  "Service \"S\" is invalid: metadata.name: Invalid value: \"S\": a DNS-1035 label "
+                  "must consist of lower case alphanumeric characters or '-', start with an "
+                  "alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  "
+                  "or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')");
+    afx_close(&a);
+}
+
+TEST(allocate, a_generated_name_is_the_one_that_the_reservation_has)
+{
+    struct afx a;
+    const char *service;
+    char path[128];
+
+    afx_open(&a, NULL, NULL);
+    service = create(&a, "{\"metadata\":{\"generateName\":\"web-\"},\"spec\":{" PORT_80 "}}");
+    snprintf(path, sizeof(path), "%s/%s", ADDRESSES, fx_at(service, "spec.clusterIP"));
+    assert_string_equal(fx_at(fx_do(&a.fx, 200, "GET", path, ""), "spec.parentRef.name"),
+                        fx_at(service, "metadata.name"));
+    assert_memory_equal(fx_at(service, "metadata.name"), "web-", 4);
+    afx_close(&a);
+}
+
+/* Contract types 4.5.1, 4.5.5. */
+TEST(allocate, a_dry_run_reserves_nothing)
+{
+    struct afx a;
+
+    afx_open(&a, NULL, NULL);
+    create(&a, SERVICE("s", "\"clusterIP\":\"10.0.0.9\"," PORT_80));
+    assert_at(fx_do(&a.fx, 201, "POST", SERVICES "?dryRun=All", SERVICE("t", PORT_80)),
+              "spec.clusterIP", "10.0.0.0");
+    assert_at(fx_do(&a.fx, 201, "POST", SERVICES "?dryRun=All",
+                    SERVICE("t", "\"clusterIP\":\"10.0.0.9\"," PORT_80)),
+              "spec.clusterIP", "10.0.0.9");
+    assert_at(fx_do(&a.fx, 422, "POST", SERVICES "?dryRun=All",
+                    SERVICE("t", "\"clusterIP\":\"10.1.0.9\"," PORT_80)),
+              "message",
+              "Service \"t\" is invalid: spec.clusterIPs: Invalid value: [\"10.1.0.9\"]: failed to "
+              "allocate IP 10.1.0.9: the provided IP (10.1.0.9) is not in the valid range. The "
+              "range of valid IPs is 10.0.0.0/24");
+    fx_do(&a.fx, 200, "DELETE", SERVICES "/s?dryRun=All", "");
+    assert_int_equal(afx_addresses(&a), 1);
+    afx_close(&a);
+}
+
+/* Contract types 4.5.11. */
+TEST(allocate, the_last_finalizer_takes_the_reservation_along)
+{
+    struct afx a;
+
+    afx_open(&a, NULL, NULL);
+    create(&a, "{\"metadata\":{\"name\":\"s\",\"finalizers\":[\"a.b/c\"]},\"spec\":{" PORT_80 "}}");
+    fx_do(&a.fx, 201, "POST", "/api/v1/namespaces/default/endpoints",
+          "{\"metadata\":{\"name\":\"s\"}}");
+    fx_do(&a.fx, 200, "DELETE", SERVICES "/s", "");
+    assert_int_equal(afx_addresses(&a), 1);
+    fx_do(&a.fx, 200, "PATCH", SERVICES "/s/status", "{\"metadata\":{\"finalizers\":null}}");
+    fx_do(&a.fx, 404, "GET", SERVICES "/s", "");
+    fx_do(&a.fx, 404, "GET", "/api/v1/namespaces/default/endpoints/s", "");
+    assert_int_equal(afx_addresses(&a), 0);
+    afx_close(&a);
+}
+
+TEST(allocate, a_collection_that_is_deleted_releases_all_of_it)
+{
+    struct afx a;
+
+    afx_open(&a, NULL, NULL);
+    create(&a, SERVICE("s", PORT_80));
+    create(&a, SERVICE("t", PORT_80));
+    fx_do(&a.fx, 200, "DELETE", SERVICES, "");
+    assert_int_equal(afx_addresses(&a), 0);
+    afx_close(&a);
+}
+
+TEST(allocate, a_range_that_is_added_is_used_and_a_deleted_one_comes_back)
+{
+    struct afx a;
+
+    afx_open(&a, "10.0.0.0/29", NULL);
+    fx_do(&a.fx, 201, "POST", CIDRS,
+          "{\"metadata\":{\"name\":\"more\"},\"spec\":{\"cidrs\":[\"10.1.0.0/24\"]}}");
+    create(&a, SERVICE("s", "\"clusterIP\":\"10.1.0.9\"," PORT_80));
+    fx_do(&a.fx, 200, "DELETE", CIDRS "/more", "");
+    check_refused(
+        &a, 422, SERVICE("t", "\"clusterIP\":\"10.1.0.10\"," PORT_80),
+        "Service \"t\" is invalid: spec.clusterIPs: Invalid value: [\"10.1.0.10\"]: "
+        "failed to allocate IP 10.1.0.10: the provided network does not match the current "
+        "range");
+    fx_do(&a.fx, 200, "DELETE", CIDRS "/kubernetes", "");
+    fx_do(&a.fx, 200, "GET", CIDRS "/kubernetes", "");
+    afx_close(&a);
+}
+
+/* A reservation whose client has gone is given back, or belongs to the Service that was stored. */
+TEST(allocate, a_reader_that_goes_leaves_no_reservation_behind)
+{
+    struct afx a;
+
+    afx_open(&a, NULL, NULL);
+    for (int i = 0; i < 4; i++) {
+        struct fx_call call;
+
+        fx_start(&a.fx, &call, "POST", SERVICES, SERVICE("s", PORT_80), NULL);
+        for (int turn = 0; turn < i; turn++)
+            (void)cor_loop_run_until(a.fx.loop, (bool (*)(void *))cor_alloc_is_ready, a.alloc, 1);
+        fx_call_deinit(&call);
+        fx_do(&a.fx, 0, "DELETE", SERVICES "/s", "");
+    }
+    fx_do(&a.fx, 0, "DELETE", SERVICES "/s", "");
+    assert_int_equal(afx_addresses(&a), 0);
+    afx_close(&a);
+}
+
+TEST(allocate, every_failed_allocation_leaves_nothing_reserved)
+{
+    struct afx a;
+
+    afx_open(&a, NULL, NULL);
+    FOR_EACH_FAILED_ALLOC(n) {
+        FX_CALL call;
+
+        fx_start(&a.fx, &call, "POST", SERVICES,
+                 "{\"metadata\":{\"generateName\":\"s\"},\"spec\":{" PORT_80 "}}", NULL);
+        fx_wait(&call);
+        assert_true(call.is_bare || call.sink.is_aborted || call.sink.status == 500 ||
+                    call.sink.status == 201);
+    }
+    fx_do(&a.fx, 200, "DELETE", SERVICES, "");
+    assert_int_equal(afx_addresses(&a), 0);
+    afx_close(&a);
+}
