@@ -94,11 +94,6 @@ static int nodes_read(struct cor_json_nodes *nodes)
                 continue;
             }
             p = c == '"' ? read_string(node, p, end) : read_scalar(node, p, end);
-            /* What nearly always follows. */
-            if (p && p < end && (*p == ':' || *p == ',') && depth > 0) {
-                p++;
-                continue;
-            }
         }
         if (p && depth == 0)
             return 0;
