@@ -217,7 +217,8 @@ def what_cannot_be_patched_is_created_with_the_validation_that_is_the_default(se
               "spec": {"resourceAttributes": {"verb": "get", "resource": "pods", "namespace": server.ns}}}
     allowed = kubectl(server, "create", "-f", "-", "-o", "jsonpath={.status.allowed}", stdin=json.dumps(review))
     assert allowed == "true"
-    kubectl(server, "create", "-f", "-", stdin=json.dumps({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "p"}}))
+    pod = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    kubectl(server, "create", "-f", "-", stdin=json.dumps(pod))
     binding = {"kind": "Binding", "apiVersion": "v1", "metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
     kubectl(server, "create", "-f", "-", stdin=json.dumps(binding))
     assert kubectl(server, "get", "pod", "p", "-o", "jsonpath={.spec.nodeName}") == "n"
@@ -286,13 +287,14 @@ def an_administrator_acts_as_somebody_else(server):
 @test
 def workloads_are_scaled_and_nodes_drained(server):
     workload = {"kind": "StatefulSet", "apiVersion": "apps/v1", "metadata": {"name": "s"},
-                "spec": {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}}}
+                "spec": {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": {
+                    "metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}}
     kubectl(server, "create", "-f", "-", stdin=json.dumps(workload))
     kubectl(server, "scale", "statefulset/s", "--replicas=4")
     assert kubectl(server, "get", "sts", "s", "-o", "jsonpath={.spec.replicas}") == "4"
     node = "node-" + server.ns
     kubectl(server, "create", "-f", "-", stdin=json.dumps({"kind": "Node", "apiVersion": "v1", "metadata": {"name": node}}))
-    pod = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "p"}, "spec": {"nodeName": node, "containers": [{"name": "c"}]}}
+    pod = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "p"}, "spec": {"nodeName": node, "containers": [{"name": "c", "image": "i"}]}}
     kubectl(server, "create", "-f", "-", stdin=json.dumps(pod))
     assert "evicted" in kubectl(server, "drain", node, "--force", "--grace-period=0", "--timeout=60s")
 

@@ -1,4 +1,6 @@
 /* Kept documents: what is made once, what leaves, and what a failure leaves behind. */
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -153,5 +155,61 @@ TEST(kept_docs, is_whole_or_absent_without_memory)
         }
         cor_kept_docs_drop_unused(&fx.docs, UINT64_MAX);
     }
+    teardown(&fx);
+}
+
+#define KEYS 8
+
+static int text_make(const void *arg, struct cor_buf *out)
+{
+    return cor_buf_addz(out, arg);
+}
+
+static void *ask_for_all(void *arg)
+{
+    struct cor_kept_docs *docs = arg;
+    struct cor_kept_docs_loop part;
+    struct cor_loop *loop;
+    uintptr_t wrong = 0;
+
+    if (cor_loop_new(16, &loop) < 0)
+        return (void *)1;
+    cor_kept_docs_loop_init(&part, docs, loop);
+    for (size_t i = 0; i < 500; i++) {
+        struct cor_kept_doc *doc = NULL;
+        char key[16];
+
+        snprintf(key, sizeof(key), "doc-%zu", i * 5 % KEYS);
+        wrong |= cor_kept_docs_get(&part, cor_strz(key), text_make, key, &doc) != 0 ||
+                 !cor_str_eqz(cor_kept_doc_bytes(doc), key);
+        /* Documents leave while others read them. */
+        if (i % 50 == 0)
+            cor_kept_docs_drop_unused(docs, UINT64_MAX);
+        cor_kept_doc_unref(doc);
+    }
+    cor_kept_docs_loop_deinit(&part);
+    cor_loop_free(loop);
+    return (void *)wrong;
+}
+
+TEST(kept_docs, are_shared_by_all_loops)
+{
+    struct maker maker = {.n = 1};
+    pthread_t threads[3];
+    struct fixture fx;
+
+    setup(&fx);
+    for (size_t i = 0; i < COR_ARRAY_LEN(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, ask_for_all, &fx.docs), 0);
+    for (size_t i = 0; i < COR_ARRAY_LEN(threads); i++) {
+        void *wrong;
+
+        assert_int_equal(pthread_join(threads[i], &wrong), 0);
+        assert_null(wrong);
+    }
+    /* What one loop has added, another one finds. */
+    ask(&fx, "mine", &maker);
+    ask(&fx, "mine", &maker);
+    assert_int_equal(maker.ncalls, 1);
     teardown(&fx);
 }
