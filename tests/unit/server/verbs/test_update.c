@@ -159,6 +159,38 @@ TEST(update, status_and_spec_have_their_own_endpoints)
     fx_close(&fx);
 }
 
+/* Contract validation 1.2.2, 1.2.3: metadata by the rules of all objects, what of it may not
+ * change, then the program of the kind, which goes over the metadata once more. */
+TEST(update, is_validated_whole_or_fails_without_memory)
+{
+    static const char *const bodies[] = {
+        "{\"metadata\":{\"name\":\"d\",\"labels\":{\"a\":\"b\"}},\"spec\":{\"replicas\":2," FX_WORKLOAD
+        "}}",
+        "{\"metadata\":{\"name\":\"d\",\"labels\":{\"a\":\"b c\"},\"deletionGracePeriodSeconds\":5},\"spec\":{"
+        "\"replicas\":-1,\"selector\":{\"matchLabels\":{\"a\":\"c\"}},\"strategy\":{\"type\":\"x\"}}}",
+    };
+    struct fx fx;
+    const char *status;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", DEPLOYMENTS,
+          "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"replicas\":1," FX_WORKLOAD "}}");
+    status = fx_do(&fx, 422, "PUT", DEPLOYMENTS "/d", bodies[1]);
+    assert_at(status, "details.causes[0].field", "metadata.labels");
+    assert_at(status, "details.causes[1].field", "metadata.deletionGracePeriodSeconds");
+    assert_at(status, "details.causes[2].field", "metadata.labels");
+    assert_at(status, "details.causes[3].field", "metadata.deletionGracePeriodSeconds");
+    assert_at(status, "details.causes[4].field", "metadata.labels");
+    assert_at(status, "details.causes[5].field", "spec.replicas");
+    assert_at(status, "details.causes[6].field", "spec.template.metadata.labels");
+    assert_at(status, "details.causes[7].field", "spec.strategy");
+    assert_at(status, "details.causes[8].field", "spec.selector");
+    assert_at(status, "details.causes[9]", "");
+    for (size_t i = 0; i < COR_ARRAY_LEN(bodies); i++)
+        fx_fail_each_alloc(&fx, "PUT", DEPLOYMENTS "/d?dryRun=All", bodies[i], NULL);
+    fx_close(&fx);
+}
+
 TEST(update, a_dry_run_keeps_the_revision)
 {
     struct fx fx;

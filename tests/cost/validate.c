@@ -1,0 +1,227 @@
+/* clang-format off */
+/* Drives validation with objects in which the lists and maps of one struct have N elements, for
+ * shapes.py, which counts the instructions:
+ *
+ *   validate_cost N...              every struct with lists below every kind that has a program
+ *   validate_cost --only NAME N...  the one with this name
+ *
+ * A struct is driven once, in the first kind that leads to it. All other fields are set, too, with
+ * one element each. Each object is created and replaces itself inside of drive_request(). One line
+ * is printed for each: the name of the struct, its elements, the bytes of the object, and the number
+ * of errors. */
+/* clang-format on */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "schema/validate.h"
+#include "json/writer.h"
+
+#define TEXT_MAX  (64u << 20)
+#define DEPTH_MAX 12   /* of structs in structs; more is left out */
+#define TYPES_MAX 2048 /* structs of all kinds */
+
+/* What is written: an object in which the lists and maps of the struct `chosen` have `n` elements.
+ */
+struct maker {
+    struct cor_json_writer w;
+    const struct cor_type *chosen;
+    size_t n, next; /* number of the next string, so that all differ */
+};
+
+static void write_value(struct maker *maker, const struct cor_type *type, size_t n, size_t depth);
+
+static void write_text(struct maker *maker)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "e%zu", maker->next++);
+    cor_json_string(&maker->w, cor_strz(text));
+}
+
+static void write_struct(struct maker *maker, const struct cor_type *type, size_t depth)
+{
+    cor_json_begin_object(&maker->w);
+    for (size_t i = 0; i < cor_type_nmembers(type) && depth < DEPTH_MAX; i++) {
+        struct cor_member member;
+
+        cor_type_member(type, i, &member);
+        cor_json_key(&maker->w, cor_type_field_name(member.field));
+        write_value(maker, cor_type_field_type(member.field), type == maker->chosen ? maker->n : 1,
+                    depth + 1);
+    }
+    cor_json_end_object(&maker->w);
+}
+
+/* Keys have as many digits each, so that they are in order. */
+static void write_map(struct maker *maker, const struct cor_type *type, size_t n, size_t depth)
+{
+    char key[32];
+
+    cor_json_begin_object(&maker->w);
+    for (size_t i = 0; i < n; i++) {
+        snprintf(key, sizeof(key), "k%08zu", i);
+        cor_json_key(&maker->w, cor_strz(key));
+        write_value(maker, cor_type_element(type), 1, depth + 1);
+    }
+    cor_json_end_object(&maker->w);
+}
+
+static void write_value(struct maker *maker, const struct cor_type *type, size_t n, size_t depth)
+{
+    switch (cor_type_shape(type)) {
+    case COR_SHAPE_STRUCT:
+        write_struct(maker, type, depth);
+        break;
+    case COR_SHAPE_LIST:
+        cor_json_begin_array(&maker->w);
+        for (size_t i = 0; i < n; i++)
+            write_value(maker, cor_type_element(type), 1, depth + 1);
+        cor_json_end_array(&maker->w);
+        break;
+    case COR_SHAPE_MAP:
+        write_map(maker, type, n, depth);
+        break;
+    case COR_SHAPE_STRING:
+        if (cor_type_nvalues(type) > 0)
+            cor_json_string(&maker->w, cor_type_value(type, 0));
+        else
+            write_text(maker);
+        break;
+    case COR_SHAPE_BOOL:
+        cor_json_bool(&maker->w, true);
+        break;
+    case COR_SHAPE_BYTES:
+        cor_json_string(&maker->w, COR_STR("eA=="));
+        break;
+    case COR_SHAPE_TIME:
+        cor_json_string(&maker->w, COR_STR("2025-01-01T00:00:00Z"));
+        break;
+    case COR_SHAPE_MICRO_TIME:
+        cor_json_string(&maker->w, COR_STR("2025-01-01T00:00:00.000000Z"));
+        break;
+    case COR_SHAPE_QUANTITY:
+        cor_json_string(&maker->w, COR_STR("1"));
+        break;
+    case COR_SHAPE_INT32:
+    case COR_SHAPE_INT64:
+    case COR_SHAPE_INT_OR_STRING:
+        cor_json_raw(&maker->w, COR_STR("1"));
+        break;
+    default:
+        cor_json_raw(&maker->w, COR_STR("null"));
+        break;
+    }
+}
+
+/* Valgrind counts what happens in here. */
+__attribute__((noinline)) static void drive_request(struct cor_validation *validation,
+                                                    struct cor_field_errors *errors)
+{
+    for (size_t i = 0; i < COR_CHECK_OPERATIONS_N; i++) {
+        validation->operation = (enum cor_check_operation)i;
+        validation->old = i == COR_CHECK_CREATE ? (struct cor_str){NULL, 0} : validation->object;
+        (void)cor_validate(validation, errors);
+    }
+}
+
+static void drive_struct(const struct cor_type *kind, const struct cor_type *chosen,
+                         const char *name, size_t n)
+{
+    struct maker maker = {.chosen = chosen, .n = n};
+    struct cor_field_errors errors = {0};
+    struct cor_validation validation = {.type = kind,
+                                        .meta = {COR_NAME_DNS1123_SUBDOMAIN, true, false}};
+    struct cor_buf json;
+
+    cor_buf_init(&json, TEXT_MAX);
+    cor_json_writer_init(&maker.w, &json);
+    write_struct(&maker, kind, 0);
+    if (cor_json_writer_finish(&maker.w) < 0)
+        abort();
+    validation.object = cor_buf_str(&json);
+    drive_request(&validation, &errors);
+    if (errors.error < 0)
+        abort();
+    printf("%s %zu %zu %zu\n", name, n, json.n, errors.n);
+    fflush(stdout);
+    cor_field_errors_deinit(&errors);
+    cor_buf_deinit(&json);
+}
+
+/* The structs that were driven. */
+struct driven {
+    const struct cor_type *types[TYPES_MAX];
+    size_t n;
+    const char *only;
+    char **sizes; /* ends with NULL */
+};
+
+static bool is_driven(const struct driven *driven, const struct cor_type *type)
+{
+    for (size_t i = 0; i < driven->n; i++) {
+        if (driven->types[i] == type)
+            return true;
+    }
+    return false;
+}
+
+static bool has_lists(const struct cor_type *type)
+{
+    for (size_t i = 0; i < cor_type_nmembers(type); i++) {
+        struct cor_member member;
+
+        cor_type_member(type, i, &member);
+        if (cor_type_element(cor_type_field_type(member.field)))
+            return true;
+    }
+    return false;
+}
+
+static void drive_below(struct driven *driven, const struct cor_type *kind,
+                        const struct cor_type *type, size_t depth)
+{
+    char name[256];
+
+    if (is_driven(driven, type) || driven->n == TYPES_MAX || depth >= DEPTH_MAX)
+        return;
+    driven->types[driven->n++] = type;
+    snprintf(name, sizeof(name), "%.*s:%.*s", COR_STR_ARG(cor_type_name(kind)),
+             COR_STR_ARG(cor_type_name(type)));
+    for (size_t s = 0; has_lists(type) && driven->sizes[s]; s++) {
+        if (!driven->only || strcmp(driven->only, name) == 0)
+            drive_struct(kind, type, name, strtoull(driven->sizes[s], NULL, 10));
+    }
+    for (size_t i = 0; i < cor_type_nmembers(type); i++) {
+        const struct cor_type *below;
+        struct cor_member member;
+
+        cor_type_member(type, i, &member);
+        below = cor_type_field_type(member.field);
+        while (cor_type_element(below))
+            below = cor_type_element(below);
+        if (cor_type_shape(below) == COR_SHAPE_STRUCT)
+            drive_below(driven, kind, below, depth + 1);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static struct driven driven;
+
+    (void)argc;
+    driven.sizes = argv + 1;
+    if (argc > 2 && strcmp(argv[1], "--only") == 0) {
+        driven.only = argv[2];
+        driven.sizes += 2;
+    }
+    for (size_t i = 0; i < cor_types_count(); i++) {
+        const struct cor_type *type = cor_type_at(i);
+
+        if (cor_type_is(type, COR_TYPE_KIND) && cor_validate_has(type, COR_CHECK_CREATE))
+            drive_below(&driven, type, type, 0);
+    }
+    return 0;
+}
