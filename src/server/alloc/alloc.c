@@ -62,6 +62,7 @@ struct cor_alloc {
     struct cor_repair *repair;
     bool is_repairing; /* the first pass is under way, or the last one when it stops */
     bool is_creating;  /* the default ServiceCIDR */
+    bool has_default;  /* it was seen */
     atomic_bool is_ready;
     bool is_stopping;
     void (*on_stopped)(void *arg);
@@ -299,8 +300,11 @@ static int apply_range(struct cor_alloc *alloc, const struct cor_object *object,
             n += cor_json_to_raw(cor_json_iter_value(&it), &raw) == 0 &&
                  cor_addr_range_parse(raw, &ranges[n]) == 0;
     }
-    if (is_gone && cor_str_eqz(cor_object_name(object), DEFAULT_NAME))
-        default_create(alloc);
+    if (cor_str_eqz(cor_object_name(object), DEFAULT_NAME)) {
+        alloc->has_default = true;
+        if (is_gone)
+            default_create(alloc);
+    }
     return cor_address_index_set_ranges(&alloc->index, cor_object_name(object), ranges, n,
                                         range_is_ready(object));
 }
@@ -358,6 +362,8 @@ static void feed_on_event(void *arg, const struct cor_reader_event *event)
     /* Without the memory for an address all of them are read again later. */
     if (r < 0)
         feed_close(feed);
+    else
+        alloc_note_ready(feed->alloc);
 }
 
 static void feed_open(struct feed *feed)
@@ -407,8 +413,8 @@ static void alloc_on_repaired(void *arg, int err)
 /* When all is read, the first pass of the repair begins; when it ends, all is ready. */
 static void alloc_note_ready(struct cor_alloc *alloc)
 {
-    if (!alloc->addresses.is_synced || !alloc->cidrs.is_synced || alloc->is_repairing ||
-        alloc->is_stopping || atomic_load(&alloc->is_ready))
+    if (!alloc->addresses.is_synced || !alloc->cidrs.is_synced || !alloc->has_default ||
+        alloc->is_repairing || alloc->is_stopping || atomic_load(&alloc->is_ready))
         return;
     alloc->is_repairing = true;
     cor_repair_run(alloc->repair, alloc_on_repaired, alloc);

@@ -269,6 +269,9 @@ int cor_service_write_spec(const struct cor_service *s, struct cor_buf *out)
         cor_edits_drop(&edits, COR_STR("healthCheckNodePort"));
     else
         cor_edits_set(&edits, COR_STR("healthCheckNodePort"), cor_str(number, (size_t)n));
+    /* Upstream keeps this one in the store and never shows it. */
+    if (!cor_service_needs_ip(s))
+        cor_edits_drop(&edits, COR_STR("internalTrafficPolicy"));
     if (r == 0 && s->has_ports) {
         r = ports_write(s, &values[5]);
         cor_edits_set(&edits, COR_STR("ports"), cor_buf_str(&values[5]));

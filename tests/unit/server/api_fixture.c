@@ -32,6 +32,8 @@ void fx_open(struct fx *fx)
     struct cor_status status;
 
     cor_status_init(&status);
+    if (fx->config.backend)
+        config = fx->config;
     if (cor_engine_open(&config, &fx->engine, &status) < 0)
         fail_msg("%s", cor_status_message(&status));
     assert_int_equal(cor_loop_new(4096, &fx->loop), 0);

@@ -25,6 +25,7 @@ struct fx {
     struct cor_loop *loop;
     struct cor_api *api;
     struct cor_clock_manual clock;
+    struct cor_engine_config config; /* set before: where the store is; backend NULL: in memory */
     struct cor_api_opts opts; /* set before fx_open(): checks, offload */
     struct cor_offload *offload;
     bool has_no_offload; /* set before: large requests are worked on by the loop */

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "server/alloc/repair.h"
 #include "json/scan.h"
 
 static bool is_ready(void *arg)
@@ -100,4 +101,66 @@ const char *afx_ports(struct afx *a)
         if (cor_port_map_has(&reading.map, port))
             n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%u", n > 0 ? " " : "", port);
     return text;
+}
+
+struct pass {
+    bool is_done;
+    int err;
+};
+
+static void on_repaired(void *arg, int err)
+{
+    struct pass *pass = arg;
+
+    pass->is_done = true;
+    pass->err = err;
+}
+
+void afx_repair(struct afx *a)
+{
+    struct pass pass = {.is_done = false};
+
+    cor_repair_run(cor_alloc_repair(a->alloc), on_repaired, &pass);
+    assert_true(cor_loop_run_until(a->fx.loop, is_set, &pass.is_done, FX_TIMEOUT_MS));
+    assert_int_equal(pass.err, 0);
+}
+
+void afx_check_whole(struct afx *a)
+{
+    const char *list = fx_do(&a->fx, 200, "GET", "/api/v1/services", "");
+    struct cor_port_map used = {{0}};
+    struct cor_str items;
+    struct cor_json_iter it;
+    size_t naddresses = 0, n = 0;
+    char ports[4096] = "";
+
+    assert_int_equal(cor_json_get(cor_strz(list), COR_STR("items"), COR_JSON_ANY_ORDER, &items), 0);
+    it = cor_json_iter(items);
+    while (cor_json_iter_elem(&it)) {
+        COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
+        struct cor_service service;
+
+        assert_int_equal(
+            cor_object_parse(cor_json_iter_value(&it), NULL, NULL, NULL, &object, NULL), 0);
+        assert_int_equal(cor_service_read(object, &service), 0);
+        for (size_t i = 0; i < service.cluster_ips.n; i++) {
+            char path[128];
+
+            if (cor_str_eqz(service.cluster_ips.v[i], "None"))
+                continue;
+            snprintf(path, sizeof(path), ADDRESSES "/%.*s", COR_STR_ARG(service.cluster_ips.v[i]));
+            assert_str(cor_object_name(object),
+                       fx_at(fx_do(&a->fx, 200, "GET", path, ""), "spec.parentRef.name"));
+            naddresses++;
+        }
+        for (size_t i = 0; i < service.nports; i++)
+            cor_port_map_set(&used, (uint32_t)service.ports[i].node_port);
+        cor_port_map_set(&used, (uint32_t)service.health_port);
+        cor_service_deinit(&service);
+    }
+    for (uint32_t port = 1; port <= 65535; port++)
+        if (cor_port_map_has(&used, port))
+            n += (size_t)snprintf(ports + n, sizeof(ports) - n, "%s%u", n > 0 ? " " : "", port);
+    assert_int_equal(afx_addresses(a), naddresses);
+    assert_string_equal(afx_ports(a), ports);
 }

@@ -22,6 +22,13 @@ void afx_start(struct afx *a, const char *cidrs, const char *ports);
 void afx_stop(struct afx *a);
 void afx_close(struct afx *a);
 
+/* One pass of the repair. */
+void afx_repair(struct afx *a);
+
+/* Fails the test unless each address and port of a Service is reserved for it, and nothing else
+ * is. */
+void afx_check_whole(struct afx *a);
+
 /* How many IPAddress objects there are. */
 size_t afx_addresses(struct afx *a);
 /* The numbers of the reserved node ports, as "30000 30005". */
