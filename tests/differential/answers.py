@@ -12,25 +12,38 @@ UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 TIME = re.compile(r"^(?!2026-01-02T)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")
 # Some messages print the whole object, with its times and managedFields.
 WHOLE_OBJECT = re.compile(r'(?<=Invalid value: )"\{.*\}"(?=: )')
+MANAGED_FIELDS = re.compile(r',?"managedFields":\[\{.*\}\]')
 VOLATILE = {"resourceVersion", "clusterIP", "nodePort", "healthCheckNodePort"}
 YAML_VOLATILE = re.compile(r"(?<=resourceVersion: ).*|(?<=clusterIP: )\d.*|(?<=[nN]odePort: )\d+|(?<=- )10\.0\.0\.\d+"
                            r"|\"(?!2026-01-02T)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\"")
 # Warnings that only Coracle gives; docs/COMPAT.md, "a Warning that an object has no effect on this server".
 OWN_WARNING = re.compile("is stored but has no effect on this server")
+# The cells of tables show how old an object is.
+AGE = re.compile(r"^(\d+(\.\d+)?(s|m|h|d))+$|^<(unknown|invalid)>$")
 # Of a longer text (Go's comparison of two whole pods) the beginning and a digest are compared.
 TEXT_MAX, TEXT_HEAD = 4000, 400
 ASPECTS = ("code", "reason", "message", "details", "warnings", "object")
 
 
+def column_text(column):
+    """A column of a table, with a digest of its description, which may be long."""
+    digest = hashlib.sha256(column["description"].encode()).hexdigest()[:8]
+    return " ".join(f"{name}={column[name]}" for name in ("name", "type", "format", "priority") if column[name]) + f" {digest}"
+
+
 def mask(value, key=""):
     if isinstance(value, dict):
         return {name: mask(item, name) for name, item in value.items() if name != "managedFields"}
+    if key == "cells":
+        return [MASKED if isinstance(cell, str) and AGE.match(cell) else mask(cell) for cell in value or []]
+    if key == "columnDefinitions" and value:
+        return [column_text(column) for column in value]
     if isinstance(value, list):
         return [MASKED for _ in value] if key == "clusterIPs" else [mask(item) for item in value]
     if key in VOLATILE and value not in (None, "", "None"):
         return MASKED
     if isinstance(value, str):
-        value = WHOLE_OBJECT.sub(MASKED, value)
+        value = MANAGED_FIELDS.sub("", WHOLE_OBJECT.sub(MASKED, value))
         value = MASKED if TIME.match(value) else UUID.sub(MASKED, value)
         if len(value) > TEXT_MAX:
             value = f"{value[:TEXT_HEAD]} … {hashlib.sha256(value.encode()).hexdigest()[:16]}"
@@ -51,7 +64,9 @@ def yaml_digest(text, volatile):
             is_managed = False
             line = UUID.sub(MASKED, YAML_VOLATILE.sub(MASKED, line))
             lines.append(line)
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+    # The managedFields may have been all of the metadata.
+    text = re.sub(r"(?m)^metadata:\n(?! )", "metadata: {}\n", "\n".join(lines))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def warnings(headers):
@@ -125,11 +140,15 @@ def is_validation(theirs):
 
 
 def is_inside(path, place):
-    """Whether a path of an edit is a place of the object, or in it; a number in the path of the place is "N", the item of a list
-    counts as the object. YAML is compared as a whole, so any place explains it."""
+    """Whether a path of an edit is a place of the object, or in it; a number in the path of the place is "N"; the item of a list,
+    the object of a watch's frame and that of a table's row count as the object. YAML is compared as a whole, so any place explains it."""
     steps = ["N" if step.isdigit() else step for step in path.split("/")]
     if steps[:2] == ["items", "N"]:
         steps = steps[2:]
+    elif steps[:1] == ["frames"]:
+        steps = steps[3:]
+    if steps[:3] == ["rows", "N", "object"]:
+        steps = steps[3:]
     wanted = place.split("/")
     return path == "yaml" or steps[:len(wanted)] == wanted
 

@@ -1,8 +1,9 @@
 """The requests of the differential test. Each is made from the tables of api/ and from one small valid object of its kind.
 
 A case is a dict that says how its request is built: `verb`, `of` (the object that it sends: minimal, full, empty) or `body`,
-`at` and `value` (one place that is set in it), `type` and `accept` (forms of the body and of the answer), `query`. A case that
-changes something says so by `keep`; all others are dry runs, so that no case depends on another."""
+`at` and `value` (one place that is set in it), `type` and `accept` (forms of the body and of the answer), `query`, `until` (the frame
+after which a watch is left). A case that changes something says so by `keep`; all others are dry runs, so that no case depends on
+another but on these."""
 
 import copy
 import json
@@ -16,9 +17,11 @@ PATCH_TYPES = {"merge": "application/merge-patch+json", "strategic": "applicatio
                "edits": "application/json-patch+json"}
 BODY_TYPES = {"json": "application/json", "yaml": "application/yaml", "protobuf": wire.MEDIA_TYPE, **PATCH_TYPES}
 PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
 ACCEPTED = {"json": "application/json", "yaml": "application/yaml", "protobuf": wire.MEDIA_TYPE, "partial": PARTIAL,
             "partial-protobuf": PARTIAL.replace("application/json", wire.MEDIA_TYPE),
-            "partial-list": PARTIAL.replace("Metadata", "MetadataList")}
+            "partial-list": PARTIAL.replace("Metadata", "MetadataList"), "table": TABLE,
+            "table-protobuf": TABLE.replace("application/json", wire.MEDIA_TYPE)}
 # What a field of each shape does not take; the values take turns from field to field.
 WRONG = {
     "STRING": [7, True, {}], "BOOL": ["x", 1], "INT32": ["x", 1.5, 3000000000, True], "INT64": ["x", 1.5, {}],
@@ -26,6 +29,9 @@ WRONG = {
     "INT_OR_STRING": [True, {}, 1.5], "STRUCT": ["x", [], 7], "LIST": ["x", {}, 7], "MAP": ["x", [], 7],
     "SCHEMA_OR_BOOL": ["x"], "SCHEMA_OR_ARRAY": [7], "SCHEMA_OR_STRINGS": [7],
 }
+# What stands in a path for the resourceVersion of the case "created", which each server has its own of.
+CREATED = "{created}"
+SCALED = ("apps/v1 Deployment", "apps/v1 ReplicaSet", "apps/v1 StatefulSet", "v1 ReplicationController")
 # Of each kind: what is merged into its minimal object, where null removes, so that a default has its turn or is kept out.
 DEFAULTS = json.loads((pathlib.Path(__file__).resolve().parent / "defaults.json").read_text())
 SERVER_FIELDS = ("managedFields", "uid", "creationTimestamp", "resourceVersion", "deletionTimestamp", "selfLink", "generation")
@@ -158,8 +164,8 @@ def unknown_fields(kind, types):
         inner["unknown"] = "x"
     # In the order in which both servers name them; records.py writes one word for all of them.
     names = sorted(["metadata.unheard", *(spelled((*path, "unknown")) for path in places)])
-    doubled = json.dumps(kind["minimal"])[:-1] + ', "kind": %s, "metadata": {"name": %s, "labels": {"a": "b", "a": "c"}}}' % (
-        json.dumps(kind["minimal"]["kind"]), json.dumps(kind["name"]))
+    doubled = json.dumps(kind["minimal"])[:-1] + ', "kind": %s, "metadata": {"labels": {"a": "b", "a": "c"}}}' % (
+        json.dumps(kind["minimal"]["kind"]))
     for mode in MODES:
         yield {"case": f"unknown fields, {mode}", "body": body, "query": f"fieldValidation={mode}", "unknown": names}
         yield {"case": f"unknown fields in yaml, {mode}", "body": body, "type": "yaml", "query": f"fieldValidation={mode}",
@@ -259,28 +265,103 @@ def statuses(kind):
            "value": kind["status"], "type": "protobuf", "accept": "protobuf"}
 
 
+def tables():
+    for accept in ("table", "table-protobuf"):
+        yield {"case": f"read as {accept}", "verb": "get", "accept": accept}
+        yield {"case": f"list as {accept}", "verb": "list", "accept": accept}
+    yield {"case": "list as table without objects", "verb": "list", "accept": "table", "query": "includeObject=None"}
+    yield {"case": "read as table with whole objects", "verb": "get", "accept": "table", "query": "includeObject=Object"}
+    yield {"case": "read of none as table", "verb": "get", "accept": "table", "name": "none"}
+
+
+def scales(kind):
+    """The subresource scale, which is an object of its own."""
+    if kind["kind"] not in SCALED:
+        return
+    scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": kind["name"]}, "spec": {"replicas": 3}}
+    for accept in ("json", "yaml", "protobuf", "partial", "table"):
+        yield {"case": f"read of the scale as {accept}", "verb": "get", "sub": "scale", "accept": accept}
+    yield {"case": "update of the scale", "verb": "update", "sub": "scale", "body": scale}
+    yield {"case": "update of the scale to zero", "verb": "update", "sub": "scale", "body": {**scale, "spec": {}}}
+    yield {"case": "update of the scale to less", "verb": "update", "sub": "scale", "body": {**scale, "spec": {"replicas": -1}}}
+    yield {"case": "update of the scale with unknown fields", "verb": "update", "sub": "scale",
+           "body": {**scale, "unknown": 1, "spec": {"replicas": 2, "unheard": {}}}}
+    yield {"case": "update of the scale with a wrong type", "verb": "update", "sub": "scale", "body": {**scale, "spec": {"replicas": "3"}}}
+    yield {"case": "update of the scale of another kind", "verb": "update", "sub": "scale", "body": {**scale, "kind": "Other"}}
+    yield {"case": "update of the scale of another name", "verb": "update", "sub": "scale", "body": {**scale, "metadata": {"name": "other"}}}
+    for form in ("merge", "strategic"):
+        yield {"case": f"{form} patch of the scale", "verb": "patch", "sub": "scale", "type": form, "body": {"spec": {"replicas": 4}}}
+    yield {"case": "edits patch of the scale", "verb": "patch", "sub": "scale", "type": "edits",
+           "body": [{"op": "replace", "path": "/spec/replicas", "value": 5}]}
+
+
+def pod_actions(kind):
+    """Objects that are sent to a pod, and are not stored."""
+    if kind["kind"] != "v1 Pod":
+        return
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": kind["name"]}, "target": {"kind": "Node", "name": "n"}}
+    yield {"case": "binding", "verb": "post", "sub": "binding", "body": binding}
+    yield {"case": "binding to no node", "verb": "post", "sub": "binding", "body": {**binding, "target": {"name": ""}}}
+    yield {"case": "binding to another kind", "verb": "post", "sub": "binding", "body": {**binding, "target": {"kind": "Pod", "name": "n"}}}
+    yield {"case": "binding with unknown fields", "verb": "post", "sub": "binding", "body": {**binding, "unknown": 1}}
+    yield {"case": "binding with a wrong type", "verb": "post", "sub": "binding", "body": {**binding, "target": []}}
+    yield {"case": "binding of none", "verb": "post", "sub": "binding", "name": "none", "body": {**binding, "metadata": {"name": "none"}}}
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": kind["name"]}}
+    yield {"case": "eviction", "verb": "post", "sub": "eviction", "body": eviction}
+    yield {"case": "eviction with options", "verb": "post", "sub": "eviction",
+           "body": {**eviction, "deleteOptions": {"gracePeriodSeconds": 0, "dryRun": ["All"]}}}
+    yield {"case": "eviction with a wrong uid", "verb": "post", "sub": "eviction",
+           "body": {**eviction, "deleteOptions": {"preconditions": {"uid": "x"}}}}
+    yield {"case": "eviction with unknown fields", "verb": "post", "sub": "eviction", "body": {**eviction, "unknown": 1}}
+    yield {"case": "eviction with a wrong type", "verb": "post", "sub": "eviction", "body": {**eviction, "deleteOptions": 7}}
+    yield {"case": "eviction of another name", "verb": "post", "sub": "eviction", "body": {**eviction, "metadata": {"name": "other"}}}
+    yield {"case": "eviction of none", "verb": "post", "sub": "eviction", "name": "none", "body": {**eviction, "metadata": {"name": "none"}}}
+
+
+def watches(kind):
+    """Initial events with their bookmark; then what a change and a deletion look like to a watch from before. A watch is read until
+    `until`, a type of frames. Where controllers of kube-apiserver write to the object, nobody knows what comes."""
+    initial = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    for accept in ("json", "protobuf"):
+        yield {"case": f"initial events as {accept}", "verb": "watch", "accept": accept, "query": initial, "until": "BOOKMARK"}
+    if kind["volatile"] or kind["kind"] == "v1 Namespace":
+        return
+    yield {"case": "changed", "verb": "patch", "type": "merge", "keep": True,
+           "body": {"metadata": {"labels": {"watched": "1"}, "finalizers": None, "ownerReferences": None}}}
+    yield {"case": "deleted", "verb": "delete", "keep": True,
+           "body": {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0, "propagationPolicy": "Background"}}
+    for accept in ("json", "protobuf", "partial", "partial-protobuf", "table"):
+        yield {"case": f"watch as {accept}", "verb": "watch", "accept": accept, "query": "resourceVersion=" + CREATED, "until": "DELETED"}
+
+
 def all_cases(kind, types, wrong_types):
     yield from creations(kind)
     yield from unknown_fields(kind, types)
     for path, value in wrong_types.of(types.of(kind["kind"])):
         if path[0] not in ("kind", "apiVersion"):
             yield {"case": f"wrong {'.'.join(map(str, path))}", "of": "head", "at": path, "value": value}
+    if kind.get("is_review"):
+        return
     yield {"case": "created", "of": "stored", "keep": True}
     yield from reads_and_updates()
     yield from patches(kind, types)
     yield from lists_and_deletions()
     yield from statuses(kind)
+    yield from tables()
+    yield from scales(kind)
+    yield from pod_actions(kind)
+    yield from watches(kind)
 
 
 def body_of(case, kind, types):
     """The bytes of a request, or None."""
-    if case.get("verb") in ("get", "list"):
+    if case.get("verb") in ("get", "list", "watch"):
         return None
     body = case.get("body")
     if isinstance(body, str):
         return body.encode()
     if "of" in case:
-        head = {"apiVersion": kind["minimal"]["apiVersion"], "kind": kind["minimal"]["kind"], "metadata": {"name": kind["name"]}}
+        head = {name: kind["minimal"][name] for name in ("apiVersion", "kind", "metadata")}
         body = {"stored": stored(kind), "head": head}.get(case["of"]) or kind[case["of"]]
     body = copy.deepcopy(body)
     if "at" in case:
@@ -295,11 +376,12 @@ def body_of(case, kind, types):
 def request_of(case, kind, types):
     """Method, path, body, headers."""
     verb, path = case.get("verb", "create"), kind["path"]
-    method = {"create": "POST", "patch": "PATCH", "update": "PUT", "delete": "DELETE"}.get(verb, "GET")
-    if verb not in ("create", "list"):
+    method = {"create": "POST", "patch": "PATCH", "update": "PUT", "delete": "DELETE", "post": "POST"}.get(verb, "GET")
+    if verb not in ("create", "list", "watch"):
         path += "/" + case.get("name", kind["name"]) + ("/" + case["sub"] if "sub" in case else "")
     query = [] if case.get("keep") or method in ("GET", "DELETE") else ["dryRun=All"]
     query += [case["query"]] if "query" in case else []
-    query += [f"fieldSelector=metadata.name%3D{kind['name']}"] if verb == "list" else []
+    query += [f"fieldSelector=metadata.name%3D{kind['name']}"] if verb in ("list", "watch") else []
+    query += ["watch=1"] if verb == "watch" else []
     headers = {"Content-Type": BODY_TYPES[case.get("type", "json")], "Accept": ACCEPTED[case.get("accept", "json")]}
     return method, path + ("?" + "&".join(query) if query else ""), body_of(case, kind, types), headers

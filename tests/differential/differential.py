@@ -49,6 +49,7 @@ class Target:
     def __init__(self, connect, token, types):
         self.connect, self.token, self.types = connect, token, types
         self.connection = connect()
+        self.created = "0"  # the resourceVersion of the kind's object when it was created
 
     def request(self, method, path, body=None, headers=None):
         sent = {"Authorization": f"Bearer {self.token}", "User-Agent": "differential", **(headers or {})}
@@ -73,6 +74,8 @@ class Target:
 
     def clean(self, kind):
         """Deletes the object of the cases, whatever would hold it back."""
+        if kind["is_review"]:
+            return
         path = f"{kind['path']}/{kind['name']}"
         merge = {"Content-Type": cases.PATCH_TYPES["merge"]}
 
@@ -89,7 +92,11 @@ class Target:
 
     def decode(self, body, content_type, volatile):
         if content_type.startswith(wire.MEDIA_TYPE):
-            return wire.decode(body, self.kind_of)
+            decoded = wire.decode(body, self.kind_of)
+            # Without managedFields there would be no message of the metadata.
+            if set(decoded.get("metadata", {})) == {"managedFields"}:
+                del decoded["metadata"]
+            return decoded
         if content_type.startswith("application/yaml"):
             return {"yaml": answers.yaml_digest(body.decode(), volatile)}
         try:
@@ -100,11 +107,38 @@ class Target:
     def kind_of(self, api_version, name):
         return self.types.kinds.get(f"{api_version} {name}") or self.types.kinds[f"meta.k8s.io/v1 {name}"]
 
+    def watch(self, path, accept, until):
+        """Status, headers and frames of a watch, on a connection of its own, up to the first frame of the type `until`."""
+        connection = self.connect()
+        connection.request("GET", path, None, {"Authorization": f"Bearer {self.token}", "User-Agent": "differential", "Accept": accept})
+        response = connection.getresponse()
+        if response.status != 200:
+            return response.status, response.headers, response.read()
+        frames = []
+        while not frames or frames[-1][0] != until:
+            if response.headers["Content-Type"].startswith(wire.MEDIA_TYPE):
+                frames.append(wire.decode_frame(response.read(int.from_bytes(response.read(4), "big")), self.kind_of))
+            else:
+                event = json.loads(response.readline())
+                frames.append([event["type"], event["object"]])
+        connection.close()
+        return response.status, response.headers, {"frames": frames}
+
     def answer(self, case, kind):
-        status, headers, body = self.request(*cases.request_of(case, kind, self.types))
-        decoded = self.decode(body, headers.get("Content-Type", ""), kind["volatile"])
+        method, path, sent, headers = cases.request_of(case, kind, self.types)
+        path = path.replace(cases.CREATED, self.created)
+        if case.get("verb") == "watch":
+            status, headers, body = self.watch(path, headers["Accept"], case["until"])
+        else:
+            status, headers, body = self.request(method, path, sent, headers)
+        decoded = body
+        if isinstance(body, bytes):
+            decoded = self.decode(body, headers.get("Content-Type", ""), kind["volatile"])
+        if case["case"] == "created" and status == 201:
+            self.created = decoded["metadata"]["resourceVersion"]
         if isinstance(decoded, dict) and kind["volatile"]:
-            for item in (decoded, *decoded.get("items", [])):
+            frames, rows = decoded.get("frames", []), decoded.get("rows", [])
+            for item in (decoded, *decoded.get("items", []), *(frame[1] for frame in frames), *(row.get("object") or {} for row in rows)):
                 item.pop(kind["volatile"], None)
         return answers.reduce(status, headers, decoded)
 
@@ -148,9 +182,10 @@ def kind_description(name, given):
     group_version, kind = name.split()
     base = f"/apis/{group_version}" if "/" in group_version else f"/api/{group_version}"
     path = f"{base}/namespaces/{NAMESPACE}/{given['in']}" if "in" in given else f"{base}/{given['of']}"
-    object_name = given.get("name", "one")
-    minimal = {"apiVersion": group_version, "kind": kind, "metadata": {"name": object_name}, **given["object"]}
-    return {"kind": name, "path": path, "name": object_name, "minimal": minimal, "volatile": given.get("volatile")}
+    object_name, is_review = given.get("name", "one"), given.get("is_review", False)
+    metadata = {} if is_review else {"name": object_name}
+    minimal = {"apiVersion": group_version, "kind": kind, "metadata": metadata, **given["object"]}
+    return {"kind": name, "path": path, "name": object_name, "minimal": minimal, "volatile": given.get("volatile"), "is_review": is_review}
 
 
 def all_kinds(types):
@@ -188,7 +223,7 @@ def ask_peer(peer, types, words, is_growing):
     peer.prepare()
     for name, kind in all_kinds(types):
         peer.clean(kind)
-        if is_growing:
+        if is_growing and not kind["is_review"]:
             kind.update(grown(kind, types.of(name)))
         else:
             kind.update({word: before[name][word] for word in records.GROWN if word in before.get(name, {})})
@@ -215,7 +250,7 @@ def compare(target, recorded, words):
 
 class Known:
     """known.txt: lines "REASON | KIND | CASE" for a case whose answer differs, and "REASON | KIND | at PATH" for a place of the
-    object that differs in whatever case, or "at warnings" for warnings of deprecation that are missing in whatever case.
+    object that differs in whatever case (of whatever kind, if that is "*"), or "at warnings" for warnings of deprecation that are missing in whatever case.
     docs/COMPAT.md has a row for each reason."""
 
     def __init__(self):
@@ -240,7 +275,7 @@ class Known:
             aspects.remove("warnings")
         if "object" not in aspects or "object" not in ours or "object" not in theirs:
             return aspects
-        places = [(kind, place) for name, place in self.places if name == kind]
+        places = [(name, place) for name, place in self.places if name in (kind, "*")]
         edits = answers.difference(theirs["object"], ours["object"])
         found = {key for path, *_ in edits for key in places if answers.is_inside(path, key[1])}
         is_known = all(any(answers.is_inside(path, key[1]) for key in places) for path, *_ in edits)
@@ -264,6 +299,8 @@ def guess_reason(case, aspects, ours, theirs):
     name = case["case"]
     if answers.is_validation(theirs):
         return "validation"
+    if case.get("verb") == "watch":
+        return "bookmarks" if case["until"] == "BOOKMARK" else "deletions"
     if aspects == ["warnings"] and "unknown" not in name:
         return "warnings"
     if case.get("verb") == "patch":

@@ -63,7 +63,7 @@ class Packer:
     since an answer may be kept as edits of an earlier one."""
 
     BASES = ("minimal", "full in json", "created", "minimal in protobuf", "full in protobuf", "read as protobuf",
-             "update of the status")
+             "update of the status", "read as table", "read of the scale as json", "initial events as json", "watch as json")
     LISTED = {"created": "created, listed", "read as partial": "partial, listed"}
 
     def __init__(self, kind):
@@ -119,10 +119,36 @@ class Packer:
         if case == "created" and "object" in answer:
             self.bases["created, partial"] = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
                                               "metadata": answer["object"]["metadata"]}
+            self.bases["created, initial"] = {"frames": [["ADDED", answer["object"]], ["BOOKMARK", {
+                "kind": self.name, "apiVersion": answer["object"]["apiVersion"], "metadata": {
+                    "resourceVersion": MASKED, "annotations": {"k8s.io/initial-events-end": "true"}}}]]}
+            self.bases["created, table"] = {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {"resourceVersion": MASKED},
+                                            "rows": [{"cells": [], "object": self.bases["created, partial"]}]}
+        if case == "read as table" and "rows" in answer.get("object", {}):
+            whole = copy.deepcopy(answer["object"])
+            whole["rows"][0]["object"] = self.bases.get("created")
+            self.bases["created, whole table"] = whole
+        if case == "changed" and "object" in answer:
+            self.remember_changed(answer["object"])
         if case in self.LISTED and "object" in answer:
             item = {name: value for name, value in answer["object"].items() if name not in ("kind", "apiVersion") or case != "created"}
             self.bases[self.LISTED[case]] = {"items": [item], "metadata": {"resourceVersion": MASKED},
                                              "kind": answer["object"]["kind"] + "List", "apiVersion": answer["object"]["apiVersion"]}
+
+    def remember_changed(self, changed):
+        """What a watch shows of a change and a deletion; of some kinds the deletion is a change as well."""
+        tables = {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {"resourceVersion": MASKED}, "rows": [{"object": {
+            "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": changed["metadata"]}}]}
+        read = self.bases.get("read as table", {})
+        if read.get("rows"):
+            tables = {**tables, "columnDefinitions": None, "rows": [{**tables["rows"][0], "cells": read["rows"][0]["cells"]}]}
+        first = {**tables, "columnDefinitions": read.get("columnDefinitions")}
+        shown = {"changed": [changed, changed], "changed, tables": [first, tables]}
+        for name, (one, other) in shown.items():
+            frames = [["MODIFIED", one], ["DELETED", other]]
+            # Copies: edits of one frame must not be seen in another.
+            self.bases[f"{name}, watched"] = {"frames": json.loads(json.dumps(frames))}
+            self.bases[f"{name} twice, watched"] = {"frames": json.loads(json.dumps([frames[0], ["MODIFIED", other], frames[1]]))}
 
     def pack_object(self, found):
         if set(found) == {"yaml"}:

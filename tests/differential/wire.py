@@ -223,3 +223,9 @@ def decode(body, kind_of):
     meta = {number: value.decode() for number, value in fields_of(envelope.get(1, b""))}
     kind = kind_of(meta.get(1, ""), meta.get(2, ""))
     return {"apiVersion": meta.get(1, ""), "kind": meta.get(2, ""), **read_struct(kind, envelope.get(2, b""))}
+
+
+def decode_frame(frame, kind_of):
+    """[type, object] of a WatchEvent, which is in an envelope, as is the object in it."""
+    event = dict(fields_of(dict(fields_of(frame[len(PREFIX):]))[2] if frame.startswith(PREFIX) else frame))
+    return [event[1].decode(), decode(dict(fields_of(event[2]))[1], kind_of)]
