@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The parts of the interpreter of validation (validate.c), for its own files alone:
  *
  *   validate.c             programs and blocks
@@ -6,6 +7,7 @@
  *   validate_statement.c   everything else
  *
  * Thread: any (they work on the check that they are given). */
+/* clang-format on */
 #ifndef COR_SCHEMA_VALIDATE_RUN_H
 #define COR_SCHEMA_VALIDATE_RUN_H
 
