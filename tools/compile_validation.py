@@ -535,18 +535,23 @@ class Compiler:
             elif self.package is None:
                 raise Wrong(f"{node.where}: expected 'package NAME' before it")
             elif word == "set":
-                name = words.take("a type")
-                made = self.type_named(node.where, name.partition("/")[0])
-                key = (made.index, name.partition("/")[2])
-                if key in self.sets:
-                    raise Wrong(f"{node.where}: the set {name} is at {self.sets[key][2]}, too")
-                first = len(self.rows)
-                self.lines(node.below, Block(made))
-                self.sets[key] = (first, len(self.rows), node.where, made)
+                self.set_of(node, [name.strip() for name in "".join(words.words).split(",")])
+                words.words.clear()
             else:
                 self.program(node, word, words)
             if words.words:
                 raise Wrong(f"{node.where}: '{words.peek()}' is not expected here")
+
+    def set_of(self, node, names):
+        """The same rules for each of the types, whose fields have the same names."""
+        for name in names:
+            made = self.type_named(node.where, name.partition("/")[0])
+            key = (made.index, name.partition("/")[2])
+            if key in self.sets:
+                raise Wrong(f"{node.where}: the set {name} is at {self.sets[key][2]}, too")
+            first = len(self.rows)
+            self.lines(node.below, Block(made))
+            self.sets[key] = (first, len(self.rows), node.where, made)
 
     def program(self, node, kind, words):
         made = self.type_named(node.where, kind)
@@ -580,7 +585,7 @@ class Compiler:
         self.package = package
         # The interpreter recurses, so a set must not use itself.
         ranges = {(first, end): where for first, end, where, _ in self.sets.values()}
-        used = {span: {(r.end, r.chain) for r, _ in self.uses if r in self.rows[span[0]:span[1]]} for span in ranges}
+        used = {span: {(r.end, r.chain) for r in self.rows[span[0]:span[1]] if r.set} for span in ranges}
 
         def walk(span, way):
             if span in way:

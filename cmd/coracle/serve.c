@@ -62,6 +62,8 @@ static const struct flag flags[] = {
      "the key of --tls-cert-file"},
     {"authorization-mode", 0, FLAG_CHOICE, AT(authorization_mode), "AlwaysAllow|AlwaysDeny",
      "what users outside of system:masters may do (nothing)"},
+    {"allow-privileged", 0, FLAG_SWITCH, AT_INSTANCE(allow_privileged), NULL,
+     "let containers be privileged (false)"},
     {"event-ttl", 0, FLAG_DURATION, AT_INSTANCE(event_ttl_ms), "DURATION",
      "how long events are kept (1h)"},
     {"max-requests-inflight", 0, FLAG_NUMBER, AT_INSTANCE(reading_max), "N",

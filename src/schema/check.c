@@ -85,6 +85,7 @@ int cor_check_init(struct cor_check *check, struct cor_str object, struct cor_st
     check->slots = NULL;
     check->open = NULL;
     check->texts = NULL;
+    check->seen = NULL;
     check->nslots = check->slots_cap = check->nopen = check->open_cap = 0;
     check->errors = errors;
     check->has_old = old.p != NULL;
@@ -101,6 +102,9 @@ void cor_check_deinit(struct cor_check *check)
     tree_deinit(&check->old);
     cor_free(check->slots);
     cor_free(check->open);
+    for (size_t i = 0; check->seen && i < COR_SEEN_TOPICS; i++)
+        cor_str_set_deinit(&check->seen[i].texts);
+    cor_free(check->seen);
     while (check->texts) {
         struct cor_check_text *text = check->texts;
 
@@ -131,6 +135,45 @@ static char *check_alloc(struct cor_check *check, size_t n)
 static uint32_t place_node(const struct cor_place *place)
 {
     return place->is_old ? place->old : place->node;
+}
+
+/* --- Remembering ------------------------------------------------------------------------------ */
+
+bool cor_check_see(struct cor_check *check, enum cor_check_topic topic,
+                   const struct cor_place *scope, struct cor_str text)
+{
+    uint32_t wanted = place_node(scope) + 1;
+    struct cor_check_seen *seen;
+    bool is_new = true;
+
+    if (!check->seen) {
+        check->seen = cor_calloc(COR_SEEN_TOPICS, sizeof(*check->seen));
+        if (!check->seen) {
+            cor_check_note(check, -COR_ENOMEM);
+            return true;
+        }
+    }
+    seen = &check->seen[topic];
+    if (seen->scope != wanted) {
+        cor_str_set_deinit(&seen->texts);
+        cor_str_set_init(&seen->texts, COR_OBJECT_BYTES_MAX_DEFAULT);
+        seen->scope = wanted;
+    }
+    cor_check_note(check, cor_str_set_add(&seen->texts, text, &is_new));
+    return is_new;
+}
+
+bool cor_check_has_seen(const struct cor_check *check, enum cor_check_topic topic,
+                        struct cor_str text)
+{
+    return check->seen && cor_str_set_has(&check->seen[topic].texts, text);
+}
+
+const struct cor_place *cor_place_around(const struct cor_place *place, const char *type_name)
+{
+    while (place && !cor_str_eq(cor_type_name(place->type), cor_strz(type_name)))
+        place = place->parent;
+    return place;
 }
 
 /* --- Opening -----------------------------------------------------------------------------------
@@ -643,6 +686,18 @@ size_t cor_check_format(struct cor_check *check, const struct cor_place *place,
     else
         cor_format_add_text(format, cor_place_text(check, place), &place->path, check->errors);
     return check->errors->n - before;
+}
+
+char *cor_check_copy(struct cor_check *check, struct cor_str text)
+{
+    char *copy = check_alloc(check, text.n + 1);
+
+    if (!copy)
+        return NULL;
+    if (text.n > 0)
+        memcpy(copy, text.p, text.n);
+    copy[text.n] = '\0';
+    return copy;
 }
 
 const char *cor_check_printf(struct cor_check *check, const char *fmt, ...)

@@ -32,7 +32,9 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "base/str_set.h"
 #include "meta/field_error.h"
+#include "meta/object.h"
 #include "meta/object_meta.h"
 #include "schema/format.h"
 #include "schema/types.h"
@@ -73,6 +75,25 @@ struct cor_check_opened {
 struct cor_check_text;
 struct cor_validate_tables;
 
+/* What a check remembers of elements that it has passed, a set of texts per topic, so that a hook
+ * at an element need not look through the list again. */
+enum cor_check_topic {
+    COR_SEEN_CONTAINERS,    /* names of containers of all kinds */
+    COR_SEEN_TARGETS,       /* of those that an ephemeral container may aim at */
+    COR_SEEN_PORTS,         /* names of ports of a container */
+    COR_SEEN_CLAIMS,        /* names of a pod's resource claims */
+    COR_SEEN_GATES,         /* names of scheduling gates */
+    COR_SEEN_TEMPLATE_VOLUMES, /* names of claims that a StatefulSet makes for its pods */
+    COR_SEEN_VOLUMES, /* names of volumes without a mistake */
+    COR_SEEN_CLAIM_VOLUMES, /* those of them that are claims */
+    COR_SEEN_TOPICS
+};
+
+struct cor_check_seen {
+    struct cor_str_set texts;
+    uint32_t scope; /* node of the list that the texts are from, plus 1 */
+};
+
 struct cor_check {
     const struct cor_validate_tables *tables; /* the rules (validate_int.h) */
     struct cor_field_errors *errors;
@@ -81,6 +102,7 @@ struct cor_check {
     struct cor_object_meta_rules meta; /* of the kind */
     struct cor_str api_version;        /* of the request */
     bool has_old;
+    bool allow_privileged; /* the server lets containers be privileged */
     bool has_meta; /* the hook object_meta has run: the generic pass would find nothing else */
     size_t steps;  /* rules that were run, for tests of the cost */
 
@@ -90,6 +112,7 @@ struct cor_check {
     struct cor_check_opened *open;
     size_t nopen, open_cap;
     struct cor_check_text *texts; /* strings that had escapes */
+    struct cor_check_seen *seen;  /* COR_SEEN_TOPICS of them; NULL: nothing was remembered */
 };
 
 /* A value of the object. */
@@ -173,6 +196,17 @@ struct cor_str cor_place_open_json(const struct cor_check *check, const struct c
 /* Semantic equality with the old value (schema/equal.h). Without an old object: changed. */
 bool cor_place_is_changed(struct cor_check *check, const struct cor_place *place);
 
+/* Remembers a text under a topic; false: the topic has it already. `scope` is the list that the
+ * texts belong to: what was remembered of another list is forgotten. The text stays as long as the
+ * check. */
+bool cor_check_see(struct cor_check *check, enum cor_check_topic topic,
+                   const struct cor_place *scope, struct cor_str text);
+bool cor_check_has_seen(const struct cor_check *check, enum cor_check_topic topic,
+                        struct cor_str text);
+
+/* The place around this one whose type has that name; NULL: there is none. */
+const struct cor_place *cor_place_around(const struct cor_place *place, const char *type_name);
+
 /* Shorthands for hooks: the text, the integer and the boolean of a field. */
 struct cor_str cor_field_text(struct cor_check *check, const struct cor_place *place,
                               const char *name);
@@ -212,6 +246,9 @@ struct cor_field_value cor_check_value(struct cor_check *check, const struct cor
 /* A formatted text for a detail, which lives as long as the check; "" when no memory is left. */
 const char *cor_check_printf(struct cor_check *check, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* A copy of a text that lives as long as the check; NULL: no memory is left. */
+char *cor_check_copy(struct cor_check *check, struct cor_str text);
 
 /* Notes that a call has failed with `r` (0 and -COR_EINVALID, whose errors were added, are fine).
  */

@@ -158,6 +158,7 @@ static bool run_program(const struct cor_validation *validation,
         check.operation = validation->operation;
         check.meta = validation->meta;
         check.api_version = validation->api_version;
+        check.allow_privileged = validation->allow_privileged;
         check.warnings = warnings;
         check.tables = &compiled;
         root = cor_check_root(validation->type, &check);

@@ -11,6 +11,7 @@
 #include "schema/hooks/certificates.h"
 #include "schema/hooks/cluster.h"
 #include "schema/hooks/config.h"
+#include "schema/hooks/container.h"
 #include "schema/hooks/flowcontrol.h"
 #include "schema/hooks/meta.h"
 #include "schema/hooks/networking.h"
@@ -28,6 +29,7 @@
 #define COR_CHECK_HOOKS(X)                                                                         \
     COR_META_HOOKS(X) \
     COR_POD_HOOKS(X) \
+    COR_CONTAINER_HOOKS(X) \
     COR_POD_VOLUMES_HOOKS(X) \
     COR_POD_UPDATE_HOOKS(X) \
     COR_WORKLOADS_HOOKS(X) \
@@ -47,6 +49,7 @@
 #define COR_CHECK_TESTS(X)                                                                         \
     COR_META_TESTS(X) \
     COR_POD_TESTS(X) \
+    COR_CONTAINER_TESTS(X) \
     COR_POD_VOLUMES_TESTS(X) \
     COR_POD_UPDATE_TESTS(X) \
     COR_WORKLOADS_TESTS(X) \

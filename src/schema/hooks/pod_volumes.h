@@ -5,7 +5,9 @@
 #define COR_SCHEMA_HOOKS_POD_VOLUMES_H
 
 /* clang-format off */
-#define COR_POD_VOLUMES_HOOKS(X)
+#define COR_POD_VOLUMES_HOOKS(X)                                                                   \
+    X(claim_template_volumes) /* StatefulSetSpec: its claims are volumes of its pods */            \
+    X(volume_name) /* Volume: no volume before it has its name; remembers it if it is right */
 
 #define COR_POD_VOLUMES_TESTS(X)
 /* clang-format on */

@@ -76,6 +76,7 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
     api->stored_form = opts->stored_form;
     api->transformers = opts->transformers;
     api->clock = opts->clock ? opts->clock : cor_clock_real();
+    api->allow_privileged = opts->allow_privileged;
     api->event_ttl_s = opts->event_ttl_s > 0 ? opts->event_ttl_s : EVENT_TTL_S;
     api->min_request_timeout_s =
         opts->min_request_timeout_s > 0 ? opts->min_request_timeout_s : MIN_REQUEST_TIMEOUT_S;

@@ -51,6 +51,7 @@ struct cor_api_opts {
     const struct cor_clock *clock;                 /* NULL: the real one */
     uint64_t random_seed;          /* 0: the kernel's randomness; else names and uids repeat */
     int64_t event_ttl_s;           /* 0: 3600 */
+    bool allow_privileged;         /* containers may be privileged */
     int64_t min_request_timeout_s; /* 0: 1800; a watch lasts one to two times this */
     size_t held_bytes_max; /* of answers that wait for their readers: see held.h; 0: its default */
     size_t protobuf_cache_bytes; /* see protobuf_cache.h; 0: no items are kept */

@@ -55,6 +55,7 @@ struct cor_api {
     struct cor_dynamic_transformers *transformers;
     const struct cor_clock *clock;
     int64_t event_ttl_s;
+    bool allow_privileged; /* containers may be privileged */
     int64_t min_request_timeout_s;
     const struct cor_token_table *tokens;
     enum cor_authz_mode authz_mode;

@@ -134,6 +134,7 @@ static int instance_open_api(struct cor_instance *in, struct cor_loop *const *lo
                                     .loops = loops,
                                     .nloops = in->nworkers,
                                     .event_ttl_s = (int64_t)(o->event_ttl_ms / 1000),
+                                    .allow_privileged = o->allow_privileged,
                                     .min_request_timeout_s = (int64_t)o->min_request_timeout_s,
                                     .tokens = in->tokens,
                                     .authz_mode = o->authz_mode,

@@ -31,6 +31,7 @@ struct cor_instance_opts {
     const char *token_file, *client_ca_file, *tls_cert_file, *tls_key_file;
     enum cor_authz_mode authz_mode;
     uint64_t event_ttl_ms, request_timeout_ms;
+    bool allow_privileged; /* containers may be privileged */
     uint64_t min_request_timeout_s;
     uint64_t reading_max, mutating_max;
     uint64_t h2_streams_max;       /* of one HTTP/2 connection; 0: the default */
