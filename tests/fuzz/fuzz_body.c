@@ -70,7 +70,8 @@ static const char *const objects[][2] = {
      "{\"containers\":[{\"name\":\"c\",\"image\":\"i\",\"ports\":[{\"containerPort\":80}]}]}}"},
     {DEPLOYMENTS, "{\"kind\":\"Deployment\",\"apiVersion\":\"apps/v1\",\"metadata\":{\"name\":"
                   "\"x\"},\"spec\":{\"replicas\":1,\"selector\":{\"matchLabels\":{\"a\":\"b\"}},"
-                  "\"template\":{\"metadata\":{\"labels\":{\"a\":\"b\"}}}}}"},
+                  "\"template\":{\"metadata\":{\"labels\":{\"a\":\"b\"}},\"spec\":{\"containers\":"
+                  "[{\"name\":\"c\",\"image\":\"i\"}]}}}}"},
 };
 
 static struct cor_engine *engine;

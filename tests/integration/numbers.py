@@ -46,7 +46,7 @@ def put_back(server, path):
 def a_pod_that_goes_after_any_grace_period_can_be_read(server):
     pods = server.maps.replace("configmaps", "pods")
     for edge in EDGES:
-        server.create(pods, {"metadata": {"name": "p"}, "spec": {"nodeName": "n"}})
+        server.create(pods, {"metadata": {"name": "p"}, "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]}})
         answer = server.request("DELETE", f"{pods}/p?gracePeriodSeconds={edge}")
         assert answer.status in (200, 400), answer.body
         strictly(answer)
@@ -98,7 +98,7 @@ def send_protobuf(server, method, path, api_version, kind, message):
 def numbers_in_protobuf_are_those_of_json(server):
     pods = server.maps.replace("configmaps", "pods")
     for seconds, stored in ((0, 0), (1, 1), (-1, 1), (2**31, 2**31), (2**63 - 1, 2**63 - 1), (-2**63, 1)):
-        server.create(pods, {"metadata": {"name": "p"}, "spec": {"nodeName": "n"}})
+        server.create(pods, {"metadata": {"name": "p"}, "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]}})
         gone = send_protobuf(server, "DELETE", pods + "/p", "v1", "DeleteOptions", field(1, seconds)).expect(200)
         assert strictly(gone)["metadata"]["deletionGracePeriodSeconds"] == stored
         put_back(server, pods + "/p")

@@ -201,14 +201,14 @@ def parameters_of_deletions(server):
 
 
 # All flags of `kube-apiserver --help` in 1.34 but those of klog. Any other word is a mistake in this list.
-TAKEN = """bind-address client-ca-file encryption-provider-config encryption-provider-config-automatic-reload etcd-cafile etcd-certfile
+TAKEN = """allow-privileged bind-address client-ca-file encryption-provider-config encryption-provider-config-automatic-reload etcd-cafile etcd-certfile
     etcd-compaction-interval etcd-keyfile etcd-prefix etcd-servers event-ttl http2-max-streams-per-connection logging-format
     max-mutating-requests-inflight max-requests-inflight min-request-timeout request-timeout storage-backend storage-media-type
     tls-cert-file tls-private-key-file token-auth-file watch-cache watch-cache-sizes""".split()
 TAKEN_IN_PART = {"authorization-mode": ["RBAC", "Node", "Node,RBAC", "ABAC", "Webhook"], "logging-format": ["xml"],
                  "storage-media-type": ["application/yaml"]}
 REFUSED = """admission-control admission-control-config-file advertise-address aggregator-reject-forwarding-redirect allow-metric-labels
-    allow-metric-labels-manifest allow-privileged anonymous-auth api-audiences audit-log-batch-buffer-size audit-log-batch-max-size
+    allow-metric-labels-manifest anonymous-auth api-audiences audit-log-batch-buffer-size audit-log-batch-max-size
     audit-log-batch-max-wait audit-log-batch-throttle-burst audit-log-batch-throttle-enable audit-log-batch-throttle-qps audit-log-compress
     audit-log-format audit-log-maxage audit-log-maxbackup audit-log-maxsize audit-log-mode audit-log-path audit-log-truncate-enabled
     audit-log-truncate-max-batch-size audit-log-truncate-max-event-size audit-log-version audit-policy-file audit-webhook-batch-buffer-size

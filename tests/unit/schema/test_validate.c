@@ -8,7 +8,12 @@
 
 #define JSON_MAX 4096
 #define META     "'metadata':{'name':'n','namespace':'ns','resourceVersion':'1'}"
-#define TEMPLATE "'template':{'metadata':{'labels':{'a':'b'}},'spec':{'restartPolicy':'Always'}}"
+/* The spec of a template with the defaults that rules look at, up to its restartPolicy. */
+#define POD                                                                                        \
+    "'containers':[{'image':'i','imagePullPolicy':'Always','name':'c','terminationMessagePolicy':" \
+    "'File'}],'dnsPolicy':'Default'"
+#define POD_SPEC "{" POD ",'restartPolicy':'Always','terminationGracePeriodSeconds':30}"
+#define TEMPLATE "'template':{'metadata':{'labels':{'a':'b'}},'spec':" POD_SPEC "}"
 #define ROLLING                                                                                    \
     "'strategy':{'rollingUpdate':{'maxSurge':1,'maxUnavailable':1},'type':'RollingUpdate'}"
 
@@ -132,7 +137,7 @@ TEST(validate, deployments_and_replica_sets)
         {DEPLOY, COR_CHECK_UPDATE,
          "{" META ",'spec':{'replicas':-1,'selector':{'matchLabels':{'a':'c'}}," ROLLING
          ",'template':"
-         "{'metadata':{'labels':{'a':'b'}},'spec':{'restartPolicy':'Always'}}}}",
+         "{'metadata':{'labels':{'a':'b'}},'spec':" POD_SPEC "}}}",
          "{" META ",'spec':{'selector':{'matchLabels':{'a':'b'}}," TEMPLATE "}}",
          "[spec.replicas: Invalid value: -1: must be greater than or equal to 0, "
          "spec.template.metadata.labels: Invalid value: {'a':'b'}: `selector` does not match "
@@ -143,9 +148,8 @@ TEST(validate, deployments_and_replica_sets)
          "[status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas, "
          "status.collisionCount: Invalid value: 0: cannot be decremented]"},
         {REPLICA, COR_CHECK_CREATE,
-         "{" META ",'spec':{'selector':{},'template':{'spec':{'"
-         "restartPolicy':'Always'}}}}",
-         NULL, "spec.selector: Invalid value: {}: empty selector is invalid for deployment"},
+         "{" META ",'spec':{'selector':{},'template':{'spec':" POD_SPEC "}}}", NULL,
+         "spec.selector: Invalid value: {}: empty selector is invalid for deployment"},
         {REPLICA, COR_CHECK_CREATE,
          "{" META ",'spec':{'selector':{'matchExpressions':[{'key':'a','operator':'x'}]}}}", NULL,
          "[spec.selector.matchExpressions[0].operator: Invalid value: 'x': not a valid selector "
@@ -201,7 +205,7 @@ TEST(validate, stateful_and_daemon_sets)
         {DAEMON, COR_CHECK_UPDATE,
          "{" META
          ",'spec':{'selector':{'matchExpressions':[{'key':'a','operator':'In','values':['b "
-         "c']}]},'template':{'spec':{'restartPolicy':'Always'}},'updateStrategy':{'type':'OnDelete'"
+         "c']}]},'template':{'spec':" POD_SPEC "},'updateStrategy':{'type':'OnDelete'"
          "}}}",
          "{" META
          ",'spec':{'selector':{'matchExpressions':[{'key':'a','operator':'In','values':['b "

@@ -16,6 +16,8 @@
 /* 2025-01-01T00:00:00Z */
 #define FX_NOW_S 1735689600
 /* What the spec of a Deployment, a ReplicaSet … needs to be valid, as text inside of JSON. */
+/* What a pod needs at least. */
+#define FX_CONTAINERS "\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]"
 #define FX_WORKLOAD                                                                                \
     "\"selector\":{\"matchLabels\":{\"a\":\"b\"}},\"template\":{\"metadata\":{\"labels\":{\"a\":"  \
     "\"b\"}},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}"

@@ -45,7 +45,7 @@ static void open_ready(struct fx *fx)
     fx_do(fx, 201, "POST", CONFIGMAPS,
           "{\"metadata\":{\"name\":\"going\",\"finalizers\":[\"a.b/c\"]}}");
     fx_do(fx, 200, "DELETE", CONFIGMAPS "/going", "");
-    fx_do(fx, 201, "POST", PODS, "{\"metadata\":{\"name\":\"p\"}}");
+    fx_do(fx, 201, "POST", PODS, "{\"metadata\":{\"name\":\"p\"},\"spec\":{" FX_CONTAINERS "}}");
 }
 
 /* A pod that runs, and whose eviction takes a disruption of a budget. */
@@ -53,7 +53,8 @@ static void add_guarded_pod(struct fx *fx)
 {
     fx_do(
         fx, 201, "POST", PODS,
-        "{\"metadata\":{\"name\":\"runs\",\"labels\":{\"app\":\"x\"}},\"spec\":{\"nodeName\":\"n\"}}");
+        "{\"metadata\":{\"name\":\"runs\",\"labels\":{\"app\":\"x\"}},\"spec\":{\"nodeName\":\"n\"," FX_CONTAINERS
+        "}}");
     fx_do(
         fx, 200, "PATCH", PODS "/runs/status",
         "{\"status\":{\"phase\":\"Running\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}");

@@ -618,7 +618,7 @@ TEST(answers, to_deletions_of_pods)
     fx_open(&fx);
     fx_bootstrap(&fx);
     rv = fx_at(fx_do(&fx, 201, "POST", "/api/v1/namespaces/default/pods",
-                     "{\"metadata\":{\"name\":\"p\"},\"spec\":{}}"),
+                     "{\"metadata\":{\"name\":\"p\"},\"spec\":{" FX_CONTAINERS "}}"),
                "metadata.resourceVersion");
     snprintf(target, sizeof(target), "/api/v1/pods?watch=1&timeoutSeconds=5&resourceVersion=%s",
              rv);

@@ -173,7 +173,8 @@ TEST(delete, a_scheduled_pod_gets_its_grace_period)
     const char *pod;
 
     open_ready(&fx);
-    fx_do(&fx, 201, "POST", PODS, "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"n\"}}");
+    fx_do(&fx, 201, "POST", PODS,
+          "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"n\"," FX_CONTAINERS "}}");
     pod = fx_do(&fx, 200, "DELETE", PODS "/p", "");
     assert_at(pod, "metadata.deletionTimestamp", "2025-01-01T00:00:30Z");
     assert_at(pod, "metadata.deletionGracePeriodSeconds", "30");
@@ -186,7 +187,7 @@ TEST(delete, a_scheduled_pod_gets_its_grace_period)
     assert_at(pod, "metadata.generation", "2");
     fx_do(&fx, 200, "DELETE", PODS "/p", "{\"gracePeriodSeconds\":0}");
     fx_do(&fx, 404, "GET", PODS "/p", "");
-    fx_do(&fx, 201, "POST", PODS, "{\"metadata\":{\"name\":\"q\"},\"spec\":{}}");
+    fx_do(&fx, 201, "POST", PODS, "{\"metadata\":{\"name\":\"q\"},\"spec\":{" FX_CONTAINERS "}}");
     fx_do(&fx, 200, "DELETE", PODS "/q", "");
     fx_do(&fx, 404, "GET", PODS "/q", "");
     fx_close(&fx);
@@ -331,10 +332,12 @@ TEST(delete, less_than_no_grace_is_one_second)
     const char *pod;
 
     open_ready(&fx);
-    fx_do(&fx, 201, "POST", PODS, "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"n\"}}");
+    fx_do(&fx, 201, "POST", PODS,
+          "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"n\"," FX_CONTAINERS "}}");
     pod = fx_do(&fx, 200, "DELETE", PODS "/p?gracePeriodSeconds=-5", "");
     assert_at(pod, "metadata.deletionGracePeriodSeconds", "1");
-    fx_do(&fx, 201, "POST", PODS, "{\"metadata\":{\"name\":\"q\"},\"spec\":{\"nodeName\":\"n\"}}");
+    fx_do(&fx, 201, "POST", PODS,
+          "{\"metadata\":{\"name\":\"q\"},\"spec\":{\"nodeName\":\"n\"," FX_CONTAINERS "}}");
     fx_do(&fx, 200, "DELETE", PODS "/q", "");
     pod = fx_do(&fx, 200, "DELETE", PODS "/q?gracePeriodSeconds=-5", "");
     assert_at(pod, "metadata.deletionGracePeriodSeconds", "1");

@@ -21,7 +21,7 @@ static void add_pod(struct fx *fx, const char *name, const char *status)
 
     snprintf(body, sizeof(body),
              "{\"metadata\":{\"name\":\"%s\",\"labels\":{\"app\":\"x\"}},\"spec\":{\"nodeName\":"
-             "\"n\"}}",
+             "\"n\"," FX_CONTAINERS "}}",
              name);
     fx_do(fx, 201, "POST", PODS, body);
     snprintf(body, sizeof(body), PODS "/%s/status", name);

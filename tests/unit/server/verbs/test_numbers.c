@@ -163,9 +163,12 @@ static const struct creation {
     {MAPS, "{\"metadata\":{\"name\":\"n\",\"labels\":{\"a\":%s}}}"},
     {MAPS, "{\"metadata\":{\"name\":\"n\"},\"more\":{\"deep\":[[{\"x\":%s}]]}}"},
     {PODS, "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"nodeName\":\"a\","
-           "\"terminationGracePeriodSeconds\":%s,\"priority\":1}}"},
-    {PODS, "{\"metadata\":{\"name\":\"n\",\"generation\":%s},\"spec\":{\"nodeName\":\"a\"}}"},
-    {PODS, "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"activeDeadlineSeconds\":%s}}"},
+           "\"terminationGracePeriodSeconds\":%s,\"priority\":1," FX_CONTAINERS "}}"},
+    {PODS,
+     "{\"metadata\":{\"name\":\"n\",\"generation\":%s},\"spec\":{\"nodeName\":\"a\"," FX_CONTAINERS
+     "}}"},
+    {PODS,
+     "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"activeDeadlineSeconds\":%s," FX_CONTAINERS "}}"},
     {DEPLOYS, "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"replicas\":%s," FX_WORKLOAD "}}"},
     {DEPLOYS,
      "{\"metadata\":{\"name\":\"n\",\"generation\":%s},\"spec\":{\"replicas\":1," FX_WORKLOAD "}}"},
@@ -302,7 +305,8 @@ static const char *make_pod(struct fx *fx, const char *spec)
 {
     char body[512];
 
-    snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"n\"%s}}",
+    snprintf(body, sizeof(body),
+             "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"n\"," FX_CONTAINERS "%s}}",
              spec);
     return fx_do(fx, 201, "POST", PODS, body);
 }
@@ -592,9 +596,11 @@ TEST(numbers, of_actions_are_refused_or_done)
             char body[512];
             int status;
 
-            (void)send(&fx, "POST", PODS,
-                       "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"schedulerName\":\"s\"}}", NULL,
-                       NULL);
+            (void)send(
+                &fx, "POST", PODS,
+                "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"schedulerName\":\"s\"," FX_CONTAINERS
+                "}}",
+                NULL, NULL);
             print(body, sizeof(body), actions[i][1], numbers[j]);
             status = send(&fx, "POST", actions[i][0], body, NULL, NULL);
             if (status >= 500 || (strstr(numbers[j], "e400") && !strstr(body, "\"1e400") &&
@@ -721,7 +727,7 @@ TEST(numbers, of_bytes_that_copies_add_are_limited_as_upstream)
     assert_int_equal(cor_buf_addz(&body, "{\"metadata\":{\"name\":\"n\",\"annotations\":{\"a\":\""),
                      0);
     fill(&body, 100000);
-    assert_int_equal(cor_buf_addz(&body, "\"}}}"), 0);
+    assert_int_equal(cor_buf_addz(&body, "\"}},\"spec\":{" FX_CONTAINERS "}}"), 0);
     fx_do(&fx, 201, "POST", PODS, cor_buf_z(&body));
     for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
         const char *answer;

@@ -34,7 +34,7 @@ TEST(binding, assigns_a_pod_to_a_node)
     const char *pod;
 
     open_ready(&fx);
-    add_pod(&fx, "p", "{}");
+    add_pod(&fx, "p", "{" FX_CONTAINERS "}");
     assert_string_equal(fx_do(&fx, 201, "POST", PODS "/p/binding",
                               TO_N1("p", ",\"annotations\":{\"b\":\"3\",\"c\":\"4\"}")),
                         "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":"
@@ -46,7 +46,7 @@ TEST(binding, assigns_a_pod_to_a_node)
     assert_at(pod, "status.conditions",
               "[{\"lastProbeTime\":null,\"lastTransitionTime\":\"2025-01-01T00:00:00Z\",\"status\":"
               "\"True\",\"type\":\"PodScheduled\"}]");
-    add_pod(&fx, "q", "{}");
+    add_pod(&fx, "q", "{" FX_CONTAINERS "}");
     fx_do(&fx, 201, "POST", BINDINGS, TO_N1("q", ""));
     assert_at(fx_do(&fx, 200, "GET", PODS "/q", ""), "spec.nodeName", "n1");
     fx_close(&fx);
@@ -95,10 +95,10 @@ TEST(binding, is_refused_in_upstreams_words)
     struct fx fx;
 
     open_ready(&fx);
-    add_pod(&fx, "free", "{}");
-    add_pod(&fx, "bound", "{\"nodeName\":\"n0\"}");
-    add_pod(&fx, "gated", "{\"schedulingGates\":[{\"name\":\"g\"}]}");
-    add_pod(&fx, "going", "{\"nodeName\":\"n0\"}");
+    add_pod(&fx, "free", "{" FX_CONTAINERS "}");
+    add_pod(&fx, "bound", "{\"nodeName\":\"n0\"," FX_CONTAINERS "}");
+    add_pod(&fx, "gated", "{\"schedulingGates\":[{\"name\":\"g\"}]," FX_CONTAINERS "}");
+    add_pod(&fx, "going", "{\"nodeName\":\"n0\"," FX_CONTAINERS "}");
     fx_do(&fx, 200, "DELETE", PODS "/going", "");
     for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++)
         assert_at(fx_do(&fx, cases[i].code, "POST", cases[i].target, cases[i].body), "message",
@@ -143,7 +143,7 @@ TEST(scale, shows_and_sets_the_replicas)
     assert_at(scale, "metadata.generation", "3");
     fx_do(&fx, 201, "POST", "/api/v1/namespaces/default/replicationcontrollers",
           "{\"metadata\":{\"name\":\"r\"},\"spec\":{\"template\":{\"metadata\":{\"labels\":{\"a\":"
-          "\"b\"}}}}}");
+          "\"b\"}},\"spec\":{" FX_CONTAINERS "}}}}");
     scale = fx_do(&fx, 200, "GET", "/api/v1/namespaces/default/replicationcontrollers/r/scale", "");
     assert_at(scale, "spec.replicas", "1");
     assert_at(scale, "status.selector", "a=b");
@@ -189,10 +189,10 @@ TEST(parts, ephemeral_containers_and_nothing_else_is_written)
     const char *pod;
 
     open_ready(&fx);
-    add_pod(&fx, "p", "{\"containers\":[{\"name\":\"c\"}]}");
+    add_pod(&fx, "p", "{" FX_CONTAINERS "}");
     pod = fx_do(&fx, 200, "PATCH", PODS "/p/ephemeralcontainers",
                 "{\"metadata\":{\"labels\":{\"z\":\"1\"}},\"spec\":{\"nodeName\":\"n\","
-                "\"ephemeralContainers\":[{\"name\":\"e\"}]}}");
+                "\"ephemeralContainers\":[{\"name\":\"e\",\"image\":\"i\"}]}}");
     assert_at(pod, "spec.ephemeralContainers[0].name", "e");
     assert_at(pod, "spec.nodeName", "");
     assert_at(pod, "metadata.labels", "{\"app\":\"x\"}");
@@ -206,7 +206,8 @@ TEST(parts, a_resize_changes_resources_only)
     const char *pod;
 
     open_ready(&fx);
-    add_pod(&fx, "p", "{\"containers\":[{\"name\":\"c\",\"image\":\"i\"},{\"name\":\"d\"}]}");
+    add_pod(&fx, "p",
+            "{\"containers\":[{\"name\":\"c\",\"image\":\"i\"},{\"name\":\"d\",\"image\":\"i\"}]}");
     pod = fx_do(&fx, 200, "PATCH", PODS "/p/resize",
                 "{\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"other\",\"resources\":{"
                 "\"limits\":{\"cpu\":\"1\"}}},{\"name\":\"d\"}],\"nodeName\":\"n\"}}");
@@ -247,7 +248,7 @@ TEST(parts, another_uid_is_refused)
     struct fx fx;
 
     open_ready(&fx);
-    add_pod(&fx, "p", "{\"containers\":[{\"name\":\"c\"}]}");
+    add_pod(&fx, "p", "{" FX_CONTAINERS "}");
     fx_do(&fx, 201, "POST", CSRS, "{\"metadata\":{\"name\":\"c\"}}");
     for (size_t i = 0; i < COR_ARRAY_LEN(targets); i++) {
         const char *status =
@@ -269,10 +270,10 @@ TEST(parts, a_uid_taken_out_or_the_objects_own_is_fine)
     const char *pod;
 
     open_ready(&fx);
-    add_pod(&fx, "p", "{\"containers\":[{\"name\":\"c\"}]}");
+    add_pod(&fx, "p", "{" FX_CONTAINERS "}");
     pod = fx_do(
         &fx, 200, "PATCH", PODS "/p/ephemeralcontainers",
-        "{\"metadata\":{\"uid\":null},\"spec\":{\"ephemeralContainers\":[{\"name\":\"e\"}]}}");
+        "{\"metadata\":{\"uid\":null},\"spec\":{\"ephemeralContainers\":[{\"name\":\"e\",\"image\":\"i\"}]}}");
     assert_int_equal(strlen(fx_at(pod, "metadata.uid")), 36);
     snprintf(body, sizeof(body), "{\"metadata\":{\"uid\":\"%s\"}}", fx_at(pod, "metadata.uid"));
     fx_do(&fx, 200, "PATCH", PODS "/p/resize", body);
@@ -326,7 +327,7 @@ TEST(subresources, answer_whole_or_fail_without_memory)
     struct fx fx;
 
     open_ready(&fx);
-    add_pod(&fx, "p", "{\"containers\":[{\"name\":\"c\"}]}");
+    add_pod(&fx, "p", "{" FX_CONTAINERS "}");
     fx_do(&fx, 201, "POST", APPS "/deployments",
           "{\"metadata\":{\"name\":\"d\"},\"spec\":{" FX_WORKLOAD "}}");
     fx_do(&fx, 201, "POST", CSRS, "{\"metadata\":{\"name\":\"c\"}}");

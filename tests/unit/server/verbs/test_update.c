@@ -457,7 +457,7 @@ TEST(update, a_pods_status_leaves_its_owners_alone)
     const char *pod;
 
     open_ready(&fx);
-    fx_do(&fx, 201, "POST", pods, "{\"metadata\":{\"name\":\"p\"}}");
+    fx_do(&fx, 201, "POST", pods, "{\"metadata\":{\"name\":\"p\"},\"spec\":{" FX_CONTAINERS "}}");
     pod =
         fx_do(&fx, 200, "PATCH", "/api/v1/namespaces/default/pods/p/status",
               "{\"metadata\":{\"labels\":{\"x\":\"1\"},\"ownerReferences\":[{\"apiVersion\":\"v1\","
@@ -479,7 +479,8 @@ TEST(update, what_is_going_stays_while_something_waits_for_it)
     fx_do(&fx, 200, "DELETE", CONFIGMAPS "/f", "");
     fx_do(&fx, 200, "PATCH", CONFIGMAPS "/f", "{\"metadata\":{\"finalizers\":[\"d.e/f\"]}}");
     fx_do(&fx, 200, "GET", CONFIGMAPS "/f", "");
-    fx_do(&fx, 201, "POST", pods, "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"n\"}}");
+    fx_do(&fx, 201, "POST", pods,
+          "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"n\"," FX_CONTAINERS "}}");
     fx_do(&fx, 200, "DELETE", "/api/v1/namespaces/default/pods/p", "");
     fx_do(&fx, 200, "PATCH", "/api/v1/namespaces/default/pods/p",
           "{\"metadata\":{\"labels\":{\"x\":\"1\"}}}");
