@@ -167,7 +167,7 @@ TEST(update, is_validated_whole_or_fails_without_memory)
         "{\"metadata\":{\"name\":\"d\",\"labels\":{\"a\":\"b\"}},\"spec\":{\"replicas\":2," FX_WORKLOAD
         "}}",
         "{\"metadata\":{\"name\":\"d\",\"labels\":{\"a\":\"b c\"},\"deletionGracePeriodSeconds\":5},\"spec\":{"
-        "\"replicas\":-1,\"selector\":{\"matchLabels\":{\"a\":\"c\"}},\"strategy\":{\"type\":\"x\"}}}",
+        "\"replicas\":-1,\"selector\":{\"matchLabels\":{\"a\":\"c\"}},\"strategy\":{\"type\":\"x\"},\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}}}",
     };
     struct fx fx;
     const char *status;
