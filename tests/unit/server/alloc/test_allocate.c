@@ -269,3 +269,185 @@ TEST(allocate, every_failed_allocation_leaves_nothing_reserved)
     assert_int_equal(afx_addresses(&a), 0);
     afx_close(&a);
 }
+
+#define DUAL "10.96.0.0/16,fd00:10:96::/112"
+
+/* Sends a change of the Service s, which is refused with this message. */
+static void check_change(struct afx *a, int code, const char *patch, const char *message)
+{
+    assert_at(fx_do(&a->fx, code, "PATCH", SERVICES "/s", patch), "message", message);
+    afx_check_whole(a);
+}
+
+static const char *change(struct afx *a, const char *patch)
+{
+    const char *service = fx_do(&a->fx, 200, "PATCH", SERVICES "/s", patch);
+
+    afx_check_whole(a);
+    return service;
+}
+
+/* Contract types 4.5.3. */
+TEST(allocate, a_dual_stack_service_has_an_address_of_each_family)
+{
+    struct afx a;
+    const char *service;
+
+    afx_open(&a, DUAL, NULL);
+    service = create(&a, SERVICE("s", "\"ipFamilyPolicy\":\"PreferDualStack\"," PORT_80));
+    assert_at(service, "spec.ipFamilies", "[\"IPv4\",\"IPv6\"]");
+    assert_memory_equal(fx_at(service, "spec.clusterIPs[1]"), "fd00:10:96::", 12);
+    assert_int_equal(afx_addresses(&a), 2);
+    service = create(&a, SERVICE("t", "\"ipFamilyPolicy\":\"RequireDualStack\",\"ipFamilies\":"
+                                      "[\"IPv6\"]," PORT_80));
+    assert_at(service, "spec.ipFamilies", "[\"IPv6\",\"IPv4\"]");
+    assert_at(create(&a, SERVICE("u", "\"clusterIP\":\"fd00:10:96::7\"," PORT_80)),
+              "spec.ipFamilies", "[\"IPv6\"]");
+    afx_check_whole(&a);
+    fx_do(&a.fx, 200, "DELETE", SERVICES, "");
+    assert_int_equal(afx_addresses(&a), 0);
+    afx_close(&a);
+}
+
+/* Contract types 4.5.4, validation 8.1.28, 8.1.30, 8.2.3. */
+TEST(allocate, a_service_gains_and_loses_its_second_family)
+{
+    struct afx a;
+    const char *service;
+
+    afx_open(&a, DUAL, NULL);
+    create(&a, SERVICE("s", "\"clusterIP\":\"10.96.7.7\"," PORT_80));
+    service = change(&a, "{\"spec\":{\"ipFamilyPolicy\":\"RequireDualStack\"}}");
+    assert_at(service, "spec.clusterIPs[0]", "10.96.7.7");
+    assert_at(service, "spec.ipFamilies", "[\"IPv4\",\"IPv6\"]");
+    assert_int_equal(afx_addresses(&a), 2);
+    check_change(&a, 422, "{\"spec\":{\"clusterIPs\":[\"10.96.7.7\"]}}",
+                 "Service \"s\" is invalid: spec.ipFamilyPolicy: Invalid value: "
+                 "\"RequireDualStack\": must be 'SingleStack' to release the secondary cluster IP");
+    check_change(
+        &a, 422,
+        "{\"spec\":{\"clusterIP\":\"10.96.7.8\",\"clusterIPs\":[\"10.96.7.8\"],"
+        "\"ipFamilies\":[\"IPv4\"],\"ipFamilyPolicy\":\"SingleStack\"}}",
+        "Service \"s\" is invalid: spec.clusterIPs[0]: Invalid value: [\"10.96.7.8\"]: may "
+        "not change once set");
+    service = change(&a, "{\"spec\":{\"ipFamilyPolicy\":\"SingleStack\"}}");
+    assert_at(service, "spec.clusterIPs", "[\"10.96.7.7\"]");
+    assert_int_equal(afx_addresses(&a), 1);
+    check_change(
+        &a, 422, "{\"spec\":{\"clusterIP\":\"10.96.7.8\"}}",
+        "Service \"s\" is invalid: spec.clusterIPs[0]: Invalid value: [\"10.96.7.8\"]: may "
+        "not change once set");
+    assert_at(change(&a, "{\"spec\":{\"clusterIP\":null,\"clusterIPs\":null}}"), "spec.clusterIP",
+              "10.96.7.7");
+    afx_close(&a);
+}
+
+/* Contract types 4.5.8. */
+TEST(allocate, a_change_of_the_type_reserves_and_releases)
+{
+    struct afx a;
+    const char *service;
+
+    afx_open(&a, NULL, NULL);
+    create(&a, SERVICE("s", PORT_80));
+    service = change(&a, "{\"spec\":{\"type\":\"LoadBalancer\",\"externalTrafficPolicy\":"
+                         "\"Local\"}}");
+    assert_string_not_equal(fx_at(service, "spec.healthCheckNodePort"), "");
+    assert_string_not_equal(fx_at(service, "spec.ports[0].nodePort"), "");
+    check_change(
+        &a, 422, "{\"spec\":{\"healthCheckNodePort\":30001}}",
+        "Service \"s\" is invalid: spec.healthCheckNodePort: Forbidden: field is immutable");
+    service = change(&a, "{\"spec\":{\"type\":\"NodePort\"}}");
+    assert_at(service, "spec.healthCheckNodePort", "");
+    assert_at(service, "spec.allocateLoadBalancerNodePorts", "");
+    service = change(&a, "{\"spec\":{\"type\":\"ClusterIP\"}}");
+    assert_at(service, "spec.ports[0].nodePort", "");
+    assert_at(service, "spec.externalTrafficPolicy", "");
+    assert_string_equal(afx_ports(&a), "");
+    service = change(&a, "{\"spec\":{\"type\":\"ExternalName\",\"externalName\":\"a.b\"}}");
+    assert_at(service, "spec.clusterIP", "");
+    assert_at(service, "spec.clusterIPs", "");
+    assert_at(service, "spec.ipFamilies", "");
+    assert_at(service, "spec.ipFamilyPolicy", "");
+    assert_at(service, "spec.internalTrafficPolicy", "");
+    assert_int_equal(afx_addresses(&a), 0);
+    service = change(&a, "{\"spec\":{\"type\":\"ClusterIP\",\"externalName\":null}}");
+    assert_int_equal(afx_addresses(&a), 1);
+    afx_close(&a);
+}
+
+#define NODE_PORTS(ports) "\"type\":\"NodePort\",\"ports\":[" ports "]"
+
+/* Contract types 4.5.7, 4.5.8, validation 8.2.2, 8.2.5. */
+TEST(allocate, node_ports_are_given_once_kept_by_name_and_shared_by_protocols)
+{
+    struct afx a;
+    const char *service;
+
+    afx_open(&a, NULL, NULL);
+    service = create(&a, SERVICE("s", NODE_PORTS("{\"name\":\"a\",\"port\":80,\"nodePort\":30500},"
+                                                 "{\"name\":\"b\",\"port\":81}")));
+    check_refused(
+        &a, 422, SERVICE("t", NODE_PORTS("{\"port\":80,\"nodePort\":30500}")),
+        "Service \"t\" is invalid: spec.ports[0].nodePort: Invalid value: 30500: provided "
+        "port is already allocated");
+    check_refused(&a, 422, SERVICE("t", NODE_PORTS("{\"port\":80,\"nodePort\":80}")),
+                  "Service \"t\" is invalid: spec.ports[0].nodePort: Invalid value: 80: provided "
+                  "port is not in the valid range. The range of valid ports is 30000-32767");
+    service = fx_do(&a.fx, 200, "PUT", SERVICES "/s",
+                    SERVICE("s", NODE_PORTS("{\"name\":\"c\",\"port\":82},"
+                                            "{\"name\":\"a\",\"port\":80}")));
+    assert_at(service, "spec.ports[1].nodePort", "30500");
+    afx_check_whole(&a);
+    assert_at(fx_do(&a.fx, 500, "PUT", SERVICES "/s",
+                    SERVICE("s", NODE_PORTS("{\"name\":\"a\",\"port\":80,\"nodePort\":30501},"
+                                            "{\"name\":\"b\",\"port\":81,\"nodePort\":30501}"))),
+              "message", "duplicate nodePort: {TCP 30501}");
+    afx_check_whole(&a);
+    service = create(
+        &a, SERVICE("u", NODE_PORTS("{\"name\":\"a\",\"port\":80},{\"name\":\"b\",\"port\":80,"
+                                    "\"protocol\":\"UDP\"}")));
+    assert_string_equal(fx_at(service, "spec.ports[0].nodePort"),
+                        fx_at(service, "spec.ports[1].nodePort"));
+    afx_check_whole(&a);
+    afx_close(&a);
+}
+
+/* Contract types 4.5.7. */
+TEST(allocate, a_full_range_of_ports_refuses)
+{
+    struct afx a;
+
+    afx_open(&a, NULL, "30000-30001");
+    create(&a, SERVICE("s", NODE_PORTS("{\"name\":\"a\",\"port\":80},{\"name\":\"b\","
+                                       "\"port\":81}")));
+    check_refused(&a, 500, SERVICE("t", NODE_PORTS("{\"port\":80}")),
+                  "Internal error occurred: failed to allocate a nodePort: range is full");
+    fx_do(&a.fx, 200, "DELETE", SERVICES "/s", "");
+    create(&a, SERVICE("t", NODE_PORTS("{\"port\":80}")));
+    afx_check_whole(&a);
+    afx_close(&a);
+}
+
+TEST(allocate, an_update_without_memory_keeps_what_the_service_has)
+{
+    struct afx a;
+
+    afx_open(&a, NULL, NULL);
+    create(&a, SERVICE("s", PORT_80));
+    FOR_EACH_FAILED_ALLOC(n) {
+        FX_CALL call;
+
+        fx_start(&a.fx, &call, "PATCH", SERVICES "/s",
+                 n % 2 ? "{\"spec\":{\"type\":\"NodePort\"}}"
+                       : "{\"spec\":{\"type\":\"ClusterIP\"}}",
+                 NULL);
+        fx_wait(&call);
+    }
+    /* What was left by an answer that there was no memory for is repaired. */
+    afx_repair(&a);
+    cor_clock_manual_advance_us(&a.fx.clock, UINT64_C(60000) * 1000);
+    afx_repair(&a);
+    afx_check_whole(&a);
+    afx_close(&a);
+}
