@@ -143,8 +143,8 @@ def rows(tables, fields, array):
     quoted = [part.replace("\\", "\\\\").replace('"', '\\"') for part in parts]
     return [
         "const char cor_words_pool[] =\n" + "\n".join(f'    "{text}\\0"' for text in quoted) + ";\n",
-        array("uint32_t", "cor_type_words", type_words),
-        array("uint32_t", "cor_field_words", field_words),
+        array("uint32_t", "cor_type_words_of", type_words),
+        array("uint32_t", "cor_field_words_of", field_words),
         array("struct cor_openapi_fact", "cor_openapi_facts", facts or ["{0}"]),
         f"const size_t cor_openapi_facts_n = {len(facts)};\n",
     ]

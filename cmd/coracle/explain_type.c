@@ -254,11 +254,18 @@ static void print_hooks(const struct cor_type *type)
     }
 }
 
+static void print_words(struct cor_str words)
+{
+    if (words.n > 0)
+        printf("words       %.*s\n", COR_STR_ARG(words));
+}
+
 static void print_field(const struct cor_member *member, const struct explain_path *path)
 {
     const struct cor_type_field *field = member->field;
     const struct cor_type *type = cor_type_field_type(field);
 
+    print_words(cor_type_field_words(field));
     printf("type        %s, %.*s in Go\n", shape_words[cor_type_shape(type)],
            COR_STR_ARG(cor_type_go_name(type)));
     print_values(innermost(type));
@@ -329,6 +336,8 @@ static int run_explain_type(const void *arg, const char *const *args, size_t nar
            COR_STR_ARG(row->api_version));
     if (path.n > 0)
         print_field(&member, &path);
+    else
+        print_words(cor_type_words(type));
     print_hooks(type);
     print_fields(type);
     return EXIT_OK;

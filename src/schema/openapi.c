@@ -95,10 +95,10 @@ static struct cor_str words_text(uint32_t offset)
     return cor_strz(cor_words_pool + offset);
 }
 
-static void description_write(struct cor_json_writer *w, uint32_t words)
+static void description_write(struct cor_json_writer *w, struct cor_str words)
 {
-    if (words > 0)
-        cor_json_member(w, COR_STR("description"), words_text(words));
+    if (words.n > 0)
+        cor_json_member(w, COR_STR("description"), words);
 }
 
 static bool has_schema(const struct cor_type *type)
@@ -313,7 +313,7 @@ static bool property_is_bare(const struct cor_type_field *field)
 {
     size_t i = 0, index = (size_t)(field - cor_type_fields);
 
-    return cor_field_words[index] == 0 && property_default(field).n == 0 &&
+    return cor_type_field_words(field).n == 0 && property_default(field).n == 0 &&
            cor_type_field_list_kind(field) == COR_LIST_KIND_NONE &&
            cor_type_field_map_kind(field) == COR_MAP_KIND_NONE && !cor_type_field_patch(field) &&
            !next_fact(COR_FACT_OF_FIELD, index, COR_FACT_EXTENSION, &i);
@@ -328,7 +328,7 @@ static void property_write(struct cor_json_writer *w, enum cor_openapi_version v
 
     cor_json_key(w, cor_type_field_name(field));
     cor_json_begin_object(w);
-    description_write(w, cor_field_words[index]);
+    description_write(w, cor_type_field_words(field));
     if (value.n > 0) {
         cor_json_key(w, COR_STR("default"));
         cor_json_raw(w, value);
@@ -411,7 +411,7 @@ static void struct_write(struct cor_json_writer *w, enum cor_openapi_version ver
     struct cor_member member;
     size_t nrequired = 0;
 
-    description_write(w, cor_type_words[type_index(type)]);
+    description_write(w, cor_type_words(type));
     cor_json_member(w, COR_STR("type"), COR_STR("object"));
     required_write(w, type, &nrequired);
     if (nrequired > 0)

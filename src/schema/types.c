@@ -275,6 +275,16 @@ struct cor_str cor_type_field_default(const struct cor_type_field *field)
     return pool_text(field->default_json);
 }
 
+struct cor_str cor_type_words(const struct cor_type *type)
+{
+    return cor_strz(cor_words_pool + cor_type_words_of[type - cor_types]);
+}
+
+struct cor_str cor_type_field_words(const struct cor_type_field *field)
+{
+    return cor_strz(cor_words_pool + cor_field_words_of[field - cor_type_fields]);
+}
+
 struct cor_str cor_type_field_gate(const struct cor_type_field *field)
 {
     return pool_text(field->gate);

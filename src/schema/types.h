@@ -108,6 +108,8 @@ struct cor_str cor_type_name(const struct cor_type *type);
 struct cor_str cor_type_go_name(const struct cor_type *type);
 /* The package of a declared type, "core_v1"; empty for others. */
 struct cor_str cor_type_package(const struct cor_type *type);
+/* What the type is, in a sentence (api/x.words); empty: it has no description. */
+struct cor_str cor_type_words(const struct cor_type *type);
 /* Of a list, a map, or a shape that holds schemas; NULL for others. */
 const struct cor_type *cor_type_element(const struct cor_type *type);
 
@@ -149,6 +151,8 @@ unsigned cor_type_field_patch(const struct cor_type_field *field);
 struct cor_str cor_type_field_patch_key(const struct cor_type_field *field);
 /* The default that the declaration itself has, as JSON; empty: none. */
 struct cor_str cor_type_field_default(const struct cor_type_field *field);
+/* What the field is for, in a sentence; empty: it has no description. */
+struct cor_str cor_type_field_words(const struct cor_type_field *field);
 /* The feature gates that bring the field, separated by commas; empty: none. */
 struct cor_str cor_type_field_gate(const struct cor_type_field *field);
 

@@ -84,7 +84,7 @@ extern const uint8_t cor_rule_steps[]; /* members of the type before */
 extern const uint32_t cor_rule_values[];
 /* Descriptions: in a pool of their own, which only the writers of OpenAPI documents read. */
 extern const char cor_words_pool[];
-extern const uint32_t cor_type_words[], cor_field_words[]; /* by type and by field; 0: none */
+extern const uint32_t cor_type_words_of[], cor_field_words_of[]; /* by type and by field; 0: none */
 extern const struct cor_openapi_fact cor_openapi_facts[];
 extern const size_t cor_openapi_facts_n;
 extern const size_t cor_types_n, cor_type_packages_n;

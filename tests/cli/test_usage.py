@@ -50,6 +50,8 @@ def test_a_slip_is_answered_with_the_nearest_word(p):
 def test_a_type_is_explained(p):
     text = p.run("explain-type", "deployments.spec.strategy").ok()
     assert "kind        Deployment of apps/v1\n" in text and "patch       retainKeys\n" in text
+    assert "words       How old pods are replaced by new ones.\n" in text
+    assert "words       Keeps a number of equal pods running" in p.run("explain-type", "deployments").ok()
     assert re.search(r"\n  rollingUpdate +v1.RollingUpdateDeployment, optional\n", text)
     text = p.run("explain-type", "po.spec.containers.ports").ok()
     assert "apply       list by containerPort, protocol\n" in text and "patch       merge by containerPort\n" in text
