@@ -50,8 +50,6 @@ class Kinds:
                 self.subresources[name] = given
                 continue
             self.kinds[name] = kind_description(name, given)
-            if given.get("nameless"):
-                del self.kinds[name]["minimal"]["metadata"]
 
     def base(self, name, sub):
         kind = name.split()[-1]

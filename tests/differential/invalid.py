@@ -182,7 +182,7 @@ def requests_of(record, types, seen, pod=None):
             for word, bad in bad_values(shape, value).items():
                 yield Request(f"{text_of(path)} {word}", text_of(path), "status", [(path, bad)])
     draw, found = random.Random(kind["kind"]), list(leaves(full))
-    for number in range(UPDATES if found and not kind["volatile"] else 0):
+    for number in range(UPDATES if found and not kind["volatile"] and not kind["is_review"] else 0):
         changes = [(path, other_value(value, draw)) for path, value in draw.sample(found, min(len(found), draw.choice([1, 1, 2])))]
         yield Request(f"update {number}", "", "update", changes)
 
