@@ -16,8 +16,8 @@
 #define COR_KEPT_UNUSED_MS 30000
 /* How often each loop that has added a document looks for unused ones, while any is kept. */
 #define COR_KEPT_SWEEP_MS 10000
-/* The longest key; a document with a longer one is not kept. */
-#define COR_KEPT_KEY_MAX 320
+/* The longest key. */
+#define COR_KEPT_KEY_MAX 512
 
 /* A document, immutable. */
 struct cor_kept_doc {

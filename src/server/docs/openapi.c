@@ -19,7 +19,7 @@
 #include "server/docs/openapi_paths.h"
 #include "json/writer.h"
 
-#define PATH_MAX_BYTES 256
+#define PATH_MAX_BYTES 384 /* a group has at most 253 bytes, a version 63 */
 #define TITLE          "Kubernetes"
 /* Of the API, not of this program: clients compare it with their own. */
 #define API_VERSION "1.34"

@@ -5,7 +5,7 @@
  *     path_write                      and the old watch paths
  *       operation_write               one method of a path
  *         operation_id_write          listAppsV1NamespacedDeployment
- *         parameters_write            query and path parameters
+ *         cor_openapi_write_bits      query and path parameters
  *         responses_write             200, 201, 202 as the action has them, and 401
  *
  * The table `operations` has one row for each action. A path has a few of them; the parameters that
@@ -19,59 +19,14 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "base/cleanup.h"
+#include "server/docs/openapi_int.h"
 
-#define TEXT_MAX       512
+/* Longer than any path and any name of an operation: a group has at most 253 bytes, and the other
+ * names have 63. */
+#define TEXT_MAX       1024
 #define OPERATIONS_MAX 4 /* of one path */
 
-/* In the order of their names, which is the order in which they are written. */
-#define PARAMETERS(X)                                                                              \
-    X(ALLOW_BOOKMARKS, "allowWatchBookmarks", "boolean",                                           \
-      "A watch also gets events that only carry a resourceVersion.")                               \
-    X(CONTINUE, "continue", "string", "The token of the chunk before: the list goes on there.")    \
-    X(DRY_RUN, "dryRun", "string", "All: everything is checked and nothing is stored.")            \
-    X(FIELD_MANAGER, "fieldManager", "string", "The name under which the change is recorded.")     \
-    X(PATCH_MANAGER, "fieldManager", "string",                                                     \
-      "The name under which the change is recorded; an apply patch needs one.")                    \
-    X(FIELD_SELECTOR, "fieldSelector", "string", "Only objects whose fields match.")               \
-    X(FIELD_VALIDATION, "fieldValidation", "string",                                               \
-      "What happens to unknown and repeated fields: Ignore, Warn or Strict.")                      \
-    X(FORCE, "force", "boolean", "An apply patch takes over fields of other managers.")            \
-    X(GRACE, "gracePeriodSeconds", "integer", "How many seconds the object may take to end.")      \
-    X(IGNORE_READ_ERROR, "ignoreStoreReadErrorWithClusterBreakingPotential", "boolean",            \
-      "Deletes an object that cannot be decoded, without its finalizers.")                         \
-    X(LABEL_SELECTOR, "labelSelector", "string", "Only objects whose labels match.")               \
-    X(LIMIT, "limit", "integer", "At most so many objects in one answer.")                         \
-    X(NAME, "name", "string", "The name of the object.")                                           \
-    X(NAMESPACE, "namespace", "string", "The namespace of the object.")                            \
-    X(ORPHAN, "orphanDependents", "boolean", "Deprecated: use propagationPolicy.")                 \
-    X(PRETTY, "pretty", "string", "true: the answer is indented.")                                 \
-    X(PROPAGATION, "propagationPolicy", "string",                                                  \
-      "What happens to dependents: Orphan, Background or Foreground.")                             \
-    X(RESOURCE_VERSION, "resourceVersion", "string",                                               \
-      "The state that the answer shows, or after which a watch begins.")                           \
-    X(RESOURCE_VERSION_MATCH, "resourceVersionMatch", "string",                                    \
-      "How resourceVersion is meant: Exact or NotOlderThan.")                                      \
-    X(SEND_INITIAL, "sendInitialEvents", "boolean", "A watch begins with the objects that exist.") \
-    X(TIMEOUT, "timeoutSeconds", "integer", "How long a list may take, or a watch lasts.")         \
-    X(WATCH, "watch", "boolean", "Changes are sent as they happen, in place of a list.")
-
-enum parameter {
-#define PARAMETER_ENUM(id, name, type, words) PARAMETER_##id,
-    PARAMETERS(PARAMETER_ENUM)
-#undef PARAMETER_ENUM
-        PARAMETER_COUNT,
-};
-#define BIT(id) (UINT32_C(1) << PARAMETER_##id)
-
-static const struct {
-    const char *name, *type, *words;
-} parameters[] = {
-#define PARAMETER_ROW(id, name, type, words) {name, type, words},
-    PARAMETERS(PARAMETER_ROW)
-#undef PARAMETER_ROW
-};
-
+#define BIT(id) (UINT32_C(1) << COR_OPENAPI_PARAMETER_##id)
 #define LISTED                                                                                     \
     (BIT(CONTINUE) | BIT(FIELD_SELECTOR) | BIT(LABEL_SELECTOR) | BIT(LIMIT) | BIT(PRETTY) |        \
      BIT(RESOURCE_VERSION) | BIT(RESOURCE_VERSION_MATCH) | BIT(SEND_INITIAL) | BIT(TIMEOUT))
@@ -199,7 +154,7 @@ static void operation_id_write(struct cor_openapi_doc *doc, const struct place *
 
 static void tag_write(struct cor_openapi_doc *doc, struct cor_str group, struct cor_str version)
 {
-    char tag[TEXT_MAX / 4];
+    char tag[TEXT_MAX / 2];
     size_t n = group_name(group, true, tag, sizeof(tag));
 
     if (version.n > 0)
@@ -208,47 +163,6 @@ static void tag_write(struct cor_openapi_doc *doc, struct cor_str group, struct 
     cor_json_begin_array(&doc->w);
     cor_json_string(&doc->w, cor_strz(tag));
     cor_json_end_array(&doc->w);
-}
-
-/* The name of the schema of a row that has no type: "com.example.stable.v1.CronTab". */
-static struct cor_str untyped_name(const struct cor_resource_row *row, struct cor_str kind,
-                                   char *out, size_t max)
-{
-    size_t n = 0;
-
-    for (size_t end = row->group.n; end > 0;) {
-        size_t from = end;
-
-        while (from > 0 && row->group.p[from - 1] != '.')
-            from--;
-        n += (size_t)snprintf(out + n, max - n, "%.*s.", (int)(end - from), row->group.p + from);
-        end = from > 0 ? from - 1 : 0;
-        if (n >= max)
-            return cor_str(out, max - 1);
-    }
-    n += (size_t)snprintf(out + n, max - n, "%.*s.%.*s", COR_STR_ARG(row->version),
-                          COR_STR_ARG(kind));
-    return cor_str(out, n < max ? n : max - 1);
-}
-
-/* Writes a reference to a type, or to the schema that stands for one. */
-static void schema_write(struct cor_openapi_doc *doc, const struct cor_type *type,
-                         const struct cor_resource_row *row, struct cor_str kind)
-{
-    char name[COR_OPENAPI_NAME_MAX], ref[2 * COR_OPENAPI_NAME_MAX];
-
-    cor_json_key(&doc->w, COR_STR("schema"));
-    if (type) {
-        cor_openapi_add(&doc->set, type);
-        cor_openapi_write_ref(&doc->w, doc->version, type);
-        return;
-    }
-    snprintf(ref, sizeof(ref), "%s%.*s",
-             doc->version == COR_OPENAPI_3 ? "#/components/schemas/" : "#/definitions/",
-             COR_STR_ARG(untyped_name(row, kind, name, sizeof(name))));
-    cor_json_begin_object(&doc->w);
-    cor_json_member(&doc->w, COR_STR("$ref"), cor_strz(ref));
-    cor_json_end_object(&doc->w);
 }
 
 static const struct cor_type *meta_type(const char *name)
@@ -265,7 +179,7 @@ static void object_schema_write(struct cor_openapi_doc *doc, const struct place 
     const struct cor_resource_row *row =
         place->sub && place->sub->type ? place->sub->type : place->row;
 
-    schema_write(doc, cor_row_schema(row), row, row->kind);
+    cor_openapi_write_schema_of(doc, cor_row_schema(row), row, row->kind);
 }
 
 static void answer_schema_write(struct cor_openapi_doc *doc, const struct place *place,
@@ -278,11 +192,11 @@ static void answer_schema_write(struct cor_openapi_doc *doc, const struct place 
         object_schema_write(doc, place);
         return;
     case ANSWER_LIST:
-        schema_write(doc, cor_type_of_kind(row->group, row->version, row->list_kind), row,
-                     row->list_kind);
+        cor_openapi_write_schema_of(doc, cor_type_of_kind(row->group, row->version, row->list_kind),
+                                    row, row->list_kind);
         return;
     case ANSWER_EVENT:
-        schema_write(doc, meta_type("meta_v1.WatchEvent"), NULL, COR_STR(""));
+        cor_openapi_write_schema_of(doc, meta_type("meta_v1.WatchEvent"), NULL, COR_STR(""));
         return;
     case ANSWER_DELETED:
         /* Upstream's documents promise a Status for a namespace, whatever the server answers. */
@@ -292,29 +206,18 @@ static void answer_schema_write(struct cor_openapi_doc *doc, const struct place 
         }
         /* fall through */
     case ANSWER_STATUS:
-        schema_write(doc, meta_type("meta_v1.Status"), NULL, COR_STR(""));
+        cor_openapi_write_schema_of(doc, meta_type("meta_v1.Status"), NULL, COR_STR(""));
         return;
     }
-}
-
-static void patch_schema_write(struct cor_openapi_doc *doc)
-{
-    doc->has_patch = true;
-    cor_json_key(&doc->w, COR_STR("schema"));
-    cor_json_raw(&doc->w, doc->version == COR_OPENAPI_3
-                              ? COR_STR("{\"$ref\":\"#/components/schemas/io.k8s.apimachinery.pkg."
-                                        "apis.meta.v1.Patch\"}")
-                              : COR_STR("{\"$ref\":\"#/definitions/io.k8s.apimachinery.pkg."
-                                        "apis.meta.v1.Patch\"}"));
 }
 
 static void body_schema_write(struct cor_openapi_doc *doc, const struct place *place,
                               enum body body)
 {
     if (body == BODY_PATCH)
-        patch_schema_write(doc);
+        cor_openapi_write_patch_schema(doc);
     else if (body == BODY_DELETE_OPTIONS)
-        schema_write(doc, meta_type("meta_v1.DeleteOptions"), NULL, COR_STR(""));
+        cor_openapi_write_schema_of(doc, meta_type("meta_v1.DeleteOptions"), NULL, COR_STR(""));
     else
         object_schema_write(doc, place);
 }
@@ -377,71 +280,6 @@ static void body_write_2(struct cor_openapi_doc *doc, const struct place *place,
     }
     body_schema_write(doc, place, body);
     cor_json_end_object(w);
-}
-
-static void parameter_members_write(struct cor_openapi_doc *doc, size_t id)
-{
-    struct cor_json_writer *w = &doc->w;
-    bool in_path = id == PARAMETER_NAME || id == PARAMETER_NAMESPACE;
-
-    cor_json_member(w, COR_STR("name"), cor_strz(parameters[id].name));
-    cor_json_member(w, COR_STR("in"), in_path ? COR_STR("path") : COR_STR("query"));
-    cor_json_member(w, COR_STR("description"), cor_strz(parameters[id].words));
-    if (in_path) {
-        cor_json_key(w, COR_STR("required"));
-        cor_json_bool(w, true);
-    }
-    if (doc->version == COR_OPENAPI_3) {
-        cor_json_key(w, COR_STR("schema"));
-        cor_json_begin_object(w);
-    }
-    cor_json_member(w, COR_STR("type"), cor_strz(parameters[id].type));
-    cor_json_key(w, COR_STR("uniqueItems"));
-    cor_json_bool(w, true);
-    if (doc->version == COR_OPENAPI_3)
-        cor_json_end_object(w);
-}
-
-/* "fieldManager", and "fieldManager-patch" for the other one of that name. */
-static void parameter_key(size_t id, char *out, size_t max)
-{
-    snprintf(out, max, "%s%s", parameters[id].name, id == PARAMETER_PATCH_MANAGER ? "-patch" : "");
-}
-
-static void parameter_write(struct cor_openapi_doc *doc, size_t id)
-{
-    char key[TEXT_MAX / 4], ref[TEXT_MAX / 2];
-
-    cor_json_begin_object(&doc->w);
-    if (doc->version == COR_OPENAPI_3) {
-        parameter_members_write(doc, id);
-    } else {
-        parameter_key(id, key, sizeof(key));
-        snprintf(ref, sizeof(ref), "#/parameters/%s", key);
-        cor_json_member(&doc->w, COR_STR("$ref"), cor_strz(ref));
-    }
-    cor_json_end_object(&doc->w);
-}
-
-static void parameters_write(struct cor_openapi_doc *doc, uint32_t bits)
-{
-    for (size_t id = 0; id < PARAMETER_COUNT; id++) {
-        if (bits >> id & 1)
-            parameter_write(doc, id);
-    }
-}
-
-void cor_openapi_write_parameters(struct cor_openapi_doc *doc)
-{
-    char key[TEXT_MAX / 4];
-
-    for (size_t id = 0; id < PARAMETER_COUNT; id++) {
-        parameter_key(id, key, sizeof(key));
-        cor_json_key(&doc->w, cor_strz(key));
-        cor_json_begin_object(&doc->w);
-        parameter_members_write(doc, id);
-        cor_json_end_object(&doc->w);
-    }
 }
 
 static void response_begin(struct cor_openapi_doc *doc, const char *code, const char *words)
@@ -544,7 +382,7 @@ static void operation_write(struct cor_openapi_doc *doc, const struct place *pla
         cor_json_begin_array(w);
         if (doc->version == COR_OPENAPI_2 && op->body != BODY_NONE)
             body_write_2(doc, place, op->body);
-        parameters_write(doc, own_parameters);
+        cor_openapi_write_bits(doc, own_parameters);
         cor_json_end_array(w);
     }
     if (doc->version == COR_OPENAPI_3 && op->body != BODY_NONE)
@@ -581,7 +419,7 @@ static void path_write(struct cor_openapi_doc *doc, const struct place *place, c
         operation_write(doc, place, ops[i], ops[i]->parameters & ~common);
     cor_json_key(&doc->w, COR_STR("parameters"));
     cor_json_begin_array(&doc->w);
-    parameters_write(doc, common | place->path_parameters);
+    cor_openapi_write_bits(doc, common | place->path_parameters);
     cor_json_end_array(&doc->w);
     cor_json_end_object(&doc->w);
 }
@@ -607,7 +445,7 @@ void cor_openapi_write_resource(struct cor_openapi_doc *doc, const struct cor_re
     struct place many = {.row = row, .in_namespace = in_namespace, .path_parameters = in};
     struct place one = {
         .row = row, .in_namespace = in_namespace, .path_parameters = in | BIT(NAME)};
-    char prefix[TEXT_MAX / 4], path[TEXT_MAX];
+    char prefix[TEXT_MAX / 2], path[TEXT_MAX];
 
     (void)version_prefix(row, prefix, sizeof(prefix));
     if (in_namespace) {
@@ -673,15 +511,9 @@ static void get_write(struct cor_openapi_doc *doc, const char *path, const char 
             cor_json_begin_object(w);
         }
         if (type) {
-            schema_write(doc, meta_type(type), NULL, COR_STR(""));
+            cor_openapi_write_schema_of(doc, meta_type(type), NULL, COR_STR(""));
         } else {
-            doc->has_info = true;
-            cor_json_key(w, COR_STR("schema"));
-            cor_json_raw(w, doc->version == COR_OPENAPI_3
-                                ? COR_STR("{\"$ref\":\"#/components/schemas/"
-                                          "io.k8s.apimachinery.pkg.version.Info\"}")
-                                : COR_STR("{\"$ref\":\"#/definitions/"
-                                          "io.k8s.apimachinery.pkg.version.Info\"}"));
+            cor_openapi_write_info_schema(doc);
         }
         if (doc->version == COR_OPENAPI_3)
             cor_json_end_object(w);
@@ -698,7 +530,7 @@ static void get_write(struct cor_openapi_doc *doc, const char *path, const char 
 void cor_openapi_write_resource_list(struct cor_openapi_doc *doc,
                                      const struct cor_resource_row *row)
 {
-    char group[TEXT_MAX / 4], version[TEXT_MAX / 8], id[TEXT_MAX], path[TEXT_MAX / 4];
+    char group[TEXT_MAX / 4], version[TEXT_MAX / 8], id[TEXT_MAX], path[TEXT_MAX / 2];
     struct cor_str prefix = version_prefix(row, path, sizeof(path));
 
     snprintf(path + prefix.n, sizeof(path) - prefix.n, "/");
@@ -736,85 +568,4 @@ void cor_openapi_write_root(struct cor_openapi_doc *doc, enum cor_openapi_root r
                   "meta_v1.APIGroup");
         return;
     }
-}
-
-static void info_schema_write(struct cor_openapi_doc *doc)
-{
-    struct cor_json_writer *w = &doc->w;
-
-    /* Those that every server has come first. */
-    static const char *const names[] = {"major",
-                                        "minor",
-                                        "gitVersion",
-                                        "gitCommit",
-                                        "gitTreeState",
-                                        "buildDate",
-                                        "goVersion",
-                                        "compiler",
-                                        "platform",
-                                        "emulationMajor",
-                                        "emulationMinor",
-                                        "minCompatibilityMajor",
-                                        "minCompatibilityMinor"};
-    const size_t nrequired = 9;
-
-    cor_json_key(w, COR_STR("io.k8s.apimachinery.pkg.version.Info"));
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("description"), COR_STR("The version of the server."));
-    cor_json_member(w, COR_STR("type"), COR_STR("object"));
-    cor_json_key(w, COR_STR("required"));
-    cor_json_begin_array(w);
-    for (size_t i = 0; i < nrequired; i++)
-        cor_json_string(w, cor_strz(names[i]));
-    cor_json_end_array(w);
-    cor_json_key(w, COR_STR("properties"));
-    cor_json_begin_object(w);
-    for (size_t i = 0; i < COR_ARRAY_LEN(names); i++) {
-        cor_json_key(w, cor_strz(names[i]));
-        cor_json_begin_object(w);
-        cor_json_member(w, COR_STR("type"), COR_STR("string"));
-        if (doc->version == COR_OPENAPI_3 && i < nrequired)
-            cor_json_member(w, COR_STR("default"), COR_STR(""));
-        cor_json_end_object(w);
-    }
-    cor_json_end_object(w);
-    cor_json_end_object(w);
-}
-
-/* An object of which only the kind is known. */
-static void untyped_write(struct cor_json_writer *w, const struct cor_resource_row *row,
-                          struct cor_str kind)
-{
-    char name[COR_OPENAPI_NAME_MAX];
-
-    cor_json_key(w, untyped_name(row, kind, name, sizeof(name)));
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("type"), COR_STR("object"));
-    cor_json_key(w, COR_STR("x-kubernetes-group-version-kind"));
-    cor_json_begin_array(w);
-    cor_openapi_write_kind(w, row->group, kind, row->version);
-    cor_json_end_array(w);
-    cor_json_end_object(w);
-}
-
-void cor_openapi_write_components(struct cor_openapi_doc *doc,
-                                  const struct cor_resource_row *const *rows, size_t nrows)
-{
-    struct cor_json_writer *w = &doc->w;
-
-    cor_openapi_write_schemas(w, doc->version, &doc->set);
-    for (size_t i = 0; i < nrows; i++) {
-        if (!cor_row_schema(rows[i]))
-            untyped_write(w, rows[i], rows[i]->kind);
-        if (rows[i]->verbs & COR_VERB_BIT(LIST) &&
-            !cor_type_of_kind(rows[i]->group, rows[i]->version, rows[i]->list_kind))
-            untyped_write(w, rows[i], rows[i]->list_kind);
-    }
-    if (doc->has_patch) {
-        cor_json_key(w, COR_STR("io.k8s.apimachinery.pkg.apis.meta.v1.Patch"));
-        cor_json_raw(w, COR_STR("{\"description\":\"A patch, in the form that its Content-Type "
-                                "names.\",\"type\":\"object\"}"));
-    }
-    if (doc->has_info)
-        info_schema_write(doc);
 }

@@ -211,9 +211,9 @@ static void check_references(struct cor_str doc)
     size_t n = 0;
 
     while ((at = memmem(at, (size_t)(doc.p + doc.n - at), begin, sizeof(begin) - 1))) {
-        const char *from = at + sizeof(begin) - 1, *to = memchr(from, '"', 512);
+        const char *from = at + sizeof(begin) - 1, *to = memchr(from, '"', 640);
         const char *name = to;
-        char key[256];
+        char key[640];
 
         assert_non_null(to);
         while (name[-1] != '/')
@@ -295,6 +295,44 @@ TEST(openapi, a_kind_without_a_schema_is_an_object)
     assert_int_equal(cor_openapi_hash(served, COR_STR("apis/nope"), hash[0]), -COR_ENOTFOUND);
     cor_served_unref(served);
 #undef KETTLE
+}
+
+/* The longest names that a custom resource can have. */
+TEST(openapi, long_names_are_whole)
+{
+    static char group[254], label[64], kind[64], api_version[254 + 64], path[512], want[1024];
+    struct cor_row_life life = {.free_row = widget_free};
+    struct cor_resource_row row = {
+        .life = &life, .flags = COR_API_NAMESPACED, .verbs = COR_VERBS_ALL};
+    const struct cor_resource_row *rows[] = {&row};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf doc = {.max = 1 << 20};
+    char hash[COR_OPENAPI_HASH_MAX];
+    struct cor_served *served;
+
+    memset(group, 'g', 253);
+    for (size_t i = 63; i < 253; i += 64)
+        group[i] = '.';
+    memset(label, 'v', 63);
+    memset(kind, 'K', 63);
+    snprintf(api_version, sizeof(api_version), "%s/%s", group, label);
+    snprintf(path, sizeof(path), "apis/%s", api_version);
+    row.group = cor_strz(group);
+    row.version = row.plural = row.singular = cor_strz(label);
+    row.kind = row.list_kind = cor_strz(kind);
+    row.api_version = cor_strz(api_version);
+    cor_ref_init(&life.refs);
+    assert_int_equal(cor_served_new(rows, 1, 1, &served), 0);
+    assert_int_equal(cor_openapi_hash(served, cor_strz(path), hash), 0);
+    assert_int_equal(cor_openapi_write_3(served, cor_strz(path), &doc), 0);
+    check_references(cor_buf_str(&doc));
+    snprintf(want, sizeof(want), "\"/%s/namespaces/{namespace}/%s/{name}\":{", path, label);
+    assert_non_null(strstr(cor_buf_z(&doc), want));
+    snprintf(want, sizeof(want), ".%s.%s\":{\"type\":\"object\"", label, kind);
+    assert_non_null(strstr(cor_buf_z(&doc), want));
+    cor_buf_reset(&doc);
+    assert_int_equal(cor_openapi_index(served, &doc), 0);
+    assert_non_null(strstr(cor_buf_z(&doc), hash));
+    cor_served_unref(served);
 }
 
 /* The first field of this number; fails the test when there is none. */

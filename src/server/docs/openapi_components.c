@@ -1,0 +1,152 @@
+/* The schemas of a document: those of the types that its operations mention, and the few that no
+ * table has (patches, /version, kinds that were defined without a schema). */
+#include <stdio.h>
+
+#include "server/docs/openapi_int.h"
+
+#define PATCH_NAME "io.k8s.apimachinery.pkg.apis.meta.v1.Patch"
+#define INFO_NAME  "io.k8s.apimachinery.pkg.version.Info"
+/* Of a schema: a group of 253 bytes, and names of 63. */
+#define NAME_MAX_BYTES 512
+
+/* The name of the schema of a row that has no type: "com.example.stable.v1.CronTab". */
+static struct cor_str untyped_name(const struct cor_resource_row *row, struct cor_str kind,
+                                   char *out, size_t max)
+{
+    size_t n = 0;
+
+    for (size_t end = row->group.n; end > 0;) {
+        size_t from = end;
+
+        while (from > 0 && row->group.p[from - 1] != '.')
+            from--;
+        n += (size_t)snprintf(out + n, max - n, "%.*s.", (int)(end - from), row->group.p + from);
+        end = from > 0 ? from - 1 : 0;
+        if (n >= max)
+            return cor_str(out, max - 1);
+    }
+    n += (size_t)snprintf(out + n, max - n, "%.*s.%.*s", COR_STR_ARG(row->version),
+                          COR_STR_ARG(kind));
+    return cor_str(out, n < max ? n : max - 1);
+}
+
+/* A reference to a schema that no type of the tables has. */
+static void reference_write(struct cor_openapi_doc *doc, const char *name)
+{
+    char ref[NAME_MAX_BYTES + 64];
+
+    snprintf(ref, sizeof(ref), "%s%s",
+             doc->version == COR_OPENAPI_3 ? "#/components/schemas/" : "#/definitions/", name);
+    cor_json_key(&doc->w, COR_STR("schema"));
+    cor_json_begin_object(&doc->w);
+    cor_json_member(&doc->w, COR_STR("$ref"), cor_strz(ref));
+    cor_json_end_object(&doc->w);
+}
+
+void cor_openapi_write_schema_of(struct cor_openapi_doc *doc, const struct cor_type *type,
+                                 const struct cor_resource_row *row, struct cor_str kind)
+{
+    char name[NAME_MAX_BYTES];
+
+    if (!type) {
+        (void)untyped_name(row, kind, name, sizeof(name));
+        reference_write(doc, name);
+        return;
+    }
+    cor_openapi_add(&doc->set, type);
+    cor_json_key(&doc->w, COR_STR("schema"));
+    cor_openapi_write_ref(&doc->w, doc->version, type);
+}
+
+void cor_openapi_write_patch_schema(struct cor_openapi_doc *doc)
+{
+    doc->has_patch = true;
+    reference_write(doc, PATCH_NAME);
+}
+
+void cor_openapi_write_info_schema(struct cor_openapi_doc *doc)
+{
+    doc->has_info = true;
+    reference_write(doc, INFO_NAME);
+}
+
+static void info_schema_write(struct cor_openapi_doc *doc)
+{
+    struct cor_json_writer *w = &doc->w;
+
+    /* Those that every server has come first. */
+    static const char *const names[] = {"major",
+                                        "minor",
+                                        "gitVersion",
+                                        "gitCommit",
+                                        "gitTreeState",
+                                        "buildDate",
+                                        "goVersion",
+                                        "compiler",
+                                        "platform",
+                                        "emulationMajor",
+                                        "emulationMinor",
+                                        "minCompatibilityMajor",
+                                        "minCompatibilityMinor"};
+    const size_t nrequired = 9;
+
+    cor_json_key(w, COR_STR(INFO_NAME));
+    cor_json_begin_object(w);
+    cor_json_member(w, COR_STR("description"), COR_STR("The version of the server."));
+    cor_json_member(w, COR_STR("type"), COR_STR("object"));
+    cor_json_key(w, COR_STR("required"));
+    cor_json_begin_array(w);
+    for (size_t i = 0; i < nrequired; i++)
+        cor_json_string(w, cor_strz(names[i]));
+    cor_json_end_array(w);
+    cor_json_key(w, COR_STR("properties"));
+    cor_json_begin_object(w);
+    for (size_t i = 0; i < COR_ARRAY_LEN(names); i++) {
+        cor_json_key(w, cor_strz(names[i]));
+        cor_json_begin_object(w);
+        cor_json_member(w, COR_STR("type"), COR_STR("string"));
+        if (doc->version == COR_OPENAPI_3 && i < nrequired)
+            cor_json_member(w, COR_STR("default"), COR_STR(""));
+        cor_json_end_object(w);
+    }
+    cor_json_end_object(w);
+    cor_json_end_object(w);
+}
+
+/* An object of which only the kind is known. */
+static void untyped_write(struct cor_json_writer *w, const struct cor_resource_row *row,
+                          struct cor_str kind)
+{
+    char name[NAME_MAX_BYTES];
+
+    cor_json_key(w, untyped_name(row, kind, name, sizeof(name)));
+    cor_json_begin_object(w);
+    cor_json_member(w, COR_STR("type"), COR_STR("object"));
+    cor_json_key(w, COR_STR("x-kubernetes-group-version-kind"));
+    cor_json_begin_array(w);
+    cor_openapi_write_kind(w, row->group, kind, row->version);
+    cor_json_end_array(w);
+    cor_json_end_object(w);
+}
+
+void cor_openapi_write_components(struct cor_openapi_doc *doc,
+                                  const struct cor_resource_row *const *rows, size_t nrows)
+{
+    struct cor_json_writer *w = &doc->w;
+
+    cor_openapi_write_schemas(w, doc->version, &doc->set);
+    for (size_t i = 0; i < nrows; i++) {
+        if (!cor_row_schema(rows[i]))
+            untyped_write(w, rows[i], rows[i]->kind);
+        if (rows[i]->verbs & COR_VERB_BIT(LIST) &&
+            !cor_type_of_kind(rows[i]->group, rows[i]->version, rows[i]->list_kind))
+            untyped_write(w, rows[i], rows[i]->list_kind);
+    }
+    if (doc->has_patch) {
+        cor_json_key(w, COR_STR(PATCH_NAME));
+        cor_json_raw(w, COR_STR("{\"description\":\"A patch, in the form that its Content-Type "
+                                "names.\",\"type\":\"object\"}"));
+    }
+    if (doc->has_info)
+        info_schema_write(doc);
+}
