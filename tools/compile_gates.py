@@ -24,6 +24,10 @@ class Gated:
             raise Wrong(f"{where}: more than {GATES_MAX} gates")
         self.fields[field] = (gate, hook)
 
+    def mark(self):
+        for field in self.fields:
+            field.flags.append("GATED")
+
 
 def field_named(where, named, text):
     stem, _, name = text.rpartition(".")

@@ -473,6 +473,7 @@ def main(arguments):
         for path in paths:
             if path.suffix == ".gates":
                 compile_gates.read_gates(path, types, gate_hooks, gated)
+        gated.mark()
         strategies = [strategy for path in paths if path.suffix == ".strategies"
                       for strategy in compile_strategies.read_strategies(path, types, hooks)]
     except Wrong as wrong:

@@ -1,16 +1,10 @@
-/* clang-format off */
-/* Nearly no object has a field of a gate that is off, so an object is first only looked through:
- *
- *   gates_are_used   a walk over the bytes, into those types alone that can hold such a field
- *     └─ none: done. Else the objects are opened as drafts (schema/draft.h):
- *   gates_visit      of the old object: which gates does it use?
- *   gates_visit      of the new object: drops the fields of all others
- *   gates_unmount    of the volumes that were dropped
+/* An object that has such a field is opened as a draft (schema/draft.h), only into those types that
+ * can hold one. First the old object is visited: which gates does it use? Then the new one: the
+ * fields of all others are dropped. In the end volumes that were dropped are unmounted.
  *
  * A type that was made while the server runs has no such fields. A failed allocation sticks to the
  * draft and is returned in the end.
  * Thread: any. */
-/* clang-format on */
 #include "schema/gates.h"
 
 #include <string.h>
@@ -50,37 +44,6 @@ static const struct cor_gated_field *gates_member_row(const struct cor_type *typ
                                                       const struct cor_type_field *field)
 {
     return cor_gated_types[type - cor_types] == COR_GATED_HERE ? gates_row(field) : NULL;
-}
-
-/* Does the value at the iterator's place, of a type that can hold such a field, have one? The
- * iterator is moved behind the value only if it has none. */
-static bool gates_are_used(const struct cor_type *type, struct cor_json_iter *it)
-{
-    struct cor_json_iter inner = cor_json_iter(cor_json_iter_open_value(it));
-    struct cor_member member;
-    struct cor_str key;
-
-    if (cor_type_shape(type) != COR_SHAPE_STRUCT) {
-        bool is_list = cor_type_shape(type) == COR_SHAPE_LIST;
-
-        while (is_list ? cor_json_iter_elem(&inner) : cor_json_iter_member(&inner, &key)) {
-            if (gates_are_used(cor_type_element(type), &inner))
-                return true;
-        }
-        cor_json_iter_leave(it, &inner);
-        return false;
-    }
-    while (cor_json_iter_member(&inner, &key)) {
-        if (!cor_type_find_member(type, key, &member))
-            continue;
-        if (gates_member_row(type, member.field))
-            return true;
-        if (gates_holds(cor_type_field_type(member.field)) &&
-            gates_are_used(cor_type_field_type(member.field), &inner))
-            return true;
-    }
-    cor_json_iter_leave(it, &inner);
-    return false;
 }
 
 /* A walk over an opened object. */
@@ -220,11 +183,10 @@ static int gates_read_old(const struct cor_type *type, struct cor_str old, uint6
 int cor_gates_drop(const struct cor_type *type, struct cor_str json, struct cor_str old,
                    struct cor_buf *out)
 {
-    struct cor_json_iter it = {.p = json.p, .end = json.p + json.n, .value = json.p};
     struct gates g = {.drops = true};
     int r = 0;
 
-    if (!gates_holds(type) || !gates_are_used(type, &it))
+    if (!gates_holds(type))
         return 0;
     if (old.p)
         r = gates_read_old(type, old, &g.allowed);

@@ -26,9 +26,10 @@ enum cor_gate_hook {
 #undef X
 };
 
-/* Drops what `json`, a normalised object of `type`, may not have; `old` is the present object, p ==
- * NULL: none. 0: there is nothing to drop, and nothing was appended. 1: the object without it was
- * appended to `out`. -COR_ENOMEM, -COR_ETOOBIG. */
+/* Drops what `json`, a normalised object of `type`, may not have. Only few objects need the call:
+ * cor_normalize_noting() finds out which. `old` is the present object, p == NULL: none. 0: there is
+ * nothing to drop, and nothing was appended. 1: the object without it was appended to `out`.
+ * -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_gates_drop(const struct cor_type *type, struct cor_str json, struct cor_str old,
                    struct cor_buf *out);
 

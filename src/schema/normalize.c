@@ -40,6 +40,7 @@ struct walk {
     const char *done; /* the bytes before it are in `out`, or were replaced there */
     struct cor_buf *out;
     bool is_changed;
+    uint8_t seen; /* enum cor_field_flag of all members of the object */
     unsigned depth;
     int error;
 };
@@ -597,6 +598,7 @@ static void walk_struct(struct walk *w, const struct cor_type *type, struct cor_
             continue;
         }
         mend_comma(w, &place, key.p - 1);
+        w->seen |= field->flags;
         walk_member(w, field, &inner);
         place = (struct place){inner.p, true};
     }
@@ -683,14 +685,24 @@ static void walk_value(struct walk *w, const struct cor_type *type, struct cor_j
 
 int cor_normalize(const struct cor_type *type, struct cor_str json, struct cor_buf *out)
 {
+    bool ignored;
+
+    return cor_normalize_noting(type, json, out, &ignored);
+}
+
+int cor_normalize_noting(const struct cor_type *type, struct cor_str json, struct cor_buf *out,
+                         bool *ret_has_gated)
+{
     struct walk w = {.begin = json.p, .end = json.p + json.n, .done = json.p, .out = out};
     struct cor_json_iter it = {json.p, json.p + json.n, json.p};
     size_t before = out->n;
 
     assert(type->shape == COR_SHAPE_STRUCT && json.n > 0);
+    *ret_has_gated = false;
     if (json.p[0] != '{')
         return 0;
     walk_struct(&w, type, &it);
+    *ret_has_gated = w.seen & COR_FIELD_GATED;
     if (w.is_changed)
         keep_until(&w, w.end);
     if (w.error < 0)

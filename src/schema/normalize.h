@@ -24,4 +24,9 @@
  * is returned. Normalising again changes nothing. */
 int cor_normalize(const struct cor_type *type, struct cor_str json, struct cor_buf *out);
 
+/* The same, and `ret_has_gated`: does the object have a field of a feature gate that is off
+ * (schema/gates.h)? */
+int cor_normalize_noting(const struct cor_type *type, struct cor_str json, struct cor_buf *out,
+                         bool *ret_has_gated);
+
 #endif

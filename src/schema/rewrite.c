@@ -22,13 +22,21 @@ static int then(int (*step)(const struct cor_type *, struct cor_str, struct cor_
 
 int cor_rewrite(const struct cor_type *type, struct cor_str json, struct cor_buf *out)
 {
+    bool ignored;
+
+    return cor_rewrite_noting(type, json, out, &ignored);
+}
+
+int cor_rewrite_noting(const struct cor_type *type, struct cor_str json, struct cor_buf *out,
+                       bool *ret_has_gated)
+{
     COR_CLEANUP(cor_buf_deinit) struct cor_buf normal = {0};
     int changed;
 
     if (!cor_type_is(type, COR_TYPE_DEFAULTS))
-        return cor_normalize(type, json, out);
+        return cor_normalize_noting(type, json, out, ret_has_gated);
     cor_buf_init(&normal, out->max);
-    changed = cor_normalize(type, json, &normal);
+    changed = cor_normalize_noting(type, json, &normal, ret_has_gated);
     return changed < 0 ? changed : then(cor_default, type, json, changed, &normal, out);
 }
 

@@ -15,6 +15,10 @@
  * again changes nothing. */
 int cor_rewrite(const struct cor_type *type, struct cor_str json, struct cor_buf *out);
 
+/* The same, with `ret_has_gated` of cor_normalize_noting(). */
+int cor_rewrite_noting(const struct cor_type *type, struct cor_str json, struct cor_buf *out,
+                       bool *ret_has_gated);
+
 /* The same for an object that was stored, perhaps by another server: it has been prepared, so
  * defaults that wait for that (cor_default_late()) are filled in, too. */
 int cor_rewrite_stored(const struct cor_type *type, struct cor_str json, struct cor_buf *out);

@@ -49,6 +49,7 @@ struct cor_prepare {
     enum cor_strategy_on on;
     const struct cor_type *type; /* of the object */
     struct cor_str object;       /* what was sent; canonical */
+    struct cor_str spec;         /* of `object`; p == NULL: it has none */
     struct cor_str old;          /* the present object; p == NULL: a create */
     struct cor_str name, uid;    /* JSON strings of what will be stored */
     int64_t now_s;

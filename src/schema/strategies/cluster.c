@@ -120,9 +120,7 @@ int cor_strategy_secret_names(const struct cor_prepare *prepare, struct cor_str 
 int cor_strategy_service_status(const struct cor_prepare *prepare, struct cor_str status,
                                 struct cor_buf *out)
 {
-    struct cor_str spec = cor_convert_member(prepare->object, "spec");
-
-    if (cor_convert_is_text(cor_convert_member(spec, "type"), "LoadBalancer"))
+    if (cor_convert_is_text(cor_convert_member(prepare->spec, "type"), "LoadBalancer"))
         return 0;
     return cluster_replace(status, "loadBalancer", COR_STR("{}"), out);
 }
@@ -208,8 +206,7 @@ int cor_strategy_endpoint_topology(const struct cor_prepare *prepare, struct cor
 int cor_strategy_stored_version(const struct cor_prepare *prepare, struct cor_str status,
                                 struct cor_buf *out)
 {
-    struct cor_str spec = cor_convert_member(prepare->object, "spec");
-    struct cor_json_iter it = cluster_list(cor_convert_member(spec, "versions"));
+    struct cor_json_iter it = cluster_list(cor_convert_member(prepare->spec, "versions"));
 
     while (cor_json_iter_elem(&it)) {
         struct cor_str version = cor_json_iter_value(&it);
@@ -229,7 +226,7 @@ int cor_strategy_local_api_service(const struct cor_prepare *prepare, struct cor
     int r;
 
     (void)status;
-    if (cor_convert_member(cor_convert_member(prepare->object, "spec"), "service").p)
+    if (cor_convert_member(prepare->spec, "service").p)
         return 0;
     cor_json_writer_init(&w, out);
     cor_json_begin_object(&w);

@@ -44,22 +44,20 @@ static struct cor_str pod_meta(struct cor_str object, const char *key)
 int cor_strategy_pod_birth(const struct cor_prepare *prepare, struct cor_str status,
                            struct cor_buf *out)
 {
-    struct cor_str spec = cor_convert_member(prepare->object, "spec");
     struct cor_str sent = cor_convert_member(status, "qosClass");
-    struct cor_json_iter gates = pod_list(cor_convert_member(spec, "schedulingGates"));
-    const char *class = NULL;
+    struct cor_pod_look look;
     char now[COR_TIME_TEXT_MAX];
-    int r = sent.n > 2 ? 0 : cor_pod_qos(spec, &class);
+    int r = cor_pod_look(prepare->spec.p ? prepare->spec : COR_STR("{}"), &look);
 
     if (r == 0)
         r = cor_buf_addc(out, '{');
-    if (r == 0 && cor_json_iter_elem(&gates))
+    if (r == 0 && look.is_gated)
         r = cor_buf_addf(
             out,
             "\"conditions\":[{\"lastProbeTime\":null,\"lastTransitionTime\":\"%.*s\"," GATED_CONDITION,
             COR_STR_ARG(cor_time_print(prepare->now_s, now)));
-    if (r == 0 && class)
-        r = cor_buf_addf(out, "\"phase\":\"Pending\",\"qosClass\":\"%s\"}", class);
+    if (r == 0 && sent.n <= 2)
+        r = cor_buf_addf(out, "\"phase\":\"Pending\",\"qosClass\":\"%s\"}", look.qos_class);
     else if (r == 0)
         r = cor_buf_addf(out, "\"phase\":\"Pending\",\"qosClass\":%.*s}", COR_STR_ARG(sent));
     return r < 0 ? r : 1;
@@ -221,16 +219,17 @@ static bool pod_mentions(struct cor_str json, const char *text)
 int cor_strategy_pod_scheduling(const struct cor_prepare *prepare, struct cor_str spec,
                                 struct cor_buf *out)
 {
-    struct cor_str labels = pod_meta(prepare->object, "labels");
-    bool has_affinity = pod_mentions(cor_convert_member(spec, "affinity"), "atchLabelKeys\"");
-    bool has_spread =
-        pod_mentions(cor_convert_member(spec, "topologySpreadConstraints"), "atchLabelKeys\"");
+    struct cor_str labels;
     COR_CLEANUP(pod_texts_deinit) struct pod_texts by_key = {.end = NULL};
     struct cor_draft_value *affinity, *spread;
     struct cor_draft draft;
     int r;
 
-    if (!labels.p || (!has_affinity && !has_spread))
+    /* Both lists of keys have this in their names. */
+    if (!pod_mentions(spec, "atchLabelKeys\""))
+        return 0;
+    labels = pod_meta(prepare->object, "labels");
+    if (!labels.p)
         return 0;
     r = pod_texts_init(&by_key, labels);
     if (r < 0)
@@ -343,15 +342,16 @@ int cor_strategy_pod_app_armor(const struct cor_prepare *prepare, struct cor_str
                                struct cor_buf *out)
 {
     static const char *const lists[] = {"initContainers", "containers", "ephemeralContainers"};
-    struct cor_str annotations = pod_meta(prepare->object, "annotations");
-    struct cor_str os = cor_convert_member(cor_convert_member(spec, "os"), "name");
-    struct cor_str profile =
-        cor_convert_member(cor_convert_member(spec, "securityContext"), "appArmorProfile");
+    struct cor_str annotations = pod_meta(prepare->object, "annotations"), os, profile;
     COR_CLEANUP(pod_texts_deinit) struct pod_texts by_key = {.end = NULL};
     struct cor_draft draft;
     int r;
 
-    if (!annotations.p || !app_armor_is_used(annotations) || cor_convert_is_text(os, "windows"))
+    if (!annotations.p || !app_armor_is_used(annotations))
+        return 0;
+    os = cor_convert_member(cor_convert_member(spec, "os"), "name");
+    profile = cor_convert_member(cor_convert_member(spec, "securityContext"), "appArmorProfile");
+    if (cor_convert_is_text(os, "windows"))
         return 0;
     r = pod_texts_init(&by_key, annotations);
     if (r < 0)

@@ -103,12 +103,23 @@ static void qos_add_resources(struct qos *qos, struct cor_str resources, bool ne
         qos->can_be_guaranteed = false;
 }
 
-static void qos_add_containers(struct qos *qos, struct cor_str containers)
+/* Adds the containers of the list at the iterator's place, and moves behind it. */
+static void qos_add_containers(struct qos *qos, struct cor_json_iter *it)
 {
-    struct cor_json_iter it = cor_json_iter(containers.p ? containers : COR_STR("[]"));
+    struct cor_json_iter list = cor_json_iter(cor_json_iter_open_value(it));
 
-    while (qos->error == 0 && cor_json_iter_elem(&it))
-        qos_add_resources(qos, cor_convert_member(cor_json_iter_value(&it), "resources"), true);
+    while (qos->error == 0 && cor_json_iter_elem(&list)) {
+        struct cor_json_iter container = cor_json_iter(cor_json_iter_open_value(&list));
+        struct cor_str key, resources = {NULL, 0};
+
+        while (!resources.p && cor_json_iter_member(&container, &key)) {
+            if (cor_str_eq(key, COR_STR("resources")))
+                resources = cor_json_iter_value(&container);
+        }
+        qos_add_resources(qos, resources, true);
+        cor_json_iter_leave(&list, &container);
+    }
+    cor_json_iter_leave(it, &list);
 }
 
 static bool qos_sums_agree(const struct qos *qos)
@@ -131,21 +142,34 @@ static bool qos_is_empty(const struct qos_sum *sum)
     return sum->text[QOS_CPU].n == 0 && sum->text[QOS_MEMORY].n == 0;
 }
 
-int cor_pod_qos(struct cor_str spec, const char **ret_class)
+static const char *qos_class(const struct qos *qos)
+{
+    if (qos_is_empty(&qos->requests) && qos_is_empty(&qos->limits))
+        return "BestEffort";
+    return qos->can_be_guaranteed && qos_sums_agree(qos) ? "Guaranteed" : "Burstable";
+}
+
+int cor_pod_look(struct cor_str spec, struct cor_pod_look *ret_look)
 {
     COR_CLEANUP(qos_deinit) struct qos qos;
-    struct cor_str own = cor_convert_member(spec, "resources");
+    struct cor_json_iter it = cor_json_iter(spec), gates;
+    struct cor_str key;
 
     qos_init(&qos);
-    if (own.p) {
-        qos_add_resources(&qos, own, false);
-    } else {
-        qos_add_containers(&qos, cor_convert_member(spec, "containers"));
-        qos_add_containers(&qos, cor_convert_member(spec, "initContainers"));
+    ret_look->is_gated = false;
+    while (qos.error == 0 && cor_json_iter_member(&it, &key)) {
+        if (cor_str_eq(key, COR_STR("containers")) || cor_str_eq(key, COR_STR("initContainers"))) {
+            qos_add_containers(&qos, &it);
+        } else if (cor_str_eq(key, COR_STR("resources"))) {
+            /* Both lists of containers stand before it, and do not count beside it. */
+            qos_deinit(&qos);
+            qos_init(&qos);
+            qos_add_resources(&qos, cor_json_iter_value(&it), false);
+        } else if (cor_str_eq(key, COR_STR("schedulingGates"))) {
+            gates = cor_json_iter(cor_json_iter_value(&it));
+            ret_look->is_gated = cor_json_iter_elem(&gates);
+        }
     }
-    if (qos_is_empty(&qos.requests) && qos_is_empty(&qos.limits))
-        *ret_class = "BestEffort";
-    else
-        *ret_class = qos.can_be_guaranteed && qos_sums_agree(&qos) ? "Guaranteed" : "Burstable";
+    ret_look->qos_class = qos_class(&qos);
     return qos.error;
 }

@@ -1,11 +1,17 @@
-/* The quality of service class of a Pod. Thread: any (pure). */
+/* What a new Pod's status follows from. Thread: any (pure). */
 #ifndef COR_SCHEMA_POD_QOS_H
 #define COR_SCHEMA_POD_QOS_H
 
+#include <stdbool.h>
+
 #include "base/str.h"
 
-/* "Guaranteed", "Burstable" or "BestEffort", of a canonical spec with its defaults. 0,
- * -COR_ENOMEM. */
-int cor_pod_qos(struct cor_str spec, const char **ret_class);
+struct cor_pod_look {
+    const char *qos_class; /* "Guaranteed", "Burstable" or "BestEffort" */
+    bool is_gated;         /* it has scheduling gates */
+};
+
+/* Looks through a canonical spec that has its defaults, in one pass. 0, -COR_ENOMEM. */
+int cor_pod_look(struct cor_str spec, struct cor_pod_look *ret_look);
 
 #endif

@@ -110,9 +110,9 @@ static int64_t template_generation_of(struct cor_str annotations)
     return n;
 }
 
-static struct cor_str template_of(struct cor_str object)
+static struct cor_str template_of(struct cor_str spec)
 {
-    return cor_convert_member(cor_convert_member(object, "spec"), "template");
+    return cor_convert_member(spec, "template");
 }
 
 int cor_strategy_template_generation(const struct cor_prepare *prepare, struct cor_str annotations,
@@ -129,8 +129,9 @@ int cor_strategy_template_generation(const struct cor_prepare *prepare, struct c
     if (prepare->on == COR_ON_CREATE && n < 1)
         n = 1;
     if (prepare->on == COR_ON_UPDATE)
-        r = cor_equal(cor_type_named(COR_STR("core_v1.PodTemplateSpec")), template_of(prepare->old),
-                      template_of(prepare->object), &is_same);
+        r = cor_equal(cor_type_named(COR_STR("core_v1.PodTemplateSpec")),
+                      template_of(cor_convert_member(prepare->old, "spec")),
+                      template_of(prepare->spec), &is_same);
     if (r < 0)
         return r;
     if (!is_same && n < INT64_MAX)

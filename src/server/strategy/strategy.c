@@ -48,6 +48,7 @@
 #include "json/writer.h"
 
 #define SMALL_MAX       (64u * 1024)
+#define MEMBERS_MAX     16 /* of an object that has a strategy; its type has fewer */
 #define NAME_CHARACTERS "bcdfghjklmnpqrstvwxz2456789"
 
 /* The texts that edits point to until they are applied. */
@@ -253,16 +254,28 @@ static int drop_repeated_owners(struct cor_call *call, const struct cor_object *
 /* What a write changes: its edits, and what they come from. */
 struct change {
     struct cor_call *call;
-    const struct cor_type *type;         /* of what is stored; NULL: the kind has none */
-    const struct cor_strategy *strategy; /* NULL: none */
-    const struct cor_object *body, *old; /* `old` NULL: a create */
-    const struct cor_object *sent;       /* `body` with what was dropped from it */
-    struct cor_object *dropped;          /* `body` when something was dropped; else NULL */
+    const struct cor_type *type;          /* of what is stored; NULL: the kind has none */
+    const struct cor_strategy *strategy;  /* NULL: none */
+    const struct cor_object *body, *old;  /* `old` NULL: a create */
+    const struct cor_object *sent;        /* `body` with what was dropped from it */
+    struct cor_object *dropped;           /* `body` when something was dropped; else NULL */
+    struct cor_edit members[MEMBERS_MAX]; /* of `body`, of a kind with a strategy */
+    size_t nmembers;
     struct cor_object_edit edit;
     struct cor_prepare prepare;
     struct cor_field_errors errs; /* what hooks refuse */
     struct scratch scratch;
 };
+
+/* A member of the body; p == NULL: absent or null. Only of a kind with a strategy. */
+static struct cor_str body_member(const struct change *change, struct cor_str name)
+{
+    for (size_t i = 0; i < change->nmembers; i++) {
+        if (cor_str_eq(change->members[i].key, name))
+            return change->members[i].value;
+    }
+    return (struct cor_str){NULL, 0};
+}
 
 static int change_warn(void *arg, struct cor_str text)
 {
@@ -285,32 +298,53 @@ static int change_drop_gated(struct change *change)
     return r;
 }
 
+/* Finds the members of the body once: what steps and the generation look at. */
+static void change_find_members(struct change *change)
+{
+    struct cor_json_iter it = cor_json_iter(cor_object_json(change->body));
+    struct cor_str key;
+
+    change->nmembers = 0;
+    while (change->nmembers < MEMBERS_MAX && cor_json_iter_member(&it, &key)) {
+        struct cor_str value = cor_json_iter_value(&it);
+
+        if (cor_json_type(value) != COR_JSON_NULL)
+            change->members[change->nmembers++] = (struct cor_edit){key, value};
+    }
+}
+
 /* To be deinitialised in any case. 0, -COR_ENOMEM, -COR_ETOOBIG. */
 static int change_init(struct change *change, struct cor_call *call, enum cor_strategy_on on,
-                       const struct cor_object *sent, const struct cor_object *old)
+                       const struct cor_strategy_input *input, const struct cor_object *sent)
 {
-    int r;
+    int r = 0;
 
     change->call = call;
     change->type = strategy_type(call);
     change->strategy = cor_strategy_of(change->type);
-    change->sent = sent;
-    change->old = old;
+    change->sent = change->body = sent;
+    change->old = input->old;
     change->dropped = NULL;
     cor_field_errors_init(&change->errs);
     scratch_init(&change->scratch);
-    r = change_drop_gated(change);
+    if (input->has_gated)
+        r = change_drop_gated(change);
     change->edit = (struct cor_object_edit){
         .kind = call->stored->kind,
         .api_version = call->stored->api_version,
         .top = cor_object_json(change->body),
         .metadata = cor_object_metadata(change->body),
     };
+    change->nmembers = 0;
+    if (change->strategy)
+        change_find_members(change);
     change->prepare = (struct cor_prepare){
         .on = on,
         .type = change->type,
         .object = cor_object_json(change->body),
-        .old = old ? cor_object_json(old) : (struct cor_str){NULL, 0},
+        .spec = body_member(change, COR_STR("spec")),
+        .old = input->old ? cor_object_json(input->old) : (struct cor_str){NULL, 0},
+        .sender = input->sender,
         .now_s = cor_call_now_ms(call) / 1000,
         .warn = change_warn,
         .arg = change,
@@ -354,7 +388,7 @@ static struct cor_str member_so_far(const struct change *change, struct cor_str 
         if (cor_str_eq(edits->v[i].key, name))
             return edits->v[i].value;
     }
-    return member_of(change->body, name, is_meta);
+    return is_meta ? cor_object_meta_member(change->body, name) : body_member(change, name);
 }
 
 static int change_run_hook(struct change *change, const struct cor_strategy_step *step,
@@ -379,7 +413,7 @@ static int change_run_steps(struct change *change)
 {
     int r = 0;
 
-    for (size_t i = 0; r == 0 && change->strategy && i < change->strategy->nsteps; i++) {
+    for (size_t i = 0; r == 0 && i < change->strategy->nsteps; i++) {
         const struct cor_strategy_step *step = cor_strategy_step(change->strategy, i);
         struct cor_edits *edits =
             step->is_meta ? &change->edit.meta_edits : &change->edit.top_edits;
@@ -410,15 +444,16 @@ static struct cor_str change_name(const struct change *change)
     return name.p ? name : COR_STR("\"\"");
 }
 
-int cor_strategy_create(struct cor_call *call, const struct cor_object *body, struct cor_str sender,
+int cor_strategy_create(struct cor_call *call, const struct cor_strategy_input *input,
                         struct cor_object **ret_object)
 {
     COR_CLEANUP(change_deinit) struct change change;
+    const struct cor_object *body = input->body;
     struct cor_edits *meta = &change.edit.meta_edits;
     int r;
 
     assert(call->res && call->stored && body);
-    r = change_init(&change, call, COR_ON_CREATE, body, NULL);
+    r = change_init(&change, call, COR_ON_CREATE, input, body);
     if (r == 0)
         r = set_name(call, body, cor_object_meta_member(body, COR_STR("name")), meta,
                      &change.scratch);
@@ -430,11 +465,11 @@ int cor_strategy_create(struct cor_call *call, const struct cor_object *body, st
         r = set_namespace(call, meta, &change.scratch);
     if (r == 0)
         r = drop_repeated_owners(call, body, meta, &change.scratch);
-    change.prepare.name = change_name(&change);
-    change.prepare.uid = cor_buf_str(&change.scratch.uid);
-    change.prepare.sender = sender;
-    if (r == 0)
+    if (r == 0 && change.strategy) {
+        change.prepare.name = change_name(&change);
+        change.prepare.uid = cor_buf_str(&change.scratch.uid);
         r = change_run_steps(&change);
+    }
     return change_apply(&change, r, ret_object);
 }
 
@@ -536,11 +571,11 @@ static enum cor_strategy_on endpoint_of(const struct cor_call *call)
     return endpoints[call->sub ? call->sub->part : COR_PART_ALL];
 }
 
-int cor_strategy_update(struct cor_call *call, const struct cor_object *old,
-                        const struct cor_object *body, bool sends_empty,
+int cor_strategy_update(struct cor_call *call, const struct cor_strategy_input *input,
                         struct cor_object **ret_object)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *scaled = NULL;
+    const struct cor_object *body = input->body, *old = input->old;
     COR_CLEANUP(change_deinit) struct change change = {.call = NULL};
     int r;
 
@@ -551,15 +586,15 @@ int cor_strategy_update(struct cor_call *call, const struct cor_object *old,
             return r;
         body = scaled;
     }
-    r = change_init(&change, call, endpoint_of(call), body, old);
+    r = change_init(&change, call, endpoint_of(call), input, body);
     change.prepare.name = cor_object_meta_member(old, COR_STR("name"));
     change.prepare.uid = cor_object_meta_member(old, COR_STR("uid"));
     if (r == 0)
         r = keep_metadata(&change);
-    if (r == 0)
+    if (r == 0 && change.strategy)
         r = change_run_steps(&change);
     if (r == 0)
-        r = set_generation(&change, sends_empty);
+        r = set_generation(&change, input->sends_empty);
     return change_apply(&change, r, ret_object);
 }
 

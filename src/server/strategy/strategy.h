@@ -14,18 +14,24 @@
  * fits, and a random suffix. 0, -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_strategy_generate_name(struct cor_call *call, struct cor_str prefix, struct cor_buf *out);
 
+/* What a strategy works on. */
+struct cor_strategy_input {
+    const struct cor_object *body; /* what the client sent */
+    const struct cor_object *old;  /* the present object, served form; NULL: a create */
+    struct cor_str sender;         /* who sent it, as JSON; empty when the strategy needs none */
+    bool has_gated;                /* it may have a field of a feature gate that is off */
+    bool sends_empty; /* it has an empty list or map that the kind's generation counts */
+};
+
 /* Makes a new object from what a client sent: system fields filled, the namespace set, a name
  * generated from generateName when there is no name, and what the kind's strategy says
- * (schema/strategy.h). `sender` is who sent it, as JSON; empty when the strategy needs none. 0, or
- * a failure in the call's status. `ret_object` is in stored form. */
-int cor_strategy_create(struct cor_call *call, const struct cor_object *body, struct cor_str sender,
+ * (schema/strategy.h). 0, or a failure in the call's status. `ret_object` is in stored form. */
+int cor_strategy_create(struct cor_call *call, const struct cor_strategy_input *input,
                         struct cor_object **ret_object);
 
-/* The next state of `old` (served form) when a client sends `body`, to the object or to the call's
- * subresource. `sends_empty`: the client sent an empty list or map, which the generation counts.
+/* The next state of the present object, when a client writes to it or to the call's subresource.
  * Results as of cor_strategy_create(). */
-int cor_strategy_update(struct cor_call *call, const struct cor_object *old,
-                        const struct cor_object *body, bool sends_empty,
+int cor_strategy_update(struct cor_call *call, const struct cor_strategy_input *input,
                         struct cor_object **ret_object);
 
 /* Is the object to be removed instead of written: deletion has begun, the grace period is 0, and no

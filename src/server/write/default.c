@@ -60,7 +60,7 @@ int cor_write_default(struct cor_write *write)
         return 0;
     default_note_empty(write);
     cor_buf_init(&json, COR_WRITE_JSON_MAX);
-    r = cor_rewrite(call->schema, cor_object_json(write->body), &json);
+    r = cor_rewrite_noting(call->schema, cor_object_json(write->body), &json, &write->has_gated);
     if (r == -COR_ETOOBIG)
         return cor_status_set(&call->status, r,
                               "Request entity too large: the object has too many empty elements");

@@ -57,20 +57,23 @@ static int prepare_default_late(struct cor_write *write)
 int cor_write_prepare(struct cor_write *write)
 {
     struct cor_call *call = &write->call;
+    struct cor_strategy_input input = {
+        .body = cor_write_source(write),
+        .old = write->is_create ? NULL : write->current,
+        .sender = cor_buf_str(&write->sender),
+        /* A conversion may have made such a field from an annotation. */
+        .has_gated = write->has_gated || call->conversion,
+        .sends_empty = write->sends_empty,
+    };
     int r;
 
     assert(write->body && (write->is_create || write->current));
     write->object = cor_object_unref(write->object);
     write->removes = false;
-    if (write->is_create) {
-        r = cor_strategy_create(call, cor_write_source(write), cor_buf_str(&write->sender),
-                                &write->object);
-    } else {
-        r = cor_write_check_revision(write);
-        if (r == 0)
-            r = cor_strategy_update(call, write->current, cor_write_source(write),
-                                    write->sends_empty, &write->object);
-    }
+    r = write->is_create ? 0 : cor_write_check_revision(write);
+    if (r == 0)
+        r = write->is_create ? cor_strategy_create(call, &input, &write->object)
+                             : cor_strategy_update(call, &input, &write->object);
     if (r == 0)
         r = prepare_default_late(write);
     if (r == 0 && !write->is_create)

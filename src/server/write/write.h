@@ -73,6 +73,7 @@ struct cor_write {
     struct cor_buf yaml_dups;   /* the same for keys of a YAML body, in the words of its decoder */
     struct cor_read_report *report; /* decode to strict: what is wrong; NULL: nothing */
 
+    bool has_gated;   /* from default on: the body has a field of a feature gate that is off */
     bool sends_empty; /* of kinds whose generation counts exactly: an empty list or map was sent */
     struct cor_buf sender; /* who sent the request, as JSON; empty: the strategy needs none */
 

@@ -630,3 +630,27 @@ TEST(raw_values, are_found_in_lists_maps_and_schemas)
     assert_null(cor_raw_values_of(named("core_v1.ConfigMap")));
     assert_null(cor_raw_values_of(named("core_v1.Pod")));
 }
+
+/* Contract types 4.3.6. */
+TEST(normalize, fields_of_gates_that_are_off_are_noted)
+{
+    static const struct {
+        const char *type, *json;
+        bool has_gated;
+    } rows[] = {
+        {"core_v1.Pod", "{\"spec\":{\"hostname\":\"h\"}}", false},
+        {"core_v1.Pod", "{\"spec\":{\"hostnameOverride\":\"h\"}}", true},
+        {"core_v1.Pod", "{\"spec\":{\"hostnameOverride\":null}}", false},
+        {"core_v1.Pod", "{\"spec\":{\"volumes\":[{\"image\":{}}]}}", true},
+        {"core_v1.ConfigMap", "{\"data\":{\"image\":\"i\"}}", false},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = BYTES_MAX};
+        bool has_gated = !rows[i].has_gated;
+
+        assert_true(cor_normalize_noting(named(rows[i].type), cor_strz(rows[i].json), &out,
+                                         &has_gated) >= 0);
+        assert_int_equal(has_gated, rows[i].has_gated);
+    }
+}

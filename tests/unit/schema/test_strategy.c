@@ -3,6 +3,7 @@
 #include "schema/strategy.h"
 
 #include "base/err.h"
+#include "schema/conversion.h"
 #include "schema/equal.h"
 #include "schema/strategy_hooks.h"
 #include "test.h"
@@ -217,6 +218,7 @@ TEST(strategy, hooks_make_their_members_and_survive_failed_allocations)
                 .on = rows[i].on,
                 .type = cor_type_named(cor_strz(rows[i].type)),
                 .object = cor_strz(rows[i].object),
+                .spec = cor_convert_member(cor_strz(rows[i].object), "spec"),
                 .old = text_or_none(rows[i].old),
                 .name = COR_STR("\"one\""),
                 .uid = COR_STR("\"u\""),
