@@ -131,6 +131,8 @@ void target_start_coracle(const struct target_program *p, const char *dir, struc
                           port,
                           "--max-requests-inflight",
                           "0",
+                          "--service-cluster-ip-range",
+                          "10.96.0.0/12",
                           "--die-with-parent",
                           p->etcd_url ? "--etcd-servers" : NULL,
                           p->etcd_url,
@@ -220,7 +222,7 @@ void target_start_kube(const struct target_program *p, const char *dir, struct t
         url[64], etcd[96], sa[TEXT_MAX + 64], signing[TEXT_MAX + 64];
     const char *argv[] = {
         p->program, etcd, tokens, certs, port, sa, signing,
-        "--service-account-issuer=https://bench", "--service-cluster-ip-range=10.0.0.0/24",
+        "--service-account-issuer=https://bench", "--service-cluster-ip-range=10.96.0.0/12",
         "--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount",
         "--max-requests-inflight=4000", "--bind-address=127.0.0.1",
         /* As Coracle writes: the same store then has the same bytes. */

@@ -71,6 +71,19 @@ void pods_write_config_map(struct cor_buf *out, size_t i, void *arg)
     send(out, "POST", path, "application/json", body);
 }
 
+void pods_write_service(struct cor_buf *out, size_t i, void *arg)
+{
+    const struct pods *p = arg;
+    char path[128], body[BODY_MAX];
+
+    snprintf(path, sizeof(path), "/api/v1/namespaces/%s/services", p->ns);
+    snprintf(body, sizeof(body),
+             "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"%s-%zu\"},"
+             "\"spec\":{\"selector\":{\"app\":\"a%zu\"},\"ports\":[{\"port\":80}]}}",
+             p->prefix, i, i % 100);
+    send(out, "POST", path, "application/json", body);
+}
+
 void pods_write_patch(struct cor_buf *out, size_t i, void *arg)
 {
     const struct pods *p = arg;

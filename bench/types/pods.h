@@ -19,6 +19,8 @@ void pods_write_create(struct cor_buf *out, size_t i, void *arg);
 /* A ConfigMap whose data is as long as the Pod's JSON. */
 void pods_write_config_map(struct cor_buf *out, size_t i, void *arg);
 
+/* A Service with one port, whose address the server chooses. */
+void pods_write_service(struct cor_buf *out, size_t i, void *arg);
 /* A strategic merge patch of a container's image and an annotation. */
 void pods_write_patch(struct cor_buf *out, size_t i, void *arg);
 

@@ -559,6 +559,34 @@ def play_all(tests):
             Shared.end()
 
 
+@test
+def services_of_two_servers_share_addresses_and_ports(coracle, flags):
+    """Both create Services until the ranges are full: each address and port is given once, and all of them are."""
+    services = "/api/v1/namespaces/default/services"
+    small = ["--service-cluster-ip-range=10.9.0.0/28", "--service-node-port-range=30100-30113", "--etcd-prefix=/services"]
+    with Shared() as etcd, Server(coracle, "--etcd-servers", etcd.urls, *small, *flags) as a, \
+            Server(coracle, "--etcd-servers", etcd.urls, *small, *flags) as b:
+        def create(i):
+            body = {"metadata": {"name": f"s{i}"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}}
+            return (a, b)[i % 2].request("POST", services, body)
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(create, range(24)))
+        made = [x.json()["spec"] for x in answers if x.status == 201]
+        assert {x.status for x in answers} == {201, 500}, [x.status for x in answers]
+        assert len({spec["clusterIP"] for spec in made}) == len(made) == 14, made
+        assert len({spec["ports"][0]["nodePort"] for spec in made}) == 14, made
+        listed = b.get("/apis/networking.k8s.io/v1/ipaddresses").expect(200).json()["items"]
+        assert {x["metadata"]["name"] for x in listed} == {spec["clusterIP"] for spec in made}
+        # What one of them releases, the other gives out again.
+        for x in a.get(services).expect(200).json()["items"]:
+            a.request("DELETE", f"{services}/{x['metadata']['name']}").expect(200)
+        for i in range(14):
+            body = {"metadata": {"name": f"t{i}"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}}
+            # The other server hears of it by its watch.
+            wait_for("a Service", WAIT_S, lambda: b.request("POST", services, body).status == 201)
+
+
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(play_all(TESTS))

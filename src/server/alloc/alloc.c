@@ -31,7 +31,9 @@
 #include "json/scan.h"
 #include "json/writer.h"
 
-#define RETRY_MS     1000
+#define RETRY_MS 1000
+/* The first attempts come sooner: a watch cache is being filled while the server starts. */
+#define RETRY_MIN_MS 1
 #define DEFAULT_NAME "kubernetes"
 #define OBJECT_MAX   4096
 /* Addresses of a range that the flag gives. */
@@ -45,7 +47,9 @@ struct feed {
     int (*apply)(struct cor_alloc *alloc, const struct cor_object *object, bool is_gone);
     struct cor_watch *watch; /* NULL: not open */
     struct cor_timer retry;
-    bool is_synced; /* all that there was has come */
+    struct cor_mail mail; /* to itself: instead of the timer */
+    uint64_t retry_ms;    /* doubled with each attempt that fails */
+    bool is_synced;       /* all that there was has come */
     bool is_closing;
 };
 
@@ -313,6 +317,24 @@ static int apply_range(struct cor_alloc *alloc, const struct cor_object *object,
 
 static void feed_open(struct feed *feed);
 
+static void feed_on_mail(struct cor_mail *mail)
+{
+    struct feed *feed = COR_CONTAINER_OF(mail, struct feed, mail);
+
+    if (!feed->alloc->is_stopping)
+        feed_open(feed);
+}
+
+/* Without memory for the timer the next turn of the loop tries again. */
+static void feed_open_later(struct feed *feed)
+{
+    if (cor_timer_set(&feed->retry, feed->retry_ms) < 0) {
+        feed->mail.on_mail = feed_on_mail;
+        cor_loop_post_always(feed->alloc->home->loop, &feed->mail);
+    }
+    feed->retry_ms = 2 * feed->retry_ms < RETRY_MS ? 2 * feed->retry_ms : RETRY_MS;
+}
+
 static void feed_on_closed(void *arg)
 {
     struct feed *feed = arg;
@@ -320,8 +342,8 @@ static void feed_on_closed(void *arg)
     feed->is_closing = false;
     if (feed->alloc->is_stopping)
         alloc_end_stop(feed->alloc);
-    else if (cor_timer_set(&feed->retry, RETRY_MS) < 0)
-        feed_open(feed);
+    else
+        feed_open_later(feed);
 }
 
 static void feed_close(struct feed *feed)
@@ -350,11 +372,14 @@ static void feed_on_event(void *arg, const struct cor_reader_event *event)
     int r = 0;
 
     if (!event || event->type == COR_WATCH_ERROR) {
+        feed->is_synced = true;
         feed_close(feed);
+        alloc_note_ready(feed->alloc);
         return;
     }
     if (event->type == COR_WATCH_BOOKMARK) {
         feed->is_synced = true;
+        feed->retry_ms = RETRY_MIN_MS;
         alloc_note_ready(feed->alloc);
         return;
     }
@@ -388,7 +413,7 @@ static void feed_open(struct feed *feed)
                              &why);
     if (r < 0) {
         feed->watch = NULL;
-        (void)cor_timer_set(&feed->retry, RETRY_MS);
+        feed_open_later(feed);
     }
 }
 
@@ -404,13 +429,13 @@ static void alloc_on_repaired(void *arg, int err)
     struct cor_alloc *alloc = arg;
 
     alloc->is_repairing = false;
-    if (err == 0)
-        atomic_store(&alloc->is_ready, true);
-    else
-        (void)cor_timer_set(&alloc->retry, RETRY_MS);
+    if (err < 0)
+        COR_LOG_WARN("the reservations of Services are checked later", COR_F_ERR(err));
+    atomic_store(&alloc->is_ready, true);
 }
 
-/* When all is read, the first pass of the repair begins; when it ends, all is ready. */
+/* When all is read, the first pass of the repair begins; when it ends, all is ready. An object that
+ * cannot be read keeps the server neither from starting nor from allocating. */
 static void alloc_note_ready(struct cor_alloc *alloc)
 {
     if (!alloc->addresses.is_synced || !alloc->cidrs.is_synced || !alloc->has_default ||
@@ -435,6 +460,7 @@ static void feed_init(struct cor_alloc *alloc, struct feed *feed, enum cor_api_r
     feed->restart =
         role == COR_ROLE_ADDRESSES ? cor_address_index_restart : cor_address_index_drop_ranges;
     feed->apply = role == COR_ROLE_ADDRESSES ? apply_address : apply_range;
+    feed->retry_ms = RETRY_MIN_MS;
     cor_timer_init(&feed->retry, alloc->home->loop, feed_on_retry);
 }
 

@@ -52,7 +52,7 @@ struct cor_repair {
     struct cor_mail turn; /* to itself: goes on in the next turn */
     struct cor_map leaks; /* of struct leak, by their keys */
     struct cor_repair_counts counts;
-    bool is_first; /* no pass has ended well yet */
+    bool is_first; /* no pass has ended yet: nothing is served */
 
     /* The pass under way. */
     bool is_running, is_again; /* another pass is wanted */
@@ -182,9 +182,9 @@ static void repair_end(struct cor_repair *repair)
         repair->on_stopped(repair->stop_arg);
         return;
     }
+    repair->is_first = false; /* whatever came of it, the server serves now */
     if (repair->err == 0) {
         repair_forget_leaks(repair);
-        repair->is_first = false;
         next_ms = cor_map_len(&repair->leaks) > 0 ? COR_REPAIR_GRACE_MS : COR_REPAIR_INTERVAL_MS;
     }
     cor_address_index_forget_picks(cor_alloc_index(repair->alloc));

@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "server/alloc/alloc.h"
 #include "server/instance/instance_int.h"
 
 #define ENGINE_CHECK_MS 2000
@@ -38,10 +39,15 @@ static bool is_always_ok(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
 
 static bool is_synced(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
 {
-    const struct cor_api *api = ((struct cor_instance *)arg)->api;
+    const struct cor_instance *in = arg;
+    const struct cor_api *api = in->api;
 
-    if (cor_api_is_synced(api))
+    if (cor_api_is_synced(api) && in->alloc && cor_alloc_is_ready(in->alloc))
         return true;
+    if (cor_api_is_synced(api)) {
+        snprintf(reterr_why, COR_READY_MESSAGE_MAX, "addresses of Services are not read yet");
+        return false;
+    }
     if (!cor_api_sync_failed(api, reterr_why))
         snprintf(reterr_why, COR_READY_MESSAGE_MAX, "watch caches are not filled yet");
     return false;
