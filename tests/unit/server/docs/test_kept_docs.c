@@ -91,6 +91,31 @@ TEST(kept_docs, drops_the_least_recently_used_when_the_budget_is_full)
     teardown(&fx);
 }
 
+/* The timer is set while something is kept, and drops what nobody has used for half a minute. */
+TEST(kept_docs, drops_what_is_not_used)
+{
+    struct maker maker = {.n = 100};
+    struct cor_kept_doc *doc;
+    struct fixture fx;
+
+    setup(&fx);
+    assert_int_equal(cor_kept_docs_get(&fx.part, COR_STR("a"), maker_make, &maker, &doc), 0);
+    cor_timer_cancel(&fx.part.timer);
+    fx.part.timer.on_timer(&fx.part.timer);
+    assert_true(cor_timer_is_set(&fx.part.timer));
+    assert_true(cor_kept_docs_bytes(&fx.docs) > 0);
+
+    /* As if it had been used long ago. */
+    doc->used_ms = 0;
+    cor_kept_doc_unref(doc);
+    cor_timer_cancel(&fx.part.timer);
+    cor_kept_docs_drop_unused(&fx.docs, 1);
+    assert_int_equal(cor_kept_docs_bytes(&fx.docs), 0);
+    fx.part.timer.on_timer(&fx.part.timer);
+    assert_false(cor_timer_is_set(&fx.part.timer));
+    teardown(&fx);
+}
+
 TEST(kept_docs, a_document_that_is_read_stays_when_it_is_dropped)
 {
     struct maker maker = {.n = 64};
