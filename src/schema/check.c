@@ -8,8 +8,8 @@
  *   object.opened[node] ──► slots[first .. first + nmembers]: nodes by member
  *   open[]               the open structs in the order of their opening
  *
- * The elements of a list are closed again when the next one comes, so that a long list needs the
- * slots of one element. A place knows its node only, never its slots: what was closed is opened
+ * The elements of a long list are closed again when the next one comes, so that the list needs the
+ * slots of a few. A place knows its node only, never its slots: what was closed is opened
  * again by who asks.
  *
  * Failures: no memory, which is kept in the errors. Thread: one at a time. */
@@ -29,7 +29,8 @@
 #include "schema/types_int.h"
 #include "json/scan.h"
 
-#define TEXT_MAX (64u * 1024) /* of a printed value or detail: more is cut off by field_error.c */
+#define SLOTS_KEPT 4096         /* of the elements of lists that stay open */
+#define TEXT_MAX   (64u * 1024) /* of a printed value or detail: more is cut off by field_error.c */
 
 /* A text that lives as long as the check. */
 struct cor_check_text {
@@ -179,6 +180,18 @@ const struct cor_place *cor_place_around(const struct cor_place *place, const ch
 /* --- Opening -----------------------------------------------------------------------------------
  */
 
+/* Byte order of a name, which ends with NUL, and a key. They mostly differ in the first bytes. */
+static inline int compare_name(const char *name, struct cor_str key)
+{
+    for (size_t i = 0; i < key.n; i++) {
+        unsigned char a = (unsigned char)name[i], b = (unsigned char)key.p[i];
+
+        if (a != b)
+            return a < b ? -1 : 1;
+    }
+    return name[key.n] != '\0';
+}
+
 static bool is_first_key(struct cor_str key)
 {
     return cor_str_eqz(key, "kind") || cor_str_eqz(key, "apiVersion");
@@ -206,10 +219,8 @@ static void fill_slots(const struct cor_json_nodes *nodes, const struct cor_type
         for (; m < n; m++) {
             const struct cor_type_member *member = &cor_type_members[type->first_member + m];
             const char *name = cor_type_pool + cor_type_fields[member->field].name;
-            int order = strncmp(name, key.p, key.n);
+            int order = compare_name(name, key);
 
-            if (order == 0 && name[key.n] != '\0')
-                order = 1;
             if (order == 0 && cor_json_node_first(nodes, i + 1) != 'n')
                 slots[m] = i + 1;
             if (order >= 0)
@@ -307,10 +318,31 @@ bool cor_place_member(struct cor_check *check, const struct cor_place *place, si
     return cor_place_is_present(ret_field);
 }
 
+/* The index of a member. Hooks ask for the same few names again and again, by the same literals:
+ * these are remembered by their addresses, and the text is compared once more. */
+static size_t find_member(struct cor_check *check, const struct cor_type *type, const char *name)
+{
+    size_t at = ((uintptr_t)name ^ (uintptr_t)type >> 4) % COR_ARRAY_LEN(check->names);
+    struct cor_check_name *known = &check->names[at];
+    size_t member;
+
+    if (known->type == type && known->name == name) {
+        member = known->member;
+        if (strcmp(cor_type_pool +
+                       cor_type_fields[cor_type_members[type->first_member + member].field].name,
+                   name) == 0)
+            return member;
+    }
+    member = cor_type_member_index(type, cor_strz(name));
+    if (member != SIZE_MAX)
+        *known = (struct cor_check_name){type, name, (uint32_t)member};
+    return member;
+}
+
 bool cor_place_field(struct cor_check *check, const struct cor_place *place, const char *name,
                      struct cor_place *ret_field)
 {
-    size_t member = cor_type_member_index(place->type, cor_strz(name));
+    size_t member = find_member(check, place->type, name);
 
     assert(member != SIZE_MAX);
     return cor_place_member(check, place, member, ret_field);
@@ -381,7 +413,8 @@ bool cor_each_next(struct cor_check *check, struct cor_each *each, struct cor_pl
     const struct cor_json_nodes *nodes = check_nodes(check, is_old);
     struct cor_place *item = ret_item;
 
-    if (check->nopen > each->mark)
+    /* Few elements stay open, because other rules will ask for them. */
+    if (check->nslots > SLOTS_KEPT)
         cor_check_release(check, each->mark);
     if (each->next + each->is_map >= each->end || cor_check_is_over(check))
         return false;

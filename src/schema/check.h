@@ -72,20 +72,27 @@ struct cor_check_opened {
     bool is_old;
 };
 
+/* A member that was looked for by its name. */
+struct cor_check_name {
+    const struct cor_type *type;
+    const char *name; /* NULL: none */
+    uint32_t member;
+};
+
 struct cor_check_text;
 struct cor_validate_tables;
 
 /* What a check remembers of elements that it has passed, a set of texts per topic, so that a hook
  * at an element need not look through the list again. */
 enum cor_check_topic {
-    COR_SEEN_CONTAINERS,    /* names of containers of all kinds */
-    COR_SEEN_TARGETS,       /* of those that an ephemeral container may aim at */
-    COR_SEEN_PORTS,         /* names of ports of a container */
-    COR_SEEN_CLAIMS,        /* names of a pod's resource claims */
-    COR_SEEN_GATES,         /* names of scheduling gates */
+    COR_SEEN_CONTAINERS,       /* names of containers of all kinds */
+    COR_SEEN_TARGETS,          /* of those that an ephemeral container may aim at */
+    COR_SEEN_PORTS,            /* names of ports of a container */
+    COR_SEEN_CLAIMS,           /* names of a pod's resource claims */
+    COR_SEEN_GATES,            /* names of scheduling gates */
     COR_SEEN_TEMPLATE_VOLUMES, /* names of claims that a StatefulSet makes for its pods */
-    COR_SEEN_VOLUMES, /* names of volumes without a mistake */
-    COR_SEEN_CLAIM_VOLUMES, /* those of them that are claims */
+    COR_SEEN_VOLUMES,          /* names of volumes without a mistake */
+    COR_SEEN_CLAIM_VOLUMES,    /* those of them that are claims */
     COR_SEEN_TOPICS
 };
 
@@ -105,6 +112,8 @@ struct cor_check {
     bool allow_privileged; /* the server lets containers be privileged */
     bool has_meta; /* the hook object_meta has run: the generic pass would find nothing else */
     size_t steps;  /* rules that were run, for tests of the cost */
+
+    struct cor_check_name names[64]; /* by a hash of both addresses */
 
     struct cor_check_tree object, old;
     uint32_t *slots; /* nodes by member, of all open structs */
