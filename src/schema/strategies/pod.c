@@ -501,19 +501,35 @@ int cor_strategy_pod_ephemeral_containers(const struct cor_prepare *prepare, str
     return r < 0 ? r : 1;
 }
 
-/* Are the containers of both lists the same ones in the same order? */
-static bool resize_has_same_containers(struct cor_str before, struct cor_str after)
+/* Refuses lists whose containers are not the same ones in the same order. */
+static void resize_check_containers(const struct cor_prepare *prepare, const char *list,
+                                    struct cor_str before, struct cor_str after)
 {
+    struct cor_field_path spec = cor_field_root(COR_STR("spec"));
+    struct cor_field_path path = cor_field_child(&spec, cor_strz(list));
     struct cor_json_iter old = pod_list(before), new = pod_list(after);
+    size_t nold = 0, nnew = 0;
+    char text[80];
 
-    for (;;) {
-        bool has_old = cor_json_iter_elem(&old), has_new = cor_json_iter_elem(&new);
+    while (cor_json_iter_elem(&old))
+        nold++;
+    while (cor_json_iter_elem(&new))
+        nnew++;
+    if (nold != nnew) {
+        snprintf(text, sizeof(text), "%s may not be added or removed on resize", list);
+        cor_field_errors_add(prepare->errs, COR_FIELD_FORBIDDEN, &path, cor_field_none(), text);
+        return;
+    }
+    old = pod_list(before);
+    new = pod_list(after);
+    snprintf(text, sizeof(text), "%s may not be renamed or reordered on resize", list);
+    for (size_t i = 0; cor_json_iter_elem(&old) && cor_json_iter_elem(&new); i++) {
+        struct cor_field_path at = cor_field_index(&path, i);
+        struct cor_field_path name = cor_field_child(&at, COR_STR("name"));
 
-        if (!has_old || !has_new)
-            return has_old == has_new;
         if (!cor_str_eq(cor_convert_member(cor_json_iter_value(&old), "name"),
                         cor_convert_member(cor_json_iter_value(&new), "name")))
-            return false;
+            cor_field_errors_add(prepare->errs, COR_FIELD_FORBIDDEN, &name, cor_field_none(), text);
     }
 }
 
@@ -539,8 +555,8 @@ static int resize_containers(struct cor_str before, struct cor_str after, struct
     return cor_json_writer_finish(&w);
 }
 
-/* A resize takes resources and resize policies of the same containers in the same order. Other
- * containers are refused here, because upstream lets its validation refuse them. */
+/* A resize takes resources and resize policies of the same containers in the same order. Others are
+ * refused here: there is nothing to take from them. */
 int cor_strategy_pod_resize(const struct cor_prepare *prepare, struct cor_str spec,
                             struct cor_buf *out)
 {
@@ -556,19 +572,13 @@ int cor_strategy_pod_resize(const struct cor_prepare *prepare, struct cor_str sp
         struct cor_str before = cor_convert_member(old, lists[i]);
         struct cor_str after = cor_convert_member(spec, lists[i]);
 
-        if (!resize_has_same_containers(before, after)) {
-            struct cor_field_path root = cor_field_root(COR_STR("spec"));
-            struct cor_field_path path = cor_field_child(&root, cor_strz(lists[i]));
-
-            cor_field_errors_add(
-                prepare->errs, COR_FIELD_FORBIDDEN, &path, cor_field_none(),
-                "containers may not be added, removed, renamed or reordered on resize");
-            return 0;
-        }
+        resize_check_containers(prepare, lists[i], before, after);
         r = resize_containers(before, after, made[i]);
         if (r == 0 && made[i]->n > 2)
             cor_edits_set(&edits, cor_strz(lists[i]), cor_buf_str(made[i]));
     }
+    if (prepare->errs->n > 0 || prepare->errs->error < 0)
+        return r;
     if (r == 0)
         r = cor_edits_apply(&edits, old, out);
     return r < 0 ? r : 1;
