@@ -80,6 +80,22 @@ static bool is_called(const struct cor_resource_row *row, struct cor_str word)
            cor_str_eq(word, row->kind);
 }
 
+/* Ends a message with the versions that have a resource of this name. False: none has. */
+static bool print_versions(const struct cor_resource_row *rows, size_t n, struct cor_str word)
+{
+    const char *before = "; there is one in ";
+
+    for (size_t i = 0; i < n; i++) {
+        if (is_called(&rows[i], word)) {
+            fprintf(stderr, "%s%.*s", before, COR_STR_ARG(rows[i].api_version));
+            before = " and in ";
+        }
+    }
+    if (before[0] == ' ')
+        fputc('\n', stderr);
+    return before[0] == ' ';
+}
+
 /* NULL after a message when nothing is called that. */
 static const struct cor_resource_row *find_resource(struct cor_str word, const char *api_version)
 {
@@ -92,10 +108,12 @@ static const struct cor_resource_row *find_resource(struct cor_str word, const c
             (!api_version || cor_str_eqz(rows[i].api_version, api_version)))
             return &rows[i];
     }
-    for (size_t i = 0; i < n && i < WORDS_MAX; i++)
-        plurals[i] = rows[i].plural.p;
     fprintf(stderr, "coracle: there is no resource \"%.*s\"%s%s", COR_STR_ARG(word),
             api_version ? " in " : "", api_version ? api_version : "");
+    if (print_versions(rows, n, word))
+        return NULL;
+    for (size_t i = 0; i < n && i < WORDS_MAX; i++)
+        plurals[i] = rows[i].plural.p;
     print_nearest(word, plurals, n < WORDS_MAX ? n : WORDS_MAX);
     return NULL;
 }
@@ -172,12 +190,14 @@ static void print_patch(const struct cor_type_field *field)
     putchar('\n');
 }
 
-/* Does a rule of the struct at step `from` lead to the path's end? */
-static bool leads_to_end(const struct cor_rule *rule, const struct explain_path *path, size_t from)
+/* Does a rule of the struct at step `from` lead to step `to`, or, if that is path->n, to the path's
+ * end? */
+static bool leads_to(const struct cor_rule *rule, const struct explain_path *path, size_t from,
+                     size_t to)
 {
-    if (cor_rule_depth(rule) != path->n - from)
+    if (cor_rule_depth(rule) != to - from)
         return false;
-    for (size_t i = from; i < path->n; i++) {
+    for (size_t i = from; i < to; i++) {
         if (cor_rule_step(rule, i - from) != path->steps[i].member)
             return false;
     }
@@ -198,15 +218,20 @@ static void print_rule(const struct cor_rule *rule)
            cor_rule_is_late(rule) ? ", when the object has been prepared" : "");
 }
 
-/* What any struct on the way says about the field, in the order in which the rules apply. */
+/* What any struct on the way says about the field, in the order in which the rules apply. A hook
+ * gets a struct as a whole, so the hooks of the struct that has the field may set it too. */
 static void print_rules(const struct explain_path *path)
 {
     for (size_t from = 0; from < path->n; from++) {
         for (size_t i = 0; i < cor_type_nrules(path->steps[from].type); i++) {
             const struct cor_rule *rule = cor_type_rule(path->steps[from].type, i);
+            struct cor_str owner = cor_type_go_name(path->steps[path->n - 1].type);
 
-            if (leads_to_end(rule, path, from))
+            if (leads_to(rule, path, from, path->n))
                 print_rule(rule);
+            else if (cor_rule_op(rule) == COR_RULE_HOOK && leads_to(rule, path, from, path->n - 1))
+                printf("hook        %.*s, which gets all of %.*s\n",
+                       COR_STR_ARG(cor_rule_text(rule)), COR_STR_ARG(owner));
         }
     }
 }

@@ -135,12 +135,6 @@ const struct cor_type_field *cor_type_field(const struct cor_type *type, size_t 
     return &cor_type_fields[type->first + i];
 }
 
-const struct cor_type_field *cor_type_field_on_wire(const struct cor_type *type, size_t i)
-{
-    assert(i < cor_type_nfields(type));
-    return &cor_type_fields[cor_type_numbers[type->first + i]];
-}
-
 size_t cor_type_nmembers(const struct cor_type *type)
 {
     return type->nmembers;

@@ -117,9 +117,6 @@ const struct cor_type *cor_type_element(const struct cor_type *type);
 /* Of a struct: fields in the order of declaration, members by name. */
 size_t cor_type_nfields(const struct cor_type *type);
 const struct cor_type_field *cor_type_field(const struct cor_type *type, size_t i);
-/* The same fields in the order of their numbers, which is that of protobuf; those without one come
- * last. */
-const struct cor_type_field *cor_type_field_on_wire(const struct cor_type *type, size_t i);
 size_t cor_type_nmembers(const struct cor_type *type);
 void cor_type_member(const struct cor_type *type, size_t i, struct cor_member *ret_member);
 /* By the name in JSON, which counts upper and lower case. False: there is none. */

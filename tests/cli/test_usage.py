@@ -70,7 +70,10 @@ def test_a_type_is_explained(p):
     assert "of autoscaling/v1\n" in p.run("explain-type", "hpa.spec", "--api-version", "autoscaling/v1").ok()
     p.run("explain-type", "pods.spec.containrs").fails(1, 'v1.PodSpec has no field "containrs"', 'did you mean "containers"?')
     p.run("explain-type", "podz").fails(1, 'there is no resource "podz"', 'did you mean "pods"?')
-    p.run("explain-type", "pods", "--api-version", "v7").fails(1, 'there is no resource "pods" in v7')
+    p.run("explain-type", "pods", "--api-version", "v7").fails(1, 'there is no resource "pods" in v7; there is one in v1')
+    p.run("explain-type", "hpa", "--api-version", "autoscaling/v3").fails(
+        1, 'there is no resource "hpa" in autoscaling/v3; there is one in autoscaling/v2 and in autoscaling/v1')
+    assert "hook        volume_source, which gets all of v1.Volume\n" in p.run("explain-type", "pods.spec.volumes.emptyDir").ok()
     p.run("explain-type").fails(2, "expected RESOURCE[.FIELD]...")
 
 

@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "test.h"
+#include "json/json.h"
 #include "json/writer.h"
 
 static struct cor_object *served(const char *json)
@@ -233,6 +234,32 @@ TEST(conversion, reads_the_annotations_that_kube_apiserver_writes)
         "\"target\":{\"averageUtilization\":1,\"type\":\"Utilization\"}},\"type\":\"Resource\"}]},"
         "\"status\":{\"currentMetrics\":[{\"resource\":{\"current\":{\"averageUtilization\":5},"
         "\"name\":\"cpu\"},\"type\":\"Resource\"}]}}");
+}
+
+/* An annotation may be as deep as JSON may be in an object. */
+TEST(conversion, a_deep_annotation_is_read_and_what_it_makes_is_no_deeper_than_json_may_be)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = 1 << 20};
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *made = NULL;
+    struct cor_str found;
+    const int deep = COR_JSON_DEPTH_MAX - 20;
+
+    assert_int_equal(
+        cor_buf_addz(&json, "{\"kind\":\"AnHpa\",\"apiVersion\":\"autoscaling/v1\",\"metadata\":{"
+                            "\"annotations\":{\"autoscaling.alpha.kubernetes.io/metrics\":\"[{"
+                            "\\\"type\\\":\\\"Pods\\\",\\\"pods\\\":{\\\"metricName\\\":\\\"m\\\","
+                            "\\\"targetAverageValue\\\":\\\"1\\\"},\\\"x\\\":"),
+        0);
+    for (int i = 0; i < deep; i++)
+        assert_int_equal(cor_buf_addc(&json, '['), 0);
+    for (int i = 0; i < deep; i++)
+        assert_int_equal(cor_buf_addc(&json, ']'), 0);
+    assert_int_equal(cor_buf_addz(&json, "}]\"}},\"spec\":{\"maxReplicas\":1}}"), 0);
+    made = convert(cor_hpa_conversion.to_stored, "autoscaling/v2", cor_buf_z(&json));
+    found = cor_convert_member(cor_convert_member(cor_object_json(made), "spec"), "metrics");
+    assert_true(found.p && memmem(found.p, found.n, "\"name\":\"m\"", 10));
+    assert_int_equal(
+        cor_json_check(cor_object_json(made), &COR_JSON_LIMITS_DEFAULT, &(bool){0}, NULL), 0);
 }
 
 TEST(conversion, what_is_of_another_type_passes_through)
