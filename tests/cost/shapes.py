@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How the work of a request grows with its number of elements. shapes.py PROGRAM [N [SHAPE]]
 
-Every shape of tests/cost/shapes.c is driven with N and with 4 N elements, and valgrind counts the instructions of both,
+Every shape of tests/cost/shapes_*.c is driven with N and with 4 N elements, and valgrind counts the instructions of both,
 on the loop's thread and on the workers'. Work that grows faster than n log n fails: 4 N elements may take 4 SLACK times the
 instructions of N. What a request costs without any element is in both counts, so it can only make the ratio smaller. A text
 that itself grows faster (indented, deep objects) may take what its bytes take.
