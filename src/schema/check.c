@@ -268,13 +268,13 @@ void cor_check_release(struct cor_check *check, size_t mark)
     }
 }
 
-uint32_t cor_check_slot(struct cor_check *check, bool is_old, const struct cor_type *type,
-                        uint32_t node, size_t member)
+uint32_t cor_check_open_slot(struct cor_check *check, bool is_old, const struct cor_type *type,
+                             uint32_t node, size_t member)
 {
     size_t first;
 
     assert(member < type->nmembers);
-    if (node == COR_JSON_NO_NODE || !check_open(check, is_old, type, node, &first))
+    if (!check_open(check, is_old, type, node, &first))
         return COR_JSON_NO_NODE;
     return check->slots[first + member];
 }

@@ -269,8 +269,21 @@ void cor_check_warn(struct cor_check *check, const char *text);
 /* --- For the interpreter -----------------------------------------------------------------------
  */
 
-uint32_t cor_check_slot(struct cor_check *check, bool is_old, const struct cor_type *type,
-                        uint32_t node, size_t member);
+/* The node of a member of the struct at `node`; COR_JSON_NO_NODE: it is absent. A struct that is
+ * not open yet is opened by the slow one of the two. */
+uint32_t cor_check_open_slot(struct cor_check *check, bool is_old, const struct cor_type *type,
+                             uint32_t node, size_t member);
+static inline uint32_t cor_check_slot(struct cor_check *check, bool is_old,
+                                      const struct cor_type *type, uint32_t node, size_t member)
+{
+    uint32_t opened;
+
+    if (node == COR_JSON_NO_NODE)
+        return COR_JSON_NO_NODE;
+    opened = (is_old ? check->old.opened : check->object.opened)[node];
+    return opened ? check->slots[opened - 1 + member]
+                  : cor_check_open_slot(check, is_old, type, node, member);
+}
 uint32_t cor_check_find_entry(const struct cor_check *check, bool is_old, uint32_t node,
                               struct cor_str key);
 bool cor_check_is_zero(const struct cor_check *check, bool is_old, const struct cor_type *type,
