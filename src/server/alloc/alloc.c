@@ -9,7 +9,7 @@
  * after RETRY_MS: the index is emptied first, and is complete again when all has come once more.
  * Meanwhile it proposes addresses that are taken, and the store refuses them.
  * Failures: a watch that cannot be opened, and an object that there is no memory for, are tried
- * again after RETRY_MS. The default ServiceCIDR likewise, and it is created again when it goes.
+ * again later. The default ServiceCIDR has a file of its own (default_range.c).
  * Thread: the API's first loop (its maker's, before the loops start), except what alloc.h says is
  * for any. */
 /* clang-format on */
@@ -18,24 +18,19 @@
 #include <assert.h>
 #include <stdatomic.h>
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "loop/timer.h"
-#include "meta/key.h"
 #include "meta/object_edit.h"
-#include "meta/time_text.h"
+#include "server/alloc/default_range.h"
 #include "server/alloc/repair.h"
 #include "storage/store/reader.h"
 #include "json/scan.h"
-#include "json/writer.h"
 
 #define RETRY_MS 1000
 /* The first attempts come sooner: a watch cache is being filled while the server starts. */
 #define RETRY_MIN_MS 1
-#define DEFAULT_NAME "kubernetes"
-#define OBJECT_MAX   4096
 /* Addresses of a range that the flag gives. */
 #define RANGE_MIN 8
 
@@ -57,16 +52,13 @@ struct cor_alloc {
     struct cor_api *api;
     struct cor_api_loop *home;
     struct cor_service_cluster cluster;
-    struct cor_addr_range ranges[2];
-    size_t nranges;
+    struct cor_default_range default_range;
     struct cor_address_index index;
     struct cor_ports *ports;
     struct feed addresses, cidrs;
-    struct cor_timer retry;
     struct cor_repair *repair;
     bool is_repairing; /* the first pass is under way, or the last one when it stops */
-    bool is_creating;  /* the default ServiceCIDR */
-    bool has_default;  /* it was seen */
+    bool has_default;  /* the default ServiceCIDR was seen */
     atomic_bool is_ready;
     bool is_stopping;
     void (*on_stopped)(void *arg);
@@ -155,102 +147,12 @@ int cor_alloc_check(const struct cor_alloc_opts *opts, struct cor_status *reterr
     return r < 0 ? r : parse_ports(opts->ports, &ports, reterr_status);
 }
 
-/* ---- the default ServiceCIDR ---- */
-
 static void alloc_note_ready(struct cor_alloc *alloc);
-
-static int default_write(const struct cor_alloc *alloc, struct cor_buf *out)
-{
-    const struct cor_resource_row *row = cor_api_of_role(COR_ROLE_RANGES);
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf uid = {0};
-    char time[COR_TIME_TEXT_MAX], cidr[COR_ADDR_RANGE_TEXT_MAX];
-    struct cor_str now = cor_time_print(cor_clock_wall_ms(alloc->api->clock) / 1000, time);
-    struct cor_json_writer w;
-    int r;
-
-    cor_buf_init(&uid, 64);
-    r = cor_api_add_uuid(&alloc->home->rand, &uid);
-    if (r < 0)
-        return r;
-    cor_json_writer_init(&w, out);
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("kind"), row->kind);
-    cor_json_member(&w, COR_STR("apiVersion"), row->api_version);
-    cor_json_key(&w, COR_STR("metadata"));
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("creationTimestamp"), now);
-    cor_json_member(&w, COR_STR("name"), COR_STR(DEFAULT_NAME));
-    cor_json_member(&w, COR_STR("uid"), cor_buf_str(&uid));
-    cor_json_end_object(&w);
-    cor_json_key(&w, COR_STR("spec"));
-    cor_json_begin_object(&w);
-    cor_json_key(&w, COR_STR("cidrs"));
-    cor_json_begin_array(&w);
-    for (size_t i = 0; i < alloc->nranges; i++)
-        cor_json_string(&w, cor_addr_range_print(&alloc->ranges[i], cidr));
-    cor_json_end_array(&w);
-    cor_json_end_object(&w);
-    cor_json_key(&w, COR_STR("status"));
-    cor_json_begin_object(&w);
-    cor_json_key(&w, COR_STR("conditions"));
-    cor_json_begin_array(&w);
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("lastTransitionTime"), now);
-    cor_json_member(&w, COR_STR("message"), COR_STR("Kubernetes default Service CIDR is ready"));
-    cor_json_member(&w, COR_STR("reason"), COR_STR(""));
-    cor_json_member(&w, COR_STR("status"), COR_STR("True"));
-    cor_json_member(&w, COR_STR("type"), COR_STR("Ready"));
-    cor_json_end_object(&w);
-    cor_json_end_array(&w);
-    cor_json_end_object(&w);
-    cor_json_end_object(&w);
-    return cor_json_writer_finish(&w);
-}
-
 static void alloc_end_stop(struct cor_alloc *alloc);
 
-static void default_on_created(void *arg, const struct cor_store_reply *reply)
+static void alloc_on_idle(void *arg)
 {
-    struct cor_alloc *alloc = arg;
-
-    alloc->is_creating = false;
-    if (alloc->is_stopping) {
-        alloc_end_stop(alloc);
-    } else if (reply->err < 0 && reply->err != -COR_EEXIST) {
-        COR_LOG_WARN("the default ServiceCIDR could not be created", COR_F_ERR(reply->err));
-        (void)cor_timer_set(&alloc->retry, RETRY_MS);
-    }
-}
-
-/* Creates the default ServiceCIDR, unless there is one. */
-static void default_create(struct cor_alloc *alloc)
-{
-    COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
-    COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0}, key = {0};
-    struct cor_backing *backing;
-    int r = cor_api_backing(alloc->home, cor_api_of_role(COR_ROLE_RANGES), &backing, &why);
-
-    if (alloc->is_creating || alloc->is_stopping)
-        return;
-    cor_buf_init(&json, OBJECT_MAX);
-    cor_buf_init(&key, COR_KEY_BYTES_MAX);
-    if (r == 0)
-        r = default_write(alloc, &json);
-    if (r == 0)
-        r = cor_object_from_sorted(cor_buf_str(&json), &object);
-    if (r == 0)
-        r = cor_key_of_object(cor_buf_str(&backing->prefix), false, COR_STR(""),
-                              COR_STR(DEFAULT_NAME), &key, &why);
-    alloc->is_creating = true;
-    if (r == 0)
-        r = cor_store_create(backing->store, cor_buf_str(&key), object, 0, default_on_created,
-                             alloc, &why);
-    if (r < 0) {
-        const struct cor_store_reply reply = {.err = r};
-
-        default_on_created(alloc, &reply);
-    }
+    alloc_end_stop(arg);
 }
 
 /* ---- what the watches tell ---- */
@@ -292,23 +194,10 @@ static bool range_is_ready(const struct cor_object *object)
 
 static int apply_range(struct cor_alloc *alloc, const struct cor_object *object, bool is_gone)
 {
-    struct cor_str spec = cor_object_member(object, COR_STR("spec")), cidrs, raw;
     struct cor_addr_range ranges[2];
-    struct cor_json_iter it;
-    size_t n = 0;
+    size_t n = is_gone ? 0 : cor_service_cidr_ranges(object, ranges);
 
-    if (!is_gone && spec.p &&
-        cor_json_get(spec, COR_STR("cidrs"), COR_JSON_ANY_ORDER, &cidrs) == 0) {
-        it = cor_json_iter(cidrs);
-        while (n < 2 && cor_json_iter_elem(&it))
-            n += cor_json_to_raw(cor_json_iter_value(&it), &raw) == 0 &&
-                 cor_addr_range_parse(raw, &ranges[n]) == 0;
-    }
-    if (cor_str_eqz(cor_object_name(object), DEFAULT_NAME)) {
-        alloc->has_default = true;
-        if (is_gone)
-            default_create(alloc);
-    }
+    alloc->has_default |= cor_default_range_note(&alloc->default_range, object, is_gone);
     return cor_address_index_set_ranges(&alloc->index, cor_object_name(object), ranges, n,
                                         range_is_ready(object));
 }
@@ -445,14 +334,6 @@ static void alloc_note_ready(struct cor_alloc *alloc)
     cor_repair_run(alloc->repair, alloc_on_repaired, alloc);
 }
 
-static void alloc_on_retry(struct cor_timer *timer)
-{
-    struct cor_alloc *alloc = COR_CONTAINER_OF(timer, struct cor_alloc, retry);
-
-    default_create(alloc);
-    alloc_note_ready(alloc);
-}
-
 static void feed_init(struct cor_alloc *alloc, struct feed *feed, enum cor_api_role role)
 {
     feed->alloc = alloc;
@@ -477,7 +358,8 @@ int cor_alloc_open(struct cor_api *api, const struct cor_alloc_opts *opts,
     alloc->api = api;
     alloc->home = &api->loops[0];
     cor_address_index_init(&alloc->index, cor_rand_u64(&alloc->home->rand));
-    r = parse_cidrs(opts->cidrs, alloc->ranges, &alloc->nranges, reterr_status);
+    r = parse_cidrs(opts->cidrs, alloc->default_range.ranges, &alloc->default_range.nranges,
+                    reterr_status);
     if (r == 0)
         r = parse_ports(opts->ports, &ports, reterr_status);
     if (r == 0)
@@ -490,13 +372,13 @@ int cor_alloc_open(struct cor_api *api, const struct cor_alloc_opts *opts,
         cor_free(alloc);
         return r;
     }
-    alloc->cluster.primary = cor_addr_range_family(&alloc->ranges[0]);
-    for (size_t i = 0; i < alloc->nranges; i++)
-        alloc->cluster.has[cor_addr_range_family(&alloc->ranges[i])] = true;
-    cor_timer_init(&alloc->retry, alloc->home->loop, alloc_on_retry);
+    alloc->cluster.primary = cor_addr_range_family(&alloc->default_range.ranges[0]);
+    for (size_t i = 0; i < alloc->default_range.nranges; i++)
+        alloc->cluster.has[cor_addr_range_family(&alloc->default_range.ranges[i])] = true;
+    cor_default_range_init(&alloc->default_range, alloc->home, alloc_on_idle, alloc);
     feed_init(alloc, &alloc->addresses, COR_ROLE_ADDRESSES);
     feed_init(alloc, &alloc->cidrs, COR_ROLE_RANGES);
-    default_create(alloc);
+    cor_default_range_create(&alloc->default_range);
     feed_open(&alloc->addresses);
     feed_open(&alloc->cidrs);
     api->alloc = alloc;
@@ -506,8 +388,8 @@ int cor_alloc_open(struct cor_api *api, const struct cor_alloc_opts *opts,
 
 static void alloc_end_stop(struct cor_alloc *alloc)
 {
-    if (alloc->addresses.is_closing || alloc->cidrs.is_closing || alloc->is_creating ||
-        alloc->is_repairing)
+    if (alloc->addresses.is_closing || alloc->cidrs.is_closing || alloc->is_repairing ||
+        cor_default_range_is_busy(&alloc->default_range))
         return;
     alloc->on_stopped(alloc->arg);
 }
@@ -526,7 +408,7 @@ void cor_alloc_stop(struct cor_alloc *alloc, void (*on_stopped)(void *arg), void
     alloc->is_stopping = true;
     alloc->on_stopped = on_stopped;
     alloc->arg = arg;
-    cor_timer_cancel(&alloc->retry);
+    cor_default_range_stop(&alloc->default_range);
     cor_timer_cancel(&alloc->addresses.retry);
     cor_timer_cancel(&alloc->cidrs.retry);
     feed_close(&alloc->addresses);

@@ -451,3 +451,29 @@ TEST(allocate, an_update_without_memory_keeps_what_the_service_has)
     afx_check_whole(&a);
     afx_close(&a);
 }
+
+static bool has_second_range(void *arg)
+{
+    struct cor_addr_range range;
+
+    return cor_address_index_range(cor_alloc_index(arg), COR_IPV6, &range) == 0;
+}
+
+TEST(allocate, a_second_family_of_the_flags_is_added_to_the_default_range)
+{
+    struct afx a;
+
+    afx_open(&a, "10.96.0.0/16", NULL);
+    afx_stop(&a);
+    afx_start(&a, DUAL, NULL);
+    assert_true(cor_loop_run_until(a.fx.loop, has_second_range, a.alloc, FX_TIMEOUT_MS));
+    assert_at(fx_do(&a.fx, 200, "GET", CIDRS "/kubernetes", ""), "spec.cidrs",
+              "[\"10.96.0.0/16\",\"fd00:10:96::/112\"]");
+    create(&a, SERVICE("s", "\"ipFamilyPolicy\":\"RequireDualStack\"," PORT_80));
+    afx_check_whole(&a);
+    /* Other ranges than the flags' stay. */
+    afx_stop(&a);
+    afx_start(&a, "10.97.0.0/16", NULL);
+    assert_at(fx_do(&a.fx, 200, "GET", CIDRS "/kubernetes", ""), "spec.cidrs[0]", "10.96.0.0/16");
+    afx_close(&a);
+}
