@@ -510,6 +510,8 @@ class Compiler:
         if words.skip("as"):
             row.at = words.text("the name that messages have")
             row.flags.append("AT")
+        if word == "each" and words.skip("unindexed"):
+            row.flags.append("UNINDEXED")
         if words.words:
             raise Wrong(f"{node.where}: '{words.peek()}' is not expected here")
         if word == "each":

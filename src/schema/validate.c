@@ -59,8 +59,11 @@ static void run_each(struct cor_check *check, const struct cor_place *place,
         way.end = &at;
     }
     each = cor_each(check, way.end);
-    while (cor_each_next(check, &each, &item))
+    while (cor_each_next(check, &each, &item)) {
+        if (row->flags & COR_VALIDATE_UNINDEXED)
+            item.path = way.end->path;
         (void)run_rows(check, &item, first, row->end);
+    }
 }
 
 /* Runs the rows from `i` to before `end` at a place. True: one of them has ended the block. */

@@ -76,7 +76,8 @@ enum cor_validate_flag {
     COR_VALIDATE_VALUE_NONE = 1 << 7,  /* what is printed: nothing, */
     COR_VALIDATE_VALUE_TEXT = 1 << 8,  /* the string `value`, */
     COR_VALIDATE_VALUE_JSON = 1 << 9,  /* `value` as it is, */
-    COR_VALIDATE_VALUE_FIELD = 1 << 10 /* or the field `other` */
+    COR_VALIDATE_VALUE_FIELD = 1 << 10, /* or the field `other` */
+    COR_VALIDATE_UNINDEXED = 1 << 11    /* elements have the path of their list */
 };
 
 /* A step is the index of a member, or a map's key in the pool with this bit. */
