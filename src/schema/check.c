@@ -170,6 +170,14 @@ bool cor_check_has_seen(const struct cor_check *check, enum cor_check_topic topi
     return check->seen && cor_str_set_has(&check->seen[topic].texts, text);
 }
 
+void cor_check_forget(struct cor_check *check, enum cor_check_topic topic)
+{
+    if (!check->seen)
+        return;
+    cor_str_set_deinit(&check->seen[topic].texts);
+    check->seen[topic] = (struct cor_check_seen){0};
+}
+
 const struct cor_place *cor_place_around(const struct cor_place *place, const char *type_name)
 {
     while (place && !cor_str_eq(cor_type_name(place->type), cor_strz(type_name)))

@@ -85,14 +85,16 @@ struct cor_validate_tables;
 /* What a check remembers of elements that it has passed, a set of texts per topic, so that a hook
  * at an element need not look through the list again. */
 enum cor_check_topic {
-    COR_SEEN_CONTAINERS,       /* names of containers of all kinds */
-    COR_SEEN_TARGETS,          /* of those that an ephemeral container may aim at */
-    COR_SEEN_PORTS,            /* names of ports of a container */
-    COR_SEEN_CLAIMS,           /* names of a pod's resource claims */
-    COR_SEEN_GATES,            /* names of scheduling gates */
-    COR_SEEN_TEMPLATE_VOLUMES, /* names of claims that a StatefulSet makes for its pods */
-    COR_SEEN_VOLUMES,          /* names of volumes without a mistake */
-    COR_SEEN_CLAIM_VOLUMES,    /* those of them that are claims */
+    COR_SEEN_CONTAINERS,        /* names of containers of all kinds */
+    COR_SEEN_TARGETS,           /* of those that an ephemeral container may aim at */
+    COR_SEEN_PORTS,             /* names of ports of a container */
+    COR_SEEN_CLAIMS,            /* names of a pod's resource claims */
+    COR_SEEN_GATES,             /* names of scheduling gates */
+    COR_SEEN_TEMPLATE_VOLUMES,  /* names of claims that a StatefulSet makes for its pods */
+    COR_SEEN_VOLUMES,           /* names of volumes without a mistake */
+    COR_SEEN_CLAIM_VOLUMES,     /* those of them that are claims */
+    COR_SEEN_EPHEMERAL_VOLUMES, /* names of volumes for which a claim is made */
+    COR_SEEN_PROJECTED_PATHS,   /* paths of files in a projected volume */
     COR_SEEN_TOPICS
 };
 
@@ -212,6 +214,8 @@ bool cor_check_see(struct cor_check *check, enum cor_check_topic topic,
                    const struct cor_place *scope, struct cor_str text);
 bool cor_check_has_seen(const struct cor_check *check, enum cor_check_topic topic,
                         struct cor_str text);
+/* Forgets the texts of a topic, when rules begin that may run twice over the same list. */
+void cor_check_forget(struct cor_check *check, enum cor_check_topic topic);
 
 /* The place around this one whose type has that name; NULL: there is none. */
 const struct cor_place *cor_place_around(const struct cor_place *place, const char *type_name);

@@ -258,23 +258,63 @@ TEST(validate, controllers_revisions_and_budgets)
         check_row(&rows[i]);
 }
 
+/* Lists whose names the hooks remember, and updates that compare parts of the old object. */
 TEST(validate, finds_all_or_fails_without_memory)
 {
-    static const char object[] =
-        "{'data':{'..':'','a\\nb':''},'binaryData':{'..':''},'metadata':{'name':'N'}}";
-    struct cor_field_errors errors = {0};
-    size_t all;
+    static const struct row rows[] = {
+        {MAP, COR_CHECK_CREATE,
+         "{'data':{'..':'','a\\nb':''},'binaryData':{'..':''},'metadata':{'name':'N'}}", NULL, ""},
+        {"storage_v1.StorageClass", COR_CHECK_CREATE,
+         "{'allowedTopologies':[{'matchLabelExpressions':[{'key':'a\\tb','values':['c','c']}]},"
+         "{'matchLabelExpressions':[{'key':'a\\tb','values':['c']}]},{}],'metadata':{'name':'N'},"
+         "'provisioner':'A b'}",
+         NULL, ""},
+        {"storage_v1.CSIDriver", COR_CHECK_CREATE,
+         "{'metadata':{'name':'N'},'spec':{'tokenRequests':[{'audience':'a'},{'audience':'a'}],"
+         "'volumeLifecycleModes':['x']}}",
+         NULL, ""},
+        {"storage_v1.CSINode", COR_CHECK_UPDATE,
+         "{'metadata':{'name':'N'},'spec':{'drivers':[{'name':'d','nodeID':'m','topologyKeys':"
+         "['','']},{'name':'d','nodeID':''}]}}",
+         "{'metadata':{'name':'N'},'spec':{'drivers':[{'name':'d','nodeID':'n'}]}}", ""},
+        {"core_v1.PersistentVolume", COR_CHECK_UPDATE,
+         "{'metadata':{'name':'N'},'spec':{'capacity':{'storage':'-1'},'hostPath':{'path':'/a'},"
+         "'iscsi':{'initiatorName':'x'},'nodeAffinity':{'required':{'nodeSelectorTerms':[{"
+         "'matchExpressions':[{'key':'b','operator':'Exists'}]}]}}}}",
+         "{'metadata':{'name':'N'},'spec':{'hostPath':{'path':'/b'},'nodeAffinity':{'required':{"
+         "'nodeSelectorTerms':[{'matchExpressions':[{'key':'a','operator':'Exists'}]}]}}}}",
+         ""},
+        {"core_v1.PersistentVolumeClaim", COR_CHECK_UPDATE,
+         "{'metadata':{'name':'N'},'spec':{'dataSource':{'kind':'A','name':''},'dataSourceRef':{"
+         "'kind':'B','name':''},'resources':{'requests':{'storage':'1'}}}}",
+         "{'metadata':{'annotations':{'volume.beta.kubernetes.io/storage-class':'a'},'name':'N'},"
+         "'spec':{'resources':{'requests':{'storage':'2'}}},'status':{'capacity':{'storage':'2'}}}",
+         ""},
+        {"core_v1.Pod", COR_CHECK_CREATE,
+         "{'metadata':{'name':'N'},'spec':{'volumes':[{'name':'a','ephemeral':{"
+         "'volumeClaimTemplate':{'metadata':{'name':'m'},'spec':{}}}},{'name':'b',"
+         "'persistentVolumeClaim':{'claimName':'N-a'}},{'name':'c','projected':{'sources':[{"
+         "'secret':{'items':[{'key':'k','path':'p'},{'key':'k','path':'p'}],'name':'s'}},{"
+         "'serviceAccountToken':{'path':'../t'}}]}},{'name':'c','emptyDir':{},'secret':{}}]}}",
+         NULL, ""},
+    };
 
-    validate(MAP, COR_CHECK_CREATE, object, NULL, &errors);
-    all = errors.n;
-    assert_true(all > 3);
-    cor_field_errors_deinit(&errors);
-    FOR_EACH_FAILED_ALLOC(n) {
-        validate(MAP, COR_CHECK_CREATE, object, NULL, &errors);
-        if (errors.error == 0)
-            assert_int_equal(errors.n, all);
-        else
-            assert_int_equal(errors.error, -COR_ENOMEM);
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        const struct row *row = &rows[i];
+        struct cor_field_errors errors = {0};
+        size_t all;
+
+        validate(row->type, row->operation, row->object, row->old, &errors);
+        all = errors.n;
+        assert_true(all > 3);
         cor_field_errors_deinit(&errors);
+        FOR_EACH_FAILED_ALLOC(n) {
+            validate(row->type, row->operation, row->object, row->old, &errors);
+            if (errors.error == 0)
+                assert_int_equal(errors.n, all);
+            else
+                assert_int_equal(errors.error, -COR_ENOMEM);
+            cor_field_errors_deinit(&errors);
+        }
     }
 }
