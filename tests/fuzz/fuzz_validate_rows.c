@@ -271,7 +271,7 @@ static void write_value(struct choices *choices, const struct cor_type *type, si
     case COR_SHAPE_MAP:
         cor_json_begin_object(w);
         for (size_t i = 0; i < n; i++) {
-            cor_json_key(w, cor_str("abcd" + i, 1));
+            cor_json_key(w, cor_str(&"abcd"[i], 1));
             write_value(choices, cor_type_element(type), depth + 1, w);
         }
         cor_json_end_object(w);
