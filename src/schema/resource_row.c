@@ -316,7 +316,7 @@ static const struct cor_resource_row builtins[] = {
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL,
      .short_names = {"ing"}, .hash = "39NQlfNR+bo=", SUBS(status_only)},
     {NAMES("networking.k8s.io", "v1", "IPAddress", "ipaddresses", "ipaddress"),
-     .role = COR_ROLE_ADDRESSES,
+     .role = COR_ROLE_ADDRESSES, .name_rule = COR_NAME_PATH_SEGMENT,
      .flags = COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL, .short_names = {"ip"},
      .hash = "3f/plJFChNE="},
     {NAMES("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", "networkpolicy"),

@@ -8,7 +8,12 @@
 /* clang-format off */
 #define COR_NETWORKING_HOOKS(X)
 
-#define COR_NETWORKING_TESTS(X)
+#define COR_NETWORKING_TESTS(X)                                                                    \
+    X(has_many_cidrs)    /* the list has more than two elements */                                 \
+    X(has_one_family)    /* the two CIDR values of the list are of one IP family */                \
+    X(has_as_many_cidrs) /* the list is as long as the old one */                                  \
+    X(is_second_cidr)    /* the list has two elements and the old one had one */                   \
+    X(is_new_cidr)       /* the old list has no element at this index */
 /* clang-format on */
 
 #endif
