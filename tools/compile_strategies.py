@@ -128,8 +128,9 @@ def rows(strategies, pool):
     """The rows of the tables of src/schema/strategy.c: strategies, steps, counted members."""
     tables, steps, counted = [], [], []
     for strategy in strategies:
+        needs_sender = any(step.hook == SENDER for step in strategy.steps)
         tables.append(f"{{{strategy.made.index}, {len(steps)}, {len(counted)}, {len(strategy.steps)}, {len(strategy.counted)}, "
-                      f"{strategy.generation}, {int(strategy.as_sent)}, {int(strategy.exactly)}, {int(any(s.hook == SENDER for s in strategy.steps))}, "
+                      f"{strategy.generation}, {int(strategy.as_sent)}, {int(strategy.exactly)}, {int(needs_sender)}, "
                       f"{int(strategy.plain_names)}}}")
         steps += [f"{{{pool.add(s.name)}, {pool.add(s.value)}, COR_ON_{s.on.upper()}, COR_STRATEGY_{s.does}, "
                   f"COR_STRATEGY_HOOK_{s.hook or 'none'}, {int(s.is_meta)}}}" for s in strategy.steps]

@@ -22,8 +22,8 @@ bool cor_semantic_equal(const struct cor_type *type, bool is_pointer,
  * -COR_ENOMEM. */
 int cor_equal(const struct cor_type *type, struct cor_str a, struct cor_str b, bool *ret_is_equal);
 
-/* Has the value an empty list or map in it? `json` is canonical, as it was sent: an object in normal
- * form has none. */
+/* Has the value an empty list or map in it? `json` is canonical, as it was sent: an object in
+ * normal form has none. */
 bool cor_has_empty(const struct cor_type *type, struct cor_str json);
 
 #endif

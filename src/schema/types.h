@@ -59,8 +59,8 @@ enum cor_field_flag {
     COR_FIELD_OPTIONAL = 1 << 3, /* OpenAPI does not require it */
     COR_FIELD_INLINE =
         1 << 4, /* has no name in JSON: its members stand among those of its struct */
-    COR_FIELD_GATED = 1 << 6, /* a feature gate that is off has it (schema/gates.h) */
     COR_FIELD_WRITTEN = 1 << 5, /* Go writes it although it was never set: as null, zero or {} */
+    COR_FIELD_GATED = 1 << 6,   /* a feature gate that is off has it (schema/gates.h) */
 };
 
 enum cor_list_kind {
