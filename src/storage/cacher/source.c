@@ -225,7 +225,7 @@ static bool source_part_take(struct source_part *part)
     struct source_list *list = &part->cacher->list;
     bool renews = false;
 
-    part->kvs = list->kvs + list->at;
+    part->kvs = list->nkvs > 0 ? list->kvs + list->at : NULL; /* an empty page has no array */
     while (list->at < list->nkvs && part->nkvs < STORE_TURN_ITEMS_MAX &&
            part->bytes < STORE_TURN_BYTES_MAX) {
         const struct cor_kv *kv = list->kvs[list->at++];
