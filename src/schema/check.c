@@ -178,6 +178,14 @@ void cor_check_forget(struct cor_check *check, enum cor_check_topic topic)
     check->seen[topic] = (struct cor_check_seen){0};
 }
 
+void cor_check_forget_all(struct cor_check *check)
+{
+    for (size_t i = 0; check->seen && i < COR_SEEN_TOPICS; i++) {
+        cor_str_set_deinit(&check->seen[i].texts);
+        cor_str_set_init(&check->seen[i].texts, COR_OBJECT_BYTES_MAX_DEFAULT);
+    }
+}
+
 const struct cor_place *cor_place_around(const struct cor_place *place, const char *type_name)
 {
     while (place && !cor_str_eq(cor_type_name(place->type), cor_strz(type_name)))

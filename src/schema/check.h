@@ -95,6 +95,7 @@ enum cor_check_topic {
     COR_SEEN_CLAIM_VOLUMES,     /* those of them that are claims */
     COR_SEEN_EPHEMERAL_VOLUMES, /* names of volumes for which a claim is made */
     COR_SEEN_PROJECTED_PATHS,   /* paths of files in a projected volume */
+    COR_SEEN_POLICY_CONTAINERS, /* names of containers that a Job's failure policy may name */
     COR_SEEN_TOPICS
 };
 
@@ -216,6 +217,9 @@ bool cor_check_has_seen(const struct cor_check *check, enum cor_check_topic topi
                         struct cor_str text);
 /* Forgets the texts of a topic, when rules begin that may run twice over the same list. */
 void cor_check_forget(struct cor_check *check, enum cor_check_topic topic);
+
+/* The same for all topics. */
+void cor_check_forget_all(struct cor_check *check);
 
 /* The place around this one whose type has that name; NULL: there is none. */
 const struct cor_place *cor_place_around(const struct cor_place *place, const char *type_name);

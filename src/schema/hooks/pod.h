@@ -6,6 +6,7 @@
 
 /* clang-format off */
 #define COR_POD_HOOKS(X)                                                                           \
+    X(forget_names)     /* PodSpec, at its end: an update of a Job passes it twice */              \
     X(pod_annotations)  /* annotations of a pod or template: those that mean something */          \
     X(seccomp_agrees)   /* Pod, PodTemplateSpec: annotations and fields say the same */            \
     X(apparmor_agrees)  /* the same for AppArmor */                                                \
