@@ -203,7 +203,7 @@ def parameters_of_deletions(server):
 # All flags of `kube-apiserver --help` in 1.34 but those of klog. Any other word is a mistake in this list.
 TAKEN = """allow-privileged bind-address client-ca-file encryption-provider-config encryption-provider-config-automatic-reload etcd-cafile etcd-certfile
     etcd-compaction-interval etcd-keyfile etcd-prefix etcd-servers event-ttl http2-max-streams-per-connection logging-format
-    max-mutating-requests-inflight max-requests-inflight min-request-timeout request-timeout storage-backend storage-media-type
+    max-mutating-requests-inflight max-requests-inflight min-request-timeout request-timeout service-cluster-ip-range service-node-port-range storage-backend storage-media-type
     tls-cert-file tls-private-key-file token-auth-file watch-cache watch-cache-sizes""".split()
 TAKEN_IN_PART = {"authorization-mode": ["RBAC", "Node", "Node,RBAC", "ABAC", "Webhook"], "logging-format": ["xml"],
                  "storage-media-type": ["application/yaml"]}
@@ -232,7 +232,7 @@ REFUSED = """admission-control admission-control-config-file advertise-address a
     requestheader-extra-headers-prefix requestheader-group-headers requestheader-uid-headers requestheader-username-headers runtime-config
     runtime-config-emulation-forward-compatible secure-port service-account-extend-token-expiration service-account-issuer
     service-account-jwks-uri service-account-key-file service-account-lookup service-account-max-token-expiration
-    service-account-signing-endpoint service-account-signing-key-file service-cluster-ip-range service-node-port-range
+    service-account-signing-endpoint service-account-signing-key-file
     show-hidden-metrics-for-version shutdown-delay-duration shutdown-send-retry-after shutdown-watch-termination-grace-period
     storage-initialization-timeout strict-transport-security-directives tls-cipher-suites tls-min-version tls-sni-cert-key
     tracing-config-file vmodule""".split()

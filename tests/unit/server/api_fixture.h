@@ -18,6 +18,8 @@
 /* What the spec of a Deployment, a ReplicaSet … needs to be valid, as text inside of JSON. */
 /* What a pod needs at least. */
 #define FX_CONTAINERS "\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]"
+#define FX_JOB        "\"template\":{\"spec\":{\"restartPolicy\":\"Never\"," FX_CONTAINERS "}}"
+#define FX_PORTS      "\"ports\":[{\"port\":80}]"
 #define FX_WORKLOAD                                                                                \
     "\"selector\":{\"matchLabels\":{\"a\":\"b\"}},\"template\":{\"metadata\":{\"labels\":{\"a\":"  \
     "\"b\"}},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}"
@@ -28,7 +30,7 @@ struct fx {
     struct cor_api *api;
     struct cor_clock_manual clock;
     struct cor_engine_config config; /* set before: where the store is; backend NULL: in memory */
-    struct cor_api_opts opts; /* set before fx_open(): checks, offload */
+    struct cor_api_opts opts;        /* set before fx_open(): checks, offload */
     struct cor_offload *offload;
     bool has_no_offload; /* set before: large requests are worked on by the loop */
 };

@@ -575,7 +575,7 @@ TEST(answers, warn_of_what_will_surprise)
         "requests; duplicate UID(s) observed: u\"");
     assert_at(fx_do(&fx, 200, "GET", CONFIGMAPS "/o", ""), "metadata.ownerReferences[1].name", "m");
     fx_do(&fx, 201, "POST", "/apis/batch/v1/namespaces/default/jobs",
-          "{\"metadata\":{\"name\":\"j\"}}");
+          "{\"metadata\":{\"name\":\"j\"},\"spec\":{" FX_JOB "}}");
     do_warned(&fx, 200, "DELETE", "/apis/batch/v1/namespaces/default/jobs/j", "",
               "299 - \"child pods are preserved by default when jobs are deleted; set "
               "propagationPolicy=Background to remove them or set propagationPolicy=Orphan to "

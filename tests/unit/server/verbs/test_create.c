@@ -56,8 +56,8 @@ TEST(create, a_job_gets_a_selector_and_labels_of_its_own)
     job = fx_do(&fx, 201, "POST", JOBS,
                 "{\"metadata\":{\"generateName\":\"sum-\"},\"spec\":{\"podFailurePolicy\":{},"
                 "\"template\":{\"metadata\":"
-                "{\"labels\":{\"a\":\"b\",\"job-name\":\"mine\"}},\"spec\":"
-                "{\"restartPolicy\":\"Never\"}}}}");
+                "{\"labels\":{\"a\":\"b\"}},\"spec\":"
+                "{\"restartPolicy\":\"Never\"," FX_CONTAINERS "}}}}");
     /* Nothing else of the spec is merged: null stays. */
     assert_at(job, "spec.podFailurePolicy", "{\"rules\":null}");
     snprintf(uid, sizeof(uid), "%s", fx_at(job, "metadata.uid"));
@@ -65,7 +65,7 @@ TEST(create, a_job_gets_a_selector_and_labels_of_its_own)
     assert_at(job, TEMPLATE_LABELS CONTROLLER_UID, uid);
     assert_at(job, TEMPLATE_LABELS ".controller-uid", uid);
     assert_at(job, TEMPLATE_LABELS ".a", "b");
-    assert_at(job, TEMPLATE_LABELS ".job-name", "mine");
+    assert_string_equal(fx_at(job, TEMPLATE_LABELS ".job-name"), fx_at(job, "metadata.name"));
     assert_string_equal(fx_at(job, TEMPLATE_LABELS "[\"batch.kubernetes.io/job-name\"]"),
                         fx_at(job, "metadata.name"));
     assert_at(job, "spec.template.spec.restartPolicy", "Never");
@@ -74,14 +74,15 @@ TEST(create, a_job_gets_a_selector_and_labels_of_its_own)
     job = fx_do(
         &fx, 201, "POST", JOBS,
         "{\"metadata\":{\"name\":\"labelled\",\"labels\":{\"a\":\"b\"}},\"spec\":{\"template\":"
-        "{\"metadata\":{\"labels\":{\"a\":\"b\"}},\"spec\":{\"restartPolicy\":\"Never\"}}}}");
+        "{\"metadata\":{\"labels\":{\"a\":\"b\"}},\"spec\":{\"restartPolicy\":\"Never\"," FX_CONTAINERS
+        "}}}}");
     assert_at(job, "metadata.labels", "{\"a\":\"b\"}");
     assert_at(job, TEMPLATE_LABELS ".job-name", "labelled");
     job =
         fx_do(&fx, 201, "POST", JOBS,
               "{\"metadata\":{\"name\":\"by-hand\"},\"spec\":{\"manualSelector\":true,\"selector\":"
               "{\"matchLabels\":{\"a\":\"b\"}},\"template\":{\"metadata\":{\"labels\":"
-              "{\"a\":\"b\"}}}}}");
+              "{\"a\":\"b\"}},\"spec\":{\"restartPolicy\":\"Never\"," FX_CONTAINERS "}}}}");
     assert_at(job, "spec.selector.matchLabels", "{\"a\":\"b\"}");
     assert_at(job, TEMPLATE_LABELS, "{\"a\":\"b\"}");
     fx_close(&fx);

@@ -28,7 +28,7 @@ TEST(delete, answers_with_a_status_or_the_object)
     assert_string_equal(fx_do(&fx, 200, "DELETE", CONFIGMAPS "/c", ""), want);
     fx_do(&fx, 404, "DELETE", CONFIGMAPS "/c", "");
     fx_do(&fx, 201, "POST", "/api/v1/namespaces/default/services",
-          "{\"metadata\":{\"name\":\"s\"}}");
+          "{\"metadata\":{\"name\":\"s\"},\"spec\":{" FX_PORTS "}}");
     answer = fx_do(&fx, 200, "DELETE", "/api/v1/namespaces/default/services/s", "");
     assert_at(answer, "kind", "Service");
     fx_close(&fx);
@@ -128,11 +128,13 @@ TEST(delete, propagation_is_a_finalizer)
 
     open_ready(&fx);
     for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
-        char target[256], name[16], body[64];
+        char target[256], name[16], body[256];
+        bool is_job = strcmp(policies[i].target, JOBS) == 0;
         const char *answer;
 
         snprintf(name, sizeof(name), "n%zu", i);
-        snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"%s\"}}", name);
+        snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"%s\"}%s}", name,
+                 is_job ? ",\"spec\":{" FX_JOB "}" : "");
         fx_do(&fx, 201, "POST", policies[i].target, body);
         snprintf(target, sizeof(target), "%s/%s%s", policies[i].target, name, policies[i].query);
         answer = fx_do(&fx, 200, "DELETE", target, policies[i].body);
@@ -303,7 +305,8 @@ TEST(delete, a_policy_that_is_there_already_stays)
 
     open_ready(&fx);
     fx_do(&fx, 201, "POST", "/apis/batch/v1/namespaces/default/jobs",
-          "{\"metadata\":{\"name\":\"j\",\"finalizers\":[\"foregroundDeletion\"]}}");
+          "{\"metadata\":{\"name\":\"j\",\"finalizers\":[\"foregroundDeletion\"]},\"spec\":{" FX_JOB
+          "}}");
     answer = fx_do(&fx, 200, "DELETE", job, "");
     assert_at(answer, "metadata.finalizers", "[\"foregroundDeletion\"]");
     answer = fx_do(&fx, 200, "DELETE", job, "{\"orphanDependents\":false}");

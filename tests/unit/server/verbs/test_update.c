@@ -418,9 +418,9 @@ TEST(update, a_status_is_never_created)
     fx_do(&fx, 404, "PUT", "/api/v1/namespaces/default/services/s/status",
           "{\"metadata\":{\"name\":\"s\"}}");
     fx_do(&fx, 201, "PUT", "/api/v1/namespaces/default/services/s",
-          "{\"metadata\":{\"name\":\"s\"}}");
+          "{\"metadata\":{\"name\":\"s\"},\"spec\":{" FX_PORTS "}}");
     fx_do(&fx, 201, "PUT", "/api/v1/namespaces/default/services/t?dryRun=All",
-          "{\"metadata\":{\"name\":\"t\"}}");
+          "{\"metadata\":{\"name\":\"t\"},\"spec\":{" FX_PORTS "}}");
     fx_do(&fx, 404, "GET", "/api/v1/namespaces/default/services/t", "");
     fx_close(&fx);
 }
