@@ -21,6 +21,7 @@
 #include "schema/hooks/policy.h"
 #include "schema/hooks/rbac.h"
 #include "schema/hooks/resource.h"
+#include "schema/hooks/scheduling.h"
 #include "schema/hooks/service.h"
 #include "schema/hooks/storage.h"
 #include "schema/hooks/workloads.h"
@@ -42,6 +43,7 @@
     COR_POLICY_HOOKS(X) \
     COR_AUTOSCALING_HOOKS(X) \
     COR_RBAC_HOOKS(X) \
+    COR_SCHEDULING_HOOKS(X) \
     COR_ADMISSION_HOOKS(X) \
     COR_CERTIFICATES_HOOKS(X) \
     COR_FLOWCONTROL_HOOKS(X) \
@@ -62,6 +64,7 @@
     COR_POLICY_TESTS(X) \
     COR_AUTOSCALING_TESTS(X) \
     COR_RBAC_TESTS(X) \
+    COR_SCHEDULING_TESTS(X) \
     COR_ADMISSION_TESTS(X) \
     COR_CERTIFICATES_TESTS(X) \
     COR_FLOWCONTROL_TESTS(X) \
