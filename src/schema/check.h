@@ -96,6 +96,7 @@ enum cor_check_topic {
     COR_SEEN_EPHEMERAL_VOLUMES, /* names of volumes for which a claim is made */
     COR_SEEN_PROJECTED_PATHS,   /* paths of files in a projected volume */
     COR_SEEN_POLICY_CONTAINERS, /* names of containers that a Job's failure policy may name */
+    COR_SEEN_METRICS,           /* whether the metrics of the old autoscaler had mistakes */
     COR_SEEN_TOPICS
 };
 

@@ -6,9 +6,14 @@
 #define COR_SCHEMA_HOOKS_AUTOSCALING_H
 
 /* clang-format off */
-#define COR_AUTOSCALING_HOOKS(X)
+#define COR_AUTOSCALING_HOOKS(X)                                                                   \
+    X(target_api_version) /* apiVersion of spec.scaleTargetRef: it has a group */                  \
+    X(object_api_version) /* apiVersion of what an Object metric describes */                      \
+    X(other_sources)      /* MetricSpec: no source is set beside that of its type */               \
+    X(metric_quantity)    /* quantity of a MetricTarget: more than 0 */
 
-#define COR_AUTOSCALING_TESTS(X)
+#define COR_AUTOSCALING_TESTS(X)                                                                   \
+    X(scales_from_zero) /* []MetricSpec: a metric can be measured without a pod */
 /* clang-format on */
 
 #endif
