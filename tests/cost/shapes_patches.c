@@ -149,7 +149,7 @@ static void store_array(struct request *rq)
     TEXT body = shape_text();
 
     /* One verb more than is ever removed. */
-    shape_add(&body, "{\"rules\":[{\"verbs\":[");
+    shape_add(&body, "{\"rules\":[{\"apiGroups\":[\"\"],\"resources\":[\"pods\"],\"verbs\":[");
     EACH(&body, rq->n + 1, "\"%zu\"", i);
     shape_add(&body, "]}],\"metadata\":{\"name\":\"x\",\"annotations\":{");
     shape_members(&body, rq->n, "v");

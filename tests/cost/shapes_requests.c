@@ -203,7 +203,7 @@ static void make_hpa_v1_answer(struct request *rq)
 
     shape_add(&body,
               "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"maxReplicas\":1,\"scaleTargetRef\":{"
-              "\"kind\":\"a\",\"name\":\"b\"},\"metrics\":[");
+              "\"apiVersion\":\"apps/v1\",\"kind\":\"a\",\"name\":\"b\"},\"metrics\":[");
     metrics(&body, rq->n);
     shape_add(&body, "]}}");
     (void)fx_do(rq->fx, 201, "POST", HPAS, cor_buf_z(&body));
@@ -221,8 +221,8 @@ static void make_hpa_v1(struct request *rq)
          "\\\"targetAverageValue\\\":\\\"1\\\"}}",
          i);
     shape_add(&rq->body,
-              "]\"}},\"spec\":{\"maxReplicas\":1,\"scaleTargetRef\":{\"kind\":\"a\",\"name\":"
-              "\"b\"}}}");
+              "]\"}},\"spec\":{\"maxReplicas\":1,\"scaleTargetRef\":{\"apiVersion\":\"apps/v1\","
+              "\"kind\":\"a\",\"name\":\"b\"}}}");
 }
 
 static void make_event(struct request *rq)

@@ -522,11 +522,12 @@ TEST(api_cachers, items_are_kept_by_version)
     assert_int_equal(cor_api_open_cachers(fx.api, &opts, NULL), 0);
     assert_true(cor_loop_run_until(fx.loop, is_synced, &fx, FX_TIMEOUT_MS));
     fx_bootstrap(&fx);
-    fx_do(&fx, 201, "POST", hpas[1],
-          "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"maxReplicas\":3,\"scaleTargetRef\":{"
-          "\"kind\":\"Deployment\",\"name\":\"a\"},\"metrics\":[{\"type\":\"Resource\","
-          "\"resource\":{\"name\":\"memory\",\"target\":{\"type\":\"Utilization\","
-          "\"averageUtilization\":50}}}]}}");
+    fx_do(
+        &fx, 201, "POST", hpas[1],
+        "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"maxReplicas\":3,\"scaleTargetRef\":{"
+        "\"apiVersion\":\"apps/v1\",\"kind\":\"Deployment\",\"name\":\"a\"},\"metrics\":[{\"type\":\"Resource\","
+        "\"resource\":{\"name\":\"memory\",\"target\":{\"type\":\"Utilization\","
+        "\"averageUtilization\":50}}}]}}");
     assert_non_null(strstr(fx_do_protobuf(&fx, 200, "GET", hpas[0], "", METADATA "v1"),
                            "autoscaling.alpha.kubernetes.io/metrics"));
     for (size_t i = 0; i < 4; i++) {

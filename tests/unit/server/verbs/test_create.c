@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "storage/engine/engine_int.h"
 
+#define ROLE_REF   ",\"roleRef\":{\"kind\":\"ClusterRole\",\"name\":\"r\"}"
 #define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
 
 static void open_ready(struct fx *fx)
@@ -534,6 +535,7 @@ TEST(create, objects_that_are_stored_and_do_nothing_come_with_a_warning)
 {
     static const struct {
         const char *path, *kind, *lacks;
+        const char *members; /* what the kind needs beside its metadata; NULL: nothing */
     } rows[] = {
         {"/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "CustomResourceDefinition",
          "custom resources are not served"},
@@ -550,11 +552,11 @@ TEST(create, objects_that_are_stored_and_do_nothing_come_with_a_warning)
         {"/apis/rbac.authorization.k8s.io/v1/clusterroles", "ClusterRole",
          "roles are not evaluated"},
         {"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", "ClusterRoleBinding",
-         "roles are not evaluated"},
+         "roles are not evaluated", ROLE_REF},
         {"/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles", "Role",
          "roles are not evaluated"},
         {"/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings", "RoleBinding",
-         "roles are not evaluated"},
+         "roles are not evaluated", ROLE_REF},
         {"/api/v1/namespaces/default/resourcequotas", "ResourceQuota", "quotas are not enforced"},
         {"/api/v1/namespaces/default/limitranges", "LimitRange", "limits are not enforced"},
     };
@@ -564,19 +566,21 @@ TEST(create, objects_that_are_stored_and_do_nothing_come_with_a_warning)
 
     open_ready(&fx);
     for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
-        char warning[256], target[256];
+        char warning[256], target[256], body[256];
         const char *made;
 
         snprintf(warning, sizeof(warning),
                  "299 - \"%s is stored but has no effect on this server: %s\"", rows[i].kind,
                  rows[i].lacks);
         snprintf(target, sizeof(target), "%s/x", rows[i].path);
-        expect_inert(&fx, "POST", rows[i].path, "{\"metadata\":{\"name\":\"x\"}}", warning);
+        snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"x\"}%s}",
+                 rows[i].members ? rows[i].members : "");
+        expect_inert(&fx, "POST", rows[i].path, body, warning);
         expect_inert(&fx, "PATCH", target, "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}", warning);
         made = fx_do(&fx, 200, "GET", target, "");
         expect_inert(&fx, "PUT", target, made, warning);
         /* What was refused is not stored. */
-        expect_no_warning(&fx, 409, "POST", rows[i].path, "{\"metadata\":{\"name\":\"x\"}}");
+        expect_no_warning(&fx, 409, "POST", rows[i].path, body);
         expect_no_warning(&fx, 422, "POST", rows[i].path, "{\"metadata\":{\"name\":\"x/y\"}}");
         expect_no_warning(&fx, 400, "POST", rows[i].path, "{");
     }

@@ -18,6 +18,8 @@
 #define DEPLOYS "/apis/apps/v1" NS "/deployments"
 #define HPAS1   "/apis/autoscaling/v1" NS "/horizontalpodautoscalers"
 #define HPAS2   "/apis/autoscaling/v2" NS "/horizontalpodautoscalers"
+#define TARGET                                                                                     \
+    "\"scaleTargetRef\":{\"apiVersion\":\"apps/v1\",\"kind\":\"Deployment\",\"name\":\"d\"},"
 #define BUDGETS "/apis/policy/v1" NS "/poddisruptionbudgets"
 
 #define MERGE     "application/merge-patch+json"
@@ -183,21 +185,24 @@ static const struct creation {
      "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"expirationSeconds\":%s}}"},
     {BUDGETS, "{\"metadata\":{\"name\":\"n\",\"generation\":%s},\"spec\":{\"minAvailable\":1}}"},
     {BUDGETS, "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"minAvailable\":%s}}"},
-    {HPAS1, "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"minReplicas\":%s,\"maxReplicas\":9,"
-            "\"targetCPUUtilizationPercentage\":50}}"},
-    {HPAS1, "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"maxReplicas\":9,"
+    {HPAS1,
+     "{\"metadata\":{\"name\":\"n\"},\"spec\":{" TARGET "\"minReplicas\":%s,\"maxReplicas\":9,"
+     "\"targetCPUUtilizationPercentage\":50}}"},
+    {HPAS1, "{\"metadata\":{\"name\":\"n\"},\"spec\":{" TARGET "\"maxReplicas\":9,"
             "\"targetCPUUtilizationPercentage\":%s}}"},
     {HPAS1, "{\"metadata\":{\"name\":\"n\",\"annotations\":{"
             "\"autoscaling.alpha.kubernetes.io/metrics\":\"[{\\\"type\\\":\\\"Resource\\\","
             "\\\"resource\\\":{\\\"name\\\":\\\"m\\\",\\\"targetAverageUtilization\\\":%s}}]\"}},"
-            "\"spec\":{\"maxReplicas\":9}}"},
-    {HPAS2, "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"maxReplicas\":%s,\"metrics\":[{\"type\":"
-            "\"Resource\",\"resource\":{\"name\":\"cpu\",\"target\":{\"type\":\"Utilization\","
-            "\"averageUtilization\":5}}}]}}"},
-    {HPAS2, "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"maxReplicas\":3,\"metrics\":[{\"type\":"
-            "\"Resource\",\"resource\":{\"name\":\"cpu\",\"target\":{\"type\":\"Utilization\","
-            "\"averageUtilization\":%s}}}],\"behavior\":{\"scaleUp\":{"
-            "\"stabilizationWindowSeconds\":%s}}}}"},
+            "\"spec\":{" TARGET "\"maxReplicas\":9}}"},
+    {HPAS2,
+     "{\"metadata\":{\"name\":\"n\"},\"spec\":{" TARGET "\"maxReplicas\":%s,\"metrics\":[{\"type\":"
+     "\"Resource\",\"resource\":{\"name\":\"cpu\",\"target\":{\"type\":\"Utilization\","
+     "\"averageUtilization\":5}}}]}}"},
+    {HPAS2,
+     "{\"metadata\":{\"name\":\"n\"},\"spec\":{" TARGET "\"maxReplicas\":3,\"metrics\":[{\"type\":"
+     "\"Resource\",\"resource\":{\"name\":\"cpu\",\"target\":{\"type\":\"Utilization\","
+     "\"averageUtilization\":%s}}}],\"behavior\":{\"scaleUp\":{"
+     "\"stabilizationWindowSeconds\":%s}}}}"},
 };
 
 static void print(char *out, size_t size, const char *format, const char *number)

@@ -4,8 +4,11 @@
 
 #define CORE   "/api/v1/namespaces/default/events"
 #define EVENTS "/apis/events.k8s.io/v1/namespaces/default/events"
-#define V1     "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
-#define V2     "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+/* What every autoscaler needs. */
+#define SCALER                                                                                     \
+    "\"maxReplicas\":3,\"scaleTargetRef\":{\"apiVersion\":\"apps/v1\",\"kind\":\"Deployment\",\"name\":\"d\"}"
+#define V1 "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
+#define V2 "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
 #define NEW_EVENT(name, note)                                                                      \
     "{\"kind\":\"Event\",\"apiVersion\":\"events.k8s.io/v1\",\"metadata\":{\"name\":\"" name       \
     "\"},\"note\":\"" note "\",\"regarding\":{\"kind\":\"Pod\",\"name\":\"" name                   \
@@ -117,7 +120,8 @@ TEST(versions, tables_metadata_and_yaml_are_made_of_the_version)
     open_ready(&fx);
     fx_do(
         &fx, 201, "POST", V2,
-        "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"metrics\":[{\"type\":\"Pods\",\"pods\":{}}]}}");
+        "{\"metadata\":{\"name\":\"a\"},\"spec\":{" SCALER
+        ",\"metrics\":[{\"type\":\"Pods\",\"pods\":{\"metric\":{\"name\":\"p\"},\"target\":{\"type\":\"AverageValue\",\"averageValue\":\"1\"}}}]}}");
     assert_at(fx_do_with(&fx, 200, "GET", V1 "?includeObject=Object", "", &table),
               "rows[0].object.apiVersion", "autoscaling/v1");
     assert_string_not_equal(fx_at(fx_do_with(&fx, 200, "GET", V1, "", &partial), annotation), "");
@@ -136,11 +140,10 @@ TEST(versions, updates_and_patches_are_made_in_the_version_that_was_asked_for)
     const char *v1, *v2;
 
     open_ready(&fx);
-    fx_do(
-        &fx, 201, "POST", V2,
-        "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"maxReplicas\":3,\"metrics\":[{\"type\":"
-        "\"Pods\",\"pods\":{\"metric\":{\"name\":\"p\"},\"target\":{\"type\":\"AverageValue\","
-        "\"averageValue\":\"1\"}}}],\"scaleTargetRef\":{\"kind\":\"Deployment\",\"name\":\"d\"}}}");
+    fx_do(&fx, 201, "POST", V2,
+          "{\"metadata\":{\"name\":\"a\"},\"spec\":{" SCALER ",\"metrics\":[{\"type\":"
+          "\"Pods\",\"pods\":{\"metric\":{\"name\":\"p\"},\"target\":{\"type\":\"AverageValue\","
+          "\"averageValue\":\"1\"}}}]}}");
     v1 = fx_do_with(&fx, 200, "PATCH", V1 "/a",
                     "[{\"op\":\"add\",\"path\":\"/spec/targetCPUUtilizationPercentage\",\"value\":"
                     "50}]",
@@ -202,7 +205,7 @@ TEST(versions, deletions_answer_in_the_version_that_was_asked_for)
 
     open_ready(&fx);
     fx_do(&fx, 201, "POST", V2,
-          "{\"metadata\":{\"name\":\"a\",\"finalizers\":[\"x.y/z\"]},\"spec\":{}}");
+          "{\"metadata\":{\"name\":\"a\",\"finalizers\":[\"x.y/z\"]},\"spec\":{" SCALER "}}");
     gone = fx_do(&fx, 200, "DELETE", V1 "/a", "");
     assert_at(gone, "apiVersion", "autoscaling/v1");
     assert_string_not_equal(fx_at(gone, "metadata.deletionTimestamp"), "");
@@ -274,7 +277,7 @@ TEST(versions, a_failed_allocation_is_an_answer)
 
     open_ready(&fx);
     fx_do(&fx, 201, "POST", V2,
-          "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"behavior\":{\"a\":1}}}");
+          "{\"metadata\":{\"name\":\"a\"},\"spec\":{" SCALER ",\"behavior\":{\"a\":1}}}");
     fx_do(&fx, 200, "GET", V1 "/a", "");
     for (size_t i = 0; i < COR_ARRAY_LEN(targets); i++) {
         fx_fail_each_alloc(&fx, "GET", targets[i], "", NULL);

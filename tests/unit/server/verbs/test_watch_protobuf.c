@@ -161,9 +161,10 @@ TEST(watch_protobuf, shows_metadata_and_other_versions)
     assert_true(strtoull(fx_at(event(&call, 1), "object.metadata.resourceVersion"), NULL, 10) >
                 strtoull(fx_at(event(&call, 0), "object.metadata.resourceVersion"), NULL, 10));
     fx_call_deinit(&call);
-    fx_do(&fx, 201, "POST", hpas,
-          "{\"metadata\":{\"name\":\"h\"},\"spec\":{\"maxReplicas\":3,\"scaleTargetRef\":{\"kind\":"
-          "\"Deployment\",\"name\":\"d\"},\"targetCPUUtilizationPercentage\":70}}");
+    fx_do(
+        &fx, 201, "POST", hpas,
+        "{\"metadata\":{\"name\":\"h\"},\"spec\":{\"maxReplicas\":3,\"scaleTargetRef\":{"
+        "\"apiVersion\":\"apps/v1\",\"kind\":\"Deployment\",\"name\":\"d\"},\"targetCPUUtilizationPercentage\":70}}");
     snprintf(target, sizeof(target), "%s?watch=1", hpas);
     fx_start(&fx, &call, "GET", target, "", &protobuf);
     assert_at(event(&call, 0), "object.apiVersion", "autoscaling/v1");
