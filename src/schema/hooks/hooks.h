@@ -12,6 +12,7 @@
 #include "schema/hooks/cluster.h"
 #include "schema/hooks/config.h"
 #include "schema/hooks/container.h"
+#include "schema/hooks/discovery.h"
 #include "schema/hooks/flowcontrol.h"
 #include "schema/hooks/meta.h"
 #include "schema/hooks/networking.h"
@@ -36,6 +37,7 @@
     COR_WORKLOADS_HOOKS(X) \
     COR_BATCH_HOOKS(X) \
     COR_SERVICE_HOOKS(X) \
+    COR_DISCOVERY_HOOKS(X) \
     COR_NETWORKING_HOOKS(X) \
     COR_STORAGE_HOOKS(X) \
     COR_CONFIG_HOOKS(X) \
@@ -57,6 +59,7 @@
     COR_WORKLOADS_TESTS(X) \
     COR_BATCH_TESTS(X) \
     COR_SERVICE_TESTS(X) \
+    COR_DISCOVERY_TESTS(X) \
     COR_NETWORKING_TESTS(X) \
     COR_STORAGE_TESTS(X) \
     COR_CONFIG_TESTS(X) \

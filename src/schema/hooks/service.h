@@ -1,4 +1,4 @@
-/* The hooks of validation for Service, Endpoints and EndpointSlice: what no line of a rule file can
+/* The hooks of validation for Services: what no line of a rule file can
  * say. A hook is cor_hook_NAME() in service.c, a test of a condition is
  * cor_test_NAME() there; both are declared by hooks.h. tools/compile_validation.py reads the names
  * here. */

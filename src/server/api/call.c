@@ -269,8 +269,10 @@ void cor_call_start(struct cor_call *call, int code, const char *content_type,
                 call->req->audit_id.n > 0 ? call->req->audit_id : cor_buf_str(&uuid));
     if (!has_cache)
         headers_add(&h, "Cache-Control", COR_STR("no-cache, private"));
-    for (size_t i = code >= 300 ? call->nsuccess_warnings : 0; i < call->warnings.n; i++)
-        headers_add(&h, "Warning", cor_warnings_at(&call->warnings, i));
+    for (size_t i = 0; i < call->warnings.n; i++) {
+        if (code < 300 || i < call->nroute_warnings || i >= call->nsuccess_warnings)
+            headers_add(&h, "Warning", cor_warnings_at(&call->warnings, i));
+    }
     if (code >= 400 && call->status.retry_after_s > 0) {
         snprintf(retry, sizeof(retry), "%lld", (long long)call->status.retry_after_s);
         headers_add(&h, "Retry-After", cor_strz(retry));

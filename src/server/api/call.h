@@ -61,7 +61,8 @@ struct cor_call {
     struct cor_buf names;
     struct cor_status status; /* of a failure */
     struct cor_warnings warnings;
-    size_t nsuccess_warnings; /* the first so many of them are sent with a success only */
+    size_t nroute_warnings;   /* the first so many of them are sent with every answer */
+    size_t nsuccess_warnings; /* those up to this number are sent with a success only */
     struct cor_held held;     /* what it holds while its output waits */
     unsigned pending;         /* store operations that will call back; 1 more while `heavy` */
     bool is_over;             /* answered or gone */

@@ -173,6 +173,12 @@ static int route_prepare(struct cor_call *call)
                           &call->status);
     call->accept.is_pretty =
         call->accept.is_pretty || cor_wants_pretty(call->opts.pretty, req->user_agent);
+    if (r == 0 && call->res->deprecation) {
+        r = cor_warnings_add(&call->warnings, cor_strz(call->res->deprecation));
+        call->nroute_warnings = call->warnings.n;
+        if (r < 0)
+            return cor_status_set_err(&call->status, r);
+    }
     if (r == 0 && !(call->res->flags & COR_API_VIRTUAL))
         r = cor_api_backing(call->loop, call->stored, &call->backing, &call->status);
     return r;

@@ -82,7 +82,7 @@ static int warn_of_inert(struct cor_call *call)
 
     if (!call->res->inert)
         return 0;
-    assert(call->warnings.n == 0);
+    assert(call->warnings.n == call->nroute_warnings);
     cor_buf_init(&text, COR_WARNINGS_BYTES_MAX);
     r = cor_buf_addf(&text, "%.*s is stored but has no effect on this server: %s",
                      COR_STR_ARG(call->res->kind), call->res->inert);
