@@ -97,6 +97,9 @@ enum cor_check_topic {
     COR_SEEN_PROJECTED_PATHS,   /* paths of files in a projected volume */
     COR_SEEN_POLICY_CONTAINERS, /* names of containers that a Job's failure policy may name */
     COR_SEEN_METRICS,           /* whether the metrics of the old autoscaler had mistakes */
+    COR_SEEN_WEBHOOKS,          /* names of webhooks */
+    COR_SEEN_MATCH_CONDITIONS,  /* names of match conditions */
+    COR_SEEN_ANNOTATION_KEYS,   /* keys of audit annotations */
     COR_SEEN_TOPICS
 };
 

@@ -241,7 +241,8 @@ static const struct cor_resource_row builtins[] = {
     /* apiregistration.k8s.io/v1 */
     {NAMES("apiregistration.k8s.io", "v1", "APIService", "apiservices", "apiservice"),
      .flags = COR_API_ANY_FINALIZER, .inert = NO_AGGREGATION, .verbs = COR_VERBS_ALL,
-     .category = "api-extensions", .hash = "InPBPD7+PqM=", SUBS(status_only)},
+     .category = "api-extensions", .hash = "InPBPD7+PqM=", .name_rule = COR_NAME_PATH_SEGMENT,
+     SUBS(status_only)},
     /* apps/v1 */
     {NAMES("apps", "v1", "ControllerRevision", "controllerrevisions", "controllerrevision"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL,

@@ -6,9 +6,14 @@
 #define COR_SCHEMA_HOOKS_FLOWCONTROL_H
 
 /* clang-format off */
-#define COR_FLOWCONTROL_HOOKS(X)
+#define COR_FLOWCONTROL_HOOKS(X)                                                                   \
+    X(flow_verbs)      /* verbs of a rule: there, known, "*" alone */                              \
+    X(flow_namespaces) /* namespaces of a rule: labels, or "*" alone */                            \
+    X(flow_urls)       /* nonResourceURLs of a rule: paths, or "*" alone */                        \
+    X(hand_size)       /* handSize: the bits of a hash suffice to deal so many of the queues */
 
-#define COR_FLOWCONTROL_TESTS(X)
+#define COR_FLOWCONTROL_TESTS(X)                                                                   \
+    X(is_mandatory) /* spec of an object that upstream has always: arg names it */
 /* clang-format on */
 
 #endif

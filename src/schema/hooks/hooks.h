@@ -21,6 +21,7 @@
 #include "schema/hooks/pod_volumes.h"
 #include "schema/hooks/policy.h"
 #include "schema/hooks/rbac.h"
+#include "schema/hooks/registration.h"
 #include "schema/hooks/resource.h"
 #include "schema/hooks/scheduling.h"
 #include "schema/hooks/service.h"
@@ -46,6 +47,7 @@
     COR_AUTOSCALING_HOOKS(X) \
     COR_RBAC_HOOKS(X) \
     COR_SCHEDULING_HOOKS(X) \
+    COR_REGISTRATION_HOOKS(X) \
     COR_ADMISSION_HOOKS(X) \
     COR_CERTIFICATES_HOOKS(X) \
     COR_FLOWCONTROL_HOOKS(X) \
@@ -68,6 +70,7 @@
     COR_AUTOSCALING_TESTS(X) \
     COR_RBAC_TESTS(X) \
     COR_SCHEDULING_TESTS(X) \
+    COR_REGISTRATION_TESTS(X) \
     COR_ADMISSION_TESTS(X) \
     COR_CERTIFICATES_TESTS(X) \
     COR_FLOWCONTROL_TESTS(X) \

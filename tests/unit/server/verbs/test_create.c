@@ -536,19 +536,27 @@ TEST(create, objects_that_are_stored_and_do_nothing_come_with_a_warning)
     static const struct {
         const char *path, *kind, *lacks;
         const char *members; /* what the kind needs beside its metadata; NULL: nothing */
+        const char *name;    /* NULL: x */
     } rows[] = {
         {"/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "CustomResourceDefinition",
          "custom resources are not served"},
         {"/apis/apiregistration.k8s.io/v1/apiservices", "APIService",
-         "requests are not forwarded to other API servers"},
+         "requests are not forwarded to other API servers",
+         ",\"spec\":{\"group\":\"a.b\",\"version\":\"v1\",\"groupPriorityMinimum\":1,"
+         "\"versionPriority\":1}",
+         "v1.a.b"},
         {"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
          "MutatingWebhookConfiguration", "webhooks are not called"},
         {"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
          "ValidatingWebhookConfiguration", "webhooks are not called"},
         {"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
-         "ValidatingAdmissionPolicy", "admission policies are not evaluated"},
+         "ValidatingAdmissionPolicy", "admission policies are not evaluated",
+         ",\"spec\":{\"matchConstraints\":{\"resourceRules\":[{\"operations\":[\"*\"],"
+         "\"apiGroups\":[\"*\"],\"apiVersions\":[\"*\"],\"resources\":[\"*\"]}]},"
+         "\"validations\":[{\"expression\":\"true\"}]}"},
         {"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
-         "ValidatingAdmissionPolicyBinding", "admission policies are not evaluated"},
+         "ValidatingAdmissionPolicyBinding", "admission policies are not evaluated",
+         ",\"spec\":{\"policyName\":\"x\",\"validationActions\":[\"Deny\"]}"},
         {"/apis/rbac.authorization.k8s.io/v1/clusterroles", "ClusterRole",
          "roles are not evaluated"},
         {"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", "ClusterRoleBinding",
@@ -566,14 +574,14 @@ TEST(create, objects_that_are_stored_and_do_nothing_come_with_a_warning)
 
     open_ready(&fx);
     for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
-        char warning[256], target[256], body[256];
-        const char *made;
+        const char *name = rows[i].name ? rows[i].name : "x", *made;
+        char warning[256], target[256], body[512];
 
         snprintf(warning, sizeof(warning),
                  "299 - \"%s is stored but has no effect on this server: %s\"", rows[i].kind,
                  rows[i].lacks);
-        snprintf(target, sizeof(target), "%s/x", rows[i].path);
-        snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"x\"}%s}",
+        snprintf(target, sizeof(target), "%s/%s", rows[i].path, name);
+        snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"%s\"}%s}", name,
                  rows[i].members ? rows[i].members : "");
         expect_inert(&fx, "POST", rows[i].path, body, warning);
         expect_inert(&fx, "PATCH", target, "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}", warning);
