@@ -4,7 +4,8 @@
 Every shape of tests/cost/shapes_*.c is driven with N and with 4 N elements, and valgrind counts the instructions of both,
 on the loop's thread and on the workers'. Work that grows faster than n log n fails: 4 N elements may take 4 SLACK times the
 instructions of N. What a request costs without any element is in both counts, so it can only make the ratio smaller. A text
-that itself grows faster (indented, deep objects) may take what its bytes take.
+that itself grows faster (indented, deep objects) may take what its bytes take. What prepares a request is not counted, also where a
+worker does it.
 
 The loop does other work too while a request waits for its storage (a cache that fills, the delivery of the event), and on a
 busy machine that work falls into the count. It can only add to it, so a shape that grows too fast is driven again, and the
@@ -41,7 +42,7 @@ def drive(only):
     """(shape, elements, bytes, instructions) of every request, or of those of one shape."""
     with tempfile.TemporaryDirectory() as folder:
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", "--dump-after=drive_request",
-                   "--dump-instr=no", "--dump-line=no"]
+                   "--zero-before=drive_request", "--dump-instr=no", "--dump-line=no"]
         command += [f"--toggle-collect={name}" for name in FUNCTIONS]
         command += [PROGRAM] + (["--only", only] if only else []) + [str(N), str(GROWTH * N)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
