@@ -32,13 +32,17 @@ def pods_metric(name):
 @test
 def events_are_one_storage_with_two_versions(server):
     core, new = events(server)
-    server.create(core, {"metadata": {"name": "a"}, "message": "m", "involvedObject": {"kind": "Pod", "name": "p"}})
+    pod = {"kind": "Pod", "name": "p", "namespace": server.ns}
+    server.create(core, {"metadata": {"name": "a"}, "message": "m", "involvedObject": pod})
     seen = server.get(new + "/a").expect(200).json()
     assert seen["apiVersion"] == "events.k8s.io/v1" and seen["note"] == "m" and seen["regarding"]["name"] == "p"
     assert "message" not in seen and "involvedObject" not in seen
-    seen["note"] = "changed"
+    seen["metadata"]["labels"] = {"a": "b"}
     server.request("PUT", new + "/a", seen).expect(200)
-    assert server.get(core + "/a").expect(200).json()["message"] == "changed"
+    read = server.get(core + "/a").expect(200).json()
+    assert read["message"] == "m" and read["metadata"]["labels"] == {"a": "b"}
+    read["message"] = "changed"
+    server.request("PUT", core + "/a", read).expect(200)
     found = server.get(f"{new}?fieldSelector=regarding.name%3Dp").expect(200).json()
     assert [item["note"] for item in found["items"]] == ["changed"] and found["apiVersion"] == "events.k8s.io/v1"
     assert server.get(f"{new}?fieldSelector=regarding.name%3Dq").expect(200).json()["items"] == []

@@ -6,9 +6,21 @@
 #define COR_SCHEMA_HOOKS_CLUSTER_H
 
 /* clang-format off */
-#define COR_CLUSTER_HOOKS(X)
+#define COR_CLUSTER_HOOKS(X)                                                                       \
+    X(namespace_finalizers) /* finalizers of a Namespace, reported at the "list" or the "element" */\
+    X(node_taints) /* []Taint, reported at metadata.taints */                                      \
+    X(node_resources) /* ResourceList of a Node's status: the field that the argument names */     \
+    X(pod_cidr_families) /* podCIDRs: at most one of each IP family */                             \
+    X(pod_cidrs_stay) /* podCIDRs: what the old Node has stays */                                  \
+    X(quota_resources) /* ResourceList: names that quotas know, and their quantities */            \
+    X(quota_scopes) /* ResourceQuotaSpec: its scopes beside its resources */                       \
+    X(quota_scope_selector) /* ResourceQuotaSpec: its scopeSelector beside its resources */        \
+    X(quota_scopes_stay) /* scopes: the same set as in the old object */                           \
+    X(limit_range_items) /* []LimitRangeItem: each item, and no two of one type */                 \
+    X(event_namespace) /* Event: its namespace is that of its involvedObject */
 
-#define COR_CLUSTER_TESTS(X)
+#define COR_CLUSTER_TESTS(X)                                                                       \
+    X(is_events_request) /* the client has sent the Event as one of events.k8s.io */
 /* clang-format on */
 
 #endif

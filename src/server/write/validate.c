@@ -147,7 +147,8 @@ int cor_write_validate(struct cor_write *write)
 {
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
     struct cor_call *call = &write->call;
-    struct cor_gk gk = cor_api_gk(call->res);
+    /* Messages have the kind as it is stored: an Event of events.k8s.io is one of core. */
+    struct cor_gk gk = cor_api_gk(call->stored);
     struct cor_validation validation;
     int r;
 

@@ -9,10 +9,14 @@
     "\"maxReplicas\":3,\"scaleTargetRef\":{\"apiVersion\":\"apps/v1\",\"kind\":\"Deployment\",\"name\":\"d\"}"
 #define V1 "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
 #define V2 "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+/* What an Event of events.k8s.io must have. */
+#define STRICT(controller)                                                                         \
+    "\"eventTime\":\"2026-01-02T03:04:05.000000Z\",\"reportingController\":\"" controller          \
+    "\",\"reportingInstance\":\"i\",\"action\":\"A\",\"reason\":\"R\""
 #define NEW_EVENT(name, note)                                                                      \
     "{\"kind\":\"Event\",\"apiVersion\":\"events.k8s.io/v1\",\"metadata\":{\"name\":\"" name       \
     "\"},\"note\":\"" note "\",\"regarding\":{\"kind\":\"Pod\",\"name\":\"" name                   \
-    "\"},\"type\":\"Normal\"}"
+    "\"},\"type\":\"Normal\"," STRICT("example.com/c") "}"
 
 static void open_ready(struct fx *fx)
 {
@@ -37,13 +41,14 @@ TEST(versions, an_event_written_in_one_is_read_in_both)
     assert_at(core, "note", "");
     assert_at(core, "type", "Normal");
     /* What Go always writes of this version, although the other leaves it out. */
-    assert_non_null(strstr(core, "\"reportingComponent\":\"\""));
     assert_non_null(strstr(core, "\"firstTimestamp\":null"));
     assert_at(core, "metadata.uid", fx_at(made, "metadata.uid"));
     assert_at(core, "metadata.resourceVersion", fx_at(made, "metadata.resourceVersion"));
     fx_do(&fx, 201, "POST", CORE,
           "{\"metadata\":{\"name\":\"b\"},\"message\":\"m\",\"count\":2,\"source\":{\"component\":"
           "\"c\"}}");
+    core = fx_do(&fx, 200, "GET", CORE "/b", "");
+    assert_non_null(strstr(core, "\"reportingComponent\":\"\""));
     made = fx_do(&fx, 200, "GET", EVENTS "/b", "");
     assert_at(made, "note", "m");
     assert_at(made, "deprecatedCount", "2");
@@ -95,7 +100,7 @@ TEST(versions, the_source_of_an_event_is_its_component_or_its_controller)
     fx_do(&fx, 201, "POST", CORE,
           "{\"metadata\":{\"name\":\"a\"},\"source\":{\"component\":\"x\"}}");
     fx_do(&fx, 201, "POST", EVENTS,
-          "{\"metadata\":{\"name\":\"b\"},\"reportingController\":\"x\"}");
+          "{\"metadata\":{\"name\":\"b\"},\"type\":\"Normal\"," STRICT("x") "}");
     fx_do(&fx, 201, "POST", CORE,
           "{\"metadata\":{\"name\":\"c\"},\"source\":{\"component\":\"y\"},\"reportingComponent\":"
           "\"x\"}");
@@ -172,9 +177,14 @@ TEST(versions, an_update_creates_an_event)
 
     open_ready(&fx);
     assert_at(fx_do(&fx, 201, "PUT", EVENTS "/a", NEW_EVENT("a", "1")), "note", "1");
-    assert_at(fx_do(&fx, 200, "PUT", EVENTS "/a", NEW_EVENT("a", "2")), "note", "2");
-    assert_at(fx_do(&fx, 200, "PATCH", EVENTS "/a", "{\"note\":\"3\"}"), "note", "3");
-    assert_at(fx_do(&fx, 200, "GET", CORE "/a", ""), "message", "3");
+    assert_at(fx_do(&fx, 200, "PUT", EVENTS "/a", NEW_EVENT("a", "1")), "note", "1");
+    fx_do(&fx, 422, "PUT", EVENTS "/a", NEW_EVENT("a", "2"));
+    assert_at(
+        fx_do(&fx, 200, "PATCH", EVENTS "/a",
+              "{\"series\":{\"count\":2,\"lastObservedTime\":\"2026-01-02T03:04:06.000000Z\"}}"),
+        "series.count", "2");
+    assert_at(fx_do(&fx, 200, "PATCH", CORE "/a", "{\"message\":\"3\"}"), "series.count", "2");
+    assert_at(fx_do(&fx, 200, "GET", EVENTS "/a", ""), "note", "3");
     assert_at(fx_do(&fx, 201, "POST", EVENTS "?dryRun=All", NEW_EVENT("b", "1")), "note", "1");
     fx_close(&fx);
 }
