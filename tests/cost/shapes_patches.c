@@ -195,7 +195,7 @@ JSON_PATCH_SHAPE(
     i, i)
 JSON_PATCH_SHAPE(make_move_whole,
                  "{\"op\":\"move\",\"from\":\"/rules/0/%s\",\"path\":\"/rules/0/%s\"}",
-                 i % 2 ? "resources" : "verbs", i % 2 ? "verbs" : "resources")
+                 i % 2 ? "resourceNames" : "verbs", i % 2 ? "verbs" : "resourceNames")
 JSON_PATCH_SHAPE(
     make_copy_members,
     "{\"op\":\"copy\",\"from\":\"/metadata/annotations/k%06zu\",\"path\":\"/metadata/annotations/m%zu\"}",
