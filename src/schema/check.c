@@ -87,6 +87,7 @@ int cor_check_init(struct cor_check *check, struct cor_str object, struct cor_st
     check->open = NULL;
     check->texts = NULL;
     check->seen = NULL;
+    check->claim_names = NULL;
     check->nslots = check->slots_cap = check->nopen = check->open_cap = 0;
     check->errors = errors;
     check->has_old = old.p != NULL;

@@ -129,6 +129,7 @@ struct cor_check {
     size_t nopen, open_cap;
     struct cor_check_text *texts; /* strings that had escapes */
     struct cor_check_seen *seen;  /* COR_SEEN_TOPICS of them; NULL: nothing was remembered */
+    const char *claim_names;      /* of a pod, for messages; NULL: not made yet */
 };
 
 /* A value of the object. */

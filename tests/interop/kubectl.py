@@ -308,7 +308,7 @@ def generators_and_approvals_are_understood(server):
     kubectl(server, "create", "serviceaccount", "a")
     name = "csr-" + server.ns
     request = {"kind": "CertificateSigningRequest", "apiVersion": "certificates.k8s.io/v1", "metadata": {"name": name},
-               "spec": {"signerName": "example.com/x", "request": "eA==", "usages": ["client auth"]}}
+               "spec": {"signerName": "example.com/x", "request": "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KQUE9PQotLS0tLUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K", "usages": ["client auth"]}}
     kubectl(server, "create", "-f", "-", stdin=json.dumps(request))
     kubectl(server, "certificate", "approve", name)
     assert kubectl(server, "get", "csr", name, "-o", "jsonpath={.status.conditions[0].type}") == "Approved"

@@ -6,7 +6,11 @@
 #define COR_SCHEMA_HOOKS_CERTIFICATES_H
 
 /* clang-format off */
-#define COR_CERTIFICATES_HOOKS(X)
+#define COR_CERTIFICATES_HOOKS(X)                                                                  \
+    X(certificate_request) /* spec.request: a PEM block of that type */                            \
+    X(request_conditions)  /* status.conditions: types, states, what excludes one another */       \
+    X(kept_conditions)     /* status.conditions: what an update may not add, change or remove */   \
+    X(issued_certificate)  /* status.certificate: PEM blocks of certificates alone */
 
 #define COR_CERTIFICATES_TESTS(X)
 /* clang-format on */

@@ -105,7 +105,8 @@ static int order_names(const void *a, const void *b)
     return cor_str_cmp(*(const struct cor_str *)a, *(const struct cor_str *)b);
 }
 
-/* The names of the pod's claims, sorted as upstream prints them, as many as fit. */
+/* The names of the pod's claims, sorted as upstream prints them, as many as fit. They are made once
+ * for all messages. */
 static const char *claim_names(struct cor_check *check, const struct cor_place *claims)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = NAMES_MAX};
@@ -115,6 +116,8 @@ static const char *claim_names(struct cor_check *check, const struct cor_place *
     size_t n = 0;
     int r = 0;
 
+    if (check->claim_names)
+        return check->claim_names;
     names = cor_calloc(cor_place_length(check, claims), sizeof(*names));
     if (!names) {
         cor_check_note(check, -COR_ENOMEM);
@@ -130,7 +133,8 @@ static const char *claim_names(struct cor_check *check, const struct cor_place *
     cor_free(names);
     if (r == -COR_ENOMEM)
         cor_check_note(check, r);
-    return cor_check_printf(check, "%s", cor_buf_z(&text));
+    check->claim_names = cor_check_printf(check, "%s", cor_buf_z(&text));
+    return check->claim_names;
 }
 
 static void check_claim_exists(struct cor_check *check, const struct cor_place *claim,
