@@ -187,6 +187,24 @@ void cor_check_forget_all(struct cor_check *check)
     }
 }
 
+bool cor_check_was_there(struct cor_check *check, const struct cor_place *list, const char *field,
+                         struct cor_str text)
+{
+    struct cor_place old = cor_place_old(list), item;
+    struct cor_each each;
+
+    if (!check->has_old || !cor_place_is_present(&old))
+        return false;
+    if (!check->seen || check->seen[COR_SEEN_OLD_ELEMENTS].scope != place_node(list) + 1) {
+        each = cor_each(check, &old);
+        while (cor_each_next(check, &each, &item))
+            (void)cor_check_see(check, COR_SEEN_OLD_ELEMENTS, list,
+                                field ? cor_field_text(check, &item, field)
+                                      : cor_place_text(check, &item));
+    }
+    return cor_check_has_seen(check, COR_SEEN_OLD_ELEMENTS, text);
+}
+
 const struct cor_place *cor_place_around(const struct cor_place *place, const char *type_name)
 {
     while (place && !cor_str_eq(cor_type_name(place->type), cor_strz(type_name)))

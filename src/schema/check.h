@@ -100,6 +100,7 @@ enum cor_check_topic {
     COR_SEEN_WEBHOOKS,          /* names of webhooks */
     COR_SEEN_MATCH_CONDITIONS,  /* names of match conditions */
     COR_SEEN_ANNOTATION_KEYS,   /* keys of audit annotations */
+    COR_SEEN_OLD_ELEMENTS, /* texts of the old list that cor_check_was_there() was asked about */
     COR_SEEN_TOPICS
 };
 
@@ -225,6 +226,12 @@ void cor_check_forget(struct cor_check *check, enum cor_check_topic topic);
 
 /* The same for all topics. */
 void cor_check_forget_all(struct cor_check *check);
+
+/* Has the old list an element with this text, in its field of that name or (NULL) as the element
+ * itself? For rules that let stay what was accepted before. The work is linear when all elements of
+ * a list are asked about before those of another. */
+bool cor_check_was_there(struct cor_check *check, const struct cor_place *list, const char *field,
+                         struct cor_str text);
 
 /* The place around this one whose type has that name; NULL: there is none. */
 const struct cor_place *cor_place_around(const struct cor_place *place, const char *type_name);

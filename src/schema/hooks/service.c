@@ -194,22 +194,6 @@ void cor_hook_repeated_ports(struct cor_check *check, const struct cor_place *pl
 
 /* --- Addresses -------------------------------------------------------------------------------- */
 
-/* Is the text an element of the old list? What was accepted before stays accepted. */
-static bool is_old_element(struct cor_check *check, const struct cor_place *list,
-                           struct cor_str text)
-{
-    struct cor_place old = cor_place_old(list), item;
-    struct cor_each each = cor_each(check, &old);
-
-    if (!check->has_old || !cor_place_is_present(&old))
-        return false;
-    while (cor_each_next(check, &each, &item)) {
-        if (cor_str_eq(cor_place_text(check, &item), text))
-            return true;
-    }
-    return false;
-}
-
 void cor_hook_external_ip(struct cor_check *check, const struct cor_place *place,
                           struct cor_str arg)
 {
@@ -218,7 +202,7 @@ void cor_hook_external_ip(struct cor_check *check, const struct cor_place *place
     (void)arg;
     if (cor_format_ok(COR_FORMAT_IP, text))
         cor_check_format(check, place, COR_FORMAT_ENDPOINT_IP);
-    else if (!is_old_element(check, place->parent, text))
+    else if (!cor_check_was_there(check, place->parent, NULL, text))
         cor_check_format(check, place, COR_FORMAT_IP);
 }
 
@@ -289,7 +273,8 @@ static bool check_each_ip(struct cor_check *check, const struct cor_place *ips)
                 is_fine = false;
                 cor_check_invalid(check, ips, "'None' must be the first and only value");
             }
-        } else if (!cor_format_ok(COR_FORMAT_IP, text) && !is_old_element(check, ips, text)) {
+        } else if (!cor_format_ok(COR_FORMAT_IP, text) &&
+                   !cor_check_was_there(check, ips, NULL, text)) {
             is_fine = false;
             cor_check_format(check, &ip, COR_FORMAT_IP);
         }
@@ -358,7 +343,7 @@ void cor_hook_source_ranges(struct cor_check *check, const struct cor_place *pla
         while (cor_each_next(check, &each, &item)) {
             struct cor_str text = cor_place_text(check, &item);
 
-            if (!is_old_element(check, &ranges, text))
+            if (!cor_check_was_there(check, &ranges, NULL, text))
                 cor_format_add_text(COR_FORMAT_CIDR, cor_str_trim(text), &item.path, check->errors);
         }
         return;
@@ -479,20 +464,11 @@ void cor_hook_ip_family_changes(struct cor_check *check, const struct cor_place 
 void cor_hook_ingress_ip(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
 {
     struct cor_str text = cor_place_text(check, place);
-    struct cor_place old = cor_place_old(place->parent->parent), item;
-    struct cor_each each;
 
     (void)arg;
-    if (text.n == 0 || cor_format_ok(COR_FORMAT_IP, text))
-        return;
-    if (check->has_old && cor_place_is_present(&old)) {
-        each = cor_each(check, &old);
-        while (cor_each_next(check, &each, &item)) {
-            if (cor_str_eq(cor_field_text(check, &item, "ip"), text))
-                return;
-        }
-    }
-    cor_check_format(check, place, COR_FORMAT_IP);
+    if (text.n > 0 && !cor_format_ok(COR_FORMAT_IP, text) &&
+        !cor_check_was_there(check, place->parent->parent, "ip", text))
+        cor_check_format(check, place, COR_FORMAT_IP);
 }
 
 void cor_hook_ingress_host(struct cor_check *check, const struct cor_place *place,
