@@ -86,6 +86,8 @@ int cor_check_init(struct cor_check *check, struct cor_str object, struct cor_st
     check->slots = NULL;
     check->open = NULL;
     check->texts = NULL;
+    check->text_bytes = 0;
+    memset(check->unescaped, 0, sizeof(check->unescaped));
     check->seen = NULL;
     check->claim_names = NULL;
     check->nslots = check->slots_cap = check->nopen = check->open_cap = 0;
@@ -123,8 +125,14 @@ struct cor_place cor_check_root(const struct cor_type *type, const struct cor_ch
 /* `n` bytes that live as long as the check; NULL: none left. */
 static char *check_alloc(struct cor_check *check, size_t n)
 {
-    struct cor_check_text *text = cor_alloc(sizeof(*text) + n);
+    struct cor_check_text *text;
 
+    if (n > COR_CHECK_TEXTS_MAX - check->text_bytes) {
+        cor_check_note(check, -COR_ETOOBIG);
+        return NULL;
+    }
+    check->text_bytes += n;
+    text = cor_alloc(sizeof(*text) + n);
     if (!text) {
         cor_check_note(check, -COR_ENOMEM);
         return NULL;
@@ -529,6 +537,7 @@ bool cor_place_is_set(struct cor_check *check, const struct cor_place *place)
 struct cor_str cor_check_node_text(struct cor_check *check, bool is_old, uint32_t node)
 {
     const struct cor_json_nodes *nodes = check_nodes(check, is_old);
+    struct cor_check_unescaped *kept = &check->unescaped[node % COR_CHECK_UNESCAPED];
     struct cor_str raw, text = COR_STR("");
     char *bytes;
 
@@ -537,9 +546,14 @@ struct cor_str cor_check_node_text(struct cor_check *check, bool is_old, uint32_
     raw = cor_json_node_raw(nodes, node);
     if (!(nodes->v[node].end & COR_JSON_NODE_ESCAPED))
         return raw;
+    /* Hooks read the same string once per element of a list. */
+    if (kept->text.p && kept->node == node && kept->is_old == is_old)
+        return kept->text;
     bytes = check_alloc(check, raw.n);
     if (bytes)
         cor_check_note(check, cor_json_unescape(raw, bytes, raw.n, &text));
+    if (bytes)
+        *kept = (struct cor_check_unescaped){node, is_old, text};
     return text;
 }
 

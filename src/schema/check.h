@@ -66,6 +66,17 @@ struct cor_check_tree {
     uint32_t few[COR_JSON_NODES_FEW];
 };
 
+/* Bytes of all texts that a check makes; a client whose object needs more gets 413. */
+#define COR_CHECK_TEXTS_MAX (32u << 20)
+
+/* A string with escapes whose text was made, by its node. */
+#define COR_CHECK_UNESCAPED 64
+struct cor_check_unescaped {
+    uint32_t node;
+    bool is_old;
+    struct cor_str text; /* p == NULL: this place is free */
+};
+
 struct cor_check_opened {
     uint32_t node;
     uint32_t first; /* of its slots */
@@ -128,9 +139,11 @@ struct cor_check {
     size_t nslots, slots_cap;
     struct cor_check_opened *open;
     size_t nopen, open_cap;
-    struct cor_check_text *texts; /* strings that had escapes */
-    struct cor_check_seen *seen;  /* COR_SEEN_TOPICS of them; NULL: nothing was remembered */
-    const char *claim_names;      /* of a pod, for messages; NULL: not made yet */
+    struct cor_check_text *texts; /* strings that had escapes, and what messages are made of */
+    size_t text_bytes;            /* of them; at most COR_CHECK_TEXTS_MAX */
+    struct cor_check_unescaped unescaped[COR_CHECK_UNESCAPED]; /* strings that were read lately */
+    struct cor_check_seen *seen; /* COR_SEEN_TOPICS of them; NULL: nothing was remembered */
+    const char *claim_names;     /* of a pod, for messages; NULL: not made yet */
 };
 
 /* A value of the object. */
@@ -314,10 +327,11 @@ bool cor_check_are_equal(struct cor_check *check, const struct cor_type *type, b
                          uint32_t node, uint32_t old);
 /* Closes structs that were opened after `mark` of them. */
 void cor_check_release(struct cor_check *check, size_t mark);
-/* Has memory been lacking? */
+/* Has memory been lacking, or are there as many errors as an answer has? More would be dropped, so
+ * rules and iterations end. */
 static inline bool cor_check_is_over(const struct cor_check *check)
 {
-    return check->errors->error < 0;
+    return check->errors->error < 0 || check->errors->n >= COR_STATUS_CAUSES_MAX;
 }
 
 #endif

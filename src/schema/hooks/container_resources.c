@@ -72,20 +72,41 @@ static void check_pages(struct cor_check *check, const struct cor_place *entry, 
                                              COR_STR_ARG(quantity), COR_STR_ARG(entry->key)));
 }
 
+/* A walk over a map in step with another one: keys of both are in order. */
+struct in_step {
+    struct cor_each each;
+    struct cor_place entry;
+    bool has_entry;
+};
+
+static void in_step_begin(struct in_step *step, struct cor_check *check,
+                          const struct cor_place *map)
+{
+    step->each = cor_each(check, map);
+    step->has_entry = cor_each_next(check, &step->each, &step->entry);
+}
+
+/* Has the map the key? It is not before the one that was asked for last. */
+static bool in_step_find(struct in_step *step, struct cor_check *check, struct cor_str key)
+{
+    while (step->has_entry && cor_str_cmp(step->entry.key, key) < 0)
+        step->has_entry = cor_each_next(check, &step->each, &step->entry);
+    return step->has_entry && cor_str_eq(step->entry.key, key);
+}
+
 static void check_request(struct cor_check *check, const struct cor_place *entry,
-                          const struct cor_place *limits)
+                          const struct cor_place *limits, struct in_step *step)
 {
     struct cor_str quantity = cor_place_text(check, entry), most;
     bool may_differ = cor_resource_may_overcommit(entry->key);
-    struct cor_place limit;
     int order;
 
-    if (!cor_place_entry(check, limits, entry->key, &limit)) {
+    if (!in_step_find(step, check, entry->key)) {
         if (!may_differ)
             cor_check_required(check, limits, "Limit must be set for non overcommitable resources");
         return;
     }
-    most = cor_place_text(check, &limit);
+    most = cor_place_text(check, &step->entry);
     order = compare_quantities(check, quantity, most);
     if (order != 0 && !may_differ)
         cor_check_add_value(check, COR_FIELD_INVALID, entry->parent, cor_field_string(quantity),
@@ -205,6 +226,7 @@ void cor_hook_resource_requirements(struct cor_check *check, const struct cor_pl
 {
     bool is_pod = cor_str_eq(arg, COR_STR("pod")), has_compute = false, has_pages = false;
     struct cor_place limits, requests, claims, entry;
+    struct in_step step;
     struct cor_each each;
 
     if (!cor_place_is_present(place))
@@ -217,10 +239,11 @@ void cor_hook_resource_requirements(struct cor_check *check, const struct cor_pl
         check_entry(check, &entry, is_pod, &has_compute);
         check_pages(check, &entry, &has_pages);
     }
+    in_step_begin(&step, check, &limits);
     each = cor_each(check, &requests);
     while (cor_each_next(check, &each, &entry)) {
         check_entry(check, &entry, is_pod, &has_compute);
-        check_request(check, &entry, &limits);
+        check_request(check, &entry, &limits, &step);
         check_pages(check, &entry, &has_pages);
     }
     if (has_pages && !has_compute)
@@ -350,7 +373,8 @@ static void check_container_limits(struct cor_check *check, const struct cor_pla
 {
     struct cor_field_path containers_path =
         cor_field_child(&resources->path, COR_STR("containers"));
-    struct cor_place list, container, own, limits, entry, most;
+    struct cor_place list, container, own, limits, entry;
+    struct in_step step;
     struct cor_each each, inner;
     size_t i = 0;
 
@@ -361,19 +385,22 @@ static void check_container_limits(struct cor_check *check, const struct cor_pla
 
         cor_place_field(check, &container, "resources", &own);
         cor_place_field(check, &own, "limits", &limits);
+        if (cor_place_length(check, &limits) == 0)
+            continue;
+        in_step_begin(&step, check, pod_limits);
         inner = cor_each(check, &limits);
         while (cor_each_next(check, &inner, &entry)) {
             struct cor_field_path key = cor_field_key(&container_path, entry.key);
             struct cor_field_path path = cor_field_child(&key, COR_STR("limits"));
             quantity limit = cor_place_text(check, &entry);
 
-            if (!cor_place_entry(check, pod_limits, entry.key, &most) ||
-                compare_quantities(check, limit, cor_place_text(check, &most)) <= 0)
+            if (!in_step_find(&step, check, entry.key) ||
+                compare_quantities(check, limit, cor_place_text(check, &step.entry)) <= 0)
                 continue;
             cor_check_add(check, COR_FIELD_INVALID, &path, cor_field_string(limit),
                           cor_check_printf(check,
                                            "must be less than or equal to pod limits of %.*s",
-                                           COR_STR_ARG(cor_place_text(check, &most))));
+                                           COR_STR_ARG(cor_place_text(check, &step.entry))));
         }
     }
 }
@@ -389,7 +416,8 @@ void cor_hook_pod_level_resources(struct cor_check *check, const struct cor_plac
     cor_place_field(check, &resources, "requests", &requests);
     check_together(check, place, &requests, "requests", false);
     check_together(check, place, &limits, "limits", true);
-    check_container_limits(check, place, &resources, &limits);
+    if (cor_place_length(check, &limits) <= PAGES_MAX)
+        check_container_limits(check, place, &resources, &limits);
 }
 
 /* --- How containers are resized --------------------------------------------------------------- */

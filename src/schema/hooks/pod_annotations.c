@@ -1,7 +1,11 @@
 /* The hooks of validation for the annotations of pods and templates that mean something: mirrors of
  * static pods, the cost of a deletion, and the annotations that came before the fields for seccomp
  * and AppArmor, which must agree with those. Thread: any. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/err.h"
+#include "base/mem.h"
 #include "schema/hooks/hooks.h"
 
 #define MIRROR        "kubernetes.io/config.mirror"
@@ -153,43 +157,91 @@ static void check_agrees(struct cor_check *check, const struct cor_place *profil
             cor_check_printf(check, "%s profile in annotation and field must match", what));
 }
 
-/* A mechanism with annotations per container and a field of that name in security contexts. A
- * container without the field has that of the pod, where `inherits` says so. */
+/* The annotations of one mechanism, in the order of the containers that they name. */
+struct named {
+    struct cor_str container, text;
+};
+
+/* How many annotations have the prefix; with `ret`, what they are. */
+static size_t gather_named(struct cor_check *check, const struct cor_place *annotations,
+                           const char *prefix, struct named *ret)
+{
+    struct cor_each each = cor_each(check, annotations);
+    struct cor_place entry;
+    size_t n = 0;
+
+    while (cor_each_next(check, &each, &entry)) {
+        if (!cor_str_starts(entry.key, cor_strz(prefix)))
+            continue;
+        if (ret)
+            ret[n] = (struct named){cor_str_from(entry.key, strlen(prefix)),
+                                    cor_place_text(check, &entry)};
+        n++;
+    }
+    return n;
+}
+
+static int order_named(const void *key, const void *element)
+{
+    return cor_str_cmp(*(const struct cor_str *)key, ((const struct named *)element)->container);
+}
+
+/* Compares the containers that annotations name with their fields. A container without the field
+ * has that of the pod, `of_pod`; NULL: none. */
+static void check_named(struct cor_check *check, const struct cor_place *spec,
+                        const struct named *named, size_t n, const char *field, const char *what,
+                        const struct cor_place *of_pod)
+{
+    struct cor_place list, container, security, profile;
+    struct cor_each each;
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(container_lists); i++) {
+        cor_place_field(check, spec, container_lists[i], &list);
+        each = cor_each(check, &list);
+        while (cor_each_next(check, &each, &container)) {
+            struct cor_str name = cor_field_text(check, &container, "name");
+            const struct named *found = bsearch(&name, named, n, sizeof(*named), order_named);
+            bool has = cor_place_field(check, &container, "securityContext", &security) &&
+                       cor_place_field(check, &security, field, &profile);
+            struct cor_field_path context, path;
+
+            if (!found || (!has && !of_pod))
+                continue;
+            context = cor_field_child(&container.path, COR_STR("securityContext"));
+            path = cor_field_child(&context, cor_strz(field));
+            check_agrees(check, has ? &profile : of_pod, &path, found->text, what);
+        }
+    }
+}
+
+/* A mechanism with annotations per container and a field of that name in security contexts. Few
+ * pods have such an annotation. */
 static void check_containers_agree(struct cor_check *check, const struct cor_place *owner,
                                    const char *prefix, const char *field, const char *what,
                                    bool inherits)
 {
-    struct cor_place metadata, annotations, spec, security, of_pod, list, container, profile, entry;
+    struct cor_place metadata, annotations, spec, security, of_pod;
     bool pod_has = false;
-    struct cor_each each;
+    struct named *named;
+    size_t n;
 
     cor_place_field(check, owner, "metadata", &metadata);
     cor_place_field(check, owner, "spec", &spec);
     if (!cor_place_field(check, &metadata, "annotations", &annotations))
         return;
+    n = gather_named(check, &annotations, prefix, NULL);
+    if (n == 0)
+        return;
+    named = cor_calloc(n, sizeof(*named));
+    if (!named) {
+        cor_check_note(check, -COR_ENOMEM);
+        return;
+    }
+    n = gather_named(check, &annotations, prefix, named);
     if (inherits && cor_place_field(check, &spec, "securityContext", &security))
         pod_has = cor_place_field(check, &security, field, &of_pod);
-    for (size_t i = 0; i < COR_ARRAY_LEN(container_lists); i++) {
-        cor_place_field(check, &spec, container_lists[i], &list);
-        each = cor_each(check, &list);
-        while (cor_each_next(check, &each, &container)) {
-            struct cor_field_path context, path;
-            struct cor_str name = cor_field_text(check, &container, "name");
-            bool has = cor_place_field(check, &container, "securityContext", &security) &&
-                       cor_place_field(check, &security, field, &profile);
-            const char *key;
-
-            if (!has && !pod_has)
-                continue;
-            key = cor_check_printf(check, "%s%.*s", prefix, COR_STR_ARG(name));
-            if (!cor_place_entry(check, &annotations, cor_strz(key), &entry))
-                continue;
-            context = cor_field_child(&container.path, COR_STR("securityContext"));
-            path = cor_field_child(&context, cor_strz(field));
-            check_agrees(check, has ? &profile : &of_pod, &path, cor_place_text(check, &entry),
-                         what);
-        }
-    }
+    check_named(check, &spec, named, n, field, what, pod_has ? &of_pod : NULL);
+    cor_free(named);
 }
 
 void cor_hook_seccomp_agrees(struct cor_check *check, const struct cor_place *place,

@@ -595,7 +595,7 @@ void cor_hook_host_port_pairs(struct cor_check *check, const struct cor_place *p
     bool is_last = false;
 
     (void)arg;
-    while (!is_last) {
+    while (!is_last && !cor_check_is_over(check)) {
         is_last = cor_str_find(rest, ',') < 0;
         if (!is_host_port(cor_str_cut(&rest, ',')))
             cor_check_invalid(check, place,

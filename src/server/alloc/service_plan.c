@@ -446,8 +446,11 @@ static int plan_ip_changes(struct cor_service *service, const struct cor_service
         return 0;
     if (cor_service_needs_ip(old) && !cor_service_needs_ip(service))
         return cor_texts_copy(&plan->release_ips, &old->cluster_ips);
+    /* A Service that was stored before there were allocators gets what a new one gets. */
+    if (old->cluster_ips.n == 0 && old->cluster_ip.n == 0)
+        return plan_all_ips(service, plan);
     if (old->families.n == 1 && service->families.n == 2) {
-        if (service->cluster_ips.n < 2)
+        while (r == 0 && service->cluster_ips.n < 2)
             r = cor_texts_add(&service->cluster_ips, COR_STR(""));
         plan->wants_ip[1] = true;
     } else if (old->families.n == 2 && service->families.n == 1 && old->cluster_ips.n == 2) {
@@ -502,7 +505,7 @@ static int check_changes(struct cor_field_errors *errs, const struct cor_service
     if (!cor_service_needs_ip(service) || !cor_service_needs_ip(old))
         return 0;
     if (cor_service_needs_health_port(service) && cor_service_needs_health_port(old) &&
-        service->health_port != old->health_port)
+        old->health_port != 0 && service->health_port != old->health_port)
         add_error(errs, COR_FIELD_FORBIDDEN, "healthCheckNodePort", SIZE_MAX, cor_field_none(),
                   "field is immutable");
     if (!was_headless || !is_headless)
@@ -605,7 +608,8 @@ static int plan_changed_ports(struct cor_service *service, const struct cor_serv
     cor_map_init(&had, PORTS_MAX);
     cor_map_init(&has, PORTS_MAX);
     cor_map_init(&uses, PORTS_MAX);
-    for (size_t i = 0; i < old->nports && r == 0; i++)
+    /* A type without node ports may carry numbers that are not reserved for it. */
+    for (size_t i = 0; cor_service_has_node_ports(old) && i < old->nports && r == 0; i++)
         if (old->ports[i].node_port != 0)
             r = cor_map_put(&had, number_key(&old->ports[i].node_port), &old->ports[i], NULL);
     for (size_t i = 0; i < service->nports && r == 0; i++) {
@@ -664,7 +668,7 @@ static int plan_ports(struct cor_service *service, const struct cor_service *old
         r = plan_changed_ports(service, old, plan);
     if (r < 0 || plan->duplicate != SIZE_MAX)
         return r;
-    if (needs_health && !needed_health)
+    if (needs_health && (!needed_health || old->health_port == 0))
         r = plan_want(plan, COR_PLAN_HEALTH, service->health_port);
     if (needed_health && !needs_health)
         r = plan_release_port(plan, old->health_port);
@@ -734,7 +738,7 @@ int cor_service_plan_removal(const struct cor_service *service, struct cor_servi
     if (r == 0 && cor_service_needs_ip(service) && service->cluster_ips.n == 0 &&
         service->cluster_ip.n > 0)
         r = cor_texts_add(&ret_plan->release_ips, service->cluster_ip);
-    if (r == 0)
+    if (r == 0 && cor_service_has_node_ports(service))
         r = plan_release_all_ports(service, ret_plan);
     if (r == 0 && cor_service_needs_health_port(service))
         r = plan_release_port(ret_plan, service->health_port);

@@ -70,6 +70,9 @@ static void allocate_begin(struct cor_write *write)
     if (r == 0) {
         cor_buf_init(&scratch, COR_GENERATED_MAX + 1);
         r = allocate_name(write, &scratch, &opts.name);
+        /* Nothing is reserved for a name that validation refuses. */
+        if (cor_name_check(call->res->name_rule, opts.name).n > 0)
+            opts.name = COR_STR("");
         if (r == 0)
             r = cor_allocation_new(&opts, &write->allocation);
         if (r < 0)

@@ -546,13 +546,18 @@ uint64_t cor_cacher_history_want_locked(struct cor_cacher *cacher, cor_rev from)
 void cor_cacher_history_stop(struct cor_cacher *cacher)
 {
     struct history_reading *h = cacher->reading;
+    bool is_cancelled;
 
     if (!h)
         return;
     h->stopped = true;
     atomic_store_explicit(&h->stops, true, memory_order_relaxed);
-    if (h->decoding && cor_decoder_cancel(&h->job))
+    is_cancelled = h->decoding && cor_decoder_cancel(&h->job);
+    if (is_cancelled)
         h->decoding = cor_store_feed_batch_free(h->decoding);
+    /* Without a feed and without a job nothing else would end the reading. */
     if (h->feed.feed)
         cor_store_feed_close(&h->feed);
+    else if (is_cancelled)
+        reading_go_on(h);
 }

@@ -259,6 +259,30 @@ TEST(validate, controllers_revisions_and_budgets)
 }
 
 /* Lists whose names the hooks remember, and updates that compare parts of the old object. */
+/* A long text with an escape, each part of which is a mistake: it is read once, and what follows
+ * the last error that an answer has room for is not looked at. */
+TEST(validate, many_mistakes_in_a_long_text_cost_no_more_than_few)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = 1u << 20};
+    struct cor_field_errors errors = {0};
+    struct cor_validation validation = {.type = named("core_v1.Pod"),
+                                        .operation = COR_CHECK_CREATE,
+                                        .meta = {COR_NAME_DNS1123_SUBDOMAIN, true, false}};
+
+    assert_int_equal(cor_buf_addz(&json, "{\"metadata\":{\"name\":\"n\",\"namespace\":\"ns\"},"
+                                         "\"spec\":{\"volumes\":[{\"name\":\"v\",\"quobyte\":{"
+                                         "\"registry\":\"\\\""),
+                     0);
+    for (size_t i = 0; i < 300000; i++)
+        assert_int_equal(cor_buf_addc(&json, ','), 0);
+    assert_int_equal(cor_buf_addz(&json, "\",\"volume\":\"x\"}}]}}"), 0);
+    validation.object = cor_buf_str(&json);
+    (void)cor_validate(&validation, &errors);
+    assert_int_equal(errors.error, 0);
+    assert_int_equal(errors.n, COR_STATUS_CAUSES_MAX);
+    cor_field_errors_deinit(&errors);
+}
+
 TEST(validate, finds_all_or_fails_without_memory)
 {
     static const struct row rows[] = {
