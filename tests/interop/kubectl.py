@@ -249,7 +249,8 @@ def other_kinds_are_written_too(server):
 @test
 def a_resource_is_shown_in_each_of_its_versions(server):
     event = {"kind": "Event", "apiVersion": "events.k8s.io/v1", "metadata": {"name": "e"}, "note": "hello", "reason": "R",
-             "type": "Normal", "regarding": {"kind": "Pod", "name": "p", "namespace": server.ns}}
+             "type": "Normal", "regarding": {"kind": "Pod", "name": "p", "namespace": server.ns}, "action": "A",
+             "eventTime": "2025-01-01T00:00:00.000000Z", "reportingController": "example.com/c", "reportingInstance": "i"}
     kubectl(server, "create", "-f", "-", stdin=json.dumps(event))
     assert kubectl(server, "get", "events.v1.events.k8s.io", "e", "-o", "jsonpath={.note}") == "hello"
     assert kubectl(server, "get", "events.v1.", "e", "-o", "jsonpath={.message}") == "hello"
