@@ -58,8 +58,8 @@ enum cor_check_operation {
         COR_CHECK_OPERATIONS_N
 };
 
-/* One of the two objects of a check, as nodes; a struct that was looked into has its members in
- * the check's slots. */
+/* The nodes of the new object or of the old one. When a rule asks for a field of a struct, the nodes
+ * of all members of that struct are noted in the slots of the check. */
 struct cor_check_tree {
     struct cor_json_nodes nodes;
     uint32_t *opened; /* per node: the first of its slots plus 1; 0: it is not open */
@@ -211,13 +211,14 @@ static inline bool cor_place_is_present(const struct cor_place *place)
     return (place->is_old ? place->old : place->node) != COR_JSON_NO_NODE;
 }
 
-/* Of a string, a quantity, a time: its text. Of an int-or-string: the string, or "". */
+/* The text of a string, a quantity or a time. An int-or-string that holds an integer has the text
+ * "". */
 struct cor_str cor_place_text(struct cor_check *check, const struct cor_place *place);
 int64_t cor_place_int(struct cor_check *check, const struct cor_place *place);
 bool cor_place_bool(struct cor_check *check, const struct cor_place *place);
 /* Does an int-or-string hold a string? */
 bool cor_place_is_text(const struct cor_check *check, const struct cor_place *place);
-/* Elements of a list, entries of a map; of a text its bytes. */
+/* The number of elements of a list, of entries of a map, or of bytes of a text. */
 size_t cor_place_length(struct cor_check *check, const struct cor_place *place);
 /* The bytes of the value; p == NULL: it is absent. */
 struct cor_str cor_place_json(const struct cor_check *check, const struct cor_place *place);
@@ -270,7 +271,7 @@ void cor_check_too_long(struct cor_check *check, const struct cor_place *place, 
 void cor_check_too_many(struct cor_check *check, const struct cor_place *place, size_t max);
 void cor_check_not_supported(struct cor_check *check, const struct cor_place *place,
                              const char *const *supported, size_t n);
-/* One error per message of the format; returns how many there were. */
+/* Adds an error for each finding of the format, and returns the number of findings. */
 size_t cor_check_format(struct cor_check *check, const struct cor_place *place,
                         enum cor_format format);
 

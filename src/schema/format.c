@@ -12,7 +12,7 @@
 #include "schema/go_value.h"
 
 #define NUMBER_MAX 24 /* an int64 and its NUL */
-/* Of a detail that is made: texts of a request, some of them quoted. */
+/* The longest detail of a finding: a detail may quote texts of the request. */
 #define DETAIL_MAX (64u << 20)
 
 static const struct {

@@ -83,8 +83,8 @@ enum cor_format {
         COR_FORMATS_N
 };
 
-/* One thing that is wrong with a value. Borrowed: valid during the call of the function that gets
- * it. */
+/* What a format finds wrong with a value. A finding and its texts are valid only while the function
+ * that gets the finding runs. */
 struct cor_format_finding {
     enum cor_field_error_type type; /* COR_FIELD_INVALID, _REQUIRED or _TOO_LONG */
     /* What an Invalid error prints: the value that was asked about, or the part of it that is

@@ -216,7 +216,8 @@ void cor_hook_condition_name(struct cor_check *check, const struct cor_place *pl
 
 /* --- Policies --------------------------------------------------------------------------------- */
 
-/* One error with all that the format finds in a part of the text; the part is its value. */
+/* Asks a format about a part of a text, and adds one error that has all findings, behind `intro`.
+ * The error shows `shown` as its value. */
 static void check_part(struct cor_check *check, const struct cor_place *place,
                        enum cor_format format, struct cor_str part, struct cor_str shown,
                        const char *intro)

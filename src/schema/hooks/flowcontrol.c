@@ -79,7 +79,8 @@ void cor_hook_flow_verbs(struct cor_check *check, const struct cor_place *place,
 
         for (size_t i = 0; i < COR_ARRAY_LEN(known); i++)
             is_known = is_known || cor_str_eq(verb, cor_strz(known[i]));
-        if (!is_known) { /* One error for the whole list. */
+        /* The list is reported once, however many of its verbs are not known. */
+        if (!is_known) {
             cor_check_not_supported(check, place, known, COR_ARRAY_LEN(known));
             return;
         }
