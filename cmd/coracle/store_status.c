@@ -90,7 +90,8 @@ static void print_servers(const struct report *p)
     }
 }
 
-/* Of a folder that an older version wrote; 0: all objects follow the schema. */
+/* The last revision of the objects that an older version of the program has written, whose form the
+ * schema of today may change; 0: there are none. */
 static cor_rev old_revision(const struct report *p)
 {
     return p->status.ret_format > 0 ? cor_engine_old_rev(p->session.engine) : 0;
