@@ -1,11 +1,11 @@
 /* Requests over large bytes, whose stages run on other threads. */
 #include "server/api/heavy.h"
 
-#include <semaphore.h>
 #include <stdio.h>
 
 #include "api_fixture.h"
 #include "base/mem.h"
+#include "busy_thread.h"
 #include "server/verbs/list.h"
 
 #define MAPS  "/api/v1/namespaces/default/configmaps"
@@ -350,28 +350,6 @@ TEST(heavy, too_many_are_told_to_come_again)
     cor_offload_free(full);
 }
 
-struct stuck {
-    struct cor_job job;
-    sem_t gate;
-    bool is_done;
-};
-
-static void wait_at_gate(struct cor_job *job)
-{
-    while (sem_wait(&COR_CONTAINER_OF(job, struct stuck, job)->gate) != 0)
-        ;
-}
-
-static void on_unstuck(struct cor_job *job)
-{
-    COR_CONTAINER_OF(job, struct stuck, job)->is_done = true;
-}
-
-static bool is_unstuck(void *arg)
-{
-    return ((struct stuck *)arg)->is_done;
-}
-
 /* The status of a large request of that user. */
 static int post_as(struct fx *fx, const struct cor_user *user, const char *name)
 {
@@ -399,7 +377,7 @@ TEST(heavy, a_list_waits_for_a_thread_when_too_many_are_at_work)
     const struct fx_headers pretty = {.accept = "application/json;pretty=1"};
     struct fx fx = {.has_no_offload = false};
     struct cor_offload *offload;
-    struct stuck stuck = {.is_done = false};
+    struct busy_thread busy, waiting;
     struct cor_buf body;
     FX_CALL call = {0};
     const char *text;
@@ -411,21 +389,18 @@ TEST(heavy, a_list_waits_for_a_thread_when_too_many_are_at_work)
     make_map(&body, "x", LARGE, "v");
     (void)fx_do(&fx, 201, "POST", MAPS, cor_buf_z(&body));
     cor_buf_deinit(&body);
-    sem_init(&stuck.gate, 0, 0);
-    stuck.job =
-        (struct cor_job){.run = wait_at_gate, .on_done = on_unstuck, .loop = fx.loop, .bytes = 1};
-    assert_int_equal(cor_offload_submit(offload, &stuck.job), 0);
+    busy_thread_begin(&busy, offload, fx.loop, 0);
+    busy_thread_queue(&waiting, offload, fx.loop, 0);
     fx_start(&fx, &call, "GET", MAPS, NULL, &pretty);
     /* It asks again and again meanwhile. */
     assert_false(cor_loop_run_until(fx.loop, call_is_done, &call, 100));
     assert_int_equal(call.sink.status, 200);
-    sem_post(&stuck.gate);
-    assert_true(cor_loop_run_until(fx.loop, is_unstuck, &stuck, 60000));
+    busy_thread_end(&busy);
+    busy_thread_end(&waiting);
     fx_wait(&call);
     text = cor_buf_z(&call.sink.body);
     assert_non_null(strstr(text, "\"name\": \"x\""));
     assert_true(call.sink.body.n > LARGE);
-    sem_destroy(&stuck.gate);
     fx_close(&fx);
     cor_offload_free(offload);
 }
@@ -439,26 +414,18 @@ TEST(heavy, one_user_leaves_places_for_others)
     const struct cor_user root = {.name = COR_STR("ann"), .groups = masters, .ngroups = 1};
     struct fx fx = {.has_no_offload = false};
     struct cor_offload *offload;
-    struct stuck stuck = {.is_done = false};
+    struct busy_thread busy;
 
     assert_int_equal(cor_offload_new(&two, &offload), 0);
     fx.opts.offload = offload;
     fx_open(&fx);
     fx_bootstrap(&fx);
-    sem_init(&stuck.gate, 0, 0);
-    stuck.job = (struct cor_job){.run = wait_at_gate,
-                                 .on_done = on_unstuck,
-                                 .loop = fx.loop,
-                                 .bytes = 1,
-                                 .owner = cor_str_hash(ann.name)};
-    assert_int_equal(cor_offload_submit(offload, &stuck.job), 0);
+    busy_thread_begin(&busy, offload, fx.loop, cor_str_hash(ann.name));
     assert_int_equal(post_as(&fx, &ann, "a"), 429);
     assert_int_equal(post_as(&fx, &bob, "b"), 201);
     assert_int_equal(post_as(&fx, &root, "c"), 201);
-    sem_post(&stuck.gate);
-    assert_true(cor_loop_run_until(fx.loop, is_unstuck, &stuck, 60000));
+    busy_thread_end(&busy);
     assert_int_equal(post_as(&fx, &ann, "a"), 201);
-    sem_destroy(&stuck.gate);
     fx_close(&fx);
     cor_offload_free(offload);
 }

@@ -1,10 +1,10 @@
 #include "server/api/held.h"
 
-#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "api_fixture.h"
+#include "busy_thread.h"
 
 #define MAPS   "/api/v1/namespaces/default/configmaps"
 #define OBJECT 100000
@@ -255,30 +255,8 @@ TEST(held, a_watch_is_cut_like_any_answer)
 
 #define PROTOBUF "application/vnd.kubernetes.protobuf"
 
-struct stuck {
-    struct cor_job job;
-    sem_t gate;
-    bool is_done;
-};
-
-static void wait_at_gate(struct cor_job *job)
-{
-    while (sem_wait(&COR_CONTAINER_OF(job, struct stuck, job)->gate) != 0)
-        ;
-}
-
-static void on_unstuck(struct cor_job *job)
-{
-    COR_CONTAINER_OF(job, struct stuck, job)->is_done = true;
-}
-
-static bool is_unstuck(void *arg)
-{
-    return ((struct stuck *)arg)->is_done;
-}
-
 /* As open_with(), with a single thread for large items, which is busy. */
-static void open_stuck(size_t budget, struct stuck *stuck)
+static void open_busy(size_t budget, struct busy_thread *busy)
 {
     static const struct cor_offload_opts one = {
         .nthreads = 1, .jobs_max = 8, .bytes_max = 64 << 20};
@@ -291,16 +269,7 @@ static void open_stuck(size_t budget, struct stuck *stuck)
     fx_bootstrap(&fx);
     put("POST", MAPS, "a", 'x');
     put("POST", MAPS, "b", 'x');
-    *stuck = (struct stuck){
-        .job = {.run = wait_at_gate, .on_done = on_unstuck, .loop = fx.loop, .bytes = 1}};
-    sem_init(&stuck->gate, 0, 0);
-    assert_int_equal(cor_offload_submit(fx.offload, &stuck->job), 0);
-}
-
-static void unstick(struct stuck *stuck)
-{
-    sem_post(&stuck->gate);
-    assert_true(cor_loop_run_until(fx.loop, is_unstuck, stuck, FX_TIMEOUT_MS));
+    busy_thread_begin(busy, fx.offload, fx.loop, 0);
 }
 
 static bool is_held(void *arg)
@@ -317,38 +286,36 @@ static void begin_counted(struct fx_call *call)
 
 TEST(held, a_list_that_is_counted_counts_with_its_items)
 {
-    struct stuck stuck;
+    struct busy_thread busy;
     FX_CALL call;
 
-    open_stuck(0, &stuck);
+    open_busy(0, &busy);
     begin_counted(&call);
     assert_true(held() >= 2 * OBJECT);
     assert_int_equal(call.sink.status, 0);
-    unstick(&stuck);
+    busy_thread_end(&busy);
     fx_wait(&call);
     assert_int_equal(call.sink.status, 200);
     assert_true(call.sink.body.n > 2 * OBJECT);
     assert_int_equal(held(), 0);
     /* One whose reader goes meanwhile holds nothing any more when its stage has ended. */
     fx_call_deinit(&call);
-    stuck.is_done = false;
-    assert_int_equal(cor_offload_submit(fx.offload, &stuck.job), 0);
+    busy_thread_begin(&busy, fx.offload, fx.loop, 0);
     begin_counted(&call);
     cor_buffer_sink_cancel(&call.sink);
-    unstick(&stuck);
+    busy_thread_end(&busy);
     turn();
     fx_close(&fx);
-    assert_int_equal(sem_destroy(&stuck.gate), 0);
 }
 
 /* Nothing of its answer is out: it is refused, and its client knows when to come again. */
 TEST(held, a_list_that_is_counted_is_refused_when_the_budget_is_full)
 {
     struct fx_call young[2];
-    struct stuck stuck;
+    struct busy_thread busy;
     FX_CALL call;
 
-    open_stuck(BUDGET, &stuck);
+    open_busy(BUDGET, &busy);
     begin_counted(&call);
     cor_clock_manual_advance(&fx.clock, COR_HELD_GRACE_MS);
     begin(&young[0], MAPS, NULL);
@@ -356,7 +323,7 @@ TEST(held, a_list_that_is_counted_is_refused_when_the_budget_is_full)
     turn();
     assert_true(held() > BUDGET);
     assert_int_equal(call.sink.status, 0);
-    unstick(&stuck);
+    busy_thread_end(&busy);
     fx_wait(&call);
     assert_int_equal(call.sink.status, 429);
     assert_str(cor_buffer_sink_header(&call.sink, "Retry-After"), "1");
@@ -369,5 +336,4 @@ TEST(held, a_list_that_is_counted_is_refused_when_the_budget_is_full)
     fx_call_deinit(&young[1]);
     assert_int_equal(held(), 0);
     fx_close(&fx);
-    assert_int_equal(sem_destroy(&stuck.gate), 0);
 }

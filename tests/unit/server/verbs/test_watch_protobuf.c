@@ -1,9 +1,9 @@
 /* Watches in protobuf: frames of WatchEvents. Contract types 1.4.3 and 1.4.5. */
 #include "api_fixture.h"
 
-#include <semaphore.h>
 #include <stdio.h>
 
+#include "busy_thread.h"
 #include "loop/offload.h"
 #include "schema/protobuf.h"
 #include "server/api/api_int.h"
@@ -261,44 +261,6 @@ TEST(watch_protobuf, survives_every_failed_allocation)
 
 #define HPAS "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
 
-struct stuck {
-    struct cor_job job;
-    sem_t gate;
-    bool is_done;
-};
-
-static void wait_at_gate(struct cor_job *job)
-{
-    while (sem_wait(&COR_CONTAINER_OF(job, struct stuck, job)->gate) != 0)
-        ;
-}
-
-static void on_unstuck(struct cor_job *job)
-{
-    COR_CONTAINER_OF(job, struct stuck, job)->is_done = true;
-}
-
-static bool is_unstuck(void *arg)
-{
-    return ((struct stuck *)arg)->is_done;
-}
-
-/* Keeps the only thread from its work. */
-static void stick(struct fx *fx, struct stuck *stuck)
-{
-    *stuck = (struct stuck){
-        .job = {.run = wait_at_gate, .on_done = on_unstuck, .loop = fx->loop, .bytes = 1}};
-    sem_init(&stuck->gate, 0, 0);
-    assert_int_equal(cor_offload_submit(fx->offload, &stuck->job), 0);
-}
-
-static void unstick(struct fx *fx, struct stuck *stuck)
-{
-    sem_post(&stuck->gate);
-    assert_true(cor_loop_run_until(fx->loop, is_unstuck, stuck, FX_TIMEOUT_MS));
-    sem_destroy(&stuck->gate);
-}
-
 static uint64_t jobs(const struct fx *fx)
 {
     struct cor_offload_stats stats;
@@ -367,22 +329,22 @@ static void end_call(struct fx_call *call)
 TEST(watch_protobuf, frames_of_large_objects_are_made_by_a_thread)
 {
     struct fx_call first, second, later;
-    struct stuck stuck;
+    struct busy_thread busy;
     struct fx fx;
     uint64_t before;
 
     open_large(&fx, 8);
     before = jobs(&fx);
-    stick(&fx, &stuck);
+    busy_thread_begin(&busy, fx.offload, fx.loop, 0);
     fx_start(&fx, &first, "GET", CONFIGMAPS "?watch=1", "", &protobuf);
     fx_start(&fx, &second, "GET", CONFIGMAPS "?watch=1", "", &protobuf);
     /* The loop goes on meanwhile, and answers. */
     fx_do(&fx, 404, "GET", CONFIGMAPS "/none", "");
     assert_int_equal(first.sink.body.n, 0);
-    unstick(&fx, &stuck);
+    busy_thread_end(&busy);
     wait_for_event(&first);
     wait_for_event(&second);
-    /* The stuck one, and one for each object: without a cache each watch has its own. */
+    /* The busy one, and one for each object: without a cache each watch has its own. */
     assert_int_equal(jobs(&fx) - before, 3);
     assert_int_equal(first.sink.body.n, second.sink.body.n);
     assert_memory_equal(first.sink.body.p, second.sink.body.p, first.sink.body.n);
@@ -427,7 +389,7 @@ TEST(watch_protobuf, a_frame_that_several_wait_for_is_made_once)
         {.wait.on_made = note_made}, {.wait.on_made = note_made}, {.wait.on_made = note_made}};
     struct cor_event_order what = {.product = COR_EVENT_FRAME};
     struct cor_api_loop *loop;
-    struct stuck stuck;
+    struct busy_thread busy;
     struct fx fx;
     uint64_t before;
 
@@ -442,12 +404,12 @@ TEST(watch_protobuf, a_frame_that_several_wait_for_is_made_once)
     what.key.event = COR_WATCH_ADDED;
     what.key.type = cor_api_builtin(COR_STR(""), COR_STR("v1"), COR_STR("configmaps"));
     what.schema = cor_row_schema(what.key.type);
-    stick(&fx, &stuck);
+    busy_thread_begin(&busy, fx.offload, fx.loop, 0);
     before = jobs(&fx);
     for (size_t i = 0; i < COR_ARRAY_LEN(orders); i++)
         assert_int_equal(cor_event_order(loop, &what, &orders[i].wait), 0);
     cor_event_wait_cancel(&orders[1].wait);
-    unstick(&fx, &stuck);
+    busy_thread_end(&busy);
     assert_true(cor_loop_run_until(fx.loop, is_made, &orders[2], FX_TIMEOUT_MS));
     assert_int_equal(jobs(&fx) - before, 1);
     assert_int_equal(orders[1].made, 0);
@@ -497,11 +459,11 @@ TEST(watch_protobuf, large_objects_are_converted_by_a_thread)
 TEST(watch_protobuf, may_end_while_a_thread_makes_its_event)
 {
     struct fx_call gone, drained;
-    struct stuck stuck;
+    struct busy_thread busy;
     struct fx fx;
 
     open_large(&fx, 8);
-    stick(&fx, &stuck);
+    busy_thread_begin(&busy, fx.offload, fx.loop, 0);
     fx_start(&fx, &gone, "GET", CONFIGMAPS "?watch=1", "", &protobuf);
     fx_start(&fx, &drained, "GET", CONFIGMAPS "?watch=1", "", &protobuf);
     fx_do(&fx, 404, "GET", CONFIGMAPS "/none", "");
@@ -509,7 +471,7 @@ TEST(watch_protobuf, may_end_while_a_thread_makes_its_event)
     drained.sink.cbs->on_drain(drained.sink.cb_arg);
     fx_do(&fx, 404, "GET", CONFIGMAPS "/none", "");
     assert_false(drained.sink.is_done);
-    unstick(&fx, &stuck);
+    busy_thread_end(&busy);
     fx_wait(&drained);
     assert_false(drained.sink.is_aborted);
     assert_true(has_frames(&(struct want){&drained, 1}));
@@ -521,23 +483,18 @@ TEST(watch_protobuf, may_end_while_a_thread_makes_its_event)
 /* When the threads are full, the event waits; it is neither lost nor made on the loop. */
 TEST(watch_protobuf, waits_for_a_place_among_the_threads)
 {
-    struct stuck stuck, second;
+    struct busy_thread busy, second;
     struct fx_call call;
     struct fx fx;
 
     open_large(&fx, 1);
-    stick(&fx, &stuck);
-    second = (struct stuck){
-        .job = {.run = wait_at_gate, .on_done = on_unstuck, .loop = fx.loop, .bytes = 1}};
-    sem_init(&second.gate, 0, 0);
-    /* The thread has taken the first one as soon as there is a place for the second. */
-    while (cor_offload_submit(fx.offload, &second.job) < 0)
-        ;
+    busy_thread_begin(&busy, fx.offload, fx.loop, 0);
+    busy_thread_queue(&second, fx.offload, fx.loop, 0);
     fx_start(&fx, &call, "GET", CONFIGMAPS "?watch=1", "", &protobuf);
     fx_do(&fx, 404, "GET", CONFIGMAPS "/none", "");
     assert_int_equal(call.sink.body.n, 0);
-    unstick(&fx, &stuck);
-    unstick(&fx, &second);
+    busy_thread_end(&busy);
+    busy_thread_end(&second);
     wait_for_event(&call);
     end_call(&call);
     fx_close(&fx);

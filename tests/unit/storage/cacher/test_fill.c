@@ -1,8 +1,8 @@
 /* Caches that are filled, lose their feed, and close. */
-#include <semaphore.h>
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "busy_thread.h"
 #include "fake_engine.h"
 #include "storage/cacher/watch_int.h"
 
@@ -255,29 +255,6 @@ TEST(cacher_fill, a_list_that_finds_the_cache_lost_reads_the_store)
 
 #define OLD_PODS 700 /* three parts of a page */
 
-struct stuck {
-    struct cor_job job;
-    sem_t begun, gate;
-    bool is_done;
-};
-
-static void wait_at_gate(struct cor_job *job)
-{
-    sem_post(&COR_CONTAINER_OF(job, struct stuck, job)->begun);
-    while (sem_wait(&COR_CONTAINER_OF(job, struct stuck, job)->gate) != 0)
-        ;
-}
-
-static void on_unstuck(struct cor_job *job)
-{
-    COR_CONTAINER_OF(job, struct stuck, job)->is_done = true;
-}
-
-static bool is_unstuck(void *arg)
-{
-    return ((struct stuck *)arg)->is_done;
-}
-
 static struct cor_offload *open_old(void)
 {
     static const struct cor_offload_opts opts = {
@@ -294,32 +271,6 @@ static void close_old(struct cor_offload *offload)
 {
     fake_close(&f);
     cor_offload_free(offload);
-}
-
-/* Takes the only place in the queue of the threads. */
-static void stick_behind(struct stuck *stuck, struct cor_offload *offload)
-{
-    *stuck = (struct stuck){
-        .job = {.run = wait_at_gate, .on_done = on_unstuck, .loop = f.loop, .bytes = 1}};
-    sem_init(&stuck->begun, 0, 0);
-    sem_init(&stuck->gate, 0, 0);
-    assert_int_equal(cor_offload_submit(offload, &stuck->job), 0);
-}
-
-/* Keeps the only thread from its work. */
-static void stick(struct stuck *stuck, struct cor_offload *offload)
-{
-    stick_behind(stuck, offload);
-    while (sem_wait(&stuck->begun) != 0)
-        ;
-}
-
-static void unstick(struct stuck *stuck)
-{
-    sem_post(&stuck->gate);
-    assert_true(cor_loop_run_until(f.loop, is_unstuck, stuck, FAKE_TIMEOUT_MS));
-    assert_int_equal(sem_destroy(&stuck->gate), 0);
-    assert_int_equal(sem_destroy(&stuck->begun), 0);
 }
 
 static uint64_t jobs(struct cor_offload *offload)
@@ -382,7 +333,7 @@ static void check_old_list(int err, size_t n)
 TEST(cacher_fill, old_values_are_decoded_by_a_thread_in_bounded_parts_and_in_order)
 {
     struct cor_offload *offload = open_old();
-    struct stuck stuck;
+    struct busy_thread busy;
     uint64_t before = jobs(offload);
 
     fake_restart(&f);
@@ -390,12 +341,12 @@ TEST(cacher_fill, old_values_are_decoded_by_a_thread_in_bounded_parts_and_in_ord
     check_old_list(0, OLD_PODS);
     /* While the thread is busy the loop goes on, and the cache is not ready. */
     fake_stop_cacher(&f);
-    stick(&stuck, offload);
+    busy_thread_begin(&busy, offload, f.loop, 0);
     fake_start_cacher(&f);
     fake_settle(&f);
     fake_settle(&f);
     assert_false(cor_cacher_is_ready(f.cacher));
-    unstick(&stuck);
+    busy_thread_end(&busy);
     assert_true(cor_loop_run_until(f.loop, is_filled, f.cacher, FAKE_TIMEOUT_MS));
     check_old_list(0, OLD_PODS);
     close_old(offload);
@@ -419,26 +370,26 @@ TEST(cacher_fill, old_values_that_cannot_be_decoded_are_set_aside)
 TEST(cacher_fill, old_values_hold_up_no_close)
 {
     struct cor_offload *offload = open_old();
-    struct stuck stuck, second;
+    struct busy_thread busy, second;
 
     fake_stop_cacher(&f);
-    stick(&stuck, offload);
+    busy_thread_begin(&busy, offload, f.loop, 0);
     fake_start_cacher(&f);
     fake_settle(&f);
     fake_settle(&f);
     /* The part is in the queue of the threads, and comes back without having been decoded. */
-    sem_post(&stuck.gate);
+    busy_thread_let_go(&busy);
     fake_stop_cacher(&f);
-    unstick(&stuck);
+    busy_thread_join(&busy);
     /* The threads have no place for the part: nothing has to come back. */
-    stick(&stuck, offload);
-    stick_behind(&second, offload);
+    busy_thread_begin(&busy, offload, f.loop, 0);
+    busy_thread_queue(&second, offload, f.loop, 0);
     fake_start_cacher(&f);
     fake_settle(&f);
     fake_settle(&f);
     fake_stop_cacher(&f);
-    unstick(&stuck);
-    unstick(&second);
+    busy_thread_end(&busy);
+    busy_thread_end(&second);
     close_old(offload);
 }
 
@@ -446,16 +397,16 @@ TEST(cacher_fill, old_values_hold_up_no_close)
 TEST(cacher_fill, old_values_wait_for_a_place_among_the_threads)
 {
     struct cor_offload *offload = open_old();
-    struct stuck stuck, second;
+    struct busy_thread busy, second;
 
     fake_stop_cacher(&f);
-    stick(&stuck, offload);
-    stick_behind(&second, offload);
+    busy_thread_begin(&busy, offload, f.loop, 0);
+    busy_thread_queue(&second, offload, f.loop, 0);
     fake_start_cacher(&f);
     fake_settle(&f);
     fake_settle(&f);
-    unstick(&stuck);
-    unstick(&second);
+    busy_thread_end(&busy);
+    busy_thread_end(&second);
     assert_true(cor_loop_run_until(f.loop, is_filled, f.cacher, FAKE_TIMEOUT_MS));
     check_old_list(0, OLD_PODS);
     close_old(offload);

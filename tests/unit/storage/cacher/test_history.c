@@ -1,7 +1,7 @@
 /* A window that grows backwards from the engine's history, and what may happen meanwhile. */
-#include <semaphore.h>
 #include <stdio.h>
 
+#include "busy_thread.h"
 #include "fake_engine.h"
 
 static struct fake f;
@@ -385,39 +385,15 @@ TEST(history, of_old_values_is_decoded_by_a_thread_and_comes_in_order)
     cor_offload_free(offload);
 }
 
-struct gate {
-    struct cor_job job;
-    sem_t gate;
-    bool is_done;
-};
-
-static void wait_at_gate(struct cor_job *job)
-{
-    while (sem_wait(&COR_CONTAINER_OF(job, struct gate, job)->gate) != 0)
-        ;
-}
-
-static void on_through(struct cor_job *job)
-{
-    COR_CONTAINER_OF(job, struct gate, job)->is_done = true;
-}
-
-static bool is_through(void *arg)
-{
-    return ((struct gate *)arg)->is_done;
-}
-
 /* The cacher closes, or the feed breaks, while a batch waits for the thread. */
 TEST(history, of_old_values_may_be_given_up)
 {
     for (int breaks = 0; breaks < 2; breaks++) {
         struct cor_offload *offload = open_old(600);
-        struct gate gate = {
-            .job = {.run = wait_at_gate, .on_done = on_through, .loop = f.loop, .bytes = 1}};
+        struct busy_thread busy;
         struct fake_watch w;
 
-        sem_init(&gate.gate, 0, 0);
-        assert_int_equal(cor_offload_submit(offload, &gate.job), 0);
+        busy_thread_begin(&busy, offload, f.loop, 0);
         open_from(&w, f.rev - 500);
         fake_settle(&f);
         fake_settle(&f);
@@ -425,11 +401,10 @@ TEST(history, of_old_values_may_be_given_up)
         if (breaks)
             fake_break(&f);
         fake_settle(&f);
-        sem_post(&gate.gate);
+        busy_thread_let_go(&busy);
         fake_watch_close(&w);
         fake_stop_cacher(&f);
-        fake_wait(&f, is_through, &gate);
-        sem_destroy(&gate.gate);
+        busy_thread_join(&busy);
         fake_close(&f);
         cor_offload_free(offload);
     }
