@@ -5,37 +5,16 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "meta/time_text.h"
+#include "rows.h"
 #include "schema/image_reference.h"
 #include "schema/rewrite.h"
 #include "schema/rules.h"
-#include "test.h"
 #include "json/scan.h"
-
-#define JSON_MAX 4096
 
 struct row {
     const char *type, *in;
     const char *out; /* NULL: unchanged */
 };
-
-static struct cor_str quoted(const char *text, char *buf)
-{
-    size_t n = strlen(text);
-
-    assert_true(n < JSON_MAX);
-    for (size_t i = 0; i <= n; i++)
-        buf[i] = (char)(text[i] == '\'' ? '"' : text[i]);
-    return cor_str(buf, n);
-}
-
-static const struct cor_type *named(const char *name)
-{
-    const struct cor_type *type = cor_type_named(cor_strz(name));
-
-    if (!type)
-        fail_msg("there is no type %s", name);
-    return type;
-}
 
 /* Applies the defaults twice: the second time changes nothing. */
 static void check_row(const struct row *row)
@@ -640,8 +619,10 @@ TEST(default, requests_many_limits_of_a_pod_in_linear_time)
         assert_int_equal(cor_buf_addf(&in, "%s\"hugepages-%06d\":\"1\"", i > 0 ? "," : "", i), 0);
     cor_buf_addz(&in, ",\"x\":\"1\"},\"requests\":{\"cpu\":\"1\",\"hugepages-100000\":\"2\"}}}}");
     assert_int_equal(cor_default(named("core_v1.Pod"), cor_buf_str(&in), &out), 1);
-    assert_non_null(strstr(cor_buf_z(&out), "\"requests\":{\"cpu\":\"1\",\"hugepages-000000\":\"1\","));
-    assert_non_null(strstr(cor_buf_z(&out), "\"hugepages-100000\":\"2\",\"hugepages-100001\":\"1\""));
+    assert_non_null(
+        strstr(cor_buf_z(&out), "\"requests\":{\"cpu\":\"1\",\"hugepages-000000\":\"1\","));
+    assert_non_null(
+        strstr(cor_buf_z(&out), "\"hugepages-100000\":\"2\",\"hugepages-100001\":\"1\""));
     assert_non_null(strstr(cor_buf_z(&out), "\"hugepages-199999\":\"1\"}}"));
     cor_buf_deinit(&in);
     cor_buf_deinit(&out);
@@ -650,11 +631,11 @@ TEST(default, requests_many_limits_of_a_pod_in_linear_time)
 TEST(default, leaves_the_buffer_as_it_was_when_it_fails)
 {
     char buf[JSON_MAX];
-    struct cor_str json =
-        quoted("{'kind':'Pod','apiVersion':'v1','spec':{'containers':[{'name':'c',"
-               "'resources':{'limits':{'cpu':'1','memory':'4Ei','x':'1u'}}},{'name':'d','resources':{"
-               "'limits':{'memory':'4Ei'}}}],'resources':{'limits':{'cpu':'1'}},'volumes':[{'name':'v'}]}}",
-               buf);
+    struct cor_str json = quoted(
+        "{'kind':'Pod','apiVersion':'v1','spec':{'containers':[{'name':'c',"
+        "'resources':{'limits':{'cpu':'1','memory':'4Ei','x':'1u'}}},{'name':'d','resources':{"
+        "'limits':{'memory':'4Ei'}}}],'resources':{'limits':{'cpu':'1'}},'volumes':[{'name':'v'}]}}",
+        buf);
     struct cor_buf out;
     size_t whole = 0;
 

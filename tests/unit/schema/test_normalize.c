@@ -2,22 +2,13 @@
 
 #include "base/err.h"
 #include "meta/object.h"
+#include "rows.h"
 #include "schema/quantity.h"
 #include "schema/raw_values.h"
 #include "schema/rewrite.h"
-#include "test.h"
 #include "json/json.h"
 
 #define BYTES_MAX (1u << 20)
-
-static const struct cor_type *named(const char *name)
-{
-    const struct cor_type *type = cor_type_named(cor_strz(name));
-
-    if (!type)
-        fail_msg("there is no type %s", name);
-    return type;
-}
 
 /* Normalises canonical bytes, checks that a second time changes nothing, and returns the result in
  * `out`, which the caller frees. */

@@ -6,22 +6,13 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "rows.h"
 #include "schema/restore.h"
-#include "test.h"
 #include "json/json.h"
 
 struct row {
     const char *type, *body, *words;
 };
-
-static const struct cor_type *named(const char *name)
-{
-    const struct cor_type *type = cor_type_named(cor_strz(name));
-
-    if (!type)
-        fail_msg("there is no type %s", name);
-    return type;
-}
 
 /* clang-format off */
 /* Contract types 2.3.2, 2.3.3, 2.3.4, 2.3.5, 2.3.8, 2.4.1, 2.4.2, 2.4.4, 2.4.6. Without words, the

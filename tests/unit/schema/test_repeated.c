@@ -3,19 +3,10 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "test.h"
+#include "rows.h"
 #include "json/json.h"
 
 #define BYTES_MAX (1u << 20)
-
-static const struct cor_type *named(const char *name)
-{
-    const struct cor_type *type = cor_type_named(cor_strz(name));
-
-    if (!type)
-        fail_msg("there is no type %s", name);
-    return type;
-}
 
 /* Merges, and returns the canonical form of the result in `out`, which the caller frees. */
 static const char *merged(const char *type, const char *json, struct cor_buf *out)

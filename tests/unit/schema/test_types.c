@@ -1,16 +1,7 @@
 #include "schema/types.h"
 
+#include "rows.h"
 #include "schema/resource_row.h"
-#include "test.h"
-
-static const struct cor_type *named(const char *name)
-{
-    const struct cor_type *type = cor_type_named(cor_strz(name));
-
-    if (!type)
-        fail_msg("there is no type %s", name);
-    return type;
-}
 
 static const struct cor_type_field *field_of(const char *type, const char *name)
 {

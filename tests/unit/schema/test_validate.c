@@ -4,10 +4,9 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "test.h"
+#include "rows.h"
 
-#define JSON_MAX 4096
-#define META     "'metadata':{'name':'n','namespace':'ns','resourceVersion':'1'}"
+#define META "'metadata':{'name':'n','namespace':'ns','resourceVersion':'1'}"
 /* The spec of a template with the defaults that rules look at, up to its restartPolicy. */
 #define POD                                                                                        \
     "'containers':[{'image':'i','imagePullPolicy':'Always','name':'c','terminationMessagePolicy':" \
@@ -16,25 +15,6 @@
 #define TEMPLATE "'template':{'metadata':{'labels':{'a':'b'}},'spec':" POD_SPEC "}"
 #define ROLLING                                                                                    \
     "'strategy':{'rollingUpdate':{'maxSurge':1,'maxUnavailable':1},'type':'RollingUpdate'}"
-
-static struct cor_str quoted(const char *text, char *buf)
-{
-    size_t n = strlen(text);
-
-    assert_true(n < JSON_MAX);
-    for (size_t i = 0; i <= n; i++)
-        buf[i] = (char)(text[i] == '\'' ? '"' : text[i]);
-    return cor_str(buf, n);
-}
-
-static const struct cor_type *named(const char *name)
-{
-    const struct cor_type *type = cor_type_named(cor_strz(name));
-
-    if (!type)
-        fail_msg("there is no type %s", name);
-    return type;
-}
 
 /* Runs a program; `old` may be NULL. */
 static void validate(const char *type, enum cor_check_operation operation, const char *object,
