@@ -9,11 +9,13 @@
 #include "schema/equal.h"
 #include "schema/hooks/hooks.h"
 #include "schema/index_list.h"
+#include "json/writer.h"
 
 #define CRON_NAME_MAX 52
 #define INDEXES_MAX   65536
 #define CODES_MAX     255
 #define WORDS_MAX     (64u * 1024)
+#define LABELS_MAX    (16u << 20) /* a name is as long as the request allows */
 
 static const char *const uid_labels[] = {"controller-uid", "batch.kubernetes.io/controller-uid"};
 static const char *const name_labels[] = {"job-name", "batch.kubernetes.io/job-name"};
@@ -40,20 +42,25 @@ static bool selects_generated(struct cor_check *check, const struct cor_place *s
 {
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors mistakes = {0};
     COR_CLEANUP(cor_label_selector_freep) struct cor_label_selector *made = NULL;
-    const char *labels;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf labels = {0};
+    struct cor_json_writer w;
     int r;
 
     r = cor_label_selector_read(cor_place_json(check, selector), &selector->path, &mistakes, &made);
     cor_check_note(check, r);
     if (r < 0)
         return true;
-    labels =
-        cor_check_printf(check,
-                         "{\"batch.kubernetes.io/controller-uid\":\"%.*s\","
-                         "\"batch.kubernetes.io/job-name\":\"%.*s\","
-                         "\"controller-uid\":\"%.*s\",\"job-name\":\"%.*s\"}",
-                         COR_STR_ARG(uid), COR_STR_ARG(name), COR_STR_ARG(uid), COR_STR_ARG(name));
-    return cor_label_selector_matches(made, cor_strz(labels));
+    cor_buf_init(&labels, LABELS_MAX);
+    cor_json_writer_init(&w, &labels);
+    cor_json_begin_object(&w);
+    cor_json_member(&w, cor_strz(uid_labels[1]), uid);
+    cor_json_member(&w, cor_strz(name_labels[1]), name);
+    cor_json_member(&w, cor_strz(uid_labels[0]), uid);
+    cor_json_member(&w, cor_strz(name_labels[0]), name);
+    cor_json_end_object(&w);
+    r = cor_json_writer_finish(&w);
+    cor_check_note(check, r);
+    return r < 0 || cor_label_selector_matches(made, cor_buf_str(&labels));
 }
 
 /* Old jobs may lack the labels with a prefix; an update does not ask for them then. */

@@ -19,12 +19,14 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 #include "meta/field_error.h"
 #include "meta/object_edit.h"
 #include "meta/object_meta.h"
 #include "schema/validate.h"
 #include "server/strategy/scale.h"
 #include "server/write/stages.h"
+#include "json/scan.h"
 
 /* Of all warnings of a kind together; what does not fit is not sent. */
 #define WARNINGS_MAX (64u * 1024)
@@ -143,12 +145,33 @@ static int warn_of_object(struct cor_call *call, const struct cor_validation *va
     return r < 0 && r != -COR_ETOOBIG ? cor_status_set_err(&call->status, r) : 0;
 }
 
+/* Refuses the object. A name that validation refuses may have escapes, which messages do not show
+ * twice. */
+static int refuse_object(struct cor_write *write, const struct cor_field_errors *errs)
+{
+    /* Messages have the kind as it is stored: an Event of events.k8s.io is one of core. */
+    struct cor_gk gk = cor_api_gk(write->call.stored);
+    struct cor_str name = cor_object_name(write->object);
+    char *text = NULL;
+    int r;
+
+    if (name.n > 0 && memchr(name.p, '\\', name.n)) {
+        text = cor_alloc(name.n);
+        if (!text)
+            return cor_status_set_err(&write->call.status, -COR_ENOMEM);
+        r = cor_json_unescape(name, text, name.n, &name);
+        assert(r == 0);
+        (void)r;
+    }
+    r = cor_status_invalid(&write->call.status, &gk, name, errs);
+    cor_free(text);
+    return r;
+}
+
 int cor_write_validate(struct cor_write *write)
 {
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
     struct cor_call *call = &write->call;
-    /* Messages have the kind as it is stored: an Event of events.k8s.io is one of core. */
-    struct cor_gk gk = cor_api_gk(call->stored);
     struct cor_validation validation;
     int r;
 
@@ -162,5 +185,5 @@ int cor_write_validate(struct cor_write *write)
     check_object(write, &validation, &errs);
     if (errs.n == 0 && errs.error == 0)
         return warn_of_object(call, &validation);
-    return cor_status_invalid(&call->status, &gk, cor_object_name(write->object), &errs);
+    return refuse_object(write, &errs);
 }
