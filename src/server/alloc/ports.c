@@ -126,22 +126,41 @@ static void ports_keep_last(struct cor_ports *ports, struct cor_object *object)
 }
 
 /* In a dry run a port that is given must not be taken, but may be outside of the range; of any
- * ports upstream shows numbers that nobody has. */
-static enum cor_port_refusal ports_try_dry(const struct cor_ports *ports, struct cor_port_op *op,
-                                           size_t i, uint32_t *next)
+ * ports upstream shows numbers that nobody has. `shown` are the ports that the operation has so
+ * far, of which none may be given twice; a number that is no port at all is refused by validation.
+ */
+static enum cor_port_refusal ports_try_dry(const struct cor_ports *ports,
+                                           struct cor_port_want *want, struct cor_port_map *shown,
+                                           uint32_t *next)
 {
-    uint32_t wanted = op->wants[i].number;
+    uint32_t wanted = want->number;
 
     if (wanted == 0) {
-        op->wants[i].number = (*next)++;
-        return COR_PORT_OK;
-    }
-    for (size_t before = 0; before < i; before++)
-        if (op->wants[before].number == wanted)
-            return COR_PORT_TAKEN;
-    if (wanted >= *next)
+        want->number = wanted = (*next)++;
+    } else if (wanted <= 65535 &&
+               (cor_port_map_has(shown, wanted) || cor_port_map_has(&ports->map, wanted))) {
+        return COR_PORT_TAKEN;
+    } else if (wanted >= *next && wanted < UINT32_MAX) {
         *next = wanted + 1;
-    return wanted <= 65535 && cor_port_map_has(&ports->map, wanted) ? COR_PORT_TAKEN : COR_PORT_OK;
+    }
+    if (wanted <= 65535)
+        cor_port_map_set(shown, wanted);
+    return COR_PORT_OK;
+}
+
+/* Tries all wants of a dry run, and returns the place of the first one that is refused. */
+static size_t ports_apply_dry(const struct cor_ports *ports, struct cor_port_op *op)
+{
+    struct cor_port_map shown = {{0}};
+    uint32_t next = COR_PORT_DRY;
+    size_t i;
+
+    for (i = 0; i < op->nwants; i++) {
+        op->refusal = ports_try_dry(ports, &op->wants[i], &shown, &next);
+        if (op->refusal != COR_PORT_OK)
+            break;
+    }
+    return i;
 }
 
 static enum cor_port_refusal ports_try(struct cor_ports *ports, struct cor_port_want *want)
@@ -163,7 +182,6 @@ static enum cor_port_refusal ports_try(struct cor_ports *ports, struct cor_port_
  * them another one. */
 static void ports_apply(struct cor_ports *ports, struct cor_port_op *op)
 {
-    uint32_t dry_next = COR_PORT_DRY;
     size_t i;
 
     op->refusal = COR_PORT_OK;
@@ -173,11 +191,15 @@ static void ports_apply(struct cor_ports *ports, struct cor_port_op *op)
         if (op->wants[i].is_any)
             op->wants[i].number = 0;
         op->wants[i].is_any = op->wants[i].number == 0;
-        op->refusal =
-            op->is_dry ? ports_try_dry(ports, op, i, &dry_next) : ports_try(ports, &op->wants[i]);
-        if (op->refusal != COR_PORT_OK)
-            break;
     }
+    if (op->is_dry)
+        i = ports_apply_dry(ports, op);
+    else
+        for (i = 0; !op->gives_back && i < op->nwants; i++) {
+            op->refusal = ports_try(ports, &op->wants[i]);
+            if (op->refusal != COR_PORT_OK)
+                break;
+        }
     if (op->refusal != COR_PORT_OK) {
         op->refused = i;
         while (!op->is_dry && i-- > 0)
