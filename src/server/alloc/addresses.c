@@ -2,18 +2,18 @@
  *
  * The object is written in its stored form at once, without the stages of a write: all that is in
  * it is the server's own. A release judges the object in the step of the deletion: an address that
- * a repair has freed meanwhile may belong to another Service.
+ * a repair has freed meanwhile may belong to another Service, or to another Service of the same
+ * name, which only the uid of the IPAddress shows.
  * Failures: the store's, in on_done; no memory, returned.
  * Thread: the loop of the operation. */
 #include "server/alloc/addresses.h"
 
 #include <assert.h>
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "meta/key.h"
 #include "meta/object_edit.h"
-#include "meta/time_text.h"
+#include "server/alloc/object_head.h"
 #include "storage/store/store.h"
 #include "json/scan.h"
 #include "json/writer.h"
@@ -23,35 +23,23 @@
 #define MANAGER_LABEL "ipaddress.kubernetes.io/managed-by"
 #define MANAGER       "ipallocator.k8s.io"
 
-static int address_write(const struct cor_address_op *op, const struct cor_resource_row *row,
+static int address_write(struct cor_address_op *op, const struct cor_resource_row *row,
                          struct cor_buf *out)
 {
     const struct cor_resource_row *parent = cor_api_of_role(COR_ROLE_SERVICES);
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf uid = {0};
-    char time[COR_TIME_TEXT_MAX], ip[COR_IP_TEXT_MAX];
+    const struct cor_str labels[][2] = {
+        {COR_STR(FAMILY_LABEL), cor_addr_family_name(cor_addr_family(op->id.ip))},
+        {COR_STR(MANAGER_LABEL), COR_STR(MANAGER)}};
+    char ip[COR_IP_TEXT_MAX];
+    const struct cor_object_head head = {.row = row,
+                                         .name = cor_addr_print(op->id.ip, ip),
+                                         .uid = cor_api_uuid(&op->loop->rand, op->id.uid),
+                                         .labels = labels,
+                                         .nlabels = COR_ARRAY_LEN(labels)};
     struct cor_json_writer w;
-    int r;
 
-    cor_buf_init(&uid, 64);
-    r = cor_api_add_uuid(&op->loop->rand, &uid);
-    if (r < 0)
-        return r;
     cor_json_writer_init(&w, out);
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("kind"), row->kind);
-    cor_json_member(&w, COR_STR("apiVersion"), row->api_version);
-    cor_json_key(&w, COR_STR("metadata"));
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("creationTimestamp"),
-                    cor_time_print(cor_clock_wall_ms(op->loop->api->clock) / 1000, time));
-    cor_json_key(&w, COR_STR("labels"));
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR(FAMILY_LABEL), cor_addr_family_name(cor_addr_family(op->ip)));
-    cor_json_member(&w, COR_STR(MANAGER_LABEL), COR_STR(MANAGER));
-    cor_json_end_object(&w);
-    cor_json_member(&w, COR_STR("name"), cor_addr_print(op->ip, ip));
-    cor_json_member(&w, COR_STR("uid"), cor_buf_str(&uid));
-    cor_json_end_object(&w);
+    cor_object_head_write(&head, op->loop, &w);
     cor_json_key(&w, COR_STR("spec"));
     cor_json_begin_object(&w);
     cor_json_key(&w, COR_STR("parentRef"));
@@ -71,7 +59,7 @@ static int address_key(const struct cor_address_op *op, struct cor_backing *back
     char ip[COR_IP_TEXT_MAX];
 
     return cor_key_of_object(cor_buf_str(&backing->prefix), false, COR_STR(""),
-                             cor_addr_print(op->ip, ip), out, st);
+                             cor_addr_print(op->id.ip, ip), out, st);
 }
 
 static void address_on_reserved(void *arg, const struct cor_store_reply *reply)
@@ -144,9 +132,15 @@ static void address_release_step(void *arg, struct cor_store_change *change,
     const struct cor_address_op *op = arg;
     const struct cor_address_facts facts = cor_address_facts(current);
 
-    if (op->rev > 0
-            ? current->rev == op->rev
-            : facts.is_service && cor_str_eq(facts.ns, op->ns) && cor_str_eq(facts.name, op->name))
+    bool is_same;
+
+    if (op->rev > 0)
+        is_same = current->rev == op->rev;
+    else
+        is_same = facts.is_service && cor_str_eq(facts.ns, op->ns) &&
+                  cor_str_eq(facts.name, op->name) &&
+                  (!op->id.uid[0] || cor_str_eqz(cor_object_uid(current), op->id.uid));
+    if (is_same)
         cor_store_change_accept(change);
     else
         cor_store_change_stop(change);

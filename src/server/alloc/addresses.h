@@ -9,17 +9,26 @@
 #include "server/alloc/addr.h"
 #include "server/api/api_int.h"
 
+/* An IPAddress object: its address, and the uid that tells it from an earlier or later object of
+ * the same address. */
+struct cor_address_id {
+    struct cor_addr ip;
+    char uid[COR_UUID_TEXT_MAX]; /* "": not known */
+};
+
 struct cor_address_op {
     struct cor_api_loop *loop;
-    struct cor_addr ip;
-    struct cor_str ns, name; /* of the Service; borrowed until on_done */
-    cor_rev rev;             /* a release: of exactly this state of the object; 0: of any */
+    struct cor_address_id id; /* cor_address_reserve() sets the uid; a release with a uid deletes
+                               * the object only if it has that uid */
+    struct cor_str ns, name;  /* of the Service; borrowed until on_done */
+    cor_rev rev;              /* a release: of exactly this state of the object; 0: of any */
     /* Never before the call returns. `status` is of err < 0, and may be moved out. */
     void (*on_done)(struct cor_address_op *op, int err, struct cor_status *status);
 };
 
 /* Creates the object. on_done gets 0, -COR_EEXIST (somebody has the address), or the store's
- * failure. 0, or a failure in `reterr_status` and no on_done. */
+ * failure, after which the object may exist all the same. 0, or a failure in `reterr_status` and no
+ * on_done: then nothing was sent to the store. */
 int cor_address_reserve(struct cor_address_op *op, struct cor_status *reterr_status);
 
 /* Deletes the object, if it is the Service's. on_done gets 0 also when there is none, or when it is

@@ -59,7 +59,7 @@ struct cor_alloc {
     struct cor_repair *repair;
     bool is_repairing; /* the first pass is under way, or the last one when it stops */
     bool has_default;  /* the default ServiceCIDR was seen */
-    atomic_bool is_ready;
+    atomic_bool is_ready, has_reserved;
     bool is_stopping;
     void (*on_stopped)(void *arg);
     void *arg;
@@ -88,6 +88,17 @@ struct cor_repair *cor_alloc_repair(struct cor_alloc *alloc)
 bool cor_alloc_is_ready(const struct cor_alloc *alloc)
 {
     return atomic_load(&alloc->is_ready);
+}
+
+void cor_alloc_note_reserving(struct cor_alloc *alloc)
+{
+    if (!atomic_load_explicit(&alloc->has_reserved, memory_order_relaxed))
+        atomic_store(&alloc->has_reserved, true);
+}
+
+bool cor_alloc_has_reserved(const struct cor_alloc *alloc)
+{
+    return atomic_load(&alloc->has_reserved);
 }
 
 /* ---- options ---- */

@@ -44,6 +44,11 @@ void cor_alloc_stop(struct cor_alloc *alloc, void (*on_stopped)(void *arg), void
 /* After it has stopped, and when no call is left. Returns NULL; NULL is fine. */
 struct cor_alloc *cor_alloc_free(struct cor_alloc *alloc);
 
+/* A request is about to reserve something: called before the store is asked. From any thread. */
+void cor_alloc_note_reserving(struct cor_alloc *alloc);
+/* Has a request of this process reserved anything? From any thread. */
+bool cor_alloc_has_reserved(const struct cor_alloc *alloc);
+
 const struct cor_service_cluster *cor_alloc_cluster(const struct cor_alloc *alloc);
 struct cor_address_index *cor_alloc_index(struct cor_alloc *alloc);
 struct cor_ports *cor_alloc_ports(struct cor_alloc *alloc);

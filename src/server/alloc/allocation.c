@@ -44,7 +44,7 @@ struct cor_allocation {
     struct cor_service service, old;
     struct cor_service_plan plan;
     char ip_texts[2][COR_IP_TEXT_MAX];
-    struct cor_addr taken[2];
+    struct cor_address_id taken[2]; /* the objects that were created, or may have been */
     size_t ntaken;
     bool has_ports; /* the ports of the plan's wants are reserved */
     uint64_t since_ms;
@@ -129,6 +129,13 @@ static int allocation_store_error(struct cor_allocation *a, struct cor_status *w
     if (why)
         cor_status_move(a->status, why);
     return cor_storage_error_to_api(a->status, COR_STORAGE_OP_CREATE, &gr, a->name);
+}
+
+/* The server starts, and has not read its ranges and ports yet: the client may try again. */
+static int allocation_not_ready(struct cor_allocation *a)
+{
+    return cor_status_too_many_requests(
+        a->status, "the addresses and node ports of Services are being read, please try again", 1);
 }
 
 static int allocation_refuse(struct cor_allocation *a, const struct cor_field_errors *errs)
@@ -248,7 +255,9 @@ static void allocation_on_ports(struct cor_port_op *op)
         return;
     }
     if (op->refusal != COR_PORT_OK) {
-        allocation_end_run(a, allocation_refuse_port(a));
+        allocation_end_run(a, op->refusal == COR_PORT_UNREADY && !cor_alloc_is_ready(a->alloc)
+                                  ? allocation_not_ready(a)
+                                  : allocation_refuse_port(a));
         return;
     }
     a->has_ports = !a->is_dry_run;
@@ -320,7 +329,9 @@ static void allocation_pick_ip(struct cor_allocation *a)
 
     (void)cor_addr_family_parse(a->service.families.v[a->at], &family);
     r = cor_address_index_pick(cor_alloc_index(a->alloc), family, &a->loop->rand, &ip);
-    if (r == -COR_ENOSPC)
+    if (r == -COR_ENOSPC && !cor_alloc_is_ready(a->alloc))
+        r = allocation_not_ready(a);
+    else if (r == -COR_ENOSPC)
         r = cor_status_internal(a->status, "failed to allocate a serviceIP: range is full");
     else if (r < 0)
         cor_status_set_err(a->status, r);
@@ -336,16 +347,16 @@ static void allocation_on_ip(struct cor_address_op *op, int err, struct cor_stat
     bool is_any = a->service.cluster_ips.v[a->at].n == 0;
 
     if (err == 0) {
-        a->taken[a->ntaken++] = op->ip;
-        allocation_take_ip(a, op->ip);
+        a->taken[a->ntaken++] = op->id;
+        allocation_take_ip(a, op->id.ip);
     } else if (err == -COR_EEXIST && is_any) {
         allocation_pick_ip(a); /* the index was behind; it does not propose this address again */
     } else if (err == -COR_EEXIST) {
         allocation_end_run(a, allocation_refuse_ip(a, "provided IP is already allocated"));
     } else {
         /* The object may have been created all the same: it is released with the others. */
-        cor_address_index_give_back(cor_alloc_index(a->alloc), op->ip);
-        a->taken[a->ntaken++] = op->ip;
+        cor_address_index_give_back(cor_alloc_index(a->alloc), op->id.ip);
+        a->taken[a->ntaken++] = op->id;
         allocation_end_run(a, allocation_store_error(a, status, COR_ROLE_ADDRESSES));
     }
 }
@@ -356,10 +367,12 @@ static void allocation_try_ip(struct cor_allocation *a, struct cor_addr ip)
     int r;
 
     a->address = (struct cor_address_op){
-        .loop = a->loop, .ip = ip, .ns = a->ns, .name = a->name, .on_done = allocation_on_ip};
+        .loop = a->loop, .id.ip = ip, .ns = a->ns, .name = a->name, .on_done = allocation_on_ip};
     r = cor_address_reserve(&a->address, &why);
-    if (r < 0)
-        allocation_on_ip(&a->address, r, &why);
+    if (r < 0) {
+        cor_address_index_give_back(cor_alloc_index(a->alloc), ip);
+        allocation_end_run(a, allocation_store_error(a, &why, COR_ROLE_ADDRESSES));
+    }
 }
 
 /* Of a dry run: the first address of the range stands for any; a given one must be in the range. */
@@ -374,9 +387,11 @@ static void allocation_show_ip(struct cor_allocation *a)
     (void)cor_addr_family_parse(a->service.families.v[a->at], &family);
     if (cor_address_index_range(cor_alloc_index(a->alloc), family, &range) < 0) {
         allocation_end_run(
-            a, given.n > 0 ? allocation_refuse_ip(a, "allocator not ready")
-                           : cor_status_internal(
-                                 a->status, "failed to allocate a serviceIP: allocator not ready"));
+            a, !cor_alloc_is_ready(a->alloc) ? allocation_not_ready(a)
+               : given.n > 0
+                   ? allocation_refuse_ip(a, "allocator not ready")
+                   : cor_status_internal(a->status,
+                                         "failed to allocate a serviceIP: allocator not ready"));
         return;
     }
     ip = range.net;
@@ -408,8 +423,10 @@ static void allocation_next_ip(struct cor_allocation *a)
         allocation_end_run(a, cor_status_internal(a->status, "failed to parse service IP \"%.*s\"",
                                                   COR_STR_ARG(a->service.cluster_ips.v[a->at])));
     } else if (!cor_address_index_is_known(cor_alloc_index(a->alloc), ip, true)) {
-        allocation_end_run(
-            a, allocation_refuse_ip(a, "the provided network does not match the current range"));
+        allocation_end_run(a, cor_alloc_is_ready(a->alloc)
+                                  ? allocation_refuse_ip(a, "the provided network does not match "
+                                                            "the current range")
+                                  : allocation_not_ready(a));
     } else {
         allocation_try_ip(a, ip);
     }
@@ -435,10 +452,13 @@ void cor_allocation_run(struct cor_allocation *a, struct cor_status *status,
         r = allocation_refuse(a, &errs);
     else if (r < 0)
         cor_status_set_err(status, r);
-    if (r < 0)
+    if (r < 0) {
         allocation_end_run(a, r);
-    else
-        allocation_next_ip(a);
+        return;
+    }
+    if (!a->is_dry_run)
+        cor_alloc_note_reserving(a->alloc);
+    allocation_next_ip(a);
 }
 
 /* ---- settling ---- */
@@ -534,14 +554,15 @@ static void allocation_on_released(struct cor_address_op *op, int err, struct co
 }
 
 /* The next address that is to be released. False: there is none. */
-static bool allocation_next_release(struct cor_allocation *a, struct cor_addr *ret_ip)
+static bool allocation_next_release(struct cor_allocation *a, struct cor_address_id *ret_id)
 {
+    *ret_id = (struct cor_address_id){.uid = ""};
     if (a->end == COR_ALLOCATION_UNDO && a->at < a->ntaken) {
-        *ret_ip = a->taken[a->at++];
+        *ret_id = a->taken[a->at++];
         return true;
     }
     while (a->end == COR_ALLOCATION_KEEP && a->at < a->plan.release_ips.n)
-        if (cor_addr_parse(a->plan.release_ips.v[a->at++], ret_ip) == 0)
+        if (cor_addr_parse(a->plan.release_ips.v[a->at++], &ret_id->ip) == 0)
             return true;
     return false;
 }
@@ -549,15 +570,15 @@ static bool allocation_next_release(struct cor_allocation *a, struct cor_addr *r
 static void allocation_release_next(struct cor_allocation *a)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
-    struct cor_addr ip;
+    struct cor_address_id id;
     int r;
 
-    if (!allocation_next_release(a, &ip)) {
+    if (!allocation_next_release(a, &id)) {
         allocation_release_ports(a);
         return;
     }
     a->address = (struct cor_address_op){
-        .loop = a->loop, .ip = ip, .ns = a->ns, .name = a->name, .on_done = allocation_on_released};
+        .loop = a->loop, .id = id, .ns = a->ns, .name = a->name, .on_done = allocation_on_released};
     r = cor_address_release(&a->address, &why);
     if (r < 0)
         allocation_on_released(&a->address, r, &why);

@@ -18,6 +18,7 @@
 #include "meta/key.h"
 #include "meta/object_edit.h"
 #include "meta/time_text.h"
+#include "server/alloc/object_head.h"
 #include "storage/store/store.h"
 #include "json/edits.h"
 #include "json/scan.h"
@@ -31,26 +32,14 @@
 static int default_range_write(const struct cor_default_range *range, struct cor_buf *out)
 {
     const struct cor_resource_row *row = cor_api_of_role(COR_ROLE_RANGES);
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf uid = {0};
-    char time[COR_TIME_TEXT_MAX], cidr[COR_ADDR_RANGE_TEXT_MAX];
+    char time[COR_TIME_TEXT_MAX], cidr[COR_ADDR_RANGE_TEXT_MAX], uid[COR_UUID_TEXT_MAX];
     struct cor_str now = cor_time_print(cor_clock_wall_ms(range->home->api->clock) / 1000, time);
+    const struct cor_object_head head = {
+        .row = row, .name = COR_STR(DEFAULT_NAME), .uid = cor_api_uuid(&range->home->rand, uid)};
     struct cor_json_writer w;
-    int r;
 
-    cor_buf_init(&uid, 64);
-    r = cor_api_add_uuid(&range->home->rand, &uid);
-    if (r < 0)
-        return r;
     cor_json_writer_init(&w, out);
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("kind"), row->kind);
-    cor_json_member(&w, COR_STR("apiVersion"), row->api_version);
-    cor_json_key(&w, COR_STR("metadata"));
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("creationTimestamp"), now);
-    cor_json_member(&w, COR_STR("name"), COR_STR(DEFAULT_NAME));
-    cor_json_member(&w, COR_STR("uid"), cor_buf_str(&uid));
-    cor_json_end_object(&w);
+    cor_object_head_write(&head, range->home, &w);
     cor_json_key(&w, COR_STR("spec"));
     cor_json_begin_object(&w);
     cor_json_key(&w, COR_STR("cidrs"));

@@ -52,7 +52,7 @@ struct cor_repair {
     struct cor_mail turn; /* to itself: goes on in the next turn */
     struct cor_map leaks; /* of struct leak, by their keys */
     struct cor_repair_counts counts;
-    bool is_first; /* no pass has ended yet: nothing is served */
+    bool is_first; /* no pass has ended yet */
 
     /* The pass under way. */
     bool is_running, is_again; /* another pass is wanted */
@@ -121,11 +121,14 @@ struct cor_repair_counts cor_repair_counts(const struct cor_repair *repair)
 
 /* ---- leaks ---- */
 
-/* How long a leak must have been seen. */
+/* How long a leak must have been seen. A write of this process, which may be under way, sets the
+ * mark that is read here before it reserves anything: who sees the reservation sees the mark. */
 static uint64_t repair_grace_ms(const struct cor_repair *repair)
 {
-    return repair->is_first && !cor_engine_shares_store(repair->api->engine) ? 0
-                                                                             : COR_REPAIR_GRACE_MS;
+    bool is_all_left_over = repair->is_first && !cor_engine_shares_store(repair->api->engine) &&
+                            !cor_alloc_has_reserved(repair->alloc);
+
+    return is_all_left_over ? 0 : COR_REPAIR_GRACE_MS;
 }
 
 /* Notes the leak. True: it is there for so long that it is to be released. Without memory it is
@@ -268,7 +271,7 @@ static void repair_on_reserved(struct cor_address_op *op, int err, struct cor_st
     struct cor_repair *repair = COR_CONTAINER_OF(op, struct cor_repair, address);
     char ip[COR_IP_TEXT_MAX];
 
-    cor_addr_print(op->ip, ip);
+    cor_addr_print(op->id.ip, ip);
     if (err == 0) {
         repair->counts.reserved_addresses++;
         COR_LOG_WARN("the address of a Service was not reserved; it is now",
@@ -294,7 +297,7 @@ static bool repair_visit_ips(struct cor_repair *repair)
             cor_address_index_has(index, ip) || !cor_address_index_is_known(index, ip, false))
             continue;
         repair->address = (struct cor_address_op){.loop = repair->home,
-                                                  .ip = ip,
+                                                  .id.ip = ip,
                                                   .ns = cor_object_namespace(repair->object),
                                                   .name = cor_object_name(repair->object),
                                                   .on_done = repair_on_reserved};
@@ -356,7 +359,7 @@ static void repair_on_released(struct cor_address_op *op, int err, struct cor_st
     struct cor_repair *repair = COR_CONTAINER_OF(op, struct cor_repair, address);
     char ip[COR_IP_TEXT_MAX];
 
-    cor_addr_print(op->ip, ip);
+    cor_addr_print(op->id.ip, ip);
     if (err == 0) {
         repair->counts.released_addresses++;
         COR_LOG_WARN("an address was reserved for no Service; it is released",
@@ -378,7 +381,7 @@ static void repair_judge_address(struct cor_repair *repair)
     memcpy(key, &facts.ip, sizeof(facts.ip));
     memcpy(key + sizeof(facts.ip), &repair->object->rev, sizeof(repair->object->rev));
     repair->address = (struct cor_address_op){.loop = repair->home,
-                                              .ip = facts.ip,
+                                              .id.ip = facts.ip,
                                               .ns = facts.ns,
                                               .name = facts.name,
                                               .rev = repair->object->rev,

@@ -4,8 +4,8 @@
  *   - reserves what a Service has and nobody has reserved;
  *   - releases what is reserved for a Service that is not there, or that does not have it. A write
  *     under way looks the same, so that a leak is released only when it was still there
- *     COR_REPAIR_GRACE_MS after it was first seen; a server that is alone on its store and has not
- *     begun to serve releases it at once.
+ *     COR_REPAIR_GRACE_MS after it was first seen. The first pass of a server that is alone on its
+ *     store releases a leak at once, as long as no request of this process has reserved anything.
  *
  * Every server repairs, each COR_REPAIR_INTERVAL_MS, and sooner when it has seen a leak; repairs of
  * several servers do not disturb one another.

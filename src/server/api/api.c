@@ -324,19 +324,27 @@ int cor_api_backing(struct cor_api_loop *loop, const struct cor_resource_row *re
     return 0;
 }
 
-int cor_api_add_uuid(struct cor_rand *rand, struct cor_buf *out)
+struct cor_str cor_api_uuid(struct cor_rand *rand, char out[COR_UUID_TEXT_MAX])
 {
     static const char digits[] = "0123456789abcdef";
     uint64_t half[2] = {cor_rand_u64(rand), cor_rand_u64(rand)};
-    char text[36];
     size_t at = 0;
 
     half[0] = (half[0] & ~UINT64_C(0xf000)) | 0x4000;
     half[1] = (half[1] & ~(UINT64_C(3) << 62)) | UINT64_C(1) << 63;
     for (int i = 0; i < 32; i++) {
         if (i == 8 || i == 12 || i == 16 || i == 20)
-            text[at++] = '-';
-        text[at++] = digits[half[i / 16] >> (60 - 4 * (i % 16)) & 0xf];
+            out[at++] = '-';
+        out[at++] = digits[half[i / 16] >> (60 - 4 * (i % 16)) & 0xf];
     }
-    return cor_buf_add(out, text, at);
+    out[at] = 0;
+    return cor_str(out, at);
+}
+
+int cor_api_add_uuid(struct cor_rand *rand, struct cor_buf *out)
+{
+    char text[COR_UUID_TEXT_MAX];
+    struct cor_str uuid = cor_api_uuid(rand, text);
+
+    return cor_buf_add(out, uuid.p, uuid.n);
 }

@@ -85,7 +85,10 @@ int cor_api_store_new(struct cor_api *api, const struct cor_resource_row *resour
                       struct cor_loop *loop, struct cor_buf *ret_prefix,
                       struct cor_store **ret_store, struct cor_status *reterr_status);
 
-/* Appends a random (version 4) UUID. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+/* Writes a random (version 4) UUID and returns its text, which `out` also ends with a NUL. */
+#define COR_UUID_TEXT_MAX 37
+struct cor_str cor_api_uuid(struct cor_rand *rand, char out[COR_UUID_TEXT_MAX]);
+/* Appends one. 0, -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_api_add_uuid(struct cor_rand *rand, struct cor_buf *out);
 
 #endif

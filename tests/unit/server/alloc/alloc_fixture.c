@@ -1,8 +1,10 @@
 #include "alloc_fixture.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "server/alloc/repair.h"
+#include "storage/engine/engine_int.h"
 #include "json/scan.h"
 
 static bool is_ready(void *arg)
@@ -20,7 +22,7 @@ static void set_true(void *arg)
     *(bool *)arg = true;
 }
 
-void afx_start(struct afx *a, const char *cidrs, const char *ports)
+void afx_begin(struct afx *a, const char *cidrs, const char *ports)
 {
     const struct cor_alloc_opts opts = {cidrs, ports};
     struct cor_status status;
@@ -28,7 +30,89 @@ void afx_start(struct afx *a, const char *cidrs, const char *ports)
     cor_status_init(&status);
     if (cor_alloc_open(a->fx.api, &opts, &a->alloc, &status) < 0)
         fail_msg("%s", cor_status_message(&status));
+}
+
+void afx_wait_ready(struct afx *a)
+{
     assert_true(cor_loop_run_until(a->fx.loop, is_ready, a->alloc, FX_TIMEOUT_MS));
+}
+
+void afx_start(struct afx *a, const char *cidrs, const char *ports)
+{
+    afx_begin(a, cidrs, ports);
+    afx_wait_ready(a);
+}
+
+/* ---- a request that is held back ---- */
+
+static struct cor_dlist holds; /* that wait for their request */
+static const struct cor_engine_ops *own_ops;
+static struct cor_engine_ops holding_ops;
+
+static bool hold_take(struct cor_engine_req *req, enum cor_engine_op op, struct cor_str key)
+{
+    COR_DLIST_FOREACH(link, &holds) {
+        struct afx_hold *hold = COR_CONTAINER_OF(link, struct afx_hold, link);
+
+        if (hold->op != op || !memmem(key.p, key.n, hold->key, strlen(hold->key)))
+            continue;
+        cor_dlist_remove(&hold->link);
+        hold->req = req;
+        return true;
+    }
+    return false;
+}
+
+static void hold_on_range(struct cor_engine *engine, struct cor_range_req *req)
+{
+    if (!hold_take(&req->req, COR_ENGINE_RANGE, req->key))
+        own_ops->range(engine, req);
+}
+
+static void hold_on_submit(struct cor_engine *engine, struct cor_engine_req *req)
+{
+    if (req->op != COR_ENGINE_WRITE ||
+        !hold_take(req, COR_ENGINE_WRITE, COR_CONTAINER_OF(req, struct cor_write_req, req)->key))
+        own_ops->submit(engine, req);
+}
+
+void afx_hold(struct afx *a, struct afx_hold *hold, enum cor_engine_op op, const char *key)
+{
+    if (a->fx.engine->ops != &holding_ops) {
+        cor_dlist_init(&holds);
+        own_ops = a->fx.engine->ops;
+        holding_ops = *own_ops;
+        holding_ops.range = hold_on_range;
+        holding_ops.submit = hold_on_submit;
+        a->fx.engine->ops = &holding_ops;
+    }
+    *hold = (struct afx_hold){.op = op, .key = key};
+    cor_dlist_push(&holds, &hold->link);
+}
+
+static bool hold_has_request(void *arg)
+{
+    return ((struct afx_hold *)arg)->req != NULL;
+}
+
+void afx_wait_held(struct afx *a, struct afx_hold *hold)
+{
+    assert_true(cor_loop_run_until(a->fx.loop, hold_has_request, hold, FX_TIMEOUT_MS));
+}
+
+void afx_let_go(struct afx *a, struct afx_hold *hold)
+{
+    struct cor_engine_req *req = COR_STEAL(hold->req);
+
+    if (hold->op == COR_ENGINE_RANGE)
+        own_ops->range(a->fx.engine, COR_CONTAINER_OF(req, struct cor_range_req, req));
+    else
+        own_ops->submit(a->fx.engine, req);
+}
+
+void afx_fail_held(struct afx_hold *hold, int err)
+{
+    cor_engine_req_fail(COR_STEAL(hold->req), err, NULL);
 }
 
 void afx_stop(struct afx *a)

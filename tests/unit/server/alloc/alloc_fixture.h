@@ -5,6 +5,7 @@
 #include "../api_fixture.h"
 
 #include "server/alloc/alloc.h"
+#include "storage/engine/engine.h"
 
 struct afx {
     struct fx fx;
@@ -19,8 +20,25 @@ struct afx {
 void afx_open(struct afx *a, const char *cidrs, const char *ports);
 /* The allocators on a store that is open already. */
 void afx_start(struct afx *a, const char *cidrs, const char *ports);
+/* The same without waiting until the allocators are ready. */
+void afx_begin(struct afx *a, const char *cidrs, const char *ports);
+void afx_wait_ready(struct afx *a);
 void afx_stop(struct afx *a);
 void afx_close(struct afx *a);
+
+/* Holds back the next request of the store whose key contains `key`: a write, or a read. The store
+ * gets the request when the test calls afx_let_go(); afx_fail_held() answers the request with `err`
+ * instead, and the store never sees it. The hold is the test's until then. */
+struct afx_hold {
+    enum cor_engine_op op;
+    const char *key;
+    struct cor_engine_req *req; /* NULL: no such request has come */
+    struct cor_dlist link;
+};
+void afx_hold(struct afx *a, struct afx_hold *hold, enum cor_engine_op op, const char *key);
+void afx_wait_held(struct afx *a, struct afx_hold *hold);
+void afx_let_go(struct afx *a, struct afx_hold *hold);
+void afx_fail_held(struct afx_hold *hold, int err);
 
 /* One pass of the repair. */
 void afx_repair(struct afx *a);

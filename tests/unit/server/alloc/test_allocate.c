@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "base/err.h"
+
 #define SERVICE(name, spec) "{\"metadata\":{\"name\":\"" name "\"},\"spec\":{" spec "}}"
 #define PORT_80             "\"ports\":[{\"port\":80}]"
 
@@ -270,6 +272,86 @@ TEST(allocate, every_failed_allocation_leaves_nothing_reserved)
     afx_close(&a);
 }
 
+/* The repair of a server that is alone on its store releases leaks at once, because nothing can be
+ * under way before it. A request that comes so early is not taken for a leak. */
+TEST(allocate, a_service_that_is_created_during_the_first_repair_keeps_its_address)
+{
+    struct afx_hold reading, storing;
+    FX_CALL call;
+    struct afx a;
+
+    afx_open(&a, NULL, NULL);
+    afx_stop(&a);
+    /* The repair begins by reading the ports: it waits there until the Service has its address and
+     * port, and the Service is stored only after the repair. */
+    afx_hold(&a, &reading, COR_ENGINE_RANGE, "servicenodeports");
+    afx_begin(&a, NULL, NULL);
+    afx_wait_held(&a, &reading);
+    afx_hold(&a, &storing, COR_ENGINE_WRITE, "services/specs/default/s");
+    fx_start(&a.fx, &call, "POST", SERVICES, SERVICE("s", "\"type\":\"NodePort\"," PORT_80), NULL);
+    afx_wait_held(&a, &storing);
+    afx_let_go(&a, &reading);
+    afx_wait_ready(&a);
+    afx_let_go(&a, &storing);
+    fx_wait(&call);
+    assert_int_equal(call.sink.status, 201);
+    afx_check_whole(&a);
+    afx_close(&a);
+}
+
+/* A failed reservation may have been stored all the same, and is undone; meanwhile the address may
+ * belong to another request that creates a Service of the same name. */
+TEST(allocate, undoing_a_failed_reservation_leaves_the_address_of_a_namesake)
+{
+    struct afx_hold reserving;
+    FX_CALL call;
+    struct afx a;
+
+    afx_open(&a, NULL, NULL);
+    afx_hold(&a, &reserving, COR_ENGINE_WRITE, "ipaddresses/10.0.0.9");
+    fx_start(&a.fx, &call, "POST", SERVICES, SERVICE("s", "\"clusterIP\":\"10.0.0.9\"," PORT_80),
+             NULL);
+    afx_wait_held(&a, &reserving);
+    create(&a, SERVICE("s", "\"clusterIP\":\"10.0.0.9\"," PORT_80));
+    afx_fail_held(&reserving, -COR_ETIMEOUT);
+    fx_wait(&call);
+    assert_int_equal(call.sink.status, 504);
+    afx_check_whole(&a);
+    afx_close(&a);
+}
+
+/* A client that comes before the ranges are known is told to try again. */
+TEST(allocate, a_service_that_comes_before_the_ranges_are_known_may_be_tried_again)
+{
+    struct afx_hold creating;
+    FX_CALL call;
+    struct afx a;
+
+    a = (struct afx){.fx = {0}};
+    fx_open(&a.fx);
+    fx_bootstrap(&a.fx);
+    afx_hold(&a, &creating, COR_ENGINE_WRITE, "servicecidrs/kubernetes");
+    afx_begin(&a, NULL, NULL);
+    for (int i = 0; i < 2; i++) {
+        fx_start(&a.fx, &call, "POST", SERVICES,
+                 i == 0 ? SERVICE("s", PORT_80)
+                        : SERVICE("s", "\"clusterIP\":\"10.0.0.9\"," PORT_80),
+                 NULL);
+        fx_wait(&call);
+        assert_int_equal(call.sink.status, 429);
+        assert_str(cor_buffer_sink_header(&call.sink, "Retry-After"), "1");
+        fx_call_deinit(&call);
+    }
+    afx_wait_held(&a, &creating);
+    afx_let_go(&a, &creating);
+    afx_wait_ready(&a);
+    fx_start(&a.fx, &call, "POST", SERVICES, SERVICE("s", PORT_80), NULL);
+    fx_wait(&call);
+    assert_int_equal(call.sink.status, 201);
+    afx_check_whole(&a);
+    afx_close(&a);
+}
+
 #define DUAL "10.96.0.0/16,fd00:10:96::/112"
 
 /* Sends a change of the Service s, which is refused with this message. */
@@ -409,6 +491,35 @@ TEST(allocate, node_ports_are_given_once_kept_by_name_and_shared_by_protocols)
                                     "\"protocol\":\"UDP\"}")));
     assert_string_equal(fx_at(service, "spec.ports[0].nodePort"),
                         fx_at(service, "spec.ports[1].nodePort"));
+    afx_check_whole(&a);
+    afx_close(&a);
+}
+
+/* Contract types 4.5.5, 4.5.7. */
+TEST(allocate, a_dry_run_gives_no_port_twice)
+{
+    struct afx a;
+    const char *service;
+
+    afx_open(&a, NULL, NULL);
+    create(&a, SERVICE("s", NODE_PORTS("{\"port\":80,\"nodePort\":30500}")));
+    assert_at(fx_do(&a.fx, 422, "POST", SERVICES "?dryRun=All",
+                    SERVICE("t", NODE_PORTS("{\"port\":80,\"nodePort\":30500}"))),
+              "message",
+              "Service \"t\" is invalid: spec.ports[0].nodePort: Invalid value: 30500: provided "
+              "port is already allocated");
+    assert_at(fx_do(&a.fx, 422, "POST", SERVICES "?dryRun=All",
+                    SERVICE("t", NODE_PORTS("{\"name\":\"a\",\"port\":80,\"nodePort\":30501},"
+                                            "{\"name\":\"b\",\"port\":81,\"nodePort\":30501}"))),
+              "message",
+              "Service \"t\" is invalid: spec.ports[1].nodePort: Invalid value: 30501: provided "
+              "port is already allocated");
+    service = fx_do(&a.fx, 201, "POST", SERVICES "?dryRun=All",
+                    SERVICE("t", NODE_PORTS("{\"name\":\"a\",\"port\":80},"
+                                            "{\"name\":\"b\",\"port\":81,\"nodePort\":32800},"
+                                            "{\"name\":\"c\",\"port\":82}")));
+    assert_at(service, "spec.ports[0].nodePort", "32769");
+    assert_at(service, "spec.ports[2].nodePort", "32801");
     afx_check_whole(&a);
     afx_close(&a);
 }

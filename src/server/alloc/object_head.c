@@ -1,0 +1,32 @@
+/* The head of an object that the allocators write (object_head.h). */
+#include "server/alloc/object_head.h"
+
+#include <assert.h>
+
+#include "base/clock.h"
+#include "meta/time_text.h"
+
+void cor_object_head_write(const struct cor_object_head *head, struct cor_api_loop *loop,
+                           struct cor_json_writer *w)
+{
+    char time[COR_TIME_TEXT_MAX];
+
+    assert(head->row && head->name.n > 0 && head->uid.n > 0);
+    cor_json_begin_object(w);
+    cor_json_member(w, COR_STR("kind"), head->row->kind);
+    cor_json_member(w, COR_STR("apiVersion"), head->row->api_version);
+    cor_json_key(w, COR_STR("metadata"));
+    cor_json_begin_object(w);
+    cor_json_member(w, COR_STR("creationTimestamp"),
+                    cor_time_print(cor_clock_wall_ms(loop->api->clock) / 1000, time));
+    if (head->nlabels > 0) {
+        cor_json_key(w, COR_STR("labels"));
+        cor_json_begin_object(w);
+        for (size_t i = 0; i < head->nlabels; i++)
+            cor_json_member(w, head->labels[i][0], head->labels[i][1]);
+        cor_json_end_object(w);
+    }
+    cor_json_member(w, COR_STR("name"), head->name);
+    cor_json_member(w, COR_STR("uid"), head->uid);
+    cor_json_end_object(w);
+}
