@@ -174,6 +174,37 @@ static inline const char *cor_json_find_special_or_high(const char *p, const cha
     return cor_json_find_stop(p, end, true);
 }
 
+/* The first quote or backslash from `p` on, or `end`: for bytes that were checked, where no string
+ * has a control byte. Cheaper than cor_json_find_special(). */
+static inline const char *cor_json_find_quote_or_escape(const char *p, const char *end)
+{
+#ifdef __SSE2__
+    const __m128i quote = _mm_set1_epi8('"'), backslash = _mm_set1_epi8('\\');
+
+    for (; end - p >= 16; p += 16) {
+        __m128i x = _mm_loadu_si128((const void *)p);
+        unsigned m = (unsigned)_mm_movemask_epi8(
+            _mm_or_si128(_mm_cmpeq_epi8(x, quote), _mm_cmpeq_epi8(x, backslash)));
+
+        if (m)
+            return p + __builtin_ctz(m);
+    }
+#else
+    for (; end - p >= 8; p += 8) {
+        uint64_t x = cor_json_load8(p);
+        uint64_t m = (((x ^ COR_JSON_EACH_BYTE('"')) - COR_JSON_EACH_BYTE(1)) |
+                      ((x ^ COR_JSON_EACH_BYTE('\\')) - COR_JSON_EACH_BYTE(1))) &
+                     ~x & COR_JSON_EACH_BYTE(0x80);
+
+        if (m)
+            return p + __builtin_ctzll(m) / 8;
+    }
+#endif
+    while (p < end && *p != '"' && *p != '\\')
+        p++;
+    return p;
+}
+
 /* The four hex digits at `p` as a number, or -1. */
 static inline int cor_json_hex4(const char *p)
 {

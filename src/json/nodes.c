@@ -6,8 +6,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/json_int.h"
 
 #define NODES_MAX (1u << 28)
 
@@ -27,29 +26,25 @@ static int nodes_grow(struct cor_json_nodes *nodes)
     return 0;
 }
 
-/* Reads the string whose quote stands at `p`. The byte behind it; NULL: it has no end. Each byte is
- * looked at once for a quote and once for a backslash: the next quote is kept while escapes before
- * it are passed. */
-static const char *read_string(struct cor_json_node *node, const char *p, const char *end)
+/* Reads the string whose quote is at `p`. The byte behind it; NULL: it has no end. */
+static inline const char *read_string(struct cor_json_node *node, const char *p, const char *end)
 {
-    const char *text = ++p, *quote = NULL;
+    const char *text = ++p;
     uint32_t escaped = 0;
 
     for (;;) {
-        const char *escape;
-
-        if (!quote || quote < p)
-            quote = p < end ? memchr(p, '"', (size_t)(end - p)) : NULL;
-        if (!quote)
+        p = cor_json_find_quote_or_escape(p, end);
+        if (p >= end)
             return NULL;
-        escape = memchr(p, '\\', (size_t)(quote - p));
-        if (!escape)
+        if (*p == '"')
             break;
+        if (end - p < 2)
+            return NULL;
         escaped = COR_JSON_NODE_ESCAPED;
-        p = escape + 2;
+        p += 2;
     }
-    node->end = (uint32_t)(quote - text) | escaped;
-    return quote + 1;
+    node->end = (uint32_t)(p - text) | escaped;
+    return p + 1;
 }
 
 static const char *read_scalar(struct cor_json_node *node, const char *p, const char *end)

@@ -35,12 +35,12 @@ static inline const char *skip_space(const char *p, const char *end)
 static inline const char *find_quote(const char *p, const char *end)
 {
     for (;;) {
-        p = cor_json_find_special(p, end);
+        p = cor_json_find_quote_or_escape(p, end);
         if (p >= end || *p == '"')
             return p;
-        p += *p == '\\' ? 2 : 1;
-        if (p > end)
+        if (end - p < 2)
             return end;
+        p += 2;
     }
 }
 

@@ -358,6 +358,8 @@ static void check_generation(struct cor_str value, const struct cor_field_path *
 
 enum member {
     ANNOTATIONS,
+    DELETION_GRACE,
+    DELETION_TIME,
     FINALIZERS,
     GENERATE_NAME,
     GENERATION,
@@ -365,13 +367,23 @@ enum member {
     NAME,
     NAMESPACE,
     OWNERS,
+    UID, /* behind what a creation looks at */
     NMEMBERS,
 };
 
+/* In byte order, so that one walk over the metadata finds all. */
 static const struct cor_str member_names[NMEMBERS] = {
-    COR_STR("annotations"), COR_STR("finalizers"),      COR_STR("generateName"),
-    COR_STR("generation"),  COR_STR("labels"),          COR_STR("name"),
-    COR_STR("namespace"),   COR_STR("ownerReferences"),
+    COR_STR("annotations"),
+    COR_STR("deletionGracePeriodSeconds"),
+    COR_STR("deletionTimestamp"),
+    COR_STR("finalizers"),
+    COR_STR("generateName"),
+    COR_STR("generation"),
+    COR_STR("labels"),
+    COR_STR("name"),
+    COR_STR("namespace"),
+    COR_STR("ownerReferences"),
+    COR_STR("uid"),
 };
 
 /* In the order of upstream's errors; what an update checks again stands from LABELS to OWNERS. */
@@ -462,7 +474,7 @@ void cor_object_meta_check(struct cor_str metadata, const struct cor_object_meta
     const struct cor_field_path finalizers_path = cor_field_child(&root, COR_STR("finalizers"));
     struct cor_str values[NMEMBERS];
 
-    cor_json_get_each(metadata, member_names, NMEMBERS, values);
+    cor_json_get_each(metadata, member_names, UID, values);
     check_generate_name(values[GENERATE_NAME], rules, &root, errs);
     check_name(values[NAME], rules, &root, errs);
     if (!rules->is_checked) {
@@ -476,27 +488,16 @@ void cor_object_meta_check(struct cor_str metadata, const struct cor_object_meta
 /* --- Updates -----------------------------------------------------------------------------------
  */
 
-/* In byte order. */
-static const struct cor_str fixed_names[] = {
-    COR_STR("deletionGracePeriodSeconds"),
-    COR_STR("deletionTimestamp"),
-    COR_STR("uid"),
-};
+/* What may not change, in upstream's order. Name, namespace and creationTimestamp are those of the
+ * old object already. */
+static const enum member fixed[] = {UID, DELETION_TIME, DELETION_GRACE};
 
-/* In upstream's order, by their places in fixed_names. Name, namespace and creationTimestamp are
- * those of the old object already. */
-static const uint8_t fixed_order[] = {2, 1, 0};
-
-static void check_fixed(struct cor_str metadata, struct cor_str old,
+static void check_fixed(const struct cor_str *now, const struct cor_str *before,
                         const struct cor_field_path *root, struct cor_field_errors *errs)
 {
-    struct cor_str now[COR_ARRAY_LEN(fixed_names)], before[COR_ARRAY_LEN(fixed_names)];
-
-    cor_json_get_each(metadata, fixed_names, COR_ARRAY_LEN(fixed_names), now);
-    cor_json_get_each(old, fixed_names, COR_ARRAY_LEN(fixed_names), before);
-    for (size_t i = 0; i < COR_ARRAY_LEN(fixed_order); i++) {
-        struct cor_field_path path = cor_field_child(root, fixed_names[fixed_order[i]]);
-        struct cor_str a = now[fixed_order[i]], b = before[fixed_order[i]];
+    for (size_t i = 0; i < COR_ARRAY_LEN(fixed); i++) {
+        struct cor_field_path path = cor_field_child(root, member_names[fixed[i]]);
+        struct cor_str a = now[fixed[i]], b = before[fixed[i]];
 
         if (!cor_str_eq(a.p ? a : COR_STR(""), b.p ? b : COR_STR("")))
             cor_field_errors_add(errs, COR_FIELD_INVALID, &path,
@@ -567,18 +568,21 @@ void cor_object_meta_check_update(struct cor_str metadata, struct cor_str old,
                                   const struct cor_object_meta_rules *rules,
                                   struct cor_field_errors *errs)
 {
-    static const struct cor_str old_names[] = {COR_STR("deletionTimestamp"), COR_STR("finalizers")};
     const struct cor_field_path root = cor_field_root(COR_STR("metadata"));
     const struct cor_field_path finalizers_path = cor_field_child(&root, COR_STR("finalizers"));
-    struct cor_str values[NMEMBERS], before[COR_ARRAY_LEN(old_names)];
+    struct cor_str values[NMEMBERS], before[NMEMBERS];
 
-    cor_json_get_each(metadata, member_names, NMEMBERS, values);
-    cor_json_get_each(old, old_names, COR_ARRAY_LEN(old_names), before);
-    if (before[0].p && cor_json_type(before[0]) != COR_JSON_NULL)
-        check_new_finalizers(before[1], values[FINALIZERS], &root, errs);
-    check_fixed(metadata, old, &root, errs);
-    if (!rules->is_checked)
-        check_parts(values, 1, 4, &root, errs);
+    if (rules->is_update_checked) {
+        cor_json_get_each(metadata, &member_names[FINALIZERS], 1, &values[FINALIZERS]);
+    } else {
+        cor_json_get_each(metadata, member_names, NMEMBERS, values);
+        cor_json_get_each(old, member_names, NMEMBERS, before);
+        if (before[DELETION_TIME].p && cor_json_type(before[DELETION_TIME]) != COR_JSON_NULL)
+            check_new_finalizers(before[FINALIZERS], values[FINALIZERS], &root, errs);
+        check_fixed(values, before, &root, errs);
+        if (!rules->is_checked)
+            check_parts(values, 1, 4, &root, errs);
+    }
     if (!rules->any_finalizer && values[FINALIZERS].p)
         check_finalizer_domains(values[FINALIZERS], &finalizers_path, errs);
 }

@@ -20,6 +20,8 @@ struct cor_object_meta_rules {
     /* A check with other name rules has found nothing: what does not depend on the rules here is
      * not checked again. */
     bool is_checked;
+    /* The same of a check of the update, which is_checked does not cover. */
+    bool is_update_checked;
 };
 
 /* Adds what is wrong with `metadata` (a canonical JSON object): generateName, name, namespace,

@@ -487,6 +487,18 @@ bool cor_each_next(struct cor_check *check, struct cor_each *each, struct cor_pl
     return true;
 }
 
+bool cor_each_next_key(struct cor_check *check, struct cor_each *each, struct cor_str *ret_key)
+{
+    bool is_old = each->place->is_old;
+
+    assert(each->is_map);
+    if (each->next + 1 >= each->end || cor_check_is_over(check))
+        return false;
+    *ret_key = cor_check_node_text(check, is_old, each->next);
+    each->next = cor_json_node_next(check_nodes(check, is_old), each->next + 1);
+    return true;
+}
+
 struct cor_place cor_place_old(const struct cor_place *place)
 {
     struct cor_place old = *place;

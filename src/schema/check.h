@@ -58,8 +58,8 @@ enum cor_check_operation {
         COR_CHECK_OPERATIONS_N
 };
 
-/* The nodes of the new object or of the old one. When a rule asks for a field of a struct, the nodes
- * of all members of that struct are noted in the slots of the check. */
+/* The nodes of the new object or of the old one. When a rule asks for a field of a struct, the
+ * nodes of all members of that struct are noted in the slots of the check. */
 struct cor_check_tree {
     struct cor_json_nodes nodes;
     uint32_t *opened; /* per node: the first of its slots plus 1; 0: it is not open */
@@ -194,6 +194,8 @@ struct cor_each {
 };
 struct cor_each cor_each(struct cor_check *check, const struct cor_place *place);
 bool cor_each_next(struct cor_check *check, struct cor_each *each, struct cor_place *ret_item);
+/* Moves to the next entry of a map and returns its key alone, which costs less than its place. */
+bool cor_each_next_key(struct cor_check *check, struct cor_each *each, struct cor_str *ret_key);
 
 /* The old value as a place of its own: for readers, and for messages that print it. */
 struct cor_place cor_place_old(const struct cor_place *place);

@@ -3,7 +3,8 @@
 
 A real server runs under callgrind and is asked over its Unix socket, one request after the other. Each kind of request is
 sent to two servers, a few times and some more times: the difference is what the requests cost, without start and end.
-With BEFORE, the program of an earlier commit, both are counted, and more than 3 % in addition is a failure."""
+With BEFORE, the program of an earlier commit, both are counted, and more than 3 % in addition is a failure. A Pod may cost
+1.7 times as much, because an earlier program may have had no rules for it."""
 
 import json
 import pathlib
@@ -17,7 +18,9 @@ from fixture import Server, UnixConnection, config_map  # noqa: E402
 
 PROGRAMS = sys.argv[1:]
 ALLOWED = 1.03
+ALLOWED_OF_PODS = 1.7
 MAPS = "/api/v1/namespaces/default/configmaps"
+PODS = "/api/v1/namespaces/default/pods"
 WATCHERS = 100
 OBJECTS = 500
 
@@ -66,6 +69,54 @@ def create(server, connection, n):
     server.request("POST", MAPS, a_map(f"new-{n}"), connection=connection).expect(201)
 
 
+def a_pod(name):
+    """A Pod with forty values that a client sets; the server adds about twenty defaults."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": "cost", "tier": "t"}},
+        "spec": {
+            "restartPolicy": "Always",
+            "serviceAccountName": "default",
+            "terminationGracePeriodSeconds": 30,
+            "tolerations": [{"key": "k", "operator": "Equal", "value": "v", "effect": "NoSchedule"}],
+            "securityContext": {"runAsUser": 1000, "fsGroup": 2000},
+            "containers": [
+                {
+                    "name": "main",
+                    "image": "registry.example.com/app:1.2.3",
+                    "command": ["/bin/app"],
+                    "args": ["--port=8080"],
+                    "ports": [{"name": "http", "containerPort": 8080}],
+                    "env": [
+                        {"name": "A", "value": "1"},
+                        {"name": "POD", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+                    ],
+                    "resources": {
+                        "requests": {"cpu": "100m", "memory": "128Mi"},
+                        "limits": {"cpu": "1", "memory": "256Mi"},
+                    },
+                    "livenessProbe": {"httpGet": {"path": "/healthz", "port": 8080}, "periodSeconds": 10},
+                    "readinessProbe": {"tcpSocket": {"port": 8080}},
+                    "volumeMounts": [
+                        {"name": "data", "mountPath": "/data"},
+                        {"name": "config", "mountPath": "/etc/app", "readOnly": True},
+                    ],
+                    "securityContext": {"readOnlyRootFilesystem": True},
+                }
+            ],
+            "volumes": [
+                {"name": "data", "emptyDir": {}},
+                {"name": "config", "configMap": {"name": "app", "defaultMode": 420}},
+            ],
+        },
+    }
+
+
+def create_pod(server, connection, n):
+    server.request("POST", PODS, a_pod(f"new-{n}"), connection=connection).expect(201)
+
+
 def update(server, connection, n):
     body = json.loads(a_map(f"old-{n % OBJECTS}"))
     body["data"]["turn"] = str(n)
@@ -105,6 +156,7 @@ MEASURED = {
     f"LIST of {OBJECTS}": lambda program: cost(program, list_all, 10, 110),
     "create": lambda program: cost(program, create, 100, 600),
     "update": lambda program: cost(program, update, 100, 600),
+    "create of a Pod": lambda program: cost(program, create_pod, 100, 600),
     "delivery of an event": delivery,
 }
 
@@ -119,8 +171,9 @@ def main():
         line = f"{name:22} {costs[0]:12,.0f} instructions"
         if len(costs) > 1:
             ratio = costs[0] / costs[1]
-            failed |= ratio > ALLOWED
-            line += f"   before {costs[1]:12,.0f}   {ratio:.3f}x{'   TOO MUCH' if ratio > ALLOWED else ''}"
+            too_much = ratio > (ALLOWED_OF_PODS if "Pod" in name else ALLOWED)
+            failed |= too_much
+            line += f"   before {costs[1]:12,.0f}   {ratio:.3f}x{'   TOO MUCH' if too_much else ''}"
         print(line, flush=True)
     return int(failed)
 

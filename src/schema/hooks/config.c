@@ -12,22 +12,25 @@
 void cor_hook_config_keys(struct cor_check *check, const struct cor_place *place,
                           struct cor_str arg)
 {
-    struct cor_place binary, entry, other;
+    struct cor_place binary;
     struct cor_each each, others;
+    struct cor_str key, other;
     bool has_other;
 
     (void)arg;
     cor_place_field(check, place->parent, "binaryData", &binary);
     each = cor_each(check, place);
     others = cor_each(check, &binary);
-    has_other = cor_each_next(check, &others, &other);
-    while (cor_each_next(check, &each, &entry)) {
-        cor_format_add_text(COR_FORMAT_CONFIG_KEY, entry.key, &entry.path, check->errors);
-        while (has_other && cor_str_cmp(other.key, entry.key) < 0)
-            has_other = cor_each_next(check, &others, &other);
-        if (has_other && cor_str_eq(other.key, entry.key))
-            cor_check_add_value(check, COR_FIELD_INVALID, &entry, cor_field_string(entry.key),
-                                "duplicate of key present in binaryData");
+    has_other = cor_each_next_key(check, &others, &other);
+    while (cor_each_next_key(check, &each, &key)) {
+        struct cor_field_path path = cor_field_key(&place->path, key);
+
+        cor_format_add_text(COR_FORMAT_CONFIG_KEY, key, &path, check->errors);
+        while (has_other && cor_str_cmp(other, key) < 0)
+            has_other = cor_each_next_key(check, &others, &other);
+        if (has_other && cor_str_eq(other, key))
+            cor_check_add(check, COR_FIELD_INVALID, &path, cor_field_string(key),
+                          "duplicate of key present in binaryData");
     }
 }
 

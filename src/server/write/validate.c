@@ -126,7 +126,7 @@ static void check_object(const struct cor_write *write, struct cor_validation *v
     if (!has_program)
         return;
     /* Upstream goes over the metadata twice more. Where nothing was wrong, nothing will be. */
-    validation->meta.is_checked = errs->n == 0;
+    validation->meta.is_checked = validation->meta.is_update_checked = errs->n == 0;
     (void)cor_validate(validation, errs);
 }
 

@@ -190,3 +190,45 @@ TEST(object_meta, a_lost_check_is_never_taken_for_a_valid_object)
         cor_field_errors_deinit(&errs);
     }
 }
+
+static void check_update(const struct cor_object_meta_rules *rules, const char *want)
+{
+    static const char old[] = "{\"deletionTimestamp\":\"t\",\"finalizers\":[\"a.example/b\"],"
+                              "\"name\":\"web\",\"uid\":\"1\"}";
+    static const char metadata[] = "{\"deletionGracePeriodSeconds\":3,\"finalizers\":[\"short\"],"
+                                   "\"labels\":{\"-\":\"\"},\"name\":\"web\",\"uid\":\"2\"}";
+    struct cor_field_errors errs = {0};
+    struct cor_buf b;
+
+    cor_buf_init(&b, 1u << 20);
+    cor_object_meta_check_update(COR_STR(metadata), COR_STR(old), rules, &errs);
+    assert_int_equal(errs.error, 0);
+    assert_int_equal(cor_field_errors_print(&errs, &b), 0);
+    assert_string_equal(cor_buf_z(&b), want);
+    cor_field_errors_deinit(&errs);
+    cor_buf_deinit(&b);
+}
+
+#define FINALIZER_WRONG                                                                            \
+    "metadata.finalizers[0]: Invalid value: \"short\": name is neither a standard finalizer name " \
+    "nor is it fully qualified"
+#define UPDATE_WRONG                                                                               \
+    "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being "       \
+    "deleted, found new finalizers []string{\"short\"}, metadata.uid: Invalid value: \"2\": "      \
+    "field is immutable, metadata.deletionTimestamp: Invalid value: null: field is immutable, "    \
+    "metadata.deletionGracePeriodSeconds: Invalid value: 3: field is immutable"
+
+TEST(object_meta, an_update_that_was_checked_is_checked_for_what_the_rules_of_its_kind_add)
+{
+    struct cor_object_meta_rules rules = {COR_NAME_DNS1123_SUBDOMAIN, .is_namespaced = true};
+
+    check_update(&rules,
+                 "[" UPDATE_WRONG ", metadata.labels: Invalid value: \"-\": name part " LABEL_RULE
+                 ", " FINALIZER_WRONG "]");
+    rules.is_checked = true;
+    check_update(&rules, "[" UPDATE_WRONG ", " FINALIZER_WRONG "]");
+    rules.is_update_checked = true;
+    check_update(&rules, FINALIZER_WRONG);
+    rules.any_finalizer = true;
+    check_update(&rules, "");
+}
