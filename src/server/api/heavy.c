@@ -105,11 +105,8 @@ static int heavy_copy_request(struct cor_heavy *heavy, const struct cor_api_requ
     return r;
 }
 
-/* Whose share of the threads the work counts against. 0: nobody's; the work of system:masters and
- * of the server itself is not limited. */
-static uint64_t heavy_owner(const struct cor_call *call)
+uint64_t cor_heavy_owner(const struct cor_user *user)
 {
-    const struct cor_user *user = call->req ? call->req->user : NULL;
     uint64_t hash;
 
     if (!user || cor_user_is_in(user, COR_STR(COR_GROUP_MASTERS)))
@@ -134,7 +131,7 @@ static int heavy_submit(struct cor_call *call, size_t bytes, cor_heavy_work work
                                   .on_done = heavy_on_job_done,
                                   .loop = call->loop->loop,
                                   .bytes = bytes,
-                                  .owner = heavy_owner(call)};
+                                  .owner = cor_heavy_owner(call->req ? call->req->user : NULL)};
     cor_buf_init(&heavy->bytes, SIZE_MAX / 2);
     if (rand->seeded)
         cor_rand_init_seeded(&heavy->rand, cor_rand_u64(rand));

@@ -53,6 +53,10 @@ static inline bool cor_heavy_is_running(const struct cor_call *call)
     return call->heavy != NULL;
 }
 
+/* Whose share of the threads the work for a user counts against, for `owner` of a job. 0: nobody's;
+ * the work of system:masters and of the server itself (NULL) is not limited. */
+uint64_t cor_heavy_owner(const struct cor_user *user);
+
 /* The random numbers that a stage uses: the loop's own on the loop, others on a thread. */
 struct cor_rand *cor_heavy_rand(struct cor_call *call);
 

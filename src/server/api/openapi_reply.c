@@ -102,13 +102,15 @@ static void reply_document(struct cor_call *call, const struct source *source, c
                            bool is_named, struct cor_kept_doc **ret_doc)
 {
     char key[COR_KEPT_KEY_MAX], etag[COR_OPENAPI_HASH_MAX + 2], expires[64];
-    struct cor_http_header headers[4] = {{COR_STR("Etag"), COR_STR("")},
+    struct cor_http_header headers[5] = {{COR_STR("Etag"), COR_STR("")},
                                          {COR_STR("Vary"), COR_STR("Accept")}};
     size_t nheaders = 2;
     int n, r;
 
     snprintf(etag, sizeof(etag), "\"%s\"", hash);
     headers[0].value = cor_strz(etag);
+    if (source->version == COR_OPENAPI_2) /* it may be compressed (server/http/gzip_answer.h) */
+        headers[nheaders++] = (struct cor_http_header){COR_STR("Vary"), COR_STR("Accept-Encoding")};
     if (is_named) {
         format_expires(call, expires, sizeof(expires));
         headers[nheaders++] =

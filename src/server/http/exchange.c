@@ -40,6 +40,8 @@
 #include "schema/protobuf.h"
 #include "server/access/impersonation.h"
 #include "server/api/api_int.h"
+#include "server/api/heavy.h"
+#include "server/http/gzip_answer.h"
 #include "server/http/server_int.h"
 #include "server/request/api_options.h"
 #include "server/request/negotiate.h"
@@ -48,6 +50,8 @@
 #define METRICS_TYPE     "text/plain; version=0.0.4; charset=utf-8"
 #define METRICS_MAX      (64u << 20)
 #define STATUS_BYTES_MAX (1u << 20)
+/* More metrics than this are not compressed. */
+#define METRICS_PACKED_MAX (512u << 10)
 /* How long a verb that writes may take, counted from when its body is whole; as upstream, except
  * that upstream's time includes the reading of the body. */
 #define MUTATING_TIMEOUT_MS (34u * 1000)
@@ -66,11 +70,12 @@ struct exchange {
     uint64_t body_bytes; /* of the answer's body that were taken so far */
     struct cor_server *server;
     const struct cor_http_request *http; /* the head; NULL after the filters */
+    struct cor_str accept_encoding;      /* of the head */
     struct cor_api_request request;
     const struct cor_resource_row *row; /* of the request's resource when the head came, a
                                          * reference, for the metrics; NULL: none */
     char *kept; /* the strings of `request`, except path and body, when they do not fit `few` */
-    size_t query_bytes;
+    size_t query_bytes, kept_bytes;
     struct cor_identity identity;
     struct cor_status status;
     size_t shard;
@@ -79,7 +84,11 @@ struct exchange {
     struct cor_str method;
     char method_name[16];
     struct cor_flight_place place;
-    bool is_watching; /* counted as a long-running request */
+    /* The answer is compressed when it has more bytes than this; SIZE_MAX: it never is. */
+    size_t gzip_plain_max;
+    struct cor_gzip_answer *gzip; /* between the sink and the response; NULL: nothing is */
+    bool is_answered;             /* the verb has written everything, and has let go of the sink */
+    bool is_watching;             /* counted as a long-running request */
     bool is_dry_run;
     bool may_impersonate; /* the name of a header looks like impersonation */
     bool is_plain;        /* the status' message is the whole answer, as text */
@@ -237,11 +246,13 @@ static void answer_busy(struct exchange *ex)
 
 static void answer_metrics(struct exchange *ex)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text, packed;
     struct reply reply = {.n = 0};
+    struct cor_str body;
     int r;
 
     cor_buf_init(&text, METRICS_MAX);
+    cor_buf_init(&packed, METRICS_MAX);
     r = cor_metrics_write(ex->server->metrics, &text);
     if (r < 0) {
         (void)cor_status_set_err(&ex->status, r);
@@ -249,7 +260,15 @@ static void answer_metrics(struct exchange *ex)
         return;
     }
     reply_header(&reply, COR_STR("Content-Type"), COR_STR(METRICS_TYPE));
-    answer(ex, 200, &reply, cor_buf_str(&text));
+    body = cor_buf_str(&text);
+    /* On the loop, so only what takes a few milliseconds. Without memory they are sent as they are.
+     */
+    if (ex->gzip_plain_max < body.n && body.n <= METRICS_PACKED_MAX &&
+        cor_gzip_pack(body, COR_GZIP_FAST, &packed) == 0) {
+        reply_header(&reply, COR_STR("Content-Encoding"), COR_STR("gzip"));
+        body = cor_buf_str(&packed);
+    }
+    answer(ex, 200, &reply, body);
 }
 
 /* The filters, in the order in which cor_exchange_on_head() runs them. Each returns 0, -COR_EBUSY
@@ -285,6 +304,10 @@ static void read_headers(struct exchange *ex)
         case sizeof("if-none-match") - 1:
             name = COR_STR("if-none-match");
             value = &req->if_none_match;
+            break;
+        case sizeof("accept-encoding") - 1:
+            name = COR_STR("accept-encoding");
+            value = &ex->accept_encoding;
             break;
         }
         if (value && !value->p && cor_header_name_eq(header->name, name))
@@ -442,6 +465,24 @@ static void release_kept(struct exchange *ex)
     req->user_agent = req->if_none_match = req->audit_id = (struct cor_str){0};
 }
 
+/* Which answers are compressed for a client that accepts gzip, as upstream has it: those of the API
+ * when they are large, the OpenAPI document of version 2 and the metrics; no watch, no document of
+ * version 3, and nothing else. */
+static void exchange_set_gzip(struct exchange *ex)
+{
+    struct cor_str path = ex->request.info.path, accepted = ex->accept_encoding;
+    bool is_document = cor_str_eqz(path, "/openapi/v2") || cor_str_eqz(path, "/metrics");
+
+    ex->accept_encoding = (struct cor_str){0};
+    ex->gzip_plain_max = SIZE_MAX;
+    if (accepted.n == 0 || is_long(ex) || ex->request.method == COR_HTTP_HEAD)
+        return;
+    if (is_document && cor_gzip_is_accepted(accepted))
+        ex->gzip_plain_max = COR_GZIP_DOC_MAX;
+    else if (cor_str_starts(path, COR_STR("/api")) && cor_gzip_is_named(accepted))
+        ex->gzip_plain_max = COR_GZIP_API_MAX;
+}
+
 /* The last step of the filters: copies what the verb reads of the head, which the HTTP layer frees,
  * and charges the sender for the exchange. */
 static int keep_head(struct exchange *ex)
@@ -452,10 +493,12 @@ static int keep_head(struct exchange *ex)
     size_t n = 0;
     char *at;
 
+    exchange_set_gzip(ex);
     ex->http = NULL;
     for (size_t i = 0; i < COR_ARRAY_LEN(strings); i++)
         n += strings[i]->n;
     ex->query_bytes = req->query.n;
+    ex->kept_bytes = n;
     if (cor_http_response_hold(ex->response, held_bytes(ex, n)) < 0)
         return -COR_EBUSY;
     at = ex->few;
@@ -571,14 +614,20 @@ static void on_writable(struct cor_http_response *response, void *arg)
 {
     struct exchange *ex = arg;
 
-    ex->sink_cbs->on_writable(ex->sink_arg);
+    if (ex->gzip)
+        cor_gzip_answer_on_writable(ex->gzip);
+    else
+        ex->sink_cbs->on_writable(ex->sink_arg);
 }
 
 static void on_gone(struct cor_http_response *response, int why, void *arg)
 {
     struct exchange *ex = arg;
 
-    ex->sink_cbs->on_gone(ex->sink_arg);
+    if (ex->gzip)
+        cor_gzip_answer_give_up(ex->gzip);
+    if (!ex->is_answered)
+        ex->sink_cbs->on_gone(ex->sink_arg);
     exchange_end(ex, ex->code);
 }
 
@@ -586,7 +635,8 @@ static void on_drain(struct cor_http_response *response, void *arg)
 {
     struct exchange *ex = arg;
 
-    ex->sink_cbs->on_drain(ex->sink_arg);
+    if (!ex->is_answered)
+        ex->sink_cbs->on_drain(ex->sink_arg);
 }
 
 static const struct cor_http_response_cbs verb_cbs = {on_writable, on_gone, on_drain};
@@ -600,6 +650,53 @@ static void sink_set_cbs(struct cor_sink *sink, const struct cor_sink_cbs *cbs, 
     cor_http_response_set_cbs(ex->response, &verb_cbs, ex);
 }
 
+/* A compressed answer has room again. */
+static void on_gzip_room(void *arg)
+{
+    struct exchange *ex = arg;
+
+    ex->sink_cbs->on_writable(ex->sink_arg);
+}
+
+/* A compressed answer is complete, or there was no memory for the rest of it. */
+static void on_gzip_over(void *arg, int r)
+{
+    struct exchange *ex = arg;
+
+    assert(r < 0 || ex->is_answered);
+    if (!ex->is_answered)
+        ex->sink_cbs->on_gone(ex->sink_arg);
+    exchange_end(ex, ex->code);
+}
+
+static const struct cor_sink_ops gzip_sink_ops;
+
+/* Begins an answer that may have to be compressed. Without memory for it the answer is sent as it
+ * is. */
+static void exchange_start_gzip(struct exchange *ex, int code,
+                                const struct cor_http_header *headers, size_t nheaders,
+                                uint64_t length)
+{
+    const struct cor_gzip_answer_opts opts = {
+        .response = ex->response,
+        .offload = cor_api_loop(ex->server->api, ex->shard)->api->offload,
+        .owner = cor_heavy_owner(&ex->identity.user),
+        .plain_max = ex->gzip_plain_max,
+        .held = held_bytes(ex, ex->kept_bytes),
+        .sent = &ex->body_bytes,
+        .on_room = on_gzip_room,
+        .on_over = on_gzip_over,
+        .arg = ex,
+    };
+
+    assert(!ex->is_watching);
+    ex->gzip = cor_gzip_answer_new(&opts, code, headers, nheaders, length);
+    if (ex->gzip)
+        ex->sink.ops = &gzip_sink_ops;
+    else
+        cor_http_response_start(ex->response, code, headers, nheaders, length);
+}
+
 static void sink_start(struct cor_sink *sink, int code, const struct cor_http_header *headers,
                        size_t nheaders, uint64_t length)
 {
@@ -607,6 +704,10 @@ static void sink_start(struct cor_sink *sink, int code, const struct cor_http_he
 
     assert(ex->code == 0);
     ex->code = code;
+    if (ex->gzip_plain_max < length) {
+        exchange_start_gzip(ex, code, headers, nheaders, length);
+        return;
+    }
     cor_http_response_start(ex->response, code, headers, nheaders, length);
     if (!ex->is_watching)
         return;
@@ -653,5 +754,39 @@ static const struct cor_sink_ops exchange_sink_ops = {
     .writev = sink_writev,
     .end = sink_end,
     .abort = sink_abort,
+    .no_deadline = sink_no_deadline,
+};
+
+/* The same sink while the answer goes through `gzip`. The metrics count what the client is sent. */
+
+static size_t gzip_sink_writev(struct cor_sink *sink, const struct cor_str *spans, size_t nspans,
+                               size_t skip)
+{
+    return cor_gzip_answer_writev(((struct exchange *)sink)->gzip, spans, nspans, skip);
+}
+
+static void gzip_sink_end(struct cor_sink *sink)
+{
+    struct exchange *ex = (struct exchange *)sink;
+
+    ex->is_answered = true;
+    if (cor_gzip_answer_end(ex->gzip))
+        exchange_end(ex, ex->code);
+}
+
+static void gzip_sink_abort(struct cor_sink *sink)
+{
+    struct exchange *ex = (struct exchange *)sink;
+
+    cor_gzip_answer_give_up(ex->gzip);
+    sink_abort(sink);
+}
+
+static const struct cor_sink_ops gzip_sink_ops = {
+    .set_cbs = sink_set_cbs,
+    .start = sink_start,
+    .writev = gzip_sink_writev,
+    .end = gzip_sink_end,
+    .abort = gzip_sink_abort,
     .no_deadline = sink_no_deadline,
 };

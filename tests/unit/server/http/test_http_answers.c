@@ -1,5 +1,6 @@
-/* What a client gets over HTTP when the server runs out of memory in the middle of an answer. The
- * server's loop is the test's thread, where allocations fail; the client has a thread of its own.
+/* What a client gets over HTTP: compressed answers, and what happens when the server runs out of
+ * memory in the middle of an answer. The server's loop is the test's thread, where allocations
+ * fail; the client has a thread of its own.
  */
 #include "api_fixture.h"
 
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "codec/gzip.h"
 #include "http/client.h"
 #include "net/net.h"
 #include "server/http/server.h"
@@ -28,7 +30,6 @@ static void serve(struct served *s)
 {
     struct cor_server_opts opts;
 
-    *s = (struct served){0};
     fx_open(&s->fx);
     fx_bootstrap(&s->fx);
     assert_int_equal(cor_metrics_new(1, &s->metrics), 0);
@@ -61,6 +62,18 @@ static void stop_serving(struct served *s)
     s->metrics = cor_metrics_free(s->metrics);
 }
 
+/* Creates `n` ConfigMaps of a little more than BYTES_OF_ONE. */
+static void create_large(struct served *s, int n)
+{
+    static char body[BYTES_OF_ONE + 128];
+
+    for (int i = 0; i < n; i++) {
+        snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"n%d\"},\"data\":{\"a\":\"%0*d\"}}",
+                 i, BYTES_OF_ONE, 0);
+        fx_do(&s->fx, 201, "POST", CONFIGMAPS, body);
+    }
+}
+
 /* One GET on a connection of its own, and its answer. */
 struct get {
     struct cor_mail mail; /* to the server's loop, when it is done */
@@ -68,7 +81,9 @@ struct get {
     const char *path;
     bool is_h2;
     const char *target, *accept;
+    bool takes_gzip;
     int status, r; /* r: 0 when the answer is complete */
+    bool is_gzip;
     struct cor_buf body;
     bool is_over; /* what the client's loop waits for */
     bool is_done; /* what the server's loop waits for */
@@ -76,7 +91,15 @@ struct get {
 
 static int on_head(void *arg, int status, const struct cor_http_header *headers, size_t nheaders)
 {
-    ((struct get *)arg)->status = status;
+    struct get *get = arg;
+
+    get->status = status;
+    for (size_t i = 0; i < nheaders; i++) {
+        if (cor_header_name_eq(headers[i].name, COR_STR("content-encoding"))) {
+            assert_str(headers[i].value, "gzip");
+            get->is_gzip = true;
+        }
+    }
     return 0;
 }
 
@@ -104,11 +127,12 @@ static void *run_get(void *arg)
 {
     struct get *get = arg;
     const struct cor_http_client_opts opts = {.unix_path = get->path, .knows_h2 = get->is_h2};
-    const struct cor_http_header accept = {COR_STR("Accept"), cor_strz(get->accept)};
+    const struct cor_http_header headers[] = {{COR_STR("Accept"), cor_strz(get->accept)},
+                                              {COR_STR("Accept-Encoding"), COR_STR("gzip")}};
     const struct cor_http_call_opts call_opts = {.method = COR_STR("GET"),
                                                  .target = cor_strz(get->target),
-                                                 .headers = &accept,
-                                                 .nheaders = 1,
+                                                 .headers = headers,
+                                                 .nheaders = get->takes_gzip ? 2 : 1,
                                                  .cbs = &get_cbs,
                                                  .arg = get};
     struct cor_http_client *client;
@@ -135,8 +159,29 @@ static void *run_get(void *arg)
     return NULL;
 }
 
-static void get(struct served *s, struct get *get, bool is_h2, const char *target,
-                const char *accept)
+static int add_expanded(void *arg, struct cor_str piece)
+{
+    return cor_buf_adds(arg, piece);
+}
+
+/* Puts the expanded body in the place of a compressed one. */
+static void expand(struct get *get)
+{
+    struct cor_gzip_reader *reader;
+    struct cor_buf text;
+
+    cor_buf_init(&text, 1u << 20);
+    test_fail_alloc(0, false);
+    assert_int_equal(cor_gzip_reader_new(text.max, &reader), 0);
+    assert_int_equal(cor_gzip_read(reader, cor_buf_str(&get->body), add_expanded, &text), 0);
+    assert_true(cor_gzip_reader_is_whole(reader));
+    cor_gzip_reader_free(reader);
+    cor_buf_deinit(&get->body);
+    get->body = text;
+}
+
+static void get_encoded(struct served *s, struct get *get, bool is_h2, bool takes_gzip,
+                        const char *target, const char *accept)
 {
     pthread_t thread;
 
@@ -145,11 +190,19 @@ static void get(struct served *s, struct get *get, bool is_h2, const char *targe
                         .path = s->path,
                         .is_h2 = is_h2,
                         .target = target,
-                        .accept = accept};
+                        .accept = accept,
+                        .takes_gzip = takes_gzip};
     cor_buf_init(&get->body, 1u << 20);
     assert_int_equal(pthread_create(&thread, NULL, run_get, get), 0);
     assert_true(cor_loop_run_until(s->fx.loop, is_true, &get->is_done, FX_TIMEOUT_MS));
     assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(takes_gzip || !get->is_gzip);
+}
+
+static void get(struct served *s, struct get *get, bool is_h2, const char *target,
+                const char *accept)
+{
+    get_encoded(s, get, is_h2, false, target, accept);
 }
 
 /* Returns how many answers were cut after their head. */
@@ -180,21 +233,80 @@ static size_t fail_each_alloc(struct served *s, bool is_h2, const char *target, 
 
 TEST(http_answers, a_list_that_fails_midway_is_not_a_complete_answer)
 {
-    static char body[BYTES_OF_ONE + 128];
-    struct served s;
+    struct served s = {0};
 
     serve(&s);
-    for (int i = 0; i < 4; i++) {
-        snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"n%d\"},\"data\":{\"a\":\"%0*d\"}}",
-                 i, BYTES_OF_ONE, 0);
-        fx_do(&s.fx, 201, "POST", CONFIGMAPS, body);
-    }
+    create_large(&s, 4);
     /* Indenting allocates for each object. The rows of a table need memory after the head only when
      * the client is slower than the server, so that no number of cut answers can be expected. */
     for (int is_h2 = 0; is_h2 < 2; is_h2++) {
         assert_true(fail_each_alloc(&s, is_h2, CONFIGMAPS "?pretty=1", "application/json") > 0);
         (void)fail_each_alloc(&s, is_h2, CONFIGMAPS "?includeObject=Object",
                               "application/json;as=Table;v=v1;g=meta.k8s.io");
+    }
+    stop_serving(&s);
+}
+
+/* Every answer that says success has the whole list, compressed or, where memory for that was
+ * lacking, as it is. Every slice is compressed on this thread, so that its allocations fail too. */
+TEST(http_answers, a_compressed_list_without_memory_is_plain_or_cut_or_refused)
+{
+    struct served s = {.fx.has_no_offload = true};
+    struct get whole;
+
+    serve(&s);
+    create_large(&s, 4);
+    for (int is_h2 = 0; is_h2 < 2; is_h2++) {
+        size_t ngzip = 0, nplain = 0, ncut = 0;
+
+        get(&s, &whole, is_h2, CONFIGMAPS, "application/json");
+        assert_int_equal(whole.r, 0);
+        FOR_EACH_FAILED_ALLOC(n) {
+            struct get one;
+
+            get_encoded(&s, &one, is_h2, true, CONFIGMAPS, "application/json");
+            if (one.r == 0 && one.status == 200) {
+                ngzip += one.is_gzip;
+                nplain += !one.is_gzip;
+                if (one.is_gzip)
+                    expand(&one);
+                assert_true(cor_str_eq(cor_buf_str(&one.body), cor_buf_str(&whole.body)));
+            }
+            ncut += one.r < 0;
+            cor_buf_deinit(&one.body);
+        }
+        cor_buf_deinit(&whole.body);
+        assert_true(ngzip > 0 && nplain > 0 && ncut > 0);
+    }
+    stop_serving(&s);
+}
+
+/* Contract server 3.4.6. */
+TEST(http_answers, only_more_than_128_kb_is_compressed_and_only_for_who_asks)
+{
+    static const char *const targets[] = {CONFIGMAPS, CONFIGMAPS "/n0", CONFIGMAPS "?pretty=1",
+                                          CONFIGMAPS "?limit=1"};
+    struct served s = {0};
+
+    serve(&s);
+    create_large(&s, 2);
+    for (int i = 0; i < 16; i++) {
+        struct get plain, asked;
+        bool is_h2 = i % 2 == 1, is_yaml = i / 2 % 2 == 1;
+        const char *target = targets[i / 4], *accept = is_yaml ? "application/yaml" : "*/*";
+
+        get(&s, &plain, is_h2, target, accept);
+        get_encoded(&s, &asked, is_h2, true, target, accept);
+        assert_int_equal(plain.r, 0);
+        assert_int_equal(asked.r, 0);
+        assert_int_equal(asked.is_gzip, plain.body.n > 128 * 1024);
+        if (asked.is_gzip) {
+            assert_true(asked.body.n < plain.body.n / 10);
+            expand(&asked);
+        }
+        assert_true(cor_str_eq(cor_buf_str(&asked.body), cor_buf_str(&plain.body)));
+        cor_buf_deinit(&plain.body);
+        cor_buf_deinit(&asked.body);
     }
     stop_serving(&s);
 }
