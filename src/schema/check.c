@@ -794,6 +794,40 @@ char *cor_check_copy(struct cor_check *check, struct cor_str text)
     return copy;
 }
 
+/* The texts one behind the other, each with its length in front if `with_lengths`. */
+static struct cor_str concat(struct cor_check *check, const struct cor_str *texts, size_t n,
+                             bool with_lengths)
+{
+    size_t total = 0, at = 0;
+    char *bytes;
+
+    for (size_t i = 0; i < n; i++)
+        total += texts[i].n + (with_lengths ? sizeof(texts[i].n) : 0);
+    bytes = check_alloc(check, total);
+    if (!bytes)
+        return COR_STR("");
+    for (size_t i = 0; i < n; i++) {
+        if (with_lengths) {
+            memcpy(bytes + at, &texts[i].n, sizeof(texts[i].n));
+            at += sizeof(texts[i].n);
+        }
+        if (texts[i].n > 0)
+            memcpy(bytes + at, texts[i].p, texts[i].n);
+        at += texts[i].n;
+    }
+    return cor_str(bytes, total);
+}
+
+struct cor_str cor_check_concat(struct cor_check *check, const struct cor_str *texts, size_t n)
+{
+    return concat(check, texts, n, false);
+}
+
+struct cor_str cor_check_key(struct cor_check *check, const struct cor_str *texts, size_t n)
+{
+    return concat(check, texts, n, true);
+}
+
 const char *cor_check_printf(struct cor_check *check, const char *fmt, ...)
 {
     va_list args;

@@ -111,6 +111,8 @@ enum cor_check_topic {
     COR_SEEN_WEBHOOKS,          /* names of webhooks */
     COR_SEEN_MATCH_CONDITIONS,  /* names of match conditions */
     COR_SEEN_ANNOTATION_KEYS,   /* keys of audit annotations */
+    COR_SEEN_REQUESTS,          /* what a resource claim may refer to as a request */
+    COR_SEEN_DEVICES,           /* keys of the devices that a resource claim was given */
     COR_SEEN_OLD_ELEMENTS, /* texts of the old list that cor_check_was_there() was asked about */
     COR_SEEN_TOPICS
 };
@@ -127,6 +129,7 @@ struct cor_check {
     enum cor_check_operation operation;
     struct cor_object_meta_rules meta; /* of the kind */
     struct cor_str api_version;        /* of the request */
+    struct cor_str namespace_labels;   /* of the object's namespace on creation: JSON, or nothing */
     bool has_old;
     bool allow_privileged; /* the server lets containers be privileged */
     bool has_meta; /* the hook object_meta has run: the generic pass would find nothing else */
@@ -294,6 +297,13 @@ const char *cor_check_printf(struct cor_check *check, const char *fmt, ...)
 
 /* A copy of a text that lives as long as the check; NULL: no memory is left. */
 char *cor_check_copy(struct cor_check *check, struct cor_str text);
+
+/* Texts one behind the other, whatever their bytes are. The result lives as long as the check; ""
+ * when no memory is left. */
+struct cor_str cor_check_concat(struct cor_check *check, const struct cor_str *texts, size_t n);
+/* One text that stands for `n` texts in a set: it has the length of each, so that other texts have
+ * another key. */
+struct cor_str cor_check_key(struct cor_check *check, const struct cor_str *texts, size_t n);
 
 /* Notes that a call has failed with `r` (0 and -COR_EINVALID, whose errors were added, are fine).
  */

@@ -161,6 +161,7 @@ static bool run_program(const struct cor_validation *validation,
         check.operation = validation->operation;
         check.meta = validation->meta;
         check.api_version = validation->api_version;
+        check.namespace_labels = validation->namespace_labels;
         check.allow_privileged = validation->allow_privileged;
         check.warnings = warnings;
         check.tables = &compiled;

@@ -21,6 +21,7 @@ struct cor_validation {
     struct cor_str old;                /* p == NULL: there is none */
     struct cor_object_meta_rules meta; /* for the hook object_meta */
     struct cor_str api_version;        /* of the request */
+    struct cor_str namespace_labels;   /* of a creation; JSON, or nothing */
     bool allow_privileged;             /* the server lets containers be privileged */
 };
 

@@ -7,8 +7,9 @@
  *                                            └► not found: read the latest state ──► judge
  *
  * The second look makes up for a cache that is behind: another server may have created the
- * namespace a moment ago. The check is allocated for its time and freed before the write goes on,
- * which it does in any case, also when the reader of the call has gone meanwhile.
+ * namespace a moment ago. The write keeps the namespace, because rules of kinds ask for its labels.
+ * The check is allocated for its time and freed before the write goes on, which it does in any
+ * case, also when the reader of the call has gone meanwhile.
  * Failures: 404 and 403 in upstream's words, the store's failures, no memory: all reach
  * cor_write_resume().
  * Thread: the call's loop. */
@@ -40,8 +41,11 @@ static int namespace_judge(struct cor_write *write, const struct cor_store_reply
         cor_status_move(&call->status, reply->status);
         return cor_storage_error_to_api(&call->status, COR_STORAGE_OP_GET, &gr, call->ns);
     }
-    if (!cor_object_meta_member(reply->object, COR_STR("deletionTimestamp")).p)
+    if (!cor_object_meta_member(reply->object, COR_STR("deletionTimestamp")).p) {
+        cor_object_unref(write->ns_object);
+        write->ns_object = cor_object_ref(reply->object);
         return 0;
+    }
     r = cor_status_forbidden(
         &call->status, &own_gr, cor_object_name(write->body),
         "unable to create new content in namespace %.*s because it is being terminated",

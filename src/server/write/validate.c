@@ -99,6 +99,8 @@ static struct cor_validation make_validation(const struct cor_write *write)
         validation.operation = operation_of(write, validation.type);
     if (!write->is_create)
         validation.old = cor_object_json(write->current);
+    if (write->ns_object)
+        validation.namespace_labels = cor_object_meta_member(write->ns_object, COR_STR("labels"));
     return validation;
 }
 
