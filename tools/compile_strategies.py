@@ -24,7 +24,8 @@ class Step:
 class Strategy:
     def __init__(self, made, where):
         self.made, self.where = made, where
-        self.generation, self.counted, self.as_sent, self.exactly, self.plain_names, self.steps = 0, [], False, False, False, []
+        self.generation, self.counted, self.as_sent, self.exactly, self.steps = 0, [], False, False, []
+        self.plain_names, self.uid_names = False, False
 
 
 def zero(made):
@@ -113,6 +114,8 @@ def read_strategies(path, named, hooks):
             read_generation(where, current, text)
         elif text == "names plain":
             current.plain_names = True
+        elif text == "names uid":
+            current.uid_names = True
         elif text.startswith("on "):
             on = text[len("on "):]
             if on not in ENDPOINTS:
@@ -131,7 +134,7 @@ def rows(strategies, pool):
         needs_sender = any(step.hook == SENDER for step in strategy.steps)
         tables.append(f"{{{strategy.made.index}, {len(steps)}, {len(counted)}, {len(strategy.steps)}, {len(strategy.counted)}, "
                       f"{strategy.generation}, {int(strategy.as_sent)}, {int(strategy.exactly)}, {int(needs_sender)}, "
-                      f"{int(strategy.plain_names)}}}")
+                      f"{int(strategy.plain_names)}, {int(strategy.uid_names)}}}")
         steps += [f"{{{pool.add(s.name)}, {pool.add(s.value)}, COR_ON_{s.on.upper()}, COR_STRATEGY_{s.does}, "
                   f"COR_STRATEGY_HOOK_{s.hook or 'none'}, {int(s.is_meta)}}}" for s in strategy.steps]
         counted += [f"{{{pool.add(name)}, {int(is_meta)}}}" for name, is_meta in strategy.counted]

@@ -57,6 +57,7 @@ struct cor_strategy {
     bool counts_exactly;  /* a list or map that is sent empty differs from one that is absent */
     bool needs_sender;    /* a hook asks who sent the object */
     bool has_plain_names; /* a generated name is generateName alone, without a suffix */
+    bool has_uid_names;   /* an object with neither name nor generateName gets a UUID as its name */
 };
 
 /* Of a kind; NULL: it has none, and its objects are stored as they are sent. */

@@ -45,6 +45,7 @@ def try_object(target, kind, body):
     status, created = target.json("POST", kind["path"], body)
     if status != 201:
         return ""
+    kind = {**kind, "name": created["metadata"]["name"]}
     path = f"{kind['path']}/{kind['name']}"
     try:
         _, read = target.json("GET", path)

@@ -4,24 +4,34 @@
 
 #include "schema/hooks/hooks.h"
 
+/* Is the text a path segment, and not the name that an APIService must have? */
+static bool is_other_name(struct cor_str text, struct cor_str wanted)
+{
+    return text.n > 0 && cor_format_ok(COR_FORMAT_PATH_SEGMENT, text) && !cor_str_eq(text, wanted);
+}
+
 void cor_hook_version_and_group(struct cor_check *check, const struct cor_place *place,
                                 struct cor_str arg)
 {
+    static const char *const names[] = {"generateName", "name"};
     struct cor_place metadata, name, spec;
-    const char *wanted;
+    struct cor_str parts[3], wanted;
 
     (void)arg;
     cor_place_field(check, place, "metadata", &metadata);
-    cor_place_field(check, &metadata, "name", &name);
     cor_place_field(check, place, "spec", &spec);
-    wanted =
-        cor_check_printf(check, "%.*s.%.*s", COR_STR_ARG(cor_field_text(check, &spec, "version")),
-                         COR_STR_ARG(cor_field_text(check, &spec, "group")));
-    if (cor_format_ok(COR_FORMAT_PATH_SEGMENT, cor_place_text(check, &name)) &&
-        !cor_str_eq(cor_place_text(check, &name), cor_strz(wanted)))
-        cor_check_invalid(
-            check, &name,
-            cor_check_printf(check, "must be `spec.version+\".\"+spec.group`: \"%s\"", wanted));
+    parts[0] = cor_field_text(check, &spec, "version");
+    parts[1] = COR_STR(".");
+    parts[2] = cor_field_text(check, &spec, "group");
+    wanted = cor_check_concat(check, parts, COR_ARRAY_LEN(parts));
+    for (size_t i = 0; i < COR_ARRAY_LEN(names); i++) {
+        cor_place_field(check, &metadata, names[i], &name);
+        if (is_other_name(cor_place_text(check, &name), wanted))
+            cor_check_invalid(check, &name,
+                              cor_check_printf(check,
+                                               "must be `spec.version+\".\"+spec.group`: \"%.*s\"",
+                                               COR_STR_ARG(wanted)));
+    }
 }
 
 /* The number of bytes that a text in base64 stands for. */

@@ -117,22 +117,26 @@ static int set_quoted(struct cor_edits *edits, struct cor_str key, struct cor_st
     return r;
 }
 
-/* A name from generateName, if the body has no name (`quoted`, as JSON). Without both, validation
- * refuses the object.
- */
+/* A name from generateName, if the body has no name (`quoted`, as JSON). Without both, the strategy
+ * may ask for a UUID; else validation refuses the object. */
 static int set_name(struct cor_call *call, const struct cor_object *body, struct cor_str quoted,
                     struct cor_edits *meta, struct scratch *s)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf name = {0};
+    const struct cor_strategy *strategy;
     struct cor_str prefix;
     int r;
 
-    if (quoted.n > 2 ||
-        cor_json_to_raw(cor_object_meta_member(body, COR_STR("generateName")), &prefix) < 0 ||
-        prefix.n == 0)
+    if (quoted.n > 2)
+        return 0;
+    if (cor_json_to_raw(cor_object_meta_member(body, COR_STR("generateName")), &prefix) < 0)
+        prefix = COR_STR("");
+    strategy = cor_strategy_of(strategy_type(call));
+    if (prefix.n == 0 && !(strategy && strategy->has_uid_names))
         return 0;
     cor_buf_init(&name, SMALL_MAX);
-    r = cor_strategy_generate_name(call, prefix, &name);
+    r = prefix.n > 0 ? cor_strategy_generate_name(call, prefix, &name)
+                     : cor_api_add_uuid(cor_heavy_rand(call), &name);
     return r < 0 ? r : set_quoted(meta, COR_STR("name"), cor_buf_str(&name), &s->name);
 }
 
