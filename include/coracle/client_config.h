@@ -59,6 +59,7 @@ struct cor_client_config {
     char *tls_server_name;
     char *ca_pem; /* NULL: the system's roots */
     bool insecure_skip_tls_verify;
+    /* Large answers are sent as they are. Unless set, the server is asked to compress them. */
     bool disable_compression;
     char *proxy_url;
     char *ns; /* "default" unless set */

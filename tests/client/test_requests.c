@@ -52,6 +52,44 @@ TEST(requests, every_verb_that_waits)
     }
 }
 
+/* More than 128 KB, which the server compresses for who accepts it. */
+TEST(requests, a_large_list_is_the_same_with_and_without_compression)
+{
+    static char value[20001];
+    const struct cor_request all = {COR_REQUEST, .verb = COR_VERB_LIST, .resource = configmaps,
+                                    .ns = "default"};
+
+    memset(value, 'x', sizeof(value) - 1);
+    FOR_EACH_KIND(kind)
+    {
+        struct cor_client_opts opts = {COR_CLIENT_OPTS, .qps = -1};
+        struct cor_object_list packed, plain;
+        struct world w;
+
+        world_begin(&w, kind);
+        for (int i = 0; i < 10; i++) {
+            char name[16];
+
+            snprintf(name, sizeof(name), "m%d", i);
+            world_create(&w, name, "{}", value);
+        }
+        assert_int_equal(cor_client_list(w.client, &all, &packed, NULL), 0);
+        cor_client_free(w.client);
+        w.config.disable_compression = true;
+        opts.config = &w.config;
+        assert_int_equal(cor_client_new(w.rt, &opts, &w.client, NULL), 0);
+        assert_int_equal(cor_client_list(w.client, &all, &plain, NULL), 0);
+        assert_int_equal(packed.n, 10);
+        assert_int_equal(plain.n, 10);
+        for (size_t i = 0; i < plain.n; i++)
+            assert_true(
+                cor_str_eq(cor_object_json(packed.items[i]), cor_object_json(plain.items[i])));
+        cor_object_list_deinit(&packed);
+        cor_object_list_deinit(&plain);
+        world_end(&w);
+    }
+}
+
 /* Over TLS and HTTP/2. The frame of the tests counts by cor_mem_set(), and looks for what is left.
  */
 TEST(requests, what_a_connection_takes_comes_from_the_allocator)

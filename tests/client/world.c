@@ -69,7 +69,7 @@ void world_run(struct world *w, bool (*done)(void *arg), void *arg)
 static struct cor_object *configmap(const char *name, const char *labels, const char *v)
 {
     struct cor_object *object;
-    char json[1024];
+    char json[32 * 1024];
 
     snprintf(json, sizeof(json),
              "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"%s\","

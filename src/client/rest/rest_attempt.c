@@ -1,5 +1,7 @@
 /* A request's attempts: each waits for its turn, is called, and is looked at: an answer, an error,
- * or a reason to try again. */
+ * or a reason to try again. An answer in gzip is expanded piece by piece, as it comes, before
+ * anybody looks at it. */
+#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,8 +10,11 @@
 #include "base/mem.h"
 #include "client/rest/rest_int.h"
 #include "loop/loop.h"
+#include "net/h1.h"
 
 #define ERROR_MAX (1u << 20) /* of an answer that tells of one; the rest is not kept */
+/* What is expanded of it. */
+#define ERROR_EXPANDED_MAX (16u << 20)
 /* A whole answer of success up to so large may be a Status that tells of a failure. */
 #define STATUS_MAX (64u * 1024)
 /* The wait after an attempt that broke, as after an answer that asks for it. */
@@ -113,11 +118,55 @@ static void read_retry_after(struct cor_rest_request *req, const struct cor_http
                                                          : COR_REST_WAIT_MAX_S;
 }
 
-static bool is_encoded(const struct cor_http_header *headers, size_t n)
+/* What the answer may expand to. */
+static uint64_t expanded_max(const struct cor_rest_request *req)
+{
+    if (!is_success(req->code))
+        return ERROR_EXPANDED_MAX;
+    if (req->opts.kind == COR_REST_WHOLE)
+        return req->body.max;
+    return req->opts.kind == COR_REST_WATCH ? UINT64_MAX : COR_REST_EXPANDED_MAX;
+}
+
+/* Looks how the answer is encoded. 0, -COR_ENOMEM. */
+static int read_encoding(struct cor_rest_request *req, const struct cor_http_header *headers,
+                         size_t n)
 {
     struct cor_str value = cor_header_find(headers, n, COR_STR("Content-Encoding"));
 
-    return value.n > 0 && !cor_header_name_eq(value, COR_STR("identity"));
+    req->gzip = cor_gzip_reader_free(req->gzip);
+    req->gzip_error = NULL;
+    req->has_gzip_bytes = false;
+    req->is_encoded = false;
+    if (value.n == 0 || cor_header_name_eq(value, COR_STR("identity")))
+        return 0;
+    if (!req->takes_gzip || !cor_header_name_eq(value, COR_STR("gzip"))) {
+        req->is_encoded = true;
+        return 0;
+    }
+    return cor_gzip_reader_new(expanded_max(req), &req->gzip);
+}
+
+/* Shows the head of a success. Of a compressed answer, without the two fields that tell of its
+ * bytes before they are expanded, as Go's transport. */
+static int show_head(struct cor_rest_request *req, const struct cor_http_header *headers,
+                     size_t nheaders)
+{
+    struct cor_http_header expanded[COR_H1_HEADERS_MAX];
+    struct cor_rest_head head = {req->code, headers, nheaders};
+
+    if (!req->opts.cbs->on_head)
+        return 0;
+    if (!req->gzip)
+        return req->opts.cbs->on_head(req->opts.arg, &head);
+    assert(nheaders <= COR_ARRAY_LEN(expanded));
+    head = (struct cor_rest_head){.code = req->code, .headers = expanded};
+    for (size_t i = 0; i < nheaders; i++) {
+        if (!cor_header_name_eq(headers[i].name, COR_STR("Content-Encoding")) &&
+            !cor_header_name_eq(headers[i].name, COR_STR("Content-Length")))
+            expanded[head.nheaders++] = headers[i];
+    }
+    return req->opts.cbs->on_head(req->opts.arg, &head);
 }
 
 static void set_body_max(struct cor_rest_request *req, size_t max)
@@ -129,28 +178,28 @@ static void set_body_max(struct cor_rest_request *req, size_t max)
 static int on_head(void *arg, int code, const struct cor_http_header *headers, size_t nheaders)
 {
     struct cor_rest_request *req = arg;
-    struct cor_rest_head head = {code, headers, nheaders};
     struct cor_str type = cor_header_find(headers, nheaders, COR_STR("Content-Type"));
 
+    int r;
+
     req->code = code;
-    req->is_encoded = is_encoded(headers, nheaders);
+    set_body_max(req, !is_success(code)    ? ERROR_MAX
+                      : req->opts.body_max ? req->opts.body_max
+                                           : COR_REST_BODY_MAX);
+    r = read_encoding(req, headers, nheaders);
+    if (r < 0)
+        return r;
     req->is_text = !req->is_encoded && (!type.p || cor_str_starts(type, COR_STR("text/")));
     read_retry_after(req, headers, nheaders);
     if (is_success(code) || !asks_for_retry(req))
         cor_warner_read(&req->rc->warner, headers, nheaders);
-    if (!is_success(code)) {
-        set_body_max(req, ERROR_MAX);
+    if (!is_success(code))
         return 0;
-    }
-    if (req->is_encoded)
-        return -COR_EPROTOCOL;
-    set_body_max(req, req->opts.body_max ? req->opts.body_max : COR_REST_BODY_MAX);
-    return req->opts.cbs->on_head ? req->opts.cbs->on_head(req->opts.arg, &head) : 0;
+    return req->is_encoded ? -COR_EPROTOCOL : show_head(req, headers, nheaders);
 }
 
-static int on_body(void *arg, struct cor_str piece)
+static int take_piece(struct cor_rest_request *req, struct cor_str piece)
 {
-    struct cor_rest_request *req = arg;
     size_t room = req->body.max - req->body.n;
 
     if (!is_success(req->code))
@@ -158,6 +207,49 @@ static int on_body(void *arg, struct cor_str piece)
     if (req->opts.kind == COR_REST_WHOLE)
         return cor_buf_adds(&req->body, piece);
     return req->opts.cbs->on_body ? req->opts.cbs->on_body(req->opts.arg, piece) : 0;
+}
+
+/* A piece of an answer that is being expanded. */
+struct expanded {
+    struct cor_rest_request *req;
+    int r; /* what its reader said; below 0: the request may be gone */
+};
+
+static int on_expanded(void *arg, struct cor_str piece)
+{
+    struct expanded *e = arg;
+
+    e->r = take_piece(e->req, piece);
+    return e->r;
+}
+
+/* Expands a piece. The reader of the answer may cancel the request, which frees it: meanwhile the
+ * gzip reader belongs to this function. */
+static int expand_piece(struct cor_rest_request *req, struct cor_str piece)
+{
+    struct cor_gzip_reader *gzip = COR_STEAL(req->gzip);
+    struct expanded e = {.req = req};
+    int r = cor_gzip_read(gzip, piece, on_expanded, &e);
+
+    if (r == 0) {
+        req->gzip = gzip;
+        req->has_gzip_bytes = true;
+        return 0;
+    }
+    cor_gzip_reader_free(gzip);
+    if (e.r < 0)
+        return e.r;
+    req->gzip_error = r == -COR_EINVAL    ? "the answer is damaged: it is not gzip"
+                      : r == -COR_ETOOBIG ? "the answer expands to too many bytes"
+                                          : cor_err_text(r);
+    return r == -COR_EINVAL ? -COR_EPROTOCOL : r;
+}
+
+static int on_body(void *arg, struct cor_str piece)
+{
+    struct cor_rest_request *req = arg;
+
+    return req->gzip ? expand_piece(req, piece) : take_piece(req, piece);
 }
 
 /* Did it break in a way that another attempt may mend, and that cannot have done anything? */
@@ -244,8 +336,14 @@ static void on_call_done(void *arg, int r, const char *text)
     bool is_broken = r < 0 && is_transient(req, r);
 
     req->call = NULL;
-    if (r == -COR_EPROTOCOL && req->is_encoded && is_success(req->code))
-        text = "the answer has a Content-Encoding, and none was asked for";
+    if (r == -COR_EPROTOCOL && req->is_encoded && is_success(req->code)) {
+        text = "the answer has a Content-Encoding that was not asked for";
+    } else if (r < 0 && req->gzip_error) {
+        text = req->gzip_error;
+    } else if (r == 0 && req->gzip && req->has_gzip_bytes && !cor_gzip_reader_is_whole(req->gzip)) {
+        r = -COR_EBROKEN;
+        text = "the answer ends before its gzip does";
+    }
     if (req->code == 401)
         cor_credentials_refused(&req->rc->credentials, req->generation);
     if (req->code != 0 && asks_for_retry(req)) {

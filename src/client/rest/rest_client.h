@@ -19,9 +19,11 @@ struct cor_net;
 struct cor_rest_client;
 struct cor_rest_request;
 
-#define COR_REST_REQUESTS_MAX    1000        /* under way or waiting, of one client */
-#define COR_REST_BODY_MAX        (64u << 20) /* of a whole answer, unless the request says otherwise */
-#define COR_REST_TARGET_MAX      (64u * 1024)
+#define COR_REST_REQUESTS_MAX 1000        /* under way or waiting, of one client */
+#define COR_REST_BODY_MAX     (64u << 20) /* of a whole answer, unless the request says otherwise */
+#define COR_REST_TARGET_MAX   (64u * 1024)
+/* What a compressed answer that is read in pieces may expand to; a watch has no maximum. */
+#define COR_REST_EXPANDED_MAX    (UINT64_C(4) << 30)
 #define COR_REST_RETRIES         10 /* after the first attempt */
 #define COR_REST_DISCOVERY_BURST 300
 
@@ -82,10 +84,10 @@ struct cor_rest_head {
 struct cor_rest_result {
     /* NULL: the answer is complete. Of an answer that tells of a failure: its Status. Else `err`
      * says what happened: -COR_EUNREACHABLE (no connection, the server has seen nothing),
-     * -COR_EBROKEN, -COR_ETIMEOUT, -COR_ETLS, -COR_EPROTOCOL (no HTTP, or an answer that is
-     * compressed unasked), -COR_ETOOBIG, -COR_ECANCELED, -COR_EBUSY, -COR_ENOMEM, or what a
-     * callback returned. Code and reason are those of `err` when nothing was sent (no credentials,
-     * no turn in time), else 0 and none. */
+     * -COR_EBROKEN, -COR_ETIMEOUT, -COR_ETLS, -COR_EPROTOCOL (no HTTP; an answer that is
+     * compressed unasked, or whose gzip is damaged), -COR_ETOOBIG, -COR_ECANCELED, -COR_EBUSY,
+     * -COR_ENOMEM, or what a callback returned. Code and reason are those of `err` when nothing was
+     * sent (no credentials, no turn in time), else 0 and none. */
     const struct cor_status *error;
     int code;            /* of the answer; 0: there was none */
     struct cor_str body; /* COR_REST_WHOLE, without an error */

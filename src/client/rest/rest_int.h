@@ -12,12 +12,14 @@
 #include "client/rest/rest_client.h"
 #include "client/rest/rest_throttle.h"
 #include "client/rest/warning.h"
+#include "codec/gzip.h"
 #include "http/client.h"
 #include "loop/timer.h"
 
 #define COR_REST_NEVER UINT64_MAX
-/* Headers of a call, with the authorization; the HTTP client adds its own to them. */
-#define COR_REST_HEADERS_MAX 56
+/* Headers of a call, with the authorization and Accept-Encoding; the HTTP client adds its own to
+ * them. */
+#define COR_REST_HEADERS_MAX 57
 #define COR_REST_WAIT_MAX_S  (INT64_C(1) << 30) /* between attempts */
 
 struct cor_rest_client {
@@ -75,9 +77,13 @@ struct cor_rest_request {
     struct cor_http_call *call;
     uint64_t generation; /* of the credentials that it has */
     int code;
-    int64_t retry_after_s; /* that the server asked for; below 0: it did not */
-    bool is_text;          /* the answer's type */
-    bool is_encoded;       /* it is compressed, which nobody asked for */
+    int64_t retry_after_s;        /* that the server asked for; below 0: it did not */
+    bool is_text;                 /* the answer's type */
+    bool takes_gzip;              /* it was asked for */
+    bool is_encoded;              /* the answer is, in a way that nobody asked for */
+    struct cor_gzip_reader *gzip; /* expands the answer; NULL: it is not compressed */
+    bool has_gzip_bytes;          /* some of it has come */
+    const char *gzip_error;       /* why it could not be expanded; NULL: it could */
     struct cor_buf body;
 
     struct cor_backoff backoff;

@@ -33,6 +33,7 @@ static void rest_request_free(struct cor_rest_request *req)
     cor_header_list_deinit(&req->headers);
     cor_buf_deinit(&req->target);
     cor_buf_deinit(&req->body);
+    cor_gzip_reader_free(req->gzip);
     cor_status_deinit(&req->error);
     cor_free(req->previous);
     cor_free(req->text);
@@ -67,6 +68,22 @@ static int write_target(struct cor_rest_request *req, struct cor_str target, uin
                         is_whole ? "s" : "ms");
 }
 
+/* As Go's transport: not for a part of an answer, nor when the program asks for an encoding itself,
+ * whose answer it would have to expand itself. */
+static bool may_take_gzip(const struct cor_rest_request *req)
+{
+    const struct cor_header_list *lists[] = {&req->headers, &req->rc->headers};
+
+    if (req->rc->config.disable_compression || cor_str_eqz(req->opts.method, "HEAD"))
+        return false;
+    for (size_t i = 0; i < COR_ARRAY_LEN(lists); i++) {
+        if (cor_header_find(lists[i]->at, lists[i]->n, COR_STR("Accept-Encoding")).p ||
+            cor_header_find(lists[i]->at, lists[i]->n, COR_STR("Range")).p)
+            return false;
+    }
+    return true;
+}
+
 static int rest_request_copy_headers(struct cor_rest_request *req,
                                      const struct cor_rest_request_opts *from)
 {
@@ -79,6 +96,10 @@ static int rest_request_copy_headers(struct cor_rest_request *req,
                                 from->content_type.n ? from->content_type : json);
     for (size_t i = 0; r == 0 && i < from->nheaders; i++)
         r = cor_header_list_add(&req->headers, from->headers[i].name, from->headers[i].value);
+    if (r == 0 && may_take_gzip(req)) {
+        req->takes_gzip = true;
+        r = cor_header_list_add(&req->headers, COR_STR("Accept-Encoding"), COR_STR("gzip"));
+    }
     return r == 0 && req->headers.n + req->rc->headers.n >= COR_REST_HEADERS_MAX ? -COR_ETOOBIG : r;
 }
 

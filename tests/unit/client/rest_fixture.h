@@ -23,6 +23,7 @@ enum move { SEND, HOLD, CUT };
 struct answer {
     int status; /* 0: 200 */
     const char *body;
+    size_t n;                   /* of the body; 0: up to its NUL */
     const char *header, *value; /* besides the Content-Type */
     const char *more_header, *more_value;
     const char *content_type; /* NULL: application/json; "": none */
@@ -72,6 +73,7 @@ static inline void play(struct world *w, const struct answer *a, struct cor_http
                                            {cor_strz(a->header), cor_strz(a->value)},
                                            {cor_strz(a->more_header), cor_strz(a->more_value)}};
     const struct cor_http_header *headers = all + (type[0] == '\0');
+    struct cor_str body = a->n > 0 ? cor_str(a->body, a->n) : cor_strz(a->body);
     int status = a->status ? a->status : 200;
     size_t n = (size_t)(all - headers) + (a->more_header ? 3 : a->header ? 2 : 1);
 
@@ -80,7 +82,7 @@ static inline void play(struct world *w, const struct answer *a, struct cor_http
         return;
     }
     if (a->move == SEND) {
-        cor_http_response_send(resp, status, headers, n, cor_strz(a->body));
+        cor_http_response_send(resp, status, headers, n, body);
         return;
     }
     cor_http_response_set_cbs(resp, &held_cbs, w);
@@ -88,7 +90,7 @@ static inline void play(struct world *w, const struct answer *a, struct cor_http
     w->held = resp;
     if (a->body) {
         cor_http_response_start(resp, status, headers, n, COR_HTTP_LENGTH_UNKNOWN);
-        cor_http_response_write(resp, cor_strz(a->body));
+        cor_http_response_write(resp, body);
     }
 }
 
