@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Turns the files api/*.types and their overlays into the const tables of src/schema/types.h and rules.h:
 compile_types.py OUT.c FILE... where a FILE is a .types, a .rules (below a folder "validation": rules of validation), a .words, a
-.facts, a .strategies, a .gates, or a header that lists hooks or formats.
+.facts, a .strategies, a .columns, a .gates, or a header that lists hooks or formats.
 
 Everything is checked before a line is written: a type that is declared nowhere or twice, a field number or a JSON name that
 a type has twice, a key that a list's elements lack, an unknown word. The message names file and line, and the build stops.
@@ -12,6 +12,7 @@ import pathlib
 import re
 import sys
 
+import compile_columns
 import compile_rules
 import compile_gates
 import compile_strategies
@@ -272,8 +273,8 @@ def wire(declared, places, out):
 CAN_BE_EMPTY = {"LIST", "MAP", "STRING", "BOOL", "INT32", "INT64", "FLOAT64", "BYTES"}
 
 
-# The headers of hooks that strategies and gates name; every other one is of overlays.
-STRATEGY_HOOKS, GATE_HOOKS = "strategy_hooks", "gates"
+# The headers of hooks that strategies, gates and columns name; every other one is of overlays.
+STRATEGY_HOOKS, GATE_HOOKS, CELL_HOOKS = "strategy_hooks", "gates", "cell_hooks"
 RAW = {"RAW", "JSON"}
 
 
@@ -342,7 +343,7 @@ def flag_text(prefix, words):
     return " | ".join(f"{prefix}_{word}" for word in words) or "0"
 
 
-def write(out, tables, validation, strategies, gated):
+def write(out, tables, validation, strategies, gated, columns):
     pool, fields, members, values, keys = Pool(), [], [], [], []
     rows, rules = [], compile_rules.Out(pool)
     packages = {package.stem: i for i, package in enumerate(tables.packages)}
@@ -393,13 +394,15 @@ def write(out, tables, validation, strategies, gated):
 
     checks = compile_validation.Out(pool)
     checks.add(validation)
+    shown = compile_columns.Out(pool)
+    shown.add(columns)
 
     def array(kind, name, items):
         return f"const {kind} {name}[] = {{\n" + "".join(f"    {i},\n" for i in items or ["0"]) + "};\n"
 
     parts = [
         "/* Made by tools/compile_types.py from the files of api/. */\n",
-        '#include "schema/default_hooks.h"\n#include "schema/format.h"\n#include "schema/hooks/hooks.h"\n#include "schema/gates.h"\n#include "schema/strategy_hooks.h"\n'
+        '#include "schema/cell_hooks.h"\n#include "schema/default_hooks.h"\n#include "schema/format.h"\n#include "schema/hooks/hooks.h"\n#include "schema/gates.h"\n#include "schema/strategy_hooks.h"\n'
         '#include "schema/types_int.h"\n#include "schema/validate_int.h"\n',
         "const char cor_type_pool[] =\n" + "\n".join(pool.c_text()) + ";\n",
         array("struct cor_type", "cor_types", rows),
@@ -424,6 +427,7 @@ def write(out, tables, validation, strategies, gated):
         f"const size_t cor_gated_fields_n = {len(gated_fields)};\n",
         f"const size_t cor_types_n = {len(rows)}, cor_type_packages_n = {len(tables.packages)};\n",
         *checks.parts(array),
+        *shown.rows(array),
     ]
     out.write_text("\n".join(parts))
 
@@ -447,7 +451,7 @@ def main(arguments):
         for declared in types.values():
             check_keys(declared)
         headers = {path: path.read_text() for path in paths if path.suffix == ".h"}
-        hooks = [hook for path in headers if path.name != "format.h" and path.parent.name != "hooks" and path.stem not in (STRATEGY_HOOKS, GATE_HOOKS)
+        hooks = [hook for path in headers if path.name != "format.h" and path.parent.name != "hooks" and path.stem not in (STRATEGY_HOOKS, GATE_HOOKS, CELL_HOOKS)
                  for hook in compile_rules.read_hooks(path)]
         for path in paths:
             if path.suffix == ".rules" and path.parent.name != "validation":
@@ -476,10 +480,13 @@ def main(arguments):
         gated.mark()
         strategies = [strategy for path in paths if path.suffix == ".strategies"
                       for strategy in compile_strategies.read_strategies(path, types, hooks)]
+        cell_hooks = [hook for path in headers if path.stem == CELL_HOOKS for hook in compile_rules.read_hooks(path)]
+        columns = [table for path in paths if path.suffix == ".columns"
+                   for table in compile_columns.read_columns(path, types, cell_hooks)]
     except Wrong as wrong:
         print(wrong, file=sys.stderr)
         return 1
-    write(pathlib.Path(arguments[0]), tables, validation, strategies, gated)
+    write(pathlib.Path(arguments[0]), tables, validation, strategies, gated, columns)
     return 0
 
 

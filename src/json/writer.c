@@ -100,13 +100,18 @@ void cor_json_u64(struct cor_json_writer *w, uint64_t v)
         w->error = cor_buf_addu64(w->out, v);
 }
 
-void cor_json_i64(struct cor_json_writer *w, int64_t v)
+void cor_json_add_i64(struct cor_json_writer *w, int64_t v)
 {
-    before_value(w);
     if (v < 0)
         put(w, COR_STR("-"));
     if (!w->error)
         w->error = cor_buf_addu64(w->out, v < 0 ? -(uint64_t)v : (uint64_t)v);
+}
+
+void cor_json_i64(struct cor_json_writer *w, int64_t v)
+{
+    before_value(w);
+    cor_json_add_i64(w, v);
 }
 
 void cor_json_bool(struct cor_json_writer *w, bool v)
@@ -143,11 +148,11 @@ static int add_special(struct cor_buf *out, const char *p, const char *end)
     return r < 0 ? r : n ? (int)n : 1;
 }
 
-int cor_json_quote(struct cor_buf *out, struct cor_str text)
+/* Appends the text with its escapes. 0 or an error; then some of the text may be appended. */
+static int add_escaped(struct cor_buf *out, struct cor_str text)
 {
     const char *p = text.p, *end = text.n ? text.p + text.n : text.p;
-    size_t before = out->n;
-    int r = cor_buf_addc(out, '"');
+    int r = 0;
 
     while (r >= 0 && p < end) {
         const char *stop = cor_json_find_special_or_high(p, end);
@@ -159,6 +164,16 @@ int cor_json_quote(struct cor_buf *out, struct cor_str text)
             p += r > 0 ? r : 0;
         }
     }
+    return r < 0 ? r : 0;
+}
+
+int cor_json_quote(struct cor_buf *out, struct cor_str text)
+{
+    size_t before = out->n;
+    int r = cor_buf_addc(out, '"');
+
+    if (r >= 0)
+        r = add_escaped(out, text);
     if (r >= 0)
         r = cor_buf_addc(out, '"');
     if (r < 0) {
@@ -166,4 +181,26 @@ int cor_json_quote(struct cor_buf *out, struct cor_str text)
         return r;
     }
     return 0;
+}
+
+void cor_json_begin_string(struct cor_json_writer *w)
+{
+    before_value(w);
+    put(w, COR_STR("\""));
+}
+
+void cor_json_add_text(struct cor_json_writer *w, struct cor_str text)
+{
+    if (!w->error)
+        w->error = add_escaped(w->out, text);
+}
+
+void cor_json_add_raw_text(struct cor_json_writer *w, struct cor_str raw)
+{
+    put(w, raw);
+}
+
+void cor_json_end_string(struct cor_json_writer *w)
+{
+    put(w, COR_STR("\""));
 }

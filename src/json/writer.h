@@ -44,6 +44,14 @@ void cor_json_raw_key(struct cor_json_writer *w, struct cor_str raw);
  */
 void cor_json_string(struct cor_json_writer *w, struct cor_str text);
 
+/* A string in pieces: between the two calls come texts, which are escaped, and raw texts, which the
+ * scanner hands out and which are copied as they are. Nothing else may be written in between. */
+void cor_json_begin_string(struct cor_json_writer *w);
+void cor_json_add_text(struct cor_json_writer *w, struct cor_str text);
+void cor_json_add_raw_text(struct cor_json_writer *w, struct cor_str raw);
+void cor_json_add_i64(struct cor_json_writer *w, int64_t v);
+void cor_json_end_string(struct cor_json_writer *w);
+
 /* One JSON value, copied as it is. */
 void cor_json_raw(struct cor_json_writer *w, struct cor_str value);
 

@@ -27,6 +27,8 @@ A step is VERB[/SUBRESOURCE][?QUERY] [KIND] [BODY] CHANGE.., or a VERB with a pa
     patch, strategic, edits       PATCH: a merge patch of the changes, or BODY
     apply                         PATCH by server-side apply of the base object with the changes
     get, list, delete             delete takes options as its BODY
+    row                           GET as a Table: "row" has the cells ("*" is an age), "conditions" those of the row, "columns" the
+                                  definitions: NAME[:TYPE][/FORMAT][*], a star for wide output
 When the first step is none of create, put, list, apply and a path, the base object of the section is created before it. "as NAME"
 before the verb sends the request as that user, by impersonation.
 
@@ -48,7 +50,7 @@ import re
 HERE = pathlib.Path(__file__).resolve().parent
 NUMBER = r"\d+(?:\.\d+)+"
 HEADER = re.compile(rf"(pending )?((?:[a-z]+ )?{NUMBER}(?:, (?:[a-z]+ )?{NUMBER})*)(?: +(.*))?$")
-VERBS = ("create", "update", "replace", "put", "status", "patch", "strategic", "edits", "apply", "get", "list", "delete")
+VERBS = ("create", "update", "replace", "put", "status", "patch", "strategic", "edits", "apply", "get", "list", "row", "delete")
 VERB = re.compile(rf"({'|'.join(VERBS)})(/[\w/]+)?(\?\S*)?(?=\s|$)")
 KIND = re.compile(r"((?:[\w.]+/)?v\d\w* )?[A-Z]\w*(?=\s|$)")
 STEP = re.compile(r"([^.\[\]=+\s]+)|\[([^\]]*)\]|\.")

@@ -16,6 +16,7 @@ import argparse
 import collections
 import json
 import pathlib
+import re
 import sys
 import urllib.parse
 
@@ -72,6 +73,27 @@ def without_generated(answer, sent):
     if not name.startswith(prefix) or name == prefix:
         return answer
     return json.loads(json.dumps(answer).replace(json.dumps(name)[1:-1], json.dumps(prefix)[1:-1] + "*"))
+
+
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+# The cells that show how long ago something was; others may have such a text at their end.
+AGES = {"Age", "Created At", "First Seen", "Last Schedule", "Last Seen"}
+AGO = re.compile(r"\((\d+[smhdy])+ ago\)")
+
+
+def column_text(column):
+    kind = "" if column["type"] == "string" else ":" + column["type"]
+    return column["name"] + kind + ("/" + column["format"] if column["format"] else "") + ("*" if column["priority"] else "")
+
+
+def row_of(table):
+    """What a case compares of a table with one row."""
+    row, columns = table["rows"][0], table["columnDefinitions"]
+    names = [column["name"] for column in columns] + ["Age"] * (len(row["cells"]) - len(columns))
+    cells = [answers.UUID.sub(answers.MASKED, AGO.sub("(* ago)", cell)) if isinstance(cell, str) else cell for cell in row["cells"]]
+    cells = [answers.MASKED if name in AGES and not str(cell).startswith("<") else cell for name, cell in zip(names, cells)]
+    return {"row": cells, "columns": [column_text(column) for column in columns],
+            **({"conditions": row["conditions"]} if "conditions" in row else {})}
 
 
 def keeps_set(case):
@@ -151,7 +173,8 @@ class Player:
 
     def send(self, method, path, body, content_type="application/json", user=None):
         text = None if body is None else json.dumps(body, separators=(",", ":"))
-        return self.target.request(method, path, text, {"Content-Type": content_type, **({"Impersonate-User": user} if user else {})})
+        headers = {"Accept": TABLE} if content_type == TABLE else {"Content-Type": content_type}
+        return self.target.request(method, path, text, {**headers, **({"Impersonate-User": user} if user else {})})
 
     def play(self, case):
         """The lines that describe the last answer of a case, or an AssertionError when an earlier step fails."""
@@ -199,6 +222,8 @@ class Player:
             sent = body if isinstance(body, dict) else known.get(step.kind, self.kinds.kinds[step.kind]["minimal"])
             if method == "PATCH" and step.verb != "apply":
                 sent = known.get(step.kind)
+            if step.verb == "row" and status == 200:
+                return describe({"code": status, "object": row_of(decoded)}, sent, case.expected)
             answer = answers.reduce(status, headers, without_generated(decoded, sent))
             return describe(answer, sent, case.expected, not keeps_set(case))
         finally:
@@ -231,6 +256,8 @@ class Player:
             path = kind["path"] + step.query
         else:
             path = f"{kind['path']}/{in_path(name)}{step.sub}{step.query}"
+        if step.verb == "row":
+            return method, path + "?includeObject=None", None, TABLE
         return method, path, body, BODY_TYPES.get(step.verb, "application/json")
 
     def remember(self, step, method, status, answer, known):

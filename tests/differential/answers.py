@@ -18,17 +18,16 @@ YAML_VOLATILE = re.compile(r"(?<=resourceVersion: ).*|(?<=clusterIP: )\d.*|(?<=[
                            r"|\"(?!2026-01-02T)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\"")
 # Warnings that only Coracle gives; docs/COMPAT.md, "a Warning that an object has no effect on this server".
 OWN_WARNING = re.compile("is stored but has no effect on this server")
-# The cells of tables show how old an object is.
-AGE = re.compile(r"^(\d+(\.\d+)?(s|m|h|d))+$|^<(unknown|invalid)>$")
+# The cells of tables show how old an object is, and which address a Service was given.
+AGE = re.compile(r"^(\d+(\.\d+)?(s|m|h|d))+$|^<(unknown|invalid)>$|^10\.0\.0\.\d+$")
 # Of a longer text (Go's comparison of two whole pods) the beginning and a digest are compared.
 TEXT_MAX, TEXT_HEAD = 4000, 400
 ASPECTS = ("code", "reason", "message", "details", "warnings", "object")
 
 
 def column_text(column):
-    """A column of a table, with a digest of its description, which may be long."""
-    digest = hashlib.sha256(column["description"].encode()).hexdigest()[:8]
-    return " ".join(f"{name}={column[name]}" for name in ("name", "type", "format", "priority") if column[name]) + f" {digest}"
+    """A column of a table, without its description, which is in our own words."""
+    return " ".join(f"{name}={column[name]}" for name in ("name", "type", "format", "priority") if column[name])
 
 
 def mask(value, key=""):

@@ -545,26 +545,30 @@ void cor_call_fail_storage(struct cor_call *call, enum cor_storage_op op)
     cor_call_fail(call);
 }
 
-static int call_write_table(struct cor_call *call, const struct cor_object *object)
+static int call_write_table(struct cor_call *call, struct cor_object *object)
 {
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *shown = NULL;
     struct cor_table_opts opts = {
-        .resource = call->res,
-        .now_s = cor_call_now_ms(call) / 1000,
+        .columns = call->columns,
+        .include = call->include,
+        .now_us = cor_call_now_ms(call) * 1000,
         .is_v1beta1 = call->accept.is_v1beta1,
         .has_columns = true,
     };
     struct cor_json_writer w;
-    int r = cor_table_include_parse(call->opts.include_object, &opts.include, &call->status);
+    int r = 0;
 
+    if (cor_call_has_stored_cells(call) && opts.include == COR_TABLE_OBJECT)
+        r = cor_call_convert(call, object, &shown);
     if (r < 0)
         return r;
     cor_json_writer_init(&w, &call->out);
-    cor_table_of_object(&w, &opts, object);
+    cor_table_of_object(&w, &opts, object, shown ? shown : object);
     r = cor_json_writer_finish(&w);
     return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 
-static int call_write_object(struct cor_call *call, const struct cor_object *object)
+static int call_write_object(struct cor_call *call, struct cor_object *object)
 {
     int r;
 
@@ -622,6 +626,28 @@ static void call_reply_converted(struct cor_call *call, int code, struct cor_obj
         cor_call_reply_json(call, code);
 }
 
+/* Makes the table of `out_object`, the stored object, in `out`. A stage (server/api/heavy.h). */
+static int call_write_out_table(struct cor_call *call)
+{
+    cor_buf_reset(&call->out);
+    return call_write_table(call, call->out_object);
+}
+
+static void call_on_table(struct cor_call *call, int r)
+{
+    if (call->is_over)
+        return;
+    /* What was written cannot be refused any more because no thread is free. */
+    if (r == -COR_EBUSY && call->req->method != COR_HTTP_GET) {
+        cor_status_deinit(&call->status);
+        r = call_write_out_table(call);
+    }
+    if (r < 0)
+        cor_call_fail(call);
+    else
+        cor_call_reply_json(call, call->out_code);
+}
+
 /* Converts `out_object`. A stage (server/api/heavy.h). */
 static int call_convert_out(struct cor_call *call)
 {
@@ -655,12 +681,21 @@ void cor_call_reply_object(struct cor_call *call, int code, struct cor_object *o
     struct cor_object *answer;
 
     assert(object && !call->is_over);
-    if (call->conversion && cor_object_json(object).n > COR_HEAVY_BYTES) {
+    if (call->accept.view == COR_VIEW_TABLE &&
+        cor_table_include_parse(call->opts.include_object, &call->include, &call->status) < 0) {
+        cor_call_fail(call);
+        return;
+    }
+    if (cor_call_has_stored_cells(call) ||
+        (call->conversion && cor_object_json(object).n > COR_HEAVY_BYTES)) {
         (void)cor_object_ref(object); /* it may be the call's own */
         cor_object_unref(call->out_object);
         call->out_object = object;
         call->out_code = code;
-        cor_heavy_run(call, cor_object_json(object).n, call_convert_out, call_on_converted);
+        if (cor_call_has_stored_cells(call))
+            cor_heavy_run(call, cor_object_json(object).n, call_write_out_table, call_on_table);
+        else
+            cor_heavy_run(call, cor_object_json(object).n, call_convert_out, call_on_converted);
     } else if (cor_call_convert(call, object, &answer) < 0) {
         cor_call_fail(call);
     } else {

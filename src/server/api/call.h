@@ -52,6 +52,8 @@ struct cor_call {
     const struct cor_resource_row *type;     /* what bodies and answers are */
     const struct cor_type *schema;           /* of `type`; NULL: the kind has none */
     const struct cor_conversion *conversion; /* between these two; NULL: they are one */
+    const struct cor_table_columns *columns; /* of an answer that is a Table; else NULL */
+    enum cor_table_include include;          /* of the row of an object that is answered */
     const struct cor_api_subresource *sub;
     struct cor_backing *backing; /* NULL: nothing is stored */
     struct cor_api_options opts;
@@ -93,6 +95,13 @@ static inline void cor_call_begin_op(struct cor_call *call)
     call->pending++;
 }
 bool cor_call_end_op(struct cor_call *call);
+
+/* Are the cells of tables those of the stored object? Upstream makes a row before it converts the
+ * object; only what a subresource shows in its place has cells of its own. */
+static inline bool cor_call_has_stored_cells(const struct cor_call *call)
+{
+    return call->accept.view == COR_VIEW_TABLE && !(call->sub && call->sub->conversion);
+}
 
 /* A stored object in the version of the answer: a new reference. 0, or a failure in `status`. */
 int cor_call_convert(struct cor_call *call, struct cor_object *object,

@@ -171,6 +171,9 @@ static int route_prepare(struct cor_call *call)
     if (r == 0)
         r = cor_negotiate(req->accept, answer_of(req->info.verb), call->res, &call->accept,
                           &call->status);
+    if (r == 0 && call->accept.view == COR_VIEW_TABLE)
+        call->columns = cor_columns_of(
+            cor_call_has_stored_cells(call) ? cor_row_schema(call->stored) : call->schema);
     call->accept.is_pretty =
         call->accept.is_pretty || cor_wants_pretty(call->opts.pretty, req->user_agent);
     if (r == 0 && call->res->deprecation) {

@@ -1,25 +1,12 @@
-/* Tables for kubectl: the columns Name and Age for every kind, and the object or
- * its metadata in each row as includeObject asks.
+/* Tables for kubectl: the definitions of columns, and rows with their cells and the object or its
+ * metadata, as includeObject asks. What is in the cells is made by schema/cells.c.
  * Thread: any (no state). */
 #include "server/docs/table.h"
 
 #include <assert.h>
 
 #include "base/err.h"
-#include "meta/object_edit.h"
-#include "meta/time_text.h"
-#include "json/scan.h"
-
-#define NAME_DESCRIPTION                                                                           \
-    "Name must be unique within a namespace. Is required when creating resources, although some "  \
-    "resources may allow a client to request the generation of an appropriate name "               \
-    "automatically. Name is primarily intended for creation idempotence and configuration "        \
-    "definition. Cannot be updated. More info: "                                                   \
-    "https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"
-#define AGE_DESCRIPTION                                                                            \
-    "CreationTimestamp is a timestamp representing the server time when this object was created. " \
-    "It is not guaranteed to be set in happens-before order across separate operations. Clients "  \
-    "may not set this value. It is represented in RFC3339 form and is in UTC."
+#include "schema/cells.h"
 
 int cor_table_include_parse(struct cor_str text, enum cor_table_include *ret,
                             struct cor_status *reterr_status)
@@ -53,24 +40,24 @@ struct cor_str cor_partial_head(bool is_v1beta1)
 #undef HEAD
 }
 
-static void write_column(struct cor_json_writer *w, const char *name, const char *format,
-                         const char *description)
-{
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("name"), cor_strz(name));
-    cor_json_member(w, COR_STR("type"), COR_STR("string"));
-    cor_json_member(w, COR_STR("format"), cor_strz(format));
-    cor_json_member(w, COR_STR("description"), cor_strz(description));
-    cor_json_key(w, COR_STR("priority"));
-    cor_json_i64(w, 0);
-    cor_json_end_object(w);
-}
-
-void cor_table_columns(struct cor_json_writer *w, const struct cor_resource_row *resource)
+void cor_table_columns(struct cor_json_writer *w, const struct cor_table_columns *columns)
 {
     cor_json_begin_array(w);
-    write_column(w, "Name", "name", NAME_DESCRIPTION);
-    write_column(w, "Age", "", AGE_DESCRIPTION);
+    for (size_t i = 0; i < columns->ncolumns; i++) {
+        const struct cor_column *column = cor_column_at(columns, i);
+
+        if (column->flags & COR_COLUMN_UNNAMED)
+            continue;
+        cor_json_begin_object(w);
+        cor_json_member(w, COR_STR("name"), cor_column_name(column));
+        cor_json_member(w, COR_STR("type"), cor_column_type_name(column));
+        cor_json_member(w, COR_STR("format"),
+                        column->flags & COR_COLUMN_NAME ? COR_STR("name") : COR_STR(""));
+        cor_json_member(w, COR_STR("description"), cor_column_words(column));
+        cor_json_key(w, COR_STR("priority"));
+        cor_json_i64(w, column->flags & COR_COLUMN_WIDE ? 1 : 0);
+        cor_json_end_object(w);
+    }
     cor_json_end_array(w);
 }
 
@@ -80,29 +67,17 @@ static void write_meta_version(struct cor_json_writer *w, bool is_v1beta1)
                     is_v1beta1 ? COR_STR("meta.k8s.io/v1beta1") : COR_STR("meta.k8s.io/v1"));
 }
 
-static void write_age(struct cor_json_writer *w, const struct cor_object *object, int64_t now_s)
-{
-    struct cor_str raw;
-    char text[COR_AGE_TEXT_MAX];
-    int64_t created;
-
-    if (cor_json_to_raw(cor_object_meta_member(object, COR_STR("creationTimestamp")), &raw) < 0 ||
-        cor_time_parse(raw, &created) < 0)
-        cor_json_string(w, COR_STR("<unknown>"));
-    else
-        cor_json_string(w, cor_age_print(now_s - created, text));
-}
-
 void cor_table_row(struct cor_json_writer *w, const struct cor_table_opts *opts,
-                   const struct cor_object *object)
+                   const struct cor_object *object, const struct cor_object *shown)
 {
-    assert(opts->resource && object);
+    struct cor_cells cells;
+
+    assert(opts->columns && object && shown);
+    cor_cells_init(&cells, w, cor_object_json(object), opts->now_us);
     cor_json_begin_object(w);
     cor_json_key(w, COR_STR("cells"));
-    cor_json_begin_array(w);
-    cor_json_string(w, cor_object_name(object));
-    write_age(w, object, opts->now_s);
-    cor_json_end_array(w);
+    cor_cells_write(&cells, opts->columns);
+    cor_cells_write_conditions(&cells, opts->columns);
     cor_json_key(w, COR_STR("object"));
     switch (opts->include) {
     case COR_TABLE_METADATA:
@@ -110,11 +85,11 @@ void cor_table_row(struct cor_json_writer *w, const struct cor_table_opts *opts,
         cor_json_member(w, COR_STR("kind"), COR_STR("PartialObjectMetadata"));
         write_meta_version(w, opts->is_v1beta1);
         cor_json_key(w, COR_STR("metadata"));
-        cor_json_raw(w, cor_object_metadata(object));
+        cor_json_raw(w, cells.metadata);
         cor_json_end_object(w);
         break;
     case COR_TABLE_OBJECT:
-        cor_json_raw(w, cor_object_json(object));
+        cor_json_raw(w, cor_object_json(shown));
         break;
     case COR_TABLE_NONE:
         cor_json_null(w);
@@ -130,9 +105,9 @@ void cor_table_type(struct cor_json_writer *w, bool is_v1beta1)
 }
 
 void cor_table_of_object(struct cor_json_writer *w, const struct cor_table_opts *opts,
-                         const struct cor_object *object)
+                         const struct cor_object *object, const struct cor_object *shown)
 {
-    assert(opts->resource && object);
+    assert(opts->columns && object && shown);
     cor_json_begin_object(w);
     cor_table_type(w, opts->is_v1beta1);
     cor_json_key(w, COR_STR("metadata"));
@@ -141,13 +116,13 @@ void cor_table_of_object(struct cor_json_writer *w, const struct cor_table_opts 
         cor_json_member(w, COR_STR("resourceVersion"), cor_object_resource_version(object));
     cor_json_end_object(w);
     cor_json_key(w, COR_STR("columnDefinitions"));
-    if (opts->has_columns)
-        cor_table_columns(w, opts->resource);
+    if (opts->has_columns || opts->columns->has_always)
+        cor_table_columns(w, opts->columns);
     else
         cor_json_null(w);
     cor_json_key(w, COR_STR("rows"));
     cor_json_begin_array(w);
-    cor_table_row(w, opts, object);
+    cor_table_row(w, opts, object, shown);
     cor_json_end_array(w);
     cor_json_end_object(w);
 }

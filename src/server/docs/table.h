@@ -1,4 +1,5 @@
-/* Objects as kubectl's tables show them: meta.k8s.io's Table.
+/* Objects as kubectl's tables show them: meta.k8s.io's Table. The columns of each kind and their
+ * cells are those of schema/columns.h and schema/cells.h.
  * Thread: any (pure). */
 #ifndef COR_SERVER_TABLE_H
 #define COR_SERVER_TABLE_H
@@ -8,7 +9,7 @@
 
 #include "meta/object.h"
 #include "meta/status.h"
-#include "schema/resource_row.h"
+#include "schema/columns.h"
 #include "json/writer.h"
 
 /* How much of its object a row contains. */
@@ -19,26 +20,28 @@ int cor_table_include_parse(struct cor_str text, enum cor_table_include *ret,
                             struct cor_status *reterr_status);
 
 /* `[{"name":"Name",…},…]` */
-void cor_table_columns(struct cor_json_writer *w, const struct cor_resource_row *resource);
+void cor_table_columns(struct cor_json_writer *w, const struct cor_table_columns *columns);
 
 /* `"kind":"Table","apiVersion":…`, inside of an object. */
 void cor_table_type(struct cor_json_writer *w, bool is_v1beta1);
 
 struct cor_table_opts {
-    const struct cor_resource_row *resource;
+    const struct cor_table_columns *columns;
     enum cor_table_include include;
-    int64_t now_s; /* the time up to which ages are counted */
+    int64_t now_us; /* the time up to which ages are counted */
     bool is_v1beta1;
     bool has_columns; /* false: the columns are null, as in a watch after its first event */
 };
 
-/* `{"cells":[…],"object":…}` */
+/* `{"cells":[…],"conditions":[…],"object":…}`. The cells and the metadata are those of `object`,
+ * which the columns are for; `shown` is the same object in the version that the client asked for,
+ * which a row with whole objects has. */
 void cor_table_row(struct cor_json_writer *w, const struct cor_table_opts *opts,
-                   const struct cor_object *object);
+                   const struct cor_object *object, const struct cor_object *shown);
 
 /* A whole table of one object. */
 void cor_table_of_object(struct cor_json_writer *w, const struct cor_table_opts *opts,
-                         const struct cor_object *object);
+                         const struct cor_object *object, const struct cor_object *shown);
 
 /* The beginning of a PartialObjectMetadata up to the value of metadata; `}` ends it. */
 struct cor_str cor_partial_head(bool is_v1beta1);

@@ -20,8 +20,9 @@
  *   - YAML, which cannot be written item by item: the whole list is gathered first, by an offload
  *     thread when it is more than COR_HEAVY_BYTES (list_reply_whole).
  *
- * A selector may look at COR_LIST_LOOKS_AT_ONCE objects in one turn of the loop; then the cursor is
- * paused, and the list goes on in the next turn (list_wait_for_turn).
+ * A selector may look at COR_LIST_LOOKS_AT_ONCE objects in one turn of the loop, and rows of a table
+ * may be made of READ_AT_ONCE bytes; then the cursor is paused, and the list goes on in the next turn
+ * (list_wait_for_turn).
  *
  * While a list is counted it is charged for what it holds between its turns (server/api/held.h), and
  * refused with 429 when the answers of all calls hold too much.
@@ -47,6 +48,8 @@
 #define RETRY_LARGE_MS 20
 /* Bytes per refill when the text is made in a buffer. */
 #define BYTES_AT_ONCE (64u * 1024)
+/* Bytes of objects that rows of a table are made of in one turn of the loop. */
+#define READ_AT_ONCE (1024u * 1024)
 /* The bytes that the stage which gathers a whole list is charged with: its size is not known yet.
  */
 #define WHOLE_BYTES (8u << 20)
@@ -99,7 +102,7 @@ static int list_write_head(struct cor_list_call *list)
     cor_list_write_meta(&w, cursor);
     if (call->accept.view == COR_VIEW_TABLE) {
         cor_json_key(&w, COR_STR("columnDefinitions"));
-        cor_table_columns(&w, call->res);
+        cor_table_columns(&w, call->columns);
         cor_json_key(&w, COR_STR("rows"));
     } else {
         cor_json_key(&w, COR_STR("items"));
@@ -129,14 +132,27 @@ static void list_add_item_spans(struct cor_list_call *list, const struct cor_obj
     list->is_begun = true;
 }
 
+/* The row of an object, which is `shown` in the version of the request. */
+static int list_write_row(struct cor_list_call *list, const struct cor_object *object,
+                          const struct cor_object *shown, struct cor_buf *out)
+{
+    struct cor_call *call = &list->call;
+    const struct cor_table_opts opts = {.columns = call->columns,
+                                        .include = list->include,
+                                        .now_us = cor_call_now_ms(call) * 1000,
+                                        .is_v1beta1 = call->accept.is_v1beta1};
+    struct cor_json_writer w;
+
+    cor_json_writer_init(&w, out);
+    cor_table_row(&w, &opts, object, shown);
+    return cor_json_writer_finish(&w);
+}
+
 /* One item as text without indentation, at the end of `out`. */
 static int list_write_item(struct cor_list_call *list, const struct cor_object *object,
                            struct cor_buf *out)
 {
     struct cor_call *call = &list->call;
-    struct cor_table_opts opts = {
-        .resource = call->res, .include = list->include, .is_v1beta1 = call->accept.is_v1beta1};
-    struct cor_json_writer w;
     int r;
 
     switch (call->accept.view) {
@@ -145,10 +161,7 @@ static int list_write_item(struct cor_list_call *list, const struct cor_object *
         return r < 0 ? r
                      : cor_buf_adds(out, cor_str_from(cor_object_json(object), object->type_end));
     case COR_VIEW_TABLE:
-        cor_json_writer_init(&w, out);
-        opts.now_s = cor_call_now_ms(call) / 1000;
-        cor_table_row(&w, &opts, object);
-        return cor_json_writer_finish(&w);
+        return list_write_row(list, object, object, out);
     case COR_VIEW_PARTIAL:
         r = cor_buf_adds(out, cor_partial_head(call->accept.is_v1beta1));
         if (r == 0)
@@ -158,7 +171,8 @@ static int list_write_item(struct cor_list_call *list, const struct cor_object *
     return 0;
 }
 
-/* Everything is made from the object in the version of the request. */
+/* Everything is made from the object in the version of the request, but for the cells of a table.
+ */
 static int list_write_converted_item(struct cor_list_call *list, const struct cor_object *object,
                                      struct cor_buf *out)
 {
@@ -166,11 +180,15 @@ static int list_write_converted_item(struct cor_list_call *list, const struct co
     COR_CLEANUP(cor_object_unrefp) struct cor_object *made = NULL;
     int r;
 
-    if (!call->conversion)
+    if (!call->conversion ||
+        (call->accept.view == COR_VIEW_TABLE && list->include != COR_TABLE_OBJECT))
         return list_write_item(list, object, out);
     r = cor_convert_object(call->conversion->from_stored, call->type->kind, call->type->api_version,
                            object, &made);
-    return r < 0 ? r : list_write_item(list, made, out);
+    if (r < 0)
+        return r;
+    return call->accept.view == COR_VIEW_TABLE ? list_write_row(list, object, made, out)
+                                               : list_write_item(list, made, out);
 }
 
 static int list_write_pretty_item(struct cor_list_call *list, const struct cor_object *object)
@@ -230,6 +248,7 @@ static int list_wait_for_turn(struct cor_list_call *list)
     assert(!list->is_waiting);
     list->cursor->is_paused = false;
     list->cursor->looks_left = COR_LIST_LOOKS_AT_ONCE;
+    list->nread = 0;
     list->is_waiting = true;
     list->turn.on_mail = list_on_turn;
     cor_call_begin_op(&list->call);
@@ -369,7 +388,8 @@ static int list_start_large(struct cor_list_call *list, struct cor_object *objec
 
 static bool is_large(const struct cor_call *call, const struct cor_object *object)
 {
-    return (call->accept.is_pretty || call->accept.is_protobuf || call->conversion) &&
+    return (call->accept.is_pretty || call->accept.is_protobuf || call->conversion ||
+            call->accept.view == COR_VIEW_TABLE) &&
            cor_heavy_has_threads(call) && cor_object_json(object).n > COR_HEAVY_BYTES;
 }
 
@@ -397,6 +417,12 @@ static int list_fill(struct cor_list_call *list, size_t bytes_max)
         r = list_write_text_item(list, object);
         if (r == 0)
             list_keep_item(list, object, at);
+        /* A row is much shorter than the object that it is made of. */
+        list->nread += cor_object_json(object).n;
+        if (call->accept.view == COR_VIEW_TABLE && list->nread >= READ_AT_ONCE) {
+            list->cursor->is_paused = true;
+            break;
+        }
     }
     if (r < 0)
         return r;

@@ -8,7 +8,7 @@
  *
  * An event is three spans: `{"type":...,"object":`, the object's own bytes, `}`. A DELETED event is
  * the last state with the revision of the deletion in place: two more spans. Tables, and objects in
- * another version, are made per event. In protobuf an event is one span, a frame that all watches
+ * another version, are made per event; ages are those of the moment, so that a table is not kept. In protobuf an event is one span, a frame that all watches
  * of the loop share (frames.h). What is made of an object over COR_HEAVY_BYTES is made by a thread
  * (event_maker.h): the watch is paused until it comes (watch_on_made).
  *
@@ -56,6 +56,8 @@ struct watch_call {
     struct cor_reader_event awaited; /* the event that it belongs to, with a reference */
     bool is_awaiting;                /* the watch is paused meanwhile */
     bool ends_after;                 /* the time was over meanwhile, or the server shut down */
+    struct cor_object *shown;        /* what the next row has, in the version of the watch, when a
+                                        thread has made it; else NULL */
     enum cor_table_include include;
     bool has_columns; /* of the table: they are sent once */
     bool is_ending;   /* the spans hold the last event */
@@ -89,6 +91,7 @@ static void watch_close(struct watch_call *w)
         w->awaited.object = cor_object_unref(w->awaited.object);
         w->is_awaiting = false;
     }
+    w->shown = cor_object_unref(w->shown);
     if (w->watch)
         cor_watch_close(COR_STEAL(w->watch), watch_on_closed, w);
 }
@@ -155,23 +158,37 @@ static enum cor_table_include include_of(const struct watch_call *w, enum cor_wa
                                                                       : w->include;
 }
 
+/* The cells are those of the stored object; a row with whole objects has it in the version of the
+ * watch. */
 static int watch_write_table(struct watch_call *w, enum cor_watch_type type,
-                             const struct cor_object *object)
+                             struct cor_object *object)
 {
     struct cor_call *call = &w->call;
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *shown = NULL;
     struct cor_table_opts opts = {
-        .resource = call->res,
+        .columns = call->columns,
         .include = include_of(w, type),
-        .now_s = cor_call_now_ms(call) / 1000,
+        .now_us = cor_call_now_ms(call) * 1000,
         .is_v1beta1 = call->accept.is_v1beta1,
         .has_columns = !w->has_columns,
     };
     struct cor_json_writer writer;
+    int r = 0;
 
+    /* What a thread has made of a deleted object has the revision before the deletion. */
+    if (w->shown && w->shown->rev != object->rev)
+        r = cor_object_at(w->shown, object->rev, &shown);
+    else if (w->shown)
+        shown = cor_object_ref(w->shown);
+    else if (opts.include == COR_TABLE_OBJECT)
+        r = cor_call_convert(call, object, &shown);
+    w->shown = cor_object_unref(w->shown);
+    if (r < 0)
+        return r;
     w->has_columns = true;
     cor_buf_reset(&call->out);
     cor_json_writer_init(&writer, &call->out);
-    cor_table_of_object(&writer, &opts, object);
+    cor_table_of_object(&writer, &opts, object, shown ? shown : object);
     return cor_json_writer_finish(&writer);
 }
 
@@ -199,13 +216,13 @@ static int watch_set_revision(struct watch_call *w, struct cor_reader_event *eve
     return r;
 }
 
-/* The event's object in the version that was asked for. */
+/* The event's object in the version that was asked for; of a table, the stored one. */
 static int watch_convert(struct watch_call *w, struct cor_reader_event *event)
 {
     struct cor_object *made;
     int r;
 
-    if (!w->call.conversion)
+    if (!w->call.conversion || w->call.accept.view == COR_VIEW_TABLE)
         return 0;
     r = cor_call_convert(&w->call, event->object, &made);
     if (r == 0)
@@ -381,6 +398,8 @@ static void watch_on_made(struct cor_event_wait *wait, const struct cor_event_ma
     }
     if (made->frame)
         w->frame = cor_frame_ref(made->frame);
+    else if (call->accept.view == COR_VIEW_TABLE)
+        w->shown = cor_object_ref(made->object);
     else
         take_object(w, &event, cor_object_ref(made->object));
     cor_call_begin_op(call);
@@ -409,7 +428,8 @@ static void watch_on_event(void *arg, const struct cor_reader_event *event)
     own = *event;
     if (call->accept.is_protobuf) {
         r = watch_set_frame(w, &own);
-    } else if (call->conversion && watch_is_large(w, &own)) {
+    } else if (call->conversion && watch_is_large(w, &own) &&
+               (call->accept.view != COR_VIEW_TABLE || w->include == COR_TABLE_OBJECT)) {
         const struct cor_frame_key key = {.source = own.object, .type = call->type};
 
         r = watch_order(w, &own, COR_EVENT_CONVERTED, &key);

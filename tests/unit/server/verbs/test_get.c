@@ -63,7 +63,7 @@ TEST(get, shows_only_metadata_or_a_table_on_demand)
     assert_at(text, "kind", "Table");
     assert_at(text, "columnDefinitions[0].name", "Name");
     assert_at(text, "columnDefinitions[0].format", "name");
-    assert_at(text, "rows[0].cells", "[\"a\",\"3m20s\"]");
+    assert_at(text, "rows[0].cells", "[\"a\",1,\"3m20s\"]");
     assert_at(text, "rows[0].object.kind", "PartialObjectMetadata");
     fx_close(&fx);
 }

@@ -131,7 +131,7 @@ TEST(list, shows_tables_and_metadata)
     add(&fx, "b", "y");
     list = fx_do_with(&fx, 200, "GET", CONFIGMAPS, "", &table);
     assert_at(list, "kind", "Table");
-    assert_at(list, "rows[1].cells", "[\"b\",\"0s\"]");
+    assert_at(list, "rows[1].cells", "[\"b\",0,\"0s\"]");
     assert_at(list, "rows[1].object.metadata.name", "b");
     list = fx_do_with(&fx, 200, "GET", CONFIGMAPS "?includeObject=None", "", &table);
     assert_at(list, "rows[0].object", "null");

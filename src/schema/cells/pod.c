@@ -1,0 +1,361 @@
+/* The cells of pods. Ready, Status and Restarts come from one walk over the pod (pod_find), in the
+ * order in which upstream's printer decides:
+ *
+ *   1. the phase, or the reason of the status, or SchedulingGated;
+ *   2. the first init container that has not finished, unless it is a sidecar that has started:
+ *      "Init:…", and the containers are not looked at while the pod is not initialized;
+ *   3. the first container that waits or has terminated;
+ *   4. Running or NotReady in place of Completed while another container runs;
+ *   5. Terminating or Unknown of a pod that is being deleted.
+ *
+ * Statuses usually stand in the order of the init containers. The first one that does not makes a
+ * sorted copy of the containers' names, so that the work stays below quadratic. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "schema/cell_hooks.h"
+
+/* An init container: its name, and whether it is a sidecar. */
+struct init_container {
+    struct cor_str name; /* raw */
+    bool is_sidecar;
+};
+
+/* The init containers while their statuses are visited. */
+struct init_containers {
+    struct cor_str list;
+    struct cor_json_iter next; /* the one that the next status should be of */
+    struct init_container *sorted;
+    size_t n;
+};
+
+static struct init_container init_read(struct cor_str container)
+{
+    return (struct init_container){
+        cor_cell_raw(cor_cell_member(container, "name")),
+        cor_cell_is(cor_cell_member(container, "restartPolicy"), "Always")};
+}
+
+static int init_cmp(const void *a, const void *b)
+{
+    return cor_json_raw_cmp(((const struct init_container *)a)->name,
+                            ((const struct init_container *)b)->name);
+}
+
+/* 0, -COR_ENOMEM. */
+static int init_sort(struct init_containers *inits)
+{
+    struct cor_json_iter it = cor_json_iter(inits->list);
+    size_t n = 0;
+
+    inits->sorted = cor_calloc(inits->n > 0 ? inits->n : 1, sizeof(*inits->sorted));
+    if (!inits->sorted)
+        return -COR_ENOMEM;
+    while (n < inits->n && cor_json_iter_elem(&it))
+        inits->sorted[n++] = init_read(cor_json_iter_open_value(&it));
+    qsort(inits->sorted, n, sizeof(*inits->sorted), init_cmp);
+    return 0;
+}
+
+/* Is the init container of this name a sidecar? 1, 0, -COR_ENOMEM. */
+static int init_is_sidecar(struct init_containers *inits, struct cor_str name)
+{
+    const struct init_container wanted = {name, false}, *found;
+    int r;
+
+    if (!inits->sorted && cor_json_iter_elem(&inits->next)) {
+        struct init_container next = init_read(cor_json_iter_open_value(&inits->next));
+
+        if (cor_json_raw_cmp(next.name, name) == 0)
+            return next.is_sidecar;
+    }
+    r = inits->sorted ? 0 : init_sort(inits);
+    if (r < 0)
+        return r;
+    found = bsearch(&wanted, inits->sorted, inits->n, sizeof(wanted), init_cmp);
+    return found && found->is_sidecar;
+}
+
+/* The last restart of a container, if it is later than those before. */
+static void note_restart(struct cor_str status, bool *has_last, int64_t *last_us)
+{
+    struct cor_str ended = cor_cell_member(cor_cell_member(status, "lastState"), "terminated");
+    int64_t us;
+
+    if (!cor_cell_time(cor_cell_member(ended, "finishedAt"), &us) || (*has_last && us <= *last_us))
+        return;
+    *has_last = true;
+    *last_us = us;
+}
+
+static void set_own(struct cor_pod_cells *pod, const char *what, int64_t number)
+{
+    int n = snprintf(pod->own, sizeof(pod->own), "%s:%lld", what, (long long)number);
+
+    pod->reason = cor_str(pod->own, n > 0 ? (size_t)n : 0);
+}
+
+/* Why a container has ended: its reason, its signal or its exit code. */
+static void set_ended(struct cor_pod_cells *pod, struct cor_str terminated)
+{
+    struct cor_str reason = cor_cell_raw(cor_cell_member(terminated, "reason"));
+    int64_t signal = cor_cell_number(cor_cell_member(terminated, "signal"));
+
+    if (reason.n > 0)
+        pod->reason = reason;
+    else if (signal != 0)
+        set_own(pod, "Signal", signal);
+    else
+        set_own(pod, "ExitCode", cor_cell_number(cor_cell_member(terminated, "exitCode")));
+}
+
+/* The status of the first init container that has not finished. */
+static void set_initializing(struct cor_pod_cells *pod, struct cor_str state, size_t done,
+                             size_t ninits)
+{
+    struct cor_str terminated = cor_cell_member(state, "terminated");
+    struct cor_str waiting =
+        cor_cell_raw(cor_cell_member(cor_cell_member(state, "waiting"), "reason"));
+    int n;
+
+    pod->is_init = true;
+    if (terminated.p) {
+        set_ended(pod, terminated);
+    } else if (waiting.n > 0 && !cor_json_raw_eq(waiting, COR_STR("PodInitializing"))) {
+        pod->reason = waiting;
+    } else {
+        n = snprintf(pod->own, sizeof(pod->own), "%zu/%zu", done, ninits);
+        pod->reason = cor_str(pod->own, n > 0 ? (size_t)n : 0);
+    }
+}
+
+/* Visits the statuses of init containers up to the first that has not finished. `ret_own_restarts`
+ * and the others are those of the sidecars. 0, -COR_ENOMEM. */
+static int find_inits(struct cor_pod_cells *pod, struct cor_str status, struct cor_str inits,
+                      size_t ninits, struct cor_pod_cells *ret_sidecars)
+{
+    struct init_containers known = {inits, cor_json_iter(inits), NULL, ninits};
+    struct cor_json_iter it = cor_json_iter(cor_cell_member(status, "initContainerStatuses"));
+    int r = 0;
+
+    for (size_t i = 0; r >= 0 && !pod->is_init && cor_json_iter_elem(&it); i++) {
+        struct cor_str one = cor_json_iter_open_value(&it), state = cor_cell_member(one, "state");
+        struct cor_str terminated = cor_cell_member(state, "terminated");
+        int64_t restarts = cor_cell_number(cor_cell_member(one, "restartCount"));
+
+        r = init_is_sidecar(&known, cor_cell_raw(cor_cell_member(one, "name")));
+        pod->restarts += restarts;
+        note_restart(one, &pod->has_last_restart, &pod->last_restart_us);
+        if (r > 0) {
+            ret_sidecars->restarts += restarts;
+            note_restart(one, &ret_sidecars->has_last_restart, &ret_sidecars->last_restart_us);
+        }
+        if (terminated.p && cor_cell_number(cor_cell_member(terminated, "exitCode")) == 0)
+            continue;
+        if (r > 0 && cor_cell_true(cor_cell_member(one, "started")))
+            pod->nready += cor_cell_true(cor_cell_member(one, "ready"));
+        else
+            set_initializing(pod, state, i, ninits);
+    }
+    cor_free(known.sorted);
+    return r < 0 ? r : 0;
+}
+
+/* Visits the statuses of containers; the first that waits or has ended gives the reason. */
+static void find_containers(struct cor_pod_cells *pod, struct cor_str status, bool is_ready)
+{
+    struct cor_json_iter it = cor_json_iter(cor_cell_member(status, "containerStatuses"));
+    bool is_running = false, is_found = false;
+
+    while (cor_json_iter_elem(&it)) {
+        struct cor_str one = cor_json_iter_open_value(&it), state = cor_cell_member(one, "state");
+        struct cor_str terminated = cor_cell_member(state, "terminated");
+        struct cor_str waiting =
+            cor_cell_raw(cor_cell_member(cor_cell_member(state, "waiting"), "reason"));
+
+        pod->restarts += cor_cell_number(cor_cell_member(one, "restartCount"));
+        note_restart(one, &pod->has_last_restart, &pod->last_restart_us);
+        if (waiting.n > 0 || terminated.p) {
+            if (!is_found && waiting.n > 0)
+                pod->reason = waiting;
+            else if (!is_found)
+                set_ended(pod, terminated);
+            if (!is_found)
+                pod->is_init = false;
+            is_found = true;
+        } else if (cor_cell_true(cor_cell_member(one, "ready")) &&
+                   cor_cell_member(state, "running").p) {
+            is_running = true;
+            pod->nready++;
+        }
+    }
+    if (is_running && !pod->is_init && cor_json_raw_eq(pod->reason, COR_STR("Completed")))
+        pod->reason = is_ready ? COR_STR("Running") : COR_STR("NotReady");
+}
+
+/* Of the pod's conditions, those that its status depends on. */
+static void find_conditions(struct cor_pod_cells *pod, struct cor_str status, bool *ret_is_ready,
+                            bool *ret_is_initialized)
+{
+    struct cor_json_iter it = cor_json_iter(cor_cell_member(status, "conditions"));
+    bool has_initialized = false;
+
+    *ret_is_ready = *ret_is_initialized = false;
+    while (cor_json_iter_elem(&it)) {
+        struct cor_str one = cor_json_iter_open_value(&it), type = cor_cell_member(one, "type");
+        bool is_true = cor_cell_is(cor_cell_member(one, "status"), "True");
+
+        if (cor_cell_is(type, "PodScheduled") &&
+            cor_cell_is(cor_cell_member(one, "reason"), "SchedulingGated"))
+            pod->reason = COR_STR("SchedulingGated");
+        if (cor_cell_is(type, "Ready") && is_true)
+            *ret_is_ready = true;
+        if (!has_initialized && cor_cell_is(type, "Initialized")) {
+            has_initialized = true;
+            *ret_is_initialized = is_true;
+        }
+    }
+}
+
+static void pod_find(struct cor_cells *cells)
+{
+    struct cor_pod_cells *pod = &cells->pod, sidecars = {0};
+    struct cor_str spec = cor_cells_top(cells, "spec"), status = cor_cells_top(cells, "status");
+    struct cor_str phase = cor_cell_member(status, "phase");
+    struct cor_str reason = cor_cell_member(status, "reason");
+    struct cor_str inits = cor_cell_member(spec, "initContainers");
+    struct cor_json_iter it = cor_json_iter(inits);
+    size_t ninits = 0;
+    bool is_ready, is_initialized;
+    int r;
+
+    if (pod->is_made)
+        return;
+    *pod = (struct cor_pod_cells){.is_made = true};
+    pod->reason = cor_cell_raw(reason).n > 0 ? cor_cell_raw(reason) : cor_cell_raw(phase);
+    pod->ncontainers = (int64_t)cor_cell_count(cor_cell_member(spec, "containers"));
+    for (; cor_json_iter_elem(&it); ninits++)
+        pod->ncontainers += init_read(cor_json_iter_open_value(&it)).is_sidecar;
+    find_conditions(pod, status, &is_ready, &is_initialized);
+    r = find_inits(pod, status, inits, ninits, &sidecars);
+    if (r < 0 && !cells->w->error)
+        cells->w->error = r;
+    if (!pod->is_init || is_initialized) {
+        pod->restarts = sidecars.restarts;
+        pod->has_last_restart = sidecars.has_last_restart;
+        pod->last_restart_us = sidecars.last_restart_us;
+        find_containers(pod, status, is_ready);
+    }
+    if (!cor_cells_is_deleted(cells))
+        return;
+    if (cor_cell_is(reason, "NodeLost")) {
+        pod->is_init = false;
+        pod->reason = COR_STR("Unknown");
+    } else if (!cor_cell_is(phase, "Succeeded") && !cor_cell_is(phase, "Failed")) {
+        pod->is_init = false;
+        pod->reason = COR_STR("Terminating");
+    }
+}
+
+void cor_cell_pod_completed(struct cor_cells *cells)
+{
+    struct cor_str phase = cor_cells_at(cells, "status", "phase");
+    bool is_succeeded = cor_cell_is(phase, "Succeeded");
+
+    if (!is_succeeded && !cor_cell_is(phase, "Failed"))
+        return;
+    cor_json_key(cells->w, COR_STR("conditions"));
+    cor_json_begin_array(cells->w);
+    cor_json_begin_object(cells->w);
+    cor_json_member(cells->w, COR_STR("type"), COR_STR("Completed"));
+    cor_json_member(cells->w, COR_STR("status"), COR_STR("True"));
+    cor_json_member(cells->w, COR_STR("reason"),
+                    is_succeeded ? COR_STR("Succeeded") : COR_STR("Failed"));
+    cor_json_member(cells->w, COR_STR("message"),
+                    is_succeeded ? COR_STR("The pod has completed successfully.")
+                                 : COR_STR("The pod failed."));
+    cor_json_end_object(cells->w);
+    cor_json_end_array(cells->w);
+}
+
+static void put_pair(struct cor_cells *cells, int64_t a, int64_t b)
+{
+    cor_json_begin_string(cells->w);
+    cor_json_add_i64(cells->w, a);
+    cor_json_add_text(cells->w, COR_STR("/"));
+    cor_json_add_i64(cells->w, b);
+    cor_json_end_string(cells->w);
+}
+
+void cor_cell_pod_ready(struct cor_cells *cells)
+{
+    pod_find(cells);
+    put_pair(cells, cells->pod.nready, cells->pod.ncontainers);
+}
+
+void cor_cell_pod_status(struct cor_cells *cells)
+{
+    pod_find(cells);
+    cor_json_begin_string(cells->w);
+    if (cells->pod.is_init)
+        cor_json_add_text(cells->w, COR_STR("Init:"));
+    cor_json_add_raw_text(cells->w, cells->pod.reason);
+    cor_json_end_string(cells->w);
+}
+
+void cor_cell_pod_restarts(struct cor_cells *cells)
+{
+    pod_find(cells);
+    cor_json_begin_string(cells->w);
+    cor_json_add_i64(cells->w, cells->pod.restarts);
+    if (cells->pod.restarts != 0 && cells->pod.has_last_restart) {
+        cor_json_add_text(cells->w, COR_STR(" ("));
+        cor_cells_add_duration(cells, cells->now_us - cells->pod.last_restart_us);
+        cor_json_add_text(cells->w, COR_STR(" ago)"));
+    }
+    cor_json_end_string(cells->w);
+}
+
+void cor_cell_pod_ip(struct cor_cells *cells)
+{
+    struct cor_json_iter it = cor_json_iter(cor_cells_at(cells, "status", "podIPs"));
+    struct cor_str first = {NULL, 0};
+
+    if (cor_json_iter_elem(&it))
+        first = cor_json_iter_open_value(&it);
+    cor_cells_put_raw(cells, cor_cell_raw(cor_cell_member(first, "ip")), "<none>");
+}
+
+/* Is the first condition of this type true? */
+static bool is_open(struct cor_str conditions, struct cor_str type)
+{
+    struct cor_json_iter it = cor_json_iter(conditions);
+
+    while (cor_json_iter_elem(&it)) {
+        struct cor_str one = cor_json_iter_open_value(&it);
+
+        if (cor_json_raw_cmp(cor_cell_raw(cor_cell_member(one, "type")), type) == 0)
+            return cor_cell_is(cor_cell_member(one, "status"), "True");
+    }
+    return false;
+}
+
+void cor_cell_pod_gates(struct cor_cells *cells)
+{
+    struct cor_str conditions = cor_cells_at(cells, "status", "conditions");
+    struct cor_json_iter it = cor_json_iter(cor_cells_at(cells, "spec", "readinessGates"));
+    int64_t n = 0, nopen = 0;
+
+    for (; cor_json_iter_elem(&it); n++) {
+        struct cor_str gate = cor_json_iter_open_value(&it);
+
+        nopen += is_open(conditions, cor_cell_raw(cor_cell_member(gate, "conditionType")));
+    }
+    if (n == 0)
+        cor_cells_put(cells, "<none>");
+    else
+        put_pair(cells, nopen, n);
+}
