@@ -2,6 +2,8 @@
 
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/err.h"
 
@@ -35,6 +37,39 @@ int cor_host_split(struct cor_str authority, uint16_t default_port, struct cor_s
     *ret_host = host;
     *ret_port = (uint16_t)port;
     return 0;
+}
+
+/* A datagram socket that is connected has chosen its own address; no packet is sent for that. The
+ * peers are documentation addresses, which only the default route leads to. */
+int cor_host_outgoing(bool is_v6, char out[COR_HOST_SOURCE_MAX])
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } address = {.v6 = {.sin6_family = AF_UNSPEC}};
+    int family = is_v6 ? AF_INET6 : AF_INET;
+    socklen_t n = is_v6 ? sizeof(address.v6) : sizeof(address.v4);
+    int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool is_found = false;
+
+    if (fd < 0)
+        return -COR_ENOTFOUND;
+    if (is_v6) {
+        address.v6.sin6_family = AF_INET6;
+        address.v6.sin6_port = htons(9);
+        (void)inet_pton(AF_INET6, "2001:db8::1", &address.v6.sin6_addr);
+    } else {
+        address.v4.sin_family = AF_INET;
+        address.v4.sin_port = htons(9);
+        (void)inet_pton(AF_INET, "198.51.100.1", &address.v4.sin_addr);
+    }
+    if (connect(fd, &address.any, n) == 0 && getsockname(fd, &address.any, &n) == 0)
+        is_found =
+            inet_ntop(family, is_v6 ? (void *)&address.v6.sin6_addr : (void *)&address.v4.sin_addr,
+                      out, COR_HOST_SOURCE_MAX) != NULL;
+    close(fd);
+    return is_found ? 0 : -COR_ENOTFOUND;
 }
 
 struct cor_str cor_host_source(const char *address, char out[COR_HOST_SOURCE_MAX])

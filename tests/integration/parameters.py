@@ -201,13 +201,14 @@ def parameters_of_deletions(server):
 
 
 # All flags of `kube-apiserver --help` in 1.34 but those of klog. Any other word is a mistake in this list.
-TAKEN = """allow-privileged bind-address client-ca-file encryption-provider-config encryption-provider-config-automatic-reload etcd-cafile etcd-certfile
+TAKEN = """advertise-address allow-privileged bind-address client-ca-file encryption-provider-config encryption-provider-config-automatic-reload etcd-cafile etcd-certfile
     etcd-compaction-interval etcd-keyfile etcd-prefix etcd-servers event-ttl http2-max-streams-per-connection logging-format
     max-mutating-requests-inflight max-requests-inflight min-request-timeout request-timeout service-cluster-ip-range service-node-port-range storage-backend storage-media-type
     tls-cert-file tls-private-key-file token-auth-file watch-cache watch-cache-sizes""".split()
-TAKEN_IN_PART = {"authorization-mode": ["RBAC", "Node", "Node,RBAC", "ABAC", "Webhook"], "logging-format": ["xml"],
+TAKEN_IN_PART = {"authorization-mode": ["RBAC", "Node", "Node,RBAC", "ABAC", "Webhook"], "endpoint-reconciler-type": ["master-count"],
+                 "logging-format": ["xml"],
                  "storage-media-type": ["application/yaml"]}
-REFUSED = """admission-control admission-control-config-file advertise-address aggregator-reject-forwarding-redirect allow-metric-labels
+REFUSED = """admission-control admission-control-config-file aggregator-reject-forwarding-redirect allow-metric-labels
     allow-metric-labels-manifest anonymous-auth api-audiences audit-log-batch-buffer-size audit-log-batch-max-size
     audit-log-batch-max-wait audit-log-batch-throttle-burst audit-log-batch-throttle-enable audit-log-batch-throttle-qps audit-log-compress
     audit-log-format audit-log-maxage audit-log-maxbackup audit-log-maxsize audit-log-mode audit-log-path audit-log-truncate-enabled
@@ -222,7 +223,7 @@ REFUSED = """admission-control admission-control-config-file advertise-address a
     default-not-ready-toleration-seconds default-unreachable-toleration-seconds delete-collection-workers disable-admission-plugins
     disable-http2-serving disabled-metrics egress-selector-config-file emulated-version emulation-forward-compatible enable-admission-plugins
     enable-aggregator-routing enable-bootstrap-token-auth enable-garbage-collector enable-logs-handler enable-priority-and-fairness
-    endpoint-reconciler-type etcd-count-metric-poll-period etcd-db-metric-poll-interval etcd-healthcheck-timeout etcd-readycheck-timeout
+    etcd-count-metric-poll-period etcd-db-metric-poll-interval etcd-healthcheck-timeout etcd-readycheck-timeout
     etcd-servers-overrides external-hostname feature-gates goaway-chance kubelet-certificate-authority kubelet-client-certificate
     kubelet-client-key kubelet-preferred-address-types kubelet-timeout kubernetes-service-node-port lease-reuse-duration-seconds
     livez-grace-period log-flush-frequency log-json-info-buffer-size log-json-split-stream log-text-info-buffer-size log-text-split-stream

@@ -70,6 +70,13 @@ const struct cor_service_cluster *cor_alloc_cluster(const struct cor_alloc *allo
     return &alloc->cluster;
 }
 
+struct cor_addr cor_alloc_first_address(const struct cor_alloc *alloc)
+{
+    const struct cor_addr_range *primary = &alloc->default_range.ranges[0];
+
+    return (struct cor_addr){primary->net.hi, primary->first_lo};
+}
+
 struct cor_address_index *cor_alloc_index(struct cor_alloc *alloc)
 {
     return &alloc->index;

@@ -49,6 +49,8 @@ void cor_alloc_note_reserving(struct cor_alloc *alloc);
 /* Has a request of this process reserved anything? From any thread. */
 bool cor_alloc_has_reserved(const struct cor_alloc *alloc);
 
+/* The first address of the primary range of the options. */
+struct cor_addr cor_alloc_first_address(const struct cor_alloc *alloc);
 const struct cor_service_cluster *cor_alloc_cluster(const struct cor_alloc *alloc);
 struct cor_address_index *cor_alloc_index(struct cor_alloc *alloc);
 struct cor_ports *cor_alloc_ports(struct cor_alloc *alloc);

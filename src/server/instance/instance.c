@@ -6,7 +6,8 @@
  *   TLS ──► offload threads, API, HTTP server ──► listening ──► kubeconfig written ──► announced in
  *   the store ──► compactor, watch caches, allocators, default namespaces ──► the loops' threads
  *   start ──►
- *   first health check ──► default namespaces are there, caches are filled ──► open
+ *   first health check ──► default namespaces are there, caches are filled ──► the Service
+ *   default/kubernetes is there ──► open
  *
  * When a step fails, cor_instance_close() closes what is open (instance_close.c), and the reason is
  * in the status. There are two exceptions. A cache that cannot be filled does not keep the server
@@ -196,6 +197,7 @@ static int instance_listen(struct cor_instance *in, struct cor_status *st)
     if (r < 0)
         return cor_status_set(st, r, "cannot listen on %s port %u: %s", o->bind_address, o->port,
                               cor_err_text(r));
+    in->port = port;
     snprintf(in->url, sizeof(in->url), strchr(host, ':') ? "https://[%s]:%u" : "https://%s:%u",
              host, port);
     r = cor_api_set_address(in->api, in->url + sizeof("https://") - 1);
@@ -234,14 +236,14 @@ static bool never(void *arg)
 /* The caches fill themselves while the bootstrap runs. Nothing reports when the last one is filled:
  * the home loop looks each millisecond. An object that cannot be read (its encryption key is
  * missing) keeps its cache from being filled; the server starts all the same, and readiness says
- * why. */
+ * why. Returns 1 when all are filled, and 0 when one cannot be. */
 static int instance_wait_for_caches(struct cor_instance *in, struct cor_status *st)
 {
     char why[COR_READY_MESSAGE_MAX];
 
     for (uint64_t ms = 0; ms < SYNC_MAX_MS; ms++) {
         if (cor_api_is_synced(in->api) && cor_alloc_is_ready(in->alloc))
-            return 0;
+            return 1;
         if (cor_api_sync_failed(in->api, why)) {
             COR_LOG_ERROR("a watch cache cannot be filled, and is tried again each second",
                           COR_F_STR("error", why));
@@ -272,6 +274,8 @@ static int instance_start_loops(struct cor_instance *in, struct cor_status *st)
     if (r == 0)
         r = cor_alloc_open(in->api, &alloc_opts, &in->alloc, st);
     if (r == 0)
+        r = cor_instance_open_service(in);
+    if (r == 0)
         r = cor_api_bootstrap(cor_api_loop(in->api, 0), instance_on_bootstrap, in, st);
     if (r < 0)
         return r;
@@ -286,9 +290,15 @@ static int instance_start_loops(struct cor_instance *in, struct cor_status *st)
     }
     cor_instance_check_engine(&in->engine_timer);
     cor_instance_wait(in);
-    if (in->bootstrap_err < 0)
+    if (in->bootstrap_err < 0) {
         cor_status_move(st, &in->bootstrap_status);
-    return in->bootstrap_err < 0 ? in->bootstrap_err : instance_wait_for_caches(in, st);
+        return in->bootstrap_err;
+    }
+    r = instance_wait_for_caches(in, st);
+    if (r < 0)
+        return r;
+    cor_instance_start_service(in, r == 1);
+    return 0;
 }
 
 static int instance_check_opts(const struct cor_instance_opts *o, struct cor_status *st)
@@ -301,7 +311,7 @@ static int instance_check_opts(const struct cor_instance_opts *o, struct cor_sta
     if (!o->tls_cert_file != !o->tls_key_file)
         return cor_status_set(st, -COR_EINVAL,
                               "--tls-cert-file and --tls-private-key-file belong together");
-    if (cor_alloc_check(&alloc_opts, st) < 0)
+    if (cor_alloc_check(&alloc_opts, st) < 0 || cor_instance_check_advertised(o, st) < 0)
         return -COR_EINVAL;
     if (o->encryption_reload && !o->encryption_config)
         return cor_status_set(st, -COR_EINVAL,

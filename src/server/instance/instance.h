@@ -38,12 +38,15 @@ struct cor_instance_opts {
     bool watch_cache;              /* false: reads go to the store */
     const char *watch_cache_sizes; /* as in struct cor_api_cachers_opts */
     uint64_t watch_cache_bytes;
-    uint64_t protobuf_cache_bytes; /* 0: items of lists in protobuf are not kept */
-    const char *encryption_config; /* an EncryptionConfiguration file */
-    bool encryption_reload;        /* look each minute whether it has changed */
-    const char *service_cidrs;     /* the addresses of Services; NULL: the default */
-    const char *node_ports;        /* the node ports of Services; NULL: the default */
-    size_t nloops;                 /* 0: as many as there are cores */
+    uint64_t protobuf_cache_bytes;   /* 0: items of lists in protobuf are not kept */
+    const char *encryption_config;   /* an EncryptionConfiguration file */
+    bool encryption_reload;          /* look each minute whether it has changed */
+    const char *service_cidrs;       /* the addresses of Services; NULL: the default */
+    const char *node_ports;          /* the node ports of Services; NULL: the default */
+    const char *advertise_address;   /* of this server in the endpoints of default/kubernetes; NULL:
+                                      * --bind-address, if others can reach that */
+    const char *endpoint_reconciler; /* "none": these endpoints are not written; NULL, "lease" */
+    size_t nloops;                   /* 0: as many as there are cores */
 };
 
 /* Returns when the server answers requests. A failure is described in `reterr_status`; a process

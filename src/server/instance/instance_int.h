@@ -39,6 +39,9 @@ struct cor_instance {
     struct cor_offload *offload;
     struct cor_api *api;
     struct cor_alloc *alloc;
+    struct cor_kubernetes_service *service;
+    bool is_service_started;
+    uint16_t port; /* that HTTPS is served on */
     struct cor_server *server;
     struct cor_compactor *compactor;
 
@@ -77,6 +80,15 @@ void cor_instance_announce(struct cor_instance *instance);
 void cor_instance_answer_home(struct cor_instance *instance);
 /* Turns the home loop until no answer is awaited. */
 void cor_instance_wait(struct cor_instance *instance);
+
+/* Is --advertise-address, if it is given, an address that endpoints can have? 0, -COR_EINVAL. */
+int cor_instance_check_advertised(const struct cor_instance_opts *opts,
+                                  struct cor_status *reterr_status);
+/* Makes what looks after the Service default/kubernetes, when the port is known and the allocators
+ * are open. 0, -COR_ENOMEM. */
+int cor_instance_open_service(struct cor_instance *instance);
+/* Starts it, when the first worker runs; `waits`: returns when its first pass has ended. */
+void cor_instance_start_service(struct cor_instance *instance, bool waits);
 
 /* Sets the timer of the checks for the first time, which needs memory. 0, -COR_ENOMEM. */
 int cor_instance_prepare_checks(struct cor_instance *instance);

@@ -73,3 +73,19 @@ TEST(host, a_source_has_no_port_and_of_ipv6_the_network)
     for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++)
         assert_str(cor_host_source(cases[i].address, out), cases[i].source);
 }
+
+/* Whether the machine has a route to other networks is its own affair. */
+TEST(host, the_outgoing_address_is_a_numeric_one_of_its_family)
+{
+    char out[COR_HOST_SOURCE_MAX];
+
+    for (int is_v6 = 0; is_v6 < 2; is_v6++) {
+        int r = cor_host_outgoing(is_v6, out);
+
+        assert_true(r == 0 || r == -COR_ENOTFOUND);
+        if (r == 0) {
+            assert_true(cor_host_is_numeric(out));
+            assert_int_equal(strchr(out, ':') != NULL, is_v6);
+        }
+    }
+}
