@@ -4,12 +4,17 @@
 
 #include "base/err.h"
 
-static int new_line(struct cor_buf *out, unsigned depth)
+/* How a value is written: `depth` levels inside of others, each indented by some spaces. */
+struct pretty {
+    unsigned depth, spaces;
+};
+
+static int new_line(struct cor_buf *out, const struct pretty *pretty)
 {
     int r = cor_buf_addc(out, '\n');
 
-    for (unsigned i = 0; i < depth && r == 0; i++)
-        r = cor_buf_add(out, "  ", 2);
+    for (unsigned i = 0; i < pretty->depth * pretty->spaces && r == 0; i++)
+        r = cor_buf_addc(out, ' ');
     return r;
 }
 
@@ -23,7 +28,8 @@ static size_t string_length(struct cor_str rest)
     return n + 1 < rest.n ? n + 1 : rest.n;
 }
 
-static int write_token(struct cor_str rest, unsigned *depth, size_t *ret_taken, struct cor_buf *out)
+static int write_token(struct cor_str rest, struct pretty *pretty, size_t *ret_taken,
+                       struct cor_buf *out)
 {
     char c = rest.p[0];
     int r;
@@ -40,14 +46,16 @@ static int write_token(struct cor_str rest, unsigned *depth, size_t *ret_taken, 
             return cor_buf_add(out, rest.p, 2);
         }
         r = cor_buf_addc(out, c);
-        return r < 0 ? r : new_line(out, ++*depth);
+        pretty->depth++;
+        return r < 0 ? r : new_line(out, pretty);
     case '}':
     case ']':
-        r = new_line(out, --*depth);
+        pretty->depth--;
+        r = new_line(out, pretty);
         return r < 0 ? r : cor_buf_addc(out, c);
     case ',':
         r = cor_buf_addc(out, c);
-        return r < 0 ? r : new_line(out, *depth);
+        return r < 0 ? r : new_line(out, pretty);
     case ':':
         return cor_buf_add(out, ": ", 2);
     default:
@@ -55,12 +63,12 @@ static int write_token(struct cor_str rest, unsigned *depth, size_t *ret_taken, 
     }
 }
 
-int cor_json_pretty(struct cor_str json, unsigned depth, struct cor_buf *out)
+static int write_value(struct cor_str json, struct pretty pretty, struct cor_buf *out)
 {
     size_t mark = out->n, taken;
 
     while (json.n > 0) {
-        int r = write_token(json, &depth, &taken, out);
+        int r = write_token(json, &pretty, &taken, out);
 
         if (r < 0) {
             cor_buf_truncate(out, mark);
@@ -69,4 +77,14 @@ int cor_json_pretty(struct cor_str json, unsigned depth, struct cor_buf *out)
         json = cor_str_from(json, taken);
     }
     return 0;
+}
+
+int cor_json_pretty(struct cor_str json, unsigned depth, struct cor_buf *out)
+{
+    return write_value(json, (struct pretty){depth, 2}, out);
+}
+
+int cor_json_pretty_narrow(struct cor_str json, struct cor_buf *out)
+{
+    return write_value(json, (struct pretty){0, 1}, out);
 }

@@ -10,4 +10,7 @@
  * -COR_ENOMEM, -COR_ETOOBIG; `out` is as before on failure. */
 int cor_json_pretty(struct cor_str json, unsigned depth, struct cor_buf *out);
 
+/* The same, indented by one space. */
+int cor_json_pretty_narrow(struct cor_str json, struct cor_buf *out);
+
 #endif

@@ -33,3 +33,11 @@ TEST(pretty, leaves_the_buffer_alone_when_it_is_full)
     assert_int_equal(cor_json_pretty(COR_STR("{\"a\":1}"), 0, &out), -COR_ETOOBIG);
     assert_int_equal(out.n, 0);
 }
+
+TEST(pretty, indents_by_one_space)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = 100};
+
+    assert_int_equal(cor_json_pretty_narrow(COR_STR("{\"a\":{\"b\":[1]}}"), &out), 0);
+    assert_string_equal(cor_buf_z(&out), "{\n \"a\": {\n  \"b\": [\n   1\n  ]\n }\n}");
+}
