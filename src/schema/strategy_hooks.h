@@ -6,7 +6,6 @@
 #define COR_SCHEMA_STRATEGY_HOOKS_H
 
 #include "base/buf.h"
-#include "meta/field_error.h"
 #include "schema/strategy.h"
 
 /* clang-format off */
@@ -57,8 +56,7 @@ struct cor_prepare {
         sender; /* who sent the object, as UserInfo; p == NULL: the strategy needs none */
     /* A warning for the client. 0, -COR_ENOMEM. */
     int (*warn)(void *arg, struct cor_str text);
-    void *arg;                     /* of `warn` */
-    struct cor_field_errors *errs; /* what a hook refuses */
+    void *arg; /* of `warn` */
 };
 
 /* Makes the member from `value`, what the steps before have made of it (p == NULL: absent). 1: it

@@ -32,8 +32,12 @@ void cor_hook_container_name(struct cor_check *check, const struct cor_place *pl
     text = cor_place_text(check, &name);
     if (!is_ephemeral && cor_place_field(check, spec, "ephemeralContainers", &others))
         (void)cor_check_see(check, COR_SEEN_TARGETS, spec, text);
-    if (!cor_check_see(check, COR_SEEN_CONTAINERS, spec, text))
+    if (text.n == 0 && cor_str_eqz(place->parent->path.name, "initContainers")) {
+        if (cor_check_has_seen(check, COR_SEEN_CONTAINERS, text))
+            cor_check_duplicate(check, &name);
+    } else if (!cor_check_see(check, COR_SEEN_CONTAINERS, spec, text)) {
         cor_check_duplicate(check, &name);
+    }
 }
 
 void cor_hook_target_container(struct cor_check *check, const struct cor_place *place,

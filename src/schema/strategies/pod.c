@@ -3,8 +3,7 @@
  *
  * Most Pods need none of the changes to their spec, so each hook first looks whether there is
  * something to do; only then is the spec opened as a draft (schema/draft.h).
- * Failures: no memory, a member that grows beyond the maximum, and containers that a resize may not
- * change (422). Thread: any. */
+ * Failures: no memory, and a member that grows beyond the maximum. Thread: any. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -501,36 +500,27 @@ int cor_strategy_pod_ephemeral_containers(const struct cor_prepare *prepare, str
     return r < 0 ? r : 1;
 }
 
-/* Refuses lists whose containers are not the same ones in the same order. */
-static void resize_check_containers(const struct cor_prepare *prepare, const char *list,
-                                    struct cor_str before, struct cor_str after)
+static size_t resize_count(struct cor_str containers)
 {
-    struct cor_field_path spec = cor_field_root(COR_STR("spec"));
-    struct cor_field_path path = cor_field_child(&spec, cor_strz(list));
+    struct cor_json_iter it = pod_list(containers);
+    size_t n = 0;
+
+    while (cor_json_iter_elem(&it))
+        n++;
+    return n;
+}
+
+/* Has the list the same names in the same order? Both have the same length. */
+static bool resize_has_old_names(struct cor_str before, struct cor_str after)
+{
     struct cor_json_iter old = pod_list(before), new = pod_list(after);
-    size_t nold = 0, nnew = 0;
-    char text[80];
 
-    while (cor_json_iter_elem(&old))
-        nold++;
-    while (cor_json_iter_elem(&new))
-        nnew++;
-    if (nold != nnew) {
-        snprintf(text, sizeof(text), "%s may not be added or removed on resize", list);
-        cor_field_errors_add(prepare->errs, COR_FIELD_FORBIDDEN, &path, cor_field_none(), text);
-        return;
-    }
-    old = pod_list(before);
-    new = pod_list(after);
-    snprintf(text, sizeof(text), "%s may not be renamed or reordered on resize", list);
-    for (size_t i = 0; cor_json_iter_elem(&old) && cor_json_iter_elem(&new); i++) {
-        struct cor_field_path at = cor_field_index(&path, i);
-        struct cor_field_path name = cor_field_child(&at, COR_STR("name"));
-
+    while (cor_json_iter_elem(&old) && cor_json_iter_elem(&new)) {
         if (!cor_str_eq(cor_convert_member(cor_json_iter_value(&old), "name"),
                         cor_convert_member(cor_json_iter_value(&new), "name")))
-            cor_field_errors_add(prepare->errs, COR_FIELD_FORBIDDEN, &name, cor_field_none(), text);
+            return false;
     }
+    return true;
 }
 
 /* Appends the old containers with the resources of the new ones. */
@@ -555,8 +545,9 @@ static int resize_containers(struct cor_str before, struct cor_str after, struct
     return cor_json_writer_finish(&w);
 }
 
-/* A resize takes resources and resize policies of the same containers in the same order. Others are
- * refused here: there is nothing to take from them. */
+/* A resize takes resources and resize policies of the same containers in the same order. A request
+ * with other containers keeps them, and all else when their number differs: validation refuses it,
+ * and describes what was sent. */
 int cor_strategy_pod_resize(const struct cor_prepare *prepare, struct cor_str spec,
                             struct cor_buf *out)
 {
@@ -568,17 +559,23 @@ int cor_strategy_pod_resize(const struct cor_prepare *prepare, struct cor_str sp
     struct cor_edits edits = {.n = 0};
     int r = 0;
 
+    for (size_t i = 0; i < COR_ARRAY_LEN(lists); i++) {
+        if (resize_count(cor_convert_member(old, lists[i])) !=
+            resize_count(cor_convert_member(spec, lists[i])))
+            return 0;
+    }
     for (size_t i = 0; r == 0 && i < COR_ARRAY_LEN(lists); i++) {
         struct cor_str before = cor_convert_member(old, lists[i]);
         struct cor_str after = cor_convert_member(spec, lists[i]);
 
-        resize_check_containers(prepare, lists[i], before, after);
+        if (!resize_has_old_names(before, after)) {
+            cor_edits_set(&edits, cor_strz(lists[i]), after);
+            continue;
+        }
         r = resize_containers(before, after, made[i]);
         if (r == 0 && made[i]->n > 2)
             cor_edits_set(&edits, cor_strz(lists[i]), cor_buf_str(made[i]));
     }
-    if (prepare->errs->n > 0 || prepare->errs->error < 0)
-        return r;
     if (r == 0)
         r = cor_edits_apply(&edits, old, out);
     return r < 0 ? r : 1;

@@ -24,7 +24,7 @@
  *   5. the edits applied.
  *
  * What the result must not be is refused by the next stage (server/write/validate.c).
- * Failures: no memory, an object over its maximum, and what a hook or scale.c refuses (422).
+ * Failures: no memory, an object over its maximum, and what scale.c refuses (422).
  * Nothing is returned on failure.
  * Thread: the thread that has the call (a stage, server/api/heavy.h): random numbers come from
  * cor_heavy_rand(), and nothing of the loop is used. */
@@ -35,7 +35,6 @@
 
 #include "base/err.h"
 #include "base/str_set.h"
-#include "meta/field_error.h"
 #include "meta/object_edit.h"
 #include "meta/object_meta.h"
 #include "meta/time_text.h"
@@ -267,7 +266,6 @@ struct change {
     size_t nmembers;
     struct cor_object_edit edit;
     struct cor_prepare prepare;
-    struct cor_field_errors errs; /* what hooks refuse */
     struct scratch scratch;
 };
 
@@ -329,7 +327,6 @@ static int change_init(struct change *change, struct cor_call *call, enum cor_st
     change->sent = change->body = sent;
     change->old = input->old;
     change->dropped = NULL;
-    cor_field_errors_init(&change->errs);
     scratch_init(&change->scratch);
     if (input->has_gated)
         r = change_drop_gated(change);
@@ -352,7 +349,6 @@ static int change_init(struct change *change, struct cor_call *call, enum cor_st
         .now_s = cor_call_now_ms(call) / 1000,
         .warn = change_warn,
         .arg = change,
-        .errs = &change->errs,
     };
     return r;
 }
@@ -360,20 +356,16 @@ static int change_init(struct change *change, struct cor_call *call, enum cor_st
 static void change_deinit(struct change *change)
 {
     cor_object_unref(change->dropped);
-    cor_field_errors_deinit(&change->errs);
     scratch_deinit(&change->scratch);
 }
 
-/* The end of both: answers what hooks have refused, else makes the object. */
+/* The end of both: makes the object. */
 static int change_apply(struct change *change, int r, struct cor_object **ret_object)
 {
     struct cor_call *call = change->call;
-    struct cor_gk gk = cor_api_gk(call->res);
 
     if (r < 0)
         return strategy_failed(call, r);
-    if (change->errs.n > 0 || change->errs.error < 0)
-        return cor_status_invalid(&call->status, &gk, call->name, &change->errs);
     return cor_object_edit(&change->edit, ret_object, &call->status);
 }
 

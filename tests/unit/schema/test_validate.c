@@ -6,7 +6,8 @@
 #include "base/mem.h"
 #include "rows.h"
 
-#define META "'metadata':{'name':'n','namespace':'ns','resourceVersion':'1'}"
+#define REQUIRED "'requiredDuringSchedulingIgnoredDuringExecution'"
+#define META     "'metadata':{'name':'n','namespace':'ns','resourceVersion':'1'}"
 /* The spec of a template with the defaults that rules look at, up to its restartPolicy. */
 #define POD                                                                                        \
     "'containers':[{'image':'i','imagePullPolicy':'Always','name':'c','terminationMessagePolicy':" \
@@ -59,10 +60,11 @@ static void check_row(const struct row *row)
     cor_field_errors_deinit(&errors);
 }
 
-#define MAP     "core_v1.ConfigMap"
-#define SECRET  "core_v1.Secret"
-#define DEPLOY  "apps_v1.Deployment"
-#define REPLICA "apps_v1.ReplicaSet"
+#define MAP      "core_v1.ConfigMap"
+#define POD_KIND "core_v1.Pod"
+#define SECRET   "core_v1.Secret"
+#define DEPLOY   "apps_v1.Deployment"
+#define REPLICA  "apps_v1.ReplicaSet"
 
 /* Contract validation 7.1, 7.2. */
 TEST(validate, config_maps_and_secrets)
@@ -238,14 +240,53 @@ TEST(validate, controllers_revisions_and_budgets)
         check_row(&rows[i]);
 }
 
-/* Lists whose names the hooks remember, and updates that compare parts of the old object. */
+/* The answer to a change of a pod's spec ends with the difference of the internal forms. */
+TEST(validate, shows_the_lines_of_a_pod_that_may_not_change)
+{
+    static const struct row row = {
+        POD_KIND, COR_CHECK_UPDATE,
+        "{" META ",'spec':{" POD ",'hostNetwork':true,'hostname':'<h>','restartPolicy':'Always',"
+        "'securityContext':{},'terminationGracePeriodSeconds':30}}",
+        "{" META ",'spec':{" POD ",'restartPolicy':'Always','securityContext':{},"
+        "'terminationGracePeriodSeconds':30}}",
+        ""};
+    struct cor_field_errors errors = {0};
+    const char *lines;
+
+    validate(row.type, row.operation, row.object, row.old, &errors);
+    assert_int_equal(errors.error, 0);
+    assert_int_equal(errors.n, 2); /* the other one is about the hostname */
+    assert_string_equal(errors.v[1].field, "spec");
+    lines = strchr(errors.v[1].body, '\n');
+    assert_non_null(lines);
+    assert_string_equal(lines, "\n@@ -44,7 +44,7 @@\n"
+                               "  \"AutomountServiceAccountToken\": null,\n"
+                               "  \"NodeName\": \"\",\n"
+                               "  \"SecurityContext\": {\n"
+                               "-  \"HostNetwork\": false,\n"
+                               "+  \"HostNetwork\": true,\n"
+                               "   \"HostPID\": false,\n"
+                               "   \"HostIPC\": false,\n"
+                               "   \"ShareProcessNamespace\": null,\n"
+                               "@@ -64,7 +64,7 @@\n"
+                               "   \"SELinuxChangePolicy\": null\n"
+                               "  },\n"
+                               "  \"ImagePullSecrets\": null,\n"
+                               "- \"Hostname\": \"\",\n"
+                               "+ \"Hostname\": \"\\u003ch\\u003e\",\n"
+                               "  \"Subdomain\": \"\",\n"
+                               "  \"SetHostnameAsFQDN\": null,\n"
+                               "  \"Affinity\": null,\n");
+    cor_field_errors_deinit(&errors);
+}
+
 /* A long text with an escape, each part of which is a mistake: it is read once, and what follows
  * the last error that an answer has room for is not looked at. */
 TEST(validate, many_mistakes_in_a_long_text_cost_no_more_than_few)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = 1u << 20};
     struct cor_field_errors errors = {0};
-    struct cor_validation validation = {.type = named("core_v1.Pod"),
+    struct cor_validation validation = {.type = named(POD_KIND),
                                         .operation = COR_CHECK_CREATE,
                                         .meta = {COR_NAME_DNS1123_SUBDOMAIN, true, false}};
 
@@ -263,6 +304,7 @@ TEST(validate, many_mistakes_in_a_long_text_cost_no_more_than_few)
     cor_field_errors_deinit(&errors);
 }
 
+/* Lists whose names the hooks remember, and updates that compare parts of the old object. */
 TEST(validate, finds_all_or_fails_without_memory)
 {
     static const struct row rows[] = {
@@ -294,13 +336,48 @@ TEST(validate, finds_all_or_fails_without_memory)
          "{'metadata':{'annotations':{'volume.beta.kubernetes.io/storage-class':'a'},'name':'N'},"
          "'spec':{'resources':{'requests':{'storage':'2'}}},'status':{'capacity':{'storage':'2'}}}",
          ""},
-        {"core_v1.Pod", COR_CHECK_CREATE,
+        {POD_KIND, COR_CHECK_CREATE,
          "{'metadata':{'name':'N'},'spec':{'volumes':[{'name':'a','ephemeral':{"
          "'volumeClaimTemplate':{'metadata':{'name':'m'},'spec':{}}}},{'name':'b',"
          "'persistentVolumeClaim':{'claimName':'N-a'}},{'name':'c','projected':{'sources':[{"
          "'secret':{'items':[{'key':'k','path':'p'},{'key':'k','path':'p'}],'name':'s'}},{"
          "'serviceAccountToken':{'path':'../t'}}]}},{'name':'c','emptyDir':{},'secret':{}}]}}",
          NULL, ""},
+        {POD_KIND, COR_CHECK_UPDATE,
+         "{'metadata':{'annotations':{'kubernetes.io/config.mirror':'y'},'name':'n','namespace':"
+         "'ns'},'spec':{'affinity':{'nodeAffinity':{" REQUIRED ":{'nodeSelectorTerms':[{"
+         "'matchExpressions':[{'key':'b','operator':'Exists'}]}]}}},'containers':[{'image':'',"
+         "'name':'c'}],'hostname':'h','nodeSelector':{'a':'c'},'schedulingGates':[{'name':'c/d'}],"
+         "'tolerations':[{'key':'x\\ty','operator':'Exists'}]}}",
+         "{'metadata':{'annotations':{'kubernetes.io/config.mirror':'x'},'name':'n','namespace':"
+         "'ns'},'spec':{'affinity':{'nodeAffinity':{" REQUIRED ":{'nodeSelectorTerms':[{"
+         "'matchExpressions':[{'key':'a','operator':'Exists'}]}]}}},'containers':[{'image':'i',"
+         "'name':'c'}],'nodeSelector':{'a':'b'},'schedulingGates':[{'name':'a/b'}],"
+         "'tolerations':[{'key':'x','operator':'Exists'}]}}",
+         ""},
+        {POD_KIND, COR_CHECK_EPHEMERAL_CONTAINERS,
+         "{'metadata':{'name':'n','namespace':'ns'},'spec':{'ephemeralContainers':[{'image':'j',"
+         "'name':'e'}]}}",
+         "{'metadata':{'name':'n','namespace':'ns'},'spec':{'ephemeralContainers':[{'image':'i',"
+         "'name':'e'},{'image':'i','name':'f'}]}}",
+         ""},
+        {POD_KIND, COR_CHECK_RESIZE,
+         "{'metadata':{'name':'n','namespace':'ns'},'spec':{'containers':[{'image':'i','name':'c',"
+         "'resources':{'requests':{'ephemeral-storage':'2'}}}]}}",
+         "{'metadata':{'name':'n','namespace':'ns'},'spec':{'containers':[{'image':'i','name':'c',"
+         "'resources':{'requests':{'cpu':'1','ephemeral-storage':'1'}}}]}}",
+         ""},
+        {POD_KIND, COR_CHECK_STATUS,
+         "{'metadata':{'name':'n','namespace':'ns'},'spec':{'initContainers':[{'name':'d',"
+         "'restartPolicy':'Always'}],'restartPolicy':'Never'},'status':{'containerStatuses':[{"
+         "'name':'c\\td','state':{}}],'initContainerStatuses':[{'name':'d','state':{}}],'podIPs':[{"
+         "'ip':'x'},{'ip':'1.2.3.4'}],'resourceClaimStatuses':[{'name':'a','resourceClaimName':"
+         "'B'},{'name':'a'}]}}",
+         "{'metadata':{'name':'n','namespace':'ns'},'spec':{'initContainers':[{'name':'d',"
+         "'restartPolicy':'Always'}],'restartPolicy':'Never'},'status':{'containerStatuses':[{"
+         "'name':'c\\td','state':{'terminated':{'exitCode':0}}}],'initContainerStatuses':[{'name':"
+         "'d','state':{'terminated':{'exitCode':0}}}]}}",
+         ""},
     };
 
     for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {

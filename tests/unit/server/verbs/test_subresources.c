@@ -204,6 +204,8 @@ TEST(parts, ephemeral_containers_and_nothing_else_is_written)
     fx_close(&fx);
 }
 
+#define REQUESTS "\"resources\":{\"requests\":{\"cpu\":\"500m\"}}"
+
 TEST(parts, a_resize_changes_resources_only)
 {
     struct fx fx;
@@ -211,7 +213,8 @@ TEST(parts, a_resize_changes_resources_only)
 
     open_ready(&fx);
     add_pod(&fx, "p",
-            "{\"containers\":[{\"name\":\"c\",\"image\":\"i\"},{\"name\":\"d\",\"image\":\"i\"}]}");
+            "{\"containers\":[{\"name\":\"c\",\"image\":\"i\"," REQUESTS
+            "},{\"name\":\"d\",\"image\":\"i\"}]}");
     pod = fx_do(&fx, 200, "PATCH", PODS "/p/resize",
                 "{\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"other\",\"resources\":{"
                 "\"limits\":{\"cpu\":\"1\"}}},{\"name\":\"d\"}],\"nodeName\":\"n\"}}");
