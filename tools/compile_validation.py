@@ -11,6 +11,12 @@ import re
 from compile_rules import Wrong, canonical, member_named
 
 PATH_MAX = 8  # COR_VALIDATE_PATH_MAX of src/schema/validate_int.h
+KEY_FIELDS_MAX = 8  # COR_VALIDATE_KEY_FIELDS_MAX: of `unique by`
+KEPT_MAX = 64  # COR_VALIDATE_KEPT_MAX: members of a struct that keep_only may name
+# What can be said about @key, which is a text but no value of the object.
+KEY_VERBS = {"required", "enum", "length", "format", "missing", "refused", "invalid", "unsupported", "duplicate", "not_found", "too_long",
+             "internal", "warn"}
+KEY_TESTS = {"IS", "EMPTY", "SET", "PRESENT", "HOOK"}
 STEP_KEY = 1 << 31  # a step into a map: the rest is the key's place in the pool
 STEP_OWN_KEY = (1 << 32) - 1  # @key
 OPERATIONS = ["create", "update", "status", "finalize", "approval", "ephemeralcontainers", "resize", "scale"]
@@ -178,6 +184,8 @@ class Compiler:
         if rest == "@key":
             if not is_map:
                 raise Wrong(f"{where}: @key is for the entries of a map")
+            if is_old:
+                raise Wrong(f"{where}: the old object has no @key of its own")
             return Path(text, self.tables.made["string"], False, [STEP_OWN_KEY], climbs, is_old)
         parts = [] if rest == "." else re.findall(r"\[[^]]*\]|[^.\[\]]+", rest)
         if "".join(parts) != rest.replace(".", "") if "[" not in rest and rest != "." else False:
@@ -225,6 +233,12 @@ class Compiler:
         return [OPERATIONS.index(name) for name in names]
 
     def condition(self, words, block):
+        condition = self.any_condition(words, block)
+        if condition.path and condition.path.steps == [STEP_OWN_KEY] and condition.test not in KEY_TESTS:
+            raise Wrong(f"{words.where}: @key cannot be asked about '{condition.test.lower()}'")
+        return condition
+
+    def any_condition(self, words, block):
         where = words.where
         if words.skip("on"):
             condition = Condition("ON")
@@ -298,6 +312,8 @@ class Compiler:
         where, verb = words.where, words.take("a statement")
         row = Row(where, verb.upper(), path)
         made = path.made
+        if path.steps == [STEP_OWN_KEY] and verb not in KEY_VERBS:
+            raise Wrong(f"{where}: @key cannot be asked about '{verb}'")
         if verb in ("required", "missing"):
             row.text = words.optional_text()
         elif verb in ("forbidden", "refused", "invalid"):
@@ -363,6 +379,8 @@ class Compiler:
                     if field.type.shape in ("STRUCT", "LIST", "MAP"):
                         raise Wrong(f"{where}: {name} is not a plain value")
                     row.numbers.append(index)
+                if len(row.numbers) > KEY_FIELDS_MAX:
+                    raise Wrong(f"{where}: a key has at most {KEY_FIELDS_MAX} fields")
                 row.arg = "element" if words.skip("shows") and words.take("'element'") else ""
         elif verb == "immutable":
             row.text = words.optional_text() or "field is immutable"
@@ -371,6 +389,8 @@ class Compiler:
             names = words.values()
             row.text = names.pop() if names else ""
             row.numbers = [member_named(where, made, name)[0] for name in names]
+            if max(row.numbers, default=0) >= KEPT_MAX:
+                raise Wrong(f"{where}: keep_only knows the first {KEPT_MAX} members of a struct")
         elif verb == "one_of":
             self.shape(row, {"STRUCT"}, verb)
             while words.words and words.peek() not in ("none", "second"):
@@ -400,6 +420,8 @@ class Compiler:
         while words.words and words.peek() != "else":
             word = words.take("a modifier")
             if word in ("optional", "stop", "if_changed", "old_bad"):
+                if word in ("if_changed", "old_bad") and row.path.steps == [STEP_OWN_KEY]:
+                    raise Wrong(f"{row.where}: @key cannot be asked about '{word}'")
                 row.flags.append(word.upper())
             elif word == "at":
                 row.at = words.text("a path")

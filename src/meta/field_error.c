@@ -82,7 +82,20 @@ static int print_value(struct cor_field_value value, struct cor_buf *out)
                                                 : cor_buf_adds(out, value.text);
 }
 
-/* A value that is too large to print is left out. */
+/* Appends as much of a text as there is room for, without cutting a character. */
+static int add_cut(struct cor_buf *out, struct cor_str text)
+{
+    size_t room = out->max - out->n;
+
+    if (text.n > room) {
+        text.n = room;
+        while (text.n > 0 && ((unsigned char)text.p[text.n] & 0xc0) == 0x80)
+            text.n--;
+    }
+    return cor_buf_adds(out, text);
+}
+
+/* A value that is too large to print is left out; a detail is cut. */
 static int print_body(enum cor_field_error_type type, struct cor_field_value value,
                       const char *detail, struct cor_buf *out)
 {
@@ -96,8 +109,8 @@ static int print_body(enum cor_field_error_type type, struct cor_field_value val
         r = 0;
     }
     if (r == 0 && detail && detail[0])
-        r = cor_buf_addf(out, ": %s", detail);
-    return r;
+        r = cor_buf_addz(out, ": ");
+    return r == 0 && detail && detail[0] ? add_cut(out, cor_strz(detail)) : r;
 }
 
 static int print_error(struct cor_field_error *error, const struct cor_field_path *path,

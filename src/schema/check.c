@@ -149,10 +149,16 @@ static uint32_t place_node(const struct cor_place *place)
 
 /* --- Remembering ------------------------------------------------------------------------------ */
 
+/* A number for each list of both objects, and one for a list that is absent; never 0. */
+static uint64_t scope_of(const struct cor_place *list)
+{
+    return ((uint64_t)list->is_old << 32 | place_node(list)) + 1;
+}
+
 bool cor_check_see(struct cor_check *check, enum cor_check_topic topic,
                    const struct cor_place *scope, struct cor_str text)
 {
-    uint32_t wanted = place_node(scope) + 1;
+    uint64_t wanted = scope_of(scope);
     struct cor_check_seen *seen;
     bool is_new = true;
 
@@ -203,7 +209,7 @@ bool cor_check_was_there(struct cor_check *check, const struct cor_place *list, 
 
     if (!check->has_old || !cor_place_is_present(&old))
         return false;
-    if (!check->seen || check->seen[COR_SEEN_OLD_ELEMENTS].scope != place_node(list) + 1) {
+    if (!check->seen || check->seen[COR_SEEN_OLD_ELEMENTS].scope != scope_of(list)) {
         each = cor_each(check, &old);
         while (cor_each_next(check, &each, &item))
             (void)cor_check_see(check, COR_SEEN_OLD_ELEMENTS, list,

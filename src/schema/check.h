@@ -119,7 +119,7 @@ enum cor_check_topic {
 
 struct cor_check_seen {
     struct cor_str_set texts;
-    uint32_t scope; /* node of the list that the texts are from, plus 1 */
+    uint64_t scope; /* which list the texts are from; 0: there are none */
 };
 
 struct cor_check {

@@ -124,7 +124,7 @@ static bool condition_holds(struct cor_check *check, const struct cor_place *pla
         holds = cor_validate_is_empty(check, &to, is_old);
         break;
     case COR_VALIDATE_TEST_PRESENT:
-        holds = to.node != COR_JSON_NO_NODE;
+        holds = to.is_key || to.node != COR_JSON_NO_NODE;
         break;
     case COR_VALIDATE_TEST_CHANGED:
         holds =

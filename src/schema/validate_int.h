@@ -9,6 +9,9 @@
 
 /* Names in a path; tools/compile_validation.py refuses more. */
 #define COR_VALIDATE_PATH_MAX 8
+/* Fields of a key of `unique by`, and members of a struct that `keep_only` may name: likewise. */
+#define COR_VALIDATE_KEY_FIELDS_MAX 8
+#define COR_VALIDATE_KEPT_MAX       64
 
 enum cor_validate_op {
     /* blocks */

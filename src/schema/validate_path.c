@@ -8,8 +8,8 @@
 #include "base/err.h"
 #include "schema/validate_run.h"
 
-#define DETAIL_MAX (64u * 1024)
-#define NAMES_MAX  32 /* supported values of an enum */
+#define DETAIL_MAX (64u * 1024) /* more would be cut off by field_error.c */
+#define NAMES_MAX  32           /* supported values of an enum */
 
 static const struct cor_place *climb(const struct cor_place *place, size_t climbs)
 {
@@ -36,9 +36,11 @@ struct cor_validate_target cor_validate_resolve(struct cor_check *check,
         bool has_old = to.old != COR_JSON_NO_NODE;
 
         if (step == COR_VALIDATE_STEP_OWN_KEY) {
-            to = (struct cor_validate_target){
-                .is_key = true, .key = place->key, .type = &cor_types[0]};
-            return to;
+            return (struct cor_validate_target){.is_key = true,
+                                                .key = place->key,
+                                                .type = &cor_types[0],
+                                                .node = COR_JSON_NO_NODE,
+                                                .old = COR_JSON_NO_NODE};
         }
         to.is_lost = to.is_lost || (i > 0 && to.is_pointer && to.node == COR_JSON_NO_NODE);
         if (step & COR_VALIDATE_STEP_KEY) {
@@ -82,6 +84,10 @@ void cor_validate_walk(struct cor_check *check, const struct cor_place *place,
                        const struct cor_validate_path *path, struct cor_validate_way *way)
 {
     way->end = climb(place, path->climbs);
+    if (path->is_old && path->depth == 0) {
+        way->places[0] = cor_place_old(way->end);
+        way->end = &way->places[0];
+    }
     for (size_t i = 0; i < path->depth; i++) {
         uint32_t step = check->tables->steps[path->first + i];
 
@@ -231,7 +237,11 @@ static void add_error(struct cor_check *check, const struct cor_place *place,
         path = &other;
     }
     if (row->flags & COR_VALIDATE_FILL) {
-        cor_check_note(check, fill(check, place, row, path, &text));
+        int r = fill(check, place, row, path, &text);
+
+        /* A detail that is too long ends before the text that does not fit. */
+        if (r != -COR_ETOOBIG)
+            cor_check_note(check, r);
         detail = cor_buf_z(&text);
     }
     if (row->op == COR_VALIDATE_OP_WARN) {

@@ -27,7 +27,7 @@ struct cor_validate_target {
     uint32_t node, old;
     bool is_pointer;
     bool is_lost;       /* a nil pointer is on the way: there is no such field */
-    struct cor_str key; /* of @key */
+    struct cor_str key; /* of @key, which has no node */
     bool is_key;
 };
 

@@ -10,13 +10,19 @@
 #include "schema/hooks/hooks.h"
 #include "schema/validate_run.h"
 
-#define KEY_MAX    (64u * 1024)
 #define UNIQUE_MAX (1u << 24) /* elements of a list; the request's body bounds them before */
+
+/* The text that a path leads to. */
+static struct cor_str target_text(struct cor_check *check, const struct cor_validate_row *row,
+                                  const struct cor_validate_target *to)
+{
+    return to->is_key ? to->key : cor_check_node_text(check, row->path.is_old, to->node);
+}
 
 static void run_enum(struct cor_check *check, const struct cor_place *place,
                      const struct cor_validate_row *row, const struct cor_validate_target *to)
 {
-    struct cor_str text = cor_check_node_text(check, row->path.is_old, to->node);
+    struct cor_str text = target_text(check, row, to);
 
     for (size_t i = 0; i < row->nvalues; i++) {
         if (cor_str_eqz(text, cor_validate_text(check->tables->values[row->first_value + i])))
@@ -113,8 +119,7 @@ static void run_format(struct cor_check *check, const struct cor_place *place,
              : to->type->shape != COR_SHAPE_INT32 && to->type->shape != COR_SHAPE_INT64);
 
     if (is_text)
-        check_text(check, place, row,
-                   to->is_key ? to->key : cor_check_node_text(check, row->path.is_old, to->node));
+        check_text(check, place, row, target_text(check, row, to));
     else
         check_int(check, place, row, cor_check_node_int(check, row->path.is_old, to->node));
 }
@@ -139,23 +144,21 @@ static void run_entries_format(struct cor_check *check, const struct cor_place *
     }
 }
 
-/* Appends what makes an element equal to another: its scalar fields, with their lengths, so that
- * two different keys are never the same bytes. */
-static int add_key(struct cor_check *check, const struct cor_place *item,
-                   const struct cor_validate_row *row, struct cor_buf *out)
+/* What makes an element equal to another, as one text: the JSON of its fields. */
+static struct cor_str element_key(struct cor_check *check, const struct cor_place *item,
+                                  const struct cor_validate_row *row)
 {
-    int r = 0;
+    struct cor_str parts[COR_VALIDATE_KEY_FIELDS_MAX];
 
-    for (size_t i = 0; r == 0 && i < row->nnumbers; i++) {
+    assert(row->nnumbers <= COR_VALIDATE_KEY_FIELDS_MAX);
+    for (size_t i = 0; i < row->nnumbers; i++) {
         struct cor_place field;
-        struct cor_str json;
 
         (void)cor_place_member(check, item, (size_t)check->tables->numbers[row->first_number + i],
                                &field);
-        json = cor_place_json(check, &field);
-        r = cor_buf_addf(out, "%zu:%.*s", json.n, COR_STR_ARG(json.p ? json : COR_STR("")));
+        parts[i] = cor_place_json(check, &field);
     }
-    return r;
+    return cor_check_key(check, parts, row->nnumbers);
 }
 
 static void run_unique(struct cor_check *check, const struct cor_place *place,
@@ -173,7 +176,7 @@ static void run_unique(struct cor_check *check, const struct cor_place *place,
     while (cor_each_next(check, &each, &item)) {
         struct cor_str key = cor_place_json(check, &item);
         bool is_new;
-        int r = 0;
+        int r;
 
         if (row->nnumbers == 1) {
             (void)cor_place_member(check, &item, (size_t)check->tables->numbers[row->first_number],
@@ -182,16 +185,11 @@ static void run_unique(struct cor_check *check, const struct cor_place *place,
             if (!key.p)
                 key = COR_STR("");
         } else if (row->nnumbers > 1) {
-            COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = KEY_MAX};
-
-            r = add_key(check, &item, row, &text);
-            if (r == 0)
-                key = cor_strz(cor_check_printf(check, "%s", cor_buf_z(&text)));
+            key = element_key(check, &item, row);
         }
         if ((row->flags & COR_VALIDATE_OPTIONAL) && (key.n == 0 || cor_str_eqz(key, "\"\"")))
             continue;
-        if (r == 0)
-            r = cor_str_set_add(&seen, key, &is_new);
+        r = cor_str_set_add(&seen, key, &is_new);
         cor_check_note(check, r);
         if (r == 0 && !is_new)
             cor_check_duplicate(check, row->nnumbers == 1 && !shows_element ? &field : &item);
@@ -203,8 +201,12 @@ static void run_keep_only(struct cor_check *check, const struct cor_place *place
 {
     uint64_t skip = 0;
 
-    for (size_t i = 0; i < row->nnumbers; i++)
-        skip |= UINT64_C(1) << check->tables->numbers[row->first_number + i];
+    for (size_t i = 0; i < row->nnumbers; i++) {
+        int64_t member = check->tables->numbers[row->first_number + i];
+
+        assert(member >= 0 && member < COR_VALIDATE_KEPT_MAX);
+        skip |= UINT64_C(1) << member;
+    }
     if (check->has_old && !cor_semantic_equal(to->type, to->is_pointer, &check->object.nodes,
                                               to->node, &check->old.nodes, to->old, skip))
         cor_validate_refuse(check, place, row, COR_FIELD_FORBIDDEN);
@@ -297,10 +299,10 @@ static void run_statement(struct cor_check *check, const struct cor_place *place
         break;
     case COR_VALIDATE_OP_LENGTH:
     case COR_VALIDATE_OP_ITEMS:
-        if (to->node == COR_JSON_NO_NODE)
+        if (to->node == COR_JSON_NO_NODE && !to->is_key)
             break;
         cor_validate_walk(check, place, &row->path, &way);
-        if (cor_place_length(check, way.end) > max)
+        if ((to->is_key ? to->key.n : cor_place_length(check, way.end)) > max)
             cor_validate_refuse(check, place, row,
                                 row->op == COR_VALIDATE_OP_LENGTH ? COR_FIELD_TOO_LONG
                                                                   : COR_FIELD_TOO_MANY);

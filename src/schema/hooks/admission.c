@@ -297,10 +297,9 @@ void cor_hook_annotation_key(struct cor_check *check, const struct cor_place *pl
     if (name.n == 0)
         cor_check_invalid(check, place, "requires metadata.name be non-empty");
     else
-        cor_format_add_text(
-            COR_FORMAT_QUALIFIED_NAME,
-            cor_strz(cor_check_printf(check, "%.*s/%.*s", COR_STR_ARG(name), COR_STR_ARG(key))),
-            &place->path, check->errors);
+        cor_format_add_text(COR_FORMAT_QUALIFIED_NAME,
+                            cor_check_concat(check, (struct cor_str[]){name, COR_STR("/"), key}, 3),
+                            &place->path, check->errors);
 }
 
 void cor_hook_annotation_key_once(struct cor_check *check, const struct cor_place *place,

@@ -14,7 +14,7 @@
 #define CRON_NAME_MAX 52
 #define INDEXES_MAX   65536
 #define CODES_MAX     255
-#define WORDS_MAX     (64u * 1024)
+#define WORDS_MAX     (8 * COR_OBJECT_BYTES_MAX_DEFAULT) /* they may hold the whole text, quoted */
 #define LABELS_MAX    (16u << 20) /* a name is as long as the request allows */
 
 static const char *const uid_labels[] = {"controller-uid", "batch.kubernetes.io/controller-uid"};

@@ -79,14 +79,13 @@ void cor_hook_node_taints(struct cor_check *check, const struct cor_place *place
     list.path = cor_field_child(&metadata, COR_STR("taints"));
     each = cor_each(check, &list);
     while (cor_each_next(check, &each, &taint)) {
-        struct cor_str key = cor_field_text(check, &taint, "key");
-        struct cor_str effect = cor_field_text(check, &taint, "effect");
-        const char *both =
-            cor_check_printf(check, "%.*s %.*s", COR_STR_ARG(effect), COR_STR_ARG(key));
+        struct cor_str both[] = {cor_field_text(check, &taint, "effect"),
+                                 cor_field_text(check, &taint, "key")};
         bool is_new = true;
 
         check_taint(check, &taint);
-        cor_check_note(check, cor_str_set_add(&seen, cor_strz(both), &is_new));
+        cor_check_note(check, cor_str_set_add(
+                                  &seen, cor_check_key(check, both, COR_ARRAY_LEN(both)), &is_new));
         if (!is_new)
             cor_check_add_value(check, COR_FIELD_DUPLICATE, &taint, cor_check_value(check, &taint),
                                 "taints must be unique by key and effect pair");

@@ -74,9 +74,9 @@ void cor_hook_name_prefix(struct cor_check *check, const struct cor_place *place
 
     (void)arg;
     if (text.n > 1 && text.p[text.n - 1] == '-') {
-        const char *changed = cor_check_printf(check, "%.*sa", (int)(text.n - 2), text.p);
+        struct cor_str parts[] = {cor_str(text.p, text.n - 2), COR_STR("a")};
 
-        masked = cor_strz(changed);
+        masked = cor_check_concat(check, parts, COR_ARRAY_LEN(parts));
     }
     cor_format_add_text(COR_FORMAT_DNS_SUBDOMAIN, masked, &place->path, &mistakes);
     cor_check_note(check, mistakes.error);
@@ -111,22 +111,22 @@ static void add_host_ports(struct cor_check *check, const struct cor_place *cont
     each = cor_each(check, &ports);
     for (; cor_each_next(check, &each, &port); i++) {
         int64_t number = cor_field_int(check, &port, "hostPort");
-        struct cor_str protocol = cor_field_text(check, &port, "protocol");
-        struct cor_str ip = cor_field_text(check, &port, "hostIP");
-        const char *text;
+        struct cor_str parts[4], text;
         bool is_new = true;
 
         if (number == 0)
             continue;
-        text = cor_check_printf(check, "%.*s/%.*s/%lld", COR_STR_ARG(protocol), COR_STR_ARG(ip),
-                                (long long)number);
-        cor_check_note(check, cor_str_set_add(used, cor_strz(text), &is_new));
+        parts[0] = cor_field_text(check, &port, "protocol");
+        parts[1] = COR_STR("/");
+        parts[2] = cor_field_text(check, &port, "hostIP");
+        parts[3] = cor_strz(cor_check_printf(check, "/%lld", (long long)number));
+        text = cor_check_concat(check, parts, COR_ARRAY_LEN(parts));
+        cor_check_note(check, cor_str_set_add(used, text, &is_new));
         if (is_new)
             continue;
         item_path = cor_field_index(&ports_path, i);
         port_path = cor_field_child(&item_path, COR_STR("hostPort"));
-        cor_check_add(check, COR_FIELD_DUPLICATE, &port_path, cor_field_string(cor_strz(text)),
-                      NULL);
+        cor_check_add(check, COR_FIELD_DUPLICATE, &port_path, cor_field_string(text), NULL);
     }
 }
 

@@ -190,7 +190,7 @@ static void check_claims(struct cor_check *check, const struct cor_place *claims
     cor_str_set_init(&in_parts, COR_OBJECT_BYTES_MAX_DEFAULT);
     while (cor_each_next(check, &each, &claim)) {
         struct cor_str name = cor_field_text(check, &claim, "name"), part;
-        const char *key;
+        struct cor_str key;
         bool is_new = true;
 
         if (name.n == 0) {
@@ -203,11 +203,11 @@ static void check_claims(struct cor_check *check, const struct cor_place *claims
             cor_check_add_value(check, COR_FIELD_DUPLICATE, &claim, cor_field_string(name), NULL);
         } else if (part.n > 0) {
             cor_check_format(check, &request, COR_FORMAT_DNS_LABEL);
-            key = cor_check_printf(check, "%.*s/%.*s", COR_STR_ARG(name), COR_STR_ARG(part));
-            cor_check_note(check, cor_str_set_add(&used, cor_strz(key), &is_new));
+            key = cor_check_concat(check, (struct cor_str[]){name, COR_STR("/"), part}, 3);
+            cor_check_note(check, cor_str_set_add(&used, key, &is_new));
             if (!is_new)
-                cor_check_add_value(check, COR_FIELD_DUPLICATE, &claim,
-                                    cor_field_string(cor_strz(key)), NULL);
+                cor_check_add_value(check, COR_FIELD_DUPLICATE, &claim, cor_field_string(key),
+                                    NULL);
             cor_check_note(check, cor_str_set_add(&in_parts, name, &is_new));
         } else {
             if (cor_str_set_has(&in_parts, name))

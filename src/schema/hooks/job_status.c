@@ -7,7 +7,7 @@
 #include "schema/hooks/hooks.h"
 #include "schema/index_list.h"
 
-#define WORDS_MAX (64u * 1024)
+#define WORDS_MAX (8 * COR_OBJECT_BYTES_MAX_DEFAULT) /* they may hold the whole text, quoted */
 
 /* Which conditions are true. */
 struct conditions {

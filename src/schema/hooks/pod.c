@@ -67,7 +67,7 @@ void cor_hook_spread_pairs(struct cor_check *check, const struct cor_place *plac
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set later = {.nfew = 0};
     struct cor_place list, item;
-    const char **pairs;
+    struct cor_str *pairs;
     struct cor_each each;
     size_t n = 0, length;
     bool is_new;
@@ -85,26 +85,26 @@ void cor_hook_spread_pairs(struct cor_check *check, const struct cor_place *plac
     cor_str_set_init(&later, COR_OBJECT_BYTES_MAX_DEFAULT);
     each = cor_each(check, &list);
     while (cor_each_next(check, &each, &item)) {
-        struct cor_str key = cor_field_text(check, &item, "topologyKey");
-        struct cor_str when = cor_field_text(check, &item, "whenUnsatisfiable");
+        struct cor_str parts[] = {COR_STR("{"), cor_field_text(check, &item, "topologyKey"),
+                                  COR_STR(", "), cor_field_text(check, &item, "whenUnsatisfiable"),
+                                  COR_STR("}")};
 
-        pairs[n++] = cor_check_printf(check, "{%.*s, %.*s}", COR_STR_ARG(key), COR_STR_ARG(when));
+        pairs[n++] = cor_check_concat(check, parts, COR_ARRAY_LEN(parts));
     }
-    /* From the last one back, a pair that no later one has is set to NULL. */
+    /* From the last one back, a pair that no later one has is set to nothing. */
     for (size_t i = n; i > 0; i--) {
         is_new = true;
-        cor_check_note(check, cor_str_set_add(&later, cor_strz(pairs[i - 1]), &is_new));
+        cor_check_note(check, cor_str_set_add(&later, pairs[i - 1], &is_new));
         if (is_new)
-            pairs[i - 1] = NULL;
+            pairs[i - 1] = COR_STR("");
     }
     for (size_t i = 0; i < n; i++) {
         struct cor_field_path index = cor_field_index(&list.path, i);
         struct cor_field_path path =
             cor_field_child(&index, COR_STR("{topologyKey, whenUnsatisfiable}"));
 
-        if (pairs[i])
-            cor_check_add(check, COR_FIELD_DUPLICATE, &path, cor_field_string(cor_strz(pairs[i])),
-                          NULL);
+        if (pairs[i].n > 0)
+            cor_check_add(check, COR_FIELD_DUPLICATE, &path, cor_field_string(pairs[i]), NULL);
     }
     cor_free(pairs);
 }
@@ -211,7 +211,7 @@ void cor_hook_label_keys(struct cor_check *check, const struct cor_place *place,
 void cor_hook_toleration_value(struct cor_check *check, const struct cor_place *place,
                                struct cor_str arg)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = 8192};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = 8192}; /* it has literals alone */
     struct cor_str value = cor_place_text(check, place);
     struct cor_place field;
 

@@ -131,7 +131,7 @@ void cor_hook_service_port_names(struct cor_check *check, const struct cor_place
 /* Calls `add` for each port whose protocol and number (of that field) another one before it has. */
 static void each_repeated(struct cor_check *check, const struct cor_place *ports, const char *field,
                           void (*add)(struct cor_check *check, const struct cor_place *port,
-                                      struct cor_str protocol, int64_t number))
+                                      int64_t number))
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set seen = {.nfew = 0};
     struct cor_each each = cor_each(check, ports);
@@ -141,25 +141,24 @@ static void each_repeated(struct cor_check *check, const struct cor_place *ports
         return;
     cor_str_set_init(&seen, COR_OBJECT_BYTES_MAX_DEFAULT);
     while (cor_each_next(check, &each, &port)) {
-        struct cor_str protocol = cor_field_text(check, &port, "protocol");
         int64_t number = cor_field_int(check, &port, field);
+        struct cor_str both[] = {cor_field_text(check, &port, "protocol"),
+                                 cor_str((const char *)&number, sizeof(number))};
         bool is_new = true;
-        const char *key;
 
-        key = cor_check_printf(check, "%.*s/%lld", COR_STR_ARG(protocol), (long long)number);
         if (number != 0 || field[0] == 'p')
-            cor_check_note(check, cor_str_set_add(&seen, cor_strz(key), &is_new));
+            cor_check_note(
+                check,
+                cor_str_set_add(&seen, cor_check_key(check, both, COR_ARRAY_LEN(both)), &is_new));
         if (!is_new)
-            add(check, &port, protocol, number);
+            add(check, &port, number);
     }
 }
 
-static void add_node_port(struct cor_check *check, const struct cor_place *port,
-                          struct cor_str protocol, int64_t number)
+static void add_node_port(struct cor_check *check, const struct cor_place *port, int64_t number)
 {
     struct cor_place field;
 
-    (void)protocol;
     (void)number;
     cor_place_field(check, port, "nodePort", &field);
     cor_check_duplicate(check, &field);
@@ -173,16 +172,18 @@ void cor_hook_repeated_node_ports(struct cor_check *check, const struct cor_plac
 }
 
 /* Upstream prints a port with nothing but its protocol and number. */
-static void add_port(struct cor_check *check, const struct cor_place *port, struct cor_str protocol,
-                     int64_t number)
+static void add_port(struct cor_check *check, const struct cor_place *port, int64_t number)
 {
-    const char *value = cor_check_printf(
-        check,
-        "{\"Name\":\"\",\"Protocol\":\"%.*s\",\"AppProtocol\":null,\"Port\":%lld,\"TargetPort\":0,"
-        "\"NodePort\":0}",
-        COR_STR_ARG(protocol), (long long)number);
+    struct cor_str parts[3] = {COR_STR("{\"Name\":\"\",\"Protocol\":"), COR_STR("\"\"")};
+    struct cor_place field;
 
-    cor_check_add_value(check, COR_FIELD_DUPLICATE, port, cor_field_json(cor_strz(value)), NULL);
+    if (cor_place_field(check, port, "protocol", &field))
+        parts[1] = cor_place_json(check, &field);
+    parts[2] = cor_strz(cor_check_printf(
+        check, ",\"AppProtocol\":null,\"Port\":%lld,\"TargetPort\":0,\"NodePort\":0}",
+        (long long)number));
+    cor_check_add_value(check, COR_FIELD_DUPLICATE, port,
+                        cor_field_json(cor_check_concat(check, parts, COR_ARRAY_LEN(parts))), NULL);
 }
 
 void cor_hook_repeated_ports(struct cor_check *check, const struct cor_place *place,

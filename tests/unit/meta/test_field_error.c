@@ -150,6 +150,27 @@ TEST(field_error, invalid_status_has_a_cause_per_error)
     cor_status_deinit(&st);
 }
 
+/* A detail that does not fit ends between two characters, where the room ends. */
+TEST(field_error, a_long_detail_is_cut_between_characters)
+{
+    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
+    struct cor_field_path path = cor_field_root(COR_STR("f"));
+    static char detail[100001];
+    size_t n;
+
+    for (size_t i = 0; i + 1 < sizeof(detail); i += 2)
+        memcpy(detail + i, "\xc3\xa9", 2);
+    cor_field_errors_add(&errs, COR_FIELD_FORBIDDEN, &path, cor_field_none(), detail);
+    cor_field_errors_add(&errs, COR_FIELD_INVALID, &path, cor_field_none(), detail);
+    assert_int_equal(errs.error, 0);
+    assert_int_equal(errs.n, 2);
+    for (size_t i = 0; i < errs.n; i++) {
+        n = strlen(errs.v[i].body);
+        assert_true(n > 32 * 1024 - 2 && n <= 32 * 1024);
+        assert_memory_equal(errs.v[i].body + n - 2, "\xc3\xa9", 2);
+    }
+}
+
 TEST(field_error, the_list_stops_at_its_maximum)
 {
     struct cor_field_errors errs = {0};

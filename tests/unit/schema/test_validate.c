@@ -2,9 +2,13 @@
  * of ", and what is wrong as upstream's aggregate prints it. */
 #include "schema/validate.h"
 
+#include <stdio.h>
+
 #include "base/err.h"
 #include "base/mem.h"
 #include "rows.h"
+#include "schema/types_int.h"
+#include "schema/validate_int.h"
 
 #define REQUIRED "'requiredDuringSchedulingIgnoredDuringExecution'"
 #define META     "'metadata':{'name':'n','namespace':'ns','resourceVersion':'1'}"
@@ -278,6 +282,180 @@ TEST(validate, shows_the_lines_of_a_pod_that_may_not_change)
                                "  \"SetHostnameAsFQDN\": null,\n"
                                "  \"Affinity\": null,\n");
     cor_field_errors_deinit(&errors);
+}
+
+/* Adds JSON with ' in place of " and with `n` times the letter a in place of each @. */
+static void add_json(struct cor_buf *json, const char *text, size_t n)
+{
+    for (; *text; text++) {
+        for (size_t i = 0; *text == '@' && i < n; i++)
+            assert_int_equal(cor_buf_addc(json, 'a'), 0);
+        if (*text != '@')
+            assert_int_equal(cor_buf_addc(json, *text == '\'' ? '"' : *text), 0);
+    }
+}
+
+/* Texts of 70,000 bytes that differ in their last one, and texts that differ behind a NUL, are
+ * different; a long text in a message is cut, and the answer is still a list of what is wrong. */
+TEST(validate, long_texts_and_texts_with_nul_are_compared_whole)
+{
+    static const struct {
+        const char *type, *object;
+        const char *field; /* where the only error with `body` is; NULL: no error has it */
+        const char *body;  /* what it begins with */
+    } rows[] = {
+        {"core_v1.Node",
+         "{'metadata':{'name':'n'},'spec':{'taints':[{'effect':'NoExecute','key':'@b'},{'effect':'NoExecute','key':'@c'},{'effect':'NoExecute','key':'@b'}]}}",
+         "metadata.taints[2]", "Duplicate value"},
+        {"core_v1.Node",
+         "{'metadata':{'name':'n'},'spec':{'taints':[{'effect':'NoExecute','key':'a\\u0000b'},{'effect':'NoExecute','key':'a\\u0000c'}]}}",
+         NULL, "Duplicate value"},
+        {"core_v1.Service",
+         "{'metadata':{'name':'n'},'spec':{'ports':[{'name':'a','port':1,'protocol':'@b'},{'name':'b','port':1,'protocol':'@c'}],'type':'ClusterIP'}}",
+         NULL, "Duplicate value"},
+        {"core_v1.Service",
+         "{'metadata':{'name':'n'},'spec':{'ports':[{'name':'a','port':1,'protocol':'\\u0000b'},{'name':'b','port':1,'protocol':'\\u0000c'}],'type':'ClusterIP'}}",
+         NULL, "Duplicate value"},
+        {"core_v1.Pod",
+         "{'metadata':{'name':'n'},'spec':{'containers':[{'name':'c','ports':[{'containerPort':1,'hostIP':'@b','hostPort':1},{'containerPort':1,'hostIP':'@c','hostPort':1},{'containerPort':1,'hostIP':'@c','hostPort':1}]}]}}",
+         "spec.containers[0].ports[2].hostPort", "Duplicate value"},
+        {"core_v1.Pod",
+         "{'metadata':{'name':'n'},'spec':{'containers':[{'name':'c','resources':{'claims':[{'name':'@','request':'b'},{'name':'@','request':'c'},{'name':'@','request':'b'}]}}]}}",
+         "spec.containers[0].resources.claims[2]", "Duplicate value"},
+        {"core_v1.Pod",
+         "{'metadata':{'name':'n'},'spec':{'topologySpreadConstraints':[{'topologyKey':'@b','whenUnsatisfiable':'x'},{'topologyKey':'@c','whenUnsatisfiable':'x'},{'topologyKey':'@b','whenUnsatisfiable':'x'}]}}",
+         "spec.topologySpreadConstraints[0].{topologyKey, whenUnsatisfiable}", "Duplicate value"},
+        {"core_v1.Pod",
+         "{'metadata':{'name':'n'},'spec':{'topologySpreadConstraints':[{'maxSkew':1,'minDomains':1,'topologyKey':'t','whenUnsatisfiable':'@'}]}}",
+         "spec.topologySpreadConstraints[0].minDomains",
+         "Invalid value: 1: can only use minDomains"},
+        {"node_v1.RuntimeClass",
+         "{'handler':'h','metadata':{'name':'n'},'scheduling':{'tolerations':[{'key':'@b','operator':'Exists'},{'key':'@c','operator':'Exists'},{'key':'@b','operator':'Exists'}]}}",
+         "scheduling.tolerations[2]", "Duplicate value"},
+        {"batch_v1.Job",
+         "{'metadata':{'name':'n'},'spec':{'completionMode':'Indexed','completions':3,'successPolicy':{'rules':[{'succeededIndexes':'@'}]}}}",
+         "spec.successPolicy.rules[0].succeededIndexes",
+         "Invalid value: error parsing succeededIndexes"},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = 1u << 20};
+        COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errors = {0};
+        struct cor_validation validation = {.type = named(rows[i].type),
+                                            .operation = COR_CHECK_CREATE,
+                                            .meta = {COR_NAME_DNS1123_SUBDOMAIN, false, false}};
+        size_t found = 0;
+
+        add_json(&json, rows[i].object, 70000);
+        validation.object = cor_buf_str(&json);
+        (void)cor_validate(&validation, &errors);
+        assert_int_equal(errors.error, 0);
+        for (size_t e = 0; e < errors.n; e++) {
+            if (!cor_str_starts(cor_strz(errors.v[e].body), cor_strz(rows[i].body)))
+                continue;
+            found++;
+            if (rows[i].field)
+                assert_string_equal(errors.v[e].field, rows[i].field);
+        }
+        if (found != (rows[i].field ? 1 : 0))
+            fail_msg("row %zu: %zu errors begin with %s", i, found, rows[i].body);
+    }
+}
+
+/* Runs one row that no rule file has, at the value to which `member` of the object leads, and
+ * returns how many errors it adds. With `in_map` the row runs at the first entry of that value. */
+static size_t run_row(const struct cor_validate_row *row, const struct cor_validate_tables *with,
+                      const char *object, const char *old, const char *member, bool in_map)
+{
+    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errors = {0};
+    struct cor_validate_tables tables = *with;
+    struct cor_place root, field, entry;
+    char in[JSON_MAX], before[JSON_MAX];
+    struct cor_check check;
+    struct cor_each each;
+
+    tables.rows = row;
+    assert_int_equal(cor_check_init(&check, quoted(object, in),
+                                    old ? quoted(old, before) : cor_str(NULL, 0), &errors),
+                     0);
+    check.tables = &tables;
+    root = cor_check_root(named(MAP), &check);
+    cor_place_field(&check, &root, member, &field);
+    each = cor_each(&check, &field);
+    if (in_map)
+        assert_true(cor_each_next(&check, &each, &entry));
+    cor_validate_run(&check, in_map ? &entry : &field, 0, 1);
+    cor_check_deinit(&check);
+    assert_int_equal(errors.error, 0);
+    return errors.n;
+}
+
+/* A key is a text without a node: statements read the key, not the object that is node 0. */
+TEST(validate, a_statement_about_a_key_reads_the_key)
+{
+    static const uint32_t steps[] = {COR_VALIDATE_STEP_OWN_KEY};
+    static const int64_t numbers[] = {3};
+    uint32_t values[] = {named(MAP)->name};
+    struct cor_validate_tables tables = {.steps = steps, .values = values, .numbers = numbers};
+    struct cor_validate_row row = {.path = {.depth = 1}, .nvalues = 1, .nnumbers = 1};
+    char object[JSON_MAX];
+
+    row.op = COR_VALIDATE_OP_LENGTH;
+    assert_int_equal(run_row(&row, &tables, "{'data':{'abc':'long value'}}", NULL, "data", true),
+                     0);
+    assert_int_equal(run_row(&row, &tables, "{'data':{'abcd':''}}", NULL, "data", true), 1);
+    row.op = COR_VALIDATE_OP_ENUM;
+    snprintf(object, sizeof(object), "{'data':{'%s':''}}", cor_type_pool + values[0]);
+    assert_int_equal(run_row(&row, &tables, object, NULL, "data", true), 0);
+    assert_int_equal(run_row(&row, &tables, "{'data':{'':''}}", NULL, "data", true), 1);
+    row.op = COR_VALIDATE_OP_REQUIRED;
+    assert_int_equal(run_row(&row, &tables, "{'data':{'':'x'}}", NULL, "data", true), 1);
+    assert_int_equal(run_row(&row, &tables, "{'data':{'x':''}}", NULL, "data", true), 0);
+}
+
+/* `old_bad` at the block itself asks about the old value of the block, not about the new one. */
+TEST(validate, old_bad_at_the_block_itself_looks_at_the_old_value)
+{
+    static const int64_t numbers[] = {1};
+    struct cor_validate_tables tables = {.numbers = numbers};
+    struct cor_validate_row row = {
+        .op = COR_VALIDATE_OP_ITEMS, .nnumbers = 1, .flags = COR_VALIDATE_OLD_BAD};
+
+    assert_int_equal(run_row(&row, &tables, "{'data':{'a':'','b':''}}", NULL, "data", false), 1);
+    assert_int_equal(
+        run_row(&row, &tables, "{'data':{'a':'','b':''}}", "{'data':{'a':''}}", "data", false), 1);
+    assert_int_equal(run_row(&row, &tables, "{'data':{'a':'','b':''}}", "{'data':{'c':'','d':''}}",
+                             "data", false),
+                     0);
+    assert_int_equal(
+        run_row(&row, &tables, "{'data':{'a':'','b':''}}", "{'metadata':{}}", "data", false), 1);
+}
+
+/* Texts are remembered by the list that they are from: an absent list is one of its own, and so is
+ * the list of the old object that has the same node. */
+TEST(validate, texts_are_remembered_by_their_list)
+{
+    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errors = {0};
+    struct cor_place root, data, old, absent;
+    struct cor_check check;
+    char text[16][2];
+
+    assert_int_equal(
+        cor_check_init(&check, COR_STR("{\"data\":{}}"), COR_STR("{\"data\":{}}"), &errors), 0);
+    root = cor_check_root(named(MAP), &check);
+    assert_true(cor_place_field(&check, &root, "data", &data));
+    assert_false(cor_place_field(&check, &root, "binaryData", &absent));
+    old = cor_place_old(&data);
+    for (size_t i = 0; i < COR_ARRAY_LEN(text); i++) {
+        text[i][0] = (char)('a' + i);
+        assert_true(cor_check_see(&check, COR_SEEN_VOLUMES, &absent, cor_str(text[i], 1)));
+        assert_false(cor_check_see(&check, COR_SEEN_VOLUMES, &absent, cor_str(text[i], 1)));
+    }
+    assert_true(cor_check_see(&check, COR_SEEN_VOLUMES, &data, COR_STR("a")));
+    assert_true(cor_check_see(&check, COR_SEEN_VOLUMES, &old, COR_STR("a")));
+    assert_true(cor_check_see(&check, COR_SEEN_VOLUMES, &data, COR_STR("a")));
+    assert_int_equal(errors.error, 0);
+    cor_check_deinit(&check);
 }
 
 /* A long text with an escape, each part of which is a mistake: it is read once, and what follows
