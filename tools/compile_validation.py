@@ -410,6 +410,9 @@ class Compiler:
             row.text = words.optional_text()
         elif verb == "warn":
             row.text = words.text("the warning")
+        elif verb == "deprecated":
+            row.text = "{path}: " + words.text("the warning").replace("{", "{{")
+            row.code = str(int(bool(path.steps) and isinstance(path.steps[-1], tuple)))
         else:
             raise Wrong(f"{where}: there is no statement {verb}")
         self.modifiers(row, words, block)
@@ -580,6 +583,7 @@ class Compiler:
     def program(self, node, kind, words):
         made = self.type_named(node.where, kind)
         is_warn = words.skip("warn")
+        is_of_old = is_warn and words.skip("of") and words.take("'old'") == "old"
         if "KIND" not in made.flags or not words.skip("on"):
             raise Wrong(f"{node.where}: expected 'KIND on OPERATION', 'KIND warn on OPERATION', 'set TYPE' or 'package NAME'")
         operations = self.operations(node.where, "".join(words.words))
@@ -590,7 +594,7 @@ class Compiler:
             key = (made.index, operation, is_warn)
             if key in self.programs:
                 raise Wrong(f"{node.where}: this program is at {self.programs[key][2]}, too")
-            self.programs[key] = (first, len(self.rows), node.where)
+            self.programs[key] = (first, len(self.rows), node.where, is_of_old)
 
     def finish(self):
         """All files were read: the sets that `use` names."""
@@ -662,8 +666,8 @@ class Out:
                              f"{self.pool.add(row.arg)}, {self.pooled(row.values)}, {self.numbered(row.numbers)}, "
                              f"{first_condition}, {self.pool.add(row.line)}, {row.block.index}, {len(row.values)}, {len(row.numbers)}, {flags}, "
                              f"{len(row.conditions)}, COR_VALIDATE_OP_{row.op}, {row.code}}}")
-        for (index, operation, is_warn), (first, end, _) in sorted(compiler.programs.items()):
-            self.programs.append(f"{{{index}, {first}, {end}, {operation}, {int(is_warn)}}}")
+        for (index, operation, is_warn), (first, end, _, is_of_old) in sorted(compiler.programs.items()):
+            self.programs.append(f"{{{index}, {first}, {end}, {operation}, {int(is_warn)}, {int(is_of_old)}}}")
 
     def parts(self, array):
         return [

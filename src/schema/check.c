@@ -24,6 +24,7 @@
 #include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "meta/quote.h"
 #include "schema/equal.h"
 #include "schema/go_value.h"
 #include "schema/types_int.h"
@@ -31,6 +32,8 @@
 
 #define SLOTS_KEPT 4096         /* of the elements of lists that stay open */
 #define TEXT_MAX   (64u * 1024) /* of a printed value or detail: more is cut off by field_error.c */
+#define WARNING_MAX                                                                                \
+    (1u << 20) /* of a warning, whose values are short enough for any way of printing them */
 
 /* A text that lives as long as the check. */
 struct cor_check_text {
@@ -834,6 +837,18 @@ struct cor_str cor_check_key(struct cor_check *check, const struct cor_str *text
     return concat(check, texts, n, true);
 }
 
+const char *cor_check_quote(struct cor_check *check, struct cor_str text)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf quoted = {.max = WARNING_MAX};
+    const char *copy;
+
+    if (text.n > COR_CHECK_WARNING_TEXT_MAX)
+        text.n = COR_CHECK_WARNING_TEXT_MAX;
+    cor_check_note(check, cor_quote(text, &quoted));
+    copy = cor_check_copy(check, cor_buf_str(&quoted));
+    return copy ? copy : "";
+}
+
 const char *cor_check_printf(struct cor_check *check, const char *fmt, ...)
 {
     va_list args;
@@ -855,8 +870,32 @@ const char *cor_check_printf(struct cor_check *check, const char *fmt, ...)
     return text;
 }
 
-void cor_check_warn(struct cor_check *check, const char *text)
+void cor_check_warn(struct cor_check *check, struct cor_str text)
 {
-    if (check->warnings)
-        cor_check_note(check, cor_buf_addf(check->warnings, "%s\n", text));
+    if (!check->warn || cor_check_is_warned(check))
+        return;
+    check->nwarnings++;
+    cor_check_note(check, check->warn(check->warn_arg, text));
+}
+
+void cor_check_warn_at(struct cor_check *check, const struct cor_field_path *path, const char *fmt,
+                       ...)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = WARNING_MAX};
+    va_list args;
+    int r;
+
+    if (!check->warn || cor_check_is_warned(check))
+        return;
+    r = cor_field_path_print(path, &text);
+    if (r == 0)
+        r = cor_buf_addz(&text, ": ");
+    va_start(args, fmt);
+    if (r == 0)
+        r = cor_buf_addv(&text, fmt, args);
+    va_end(args);
+    if (r == 0)
+        cor_check_warn(check, cor_buf_str(&text));
+    else
+        cor_check_note(check, r);
 }

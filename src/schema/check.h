@@ -93,6 +93,15 @@ struct cor_check_name {
 struct cor_check_text;
 struct cor_validate_tables;
 
+/* Gets the text of a warning, which is valid during the call. 0, -COR_ENOMEM. */
+typedef int (*cor_warn_fn)(void *arg, struct cor_str text);
+
+/* Warnings about one object; no more are made. An answer has room for far fewer. */
+#define COR_CHECK_WARNINGS_MAX 1024
+/* Bytes of a value that a warning shows: more than the answer shows of a whole warning, which is cut
+ * after 4,096 code points at most. */
+#define COR_CHECK_WARNING_TEXT_MAX (16u * 1024)
+
 /* What a check remembers of elements that it has passed, a set of texts per topic, so that a hook
  * at an element need not look through the list again. */
 enum cor_check_topic {
@@ -114,6 +123,7 @@ enum cor_check_topic {
     COR_SEEN_REQUESTS,          /* what a resource claim may refer to as a request */
     COR_SEEN_DEVICES,           /* keys of the devices that a resource claim was given */
     COR_SEEN_OLD_ELEMENTS, /* texts of the old list that cor_check_was_there() was asked about */
+    COR_SEEN_BY_WARNINGS,  /* what only one element should have */
     COR_SEEN_TOPICS
 };
 
@@ -125,7 +135,9 @@ struct cor_check_seen {
 struct cor_check {
     const struct cor_validate_tables *tables; /* the rules (validate_int.h) */
     struct cor_field_errors *errors;
-    struct cor_buf *warnings; /* lines, each ends with '\n'; NULL: nobody asks for them */
+    cor_warn_fn warn; /* gets the warnings; NULL: nobody asks for them */
+    void *warn_arg;
+    size_t nwarnings; /* that were made, repeated ones too; at most COR_CHECK_WARNINGS_MAX */
     enum cor_check_operation operation;
     struct cor_object_meta_rules meta; /* of the kind */
     struct cor_str api_version;        /* of the request */
@@ -295,6 +307,10 @@ struct cor_field_value cor_check_value(struct cor_check *check, const struct cor
 const char *cor_check_printf(struct cor_check *check, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* The text in quotes as Go's %q prints it, for a warning: only COR_CHECK_WARNING_TEXT_MAX bytes of
+ * it are shown. It lives as long as the check; "" when no memory is left. */
+const char *cor_check_quote(struct cor_check *check, struct cor_str text);
+
 /* A copy of a text that lives as long as the check; NULL: no memory is left. */
 char *cor_check_copy(struct cor_check *check, struct cor_str text);
 
@@ -309,8 +325,16 @@ struct cor_str cor_check_key(struct cor_check *check, const struct cor_str *text
  */
 void cor_check_note(struct cor_check *check, int r);
 
-/* A Warning header: a line of text without an end. */
-void cor_check_warn(struct cor_check *check, const char *text);
+/* Makes a Warning header. */
+void cor_check_warn(struct cor_check *check, struct cor_str text);
+/* The same with a text that is made: the place's path, a colon and a space come first. */
+void cor_check_warn_at(struct cor_check *check, const struct cor_field_path *path, const char *fmt,
+                       ...) __attribute__((format(printf, 3, 4)));
+/* Will further warnings be dropped? Loops over pairs of elements end then. */
+static inline bool cor_check_is_warned(const struct cor_check *check)
+{
+    return check->nwarnings >= COR_CHECK_WARNINGS_MAX || check->errors->error < 0;
+}
 
 /* --- For the interpreter -----------------------------------------------------------------------
  */

@@ -113,8 +113,8 @@ static bool run_rows(struct cor_check *check, const struct cor_place *place, siz
 /* --- Programs ----------------------------------------------------------------------------------
  */
 
-static const struct cor_validate_program *
-find_program(const struct cor_type *type, enum cor_check_operation operation, bool is_warn)
+static const struct cor_validate_program *find_program(const struct cor_type *type,
+                                                       enum cor_check_operation operation)
 {
     size_t index = (size_t)(type - cor_types), low = 0, high = cor_validate_programs_n;
 
@@ -122,7 +122,7 @@ find_program(const struct cor_type *type, enum cor_check_operation operation, bo
         size_t middle = low + (high - low) / 2;
         const struct cor_validate_program *program = &cor_validate_programs[middle];
         size_t have = (size_t)program->type << 8 | program->operation << 1 | program->is_warn;
-        size_t want = index << 8 | (size_t)operation << 1 | is_warn;
+        size_t want = index << 8 | (size_t)operation << 1;
 
         if (have == want)
             return program;
@@ -136,7 +136,7 @@ find_program(const struct cor_type *type, enum cor_check_operation operation, bo
 
 bool cor_validate_has(const struct cor_type *type, enum cor_check_operation operation)
 {
-    return find_program(type, operation, false) != NULL;
+    return find_program(type, operation) != NULL;
 }
 
 static const struct cor_validate_tables compiled = {
@@ -150,45 +150,89 @@ void cor_validate_run(struct cor_check *check, const struct cor_place *place, si
     (void)run_rows(check, place, first, end);
 }
 
-static bool run_program(const struct cor_validation *validation,
-                        const struct cor_validate_program *program, struct cor_buf *warnings,
-                        struct cor_field_errors *errors)
+/* Begins a run over the object, or with the new and the old object exchanged. Deinitialise the
+ * check in any case. */
+static int begin_check(const struct cor_validation *validation, bool is_of_old,
+                       struct cor_field_errors *errors, struct cor_check *check)
 {
-    struct cor_check check;
-    struct cor_place root;
+    struct cor_str object = is_of_old ? validation->old : validation->object;
+    struct cor_str old = is_of_old ? validation->object : validation->old;
+    int r = cor_check_init(check, object, old, errors);
 
-    if (cor_check_init(&check, validation->object, validation->old, errors) == 0) {
-        check.operation = validation->operation;
-        check.meta = validation->meta;
-        check.api_version = validation->api_version;
-        check.namespace_labels = validation->namespace_labels;
-        check.allow_privileged = validation->allow_privileged;
-        check.warnings = warnings;
-        check.tables = &compiled;
-        root = cor_check_root(validation->type, &check);
-        cor_validate_run(&check, &root, program->first, program->end);
-    }
-    cor_check_deinit(&check);
-    return check.has_meta;
+    check->operation = validation->operation;
+    check->meta = validation->meta;
+    check->api_version = validation->api_version;
+    check->namespace_labels = validation->namespace_labels;
+    check->allow_privileged = validation->allow_privileged;
+    check->tables = &compiled;
+    return r;
+}
+
+static void run_program(const struct cor_validation *validation, struct cor_check *check,
+                        const struct cor_validate_program *program)
+{
+    struct cor_place root = cor_check_root(validation->type, check);
+
+    check->warn = program->is_warn ? validation->warn : NULL;
+    check->warn_arg = validation->warn_arg;
+    cor_validate_run(check, &root, program->first, program->end);
+}
+
+/* The warn program for the operation of another program, behind which the table has it; NULL: there
+ * is none. */
+static const struct cor_validate_program *find_warnings(const struct cor_validate_program *program)
+{
+    const struct cor_validate_program *next = program + 1;
+
+    if (next == cor_validate_programs + cor_validate_programs_n || next->type != program->type ||
+        next->operation != program->operation)
+        return NULL;
+    assert(next->is_warn);
+    return next;
 }
 
 bool cor_validate(const struct cor_validation *validation, struct cor_field_errors *errors)
 {
     const struct cor_validate_program *program =
-        find_program(validation->type, validation->operation, false);
+        find_program(validation->type, validation->operation);
+    const struct cor_validate_program *warnings;
+    struct cor_check check;
+    bool has_meta;
 
-    return program && run_program(validation, program, NULL, errors);
+    if (!program)
+        return false;
+    warnings = validation->warn ? find_warnings(program) : NULL;
+    if (begin_check(validation, false, errors, &check) == 0)
+        run_program(validation, &check, program);
+    has_meta = check.has_meta;
+    if (errors->n > 0 || errors->error < 0)
+        warnings = NULL;
+    /* On a creation, the rules of all objects could still refuse what the hook has not checked. */
+    assert(!warnings || validation->operation != COR_CHECK_CREATE || has_meta);
+    if (warnings && !warnings->is_of_old)
+        run_program(validation, &check, warnings);
+    cor_check_deinit(&check);
+    if (warnings && warnings->is_of_old)
+        cor_validate_warn(validation, errors);
+    return has_meta;
 }
 
-int cor_validate_warn(const struct cor_validation *validation, struct cor_buf *warnings)
+void cor_validate_warn(const struct cor_validation *validation, struct cor_field_errors *errors)
 {
-    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errors = {0};
+    /* A list of its own: a program ends when the list of its errors is full. */
+    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors own = {0};
     const struct cor_validate_program *program =
-        find_program(validation->type, validation->operation, true);
+        find_program(validation->type, validation->operation);
+    const struct cor_validate_program *warnings = program ? find_warnings(program) : NULL;
+    struct cor_check check;
 
-    if (program)
-        (void)run_program(validation, program, warnings, &errors);
-    return errors.error;
+    if (!warnings || (warnings->is_of_old && !validation->old.p))
+        return;
+    if (begin_check(validation, warnings->is_of_old, &own, &check) == 0)
+        run_program(validation, &check, warnings);
+    cor_check_deinit(&check);
+    if (errors->error == 0)
+        errors->error = own.error;
 }
 
 /* --- For explain-type ---------------------------------------------------------------------------

@@ -23,18 +23,23 @@ struct cor_validation {
     struct cor_str api_version;        /* of the request */
     struct cor_str namespace_labels;   /* of a creation; JSON, or nothing */
     bool allow_privileged;             /* the server lets containers be privileged */
+    cor_warn_fn warn;                  /* gets the warnings; NULL: nobody asks for them */
+    void *warn_arg;
 };
 
 /* Has the kind a program for the operation? */
 bool cor_validate_has(const struct cor_type *type, enum cor_check_operation operation);
 
 /* Runs the kind's program for the operation and adds what is wrong to `errors`; lack of memory is
- * noted there as well. Returns true when the program has checked the metadata with the rules of
- * creation; false otherwise, also when there is no program. The work is linear in both objects. */
+ * noted there as well. When `errors` is empty after that, the kind's warn program follows, whose
+ * warnings go to validation->warn. Returns true when the program has checked the metadata with the
+ * rules of creation; false otherwise, also when there is no program. The work is linear in both
+ * objects. */
 bool cor_validate(const struct cor_validation *validation, struct cor_field_errors *errors);
 
-/* Appends the warnings of the kind's warn program, a line each. 0, -COR_ENOMEM, -COR_ETOOBIG. */
-int cor_validate_warn(const struct cor_validation *validation, struct cor_buf *warnings);
+/* Runs the kind's warn program alone, over an object that may have mistakes. Lack of memory is
+ * noted in `errors`, to which nothing else is added. */
+void cor_validate_warn(const struct cor_validation *validation, struct cor_field_errors *errors);
 
 /* --- For explain-type ---------------------------------------------------------------------------
  */

@@ -35,6 +35,7 @@ enum cor_validate_op {
     COR_VALIDATE_OP_IMMUTABLE,
     COR_VALIDATE_OP_KEEP_ONLY,
     COR_VALIDATE_OP_ONE_OF,
+    COR_VALIDATE_OP_DEPRECATED,
     COR_VALIDATE_OP_HOOK,
     /* statements that add an error whenever they are reached */
     COR_VALIDATE_OP_INVALID,
@@ -69,16 +70,16 @@ enum cor_validate_test {
 };
 
 enum cor_validate_flag {
-    COR_VALIDATE_OPTIONAL = 1 << 0,    /* not for an empty value */
-    COR_VALIDATE_STOP = 1 << 1,        /* an error ends the block */
-    COR_VALIDATE_IF_CHANGED = 1 << 2,  /* not for a value that the old object has, too */
-    COR_VALIDATE_OLD_BAD = 1 << 3,     /* not when the old value breaks the rule */
-    COR_VALIDATE_ELSE = 1 << 4,        /* an error skips the next row */
-    COR_VALIDATE_AT = 1 << 5,          /* another path: `at` */
-    COR_VALIDATE_FILL = 1 << 6,        /* the text has {fields} */
-    COR_VALIDATE_VALUE_NONE = 1 << 7,  /* what is printed: nothing, */
-    COR_VALIDATE_VALUE_TEXT = 1 << 8,  /* the string `value`, */
-    COR_VALIDATE_VALUE_JSON = 1 << 9,  /* `value` as it is, */
+    COR_VALIDATE_OPTIONAL = 1 << 0,     /* not for an empty value */
+    COR_VALIDATE_STOP = 1 << 1,         /* an error ends the block */
+    COR_VALIDATE_IF_CHANGED = 1 << 2,   /* not for a value that the old object has, too */
+    COR_VALIDATE_OLD_BAD = 1 << 3,      /* not when the old value breaks the rule */
+    COR_VALIDATE_ELSE = 1 << 4,         /* an error skips the next row */
+    COR_VALIDATE_AT = 1 << 5,           /* another path: `at` */
+    COR_VALIDATE_FILL = 1 << 6,         /* the text has {fields} */
+    COR_VALIDATE_VALUE_NONE = 1 << 7,   /* what is printed: nothing, */
+    COR_VALIDATE_VALUE_TEXT = 1 << 8,   /* the string `value`, */
+    COR_VALIDATE_VALUE_JSON = 1 << 9,   /* `value` as it is, */
     COR_VALIDATE_VALUE_FIELD = 1 << 10, /* or the field `other` */
     COR_VALIDATE_UNINDEXED = 1 << 11    /* elements have the path of their list */
 };
@@ -105,7 +106,7 @@ struct cor_validate_row {
     uint16_t nvalues, nnumbers, flags;
     uint8_t nconditions;
     uint8_t op;
-    uint16_t code; /* format, hook or comparison */
+    uint16_t code; /* format, hook or comparison; of deprecated 1: the field is an entry of a map */
 };
 
 struct cor_validate_condition {
@@ -120,6 +121,7 @@ struct cor_validate_condition {
 struct cor_validate_program {
     uint32_t type, first, end;
     uint8_t operation, is_warn;
+    uint8_t is_of_old; /* it sees the old object in place of the new one, and the reverse */
 };
 
 /* What a run works on; the fuzz test has tables of its own. */

@@ -244,8 +244,8 @@ static void add_error(struct cor_check *check, const struct cor_place *place,
             cor_check_note(check, r);
         detail = cor_buf_z(&text);
     }
-    if (row->op == COR_VALIDATE_OP_WARN) {
-        cor_check_warn(check, detail);
+    if (row->op == COR_VALIDATE_OP_WARN || row->op == COR_VALIDATE_OP_DEPRECATED) {
+        cor_check_warn(check, cor_strz(detail));
     } else if (type == COR_FIELD_TOO_LONG) {
         cor_field_errors_add_too_long(check->errors, path,
                                       (size_t)check->tables->numbers[row->first_number]);
@@ -267,5 +267,8 @@ static void add_error(struct cor_check *check, const struct cor_place *place,
 void cor_validate_refuse(struct cor_check *check, const struct cor_place *place,
                          const struct cor_validate_row *row, enum cor_field_error_type type)
 {
-    add_error(check, place, row, type, row_value(check, place, row));
+    bool is_warning = row->op == COR_VALIDATE_OP_WARN || row->op == COR_VALIDATE_OP_DEPRECATED;
+
+    add_error(check, place, row, type,
+              is_warning ? cor_field_none() : row_value(check, place, row));
 }

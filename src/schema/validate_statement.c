@@ -330,6 +330,11 @@ static void run_statement(struct cor_check *check, const struct cor_place *place
     case COR_VALIDATE_OP_ONE_OF:
         run_one_of(check, place, row);
         break;
+    case COR_VALIDATE_OP_DEPRECATED:
+        if (row->code ? to->node != COR_JSON_NO_NODE
+                      : cor_validate_is_set(check, to, row->path.is_old))
+            cor_validate_refuse(check, place, row, COR_FIELD_INVALID);
+        break;
     case COR_VALIDATE_OP_HOOK:
         run_hook(check, place, row);
         break;

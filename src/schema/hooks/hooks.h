@@ -26,6 +26,7 @@
 #include "schema/hooks/scheduling.h"
 #include "schema/hooks/service.h"
 #include "schema/hooks/storage.h"
+#include "schema/hooks/warnings.h"
 #include "schema/hooks/workloads.h"
 
 /* clang-format off */
@@ -51,7 +52,8 @@
     COR_ADMISSION_HOOKS(X) \
     COR_CERTIFICATES_HOOKS(X) \
     COR_FLOWCONTROL_HOOKS(X) \
-    COR_RESOURCE_HOOKS(X)
+    COR_RESOURCE_HOOKS(X) \
+    COR_WARNINGS_HOOKS(X)
 #define COR_CHECK_TESTS(X)                                                                         \
     COR_META_TESTS(X) \
     COR_POD_TESTS(X) \
@@ -74,7 +76,8 @@
     COR_ADMISSION_TESTS(X) \
     COR_CERTIFICATES_TESTS(X) \
     COR_FLOWCONTROL_TESTS(X) \
-    COR_RESOURCE_TESTS(X)
+    COR_RESOURCE_TESTS(X) \
+    COR_WARNINGS_TESTS(X)
 /* clang-format on */
 
 enum cor_hook {

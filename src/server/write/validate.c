@@ -28,9 +28,6 @@
 #include "server/write/stages.h"
 #include "json/scan.h"
 
-/* Of all warnings of a kind together; what does not fit is not sent. */
-#define WARNINGS_MAX (64u * 1024)
-
 /* Refuses a body whose uid is not the object's. Upstream has other words for a scale, which is not
  * a stored object. */
 static int check_part_uid(struct cor_call *call, const struct cor_object *old,
@@ -81,10 +78,24 @@ static enum cor_check_operation operation_of(const struct cor_write *write,
     return COR_CHECK_UPDATE;
 }
 
-/* What the programs of the kind get to see. `type` is NULL for a kind without a type. */
-static struct cor_validation make_validation(const struct cor_write *write)
+static int add_warning(void *arg, struct cor_str text)
 {
-    const struct cor_call *call = &write->call;
+    struct cor_call *call = arg;
+
+    return cor_warnings_add(&call->warnings, text);
+}
+
+/* May the object be warned of? Of the writes to a subresource, one to a scale has the warnings of
+ * an update, and others those of a program that has the name of the subresource. */
+static bool may_warn(const struct cor_call *call, enum cor_check_operation operation)
+{
+    return !call->sub || operation != COR_CHECK_UPDATE || call->sub->part == COR_PART_SCALE;
+}
+
+/* What the programs of the kind get to see. `type` is NULL for a kind without a type. */
+static struct cor_validation make_validation(struct cor_write *write)
+{
+    struct cor_call *call = &write->call;
     struct cor_validation validation = {
         .type = call->type == call->stored ? call->schema : cor_row_schema(call->stored),
         .operation = COR_CHECK_UPDATE,
@@ -101,6 +112,10 @@ static struct cor_validation make_validation(const struct cor_write *write)
         validation.old = cor_object_json(write->current);
     if (write->ns_object)
         validation.namespace_labels = cor_object_meta_member(write->ns_object, COR_STR("labels"));
+    if (may_warn(call, validation.operation)) {
+        validation.warn = add_warning;
+        validation.warn_arg = call;
+    }
     return validation;
 }
 
@@ -130,21 +145,6 @@ static void check_object(const struct cor_write *write, struct cor_validation *v
     /* Upstream goes over the metadata twice more. Where nothing was wrong, nothing will be. */
     validation->meta.is_checked = validation->meta.is_update_checked = errs->n == 0;
     (void)cor_validate(validation, errs);
-}
-
-/* Adds the warnings of the kind to the answer. */
-static int warn_of_object(struct cor_call *call, const struct cor_validation *validation)
-{
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf lines = {.max = WARNINGS_MAX};
-    struct cor_str rest;
-    int r;
-
-    if (!validation->type || call->sub)
-        return 0;
-    r = cor_validate_warn(validation, &lines);
-    for (rest = cor_buf_str(&lines); r == 0 && rest.n > 0;)
-        r = cor_warnings_add(&call->warnings, cor_str_cut(&rest, '\n'));
-    return r < 0 && r != -COR_ETOOBIG ? cor_status_set_err(&call->status, r) : 0;
 }
 
 /* Refuses the object. A name that validation refuses may have escapes, which messages do not show
@@ -186,6 +186,6 @@ int cor_write_validate(struct cor_write *write)
     validation = make_validation(write);
     check_object(write, &validation, &errs);
     if (errs.n == 0 && errs.error == 0)
-        return warn_of_object(call, &validation);
+        return 0;
     return refuse_object(write, &errs);
 }

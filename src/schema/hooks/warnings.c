@@ -1,0 +1,168 @@
+/* The hooks of the warn programs that several kinds share (contract types 5.2 to 5.4;
+ * schema/check.h describes what they work with). Values have passed validation, so that nearly each
+ * of them ends here after one test. Thread: any. */
+#include "schema/hooks/warnings.h"
+
+#include <string.h>
+
+#include "base/array.h"
+#include "base/err.h"
+#include "schema/format_ip.h"
+#include "schema/hooks/hooks.h"
+#include "schema/quantity.h"
+
+#define TEXT_MAX (64u * 1024)
+
+/* --- Names ------------------------------------------------------------------------------------ */
+
+void cor_hook_warn_name(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {.max = TEXT_MAX};
+    struct cor_place name;
+    struct cor_str text;
+
+    cor_place_field(check, place, "name", &name);
+    text = cor_place_text(check, &name);
+    if (cor_format_ok(COR_FORMAT_DNS_LABEL, text))
+        return;
+    cor_check_note(check, cor_format_join(COR_FORMAT_DNS_LABEL, text, " ", &why));
+    cor_check_warn_at(check, &name.path,
+                      "this is used in %.*s, which can result in surprising behavior; a DNS label "
+                      "is recommended: [%s]",
+                      COR_STR_ARG(arg), cor_buf_z(&why));
+}
+
+/* --- Labels of nodes -------------------------------------------------------------------------- */
+
+/* What is said of a label that nodes should not be selected by; NULL: nothing. */
+static const char *find_deprecated_label(struct cor_str key)
+{
+    static const struct {
+        struct cor_str key;
+        const char *message;
+    } labels[] = {
+        {COR_STR("beta.kubernetes.io/arch"),
+         "deprecated since v1.14; use \"kubernetes.io/arch\" instead"},
+        {COR_STR("beta.kubernetes.io/os"),
+         "deprecated since v1.14; use \"kubernetes.io/os\" instead"},
+        {COR_STR("failure-domain.beta.kubernetes.io/region"),
+         "deprecated since v1.17; use \"topology.kubernetes.io/region\" instead"},
+        {COR_STR("failure-domain.beta.kubernetes.io/zone"),
+         "deprecated since v1.17; use \"topology.kubernetes.io/zone\" instead"},
+        {COR_STR("beta.kubernetes.io/instance-type"),
+         "deprecated since v1.17; use \"node.kubernetes.io/instance-type\" instead"},
+        {COR_STR("app.kubernetes.io/created-by"), "deprecated since v1.9"},
+        {COR_STR("scheduler.alpha.kubernetes.io/preferAvoidPods"),
+         "deprecated since v1.22; use Taints and Tolerations instead"},
+        {COR_STR("node-role.kubernetes.io/master"),
+         "use \"node-role.kubernetes.io/control-plane\" instead"},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(labels); i++) {
+        if (cor_str_eq(key, labels[i].key))
+            return labels[i].message;
+    }
+    return NULL;
+}
+
+void cor_hook_warn_label(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+{
+    struct cor_str key = place->key.p ? place->key : cor_place_text(check, place);
+    const char *message = find_deprecated_label(key);
+    struct cor_field_path child = cor_field_child(&place->path, key);
+
+    if (message && cor_str_eqz(arg, "child"))
+        cor_check_warn_at(check, &child, "%s", message);
+    else if (message && arg.n > 0)
+        cor_check_warn_at(check, &place->path, "%.*s is %s", COR_STR_ARG(key), message);
+    else if (message)
+        cor_check_warn_at(check, &place->path, "%s", message);
+}
+
+struct warn_value {
+    struct cor_check *check;
+    const struct cor_place *value;
+};
+
+static void add_label_value(void *arg, const struct cor_format_finding *finding)
+{
+    const struct warn_value *of = arg;
+    struct cor_str text = cor_place_text(of->check, of->value);
+
+    if (text.n > COR_CHECK_WARNING_TEXT_MAX)
+        text.n = COR_CHECK_WARNING_TEXT_MAX;
+    cor_check_warn_at(of->check, &of->value->path, "%.*s is invalid, %s", COR_STR_ARG(text),
+                      finding->detail);
+}
+
+void cor_hook_warn_label_values(struct cor_check *check, const struct cor_place *place,
+                                struct cor_str arg)
+{
+    struct cor_each each = cor_each(check, place);
+    struct cor_place value;
+
+    (void)arg;
+    while (cor_each_next(check, &each, &value)) {
+        struct warn_value of = {check, &value};
+        int r = cor_format_check_text(COR_FORMAT_LABEL_VALUE, cor_place_text(check, &value),
+                                      add_label_value, &of);
+
+        cor_check_note(check, r);
+    }
+}
+
+/* --- Addresses -------------------------------------------------------------------------------- */
+
+void cor_hook_warn_ip(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TEXT_MAX};
+    int r = cor_ip_warning(cor_place_text(check, place), &text);
+
+    (void)arg;
+    cor_check_note(check, r);
+    if (r > 0)
+        cor_check_warn_at(check, &place->path, "%s", cor_buf_z(&text));
+}
+
+void cor_hook_warn_cidr(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+{
+    (void)arg;
+    for (size_t i = 0; i < COR_CIDR_WARNINGS; i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TEXT_MAX};
+        int r = cor_cidr_warning(cor_place_text(check, place), i, &text);
+
+        cor_check_note(check, r);
+        if (r > 0)
+            cor_check_warn_at(check, &place->path, "%s", cor_buf_z(&text));
+    }
+}
+
+/* --- Quantities ------------------------------------------------------------------------------- */
+
+/* Has the number of bytes a fraction by upstream's arithmetic? That looks at thousandths, whose
+ * number may be too large for an int64: then the product wraps around if the quantity has a binary
+ * suffix, and counts as 0 if it has another one. */
+static bool is_fraction(struct cor_str text)
+{
+    int64_t thousandths, bytes;
+    int r = cor_quantity_scaled(text, -3, &thousandths);
+
+    if (r == -COR_ETOOBIG && text.n > 0 && text.p[text.n - 1] == 'i' &&
+        cor_quantity_scaled(text, 0, &bytes) == 0) {
+        thousandths = (int64_t)((uint64_t)bytes * 1000);
+        r = 0;
+    }
+    return r == 0 && thousandths % 1000 != 0;
+}
+
+void cor_hook_warn_fraction(struct cor_check *check, const struct cor_place *place,
+                            struct cor_str arg)
+{
+    struct cor_str text = cor_place_text(check, place);
+
+    (void)arg;
+    if (is_fraction(text))
+        cor_check_warn_at(check, &place->path,
+                          "fractional byte value \"%.*s\" is invalid, must be an integer",
+                          COR_STR_ARG(text));
+}
