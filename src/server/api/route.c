@@ -166,6 +166,12 @@ static int route_prepare(struct cor_call *call)
     call->type = call->res;
     call->conversion = call->res->conversion;
     r = route_check(call);
+    if (r == 0 && call->res->deprecation) {
+        r = cor_warnings_add(&call->warnings, cor_strz(call->res->deprecation));
+        call->nroute_warnings = call->warnings.n;
+        if (r < 0)
+            return cor_status_set_err(&call->status, r);
+    }
     if (r == 0)
         r = cor_api_options_parse(req->query, req->info.verb, &call->opts, &call->status);
     if (r == 0)
@@ -176,12 +182,6 @@ static int route_prepare(struct cor_call *call)
             cor_call_has_stored_cells(call) ? cor_row_schema(call->stored) : call->schema);
     call->accept.is_pretty =
         call->accept.is_pretty || cor_wants_pretty(call->opts.pretty, req->user_agent);
-    if (r == 0 && call->res->deprecation) {
-        r = cor_warnings_add(&call->warnings, cor_strz(call->res->deprecation));
-        call->nroute_warnings = call->warnings.n;
-        if (r < 0)
-            return cor_status_set_err(&call->status, r);
-    }
     if (r == 0 && !(call->res->flags & COR_API_VIRTUAL))
         r = cor_api_backing(call->loop, call->stored, &call->backing, &call->status);
     return r;
