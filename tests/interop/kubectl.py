@@ -346,5 +346,14 @@ def every_generator_makes_its_object(server):
         kubectl(server, "delete", kind, name)
 
 
+@test
+def the_picture_of_the_readme_shows_what_kubectl_prints(server):
+    """It is compared where kubectl has the release that it was made with."""
+    root = pathlib.Path(__file__).parent.parent.parent
+    done = subprocess.run(["python3", root / "tools" / "picture.py", sys.argv[1], "--check", root / "docs" / "session.svg"], text=True,
+                          capture_output=True, timeout=240)
+    assert done.returncode in (0, 77), done.stdout + done.stderr
+
+
 if __name__ == "__main__":
     main()
