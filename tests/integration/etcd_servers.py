@@ -589,6 +589,19 @@ def services_of_two_servers_share_addresses_and_ports(coracle, flags):
             wait_for("a Service", WAIT_S, lambda: b.request("POST", services, body).status == 201)
 
 
+@test
+def servers_are_the_endpoints_of_the_kubernetes_service(coracle, flags):
+    """Each server that others can reach adds its address; one on loopback leaves the endpoints as they are."""
+    prefix = "--etcd-prefix=/endpoints"
+    with Shared() as etcd, Server(coracle, "--etcd-servers", etcd.urls, prefix, "--advertise-address=192.0.2.7", *flags), \
+            Server(coracle, "--etcd-servers", etcd.urls, prefix, "--advertise-address=192.0.2.2", *flags) as b, \
+            Server(coracle, "--etcd-servers", etcd.urls, prefix, *flags):
+        wait_for("both", WAIT_S, lambda: [x["ip"] for subset in b.get("/api/v1/namespaces/default/endpoints/kubernetes").json()["subsets"]
+                                          for x in subset["addresses"]] == ["192.0.2.2", "192.0.2.7"])
+        slice_ = b.get("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes").expect(200).json()
+        assert [x["addresses"] for x in slice_["endpoints"]] == [["192.0.2.2"], ["192.0.2.7"]], slice_
+
+
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(play_all(TESTS))

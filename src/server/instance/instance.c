@@ -274,7 +274,7 @@ static int instance_start_loops(struct cor_instance *in, struct cor_status *st)
     if (r == 0)
         r = cor_alloc_open(in->api, &alloc_opts, &in->alloc, st);
     if (r == 0)
-        r = cor_instance_open_service(in);
+        r = cor_instance_open_service(in, st);
     if (r == 0)
         r = cor_api_bootstrap(cor_api_loop(in->api, 0), instance_on_bootstrap, in, st);
     if (r < 0)

@@ -85,8 +85,8 @@ void cor_instance_wait(struct cor_instance *instance);
 int cor_instance_check_advertised(const struct cor_instance_opts *opts,
                                   struct cor_status *reterr_status);
 /* Makes what looks after the Service default/kubernetes, when the port is known and the allocators
- * are open. 0, -COR_ENOMEM. */
-int cor_instance_open_service(struct cor_instance *instance);
+ * are open. 0, or as of cor_kubernetes_service_new(). */
+int cor_instance_open_service(struct cor_instance *instance, struct cor_status *reterr_status);
 /* Starts it, when the first worker runs; `waits`: returns when its first pass has ended. */
 void cor_instance_start_service(struct cor_instance *instance, bool waits);
 

@@ -55,16 +55,18 @@ static bool instance_find_advertised(const struct cor_instance *in, struct cor_a
     return is_reachable(address) && cor_addr_parse(cor_strz(address), ret_address) == 0;
 }
 
-int cor_instance_open_service(struct cor_instance *in)
+int cor_instance_open_service(struct cor_instance *in, struct cor_status *st)
 {
     const char *reconciler = in->opts.endpoint_reconciler;
     struct cor_kubernetes_service_opts opts = {
         .api = in->api, .ip = cor_alloc_first_address(in->alloc), .port = in->port};
 
-    opts.has_endpoints =
-        !cor_engine_shares_store(in->engine) && !(reconciler && strcmp(reconciler, "none") == 0);
-    opts.is_advertised = opts.has_endpoints && instance_find_advertised(in, &opts.advertised);
-    return cor_kubernetes_service_new(&opts, &in->service);
+    opts.has_others = cor_engine_shares_store(in->engine);
+    opts.is_advertised = instance_find_advertised(in, &opts.advertised);
+    /* Of several servers those that can be reached look after the endpoints. */
+    opts.has_endpoints = !(reconciler && strcmp(reconciler, "none") == 0) &&
+                         (opts.is_advertised || !opts.has_others);
+    return cor_kubernetes_service_new(&opts, &in->service, st);
 }
 
 static void on_service_checked(void *arg)

@@ -1,6 +1,7 @@
 /* clang-format off */
 /* The passes over `default/kubernetes` (kubernetes_service.h).
  *
+ *   on a shared store: renew the lease of this server, and read which others there are ──►
  *   for each of Service, Endpoints, EndpointSlice: read it (from the cache) ──► it is as it should be:
  *   the next one ──► it is missing: create it ──► it differs: change it by a merge patch that has the
  *   resourceVersion that was read (a slice of the other family: delete it, the next pass creates it)
@@ -9,8 +10,8 @@
  * All are requests to the API itself, one at a time, with the same stages as a client's: the Service
  * gets its address from the allocators. What upstream does, and what follows from it:
  *   - the Service is only created. Its port and type stay when the server moves to another port;
- *   - ports of endpoints are compared in the first pass only, so that servers with different ports on
- *     one etcd do not overwrite one another for ever;
+ *   - ports of endpoints are compared in the first pass of a server without others only, so that servers
+ *     with different ports on one etcd do not overwrite one another for ever;
  *   - a creation that finds the object (409), and a change that comes too late (409, 404), are fine:
  *     another server was faster, and the next pass looks again.
  * Failures: a request that fails ends the pass, and is logged once until a pass succeeds.
@@ -28,6 +29,7 @@
 #include "loop/loop.h"
 #include "loop/timer.h"
 #include "server/api/api_int.h"
+#include "server/instance/server_leases.h"
 #include "server/request/buffer_sink.h"
 #include "json/scan.h"
 #include "json/writer.h"
@@ -71,21 +73,27 @@ struct cor_kubernetes_service {
     struct cor_buffer_sink sink;
     struct cor_buf path, body;
 
-    struct cor_buf addresses; /* of the endpoints: a JSON list of texts, ordered */
-    struct cor_buf ports;     /* of the endpoints: a JSON list */
+    struct cor_buf addresses;         /* of the endpoints: a JSON list of texts, ordered */
+    struct cor_buf ports;             /* of the endpoints: a JSON list */
+    struct cor_server_leases *leases; /* NULL: this server is alone on its store */
+    bool is_renewing;                 /* `leases` has been asked, and has not been listened to */
+    int renew_err;
 };
 
 static void kubesvc_on_timer(struct cor_timer *timer);
 static void kubesvc_on_turn(struct cor_mail *mail);
 
 int cor_kubernetes_service_new(const struct cor_kubernetes_service_opts *opts,
-                               struct cor_kubernetes_service **ret_service)
+                               struct cor_kubernetes_service **ret_service,
+                               struct cor_status *reterr_status)
 {
     struct cor_kubernetes_service *service = cor_calloc(1, sizeof(*service));
+    int r = 0;
 
     assert(opts->api && opts->port > 0);
+    assert(!opts->has_others || !opts->has_endpoints || opts->is_advertised);
     if (!service)
-        return -COR_ENOMEM;
+        return cor_status_set_err(reterr_status, -COR_ENOMEM);
     service->opts = *opts;
     service->api_loop = cor_api_loop(opts->api, 0);
     service->loop = service->api_loop->loop;
@@ -95,6 +103,12 @@ int cor_kubernetes_service_new(const struct cor_kubernetes_service_opts *opts,
     cor_buf_init(&service->body, BODY_MAX);
     cor_buf_init(&service->addresses, BODY_MAX);
     cor_buf_init(&service->ports, BODY_MAX);
+    if (opts->has_others && opts->has_endpoints)
+        r = cor_server_leases_new(opts->api, opts->advertised, &service->leases, reterr_status);
+    if (r < 0) {
+        cor_kubernetes_service_free(service);
+        return r;
+    }
     *ret_service = service;
     return 0;
 }
@@ -108,6 +122,7 @@ struct cor_kubernetes_service *cor_kubernetes_service_free(struct cor_kubernetes
     cor_buf_deinit(&service->body);
     cor_buf_deinit(&service->addresses);
     cor_buf_deinit(&service->ports);
+    cor_server_leases_free(service->leases);
     return cor_free(service);
 }
 
@@ -350,7 +365,8 @@ static size_t kubesvc_count(struct cor_str list)
 }
 
 /* Has the Endpoints object one subset with exactly these addresses, and the ports of this server?
- * Ports that were there before are taken over after the first pass. -COR_ENOMEM. */
+ * After the first pass, and when there are other servers, the ports stay as they are, and the slice
+ * gets them. -COR_ENOMEM. */
 static int kubesvc_judge_endpoints(struct cor_kubernetes_service *service, struct cor_str object)
 {
     struct cor_str subsets = kubesvc_member(object, "subsets"), subset, addresses, ports;
@@ -367,7 +383,8 @@ static int kubesvc_judge_endpoints(struct cor_kubernetes_service *service, struc
     subset = cor_json_iter_value(&it);
     addresses = kubesvc_member(subset, "addresses");
     ports = kubesvc_member(subset, "ports");
-    if (!service->is_first && ports.n > 0) {
+    if (ports.n > 0 &&
+        (!service->is_first || kubesvc_count(cor_buf_str(&service->addresses)) > 1)) {
         cor_buf_reset(&service->ports);
         if (cor_buf_add(&service->ports, ports.p, ports.n) < 0)
             return -COR_ENOMEM;
@@ -563,6 +580,29 @@ static void kubesvc_take_answer(struct cor_kubernetes_service *service)
         kubesvc_send(service, next);
 }
 
+static void kubesvc_on_renewed(void *arg, int err)
+{
+    struct cor_kubernetes_service *service = arg;
+
+    service->renew_err = err;
+    kubesvc_next_turn(service);
+}
+
+/* The addresses of all servers are known. One that sees nobody, not even itself, does not erase the
+ * endpoints. */
+static void kubesvc_take_addresses(struct cor_kubernetes_service *service)
+{
+    int r = service->renew_err;
+
+    service->is_renewing = false;
+    if (r == 0 && !kubesvc_has_addresses(service))
+        r = -COR_ENOTFOUND;
+    if (r < 0)
+        kubesvc_fail(service, r, 0, "the servers on the store are not known");
+    else
+        kubesvc_send(service, COR_HTTP_GET);
+}
+
 static void kubesvc_begin_pass(struct cor_kubernetes_service *service)
 {
     int r = kubesvc_set_ports(service);
@@ -572,17 +612,30 @@ static void kubesvc_begin_pass(struct cor_kubernetes_service *service)
     service->part = PART_SERVICE;
     cor_buf_reset(&service->path);
     cor_timer_cancel(&service->timer);
-    if (r == 0)
+    if (r == 0 && !service->leases)
         r = kubesvc_set_addresses(service);
-    if (r < 0)
+    if (r < 0) {
         kubesvc_fail(service, r, 0, "");
-    else
+    } else if (service->leases) {
+        service->is_renewing = true;
+        cor_server_leases_renew(service->leases, &service->addresses, kubesvc_on_renewed, service);
+    } else {
         kubesvc_send(service, COR_HTTP_GET);
+    }
 }
 
 static void kubesvc_on_timer(struct cor_timer *timer)
 {
     kubesvc_begin_pass(COR_CONTAINER_OF(timer, struct cor_kubernetes_service, timer));
+}
+
+/* Nothing of this server is under way any more but perhaps a renewal. */
+static void kubesvc_end_stop(struct cor_kubernetes_service *service)
+{
+    if (service->leases)
+        cor_server_leases_leave(service->leases, service->on_done, service->arg);
+    else
+        service->on_done(service->arg);
 }
 
 static void kubesvc_on_turn(struct cor_mail *mail)
@@ -592,7 +645,9 @@ static void kubesvc_on_turn(struct cor_mail *mail)
 
     service->has_turn = false;
     if (service->is_stopping)
-        service->on_done(service->arg);
+        kubesvc_end_stop(service);
+    else if (service->is_renewing)
+        kubesvc_take_addresses(service);
     else if (service->is_running)
         kubesvc_take_answer(service);
     else if (!cor_timer_is_set(&service->timer) && cor_timer_set(&service->timer, INTERVAL_MS) < 0)
@@ -628,5 +683,5 @@ void cor_kubernetes_service_stop(struct cor_kubernetes_service *service,
     service->on_done = on_stopped;
     service->arg = arg;
     if (!service->has_turn)
-        on_stopped(arg);
+        kubesvc_end_stop(service);
 }

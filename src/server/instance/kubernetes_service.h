@@ -24,14 +24,17 @@ struct cor_kubernetes_service_opts {
     bool is_advertised; /* `advertised` is an address by which others reach this server; without one
                          * the endpoints have no address */
     struct cor_addr advertised;
+    bool has_others; /* other servers share the store: the endpoints are those of all that are alive
+                      * (server_leases.h); needs an advertised address */
 };
 
-/* 0, -COR_ENOMEM. */
+/* 0, -COR_ENOMEM, or what the encryption file says. */
 int cor_kubernetes_service_new(const struct cor_kubernetes_service_opts *opts,
-                               struct cor_kubernetes_service **ret_service);
+                               struct cor_kubernetes_service **ret_service,
+                               struct cor_status *reterr_status);
 
-/* Begins the first pass. `on_first` (NULL: not wanted) follows when it has ended, well or not; a pass that failed was
- * logged, and the next one tries again. */
+/* Begins the first pass. `on_first` (NULL: not wanted) follows when it has ended, well or not; a
+ * pass that failed was logged, and the next one tries again. */
 void cor_kubernetes_service_start(struct cor_kubernetes_service *service,
                                   void (*on_first)(void *arg), void *arg);
 
@@ -40,7 +43,8 @@ void cor_kubernetes_service_check(struct cor_kubernetes_service *service,
                                   void (*on_done)(void *arg), void *arg);
 
 /* No request is begun after this; `on_stopped` follows, now or later. Neither callback of a pass
- * follows. */
+ * follows. A server on a shared store takes itself off the list; the others put the endpoints
+ * right. */
 void cor_kubernetes_service_stop(struct cor_kubernetes_service *service,
                                  void (*on_stopped)(void *arg), void *arg);
 

@@ -10,6 +10,7 @@
 struct kfx {
     struct afx a;
     struct cor_kubernetes_service *service;
+    bool has_others; /* set before start() */
 };
 
 static bool is_set(void *arg)
@@ -29,12 +30,13 @@ static void start(struct kfx *k, const char *advertised, uint16_t port)
                                                .ip = cor_alloc_first_address(k->a.alloc),
                                                .port = port,
                                                .has_endpoints = true,
-                                               .is_advertised = advertised != NULL};
+                                               .is_advertised = advertised != NULL,
+                                               .has_others = k->has_others};
     bool is_done = false;
 
     if (advertised)
         assert_int_equal(cor_addr_parse(cor_strz(advertised), &opts.advertised), 0);
-    assert_int_equal(cor_kubernetes_service_new(&opts, &k->service), 0);
+    assert_int_equal(cor_kubernetes_service_new(&opts, &k->service, NULL), 0);
     cor_kubernetes_service_start(k->service, set_true, &is_done);
     assert_true(cor_loop_run_until(k->a.fx.loop, is_set, &is_done, FX_TIMEOUT_MS));
 }
@@ -69,7 +71,7 @@ static const char *rv_of(struct kfx *k, const char *path)
 /* Contract server 6.6.2. */
 TEST(kubernetes_service, is_created_with_the_first_address_of_the_range)
 {
-    struct kfx k;
+    struct kfx k = {.has_others = false};
     const char *service;
 
     afx_open(&k.a, NULL, NULL);
@@ -92,7 +94,7 @@ TEST(kubernetes_service, is_created_with_the_first_address_of_the_range)
 
 TEST(kubernetes_service, of_an_ipv6_range_has_its_first_address)
 {
-    struct kfx k;
+    struct kfx k = {.has_others = false};
 
     afx_open(&k.a, "fd00:10:96::/112,10.96.0.0/16", NULL);
     start(&k, "2001:db8::7", 6443);
@@ -106,7 +108,7 @@ TEST(kubernetes_service, of_an_ipv6_range_has_its_first_address)
 /* Contract server 6.6.2. */
 TEST(kubernetes_service, has_the_advertised_address_as_its_endpoint)
 {
-    struct kfx k;
+    struct kfx k = {.has_others = false};
     const char *endpoints, *slice;
 
     afx_open(&k.a, NULL, NULL);
@@ -129,7 +131,7 @@ TEST(kubernetes_service, has_the_advertised_address_as_its_endpoint)
 
 TEST(kubernetes_service, is_not_written_while_nothing_differs)
 {
-    struct kfx k;
+    struct kfx k = {.has_others = false};
     static const char *const paths[] = {SERVICE, ENDPOINTS, SLICE};
     const char *before[COR_ARRAY_LEN(paths)];
 
@@ -148,7 +150,7 @@ TEST(kubernetes_service, is_not_written_while_nothing_differs)
 
 TEST(kubernetes_service, comes_back_and_its_endpoints_are_put_right)
 {
-    struct kfx k;
+    struct kfx k = {.has_others = false};
 
     afx_open(&k.a, NULL, NULL);
     start(&k, "192.0.2.2", 6443);
@@ -175,7 +177,7 @@ TEST(kubernetes_service, comes_back_and_its_endpoints_are_put_right)
 TEST(kubernetes_service, gets_endpoints_of_the_port_and_address_of_a_later_start)
 {
     const char *before;
-    struct kfx k;
+    struct kfx k = {.has_others = false};
 
     afx_open(&k.a, NULL, NULL);
     start(&k, "192.0.2.2", 6443);
@@ -207,7 +209,7 @@ TEST(kubernetes_service, gets_endpoints_of_the_port_and_address_of_a_later_start
 /* Another server on the store, with another port, has the last word once. */
 TEST(kubernetes_service, leaves_the_ports_of_endpoints_alone_after_its_start)
 {
-    struct kfx k;
+    struct kfx k = {.has_others = false};
 
     afx_open(&k.a, NULL, NULL);
     start(&k, "192.0.2.2", 6443);
@@ -223,7 +225,7 @@ TEST(kubernetes_service, leaves_the_ports_of_endpoints_alone_after_its_start)
 
 TEST(kubernetes_service, that_cannot_get_its_address_is_tried_again)
 {
-    struct kfx k;
+    struct kfx k = {.has_others = false};
 
     afx_open(&k.a, NULL, NULL);
     fx_do(&k.a.fx, 201, "POST", SERVICES,
@@ -242,7 +244,7 @@ TEST(kubernetes_service, stops_in_the_middle_of_a_pass)
 {
     bool is_stopped = false, is_done = false;
     struct afx_hold writing;
-    struct kfx k;
+    struct kfx k = {.has_others = false};
 
     afx_open(&k.a, NULL, NULL);
     start(&k, NULL, 6443);
@@ -260,7 +262,7 @@ TEST(kubernetes_service, stops_in_the_middle_of_a_pass)
 
 TEST(kubernetes_service, fails_cleanly_without_memory)
 {
-    struct kfx k;
+    struct kfx k = {.has_others = false};
 
     afx_open(&k.a, NULL, NULL);
     start(&k, "192.0.2.2", 6443);
@@ -276,6 +278,81 @@ TEST(kubernetes_service, fails_cleanly_without_memory)
     assert_at(get(&k, SERVICE), "spec.clusterIP", "10.0.0.1");
     assert_at(get(&k, ENDPOINTS), "subsets[0].addresses[0].ip", "192.0.2.2");
     assert_at(get(&k, SLICE), "endpoints[0].addresses[0]", "192.0.2.2");
+    stop(&k);
+    afx_close(&k.a);
+}
+
+/* The services of two servers that share a store. */
+static void share(struct kfx *k, struct cor_kubernetes_service **ret_first)
+{
+    afx_open(&k->a, NULL, NULL);
+    start(k, "192.0.2.7", 6443);
+    *ret_first = k->service;
+    start(k, "192.0.2.2", 7443);
+}
+
+TEST(kubernetes_service, has_the_addresses_of_all_servers_on_the_store)
+{
+    struct kfx k = {.has_others = true};
+    struct cor_kubernetes_service *first, *second;
+    const char *before;
+
+    share(&k, &first);
+    second = k.service;
+    assert_at(get(&k, ENDPOINTS), "subsets[0].ports[0].port", "6443");
+    assert_at(get(&k, ENDPOINTS), "subsets[0].addresses",
+              "[{\"ip\":\"192.0.2.2\"},{\"ip\":\"192.0.2.7\"}]");
+    assert_at(get(&k, SLICE), "endpoints",
+              "[{\"addresses\":[\"192.0.2.2\"],\"conditions\":{\"ready\":true}},"
+              "{\"addresses\":[\"192.0.2.7\"],\"conditions\":{\"ready\":true}}]");
+    /* They do not overwrite one another. */
+    before = rv_of(&k, ENDPOINTS);
+    check(&k);
+    k.service = first;
+    check(&k);
+    check(&k);
+    assert_string_equal(rv_of(&k, ENDPOINTS), before);
+    /* The one that goes is not among them any more. */
+    stop(&k);
+    k.service = second;
+    check(&k);
+    assert_at(get(&k, ENDPOINTS), "subsets[0].addresses", "[{\"ip\":\"192.0.2.2\"}]");
+    assert_at(get(&k, SLICE), "endpoints[0].addresses", "[\"192.0.2.2\"]");
+    stop(&k);
+    afx_close(&k.a);
+}
+
+TEST(kubernetes_service, stops_while_its_lease_is_being_renewed)
+{
+    struct kfx k = {.has_others = true};
+    bool is_stopped = false, is_done = false;
+    struct afx_hold writing;
+
+    afx_open(&k.a, NULL, NULL);
+    start(&k, "192.0.2.2", 6443);
+    afx_hold(&k.a, &writing, COR_ENGINE_WRITE, "masterleases/192.0.2.2");
+    cor_kubernetes_service_check(k.service, set_true, &is_done);
+    afx_wait_held(&k.a, &writing);
+    cor_kubernetes_service_stop(k.service, set_true, &is_stopped);
+    assert_false(is_stopped);
+    afx_let_go(&k.a, &writing);
+    assert_true(cor_loop_run_until(k.a.fx.loop, is_set, &is_stopped, FX_TIMEOUT_MS));
+    k.service = cor_kubernetes_service_free(k.service);
+    assert_false(is_done);
+    afx_close(&k.a);
+}
+
+TEST(kubernetes_service, of_several_servers_fails_cleanly_without_memory)
+{
+    struct kfx k = {.has_others = true};
+
+    afx_open(&k.a, NULL, NULL);
+    start(&k, "192.0.2.2", 6443);
+    FOR_EACH_FAILED_ALLOC(n) {
+        check(&k);
+    }
+    check(&k);
+    assert_at(get(&k, ENDPOINTS), "subsets[0].addresses", "[{\"ip\":\"192.0.2.2\"}]");
     stop(&k);
     afx_close(&k.a);
 }
