@@ -21,6 +21,7 @@
 #include "interrupt.h"
 #include "notify.h"
 #include "server/instance/instance.h"
+#include "start_pages.h"
 
 /* How long requests under way may take after the end was asked for. */
 #define DRAIN_MS      10000
@@ -208,6 +209,7 @@ static int run_serve(const void *opts, const char *const *args, size_t nargs)
         cor_instance_close(in, 0);
         return serve_report(&st);
     }
+    (void)start_pages_drop();
     say_ready(o, in, cor_clock_mono_us(cor_clock_real()) - began_us);
     cor_instance_run(in);
     /* From here on a second signal ends the process at once. */
