@@ -459,61 +459,15 @@ static int plan_ip_changes(struct cor_service *service, const struct cor_service
     return r;
 }
 
-/* What is reserved may not be exchanged for something else (contract validation 8.1.28 to 8.1.31).
- * `name` is the list, `what` its element in messages. */
-static void check_list_change(struct cor_field_errors *errs, const struct cor_service *service,
-                              const struct cor_texts *now, const struct cor_texts *before,
-                              const char *name, const char *what)
-{
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf list = {0};
-    struct cor_field_value value;
-    bool is_families = now == &service->families;
-    char text[ERROR_TEXT];
-
-    cor_buf_init(&list, LIST_TEXT_MAX);
-    if (cor_texts_write(now, &list) < 0) {
-        errs->error = -COR_ENOMEM;
-        return;
-    }
-    value = cor_field_json(now->n > 0 ? cor_buf_str(&list) : COR_STR("null"));
-    if (now->n == before->n) {
-        for (size_t i = 0; i < now->n; i++)
-            if (!cor_str_eq(now->v[i], before->v[i]))
-                add_error(errs, COR_FIELD_INVALID, name, is_families ? 0 : i, value,
-                          "may not change once set");
-        return;
-    }
-    if (now->n == 0) {
-        snprintf(text, sizeof(text), "primary %s can not be unset", what);
-        add_error(errs, COR_FIELD_INVALID, name, 0, value, text);
-    } else if (before->n > 0 && !cor_str_eq(now->v[0], before->v[0])) {
-        add_error(errs, COR_FIELD_INVALID, name, 0, value, "may not change once set");
-    }
-    if (now->n < before->n && now->n == 1 && !cor_str_eq(service->policy, SINGLE_STACK)) {
-        snprintf(text, sizeof(text), "must be set to 'SingleStack' when releasing the secondary %s",
-                 what);
-        add_policy_error(errs, service, text);
-    }
-}
-
-static int check_changes(struct cor_field_errors *errs, const struct cor_service *service,
+/* What is reserved may not be exchanged for something else: validation compares the lists of the
+ * old and the new Service. A Service that was stored before there were lists has none to compare:
+ * its one address is compared here. */
+static int check_only_ip(struct cor_field_errors *errs, const struct cor_service *service,
                          const struct cor_service *old)
 {
-    bool was_headless = cor_service_is_headless(old);
-    bool is_headless = cor_service_is_headless(service);
-
-    if (!cor_service_needs_ip(service) || !cor_service_needs_ip(old))
-        return 0;
-    if (cor_service_needs_health_port(service) && cor_service_needs_health_port(old) &&
-        old->health_port != 0 && service->health_port != old->health_port)
-        add_error(errs, COR_FIELD_FORBIDDEN, "healthCheckNodePort", SIZE_MAX, cor_field_none(),
-                  "field is immutable");
-    if (!was_headless || !is_headless)
-        check_list_change(errs, service, &service->cluster_ips, &old->cluster_ips, "clusterIPs",
-                          "clusterIP");
-    if (!was_headless && !is_headless)
-        check_list_change(errs, service, &service->families, &old->families, "ipFamilies",
-                          "ipFamily");
+    if (cor_service_needs_ip(service) && cor_service_needs_ip(old) && old->cluster_ip.n > 0 &&
+        !cor_str_eq(service->cluster_ip, old->cluster_ip))
+        add_ips_error(errs, service, 0, "may not change once set");
     return has_failed(errs) ? -COR_EINVALID : 0;
 }
 
@@ -681,6 +635,7 @@ int cor_service_plan(struct cor_service *service, struct cor_service *old,
                      const struct cor_service_cluster *cluster, struct cor_field_errors *errs,
                      struct cor_service_plan *ret_plan)
 {
+    bool has_only_ip = old && old->cluster_ips.n == 0;
     int r = 0;
 
     *ret_plan = (struct cor_service_plan){.duplicate = SIZE_MAX};
@@ -694,8 +649,8 @@ int cor_service_plan(struct cor_service *service, struct cor_service *old,
         r = plan_families(service, old, cluster, errs);
     if (r == 0)
         r = old ? plan_ip_changes(service, old, ret_plan) : plan_all_ips(service, ret_plan);
-    if (r == 0 && old)
-        r = check_changes(errs, service, old);
+    if (r == 0 && has_only_ip)
+        r = check_only_ip(errs, service, old);
     return r == 0 ? plan_ports(service, old, ret_plan) : r;
 }
 

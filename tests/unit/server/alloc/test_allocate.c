@@ -424,6 +424,29 @@ TEST(allocate, a_service_gains_and_loses_its_second_family)
     afx_close(&a);
 }
 
+/* Stored before there were lists of addresses. */
+#define OLD_SERVICE                                                                                \
+    "{\"kind\":\"Service\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"s\",\"namespace\":"      \
+    "\"default\",\"uid\":\"u\"},\"spec\":{\"clusterIP\":\"10.0.0.77\",\"ports\":[{\"port\":80,"    \
+    "\"protocol\":\"TCP\",\"targetPort\":80}],\"sessionAffinity\":\"None\",\"type\":\"ClusterIP\"}}"
+
+/* Contract validation 8.1.28. */
+TEST(allocate, the_only_address_of_an_old_service_may_not_change)
+{
+    struct afx a;
+
+    afx_open(&a, NULL, NULL);
+    fx_put_raw(&a.fx, "/registry/services/specs/default/s", OLD_SERVICE);
+    afx_repair(&a);
+    assert_at(fx_do(&a.fx, 422, "PATCH", SERVICES "/s", "{\"spec\":{\"clusterIP\":\"10.0.0.78\"}}"),
+              "message",
+              "Service \"s\" is invalid: spec.clusterIPs[0]: Invalid value: [\"10.0.0.78\"]: may "
+              "not change once set");
+    assert_at(change(&a, "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}"), "spec.clusterIPs",
+              "[\"10.0.0.77\"]");
+    afx_close(&a);
+}
+
 /* Contract types 4.5.8. */
 TEST(allocate, a_change_of_the_type_reserves_and_releases)
 {
