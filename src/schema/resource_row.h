@@ -51,6 +51,7 @@ enum cor_api_role {
     COR_ROLE_ENDPOINTS,  /* an object of it goes with the Service of its name */
     COR_ROLE_ADDRESSES,  /* an object of it reserves an address */
     COR_ROLE_RANGES,     /* its objects say which addresses there are */
+    COR_ROLE_NODES,      /* where pods run */
 };
 
 /* What the server does with an object that is created and not stored, or asked for and not stored.
@@ -80,6 +81,17 @@ enum cor_api_part {
     COR_PART_COUNT,
 };
 
+/* What a subresource connects the client with (server/verbs/connect.c). */
+enum cor_api_connect {
+    COR_CONNECT_NONE,
+    COR_CONNECT_LOG,       /* the log of a pod's container */
+    COR_CONNECT_CONTAINER, /* the streams of a pod's container */
+    COR_CONNECT_POD,       /* the ports of a pod */
+    COR_CONNECT_POD_PROXY, /* a path of a pod's HTTP server; likewise the next two */
+    COR_CONNECT_SERVICE_PROXY,
+    COR_CONNECT_NODE_PROXY,
+};
+
 /* Members whose values together may not be larger than upstream allows. */
 struct cor_data_limit {
     const char *text, *base64; /* the members: of texts, of base64 */
@@ -96,6 +108,8 @@ struct cor_api_subresource {
         *type; /* the same for bodies and answers; NULL: as its resource */
     const struct cor_conversion
         *conversion; /* from the object to what it shows; NULL: the object */
+    enum cor_api_connect connect;
+    bool takes_path; /* segments may follow it in the URL */
     bool is_served;  /* this server has it; discovery shows no other */
 };
 

@@ -246,9 +246,8 @@ def served(kube):
                 yield group, version, resource["name"]
 
 
-# What Kubernetes shows and nothing here can do: connections to nodes, and tokens that are signed.
-NOT_HERE = {"nodes/proxy", "pods/attach", "pods/exec", "pods/log", "pods/portforward", "pods/proxy", "serviceaccounts/token",
-            "services/proxy"}
+# What Kubernetes shows and nothing here can do: tokens that are signed.
+NOT_HERE = {"serviceaccounts/token"}
 
 
 def discovery(get):

@@ -160,6 +160,6 @@ extern const struct cor_verb cor_verb_get, cor_verb_list, cor_verb_watch, cor_ve
     cor_verb_update, cor_verb_patch, cor_verb_delete, cor_verb_delete_collection;
 /* The verbs of kinds that are not stored, and of subresources that do something. */
 extern const struct cor_verb cor_verb_review, cor_verb_component_status, cor_verb_binding,
-    cor_verb_eviction;
+    cor_verb_eviction, cor_verb_connect;
 
 #endif

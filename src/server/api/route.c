@@ -74,6 +74,8 @@ static const struct cor_verb *route_choose_verb(const struct cor_api_request *re
         res && info->subresource.n > 0 ? cor_api_subresource(res, info->subresource) : NULL;
     const struct cor_resource_row *type = sub ? sub->type : res;
 
+    if (sub && sub->connect != COR_CONNECT_NONE)
+        return &cor_verb_connect;
     if (!type || (sub && info->verb != COR_VERB_CREATE) || !actions[type->action])
         return verbs[info->verb];
     return actions[type->action];
@@ -125,7 +127,9 @@ static int route_check(struct cor_call *call)
     bool all_namespaces = cor_api_is_namespaced(call->res) && info->ns.n == 0;
     unsigned here;
 
-    if (info->has_more || (info->subresource.n > 0 && route_check_subresource(call) < 0))
+    if (info->subresource.n > 0 && route_check_subresource(call) < 0)
+        return cor_call_no_such_resource(call);
+    if (info->has_more && !(call->sub && call->sub->takes_path))
         return cor_call_no_such_resource(call);
     if (!cor_api_is_namespaced(call->res) && info->in_namespace)
         return cor_call_no_such_resource(call);
@@ -171,6 +175,13 @@ static int route_prepare(struct cor_call *call)
         call->nroute_warnings = call->warnings.n;
         if (r < 0)
             return cor_status_set_err(&call->status, r);
+    }
+    /* The query of a connection is not the API's, and a Status is its only answer that has a form
+     * to choose. */
+    if (r == 0 && call->sub && call->sub->connect != COR_CONNECT_NONE) {
+        call->accept = cor_negotiate_failure(req->accept);
+        call->accept.is_pretty = cor_wants_pretty(COR_UNSET, req->user_agent);
+        return cor_api_backing(call->loop, call->stored, &call->backing, &call->status);
     }
     if (r == 0)
         r = cor_api_options_parse(req->query, req->info.verb, &call->opts, &call->status);

@@ -465,7 +465,7 @@ void cor_openapi_write_resource(struct cor_openapi_doc *doc, const struct cor_re
     PATH_WRITE(doc, &one, path, OPERATION_WATCH);
     for (size_t i = 0; i < row->nsubresources; i++) {
         one.sub = &row->subresources[i];
-        if (!one.sub->is_served)
+        if (!one.sub->is_served || one.sub->connect != COR_CONNECT_NONE)
             continue;
         snprintf(path, sizeof(path), "%s%s/%.*s/{name}/%s", prefix, scope, COR_STR_ARG(row->plural),
                  one.sub->name);

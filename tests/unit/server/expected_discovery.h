@@ -8,7 +8,6 @@
 #define ALL   "create,delete,deletecollection,get,list,patch,update,watch"
 #define GPU   "get,patch,update"
 #define PROXY "create,delete,get,patch,update"
-#define NODE  "needs a connection to a node"
 
 static const struct expected {
     const char *version, *name, *kind, *verbs, *short_names, *categories;
@@ -26,21 +25,21 @@ static const struct expected {
     {"v1", "namespaces/finalize", "Namespace", "update", "", "", false, NULL},
     {"v1", "namespaces/status", "Namespace", GPU, "", "", false, NULL},
     {"v1", "nodes", "Node", ALL, "no", "", false, NULL},
-    {"v1", "nodes/proxy", "NodeProxyOptions", PROXY, "", "", false, NODE},
+    {"v1", "nodes/proxy", "NodeProxyOptions", PROXY, "", "", false, NULL},
     {"v1", "nodes/status", "Node", GPU, "", "", false, NULL},
     {"v1", "persistentvolumeclaims", "PersistentVolumeClaim", ALL, "pvc", "", true, NULL},
     {"v1", "persistentvolumeclaims/status", "PersistentVolumeClaim", GPU, "", "", true, NULL},
     {"v1", "persistentvolumes", "PersistentVolume", ALL, "pv", "", false, NULL},
     {"v1", "persistentvolumes/status", "PersistentVolume", GPU, "", "", false, NULL},
     {"v1", "pods", "Pod", ALL, "po", "all", true, NULL},
-    {"v1", "pods/attach", "PodAttachOptions", "create,get", "", "", true, NODE},
+    {"v1", "pods/attach", "PodAttachOptions", "create,get", "", "", true, NULL},
     {"v1", "pods/binding", "Binding", "create", "", "", true, NULL},
     {"v1", "pods/ephemeralcontainers", "Pod", GPU, "", "", true, NULL},
     {"v1", "pods/eviction", "Eviction", "create", "", "", true, NULL},
-    {"v1", "pods/exec", "PodExecOptions", "create,get", "", "", true, NODE},
-    {"v1", "pods/log", "Pod", "get", "", "", true, NODE},
-    {"v1", "pods/portforward", "PodPortForwardOptions", "create,get", "", "", true, NODE},
-    {"v1", "pods/proxy", "PodProxyOptions", PROXY, "", "", true, NODE},
+    {"v1", "pods/exec", "PodExecOptions", "create,get", "", "", true, NULL},
+    {"v1", "pods/log", "Pod", "get", "", "", true, NULL},
+    {"v1", "pods/portforward", "PodPortForwardOptions", "create,get", "", "", true, NULL},
+    {"v1", "pods/proxy", "PodProxyOptions", PROXY, "", "", true, NULL},
     {"v1", "pods/resize", "Pod", GPU, "", "", true, NULL},
     {"v1", "pods/status", "Pod", GPU, "", "", true, NULL},
     {"v1", "podtemplates", "PodTemplate", ALL, "", "", true, NULL},
@@ -54,7 +53,7 @@ static const struct expected {
     {"v1", "serviceaccounts/token", "TokenRequest", "create", "", "", true,
      "needs a key to sign with"},
     {"v1", "services", "Service", ALL, "svc", "all", true, NULL},
-    {"v1", "services/proxy", "ServiceProxyOptions", PROXY, "", "", true, NODE},
+    {"v1", "services/proxy", "ServiceProxyOptions", PROXY, "", "", true, NULL},
     {"v1", "services/status", "Service", GPU, "", "", true, NULL},
     {"apiregistration.k8s.io/v1", "apiservices", "APIService", ALL, "", "api-extensions", false,
      NULL},
