@@ -6,6 +6,7 @@
                                                       compares with its answers instead of the recorded ones
   kubectl_commands.py PROGRAM --record [WORD..]       writes what that kube-apiserver answers into the files
   kubectl_commands.py PROGRAM --accept [WORD..]       writes what our server does differently into the files; each needs a reason by hand
+  kubectl_commands.py PROGRAM --pending [WORD..]      compares what is marked as pending, too
   kubectl_commands.py PROGRAM --update [WORD..]       marks the commands that print something else for our server as pending, and unmarks
                                                       those that do not
 COR_CLIENT names the kubectl, else the one in $PATH is taken. COR_KUBE_APISERVER_PORT names a kube-apiserver that runs already.
@@ -147,6 +148,7 @@ MASKS = [
     (r"^[EWI]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ ", "LOG "),
     (r"(resourceVersion\\?\"?: ?\\?\"?)\d+", r"\1RV"),
     (r"(Resource Version: +)\d+", r"\1RV"),
+    (r"(resource version to be \d+, was )\d+", r"\1RV"),
     (r"https?://127\.0\.0\.1:\d+", "SERVER"),
     (r"127\.0\.0\.1:\d+", "ADDRESS"),
     (r"\b10\.0\.0\.\d{1,3}\b", "CLUSTER-IP"),
@@ -273,7 +275,7 @@ def all_outputs(target, scenes):
         return dict(zip(scenes, pool.map(target.run, scenes)))
 
 
-def compare(scene, got, wanted, version):
+def compare(scene, got, wanted, version, with_pending):
     """Raises if our outputs are not the wanted ones, which come from the records or (--live) from a kube-apiserver."""
     differences = []
     for command, ours, theirs in zip(scene.commands(), got, wanted):
@@ -281,7 +283,7 @@ def compare(scene, got, wanted, version):
         if known:
             assert known[0].strip("? "), f"no reason is given why this differs: {command.text}"
             theirs = known[1]
-        if not command.pending and shortened(ours) != theirs and ours != theirs:
+        if (with_pending or not command.pending) and shortened(ours) != theirs and ours != theirs:
             differences += ["$ " + command.text, *difflib.unified_diff(theirs, ours, "kube-apiserver", "coracle", lineterm="", n=1)]
     assert not differences, "\n" + "\n".join(differences)
 
@@ -349,7 +351,7 @@ def main():
     if sys.argv[1] == "--lines":
         return print_lines(sys.argv[2:])
     program, words = sys.argv[1], sys.argv[2:]
-    modes = {word for word in words if word in ("--live", "--record", "--accept", "--update")}
+    modes = {word for word in words if word in ("--live", "--record", "--accept", "--update", "--pending")}
     flags = [word for word in words if word.startswith("--") and word not in modes]
     chosen = [word for word in words if not word.startswith("--")]
     kubectl = shutil.which(os.environ.get("COR_CLIENT") or "kubectl")
@@ -379,7 +381,7 @@ def main():
     if modes & {"--record", "--accept", "--update"}:
         for path, (head, found) in files.items():
             write_scenes(path, head, found)
-    return report(scenes, lambda scene: compare(scene, got[scene], wanted[scene], version))
+    return report(scenes, lambda scene: compare(scene, got[scene], wanted[scene], version, "--pending" in modes))
 
 
 if __name__ == "__main__":
