@@ -109,11 +109,12 @@ static bool extends_itself(struct cor_check *check, const struct cor_place *item
                            struct cor_str name)
 {
     struct cor_str value = cor_field_text(check, item, "value");
-    const char *self = cor_check_printf(check, "$(%.*s)", COR_STR_ARG(name));
+    struct cor_str parts[] = {COR_STR("$("), name, COR_STR(")")};
+    struct cor_str self = cor_check_concat(check, parts, COR_ARRAY_LEN(parts));
     struct cor_place from;
 
-    return !cor_place_field(check, item, "valueFrom", &from) && !cor_str_eqz(value, self) &&
-           memmem(value.p, value.n, self, strlen(self));
+    return !cor_place_field(check, item, "valueFrom", &from) && !cor_str_eq(value, self) &&
+           memmem(value.p, value.n, self.p, self.n);
 }
 
 void cor_hook_warn_env(struct cor_check *check, const struct cor_place *place, struct cor_str arg)

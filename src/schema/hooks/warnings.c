@@ -139,20 +139,29 @@ void cor_hook_warn_cidr(struct cor_check *check, const struct cor_place *place, 
 
 /* --- Quantities ------------------------------------------------------------------------------- */
 
-/* Has the number of bytes a fraction by upstream's arithmetic? That looks at thousandths, whose
- * number may be too large for an int64: then the product wraps around if the quantity has a binary
- * suffix, and counts as 0 if it has another one. */
+/* Has a number of bytes, whose thousandths are too many for an int64, a fraction by upstream's
+ * arithmetic? The product wraps around there when the text has a binary suffix, none, k or M; it
+ * counts as 0 otherwise. */
+static bool is_wrapped_fraction(struct cor_str text)
+{
+    char last = text.p[text.n - 1];
+    int scale = last == 'k' ? 3 : last == 'M' ? 6 : 0;
+    uint64_t factor = last == 'k' ? 1000000 : last == 'M' ? 1000000000 : 1000;
+    int64_t number;
+
+    if (cor_str_find(COR_STR("ikM0123456789"), last) < 0 || cor_str_find(text, 'e') >= 0 ||
+        cor_quantity_scaled(text, scale, &number) < 0)
+        return false;
+    return (int64_t)((uint64_t)number * factor) % 1000 != 0;
+}
+
+/* Has the number of bytes a fraction? Less than a thousandth counts as one. */
 static bool is_fraction(struct cor_str text)
 {
-    int64_t thousandths, bytes;
+    int64_t thousandths;
     int r = cor_quantity_scaled(text, -3, &thousandths);
 
-    if (r == -COR_ETOOBIG && text.n > 0 && text.p[text.n - 1] == 'i' &&
-        cor_quantity_scaled(text, 0, &bytes) == 0) {
-        thousandths = (int64_t)((uint64_t)bytes * 1000);
-        r = 0;
-    }
-    return r == 0 && thousandths % 1000 != 0;
+    return r == -COR_ETOOBIG ? is_wrapped_fraction(text) : r == 0 && thousandths % 1000 != 0;
 }
 
 void cor_hook_warn_fraction(struct cor_check *check, const struct cor_place *place,

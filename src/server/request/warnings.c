@@ -1,5 +1,6 @@
 /* The warnings of an answer. A text becomes a header's value at once: `299 - "text"`, with
- * backslashes before quotes and backslashes, and spaces in place of control characters.
+ * backslashes before quotes and backslashes. One with control characters or bytes that are not
+ * UTF-8 cannot be the value of a header, and is left out.
  *
  * The limits are those of upstream's recorder, in code points: the texts may have 4,096 together.
  * The first one that does not fit makes all texts be cut after 256, those before it too, and from
@@ -59,6 +60,19 @@ static size_t warning_cut(struct cor_str text, size_t max, bool is_escaped, size
     return at;
 }
 
+/* Can the text be the value of a header? */
+static bool warning_is_printable(struct cor_str text)
+{
+    while (text.n > 0) {
+        uint32_t cp;
+
+        text = cor_str_from(text, cor_utf8_first(text, &cp));
+        if (cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || cp == COR_UTF8_INVALID)
+            return false;
+    }
+    return true;
+}
+
 static int warning_write(struct cor_buf *out, struct cor_str text)
 {
     int r = cor_buf_addz(out, PREFIX);
@@ -69,7 +83,7 @@ static int warning_write(struct cor_buf *out, struct cor_str text)
         if (c == '"' || c == '\\')
             r = cor_buf_addc(out, '\\');
         if (r == 0)
-            r = cor_buf_addc(out, (unsigned char)c < 0x20 || c == 0x7f ? ' ' : c);
+            r = cor_buf_addc(out, c);
     }
     return r < 0 ? r : cor_buf_addc(out, '"');
 }
@@ -113,11 +127,14 @@ int cor_warnings_add(struct cor_warnings *warnings, struct cor_str text)
     r = COR_ARRAY_RESERVE(&warnings->v, warnings->n, &warnings->cap, COR_WARNINGS_MAX);
     if (r < 0)
         return r;
-    n = warning_cut(text, COR_WARNINGS_RUNES_MAX + 1, false, &runes);
-    if (!warnings->is_cut && warnings->runes + runes > COR_WARNINGS_RUNES_MAX)
+    n = warning_cut(text, warnings->is_cut ? COR_WARNING_CUT : COR_WARNINGS_RUNES_MAX + 1, false,
+                    &runes);
+    if (!warning_is_printable(cor_str(text.p, n)))
+        return 0;
+    if (!warnings->is_cut && warnings->runes + runes > COR_WARNINGS_RUNES_MAX) {
         warnings_cut_all(warnings);
-    if (warnings->is_cut)
         n = warning_cut(text, COR_WARNING_CUT, false, &runes);
+    }
     mark = warnings->text.n;
     r = warning_write(&warnings->text, cor_str(text.p, n));
     if (r < 0) {

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-#define COR_WARNINGS_MAX 144 /* more than the findings about a body, which are the most */
+#define COR_WARNINGS_MAX 256 /* more than texts of upstream's fit into the code points */
 /* Code points of all texts together. When one more does not fit, each text is cut after
  * COR_WARNING_CUT code points, and warnings are accepted until the sum reaches this again. */
 #define COR_WARNINGS_RUNES_MAX 4096
@@ -33,8 +33,8 @@ struct cor_warnings {
 void cor_warnings_init(struct cor_warnings *warnings);
 void cor_warnings_deinit(struct cor_warnings *warnings); /* safe on a zeroed struct */
 
-/* Adds a warning. One that is there already, or that the limits leave no room for, is left out. 0,
- * -COR_ENOMEM. */
+/* Adds a warning. One that is there already, that cannot be a header's value, or that the limits
+ * leave no room for, is left out. 0, -COR_ENOMEM. */
 int cor_warnings_add(struct cor_warnings *warnings, struct cor_str text);
 
 /* The value of the i-th header. */

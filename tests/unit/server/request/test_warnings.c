@@ -21,13 +21,30 @@ TEST(warnings, are_header_values_and_kept_once)
     COR_CLEANUP(cor_warnings_deinit) struct cor_warnings warnings;
 
     cor_warnings_init(&warnings);
-    assert_int_equal(cor_warnings_add(&warnings, COR_STR("say \"a\\b\"\n")), 0);
+    assert_int_equal(cor_warnings_add(&warnings, COR_STR("say \"a\\b\"")), 0);
     assert_int_equal(cor_warnings_add(&warnings, COR_STR("b")), 0);
-    assert_int_equal(cor_warnings_add(&warnings, COR_STR("say \"a\\b\"\n")), 0);
+    assert_int_equal(cor_warnings_add(&warnings, COR_STR("say \"a\\b\"")), 0);
     assert_int_equal(cor_warnings_add(&warnings, COR_STR("")), 0);
     assert_int_equal(warnings.n, 2);
-    assert_true(cor_str_eqz(cor_warnings_at(&warnings, 0), "299 - \"say \\\"a\\\\b\\\" \""));
+    assert_true(cor_str_eqz(cor_warnings_at(&warnings, 0), "299 - \"say \\\"a\\\\b\\\"\""));
     assert_true(cor_str_eqz(cor_warnings_at(&warnings, 1), "299 - \"b\""));
+}
+
+/* Upstream's recorder drops these, too. One that is too long as well does not cut the others. */
+TEST(warnings, with_what_no_header_may_have_are_left_out)
+{
+    COR_CLEANUP(cor_warnings_deinit) struct cor_warnings warnings;
+
+    cor_warnings_init(&warnings);
+    assert_int_equal(cor_warnings_add(&warnings, COR_STR("a\nb")), 0);
+    assert_int_equal(cor_warnings_add(&warnings, COR_STR("\x7f")), 0);
+    assert_int_equal(cor_warnings_add(&warnings, COR_STR("\xc2\x85")), 0);
+    assert_int_equal(cor_warnings_add(&warnings, COR_STR("a\xff")), 0);
+    add_long(&warnings, "\t", 5000, 0);
+    assert_int_equal(warnings.n, 0);
+    assert_false(warnings.is_cut);
+    assert_int_equal(cor_warnings_add(&warnings, COR_STR("\xc3\xa9")), 0);
+    assert_int_equal(warnings.n, 1);
 }
 
 TEST(warnings, are_whole_up_to_4096_code_points)
