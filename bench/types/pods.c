@@ -98,8 +98,12 @@ void pods_write_patch(struct cor_buf *out, size_t i, void *arg)
 
 static void read(struct cor_buf *out, const struct pods *p, const char *name)
 {
-    if (cor_buf_addf(out, "GET /api/v1/namespaces/%s/pods%s%s%s HTTP/1.1\r\n%sAccept: %s\r\n\r\n",
-                     p->ns, *name ? "/" : "", *name ? p->prefix : "", name, common,
+    char limit[32] = "";
+
+    if (p->limit > 0)
+        snprintf(limit, sizeof(limit), "?limit=%zu", p->limit);
+    if (cor_buf_addf(out, "GET /api/v1/namespaces/%s/pods%s%s%s%s HTTP/1.1\r\n%sAccept: %s\r\n\r\n",
+                     p->ns, *name ? "/" : "", *name ? p->prefix : "", name, limit, common,
                      p->accept ? p->accept : "application/json") < 0)
         die("a request does not fit");
 }

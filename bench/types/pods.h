@@ -8,10 +8,12 @@
 #include "base/buf.h"
 
 #define PODS_PROTOBUF "application/vnd.kubernetes.protobuf"
+#define PODS_TABLE    "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 struct pods {
     const char *ns, *prefix; /* an object is called PREFIX-I */
     const char *accept;      /* of a list; NULL: JSON */
+    size_t limit;            /* of a list; 0: none */
 };
 
 void pods_write_create(struct cor_buf *out, size_t i, void *arg);

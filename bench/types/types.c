@@ -36,18 +36,21 @@
 #define WATCH_BAR      1.2
 #define PATCH_BAR      (1.0 / 8)
 #define SERVICE_BAR    (1.0 / 8) /* of the time between two answers: the rate is 8 times as high */
-#define OPENAPI_MS     10.0      /* of the first document, wherever it runs */
+#define TABLE_BAR      (1.0 / 8)
+#define TABLE_PODS     500
+#define OPENAPI_MS     10.0 /* of the first document, wherever it runs */
 #define OPENAPI_BAR    1.3
 #define OPENAPI_PATH   "/openapi/v3/apis/apps/v1"
 
 struct sizes {
-    size_t pods, patches, services, lists, documents, watchers, burst, rounds;
+    size_t pods, patches, services, lists, tables, documents, watchers, burst, rounds;
 };
 
 static const struct sizes whole = {.pods = 10000,
                                    .patches = 5000,
                                    .services = 20000,
                                    .lists = 10,
+                                   .tables = 200,
                                    .documents = 500,
                                    .watchers = 1000,
                                    .burst = 200,
@@ -57,6 +60,7 @@ static const struct sizes slow = {.pods = 10000,
                                   .patches = 2000,
                                   .services = 3000,
                                   .lists = 5,
+                                  .tables = 50,
                                   .documents = 100,
                                   .watchers = 1000,
                                   .burst = 50,
@@ -65,6 +69,7 @@ static const struct sizes brief = {.pods = 100,
                                    .patches = 50,
                                    .services = 50,
                                    .lists = 2,
+                                   .tables = 2,
                                    .documents = 5,
                                    .watchers = 10,
                                    .burst = 10,
@@ -75,12 +80,13 @@ struct figures {
     double create_us, config_map_us, patch_us;
     double service_us;             /* time between two answers, not CPU */
     double list_ms;                /* in JSON */
+    double table_ms;               /* of TABLE_PODS Pods */
     double transcoded_ms, kept_ms; /* in protobuf: the first one, and those after it */
     double json_watch_us, protobuf_watch_us;
     double openapi_first_ms, openapi_us; /* a document: the first time, and from what is kept */
 };
 
-static const struct figures none = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+static const struct figures none = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
 
 /* The same bytes from nginx; NAN: it is not installed. */
 struct nginx_figures {
@@ -263,6 +269,15 @@ static double list_ms(const struct target *t, size_t n, const char *accept)
     return run(t, 1, n, pods_write_list, &p) / 1e3;
 }
 
+/* A list as kubectl asks for it: a page of Pods as a Table. */
+static double table_ms(const struct target *t, size_t n)
+{
+    struct pods p = {.ns = NS, .accept = PODS_TABLE, .limit = TABLE_PODS};
+
+    (void)run(t, 1, 1, pods_write_list, &p);
+    return run(t, 1, n, pods_write_list, &p) / 1e3;
+}
+
 static void save(const struct target *t, write_cb write, void *arg, const char *dir,
                  const char *name)
 {
@@ -368,6 +383,7 @@ static struct nginx_figures measure_coracle(const struct sizes *sizes, const cha
     writes(sizes, &t, f);
     deliveries(sizes, &t, f);
     f->list_ms = list_ms(&t, sizes->lists, NULL);
+    f->table_ms = table_ms(&t, sizes->tables);
     if (lists_protobuf(&t)) {
         first_answers(sizes, &program, own, &t, f);
         nginx = kept_bytes(sizes, dir, &t, f);
@@ -395,6 +411,7 @@ static void measure_kube(const struct sizes *sizes, const char *dir, struct figu
     writes(sizes, &t, f);
     deliveries(sizes, &t, f);
     f->list_ms = list_ms(&t, sizes->lists, NULL);
+    f->table_ms = table_ms(&t, sizes->tables);
     f->transcoded_ms = f->kept_ms = list_ms(&t, sizes->lists, PODS_PROTOBUF);
     f->openapi_us = run(&t, 1, sizes->documents, request_write_get, &openapi);
     target_stop(&t);
@@ -439,6 +456,8 @@ static bool print(bool is_short, const struct figures *c, const struct figures *
                         k->service_us, "kube", SERVICE_BAR);
     missed |=
         print_row(is_short, "LIST of the Pods in JSON, ms", c->list_ms, k->list_ms, "kube", NAN);
+    missed |= print_row(is_short, "LIST of 500 Pods as a Table, ms", c->table_ms, k->table_ms,
+                        "kube", TABLE_BAR);
     missed |= print_row(is_short, "LIST in protobuf, transcoded, ms", c->transcoded_ms,
                         k->transcoded_ms, "kube", TRANSCODE_BAR);
     missed |= print_row(is_short, "LIST in protobuf, from what is kept, ms", c->kept_ms,

@@ -1,9 +1,11 @@
 /* Makes the cells of rows (schema/cells.h).
  *
- * An object is walked once: cor_cells_init() notes where its members begin, and what all rows show
- * of its metadata. Every cell then starts at one of these members. A path that a column names has
- * steps; the walk along them stops at the first step that is absent, and `nguard` tells whether
- * that was at or before the last pointer of the path, where Go has nil and not a zero value.
+ * An object is walked once: cor_cells_init() notes where its members and those of its spec and
+ * status begin, and what all rows show of its metadata. Every cell then starts at one of these
+ * members, so that the containers of a pod are not skipped again for each of them. A path that a
+ * column names has steps; the walk along them stops at the first step that is absent, and `nguard`
+ * tells whether that was at or before the last pointer of the path, where Go has nil and not a zero
+ * value.
  *
  * Values are looked for in canonical bytes: the keys of an object stand in order, so that a look-up
  * ends where the key would be. Texts are copied with their escapes and never decoded, unless a hook
@@ -60,6 +62,27 @@ static void find_metadata(struct cor_cells *cells, struct cor_json_iter *it)
     cells->metadata = cor_str(open.p, (size_t)(it->p - open.p));
 }
 
+/* Notes the members of spec or status, at which `it` stands, and moves `it` behind it. */
+static void find_below(struct cor_cells *cells, struct cor_cells_top *top, struct cor_json_iter *it)
+{
+    struct cor_json_iter inner = cor_json_iter(top->member.value);
+    struct cor_str key;
+
+    if (cor_json_type(top->member.value) != COR_JSON_OBJECT)
+        return;
+    top->first = (uint8_t)cells->nbelow;
+    top->is_known = true;
+    while (top->is_known && cor_json_iter_member(&inner, &key)) {
+        top->is_known = cells->nbelow < COR_CELLS_BELOW;
+        if (!top->is_known)
+            break;
+        cells->below[cells->nbelow].key = key;
+        cells->below[cells->nbelow++].value = cor_json_iter_open_value(&inner);
+        top->n++;
+    }
+    cor_json_iter_leave(it, &inner);
+}
+
 void cor_cells_init(struct cor_cells *cells, struct cor_json_writer *w, struct cor_str object,
                     int64_t now_us)
 {
@@ -71,17 +94,21 @@ void cor_cells_init(struct cor_cells *cells, struct cor_json_writer *w, struct c
     cells->object = object;
     cells->metadata = cells->name = cells->created = cells->deleted = (struct cor_str){NULL, 0};
     cells->now_us = now_us;
-    cells->ntops = 0;
+    cells->ntops = cells->nbelow = 0;
     cells->pod.is_made = false;
     while (cor_json_iter_member(&it, &key)) {
         struct cor_str value = cor_json_iter_open_value(&it);
 
+        struct cor_cells_top *top = NULL;
+
         if (cells->ntops < COR_CELLS_TOPS) {
-            cells->tops[cells->ntops].key = key;
-            cells->tops[cells->ntops++].value = value;
+            top = &cells->tops[cells->ntops++];
+            *top = (struct cor_cells_top){.member = {key, value}};
         }
         if (cor_str_eq(key, COR_STR("metadata")))
             find_metadata(cells, &it);
+        else if (top && (cor_str_eq(key, COR_STR("spec")) || cor_str_eq(key, COR_STR("status"))))
+            find_below(cells, top, &it);
     }
 }
 
@@ -108,19 +135,48 @@ static struct cor_str member_named(struct cor_str object, struct cor_str key)
     return (struct cor_str){NULL, 0};
 }
 
-static struct cor_str top_named(struct cor_cells *cells, struct cor_str key)
+/* NULL: the object has no such member, or it has too many. */
+static const struct cor_cells_top *find_top(const struct cor_cells *cells, struct cor_str key)
 {
     for (size_t i = 0; i < cells->ntops; i++) {
-        if (cor_str_eq(cells->tops[i].key, key))
-            return is_null(cells->tops[i].value) ? (struct cor_str){NULL, 0} : cells->tops[i].value;
+        if (cor_str_eq(cells->tops[i].member.key, key))
+            return &cells->tops[i];
     }
-    return cells->ntops < COR_CELLS_TOPS ? (struct cor_str){NULL, 0}
-                                         : member_named(cells->object, key);
+    return NULL;
 }
 
-struct cor_str cor_cells_top(struct cor_cells *cells, const char *key)
+static struct cor_str top_named(const struct cor_cells *cells, struct cor_str key)
+{
+    const struct cor_cells_top *top = find_top(cells, key);
+
+    if (!top && cells->ntops == COR_CELLS_TOPS)
+        return member_named(cells->object, key);
+    return !top || is_null(top->member.value) ? (struct cor_str){NULL, 0} : top->member.value;
+}
+
+static struct cor_str below_named(const struct cor_cells *cells, struct cor_str top_key,
+                                  struct cor_str key)
+{
+    const struct cor_cells_top *top = find_top(cells, top_key);
+
+    if (!top || !top->is_known)
+        return member_named(top_named(cells, top_key), key);
+    for (size_t i = top->first; i < (size_t)top->first + top->n; i++) {
+        if (cor_str_eq(cells->below[i].key, key))
+            return is_null(cells->below[i].value) ? (struct cor_str){NULL, 0}
+                                                  : cells->below[i].value;
+    }
+    return (struct cor_str){NULL, 0};
+}
+
+struct cor_str cor_cells_top(const struct cor_cells *cells, const char *key)
 {
     return top_named(cells, cor_strz(key));
+}
+
+struct cor_str cor_cells_at(const struct cor_cells *cells, const char *key, const char *below)
+{
+    return below_named(cells, cor_strz(key), cor_strz(below));
 }
 
 struct cor_str cor_cell_member(struct cor_str object, const char *key)
@@ -272,12 +328,16 @@ void cor_cells_put_selector(struct cor_cells *cells, struct cor_str selector, co
 static struct cor_str value_at(struct cor_cells *cells, const struct cor_column_part *part,
                                bool *ret_is_nil)
 {
-    struct cor_str value = {NULL, 0};
+    struct cor_str value = {NULL, 0}, top = {NULL, 0};
 
     for (size_t i = 0; i < part->nsteps; i++) {
         struct cor_str step = cor_strz(cor_type_pool + cor_column_steps[part->first_step + i]);
 
-        value = i == 0 ? top_named(cells, step) : member_named(value, step);
+        if (i == 0)
+            top = step;
+        value = i == 0   ? top_named(cells, step)
+                : i == 1 ? below_named(cells, top, step)
+                         : member_named(value, step);
         if (!value.p) {
             *ret_is_nil = i < part->nguard;
             return value;

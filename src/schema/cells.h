@@ -21,9 +21,15 @@
 #include "json/scan.h"
 #include "json/writer.h"
 
-/* Members of an object that are found once for all cells. Kinds have fewer; what comes later is
- * looked for again. */
-#define COR_CELLS_TOPS 12
+/* Members of an object, and of its spec and status, that are found once for all cells. Objects have
+ * fewer; what comes later is looked for again. */
+#define COR_CELLS_TOPS  12
+#define COR_CELLS_BELOW 64
+
+/* A member. The value goes on to the end of the object. */
+struct cor_cells_member {
+    struct cor_str key, value;
+};
 
 /* What three columns of a pod show: found once for a row. */
 struct cor_pod_cells {
@@ -43,9 +49,13 @@ struct cor_cells {
     struct cor_str name, created, deleted; /* members of the metadata; p == NULL: absent */
     int64_t now_us;
     size_t ntops;
-    struct {
-        struct cor_str key, value; /* the value goes on to the end of the object */
+    struct cor_cells_top {
+        struct cor_cells_member member;
+        uint8_t first, n; /* its own members, in `below` */
+        bool is_known;    /* they are all there */
     } tops[COR_CELLS_TOPS];
+    size_t nbelow;
+    struct cor_cells_member below[COR_CELLS_BELOW];
     struct cor_pod_cells pod;
 };
 
@@ -66,14 +76,11 @@ int64_t cor_cells_order(struct cor_cells *cells, const struct cor_table_columns 
 
 /* A member; p == NULL: absent, null, or no object. The value is followed by other bytes: iterate
  * over it, or read it with the functions below. */
-struct cor_str cor_cells_top(struct cor_cells *cells, const char *key);
+struct cor_str cor_cells_top(const struct cor_cells *cells, const char *key);
 struct cor_str cor_cell_member(struct cor_str object, const char *key);
-/* Member of a member of the object: cor_cells_at(cells, "spec", "nodeName"). */
-static inline struct cor_str cor_cells_at(struct cor_cells *cells, const char *key,
-                                          const char *below)
-{
-    return cor_cell_member(cor_cells_top(cells, key), below);
-}
+/* Member of a member of the object: cor_cells_at(cells, "spec", "nodeName"). Of spec and status,
+ * this is cheaper than cor_cell_member(). */
+struct cor_str cor_cells_at(const struct cor_cells *cells, const char *key, const char *below);
 
 /* The raw text of a string; empty: absent, empty, or no string. */
 struct cor_str cor_cell_raw(struct cor_str value);

@@ -134,11 +134,11 @@ static void set_initializing(struct cor_pod_cells *pod, struct cor_str state, si
 
 /* Visits the statuses of init containers up to the first that has not finished. `ret_own_restarts`
  * and the others are those of the sidecars. 0, -COR_ENOMEM. */
-static int find_inits(struct cor_pod_cells *pod, struct cor_str status, struct cor_str inits,
+static int find_inits(struct cor_pod_cells *pod, struct cor_str statuses, struct cor_str inits,
                       size_t ninits, struct cor_pod_cells *ret_sidecars)
 {
     struct init_containers known = {inits, cor_json_iter(inits), NULL, ninits};
-    struct cor_json_iter it = cor_json_iter(cor_cell_member(status, "initContainerStatuses"));
+    struct cor_json_iter it = cor_json_iter(statuses);
     int r = 0;
 
     for (size_t i = 0; r >= 0 && !pod->is_init && cor_json_iter_elem(&it); i++) {
@@ -165,9 +165,9 @@ static int find_inits(struct cor_pod_cells *pod, struct cor_str status, struct c
 }
 
 /* Visits the statuses of containers; the first that waits or has ended gives the reason. */
-static void find_containers(struct cor_pod_cells *pod, struct cor_str status, bool is_ready)
+static void find_containers(struct cor_pod_cells *pod, struct cor_str statuses, bool is_ready)
 {
-    struct cor_json_iter it = cor_json_iter(cor_cell_member(status, "containerStatuses"));
+    struct cor_json_iter it = cor_json_iter(statuses);
     bool is_running = false, is_found = false;
 
     while (cor_json_iter_elem(&it)) {
@@ -197,10 +197,10 @@ static void find_containers(struct cor_pod_cells *pod, struct cor_str status, bo
 }
 
 /* Of the pod's conditions, those that its status depends on. */
-static void find_conditions(struct cor_pod_cells *pod, struct cor_str status, bool *ret_is_ready,
-                            bool *ret_is_initialized)
+static void find_conditions(struct cor_pod_cells *pod, struct cor_str conditions,
+                            bool *ret_is_ready, bool *ret_is_initialized)
 {
-    struct cor_json_iter it = cor_json_iter(cor_cell_member(status, "conditions"));
+    struct cor_json_iter it = cor_json_iter(conditions);
     bool has_initialized = false;
 
     *ret_is_ready = *ret_is_initialized = false;
@@ -223,10 +223,9 @@ static void find_conditions(struct cor_pod_cells *pod, struct cor_str status, bo
 static void pod_find(struct cor_cells *cells)
 {
     struct cor_pod_cells *pod = &cells->pod, sidecars = {0};
-    struct cor_str spec = cor_cells_top(cells, "spec"), status = cor_cells_top(cells, "status");
-    struct cor_str phase = cor_cell_member(status, "phase");
-    struct cor_str reason = cor_cell_member(status, "reason");
-    struct cor_str inits = cor_cell_member(spec, "initContainers");
+    struct cor_str phase = cor_cells_at(cells, "status", "phase");
+    struct cor_str reason = cor_cells_at(cells, "status", "reason");
+    struct cor_str inits = cor_cells_at(cells, "spec", "initContainers");
     struct cor_json_iter it = cor_json_iter(inits);
     size_t ninits = 0;
     bool is_ready, is_initialized;
@@ -236,18 +235,19 @@ static void pod_find(struct cor_cells *cells)
         return;
     *pod = (struct cor_pod_cells){.is_made = true};
     pod->reason = cor_cell_raw(reason).n > 0 ? cor_cell_raw(reason) : cor_cell_raw(phase);
-    pod->ncontainers = (int64_t)cor_cell_count(cor_cell_member(spec, "containers"));
+    pod->ncontainers = (int64_t)cor_cell_count(cor_cells_at(cells, "spec", "containers"));
     for (; cor_json_iter_elem(&it); ninits++)
         pod->ncontainers += init_read(cor_json_iter_open_value(&it)).is_sidecar;
-    find_conditions(pod, status, &is_ready, &is_initialized);
-    r = find_inits(pod, status, inits, ninits, &sidecars);
+    find_conditions(pod, cor_cells_at(cells, "status", "conditions"), &is_ready, &is_initialized);
+    r = find_inits(pod, cor_cells_at(cells, "status", "initContainerStatuses"), inits, ninits,
+                   &sidecars);
     if (r < 0 && !cells->w->error)
         cells->w->error = r;
     if (!pod->is_init || is_initialized) {
         pod->restarts = sidecars.restarts;
         pod->has_last_restart = sidecars.has_last_restart;
         pod->last_restart_us = sidecars.last_restart_us;
-        find_containers(pod, status, is_ready);
+        find_containers(pod, cor_cells_at(cells, "status", "containerStatuses"), is_ready);
     }
     if (!cor_cells_is_deleted(cells))
         return;
