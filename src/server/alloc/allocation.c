@@ -3,7 +3,7 @@
  *
  *   plan (service_plan.c) ──► each wanted address: the object of a given one is created; of any one
  *   the index proposes addresses until one can be created ──► node ports, all in one operation of
- *   the queue ──► the numbers go into the Service ──► on_done
+ *   the queue ──► on_done ──► finish: the numbers go into the Service, which becomes an object
  *
  *   settle: addresses one after the other ──► node ports ──► the endpoints of a Service that is gone
  *   ──► on_settled
@@ -12,7 +12,7 @@
  * run nothing is reserved: upstream shows the first address of a range for any address, and numbers
  * that nobody has for any port.
  * Failures while settling are logged, and the next step follows: the repair releases the rest.
- * Thread: the loop of the write; the ports' queue answers there. */
+ * Thread: the loop of the write; the ports' queue answers there. Plan and finish are pure. */
 /* clang-format on */
 #include "server/alloc/allocation.h"
 
@@ -55,7 +55,6 @@ struct cor_allocation {
     struct cor_status *status;
     cor_allocation_done on_done;
     void *arg;
-    struct cor_object *object; /* what is to be stored */
 
     enum cor_allocation_end end;
     void (*on_settled)(void *arg);
@@ -76,7 +75,6 @@ int cor_allocation_new(const struct cor_allocation_opts *opts, struct cor_alloca
     a->is_create = !opts->current;
     a->is_dry_run = opts->is_dry_run;
     a->plan.duplicate = SIZE_MAX;
-    a->since_ms = cor_loop_now_ms(a->loop->loop);
     cor_status_init(&a->port_op.status);
     cor_buf_init(&a->names, COR_KEY_BYTES_MAX);
     r = cor_buf_addf(&a->names, "%.*s/%.*s", COR_STR_ARG(opts->ns), COR_STR_ARG(opts->name));
@@ -103,7 +101,6 @@ void cor_allocation_abandon(struct cor_allocation *a)
     cor_buf_deinit(&a->names);
     cor_object_unref(a->body);
     cor_object_unref(a->current);
-    cor_object_unref(a->object);
     cor_free(a);
 }
 
@@ -117,7 +114,7 @@ bool cor_allocation_is_stale(const struct cor_allocation *a)
 
 static void allocation_end_run(struct cor_allocation *a, int r)
 {
-    a->on_done(a->arg, r, r == 0 ? a->object : NULL);
+    a->on_done(a->arg, r);
 }
 
 /* The error of a failed operation of the store, as the API's. */
@@ -146,7 +143,7 @@ static int allocation_refuse(struct cor_allocation *a, const struct cor_field_er
 }
 
 /* Writes the Service with its new fields into an object. */
-static int allocation_write(struct cor_allocation *a)
+static int allocation_write(const struct cor_allocation *a, struct cor_object **ret_object)
 {
     const struct cor_resource_row *row = cor_api_of_role(COR_ROLE_SERVICES);
     COR_CLEANUP(cor_buf_deinit) struct cor_buf spec = {0}, metadata = {0}, name = {0}, json = {0};
@@ -178,22 +175,21 @@ static int allocation_write(struct cor_allocation *a)
         r = cor_json_writer_finish(&w);
     }
     if (r == 0)
-        r = cor_object_from_sorted(cor_buf_str(&json), &a->object);
-    return r < 0 ? cor_status_set_err(a->status, r) : 0;
+        r = cor_object_from_sorted(cor_buf_str(&json), ret_object);
+    return r;
 }
 
-/* All is reserved: fills in the numbers. */
-static void allocation_finish(struct cor_allocation *a)
+int cor_allocation_finish(struct cor_allocation *a, struct cor_status *status,
+                          struct cor_object **ret_object)
 {
     int r = cor_service_plan_set_ports(&a->plan, a->is_create, &a->service);
 
+    assert(a->on_done && !a->is_removal);
     if (r == 0 && !a->is_create)
         r = cor_service_drop_stale(&a->service, &a->old);
-    if (r < 0)
-        cor_status_set_err(a->status, r);
-    else
-        r = allocation_write(a);
-    allocation_end_run(a, r);
+    if (r == 0)
+        r = allocation_write(a, ret_object);
+    return r < 0 ? cor_status_set_err(status, r) : 0;
 }
 
 static const char *port_reason(const struct cor_allocation *a, char out[128])
@@ -268,7 +264,7 @@ static void allocation_on_ports(struct cor_port_op *op)
                                   COR_STR_ARG(twice->protocol), (long long)twice->node_port));
         return;
     }
-    allocation_finish(a);
+    allocation_end_run(a, 0);
 }
 
 static void allocation_reserve_ports(struct cor_allocation *a)
@@ -432,16 +428,13 @@ static void allocation_next_ip(struct cor_allocation *a)
     }
 }
 
-void cor_allocation_run(struct cor_allocation *a, struct cor_status *status,
-                        cor_allocation_done on_done, void *arg)
+int cor_allocation_plan(struct cor_allocation *a, struct cor_status *status)
 {
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
     int r;
 
-    assert(cor_loop_is_current(a->loop->loop) && !a->on_done && !a->is_removal);
+    assert(!a->service.spec.p && !a->on_done && !a->is_removal);
     a->status = status;
-    a->on_done = on_done;
-    a->arg = arg;
     r = cor_service_read(a->body, &a->service);
     if (r == 0 && a->current)
         r = cor_service_read(a->current, &a->old);
@@ -449,13 +442,18 @@ void cor_allocation_run(struct cor_allocation *a, struct cor_status *status,
         r = cor_service_plan(&a->service, a->current ? &a->old : NULL, cor_alloc_cluster(a->alloc),
                              &errs, &a->plan);
     if (r == -COR_EINVALID)
-        r = allocation_refuse(a, &errs);
-    else if (r < 0)
-        cor_status_set_err(status, r);
-    if (r < 0) {
-        allocation_end_run(a, r);
-        return;
-    }
+        return allocation_refuse(a, &errs);
+    return r < 0 ? cor_status_set_err(status, r) : 0;
+}
+
+void cor_allocation_run(struct cor_allocation *a, struct cor_status *status,
+                        cor_allocation_done on_done, void *arg)
+{
+    assert(cor_loop_is_current(a->loop->loop) && a->service.spec.p && !a->on_done);
+    a->status = status;
+    a->on_done = on_done;
+    a->arg = arg;
+    a->since_ms = cor_loop_now_ms(a->loop->loop);
     if (!a->is_dry_run)
         cor_alloc_note_reserving(a->alloc);
     allocation_next_ip(a);

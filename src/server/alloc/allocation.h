@@ -2,12 +2,13 @@
 /* The addresses and node ports of one write of a Service: reserved before the Service is stored,
  * and settled when it is known whether it was.
  *
- *   cor_allocation_new ──► cor_allocation_run ──► the Service is validated and stored ──►
- *   cor_allocation_settle, which frees it
+ *   cor_allocation_new ──► _plan ──► _run: reserves ──► _finish: the object ──► the Service is
+ *   validated and stored ──► cor_allocation_settle, which frees it
  *
  * A crash between any two steps leaves at most reservations without a Service, or a Service that
  * gave up what is still reserved: the repair finds both (repair.h).
- * Thread: its loop.  Owner: the write. */
+ * Thread: its loop, except _plan and _finish, which work through all ports of a Service and may run on
+ * any thread that has the write.  Owner: the write. */
 /* clang-format on */
 #ifndef COR_SERVER_ALLOCATION_H
 #define COR_SERVER_ALLOCATION_H
@@ -28,12 +29,20 @@ struct cor_allocation_opts {
 /* 0, -COR_ENOMEM. */
 int cor_allocation_new(const struct cor_allocation_opts *opts, struct cor_allocation **ret);
 
-/* Reserves. `on_done` follows, now or later: with 0 and the object to be stored (stored form,
- * borrowed), or with a failure that is in `status` as an error of the API; what was reserved until
- * then is settled with the rest. */
-typedef void (*cor_allocation_done)(void *arg, int r, struct cor_object *object);
+/* Finds out what is to be reserved. Once. 0, or a failure that is in `status` as an error of the
+ * API. */
+int cor_allocation_plan(struct cor_allocation *allocation, struct cor_status *status);
+
+/* Reserves what was planned. `on_done` follows, now or later: with 0, or with a failure that is in
+ * `status` as an error of the API; what was reserved until then is settled with the rest. */
+typedef void (*cor_allocation_done)(void *arg, int r);
 void cor_allocation_run(struct cor_allocation *allocation, struct cor_status *status,
                         cor_allocation_done on_done, void *arg);
+
+/* Makes the object to be stored, in stored form, with what was reserved. Once. 0, or a failure as
+ * above. */
+int cor_allocation_finish(struct cor_allocation *allocation, struct cor_status *status,
+                          struct cor_object **ret_object);
 
 /* Is it too old to be used? A repair takes reservations without a Service back; a write that takes
  * so long is not stored. */

@@ -10,7 +10,7 @@
  * The ports are read before the Services, and the Services as of now: a port that is reserved and
  * that no Service has is a leak, or its Service is being written. Ports that this server holds for
  * such writes are known (ports.h).
- * Walks take WALK_MANY objects in a turn of the loop, and wait for the operation of an object that
+ * Walks take WALK_MANY objects or WALK_BYTES in a turn of the loop, and wait for the operation of an object that
  * needs one.
  * Failures: a pass that cannot read the ports or a list ends, and the next one follows after
  * RETRY_MS; an object that could not be repaired is logged and seen again by the next pass.
@@ -33,6 +33,7 @@
 #include "storage/store/reader.h"
 
 #define WALK_MANY  256
+#define WALK_BYTES (256u * 1024)
 #define RETRY_MS   10000
 #define LEAKS_MAX  ((size_t)1 << 20)
 #define LEAK_BYTES 32
@@ -442,7 +443,9 @@ static bool repair_visit_address(struct cor_repair *repair, struct cor_object *o
 
 static void repair_walk(struct cor_repair *repair)
 {
-    for (size_t i = 0; i < WALK_MANY; i++) {
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < WALK_MANY && bytes < WALK_BYTES; i++) {
         struct cor_object *object;
 
         if (repair->is_stopping) {
@@ -462,6 +465,7 @@ static void repair_walk(struct cor_repair *repair)
             }
             return;
         }
+        bytes += cor_object_json(object).n;
         if (repair->walk == WALK_SERVICES ? repair_visit_service(repair, object)
                                           : repair_visit_address(repair, object))
             return;

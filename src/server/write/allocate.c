@@ -3,20 +3,24 @@
  * makes the body that shows them.
  *
  *   what an earlier run of the stage reserved is given back ──► an update: is the client's state the
- *   present one? ──► a create without a name: the name is generated here ──► reserve ──► resume
+ *   present one? ──► a create without a name: the name is generated here ──► plan ──► reserve ──►
+ *   make the object ──► resume
+ *
+ * Planning and making the object look at each port; of a large Service they run on an offload thread.
  *
  * The stage runs again when a compare was lost or a generated name is taken; the body of the client
  * stays as it is, and what is reserved for it goes into `allocated`. The reservation carries the
  * name of the Service, so that the name has to be known before.
  * Failures: 422 and 500 in upstream's words, 409 of the client's revision, the store's, no memory:
  * all reach cor_write_resume(). What was reserved until then is undone when the list ends.
- * Thread: the call's loop. */
+ * Thread: the call's loop, except allocate_plan() and allocate_finish(). */
 /* clang-format on */
 #include <assert.h>
 
 #include "base/err.h"
 #include "meta/object_edit.h"
 #include "server/alloc/allocation.h"
+#include "server/api/heavy.h"
 #include "server/strategy/strategy.h"
 #include "server/write/options.h"
 #include "server/write/stages.h"
@@ -28,13 +32,50 @@ bool cor_write_allocates(const struct cor_write *write)
     return cor_call_reserves(&write->call) && !write->call.sub;
 }
 
-static void allocate_on_done(void *arg, int r, struct cor_object *object)
+/* What planning and making the object go over. */
+static size_t allocate_weight(const struct cor_write *write)
+{
+    return cor_object_json(write->body).n +
+           (write->current ? cor_object_json(write->current).n : 0);
+}
+
+/* A stage (server/api/heavy.h). */
+static int allocate_finish(struct cor_call *call)
+{
+    struct cor_write *write = (struct cor_write *)call;
+
+    return cor_allocation_finish(write->allocation, &call->status, &write->allocated);
+}
+
+static void allocate_on_finished(struct cor_call *call, int r)
+{
+    cor_write_resume((struct cor_write *)call, call->is_over ? -COR_ECANCELED : r);
+}
+
+static void allocate_on_reserved(void *arg, int r)
 {
     struct cor_write *write = arg;
 
-    if (r == 0)
-        write->allocated = cor_object_ref(object);
-    cor_write_resume(write, r);
+    if (r < 0 || write->call.is_over)
+        cor_write_resume(write, r < 0 ? r : -COR_ECANCELED);
+    else
+        cor_heavy_run(&write->call, allocate_weight(write), allocate_finish, allocate_on_finished);
+}
+
+/* A stage (server/api/heavy.h). */
+static int allocate_plan(struct cor_call *call)
+{
+    return cor_allocation_plan(((struct cor_write *)call)->allocation, &call->status);
+}
+
+static void allocate_on_planned(struct cor_call *call, int r)
+{
+    struct cor_write *write = (struct cor_write *)call;
+
+    if (r < 0 || call->is_over)
+        cor_write_resume(write, r < 0 ? r : -COR_ECANCELED);
+    else
+        cor_allocation_run(write->allocation, &call->status, allocate_on_reserved, write);
 }
 
 /* The name of the object: the one that it has, or one that is generated into `scratch`. Empty: it
@@ -81,7 +122,7 @@ static void allocate_begin(struct cor_write *write)
     if (r < 0)
         cor_write_resume(write, r);
     else
-        cor_allocation_run(write->allocation, &call->status, allocate_on_done, write);
+        cor_heavy_run(call, allocate_weight(write), allocate_plan, allocate_on_planned);
 }
 
 static void allocate_on_undone(void *arg)

@@ -12,6 +12,11 @@ static const char *create(struct afx *a, const char *body)
     return fx_do(&a->fx, 201, "POST", SERVICES, body);
 }
 
+static bool has_no_calls(void *arg)
+{
+    return cor_api_loop_calls(cor_api_loop(((struct afx *)arg)->fx.api, 0)) == 0;
+}
+
 /* The request is refused with this code and message, and leaves nothing reserved. */
 static void check_refused(struct afx *a, int code, const char *body, const char *message)
 {
@@ -249,6 +254,61 @@ TEST(allocate, a_reader_that_goes_leaves_no_reservation_behind)
         fx_do(&a.fx, 0, "DELETE", SERVICES "/s", "");
     }
     fx_do(&a.fx, 0, "DELETE", SERVICES "/s", "");
+    assert_int_equal(afx_addresses(&a), 0);
+    afx_close(&a);
+}
+
+/* A Service that is so large that threads plan and make it. */
+static const char *large_service(char *out, size_t max)
+{
+    size_t n = (size_t)snprintf(
+        out, max, "{\"metadata\":{\"name\":\"s\"},\"spec\":{\"type\":\"NodePort\",\"ports\":[");
+
+    for (int i = 0; i < 2000; i++)
+        n += (size_t)snprintf(out + n, max - n, "%s{\"name\":\"port-%d\",\"port\":%d}",
+                              i > 0 ? "," : "", i, i + 1);
+    snprintf(out + n, max - n, "]}}");
+    return out;
+}
+
+TEST(allocate, a_large_service_is_reserved_and_released_as_a_small_one)
+{
+    struct afx a;
+    char body[100000];
+
+    afx_open(&a, NULL, NULL);
+    large_service(body, sizeof(body));
+    assert_at(create(&a, body), "spec.ports[1999].name", "port-1999");
+    assert_at(fx_do(&a.fx, 200, "PATCH", SERVICES "/s", "{\"spec\":{\"type\":\"ClusterIP\"}}"),
+              "spec.ports[7].nodePort", "");
+    assert_string_equal(afx_ports(&a), "");
+    fx_do(&a.fx, 200, "PATCH", SERVICES "/s", "{\"spec\":{\"type\":\"NodePort\"}}");
+    fx_do(&a.fx, 500, "POST", SERVICES, body); /* the range is full */
+    fx_do(&a.fx, 200, "DELETE", SERVICES "/s", "");
+    assert_string_equal(afx_ports(&a), "");
+    assert_int_equal(afx_addresses(&a), 0);
+    afx_close(&a);
+}
+
+TEST(allocate, a_reader_that_goes_during_a_large_service_leaves_no_reservation_behind)
+{
+    struct afx a;
+    char body[100000];
+
+    afx_open(&a, NULL, NULL);
+    large_service(body, sizeof(body));
+    for (int i = 0; i < 12; i++) {
+        struct fx_call call;
+
+        fx_start(&a.fx, &call, "POST", SERVICES, body, NULL);
+        for (int turn = 0; turn < i; turn++)
+            (void)cor_loop_run_until(a.fx.loop, (bool (*)(void *))cor_alloc_is_ready, a.alloc, 1);
+        fx_call_deinit(&call);
+        fx_do(&a.fx, 0, "DELETE", SERVICES "/s", "");
+    }
+    assert_true(cor_loop_run_until(a.fx.loop, has_no_calls, &a, FX_TIMEOUT_MS));
+    fx_do(&a.fx, 0, "DELETE", SERVICES "/s", "");
+    assert_string_equal(afx_ports(&a), "");
     assert_int_equal(afx_addresses(&a), 0);
     afx_close(&a);
 }
