@@ -27,9 +27,9 @@
 
 #define MIRROR          "kubernetes.io/config.mirror"
 #define APPARMOR        "container.apparmor.security.beta.kubernetes.io/"
-#define DIFFERENCE_MAX  (24u * 1024) /* bytes of a difference; more is left out */
-#define DIFFERENCES_MAX 16           /* of the ephemeral containers of a request */
-#define INTERNAL_MAX    (2u << 20)   /* bytes of an internal form that is compared by lines */
+#define DIFFERENCE_MAX  (24u * 1024)  /* bytes of a difference; more is left out */
+#define DIFFERENCES_MAX 16            /* of the ephemeral containers of a request */
+#define INTERNAL_MAX    (512u * 1024) /* bytes of an internal form that is compared by lines */
 
 /* --- Lists and maps --------------------------------------------------------------------------- */
 
