@@ -96,6 +96,11 @@ struct cor_validate_tables;
 /* Gets the text of a warning, which is valid during the call. 0, -COR_ENOMEM. */
 typedef int (*cor_warn_fn)(void *arg, struct cor_str text);
 
+/* Appends what is wrong with a certificate and a private key in PEM form, in Go's words. 1: something
+ * is; 0: they belong together; -COR_ENOMEM, -COR_ETOOBIG. */
+typedef int (*cor_key_pair_fn)(struct cor_str cert_pem, struct cor_str key_pem,
+                               struct cor_buf *out);
+
 /* Warnings about one object; no more are made. An answer has room for far fewer. */
 #define COR_CHECK_WARNINGS_MAX 1024
 /* Bytes of a value that a warning shows: more than the answer shows of a whole warning, which is cut
@@ -135,6 +140,7 @@ struct cor_check_seen {
 struct cor_check {
     const struct cor_validate_tables *tables; /* the rules (validate_int.h) */
     struct cor_field_errors *errors;
+    cor_key_pair_fn key_pair; /* knows about certificates; NULL: nobody does */
     cor_warn_fn warn; /* gets the warnings; NULL: nobody asks for them */
     void *warn_arg;
     size_t nwarnings; /* that were made, repeated ones too; at most COR_CHECK_WARNINGS_MAX */

@@ -164,6 +164,7 @@ static int begin_check(const struct cor_validation *validation, bool is_of_old,
     check->api_version = validation->api_version;
     check->namespace_labels = validation->namespace_labels;
     check->allow_privileged = validation->allow_privileged;
+    check->key_pair = validation->key_pair;
     check->tables = &compiled;
     return r;
 }

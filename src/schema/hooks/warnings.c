@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/base64.h"
 #include "base/err.h"
 #include "schema/format_ip.h"
 #include "schema/hooks/hooks.h"
@@ -174,4 +175,38 @@ void cor_hook_warn_fraction(struct cor_check *check, const struct cor_place *pla
         cor_check_warn_at(check, &place->path,
                           "fractional byte value \"%.*s\" is invalid, must be an integer",
                           COR_STR_ARG(text));
+}
+
+/* --- Secrets ---------------------------------------------------------------------------------- */
+
+/* Appends the bytes of an entry of a Secret's data, which validation has found to be base64. */
+static void decode_entry(struct cor_check *check, const struct cor_place *data, const char *key,
+                         struct cor_buf *out)
+{
+    struct cor_place entry;
+    int r = 0;
+
+    cor_buf_init_secret(out, COR_OBJECT_BYTES_MAX_DEFAULT);
+    if (cor_place_entry(check, data, cor_strz(key), &entry))
+        r = cor_base64_decode(COR_BASE64_STD, cor_place_text(check, &entry), out, NULL);
+    cor_check_note(check, r == -COR_EINVAL ? 0 : r);
+}
+
+void cor_hook_warn_key_pair(struct cor_check *check, const struct cor_place *place,
+                            struct cor_str arg)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf cert = {0}, key = {0};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TEXT_MAX};
+    struct cor_place data;
+    int r = 0;
+
+    (void)arg;
+    cor_place_field(check, place, "data", &data);
+    decode_entry(check, &data, "tls.crt", &cert);
+    decode_entry(check, &data, "tls.key", &key);
+    if (check->key_pair && check->errors->error == 0)
+        r = check->key_pair(cor_buf_str(&cert), cor_buf_str(&key), &text);
+    cor_check_note(check, r);
+    if (r > 0)
+        cor_check_warn(check, cor_buf_str(&text));
 }

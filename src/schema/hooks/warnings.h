@@ -12,6 +12,7 @@
     X(warn_ip)           /* an address: its form is not the standard one */                         \
     X(warn_cidr)         /* a CIDR value: ambiguous, or its form is not the standard one */         \
     X(warn_fraction)     /* a quantity: bytes with a fraction */                                    \
+    X(warn_key_pair)     /* a Secret: its certificate and its key do not belong together */         \
     X(warn_repeated)     /* a list: elements whose field, the arg, has the same text */             \
     X(warn_annotations)  /* a container: annotations of its pod in place of a field of its own */   \
     X(warn_env)          /* a list of variables: one that hides another */                          \

@@ -23,6 +23,7 @@
 #include "meta/field_error.h"
 #include "meta/object_edit.h"
 #include "meta/object_meta.h"
+#include "net/key_pair.h"
 #include "schema/validate.h"
 #include "server/strategy/scale.h"
 #include "server/write/stages.h"
@@ -113,6 +114,7 @@ static struct cor_validation make_validation(struct cor_write *write)
     if (write->ns_object)
         validation.namespace_labels = cor_object_meta_member(write->ns_object, COR_STR("labels"));
     if (may_warn(call, validation.operation)) {
+        validation.key_pair = cor_key_pair_mistake;
         validation.warn = add_warning;
         validation.warn_arg = call;
     }
