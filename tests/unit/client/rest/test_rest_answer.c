@@ -156,7 +156,7 @@ static struct answer gzip_answer(int status, struct cor_str text, struct cor_buf
                            .value = "GZIP"};
 }
 
-/* Contract client 4.10 (gzip). */
+/* Contract client 4.11.5. */
 TEST(rest_answer, gzip_is_asked_for_and_expanded_in_every_kind_of_answer)
 {
     static char text[300000];
