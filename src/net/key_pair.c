@@ -155,7 +155,7 @@ static int lack(struct cor_buf *out, const struct others *others, bool is_key)
 static int find_block(struct cor_str pem, bool is_key, struct cor_buf *ret_der, struct cor_buf *out)
 {
     struct others others = {.labels = {.max = LABELS_MAX}};
-    struct cor_str label;
+    struct cor_str label = COR_STR("");
     int r;
 
     while ((r = next_block(&pem, &label, ret_der)) > 0) {
