@@ -15,12 +15,14 @@ void cor_address_index_init(struct cor_address_index *index, uint64_t seed)
     cor_lock_init(&index->lock, COR_LOCK_ADDRESS_INDEX);
 }
 
-static void index_drop_owner(struct cor_address_index *index, struct cor_str owner)
+/* Drops the ranges of the owner at the places from `from` to `to`, without `to`. */
+static void index_drop_owner(struct cor_address_index *index, struct cor_str owner, size_t from,
+                             size_t to)
 {
-    size_t n = 0;
+    size_t n = from;
 
-    for (size_t i = 0; i < index->nranges; i++) {
-        if (cor_str_eqz(owner, index->ranges[i].owner))
+    for (size_t i = from; i < index->nranges; i++) {
+        if (i < to && cor_str_eqz(owner, index->ranges[i].owner))
             cor_free(index->ranges[i].owner);
         else
             index->ranges[n++] = index->ranges[i];
@@ -90,27 +92,47 @@ static int index_add_range(struct cor_address_index *index, struct cor_str owner
 
     if (!name)
         return r < 0 ? r : -COR_ENOMEM;
-    index->ranges[index->nranges++] = (struct cor_address_range){name, *range, is_ready};
+    index->ranges[index->nranges++] =
+        (struct cor_address_range){.owner = name, .range = *range, .is_ready = is_ready};
     return 0;
 }
 
 int cor_address_index_set_ranges(struct cor_address_index *index, struct cor_str owner,
                                  const struct cor_addr_range *ranges, size_t n, bool is_ready)
 {
+    size_t before;
     int r = 0;
 
     cor_lock_acquire(&index->lock);
-    index_drop_owner(index, owner);
+    before = index->nranges;
     for (size_t i = 0; i < n && r == 0; i++)
         r = index_add_range(index, owner, &ranges[i], is_ready);
+    /* Without memory the owner keeps the ranges that it had. */
+    index_drop_owner(index, owner, r < 0 ? before : 0, r < 0 ? index->nranges : before);
     cor_lock_release(&index->lock);
     return r;
 }
 
-void cor_address_index_drop_ranges(struct cor_address_index *index)
+void cor_address_index_restart_ranges(struct cor_address_index *index)
 {
     cor_lock_acquire(&index->lock);
-    index_drop_ranges(index);
+    for (size_t i = 0; i < index->nranges; i++)
+        index->ranges[i].is_old = true;
+    cor_lock_release(&index->lock);
+}
+
+void cor_address_index_end_restart(struct cor_address_index *index)
+{
+    size_t n = 0;
+
+    cor_lock_acquire(&index->lock);
+    for (size_t i = 0; i < index->nranges; i++) {
+        if (index->ranges[i].is_old)
+            cor_free(index->ranges[i].owner);
+        else
+            index->ranges[n++] = index->ranges[i];
+    }
+    index->nranges = n;
     cor_lock_release(&index->lock);
 }
 

@@ -19,6 +19,7 @@ struct cor_address_range {
     char *owner; /* the name */
     struct cor_addr_range range;
     bool is_ready; /* addresses may be allocated: it is Ready and is not being deleted */
+    bool is_old;   /* known from before a restart of the watch, and not seen since */
 };
 
 struct cor_address_index {
@@ -33,17 +34,21 @@ void cor_address_index_init(struct cor_address_index *index, uint64_t seed);
 void cor_address_index_deinit(struct cor_address_index *index);
 
 /* What the watch of IPAddress objects has seen. `restart`: it begins again, and all that was known
- * comes once more. 0, -COR_ENOMEM. */
+ * comes once more; until then taken addresses may be proposed, which the store refuses. 0,
+ * -COR_ENOMEM. */
 void cor_address_index_restart(struct cor_address_index *index);
 int cor_address_index_add(struct cor_address_index *index, struct cor_addr ip);
 void cor_address_index_remove(struct cor_address_index *index, struct cor_addr ip);
 bool cor_address_index_has(struct cor_address_index *index, struct cor_addr ip);
 
-/* Replaces the ranges of the ServiceCIDR `owner`; n 0: it is gone. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+/* Replaces the ranges of the ServiceCIDR `owner`; n 0: it was deleted. 0, -COR_ENOMEM,
+ * -COR_ETOOBIG: then its ranges stay as they were. */
 int cor_address_index_set_ranges(struct cor_address_index *index, struct cor_str owner,
                                  const struct cor_addr_range *ranges, size_t n, bool is_ready);
-/* All ServiceCIDRs come once more. */
-void cor_address_index_drop_ranges(struct cor_address_index *index);
+/* The watch of ServiceCIDRs begins again, and all of them come once more: what is known stays in
+ * use until all have come, and what did not come is dropped then. */
+void cor_address_index_restart_ranges(struct cor_address_index *index);
+void cor_address_index_end_restart(struct cor_address_index *index);
 
 /* Is it an address of a range, of one that is ready? */
 bool cor_address_index_is_known(struct cor_address_index *index, struct cor_addr ip, bool ready);

@@ -5,9 +5,10 @@
  *   ServiceCIDRs, each from the present state on ──► both have told all that there is, and the
  *   repair has made its first pass: ready
  *
- * A watch that ends (the cache was filled anew, the engine's history was compacted) begins again
- * after RETRY_MS: the index is emptied first, and is complete again when all has come once more.
- * Meanwhile it proposes addresses that are taken, and the store refuses them.
+ * A watch that ends (the cache was filled again, the engine's history was compacted) begins again
+ * after RETRY_MS. The addresses of the index are forgotten then, and are complete again when all have
+ * come once more: meanwhile the index proposes addresses that are taken, and the store refuses them.
+ * The ranges stay, and those that did not come again are dropped at the end.
  * Failures: a watch that cannot be opened, and an object that there is no memory for, are tried
  * again later. The default ServiceCIDR has a file of its own (default_range.c).
  * Thread: the API's first loop (its maker's, before the loops start), except what alloc.h says is
@@ -39,13 +40,16 @@ struct feed {
     struct cor_alloc *alloc;
     enum cor_api_role role;
     void (*restart)(struct cor_address_index *index);
+    void (*end_restart)(struct cor_address_index *index); /* NULL: nothing */
     int (*apply)(struct cor_alloc *alloc, const struct cor_object *object, bool is_gone);
     struct cor_watch *watch; /* NULL: not open */
     struct cor_timer retry;
     struct cor_mail mail; /* to itself: instead of the timer */
     uint64_t retry_ms;    /* doubled with each attempt that fails */
-    bool is_synced;       /* all that there was has come */
+    bool is_synced;       /* all that there was has come once */
+    bool is_current;      /* all that there was when the present watch began has come */
     bool is_closing;
+    bool has_mail; /* `mail` is under way */
 };
 
 struct cor_alloc {
@@ -228,7 +232,10 @@ static void feed_on_mail(struct cor_mail *mail)
 {
     struct feed *feed = COR_CONTAINER_OF(mail, struct feed, mail);
 
-    if (!feed->alloc->is_stopping)
+    feed->has_mail = false;
+    if (feed->alloc->is_stopping)
+        alloc_end_stop(feed->alloc);
+    else
         feed_open(feed);
 }
 
@@ -236,6 +243,7 @@ static void feed_on_mail(struct cor_mail *mail)
 static void feed_open_later(struct feed *feed)
 {
     if (cor_timer_set(&feed->retry, feed->retry_ms) < 0) {
+        feed->has_mail = true;
         feed->mail.on_mail = feed_on_mail;
         cor_loop_post_always(feed->alloc->home->loop, &feed->mail);
     }
@@ -271,6 +279,7 @@ static void feed_on_open(void *arg, int err, struct cor_status *status)
         feed_close(feed);
     else
         feed->restart(&feed->alloc->index);
+    feed->is_current = false;
 }
 
 static void feed_on_event(void *arg, const struct cor_reader_event *event)
@@ -285,7 +294,9 @@ static void feed_on_event(void *arg, const struct cor_reader_event *event)
         return;
     }
     if (event->type == COR_WATCH_BOOKMARK) {
-        feed->is_synced = true;
+        if (!feed->is_current && feed->end_restart)
+            feed->end_restart(&feed->alloc->index);
+        feed->is_synced = feed->is_current = true;
         feed->retry_ms = RETRY_MIN_MS;
         alloc_note_ready(feed->alloc);
         return;
@@ -357,7 +368,8 @@ static void feed_init(struct cor_alloc *alloc, struct feed *feed, enum cor_api_r
     feed->alloc = alloc;
     feed->role = role;
     feed->restart =
-        role == COR_ROLE_ADDRESSES ? cor_address_index_restart : cor_address_index_drop_ranges;
+        role == COR_ROLE_ADDRESSES ? cor_address_index_restart : cor_address_index_restart_ranges;
+    feed->end_restart = role == COR_ROLE_ADDRESSES ? NULL : cor_address_index_end_restart;
     feed->apply = role == COR_ROLE_ADDRESSES ? apply_address : apply_range;
     feed->retry_ms = RETRY_MIN_MS;
     cor_timer_init(&feed->retry, alloc->home->loop, feed_on_retry);
@@ -406,7 +418,8 @@ int cor_alloc_open(struct cor_api *api, const struct cor_alloc_opts *opts,
 
 static void alloc_end_stop(struct cor_alloc *alloc)
 {
-    if (alloc->addresses.is_closing || alloc->cidrs.is_closing || alloc->is_repairing ||
+    if (alloc->addresses.is_closing || alloc->cidrs.is_closing || alloc->addresses.has_mail ||
+        alloc->cidrs.has_mail || alloc->is_repairing ||
         cor_default_range_is_busy(&alloc->default_range))
         return;
     alloc->on_stopped(alloc->arg);

@@ -19,6 +19,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -88,12 +89,19 @@ int cor_allocation_new(const struct cor_allocation_opts *opts, struct cor_alloca
     return 0;
 }
 
+/* The ports of the wants are not this write's any more. */
+static void allocation_let_go(struct cor_allocation *a)
+{
+    for (size_t i = 0; a->has_ports && i < a->plan.nwants; i++)
+        cor_ports_let_go(cor_alloc_ports(a->alloc), a->plan.wants[i].number);
+    a->has_ports = false;
+}
+
 void cor_allocation_abandon(struct cor_allocation *a)
 {
     if (!a)
         return;
-    for (size_t i = 0; a->has_ports && i < a->plan.nwants; i++)
-        cor_ports_let_go(cor_alloc_ports(a->alloc), a->plan.wants[i].number);
+    allocation_let_go(a);
     cor_service_plan_deinit(&a->plan);
     cor_service_deinit(&a->service);
     cor_service_deinit(&a->old);
@@ -107,7 +115,7 @@ void cor_allocation_abandon(struct cor_allocation *a)
 bool cor_allocation_is_stale(const struct cor_allocation *a)
 {
     return (a->ntaken > 0 || a->has_ports) &&
-           cor_loop_now_ms(a->loop->loop) - a->since_ms > STALE_MS;
+           cor_clock_mono_ms(a->loop->api->clock) - a->since_ms > STALE_MS;
 }
 
 /* ---- reserving ---- */
@@ -453,7 +461,7 @@ void cor_allocation_run(struct cor_allocation *a, struct cor_status *status,
     a->status = status;
     a->on_done = on_done;
     a->arg = arg;
-    a->since_ms = cor_loop_now_ms(a->loop->loop);
+    a->since_ms = cor_clock_mono_ms(a->loop->api->clock);
     if (!a->is_dry_run)
         cor_alloc_note_reserving(a->alloc);
     allocation_next_ip(a);
@@ -528,10 +536,15 @@ static void allocation_release_ports(struct cor_allocation *a)
     if (a->end == COR_ALLOCATION_KEEP) {
         op->releases = a->plan.release_ports;
         op->nreleases = a->plan.nrelease_ports;
-    } else if (a->end == COR_ALLOCATION_UNDO && a->has_ports) {
+    } else if (a->end == COR_ALLOCATION_UNDO && a->has_ports && !cor_allocation_is_stale(a)) {
         op->gives_back = true;
         op->nwants = a->plan.nwants;
     }
+    /* Ports have no owner. After the release, another write may get and hold them; and when the
+     * reservation is so old that the repair of another server may have released the ports, they may
+     * belong to somebody else already, and are left to the repair. */
+    if (a->end == COR_ALLOCATION_UNDO)
+        allocation_let_go(a);
     op->loop = a->loop->loop;
     op->on_done = allocation_on_ports_released;
     if (op->nreleases > 0 || op->nwants > 0)

@@ -65,6 +65,28 @@ static int default_range_write(const struct cor_default_range *range, struct cor
     return cor_json_writer_finish(&w);
 }
 
+static void default_range_on_turn(struct cor_mail *mail)
+{
+    struct cor_default_range *range = COR_CONTAINER_OF(mail, struct cor_default_range, turn);
+
+    range->has_turn = false;
+    if (range->is_stopping)
+        range->on_idle(range->arg);
+    else
+        cor_default_range_create(range);
+}
+
+/* Without memory for the timer the next turn of the loop tries again. */
+static void default_range_retry(struct cor_default_range *range)
+{
+    if (cor_timer_set(&range->retry, RETRY_MS) == 0 || range->has_turn)
+        return;
+    range->has_turn = true;
+    range->turn.on_mail = default_range_on_turn;
+    cor_dlist_init(&range->turn.link);
+    cor_loop_post_always(range->home->loop, &range->turn);
+}
+
 static void default_range_on_created(void *arg, const struct cor_store_reply *reply)
 {
     struct cor_default_range *range = arg;
@@ -74,7 +96,7 @@ static void default_range_on_created(void *arg, const struct cor_store_reply *re
         range->on_idle(range->arg);
     } else if (reply->err < 0 && reply->err != -COR_EEXIST) {
         COR_LOG_WARN("the default ServiceCIDR could not be created", COR_F_ERR(reply->err));
-        (void)cor_timer_set(&range->retry, RETRY_MS);
+        default_range_retry(range);
     }
 }
 

@@ -14,7 +14,9 @@ struct cor_default_range {
     struct cor_addr_range ranges[2]; /* of the flags */
     size_t nranges;
     struct cor_timer retry; /* of a creation that failed */
+    struct cor_mail turn;   /* to itself: instead of the timer */
     bool is_creating, is_widening, is_stopping;
+    bool has_turn;              /* `turn` is under way */
     void (*on_idle)(void *arg); /* while it stops: no operation is under way any more */
     void *arg;
 };
@@ -35,7 +37,7 @@ void cor_default_range_stop(struct cor_default_range *range);
 
 static inline bool cor_default_range_is_busy(const struct cor_default_range *range)
 {
-    return range->is_creating || range->is_widening;
+    return range->is_creating || range->is_widening || range->has_turn;
 }
 
 /* The ranges of a ServiceCIDR, and their number. */

@@ -50,7 +50,10 @@ struct cor_repair {
     struct cor_api *api;
     struct cor_api_loop *home;
     struct cor_timer timer;
+    uint64_t next_ms;     /* from the end of a pass to the next one */
     struct cor_mail turn; /* to itself: goes on in the next turn */
+    bool has_late_timer;  /* `turn` is under way because the timer could not be set */
+    bool is_late_begun;   /* a pass was asked for meanwhile */
     struct cor_map leaks; /* of struct leak, by their keys */
     struct cor_repair_counts counts;
     bool is_first; /* no pass has ended yet */
@@ -59,6 +62,7 @@ struct cor_repair {
     bool is_running, is_again; /* another pass is wanted */
     int err;
     struct cor_port_map *reserved, *used; /* ports */
+    struct cor_addr_set used_ips;         /* of the Services that were looked at */
     bool has_ports;                       /* there is an object of them */
     struct cor_list_cursor *cursor;
     enum { WALK_SERVICES, WALK_ADDRESSES } walk;
@@ -169,6 +173,32 @@ static void repair_forget_leaks(struct cor_repair *repair)
 
 /* ---- the end of a pass ---- */
 
+static void repair_on_late_timer(struct cor_mail *mail);
+
+/* Without memory for the timer the next turn of the loop tries again. */
+static void repair_set_timer(struct cor_repair *repair)
+{
+    if (cor_timer_set(&repair->timer, repair->next_ms) == 0)
+        return;
+    repair->turn.on_mail = repair_on_late_timer;
+    cor_dlist_init(&repair->turn.link);
+    cor_loop_post_always(repair->home->loop, &repair->turn);
+    repair->has_late_timer = true;
+}
+
+static void repair_on_late_timer(struct cor_mail *mail)
+{
+    struct cor_repair *repair = COR_CONTAINER_OF(mail, struct cor_repair, turn);
+
+    repair->has_late_timer = false;
+    if (repair->is_stopping)
+        repair->on_stopped(repair->stop_arg);
+    else if (repair->is_late_begun)
+        repair_begin(repair);
+    else
+        repair_set_timer(repair);
+}
+
 static void repair_end(struct cor_repair *repair)
 {
     void (*on_done)(void *arg, int err);
@@ -177,6 +207,7 @@ static void repair_end(struct cor_repair *repair)
     cor_list_cursor_free(COR_STEAL(repair->cursor));
     repair->reserved = cor_free(repair->reserved);
     repair->used = cor_free(repair->used);
+    cor_addr_set_clear(&repair->used_ips);
     repair->releases = cor_free(repair->releases);
     repair->repairs = cor_free(repair->repairs);
     repair->object = cor_object_unref(repair->object);
@@ -196,7 +227,8 @@ static void repair_end(struct cor_repair *repair)
         repair_begin(repair);
         return;
     }
-    (void)cor_timer_set(&repair->timer, next_ms);
+    repair->next_ms = next_ms;
+    repair_set_timer(repair);
     on_done = COR_STEAL(repair->on_done);
     if (on_done)
         on_done(repair->arg, repair->err);
@@ -259,10 +291,57 @@ static void repair_go_on(struct cor_repair *repair)
 
 /* ---- Services ---- */
 
-static void repair_note_port(struct cor_repair *repair, int64_t port)
+static bool is_port(int64_t port)
 {
-    if (port > 0 && port <= 65535)
-        cor_port_map_set(repair->used, (uint32_t)port);
+    return port > 0 && port <= 65535;
+}
+
+/* The Service has a port that a Service before has. */
+static void repair_note_shared_port(struct cor_repair *repair, const struct cor_object *object,
+                                    int64_t port)
+{
+    struct cor_str ns = cor_object_namespace(object), name = cor_object_name(object);
+    char text[512];
+
+    if (!is_port(port) || !cor_port_map_has(repair->used, (uint32_t)port))
+        return;
+    repair->counts.shared_ports++;
+    snprintf(text, sizeof(text), "%.*s/%.*s", COR_STR_ARG(ns), COR_STR_ARG(name));
+    COR_LOG_WARN("a node port belongs to two Services; one of them should be created again",
+                 COR_F_U64("port", (uint64_t)port), COR_F_STR("service", text));
+}
+
+/* Ports of one Service may share a node port: all are looked at before one is noted. */
+static void repair_note_ports(struct cor_repair *repair, const struct cor_object *object)
+{
+    const struct cor_service *service = &repair->service;
+
+    for (size_t i = 0; i < service->nports; i++)
+        repair_note_shared_port(repair, object, service->ports[i].node_port);
+    repair_note_shared_port(repair, object, service->health_port);
+    for (size_t i = 0; i < service->nports; i++)
+        if (is_port(service->ports[i].node_port))
+            cor_port_map_set(repair->used, (uint32_t)service->ports[i].node_port);
+    if (is_port(service->health_port))
+        cor_port_map_set(repair->used, (uint32_t)service->health_port);
+}
+
+/* Without memory for the set a shared address is found by a later pass. */
+static void repair_note_ip(struct cor_repair *repair, struct cor_addr ip)
+{
+    struct cor_str ns = cor_object_namespace(repair->object);
+    struct cor_str name = cor_object_name(repair->object);
+    char text[512], address[COR_IP_TEXT_MAX];
+
+    if (!cor_addr_set_has(&repair->used_ips, ip)) {
+        (void)cor_addr_set_add(&repair->used_ips, ip);
+        return;
+    }
+    repair->counts.shared_addresses++;
+    snprintf(text, sizeof(text), "%.*s/%.*s", COR_STR_ARG(ns), COR_STR_ARG(name));
+    cor_addr_print(ip, address);
+    COR_LOG_WARN("an address belongs to two Services; one of them should be created again",
+                 COR_F_STR("address", address), COR_F_STR("service", text));
 }
 
 static bool repair_visit_ips(struct cor_repair *repair);
@@ -280,6 +359,9 @@ static void repair_on_reserved(struct cor_address_op *op, int err, struct cor_st
     } else if (err != -COR_EEXIST) {
         COR_LOG_WARN("the address of a Service could not be reserved", COR_F_STR("address", ip),
                      COR_F_ERR(err));
+    } else {
+        /* The index is behind, or another Service has the address, which its own visit shows. */
+        COR_LOG_DEBUG("the address of a Service is reserved already", COR_F_STR("address", ip));
     }
     if (!repair_visit_ips(repair))
         repair_go_on(repair);
@@ -294,8 +376,10 @@ static bool repair_visit_ips(struct cor_repair *repair)
         COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
         struct cor_addr ip;
 
-        if (cor_addr_parse(repair->service.cluster_ips.v[repair->at++], &ip) < 0 ||
-            cor_address_index_has(index, ip) || !cor_address_index_is_known(index, ip, false))
+        if (cor_addr_parse(repair->service.cluster_ips.v[repair->at++], &ip) < 0)
+            continue;
+        repair_note_ip(repair, ip);
+        if (cor_address_index_has(index, ip) || !cor_address_index_is_known(index, ip, false))
             continue;
         repair->address = (struct cor_address_op){.loop = repair->home,
                                                   .id.ip = ip,
@@ -320,9 +404,7 @@ static bool repair_visit_service(struct cor_repair *repair, struct cor_object *o
         repair->err = r;
         return false;
     }
-    for (size_t i = 0; i < service->nports; i++)
-        repair_note_port(repair, service->ports[i].node_port);
-    repair_note_port(repair, service->health_port);
+    repair_note_ports(repair, object);
     if (!cor_service_needs_ip(service) || cor_service_is_headless(service))
         return false;
     if (service->cluster_ips.n == 0 && service->cluster_ip.n > 0 &&
@@ -559,7 +641,7 @@ static void repair_begin(struct cor_repair *repair)
     assert(!repair->is_running && !repair->is_stopping);
     cor_timer_cancel(&repair->timer);
     repair->is_running = true;
-    repair->is_again = false;
+    repair->is_again = repair->is_late_begun = false;
     repair->err = 0;
     repair->counts.passes++;
     repair->reserved = cor_calloc(1, sizeof(*repair->reserved));
@@ -582,6 +664,8 @@ void cor_repair_run(struct cor_repair *repair, void (*on_done)(void *arg, int er
     }
     if (repair->is_running)
         repair->is_again = true;
+    else if (repair->has_late_timer)
+        repair->is_late_begun = true;
     else
         repair_begin(repair);
 }
@@ -593,6 +677,6 @@ void cor_repair_stop(struct cor_repair *repair, void (*on_stopped)(void *arg), v
     repair->is_stopping = true;
     repair->on_stopped = on_stopped;
     repair->stop_arg = arg;
-    if (!repair->is_running)
+    if (!repair->is_running && !repair->has_late_timer)
         on_stopped(arg);
 }

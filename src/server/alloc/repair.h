@@ -37,6 +37,8 @@ struct cor_repair *cor_repair_free(struct cor_repair *repair);
 /* What was put right since the start. */
 struct cor_repair_counts {
     uint64_t passes, released_addresses, reserved_addresses, released_ports, reserved_ports;
+    uint64_t shared_addresses, shared_ports; /* that two Services have: nobody can repair that, and
+                                              * each pass logs and counts it */
 };
 struct cor_repair_counts cor_repair_counts(const struct cor_repair *repair);
 

@@ -216,8 +216,30 @@ TEST(address_index, knows_ranges_by_their_owners)
     assert_int_equal(cor_address_index_pick(&index, COR_IPV4, &rand, &ip), -COR_ENOSPC);
     assert_int_equal(cor_address_index_set_ranges(&index, COR_STR("b"), &range, 1, true), 0);
     assert_int_equal(cor_address_index_pick(&index, COR_IPV4, &rand, &ip), 0);
-    cor_address_index_drop_ranges(&index);
+    assert_int_equal(cor_address_index_set_ranges(&index, COR_STR("b"), NULL, 0, true), 0);
     assert_false(cor_address_index_is_known(&index, ip_of("10.0.0.3"), false));
+    cor_address_index_deinit(&index);
+}
+
+/* A watch that begins again does not make Services wait for a range. */
+TEST(address_index, keeps_its_ranges_in_use_until_all_have_come_again)
+{
+    struct cor_address_index index;
+    struct cor_addr_range first, second;
+    struct cor_rand rand;
+    struct cor_addr ip;
+
+    open_index(&index, "10.0.0.0/28", &rand);
+    assert_int_equal(cor_addr_range_parse(COR_STR("10.0.0.0/28"), &first), 0);
+    assert_int_equal(cor_addr_range_parse(COR_STR("10.1.0.0/28"), &second), 0);
+    assert_int_equal(cor_address_index_set_ranges(&index, COR_STR("b"), &second, 1, true), 0);
+    cor_address_index_restart_ranges(&index);
+    assert_int_equal(cor_address_index_pick(&index, COR_IPV4, &rand, &ip), 0);
+    assert_true(cor_address_index_is_known(&index, ip_of("10.1.0.3"), true));
+    assert_int_equal(cor_address_index_set_ranges(&index, COR_STR("a"), &first, 1, true), 0);
+    cor_address_index_end_restart(&index);
+    assert_true(cor_address_index_is_known(&index, ip_of("10.0.0.3"), true));
+    assert_false(cor_address_index_is_known(&index, ip_of("10.1.0.3"), false));
     cor_address_index_deinit(&index);
 }
 
@@ -238,4 +260,21 @@ TEST(address_index, stays_as_it_was_without_memory)
             assert_true(cor_address_index_has(&index, ip));
         cor_address_index_deinit(&index);
     }
+}
+
+TEST(address_index, keeps_the_ranges_of_an_owner_that_it_has_no_memory_for)
+{
+    struct cor_address_index index;
+    struct cor_addr_range ranges[2];
+    struct cor_rand rand;
+
+    open_index(&index, "10.0.0.0/28", &rand);
+    assert_int_equal(cor_addr_range_parse(COR_STR("10.0.0.0/28"), &ranges[0]), 0);
+    assert_int_equal(cor_addr_range_parse(COR_STR("fd00::/112"), &ranges[1]), 0);
+    FOR_EACH_FAILED_ALLOC(n) {
+        (void)cor_address_index_set_ranges(&index, COR_STR("a"), ranges, 2, true);
+        assert_true(cor_address_index_is_known(&index, ip_of("10.0.0.3"), true));
+    }
+    assert_true(cor_address_index_is_known(&index, ip_of("fd00::3"), true));
+    cor_address_index_deinit(&index);
 }

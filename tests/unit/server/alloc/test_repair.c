@@ -152,6 +152,34 @@ TEST(repair, releases_a_port_that_no_service_has_and_no_write_holds)
     afx_close(&a);
 }
 
+/* Ports have no owner: one that a repair may have given to somebody else is left alone. */
+TEST(repair, releases_the_ports_of_a_write_that_took_too_long)
+{
+    struct afx_hold reserving;
+    struct afx a;
+    FX_CALL call;
+
+    afx_open(&a, NULL, NULL);
+    afx_hold(&a, &reserving, COR_ENGINE_WRITE, "servicenodeports");
+    fx_start(
+        &a.fx, &call, "POST", SERVICES,
+        "{\"metadata\":{\"name\":\"s\"},\"spec\":{\"type\":\"NodePort\",\"ports\":[{\"port\":80,"
+        "\"nodePort\":30123}]}}",
+        NULL);
+    afx_wait_held(&a, &reserving);
+    later(&a, COR_REPAIR_GRACE_MS);
+    afx_let_go(&a, &reserving);
+    fx_wait(&call);
+    assert_int_equal(call.sink.status, 504);
+    assert_int_equal(afx_addresses(&a), 0);
+    assert_string_equal(afx_ports(&a), "30123");
+    afx_repair(&a);
+    later(&a, COR_REPAIR_GRACE_MS);
+    afx_repair(&a);
+    assert_string_equal(afx_ports(&a), "");
+    afx_close(&a);
+}
+
 /* Alone on its store, a server that has not begun to serve has no writes under way. */
 TEST(repair, releases_at_once_what_an_earlier_process_left)
 {
@@ -187,6 +215,38 @@ TEST(repair, a_new_range_of_ports_keeps_the_ports_of_services)
               "message",
               "Service \"t\" is invalid: spec.ports[0].nodePort: Invalid value: 30000: provided "
               "port is not in the valid range. The range of valid ports is 30400-30600");
+    afx_close(&a);
+}
+
+#define STORED(name, ip, ports)                                                                    \
+    "{\"kind\":\"Service\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"" name                   \
+    "\",\"namespace\":\"default\",\"uid\":\"" name "\"},\"spec\":{\"clusterIP\":\"" ip             \
+    "\",\"clusterIPs\":[\"" ip "\"],\"ports\":[" ports "],\"type\":\"NodePort\"}}"
+#define STORED_PORT(node_port, protocol)                                                           \
+    "{\"nodePort\":" node_port ",\"port\":80,\"protocol\":\"" protocol "\",\"targetPort\":80}"
+
+TEST(repair, counts_what_two_services_share)
+{
+    struct cor_repair_counts counts;
+    struct afx a;
+
+    afx_open(&a, NULL, NULL);
+    /* The ports of one Service may share a node port. */
+    fx_put_raw(
+        &a.fx, "/registry/services/specs/default/a",
+        STORED("a", "10.0.0.77", STORED_PORT("30777", "TCP") "," STORED_PORT("30777", "UDP")));
+    fx_put_raw(&a.fx, "/registry/services/specs/default/b",
+               STORED("b", "10.0.0.78", STORED_PORT("30778", "TCP")));
+    afx_repair(&a);
+    counts = cor_repair_counts(cor_alloc_repair(a.alloc));
+    assert_int_equal(counts.shared_addresses, 0);
+    assert_int_equal(counts.shared_ports, 0);
+    fx_put_raw(&a.fx, "/registry/services/specs/default/c",
+               STORED("c", "10.0.0.77", STORED_PORT("30778", "TCP")));
+    afx_repair(&a);
+    counts = cor_repair_counts(cor_alloc_repair(a.alloc));
+    assert_int_equal(counts.shared_addresses, 1);
+    assert_int_equal(counts.shared_ports, 1);
     afx_close(&a);
 }
 
