@@ -103,9 +103,14 @@ typedef int (*cor_key_pair_fn)(struct cor_str cert_pem, struct cor_str key_pem,
 
 /* Warnings about one object; no more are made. An answer has room for far fewer. */
 #define COR_CHECK_WARNINGS_MAX 1024
-/* Bytes of a value that a warning shows: more than the answer shows of a whole warning, which is cut
- * after 4,096 code points at most. */
+/* Bytes of a value that a warning shows: more than the answer shows of a whole warning, which is
+ * cut after 4,096 code points at most. */
 #define COR_CHECK_WARNING_TEXT_MAX (16u * 1024)
+
+/* What is wrong with the DER of a request for a certificate: 0 nothing, 1 what `why` got, which has
+ * at least 1 KB of room; or a failure. Whoever runs the check gives it, because this layer knows no
+ * cryptography. */
+typedef int (*cor_check_request_fn)(struct cor_str der, struct cor_buf *why);
 
 /* What a check remembers of elements that it has passed, a set of texts per topic, so that a hook
  * at an element need not look through the list again. */
@@ -149,7 +154,8 @@ struct cor_check {
     struct cor_str api_version;        /* of the request */
     struct cor_str namespace_labels;   /* of the object's namespace on creation: JSON, or nothing */
     bool has_old;
-    bool allow_privileged; /* the server lets containers be privileged */
+    bool allow_privileged;              /* the server lets containers be privileged */
+    cor_check_request_fn check_request; /* may be NULL */
     bool has_meta; /* the hook object_meta has run: the generic pass would find nothing else */
     size_t steps;  /* rules that were run, for tests of the cost */
 

@@ -165,6 +165,7 @@ static int begin_check(const struct cor_validation *validation, bool is_of_old,
     check->namespace_labels = validation->namespace_labels;
     check->allow_privileged = validation->allow_privileged;
     check->key_pair = validation->key_pair;
+    check->check_request = validation->check_request;
     check->tables = &compiled;
     return r;
 }

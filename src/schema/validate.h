@@ -26,6 +26,7 @@ struct cor_validation {
     cor_key_pair_fn key_pair;          /* knows about certificates; NULL: nobody does */
     cor_warn_fn warn;                  /* gets the warnings; NULL: nobody asks for them */
     void *warn_arg;
+    cor_check_request_fn check_request; /* NULL: requests for certificates are not looked into */
 };
 
 /* Has the kind a program for the operation? */

@@ -1,6 +1,6 @@
 /* The hooks of validation for CertificateSigningRequest and trust bundles
- * (schema/check.h describes what they work with). What is inside of a PEM block is not looked at.
- * Thread: any. */
+ * (schema/check.h describes what they work with). The DER inside of a request is judged by whoever
+ * runs the check; that of issued certificates is not looked at. Thread: any. */
 #include "schema/hooks/certificates.h"
 
 #include <string.h>
@@ -8,6 +8,8 @@
 #include "base/base64.h"
 #include "base/err.h"
 #include "schema/hooks/hooks.h"
+
+#define WHY_MAX 4096
 
 /* --- PEM -------------------------------------------------------------------------------------- */
 
@@ -29,26 +31,46 @@ static bool parse_edge(struct cor_str line, struct cor_str word, struct cor_str 
     return true;
 }
 
-/* The label of the next block that has an end, and whether the block has headers; `rest` is moved
- * behind the block. */
-static bool next_block(struct cor_str *rest, struct cor_str *ret_label, bool *ret_has_headers)
+struct pem_block {
+    struct cor_str label, body; /* the body is the base64, with its line ends */
+    bool has_headers;
+};
+
+/* The next block that has an end; `rest` is moved behind the block. */
+static bool next_block(struct cor_str *rest, struct pem_block *ret)
 {
     struct cor_str line, end;
     bool is_open = false;
 
     while (next_line(rest, &line)) {
-        if (parse_edge(line, COR_STR("-----BEGIN "), ret_label)) {
+        if (parse_edge(line, COR_STR("-----BEGIN "), &ret->label)) {
             is_open = true;
-            *ret_has_headers = false;
+            ret->has_headers = false;
+            ret->body = *rest;
         } else if (is_open && cor_str_find(line, ':') >= 0) {
-            *ret_has_headers = true;
+            ret->has_headers = true;
+            ret->body = *rest;
         } else if (is_open && parse_edge(line, COR_STR("-----END "), &end)) {
-            if (cor_str_eq(end, *ret_label))
+            ret->body.n = ret->body.p ? (size_t)(line.p - ret->body.p) : 0;
+            if (cor_str_eq(end, ret->label))
                 return true;
             is_open = false;
         }
     }
     return false;
+}
+
+/* The bytes of a block. -COR_EINVAL: its body is no base64. */
+static int decode_body(struct cor_str body, struct cor_buf *out)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = COR_OBJECT_BYTES_MAX_DEFAULT};
+    int r = 0;
+
+    for (size_t i = 0; i < body.n && r == 0; i++) {
+        if (!strchr(" \t\r\n", body.p[i]) || body.p[i] == '\0')
+            r = cor_buf_addc(&text, body.p[i]);
+    }
+    return r < 0 ? r : cor_base64_decode(COR_BASE64_STD, cor_buf_str(&text), out, NULL);
 }
 
 static void decode(struct cor_check *check, const struct cor_place *place, struct cor_buf *out)
@@ -63,34 +85,48 @@ void cor_hook_certificate_request(struct cor_check *check, const struct cor_plac
                                   struct cor_str arg)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf pem = {.max = COR_OBJECT_BYTES_MAX_DEFAULT};
-    struct cor_str rest, label;
-    bool has_headers;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf der = {.max = COR_OBJECT_BYTES_MAX_DEFAULT};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {.max = WHY_MAX};
+    struct pem_block block;
+    struct cor_str rest;
+    int r = -COR_EINVAL;
 
     (void)arg;
     decode(check, place, &pem);
     rest = cor_buf_str(&pem);
-    if (!next_block(&rest, &label, &has_headers) ||
-        !cor_str_eq(label, COR_STR("CERTIFICATE REQUEST")))
+    /* A block whose body is no base64 is passed over. */
+    while (r == -COR_EINVAL && next_block(&rest, &block))
+        r = decode_body(block.body, &der);
+    if (r < 0 && r != -COR_EINVAL) {
+        cor_check_note(check, r);
+    } else if (r < 0 || !cor_str_eq(block.label, COR_STR("CERTIFICATE REQUEST"))) {
         cor_check_invalid(check, place, "PEM block type must be CERTIFICATE REQUEST");
+    } else if (check->check_request) {
+        r = check->check_request(cor_buf_str(&der), &why);
+        if (r > 0)
+            cor_check_invalid(check, place, cor_buf_z(&why));
+        else
+            cor_check_note(check, r);
+    }
 }
 
 /* What is wrong with PEM data; NULL: nothing. */
 static const char *certificate_mistake(struct cor_check *check, const struct cor_place *place)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf pem = {.max = COR_OBJECT_BYTES_MAX_DEFAULT};
-    struct cor_str rest, label;
-    bool has_headers;
+    struct pem_block block;
+    struct cor_str rest;
     size_t n = 0;
 
     decode(check, place, &pem);
     if (pem.n == 0)
         return NULL;
-    for (rest = cor_buf_str(&pem); next_block(&rest, &label, &has_headers); n++) {
-        if (!cor_str_eq(label, COR_STR("CERTIFICATE")))
+    for (rest = cor_buf_str(&pem); next_block(&rest, &block); n++) {
+        if (!cor_str_eq(block.label, COR_STR("CERTIFICATE")))
             return cor_check_printf(check,
                                     "only CERTIFICATE PEM blocks are allowed, found \"%.*s\"",
-                                    COR_STR_ARG(label));
-        if (has_headers)
+                                    COR_STR_ARG(block.label));
+        if (block.has_headers)
             return "no PEM block headers are permitted";
     }
     return n > 0 ? NULL : "must contain at least one CERTIFICATE PEM block";

@@ -23,6 +23,7 @@
 #include "meta/field_error.h"
 #include "meta/object_edit.h"
 #include "meta/object_meta.h"
+#include "net/cert_request.h"
 #include "net/key_pair.h"
 #include "schema/validate.h"
 #include "server/strategy/scale.h"
@@ -105,6 +106,7 @@ static struct cor_validation make_validation(struct cor_write *write)
                  call->res->flags & COR_API_ANY_FINALIZER},
         .api_version = call->res->api_version,
         .allow_privileged = call->loop->api->allow_privileged,
+        .check_request = cor_cert_request_check,
     };
 
     if (validation.type)
