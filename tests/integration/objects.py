@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """Objects over the wire: the verbs, their forms and their refusals. objects.py PROGRAM [FLAG...]"""
 
+import re
+import time
+
 from etcd_cluster import wait_for
 from fixture import START_S, config_map, main, test
 
@@ -204,7 +207,8 @@ def openapi_describes_every_kind_and_the_fields_that_people_look_up(server):
 @test
 def health_is_told_in_detail(server):
     text = server.get("/readyz?verbose").expect(200).body.decode()
-    for check in ("ping", "log", "etcd", "informer-sync", "shutdown"):
+    for check in ("ping", "log", "etcd", "etcd-readiness", "informer-sync", "poststarthook/start-system-namespaces-controller",
+                  "poststarthook/bootstrap-controller", "poststarthook/start-service-ip-repair-controllers", "shutdown"):
         assert f"[+]{check} ok" in text, text
     assert text.endswith("readyz check passed\n"), text
     assert server.get("/livez").expect(200).body == b"ok"
@@ -216,6 +220,12 @@ def numbers_are_shown(server):
     text = server.get("/metrics").expect(200).body.decode()
     assert 'apiserver_request_total{verb="LIST",group="",version="v1",resource="configmaps"' in text
     assert "apiserver_request_duration_seconds_bucket" in text and "process_resident_memory_bytes" in text
+    for name in ("cpu_seconds_total", "max_fds", "open_fds", "virtual_memory_bytes"):
+        assert float(re.search(rf"^process_{name} (\S+)$", text, re.MULTILINE)[1]) > 0, text
+    started = float(re.search(r"^process_start_time_seconds (\S+)$", text, re.MULTILINE)[1])
+    assert abs(time.time() - started) < 3600, started
+    if "--watch-cache=false" not in server.flags:
+        assert re.search(r'^apiserver_resource_objects{group="",resource="namespaces"} [1-9]', text, re.MULTILINE), text
     assert "coracle_watch_cache_history_bytes" in text and "apiserver_storage_size_bytes" in text
     # The request before may not be over for the server when its answer is here.
     alone = b'apiserver_current_inflight_requests{request_kind="readOnly"} 1\n'

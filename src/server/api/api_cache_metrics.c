@@ -24,6 +24,7 @@ enum figure {
     FIGURE_CHECKS_PASSED,
     FIGURE_CHECKS_FAILED,
     FIGURE_CHECKS_ERRORS,
+    FIGURE_OBJECTS,
 };
 
 static uint64_t figure_of(const struct cor_cacher_stats *stats, enum figure figure)
@@ -53,6 +54,8 @@ static uint64_t figure_of(const struct cor_cacher_stats *stats, enum figure figu
         return stats->checks_failed;
     case FIGURE_CHECKS_ERRORS:
         return stats->checks_errors;
+    case FIGURE_OBJECTS:
+        return stats->objects;
     }
     return 0;
 }
@@ -65,6 +68,10 @@ static const struct family {
     } samples[SAMPLES_MAX];
     size_t nsamples;
 } families[] = {
+    {{"apiserver_resource_objects",
+      "Number of stored objects at the time of last check split by kind.", COR_METRIC_GAUGE},
+     {{FIGURE_OBJECTS, NULL, NULL}},
+     1},
     {{"apiserver_watch_cache_resource_version",
       "Current resource version of watch cache broken by resource type.", COR_METRIC_GAUGE},
      {{FIGURE_REV, NULL, NULL}},

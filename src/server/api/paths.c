@@ -13,6 +13,7 @@
 #include "server/api/call_int.h"
 #include "server/api/health.h"
 #include "server/api/openapi_reply.h"
+#include "server/api/root_paths.h"
 #include "server/docs/discovery.h"
 #include "json/writer.h"
 
@@ -61,8 +62,9 @@ static void reply_not_found(struct cor_call *call)
     cor_call_reply_bytes(call, 404, TEXT_TYPE, &nosniff, 1, COR_STR("404 page not found\n"));
 }
 
-/* Answers with the document in `out`. r: the result of making it; -COR_ENOTFOUND is a 404. */
-static void reply_doc(struct cor_call *call, enum cor_answer answer, int r)
+/* Answers with the document in `out`, indented for every client if `is_pretty`. r: the result of
+ * making it; -COR_ENOTFOUND is a 404. */
+static void reply_doc_as(struct cor_call *call, enum cor_answer answer, bool is_pretty, int r)
 {
     if (r == -COR_ENOTFOUND) {
         reply_not_found(call);
@@ -73,11 +75,16 @@ static void reply_doc(struct cor_call *call, enum cor_answer answer, int r)
     else
         r = cor_negotiate(call->req->accept, answer, NULL, &call->accept, &call->status);
     call->accept.is_pretty =
-        call->accept.is_pretty || cor_wants_pretty(COR_UNSET, call->req->user_agent);
+        call->accept.is_pretty || is_pretty || cor_wants_pretty(COR_UNSET, call->req->user_agent);
     if (r < 0)
         cor_call_fail(call);
     else
         cor_call_reply_json(call, 200);
+}
+
+static void reply_doc(struct cor_call *call, enum cor_answer answer, int r)
+{
+    reply_doc_as(call, answer, false, r);
 }
 
 /* Answers with a document that the snapshot keeps. */
@@ -173,26 +180,6 @@ static void reply_version(struct cor_call *call)
     cor_call_fail(call);
 }
 
-static int write_root(struct cor_call *call)
-{
-    static const char *const others[] = {"/healthz",    "/livez",  "/metrics", "/openapi/v2",
-                                         "/openapi/v3", "/readyz", "/version"};
-    struct cor_json_writer w;
-
-    cor_json_writer_init(&w, &call->out);
-    cor_json_begin_object(&w);
-    cor_json_key(&w, COR_STR("paths"));
-    cor_json_begin_array(&w);
-    cor_json_string(&w, COR_STR("/api"));
-    cor_json_string(&w, COR_STR("/api/v1"));
-    cor_json_string(&w, COR_STR("/apis"));
-    for (size_t i = 0; i < COR_ARRAY_LEN(others); i++)
-        cor_json_string(&w, cor_strz(others[i]));
-    cor_json_end_array(&w);
-    cor_json_end_object(&w);
-    return cor_json_writer_finish(&w);
-}
-
 /* Below /apis/: the document of a group, or of one of its versions. */
 static void reply_group(struct cor_call *call, struct cor_str rest)
 {
@@ -275,7 +262,8 @@ static void path_run(struct cor_call *call)
     if (cor_str_eq(path, COR_STR("/version")))
         reply_version(call);
     else if (cor_str_eq(path, COR_STR("/")))
-        reply_doc(call, COR_ANSWER_OBJECT, write_root(call));
+        reply_doc_as(call, COR_ANSWER_OBJECT, true,
+                     cor_root_paths_write(call->loop->api, served_of(call), &call->out));
     else
         reply_not_found(call);
 }

@@ -1,15 +1,11 @@
 /* The families of metrics about the HTTP server: connections, what is held for senders, refusals,
- * requests in flight, and the memory of the process. A scrape reads the figures when it is written,
- * from the thread of the scrape; the figures are atomics of the HTTP server. */
+ * requests in flight, and with them those of the process. A scrape reads the figures when it is
+ * written, from the thread of the scrape; the figures are atomics of the HTTP server. */
 #include <assert.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #include "server/http/server_int.h"
+#include "server/metrics/process_metrics.h"
 
-static const struct cor_metric_desc resident_desc = {.name = "process_resident_memory_bytes",
-                                                     .help = "Resident memory size in bytes.",
-                                                     .type = COR_METRIC_GAUGE};
 static const struct cor_metric_desc connections_desc = {.name = "coracle_http_connections",
                                                         .help = "Connections that are open now.",
                                                         .type = COR_METRIC_GAUGE};
@@ -33,24 +29,6 @@ static const struct cor_metric_desc inflight_desc = {
     .name = "apiserver_current_inflight_requests",
     .help = "Requests that count against the in-flight limits now, per request kind.",
     .type = COR_METRIC_GAUGE};
-
-/* The kernel's figure: the second number of /proc/self/statm counts resident pages. */
-static uint64_t read_resident(void *arg)
-{
-    char line[128] = "";
-    struct cor_str rest;
-    uint64_t pages = 0;
-    FILE *file = fopen("/proc/self/statm", "re");
-
-    if (!file)
-        return 0;
-    rest = cor_strz(fgets(line, sizeof(line), file));
-    (void)fclose(file);
-    cor_str_cut(&rest, ' ');
-    if (cor_str_to_u64(cor_str_cut(&rest, ' '), &pages) < 0)
-        return 0;
-    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
 
 static uint64_t read_connections(void *arg)
 {
@@ -173,5 +151,5 @@ int cor_server_add_metrics(struct cor_server *s, size_t nloops)
         r = add_collect(s, &held_desc, collect_held);
     if (r == 0)
         r = add_collect(s, &refusals_desc, collect_refusals);
-    return r == 0 ? add_read(s, &resident_desc, read_resident) : r;
+    return r == 0 ? cor_process_metrics_add(s->metrics) : r;
 }

@@ -225,6 +225,7 @@ static void instance_on_bootstrap(void *arg, int err, const struct cor_status *s
     in->bootstrap_err = err;
     if (err < 0 && status)
         (void)cor_status_copy(&in->bootstrap_status, status);
+    atomic_store(&in->is_bootstrapped, err == 0);
     cor_instance_answer_home(in);
 }
 

@@ -53,6 +53,34 @@ static bool is_synced(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
     return false;
 }
 
+/* The checks of upstream's post-start hooks: what a server does once after its start, and which a
+ * client may wait for. */
+static bool is_bootstrapped(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
+{
+    if (atomic_load(&((struct cor_instance *)arg)->is_bootstrapped))
+        return true;
+    snprintf(reterr_why, COR_READY_MESSAGE_MAX, "not finished");
+    return false;
+}
+
+static bool is_alloc_ready(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
+{
+    const struct cor_instance *in = arg;
+
+    if (in->alloc && cor_alloc_is_ready(in->alloc))
+        return true;
+    snprintf(reterr_why, COR_READY_MESSAGE_MAX, "not finished");
+    return false;
+}
+
+static bool is_service_checked(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
+{
+    if (atomic_load(&((struct cor_instance *)arg)->is_service_checked))
+        return true;
+    snprintf(reterr_why, COR_READY_MESSAGE_MAX, "not finished");
+    return false;
+}
+
 static bool is_not_draining(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
 {
     if (!atomic_load(&((struct cor_instance *)arg)->draining))
@@ -123,14 +151,30 @@ void cor_instance_check_engine(struct cor_timer *timer)
 
 void cor_instance_add_checks(struct cor_instance *in)
 {
+    /* Upstream's names and order: those that mean something here. */
+    static const struct cor_health_check checks[] = {
+        {"log", is_always_ok, NULL, true, true},
+        {"etcd", is_engine_ok, NULL, true, true},
+        {"etcd-readiness", is_engine_ok, NULL, false, true},
+        {"informer-sync", is_synced, NULL, false, true},
+        {"poststarthook/generic-apiserver-start-informers", is_always_ok, NULL, true, true},
+        {"poststarthook/start-system-namespaces-controller", is_bootstrapped, NULL, true, true},
+        {"poststarthook/start-service-ip-repair-controllers", is_alloc_ready, NULL, true, true},
+        {"poststarthook/bootstrap-controller", is_service_checked, NULL, true, true},
+        {"poststarthook/start-kubernetes-service-cidr-controller", is_alloc_ready, NULL, true,
+         true},
+        /* Upstream has it as soon as the file is reloaded, also when no provider is a KMS. */
+        {"kms-providers", is_always_ok, NULL, true, true},
+        {"shutdown", is_not_draining, NULL, false, true},
+    };
+    static const size_t kms = COR_ARRAY_LEN(checks) - 2;
+
+    static_assert(COR_ARRAY_LEN(checks) == COR_ARRAY_LEN(in->checks), "there is room for all");
     assert(in->nchecks == 0);
-    in->checks[0] = (struct cor_health_check){"log", is_always_ok, in, true, true};
-    in->checks[1] = (struct cor_health_check){"etcd", is_engine_ok, in, true, true};
-    in->checks[2] = (struct cor_health_check){"informer-sync", is_synced, in, false, true};
-    in->checks[3] = (struct cor_health_check){"shutdown", is_not_draining, in, false, true};
-    in->nchecks = 4;
-    /* Upstream has it as soon as the file is reloaded, also when no provider is a KMS. */
-    if (in->opts.encryption_reload)
-        in->checks[in->nchecks++] =
-            (struct cor_health_check){"kms-providers", is_always_ok, in, true, true};
+    for (size_t i = 0; i < COR_ARRAY_LEN(checks); i++) {
+        if (i == kms && !in->opts.encryption_reload)
+            continue;
+        in->checks[in->nchecks] = checks[i];
+        in->checks[in->nchecks++].arg = in;
+    }
 }

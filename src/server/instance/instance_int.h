@@ -41,6 +41,8 @@ struct cor_instance {
     struct cor_alloc *alloc;
     struct cor_kubernetes_service *service;
     bool is_service_started;
+    atomic_bool is_bootstrapped;    /* the first namespaces exist */
+    atomic_bool is_service_checked; /* the first pass over `default/kubernetes` has ended */
     uint16_t port; /* that HTTPS is served on */
     struct cor_server *server;
     struct cor_compactor *compactor;
@@ -59,7 +61,7 @@ struct cor_instance {
     struct cor_lock engine_lock; /* of the next; a leaf */
     char engine_why[COR_READY_MESSAGE_MAX];
     _Atomic uint64_t store_bytes, store_rev;
-    struct cor_health_check checks[5];
+    struct cor_health_check checks[11];
     size_t nchecks;
 
     struct cor_dynamic_transformers *transformers; /* NULL: nothing is encrypted */

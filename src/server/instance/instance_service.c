@@ -71,7 +71,15 @@ int cor_instance_open_service(struct cor_instance *in, struct cor_status *st)
 
 static void on_service_checked(void *arg)
 {
-    cor_instance_answer_home(arg);
+    struct cor_instance *in = arg;
+
+    atomic_store(&in->is_service_checked, true);
+    cor_instance_answer_home(in);
+}
+
+static void on_service_checked_later(void *arg)
+{
+    atomic_store(&((struct cor_instance *)arg)->is_service_checked, true);
 }
 
 /* Both on the first worker's loop. */
@@ -86,7 +94,7 @@ static void worker_on_start_service_only(struct cor_mail *mail)
 {
     struct cor_instance *in = COR_CONTAINER_OF(mail, struct cor_worker, mail)->instance;
 
-    cor_kubernetes_service_start(in->service, NULL, NULL);
+    cor_kubernetes_service_start(in->service, on_service_checked_later, in);
     cor_instance_answer_home(in);
 }
 

@@ -64,6 +64,7 @@ struct cor_cacher_stats cor_cacher_stats(struct cor_cacher *cacher)
     stats.received = cacher->cache.window.next - COR_WINDOW_FIRST_NUMBER;
     stats.window_events = cacher->cache.window.next - cacher->cache.window.first;
     stats.window_bytes = cacher->cache.window.bytes;
+    stats.objects = cor_btree_count(cor_btree_live(cacher->cache.tree));
     stats.checks_passed = atomic_load(&cacher->check.passed);
     stats.checks_failed = atomic_load(&cacher->check.failed);
     stats.checks_errors = atomic_load(&cacher->check.errors);

@@ -58,6 +58,7 @@ struct cor_cacher_stats {
     cor_rev rev;            /* of its last event or list */
     uint64_t fills;         /* how often it was listed */
     uint64_t received;      /* events */
+    uint64_t objects;       /* that it has now */
     uint64_t window_events; /* events in the window */
     size_t window_bytes;
     uint64_t idle, lagging; /* watches of all its readers */

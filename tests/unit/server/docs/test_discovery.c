@@ -227,7 +227,37 @@ TEST(version, is_one_that_clients_understand)
     assert_at(version, "major", "1");
     assert_at(version, "minor", "34");
     assert_memory_equal(fx_at(version, "gitVersion"), "v1.34.", 6);
-    assert_at(fx_do(&fx, 200, "GET", "/", ""), "paths[0]", "/api");
+    fx_close(&fx);
+}
+
+static bool root_check_is_ok(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
+{
+    return true;
+}
+
+TEST(root, lists_the_paths_in_their_order)
+{
+    static const struct cor_health_check checks[] = {
+        {.name = "a", .is_ok = root_check_is_ok, .live = true, .ready = true},
+        {.name = "b", .is_ok = root_check_is_ok, .ready = true}};
+    static const char *const some[] = {
+        "\"/api\"",          "\"/api/v1\"",   "\"/apis\"",       "\"/apis/apps\"",
+        "\"/apis/apps/v1\"", "\"/healthz\"",  "\"/healthz/a\"",  "\"/healthz/ping\"",
+        "\"/livez/a\"",      "\"/metrics\"",  "\"/openapi/v2\"", "\"/openapi/v3\"",
+        "\"/readyz/a\"",     "\"/readyz/b\"", "\"/version\"",
+    };
+    struct fx fx = {.opts = {.checks = checks, .nchecks = COR_ARRAY_LEN(checks)}};
+    const char *text, *at;
+
+    fx_open(&fx);
+    text = at = fx_do(&fx, 200, "GET", "/", "");
+    assert_memory_equal(text, "{\n  \"paths\": [\n    \"/api\",\n", 27);
+    for (size_t i = 0; i < COR_ARRAY_LEN(some); i++) {
+        at = strstr(at, some[i]);
+        assert_non_null(at);
+    }
+    assert_null(strstr(text, "\"/livez/b\""));
+    fx_fail_each_alloc(&fx, "GET", "/", "", NULL);
     fx_close(&fx);
 }
 
