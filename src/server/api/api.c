@@ -97,6 +97,7 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
         loop->loop = opts->loops[i];
         cor_held_loop_init(loop);
         cor_dlist_init(&loop->event_jobs);
+        cor_dlist_init(&loop->openapi_jobs);
         cor_protobuf_cache_loop_init(&loop->protobuf_cache, &api->protobuf_cache, loop->loop);
         cor_kept_docs_loop_init(&loop->kept_docs, &api->kept_docs, loop->loop);
         if (opts->random_seed)

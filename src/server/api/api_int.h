@@ -40,6 +40,7 @@ struct cor_api_loop {
     struct cor_held_loop held;
     struct cor_protobuf_cache_loop protobuf_cache;
     struct cor_kept_docs_loop kept_docs;
+    struct cor_dlist openapi_jobs; /* documents that are being made (openapi_reply.h) */
     size_t ncalls;
 };
 
@@ -49,7 +50,7 @@ struct cor_api_cachers;
 struct cor_api {
     struct cor_engine *engine;
     struct cor_api_cachers *cachers; /* NULL: reads go to the store */
-    struct cor_alloc *alloc; /* NULL: Services get no addresses and ports (server/alloc/) */
+    struct cor_alloc *alloc;         /* NULL: Services get no addresses and ports (server/alloc/) */
     const char *path_prefix;
     enum cor_stored_form stored_form;
     struct cor_dynamic_transformers *transformers;

@@ -27,7 +27,7 @@
 struct path_call {
     struct cor_call call;
     struct cor_served *served; /* what was served when the call came */
-    struct cor_kept_doc *doc;  /* that the answer sends, a reference; NULL: none */
+    struct cor_openapi_answer openapi;
 };
 
 static struct cor_served *served_of(struct cor_call *call)
@@ -257,7 +257,7 @@ static void path_run(struct cor_call *call)
         return;
     }
     if (discovery_reply(call, path) ||
-        cor_openapi_reply(call, served_of(call), path, &((struct path_call *)call)->doc))
+        cor_openapi_reply(call, served_of(call), path, &((struct path_call *)call)->openapi))
         return;
     if (cor_str_eq(path, COR_STR("/version")))
         reply_version(call);
@@ -270,14 +270,14 @@ static void path_run(struct cor_call *call)
 
 static void path_deinit(struct cor_call *call)
 {
-    cor_kept_doc_unref(((struct path_call *)call)->doc);
+    cor_openapi_answer_deinit(&((struct path_call *)call)->openapi);
     cor_served_unref(((struct path_call *)call)->served);
 }
 
 /* A document that nobody keeps any more lives for this call alone. */
 static size_t path_held(struct cor_call *call)
 {
-    const struct cor_kept_doc *doc = ((struct path_call *)call)->doc;
+    const struct cor_kept_doc *doc = ((struct path_call *)call)->openapi.doc;
 
     return doc && cor_ref_is_sole(&doc->ref) ? doc->n : 0;
 }

@@ -1,10 +1,12 @@
 /* clang-format off */
 /* Kept documents: an LRU under one lock, because a handful of documents is asked for now and then.
  *
- *   cor_kept_docs_get ──► kept: a reference, and the document becomes the last used one
- *          │ not kept: made without the lock, into a buffer, then copied into a block of its size
+ *   cor_kept_docs_find ──► kept: a reference, and the document becomes the last used one
+ *          │ not kept
  *          ▼
- *        docs_add ──► the least recently used documents leave until it fits
+ *   cor_kept_doc_make    on any thread and without the lock: into a buffer, then into a block of its size
+ *          ▼
+ *   cor_kept_docs_keep ──► the least recently used documents leave until it fits
  *
  * Two loops may make the same document at the same time; the second one is dropped after its reader
  * has read it. A loop that adds a document sets its timer, which drops unused documents and is set
@@ -110,13 +112,14 @@ static bool docs_add(struct cor_kept_docs *docs, struct cor_kept_doc *doc)
     return is_added;
 }
 
-static int doc_make(struct cor_str key, cor_kept_make make, const void *arg,
-                    struct cor_kept_doc **ret_doc)
+int cor_kept_doc_make(struct cor_str key, cor_kept_make make, const void *arg,
+                      struct cor_kept_doc **ret_doc)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {0};
     struct cor_kept_doc *doc;
     int r;
 
+    assert(key.n > 0 && key.n <= COR_KEPT_KEY_MAX);
     cor_buf_init(&out, MAKE_BYTES_MAX);
     r = make(arg, &out);
     if (r < 0)
@@ -133,34 +136,29 @@ static int doc_make(struct cor_str key, cor_kept_make make, const void *arg,
     return 0;
 }
 
-int cor_kept_docs_get(struct cor_kept_docs_loop *part, struct cor_str key, cor_kept_make make,
-                      const void *arg, struct cor_kept_doc **ret_doc)
+struct cor_kept_doc *cor_kept_docs_find(struct cor_kept_docs_loop *part, struct cor_str key)
 {
     struct cor_kept_docs *docs = part->docs;
-    uint64_t now_ms = cor_loop_now_ms(part->timer.loop);
     struct cor_kept_doc *doc = NULL;
     struct cor_lru_link *link;
-    int r;
 
-    assert(key.n > 0 && key.n <= COR_KEPT_KEY_MAX && cor_loop_is_current(part->timer.loop));
+    assert(cor_loop_is_current(part->timer.loop));
     cor_lock_acquire(&docs->lock);
     link = cor_lru_use(&docs->docs, key);
     if (link) {
-        doc = COR_CONTAINER_OF(link, struct cor_kept_doc, link);
-        doc->used_ms = now_ms;
-        cor_ref_get(&doc->ref);
+        doc = cor_kept_doc_ref(COR_CONTAINER_OF(link, struct cor_kept_doc, link));
+        doc->used_ms = cor_loop_now_ms(part->timer.loop);
     }
     cor_lock_release(&docs->lock);
-    if (!doc) {
-        r = doc_make(key, make, arg, &doc);
-        if (r < 0)
-            return r;
-        doc->used_ms = now_ms;
-        if (docs_add(docs, doc) && !cor_timer_is_set(&part->timer))
-            (void)cor_timer_set(&part->timer, COR_KEPT_SWEEP_MS);
-    }
-    *ret_doc = doc;
-    return 0;
+    return doc;
+}
+
+void cor_kept_docs_keep(struct cor_kept_docs_loop *part, struct cor_kept_doc *doc)
+{
+    assert(cor_loop_is_current(part->timer.loop));
+    doc->used_ms = cor_loop_now_ms(part->timer.loop);
+    if (docs_add(part->docs, doc) && !cor_timer_is_set(&part->timer))
+        (void)cor_timer_set(&part->timer, COR_KEPT_SWEEP_MS);
 }
 
 static void docs_on_timer(struct cor_timer *timer)

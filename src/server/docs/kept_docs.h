@@ -51,14 +51,26 @@ void cor_kept_docs_loop_init(struct cor_kept_docs_loop *part, struct cor_kept_do
 /* Nothing is added by this loop after this. Harmless when called twice; safe on a zeroed struct. */
 void cor_kept_docs_loop_deinit(struct cor_kept_docs_loop *part);
 
-/* Appends the document. 0, or an error, which cor_kept_docs_get() returns. */
+/* The document of this key that is kept, a new reference; NULL: there is none. */
+struct cor_kept_doc *cor_kept_docs_find(struct cor_kept_docs_loop *part, struct cor_str key);
+
+/* Appends the document. 0, or an error, which cor_kept_doc_make() returns. */
 typedef int (*cor_kept_make)(const void *arg, struct cor_buf *out);
 
-/* The document of this key, a new reference: the one that is kept, or one that `make` makes now,
- * which is kept when there is room. 0, -COR_ENOMEM, or what `make` returns. */
-int cor_kept_docs_get(struct cor_kept_docs_loop *part, struct cor_str key, cor_kept_make make,
-                      const void *arg, struct cor_kept_doc **ret_doc);
+/* Makes the document of this key, which nobody else has yet. On any thread. 0, -COR_ENOMEM, or what
+ * `make` returns. */
+int cor_kept_doc_make(struct cor_str key, cor_kept_make make, const void *arg,
+                      struct cor_kept_doc **ret_doc);
 
+/* Keeps a document that was made, if there is room for it and no other of its key is kept. The
+ * caller's reference stays the caller's. */
+void cor_kept_docs_keep(struct cor_kept_docs_loop *part, struct cor_kept_doc *doc);
+
+static inline struct cor_kept_doc *cor_kept_doc_ref(struct cor_kept_doc *doc)
+{
+    cor_ref_get(&doc->ref);
+    return doc;
+}
 struct cor_kept_doc *cor_kept_doc_unref(struct cor_kept_doc *doc); /* NULL; NULL is fine */
 
 static inline struct cor_str cor_kept_doc_bytes(const struct cor_kept_doc *doc)

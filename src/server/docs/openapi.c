@@ -21,6 +21,8 @@
 
 #define PATH_MAX_BYTES 384 /* a group has at most 253 bytes, a version 63 */
 #define TITLE          "Kubernetes"
+#define ROW_BYTES      (96u * 1024) /* of the operations and types of a resource, more than usual */
+#define SMALL_BYTES    4096         /* of a document with one operation */
 /* Of the API, not of this program: clients compare it with their own. */
 #define API_VERSION "1.34"
 
@@ -185,6 +187,18 @@ int cor_openapi_hash(const struct cor_served *served, struct cor_str path,
         return -COR_ENOTFOUND;
     hash_rows(served, path, page.first, page.n, ret_hash);
     return 0;
+}
+
+size_t cor_openapi_weigh(const struct cor_served *served, struct cor_str path)
+{
+    struct page page;
+    size_t nrows;
+
+    (void)cor_served_rows(served, &nrows);
+    if (path.n == 0)
+        return nrows * ROW_BYTES;
+    return page_find(served, path, &page) && page.kind == PAGE_VERSION ? page.n * ROW_BYTES
+                                                                       : SMALL_BYTES;
 }
 
 int cor_openapi_index(const struct cor_served *served, struct cor_buf *out)

@@ -47,12 +47,27 @@ static void teardown(struct fixture *fx)
     cor_loop_free(fx->loop);
 }
 
+/* The document that is kept, or one that is made now and kept. */
+static int docs_get(struct cor_kept_docs_loop *part, struct cor_str key, cor_kept_make make,
+                    const void *arg, struct cor_kept_doc **ret_doc)
+{
+    int r = 0;
+
+    *ret_doc = cor_kept_docs_find(part, key);
+    if (!*ret_doc) {
+        r = cor_kept_doc_make(key, make, arg, ret_doc);
+        if (r == 0)
+            cor_kept_docs_keep(part, *ret_doc);
+    }
+    return r;
+}
+
 /* Asks for a document and gives it back at once. */
 static void ask(struct fixture *fx, const char *key, struct maker *maker)
 {
     struct cor_kept_doc *doc = NULL;
 
-    assert_int_equal(cor_kept_docs_get(&fx->part, cor_strz(key), maker_make, maker, &doc), 0);
+    assert_int_equal(docs_get(&fx->part, cor_strz(key), maker_make, maker, &doc), 0);
     assert_int_equal(cor_kept_doc_bytes(doc).n, maker->n);
     cor_kept_doc_unref(doc);
 }
@@ -99,7 +114,7 @@ TEST(kept_docs, drops_what_is_not_used)
     struct fixture fx;
 
     setup(&fx);
-    assert_int_equal(cor_kept_docs_get(&fx.part, COR_STR("a"), maker_make, &maker, &doc), 0);
+    assert_int_equal(docs_get(&fx.part, COR_STR("a"), maker_make, &maker, &doc), 0);
     cor_timer_cancel(&fx.part.timer);
     fx.part.timer.on_timer(&fx.part.timer);
     assert_true(cor_timer_is_set(&fx.part.timer));
@@ -123,7 +138,7 @@ TEST(kept_docs, a_document_that_is_read_stays_when_it_is_dropped)
     struct fixture fx;
 
     setup(&fx);
-    assert_int_equal(cor_kept_docs_get(&fx.part, COR_STR("a"), maker_make, &maker, &doc), 0);
+    assert_int_equal(docs_get(&fx.part, COR_STR("a"), maker_make, &maker, &doc), 0);
     cor_kept_docs_drop_unused(&fx.docs, UINT64_MAX);
     assert_int_equal(cor_kept_docs_bytes(&fx.docs), 0);
     assert_true(cor_ref_is_sole(&doc->ref));
@@ -153,8 +168,7 @@ TEST(kept_docs, a_document_that_cannot_be_made_is_not_kept)
     struct fixture fx;
 
     setup(&fx);
-    assert_int_equal(cor_kept_docs_get(&fx.part, COR_STR("a"), maker_make, &maker, &doc),
-                     -COR_ENOTFOUND);
+    assert_int_equal(docs_get(&fx.part, COR_STR("a"), maker_make, &maker, &doc), -COR_ENOTFOUND);
     assert_null(doc);
     maker.r = 0;
     ask(&fx, "a", &maker);
@@ -170,7 +184,7 @@ TEST(kept_docs, is_whole_or_absent_without_memory)
 
     setup(&fx);
     FOR_EACH_FAILED_ALLOC(n) {
-        int r = cor_kept_docs_get(&fx.part, COR_STR("a"), maker_make, &maker, &doc);
+        int r = docs_get(&fx.part, COR_STR("a"), maker_make, &maker, &doc);
 
         if (r == 0) {
             assert_int_equal(cor_kept_doc_bytes(doc).n, 500);
@@ -205,7 +219,7 @@ static void *ask_for_all(void *arg)
         char key[16];
 
         snprintf(key, sizeof(key), "doc-%zu", i * 5 % KEYS);
-        wrong |= cor_kept_docs_get(&part, cor_strz(key), text_make, key, &doc) != 0 ||
+        wrong |= docs_get(&part, cor_strz(key), text_make, key, &doc) != 0 ||
                  !cor_str_eqz(cor_kept_doc_bytes(doc), key);
         /* Documents leave while others read them. */
         if (i % 50 == 0)

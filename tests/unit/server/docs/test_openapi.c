@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "busy_thread.h"
 #include "schema/openapi.h"
 #include "schema/protobuf_wire.h"
 #include "server/catalog/served.h"
@@ -529,4 +530,142 @@ TEST(openapi, documents_are_whole_or_fail_without_memory)
     protobuf.accept = COR_OPENAPI_V3_PROTOBUF;
     fx_fail_each_alloc(&fx, "GET", APPS, "", &protobuf);
     fx_close(&fx);
+}
+
+/* --- Where documents are made -------------------------------------------------------------------
+ */
+
+static const struct cor_offload_opts one_thread = {
+    .nthreads = 1, .jobs_max = 4, .bytes_max = 64u << 20};
+
+/* An API whose only offload thread is busy. */
+struct busy_fx {
+    struct fx fx;
+    struct cor_offload *offload;
+    struct busy_thread busy;
+};
+
+static void busy_open(struct busy_fx *busy, const struct cor_offload_opts *opts)
+{
+    busy->fx = (struct fx){.has_no_offload = false};
+    assert_int_equal(cor_offload_new(opts, &busy->offload), 0);
+    busy->fx.opts.offload = busy->offload;
+    fx_open(&busy->fx);
+    busy_thread_begin(&busy->busy, busy->offload, busy->fx.loop, 0);
+}
+
+static void busy_close(struct busy_fx *busy)
+{
+    fx_close(&busy->fx);
+    cor_offload_free(busy->offload);
+}
+
+static uint64_t jobs_of(const struct busy_fx *busy)
+{
+    struct cor_offload_stats stats;
+
+    cor_offload_get_stats(busy->offload, &stats);
+    return stats.jobs;
+}
+
+TEST(openapi, a_loop_answers_others_while_a_document_is_made)
+{
+    static const char *const targets[] = {"/openapi/v2", "/openapi/v3/api/v1", APPS};
+    struct busy_fx busy;
+    struct fx_call calls[COR_ARRAY_LEN(targets)];
+
+    busy_open(&busy, &one_thread);
+    for (size_t i = 0; i < COR_ARRAY_LEN(targets); i++) {
+        fx_start(&busy.fx, &calls[i], "GET", targets[i], "", NULL);
+        assert_int_equal(jobs_of(&busy), 2 + i);
+    }
+    /* The thread has not begun with any of them. Small documents do not wait for it. */
+    (void)fx_do(&busy.fx, 200, "GET", "/version", "");
+    (void)fx_do(&busy.fx, 200, "GET", "/openapi/v3", "");
+    (void)fx_do(&busy.fx, 200, "GET", "/openapi/v3/apis/apps", "");
+    for (size_t i = 0; i < COR_ARRAY_LEN(targets); i++)
+        assert_false(calls[i].sink.is_done);
+    busy_thread_end(&busy.busy);
+    for (size_t i = 0; i < COR_ARRAY_LEN(targets); i++) {
+        fx_wait(&calls[i]);
+        assert_int_equal(calls[i].sink.status, 200);
+        assert_at(cor_buf_z(&calls[i].sink.body), "info.title", "Kubernetes");
+        fx_call_deinit(&calls[i]);
+    }
+    busy_close(&busy);
+}
+
+TEST(openapi, a_document_is_made_once_for_all_who_wait_for_it)
+{
+    const struct fx_headers protobuf = {.accept = COR_OPENAPI_V3_PROTOBUF};
+    struct busy_fx busy;
+    struct fx_call calls[12], other;
+
+    busy_open(&busy, &one_thread);
+    for (size_t i = 0; i < COR_ARRAY_LEN(calls); i++)
+        fx_start(&busy.fx, &calls[i], "GET", APPS, "", NULL);
+    fx_start(&busy.fx, &other, "GET", APPS, "", &protobuf);
+    assert_int_equal(jobs_of(&busy), 3);
+    busy_thread_end(&busy.busy);
+    fx_wait(&other);
+    assert_int_equal(other.sink.status, 200);
+    for (size_t i = 0; i < COR_ARRAY_LEN(calls); i++) {
+        fx_wait(&calls[i]);
+        assert_int_equal(calls[i].sink.status, 200);
+        assert_string_equal(cor_buf_z(&calls[i].sink.body), cor_buf_z(&calls[0].sink.body));
+        assert_true(calls[i].sink.body.n != other.sink.body.n);
+    }
+    for (size_t i = 0; i < COR_ARRAY_LEN(calls); i++)
+        fx_call_deinit(&calls[i]);
+    fx_call_deinit(&other);
+    /* From now on it is kept. */
+    (void)fx_do(&busy.fx, 200, "GET", APPS, "");
+    assert_int_equal(jobs_of(&busy), 3);
+    busy_close(&busy);
+}
+
+TEST(openapi, readers_may_go_while_their_document_is_made)
+{
+    struct busy_fx busy;
+    struct fx_call first, second, third;
+
+    busy_open(&busy, &one_thread);
+    fx_start(&busy.fx, &first, "GET", APPS, "", NULL);
+    fx_start(&busy.fx, &second, "GET", APPS, "", NULL);
+    fx_start(&busy.fx, &third, "GET", APPS, "", NULL);
+    /* The one whose call makes the document, and one who waits for it. */
+    fx_call_deinit(&first);
+    fx_call_deinit(&second);
+    busy_thread_end(&busy.busy);
+    fx_wait(&third);
+    assert_int_equal(third.sink.status, 200);
+    assert_at(cor_buf_z(&third.sink.body), "info.title", "Kubernetes");
+    fx_call_deinit(&third);
+    assert_int_equal(jobs_of(&busy), 2);
+    busy_close(&busy);
+}
+
+TEST(openapi, documents_count_against_the_share_of_their_user)
+{
+    static const struct cor_offload_opts two = {
+        .nthreads = 2, .jobs_max = 2, .bytes_max = 64u << 20};
+    const struct cor_user ann = {.name = COR_STR("ann")}, bob = {.name = COR_STR("bob")};
+    const struct fx_headers of_ann = {.user = &ann}, of_bob = {.user = &bob};
+    struct fx fx = {.has_no_offload = false};
+    struct cor_offload *offload;
+    struct busy_thread busy;
+
+    assert_int_equal(cor_offload_new(&two, &offload), 0);
+    fx.opts.offload = offload;
+    fx_open(&fx);
+    busy_thread_begin(&busy, offload, fx.loop, cor_str_hash(ann.name));
+    assert_at(fx_do_with(&fx, 429, "GET", APPS, "", &of_ann), ".reason", "TooManyRequests");
+    (void)fx_do_with(&fx, 200, "GET", APPS, "", &of_bob);
+    /* What is kept costs nobody anything. */
+    (void)fx_do_with(&fx, 200, "GET", APPS, "", &of_ann);
+    (void)fx_do_with(&fx, 429, "GET", "/openapi/v2", "", &of_ann);
+    busy_thread_end(&busy);
+    (void)fx_do_with(&fx, 200, "GET", "/openapi/v2", "", &of_ann);
+    fx_close(&fx);
+    cor_offload_free(offload);
 }
