@@ -73,6 +73,12 @@ struct cor_table_columns {
 /* The columns of a kind, or those of all others; never NULL. */
 const struct cor_table_columns *cor_columns_of(const struct cor_type *type);
 
+/* Are these the columns of a kind that has none of its own? */
+static inline bool cor_columns_are_of_others(const struct cor_table_columns *columns)
+{
+    return columns->type == UINT32_MAX;
+}
+
 /* `i` is below ncolumns. */
 const struct cor_column *cor_column_at(const struct cor_table_columns *columns, size_t i);
 struct cor_str cor_column_name(const struct cor_column *column);

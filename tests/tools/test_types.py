@@ -156,6 +156,28 @@ STRATEGIES = [
     ("an unknown step is refused", "Thing\n  on create\n    forget spec\n", "expected keep, reset, set or hook, not forget"),
     ("a line belongs to a kind", "  on create\n", "a line outside of a kind"),
 ]
+# (what, the file all.columns below its package and the columns of others, part of the message or None when it is right)
+COLUMNS = [
+    ("columns have paths, templates, hooks and words of their own",
+     "# A comment.\nThing\n  Name = name\n  Mode:integer * = text spec.mode or <none>\n    How it\n    works.\n"
+     "  Both = print {spec.number}/{spec.mode} when spec.more or <unset>\n    Both.\n  - = age\n  Known = hook known\n    A hook.\n", None),
+    ("a kind with columns is there", "Thong\n", "all.columns:5: there is no kind apps_v1.Thong"),
+    ("a kind has its columns once", "Thing\nThing\n", "all.columns:6: the columns of Thing are at all.columns:5"),
+    ("a column belongs to a kind", "  Name = name\n", "all.columns:5: a line outside of a kind"),
+    ("a column has a form", "Thing\n  Name name\n", "all.columns:6: expected 'COLUMN[:TYPE][ *] = CELL'"),
+    ("a type of columns is known", "Thing\n  Name:text = name\n", "there is no type text"),
+    ("a cell is known", "Thing\n  Name = what spec.mode\n", "there is no cell what"),
+    ("a cell's member is there", "Thing\n  Mode = text spec.mood\n", "v1.Spec has no field mood"),
+    ("a cell can show its member", "Thing\n  Mode = number spec.mode\n", "spec.mode is a string, which a cell 'number' cannot show"),
+    ("a path of a cell is one", "Thing\n  Mode = text spec/mode\n", "spec/mode is not a path"),
+    ("a cell has one path", "Thing\n  Mode = text spec.mode spec.number\n", "expected a path behind text"),
+    ("a name has no path", "Thing\n  Name = name spec.mode\n", "expected nothing behind name"),
+    ("a hook of cells is known to C", "Thing\n  Mode = hook other\n", "C has no hook other"),
+    ("a hook of conditions is known to C", "Thing\n  conditions hook other\n", "C has no hook other"),
+    ("a column has a description", "Thing\n  Mode = text spec.mode\n", "all.columns:6: Mode has no description, and neither has its field"),
+    ("a description has a column", "Thing\n    Words.\n", "all.columns:6: there is no column to describe"),
+    ("rows are sorted by a number", "Thing\n  order by spec.mode\n", "spec.mode is a string, which a cell 'number' cannot show"),
+]
 GO = """/*
 A licence. /* */
 package v1
@@ -331,6 +353,25 @@ def strategies_case(text, expected):
     return code == 1 and not made and expected in said and len(said.splitlines()) == 1, said
 
 
+def columns_case(text, expected):
+    thing = OVERLAID.replace("  1 spec   Spec\n", "  1 metadata meta_v1.ObjectMeta\n  2 spec   Spec\n")
+    others = "others\n  Name = name\n  Age = age\n"
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "apps_v1.types").write_text(HEAD + "\n" + thing)
+        (folder / "meta_v1.types").write_text(META + "\ntype ObjectMeta\n  1 name string omitempty\n  8 creationTimestamp time omitempty\n")
+        (folder / "meta_v1.words").write_text("ObjectMeta A text.\n  name A name.\n  creationTimestamp A time.\n")
+        (folder / "all.columns").write_text(others + "package apps_v1\n" + text)
+        (folder / "cell_hooks.h").write_text("#define HOOKS(X) X(known)\n")
+        code, said = compile_types(folder / "out.c", *sorted(folder.iterdir()))
+        made = (folder / "out.c").read_text() if (folder / "out.c").exists() else ""
+    if expected is None:
+        wanted = ["How it works.", "COR_COLUMN_INTEGER, COR_COLUMN_WIDE | COR_COLUMN_OTHERWISE, COR_CELL_TEXT", "COR_COLUMN_WHEN",
+                  "COR_CELL_HOOK_known", "COR_COLUMN_UNNAMED", "cor_column_tables_n = 2;"]
+        return code == 0 and not said and all(w in made for w in wanted), said + made
+    return code == 1 and not made and expected in said and len(said.splitlines()) == 1, said
+
+
 def checkout(folder):
     """A checkout in which every package is there, and one has a kind."""
     import import_types
@@ -397,6 +438,7 @@ def main():
     todo += [(what, words_case, (name, text, expected)) for what, name, text, expected in WORDS]
     todo += [(what, gates_case, (text, expected)) for what, text, expected in GATES]
     todo += [(what, strategies_case, (text, expected)) for what, text, expected in STRATEGIES]
+    todo += [(what, columns_case, (text, expected)) for what, text, expected in COLUMNS]
     todo.append(("declarations in Go become a file", import_case, ()))
     todo.append(("declarations in another layout are refused", strange_case, ()))
     todo.append(("facts that lack a type are refused", facts_case, ()))

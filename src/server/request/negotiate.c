@@ -130,8 +130,16 @@ static bool is_known_form(const struct clause *clause, enum cor_answer answer,
     return is_json(clause) || is_yaml(clause);
 }
 
+/* Objects that are answered and never stored (reviews, bindings) have no tables. */
+static bool has_tables(const struct cor_resource_row *resource)
+{
+    return resource &&
+           (resource->action == COR_ACTION_NONE || resource->action == COR_ACTION_COMPONENT_STATUS);
+}
+
 /* Can the clause be met? Then `accept` has its view. */
-static bool read_view(const struct clause *clause, struct cor_accept *accept)
+static bool read_view(const struct clause *clause, const struct cor_resource_row *resource,
+                      struct cor_accept *accept)
 {
     bool v1 = cor_str_eq(clause->version, COR_STR("v1"));
     bool v1beta1 = cor_str_eq(clause->version, COR_STR("v1beta1"));
@@ -144,7 +152,7 @@ static bool read_view(const struct clause *clause, struct cor_accept *accept)
     if (!cor_str_eq(clause->group, COR_STR("meta.k8s.io")) || (!v1 && !v1beta1))
         return false;
     accept->is_v1beta1 = v1beta1;
-    if (cor_str_eq(clause->as, COR_STR("Table")))
+    if (cor_str_eq(clause->as, COR_STR("Table")) && has_tables(resource))
         accept->view = COR_VIEW_TABLE;
     else if (cor_str_eq(clause->as, COR_STR("PartialObjectMetadata")) ||
              cor_str_eq(clause->as, COR_STR("PartialObjectMetadataList")))
@@ -199,7 +207,8 @@ int cor_negotiate(struct cor_str accept, enum cor_answer answer,
         return 0;
     for (size_t i = 0; i < n; i++) {
         known += is_json(&clauses[i]) || is_yaml(&clauses[i]) || is_protobuf(&clauses[i]);
-        if (!is_known_form(&clauses[i], answer, resource) || !read_view(&clauses[i], ret_accept) ||
+        if (!is_known_form(&clauses[i], answer, resource) ||
+            !read_view(&clauses[i], resource, ret_accept) ||
             (ret_accept->view != COR_VIEW_OBJECT && !resource))
             continue;
         met++;

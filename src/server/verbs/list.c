@@ -3,7 +3,8 @@
  * for by the sink. DELETECOLLECTION and ComponentStatus write their lists through the same
  * functions.
  *
- *   list_run ──► cor_reader_list ──► on a cursor: head `{...,"items":[` ──► list_refill, again and
+ *   list_run ──► cor_reader_list ──► on a cursor, which is sorted first where a table has an order of
+ *   its own (list_sorted.h): head `{...,"items":[` ──► list_refill, again and
  *   again: the next items, and at the end the tail `]}`
  *
  * Four ways to write items, chosen by list_refill() and cor_list_call_reply():
@@ -40,6 +41,7 @@
 #include "base/err.h"
 #include "meta/object_edit.h"
 #include "server/api/heavy.h"
+#include "server/verbs/list_sorted.h"
 #include "json/pretty.h"
 
 /* Items per refill: each takes up to four spans. */
@@ -646,7 +648,73 @@ bool cor_list_call_lost(void *arg)
     return true;
 }
 
+/* A stage (server/api/heavy.h). The cursor is a snapshot, which any thread may read. */
+static int list_sort(struct cor_call *call)
+{
+    struct cor_list_call *list = (struct cor_list_call *)call;
+    int r = cor_list_sorted_open(list->cursor, call->columns, &list->cursor);
+
+    return r < 0 ? cor_status_set_err(&call->status, r) : 0;
+}
+
+/* The table of a list that is known to be empty. Upstream's converter for kinds without columns of
+ * their own leaves the rows nil, others make an empty list. */
+static int list_write_no_rows(struct cor_list_call *list)
+{
+    struct cor_json_writer w;
+
+    cor_json_writer_init(&w, &list->call.out);
+    cor_json_begin_object(&w);
+    cor_table_type(&w, list->call.accept.is_v1beta1);
+    cor_json_key(&w, COR_STR("metadata"));
+    cor_list_write_meta(&w, list->cursor);
+    cor_json_key(&w, COR_STR("columnDefinitions"));
+    cor_table_columns(&w, list->call.columns);
+    cor_json_key(&w, COR_STR("rows"));
+    cor_json_null(&w);
+    cor_json_end_object(&w);
+    return cor_json_writer_finish(&w);
+}
+
+/* Is the list a table whose rows are null? The first object is looked for, and comes again. */
+static bool list_has_nil_rows(struct cor_list_call *list)
+{
+    bool is_empty;
+
+    if (list->call.accept.view != COR_VIEW_TABLE || !cor_columns_are_of_others(list->call.columns))
+        return false;
+    is_empty = !cor_list_cursor_next(list->cursor) && !list->cursor->is_paused;
+    cor_list_cursor_rewind(list->cursor);
+    list->cursor->looks_left = COR_LIST_LOOKS_AT_ONCE;
+    return is_empty;
+}
+
+static void list_reply_cursor(struct cor_list_call *list);
+
+static void list_on_sorted(struct cor_call *call, int r)
+{
+    if (call->is_over)
+        return;
+    if (r < 0)
+        cor_call_fail(call);
+    else
+        list_reply_cursor((struct cor_list_call *)call);
+}
+
 void cor_list_call_reply(struct cor_list_call *list)
+{
+    struct cor_call *call = &list->call;
+
+    /* What a DELETECOLLECTION has deleted is not sorted: it cannot be refused any more. */
+    if (call->accept.view == COR_VIEW_TABLE && call->columns->order > 0 &&
+        call->verb == &cor_verb_list)
+        cor_heavy_run(call, WHOLE_BYTES, list_sort, list_on_sorted);
+    else
+        list_reply_cursor(list);
+}
+
+/* Answers with the cursor's objects in its order. */
+static void list_reply_cursor(struct cor_list_call *list)
 {
     struct cor_call *call = &list->call;
     int r;
@@ -661,6 +729,10 @@ void cor_list_call_reply(struct cor_list_call *list)
             cor_call_fail(call);
         else
             list_count(list);
+        return;
+    }
+    if (list_has_nil_rows(list)) {
+        list_on_whole(call, list_write_no_rows(list));
         return;
     }
     r = list_write_head(list);
