@@ -525,7 +525,7 @@ def a_server_is_listed_again_when_etcd_has_lost_its_lease(coracle, flags):
 
 @test
 def a_server_stops_although_etcd_is_gone(coracle, flags):
-    with Cluster() as etcd, Server(coracle, "--etcd-servers", etcd.urls, *flags) as a:
+    with Cluster() as etcd, Server(coracle, "--etcd-servers", etcd.urls, "--advertise-address=192.0.2.7", *flags) as a:
         wait_for("the server", WAIT_S, lambda: a.url in listed(coracle, etcd))
         etcd.members[0].kill()
         a.stop()
