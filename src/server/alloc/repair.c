@@ -25,25 +25,16 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/map.h"
 #include "base/mem.h"
 #include "loop/timer.h"
 #include "meta/key.h"
 #include "server/alloc/addresses.h"
+#include "server/alloc/leaks.h"
 #include "storage/store/reader.h"
 
 #define WALK_MANY  256
 #define WALK_BYTES (256u * 1024)
 #define RETRY_MS   10000
-#define LEAKS_MAX  ((size_t)1 << 20)
-#define LEAK_BYTES 32
-
-/* A reservation that seemed to be left over when it was last looked at. */
-struct leak {
-    unsigned char key[LEAK_BYTES];
-    uint64_t since_ms;
-    uint64_t pass; /* that saw it last */
-};
 
 struct cor_repair {
     struct cor_alloc *alloc;
@@ -54,7 +45,7 @@ struct cor_repair {
     struct cor_mail turn; /* to itself: goes on in the next turn */
     bool has_late_timer;  /* `turn` is under way because the timer could not be set */
     bool is_late_begun;   /* a pass was asked for meanwhile */
-    struct cor_map leaks; /* of struct leak, by their keys */
+    struct cor_leaks leaks;
     struct cor_repair_counts counts;
     bool is_first; /* no pass has ended yet */
 
@@ -100,7 +91,7 @@ int cor_repair_new(struct cor_alloc *alloc, struct cor_api *api, struct cor_repa
     repair->home = &api->loops[0];
     repair->is_first = true;
     cor_timer_init(&repair->timer, repair->home->loop, repair_on_timer);
-    cor_map_init(&repair->leaks, LEAKS_MAX);
+    cor_leaks_init(&repair->leaks);
     cor_status_init(&repair->port_op.status);
     *ret_repair = repair;
     return 0;
@@ -111,10 +102,7 @@ struct cor_repair *cor_repair_free(struct cor_repair *repair)
     if (!repair)
         return NULL;
     assert(!repair->is_running);
-    COR_MAP_FOREACH(it, &repair->leaks) {
-        cor_free(it.value);
-    }
-    cor_map_deinit(&repair->leaks);
+    cor_leaks_deinit(&repair->leaks);
     cor_status_deinit(&repair->port_op.status);
     return cor_free(repair);
 }
@@ -136,39 +124,11 @@ static uint64_t repair_grace_ms(const struct cor_repair *repair)
     return is_all_left_over ? 0 : COR_REPAIR_GRACE_MS;
 }
 
-/* Notes the leak. True: it is there for so long that it is to be released. Without memory it is
- * noted by a later pass. */
-static bool repair_is_leaked(struct cor_repair *repair, const unsigned char key[LEAK_BYTES])
+/* Notes the leak. True: the leak is there for so long that it is to be released. */
+static bool repair_is_leaked(struct cor_repair *repair, const unsigned char key[COR_LEAK_BYTES])
 {
-    uint64_t now = cor_clock_mono_ms(repair->api->clock);
-    struct leak *leak = cor_map_peek(&repair->leaks, cor_str((const char *)key, LEAK_BYTES));
-
-    if (!leak) {
-        leak = cor_calloc(1, sizeof(*leak));
-        if (!leak)
-            return false;
-        memcpy(leak->key, key, LEAK_BYTES);
-        leak->since_ms = now;
-        if (cor_map_put(&repair->leaks, cor_str((const char *)leak->key, LEAK_BYTES), leak, NULL) <
-            0) {
-            cor_free(leak);
-            return false;
-        }
-    }
-    leak->pass = repair->counts.passes;
-    return now - leak->since_ms >= repair_grace_ms(repair);
-}
-
-static void repair_forget_leaks(struct cor_repair *repair)
-{
-    COR_MAP_FOREACH(it, &repair->leaks) {
-        struct leak *leak = it.value;
-
-        if (leak->pass == repair->counts.passes)
-            continue;
-        (void)cor_map_remove(&repair->leaks, it.key);
-        cor_free(leak);
-    }
+    return cor_leaks_note(&repair->leaks, key, repair->counts.passes,
+                          cor_clock_mono_ms(repair->api->clock), repair_grace_ms(repair));
 }
 
 /* ---- the end of a pass ---- */
@@ -218,10 +178,10 @@ static void repair_end(struct cor_repair *repair)
         return;
     }
     repair->is_first = false; /* whatever came of it, the server serves now */
-    if (repair->err == 0) {
-        repair_forget_leaks(repair);
-        next_ms = cor_map_len(&repair->leaks) > 0 ? COR_REPAIR_GRACE_MS : COR_REPAIR_INTERVAL_MS;
-    }
+    if (repair->err == 0)
+        next_ms = cor_leaks_end_pass(&repair->leaks, repair->counts.passes) > 0
+                      ? COR_REPAIR_GRACE_MS
+                      : COR_REPAIR_INTERVAL_MS;
     cor_address_index_forget_picks(cor_alloc_index(repair->alloc));
     if (repair->is_again) {
         repair_begin(repair);
@@ -459,7 +419,7 @@ static void repair_judge_address(struct cor_repair *repair)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
     const struct cor_address_facts facts = cor_address_facts(repair->object);
-    unsigned char key[LEAK_BYTES] = {0};
+    unsigned char key[COR_LEAK_BYTES] = {0};
 
     memcpy(key, &facts.ip, sizeof(facts.ip));
     memcpy(key + sizeof(facts.ip), &repair->object->rev, sizeof(repair->object->rev));
@@ -597,7 +557,7 @@ static void repair_ports(struct cor_repair *repair)
     for (uint32_t port = range.first; port <= range.last; port++) {
         bool is_reserved = cor_port_map_has(repair->reserved, port);
         bool is_used = cor_port_map_has(repair->used, port);
-        unsigned char key[LEAK_BYTES] = "port";
+        unsigned char key[COR_LEAK_BYTES] = "port";
 
         memcpy(key + 8, &port, sizeof(port));
         if (is_used && !is_reserved)
