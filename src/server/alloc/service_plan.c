@@ -5,28 +5,22 @@
  *   update:  complete the old ──► copy what the client left out ──► clusterIP ↔ clusterIPs ──►
  *            families ──► addresses that come or go ──► node ports that come or go
  *
- * The rules of families refuse with field errors, and the first set of errors ends the plan: what
- * follows relies on values that are well-formed. A PreferDualStack Service that keeps its fields is
- * left alone, whatever the cluster has become.
+ * The rules of families (service_families.c) refuse with field errors, and the first set of errors
+ * ends the plan: what follows relies on values that are well-formed.
  * Work is linear in the number of ports: equal numbers and names are found by maps.
  * Thread: any (pure). */
 /* clang-format on */
 #include "server/alloc/service_plan.h"
 
 #include <assert.h>
-#include <stdio.h>
 
 #include "base/array.h"
 #include "base/err.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "server/alloc/service_families.h"
 
-#define SINGLE_STACK  COR_STR("SingleStack")
-#define PREFER_DUAL   COR_STR("PreferDualStack")
-#define REQUIRE_DUAL  COR_STR("RequireDualStack")
-#define PORTS_MAX     ((size_t)1 << 24)
-#define ERROR_TEXT    256
-#define LIST_TEXT_MAX (4u << 20)
+#define PORTS_MAX ((size_t)1 << 24)
 
 void cor_service_plan_deinit(struct cor_service_plan *plan)
 {
@@ -70,11 +64,11 @@ static int plan_complete_old(struct cor_service *old, const struct cor_service_c
     if (r < 0 || !cor_service_needs_ip(old) || old->families.n > 0)
         return r;
     is_headless = cor_str_eq(old->cluster_ip, COR_SERVICE_NO_IP);
-    old->policy = SINGLE_STACK;
+    old->policy = COR_SINGLE_STACK;
     if (is_headless) {
         r = cor_texts_add(&old->families, cor_addr_family_name(cluster->primary));
         if (r == 0 && !old->has_selector) {
-            old->policy = REQUIRE_DUAL;
+            old->policy = COR_REQUIRE_DUAL;
             r = cor_texts_add(&old->families, cor_addr_family_name(other));
         }
         return r;
@@ -87,7 +81,7 @@ static int plan_complete_old(struct cor_service *old, const struct cor_service_c
         r = cor_texts_add(&old->families, cor_addr_family_name(is_v6 ? COR_IPV6 : COR_IPV4));
     }
     if (old->families.n == 2)
-        old->policy = REQUIRE_DUAL;
+        old->policy = COR_REQUIRE_DUAL;
     return r;
 }
 
@@ -143,278 +137,6 @@ static int plan_keep_values(struct cor_service *service, const struct cor_servic
     return r;
 }
 
-/* ---- families ---- */
-
-static const struct cor_field_path spec_path = {.name = COR_STR("spec")};
-
-/* An error at spec.<name> or spec.<name>[index] (SIZE_MAX: no index). */
-static void add_error(struct cor_field_errors *errs, enum cor_field_error_type type,
-                      const char *name, size_t index, struct cor_field_value value,
-                      const char *detail)
-{
-    struct cor_field_path field = cor_field_child(&spec_path, cor_strz(name));
-    struct cor_field_path element = cor_field_index(&field, index);
-
-    cor_field_errors_add(errs, type, index == SIZE_MAX ? &field : &element, value, detail);
-}
-
-/* The same with clusterIPs as the value. */
-static void add_ips_error(struct cor_field_errors *errs, const struct cor_service *service,
-                          size_t index, const char *detail)
-{
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf list = {0};
-
-    cor_buf_init(&list, LIST_TEXT_MAX);
-    if (cor_texts_write(&service->cluster_ips, &list) < 0)
-        errs->error = -COR_ENOMEM;
-    else
-        add_error(errs, COR_FIELD_INVALID, "clusterIPs", index, cor_field_json(cor_buf_str(&list)),
-                  detail);
-}
-
-static void add_policy_error(struct cor_field_errors *errs, const struct cor_service *service,
-                             const char *detail)
-{
-    add_error(errs, COR_FIELD_INVALID, "ipFamilyPolicy", SIZE_MAX,
-              cor_field_string(service->policy), detail);
-}
-
-static bool has_text(const struct cor_texts *texts, size_t n, struct cor_str text)
-{
-    for (size_t i = 0; i < n && i < texts->n; i++)
-        if (cor_str_eq(texts->v[i], text))
-            return true;
-    return false;
-}
-
-static void check_families(struct cor_field_errors *errs, const struct cor_service *service)
-{
-    static const char *const families[] = {"IPv4", "IPv6"};
-    static const char *const policies[] = {"PreferDualStack", "RequireDualStack", "SingleStack"};
-    struct cor_field_path field = cor_field_child(&spec_path, COR_STR("ipFamilies"));
-    struct cor_field_path policy = cor_field_child(&spec_path, COR_STR("ipFamilyPolicy"));
-
-    /* Each value after the second is unsupported or a duplicate: the errors bound the work. */
-    for (size_t i = 0; i < service->families.n && errs->n < COR_STATUS_CAUSES_MAX; i++) {
-        struct cor_field_path element = cor_field_index(&field, i);
-        struct cor_field_value value = cor_field_string(service->families.v[i]);
-        enum cor_addr_family family;
-
-        if (!cor_addr_family_parse(service->families.v[i], &family))
-            cor_field_errors_add_not_supported(errs, &element, value, families,
-                                               COR_ARRAY_LEN(families));
-        if (has_text(&service->families, i, service->families.v[i]))
-            cor_field_errors_add(errs, COR_FIELD_DUPLICATE, &element, value, NULL);
-    }
-    if (service->policy.p && !cor_str_eq(service->policy, SINGLE_STACK) &&
-        !cor_str_eq(service->policy, PREFER_DUAL) && !cor_str_eq(service->policy, REQUIRE_DUAL))
-        cor_field_errors_add_not_supported(errs, &policy, cor_field_string(service->policy),
-                                           policies, COR_ARRAY_LEN(policies));
-}
-
-/* False: one of the addresses is none, and nothing more can be said. */
-static bool check_ips(struct cor_field_errors *errs, const struct cor_service *service,
-                      const struct cor_service *old)
-{
-    const struct cor_texts *ips = &service->cluster_ips;
-    bool are_valid = true, seen[COR_ADDR_FAMILIES] = {false};
-
-    for (size_t i = 0; i < ips->n && errs->n < COR_STATUS_CAUSES_MAX; i++) {
-        struct cor_addr ip;
-
-        if (i == 0 && cor_str_eq(ips->v[i], COR_SERVICE_NO_IP)) {
-            if (ips->n > 1) {
-                are_valid = false;
-                add_ips_error(errs, service, SIZE_MAX, "'None' must be the first and only value");
-            }
-            continue;
-        }
-        if (cor_addr_parse(ips->v[i], &ip) == 0) {
-            seen[cor_addr_family(ip)] = true;
-        } else if (!old || !has_text(&old->cluster_ips, old->cluster_ips.n, ips->v[i])) {
-            are_valid = false;
-            add_error(errs, COR_FIELD_INVALID, "clusterIPs", i, cor_field_string(ips->v[i]),
-                      "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
-        }
-    }
-    if (ips->n > 2)
-        add_ips_error(errs, service, SIZE_MAX, "may only hold up to 2 values");
-    if (are_valid && ips->n > 1 && !(seen[COR_IPV4] && seen[COR_IPV6]))
-        add_ips_error(errs, service, SIZE_MAX,
-                      "may specify no more than one IP for each IP family");
-    return are_valid;
-}
-
-/* What must hold before anything is allocated (contract validation 8.1.13 to 8.1.16). */
-static void check_ip_fields(struct cor_field_errors *errs, const struct cor_service *service,
-                            const struct cor_service *old)
-{
-    const struct cor_texts *ips = &service->cluster_ips;
-    char text[ERROR_TEXT];
-
-    if (service->cluster_ip.n > 0 && ips->n == 0)
-        add_error(errs, COR_FIELD_REQUIRED, "clusterIPs", SIZE_MAX, cor_field_none(), NULL);
-    else if (service->cluster_ip.n > 0 && !cor_str_eq(ips->v[0], service->cluster_ip))
-        add_ips_error(errs, service, SIZE_MAX, "first value must match `clusterIP`");
-    else if (service->cluster_ip.n == 0 && ips->n > 0)
-        add_ips_error(errs, service, SIZE_MAX, "must be empty when `clusterIP` is not specified");
-    check_families(errs, service);
-    if (!check_ips(errs, service, old) || cor_service_is_headless(service))
-        return;
-    for (size_t i = 0; i < ips->n && i < service->families.n; i++) {
-        enum cor_addr_family family;
-        struct cor_addr ip;
-
-        if (!cor_addr_family_parse(service->families.v[i], &family) ||
-            cor_addr_parse(ips->v[i], &ip) < 0 || cor_addr_family(ip) == family)
-            continue;
-        snprintf(text, sizeof(text), "expected an %.*s value as indicated by `ipFamilies[%zu]`",
-                 COR_STR_ARG(service->families.v[i]), i);
-        add_error(errs, COR_FIELD_INVALID, "clusterIPs", i, cor_field_string(ips->v[i]), text);
-    }
-}
-
-/* A PreferDualStack Service whose fields stay as they are. */
-static bool is_unchanged_preference(const struct cor_service *service,
-                                    const struct cor_service *old)
-{
-    return old && service->policy.p && old->type == service->type &&
-           (service->type == COR_SERVICE_CLUSTER_IP || cor_service_has_node_ports(service)) &&
-           cor_str_eq(service->policy, PREFER_DUAL) &&
-           (!old->policy.p || cor_str_eq(old->policy, PREFER_DUAL)) &&
-           cor_texts_same(&old->cluster_ips, &service->cluster_ips) &&
-           cor_texts_same(&old->families, &service->families);
-}
-
-static bool is_fewer(const struct cor_texts *now, const struct cor_texts *before)
-{
-    return now->n > 0 && now->n < before->n;
-}
-
-/* Refuses a policy that does not fit to the lists that were given, and shortens lists that a change
- * to SingleStack leaves as they were. */
-static void check_policy(struct cor_field_errors *errs, struct cor_service *service,
-                         const struct cor_service *old)
-{
-    bool is_single = cor_str_eq(service->policy, SINGLE_STACK);
-
-    if (old && is_single) {
-        if (cor_texts_same(&old->cluster_ips, &service->cluster_ips) && service->cluster_ips.n > 1)
-            service->cluster_ips.n = 1;
-        if (cor_texts_same(&old->families, &service->families) && service->families.n > 1)
-            service->families.n = 1;
-    } else if (old) {
-        if (is_fewer(&service->cluster_ips, &old->cluster_ips))
-            add_policy_error(errs, service,
-                             "must be 'SingleStack' to release the secondary cluster IP");
-        if (is_fewer(&service->families, &old->families))
-            add_policy_error(errs, service,
-                             "must be 'SingleStack' to release the secondary IP family");
-    }
-    if (is_single && service->cluster_ips.n == 2)
-        add_policy_error(errs, service,
-                         "must be 'RequireDualStack' or 'PreferDualStack' when multiple cluster "
-                         "IPs are specified");
-    if (is_single && service->families.n == 2)
-        add_policy_error(errs, service,
-                         "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP "
-                         "families are specified");
-}
-
-/* Adds the families of addresses that were given without one. */
-static int add_families_of_ips(struct cor_field_errors *errs, struct cor_service *service,
-                               const struct cor_service_cluster *cluster)
-{
-    char text[ERROR_TEXT];
-    int r = 0;
-
-    for (size_t i = 0; i < service->cluster_ips.n && r == 0; i++) {
-        enum cor_addr_family family;
-        struct cor_addr ip;
-
-        if (cor_addr_parse(service->cluster_ips.v[i], &ip) < 0)
-            break;
-        if (i < service->families.n)
-            continue;
-        family = cor_addr_family(ip);
-        if (cluster->has[family]) {
-            r = cor_texts_add(&service->families, cor_addr_family_name(family));
-            continue;
-        }
-        snprintf(text, sizeof(text), "%.*s is not configured on this cluster",
-                 COR_STR_ARG(cor_addr_family_name(family)));
-        add_ips_error(errs, service, i, text);
-    }
-    return r;
-}
-
-static int add_other_family(struct cor_service *service)
-{
-    enum cor_addr_family family;
-
-    (void)cor_addr_family_parse(service->families.v[0], &family);
-    return cor_texts_add(&service->families,
-                         cor_addr_family_name(family == COR_IPV4 ? COR_IPV6 : COR_IPV4));
-}
-
-static void check_cluster_has(struct cor_field_errors *errs, const struct cor_service *service,
-                              const struct cor_service_cluster *cluster)
-{
-    if (cor_str_eq(service->policy, REQUIRE_DUAL) &&
-        !(cluster->has[COR_IPV4] && cluster->has[COR_IPV6]))
-        add_policy_error(errs, service, "this cluster is not configured for dual-stack services");
-    for (size_t i = 0; i < service->families.n; i++) {
-        enum cor_addr_family family;
-
-        (void)cor_addr_family_parse(service->families.v[i], &family);
-        if (!cluster->has[family])
-            add_error(errs, COR_FIELD_INVALID, "ipFamilies", i,
-                      cor_field_string(service->families.v[i]), "not configured on this cluster");
-    }
-}
-
-static bool has_failed(const struct cor_field_errors *errs)
-{
-    return errs->n > 0 || errs->error < 0;
-}
-
-/* Fills in the policy and the families (contract types 4.5.3). */
-static int plan_families(struct cor_service *service, const struct cor_service *old,
-                         const struct cor_service_cluster *cluster, struct cor_field_errors *errs)
-{
-    bool is_free = cor_str_eq(service->cluster_ip, COR_SERVICE_NO_IP) && !service->has_selector;
-    bool is_dual_cluster = cluster->has[COR_IPV4] && cluster->has[COR_IPV6];
-    int r;
-
-    if (!cor_service_needs_ip(service) || is_unchanged_preference(service, old))
-        return 0;
-    if (!service->policy.p)
-        service->policy = old && old->policy.p ? old->policy
-                          : is_free            ? REQUIRE_DUAL
-                                               : SINGLE_STACK;
-    check_ip_fields(errs, service, old);
-    if (has_failed(errs))
-        return -COR_EINVALID;
-    check_policy(errs, service, old);
-    r = add_families_of_ips(errs, service, cluster);
-    if (r < 0)
-        return r;
-    if (has_failed(errs))
-        return -COR_EINVALID;
-    /* A headless Service without a selector says by itself which families its endpoints have. */
-    if (!is_free) {
-        check_cluster_has(errs, service, cluster);
-        if (has_failed(errs))
-            return -COR_EINVALID;
-    }
-    if (service->families.n == 0)
-        r = cor_texts_add(&service->families, cor_addr_family_name(cluster->primary));
-    if (r == 0 && !cor_str_eq(service->policy, SINGLE_STACK) && service->families.n == 1 &&
-        (is_free || is_dual_cluster))
-        r = add_other_family(service);
-    return r;
-}
-
 /* ---- addresses ---- */
 
 /* Marks all addresses of the Service as wanted; those that are missing become "". */
@@ -438,7 +160,7 @@ static int plan_ip_changes(struct cor_service *service, const struct cor_service
 {
     int r = 0;
 
-    if (is_unchanged_preference(service, old))
+    if (cor_service_is_unchanged_preference(service, old))
         return 0;
     if (!cor_service_needs_ip(old) && cor_service_needs_ip(service))
         return plan_all_ips(service, plan);
@@ -467,8 +189,8 @@ static int check_only_ip(struct cor_field_errors *errs, const struct cor_service
 {
     if (cor_service_needs_ip(service) && cor_service_needs_ip(old) && old->cluster_ip.n > 0 &&
         !cor_str_eq(service->cluster_ip, old->cluster_ip))
-        add_ips_error(errs, service, 0, "may not change once set");
-    return has_failed(errs) ? -COR_EINVALID : 0;
+        cor_service_add_ips_error(errs, service, 0, "may not change once set");
+    return errs->n > 0 || errs->error < 0 ? -COR_EINVALID : 0;
 }
 
 /* ---- node ports ---- */
@@ -646,7 +368,7 @@ int cor_service_plan(struct cor_service *service, struct cor_service *old,
     if (r == 0)
         r = plan_sync_ips(service, old);
     if (r == 0)
-        r = plan_families(service, old, cluster, errs);
+        r = cor_service_plan_families(service, old, cluster, errs);
     if (r == 0)
         r = old ? plan_ip_changes(service, old, ret_plan) : plan_all_ips(service, ret_plan);
     if (r == 0 && has_only_ip)
