@@ -92,9 +92,10 @@ TEST(api_resource, field_labels_are_upstreams)
 TEST(api_resource, finds_subresources)
 {
     const struct cor_resource_row *pods = find("", "v1", "pods");
+    const struct cor_resource_row *accounts = find("", "v1", "serviceaccounts");
 
     assert_true(cor_api_subresource(pods, COR_STR("status"))->is_served);
-    assert_false(cor_api_subresource(pods, COR_STR("exec"))->is_served);
+    assert_false(cor_api_subresource(accounts, COR_STR("token"))->is_served);
     assert_null(cor_api_subresource(pods, COR_STR("scale")));
     assert_string_equal(cor_api_verb_name(COR_VERB_DELETECOLLECTION), "deletecollection");
 }
