@@ -276,11 +276,15 @@ static void warn_of_port_name(const struct port_walk *walk, const struct cor_pla
 void cor_hook_warn_ports(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
 {
     struct port_walk count = {.check = check}, walk = {.check = check}, names = {.check = check};
+    struct cor_place address;
+    bool has_address = false;
 
     (void)arg;
     while (port_walk_next(&count, place))
-        ;
-    while (count.n > 0 && port_walk_next(&walk, place)) {
+        has_address = cor_place_field(check, &count.port, "hostIP", &address) || has_address;
+    if (count.n < 2 && !has_address)
+        return;
+    while (port_walk_next(&walk, place)) {
         struct port port = read_port(check, &walk.port);
         struct cor_str name = cor_field_text(check, &walk.port, "name");
 

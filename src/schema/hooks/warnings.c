@@ -156,12 +156,27 @@ static bool is_wrapped_fraction(struct cor_str text)
     return (int64_t)((uint64_t)number * factor) % 1000 != 0;
 }
 
+/* Is the quantity a whole number of bytes at first sight, and not too large for arithmetic? */
+static bool is_plainly_whole(struct cor_str text)
+{
+    size_t n = 0;
+
+    while (n < text.n && text.p[n] >= '0' && text.p[n] <= '9')
+        n++;
+    if (n == text.n)
+        return n <= 15;
+    return n <= 6 && cor_str_find(COR_STR("kKMG"), text.p[n]) >= 0;
+}
+
 /* Has the number of bytes a fraction? Less than a thousandth counts as one. */
 static bool is_fraction(struct cor_str text)
 {
     int64_t thousandths;
-    int r = cor_quantity_scaled(text, -3, &thousandths);
+    int r;
 
+    if (is_plainly_whole(text))
+        return false;
+    r = cor_quantity_scaled(text, -3, &thousandths);
     return r == -COR_ETOOBIG ? is_wrapped_fraction(text) : r == 0 && thousandths % 1000 != 0;
 }
 
