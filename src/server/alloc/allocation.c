@@ -536,13 +536,13 @@ static void allocation_release_ports(struct cor_allocation *a)
     if (a->end == COR_ALLOCATION_KEEP) {
         op->releases = a->plan.release_ports;
         op->nreleases = a->plan.nrelease_ports;
-    } else if (a->end == COR_ALLOCATION_UNDO && a->has_ports && !cor_allocation_is_stale(a)) {
+        op->until_ms = cor_clock_mono_ms(a->loop->api->clock) + STALE_MS;
+    } else if (a->end == COR_ALLOCATION_UNDO && a->has_ports) {
         op->gives_back = true;
         op->nwants = a->plan.nwants;
+        op->until_ms = a->since_ms + STALE_MS;
     }
-    /* Ports have no owner. After the release, another write may get and hold them; and when the
-     * reservation is so old that the repair of another server may have released the ports, they may
-     * belong to somebody else already, and are left to the repair. */
+    /* As soon as the ports are released, another write may get and hold them. */
     if (a->end == COR_ALLOCATION_UNDO)
         allocation_let_go(a);
     op->loop = a->loop->loop;

@@ -19,6 +19,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "storage/encryption/dynamic_transformers.h"
@@ -42,7 +43,7 @@ struct cor_ports {
     struct cor_port_map map; /* scratch of the step */
     _Atomic uint64_t held[65536 / 64];
 
-    void (*on_read)(void *arg, int err, const struct cor_port_map *map); /* while one reads */
+    cor_ports_on_read on_read; /* while one reads */
     void *read_arg;
 };
 
@@ -180,12 +181,15 @@ static enum cor_port_refusal ports_try(struct cor_ports *ports, struct cor_port_
 
 /* Applies one operation to the map. Wants for any port are marked, so that a second step can find
  * them another one. */
-static void ports_apply(struct cor_ports *ports, struct cor_port_op *op)
+static void ports_apply(struct cor_ports *ports, struct cor_port_op *op, cor_rev rev)
 {
+    bool may_release = op->until_ms == 0 || cor_clock_mono_ms(ports->api->clock) <= op->until_ms;
     size_t i;
 
+    may_release = may_release && (op->at_rev == 0 || op->at_rev == rev);
+    op->has_released = may_release;
     op->refusal = COR_PORT_OK;
-    for (i = 0; op->gives_back && i < op->nwants; i++)
+    for (i = 0; op->gives_back && may_release && i < op->nwants; i++)
         cor_port_map_clear(&ports->map, op->wants[i].number);
     for (i = 0; !op->gives_back && i < op->nwants; i++) {
         if (op->wants[i].is_any)
@@ -206,7 +210,7 @@ static void ports_apply(struct cor_ports *ports, struct cor_port_op *op)
             cor_port_map_clear(&ports->map, op->wants[i].number);
         return;
     }
-    for (i = 0; i < op->nreleases; i++)
+    for (i = 0; may_release && i < op->nreleases; i++)
         if (op->releases[i] <= 65535)
             cor_port_map_clear(&ports->map, op->releases[i]);
     for (i = 0; i < op->nrepairs; i++)
@@ -264,7 +268,7 @@ static void ports_step(void *arg, struct cor_store_change *change, struct cor_ob
         struct cor_port_op *op = COR_CONTAINER_OF(link, struct cor_port_op, link);
 
         if (current || may_create)
-            ports_apply(ports, op);
+            ports_apply(ports, op, current ? current->rev : 0);
         else
             op->refusal = COR_PORT_UNREADY;
     }
@@ -360,8 +364,7 @@ void cor_ports_submit(struct cor_ports *ports, struct cor_port_op *op)
 static void ports_on_got(void *arg, const struct cor_store_reply *reply)
 {
     struct cor_ports *ports = arg;
-    void (*on_read)(void *on_arg, int err, const struct cor_port_map *map) =
-        COR_STEAL(ports->on_read);
+    cor_ports_on_read on_read = COR_STEAL(ports->on_read);
     struct cor_port_range stored_range;
     int r = reply->err;
 
@@ -369,11 +372,10 @@ static void ports_on_got(void *arg, const struct cor_store_reply *reply)
         ports_keep_last(ports, reply->object);
         r = cor_port_map_read(cor_object_json(reply->object), &stored_range, &ports->map);
     }
-    on_read(ports->read_arg, r, &ports->map);
+    on_read(ports->read_arg, r, &ports->map, r == 0 ? reply->object->rev : 0);
 }
 
-int cor_ports_read(struct cor_ports *ports,
-                   void (*on_read)(void *arg, int err, const struct cor_port_map *map), void *arg,
+int cor_ports_read(struct cor_ports *ports, cor_ports_on_read on_read, void *arg,
                    struct cor_status *reterr_status)
 {
     static const struct cor_store_get_opts any = {.ignore_not_found = false};

@@ -39,6 +39,10 @@ struct cor_port_op {
     bool gives_back;          /* the ports of the wants are released again */
     const uint32_t *releases; /* free or not in the range: harmless */
     size_t nreleases;
+    uint64_t until_ms; /* nothing is released after this time of the API's monotonic clock: ports
+                        * have no owner, and the repair of another server may have given them to
+                        * somebody else; 0: always */
+    cor_rev at_rev; /* nothing is released unless the object is still at this revision; 0: at any */
     const uint32_t *repairs; /* set without asking: ports that Services have */
     size_t nrepairs;
     bool is_dry;     /* nothing is reserved; any port is COR_PORT_DRY or a number after it */
@@ -46,6 +50,7 @@ struct cor_port_op {
 
     int err;                       /* of the store; 0 also when a want is refused */
     struct cor_status status;      /* err < 0: why; the maker inits and frees it */
+    bool has_released;             /* neither until_ms nor at_rev has prevented it */
     enum cor_port_refusal refusal; /* why nothing was reserved */
     size_t refused;                /* which of the wants */
 
@@ -74,9 +79,10 @@ void cor_ports_let_go(struct cor_ports *ports, uint32_t port);
 bool cor_ports_is_held(struct cor_ports *ports, uint32_t port);
 
 /* Reads the ports that are taken. `on_read` gets 0, -COR_ENOTFOUND (there is no object) or the
- * store's failure. 0, or a failure and no call. On the home loop. */
-int cor_ports_read(struct cor_ports *ports,
-                   void (*on_read)(void *arg, int err, const struct cor_port_map *map), void *arg,
+ * store's failure, and the revision of the object. 0, or a failure and no call. On the home loop.
+ */
+typedef void (*cor_ports_on_read)(void *arg, int err, const struct cor_port_map *map, cor_rev rev);
+int cor_ports_read(struct cor_ports *ports, cor_ports_on_read on_read, void *arg,
                    struct cor_status *reterr_status);
 
 #endif

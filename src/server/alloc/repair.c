@@ -9,7 +9,8 @@
  *
  * The ports are read before the Services, and the Services as of now: a port that is reserved and
  * that no Service has is a leak, or its Service is being written. Ports that this server holds for
- * such writes are known (ports.h).
+ * such writes are known (ports.h). Ports are released only if their object has not changed since it
+ * was read: a port may have been released and reserved again meanwhile. The next pass tries again.
  * Walks take WALK_MANY objects or WALK_BYTES in a turn of the loop, and wait for the operation of an object that
  * needs one.
  * Failures: a pass that cannot read the ports or a list ends, and the next one follows after
@@ -55,6 +56,7 @@ struct cor_repair {
     struct cor_port_map *reserved, *used; /* ports */
     struct cor_addr_set used_ips;         /* of the Services that were looked at */
     bool has_ports;                       /* there is an object of them */
+    cor_rev ports_rev;                    /* of that object */
     struct cor_list_cursor *cursor;
     enum { WALK_SERVICES, WALK_ADDRESSES } walk;
     struct cor_object *object;  /* that an operation is under way for */
@@ -525,6 +527,8 @@ static void repair_on_ports(struct cor_port_op *op)
         repair_fail(repair, "ports", op->err);
         return;
     }
+    if (!op->has_released)
+        op->nreleases = 0;
     repair->counts.released_ports += op->nreleases;
     repair->counts.reserved_ports += repair->has_ports ? op->nrepairs : 0;
     if (repair->has_ports && op->nreleases + op->nrepairs > 0)
@@ -552,6 +556,7 @@ static void repair_ports(struct cor_repair *repair)
                                .on_done = repair_on_ports,
                                .releases = repair->releases,
                                .repairs = repair->repairs,
+                               .at_rev = repair->ports_rev,
                                .may_create = !repair->has_ports};
     cor_status_init(&op->status);
     for (uint32_t port = range.first; port <= range.last; port++) {
@@ -572,7 +577,7 @@ static void repair_ports(struct cor_repair *repair)
         repair_end(repair);
 }
 
-static void repair_on_ports_read(void *arg, int err, const struct cor_port_map *map)
+static void repair_on_ports_read(void *arg, int err, const struct cor_port_map *map, cor_rev rev)
 {
     struct cor_repair *repair = arg;
 
@@ -587,6 +592,7 @@ static void repair_on_ports_read(void *arg, int err, const struct cor_port_map *
     repair->has_ports = err == 0;
     if (repair->has_ports)
         *repair->reserved = *map;
+    repair->ports_rev = rev;
     repair->walk = WALK_SERVICES;
     repair_list(repair, COR_ROLE_SERVICES);
 }

@@ -163,7 +163,7 @@ struct reading {
     struct cor_port_map map;
 };
 
-static void on_read(void *arg, int err, const struct cor_port_map *map)
+static void on_read(void *arg, int err, const struct cor_port_map *map, cor_rev rev)
 {
     struct reading *reading = arg;
 

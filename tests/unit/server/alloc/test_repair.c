@@ -107,6 +107,21 @@ TEST(repair, reserves_what_a_service_has)
     afx_close(&a);
 }
 
+struct attempt {
+    bool is_done;
+    int err;
+};
+
+static void on_attempt(void *arg, int err)
+{
+    *(struct attempt *)arg = (struct attempt){true, err};
+}
+
+static bool is_attempted(void *arg)
+{
+    return ((struct attempt *)arg)->is_done;
+}
+
 static struct cor_port_op leak_op;
 static bool leak_is_done;
 
@@ -132,6 +147,33 @@ static void leak_port(struct afx *a, struct cor_port_want *want)
     assert_int_equal(leak_op.refusal, COR_PORT_OK);
 }
 
+/* Between the read and the release another repair may free the port, and a write may reserve it. */
+TEST(repair, releases_no_port_of_an_object_that_has_changed_since_it_was_read)
+{
+    struct cor_port_want want = {.number = 30123}, other = {.number = 30124};
+    struct attempt attempt = {.is_done = false};
+    struct afx_hold listing;
+    struct afx a;
+
+    afx_open(&a, NULL, NULL);
+    leak_port(&a, &want);
+    cor_ports_let_go(cor_alloc_ports(a.alloc), 30123);
+    afx_repair(&a);
+    later(&a, COR_REPAIR_GRACE_MS);
+    afx_hold(&a, &listing, COR_ENGINE_RANGE, "services/specs");
+    cor_repair_run(cor_alloc_repair(a.alloc), on_attempt, &attempt);
+    afx_wait_held(&a, &listing);
+    leak_port(&a, &other);
+    afx_let_go(&a, &listing);
+    assert_true(cor_loop_run_until(a.fx.loop, is_attempted, &attempt, FX_TIMEOUT_MS));
+    assert_string_equal(afx_ports(&a), "30123 30124");
+    afx_repair(&a);
+    assert_string_equal(afx_ports(&a), "30124");
+    assert_int_equal(cor_repair_counts(cor_alloc_repair(a.alloc)).released_ports, 1);
+    cor_ports_let_go(cor_alloc_ports(a.alloc), 30124);
+    afx_close(&a);
+}
+
 /* Contract types 4.5.7. */
 TEST(repair, releases_a_port_that_no_service_has_and_no_write_holds)
 {
@@ -149,6 +191,33 @@ TEST(repair, releases_a_port_that_no_service_has_and_no_write_holds)
     later(&a, COR_REPAIR_GRACE_MS);
     afx_repair(&a);
     assert_string_equal(afx_ports(&a), "");
+    afx_close(&a);
+}
+
+/* Ports have no owner: the repair of another server may have given them to somebody else. */
+TEST(repair, is_left_the_ports_whose_release_comes_late)
+{
+    static const uint32_t number = 30123;
+    struct cor_port_want want = {.number = number};
+    struct afx a;
+
+    afx_open(&a, NULL, NULL);
+    leak_port(&a, &want);
+    for (int is_late = 1; is_late >= 0; is_late--) {
+        leak_op = (struct cor_port_op){.loop = a.fx.loop,
+                                       .on_done = on_leaked,
+                                       .releases = &number,
+                                       .nreleases = 1,
+                                       .until_ms = cor_clock_mono_ms(&a.fx.clock.clock)};
+        cor_status_init(&leak_op.status);
+        later(&a, is_late);
+        leak_is_done = false;
+        cor_ports_submit(cor_alloc_ports(a.alloc), &leak_op);
+        assert_true(cor_loop_run_until(a.fx.loop, is_leaked, NULL, FX_TIMEOUT_MS));
+        assert_int_equal(leak_op.err, 0);
+        assert_string_equal(afx_ports(&a), is_late ? "30123" : "");
+    }
+    cor_ports_let_go(cor_alloc_ports(a.alloc), number);
     afx_close(&a);
 }
 
@@ -248,21 +317,6 @@ TEST(repair, counts_what_two_services_share)
     assert_int_equal(counts.shared_addresses, 1);
     assert_int_equal(counts.shared_ports, 1);
     afx_close(&a);
-}
-
-struct attempt {
-    bool is_done;
-    int err;
-};
-
-static void on_attempt(void *arg, int err)
-{
-    *(struct attempt *)arg = (struct attempt){true, err};
-}
-
-static bool is_attempted(void *arg)
-{
-    return ((struct attempt *)arg)->is_done;
 }
 
 TEST(repair, fails_cleanly_without_memory)
