@@ -2,7 +2,12 @@
  * socket is read on, because only so a client that goes away is noticed; what a pipelining client
  * sends meanwhile waits, within a limit. The parser pauses between head and body, so that the
  * handler sees the head before a byte of the body is taken; the body of a request that was answered
- * then is read and dropped when it is short, and else the connection ends. */
+ * then is read and dropped when it is short, and else the connection ends.
+ *
+ * A response may put another protocol in the place of HTTP (struct cor_http_upgrade): then what it
+ * writes are messages, and what the client sends goes to that protocol. While a message is half
+ * written, or the output is nearly full, input waits as that of a pipelining client does
+ * (`pending`), because its answers must not come between. */
 #include <assert.h>
 
 #include "base/err.h"
@@ -12,6 +17,9 @@
 /* A body up to this long, of a request that has been answered, is read and dropped to keep the
  * connection. */
 #define SKIP_MAX (64u * 1024)
+/* Input of an upgraded protocol that is taken at once: what it is answered with fits the scratch
+ * and the room that responses leave free. */
+#define UPGRADE_SLICE (16u * 1024)
 
 static int on_head(const struct cor_h1_head *head, void *arg)
 {
@@ -170,11 +178,37 @@ static void write_body(struct cor_conn *c, const struct cor_str *spans, size_t s
     write_out(c, batch, nbatch);
 }
 
+/* Writes what stands before a message of `n` bytes. False: there is no memory. */
+static bool begin_message(struct cor_conn *c, size_t n)
+{
+    struct cor_buf *out = &c->worker->head;
+    struct cor_str head;
+
+    cor_buf_reset(out);
+    if (c->upgrade->begin(c->upgrade, n, out) < 0) {
+        cor_stream_fail(c->stream, -COR_ENOMEM);
+        return false;
+    }
+    head = cor_buf_str(out);
+    write_out(c, &head, 1);
+    c->message_left = n;
+    return true;
+}
+
 static size_t on_write(struct cor_http_response *resp, const struct cor_str *spans, size_t nspans,
                        size_t skip, size_t n)
 {
     struct cor_conn *c = resp->conn;
     size_t room = on_room(resp), take = n < room ? n : room;
+
+    if (c->upgrade) {
+        assert(c->message_left == 0 || c->message_left == n);
+        if (c->message_left == 0 && take > 0 && !begin_message(c, n))
+            return n; /* the connection is broken: on_gone follows */
+        c->message_left -= c->message_left > 0 ? take : 0;
+        if (c->message_left == 0 && c->pending.n > 0)
+            cor_stream_want_writable(c->stream);
+    }
 
     if (take > 0)
         write_body(c, spans, skip, take);
@@ -188,6 +222,14 @@ static void on_finish(struct cor_http_response *resp)
     struct cor_conn *c = resp->conn;
     struct cor_str last = COR_STR(COR_H1_LAST_CHUNK);
 
+    if (c->upgrade) {
+        cor_buf_reset(&c->worker->head);
+        assert(c->message_left == 0);
+        if (c->upgrade->end(c->upgrade, &c->worker->head) == 0) {
+            last = cor_buf_str(&c->worker->head);
+            write_out(c, &last, 1);
+        }
+    }
     if (c->framing == COR_H1_CHUNKED)
         write_out(c, &last, 1);
     finish(c);
@@ -198,8 +240,31 @@ static void on_cut(struct cor_http_response *resp)
     cor_conn_cut(resp->conn);
 }
 
-static const struct cor_response_ops h1_ops = {on_start,  on_room, on_write,
-                                               on_finish, on_cut,  on_settle};
+static void on_upgrade(struct cor_http_response *resp, const struct cor_http_header *headers,
+                       size_t nheaders, struct cor_http_upgrade *take_upgrade)
+{
+    struct cor_conn *c = resp->conn;
+    struct cor_buf *out = &c->worker->head;
+    const struct cor_h1_message msg = {
+        .peer_minor = 1, .keep_alive = true, .headers = headers, .nheaders = nheaders};
+    struct cor_str head;
+
+    assert(!c->upgrade && cor_h1_is_done(c->h1));
+    c->upgrade = take_upgrade;
+    c->keep_alive = false;
+    cor_buf_reset(out);
+    if (cor_h1_write_response(out, 101, &msg, &c->framing) < 0) {
+        cor_stream_fail(c->stream, -COR_ENOMEM);
+        return;
+    }
+    head = cor_buf_str(out);
+    write_out(c, &head, 1);
+    /* What the client has sent already is no request. */
+    cor_stream_want_writable(c->stream);
+}
+
+static const struct cor_response_ops h1_ops = {on_start, on_room,   on_write,  on_finish,
+                                               on_cut,   on_settle, on_upgrade};
 
 int cor_conn_h1_open(struct cor_conn *c)
 {
@@ -215,6 +280,8 @@ void cor_conn_h1_deinit(struct cor_conn *c)
     if (!c->h1)
         return;
     cor_h1_free(c->h1);
+    if (c->upgrade)
+        c->upgrade->free(c->upgrade);
     cor_response_reset(&c->resp);
 }
 
@@ -251,7 +318,9 @@ static void drop_input(struct cor_conn *c)
     cor_conn_charge(c, &c->pending_charged, 0);
     c->keep_alive = false;
     c->drops_input = true;
-    if (c->state == COR_CONN_READING)
+    if (c->upgrade) /* its messages have a meaning only one after the other */
+        cor_conn_gone(c, -COR_ECANCELED);
+    else if (c->state == COR_CONN_READING)
         cor_conn_end(c);
 }
 
@@ -259,6 +328,8 @@ static void keep_for_later(struct cor_conn *c, struct cor_str bytes)
 {
     if (bytes.n == 0 || c->drops_input)
         return;
+    if (c->upgrade)
+        cor_stream_want_writable(c->stream);
     if (cor_buf_adds(&c->pending, bytes) < 0) {
         cor_stream_fail(c->stream, -COR_ENOMEM);
         return;
@@ -385,9 +456,42 @@ static void feed(struct cor_conn *c, struct cor_str bytes)
     keep_rest(c, bytes);
 }
 
+/* May the upgraded protocol take input now, and write what it answers? */
+static bool can_feed_upgrade(const struct cor_conn *c)
+{
+    return c->message_left == 0 && cor_stream_room(c->stream) >= COR_HTTP_OUT_SLACK;
+}
+
+static void feed_upgrade(struct cor_conn *c, struct cor_str bytes)
+{
+    struct cor_buf *out = &c->worker->head;
+    int r = 0;
+
+    while (r == 0 && bytes.n > 0 && can_feed_upgrade(c)) {
+        struct cor_str slice = cor_str(bytes.p, bytes.n < UPGRADE_SLICE ? bytes.n : UPGRADE_SLICE);
+        struct cor_str answer;
+
+        bytes = cor_str_from(bytes, slice.n);
+        cor_buf_reset(out);
+        r = c->upgrade->feed(c->upgrade, slice, out);
+        answer = cor_buf_str(out);
+        if (answer.n > 0)
+            write_out(c, &answer, 1);
+    }
+    if (r == 0) {
+        keep_for_later(c, bytes);
+        return;
+    }
+    cor_response_tell_gone(&c->resp, -COR_ECANCELED);
+    if (c->state != COR_CONN_CLOSING)
+        cor_conn_end(c);
+}
+
 void cor_conn_h1_data(struct cor_conn *c, struct cor_str bytes)
 {
-    if (c->state == COR_CONN_READING && c->pending.n == 0)
+    if (c->upgrade && c->state == COR_CONN_RESPONDING && c->pending.n == 0 && can_feed_upgrade(c))
+        feed_upgrade(c, bytes);
+    else if (c->state == COR_CONN_READING && c->pending.n == 0)
         feed(c, bytes);
     else if (c->state == COR_CONN_READING || c->state == COR_CONN_RESPONDING)
         keep_for_later(c, bytes);
@@ -399,7 +503,10 @@ static void feed_pending(struct cor_conn *c)
 
     cor_buf_init(&c->pending, pending.max);
     cor_conn_charge(c, &c->pending_charged, 0);
-    feed(c, cor_buf_str(&pending));
+    if (c->upgrade)
+        feed_upgrade(c, cor_buf_str(&pending));
+    else
+        feed(c, cor_buf_str(&pending));
     cor_buf_deinit(&pending);
     if (c->state != COR_CONN_CLOSING && c->pending.n <= COR_HTTP_PENDING_MAX && !c->peer_ended)
         cor_stream_read_start(c->stream);
@@ -411,6 +518,8 @@ void cor_conn_h1_writable(struct cor_conn *c)
         feed_pending(c);
     else
         cor_response_writable(&c->resp);
+    if (c->upgrade && c->state == COR_CONN_RESPONDING && c->pending.n > 0 && can_feed_upgrade(c))
+        feed_pending(c);
 }
 
 static void on_deadline(struct cor_conn *c)

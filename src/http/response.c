@@ -114,6 +114,22 @@ void cor_http_response_start(struct cor_http_response *resp, int status,
     resp->ops->start(resp, status, headers, nheaders, length);
 }
 
+bool cor_http_response_can_upgrade(const struct cor_http_response *resp)
+{
+    return resp->ops->upgrade != NULL;
+}
+
+void cor_http_response_upgrade(struct cor_http_response *resp,
+                               const struct cor_http_header *headers, size_t nheaders,
+                               struct cor_http_upgrade *take_upgrade)
+{
+    assert_state(resp, COR_RESPONSE_HELD);
+    assert(cor_http_response_can_upgrade(resp));
+    resp->state = COR_RESPONSE_STARTED;
+    resp->left = COR_HTTP_LENGTH_UNKNOWN;
+    resp->ops->upgrade(resp, headers, nheaders, take_upgrade);
+}
+
 size_t cor_http_response_room(const struct cor_http_response *resp)
 {
     return resp->ops->room(resp);

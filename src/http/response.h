@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/str.h"
 #include "http/rank.h"
 #include "http/request.h"
@@ -104,6 +105,32 @@ uint64_t cor_http_response_bytes(const struct cor_http_response *resp);
 
 void cor_http_response_end(struct cor_http_response *resp);
 void cor_http_response_abort(struct cor_http_response *resp);
+
+/* Another protocol in the place of HTTP/1.1 on a connection, from an answer of 101 on. Each write
+ * to the response is a message: when it is short, the next write continues it. Without I/O: the
+ * functions append bytes to `out`, which are sent. They are called while no message is half
+ * written. Thread: the connection's loop. */
+struct cor_http_upgrade {
+    /* Bytes of the client, and what they are answered with, which is no more than they are and a
+     * few bytes. 0; below 0: the connection ends after what is in `out`, and the handler gets
+     * on_gone. */
+    int (*feed)(struct cor_http_upgrade *upgrade, struct cor_str bytes, struct cor_buf *out);
+    /* What stands before a message of `n` bytes, not 0. 0, -COR_ENOMEM. */
+    int (*begin)(struct cor_http_upgrade *upgrade, size_t n, struct cor_buf *out);
+    /* What stands at the end of the connection. 0, -COR_ENOMEM. */
+    int (*end)(struct cor_http_upgrade *upgrade, struct cor_buf *out);
+    void (*free)(struct cor_http_upgrade *upgrade);
+};
+
+/* Is that possible? HTTP/1.1 only. */
+bool cor_http_response_can_upgrade(const struct cor_http_response *resp);
+
+/* In place of cor_http_response_start(): a 101 with these headers, `Connection` and `Upgrade` among
+ * them, and nothing else. The connection ends with the response, and has the upgrade from now on.
+ */
+void cor_http_response_upgrade(struct cor_http_response *resp,
+                               const struct cor_http_header *headers, size_t nheaders,
+                               struct cor_http_upgrade *take_upgrade);
 
 /* Start, write and end of a whole body, of any size up to 64 MB: what does not fit the buffer is
  * copied and sent as the client reads. */

@@ -102,6 +102,9 @@ struct cor_response_ops {
     void (*cut)(struct cor_http_response *resp);
     /* The deadline has moved. */
     void (*settle)(struct cor_http_response *resp);
+    /* Another protocol from here on; NULL: there is none. */
+    void (*upgrade)(struct cor_http_response *resp, const struct cor_http_header *headers,
+                    size_t nheaders, struct cor_http_upgrade *take_upgrade);
 };
 
 struct cor_http_response {
@@ -169,6 +172,8 @@ struct cor_conn {
     bool drops_input; /* what a pipelining client sends cannot be kept: it is not read as a request
                        */
     enum cor_h1_framing framing;
+    struct cor_http_upgrade *upgrade; /* the protocol in the place of HTTP/1.1; NULL: none */
+    size_t message_left;              /* bytes of its message that are not written yet */
     struct cor_http_response resp;
 
     /* HTTP/2 */

@@ -7,13 +7,14 @@
 
 #include "base/err.h"
 
-static EVP_MD *sha256, *sha512;
+static EVP_MD *sha1, *sha256, *sha512;
 static pthread_once_t digests_once = PTHREAD_ONCE_INIT;
 
 /* Once for all: EVP_sha256() is looked up among the providers at every use, which takes longer than
  * to digest a token. They stay for the life of the process. */
 static void fetch_digests(void)
 {
+    sha1 = EVP_MD_fetch(NULL, "SHA1", NULL);
     sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
     sha512 = EVP_MD_fetch(NULL, "SHA512", NULL);
 }
@@ -27,6 +28,11 @@ static int digest(struct cor_str in, EVP_MD *const *fetched, uint8_t *ret)
     if (!md)
         return -COR_ENOMEM;
     return EVP_Digest(in.p ? in.p : "", in.n, ret, NULL, md, NULL) == 1 ? 0 : -COR_ENOMEM;
+}
+
+int cor_sha1(struct cor_str in, uint8_t ret[COR_SHA1_BYTES])
+{
+    return digest(in, &sha1, ret);
 }
 
 int cor_sha256(struct cor_str in, uint8_t ret[COR_SHA256_BYTES])

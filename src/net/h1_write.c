@@ -6,6 +6,7 @@ static const struct {
     int status;
     const char *text;
 } texts[] = {
+    {101, "Switching Protocols"},
     {200, "OK"},
     {201, "Created"},
     {202, "Accepted"},

@@ -55,6 +55,9 @@ int cor_protobuf_add_head(struct cor_str api_version, struct cor_str kind, uint6
 int cor_protobuf_add_field(uint32_t number, const struct cor_type *type, struct cor_str json,
                            struct cor_buf *out, struct cor_pb_error *reterr);
 
+/* Of the length before a frame. */
+#define COR_PROTOBUF_FRAME_HEAD 4u
+
 /* Appends a frame of a watch: its length in four bytes, and a WatchEvent that holds the object with
  * its envelope. Fails as cor_protobuf_from_json() does; -COR_ETOOBIG also over 4 GiB. */
 int cor_protobuf_add_frame(struct cor_str event, struct cor_str api_version, struct cor_str kind,

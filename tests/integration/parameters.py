@@ -20,7 +20,7 @@ MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 SOCKET = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
-          "Sec-WebSocket-Version": "13"}
+          "Sec-WebSocket-Version": "13", "Origin": "https://x"}
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
@@ -86,8 +86,13 @@ def headers_that_name_users(server):
         ("?access_token=", "GET", "{MAPS}?access_token=" + admin, dict(token=None), 401, "Unauthorized", nobody),
         ("?as=", "GET", "{MAPS}?as=bob", {}, 200, "ConfigMapList"),
         ("a token as WebSocket protocol", "GET", "{MAPS}?watch=1",
-         dict(token=None, **SOCKET, **{"Sec-WebSocket-Protocol": socket_token + ", v1"}), 401, "Unauthorized",
-         "a bearer token in Sec-WebSocket-Protocol"),
+         dict(token=None, **SOCKET, **{"Sec-WebSocket-Protocol": socket_token + ", v1"}), 101, ""),
+        ("a token as the only WebSocket protocol", "GET", "{MAPS}?watch=1",
+         dict(token=None, **SOCKET, **{"Sec-WebSocket-Protocol": socket_token}), 401, "Unauthorized"),
+        ("a token as WebSocket protocol of a list", "GET", "{MAPS}",
+         dict(token=None, **SOCKET, **{"Sec-WebSocket-Protocol": socket_token + ", v1"}), 200, "ConfigMapList"),
+        ("a token as protocol, and no WebSocket", "GET", "{MAPS}",
+         dict(token=None, **{"Sec-WebSocket-Protocol": socket_token + ", v1"}), 401, "Unauthorized", nobody),
     ])
 
 
@@ -95,7 +100,10 @@ def headers_that_name_users(server):
 def headers_that_could_change_a_request(server):
     more = dict(body=config_map("more"))
     check(server, [
-        ("Upgrade: websocket", "GET", "{MAPS}?watch=1", SOCKET, 200, "ADDED", "watch over WebSocket"),
+        ("Upgrade: websocket", "GET", "{MAPS}?watch=1", SOCKET, 101, ""),
+        ("Upgrade: websocket without an origin", "GET", "{MAPS}?watch=1", {**SOCKET, "Origin": ""}, 403, ""),
+        ("Upgrade: websocket of a list", "GET", "{MAPS}", SOCKET, 200, "ConfigMapList"),
+        ("Upgrade: websocket, and no Connection", "GET", "{MAPS}?watch=1", {**SOCKET, "Connection": "close"}, 200, "ADDED"),
         ("Upgrade: h2c", "GET", "{MAPS}", {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c",
                                            "HTTP2-Settings": "AAMAAABk"}, 200, "ConfigMapList"),
         ("X-HTTP-Method-Override", "GET", "{MAPS}/x", {"X-HTTP-Method-Override": "DELETE"}, 200, '"ConfigMap"'),

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""How answers go over the wire: compressed with gzip. transport.py PROGRAM
+"""How answers go over the wire: compressed with gzip, and as messages of a WebSocket. transport.py PROGRAM
 
 What is expected of this server is expected of the kube-apiserver that COR_KUBE_APISERVER names, too."""
 
+import base64
 import http.client
 import json
 import pathlib
@@ -12,7 +13,7 @@ import sys
 import tempfile
 import zlib
 
-from fixture import REQUEST_S, Answer, config_map, main, test
+from fixture import REQUEST_S, Answer, Server, config_map, main, test
 
 PROGRAM = sys.argv[1]
 # What more than this is compressed.
@@ -85,6 +86,112 @@ def check_watch(server):
     connection.close()
 
 
+class Socket:
+    """A WebSocket of the least kind, which shows every byte that the server sends."""
+
+    def __init__(self, server, path, accept="application/json", token=True, **headers):
+        context = ssl._create_unverified_context()
+        raw = socket.create_connection(("127.0.0.1", server.port), timeout=REQUEST_S)
+        self.stream = context.wrap_socket(raw)
+        fields = {"Host": "x", "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+                  "Sec-WebSocket-Version": "13", "Origin": "https://a.example", "Accept": accept}
+        if token:
+            fields["Authorization"] = "Bearer " + server.token
+        fields.update((name.replace("_", "-"), value) for name, value in headers.items())
+        lines = [f"GET {path} HTTP/1.1"] + [f"{name}: {value}" for name, value in fields.items()]
+        self.stream.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+        self.file = self.stream.makefile("rb")
+        self.status = self.file.readline().decode().strip()
+        self.headers = {}
+        while line := self.file.readline().decode().strip():
+            name, value = line.split(": ", 1)
+            self.headers[name] = value
+
+    def send(self, opcode, data, mask=b"\1\2\3\4"):
+        assert len(data) < 126
+        masked = bytes(byte ^ mask[i % 4] for i, byte in enumerate(data))
+        self.stream.sendall(bytes([0x80 | opcode, 0x80 | len(data)]) + mask + masked)
+
+    def frame(self):
+        """(first byte, payload); None: the server has closed."""
+        first = self.file.read(2)
+        if not first:
+            return None
+        n = first[1]
+        if n == 126:
+            n = int.from_bytes(self.file.read(2), "big")
+        elif n == 127:
+            n = int.from_bytes(self.file.read(8), "big")
+        return first[0], self.file.read(n)
+
+    def close(self):
+        self.stream.close()
+
+
+TEXT, BINARY, CLOSE, PING, PONG = 0x81, 0x82, 0x88, 0x89, 0x8a
+
+
+def check_socket_watch(server):
+    """Contract server 3.12.3."""
+    folder, name = server.maps, "socket"
+    one = f"{folder}?watch=1&fieldSelector=metadata.name%3D{name}"
+    watch = Socket(server, one)
+    assert watch.status == "HTTP/1.1 101 Switching Protocols", watch.status
+    assert watch.headers == {"Upgrade": "websocket", "Connection": "Upgrade",
+                             "Sec-WebSocket-Accept": "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="}, watch.headers
+    server.create(folder, config_map(name, data="x"))
+    first, text = watch.frame()
+    event = json.loads(text)
+    assert first == TEXT and text.endswith(b"}\n") and event["type"] == "ADDED" and event["object"]["kind"] == "ConfigMap", text
+    # What a client says is ignored, but for its pings and its end.
+    watch.send(1, b"hello")
+    watch.send(9, b"are you there")
+    assert watch.frame() == (PONG, b"are you there")
+    server.request("DELETE", f"{folder}/{name}")
+    first, text = watch.frame()
+    assert first == TEXT and json.loads(text)["type"] == "DELETED", text
+    watch.send(8, (1000).to_bytes(2, "big"))
+    assert watch.frame() == (CLOSE, (1000).to_bytes(2, "big")) and watch.frame() is None
+    watch.close()
+    # Protobuf is binary, and has no length of its own before it. A large event is one frame, too.
+    server.create(folder, config_map(name, data="y" * 500_000))
+    for accept, kind, start in ((PROTOBUF + ";stream=watch", BINARY, b"\n\x05ADDED\x12"), (TABLE, TEXT, b'{"type":"ADDED","object":{"kind":"Table"'),
+                                ("application/json", TEXT, b'{"type":"ADDED"')):
+        watch = Socket(server, one + "&timeoutSeconds=1", accept)
+        first, text = watch.frame()
+        assert first == kind and text.startswith(start), (accept, first, text[:100])
+        assert accept == TABLE or len(text) > 500_000, len(text)
+        # The end of its time: a plain end of the WebSocket.
+        assert watch.frame() == (CLOSE, (1000).to_bytes(2, "big")) and watch.frame() is None
+        watch.close()
+
+
+def check_socket_handshakes(server):
+    one = f"{server.maps}?watch=1"
+    encode = lambda text: "base64url.bearer.authorization.k8s.io." + base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    token = encode(server.token)
+    for token_header, headers, code, answered in (
+            (True, dict(Sec_WebSocket_Protocol="v1"), 101, "v1"),
+            (True, dict(Sec_WebSocket_Protocol="v1, v2"), 400, None),
+            (True, dict(Sec_WebSocket_Protocol=f"{token}, v1"), 400, None),
+            (True, dict(Sec_WebSocket_Version="8"), 400, None),
+            (True, dict(Sec_WebSocket_Key=""), 400, None),
+            (True, dict(Origin=""), 403, None),
+            (True, dict(Origin="null"), 403, None),
+            (True, dict(Connection="keep-alive, upgrade"), 101, None),
+            (False, dict(Sec_WebSocket_Protocol=f"{token}, v1"), 101, "v1"),
+            (False, dict(Sec_WebSocket_Protocol=f"v1,{token}"), 101, "v1"),
+            (False, dict(Sec_WebSocket_Protocol=token), 401, None),
+            (False, dict(Sec_WebSocket_Protocol=f"{token},{token},v1"), 401, None),
+            (False, dict(Sec_WebSocket_Protocol=f"{encode('wrong')}, v1"), 401, None),
+            (False, dict(Sec_WebSocket_Protocol=f"{token}=, v1"), 401, None),
+            (False, dict(Sec_WebSocket_Protocol=f"{token}, v1", Authorization="Bearer wrong"), 101, "v1")):
+        watch = Socket(server, one, token=token_header, **headers)
+        assert watch.status.split()[1] == str(code), (headers, watch.status)
+        assert code != 101 or watch.headers.get("Sec-WebSocket-Protocol") == answered, (headers, watch.headers)
+        watch.close()
+
+
 @test
 def lists_over_128_kb_are_compressed_for_who_asks(server):
     check_lists(server)
@@ -101,7 +208,17 @@ def watches_are_never_compressed(server):
 
 
 @test
-def kube_apiserver_compresses_the_same_answers(_server):
+def a_watch_over_websocket_has_an_event_in_each_message(server):
+    check_socket_watch(server)
+
+
+@test
+def handshakes_of_websockets(server):
+    check_socket_handshakes(server)
+
+
+@test
+def kube_apiserver_answers_the_same(_server):
     from etcd_cluster import Cluster
     from kube_apiserver import KubeApiserver
     with tempfile.TemporaryDirectory() as name, Cluster() as etcd, KubeApiserver(etcd, pathlib.Path(name)) as kube:
@@ -110,6 +227,8 @@ def kube_apiserver_compresses_the_same_answers(_server):
         check_lists(kube)
         check_documents(kube)
         check_watch(kube)
+        check_socket_watch(kube)
+        check_socket_handshakes(kube)
 
 
 @test
@@ -150,6 +269,41 @@ def a_slow_reader_of_random_bytes_gets_all_of_them(server):
     text = zlib.decompress(response.read(), 31)
     assert text == ask(server, server.maps, "identity").text
     stream.close()
+
+
+@test
+def a_websocket_that_floods_or_does_not_read_harms_nobody(server):
+    """Pings without end, whose answers nobody reads: the server stops to read them. Others are served meanwhile."""
+    floods = [Socket(server, f"{server.maps}?watch=1") for _ in range(4)]
+    ping = bytes([0x89, 0x80 | 125]) + bytes(4) + b"x" * 125
+    for flood in floods:
+        flood.stream.settimeout(0)
+        try:
+            while True:
+                flood.stream.send(ping * 500)
+        except (ssl.SSLWantWriteError, BlockingIOError):
+            pass
+    server.create(server.maps, config_map("beside"))
+    server.get(server.maps).expect(200)
+    for flood in floods:
+        flood.close()
+    watch = Socket(server, f"{server.maps}?watch=1&timeoutSeconds=1")
+    assert json.loads(watch.frame()[1])["object"]["metadata"]["name"] == "beside"
+    assert watch.frame()[0] == CLOSE
+    watch.close()
+
+
+@test
+def many_websockets_end_with_the_server(_server):
+    with Server(PROGRAM) as own:
+        watches = [Socket(own, "/api/v1/namespaces/default/configmaps?watch=1") for _ in range(20)]
+        own.stop()
+        for watch in watches:
+            frame = watch.frame()
+            while frame and frame[0] != CLOSE:
+                frame = watch.frame()
+            assert frame == (CLOSE, (1000).to_bytes(2, "big")), frame
+            watch.close()
 
 
 if __name__ == "__main__":

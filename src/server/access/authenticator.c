@@ -1,7 +1,8 @@
 /* Finds out who sends a request, in this order: a verified client certificate with a common name; a
- * bearer token (a wrong one is refused and never anonymous); an unverified certificate is refused;
- * the credentials of a Unix socket's peer; otherwise the caller is anonymous.
- * Thread: any (no state of its own). */
+ * bearer token; the token among the subprotocols of a WebSocket, also beside a wrong bearer token;
+ * a wrong token of either kind is refused and never anonymous; an unverified certificate is
+ * refused; the credentials of a Unix socket's peer; otherwise the caller is anonymous. Thread: any
+ * (no state of its own). */
 #include "server/access/authenticator.h"
 
 #include <assert.h>
@@ -11,6 +12,10 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "net/peer.h"
+#include "server/request/websocket.h"
+
+/* No token is longer: heads are not. */
+#define TOKEN_BYTES_MAX (64u * 1024)
 
 bool cor_user_is_in(const struct cor_user *user, struct cor_str group)
 {
@@ -45,6 +50,29 @@ static bool read_bearer_token(struct cor_str header, struct cor_str *ret_token)
     return ret_token->n > 0;
 }
 
+static const struct cor_user *find_token(const struct cor_authenticator *auth, struct cor_str token)
+{
+    return auth->tokens ? cor_token_table_find(auth->tokens, token) : NULL;
+}
+
+/* The user of the token among the subprotocols of a WebSocket. 1; 0: there is no such token;
+ * -COR_EUNAUTHORIZED, -COR_ENOMEM. */
+static int find_websocket_user(const struct cor_authenticator *auth,
+                               const struct cor_http_request *req, const struct cor_user **ret_user)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf token = {0};
+    int r;
+
+    if (!cor_websocket_is_asked(req))
+        return 0;
+    cor_buf_init_secret(&token, TOKEN_BYTES_MAX);
+    r = cor_websocket_token(req, &token);
+    if (r <= 0)
+        return r == -COR_EINVAL ? -COR_EUNAUTHORIZED : r;
+    *ret_user = find_token(auth, cor_buf_str(&token));
+    return *ret_user ? 1 : -COR_EUNAUTHORIZED;
+}
+
 static void identify_unix(const struct cor_authenticator *auth, const struct cor_peer *peer,
                           struct cor_identity *id)
 {
@@ -71,18 +99,23 @@ int cor_authenticate(const struct cor_authenticator *auth, const struct cor_http
     struct cor_str header = cor_http_request_header(req, COR_STR("authorization"));
     const struct cor_peer *peer = req->peer;
     struct cor_identity id = {0};
-    const struct cor_user *user;
+    const struct cor_user *user = NULL;
+    bool has_bearer;
     struct cor_str token;
     int r = 0;
 
     assert(peer);
+    has_bearer = header.p && read_bearer_token(header, &token);
     if (peer->cert && peer->cert->is_verified && peer->cert->common_name.n > 0) {
         r = identify_cert(peer->cert, &id);
-    } else if (header.p && read_bearer_token(header, &token)) {
-        user = auth->tokens ? cor_token_table_find(auth->tokens, token) : NULL;
-        if (!user)
-            return -COR_EUNAUTHORIZED;
+    } else if (has_bearer && (user = find_token(auth, token))) {
         id.user = *user;
+    } else if ((r = find_websocket_user(auth, req, &user)) != 0 || has_bearer) {
+        if (r <= 0)
+            return r == -COR_ENOMEM ? r : -COR_EUNAUTHORIZED;
+        id.user = *user;
+        id.is_by_websocket = true;
+        r = 0;
     } else if (peer->cert && !peer->cert->is_verified) {
         return -COR_EUNAUTHORIZED;
     } else if (peer->is_unix) {

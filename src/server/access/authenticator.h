@@ -23,13 +23,15 @@ struct cor_authenticator {
 struct cor_identity {
     struct cor_user user;
     bool is_anonymous;
+    bool is_by_websocket;          /* by the token among the subprotocols of a WebSocket */
     struct cor_str *groups;        /* owned; NULL when the user's groups are borrowed */
     struct cor_user_extra *extras; /* owned; NULL when there are none */
     char *text;    /* owned: the names of an impersonated user; NULL: they are borrowed */
     char name[48]; /* of a user that has no name of its own */
 };
 
-/* The order is upstream's: certificate, token, then (ours) Unix credentials, then nobody, which is
+/* The order is upstream's: certificate, token, token of a WebSocket (server/request/websocket.h),
+ * then (ours) Unix credentials, then nobody, which is
  * system:anonymous. A wrong token is never anonymous. The identity borrows from the request and the
  * tokens. 0, -COR_EUNAUTHORIZED, -COR_ENOMEM. */
 int cor_authenticate(const struct cor_authenticator *auth, const struct cor_http_request *req,

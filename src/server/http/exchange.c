@@ -11,7 +11,8 @@
  *                         exchange_end: counted, freed
  *
  * The filters run in upstream's order: request info, authentication, impersonation, deadline,
- * in-flight limits, authorization. Then the head is freed by the HTTP layer, and the exchange keeps
+ * in-flight limits, authorization; the last one looks whether a watch is asked for over WebSocket
+ * (websocket_answer.h). Then the head is freed by the HTTP layer, and the exchange keeps
  * copies of what a verb reads of it (the query and five headers). A watch releases these copies
  * once its answer has begun.
  *
@@ -43,6 +44,7 @@
 #include "server/api/heavy.h"
 #include "server/http/gzip_answer.h"
 #include "server/http/server_int.h"
+#include "server/http/websocket_answer.h"
 #include "server/request/api_options.h"
 #include "server/request/negotiate.h"
 #include "json/pretty.h"
@@ -69,8 +71,8 @@ struct exchange {
     int code;            /* of the answer; 0: not begun */
     uint64_t body_bytes; /* of the answer's body that were taken so far */
     struct cor_server *server;
-    const struct cor_http_request *http; /* the head; NULL after the filters */
-    struct cor_str accept_encoding;      /* of the head */
+    const struct cor_http_request *http;     /* the head; NULL after the filters */
+    struct cor_str accept_encoding, upgrade; /* of the head */
     struct cor_api_request request;
     const struct cor_resource_row *row; /* of the request's resource when the head came, a
                                          * reference, for the metrics; NULL: none */
@@ -87,8 +89,9 @@ struct exchange {
     /* The answer is compressed when it has more bytes than this; SIZE_MAX: it never is. */
     size_t gzip_plain_max;
     struct cor_gzip_answer *gzip; /* between the sink and the response; NULL: nothing is */
-    bool is_answered;             /* the verb has written everything, and has let go of the sink */
-    bool is_watching;             /* counted as a long-running request */
+    struct cor_websocket_answer *websocket; /* of a watch over WebSocket, before it begins */
+    bool is_answered; /* the verb has written everything, and has let go of the sink */
+    bool is_watching; /* counted as a long-running request */
     bool is_dry_run;
     bool may_impersonate; /* the name of a header looks like impersonation */
     bool is_plain;        /* the status' message is the whole answer, as text */
@@ -138,6 +141,7 @@ static void exchange_end(struct exchange *ex, int code)
     if (ex->is_watching)
         cor_request_metrics_long(&s->request_metrics, ex->shard, &ex->request.info, ex->row, -1);
     cor_flight_leave(&ex->place);
+    cor_websocket_answer_free(ex->websocket);
     cor_row_unref(ex->row);
     cor_request_info_deinit(&ex->request.info);
     cor_identity_deinit(&ex->identity);
@@ -305,6 +309,10 @@ static void read_headers(struct exchange *ex)
             name = COR_STR("if-none-match");
             value = &req->if_none_match;
             break;
+        case sizeof("upgrade") - 1:
+            name = COR_STR("upgrade");
+            value = &ex->upgrade;
+            break;
         case sizeof("accept-encoding") - 1:
             name = COR_STR("accept-encoding");
             value = &ex->accept_encoding;
@@ -447,12 +455,30 @@ static int filter_authorize(struct exchange *ex)
                          info->is_resource ? cor_api_verb_name(info->verb) : verb, &ex->status);
 }
 
+/* Is it a watch over WebSocket? Other requests that ask for one are answered without. */
+static int filter_websocket(struct exchange *ex)
+{
+    bool is_asked = ex->upgrade.n > 0 && is_long(ex) &&
+                    cor_http_response_can_upgrade(ex->response) && cor_websocket_is_asked(ex->http);
+
+    ex->upgrade = (struct cor_str){0};
+    if (!is_asked)
+        return 0;
+    ex->websocket = cor_websocket_answer_new(ex->http, ex->identity.is_by_websocket);
+    if (!ex->websocket)
+        return cor_status_no_memory(&ex->status);
+    ex->request.is_websocket = true;
+    return 0;
+}
+
 /* What the exchange holds, with `kept` bytes of strings. A watch also has a call and its selectors,
  * which are made of the query. */
 static size_t held_bytes(const struct exchange *ex, size_t kept)
 {
     size_t n = sizeof(*ex) + ex->request.info.text.cap + kept;
 
+    if (ex->request.is_websocket)
+        n += COR_WEBSOCKET_ANSWER_BYTES;
     return is_long(ex) ? n + WATCH_BYTES + ex->query_bytes : n;
 }
 
@@ -551,6 +577,8 @@ void cor_exchange_on_head(const struct cor_http_request *http, struct cor_http_r
     if (r == 0)
         r = filter_authorize(ex);
     if (r == 0)
+        r = filter_websocket(ex);
+    if (r == 0)
         r = keep_head(ex);
     if (r == -COR_EBUSY)
         answer_busy(ex);
@@ -558,6 +586,17 @@ void cor_exchange_on_head(const struct cor_http_request *http, struct cor_http_r
         cor_http_response_set_cbs(resp, &waiting_cbs, ex);
     else
         answer_status(ex);
+}
+
+/* A handshake that cannot be accepted, in upstream's words. */
+static void answer_no_websocket(struct exchange *ex)
+{
+    const struct cor_websocket_handshake *shake = cor_websocket_answer_handshake(ex->websocket);
+    struct reply reply = {.n = 0};
+
+    if (shake->is_bad_version)
+        reply_header(&reply, COR_STR("Sec-WebSocket-Version"), COR_STR("13"));
+    answer_text(ex, shake->refusal, &reply, cor_strz(shake->text));
 }
 
 static bool is_metrics(const struct exchange *ex)
@@ -597,6 +636,10 @@ void cor_exchange_on_request(const struct cor_http_request *http, struct cor_htt
     }
     if (is_metrics(ex)) {
         answer_metrics(ex);
+        return;
+    }
+    if (ex->websocket && cor_websocket_answer_handshake(ex->websocket)->refusal != 0) {
+        answer_no_websocket(ex);
         return;
     }
     if (is_long(ex)) {
@@ -697,6 +740,13 @@ static void exchange_start_gzip(struct exchange *ex, int code,
         cor_http_response_start(ex->response, code, headers, nheaders, length);
 }
 
+static bool is_protobuf(const struct cor_http_header *headers, size_t nheaders)
+{
+    struct cor_str type = cor_header_find(headers, nheaders, COR_STR("Content-Type"));
+
+    return cor_str_starts(type, COR_STR("application/vnd.kubernetes.protobuf"));
+}
+
 static void sink_start(struct cor_sink *sink, int code, const struct cor_http_header *headers,
                        size_t nheaders, uint64_t length)
 {
@@ -708,7 +758,11 @@ static void sink_start(struct cor_sink *sink, int code, const struct cor_http_he
         exchange_start_gzip(ex, code, headers, nheaders, length);
         return;
     }
-    cor_http_response_start(ex->response, code, headers, nheaders, length);
+    if (ex->websocket && code == 200)
+        cor_websocket_answer_start(COR_STEAL(ex->websocket), ex->response,
+                                   is_protobuf(headers, nheaders));
+    else
+        cor_http_response_start(ex->response, code, headers, nheaders, length);
     if (!ex->is_watching)
         return;
     /* A watch has read its options: it keeps no strings of the request while it lasts. */

@@ -10,7 +10,8 @@
  * the last state with the revision of the deletion in place: two more spans. Tables, and objects in
  * another version, are made per event; ages are those of the moment, so that a table is not kept. In protobuf an event is one span, a frame that all watches
  * of the loop share (frames.h). What is made of an object over COR_HEAVY_BYTES is made by a thread
- * (event_maker.h): the watch is paused until it comes (watch_on_made).
+ * (event_maker.h): the watch is paused until it comes (watch_on_made). The spans of an event are
+ * given to the sink together, because over WebSocket an event is a message.
  *
  * How a watch ends:
  *   - the reader sends an ERROR event or the end: written as the last event (watch_end_with);
@@ -59,8 +60,9 @@ struct watch_call {
     struct cor_object *shown;        /* what the next row has, in the version of the watch, when a
                                         thread has made it; else NULL */
     enum cor_table_include include;
-    bool has_columns; /* of the table: they are sent once */
-    bool is_ending;   /* the spans hold the last event */
+    bool is_websocket; /* each event is a message of its own */
+    bool has_columns;  /* of the table: they are sent once */
+    bool is_ending;    /* the spans hold the last event */
     bool is_paused;
     cor_rev last_rev; /* of the last event */
     bool is_inside;   /* the last event was not the first of its revision */
@@ -112,6 +114,13 @@ static int watch_refill(struct cor_call *call)
         cor_watch_resume(w->watch);
     }
     return COR_REFILL_WAIT;
+}
+
+/* A frame as it is sent: over WebSocket the length before it is that of the message. */
+static struct cor_str watch_frame(const struct watch_call *w, struct cor_str frame)
+{
+    assert(frame.n > COR_PROTOBUF_FRAME_HEAD);
+    return w->is_websocket ? cor_str_from(frame, COR_PROTOBUF_FRAME_HEAD) : frame;
 }
 
 /* Writes what the spans hold. When the sink does not take all of it, the watch is paused. */
@@ -323,7 +332,7 @@ static void watch_end_with(struct watch_call *w, struct cor_status *status)
     cor_buf_reset(&call->out);
     if (status && call->accept.is_protobuf) {
         if (watch_write_status(w, status) == 0)
-            cor_call_add_span(call, cor_buf_str(&call->out));
+            cor_call_add_span(call, watch_frame(w, cor_buf_str(&call->out)));
     } else if (status && cor_status_write(status, &call->out) == 0) {
         cor_call_add_span(call, cor_strz(heads[COR_WATCH_ERROR]));
         cor_call_add_span(call, cor_buf_str(&call->out));
@@ -365,7 +374,7 @@ static void watch_send_event(struct watch_call *w, struct cor_reader_event *even
     w->is_inside = event->rev == w->last_rev;
     w->last_rev = event->rev;
     if (w->frame) {
-        cor_call_add_span(call, cor_buf_str(&w->frame->bytes));
+        cor_call_add_span(call, watch_frame(w, cor_buf_str(&w->frame->bytes)));
     } else {
         cor_call_add_span(call, cor_strz(heads[event->type]));
         if (call->accept.view == COR_VIEW_TABLE)
@@ -555,6 +564,7 @@ static void watch_run(struct cor_call *call)
     int r;
 
     cor_timer_init(&w->timer, call->loop->loop, watch_on_timer);
+    w->is_websocket = call->req->is_websocket;
     call->accept.is_pretty = false;
     r = cor_call_list_options(call, true, &opts.options, &w->predicate, &w->include);
     if (r < 0) {

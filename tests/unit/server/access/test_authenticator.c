@@ -149,3 +149,63 @@ TEST(authenticator, root_and_the_servers_own_user_are_masters_on_a_unix_socket)
         assert_true(cor_user_is_in(&id.user, COR_STR("system:authenticated")));
     }
 }
+
+/* Contract access 2.1.1, 2.4.2: the first success wins, also after a wrong bearer token. */
+TEST(authenticator, the_token_of_a_websocket_names_its_user)
+{
+#define SOCKET_TOKEN "base64url.bearer.authorization.k8s.io."
+    static const struct {
+        const char *protocol, *authorization;
+        int r;
+        bool is_by_websocket;
+    } rows[] = {
+        {SOCKET_TOKEN "c2VjcmV0, v1", NULL, 0, true},
+        {SOCKET_TOKEN "c2VjcmV0, v1", "Bearer wrong", 0, true},
+        {SOCKET_TOKEN "c2VjcmV0, v1", "Bearer secret", 0, false},
+        {SOCKET_TOKEN "d3Jvbmc, v1", "Bearer secret", 0, false},
+        {SOCKET_TOKEN "d3Jvbmc, v1", NULL, -COR_EUNAUTHORIZED, false},
+        {SOCKET_TOKEN "c2VjcmV0", NULL, -COR_EUNAUTHORIZED, false},
+        {"v1", "Bearer wrong", -COR_EUNAUTHORIZED, false},
+    };
+    struct cor_token_table *table = tokens();
+    struct cor_authenticator auth = {.tokens = table, .server_uid = 1000};
+    struct cor_peer peer = {.is_tls = true};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        struct cor_http_header headers[4] = {
+            {COR_STR("Upgrade"), COR_STR("websocket")},
+            {COR_STR("Connection"), COR_STR("Upgrade")},
+            {COR_STR("Sec-WebSocket-Protocol"), cor_strz(rows[i].protocol)},
+            {COR_STR("Authorization"), cor_strz(rows[i].authorization)}};
+        struct cor_http_request req = {
+            .headers = headers, .nheaders = rows[i].authorization ? 4 : 3, .peer = &peer};
+
+        FOR_EACH_FAILED_ALLOC(n) {
+            struct cor_identity id = {0};
+            int r = cor_authenticate(&auth, &req, &id);
+
+            if (r == -COR_ENOMEM) {
+                assert_true(test_alloc_failed());
+                continue;
+            }
+            assert_int_equal(r, rows[i].r);
+            assert_int_equal(id.is_by_websocket, rows[i].is_by_websocket);
+            if (r == 0)
+                assert_str(id.user.name, "ann");
+            cor_identity_deinit(&id);
+        }
+    }
+    /* Of a request that asks for no WebSocket it is not looked at. */
+    for (int i = 0; i < 2; i++) {
+        struct cor_http_header headers[2] = {
+            {COR_STR("Sec-WebSocket-Protocol"), COR_STR(SOCKET_TOKEN "c2VjcmV0, v1")},
+            {i == 0 ? COR_STR("Connection") : COR_STR("Upgrade"), COR_STR("Upgrade")}};
+        struct cor_http_request req = {.headers = headers, .nheaders = 2, .peer = &peer};
+        struct cor_identity id = {0};
+
+        assert_int_equal(cor_authenticate(&auth, &req, &id), 0);
+        assert_true(id.is_anonymous);
+        cor_identity_deinit(&id);
+    }
+    cor_token_table_free(table);
+}
