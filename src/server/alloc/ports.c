@@ -27,7 +27,8 @@
 
 #define RANGES_PREFIX "/ranges"
 #define PORTS_KEY     RANGES_PREFIX "/servicenodeports"
-/* What upstream calls the resource, which has no API: the file of encryption names it so. */
+/* What upstream calls the resource, which has no API: only a wildcard of the encryption file means
+ * it. */
 #define PORTS_RESOURCE "servicenodeportallocations"
 #define OBJECT_MAX     (64u * 1024)
 

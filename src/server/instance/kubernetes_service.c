@@ -364,6 +364,22 @@ static size_t kubesvc_count(struct cor_str list)
     return n;
 }
 
+/* The slice has the addresses in the order in which the Endpoints object has them: a
+ * kube-apiserver, which has another order, compares the two. */
+static int kubesvc_take_order(struct cor_kubernetes_service *service, struct cor_str addresses)
+{
+    struct cor_json_iter it = cor_json_iter(addresses);
+    struct cor_json_writer w;
+
+    cor_buf_reset(&service->addresses);
+    cor_json_writer_init(&w, &service->addresses);
+    cor_json_begin_array(&w);
+    while (cor_json_iter_elem(&it))
+        cor_json_raw(&w, kubesvc_member(cor_json_iter_value(&it), "ip"));
+    cor_json_end_array(&w);
+    return cor_json_writer_finish(&w);
+}
+
 /* Has the Endpoints object one subset with exactly these addresses, and the ports of this server?
  * After the first pass, and when there are other servers, the ports stay as they are, and the slice
  * gets them. -COR_ENOMEM. */
@@ -373,6 +389,7 @@ static int kubesvc_judge_endpoints(struct cor_kubernetes_service *service, struc
     size_t n = kubesvc_count(subsets);
     struct cor_json_iter it;
     bool is_same = true;
+    int r;
 
     if (!kubesvc_has_addresses(service))
         return n == 0;
@@ -395,7 +412,10 @@ static int kubesvc_judge_endpoints(struct cor_kubernetes_service *service, struc
     it = cor_json_iter(addresses);
     while (cor_json_iter_elem(&it))
         is_same &= kubesvc_wants(service, kubesvc_member(cor_json_iter_value(&it), "ip"));
-    return is_same && cor_str_eq(ports, cor_buf_str(&service->ports));
+    if (!is_same || !cor_str_eq(ports, cor_buf_str(&service->ports)))
+        return false;
+    r = kubesvc_take_order(service, addresses);
+    return r < 0 ? r : true;
 }
 
 static int kubesvc_judge_slice(struct cor_kubernetes_service *service, struct cor_str object)

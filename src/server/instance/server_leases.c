@@ -28,7 +28,8 @@
 #include "json/writer.h"
 
 #define LEASES_PREFIX "/masterleases"
-/* What upstream calls the resource, which has no API: the file of encryption names it so. */
+/* What upstream calls the resource, which has no API: only a wildcard of the encryption file means
+ * it. */
 #define LEASES_RESOURCE "apiServerIPInfo"
 #define OBJECT_MAX      4096
 /* Servers on one store; more are left out. */
