@@ -107,6 +107,9 @@ void cor_check_deinit(struct cor_check *check)
 {
     tree_deinit(&check->object);
     tree_deinit(&check->old);
+    if (check->sent_nodes)
+        cor_json_nodes_deinit(check->sent_nodes);
+    cor_free(check->sent_nodes);
     cor_free(check->slots);
     cor_free(check->open);
     for (size_t i = 0; check->seen && i < COR_SEEN_TOPICS; i++)
@@ -712,12 +715,10 @@ static struct cor_field_value print_value(struct cor_check *check, const struct 
 
 struct cor_field_value cor_check_value(struct cor_check *check, const struct cor_place *place)
 {
-    struct cor_str json = cor_place_json(check, place);
-
     if (place->type->shape == COR_SHAPE_STRING && !place->is_pointer &&
         cor_type_name(place->type).n == 0)
         return cor_field_string(cor_place_text(check, place));
-    return print_value(check, place, json);
+    return print_value(check, place, cor_check_sent(check, place));
 }
 
 void cor_check_add(struct cor_check *check, enum cor_field_error_type type,

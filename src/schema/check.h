@@ -159,6 +159,9 @@ struct cor_check {
     bool has_meta; /* the hook object_meta has run: the generic pass would find nothing else */
     size_t steps;  /* rules that were run, for tests of the cost */
 
+    struct cor_str sent; /* the object before it was in normal form; p == NULL: nothing was lost */
+    struct cor_json_nodes *sent_nodes; /* NULL: nobody has asked for them */
+
     struct cor_check_name names[64]; /* by a hash of both addresses */
 
     struct cor_check_tree object, old;
@@ -251,8 +254,11 @@ bool cor_place_is_text(const struct cor_check *check, const struct cor_place *pl
 size_t cor_place_length(struct cor_check *check, const struct cor_place *place);
 /* The bytes of the value; p == NULL: it is absent. */
 struct cor_str cor_place_json(const struct cor_check *check, const struct cor_place *place);
-/* The same with all that follows in the object: enough to iterate over the value, and cheaper,
- * because its end is not looked for. */
+/* The same with the lists and maps that were sent empty, for messages (check_sent.c). It lives as
+ * long as the check. */
+struct cor_str cor_check_sent(struct cor_check *check, const struct cor_place *place);
+/* The bytes of the value with all that follows in the object: enough to iterate over the value, and
+ * cheaper, because its end is not looked for. */
 struct cor_str cor_place_open_json(const struct cor_check *check, const struct cor_place *place);
 /* Semantic equality with the old value (schema/equal.h). Without an old object: changed. */
 bool cor_place_is_changed(struct cor_check *check, const struct cor_place *place);

@@ -40,7 +40,8 @@ struct walk {
     const char *done; /* the bytes before it are in `out`, or were replaced there */
     struct cor_buf *out;
     bool is_changed;
-    uint8_t seen; /* enum cor_field_flag of all members of the object */
+    bool has_empty; /* a list or map without elements was dropped */
+    uint8_t seen;   /* enum cor_field_flag of all members of the object */
     unsigned depth;
     int error;
 };
@@ -508,6 +509,7 @@ static void walk_member(struct walk *w, const struct cor_type_field *field,
     value = cor_json_iter_value(it);
     if (*value.p == 'n' && (is_pointer || is_container))
         return;
+    w->has_empty |= is_container;
     if (is_pointer || is_container)
         replace(w, value.p, value.p + value.n, COR_STR("null"));
     else
@@ -593,6 +595,7 @@ static void walk_struct(struct walk *w, const struct cor_type *type, struct cor_
         }
         m++;
         if (is_left_out(field, &inner)) {
+            w->has_empty |= *inner.value == '[' || *inner.value == '{';
             (void)cor_json_iter_value(&inner);
             cut_member(w, &place, inner.p);
             continue;
@@ -685,24 +688,25 @@ static void walk_value(struct walk *w, const struct cor_type *type, struct cor_j
 
 int cor_normalize(const struct cor_type *type, struct cor_str json, struct cor_buf *out)
 {
-    bool ignored;
+    struct cor_normalize_notes ignored;
 
     return cor_normalize_noting(type, json, out, &ignored);
 }
 
 int cor_normalize_noting(const struct cor_type *type, struct cor_str json, struct cor_buf *out,
-                         bool *ret_has_gated)
+                         struct cor_normalize_notes *ret_notes)
 {
     struct walk w = {.begin = json.p, .end = json.p + json.n, .done = json.p, .out = out};
     struct cor_json_iter it = {json.p, json.p + json.n, json.p};
     size_t before = out->n;
 
     assert(type->shape == COR_SHAPE_STRUCT && json.n > 0);
-    *ret_has_gated = false;
+    *ret_notes = (struct cor_normalize_notes){0};
     if (json.p[0] != '{')
         return 0;
     walk_struct(&w, type, &it);
-    *ret_has_gated = w.seen & COR_FIELD_GATED;
+    ret_notes->has_gated = w.seen & COR_FIELD_GATED;
+    ret_notes->has_empty = w.has_empty;
     if (w.is_changed)
         keep_until(&w, w.end);
     if (w.error < 0)

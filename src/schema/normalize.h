@@ -24,9 +24,12 @@
  * is returned. Normalising again changes nothing. */
 int cor_normalize(const struct cor_type *type, struct cor_str json, struct cor_buf *out);
 
-/* The same, and `ret_has_gated`: does the object have a field of a feature gate that is off
- * (schema/gates.h)? */
+/* What the walk has noticed on its way. */
+struct cor_normalize_notes {
+    bool has_gated; /* a field of a feature gate that is off (schema/gates.h) */
+    bool has_empty; /* a list or map without elements, which the normal form does not have */
+};
 int cor_normalize_noting(const struct cor_type *type, struct cor_str json, struct cor_buf *out,
-                         bool *ret_has_gated);
+                         struct cor_normalize_notes *ret_notes);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "schema/normalize.h"
 #include "schema/types.h"
 
 /* Rewrites `json`, canonical bytes of an object of the kind `type`, in its own version. 0: there is
@@ -15,9 +16,9 @@
  * again changes nothing. */
 int cor_rewrite(const struct cor_type *type, struct cor_str json, struct cor_buf *out);
 
-/* The same, with `ret_has_gated` of cor_normalize_noting(). */
+/* The same, with the notes of cor_normalize_noting(). */
 int cor_rewrite_noting(const struct cor_type *type, struct cor_str json, struct cor_buf *out,
-                       bool *ret_has_gated);
+                       struct cor_normalize_notes *ret_notes);
 
 /* The same for an object that was stored, perhaps by another server: it has been prepared, so
  * defaults that wait for that (cor_default_late()) are filled in, too. */

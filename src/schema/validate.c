@@ -159,6 +159,7 @@ static int begin_check(const struct cor_validation *validation, bool is_of_old,
     struct cor_str old = is_of_old ? validation->object : validation->old;
     int r = cor_check_init(check, object, old, errors);
 
+    check->sent = is_of_old ? (struct cor_str){NULL, 0} : validation->sent;
     check->operation = validation->operation;
     check->meta = validation->meta;
     check->api_version = validation->api_version;

@@ -17,8 +17,10 @@
 struct cor_validation {
     const struct cor_type *type; /* of the kind, in the version that is stored */
     enum cor_check_operation operation;
-    struct cor_str object;             /* canonical JSON */
-    struct cor_str old;                /* p == NULL: there is none */
+    struct cor_str object; /* canonical JSON */
+    struct cor_str old;    /* p == NULL: there is none */
+    struct cor_str sent;   /* `object` with lists and maps that were sent empty, for messages; p ==
+                            * NULL: none was */
     struct cor_object_meta_rules meta; /* for the hook object_meta */
     struct cor_str api_version;        /* of the request */
     struct cor_str namespace_labels;   /* of a creation; JSON, or nothing */

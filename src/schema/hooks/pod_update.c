@@ -283,7 +283,7 @@ static int add_with_old_images(struct cor_check *check, const struct cor_place *
         old_image = cor_place_old(&image);
         cor_edits_set(&edits, COR_STR("image"), cor_place_json(check, &old_image));
         cor_json_begin_object(&w);
-        cor_edits_write(&edits, cor_place_json(check, &container), false, &w);
+        cor_edits_write(&edits, cor_check_sent(check, &container), false, &w);
         cor_json_end_object(&w);
     }
     cor_json_end_array(&w);
@@ -325,7 +325,7 @@ static int keep_old_node_affinity(struct cor_check *check, const struct cor_plac
         return 0;
     old_affinity = cor_place_old(&affinity);
     old_nodes = cor_place_old(&nodes);
-    json = cor_place_json(check, &affinity);
+    json = cor_check_sent(check, &affinity);
     cor_edits_set(&own, COR_STR("nodeAffinity"), cor_place_json(check, &old_nodes));
     r = cor_edits_apply(&own, json.p ? json : COR_STR("{}"), out);
     /* Affinity that has nothing else, and was not there before, is as before. */
@@ -348,7 +348,7 @@ static int add_with_old_values(struct cor_check *check, const struct cor_place *
     struct cor_buf *made[] = {&plain, &init};
     struct cor_edits edits = {.n = 0};
     struct cor_place list, gates, old_gates;
-    struct cor_str json = cor_place_json(check, spec);
+    struct cor_str json = cor_check_sent(check, spec);
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < COR_ARRAY_LEN(lists); i++) {
@@ -420,7 +420,7 @@ static void check_ephemeral_container(struct cor_check *check, const struct cor_
     } else if (cor_place_is_changed(check, now)) {
         if ((*differences)++ < DIFFERENCES_MAX)
             text = difference(check, now->type, cor_place_json(check, &old),
-                              cor_place_json(check, now));
+                              cor_check_sent(check, now));
         cor_check_forbidden(
             check, list,
             cor_check_printf(check, "existing ephemeral containers \"%.*s\" may not be changed\n%s",

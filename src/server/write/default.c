@@ -53,14 +53,19 @@ int cor_write_default(struct cor_write *write)
 {
     struct cor_call *call = &write->call;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0};
+    struct cor_normalize_notes notes;
     int r;
 
     assert(write->body);
+    write->sent = cor_object_unref(write->sent);
     if (!call->schema)
         return 0;
     default_note_empty(write);
     cor_buf_init(&json, COR_WRITE_JSON_MAX);
-    r = cor_rewrite_noting(call->schema, cor_object_json(write->body), &json, &write->has_gated);
+    r = cor_rewrite_noting(call->schema, cor_object_json(write->body), &json, &notes);
+    write->has_gated = notes.has_gated;
+    if (r > 0 && notes.has_empty)
+        write->sent = cor_object_ref(write->body);
     if (r == -COR_ETOOBIG)
         return cor_status_set(&call->status, r,
                               "Request entity too large: the object has too many empty elements");

@@ -73,6 +73,7 @@ void cor_write_deinit(struct cor_write *write)
     cor_buf_deinit(&write->sender);
     write->report = cor_read_report_free(write->report);
     write->body = cor_object_unref(write->body);
+    write->sent = cor_object_unref(write->sent);
     write->ns_object = cor_object_unref(write->ns_object);
     write->current = cor_object_unref(write->current);
     write->object = cor_object_unref(write->object);

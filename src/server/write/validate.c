@@ -113,6 +113,8 @@ static struct cor_validation make_validation(struct cor_write *write)
         validation.operation = operation_of(write, validation.type);
     if (!write->is_create)
         validation.old = cor_object_json(write->current);
+    if (write->sent && call->type == call->stored && !cor_scale_is_written(call))
+        validation.sent = cor_object_json(write->sent);
     if (write->ns_object)
         validation.namespace_labels = cor_object_meta_member(write->ns_object, COR_STR("labels"));
     if (may_warn(call, validation.operation)) {

@@ -77,14 +77,16 @@ struct cor_write {
     bool sends_empty; /* of kinds whose generation counts exactly: an empty list or map was sent */
     struct cor_buf sender; /* who sent the request, as JSON; empty: the strategy needs none */
 
-    struct cor_object *body;           /* from decode on; from convert on in the hub's version */
-    struct cor_str api_version;        /* decode to match: of the body; "": the request's */
-    struct cor_str rv;                 /* decode to match: resourceVersion of the body, in `json` */
-    cor_rev rev;                       /* from match on: the same; 0: none */
-    struct cor_object *ns_object;      /* from mutate on, of creations: the namespace; or NULL */
-    struct cor_object *current;        /* the present object (served form, hub); NULL: a create */
-    struct cor_object *allocated;      /* from allocate on: the body with what was reserved for it;
-                                        * NULL: nothing is, and the body itself counts */
+    struct cor_object *body;      /* from decode on; from convert on in the hub's version */
+    struct cor_object *sent;      /* from default on: the body as it was sent, when it has empty
+                                   * lists or maps, which messages show; else NULL */
+    struct cor_str api_version;   /* decode to match: of the body; "": the request's */
+    struct cor_str rv;            /* decode to match: resourceVersion of the body, in `json` */
+    cor_rev rev;                  /* from match on: the same; 0: none */
+    struct cor_object *ns_object; /* from mutate on, of creations: the namespace; or NULL */
+    struct cor_object *current;   /* the present object (served form, hub); NULL: a create */
+    struct cor_object *allocated; /* from allocate on: the body with what was reserved for it;
+                                   * NULL: nothing is, and the body itself counts */
     struct cor_allocation *allocation; /* what is reserved until the object is stored; or NULL */
     struct cor_object *object;         /* from prepare on: what will be stored, in stored form */
     bool removes; /* `object` has nothing left to wait for: it is removed, not stored */

@@ -638,10 +638,35 @@ TEST(normalize, fields_of_gates_that_are_off_are_noted)
 
     for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
         COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = BYTES_MAX};
-        bool has_gated = !rows[i].has_gated;
+        struct cor_normalize_notes notes = {.has_gated = !rows[i].has_gated};
 
-        assert_true(cor_normalize_noting(named(rows[i].type), cor_strz(rows[i].json), &out,
-                                         &has_gated) >= 0);
-        assert_int_equal(has_gated, rows[i].has_gated);
+        assert_true(
+            cor_normalize_noting(named(rows[i].type), cor_strz(rows[i].json), &out, &notes) >= 0);
+        assert_int_equal(notes.has_gated, rows[i].has_gated);
+    }
+}
+
+/* Contract validation 1.4.4. */
+TEST(normalize, lists_and_maps_that_it_drops_are_noted)
+{
+    static const struct {
+        const char *type, *json;
+        bool has_empty;
+    } rows[] = {
+        {"core_v1.Pod", "{\"spec\":{\"nodeSelector\":{\"a\":\"b\"}}}", false},
+        {"core_v1.Pod", "{\"spec\":{\"nodeSelector\":{}}}", true},
+        {"core_v1.Pod", "{\"spec\":{\"nodeSelector\":null,\"hostname\":\"\"}}", false},
+        {"core_v1.Pod", "{\"spec\":{\"containers\":[]}}", true},
+        {"core_v1.Pod", "{\"spec\":{\"containers\":[{\"args\":[]}]}}", true},
+        {"core_v1.ConfigMap", "{\"data\":{\"a\":\"[]\"}}", false},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = BYTES_MAX};
+        struct cor_normalize_notes notes = {.has_empty = !rows[i].has_empty};
+
+        assert_true(
+            cor_normalize_noting(named(rows[i].type), cor_strz(rows[i].json), &out, &notes) >= 0);
+        assert_int_equal(notes.has_empty, rows[i].has_empty);
     }
 }

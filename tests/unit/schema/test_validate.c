@@ -458,6 +458,50 @@ TEST(validate, texts_are_remembered_by_their_list)
     cor_check_deinit(&check);
 }
 
+/* Contract validation 1.4.4. The object is in normal form, which has no empty lists and maps; what
+ * was sent has them, and lacks defaults. */
+TEST(validate, shows_lists_and_maps_that_were_sent_empty)
+{
+    static const char object[] =
+        "{'metadata':{'name':'n','namespace':'ns'},'spec':{'containers':[{'args':['a'],'name':'c'},"
+        "{'name':'d'}],'nodeSelector':{'a':'b'}}}";
+    static const char old[] =
+        "{'metadata':{'name':'n','namespace':'ns'},'spec':{'affinity':{'nodeAffinity':{" REQUIRED
+        ":{'nodeSelectorTerms':[{'matchExpressions':[{'key':'a','operator':'Exists'}]}]}}},"
+        "'containers':[{'args':['a'],'name':'c'},{'env':[{'name':'e'}],'name':'d'}],'nodeSelector':{"
+        "'a':'c'},'schedulingGates':[{'name':'a/b'}]}}";
+    static const char sent[] =
+        "{'metadata':{'name':'n','namespace':'ns'},'spec':{'affinity':{'nodeAffinity':{" REQUIRED
+        ":{'nodeSelectorTerms':[]}}},'containers':[{'args':['a'],'command':[],'name':'c'},{'env':"
+        "[],'name':'d'}],'nodeSelector':{'a':'b'}}}";
+    char in[JSON_MAX], before[JSON_MAX], whole[JSON_MAX];
+    struct cor_validation validation = {.type = named(POD_KIND),
+                                        .operation = COR_CHECK_UPDATE,
+                                        .object = quoted(object, in),
+                                        .old = quoted(old, before),
+                                        .sent = quoted(sent, whole),
+                                        .meta = {COR_NAME_DNS1123_SUBDOMAIN, true, false}};
+
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct cor_field_errors errors = {0};
+        const char *body;
+
+        (void)cor_validate(&validation, &errors);
+        if (test_alloc_failed()) {
+            assert_int_equal(errors.error, -COR_ENOMEM);
+        } else {
+            assert_int_equal(errors.error, 0);
+            assert_true(errors.n > 2);
+            body = errors.v[errors.n - 1].body;
+            assert_string_equal(errors.v[errors.n - 1].field, "spec");
+            assert_non_null(strstr(body, "\n+   \"Command\": [],\n"));
+            assert_non_null(strstr(body, "\n+   \"Env\": [],\n"));
+            assert_non_null(strstr(errors.v[errors.n - 2].body, "Invalid value: []: no additions"));
+        }
+        cor_field_errors_deinit(&errors);
+    }
+}
+
 /* A long text with an escape, each part of which is a mistake: it is read once, and what follows
  * the last error that an answer has room for is not looked at. */
 TEST(validate, many_mistakes_in_a_long_text_cost_no_more_than_few)
