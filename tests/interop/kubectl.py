@@ -14,6 +14,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "integration"))
 from fixture import main, test  # noqa: E402
 
 HOME = tempfile.TemporaryDirectory()
+# A signed PKCS#10 request of CN=u.
+REQUEST = (
+    "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIRk1HNENBUUF3RERFS01BZ0dBMVVFQXd3QmRUQlpNQk1HQnlx"
+    "R1NNNDlBZ0VHQ0NxR1NNNDlBd0VIQTBJQQpCTTluOXdRR3pMQTNXTWx6MmxjdjJkbmwrV0EybGhBZlVoWURBVjhlYUM1eTU3TThS"
+    "NHBJS015eGNVLzZsd3FQCmxSSWRGVGx4anMrdWsvZXdRbWNEbzcrZ0FEQUtCZ2dxaGtqT1BRUURBZ05IQURCRUFpQWZ2VjZsN2xy"
+    "VHZDK1oKbjRrYjF3RElFeDNtNVhJY24vb1pQdHNXQitHTWZnSWdjelVLOFFUVGg3N0g2MllacUl2M04ydFRoNFh5UFFHagpBakd0"
+    "TjljeW9sdz0KLS0tLS1FTkQgQ0VSVElGSUNBVEUgUkVRVUVTVC0tLS0tCg=="
+)
 
 
 def environment(server, **more):
@@ -309,7 +317,7 @@ def generators_and_approvals_are_understood(server):
     kubectl(server, "create", "serviceaccount", "a")
     name = "csr-" + server.ns
     request = {"kind": "CertificateSigningRequest", "apiVersion": "certificates.k8s.io/v1", "metadata": {"name": name},
-               "spec": {"signerName": "example.com/x", "request": "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KQUE9PQotLS0tLUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K", "usages": ["client auth"]}}
+               "spec": {"signerName": "example.com/x", "request": REQUEST, "usages": ["client auth"]}}
     kubectl(server, "create", "-f", "-", stdin=json.dumps(request))
     kubectl(server, "certificate", "approve", name)
     assert kubectl(server, "get", "csr", name, "-o", "jsonpath={.status.conditions[0].type}") == "Approved"

@@ -6,10 +6,16 @@
 #define BINDINGS "/api/v1/namespaces/default/bindings"
 #define APPS     "/apis/apps/v1/namespaces/default"
 #define CSRS     "/apis/certificates.k8s.io/v1/certificatesigningrequests"
-/* A request in PEM, in base64, whose inside nobody reads here. */
+/* A signed PKCS#10 request of CN=u in PEM, in base64. */
 #define REQUEST                                                                                    \
-    "\"request\":\"LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KQUE9PQotLS0tLUVORCBDRVJUSUZJQ0" \
-    "FURSBSRVFVRVNULS0tLS0K\",\"usages\":[\"client auth\"]"
+    "\"request\":\""                                                                               \
+    "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIR01HNENBUUF3RERFS01BZ0dBMVVF"             \
+    "QXd3QmRUQlpNQk1HQnlxR1NNNDlBZ0VHQ0NxR1NNNDlBd0VIQTBJQQpCTTluOXdRR3pMQTNXTWx6Mmxj"             \
+    "djJkbmwrV0EybGhBZlVoWURBVjhlYUM1eTU3TThSNHBJS015eGNVLzZsd3FQCmxSSWRGVGx4anMrdWsv"             \
+    "ZXdRbWNEbzcrZ0FEQUtCZ2dxaGtqT1BRUURBZ05JQURCRkFpQklXeGQ5bUt6eGo2bHkKdVVsZmttV2FD"             \
+    "RWNXVDNtTlV2WGtKdHBKck1yc3FnSWhBTGpYcWlETS95bWEzUTlQRVFpd3lDbHFDc1lXOHNpNQpmb3Uv"             \
+    "OUxKU3ZFNzQKLS0tLS1FTkQgQ0VSVElGSUNBVEUgUkVRVUVTVC0tLS0tCg=="                                 \
+    "\",\"usages\":[\"client auth\"]"
 #define TO_N1(name, more)                                                                          \
     "{\"metadata\":{\"name\":\"" name "\"" more "},\"target\":{\"kind\":\"Node\",\"name\":\"n1\"}}"
 #define CANNOT "Binding in version \"v1\" cannot be handled as a Binding: json: cannot unmarshal "
