@@ -2,9 +2,12 @@
 """A program over Python's kubernetes client for ../clients.py: client.py modes | MODE KUBECONFIG NAMESPACE.
 Its watches print SYNCED, and ADDED, UPDATED and DELETED with name and resourceVersion."""
 
+import base64
+import json
 import sys
 import time
 
+import websocket
 from kubernetes import client, config, dynamic, watch
 from urllib3.exceptions import HTTPError
 
@@ -111,14 +114,47 @@ def follow(namespace, begin):
             time.sleep(RECONNECT_S)
 
 
+def connect_socket(path):
+    """A WebSocket as a browser opens one: it cannot set headers, so the token is a subprotocol."""
+    settings = client.Configuration.get_default_copy()
+    token = (settings.get_api_key_with_prefix("authorization") or "").removeprefix("Bearer ")
+    options = {"ca_certs": settings.ssl_ca_cert, "certfile": settings.cert_file, "keyfile": settings.key_file}
+    encoded = base64.urlsafe_b64encode(token.encode()).decode().rstrip("=")
+    protocols = ["base64url.bearer.authorization.k8s.io." + encoded, "v1"] if token else ["v1"]
+    return websocket.create_connection(settings.host.replace("https://", "wss://") + path, subprotocols=protocols,
+                                       sslopt={name: value for name, value in options.items() if value})
+
+
+def follow_socket(namespace):
+    """The same over WebSocket, with the library that Python's client has for its exec."""
+    version = listed(client.CoreV1Api(), namespace)
+    print("SYNCED", flush=True)
+    words = {"ADDED": "ADDED", "MODIFIED": "UPDATED", "DELETED": "DELETED"}
+    while True:
+        try:
+            socket = connect_socket(f"/api/v1/namespaces/{namespace}/configmaps?watch=1&resourceVersion={version}")
+            assert socket.getsubprotocol() == "v1", socket.getsubprotocol()
+            socket.ping("are you there")
+            while text := socket.recv():
+                event = json.loads(text)
+                metadata = event["object"]["metadata"]
+                print(words[event["type"]], metadata["name"], metadata["resourceVersion"], flush=True)
+                version = metadata["resourceVersion"]
+        except (OSError, websocket.WebSocketException):
+            pass
+        time.sleep(RECONNECT_S)
+
+
 def main():
     if sys.argv[1] == "modes":
-        print("watch\nstreaming-watch")
+        print("watch\nstreaming-watch\nsocket-watch")
         return
     mode, kubeconfig, namespace = sys.argv[1:]
     config.load_kube_config(kubeconfig)
     if mode == "crud":
         crud(namespace)
+    elif mode == "socket-watch":
+        follow_socket(namespace)
     else:
         follow(namespace, listed if mode == "watch" else streamed)
 
