@@ -364,3 +364,48 @@ TEST(warnings, all_are_made_or_memory_was_lacking)
     }
     cor_buf_deinit(&all.lines);
 }
+
+#define DEFINITION(schema)                                                                         \
+    "{" META ",'spec':{'versions':[{'schema':{'openAPIV3Schema':" schema "}}]}}"
+
+/* Contract types 5.3. An update names only formats that the old object does not have. */
+TEST(warnings, unknown_formats_are_found_in_every_schema_of_a_schema)
+{
+    static const struct row rows[] = {
+        {"apiextensions_v1.CustomResourceDefinition", COR_CHECK_CREATE,
+         DEFINITION("{'additionalItems':{'format':'k','type':'string'},'additionalProperties':true,"
+                    "'allOf':[{'format':'b','type':'string'}],'anyOf':[{'format':'c','type':"
+                    "'string'}],'definitions':{'x':{'format':'l','type':'string'}},'dependencies':{"
+                    "'y':['a'],'z':{'format':'m','type':'string'}},'format':'-','items':[{'format':"
+                    "'a','type':'string'}],'not':{'format':'e','type':'string'},'oneOf':[{'format':"
+                    "'d','type':'string'}],'patternProperties':{'x':{'format':'h','type':'string'}"
+                    "},'properties':{'format':{'format':'f','type':'string'},'type':{'format':'g',"
+                    "'type':'integer'}},'type':'string'}"),
+         NULL,
+         "unrecognized format '-'\nunrecognized format 'a'\nunrecognized format 'b'\nunrecognized "
+         "format 'c'\nunrecognized format 'd'\nunrecognized format 'e'\nunrecognized format 'f'\n"
+         "unrecognized format 'h'\nunrecognized format 'k'\nunrecognized format 'l'\nunrecognized "
+         "format 'm'\n"},
+        {"apiextensions_v1.CustomResourceDefinition", COR_CHECK_UPDATE,
+         DEFINITION(
+             "{'items':{'format':'y','type':'string'},'not':{'format':'x','type':'string'}}"),
+         DEFINITION("{'format':'x','type':'string'}"), "unrecognized format 'y'\n"},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++)
+        check_row(&rows[i]);
+    FOR_EACH_FAILED_ALLOC(n) {
+        char in[JSON_MAX], want[JSON_MAX];
+        struct heard heard = {.n = 0};
+        struct cor_field_errors errors =
+            listen(rows[0].type, COR_CHECK_CREATE, quoted(rows[0].object, in),
+                   (struct cor_str){NULL, 0}, &heard);
+
+        if (errors.error == 0)
+            assert_string_equal(cor_buf_z(&heard.lines), quoted(rows[0].warnings, want).p);
+        else
+            assert_int_equal(errors.error, -COR_ENOMEM);
+        cor_buf_deinit(&heard.lines);
+        cor_field_errors_deinit(&errors);
+    }
+}
