@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "loop/timer.h"
 
 #define SERVICE(name, spec) "{\"metadata\":{\"name\":\"" name "\"},\"spec\":{" spec "}}"
 #define PORT_80             "\"ports\":[{\"port\":80}]"
@@ -15,6 +16,13 @@ static const char *create(struct afx *a, const char *body)
 static bool has_no_calls(void *arg)
 {
     return cor_api_loop_calls(cor_api_loop(((struct afx *)arg)->fx.api, 0)) == 0;
+}
+
+static bool has_default_range(void *arg)
+{
+    struct cor_addr_range range;
+
+    return cor_address_index_range(cor_alloc_index(arg), COR_IPV4, &range) == 0;
 }
 
 /* The request is refused with this code and message, and leaves nothing reserved. */
@@ -234,6 +242,48 @@ TEST(allocate, a_range_that_is_added_is_used_and_a_deleted_one_comes_back)
         "failed to allocate IP 10.1.0.10: the provided network does not match the current "
         "range");
     fx_do(&a.fx, 200, "DELETE", CIDRS "/kubernetes", "");
+    fx_do(&a.fx, 200, "GET", CIDRS "/kubernetes", "");
+    afx_close(&a);
+}
+
+static void on_idle_timer(struct cor_timer *timer)
+{
+}
+
+static bool never(void *arg)
+{
+    return false;
+}
+
+/* A retry that has no memory for its timer does not end the retries. */
+TEST(allocate, the_default_range_comes_back_although_a_timer_could_not_be_set)
+{
+    static struct cor_timer timers[4096];
+    struct afx_hold deleting, creating;
+    size_t n = 0;
+    FX_CALL call;
+    struct afx a;
+
+    afx_open(&a, NULL, NULL);
+    afx_hold(&a, &deleting, COR_ENGINE_WRITE, "servicecidrs/kubernetes");
+    fx_start(&a.fx, &call, "DELETE", CIDRS "/kubernetes", "", NULL);
+    afx_wait_held(&a, &deleting);
+    afx_hold(&a, &creating, COR_ENGINE_WRITE, "servicecidrs/kubernetes");
+    afx_let_go(&a, &deleting);
+    fx_wait(&call);
+    afx_wait_held(&a, &creating);
+    /* From here on another timer of the loop needs memory. */
+    test_fail_alloc(1, true);
+    do {
+        assert_true(n < COR_ARRAY_LEN(timers));
+        cor_timer_init(&timers[n], a.fx.loop, on_idle_timer);
+    } while (cor_timer_set(&timers[n++], FX_TIMEOUT_MS) == 0);
+    afx_fail_held(&creating, -COR_EUNREACHABLE);
+    (void)cor_loop_run_until(a.fx.loop, never, NULL, 5);
+    test_fail_alloc(0, false);
+    assert_true(cor_loop_run_until(a.fx.loop, has_default_range, a.alloc, FX_TIMEOUT_MS));
+    while (n-- > 0)
+        cor_timer_cancel(&timers[n]);
     fx_do(&a.fx, 200, "GET", CIDRS "/kubernetes", "");
     afx_close(&a);
 }
