@@ -267,9 +267,13 @@ void cor_cells_add_lower(struct cor_cells *cells, struct cor_str raw)
     size_t start = cells->w->out->n;
 
     cor_json_add_raw_text(cells->w, raw);
-    for (char *p = cells->w->out->p + start; !cells->w->error && raw.n > 0 && *p; p++) {
-        if (*p >= 'A' && *p <= 'Z')
-            *p = (char)(*p - 'A' + 'a');
+    if (cells->w->error)
+        return;
+    for (size_t i = start; i < cells->w->out->n; i++) {
+        char *c = &cells->w->out->p[i];
+
+        if (*c >= 'A' && *c <= 'Z')
+            *c = (char)(*c - 'A' + 'a');
     }
 }
 

@@ -9,7 +9,8 @@
  *   5. Terminating or Unknown of a pod that is being deleted.
  *
  * Statuses usually stand in the order of the init containers. The first one that does not makes a
- * sorted copy of the containers' names, so that the work stays below quadratic. */
+ * sorted copy of the containers' names, so that the work stays below quadratic; with many readiness
+ * gates the conditions are sorted for the same reason. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -329,33 +330,110 @@ void cor_cell_pod_ip(struct cor_cells *cells)
     cor_cells_put_raw(cells, cor_cell_raw(cor_cell_member(first, "ip")), "<none>");
 }
 
+/* --- readiness gates ------------------------------------------------------------------------- */
+
+/* With more gates than this, the conditions are sorted by their types instead of searched for each
+ * gate. */
+#define GATES_SEARCHED_MAX 8
+
+/* A condition: its type, and whether it is true. */
+struct gate_condition {
+    struct cor_str type; /* raw */
+    size_t place;
+    bool is_true;
+};
+
+static int gate_cmp(const void *a, const void *b)
+{
+    const struct gate_condition *x = a, *y = b;
+    int c = cor_json_raw_cmp(x->type, y->type);
+
+    return c != 0 ? c : x->place < y->place ? -1 : x->place > y->place;
+}
+
+static struct gate_condition gate_read(struct cor_str condition, size_t place)
+{
+    return (struct gate_condition){cor_cell_raw(cor_cell_member(condition, "type")), place,
+                                   cor_cell_is(cor_cell_member(condition, "status"), "True")};
+}
+
 /* Is the first condition of this type true? */
-static bool is_open(struct cor_str conditions, struct cor_str type)
+static bool gate_is_open(struct cor_str conditions, struct cor_str type)
 {
     struct cor_json_iter it = cor_json_iter(conditions);
 
     while (cor_json_iter_elem(&it)) {
-        struct cor_str one = cor_json_iter_open_value(&it);
+        struct gate_condition one = gate_read(cor_json_iter_open_value(&it), 0);
 
-        if (cor_json_raw_cmp(cor_cell_raw(cor_cell_member(one, "type")), type) == 0)
-            return cor_cell_is(cor_cell_member(one, "status"), "True");
+        if (cor_json_raw_cmp(one.type, type) == 0)
+            return one.is_true;
     }
     return false;
 }
 
+/* The same among `n` sorted ones. */
+static bool gate_is_open_sorted(const struct gate_condition *conditions, size_t n,
+                                struct cor_str type)
+{
+    size_t low = 0, high = n;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (cor_json_raw_cmp(conditions[middle].type, type) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < n && cor_json_raw_cmp(conditions[low].type, type) == 0 && conditions[low].is_true;
+}
+
+/* The conditions by type, equal ones in their order. NULL: out of memory, which the writer notes.
+ */
+static struct gate_condition *gate_sort(struct cor_cells *cells, struct cor_str conditions,
+                                        size_t *ret_n)
+{
+    size_t max = cor_cell_count(conditions), n = 0;
+    struct gate_condition *sorted = cor_calloc(max > 0 ? max : 1, sizeof(*sorted));
+    struct cor_json_iter it = cor_json_iter(conditions);
+
+    if (!sorted) {
+        if (!cells->w->error)
+            cells->w->error = -COR_ENOMEM;
+        return NULL;
+    }
+    for (; n < max && cor_json_iter_elem(&it); n++)
+        sorted[n] = gate_read(cor_json_iter_open_value(&it), n);
+    qsort(sorted, n, sizeof(*sorted), gate_cmp);
+    *ret_n = n;
+    return sorted;
+}
+
 void cor_cell_pod_gates(struct cor_cells *cells)
 {
+    struct cor_str gates = cor_cells_at(cells, "spec", "readinessGates");
     struct cor_str conditions = cor_cells_at(cells, "status", "conditions");
-    struct cor_json_iter it = cor_json_iter(cor_cells_at(cells, "spec", "readinessGates"));
-    int64_t n = 0, nopen = 0;
+    struct cor_json_iter it = cor_json_iter(gates);
+    size_t n = cor_cell_count(gates), nsorted = 0;
+    struct gate_condition *sorted = NULL;
+    int64_t nopen = 0;
 
-    for (; cor_json_iter_elem(&it); n++) {
-        struct cor_str gate = cor_json_iter_open_value(&it);
-
-        nopen += is_open(conditions, cor_cell_raw(cor_cell_member(gate, "conditionType")));
-    }
-    if (n == 0)
+    if (n == 0) {
         cor_cells_put(cells, "<none>");
-    else
-        put_pair(cells, nopen, n);
+        return;
+    }
+    if (n > GATES_SEARCHED_MAX) {
+        sorted = gate_sort(cells, conditions, &nsorted);
+        if (!sorted)
+            return;
+    }
+    while (cor_json_iter_elem(&it)) {
+        struct cor_str type =
+            cor_cell_raw(cor_cell_member(cor_json_iter_open_value(&it), "conditionType"));
+
+        nopen +=
+            sorted ? gate_is_open_sorted(sorted, nsorted, type) : gate_is_open(conditions, type);
+    }
+    cor_free(sorted);
+    put_pair(cells, nopen, (int64_t)n);
 }

@@ -307,8 +307,7 @@ TEST(cells, are_whole_or_fail_without_memory)
     for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
         const struct cor_type *type = cor_type_named(cor_strz(rows[i].type));
         COR_CLEANUP(cor_buf_deinit)
-        struct cor_buf json = {.max = OUT_MAX},
-                       whole = {.max = OUT_MAX};
+        struct cor_buf json = {.max = OUT_MAX}, whole = {.max = OUT_MAX};
 
         add_canonical(&json, rows[i].object);
         assert_int_equal(write_row(type, cor_buf_str(&json), NOW_US, &whole), 0);
@@ -378,6 +377,39 @@ TEST(cells, of_pods_with_many_init_containers_are_found_by_name)
     assert_int_equal(
         write_row(cor_type_named(COR_STR("core_v1.Pod")), cor_buf_str(&json), NOW_US, &out), 0);
     assert_non_null(strstr(cor_buf_z(&out), "[\"x\",\"2000/2000\",\"\",\"2000\","));
+}
+
+/* The first condition of a type counts, whether there are few gates or many. */
+TEST(cells, of_pods_with_many_readiness_gates_are_found_by_type)
+{
+    static const int counts[] = {2, 8, 9, 3000};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(counts); i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = OUT_MAX}, out = {.max = OUT_MAX};
+        char wanted[64];
+
+        assert_int_equal(cor_buf_addz(&json, "{\"spec\":{\"readinessGates\":["), 0);
+        for (int g = 0; g < counts[i]; g++)
+            assert_int_equal(cor_buf_addf(&json, "%s{\"conditionType\":\"g%d\"}", g ? "," : "", g),
+                             0);
+        assert_int_equal(cor_buf_addz(&json, "]},\"status\":{\"conditions\":["), 0);
+        for (int g = counts[i] - 1; g > 0; g--)
+            assert_int_equal(cor_buf_addf(&json,
+                                          "{\"status\":\"%s\",\"type\":\"g%d\"},"
+                                          "{\"status\":\"True\",\"type\":\"g%d\"}%s",
+                                          g % 2 ? "True" : "False", g, g, g > 1 ? "," : ""),
+                             0);
+        assert_int_equal(cor_buf_addz(&json, "]}}"), 0);
+        FOR_EACH_FAILED_ALLOC(n) {
+            int r;
+
+            cor_buf_deinit(&out);
+            r = write_row(cor_type_named(COR_STR("core_v1.Pod")), cor_buf_str(&json), NOW_US, &out);
+            assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+        }
+        snprintf(wanted, sizeof(wanted), ",\"%d/%d\"]}", counts[i] / 2, counts[i]);
+        assert_non_null(strstr(cor_buf_z(&out), wanted));
+    }
 }
 
 /* Every column that a client sees has a name, a type and a description; events are the only kind

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api_fixture.h"
+#include "server/api/heavy.h"
 
 #define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
 #define RANGES     "/api/v1/namespaces/default/limitranges"
@@ -106,11 +107,12 @@ TEST(tables, have_cells_of_the_stored_version_and_objects_of_the_requested_one)
     const char *text;
 
     open_ready(&fx);
-    fx_do(&fx, 201, "POST", SCALERS("v2"),
-          "{\"metadata\":{\"name\":\"h\"},\"spec\":{\"maxReplicas\":3,\"scaleTargetRef\":{"
-          "\"apiVersion\":\"apps/v1\",\"kind\":\"Deployment\",\"name\":\"d\"},\"metrics\":[{\"type\":\"Pods\",\"pods\":{"
-          "\"metric\":{\"name\":\"p\"},\"target\":{\"type\":\"AverageValue\",\"averageValue\":"
-          "\"5\"}}}]}}");
+    fx_do(
+        &fx, 201, "POST", SCALERS("v2"),
+        "{\"metadata\":{\"name\":\"h\"},\"spec\":{\"maxReplicas\":3,\"scaleTargetRef\":{"
+        "\"apiVersion\":\"apps/v1\",\"kind\":\"Deployment\",\"name\":\"d\"},\"metrics\":[{\"type\":\"Pods\",\"pods\":{"
+        "\"metric\":{\"name\":\"p\"},\"target\":{\"type\":\"AverageValue\",\"averageValue\":"
+        "\"5\"}}}]}}");
     text = fx_do_with(&fx, 200, "GET", SCALERS("v1") "/h", "", &table);
     assert_at(text, "rows[0].cells[2]", "<unknown>/5");
     assert_at(text, "rows[0].object.metadata.annotations", "");
@@ -119,6 +121,51 @@ TEST(tables, have_cells_of_the_stored_version_and_objects_of_the_requested_one)
     assert_at(text, "rows[0].object.apiVersion", "autoscaling/v1");
     text = fx_do_with(&fx, 200, "GET", SCALERS("v1") "/h?includeObject=Object", "", &table);
     assert_at(text, "rows[0].object.apiVersion", "autoscaling/v1");
+    fx_fail_each_alloc(&fx, "GET", SCALERS("v1") "/h?includeObject=Object", "", &table);
+    fx_fail_each_alloc(&fx, "GET", SCALERS("v1") "?includeObject=Object", "", &table);
+    fx_close(&fx);
+}
+
+static bool has_two_events(void *arg)
+{
+    const struct cor_buf *body = &((struct fx_call *)arg)->sink.body;
+    const char *first = memchr(cor_buf_z(body), '\n', body->n);
+
+    return first && strchr(first + 1, '\n');
+}
+
+/* What a thread has made of a large object has the revision of the deletion in its row. */
+TEST(tables, of_large_objects_show_the_revision_of_a_deletion)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf body = {.max = 1 << 20};
+    struct fx_call call;
+    struct fx fx;
+    const char *line;
+    char rev[64];
+
+    open_ready(&fx);
+    assert_int_equal(cor_buf_addz(&body, "{\"kind\":\"HorizontalPodAutoscaler\",\"apiVersion\":"
+                                         "\"autoscaling/v2\",\"metadata\":{\"annotations\":{"
+                                         "\"k\":\""),
+                     0);
+    for (size_t i = 0; i < COR_HEAVY_BYTES; i++)
+        assert_int_equal(cor_buf_addc(&body, 'x'), 0);
+    assert_int_equal(cor_buf_addz(&body, "\"},\"name\":\"h\",\"namespace\":\"default\"},"
+                                         "\"spec\":{\"maxReplicas\":3}}"),
+                     0);
+    fx_put_raw(&fx, "/registry/horizontalpodautoscalers/default/h", cor_buf_z(&body));
+    fx_start(&fx, &call, "GET", SCALERS("v1") "?watch=1&includeObject=Object", "", &table);
+    fx_do(&fx, 200, "DELETE", SCALERS("v1") "/h", "");
+    assert_true(cor_loop_run_until(fx.loop, has_two_events, &call, FX_TIMEOUT_MS));
+    line = strchr(cor_buf_z(&call.sink.body), '\n') + 1;
+    assert_at(line, "type", "DELETED");
+    assert_at(line, "object.rows[0].object.apiVersion", "autoscaling/v1");
+    assert_at(line, "object.columnDefinitions", "null");
+    snprintf(rev, sizeof(rev), "%s", fx_at(line, "object.metadata.resourceVersion"));
+    assert_at(line, "object.rows[0].object.metadata.resourceVersion", rev);
+    fx_call_deinit(&call);
+    fx_do(&fx, 404, "GET", SCALERS("v1") "/h", "");
+    fx_put_raw(&fx, "/registry/horizontalpodautoscalers/default/h", cor_buf_z(&body));
     fx_fail_each_alloc(&fx, "GET", SCALERS("v1") "/h?includeObject=Object", "", &table);
     fx_fail_each_alloc(&fx, "GET", SCALERS("v1") "?includeObject=Object", "", &table);
     fx_close(&fx);
