@@ -7,7 +7,7 @@
 struct got {
     int r; /* what the callback returns */
     int n;
-    char text[256];
+    char text[4096]; /* the list of health checks among others */
 };
 
 static int take(void *arg, struct cor_str body)
