@@ -96,8 +96,8 @@ struct cor_validate_tables;
 /* Gets the text of a warning, which is valid during the call. 0, -COR_ENOMEM. */
 typedef int (*cor_warn_fn)(void *arg, struct cor_str text);
 
-/* Appends what is wrong with a certificate and a private key in PEM form, in Go's words. 1: something
- * is; 0: they belong together; -COR_ENOMEM, -COR_ETOOBIG. */
+/* Appends what is wrong with a certificate and a private key in PEM form, in Go's words. 1:
+ * something is; 0: they belong together; -COR_ENOMEM, -COR_ETOOBIG. */
 typedef int (*cor_key_pair_fn)(struct cor_str cert_pem, struct cor_str key_pem,
                                struct cor_buf *out);
 
@@ -146,7 +146,7 @@ struct cor_check {
     const struct cor_validate_tables *tables; /* the rules (validate_int.h) */
     struct cor_field_errors *errors;
     cor_key_pair_fn key_pair; /* knows about certificates; NULL: nobody does */
-    cor_warn_fn warn; /* gets the warnings; NULL: nobody asks for them */
+    cor_warn_fn warn;         /* gets the warnings; NULL: nobody asks for them */
     void *warn_arg;
     size_t nwarnings; /* that were made, repeated ones too; at most COR_CHECK_WARNINGS_MAX */
     enum cor_check_operation operation;
@@ -154,8 +154,9 @@ struct cor_check {
     struct cor_str api_version;        /* of the request */
     struct cor_str namespace_labels;   /* of the object's namespace on creation: JSON, or nothing */
     bool has_old;
-    bool allow_privileged;              /* the server lets containers be privileged */
-    cor_check_request_fn check_request; /* may be NULL */
+    uint16_t old_known, old_found; /* bits of enum cor_old_mistake: asked about, and there */
+    bool allow_privileged;                   /* the server lets containers be privileged */
+    cor_check_request_fn check_request;      /* may be NULL */
     bool has_meta; /* the hook object_meta has run: the generic pass would find nothing else */
     size_t steps;  /* rules that were run, for tests of the cost */
 

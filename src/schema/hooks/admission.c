@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/str_set.h"
 #include "schema/hooks/hooks.h"
+#include "schema/hooks/old_mistakes.h"
 
 /* Texts that a hook compares with one another are of one object, whose size the server limits. */
 #define TEXTS_BYTES_MAX            COR_OBJECT_BYTES_MAX_DEFAULT
@@ -161,10 +162,14 @@ void cor_hook_resource_names(struct cor_check *check, const struct cor_place *pl
 
 /* --- Webhooks --------------------------------------------------------------------------------- */
 
+bool cor_is_review_version(struct cor_str version)
+{
+    return cor_str_eqz(version, "v1") || cor_str_eqz(version, "v1beta1");
+}
+
 void cor_hook_review_versions(struct cor_check *check, const struct cor_place *place,
                               struct cor_str arg)
 {
-    static const char *const known[] = {"v1", "v1beta1"};
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set seen = {.nfew = 0};
     struct cor_each each = cor_each(check, place);
     struct cor_place item;
@@ -184,9 +189,9 @@ void cor_hook_review_versions(struct cor_check *check, const struct cor_place *p
             continue;
         }
         cor_check_format(check, &item, COR_FORMAT_DNS_1035);
-        has_known = has_known || is_one_of(text, known, COR_ARRAY_LEN(known));
+        has_known = has_known || cor_is_review_version(text);
     }
-    if (!has_known)
+    if (!has_known && !cor_old_has(check, place, COR_OLD_REVIEW_VERSIONS))
         cor_check_invalid(check, place, "must include at least one of v1, v1beta1");
 }
 
@@ -202,7 +207,7 @@ void cor_hook_webhook_name(struct cor_check *check, const struct cor_place *plac
                            struct cor_str arg)
 {
     (void)arg;
-    if (cor_place_text(check, place).n > 0)
+    if (cor_place_text(check, place).n > 0 && !cor_old_has(check, place, COR_OLD_WEBHOOK_NAMES))
         check_once(check, place, COR_SEEN_WEBHOOKS);
 }
 

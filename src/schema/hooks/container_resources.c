@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "schema/hooks/hooks.h"
+#include "schema/hooks/old_mistakes.h"
 #include "schema/quantity.h"
 #include "schema/resource_name.h"
 
@@ -66,7 +67,8 @@ static void check_pages(struct cor_check *check, const struct cor_place *entry, 
     if (!cor_resource_is_hugepages(entry->key))
         return;
     *has_pages = true;
-    if (!cor_resource_fills_pages(entry->key, quantity))
+    if (!cor_resource_fills_pages(entry->key, quantity) &&
+        !cor_old_has(check, entry, COR_OLD_PAGES))
         cor_check_add_value(check, COR_FIELD_INVALID, entry, cor_field_string(quantity),
                             cor_check_printf(check, "%.*s is not positive integer multiple of %.*s",
                                              COR_STR_ARG(quantity), COR_STR_ARG(entry->key)));

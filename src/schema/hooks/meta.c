@@ -99,7 +99,9 @@ void cor_hook_label_selector(struct cor_check *check, const struct cor_place *pl
                              struct cor_str arg)
 {
     struct cor_place old = cor_place_old(place), labels, expressions, expression;
-    bool any_value = arg.n > 0 && check->has_old && has_bad_values(check, &old);
+    bool any_value = cor_str_eqz(arg, "values_of_old")
+                         ? check->has_old && has_bad_values(check, &old)
+                         : arg.n > 0 && cor_test_old_has(check, place, arg);
     struct cor_each each;
 
     cor_place_field(check, place, "matchLabels", &labels);

@@ -10,7 +10,8 @@
     X(object_meta_update) /* ObjectMeta on update: what may not change, and labels once more */    \
     X(labels)             /* map of labels: keys and values, reported at the map */                \
     X(annotations)        /* map of annotations: keys, and the size of all */                      \
-    X(label_selector)     /* LabelSelector; with "values_of_old" bad values pass that the old has */
+    X(label_selector)     /* LabelSelector; bad values pass with "values_of_old" if the old has     \
+                           * some, with a mistake of old_mistakes.h if the old object has it */
 
 #define COR_META_TESTS(X)                                                                          \
     X(is_selector) /* LabelSelector: upstream can make a selector of it; an absent one is fine */

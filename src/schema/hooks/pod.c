@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "schema/hooks/hooks.h"
+#include "schema/hooks/old_mistakes.h"
 
 #define SEARCH_LIST_MAX     2048 /* characters, with a space between two */
 #define CREDENTIAL_SPEC_MAX (64u * 1024)
@@ -320,11 +321,21 @@ static const char *sysctl_namespace(struct cor_str name)
     return "";
 }
 
+const char *cor_sysctl_mistake(struct cor_check *check, const struct cor_place *spec,
+                               struct cor_str name)
+{
+    const char *space = sysctl_namespace(name);
+
+    if (strcmp(space, "net") == 0 && cor_field_bool(check, spec, "hostNetwork"))
+        return "may not be specified when 'hostNetwork' is true";
+    if (strcmp(space, "ipc") == 0 && cor_field_bool(check, spec, "hostIPC"))
+        return "may not be specified when 'hostIPC' is true";
+    return NULL;
+}
+
 void cor_hook_sysctls(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set names = {.nfew = 0};
-    bool has_net = cor_field_bool(check, place->parent, "hostNetwork");
-    bool has_ipc = cor_field_bool(check, place->parent, "hostIPC");
     struct cor_place list, item, field;
     struct cor_each each;
 
@@ -335,12 +346,11 @@ void cor_hook_sysctls(struct cor_check *check, const struct cor_place *place, st
     each = cor_each(check, &list);
     while (cor_each_next(check, &each, &item)) {
         struct cor_str name;
-        const char *space;
+        const char *mistake;
         bool is_new = true;
 
         cor_place_field(check, &item, "name", &field);
         name = cor_place_text(check, &field);
-        space = sysctl_namespace(name);
         cor_check_note(check, cor_str_set_add(&names, name, &is_new));
         if (name.n == 0)
             cor_check_required(check, &field, NULL);
@@ -351,10 +361,9 @@ void cor_hook_sysctls(struct cor_check *check, const struct cor_place *place, st
                               "[a-z0-9])?$");
         else if (!is_new)
             cor_check_duplicate(check, &field);
-        if (has_net && strcmp(space, "net") == 0)
-            cor_check_invalid(check, &field, "may not be specified when 'hostNetwork' is true");
-        else if (has_ipc && strcmp(space, "ipc") == 0)
-            cor_check_invalid(check, &field, "may not be specified when 'hostIPC' is true");
+        mistake = cor_sysctl_mistake(check, place->parent, name);
+        if (mistake && !cor_old_has(check, place, COR_OLD_SYSCTLS))
+            cor_check_invalid(check, &field, mistake);
     }
 }
 

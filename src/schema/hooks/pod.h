@@ -1,6 +1,6 @@
 /* The hooks of validation for pods and pod templates: what no line of a rule file can say. A hook
- * is cor_hook_NAME() in pod.c or pod_annotations.c, a test of a condition is cor_test_NAME() there;
- * both are declared by hooks.h. tools/compile_validation.py reads the names here. */
+ * is cor_hook_NAME() in pod.c or pod_annotations.c, a test of a condition is cor_test_NAME() there or
+ * in old_mistakes.h; both are declared by hooks.h. tools/compile_validation.py reads the names here. */
 #ifndef COR_SCHEMA_HOOKS_POD_H
 #define COR_SCHEMA_HOOKS_POD_H
 
@@ -27,6 +27,7 @@
 #define COR_POD_TESTS(X)                                                                           \
     X(is_of_stateful_set) /* a PodSpec: it is that of a StatefulSet, which names its pods */       \
     X(is_mirror_pod)   /* a PodSpec: it is that of a static pod's mirror */                        \
+    X(old_has)         /* any place: the old object has a mistake of old_mistakes.h */            \
     X(has_one_element) /* a list */                                                                \
     X(has_more_than)   /* a list: than the argument says */
 /* clang-format on */

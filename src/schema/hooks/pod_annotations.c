@@ -84,6 +84,14 @@ static void check_apparmor(struct cor_check *check, const struct cor_place *entr
         cor_check_printf(check, "invalid AppArmor profile name: \"%.*s\"", COR_STR_ARG(text)));
 }
 
+/* Was the cost wrong before the update? Then another wrong one passes. */
+static bool had_bad_cost(struct cor_check *check, const struct cor_place *entry)
+{
+    struct cor_place old = cor_place_old(entry);
+
+    return cor_place_is_present(&old) && !is_cost(cor_place_text(check, &old));
+}
+
 /* The place is the map of annotations below metadata. Few pods have one of these annotations, so
  * the names of containers are gathered when the first of AppArmor comes. */
 void cor_hook_pod_annotations(struct cor_check *check, const struct cor_place *place,
@@ -103,7 +111,7 @@ void cor_hook_pod_annotations(struct cor_check *check, const struct cor_place *p
         cor_field_text(check, &spec, "nodeName").n == 0)
         cor_check_invalid(check, &entry, "must set spec.nodeName if mirror pod annotation is set");
     if (cor_place_entry(check, place, COR_STR(DELETION_COST), &entry) &&
-        !is_cost(cor_place_text(check, &entry)))
+        !is_cost(cor_place_text(check, &entry)) && !had_bad_cost(check, &entry))
         cor_check_invalid(check, &entry, "must be a 32bit integer");
     if (cor_place_entry(check, place, COR_STR(SECCOMP_POD), &entry))
         check_seccomp(check, place, &entry);

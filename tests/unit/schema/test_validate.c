@@ -284,6 +284,145 @@ TEST(validate, shows_the_lines_of_a_pod_that_may_not_change)
     cor_field_errors_deinit(&errors);
 }
 
+/* A template with more members of its spec than POD_SPEC has, and of its annotations. */
+#define WITH(first, last, notes)                                                                   \
+    "{" META ",'spec':{'replicas':1,'selector':{'matchLabels':{'a':'b'}}," ROLLING                 \
+    ",'template':{'metadata':{'annotations':{" notes "},'labels':{'a':'b'}},'spec':{" first        \
+    "'containers':[{'image':'i','imagePullPolicy':'Always','name':'c'" last                        \
+    "}],'dnsPolicy':'Default'"
+#define WITH_END ",'restartPolicy':'Always','terminationGracePeriodSeconds':30"
+#define SELECTOR_OF(value)                                                                         \
+    "'labelSelector':{'matchExpressions':[{'key':'k','operator':'In','values':['" value "']}]}"
+
+/* Contract validation 1.2.11: a mistake that the pod spec before the update has, in whatever place,
+ * passes; the same mistake is reported when the old spec does not have it. */
+TEST(validate, mistakes_of_the_old_pod_spec_pass)
+{
+    static const struct {
+        const char *fine, *wrong, *other; /* two wrong ones, and what is wrong with the second */
+        const char *report;
+    } rows[] = {
+        {WITH("", "", "") WITH_END "}}}}",
+         WITH(
+             "'affinity':{'podAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':[{" SELECTOR_OF(
+                 "-x") ",'topologyKey':'t'}]}},",
+             "", "") WITH_END "}}}}",
+         WITH(
+             "'affinity':{'podAntiAffinity':{'preferredDuringSchedulingIgnoredDuringExecution':[{'podAffinityTerm':{" SELECTOR_OF(
+                 "-y") ",'topologyKey':'t'},'weight':1}]}},",
+             "", "") WITH_END "}}}}",
+         "spec.template.spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.labelSelector.matchExpressions[0].values[0]"},
+        {WITH("", "", "") WITH_END "}}}}",
+         WITH(
+             "'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':{'nodeSelectorTerms':[{'matchExpressions':[{'key':'k','operator':'In','values':['-x']}]}]}}},",
+             "", "") WITH_END "}}}}",
+         WITH(
+             "'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':{'nodeSelectorTerms':[{},{'matchExpressions':[{'key':'k','operator':'In','values':['-y']}]}]}}},",
+             "", "") WITH_END "}}}}",
+         "spec.template.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[1].matchExpressions[0].values[0]"},
+        {WITH("", "", "") WITH_END "}}}}",
+         WITH("", "", "") WITH_END ",'topologySpreadConstraints':[{" SELECTOR_OF(
+             "-x") ",'maxSkew':1,'topologyKey':'t','whenUnsatisfiable':'DoNotSchedule'}]}}}}",
+         WITH("", "", "") WITH_END ",'topologySpreadConstraints':[{" SELECTOR_OF(
+             "-y") ",'maxSkew':2,'topologyKey':'u','whenUnsatisfiable':'DoNotSchedule'}]}}}}",
+         "spec.template.spec.topologySpreadConstraints[0].labelSelector.matchExpressions[0].values[0]"},
+        {WITH("", "", "") WITH_END "}}}}",
+         WITH(
+             "", "",
+             "") ",'hostNetwork':true,'restartPolicy':'Always','securityContext':{'sysctls':[{'name':'net.a','value':'1'}]},'terminationGracePeriodSeconds':30}}}}",
+         WITH(
+             "", "",
+             "") ",'hostNetwork':true,'restartPolicy':'Always','securityContext':{'sysctls':[{'name':'net.b','value':'1'}]},'terminationGracePeriodSeconds':30}}}}",
+         "spec.template.spec.securityContext.sysctls[0].name"},
+        {WITH("", ",'terminationMessagePolicy':'File'", "") WITH_END "}}}}",
+         WITH(
+             "",
+             ",'resources':{'limits':{'cpu':'1','hugepages-2Mi':'1Mi'},'requests':{'cpu':'1','hugepages-2Mi':'1Mi'}},'terminationMessagePolicy':'File'",
+             "") WITH_END "}}}}",
+         WITH(
+             "",
+             ",'resources':{'limits':{'cpu':'1','hugepages-2Mi':'3Mi'},'requests':{'cpu':'1','hugepages-2Mi':'3Mi'}},'terminationMessagePolicy':'File'",
+             "") WITH_END "}}}}",
+         "spec.template.spec.containers[0].resources.limits[hugepages-2Mi]"},
+        {WITH("", "", "") ",'hostUsers':false" WITH_END "}}}}",
+         WITH("", ",'volumeDevices':[{'devicePath':'/a','name':'v'}]",
+              "") ",'hostUsers':false" WITH_END
+                  ",'volumes':[{'name':'v','persistentVolumeClaim':{'claimName':'c'}}]}}}}",
+         WITH("", ",'volumeDevices':[{'devicePath':'/b','name':'v'}]",
+              "") ",'hostUsers':false" WITH_END
+                  ",'volumes':[{'name':'v','persistentVolumeClaim':{'claimName':'c'}}]}}}}",
+         "spec.template.spec.containers[0].volumeDevices"},
+        {WITH("", "", "") WITH_END "}}}}",
+         WITH("", "", "'controller.kubernetes.io/pod-deletion-cost':'x'") WITH_END "}}}}",
+         WITH("", "", "'controller.kubernetes.io/pod-deletion-cost':'+1'") WITH_END "}}}}",
+         "spec.template.annotations[controller.kubernetes.io/pod-deletion-cost]"},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        struct cor_field_errors errors = {0}, others = {0};
+        size_t found = 0, forgiven = 0;
+
+        validate(DEPLOY, COR_CHECK_UPDATE, rows[i].other, rows[i].fine, &errors);
+        validate(DEPLOY, COR_CHECK_UPDATE, rows[i].other, rows[i].wrong, &others);
+        assert_int_equal(errors.error, 0);
+        assert_int_equal(others.error, 0);
+        for (size_t e = 0; e < errors.n; e++)
+            found += strcmp(errors.v[e].field, rows[i].report) == 0;
+        for (size_t e = 0; e < others.n; e++)
+            forgiven += strcmp(others.v[e].field, rows[i].report) == 0;
+        if (found == 0 || forgiven > 0)
+            fail_msg("row %zu: %zu errors at %s, %zu with the old mistake", i, found,
+                     rows[i].report, forgiven);
+        cor_field_errors_deinit(&errors);
+        cor_field_errors_deinit(&others);
+    }
+}
+
+#define WEBHOOK(versions, name, selector, effects)                                                 \
+    "{'admissionReviewVersions':[" versions "],'clientConfig':{'url':'https://a.b/'},"             \
+    "'failurePolicy':'Fail','matchPolicy':'Exact','name':'" name                                   \
+    "','namespaceSelector':{" selector "},'objectSelector':{},'sideEffects':'" effects             \
+    "','timeoutSeconds':5}"
+#define WEBHOOKS(list) "{" META ",'webhooks':[" list "]}"
+#define BAD_SELECTOR   "'matchExpressions':[{'key':'k','operator':'In','values':['-x']}]"
+
+/* Contract validation 1.2.11: the same of webhooks, whose old mistakes pass in any webhook. */
+TEST(validate, mistakes_of_old_webhooks_pass)
+{
+    static const char hooks[] = "admissionregistration_v1.ValidatingWebhookConfiguration";
+    static const struct row rows[] = {
+        {hooks, COR_CHECK_UPDATE, WEBHOOKS(WEBHOOK("'v1'", "a.b.c", "", "Some")),
+         WEBHOOKS(WEBHOOK("'v1'", "a.b.c", "", "None")),
+         "webhooks[0].sideEffects: Unsupported value: 'Some': supported values: 'None', "
+         "'NoneOnDryRun'"},
+        {hooks, COR_CHECK_UPDATE, WEBHOOKS(WEBHOOK("'v1'", "a.b.c", "", "Some")),
+         WEBHOOKS(WEBHOOK("'v1'", "d.e.f", "", "Unknown")), ""},
+        {hooks, COR_CHECK_UPDATE, WEBHOOKS(WEBHOOK("'v1'", "a.b.c", "", "Few")),
+         WEBHOOKS(WEBHOOK("'v1'", "d.e.f", "", "Unknown")),
+         "webhooks[0].sideEffects: Unsupported value: 'Few': supported values: 'None', "
+         "'NoneOnDryRun', 'Some', 'Unknown'"},
+        {hooks, COR_CHECK_UPDATE, WEBHOOKS(WEBHOOK("'v3'", "a.b.c", "", "None")),
+         WEBHOOKS(WEBHOOK("'v1'", "a.b.c", "", "None")),
+         "webhooks[0].admissionReviewVersions: Invalid value: ['v3']: must include at least one of "
+         "v1, v1beta1"},
+        {hooks, COR_CHECK_UPDATE, WEBHOOKS(WEBHOOK("'v3'", "a.b.c", "", "None")),
+         WEBHOOKS(WEBHOOK("'v2'", "a.b.c", "", "None")), ""},
+        {hooks, COR_CHECK_UPDATE,
+         WEBHOOKS(WEBHOOK("'v1'", "a.b.c", "", "None") "," WEBHOOK("'v1'", "a.b.c", "", "None")),
+         WEBHOOKS(WEBHOOK("'v1'", "a.b.c", "", "None")),
+         "webhooks[1].name: Duplicate value: 'a.b.c'"},
+        {hooks, COR_CHECK_UPDATE,
+         WEBHOOKS(WEBHOOK("'v1'", "a.b.c", "", "None") "," WEBHOOK("'v1'", "a.b.c", "", "None")),
+         WEBHOOKS(WEBHOOK("'v1'", "d.e.f", "", "None") "," WEBHOOK("'v1'", "d.e.f", "", "None")),
+         ""},
+        {hooks, COR_CHECK_UPDATE, WEBHOOKS(WEBHOOK("'v1'", "a.b.c", BAD_SELECTOR, "None")),
+         WEBHOOKS(WEBHOOK("'v1'", "a.b.c", "'matchLabels':{'k':'-y'}", "None")), ""},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++)
+        check_row(&rows[i]);
+}
+
 /* Adds JSON with ' in place of " and with `n` times the letter a in place of each @. */
 static void add_json(struct cor_buf *json, const char *text, size_t n)
 {
@@ -532,6 +671,9 @@ TEST(validate, finds_all_or_fails_without_memory)
     static const struct row rows[] = {
         {MAP, COR_CHECK_CREATE,
          "{'data':{'..':'','a\\nb':''},'binaryData':{'..':''},'metadata':{'name':'N'}}", NULL, ""},
+        {"admissionregistration_v1.ValidatingWebhookConfiguration", COR_CHECK_UPDATE,
+         WEBHOOKS(WEBHOOK("'-'", "a", BAD_SELECTOR, "Few") "," WEBHOOK("", "a", "", "")),
+         WEBHOOKS(WEBHOOK("'v2'", "b", BAD_SELECTOR, "Some")), ""},
         {"storage_v1.StorageClass", COR_CHECK_CREATE,
          "{'allowedTopologies':[{'matchLabelExpressions':[{'key':'a\\tb','values':['c','c']}]},"
          "{'matchLabelExpressions':[{'key':'a\\tb','values':['c']}]},{}],'metadata':{'name':'N'},"
