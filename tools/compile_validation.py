@@ -583,7 +583,9 @@ class Compiler:
     def program(self, node, kind, words):
         made = self.type_named(node.where, kind)
         is_warn = words.skip("warn")
-        is_of_old = is_warn and words.skip("of") and words.take("'old'") == "old"
+        is_of_old = is_warn and words.skip("of")
+        if is_of_old and not words.skip("old"):
+            raise Wrong(f"{node.where}: expected 'of old', not 'of {words.peek()}'")
         if "KIND" not in made.flags or not words.skip("on"):
             raise Wrong(f"{node.where}: expected 'KIND on OPERATION', 'KIND warn on OPERATION', 'set TYPE' or 'package NAME'")
         operations = self.operations(node.where, "".join(words.words))
@@ -611,6 +613,10 @@ class Compiler:
             row.end, row.chain = found[0], found[1]
             edges[row] = found
         self.package = package
+        # The interpreter finds a program of warnings behind the one that has validated the object.
+        for (index, operation, is_warn), (_, _, where, _) in self.programs.items():
+            if is_warn and (index, operation, False) not in self.programs:
+                raise Wrong(f"{where}: warnings on {OPERATIONS[operation]} need a program without 'warn' for it")
         # The interpreter recurses, so a set must not use itself.
         ranges = {(first, end): where for first, end, where, _ in self.sets.values()}
         used = {span: {(r.end, r.chain) for r in self.rows[span[0]:span[1]] if r.set} for span in ranges}

@@ -65,6 +65,11 @@ Thing on create, update          # with a comment behind
 
 Thing warn on create
   spec.mode warn "{path}: {value}"
+  spec.mode deprecated "has a { in it"
+  spec.labels[a] deprecated "old"
+
+Thing warn of old on update
+  spec.mode deprecated "old"
 
 set Spec/named
   hook known "arg"
@@ -95,6 +100,10 @@ WRONG = [
     ("a set does not use itself", SET + "  if mode is A\n    use Spec\n", "this set uses itself"),
     ("a set is written once", SET + "  mode required\nset Spec\n  mode required\n", "the set Spec is at x.rules:2, too"),
     ("a program is written once", BODY + "  spec required\nThing on update,create\n  spec required\n", "this program is at x.rules:2, too"),
+    ("warnings come after validation", BODY + '  spec required\nThing warn on create,update\n  . warn "x"\n',
+     "x.rules:4: warnings on update need a program without 'warn' for it"),
+    ("warnings may be of the old object", BODY + '  spec required\nThing warn of new on create\n  . warn "x"\n',
+     "expected 'of old', not 'of new'"),
     ("an operation is known", "package apps_v1\nThing on craete\n  spec required\n", "there is no operation craete"),
     ("a program is for a kind", "package apps_v1\nSpec on create\n  mode required\n", "expected 'KIND on OPERATION'"),
     ("a package comes first", "Thing on create\n  spec required\n", "expected 'package NAME' before it"),
