@@ -140,6 +140,7 @@ struct cor_api_request {
     struct cor_str accept, content_type, user_agent, if_none_match, audit_id; /* headers */
     struct cor_str body;
     bool is_websocket;           /* a watch, whose events are messages */
+    bool takes_gzip_docs;        /* documents that are kept may be sent compressed */
     const struct cor_user *user; /* NULL: the server itself */
     uint64_t deadline_ms;        /* on cor_loop_now_ms()'s clock; 0: none */
 };

@@ -5,7 +5,8 @@
  *   a document    406 when the client accepts none of its forms
  *                 301 to the current hash when the URL has another one
  *                 304 when the client has the document
- *                 200 with the kept bytes; for a year in caches when the URL has the hash
+ *                 200 with the kept bytes; for a year in caches when the URL has the hash. The
+ *                 document of version 2 is kept compressed for clients that accept gzip
  *
  * A document that is not kept:
  *
@@ -30,11 +31,14 @@
 #include <time.h>
 
 #include "base/err.h"
+#include "codec/gzip.h"
 #include "server/api/heavy.h"
 #include "server/docs/openapi_protobuf.h"
 
 #define JSON_TYPE "application/json"
 #define YEAR_S    (INT64_C(365) * 24 * 3600)
+/* Of a document that is compressed once and sent many times; as upstream's. */
+#define GZIP_LEVEL 6
 
 static int answer_write_json(const struct cor_openapi_answer *answer, struct cor_buf *out)
 {
@@ -42,11 +46,9 @@ static int answer_write_json(const struct cor_openapi_answer *answer, struct cor
                                             : cor_openapi_write_2(answer->served, out);
 }
 
-/* A cor_kept_make. */
-static int answer_write(const void *arg, struct cor_buf *out)
+static int answer_write_plain(const struct cor_openapi_answer *answer, struct cor_buf *out)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0};
-    const struct cor_openapi_answer *answer = arg;
     int r;
 
     if (!answer->is_protobuf)
@@ -54,6 +56,20 @@ static int answer_write(const void *arg, struct cor_buf *out)
     cor_buf_init(&json, COR_OPENAPI_BYTES_MAX);
     r = answer_write_json(answer, &json);
     return r < 0 ? r : cor_openapi_to_protobuf(cor_buf_str(&json), answer->version, out);
+}
+
+/* A cor_kept_make. */
+static int answer_write(const void *arg, struct cor_buf *out)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf plain = {0};
+    const struct cor_openapi_answer *answer = arg;
+    int r;
+
+    if (!answer->is_gzip)
+        return answer_write_plain(answer, out);
+    cor_buf_init(&plain, COR_OPENAPI_BYTES_MAX);
+    r = answer_write_plain(answer, &plain);
+    return r < 0 ? r : cor_gzip_pack(cor_buf_str(&plain), GZIP_LEVEL, out);
 }
 
 static const char *answer_type(const struct cor_openapi_answer *answer)
@@ -108,14 +124,17 @@ static void format_expires(struct cor_call *call, char *out, size_t max)
 static void answer_send(struct cor_openapi_answer *answer)
 {
     char etag[COR_OPENAPI_HASH_MAX + 2], expires[64];
-    struct cor_http_header headers[5] = {{COR_STR("Etag"), COR_STR("")},
+    struct cor_http_header headers[6] = {{COR_STR("Etag"), COR_STR("")},
                                          {COR_STR("Vary"), COR_STR("Accept")}};
     size_t nheaders = 2;
 
     snprintf(etag, sizeof(etag), "\"%s\"", answer->hash);
     headers[0].value = cor_strz(etag);
-    if (answer->version == COR_OPENAPI_2) /* it may be compressed (server/http/gzip_answer.h) */
+    if (answer->version == COR_OPENAPI_2)
         headers[nheaders++] = (struct cor_http_header){COR_STR("Vary"), COR_STR("Accept-Encoding")};
+    if (answer->doc && answer->is_gzip)
+        headers[nheaders++] =
+            (struct cor_http_header){COR_STR("Content-Encoding"), COR_STR("gzip")};
     if (answer->is_named) {
         format_expires(answer->call, expires, sizeof(expires));
         headers[nheaders++] =
@@ -215,7 +234,8 @@ static void answer_find_or_make(struct cor_openapi_answer *answer)
     }
     cor_dlist_push(&call->loop->openapi_jobs, &answer->link);
     /* The JSON is in memory beside the message that is made of it. */
-    bytes = cor_openapi_weigh(answer->served, answer->path) * (answer->is_protobuf ? 2 : 1);
+    bytes = cor_openapi_weigh(answer->served, answer->path) *
+            (answer->is_protobuf || answer->is_gzip ? 2 : 1);
     cor_heavy_run(call, bytes, answer_make, answer_on_made);
 }
 
@@ -232,8 +252,8 @@ static void reply_document(struct cor_openapi_answer *answer, struct cor_str pat
         return;
     }
     /* The request may be gone before the document is made: the path is taken from the key. */
-    n = snprintf(answer->key, sizeof(answer->key), "%s %.*s%s", answer->hash, COR_STR_ARG(path),
-                 answer->is_protobuf ? " protobuf" : "");
+    n = snprintf(answer->key, sizeof(answer->key), "%s %.*s%s%s", answer->hash, COR_STR_ARG(path),
+                 answer->is_protobuf ? " protobuf" : "", answer->is_gzip ? " gzip" : "");
     assert(n > 0 && (size_t)n < sizeof(answer->key));
     answer->key_n = (size_t)n;
     answer->path = cor_str(answer->key + strlen(answer->hash) + 1, path.n);
@@ -288,6 +308,7 @@ static void reply_v2(struct cor_openapi_answer *answer)
     assert(r == 0);
     (void)r;
     answer->version = COR_OPENAPI_2;
+    answer->is_gzip = answer->call->req->takes_gzip_docs;
     if (!answer_negotiate(answer, answer->call->req->accept))
         reply_empty(answer->call, 406);
     else

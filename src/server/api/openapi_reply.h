@@ -15,6 +15,7 @@ struct cor_openapi_answer {
     const struct cor_served *served;
     enum cor_openapi_version version;
     bool is_protobuf;
+    bool is_gzip;  /* the document is kept and sent compressed: of version 2 only, as upstream's */
     bool is_named; /* the URL has the hash */
     char hash[COR_OPENAPI_HASH_MAX];
     char key[COR_KEPT_KEY_MAX]; /* of the kept document: the hash, the path and the form */

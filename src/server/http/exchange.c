@@ -86,8 +86,7 @@ struct exchange {
     struct cor_str method;
     char method_name[16];
     struct cor_flight_place place;
-    /* The answer is compressed when it has more bytes than this; SIZE_MAX: it never is. */
-    size_t gzip_plain_max;
+    bool takes_gzip;              /* a large answer is compressed (gzip_answer.h) */
     struct cor_gzip_answer *gzip; /* between the sink and the response; NULL: nothing is */
     struct cor_websocket_answer *websocket; /* of a watch over WebSocket, before it begins */
     bool is_answered; /* the verb has written everything, and has let go of the sink */
@@ -267,7 +266,7 @@ static void answer_metrics(struct exchange *ex)
     body = cor_buf_str(&text);
     /* On the loop, so only what takes a few milliseconds. Without memory they are sent as they are.
      */
-    if (ex->gzip_plain_max < body.n && body.n <= METRICS_PACKED_MAX &&
+    if (ex->takes_gzip && body.n <= METRICS_PACKED_MAX &&
         cor_gzip_pack(body, COR_GZIP_FAST, &packed) == 0) {
         reply_header(&reply, COR_STR("Content-Encoding"), COR_STR("gzip"));
         body = cor_buf_str(&packed);
@@ -497,16 +496,16 @@ static void release_kept(struct exchange *ex)
 static void exchange_set_gzip(struct exchange *ex)
 {
     struct cor_str path = ex->request.info.path, accepted = ex->accept_encoding;
-    bool is_document = cor_str_eqz(path, "/openapi/v2") || cor_str_eqz(path, "/metrics");
 
     ex->accept_encoding = (struct cor_str){0};
-    ex->gzip_plain_max = SIZE_MAX;
     if (accepted.n == 0 || is_long(ex) || ex->request.method == COR_HTTP_HEAD)
         return;
-    if (is_document && cor_gzip_is_accepted(accepted))
-        ex->gzip_plain_max = COR_GZIP_DOC_MAX;
-    else if (cor_str_starts(path, COR_STR("/api")) && cor_gzip_is_named(accepted))
-        ex->gzip_plain_max = COR_GZIP_API_MAX;
+    if (cor_str_eqz(path, "/openapi/v2"))
+        ex->request.takes_gzip_docs = cor_gzip_is_accepted(accepted);
+    else if (cor_str_eqz(path, "/metrics"))
+        ex->takes_gzip = cor_gzip_is_accepted(accepted);
+    else if (cor_str_starts(path, COR_STR("/api")))
+        ex->takes_gzip = cor_gzip_is_named(accepted);
 }
 
 /* The last step of the filters: copies what the verb reads of the head, which the HTTP layer frees,
@@ -724,7 +723,6 @@ static void exchange_start_gzip(struct exchange *ex, int code,
         .response = ex->response,
         .offload = cor_api_loop(ex->server->api, ex->shard)->api->offload,
         .owner = cor_heavy_owner(&ex->identity.user),
-        .plain_max = ex->gzip_plain_max,
         .held = held_bytes(ex, ex->kept_bytes),
         .sent = &ex->body_bytes,
         .on_room = on_gzip_room,
@@ -754,7 +752,7 @@ static void sink_start(struct cor_sink *sink, int code, const struct cor_http_he
 
     assert(ex->code == 0);
     ex->code = code;
-    if (ex->gzip_plain_max < length) {
+    if (ex->takes_gzip && length > COR_GZIP_PLAIN_MAX) {
         exchange_start_gzip(ex, code, headers, nheaders, length);
         return;
     }

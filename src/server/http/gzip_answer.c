@@ -1,7 +1,7 @@
 /* clang-format off */
 /* A compressed answer, as a state machine:
  *
- *   GATHERING ── more than plain_max ──► GZIP: head with Content-Encoding, then slice after slice:
+ *   GATHERING ── more than 128 KB ──► GZIP: head with Content-Encoding, then slice after slice:
  *       │                                 in ──► (thread) out ──► response ──► room for the next
  *       └── ended before, or no memory ──► PLAIN: head as it was given, the gathered bytes, the rest
  *
@@ -25,7 +25,8 @@
 #include "loop/loop.h"
 #include "loop/offload.h"
 
-#define SLICE (128u * 1024)
+/* What is gathered before the answer is compressed is the first slice. */
+#define SLICE COR_GZIP_PLAIN_MAX
 /* Of `out`: a slice that cannot be made smaller, and what zlib has kept of the slices before. */
 #define OUT_MAX (4 * SLICE)
 /* The headers of a head that waits. */
@@ -132,9 +133,8 @@ struct cor_gzip_answer *cor_gzip_answer_new(const struct cor_gzip_answer_opts *o
     struct cor_gzip_answer *answer = cor_calloc(1, sizeof(*answer));
     int r;
 
-    assert(opts->response && opts->sent && opts->on_room && opts->on_over &&
-           opts->plain_max <= SLICE);
-    assert(length > opts->plain_max && nheaders <= HEADERS_MAX);
+    assert(opts->response && opts->sent && opts->on_room && opts->on_over);
+    assert(length > COR_GZIP_PLAIN_MAX && nheaders <= HEADERS_MAX);
     if (!answer)
         return NULL;
     answer->opts = *opts;
@@ -276,14 +276,13 @@ static void answer_become_plain(struct cor_gzip_answer *answer)
     (void)answer_flush(answer);
 }
 
-/* Copies bytes of the spans from `skip` on into `in`, up to `max` of them in all. Returns how many.
- */
+/* Copies bytes of the spans from `skip` on into `in`, up to a full slice. Returns how many. */
 static size_t answer_take(struct cor_gzip_answer *answer, const struct cor_str *spans,
-                          size_t nspans, size_t skip, size_t max)
+                          size_t nspans, size_t skip)
 {
     size_t taken = 0;
 
-    for (size_t i = 0; i < nspans && answer->in.n < max; i++) {
+    for (size_t i = 0; i < nspans && answer->in.n < SLICE; i++) {
         struct cor_str span = spans[i];
 
         if (skip >= span.n) {
@@ -292,8 +291,8 @@ static size_t answer_take(struct cor_gzip_answer *answer, const struct cor_str *
         }
         span = cor_str_from(span, skip);
         skip = 0;
-        if (span.n > max - answer->in.n)
-            span.n = max - answer->in.n;
+        if (span.n > SLICE - answer->in.n)
+            span.n = SLICE - answer->in.n;
         if (cor_buf_adds(&answer->in, span) < 0)
             break;
         taken += span.n;
@@ -304,7 +303,7 @@ static size_t answer_take(struct cor_gzip_answer *answer, const struct cor_str *
 size_t cor_gzip_answer_writev(struct cor_gzip_answer *answer, const struct cor_str *spans,
                               size_t nspans, size_t skip)
 {
-    size_t total = 0, taken, max;
+    size_t total = 0, taken;
 
     assert(!answer->is_ending && !answer->is_given_up);
     for (size_t i = 0; i < nspans; i++)
@@ -321,13 +320,12 @@ size_t cor_gzip_answer_writev(struct cor_gzip_answer *answer, const struct cor_s
         answer->is_short = taken < total;
         return taken;
     }
-    max = answer->state == ANSWER_GATHERING ? answer->opts.plain_max : SLICE;
-    taken = answer_take(answer, spans, nspans, skip, max);
+    taken = answer_take(answer, spans, nspans, skip);
     if (taken == total)
         return taken;
     answer->is_short = true;
     if (answer->state == ANSWER_GATHERING) {
-        if (answer->in.n < max || answer_get_writer(answer) < 0) {
+        if (answer->in.n < SLICE || answer_get_writer(answer) < 0) {
             /* There is no memory to gather or to compress it. */
             answer_become_plain(answer);
             /* Once the gathered bytes are out, nothing else calls on_room. */
@@ -336,8 +334,6 @@ size_t cor_gzip_answer_writev(struct cor_gzip_answer *answer, const struct cor_s
             return taken;
         }
         answer_start_gzip(answer, answer->headers, answer->nheaders);
-        if (max < SLICE)
-            return taken + cor_gzip_answer_writev(answer, spans, nspans, skip + taken);
     }
     answer_pack(answer, false);
     return taken;

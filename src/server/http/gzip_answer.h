@@ -1,6 +1,6 @@
 /* The body of an answer that is compressed on its way into the HTTP response, for a client that
- * accepts gzip. An answer whose length is not known is gathered first: up to a maximum it is sent
- * as it is, and what has more is compressed, as upstream does it.
+ * accepts gzip. An answer whose length is not known is gathered first: up to COR_GZIP_PLAIN_MAX
+ * bytes are sent as they are, and what has more is compressed, as upstream does it.
  *
  * Bytes are compressed in slices of 128 KB by an offload thread, one slice at a time; while a
  * thread has one, no more are taken, so that an answer holds no more than COR_GZIP_ANSWER_BYTES.
@@ -19,10 +19,8 @@
 struct cor_offload;
 struct cor_gzip_answer;
 
-/* What has more bytes than this is compressed: an answer of the API, and an OpenAPI document of
- * version 2, which has upstream's rule for web pages. */
-#define COR_GZIP_API_MAX (128u * 1024)
-#define COR_GZIP_DOC_MAX 1399u
+/* What has more bytes than this is compressed. */
+#define COR_GZIP_PLAIN_MAX (128u * 1024)
 
 /* What a compressed answer holds: a slice, what has become of it, and zlib's part. */
 #define COR_GZIP_ANSWER_BYTES (128u * 1024 + 64u * 1024 + COR_GZIP_WRITER_BYTES)
@@ -31,7 +29,6 @@ struct cor_gzip_answer_opts {
     struct cor_http_response *response;
     struct cor_offload *offload; /* NULL: there are no threads */
     uint64_t owner;              /* whose work it is (loop/offload.h) */
-    size_t plain_max;            /* an answer of up to so many bytes is not compressed */
     size_t held;                 /* what the response is charged with already */
     uint64_t *sent;              /* counts the bytes that the response has taken */
     /* A write was short, and there is room again. */
@@ -41,7 +38,8 @@ struct cor_gzip_answer_opts {
     void *arg;
 };
 
-/* In place of cor_http_response_start(), with the same head, which is copied when it has to wait.
+/* In place of cor_http_response_start() for an answer of more than COR_GZIP_PLAIN_MAX bytes, or of
+ * COR_HTTP_LENGTH_UNKNOWN, with the same head, which is copied when it has to wait.
  * NULL: out of memory, or too much is held for the sender; nothing has happened then, and the
  * answer should be sent as it is. */
 struct cor_gzip_answer *cor_gzip_answer_new(const struct cor_gzip_answer_opts *opts, int code,

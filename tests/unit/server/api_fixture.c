@@ -108,6 +108,7 @@ void fx_start_with_body(struct fx *fx, struct fx_call *call, const char *method,
     call->request.content_type = cor_strz(type);
     call->request.user_agent = cor_strz(headers ? headers->user_agent : NULL);
     call->request.user = headers ? headers->user : NULL;
+    call->request.takes_gzip_docs = headers && headers->takes_gzip_docs;
     call->request.if_none_match = cor_strz(headers ? headers->if_none_match : NULL);
     call->request.deadline_ms = headers ? headers->deadline_ms : 0;
     call->request.body = body;

@@ -48,6 +48,7 @@ struct fx_call {
 
 struct fx_headers {
     const char *accept, *content_type, *user_agent, *if_none_match;
+    bool takes_gzip_docs;
     const struct cor_user *user; /* NULL: the server itself */
     uint64_t deadline_ms;        /* on cor_loop_now_ms()'s clock; 0: none */
 };

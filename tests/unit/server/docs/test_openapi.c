@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "busy_thread.h"
+#include "codec/gzip.h"
 #include "schema/openapi.h"
 #include "schema/protobuf_wire.h"
 #include "server/catalog/served.h"
@@ -513,6 +514,55 @@ TEST(openapi, version_2_is_sent_in_the_form_that_the_client_names)
                                                      : "\n\3"
                                                        "2.0\x12",
                             6);
+    }
+    fx_close(&fx);
+}
+
+static int add_piece(void *arg, struct cor_str piece)
+{
+    return cor_buf_adds(arg, piece);
+}
+
+/* Version 2 is compressed for who accepts it, version 3 never is, as upstream. Without memory the
+ * answer is a failure, or whole. */
+TEST(openapi, version_2_is_sent_compressed_to_who_accepts_it)
+{
+    struct fx fx = {.has_no_offload = true};
+
+    fx_open(&fx);
+    for (int i = 0; i < 3; i++) {
+        const char *url = i == 2 ? APPS : "/openapi/v2", *accept = i == 1 ? PB_OLD : NULL;
+        struct fx_headers plain_headers = {.accept = accept};
+        struct fx_headers headers = {.accept = accept, .takes_gzip_docs = true};
+        FX_CALL plain;
+
+        fx_start(&fx, &plain, "GET", url, "", &plain_headers);
+        fx_wait(&plain);
+        assert_int_equal(cor_buffer_sink_header(&plain.sink, "Content-Encoding").n, 0);
+        FOR_EACH_FAILED_ALLOC(n) {
+            COR_CLEANUP(cor_gzip_reader_freep) struct cor_gzip_reader *reader = NULL;
+            COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
+            FX_CALL call;
+
+            fx_start(&fx, &call, "GET", url, "", &headers);
+            fx_wait(&call);
+            if (call.is_bare || call.sink.status != 200 || call.sink.is_aborted)
+                continue;
+            test_fail_alloc(0, false);
+            cor_buf_init(&text, COR_OPENAPI_BYTES_MAX);
+            if (i == 2) {
+                assert_true(
+                    cor_str_eq(cor_buf_str(&call.sink.body), cor_buf_str(&plain.sink.body)));
+                continue;
+            }
+            assert_str(cor_buffer_sink_header(&call.sink, "Content-Encoding"), "gzip");
+            assert_int_equal(cor_gzip_reader_new(COR_OPENAPI_BYTES_MAX, &reader), 0);
+            assert_int_equal(cor_gzip_read(reader, cor_buf_str(&call.sink.body), add_piece, &text),
+                             0);
+            assert_true(cor_gzip_reader_is_whole(reader));
+            assert_true(cor_str_eq(cor_buf_str(&text), cor_buf_str(&plain.sink.body)));
+            assert_true(call.sink.body.n < text.n / 5);
+        }
     }
     fx_close(&fx);
 }
