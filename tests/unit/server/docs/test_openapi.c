@@ -541,7 +541,7 @@ TEST(openapi, version_2_is_sent_compressed_to_who_accepts_it)
         assert_int_equal(cor_buffer_sink_header(&plain.sink, "Content-Encoding").n, 0);
         FOR_EACH_FAILED_ALLOC(n) {
             COR_CLEANUP(cor_gzip_reader_freep) struct cor_gzip_reader *reader = NULL;
-            COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
+            COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
             FX_CALL call;
 
             fx_start(&fx, &call, "GET", url, "", &headers);
