@@ -29,7 +29,8 @@ its number of lines and a digest; --live shows it whole. The warning that our se
 Beside kubectl a command may call
   lines N [-c CHANGE | -r CHANGE] COMMAND ..   runs the COMMAND until it has printed N lines, and then ends it. CHANGE is a command that runs
                                                after the first line; with -r it runs again and again from the start, for a watch that
-                                               shows only changes"""
+                                               shows only changes
+  minimal 'apps/v1 Deployment'                 prints the object of tests/differential/minimal.json"""
 
 import concurrent.futures
 import contextlib
@@ -195,9 +196,10 @@ class Target:
         self.url, self.home = url, pathlib.Path(home)
         (self.home / "bin").mkdir()
         (self.home / "bin/kubectl").symlink_to(kubectl)
-        lines = self.home / "bin/lines"
-        lines.write_text(f'#!/bin/sh\nexec {sys.executable} {HERE / "kubectl_commands.py"} --lines "$@"\n')
-        lines.chmod(0o755)
+        for word in ("lines", "minimal"):
+            script = self.home / "bin" / word
+            script.write_text(f'#!/bin/sh\nexec {sys.executable} {HERE / "kubectl_commands.py"} --{word} "$@"\n')
+            script.chmod(0o755)
         self.version = self.ask_version()
 
     def ask_version(self):
@@ -347,9 +349,19 @@ def print_lines(words):
     return 0
 
 
+def print_minimal(kind):
+    group_version, name = kind.split()
+    text = (HERE.parent / "differential/minimal.json").read_text().replace('"differential"', json.dumps(pathlib.Path.cwd().name))
+    given = json.loads(text)[kind]
+    print(json.dumps({"apiVersion": group_version, "kind": name, "metadata": {"name": given.get("name", "one")}, **given["object"]}))
+    return 0
+
+
 def main():
     if sys.argv[1] == "--lines":
         return print_lines(sys.argv[2:])
+    if sys.argv[1] == "--minimal":
+        return print_minimal(sys.argv[2])
     program, words = sys.argv[1], sys.argv[2:]
     modes = {word for word in words if word in ("--live", "--record", "--accept", "--update", "--pending")}
     flags = [word for word in words if word.startswith("--") and word not in modes]
