@@ -190,6 +190,7 @@ TEST(answers, to_other_kinds_and_versions)
     fx_close(&fx);
 }
 
+/* Contract validation 3.5.3. */
 TEST(answers, to_options)
 {
     static const struct answer answers[] = {
