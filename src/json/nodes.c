@@ -89,6 +89,8 @@ static int nodes_read(struct cor_json_nodes *nodes)
                 continue;
             }
             p = c == '"' ? read_string(node, p, end) : read_scalar(node, p, end);
+            if (p && p < end && depth > 0 && (*p == ':' || *p == ','))
+                p++;
         }
         if (p && depth == 0)
             return 0;

@@ -54,23 +54,20 @@ static inline const char *skip_string(const char *p, const char *end)
 static const char *skip_container(const char *p, const char *end, size_t depth)
 {
     while (p < end) {
-        switch (*p) {
-        case '"':
+        char c = *p;
+
+        if (c == '"') {
             p = skip_string(p, end);
+            /* Canonical text has one of these here, unless a container ends. */
+            if (p < end && (*p == ':' || *p == ','))
+                p++;
             continue;
-        case '{':
-        case '[':
-            depth++;
-            break;
-        case '}':
-        case ']':
-            if (--depth == 0)
-                return p + 1;
-            break;
-        default:
-            break;
         }
         p++;
+        if (c == '{' || c == '[')
+            depth++;
+        else if ((c == '}' || c == ']') && --depth == 0)
+            return p;
     }
     return end;
 }

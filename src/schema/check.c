@@ -373,12 +373,21 @@ bool cor_place_member(struct cor_check *check, const struct cor_place *place, si
     return cor_place_is_present(ret_field);
 }
 
+/* A member that was looked for by its name. */
+struct known_member {
+    const struct cor_type *type;
+    const char *name; /* NULL: none */
+    uint32_t member;
+};
+
 /* The index of a member. Hooks ask for the same few names again and again, by the same literals:
- * these are remembered by their addresses, and the text is compared once more. */
-static size_t find_member(struct cor_check *check, const struct cor_type *type, const char *name)
+ * a thread remembers these by their addresses, for all checks, and the text is compared once more.
+ */
+static size_t find_member(const struct cor_type *type, const char *name)
 {
-    size_t at = ((uintptr_t)name ^ (uintptr_t)type >> 4) % COR_ARRAY_LEN(check->names);
-    struct cor_check_name *known = &check->names[at];
+    static _Thread_local struct known_member members[256];
+    uintptr_t hash = ((uintptr_t)name ^ (uintptr_t)type << 5) * 0x9e3779b97f4a7c15u;
+    struct known_member *known = &members[hash >> (sizeof(hash) * 8 - 8)];
     size_t member;
 
     if (known->type == type && known->name == name) {
@@ -390,14 +399,14 @@ static size_t find_member(struct cor_check *check, const struct cor_type *type, 
     }
     member = cor_type_member_index(type, cor_strz(name));
     if (member != SIZE_MAX)
-        *known = (struct cor_check_name){type, name, (uint32_t)member};
+        *known = (struct known_member){type, name, (uint32_t)member};
     return member;
 }
 
 bool cor_place_field(struct cor_check *check, const struct cor_place *place, const char *name,
                      struct cor_place *ret_field)
 {
-    size_t member = find_member(check, place->type, name);
+    size_t member = find_member(place->type, name);
 
     assert(member != SIZE_MAX);
     return cor_place_member(check, place, member, ret_field);

@@ -83,13 +83,6 @@ struct cor_check_opened {
     bool is_old;
 };
 
-/* A member that was looked for by its name. */
-struct cor_check_name {
-    const struct cor_type *type;
-    const char *name; /* NULL: none */
-    uint32_t member;
-};
-
 struct cor_check_text;
 struct cor_validate_tables;
 
@@ -154,16 +147,14 @@ struct cor_check {
     struct cor_str api_version;        /* of the request */
     struct cor_str namespace_labels;   /* of the object's namespace on creation: JSON, or nothing */
     bool has_old;
-    uint16_t old_known, old_found; /* bits of enum cor_old_mistake: asked about, and there */
-    bool allow_privileged;                   /* the server lets containers be privileged */
-    cor_check_request_fn check_request;      /* may be NULL */
+    uint16_t old_known, old_found;      /* bits of enum cor_old_mistake: asked about, and there */
+    bool allow_privileged;              /* the server lets containers be privileged */
+    cor_check_request_fn check_request; /* may be NULL */
     bool has_meta; /* the hook object_meta has run: the generic pass would find nothing else */
     size_t steps;  /* rules that were run, for tests of the cost */
 
     struct cor_str sent; /* the object before it was in normal form; p == NULL: nothing was lost */
     struct cor_json_nodes *sent_nodes; /* NULL: nobody has asked for them */
-
-    struct cor_check_name names[64]; /* by a hash of both addresses */
 
     struct cor_check_tree object, old;
     uint32_t *slots; /* nodes by member, of all open structs */

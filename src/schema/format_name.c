@@ -204,7 +204,9 @@ void cor_format_check_config_key(struct cor_format_run *run)
         cor_format_invalid(run, "a valid config key must consist of alphanumeric characters, '-', "
                                 "'_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', "
                                 "regex used for validation is '[-._a-zA-Z0-9]+')");
-    if (cor_str_eq(run->text, COR_STR(".")))
+    if (run->text.n == 0 || run->text.p[0] != '.')
+        return;
+    if (run->text.n == 1)
         cor_format_invalid(run, "must not be '.'");
     else if (cor_str_eq(run->text, COR_STR("..")))
         cor_format_invalid(run, "must not be '..'");
