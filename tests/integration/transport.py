@@ -157,13 +157,18 @@ def check_socket_watch(server):
     server.create(folder, config_map(name, data="y" * 500_000))
     for accept, kind, start in ((PROTOBUF + ";stream=watch", BINARY, b"\n\x05ADDED\x12"), (TABLE, TEXT, b'{"type":"ADDED","object":{"kind":"Table"'),
                                 ("application/json", TEXT, b'{"type":"ADDED"')):
-        watch = Socket(server, one + "&timeoutSeconds=1", accept)
+        watch = Socket(server, one, accept)
         first, text = watch.frame()
         assert first == kind and text.startswith(start), (accept, first, text[:100])
         assert accept == TABLE or len(text) > 500_000, len(text)
-        # The end of its time: a plain end of the WebSocket.
-        assert watch.frame() == (CLOSE, (1000).to_bytes(2, "big")) and watch.frame() is None
         watch.close()
+    # The end of its time is a plain end of the WebSocket. A slow machine may have no time for the event.
+    watch = Socket(server, one + "&timeoutSeconds=1")
+    frame = watch.frame()
+    while frame[0] == TEXT:
+        frame = watch.frame()
+    assert frame == (CLOSE, (1000).to_bytes(2, "big")) and watch.frame() is None, frame
+    watch.close()
 
 
 def check_socket_handshakes(server):
@@ -287,9 +292,8 @@ def a_websocket_that_floods_or_does_not_read_harms_nobody(server):
     server.get(server.maps).expect(200)
     for flood in floods:
         flood.close()
-    watch = Socket(server, f"{server.maps}?watch=1&timeoutSeconds=1")
+    watch = Socket(server, f"{server.maps}?watch=1")
     assert json.loads(watch.frame()[1])["object"]["metadata"]["name"] == "beside"
-    assert watch.frame()[0] == CLOSE
     watch.close()
 
 

@@ -40,7 +40,7 @@ class Page:
     def __init__(self, server, token):
         self.reports = queue.Queue()
         encoded = base64.urlsafe_b64encode(token.encode()).decode().rstrip("=")
-        url = f"wss://{server.host}:{server.port}{server.maps}?watch=1&timeoutSeconds=60"
+        url = f"wss://{server.host}:{server.port}{server.maps}?watch=1"
         protocols = ["base64url.bearer.authorization.k8s.io." + encoded, "v1"]
         page = (PAGE % {"url": json.dumps(url), "protocols": json.dumps(protocols)}).encode()
         reports = self.reports

@@ -75,18 +75,23 @@ struct peer {
     bool is_done;
 };
 
+/* Receives what there is, and waits for it. */
+static void peer_receive(struct peer *peer)
+{
+    ssize_t n = recv(peer->fd, peer->got + peer->n, sizeof(peer->got) - peer->n, 0);
+
+    if (n > 0)
+        peer->n += (size_t)n;
+    /* A refusal has a body, and nothing follows it. */
+    peer->is_ended = n <= 0 || (peer->n >= 12 && memcmp(peer->got, "HTTP/1.1 101", 12) != 0);
+}
+
 /* Receives until the bytes have come, or until the end. NULL: until the end. */
 static void peer_wait(struct peer *peer, const char *text, size_t ntext)
 {
     while (!peer->is_ended &&
-           (!text || peer->n < ntext || !memmem(peer->got, peer->n, text, ntext))) {
-        ssize_t n = recv(peer->fd, peer->got + peer->n, sizeof(peer->got) - peer->n, 0);
-
-        if (n > 0)
-            peer->n += (size_t)n;
-        /* A refusal has a body, and nothing follows it. */
-        peer->is_ended = n <= 0 || (peer->n >= 12 && memcmp(peer->got, "HTTP/1.1 101", 12) != 0);
-    }
+           (!text || peer->n < ntext || !memmem(peer->got, peer->n, text, ntext)))
+        peer_receive(peer);
 }
 
 static void peer_send(struct peer *peer, const char *bytes, size_t n)
@@ -188,11 +193,29 @@ TEST(websocket_watch, is_whole_or_refused_or_broken_without_memory)
     close_server(&s);
 }
 
+#define NPINGS 100
+
+static size_t count_pongs(const struct peer *peer)
+{
+    const char *at = peer->got, *end = peer->got + peer->n;
+    size_t n = 0;
+
+    while ((at = memmem(at, (size_t)(end - at), "\x8a\x01z", 3))) {
+        at += 3;
+        n++;
+    }
+    return n;
+}
+
 static void play_pings(struct peer *peer)
 {
     /* Together with the request, before the server has said anything. */
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < NPINGS; i++)
         PEER_SEND(peer, "\x89\x81\x00\x00\x00\x00z");
+    peer_wait(peer, "}}}\n", 4);
+    while (!peer->is_ended && count_pongs(peer) < NPINGS)
+        peer_receive(peer);
+    PEER_SEND(peer, "\x88\x82\x00\x00\x00\x00\x03\xe8");
     peer_wait(peer, NULL, 0);
 }
 
@@ -210,7 +233,7 @@ TEST(websocket_watch, answers_never_come_between_the_bytes_of_a_message)
     snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"%0*d\"}}",
              380 * 1024, 0);
     fx_do(&s.fx, 201, "POST", CONFIGMAPS, body);
-    peer_watch(&peer, &s, "&timeoutSeconds=1", play_pings);
+    peer_watch(&peer, &s, "", play_pings);
     at = memmem(peer.got, peer.n, "\x81\x7f", 2);
     assert_non_null(at);
     n = 0;
@@ -220,7 +243,7 @@ TEST(websocket_watch, answers_never_come_between_the_bytes_of_a_message)
     assert_memory_equal(at + 10, "{\"type\":\"ADDED\"", 15);
     assert_memory_equal(at + 10 + n - 4, "}}}\n", 4);
     /* Of the pongs some may come before the message, the others come after it. */
-    assert_int_equal(peer.n, sizeof(HEAD_101) - 1 + 10 + n + 100 * 3 + 4);
+    assert_int_equal(peer.n, sizeof(HEAD_101) - 1 + 10 + n + NPINGS * 3 + 4);
     assert_true(is_whole(&peer));
     close_server(&s);
 }
