@@ -1,5 +1,6 @@
 /* Promises of validation. The input is an object, and behind a line break the object that it
- * replaces; both are made what the server would keep of them.
+ * replaces; both are made what the server would keep of them. Messages also see the object as it
+ * was sent.
  *   - Whatever the objects hold, every program of the kind ends, without reading anything outside
  *     of them and without a failure.
  *   - A second run finds the same.
@@ -35,30 +36,29 @@ static const struct cor_type *type_of(struct cor_str json)
     return cor_type_of_kind(group, version, kind);
 }
 
-/* Appends what the server would keep of the text. False: it would refuse the text. */
-static bool keep(struct cor_str text, struct cor_buf *out, const struct cor_type **ret_type)
+/* Appends what the server would keep of the text, and its canonical bytes to `canonical`. False: it
+ * would refuse the text. */
+static bool keep(struct cor_str text, struct cor_buf *out, struct cor_buf *canonical,
+                 const struct cor_type **ret_type)
 {
     const struct cor_json_limits limits = {JSON_MAX, COR_JSON_DEPTH_MAX};
-    struct cor_buf canonical;
     bool is_kept = false;
 
-    cor_buf_init(&canonical, JSON_MAX);
-    if (cor_json_canonicalize(text, &limits, &canonical, NULL, NULL) == 0)
-        *ret_type = type_of(cor_buf_str(&canonical));
+    if (cor_json_canonicalize(text, &limits, canonical, NULL, NULL) == 0)
+        *ret_type = type_of(cor_buf_str(canonical));
     if (*ret_type) {
         struct cor_read_report *report = cor_read_report_new();
         int r;
 
         FUZZ_CHECK(report);
-        r = cor_read(cor_buf_str(&canonical), *ret_type, report);
+        r = cor_read(cor_buf_str(canonical), *ret_type, report);
         if (r == 0)
-            r = cor_rewrite(*ret_type, cor_buf_str(&canonical), out);
+            r = cor_rewrite(*ret_type, cor_buf_str(canonical), out);
         if (r == 0)
-            r = cor_buf_adds(out, cor_buf_str(&canonical));
+            r = cor_buf_adds(out, cor_buf_str(canonical));
         is_kept = r >= 0;
         cor_read_report_free(report);
     }
-    cor_buf_deinit(&canonical);
     return is_kept;
 }
 
@@ -98,18 +98,21 @@ FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct cor_str rest = cor_str((const char *)data, size), text = cor_str_cut(&rest, '\n');
     const struct cor_type *type = NULL, *old_type = NULL;
-    struct cor_buf object, old;
+    struct cor_buf object, old, sent, ignored;
 
     cor_buf_init(&object, JSON_MAX);
     cor_buf_init(&old, JSON_MAX);
-    if (keep(text, &object, &type)) {
-        bool has_old = rest.p && keep(rest, &old, &old_type) && old_type == type;
+    cor_buf_init(&sent, JSON_MAX);
+    cor_buf_init(&ignored, JSON_MAX);
+    if (keep(text, &object, &sent, &type)) {
+        bool has_old = rest.p && keep(rest, &old, &ignored, &old_type) && old_type == type;
 
         for (size_t i = 0; i < COR_CHECK_OPERATIONS_N; i++) {
             struct cor_validation validation = {
                 .type = type,
                 .operation = (enum cor_check_operation)i,
                 .object = cor_buf_str(&object),
+                .sent = cor_buf_str(&sent),
                 .meta = {COR_NAME_DNS1123_SUBDOMAIN, true, false},
                 .warn = take_warning,
             };
@@ -128,5 +131,7 @@ FUZZ_TARGET(const uint8_t *data, size_t size)
     }
     cor_buf_deinit(&object);
     cor_buf_deinit(&old);
+    cor_buf_deinit(&sent);
+    cor_buf_deinit(&ignored);
     return 0;
 }
