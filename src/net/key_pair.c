@@ -31,6 +31,7 @@
 
 COR_DEFINE_CLEANUP(X509, X509_free)
 COR_DEFINE_CLEANUP(EVP_PKEY, EVP_PKEY_free)
+COR_DEFINE_CLEANUP(PKCS8_PRIV_KEY_INFO, PKCS8_PRIV_KEY_INFO_free)
 
 /* The line at the beginning of `rest` without blanks at its end; `rest` is moved behind it. */
 static struct cor_str take_line(struct cor_str *rest)
@@ -190,6 +191,35 @@ static int key_kind(const EVP_PKEY *key)
     return -1;
 }
 
+/* Parses a private key: PKCS#8, else PKCS#1 or the form of SEC 1. The algorithm is looked at before
+ * OpenSSL decodes the key: of DSA and Diffie-Hellman OpenSSL computes the public key, which takes
+ * hours for the numbers of any size that a client may send. NULL: the key is of no kind that Go
+ * parses, or is not well formed. */
+static EVP_PKEY *parse_key(struct cor_str der)
+{
+    static const int known[] = {NID_rsaEncryption, NID_X9_62_id_ecPublicKey, NID_ED25519,
+                                NID_X25519};
+    static const int plain[] = {EVP_PKEY_RSA, EVP_PKEY_EC};
+    const unsigned char *at = (const unsigned char *)der.p;
+    COR_CLEANUP(PKCS8_PRIV_KEY_INFO_freep)
+    PKCS8_PRIV_KEY_INFO *info = d2i_PKCS8_PRIV_KEY_INFO(NULL, &at, (long)der.n);
+    const ASN1_OBJECT *algorithm = NULL;
+    EVP_PKEY *key = NULL;
+
+    if (info && PKCS8_pkey_get0(&algorithm, NULL, NULL, NULL, info) == 1) {
+        for (size_t i = 0; i < COR_ARRAY_LEN(known); i++) {
+            if (OBJ_obj2nid(algorithm) == known[i])
+                return EVP_PKCS82PKEY(info);
+        }
+        return NULL;
+    }
+    for (size_t i = 0; i < COR_ARRAY_LEN(plain) && !key; i++) {
+        at = (const unsigned char *)der.p;
+        key = d2i_PrivateKey(plain[i], NULL, &at, (long)der.n);
+    }
+    return key;
+}
+
 /* What is wrong with the two; NULL: nothing. */
 static const char *compare_pair(struct cor_str cert_der, struct cor_str key_der)
 {
@@ -202,8 +232,7 @@ static const char *compare_pair(struct cor_str cert_der, struct cor_str key_der)
         return "x509: malformed certificate";
     if (at != (const unsigned char *)cert_der.p + cert_der.n)
         return "x509: trailing data";
-    at = (const unsigned char *)key_der.p;
-    key = d2i_AutoPrivateKey(NULL, &at, (long)key_der.n);
+    key = parse_key(key_der);
     if (key && EVP_PKEY_get_base_id(key) == EVP_PKEY_X25519)
         return "tls: found unknown private key type in PKCS#8 wrapping";
     if (!key || key_kind(key) < 0)

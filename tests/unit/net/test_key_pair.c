@@ -2,6 +2,7 @@
  * texts without keys with a kube-apiserver's answers. Contract types 5.3. */
 #include "net/key_pair.h"
 
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "net/cert.h"
@@ -63,6 +64,61 @@ TEST(key_pair, keys_that_belong_to_a_certificate_or_do_not)
     expect(cor_buf_str(&both), cor_buf_str(&other.key_pem), "");
     cor_cert_pair_deinit(&pair);
     cor_cert_pair_deinit(&other);
+}
+
+/* Appends the head of an element with a length of three bytes, or of one. */
+static void add_head(struct cor_buf *out, unsigned char tag, size_t n)
+{
+    const unsigned char head[] = {tag, 0x83, (unsigned char)(n >> 16), (unsigned char)(n >> 8),
+                                  (unsigned char)n};
+    const unsigned char short_head[] = {tag, (unsigned char)n};
+
+    if (n < 0x80)
+        assert_int_equal(cor_buf_add(out, short_head, sizeof(short_head)), 0);
+    else
+        assert_int_equal(cor_buf_add(out, head, sizeof(head)), 0);
+}
+
+static void add_number(struct cor_buf *out, size_t n, char byte)
+{
+    add_head(out, 0x02, n);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(cor_buf_addc(out, byte), 0);
+}
+
+/* The public key of such a key is a power of a number of 64 KB, which is computed for hours. */
+TEST(key_pair, a_key_of_a_kind_that_go_does_not_know_is_not_computed_with)
+{
+    static const struct cor_str kinds[] = {
+        COR_STR("\x06\x07\x2a\x86\x48\xce\x38\x04\x01"),         /* DSA */
+        COR_STR("\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x03\x01"), /* Diffie-Hellman */
+    };
+    const size_t n = 64u * 1024 - 1, number = n + 5;
+    struct cor_cert_pair pair;
+
+    make_pair(&pair);
+    for (size_t i = 0; i < COR_ARRAY_LEN(kinds); i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf der = {.max = 1u << 20}, pem = {.max = 1u << 20};
+        size_t parameters = i == 0 ? 2 * number + 3 : number + 3;
+        size_t algorithm = kinds[i].n + 5 + parameters;
+
+        add_head(&der, 0x30, 3 + 5 + algorithm + 5 + number);
+        add_number(&der, 1, 0);
+        add_head(&der, 0x30, algorithm);
+        assert_int_equal(cor_buf_adds(&der, kinds[i]), 0);
+        add_head(&der, 0x30, parameters);
+        add_number(&der, n, 0x7f);
+        if (i == 0)
+            add_number(&der, n, 0x7d);
+        add_number(&der, 1, 3);
+        add_head(&der, 0x04, number);
+        add_number(&der, n, 0x7b);
+        assert_int_equal(cor_buf_addz(&pem, "-----BEGIN PRIVATE KEY-----\n"), 0);
+        assert_int_equal(cor_base64_encode(COR_BASE64_STD, cor_buf_str(&der), &pem), 0);
+        assert_int_equal(cor_buf_addz(&pem, "\n-----END PRIVATE KEY-----\n"), 0);
+        expect(cor_buf_str(&pair.cert_pem), cor_buf_str(&pem), "tls: failed to parse private key");
+    }
+    cor_cert_pair_deinit(&pair);
 }
 
 TEST(key_pair, a_mistake_is_found_or_memory_was_lacking)
