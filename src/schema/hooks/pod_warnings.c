@@ -1,8 +1,9 @@
 /* The hooks of the warn programs of pods and pod templates (schema/check.h describes what they work
  * with). A container's ports are compared with those of all containers before it: each pair that is
- * in each other's way is a warning, in upstream's order. A pod has few ports, which are compared
- * with one another; when there are many, sets of what was seen tell which of them is in the way of
- * another, and only these are compared. Thread: any. */
+ * in each other's way is a warning, in upstream's order. The ports are read into an array first. A
+ * pod has few ports, which are compared with one another; when there are many, sets of what was
+ * seen tell which of them is in the way of another, and only these are compared. Failures: no
+ * memory, which the errors keep. Thread: any. */
 #include "schema/hooks/warnings.h"
 
 #include <assert.h>
@@ -10,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "schema/hooks/hooks.h"
 
 #define SECCOMP   "container.seccomp.security.alpha.kubernetes.io/"
@@ -39,13 +41,29 @@ void cor_hook_warn_repeated(struct cor_check *check, const struct cor_place *pla
 
 /* --- Annotations of containers ---------------------------------------------------------------- */
 
+/* Notes the annotations that are about a container, once for all containers: an object may have
+ * many of both. */
+static void note_annotations(struct cor_check *check, const struct cor_place *annotations)
+{
+    struct cor_each each = cor_each(check, annotations);
+    struct cor_str key;
+
+    if (!cor_check_see(check, COR_SEEN_CONTAINER_KEYS, annotations, COR_STR("")))
+        return;
+    while (cor_each_next_key(check, &each, &key)) {
+        if (cor_str_starts(key, COR_STR(SECCOMP)) || cor_str_starts(key, COR_STR(APPARMOR)))
+            (void)cor_check_see(check, COR_SEEN_CONTAINER_KEYS, annotations, key);
+    }
+}
+
 /* The annotation `prefix` + `name`; false: there is none. */
 static bool find_annotation(struct cor_check *check, const struct cor_place *annotations,
                             const char *prefix, struct cor_str name, struct cor_place *ret_entry)
 {
     const char *key = cor_check_printf(check, "%s%.*s", prefix, COR_STR_ARG(name));
 
-    return cor_place_entry(check, annotations, cor_strz(key), ret_entry);
+    return cor_check_has_seen(check, COR_SEEN_CONTAINER_KEYS, cor_strz(key)) &&
+           cor_place_entry(check, annotations, cor_strz(key), ret_entry);
 }
 
 static bool has_profile(struct cor_check *check, const struct cor_place *of, const char *profile)
@@ -90,6 +108,7 @@ void cor_hook_warn_annotations(struct cor_check *check, const struct cor_place *
     assert(spec && spec->parent);
     cor_place_field(check, spec->parent, "metadata", &metadata);
     cor_place_field(check, &metadata, "annotations", &annotations);
+    note_annotations(check, &annotations);
     if (find_annotation(check, &annotations, SECCOMP, name, &entry) &&
         !has_profile(check, place, "seccompProfile"))
         cor_check_warn_at(check, &entry.path,
@@ -139,6 +158,8 @@ void cor_hook_warn_env(struct cor_check *check, const struct cor_place *place, s
 
 /* --- Ports ------------------------------------------------------------------------------------ */
 
+static const char *const port_lists[] = {"initContainers", "containers", "ephemeralContainers"};
+
 /* A walk over the ports of all containers of a pod. It must not be moved: places refer to others.
  */
 struct port_walk {
@@ -153,7 +174,6 @@ struct port_walk {
 /* To the next port, in the order init containers, containers, ephemeral containers. */
 static bool port_walk_next(struct port_walk *walk, const struct cor_place *spec)
 {
-    static const char *const lists[] = {"initContainers", "containers", "ephemeralContainers"};
     struct cor_check *check = walk->check;
 
     for (;;) {
@@ -170,8 +190,8 @@ static bool port_walk_next(struct port_walk *walk, const struct cor_place *spec)
                 walk->each_port = cor_each(check, &walk->ports);
                 walk->is_in_container = true;
             }
-        } else if (walk->list < COR_ARRAY_LEN(lists)) {
-            cor_place_field(check, spec, lists[walk->list++], &walk->containers);
+        } else if (walk->list < COR_ARRAY_LEN(port_lists)) {
+            cor_place_field(check, spec, port_lists[walk->list++], &walk->containers);
             walk->each_container = cor_each(check, &walk->containers);
             walk->is_in_list = true;
         } else {
@@ -182,17 +202,38 @@ static bool port_walk_next(struct port_walk *walk, const struct cor_place *spec)
 
 struct port {
     int64_t container_port, host_port;
-    struct cor_str protocol, host_ip;
+    struct cor_str name, protocol, host_ip;
+    size_t list, container, index; /* where it is: which of port_lists, and the indexes */
 };
 
-static struct port read_port(struct cor_check *check, const struct cor_place *place)
+/* The port where the walk is. */
+static struct port read_port(const struct port_walk *walk)
 {
+    struct cor_check *check = walk->check;
+    const struct cor_place *place = &walk->port;
+
     return (struct port){
         .container_port = cor_field_int(check, place, "containerPort"),
         .host_port = cor_field_int(check, place, "hostPort"),
+        .name = cor_field_text(check, place, "name"),
         .protocol = cor_field_text(check, place, "protocol"),
         .host_ip = cor_field_text(check, place, "hostIP"),
+        .list = walk->list - 1,
+        .container = walk->each_container.index - 1,
+        .index = walk->each_port.index - 1,
     };
+}
+
+/* Appends the path of a port. */
+static int print_port_path(const struct cor_place *spec, const struct port *port,
+                           struct cor_buf *out)
+{
+    struct cor_field_path list = cor_field_child(&spec->path, cor_strz(port_lists[port->list]));
+    struct cor_field_path container = cor_field_index(&list, port->container);
+    struct cor_field_path ports = cor_field_child(&container, COR_STR("ports"));
+    struct cor_field_path path = cor_field_index(&ports, port->index);
+
+    return cor_field_path_print(&path, out);
 }
 
 /* What is said of a port that comes after `other`; NULL: nothing. */
@@ -233,22 +274,21 @@ static bool meets_another_port(struct cor_check *check, const struct cor_place *
     return meets;
 }
 
-/* Compares the port where the walk is with all before it. */
+/* Compares the port where the walk is with all before it, which `ports` begins with. */
 static void compare_with_earlier(const struct port_walk *walk, const struct cor_place *spec,
-                                 const struct port *port)
+                                 const struct port *ports)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf path = {.max = COR_OBJECT_BYTES_MAX_DEFAULT};
     struct cor_check *check = walk->check;
-    struct port_walk before = {.check = check};
+    const struct port *port = &ports[walk->n - 1];
 
-    while (!cor_check_is_warned(check) && port_walk_next(&before, spec) && before.n < walk->n) {
-        struct port other = read_port(check, &before.port);
-        const char *how = compare_ports(port, &other);
+    for (const struct port *other = ports; other < port && !cor_check_is_warned(check); other++) {
+        const char *how = compare_ports(port, other);
 
         if (!how)
             continue;
         cor_buf_reset(&path);
-        cor_check_note(check, cor_field_path_print(&before.port.path, &path));
+        cor_check_note(check, print_port_path(spec, other, &path));
         cor_check_warn_at(check, &walk->port.path, "%s port definition with %s", how,
                           cor_buf_z(&path));
     }
@@ -256,26 +296,52 @@ static void compare_with_earlier(const struct port_walk *walk, const struct cor_
 
 /* Adds the warning about the name of a port that one before it has as well. */
 static void warn_of_port_name(const struct port_walk *walk, const struct cor_place *spec,
-                              struct cor_str name)
+                              const struct port *ports)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf path = {.max = COR_OBJECT_BYTES_MAX_DEFAULT};
     struct cor_check *check = walk->check;
-    struct port_walk before = {.check = check};
+    const struct port *port = &ports[walk->n - 1], *first = ports;
 
-    while (port_walk_next(&before, spec)) {
-        if (cor_str_eq(cor_field_text(check, &before.port, "name"), name))
-            break;
-    }
-    cor_check_note(check, cor_field_path_print(&before.port.path, &path));
+    while (!cor_str_eq(first->name, port->name))
+        first++;
+    cor_check_note(check, print_port_path(spec, first, &path));
     cor_check_warn_at(check, &walk->port.path,
                       "duplicate port name %s with %s, services and probes that select ports by "
                       "name will use %s",
-                      cor_check_quote(check, name), cor_buf_z(&path), cor_buf_z(&path));
+                      cor_check_quote(check, port->name), cor_buf_z(&path), cor_buf_z(&path));
+}
+
+/* Adds the warnings about `n` ports, which are read into `ports`. */
+static void warn_of_ports(struct cor_check *check, const struct cor_place *spec, size_t n,
+                          struct port *ports)
+{
+    struct port_walk walk = {.check = check}, names = {.check = check};
+
+    while (port_walk_next(&walk, spec)) {
+        struct port *port = &ports[walk.n - 1];
+
+        *port = read_port(&walk);
+        if (port->host_ip.n > 0 && port->host_port == 0)
+            cor_check_warn_at(check, &walk.port.path,
+                              "hostIP set without hostPort: {Name:%.*s HostPort:0 "
+                              "ContainerPort:%lld Protocol:%.*s HostIP:%.*s}",
+                              COR_STR_ARG(port->name), (long long)port->container_port,
+                              COR_STR_ARG(port->protocol), COR_STR_ARG(port->host_ip));
+        if (n > 1 && (n <= PORTS_FEW || meets_another_port(check, spec, port)))
+            compare_with_earlier(&walk, spec, ports);
+    }
+    while (n > 1 && !cor_check_is_warned(check) && port_walk_next(&names, spec)) {
+        struct cor_str name = ports[names.n - 1].name;
+
+        if (name.n > 0 && !cor_check_see(check, COR_SEEN_BY_WARNINGS, spec, name))
+            warn_of_port_name(&names, spec, ports);
+    }
 }
 
 void cor_hook_warn_ports(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
 {
-    struct port_walk count = {.check = check}, walk = {.check = check}, names = {.check = check};
+    struct port_walk count = {.check = check};
+    struct port few[PORTS_FEW], *many;
     struct cor_place address;
     bool has_address = false;
 
@@ -284,23 +350,14 @@ void cor_hook_warn_ports(struct cor_check *check, const struct cor_place *place,
         has_address = cor_place_field(check, &count.port, "hostIP", &address) || has_address;
     if (count.n < 2 && !has_address)
         return;
-    while (port_walk_next(&walk, place)) {
-        struct port port = read_port(check, &walk.port);
-        struct cor_str name = cor_field_text(check, &walk.port, "name");
-
-        if (port.host_ip.n > 0 && port.host_port == 0)
-            cor_check_warn_at(check, &walk.port.path,
-                              "hostIP set without hostPort: {Name:%.*s HostPort:0 "
-                              "ContainerPort:%lld Protocol:%.*s HostIP:%.*s}",
-                              COR_STR_ARG(name), (long long)port.container_port,
-                              COR_STR_ARG(port.protocol), COR_STR_ARG(port.host_ip));
-        if (count.n > 1 && (count.n <= PORTS_FEW || meets_another_port(check, place, &port)))
-            compare_with_earlier(&walk, place, &port);
+    if (count.n <= PORTS_FEW) {
+        warn_of_ports(check, place, count.n, few);
+        return;
     }
-    while (count.n > 1 && !cor_check_is_warned(check) && port_walk_next(&names, place)) {
-        struct cor_str name = cor_field_text(check, &names.port, "name");
-
-        if (name.n > 0 && !cor_check_see(check, COR_SEEN_BY_WARNINGS, place, name))
-            warn_of_port_name(&names, place, name);
-    }
+    many = cor_calloc(count.n, sizeof(*many));
+    if (many)
+        warn_of_ports(check, place, count.n, many);
+    else
+        cor_check_note(check, -COR_ENOMEM);
+    cor_free(many);
 }
