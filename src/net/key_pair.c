@@ -26,8 +26,8 @@
 #define END   "-----END "
 #define EDGE  "-----"
 
-/* Of the labels of blocks that a message lists. */
-#define LABELS_MAX (64u * 1024)
+/* Of the labels of blocks that a message lists: more than a warning shows. */
+#define LABELS_MAX (16u * 1024)
 
 COR_DEFINE_CLEANUP(X509, X509_free)
 COR_DEFINE_CLEANUP(EVP_PKEY, EVP_PKEY_free)
@@ -118,13 +118,17 @@ struct others {
 
 static int add_other(struct others *others, struct cor_str label)
 {
-    int r = others->n > 0 ? cor_buf_addc(&others->labels, ' ') : 0;
+    size_t room = others->labels.max - others->labels.n;
+    int r = 0;
 
     others->last = label;
-    others->n++;
-    if (r == 0)
+    /* What there is no room for is left out. */
+    if (label.n < room && others->n > 0)
+        r = cor_buf_addc(&others->labels, ' ');
+    if (label.n < room && r == 0)
         r = cor_buf_adds(&others->labels, label);
-    return r == -COR_ETOOBIG ? 0 : r;
+    others->n++;
+    return r;
 }
 
 /* Appends that a text does not have what is looked for. 1, -COR_ENOMEM, -COR_ETOOBIG. */

@@ -171,6 +171,7 @@ static int begin_check(const struct cor_validation *validation, bool is_of_old,
     return r;
 }
 
+/* Warnings that are too long for the check end its program, and refuse nothing. */
 static void run_program(const struct cor_validation *validation, struct cor_check *check,
                         const struct cor_validate_program *program)
 {
@@ -178,7 +179,10 @@ static void run_program(const struct cor_validation *validation, struct cor_chec
 
     check->warn = program->is_warn ? validation->warn : NULL;
     check->warn_arg = validation->warn_arg;
+    assert(!program->is_warn || check->errors->error == 0);
     cor_validate_run(check, &root, program->first, program->end);
+    if (program->is_warn && check->errors->error == -COR_ETOOBIG)
+        check->errors->error = 0;
 }
 
 /* The warn program for the operation of another program, behind which the table has it; NULL: there

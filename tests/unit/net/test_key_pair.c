@@ -121,6 +121,26 @@ TEST(key_pair, a_key_of_a_kind_that_go_does_not_know_is_not_computed_with)
     cor_cert_pair_deinit(&pair);
 }
 
+/* A text of 64 KB has room for the message, whatever the labels are. */
+TEST(key_pair, long_labels_are_cut)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf pem = {.max = 1u << 20}, out = {.max = 64u * 1024};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf label = {.max = 1u << 20};
+
+    while (label.n < 300)
+        assert_int_equal(cor_buf_addc(&label, 'A'), 0);
+    while (pem.n < 8 * out.max)
+        assert_int_equal(cor_buf_addf(&pem, "-----BEGIN %s-----\nAAAA\n-----END %s-----\n",
+                                      cor_buf_z(&label), cor_buf_z(&label)),
+                         0);
+    assert_int_equal(cor_key_pair_mistake(cor_buf_str(&pem), COR_STR(""), &out), 1);
+    assert_true(cor_str_starts(cor_buf_str(&out),
+                               COR_STR("tls: failed to find \"CERTIFICATE\" PEM block in "
+                                       "certificate input after skipping PEM blocks of the "
+                                       "following types: [AAA")));
+    assert_true(cor_str_ends(cor_buf_str(&out), COR_STR("A]")));
+}
+
 TEST(key_pair, a_mistake_is_found_or_memory_was_lacking)
 {
     static const char *const texts[] = {

@@ -298,6 +298,79 @@ TEST(warnings, no_more_are_made_than_an_object_may_have)
     cor_buf_deinit(&heard.lines);
 }
 
+/* Warnings that are too long for the check refuse nothing. */
+TEST(warnings, long_paths_refuse_no_object)
+{
+    COR_CLEANUP(cor_buf_deinit)
+    struct cor_buf files = {.max = TEXTS_MAX}, path = {.max = TEXTS_MAX};
+    struct heard heard = {.n = 0};
+
+    while (path.n < COR_CHECK_WARNING_TEXT_MAX)
+        assert_int_equal(cor_buf_addc(&path, 'p'), 0);
+    for (size_t i = 0; i < 64; i++)
+        assert_int_equal(cor_buf_addf(&files, "%s{\"key\":\"k\",\"path\":\"%s\"}", i > 0 ? "," : "",
+                                      cor_buf_z(&path)),
+                         0);
+    listen_to_pod("", cor_buf_z(&files), &heard);
+    assert_true(heard.n > 0);
+    cor_buf_deinit(&heard.lines);
+}
+
+/* Each of 1,000 ports is in the way of one among 20,000 others, so that all are compared. */
+TEST(warnings, ports_among_very_many_are_found)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf ports = {.max = TEXTS_MAX};
+    struct heard heard = {.n = 0};
+
+    for (size_t i = 0; i < 21000; i++)
+        assert_int_equal(cor_buf_addf(&ports, "%s{\"containerPort\":%zu,\"protocol\":\"TCP\"}",
+                                      i > 0 ? "," : "", i < 20000 ? i + 1 : i - 1000),
+                         0);
+    listen_to_pod(cor_buf_z(&ports), "", &heard);
+    assert_int_equal(heard.n, 1000);
+    assert_true(cor_str_starts(cor_buf_str(&heard.lines),
+                               COR_STR("spec.containers[0].ports[20000]: duplicate port definition "
+                                       "with spec.containers[0].ports[18999]\n")));
+    cor_buf_deinit(&heard.lines);
+}
+
+/* The annotations are looked through once, not once for each container. */
+TEST(warnings, annotations_of_many_containers_are_found)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf pod = {.max = TEXTS_MAX};
+    struct heard heard = {.n = 0};
+    struct cor_field_errors errors;
+
+    assert_int_equal(cor_buf_addf(&pod, "{\"metadata\":{\"annotations\":{"), 0);
+    for (size_t i = 10000; i < 30000; i++)
+        assert_int_equal(cor_buf_addf(&pod, "\"a%zu\":\"\",", i), 0);
+    assert_int_equal(
+        cor_buf_addf(&pod,
+                     "\"container.seccomp.security.alpha.kubernetes.io/c2999\":\"unconfined\"},"
+                     "\"name\":\"n\",\"namespace\":\"ns\"},\"spec\":{"
+                     "\"containers\":["),
+        0);
+    for (size_t i = 0; i < 3000; i++)
+        assert_int_equal(cor_buf_addf(&pod,
+                                      "%s{\"image\":\"i\",\"imagePullPolicy\":\"Always\",\"name\":"
+                                      "\"c%zu\",\"terminationMessagePolicy\":\"File\"}",
+                                      i > 0 ? "," : "", i),
+                         0);
+    assert_int_equal(cor_buf_addf(&pod, "],\"dnsPolicy\":\"Default\",\"restartPolicy\":\"Always\","
+                                        "\"terminationGracePeriodSeconds\":30}}"),
+                     0);
+    errors = listen("core_v1.Pod", COR_CHECK_CREATE, cor_buf_str(&pod), (struct cor_str){NULL, 0},
+                    &heard);
+    assert_int_equal(errors.error, 0);
+    assert_int_equal(errors.n, 0);
+    assert_string_equal(cor_buf_z(&heard.lines),
+                        "metadata.annotations[container.seccomp.security.alpha.kubernetes.io/"
+                        "c2999]: non-functional in v1.27+; use the \"seccompProfile\" field "
+                        "instead\n");
+    cor_field_errors_deinit(&errors);
+    cor_buf_deinit(&heard.lines);
+}
+
 /* A name of 100 KB is shown as far as an answer could. */
 TEST(warnings, a_long_name_is_cut)
 {
