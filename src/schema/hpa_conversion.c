@@ -16,8 +16,8 @@
 #define CONDITIONS PREFIX "conditions"
 #define BEHAVIOR   PREFIX "behavior"
 #define TEXT_MAX   (4u * COR_OBJECT_BYTES_MAX_DEFAULT)
-/* Of the JSON in an annotation. In the object of version 2 it is at most NESTING levels deeper: below
- * the object, its spec or status, and the members around a metric. */
+/* Of the JSON in an annotation. In the object of version 2 it is at most NESTING levels deeper:
+ * below the object, its spec or status, and the members around a metric. */
 #define NESTING   8
 #define DEPTH_MAX (COR_JSON_DEPTH_MAX - NESTING)
 #define CPU_DEFAULT                                                                                \

@@ -1,6 +1,7 @@
-/* The hooks of validation for the containers of pods: what no line of a rule file can say. A hook is
- * cor_hook_NAME() in container.c or container_resources.c, a test of a condition is cor_test_NAME()
- * there; both are declared by hooks.h. tools/compile_validation.py reads the names here. */
+/* The hooks of validation for the containers of pods: what no line of a rule file can say. A hook
+ * is cor_hook_NAME() in container.c or container_resources.c, a test of a condition is
+ * cor_test_NAME() there; both are declared by hooks.h. tools/compile_validation.py reads the names
+ * here. */
 #ifndef COR_SCHEMA_HOOKS_CONTAINER_H
 #define COR_SCHEMA_HOOKS_CONTAINER_H
 

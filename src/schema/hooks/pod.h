@@ -1,6 +1,7 @@
 /* The hooks of validation for pods and pod templates: what no line of a rule file can say. A hook
- * is cor_hook_NAME() in pod.c or pod_annotations.c, a test of a condition is cor_test_NAME() there or
- * in old_mistakes.h; both are declared by hooks.h. tools/compile_validation.py reads the names here. */
+ * is cor_hook_NAME() in pod.c or pod_annotations.c, a test of a condition is cor_test_NAME() there
+ * or in old_mistakes.h; both are declared by hooks.h. tools/compile_validation.py reads the names
+ * here. */
 #ifndef COR_SCHEMA_HOOKS_POD_H
 #define COR_SCHEMA_HOOKS_POD_H
 

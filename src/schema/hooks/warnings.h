@@ -1,6 +1,7 @@
-/* The hooks of the warn programs (contract types 5.2 to 5.4): what no line of a rule file can say. A
- * hook is cor_hook_NAME() in warnings.c, which has what several kinds share, in pod_warnings.c,
- * volume_paths.c or schema_formats.c; hooks.h declares it. tools/compile_validation.py reads the names here. */
+/* The hooks of the warn programs (contract types 5.2 to 5.4): what no line of a rule file can say.
+ * A hook is cor_hook_NAME() in warnings.c, which has what several kinds share, in pod_warnings.c,
+ * volume_paths.c or schema_formats.c; hooks.h declares it. tools/compile_validation.py reads the
+ * names here. */
 #ifndef COR_SCHEMA_HOOKS_WARNINGS_H
 #define COR_SCHEMA_HOOKS_WARNINGS_H
 

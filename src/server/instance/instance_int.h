@@ -43,7 +43,7 @@ struct cor_instance {
     bool is_service_started;
     atomic_bool is_bootstrapped;    /* the first namespaces exist */
     atomic_bool is_service_checked; /* the first pass over `default/kubernetes` has ended */
-    uint16_t port; /* that HTTPS is served on */
+    uint16_t port;                  /* that HTTPS is served on */
     struct cor_server *server;
     struct cor_compactor *compactor;
 

@@ -43,6 +43,7 @@
 #define SERVICE_NAME  "kubernetes"
 #define NOT_MIRRORED  "endpointslice.kubernetes.io/skip-mirror"
 #define SLICE_SERVICE "kubernetes.io/service-name"
+#define SLICE_LIST    "endpoints" /* names a kind: a member of an EndpointSlice */
 
 enum part { PART_SERVICE, PART_ENDPOINTS, PART_SLICE, PARTS };
 
@@ -277,7 +278,7 @@ static void kubesvc_write_slice(const struct cor_kubernetes_service *service,
     /* A list without addresses fits to any type, which cannot be changed. */
     if (kubesvc_has_addresses(service))
         cor_json_member(w, COR_STR("addressType"), cor_addr_family_name(kubesvc_family(service)));
-    cor_json_key(w, COR_STR("endpoints"));
+    cor_json_key(w, COR_STR(SLICE_LIST));
     kubesvc_write_slice_list(service, w);
     cor_json_key(w, COR_STR("ports"));
     cor_json_raw(w, cor_buf_str(&service->ports));
@@ -426,7 +427,7 @@ static int kubesvc_judge_slice(struct cor_kubernetes_service *service, struct co
 
     /* An empty list is stored as null. */
     if (!kubesvc_has_addresses(service))
-        return kubesvc_count(kubesvc_member(object, "endpoints")) == 0;
+        return kubesvc_count(kubesvc_member(object, SLICE_LIST)) == 0;
     cor_buf_init(&list, BODY_MAX);
     cor_json_writer_init(&w, &list);
     kubesvc_write_slice_list(service, &w);
@@ -434,7 +435,7 @@ static int kubesvc_judge_slice(struct cor_kubernetes_service *service, struct co
     if (r < 0)
         return r;
     return kubesvc_has_label(object, SLICE_SERVICE, SERVICE_NAME) &&
-           cor_str_eq(kubesvc_member(object, "endpoints"), cor_buf_str(&list)) &&
+           cor_str_eq(kubesvc_member(object, SLICE_LIST), cor_buf_str(&list)) &&
            cor_str_eq(kubesvc_member(object, "ports"), cor_buf_str(&service->ports));
 }
 

@@ -202,7 +202,7 @@ static void connect_on_node(void *arg, const struct cor_store_reply *reply)
         cor_call_fail(call);
         return;
     }
-    connect_refuse(c, "nodes");
+    connect_refuse(c, "nodes"); /* names a kind: a word of the message */
 }
 
 /* ── pods ── */
@@ -304,7 +304,7 @@ static void connect_on_proxied_pod(void *arg, const struct cor_store_reply *repl
     it = cor_json_iter(ips);
     if (cor_json_iter_elem(&it) && cor_ip_parse(member_text(cor_json_iter_value(&it), "ip"), &ip) &&
         is_global_unicast(&ip)) {
-        connect_refuse(c, "pods");
+        connect_refuse(c, "pods"); /* names a kind: a word of the message */
         return;
     }
     cor_status_bad_request(&c->call.status, "address not allowed");
@@ -355,7 +355,7 @@ static void connect_on_endpoints(void *arg, const struct cor_store_reply *reply)
     it = cor_json_iter(subsets);
     has_subset = cor_json_iter_elem(&it);
     if (has_subset && has_pod_behind(subsets, c->port)) {
-        connect_refuse(c, "pods");
+        connect_refuse(c, "pods"); /* names a kind: a word of the message */
         return;
     }
     cor_status_set(&call->status, -COR_EUNAVAILABLE, "no endpoints available for service \"%.*s\"",
