@@ -37,7 +37,7 @@ TESTS = {
     "net": ["http/*", "grpc/*", "fuzz/h1", "fuzz/h2", "integration/access-cache"],
     "http": ["net/h2", "grpc/channel", "client/rest_client", "client/http_list_watch", "integration/limits-cache"],
     "grpc": ["storage/etcd_*", "conformance/etcd"],
-    "meta": ["storage/store_*", "server/*", "client/resource_path", "cache/object_key", "conformance/memory"],
+    "meta": ["storage/store_*", "server/*", "kit/resource_path", "cache/object_key", "conformance/memory"],
     "codec": ["server/secrets", "server/yaml_body", "server/versions", "server/update", "server/subresources", "fuzz/yaml",
               "fuzz/protobuf"],
     "cache": ["simulation/informer", "client/http_list_watch", "storage/cacher_*", "client/against-server-informers"],

@@ -13,8 +13,8 @@
 
 #include "base/str.h"
 #include "client/dynamic/list_reader.h"
-#include "client/dynamic/request_options.h"
-#include "client/dynamic/resource_path.h"
+#include "kit/request_options.h"
+#include "kit/resource_path.h"
 #include "client/dynamic/watch_reader.h"
 #include "client/rest/rest_client.h"
 #include "coracle/request.h"

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "client/dynamic/resource_path.h"
+#include "kit/resource_path.h"
 #include "client/informers/list_watch_int.h"
 #include "client/rest/rest_client.h"
 #include "coracle/informer_request.h"

@@ -1,8 +1,8 @@
 /* Writes the options of kit/api_options.h as an HTTP request carries them: in the query, or for a
  * deletion in the body. What is empty, false or unset is left out.
  * Thread: any (values).  Owner: of the bytes, whoever they were taken from. */
-#ifndef COR_CLIENT_REQUEST_OPTIONS_H
-#define COR_CLIENT_REQUEST_OPTIONS_H
+#ifndef COR_KIT_REQUEST_OPTIONS_H
+#define COR_KIT_REQUEST_OPTIONS_H
 
 #include "base/buf.h"
 #include "base/str.h"

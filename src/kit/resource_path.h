@@ -1,8 +1,8 @@
 /* Writes the path of a resource, an object or a subresource on an API server, as client-go builds
  * its requests.
  * Thread: any (values).  Owner: of the bytes, whoever they were taken from. */
-#ifndef COR_CLIENT_RESOURCE_PATH_H
-#define COR_CLIENT_RESOURCE_PATH_H
+#ifndef COR_KIT_RESOURCE_PATH_H
+#define COR_KIT_RESOURCE_PATH_H
 
 #include "base/buf.h"
 #include "kit/api_options.h"

@@ -1,7 +1,7 @@
 /* Paths of resources, escaped segment by segment. A segment is checked before it is written, in
  * upstream's words, since "." or "a/b" as a name would change which resource the path means.
  * Thread: any (values). */
-#include "client/dynamic/resource_path.h"
+#include "kit/resource_path.h"
 
 #include "base/err.h"
 #include "http/url.h"

@@ -1,7 +1,7 @@
-#include "client/dynamic/resource_path.h"
+#include "kit/resource_path.h"
 
 #include "base/err.h"
-#include "client/dynamic/request_options.h"
+#include "kit/request_options.h"
 #include "test.h"
 
 static struct cor_str path_of(struct cor_resource_path at, struct cor_buf *to)

@@ -1,6 +1,6 @@
 /* Options of verbs as HTTP carries them; see the header. The first failure (no memory, too long)
  * ends the writing, and the target is of no use then. Thread: any (values). */
-#include "client/dynamic/request_options.h"
+#include "kit/request_options.h"
 
 #include <stdio.h>
 
