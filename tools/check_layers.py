@@ -29,7 +29,7 @@ ROOMS = {
     "cache": ["store", "reflector", "queues", "informers"],
     "kit": ["", "config", "election", "events"],
     "storage": ["engine", "sqlite", "etcd", "store", "encryption", "cacher", "maintenance", ""],
-    "server": ["catalog", "docs", "request", "access", "metrics", "api", "alloc", "strategy", "write", "verbs", "http", "instance"],
+    "server": ["catalog", "docs", "request", "access", "metrics", "api", "alloc", "strategy", "write", "verbs", "port", "http", "instance"],
     "client": ["config", "rest", "dynamic", "discovery", "runtime", "", "informers"],
 }
 ROOMS_DENIED = {
@@ -41,7 +41,8 @@ ROOMS_DENIED = {
     "storage/cacher": {"sqlite", "etcd", "encryption"},
     "storage/maintenance": {"sqlite", "etcd", "cacher"},
     "server/metrics": {"access"},
-    "server/http": {"strategy", "write", "verbs"},
+    "server/port": {"metrics", "alloc", "strategy", "write", "verbs"},
+    "server/http": {"strategy", "write", "verbs", "port"},
     "server/instance": {"strategy", "write", "verbs"},
 }
 # Third-party header prefix -> the folders that may see it.

@@ -126,6 +126,7 @@ struct cor_call *cor_call_new(const struct cor_verb *verb, struct cor_api_loop *
     call->loop = loop;
     call->req = req;
     call->sink = sink;
+    call->takes_objects = cor_sink_takes_objects(sink);
     cor_buf_init(&call->key, COR_KEY_BYTES_MAX);
     cor_buf_init(&call->names, COR_KEY_BYTES_MAX);
     cor_buf_init(&call->out, COR_CALL_OUT_MAX);
@@ -609,6 +610,12 @@ static void call_reply_converted(struct cor_call *call, int code, struct cor_obj
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *answer = take_object;
 
+    if (call->takes_objects && call->accept.view == COR_VIEW_OBJECT) {
+        cor_call_start(call, code, JSON_TYPE, NULL, 0, COR_HTTP_LENGTH_UNKNOWN);
+        (void)cor_sink_take_object(call->sink, COR_WATCH_ADDED, answer);
+        cor_call_end(call);
+        return;
+    }
     if (call->accept.view == COR_VIEW_OBJECT && !call->accept.is_pretty && !call->accept.is_yaml &&
         !call->accept.is_protobuf) {
         cor_object_unref(call->out_object);

@@ -68,6 +68,7 @@ struct cor_call {
     struct cor_held held;     /* what it holds while its output waits */
     unsigned pending;         /* store operations that will call back; 1 more while `heavy` */
     bool is_over;             /* answered or gone */
+    bool takes_objects;       /* the sink does: see server/request/sink.h */
     struct cor_heavy *heavy;  /* the stage while a thread has the call; else NULL */
     void *stage_arg;          /* what a stage works on besides the call; NULL: nothing */
     int out_code;             /* the code of an answer that is being made in `out` */

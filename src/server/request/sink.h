@@ -1,4 +1,9 @@
-/* Where a verb's answer goes: an HTTP response or a buffer of an in-process caller.
+/* Where a verb's answer goes: an HTTP response, a buffer, or a request of the server to itself
+ * (server/port/).
+ *
+ * A sink takes bytes. A sink with take_object() gets objects as they are, in place of their bytes:
+ * the object of an answer, each item of a list, each event of a watch. All else of such an answer
+ * (a Status, the head and tail of a list, the ERROR event of a watch) still comes as bytes.
  *
  * A sink may be used from the call that gets it until end(), abort() or on_gone, and not
  * afterwards. No function here calls back before it returns. Thread: the call's loop.  Owner:
@@ -6,14 +11,16 @@
 #ifndef COR_SERVER_SINK_H
 #define COR_SERVER_SINK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/str.h"
+#include "coracle/watch_type.h"
 #include "http/response.h"
 
 struct cor_sink_cbs {
-    /* A write was short, and there is room again. */
+    /* A write was short, or an object was the last one that had room, and there is room again. */
     void (*on_writable)(void *arg);
     /* The reader is gone, or the deadline has passed. Request and sink are freed when this returns.
      */
@@ -22,6 +29,7 @@ struct cor_sink_cbs {
     void (*on_drain)(void *arg);
 };
 
+struct cor_object;
 struct cor_sink;
 
 struct cor_sink_ops {
@@ -33,6 +41,8 @@ struct cor_sink_ops {
     void (*end)(struct cor_sink *sink);
     void (*abort)(struct cor_sink *sink);
     void (*no_deadline)(struct cor_sink *sink);
+    bool (*take_object)(struct cor_sink *sink, enum cor_watch_type event,
+                        struct cor_object *object); /* NULL: the sink takes bytes only */
 };
 
 /* Embedded as the first part of an implementation. */
@@ -60,6 +70,20 @@ static inline size_t cor_sink_writev(struct cor_sink *sink, const struct cor_str
                                      size_t nspans, size_t skip)
 {
     return sink->ops->writev(sink, spans, nspans, skip);
+}
+
+static inline bool cor_sink_takes_objects(const struct cor_sink *sink)
+{
+    return sink->ops->take_object != NULL;
+}
+
+/* After start(), to a sink that takes objects: always taken, by a reference. `event` is what
+ * happened to the object of a watch; of other answers it is COR_WATCH_ADDED. Returns whether there
+ * is room for another object; if not, on_writable comes later, and no object may come before. */
+static inline bool cor_sink_take_object(struct cor_sink *sink, enum cor_watch_type event,
+                                        struct cor_object *object)
+{
+    return sink->ops->take_object(sink, event, object);
 }
 
 static inline void cor_sink_end(struct cor_sink *sink)

@@ -7,7 +7,9 @@
  *   its own (list_sorted.h): head `{...,"items":[` ──► list_refill, again and
  *   again: the next items, and at the end the tail `]}`
  *
- * Four ways to write items, chosen by list_refill() and cor_list_call_reply():
+ * Five ways to write items, chosen by list_refill() and cor_list_call_reply():
+ *   - to a sink that takes objects (server/request/sink.h): the objects in the version of the
+ *     request; head and tail are bytes and make a list without items (list_refill_objects);
  *   - plain JSON of the stored version: spans of the objects' own bytes, nothing is copied
  *     (list_refill_spans);
  *   - indented JSON, tables, other versions: text in `call->out`, about BYTES_AT_ONCE at a time
@@ -327,7 +329,9 @@ static int list_write_large(struct cor_call *call)
 {
     struct cor_list_call *list = (struct cor_list_call *)call;
 
-    return list_write_text_item(list, list->large);
+    assert(!list->made);
+    return call->takes_objects ? cor_call_convert(call, list->large, &list->made)
+                               : list_write_text_item(list, list->large);
 }
 
 static void list_on_large(struct cor_call *call, int r)
@@ -345,6 +349,13 @@ static void list_on_large(struct cor_call *call, int r)
     }
     if (r < 0) {
         cor_call_abort(call);
+        return;
+    }
+    if (list->made) {
+        COR_CLEANUP(cor_object_unrefp) struct cor_object *made = COR_STEAL(list->made);
+
+        if (cor_sink_take_object(call->sink, COR_WATCH_ADDED, made))
+            cor_call_pump(call);
         return;
     }
     list->protobuf.sent += call->out.n;
@@ -431,6 +442,31 @@ static int list_fill(struct cor_list_call *list, size_t bytes_max)
     if (list->cursor->is_paused && call->out.n == 0)
         return list_wait_for_turn(list);
     list->is_done = !object && !list->cursor->is_paused;
+    return 1;
+}
+
+/* Hands objects over until the sink has no room, and then the tail. */
+static int list_refill_objects(struct cor_list_call *list)
+{
+    struct cor_call *call = &list->call;
+    struct cor_object *object;
+
+    if (list->large)
+        return list_start_large(list, list->large);
+    while ((object = cor_list_cursor_next(list->cursor))) {
+        COR_CLEANUP(cor_object_unrefp) struct cor_object *answer = NULL;
+
+        if (is_large(call, object))
+            return list_start_large(list, object);
+        if (cor_call_convert(call, object, &answer) < 0)
+            return -COR_ENOMEM;
+        if (!cor_sink_take_object(call->sink, COR_WATCH_ADDED, answer))
+            return COR_REFILL_WAIT;
+    }
+    if (list->cursor->is_paused)
+        return list_wait_for_turn(list);
+    cor_call_add_span(call, COR_STR("]}\n"));
+    list->is_done = true;
     return 1;
 }
 
@@ -559,6 +595,8 @@ static int list_refill(struct cor_call *call)
         return COR_REFILL_WAIT;
     if (list->cursor->is_paused)
         return list_wait_for_turn(list);
+    if (call->takes_objects)
+        return list_refill_objects(list);
     if (call->accept.is_pretty || call->accept.is_protobuf || call->accept.view == COR_VIEW_TABLE ||
         call->conversion)
         return list_refill_text(list);
@@ -804,6 +842,7 @@ void cor_list_call_deinit(struct cor_call *call)
     struct cor_list_call *list = (struct cor_list_call *)call;
 
     cor_list_cursor_free(list->cursor);
+    cor_object_unref(list->made);
     cor_list_protobuf_deinit(&list->protobuf);
     cor_predicate_deinit(&list->predicate);
 }

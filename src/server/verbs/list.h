@@ -22,6 +22,7 @@ struct cor_list_call {
     bool is_begun;            /* the head and an item are out: a comma comes next */
     bool is_done;             /* the tail is out */
     struct cor_object *large; /* an item that a thread writes; borrowed from the cursor */
+    struct cor_object *made;  /* `large` as a sink takes it that takes objects */
     bool is_waiting; /* for the next turn, after many objects that are not selected, or for room
                         among the stages of large requests */
     struct cor_mail turn;

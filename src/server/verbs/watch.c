@@ -13,6 +13,9 @@
  * (event_maker.h): the watch is paused until it comes (watch_on_made). The spans of an event are
  * given to the sink together, because over WebSocket an event is a message.
  *
+ * A sink that takes objects (server/request/sink.h) gets the object of an event in the version of
+ * the watch; an object that fills the sink pauses the watch (watch_hand_over).
+ *
  * How a watch ends:
  *   - the reader sends an ERROR event or the end: written as the last event (watch_end_with);
  *   - an event cannot be made (no memory): an ERROR event, never a gap. Within a revision of
@@ -216,7 +219,8 @@ static int watch_set_revision(struct watch_call *w, struct cor_reader_event *eve
     struct cor_object *at;
     int r;
 
-    if ((w->call.accept.view == COR_VIEW_OBJECT && !w->call.accept.is_protobuf) ||
+    if ((w->call.accept.view == COR_VIEW_OBJECT && !w->call.accept.is_protobuf &&
+         !w->call.takes_objects) ||
         event->type != COR_WATCH_DELETED || event->rev == event->object->rev)
         return 0;
     r = cor_object_at(event->object, event->rev, &at);
@@ -358,6 +362,17 @@ static void watch_end_without(struct watch_call *w, int err, cor_rev rev)
     watch_end_with(w, &status);
 }
 
+/* Gives the event's object to a sink that takes objects. */
+static void watch_hand_over(struct watch_call *w, const struct cor_reader_event *event)
+{
+    if (cor_sink_take_object(w->call.sink, event->type, event->object)) {
+        cor_call_pump(&w->call);
+    } else if (!w->is_paused) {
+        w->is_paused = true;
+        cor_watch_pause(w->watch);
+    }
+}
+
 /* Sends the event of revision `event->rev`, whose frame is set, or whose object is in the version
  * of the watch. */
 static void watch_send_event(struct watch_call *w, struct cor_reader_event *event)
@@ -373,6 +388,10 @@ static void watch_send_event(struct watch_call *w, struct cor_reader_event *even
     }
     w->is_inside = event->rev == w->last_rev;
     w->last_rev = event->rev;
+    if (call->takes_objects) {
+        watch_hand_over(w, event);
+        return;
+    }
     if (w->frame) {
         cor_call_add_span(call, watch_frame(w, cor_buf_str(&w->frame->bytes)));
     } else {
