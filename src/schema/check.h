@@ -146,7 +146,7 @@ struct cor_check {
     enum cor_check_operation operation;
     struct cor_object_meta_rules meta; /* of the kind */
     struct cor_str api_version;        /* of the request */
-    struct cor_str namespace_labels;   /* of the object's namespace on creation: JSON, or nothing */
+    const struct cor_object *ns_object; /* the namespace, of a creation; or NULL */
     bool has_old;
     uint16_t old_known, old_found;      /* bits of enum cor_old_mistake: asked about, and there */
     bool allow_privileged;              /* the server lets containers be privileged */

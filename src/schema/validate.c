@@ -163,7 +163,7 @@ static int begin_check(const struct cor_validation *validation, bool is_of_old,
     check->operation = validation->operation;
     check->meta = validation->meta;
     check->api_version = validation->api_version;
-    check->namespace_labels = validation->namespace_labels;
+    check->ns_object = validation->ns_object;
     check->allow_privileged = validation->allow_privileged;
     check->key_pair = validation->key_pair;
     check->check_request = validation->check_request;

@@ -23,7 +23,7 @@ struct cor_validation {
                             * NULL: none was */
     struct cor_object_meta_rules meta; /* for the hook object_meta */
     struct cor_str api_version;        /* of the request */
-    struct cor_str namespace_labels;   /* of a creation; JSON, or nothing */
+    const struct cor_object *ns_object; /* the namespace, of a creation; or NULL */
     bool allow_privileged;             /* the server lets containers be privileged */
     cor_key_pair_fn key_pair;          /* knows about certificates; NULL: nobody does */
     cor_warn_fn warn;                  /* gets the warnings; NULL: nobody asks for them */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "meta/object_edit.h"
 #include "schema/hooks/hooks.h"
 #include "schema/ip_text.h"
 #include "json/scan.h"
@@ -43,8 +44,10 @@ void cor_hook_admin_access(struct cor_check *check, const struct cor_place *plac
         if (!cor_place_field(check, &request, "exactly", &exactly) ||
             !cor_field_bool(check, &exactly, "adminAccess"))
             continue;
-        if (cor_json_get(check->namespace_labels, COR_STR("resource.kubernetes.io/admin-access"),
-                         COR_JSON_SORTED, &label) == 0 &&
+        if (check->ns_object &&
+            cor_json_get(cor_object_meta_member(check->ns_object, COR_STR("labels")),
+                         COR_STR("resource.kubernetes.io/admin-access"), COR_JSON_SORTED,
+                         &label) == 0 &&
             cor_str_eq(label, COR_STR("\"true\"")))
             return;
         path[0] = cor_field_child(&spec, COR_STR("devices"));

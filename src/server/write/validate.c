@@ -115,8 +115,7 @@ static struct cor_validation make_validation(struct cor_write *write)
         validation.old = cor_object_json(write->current);
     if (write->sent && call->type == call->stored && !cor_scale_is_written(call))
         validation.sent = cor_object_json(write->sent);
-    if (write->ns_object)
-        validation.namespace_labels = cor_object_meta_member(write->ns_object, COR_STR("labels"));
+    validation.ns_object = write->ns_object;
     if (may_warn(call, validation.operation)) {
         validation.key_pair = cor_key_pair_mistake;
         validation.warn = add_warning;
