@@ -97,6 +97,8 @@ def every_kind():
     names = set()
     for record in records.read_all(differential.all_kinds(types), types):
         kind = record.kind
+        if "full" not in kind:  # A review, which is not stored.
+            continue
         made = json.loads(json.dumps(kind["full"]))
         # Events and autoscalers have two versions of one storage.
         if (kind["path"].split("/")[-1], kind["name"]) in names:
