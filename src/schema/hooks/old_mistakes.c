@@ -82,12 +82,15 @@ static bool find_spread_selectors(struct cor_check *check, const struct cor_plac
     return false;
 }
 
-/* Of a NodeSelector, which volumes have, too. */
+/* Of the NodeSelector of a pod or of a volume. Those of resource.k8s.io are younger than the rule,
+ * and no mistake passes there. */
 static bool find_node_values(struct cor_check *check, const struct cor_place *old)
 {
     struct cor_place terms, term, expressions, expression, values, value;
     struct cor_each each, inner, innermost;
 
+    if (!cor_place_around(old, "PodSpec") && !cor_place_around(old, "PersistentVolumeSpec"))
+        return false;
     cor_place_field(check, old, "nodeSelectorTerms", &terms);
     each = cor_each(check, &terms);
     while (cor_each_next(check, &each, &term)) {

@@ -423,6 +423,38 @@ TEST(validate, mistakes_of_old_webhooks_pass)
         check_row(&rows[i]);
 }
 
+#define SLICE(value)                                                                               \
+    "{" META ",'spec':{'driver':'d.e','nodeSelector':{'nodeSelectorTerms':[{'matchExpressions':[{" \
+    "'key':'k','operator':'In','values':['" value "']}]}]},'pool':{'generation':0,'name':'p',"     \
+    "'resourceSliceCount':1}}}"
+
+/* The selectors of resource.k8s.io have been strict from the beginning. */
+TEST(validate, mistakes_of_an_old_resource_slice_do_not_pass)
+{
+    static const char slice[] = "resource_v1.ResourceSlice";
+    static const struct {
+        const char *now, *before;
+        size_t errors;
+    } rows[] = {
+        {SLICE("x"), SLICE("-x"), 0},
+        {SLICE("-x"), SLICE("x"), 1},
+        {SLICE("-x"), SLICE("-x"), 1},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        struct cor_field_errors errors = {0};
+
+        validate(slice, COR_CHECK_UPDATE, rows[i].now, rows[i].before, &errors);
+        assert_int_equal(errors.error, 0);
+        assert_int_equal(errors.n, rows[i].errors);
+        if (errors.n > 0)
+            assert_string_equal(
+                errors.v[0].field,
+                "spec.nodeSelector.nodeSelectorTerms[0].matchExpressions[0].values[0]");
+        cor_field_errors_deinit(&errors);
+    }
+}
+
 /* Adds JSON with ' in place of " and with `n` times the letter a in place of each @. */
 static void add_json(struct cor_buf *json, const char *text, size_t n)
 {
