@@ -38,7 +38,6 @@
 #include "server/docs/table.h"
 #include "json/pretty.h"
 
-#define HEADERS_MAX (COR_WARNINGS_MAX + 12)
 /* No object has a longer name. A selector for one lists all objects and finds none, because a key
  * of that length would be refused. */
 #define NARROW_NAME_MAX 1024
@@ -237,13 +236,13 @@ int64_t cor_call_now_ms(const struct cor_call *call)
 }
 
 struct headers {
-    struct cor_http_header v[HEADERS_MAX];
+    struct cor_http_header v[COR_SINK_HEADERS_MAX];
     size_t n;
 };
 
 static void headers_add(struct headers *h, const char *name, struct cor_str value)
 {
-    if (h->n < HEADERS_MAX)
+    if (h->n < COR_SINK_HEADERS_MAX)
         h->v[h->n++] = (struct cor_http_header){cor_strz(name), value};
 }
 

@@ -24,13 +24,12 @@
 #include "base/mem.h"
 #include "loop/loop.h"
 #include "loop/offload.h"
+#include "server/request/sink.h"
 
 /* What is gathered before the answer is compressed is the first slice. */
 #define SLICE COR_GZIP_PLAIN_MAX
 /* Of `out`: a slice that cannot be made smaller, and what zlib has kept of the slices before. */
 #define OUT_MAX (4 * SLICE)
-/* The headers of a head that waits. */
-#define HEADERS_MAX 128
 
 enum answer_state { ANSWER_GATHERING, ANSWER_PLAIN, ANSWER_GZIP };
 
@@ -95,7 +94,7 @@ static int answer_keep_head(struct cor_gzip_answer *answer, const struct cor_htt
 static void answer_start_gzip(struct cor_gzip_answer *answer, const struct cor_http_header *headers,
                               size_t nheaders)
 {
-    struct cor_http_header all[HEADERS_MAX + 2];
+    struct cor_http_header all[COR_SINK_HEADERS_MAX + 2];
     bool is_varied = false;
 
     for (size_t i = 0; i < nheaders; i++) {
@@ -134,7 +133,7 @@ struct cor_gzip_answer *cor_gzip_answer_new(const struct cor_gzip_answer_opts *o
     int r;
 
     assert(opts->response && opts->sent && opts->on_room && opts->on_over);
-    assert(length > COR_GZIP_PLAIN_MAX && nheaders <= HEADERS_MAX);
+    assert(length > COR_GZIP_PLAIN_MAX && nheaders <= COR_SINK_HEADERS_MAX);
     if (!answer)
         return NULL;
     answer->opts = *opts;

@@ -18,6 +18,10 @@
 #include "base/str.h"
 #include "coracle/watch_type.h"
 #include "http/response.h"
+#include "server/request/warnings.h"
+
+/* Headers that a verb gives to start(): its warnings, and a few others. */
+#define COR_SINK_HEADERS_MAX (COR_WARNINGS_MAX + 12)
 
 struct cor_sink_cbs {
     /* A write was short, or an object was the last one that had room, and there is room again. */

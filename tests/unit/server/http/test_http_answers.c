@@ -74,16 +74,18 @@ static void create_large(struct served *s, int n)
     }
 }
 
-/* One GET on a connection of its own, and its answer. */
+/* One GET, or a POST of `sent`, on a connection of its own, and its answer. */
 struct get {
     struct cor_mail mail; /* to the server's loop, when it is done */
     struct cor_loop *server;
     const char *path;
     bool is_h2;
     const char *target, *accept;
+    struct cor_str sent; /* without bytes: a GET */
     bool takes_gzip;
     int status, r; /* r: 0 when the answer is complete */
     bool is_gzip;
+    size_t nwarnings; /* headers of the answer */
     struct cor_buf body;
     bool is_over; /* what the client's loop waits for */
     bool is_done; /* what the server's loop waits for */
@@ -99,6 +101,7 @@ static int on_head(void *arg, int status, const struct cor_http_header *headers,
             assert_str(headers[i].value, "gzip");
             get->is_gzip = true;
         }
+        get->nwarnings += cor_header_name_eq(headers[i].name, COR_STR("warning"));
     }
     return 0;
 }
@@ -129,8 +132,10 @@ static void *run_get(void *arg)
     const struct cor_http_client_opts opts = {.unix_path = get->path, .knows_h2 = get->is_h2};
     const struct cor_http_header headers[] = {{COR_STR("Accept"), cor_strz(get->accept)},
                                               {COR_STR("Accept-Encoding"), COR_STR("gzip")}};
-    const struct cor_http_call_opts call_opts = {.method = COR_STR("GET"),
+    const struct cor_http_call_opts call_opts = {.method = get->sent.n > 0 ? COR_STR("POST")
+                                                                           : COR_STR("GET"),
                                                  .target = cor_strz(get->target),
+                                                 .body = get->sent,
                                                  .headers = headers,
                                                  .nheaders = get->takes_gzip ? 2 : 1,
                                                  .cbs = &get_cbs,
@@ -180,23 +185,27 @@ static void expand(struct get *get)
     get->body = text;
 }
 
-static void get_encoded(struct served *s, struct get *get, bool is_h2, bool takes_gzip,
-                        const char *target, const char *accept)
+/* Runs the request whose options `get` has. */
+static void run(struct served *s, struct get *get)
 {
     pthread_t thread;
 
-    *get = (struct get){.mail.on_mail = on_get_done,
-                        .server = s->fx.loop,
-                        .path = s->path,
-                        .is_h2 = is_h2,
-                        .target = target,
-                        .accept = accept,
-                        .takes_gzip = takes_gzip};
+    get->mail.on_mail = on_get_done;
+    get->server = s->fx.loop;
+    get->path = s->path;
     cor_buf_init(&get->body, 1u << 20);
     assert_int_equal(pthread_create(&thread, NULL, run_get, get), 0);
     assert_true(cor_loop_run_until(s->fx.loop, is_true, &get->is_done, FX_TIMEOUT_MS));
     assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_true(takes_gzip || !get->is_gzip);
+    assert_true(get->takes_gzip || !get->is_gzip);
+}
+
+static void get_encoded(struct served *s, struct get *get, bool is_h2, bool takes_gzip,
+                        const char *target, const char *accept)
+{
+    *get =
+        (struct get){.is_h2 = is_h2, .target = target, .accept = accept, .takes_gzip = takes_gzip};
+    run(s, get);
 }
 
 static void get(struct served *s, struct get *get, bool is_h2, const char *target,
@@ -305,6 +314,59 @@ TEST(http_answers, only_more_than_128_kb_is_compressed_and_only_for_who_asks)
             expand(&asked);
         }
         assert_true(cor_str_eq(cor_buf_str(&asked.body), cor_buf_str(&plain.body)));
+        cor_buf_deinit(&plain.body);
+        cor_buf_deinit(&asked.body);
+    }
+    stop_serving(&s);
+}
+
+/* Appends a pod of more than 128 KB with as many warnings as an answer may have: their texts are
+ * short. */
+static void add_warned_pod(struct cor_buf *out)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+
+    assert_int_equal(cor_buf_addf(out,
+                                  "{\"metadata\":{\"name\":\"p\",\"annotations\":{\"a\":"
+                                  "\"%0200000d\"}},\"spec\":{\"containers\":[{\"name\":\"c\","
+                                  "\"image\":\"i\"}],\"volumes\":[",
+                                  0),
+                     0);
+    for (int i = 0; i < 40; i++)
+        assert_int_equal(cor_buf_addf(out,
+                                      "%s{\"name\":\"v%d\",\"rbd\":{\"image\":\"i\","
+                                      "\"monitors\":[\"m\"]}}",
+                                      i > 0 ? "," : "", i),
+                         0);
+    assert_int_equal(cor_buf_addz(out, "]}"), 0);
+    for (const char *at = letters; *at; at++)
+        assert_int_equal(cor_buf_addf(out, ",\"%c\":1,\"z%c\":1", *at, *at), 0);
+    assert_int_equal(cor_buf_addz(out, "}"), 0);
+}
+
+TEST(http_answers, a_compressed_answer_has_all_warnings)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf pod = {.max = 1u << 20};
+    struct served s = {0};
+
+    serve(&s);
+    add_warned_pod(&pod);
+    for (int i = 0; i < 2; i++) {
+        struct get plain = {.is_h2 = i == 1,
+                            .target = "/api/v1/namespaces/default/pods?dryRun=All",
+                            .accept = "*/*",
+                            .sent = cor_buf_str(&pod)};
+        struct get asked = plain;
+
+        asked.takes_gzip = true;
+        run(&s, &plain);
+        run(&s, &asked);
+        assert_int_equal(plain.status, 201);
+        assert_int_equal(asked.status, 201);
+        assert_int_equal(asked.r, 0);
+        assert_true(asked.is_gzip);
+        assert_true(plain.nwarnings > 128);
+        assert_int_equal(asked.nwarnings, plain.nwarnings);
         cor_buf_deinit(&plain.body);
         cor_buf_deinit(&asked.body);
     }
