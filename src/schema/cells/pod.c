@@ -133,6 +133,12 @@ static void set_initializing(struct cor_pod_cells *pod, struct cor_str state, si
     }
 }
 
+/* As Go adds. A stored object may have any number. */
+static int64_t add_wrapping(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
 /* Visits the statuses of init containers up to the first that has not finished. `ret_own_restarts`
  * and the others are those of the sidecars. 0, -COR_ENOMEM. */
 static int find_inits(struct cor_pod_cells *pod, struct cor_str statuses, struct cor_str inits,
@@ -148,10 +154,10 @@ static int find_inits(struct cor_pod_cells *pod, struct cor_str statuses, struct
         int64_t restarts = cor_cell_number(cor_cell_member(one, "restartCount"));
 
         r = init_is_sidecar(&known, cor_cell_raw(cor_cell_member(one, "name")));
-        pod->restarts += restarts;
+        pod->restarts = add_wrapping(pod->restarts, restarts);
         note_restart(one, &pod->has_last_restart, &pod->last_restart_us);
         if (r > 0) {
-            ret_sidecars->restarts += restarts;
+            ret_sidecars->restarts = add_wrapping(ret_sidecars->restarts, restarts);
             note_restart(one, &ret_sidecars->has_last_restart, &ret_sidecars->last_restart_us);
         }
         if (terminated.p && cor_cell_number(cor_cell_member(terminated, "exitCode")) == 0)
@@ -177,7 +183,8 @@ static void find_containers(struct cor_pod_cells *pod, struct cor_str statuses, 
         struct cor_str waiting =
             cor_cell_raw(cor_cell_member(cor_cell_member(state, "waiting"), "reason"));
 
-        pod->restarts += cor_cell_number(cor_cell_member(one, "restartCount"));
+        pod->restarts =
+            add_wrapping(pod->restarts, cor_cell_number(cor_cell_member(one, "restartCount")));
         note_restart(one, &pod->has_last_restart, &pod->last_restart_us);
         if (waiting.n > 0 || terminated.p) {
             if (!is_found && waiting.n > 0)

@@ -40,14 +40,15 @@ struct pem_block {
 static bool next_block(struct cor_str *rest, struct pem_block *ret)
 {
     struct cor_str line, end;
-    bool is_open = false;
+    bool is_open = false, is_before_body = false;
 
     while (next_line(rest, &line)) {
+        is_before_body = is_before_body && cor_str_find(line, ':') >= 0;
         if (parse_edge(line, COR_STR("-----BEGIN "), &ret->label)) {
-            is_open = true;
+            is_open = is_before_body = true;
             ret->has_headers = false;
             ret->body = *rest;
-        } else if (is_open && cor_str_find(line, ':') >= 0) {
+        } else if (is_before_body) {
             ret->has_headers = true;
             ret->body = *rest;
         } else if (is_open && parse_edge(line, COR_STR("-----END "), &end)) {

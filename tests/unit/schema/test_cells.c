@@ -161,6 +161,11 @@ static const struct {
      "{'metadata':{'name':'x'},'status':{'containerStatuses':[{'restartCount':2,'lastState':{"
      "'terminated':{'finishedAt':null}}}]}}",
      "{'cells':['x','0/0','','2','<unknown>','<none>','<none>','<none>','<none>']}"},
+    /* Restarts whose sum is no number of Go's. */
+    {"core_v1.Pod",
+     "{'metadata':{'name':'x'},'status':{'containerStatuses':[{'restartCount':9223372036854775807},"
+     "{'restartCount':9223372036854775807}]}}",
+     "{'cells':['x','0/0','','-2','<unknown>','<none>','<none>','<none>','<none>']}"},
     /* Statuses of init containers in another order than the containers, and of unknown ones. */
     {"core_v1.Pod",
      "{'metadata':{'name':'x'},'spec':{'containers':[{}],'initContainers':[{'name':'a'},{'name':"
