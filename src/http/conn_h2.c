@@ -126,8 +126,11 @@ static void on_start(struct cor_http_response *resp, int status,
     struct cor_http_header fields[COR_H2_SEND_HEADERS_MAX];
     bool has_body = !resp->is_bodiless && length > 0;
     bool says_length = length != COR_HTTP_LENGTH_UNKNOWN && status != 204 && status != 304;
-    int r = nheaders + 2 <= COR_ARRAY_LEN(fields) ? 0 : -COR_ETOOBIG;
+    int r = 0;
 
+    static_assert(COR_HTTP_RESPONSE_HEADERS_MAX + 2 <= COR_H2_SEND_HEADERS_MAX,
+                  "the headers of a response are sent with two more");
+    assert(nheaders <= COR_HTTP_RESPONSE_HEADERS_MAX);
     /* A request that is answered while it waits for its turn, because its time is up, is not run.
      */
     cor_dlist_remove(&x->ready_link);

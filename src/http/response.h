@@ -77,11 +77,14 @@ void cor_http_response_set_deadline(struct cor_http_response *resp, uint64_t dea
  * copied. */
 void cor_http_response_set_timeout_text(struct cor_http_response *resp, const char *text);
 
-/* The head. Content-Length, Transfer-Encoding, Connection and Date are added here and may not be
- * among `headers`. With a known length exactly that many bytes must follow before the end (none of
- * them is sent for HEAD, 204 and 304: writes are swallowed). Once per response. CR, LF and NUL in
- * headers become spaces. Cannot fail: out of memory cuts the connection and reaches the handler as
- * on_gone. */
+/* Headers of a response, of any version of HTTP. */
+#define COR_HTTP_RESPONSE_HEADERS_MAX 280
+
+/* The head. At most COR_HTTP_RESPONSE_HEADERS_MAX headers. Content-Length, Transfer-Encoding,
+ * Connection and Date are added here and may not be among `headers`. With a known length exactly
+ * that many bytes must follow before the end (none of them is sent for HEAD, 204 and 304: writes
+ * are swallowed). Once per response. CR, LF and NUL in headers become spaces. Cannot fail: out of
+ * memory cuts the connection and reaches the handler as on_gone. */
 void cor_http_response_start(struct cor_http_response *resp, int status,
                              const struct cor_http_header *headers, size_t nheaders,
                              uint64_t length);

@@ -23,7 +23,7 @@ struct cor_h2_stream;
 
 #define COR_H2_LENGTH_UNKNOWN UINT64_MAX
 /* Fields of a head that is sent; its reason, as those in net/h2.h, in docs/internals/h2.md. */
-#define COR_H2_SEND_HEADERS_MAX 160
+#define COR_H2_SEND_HEADERS_MAX 288
 
 /* RFC 9113's error codes that are said or looked at here. */
 enum cor_h2_code {

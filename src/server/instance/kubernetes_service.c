@@ -680,7 +680,8 @@ static void kubesvc_on_turn(struct cor_mail *mail)
 void cor_kubernetes_service_check(struct cor_kubernetes_service *service,
                                   void (*on_done)(void *arg), void *arg)
 {
-    assert(cor_loop_is_current(service->loop) && !service->is_running && !service->is_stopping);
+    assert(cor_loop_is_current(service->loop) && !service->is_running && !service->is_stopping &&
+           !service->has_turn);
     service->on_done = on_done;
     service->arg = arg;
     kubesvc_begin_pass(service);

@@ -22,6 +22,9 @@
 
 /* Headers that a verb gives to start(): its warnings, and a few others. */
 #define COR_SINK_HEADERS_MAX (COR_WARNINGS_MAX + 12)
+/* The HTTP layer sends them with what a compressed answer adds. */
+_Static_assert(COR_SINK_HEADERS_MAX + 2 <= COR_HTTP_RESPONSE_HEADERS_MAX,
+               "a response may have fewer headers than a verb gives");
 
 struct cor_sink_cbs {
     /* A write was short, or an object was the last one that had room, and there is room again. */
