@@ -6,9 +6,10 @@
  *   validate_cost --only NAME N...  the one with this name
  *
  * A struct is driven once, in the first kind that leads to it. All other fields are set, too, with
- * one element each. Each object is created and replaces itself inside of drive_request(). One line
- * is printed for each: the name of the struct, its elements, the bytes of the object, and the number
- * of errors. */
+ * one element each. Each object is created and replaces itself inside of drive_request(). The last
+ * object is a pod with SENT_TIMES N containers, each of which was sent with an empty list; it
+ * replaces a pod with other images. One line is printed for each: the name of the struct, its
+ * elements, the bytes of the object, and the number of errors. */
 /* clang-format on */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,9 @@
 #define DEPTH_MAX 12   /* of structs in structs; more is left out */
 #define TYPES_MAX 2048 /* structs of all kinds */
 #define DIGITS    8    /* of the numbers in strings and keys */
+/* What a container costs hides the search for its place in what was sent, unless there are many. */
+#define SENT_TIMES 25
+#define SENT_NAME  "core_v1.Pod:sent_containers"
 
 /* What is written: an object in which the lists and maps of the struct `chosen` have `n` elements.
  */
@@ -150,16 +154,26 @@ static int drop_warning(void *arg, struct cor_str text)
     return 0;
 }
 
-/* Valgrind counts what happens in here. */
+static void drive_operation(struct cor_validation *validation, enum cor_check_operation operation,
+                            struct cor_str old, struct cor_field_errors *errors)
+{
+    validation->operation = operation;
+    validation->old = operation == COR_CHECK_CREATE ? (struct cor_str){NULL, 0} : old;
+    (void)cor_validate(validation, errors);
+    cor_validate_warn(validation, errors);
+}
+
+/* Valgrind counts what happens in here. The object replaces `old`, or itself in all operations. */
 __attribute__((noinline)) static void drive_request(struct cor_validation *validation,
+                                                    struct cor_str old,
                                                     struct cor_field_errors *errors)
 {
-    for (size_t i = 0; i < COR_CHECK_OPERATIONS_N; i++) {
-        validation->operation = (enum cor_check_operation)i;
-        validation->old = i == COR_CHECK_CREATE ? (struct cor_str){NULL, 0} : validation->object;
-        (void)cor_validate(validation, errors);
-        cor_validate_warn(validation, errors);
+    if (old.p) {
+        drive_operation(validation, COR_CHECK_UPDATE, old, errors);
+        return;
     }
+    for (size_t i = 0; i < COR_CHECK_OPERATIONS_N; i++)
+        drive_operation(validation, (enum cor_check_operation)i, validation->object, errors);
 }
 
 static void drive_struct(const struct cor_type *kind, const struct cor_type *chosen,
@@ -177,13 +191,56 @@ static void drive_struct(const struct cor_type *kind, const struct cor_type *cho
     if (cor_json_writer_finish(&maker.w) < 0)
         abort();
     validation.object = cor_buf_str(&json);
-    drive_request(&validation, &errors);
+    drive_request(&validation, (struct cor_str){NULL, 0}, &errors);
     if (errors.error < 0)
         abort();
     printf("%s %zu %zu %zu\n", name, n, json.n, errors.n);
     fflush(stdout);
     cor_field_errors_deinit(&errors);
     cor_buf_deinit(&json);
+}
+
+/* A pod with `n` valid containers; `command` is a member with a comma, or "": they have none. */
+static void write_pod(struct cor_buf *out, size_t n, const char *command, const char *image)
+{
+    char name[DIGITS + 1];
+
+    (void)cor_buf_addz(out, "{\"metadata\":{\"name\":\"n\",\"namespace\":\"ns\"},"
+                            "\"spec\":{\"containers\":[");
+    for (size_t i = 0; i < n; i++)
+        (void)cor_buf_addf(out,
+                           "%s{%s\"image\":\"%s\",\"imagePullPolicy\":\"Always\","
+                           "\"name\":\"%.*s\",\"terminationMessagePolicy\":\"File\"}",
+                           i > 0 ? "," : "", command, image, COR_STR_ARG(make_name('c', i, name)));
+    if (cor_buf_addz(out, "]}}") < 0)
+        abort();
+}
+
+/* An update of all images of a pod whose containers were sent with an empty command. */
+static void drive_sent(size_t n)
+{
+    struct cor_field_errors errors = {0};
+    struct cor_validation validation = {.type = cor_type_named(COR_STR("core_v1.Pod")),
+                                        .meta = {COR_NAME_DNS1123_SUBDOMAIN, true, false},
+                                        .warn = drop_warning};
+    struct cor_buf object, sent, old;
+
+    cor_buf_init(&object, TEXT_MAX);
+    cor_buf_init(&sent, TEXT_MAX);
+    cor_buf_init(&old, TEXT_MAX);
+    write_pod(&object, n, "", "new");
+    write_pod(&sent, n, "\"command\":[],", "new");
+    write_pod(&old, n, "", "old");
+    validation.object = cor_buf_str(&object);
+    validation.sent = cor_buf_str(&sent);
+    drive_request(&validation, cor_buf_str(&old), &errors);
+    if (errors.error < 0)
+        abort();
+    printf("%s %zu %zu %zu\n", SENT_NAME, n, sent.n, errors.n);
+    cor_field_errors_deinit(&errors);
+    cor_buf_deinit(&object);
+    cor_buf_deinit(&sent);
+    cor_buf_deinit(&old);
 }
 
 /* The structs that were driven. */
@@ -257,6 +314,10 @@ int main(int argc, char **argv)
 
         if (cor_type_is(type, COR_TYPE_KIND) && cor_validate_has(type, COR_CHECK_CREATE))
             drive_below(&driven, type, type, 0);
+    }
+    for (size_t s = 0; driven.sizes[s]; s++) {
+        if (!driven.only || strcmp(driven.only, SENT_NAME) == 0)
+            drive_sent(SENT_TIMES * strtoull(driven.sizes[s], NULL, 10));
     }
     return 0;
 }

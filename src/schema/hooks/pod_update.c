@@ -265,25 +265,27 @@ static const char *difference(struct cor_check *check, const struct cor_type *ty
     return cor_check_printf(check, "%s", cor_buf_z(&text));
 }
 
-/* Appends the containers of the request with the images of the old ones. Both lists have the same
- * length. */
+/* Appends the containers of the request, as they were sent, with the images of the old ones. Both
+ * lists have the same length. What was sent is looked up once for the whole list: a look-up for
+ * each container would count all containers before it. */
 static int add_with_old_images(struct cor_check *check, const struct cor_place *list,
                                struct cor_buf *out)
 {
+    struct cor_json_iter sent = cor_json_iter(cor_check_sent(check, list));
     struct cor_each each = cor_each(check, list);
     struct cor_place container, image, old_image;
     struct cor_json_writer w;
 
     cor_json_writer_init(&w, out);
     cor_json_begin_array(&w);
-    while (cor_each_next(check, &each, &container)) {
+    while (cor_each_next(check, &each, &container) && cor_json_iter_elem(&sent)) {
         struct cor_edits edits = {.n = 0};
 
         cor_place_field(check, &container, "image", &image);
         old_image = cor_place_old(&image);
         cor_edits_set(&edits, COR_STR("image"), cor_place_json(check, &old_image));
         cor_json_begin_object(&w);
-        cor_edits_write(&edits, cor_check_sent(check, &container), false, &w);
+        cor_edits_write(&edits, cor_json_iter_value(&sent), false, &w);
         cor_json_end_object(&w);
     }
     cor_json_end_array(&w);
