@@ -78,3 +78,38 @@ TEST(start_pages, writable_mappings_stay)
     assert_int_equal(*(volatile char *)&bytes[0], 'w');
     munmap(bytes, PAGES * page);
 }
+
+/* Drops the pages of a mapping that the system describes in this way. */
+static size_t drop_described(const char *bytes, size_t n, unsigned anonymous_kb, unsigned swap_kb)
+{
+    FILE *list = tmpfile();
+    size_t dropped;
+
+    assert_non_null(list);
+    assert_true(fprintf(list,
+                        "%lx-%lx r--p 00000000 08:01 1234 /usr/lib/x.so\nRss: 12 kB\n"
+                        "Anonymous: %u kB\nSwap: %u kB\nSwapPss: 0 kB\n",
+                        (unsigned long)(uintptr_t)bytes, (unsigned long)(uintptr_t)(bytes + n),
+                        anonymous_kb, swap_kb) > 0);
+    rewind(list);
+    dropped = start_pages_drop_listed(list);
+    assert_int_equal(fclose(list), 0);
+    return dropped;
+}
+
+TEST(start_pages, what_was_written_stays_when_it_is_in_swap_space)
+{
+    size_t n = PAGES * (size_t)sysconf(_SC_PAGESIZE);
+    char *bytes = map_file();
+
+    bytes[0] = 'w';
+    assert_int_equal(mprotect(bytes, n, PROT_READ), 0);
+    assert_int_equal(drop_described(bytes, n, 0, 4), 0);
+    assert_int_equal(*(volatile char *)&bytes[0], 'w');
+    assert_int_equal(drop_described(bytes, n, 4, 0), 0);
+    assert_int_equal(*(volatile char *)&bytes[0], 'w');
+    /* Without pages of its own in the list the mapping is dropped, and the byte is lost. */
+    assert_int_equal(drop_described(bytes, n, 0, 0), n);
+    assert_int_equal(*(volatile char *)&bytes[0], 'f');
+    munmap(bytes, n);
+}
