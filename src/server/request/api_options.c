@@ -77,15 +77,23 @@ static bool is_go_true(struct cor_str value)
     return false;
 }
 
-static int read_int(struct cor_str value, int64_t *ret, struct cor_status *reterr_status)
+int cor_api_parse_int(struct cor_str value, int64_t *ret)
+{
+    bool has_plus = value.n > 1 && value.p[0] == '+' && value.p[1] != '-';
+
+    return cor_str_to_i64(has_plus ? cor_str_from(value, 1) : value, ret);
+}
+
+int cor_api_read_int(struct cor_str value, int64_t *ret, struct cor_status *reterr_status)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf quoted = {0};
-    int r = cor_str_to_i64(value, ret);
+    int r = cor_api_parse_int(value, ret);
 
     if (r == 0)
         return 0;
     cor_buf_init(&quoted, COR_API_OPTIONS_BYTES_MAX);
-    (void)cor_quote(value, &quoted);
+    if (cor_quote(value, &quoted) == -COR_ENOMEM)
+        return cor_status_no_memory(reterr_status);
     return cor_status_bad_request(reterr_status, "strconv.ParseInt: parsing %s: %s",
                                   cor_buf_z(&quoted),
                                   r == -COR_ETOOBIG ? "value out of range" : "invalid syntax");
@@ -118,7 +126,7 @@ static int option_read(struct cor_api_options *options, enum cor_api_verb verb, 
             *(struct cor_str *)(base + known[i].at) = value;
             return 0;
         case INT:
-            return read_int(value, (int64_t *)(base + known[i].at), reterr_status);
+            return cor_api_read_int(value, (int64_t *)(base + known[i].at), reterr_status);
         case BOOL:
             *(enum cor_tristate *)(base + known[i].at) = is_false(value) ? COR_FALSE : COR_TRUE;
             return 0;

@@ -39,6 +39,13 @@ void cor_api_options_deinit(struct cor_api_options *options); /* safe on a zeroe
 int cor_api_options_to_list(const struct cor_api_options *options, bool watch,
                             struct cor_list_options *ret_list, struct cor_status *reterr_status);
 
+/* A number as strconv.ParseInt(value, 10, 64) reads it: digits, with one sign before them if any.
+ * 0, -COR_EINVAL (no number), -COR_ETOOBIG (out of range). */
+int cor_api_parse_int(struct cor_str value, int64_t *ret);
+
+/* The same for the value of a parameter. 0, -COR_EINVAL (400 in upstream's words), -COR_ENOMEM. */
+int cor_api_read_int(struct cor_str value, int64_t *ret, struct cor_status *reterr_status);
+
 /* Does a query ask for a watch? 0, -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_api_query_is_watch(struct cor_str query, bool *ret_is_watch);
 

@@ -30,16 +30,18 @@
 #include "schema/conversion.h"
 #include "schema/ip_text.h"
 #include "server/api/call.h"
+#include "server/request/api_options.h"
 #include "server/verbs/log_options.h"
 #include "json/scan.h"
 
-#define CONTAINER_NAME_MAX 4096
-#define TEXT_MAX           (64u << 10)
+#define PORT_NAME_MAX 4096
+#define TEXT_MAX      (64u << 10)
 
 struct connect_call {
     struct cor_call call;
     struct cor_str id, port;  /* of a proxy: the name in the URL, and the port in it; in `names` */
-    struct cor_buf container; /* that the query names; empty: none */
+    int64_t number;           /* the port, when it is a number */
+    struct cor_buf container; /* that the query names, empty: none; of a proxy: the port's name */
     struct cor_backing *backing; /* of the second object that is read */
     struct cor_buf key;          /* its key */
 };
@@ -376,8 +378,9 @@ static void connect_on_service(void *arg, const struct cor_store_reply *reply)
         cor_convert_member(cor_object_member(reply->object, COR_STR("spec")), "ports"));
     while (cor_json_iter_elem(&it)) {
         struct cor_str port = cor_json_iter_value(&it), name = member_text(port, "name");
+        int64_t number;
 
-        if (!cor_str_eq(cor_convert_member(port, "port"), c->port))
+        if (cor_json_to_i64(cor_convert_member(port, "port"), &number) < 0 || number != c->number)
             continue;
         cor_buf_reset(&c->container);
         if (cor_buf_adds(&c->container, name) < 0) {
@@ -390,7 +393,7 @@ static void connect_on_service(void *arg, const struct cor_store_reply *reply)
         return;
     }
     cor_status_set(&call->status, -COR_EUNAVAILABLE,
-                   "no service port %.*s found for service \"%.*s\"", COR_STR_ARG(c->port),
+                   "no service port %lld found for service \"%.*s\"", (long long)c->number,
                    COR_STR_ARG(call->name));
     cor_call_fail(call);
 }
@@ -445,10 +448,9 @@ static int connect_read_request(struct connect_call *c)
 static void connect_run(struct cor_call *call)
 {
     struct connect_call *c = (struct connect_call *)call;
-    uint64_t number;
 
     assert(call->sub && call->sub->connect != COR_CONNECT_NONE && call->backing);
-    cor_buf_init(&c->container, CONTAINER_NAME_MAX);
+    cor_buf_init(&c->container, PORT_NAME_MAX + call->req->query.n);
     cor_buf_init(&c->key, COR_KEY_BYTES_MAX);
     if (connect_read_request(c) < 0) {
         cor_call_fail(call);
@@ -469,7 +471,7 @@ static void connect_run(struct cor_call *call)
         connect_read(c, call->backing, cor_buf_str(&call->key), connect_on_node);
         break;
     case COR_CONNECT_SERVICE_PROXY:
-        if (cor_str_to_u64(c->port, &number) == 0)
+        if (cor_api_parse_int(c->port, &c->number) == 0)
             connect_read(c, call->backing, cor_buf_str(&call->key), connect_on_service);
         else
             connect_read_other(c, COR_ROLE_ENDPOINTS, call->name, connect_on_endpoints);

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "http/url.h"
 #include "meta/field_error.h"
-#include "meta/quote.h"
+#include "server/request/api_options.h"
 
 #define VALUE_MAX 4096
 
@@ -29,25 +29,17 @@ enum { SINCE_SECONDS, TAIL_LINES, LIMIT_BYTES, NUMBER_COUNT };
 static int log_number_read(struct cor_str query, struct log_number *number,
                            struct cor_status *reterr_status)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf text, quoted;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
     int r;
 
     cor_buf_init(&text, VALUE_MAX);
-    cor_buf_init(&quoted, (size_t)VALUE_MAX * 10 + 2);
     r = cor_url_query_get(query, cor_strz(number->name), &text);
     if (r == -COR_ENOTFOUND)
         return 0;
     if (r < 0)
         return cor_status_set_err(reterr_status, r == -COR_ENOMEM ? r : -COR_EINVAL);
     number->is_given = true;
-    r = cor_str_to_i64(cor_buf_str(&text), &number->value);
-    if (r == 0)
-        return 0;
-    if (cor_quote(cor_buf_str(&text), &quoted) < 0)
-        return cor_status_no_memory(reterr_status);
-    return cor_status_bad_request(reterr_status, "strconv.ParseInt: parsing %.*s: %s",
-                                  COR_STR_ARG(cor_buf_str(&quoted)),
-                                  r == -COR_ETOOBIG ? "value out of range" : "invalid syntax");
+    return cor_api_read_int(cor_buf_str(&text), &number->value, reterr_status);
 }
 
 static void log_number_judge(const struct log_number *number, struct cor_field_errors *errors)

@@ -111,6 +111,9 @@ TEST(connect, the_options_of_a_log_are_checked_before_the_pod)
         {422, "sinceSeconds=1&sinceTime=2025-01-01T00:00:00Z",
          "PodLogOptions \\\"q\\\" is invalid: []: Forbidden: at most one of `sinceTime` or "
          "`sinceSeconds` may be specified"},
+        {422, "limitBytes=%2B0",
+         "PodLogOptions \\\"q\\\" is invalid: limitBytes: Invalid value: 0: must be greater than 0"},
+        {400, "tailLines=%2B-1", "strconv.ParseInt: parsing \\\"+-1\\\": invalid syntax"},
         {422, "stream=Stdout",
          "PodLogOptions \\\"q\\\" is invalid: stream: Forbidden: may not be specified"},
     };
@@ -123,6 +126,18 @@ TEST(connect, the_options_of_a_log_are_checked_before_the_pod)
         snprintf(target, sizeof(target), PODS "/q/log?%s", rows[i].query);
         assert_non_null(strstr(fx_do(&fx, rows[i].status, "GET", target, ""), rows[i].message));
     }
+    fx_close(&fx);
+}
+
+TEST(connect, a_container_of_any_length_is_not_one_of_the_pods)
+{
+    static char target[6000];
+    struct fx fx;
+
+    open_ready(&fx);
+    add_pod(&fx, "p", "");
+    snprintf(target, sizeof(target), PODS "/p/log?container=%05000d", 0);
+    assert_non_null(strstr(fx_do(&fx, 400, "GET", target, ""), "0 is not valid for pod p"));
     fx_close(&fx);
 }
 
@@ -204,6 +219,13 @@ TEST(connect, the_proxy_of_a_service_needs_a_pod_behind_it)
         "}]}");
     assert_refused(&fx, 500, "GET", SERVICES "/s:w/proxy", REFUSED "pods");
     assert_refused(&fx, 500, "GET", SERVICES "/http:s:80/proxy/", REFUSED "pods");
+    /* A port is a number as Go reads numbers. */
+    assert_refused(&fx, 500, "GET", SERVICES "/s:080/proxy/", REFUSED "pods");
+    assert_refused(&fx, 500, "GET", SERVICES "/s:+80/proxy/", REFUSED "pods");
+    assert_refused(&fx, 503, "GET", SERVICES "/s:-080/proxy/",
+                   "no service port -80 found for service \"s\"");
+    assert_refused(&fx, 503, "GET", SERVICES "/s:+-80/proxy/",
+                   "no endpoints available for service \"s:+-80\"");
     assert_refused(&fx, 503, "GET", SERVICES "/s:v/proxy",
                    "no endpoints available for service \"s:v\"");
     fx_close(&fx);
