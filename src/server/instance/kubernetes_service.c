@@ -580,7 +580,10 @@ static void kubesvc_take_answer(struct cor_kubernetes_service *service)
 {
     int code = service->sink.is_aborted ? 0 : service->sink.status;
     bool is_read = service->method == COR_HTTP_GET;
-    bool is_fine = code == 200 || code == 404 || (!is_read && (code == 201 || code == 409));
+    bool is_creation = service->method == COR_HTTP_POST;
+    /* Of a creation 404 means that the namespace is missing. */
+    bool is_fine =
+        code == 200 || (code == 404 && !is_creation) || (!is_read && (code == 201 || code == 409));
     enum cor_http_method next = COR_HTTP_GET;
     int r = 0;
 

@@ -240,6 +240,26 @@ TEST(kubernetes_service, that_cannot_get_its_address_is_tried_again)
     afx_close(&k.a);
 }
 
+/* The first pass that succeeds sets the ports of the endpoints. */
+TEST(kubernetes_service, a_pass_without_its_namespace_has_not_succeeded)
+{
+    struct kfx k = {.has_others = false};
+
+    fx_open(&k.a.fx);
+    afx_start(&k.a, NULL, NULL);
+    start(&k, "192.0.2.2", 6443);
+    fx_bootstrap(&k.a.fx);
+    fx_do(&k.a.fx, 201, "POST", "/api/v1/namespaces/default/endpoints",
+          "{\"metadata\":{\"name\":\"kubernetes\",\"labels\":{"
+          "\"endpointslice.kubernetes.io/skip-mirror\":\"true\"}},\"subsets\":[{\"addresses\":["
+          "{\"ip\":\"192.0.2.2\"}],\"ports\":[{\"name\":\"https\",\"port\":7443}]}]}");
+    check(&k);
+    assert_at(get(&k, SERVICE), "spec.clusterIP", "10.0.0.1");
+    assert_at(get(&k, ENDPOINTS), "subsets[0].ports[0].port", "6443");
+    stop(&k);
+    afx_close(&k.a);
+}
+
 TEST(kubernetes_service, stops_in_the_middle_of_a_pass)
 {
     bool is_stopped = false, is_done = false;
