@@ -1,5 +1,7 @@
-/* The paths are collected as texts that follow each other, each with its NUL, and are sorted by
- * pointers to them. */
+/* Writes the list of paths that GET / answers with: fixed ones, groups and versions, health checks.
+ * The paths are collected as texts that follow each other, each with its NUL, and are sorted by
+ * pointers to them. The first failure (no memory, too long) ends the writing.
+ * Thread: as in the header. */
 #include "server/api/root_paths.h"
 
 #include <assert.h>

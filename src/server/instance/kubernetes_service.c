@@ -77,7 +77,7 @@ struct cor_kubernetes_service {
     struct cor_buf addresses;         /* of the endpoints: a JSON list of texts, ordered */
     struct cor_buf ports;             /* of the endpoints: a JSON list */
     struct cor_server_leases *leases; /* NULL: this server is alone on its store */
-    bool is_renewing;                 /* `leases` has been asked, and has not been listened to */
+    bool is_renewing;                 /* the pass waits for `leases`, or for the turn after it */
     int renew_err;
 };
 

@@ -4,7 +4,7 @@
  * the list when its key expires.
  *
  * Life: new ──► renew, again and again ──► leave ──► free.
- * Owner: the looking after default/kubernetes.  Thread: the API's first loop. */
+ * Owner: kubernetes_service.c.  Thread: the API's first loop. */
 /* clang-format on */
 #ifndef COR_SERVER_SERVER_LEASES_H
 #define COR_SERVER_SERVER_LEASES_H

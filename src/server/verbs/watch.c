@@ -8,10 +8,11 @@
  *
  * An event is three spans: `{"type":...,"object":`, the object's own bytes, `}`. A DELETED event is
  * the last state with the revision of the deletion in place: two more spans. Tables, and objects in
- * another version, are made per event; ages are those of the moment, so that a table is not kept. In protobuf an event is one span, a frame that all watches
- * of the loop share (frames.h). What is made of an object over COR_HEAVY_BYTES is made by a thread
- * (event_maker.h): the watch is paused until it comes (watch_on_made). The spans of an event are
- * given to the sink together, because over WebSocket an event is a message.
+ * another version, are made for each event; a table is not kept, because it has ages. In protobuf an
+ * event is one span, a frame that all watches of the loop share (frames.h). A thread makes what an
+ * object over COR_HEAVY_BYTES is shown as (event_maker.h); the watch is paused until the thread has
+ * ended (watch_on_made). The spans of an event are given to the sink together, because over
+ * WebSocket an event is a message.
  *
  * A sink that takes objects (server/request/sink.h) gets the object of an event in the version of
  * the watch; an object that fills the sink pauses the watch (watch_hand_over).
@@ -204,8 +205,9 @@ static int watch_write_table(struct watch_call *w, enum cor_watch_type type,
     return cor_json_writer_finish(&writer);
 }
 
-static void take_object(struct watch_call *w, struct cor_reader_event *event,
-                        struct cor_object *take_object)
+/* Replaces the event's object by one that the call owns until the sink has taken it. */
+static void watch_replace_object(struct watch_call *w, struct cor_reader_event *event,
+                                 struct cor_object *take_object)
 {
     cor_object_unref(w->call.out_object);
     w->call.out_object = take_object;
@@ -225,7 +227,7 @@ static int watch_set_revision(struct watch_call *w, struct cor_reader_event *eve
         return 0;
     r = cor_object_at(event->object, event->rev, &at);
     if (r == 0)
-        take_object(w, event, at);
+        watch_replace_object(w, event, at);
     return r;
 }
 
@@ -239,7 +241,7 @@ static int watch_convert(struct watch_call *w, struct cor_reader_event *event)
         return 0;
     r = cor_call_convert(&w->call, event->object, &made);
     if (r == 0)
-        take_object(w, event, made);
+        watch_replace_object(w, event, made);
     return r;
 }
 
@@ -429,7 +431,7 @@ static void watch_on_made(struct cor_event_wait *wait, const struct cor_event_ma
     else if (call->accept.view == COR_VIEW_TABLE)
         w->shown = cor_object_ref(made->object);
     else
-        take_object(w, &event, cor_object_ref(made->object));
+        watch_replace_object(w, &event, cor_object_ref(made->object));
     cor_call_begin_op(call);
     watch_send_event(w, &event);
     /* What ends the watch has come meanwhile. */
