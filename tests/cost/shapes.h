@@ -8,9 +8,10 @@
 #include "api_fixture.h"
 #include "base/mem.h"
 
-#define TEXT_MAX (64u << 20)
-#define MAPS     "/api/v1/namespaces/default/configmaps"
-#define PODS     "/api/v1/namespaces/default/pods"
+#define TEXT_MAX  (64u << 20)
+#define MAPS      "/api/v1/namespaces/default/configmaps"
+#define PODS      "/api/v1/namespaces/default/pods"
+#define TEMPLATES "/api/v1/namespaces/default/podtemplates"
 
 /* What a shape fills in. */
 struct request {

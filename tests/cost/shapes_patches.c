@@ -99,40 +99,49 @@ static void make_retain_keys(struct request *rq)
     shape_add(&rq->body, "}}");
 }
 
+/* A PodTemplate, whose containers may come and go, and a strategic patch of them. */
+static void patch_template(struct request *rq)
+{
+    TEXT body = shape_text();
+
+    shape_add(&body, "{\"metadata\":{\"name\":\"x\"},\"template\":{\"spec\":{\"containers\":[");
+    EACH(&body, rq->n, "{\"name\":\"c%06zu\",\"image\":\"a\"}", i);
+    shape_add(&body, "]}}}");
+    (void)fx_do(rq->fx, 201, "POST", TEMPLATES, cor_buf_z(&body));
+    shape_patch(rq, TEMPLATES "/x", "application/strategic-merge-patch+json");
+}
+
 static void make_strategic_list(struct request *rq)
 {
-    shape_store_pod(rq);
-    shape_patch(rq, PODS "/x", "application/strategic-merge-patch+json");
-    shape_add(&rq->body, "{\"spec\":{\"containers\":[");
+    patch_template(rq);
+    shape_add(&rq->body, "{\"template\":{\"spec\":{\"containers\":[");
     EACH(&rq->body, rq->n, "{\"name\":\"c%06zu\",\"image\":\"b\"}", i);
-    shape_add(&rq->body, "]}}");
+    shape_add(&rq->body, "]}}}");
 }
 
 static void make_strategic_new_list(struct request *rq)
 {
-    shape_store_pod(rq);
-    shape_patch(rq, PODS "/x", "application/strategic-merge-patch+json");
-    shape_add(&rq->body, "{\"spec\":{\"containers\":[");
+    patch_template(rq);
+    shape_add(&rq->body, "{\"template\":{\"spec\":{\"containers\":[");
     EACH(&rq->body, rq->n, "{\"name\":\"d%06zu\",\"image\":\"b\"}", i);
-    shape_add(&rq->body, "]}}");
+    shape_add(&rq->body, "]}}}");
 }
 
 static void make_strategic_order(struct request *rq)
 {
-    shape_store_pod(rq);
-    shape_patch(rq, PODS "/x", "application/strategic-merge-patch+json");
-    shape_add(&rq->body, "{\"spec\":{\"$setElementOrder/containers\":[");
+    patch_template(rq);
+    shape_add(&rq->body, "{\"template\":{\"spec\":{\"$setElementOrder/containers\":[");
     EACH(&rq->body, rq->n, "{\"name\":\"c%06zu\"}", rq->n - 1 - i);
-    shape_add(&rq->body, "]}}");
+    shape_add(&rq->body, "]}}}");
 }
 
+/* All but the first one, which a template needs. */
 static void make_strategic_deletes(struct request *rq)
 {
-    shape_store_pod(rq);
-    shape_patch(rq, PODS "/x", "application/strategic-merge-patch+json");
-    shape_add(&rq->body, "{\"spec\":{\"containers\":[");
-    EACH(&rq->body, rq->n, "{\"name\":\"c%06zu\",\"$patch\":\"delete\"}", rq->n - 1 - i);
-    shape_add(&rq->body, "]}}");
+    patch_template(rq);
+    shape_add(&rq->body, "{\"template\":{\"spec\":{\"containers\":[");
+    EACH(&rq->body, rq->n - 1, "{\"name\":\"c%06zu\",\"$patch\":\"delete\"}", rq->n - 1 - i);
+    shape_add(&rq->body, "]}}}");
 }
 
 static void make_strategic_finalizers(struct request *rq)

@@ -142,12 +142,19 @@ static void make_ephemeral(struct request *rq)
     shape_add(&rq->body, "]}}");
 }
 
+/* The QoS class must stay: requests become other requests. */
 static void make_resize(struct request *rq)
 {
-    shape_store_pod(rq);
+    TEXT body = shape_text();
+
+    shape_add(&body, "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"containers\":[");
+    EACH(&body, rq->n,
+         "{\"name\":\"c%06zu\",\"image\":\"a\",\"resources\":{\"requests\":{\"cpu\":\"1\"}}}", i);
+    shape_add(&body, "]}}");
+    (void)fx_do(rq->fx, 201, "POST", PODS, cor_buf_z(&body));
     shape_patch(rq, PODS "/x/resize", "application/strategic-merge-patch+json");
     shape_add(&rq->body, "{\"spec\":{\"containers\":[");
-    EACH(&rq->body, rq->n, "{\"name\":\"c%06zu\",\"resources\":{\"limits\":{\"cpu\":\"1\"}}}", i);
+    EACH(&rq->body, rq->n, "{\"name\":\"c%06zu\",\"resources\":{\"requests\":{\"cpu\":\"2\"}}}", i);
     shape_add(&rq->body, "]}}");
 }
 
