@@ -7,7 +7,7 @@
  *   its own (list_sorted.h): head `{...,"items":[` ──► list_refill, again and
  *   again: the next items, and at the end the tail `]}`
  *
- * Five ways to write items, chosen by list_refill() and cor_list_call_reply():
+ * The text of head and items is made in list_text.c. Five ways to write items, chosen by list_refill() and cor_list_call_reply():
  *   - to a sink that takes objects (server/request/sink.h): the objects in the version of the
  *     request; head and tail are bytes and make a list without items (list_refill_objects);
  *   - plain JSON of the stored version: spans of the objects' own bytes, nothing is copied
@@ -38,12 +38,11 @@
 #include "server/verbs/list.h"
 
 #include <assert.h>
-#include <stdio.h>
 
 #include "base/err.h"
-#include "meta/object_edit.h"
 #include "server/api/heavy.h"
 #include "server/verbs/list_sorted.h"
+#include "server/verbs/list_text.h"
 #include "json/pretty.h"
 
 /* Items per refill: each takes up to four spans. */
@@ -61,60 +60,6 @@
 #define KEPT_AT_ONCE 1024
 /* A list in protobuf that has no more bytes of items than this is made once. */
 #define FIRST_BYTES (256u * 1024)
-
-void cor_list_write_meta(struct cor_json_writer *w, const struct cor_list_cursor *cursor)
-{
-    char rv[24];
-
-    snprintf(rv, sizeof(rv), "%llu", (unsigned long long)cursor->rev);
-    cor_json_begin_object(w);
-    if (cursor->rev > 0)
-        cor_json_member(w, COR_STR("resourceVersion"), cor_strz(rv));
-    if (cursor->continue_token[0])
-        cor_json_member(w, COR_STR("continue"), cor_strz(cursor->continue_token));
-    if (cursor->remaining >= 0) {
-        cor_json_key(w, COR_STR("remainingItemCount"));
-        cor_json_i64(w, cursor->remaining);
-    }
-    cor_json_end_object(w);
-}
-
-static int list_write_head(struct cor_list_call *list)
-{
-    struct cor_call *call = &list->call;
-    const struct cor_list_cursor *cursor = list->cursor;
-    struct cor_json_writer w;
-
-    cor_json_writer_init(&w, &call->out);
-    cor_json_begin_object(&w);
-    switch (call->accept.view) {
-    case COR_VIEW_OBJECT:
-        cor_json_member(&w, COR_STR("kind"), call->res->list_kind);
-        cor_json_member(&w, COR_STR("apiVersion"), call->res->api_version);
-        break;
-    case COR_VIEW_TABLE:
-        cor_table_type(&w, call->accept.is_v1beta1);
-        break;
-    case COR_VIEW_PARTIAL:
-        cor_json_member(&w, COR_STR("kind"), COR_STR("PartialObjectMetadataList"));
-        cor_json_member(&w, COR_STR("apiVersion"),
-                        call->accept.is_v1beta1 ? COR_STR("meta.k8s.io/v1beta1")
-                                                : COR_STR("meta.k8s.io/v1"));
-        break;
-    }
-    cor_json_key(&w, COR_STR("metadata"));
-    cor_list_write_meta(&w, cursor);
-    if (call->accept.view == COR_VIEW_TABLE) {
-        cor_json_key(&w, COR_STR("columnDefinitions"));
-        cor_table_columns(&w, call->columns);
-        cor_json_key(&w, COR_STR("rows"));
-    } else {
-        cor_json_key(&w, COR_STR("items"));
-    }
-    cor_json_begin_array(&w);
-    /* Object and array stay open: the tail closes them. */
-    return w.error;
-}
 
 /* An item as spans of the object's own bytes. A list item has no kind and apiVersion: `{` and the
  * bytes after the type part. */
@@ -134,95 +79,6 @@ static void list_add_item_spans(struct cor_list_call *list, const struct cor_obj
         cor_call_add_span(call, cor_str_from(json, object->type_end));
     }
     list->is_begun = true;
-}
-
-/* The row of an object, which is `shown` in the version of the request. */
-static int list_write_row(struct cor_list_call *list, const struct cor_object *object,
-                          const struct cor_object *shown, struct cor_buf *out)
-{
-    struct cor_call *call = &list->call;
-    const struct cor_table_opts opts = {.columns = call->columns,
-                                        .include = list->include,
-                                        .now_us = cor_call_now_ms(call) * 1000,
-                                        .is_v1beta1 = call->accept.is_v1beta1};
-    struct cor_json_writer w;
-
-    cor_json_writer_init(&w, out);
-    cor_table_row(&w, &opts, object, shown);
-    return cor_json_writer_finish(&w);
-}
-
-/* One item as text without indentation, at the end of `out`. */
-static int list_write_item(struct cor_list_call *list, const struct cor_object *object,
-                           struct cor_buf *out)
-{
-    struct cor_call *call = &list->call;
-    int r;
-
-    switch (call->accept.view) {
-    case COR_VIEW_OBJECT:
-        r = cor_buf_addc(out, '{');
-        return r < 0 ? r
-                     : cor_buf_adds(out, cor_str_from(cor_object_json(object), object->type_end));
-    case COR_VIEW_TABLE:
-        return list_write_row(list, object, object, out);
-    case COR_VIEW_PARTIAL:
-        r = cor_buf_adds(out, cor_partial_head(call->accept.is_v1beta1));
-        if (r == 0)
-            r = cor_buf_adds(out, cor_object_metadata(object));
-        return r < 0 ? r : cor_buf_addc(out, '}');
-    }
-    return 0;
-}
-
-/* Everything is made from the object in the version of the request, but for the cells of a table.
- */
-static int list_write_converted_item(struct cor_list_call *list, const struct cor_object *object,
-                                     struct cor_buf *out)
-{
-    struct cor_call *call = &list->call;
-    COR_CLEANUP(cor_object_unrefp) struct cor_object *made = NULL;
-    int r;
-
-    if (!call->conversion ||
-        (call->accept.view == COR_VIEW_TABLE && list->include != COR_TABLE_OBJECT))
-        return list_write_item(list, object, out);
-    r = cor_convert_object(call->conversion->from_stored, call->type->kind, call->type->api_version,
-                           object, &made);
-    if (r < 0)
-        return r;
-    return call->accept.view == COR_VIEW_TABLE ? list_write_row(list, object, made, out)
-                                               : list_write_item(list, made, out);
-}
-
-static int list_write_pretty_item(struct cor_list_call *list, const struct cor_object *object)
-{
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf item = {0};
-    int r;
-
-    cor_buf_init(&item, COR_CALL_OUT_MAX);
-    r = list_write_converted_item(list, object, &item);
-    if (r == 0)
-        r = cor_buf_addz(&list->call.out, list->is_begun ? ",\n    " : "\n    ");
-    list->is_begun = true;
-    return r < 0 ? r : cor_json_pretty(cor_buf_str(&item), 2, &list->call.out);
-}
-
-/* The item in protobuf. An object that is not converted is read where it stands. */
-static int list_write_protobuf_item(struct cor_list_call *list, const struct cor_object *object)
-{
-    struct cor_call *call = &list->call;
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0};
-    int r;
-
-    if (call->accept.view == COR_VIEW_OBJECT && !call->conversion)
-        return cor_list_protobuf_add_item(&list->protobuf, call, object, cor_object_json(object),
-                                          &call->out);
-    cor_buf_init(&json, COR_CALL_OUT_MAX);
-    r = list_write_converted_item(list, object, &json);
-    return r < 0 ? r
-                 : cor_list_protobuf_add_item(&list->protobuf, call, object, cor_buf_str(&json),
-                                              &call->out);
 }
 
 static void list_count(struct cor_list_call *list);
@@ -277,21 +133,6 @@ static int list_refill_spans(struct cor_list_call *list)
     return 1;
 }
 
-static int list_write_text_item(struct cor_list_call *list, const struct cor_object *object)
-{
-    struct cor_call *call = &list->call;
-    int r = 0;
-
-    if (call->accept.is_protobuf)
-        return list_write_protobuf_item(list, object);
-    if (call->accept.is_pretty)
-        return list_write_pretty_item(list, object);
-    if (list->is_begun)
-        r = cor_buf_addc(&call->out, ',');
-    list->is_begun = true;
-    return r < 0 ? r : list_write_converted_item(list, object, &call->out);
-}
-
 /* A kept item takes the place of one that would be made. While a list is counted whose pieces are
  * dropped, its length is enough. 1: the item is written or counted; 0: it must be made; else a
  * failure. */
@@ -331,7 +172,7 @@ static int list_write_large(struct cor_call *call)
 
     assert(!list->made);
     return call->takes_objects ? cor_call_convert(call, list->large, &list->made)
-                               : list_write_text_item(list, list->large);
+                               : cor_list_write_text_item(list, list->large);
 }
 
 static void list_on_large(struct cor_call *call, int r)
@@ -427,7 +268,7 @@ static int list_fill(struct cor_list_call *list, size_t bytes_max)
             continue;
         if (is_large(call, object))
             return list_start_large(list, object);
-        r = list_write_text_item(list, object);
+        r = cor_list_write_text_item(list, object);
         if (r == 0)
             list_keep_item(list, object, at);
         /* A row is much shorter than the object that it is made of. */
@@ -630,7 +471,7 @@ static int list_write_whole(struct cor_list_call *list, size_t bytes_max)
             r = cor_buf_addc(&call->out, ',');
         list->is_begun = true;
         if (r == 0)
-            r = list_write_converted_item(list, object, &call->out);
+            r = cor_list_write_item(list, object, &call->out);
     }
     if (r < 0 || object || list->cursor->is_paused)
         return r;
@@ -695,25 +536,6 @@ static int list_sort(struct cor_call *call)
     return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 
-/* The table of a list that is known to be empty. Upstream's converter for kinds without columns of
- * their own leaves the rows nil, others make an empty list. */
-static int list_write_no_rows(struct cor_list_call *list)
-{
-    struct cor_json_writer w;
-
-    cor_json_writer_init(&w, &list->call.out);
-    cor_json_begin_object(&w);
-    cor_table_type(&w, list->call.accept.is_v1beta1);
-    cor_json_key(&w, COR_STR("metadata"));
-    cor_list_write_meta(&w, list->cursor);
-    cor_json_key(&w, COR_STR("columnDefinitions"));
-    cor_table_columns(&w, list->call.columns);
-    cor_json_key(&w, COR_STR("rows"));
-    cor_json_null(&w);
-    cor_json_end_object(&w);
-    return cor_json_writer_finish(&w);
-}
-
 /* Is the list a table whose rows are null? The first object is looked for, and comes again. */
 static bool list_has_nil_rows(struct cor_list_call *list)
 {
@@ -770,10 +592,10 @@ static void list_reply_cursor(struct cor_list_call *list)
         return;
     }
     if (list_has_nil_rows(list)) {
-        list_on_whole(call, list_write_no_rows(list));
+        list_on_whole(call, cor_list_write_no_rows(list));
         return;
     }
-    r = list_write_head(list);
+    r = cor_list_write_head(list);
     if (r == 0 && call->accept.is_yaml) {
         list_reply_whole(list);
         return;

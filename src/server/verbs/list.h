@@ -33,9 +33,6 @@ struct cor_list_call {
 /* What the request asks for, with the predicate and the key set. 0, or a failure in `status`. */
 int cor_list_call_options(struct cor_list_call *list, struct cor_store_list_opts *ret_opts);
 
-/* Writes the value of a list's `metadata`. */
-void cor_list_write_meta(struct cor_json_writer *w, const struct cor_list_cursor *cursor);
-
 /* Answers with what is in the cursor. */
 void cor_list_call_reply(struct cor_list_call *list);
 /* A cursor's on_lost, with the list as its argument: cuts the answer if it waits for its reader. */

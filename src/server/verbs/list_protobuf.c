@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 #include "schema/protobuf.h"
-#include "server/verbs/list.h"
+#include "server/verbs/list_text.h"
 #include "json/writer.h"
 
 /* The metadata has a continue token, whose length a key's maximum bounds. */
