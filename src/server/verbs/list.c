@@ -40,6 +40,7 @@
 #include <assert.h>
 
 #include "base/err.h"
+#include "meta/object_edit.h"
 #include "server/api/heavy.h"
 #include "server/verbs/list_sorted.h"
 #include "server/verbs/list_text.h"

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "meta/object_edit.h"
 #include "json/pretty.h"
 
 void cor_list_write_meta(struct cor_json_writer *w, const struct cor_list_cursor *cursor)
