@@ -2,7 +2,7 @@
  * memory in the middle of an answer. The server's loop is the test's thread, where allocations
  * fail; the client has a thread of its own.
  */
-#include "api_fixture.h"
+#include "served.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -12,55 +12,10 @@
 #include "codec/gzip.h"
 #include "http/client.h"
 #include "net/net.h"
-#include "server/http/server.h"
 
 #define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
 /* Three of them are more than a response holds, so that the head is sent before the list ends. */
 #define BYTES_OF_ONE 100000
-
-struct served {
-    struct fx fx;
-    struct cor_metrics *metrics;
-    struct cor_server *server;
-    char path[128]; /* of its socket, where this process is an administrator */
-    bool is_closed;
-};
-
-static void serve(struct served *s)
-{
-    struct cor_server_opts opts;
-
-    fx_open(&s->fx);
-    fx_bootstrap(&s->fx);
-    assert_int_equal(cor_metrics_new(1, &s->metrics), 0);
-    opts = (struct cor_server_opts){.api = s->fx.api,
-                                    .metrics = s->metrics,
-                                    .loops = &s->fx.loop,
-                                    .nloops = 1,
-                                    .authenticator.server_uid = getuid()};
-    assert_int_equal(cor_server_new(&opts, &s->server), 0);
-    snprintf(s->path, sizeof(s->path), "%s/api.sock", test_tmpdir());
-    assert_int_equal(cor_http_server_listen_unix(cor_server_http(s->server), s->path, 0600), 0);
-}
-
-static void set_true(void *arg)
-{
-    *(bool *)arg = true;
-}
-
-static bool is_true(void *arg)
-{
-    return *(bool *)arg;
-}
-
-static void stop_serving(struct served *s)
-{
-    cor_http_server_close(cor_server_http(s->server), 0, set_true, &s->is_closed);
-    assert_true(cor_loop_run_until(s->fx.loop, is_true, &s->is_closed, FX_TIMEOUT_MS));
-    s->server = cor_server_free(s->server);
-    fx_close(&s->fx);
-    s->metrics = cor_metrics_free(s->metrics);
-}
 
 /* Creates `n` ConfigMaps of a little more than BYTES_OF_ONE. */
 static void create_large(struct served *s, int n)
@@ -147,16 +102,16 @@ static void *run_get(void *arg)
     bool is_done = cor_loop_new(64, &loop) == 0 && cor_net_open(loop, &net) == 0 &&
                    cor_http_client_open(net, &opts, &client) == 0 &&
                    cor_http_call_open(client, &call_opts, &call) == 0 &&
-                   cor_loop_run_until(loop, is_true, &get->is_over, FX_TIMEOUT_MS);
+                   cor_loop_run_until(loop, served_is_true, &get->is_over, FX_TIMEOUT_MS);
 
     if (!is_done)
         abort();
     get->is_over = false;
-    cor_http_client_close(client, set_true, &get->is_over);
-    is_done = cor_loop_run_until(loop, is_true, &get->is_over, FX_TIMEOUT_MS);
+    cor_http_client_close(client, served_set_true, &get->is_over);
+    is_done = cor_loop_run_until(loop, served_is_true, &get->is_over, FX_TIMEOUT_MS);
     get->is_over = false;
-    cor_net_close(net, set_true, &get->is_over);
-    is_done = is_done && cor_loop_run_until(loop, is_true, &get->is_over, FX_TIMEOUT_MS);
+    cor_net_close(net, served_set_true, &get->is_over);
+    is_done = is_done && cor_loop_run_until(loop, served_is_true, &get->is_over, FX_TIMEOUT_MS);
     if (!is_done)
         abort();
     cor_loop_free(loop);
@@ -195,7 +150,7 @@ static void run(struct served *s, struct get *get)
     get->path = s->path;
     cor_buf_init(&get->body, 1u << 20);
     assert_int_equal(pthread_create(&thread, NULL, run_get, get), 0);
-    assert_true(cor_loop_run_until(s->fx.loop, is_true, &get->is_done, FX_TIMEOUT_MS));
+    assert_true(cor_loop_run_until(s->fx.loop, served_is_true, &get->is_done, FX_TIMEOUT_MS));
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_true(get->takes_gzip || !get->is_gzip);
 }
@@ -244,7 +199,7 @@ TEST(http_answers, a_list_that_fails_midway_is_not_a_complete_answer)
 {
     struct served s = {0};
 
-    serve(&s);
+    served_open(&s);
     create_large(&s, 4);
     /* Indenting allocates for each object. The rows of a table need memory after the head only when
      * the client is slower than the server, so that no number of cut answers can be expected. */
@@ -253,7 +208,7 @@ TEST(http_answers, a_list_that_fails_midway_is_not_a_complete_answer)
         (void)fail_each_alloc(&s, is_h2, CONFIGMAPS "?includeObject=Object",
                               "application/json;as=Table;v=v1;g=meta.k8s.io");
     }
-    stop_serving(&s);
+    served_close(&s);
 }
 
 /* Every answer that says success has the whole list, compressed or, where memory for that was
@@ -263,7 +218,7 @@ TEST(http_answers, a_compressed_list_without_memory_is_plain_or_cut_or_refused)
     struct served s = {.fx.has_no_offload = true};
     struct get whole;
 
-    serve(&s);
+    served_open(&s);
     create_large(&s, 4);
     for (int is_h2 = 0; is_h2 < 2; is_h2++) {
         size_t ngzip = 0, nplain = 0, ncut = 0;
@@ -287,7 +242,7 @@ TEST(http_answers, a_compressed_list_without_memory_is_plain_or_cut_or_refused)
         cor_buf_deinit(&whole.body);
         assert_true(ngzip > 0 && nplain > 0 && ncut > 0);
     }
-    stop_serving(&s);
+    served_close(&s);
 }
 
 /* Contract server 3.4.6. */
@@ -297,7 +252,7 @@ TEST(http_answers, only_more_than_128_kb_is_compressed_and_only_for_who_asks)
                                           CONFIGMAPS "?limit=1"};
     struct served s = {0};
 
-    serve(&s);
+    served_open(&s);
     create_large(&s, 2);
     for (int i = 0; i < 16; i++) {
         struct get plain, asked;
@@ -317,7 +272,7 @@ TEST(http_answers, only_more_than_128_kb_is_compressed_and_only_for_who_asks)
         cor_buf_deinit(&plain.body);
         cor_buf_deinit(&asked.body);
     }
-    stop_serving(&s);
+    served_close(&s);
 }
 
 /* Appends a pod of more than 128 KB with as many warnings as an answer may have: their texts are
@@ -349,7 +304,7 @@ TEST(http_answers, a_compressed_answer_has_all_warnings)
     COR_CLEANUP(cor_buf_deinit) struct cor_buf pod = {.max = 1u << 20};
     struct served s = {0};
 
-    serve(&s);
+    served_open(&s);
     add_warned_pod(&pod);
     for (int i = 0; i < 2; i++) {
         struct get plain = {.is_h2 = i == 1,
@@ -370,5 +325,5 @@ TEST(http_answers, a_compressed_answer_has_all_warnings)
         cor_buf_deinit(&plain.body);
         cor_buf_deinit(&asked.body);
     }
-    stop_serving(&s);
+    served_close(&s);
 }

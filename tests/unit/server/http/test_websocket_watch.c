@@ -1,70 +1,23 @@
 /* Watches over WebSocket on a connection, with memory that fails. The server's loop is the test's
  * thread; the client has a thread of its own. */
-#include "api_fixture.h"
+#include "served.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/err.h"
-#include "server/http/server.h"
 
 #define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
 #define HEAD_101                                                                                   \
     "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"            \
     "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
 
-struct served {
-    struct fx fx;
-    struct cor_metrics *metrics;
-    struct cor_server *server;
-    char path[100];
-    struct cor_mail close_mail;
-    bool is_closed;
-};
-
-static void serve(struct served *s)
-{
-    struct cor_server_opts opts;
-
-    *s = (struct served){0};
-    fx_open(&s->fx);
-    fx_bootstrap(&s->fx);
-    assert_int_equal(cor_metrics_new(1, &s->metrics), 0);
-    opts = (struct cor_server_opts){.api = s->fx.api,
-                                    .metrics = s->metrics,
-                                    .loops = &s->fx.loop,
-                                    .nloops = 1,
-                                    .authenticator.server_uid = getuid()};
-    assert_int_equal(cor_server_new(&opts, &s->server), 0);
-    snprintf(s->path, sizeof(s->path), "%s/api.sock", test_tmpdir());
-    assert_int_equal(cor_http_server_listen_unix(cor_server_http(s->server), s->path, 0600), 0);
-}
-
-static void set_true(void *arg)
-{
-    *(bool *)arg = true;
-}
-
-static bool is_true(void *arg)
-{
-    return *(bool *)arg;
-}
-
-static void close_server(struct served *s)
-{
-    cor_http_server_close(cor_server_http(s->server), 0, set_true, &s->is_closed);
-    assert_true(cor_loop_run_until(s->fx.loop, is_true, &s->is_closed, FX_TIMEOUT_MS));
-    s->server = cor_server_free(s->server);
-    fx_close(&s->fx);
-    s->metrics = cor_metrics_free(s->metrics);
-}
-
 /* The client: a plain socket and what it has received, on a thread of its own. */
 struct peer {
-    struct cor_mail mail; /* to the server's loop, when it is done */
+    struct cor_mail mail;       /* to the server's loop, when it is done */
+    struct cor_mail close_mail; /* to the server's loop, which then closes the server */
     struct served *s;
     const char *query;
     void (*play)(struct peer *peer); /* what the client does */
@@ -145,7 +98,7 @@ static void peer_watch(struct peer *peer, struct served *s, const char *query,
 
     *peer = (struct peer){.mail.on_mail = peer_on_done, .s = s, .query = query, .play = play};
     assert_int_equal(pthread_create(&thread, NULL, peer_run, peer), 0);
-    assert_true(cor_loop_run_until(s->fx.loop, is_true, &peer->is_done, 2 * FX_TIMEOUT_MS));
+    assert_true(cor_loop_run_until(s->fx.loop, served_is_true, &peer->is_done, 2 * FX_TIMEOUT_MS));
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_true(cor_loop_run_until(s->fx.loop, has_no_calls, s, FX_TIMEOUT_MS));
 }
@@ -172,10 +125,10 @@ static bool is_whole(const struct peer *peer)
 TEST(websocket_watch, is_whole_or_refused_or_broken_without_memory)
 {
     static struct peer whole, one;
-    struct served s;
+    struct served s = {0};
     size_t nwhole = 0;
 
-    serve(&s);
+    served_open(&s);
     fx_do(&s.fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"v\"}}");
     peer_watch(&whole, &s, "", play_session);
     assert_true(is_whole(&whole));
@@ -190,7 +143,7 @@ TEST(websocket_watch, is_whole_or_refused_or_broken_without_memory)
         }
     }
     assert_true(nwhole > 0);
-    close_server(&s);
+    served_close(&s);
 }
 
 #define NPINGS 100
@@ -225,11 +178,11 @@ TEST(websocket_watch, answers_never_come_between_the_bytes_of_a_message)
 {
     static char body[400 * 1024];
     static struct peer peer;
-    struct served s;
+    struct served s = {0};
     char *at;
     size_t n;
 
-    serve(&s);
+    served_open(&s);
     snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"%0*d\"}}",
              380 * 1024, 0);
     fx_do(&s.fx, 201, "POST", CONFIGMAPS, body);
@@ -245,21 +198,21 @@ TEST(websocket_watch, answers_never_come_between_the_bytes_of_a_message)
     /* Of the pongs some may come before the message, the others come after it. */
     assert_int_equal(peer.n, sizeof(HEAD_101) - 1 + 10 + n + NPINGS * 3 + 4);
     assert_true(is_whole(&peer));
-    close_server(&s);
+    served_close(&s);
 }
 
 static void on_mail_close(struct cor_mail *mail)
 {
-    struct served *s = COR_CONTAINER_OF(mail, struct served, close_mail);
+    struct served *s = COR_CONTAINER_OF(mail, struct peer, close_mail)->s;
 
-    cor_http_server_close(cor_server_http(s->server), 60000, set_true, &s->is_closed);
+    cor_http_server_close(cor_server_http(s->server), 60000, served_set_true, &s->is_closed);
 }
 
 static void play_shutdown(struct peer *peer)
 {
     peer_wait(peer, HEAD_101, sizeof(HEAD_101) - 1);
-    peer->s->close_mail.on_mail = on_mail_close;
-    cor_loop_post_always(peer->s->fx.loop, &peer->s->close_mail);
+    peer->close_mail.on_mail = on_mail_close;
+    cor_loop_post_always(peer->s->fx.loop, &peer->close_mail);
     peer_wait(peer, NULL, 0);
 }
 
@@ -267,13 +220,11 @@ static void play_shutdown(struct peer *peer)
 TEST(websocket_watch, ends_when_the_server_does)
 {
     static struct peer peer;
-    struct served s;
+    struct served s = {0};
 
-    serve(&s);
+    served_open(&s);
     peer_watch(&peer, &s, "&resourceVersion=0", play_shutdown);
     assert_true(is_whole(&peer));
-    assert_true(cor_loop_run_until(s.fx.loop, is_true, &s.is_closed, FX_TIMEOUT_MS));
-    s.server = cor_server_free(s.server);
-    fx_close(&s.fx);
-    s.metrics = cor_metrics_free(s.metrics);
+    assert_true(cor_loop_run_until(s.fx.loop, served_is_true, &s.is_closed, FX_TIMEOUT_MS));
+    served_free(&s);
 }
