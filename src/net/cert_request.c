@@ -145,15 +145,20 @@ static void take_content(struct der *in, size_t begin, size_t length, struct ele
     in->at += length;
 }
 
+/* The head of an element that must be there. */
+static int read_next_head(struct der *in, struct element *ret, size_t *ret_length)
+{
+    if (in->at == in->n)
+        return refuse(in->why, "asn1: syntax error: sequence truncated");
+    return read_head(in, ret, ret_length);
+}
+
 /* The next element, whatever it is. */
 static int read_any(struct der *in, struct element *ret)
 {
     size_t begin = in->at, length;
-    int r;
+    int r = read_next_head(in, ret, &length);
 
-    if (in->at == in->n)
-        return refuse(in->why, "asn1: syntax error: sequence truncated");
-    r = read_head(in, ret, &length);
     if (r < 0)
         return r;
     if (length > in->n - in->at)
@@ -168,11 +173,8 @@ static int read_field(struct der *in, unsigned tag, bool is_compound, const char
                       bool is_tagged, struct element *ret)
 {
     size_t begin = in->at, length;
-    int r;
+    int r = read_next_head(in, ret, &length);
 
-    if (in->at == in->n)
-        return refuse(in->why, "asn1: syntax error: sequence truncated");
-    r = read_head(in, ret, &length);
     if (r < 0)
         return r;
     if (ret->class != (is_tagged ? 2 : 0) || ret->tag != tag || ret->is_compound != is_compound) {
