@@ -144,8 +144,8 @@ struct cor_check {
     void *warn_arg;
     size_t nwarnings; /* that were made, repeated ones too; at most COR_CHECK_WARNINGS_MAX */
     enum cor_check_operation operation;
-    struct cor_object_meta_rules meta; /* of the kind */
-    struct cor_str api_version;        /* of the request */
+    struct cor_object_meta_rules meta;  /* of the kind */
+    struct cor_str api_version;         /* of the request */
     const struct cor_object *ns_object; /* the namespace, of a creation; or NULL */
     bool has_old;
     uint16_t old_known, old_found;      /* bits of enum cor_old_mistake: asked about, and there */
@@ -322,14 +322,19 @@ const char *cor_check_printf(struct cor_check *check, const char *fmt, ...)
  * it are shown. It lives as long as the check; "" when no memory is left. */
 const char *cor_check_quote(struct cor_check *check, struct cor_str text);
 
+/* `n` bytes that live as long as the check; NULL: none left, which is in the errors. */
+char *cor_check_alloc(struct cor_check *check, size_t n);
+
 /* A copy of a text that lives as long as the check; NULL: no memory is left. */
 char *cor_check_copy(struct cor_check *check, struct cor_str text);
+/* As cor_check_copy(), with the letters A to Z in lower case. */
+char *cor_check_lower(struct cor_check *check, struct cor_str text);
 
 /* Texts one behind the other, whatever their bytes are. The result lives as long as the check; ""
  * when no memory is left. */
 struct cor_str cor_check_concat(struct cor_check *check, const struct cor_str *texts, size_t n);
-/* One text that stands for `n` texts in a set: it has the length of each, so that other texts have
- * another key. */
+/* The key of `n` texts in a set. The key contains the length of each text, so that two different
+ * rows of texts never have the same key. */
 struct cor_str cor_check_key(struct cor_check *check, const struct cor_str *texts, size_t n);
 
 /* Notes that a call has failed with `r` (0 and -COR_EINVALID, whose errors were added, are fine).

@@ -263,15 +263,11 @@ void cor_hook_param_version(struct cor_check *check, const struct cor_place *pla
 void cor_hook_param_kind(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
 {
     struct cor_str text = cor_place_text(check, place);
-    char *lower = cor_check_copy(check, text);
+    char *lower = cor_check_lower(check, text);
 
     (void)arg;
     if (!lower)
         return;
-    for (size_t i = 0; i < text.n; i++) {
-        if (lower[i] >= 'A' && lower[i] <= 'Z')
-            lower[i] = (char)(lower[i] - 'A' + 'a');
-    }
     check_part(check, place, COR_FORMAT_DNS_1035, (struct cor_str){lower, text.n}, text,
                "may have mixed case, but should otherwise match: ");
 }

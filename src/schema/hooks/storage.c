@@ -41,15 +41,11 @@ void cor_hook_lower_qualified_name(struct cor_check *check, const struct cor_pla
                                    struct cor_str arg)
 {
     struct cor_str text = cor_place_text(check, place);
-    char *lower = cor_check_copy(check, text);
+    char *lower = cor_check_lower(check, text);
 
     (void)arg;
     if (!lower)
         return;
-    for (size_t i = 0; i < text.n; i++) {
-        if (lower[i] >= 'A' && lower[i] <= 'Z')
-            lower[i] = (char)(lower[i] - 'A' + 'a');
-    }
     cor_format_add_text(COR_FORMAT_QUALIFIED_NAME, (struct cor_str){lower, text.n}, &place->path,
                         check->errors);
 }
