@@ -136,8 +136,9 @@ struct cor_gzip_reader *cor_gzip_reader_free(struct cor_gzip_reader *reader)
     return cor_free(reader);
 }
 
-/* One call of zlib, whose output is in `piece` (`*ret_n` bytes). 1: zlib may have more to give out,
- * or another member follows; 0: it has used all of its input; or a failure. */
+/* Calls zlib once. Its output is the first `*ret_n` bytes of `piece`. Returns 1 when zlib may have
+ * more to give out or another member follows, 0 when zlib has used all of its input, or a failure.
+ */
 static int gzip_expand(struct cor_gzip_reader *reader, size_t *ret_n)
 {
     z_stream *z = &reader->z;

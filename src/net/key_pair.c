@@ -26,7 +26,7 @@
 #define END   "-----END "
 #define EDGE  "-----"
 
-/* Of the labels of blocks that a message lists: more than a warning shows. */
+/* The maximum of the labels of PEM blocks that a message lists. A warning shows fewer bytes. */
 #define LABELS_MAX (16u * 1024)
 
 COR_DEFINE_CLEANUP(X509, X509_free)

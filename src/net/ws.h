@@ -23,7 +23,7 @@ struct cor_ws;
 #define COR_WS_BYTES (16u * 1024)
 /* What cor_ws_begin() appends at most. */
 #define COR_WS_HEAD_MAX 10
-/* Of the key in the answer to a handshake, with its NUL. */
+/* The size of the text of Sec-WebSocket-Accept, with its NUL. */
 #define COR_WS_ACCEPT_MAX 29
 
 /* NULL: out of memory. */

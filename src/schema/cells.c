@@ -26,7 +26,7 @@
 #define DURATION_MAX_US (INT64_MAX / 1000)
 /* Go's zero time, which counts as none: the first second of the year 1. */
 #define ZERO_TIME_US (-62135596800 * 1000000)
-/* Of the text of a selector. */
+/* The maximum of the text of a selector: that of an object. */
 #define SELECTOR_BYTES_MAX (1536u * 1024)
 
 static bool is_null(struct cor_str value)

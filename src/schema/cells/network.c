@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "schema/cell_hooks.h"
 
-/* So many endpoints, ports or hosts are shown; of the others the number. */
+/* A cell shows at most this many endpoints, ports or hosts, and then the number of the others. */
 #define SHOWN_MAX 3
 
 /* Adds a comma unless the text is the first one. */

@@ -204,7 +204,7 @@ static void find_containers(struct cor_pod_cells *pod, struct cor_str statuses, 
         pod->reason = is_ready ? COR_STR("Running") : COR_STR("NotReady");
 }
 
-/* Of the pod's conditions, those that its status depends on. */
+/* Looks for the conditions of the pod that the word of its status depends on. */
 static void find_conditions(struct cor_pod_cells *pod, struct cor_str conditions,
                             bool *ret_is_ready, bool *ret_is_initialized)
 {

@@ -98,7 +98,7 @@ void cor_cell_job_duration(struct cor_cells *cells)
 /* --- HorizontalPodAutoscalers -------------------------------------------------------------------
  */
 
-/* So many metrics are shown; of the others the number. */
+/* A cell shows at most this many metrics, and then the number of the others. */
 #define METRICS_SHOWN_MAX 2
 
 /* How a type of metric is called, and the member that has it. */
