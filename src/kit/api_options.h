@@ -1,6 +1,7 @@
 /* What a request to the Kubernetes API names and asks for: the resource or object, and the options
- * of each verb. The API port takes these structs; both implementations write them as path, query and
- * body (kit/resource_path.h, kit/request_options.h).
+ * of each verb. The API port takes these structs; both implementations write them as path, query
+ * and body (kit/resource_path.h, kit/request_options.h).
+ *
  * Thread: any (values).  Owner: the strings are borrowed. */
 #ifndef COR_KIT_API_OPTIONS_H
 #define COR_KIT_API_OPTIONS_H

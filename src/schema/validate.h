@@ -21,12 +21,12 @@ struct cor_validation {
     struct cor_str old;    /* p == NULL: there is none */
     struct cor_str sent;   /* `object` with lists and maps that were sent empty, for messages; p ==
                             * NULL: none was */
-    struct cor_object_meta_rules meta; /* for the hook object_meta */
-    struct cor_str api_version;        /* of the request */
+    struct cor_object_meta_rules meta;  /* for the hook object_meta */
+    struct cor_str api_version;         /* of the request */
     const struct cor_object *ns_object; /* the namespace, of a creation; or NULL */
-    bool allow_privileged;             /* the server lets containers be privileged */
-    cor_key_pair_fn key_pair;          /* knows about certificates; NULL: nobody does */
-    cor_warn_fn warn;                  /* gets the warnings; NULL: nobody asks for them */
+    bool allow_privileged;              /* the server lets containers be privileged */
+    cor_key_pair_fn key_pair;           /* knows about certificates; NULL: nobody does */
+    cor_warn_fn warn;                   /* gets the warnings; NULL: nobody asks for them */
     void *warn_arg;
     cor_check_request_fn check_request; /* NULL: requests for certificates are not looked into */
 };

@@ -13,11 +13,11 @@
 
 #include "base/str.h"
 #include "client/dynamic/list_reader.h"
-#include "kit/request_options.h"
-#include "kit/resource_path.h"
 #include "client/dynamic/watch_reader.h"
 #include "client/rest/rest_client.h"
 #include "coracle/request.h"
+#include "kit/request_options.h"
+#include "kit/resource_path.h"
 #include "meta/object.h"
 #include "meta/status.h"
 

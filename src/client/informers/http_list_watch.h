@@ -7,10 +7,10 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "kit/resource_path.h"
 #include "client/informers/list_watch_int.h"
 #include "client/rest/rest_client.h"
 #include "coracle/informer_request.h"
+#include "kit/resource_path.h"
 
 struct cor_http_list_watch;
 struct cor_loop;
