@@ -26,17 +26,17 @@
     X(WATCH, "watch")
 
 enum cor_api_verb {
-#define COR_API_VERB_ROW(name, text) COR_VERB_##name,
+#define COR_API_VERB_ROW(name, text) COR_API_VERB_##name,
     COR_API_VERBS(COR_API_VERB_ROW)
 #undef COR_API_VERB_ROW
-        COR_VERB_COUNT,
-    COR_VERB_NONE = COR_VERB_COUNT, /* a method that means nothing for resources */
+        COR_API_VERB_COUNT,
+    COR_API_VERB_NONE = COR_API_VERB_COUNT, /* a method that means nothing for resources */
 };
 
-#define COR_VERB_BIT(verb) (1u << COR_VERB_##verb)
-#define COR_VERBS_ALL      ((1u << COR_VERB_COUNT) - 1)
+#define COR_API_VERB_BIT(verb) (1u << COR_API_VERB_##verb)
+#define COR_API_VERBS_ALL      ((1u << COR_API_VERB_COUNT) - 1)
 
-/* "" for COR_VERB_NONE. */
+/* "" for COR_API_VERB_NONE. */
 const char *cor_api_verb_name(enum cor_api_verb verb);
 
 struct cor_resource_row;

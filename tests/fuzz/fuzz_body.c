@@ -212,7 +212,7 @@ static void try_path(enum cor_http_method method, struct cor_str target)
     a.request.body = method == COR_HTTP_GET ? COR_STR("") : COR_STR("{\"dryRun\":[\"All\"]}");
     cor_buffer_sink_init(&a.sink, 64u << 20, NULL);
     if (cor_request_info_init(&a.request.info, method, path, a.request.query) == 0 &&
-        a.request.info.verb != COR_VERB_WATCH) {
+        a.request.info.verb != COR_API_VERB_WATCH) {
         cor_api_call(cor_api_loop(api, 0), &a.request, &a.sink.sink);
         FUZZ_CHECK(cor_loop_run_until(loop, is_done, &a, PATIENCE_MS));
         body = cor_buf_str(&a.sink.body);

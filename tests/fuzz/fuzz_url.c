@@ -81,7 +81,7 @@ static void check_options(struct cor_str query, const struct cor_request_info *i
     struct cor_status status;
 
     cor_status_init(&status);
-    if (cor_api_options_parse(query, COR_VERB_DELETECOLLECTION, &options, &status) < 0) {
+    if (cor_api_options_parse(query, COR_API_VERB_DELETECOLLECTION, &options, &status) < 0) {
         FUZZ_CHECK(status.code >= 400 && cor_status_message(&status)[0]);
         cor_status_deinit(&status);
         return;
@@ -91,8 +91,8 @@ static void check_options(struct cor_str query, const struct cor_request_info *i
     check_option(query, "resourceVersion", options.resource_version);
     check_option(query, "continue", options.continue_token);
     if (info->is_resource && !info->is_watch_path && info->name.n == 0 &&
-        (info->verb == COR_VERB_LIST || info->verb == COR_VERB_WATCH))
-        FUZZ_CHECK((info->verb == COR_VERB_WATCH) == (options.watch == COR_TRUE));
+        (info->verb == COR_API_VERB_LIST || info->verb == COR_API_VERB_WATCH))
+        FUZZ_CHECK((info->verb == COR_API_VERB_WATCH) == (options.watch == COR_TRUE));
     cor_api_options_deinit(&options);
     cor_status_deinit(&status);
 }

@@ -23,15 +23,15 @@
 #define NO_MEMORY "out of memory\n"
 
 static const struct cor_verb *const verbs[] = {
-    [COR_VERB_CREATE] = &cor_verb_create,
-    [COR_VERB_DELETE] = &cor_verb_delete,
-    [COR_VERB_DELETECOLLECTION] = &cor_verb_delete_collection,
-    [COR_VERB_GET] = &cor_verb_get,
-    [COR_VERB_LIST] = &cor_verb_list,
-    [COR_VERB_PATCH] = &cor_verb_patch,
-    [COR_VERB_UPDATE] = &cor_verb_update,
-    [COR_VERB_WATCH] = &cor_verb_watch,
-    [COR_VERB_NONE] = &cor_verb_get,
+    [COR_API_VERB_CREATE] = &cor_verb_create,
+    [COR_API_VERB_DELETE] = &cor_verb_delete,
+    [COR_API_VERB_DELETECOLLECTION] = &cor_verb_delete_collection,
+    [COR_API_VERB_GET] = &cor_verb_get,
+    [COR_API_VERB_LIST] = &cor_verb_list,
+    [COR_API_VERB_PATCH] = &cor_verb_patch,
+    [COR_API_VERB_UPDATE] = &cor_verb_update,
+    [COR_API_VERB_WATCH] = &cor_verb_watch,
+    [COR_API_VERB_NONE] = &cor_verb_get,
 };
 
 int cor_call_no_such_resource(struct cor_call *call)
@@ -76,7 +76,7 @@ static const struct cor_verb *route_choose_verb(const struct cor_api_request *re
 
     if (sub && sub->connect != COR_CONNECT_NONE)
         return &cor_verb_connect;
-    if (!type || (sub && info->verb != COR_VERB_CREATE) || !actions[type->action])
+    if (!type || (sub && info->verb != COR_API_VERB_CREATE) || !actions[type->action])
         return verbs[info->verb];
     return actions[type->action];
 }
@@ -111,12 +111,12 @@ static unsigned route_verbs_at(const struct cor_call *call, bool all_namespaces)
     unsigned here = call->sub ? call->sub->verbs : call->res->verbs;
 
     if (all_namespaces)
-        here &= COR_VERB_BIT(LIST) | COR_VERB_BIT(WATCH);
+        here &= COR_API_VERB_BIT(LIST) | COR_API_VERB_BIT(WATCH);
     if (call->req->info.name.n == 0)
-        here &= COR_VERB_BIT(LIST) | COR_VERB_BIT(WATCH) | COR_VERB_BIT(CREATE) |
-                COR_VERB_BIT(DELETECOLLECTION);
+        here &= COR_API_VERB_BIT(LIST) | COR_API_VERB_BIT(WATCH) | COR_API_VERB_BIT(CREATE) |
+                COR_API_VERB_BIT(DELETECOLLECTION);
     else if (!call->sub)
-        here &= ~COR_VERB_BIT(CREATE);
+        here &= ~COR_API_VERB_BIT(CREATE);
     return here;
 }
 
@@ -135,15 +135,15 @@ static int route_check(struct cor_call *call)
         return cor_call_no_such_resource(call);
     if (all_namespaces && info->in_namespace && info->name.n > 0)
         return cor_status_bad_request(&call->status, "Namespace parameter required.");
-    if (all_namespaces && (info->name.n > 0 || !(call->res->verbs & COR_VERB_BIT(LIST))))
+    if (all_namespaces && (info->name.n > 0 || !(call->res->verbs & COR_API_VERB_BIT(LIST))))
         return cor_call_no_such_resource(call);
-    if (info->name.n > 0 && !call->sub && !(call->res->verbs & ~COR_VERB_BIT(CREATE)))
+    if (info->name.n > 0 && !call->sub && !(call->res->verbs & ~COR_API_VERB_BIT(CREATE)))
         return cor_call_no_such_resource(call);
     here = route_verbs_at(call, all_namespaces);
-    if (info->verb == COR_VERB_WATCH && (here & COR_VERB_BIT(LIST)) &&
-        !(here & COR_VERB_BIT(WATCH)))
+    if (info->verb == COR_API_VERB_WATCH && (here & COR_API_VERB_BIT(LIST)) &&
+        !(here & COR_API_VERB_BIT(WATCH)))
         return refuse_watch(call);
-    if (info->verb == COR_VERB_NONE || !(here & (1u << info->verb)) ||
+    if (info->verb == COR_API_VERB_NONE || !(here & (1u << info->verb)) ||
         (info->is_watch_path && call->req->method != COR_HTTP_GET))
         return cor_call_not_allowed(call);
     return 0;
@@ -151,9 +151,9 @@ static int route_check(struct cor_call *call)
 
 static enum cor_answer answer_of(enum cor_api_verb verb)
 {
-    if (verb == COR_VERB_LIST || verb == COR_VERB_DELETECOLLECTION)
+    if (verb == COR_API_VERB_LIST || verb == COR_API_VERB_DELETECOLLECTION)
         return COR_ANSWER_LIST;
-    return verb == COR_VERB_WATCH ? COR_ANSWER_WATCH : COR_ANSWER_OBJECT;
+    return verb == COR_API_VERB_WATCH ? COR_ANSWER_WATCH : COR_ANSWER_OBJECT;
 }
 
 /* Sets what every verb needs: row, type, options, form of the answer, stores. 0, or a failure in

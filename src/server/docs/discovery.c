@@ -38,7 +38,7 @@ static void write_verbs(struct cor_json_writer *w, unsigned verbs)
 {
     cor_json_key(w, COR_STR("verbs"));
     cor_json_begin_array(w);
-    for (int v = 0; v < COR_VERB_COUNT; v++) {
+    for (int v = 0; v < COR_API_VERB_COUNT; v++) {
         if (verbs & (1u << v))
             cor_json_string(w, cor_strz(cor_api_verb_name((enum cor_api_verb)v)));
     }

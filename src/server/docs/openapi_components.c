@@ -138,7 +138,7 @@ void cor_openapi_write_components(struct cor_openapi_doc *doc,
     for (size_t i = 0; i < nrows; i++) {
         if (!cor_row_schema(rows[i]))
             untyped_write(w, rows[i], rows[i]->kind);
-        if (rows[i]->verbs & COR_VERB_BIT(LIST) &&
+        if (rows[i]->verbs & COR_API_VERB_BIT(LIST) &&
             !cor_type_of_kind(rows[i]->group, rows[i]->version, rows[i]->list_kind))
             untyped_write(w, rows[i], rows[i]->list_kind);
     }

@@ -141,8 +141,8 @@ static bool filter_is_reading(const struct cor_exchange *ex)
 
     if (!info->is_resource)
         return ex->request.method == COR_HTTP_GET || ex->request.method == COR_HTTP_HEAD;
-    return info->verb == COR_VERB_GET || info->verb == COR_VERB_LIST ||
-           info->verb == COR_VERB_WATCH;
+    return info->verb == COR_API_VERB_GET || info->verb == COR_API_VERB_LIST ||
+           info->verb == COR_API_VERB_WATCH;
 }
 
 /* ?timeout= may shorten the time that a request has. A watch has timeoutSeconds instead. */
@@ -162,7 +162,7 @@ static int filter_deadline(struct cor_exchange *ex)
         timeout_ms = (uint64_t)ns / 1000000;
         cor_http_response_set_deadline(ex->response, now_ms + timeout_ms);
     }
-    if (!filter_is_reading(ex) && ex->request.info.verb != COR_VERB_DELETECOLLECTION &&
+    if (!filter_is_reading(ex) && ex->request.info.verb != COR_API_VERB_DELETECOLLECTION &&
         timeout_ms > MUTATING_TIMEOUT_MS)
         timeout_ms = MUTATING_TIMEOUT_MS;
     ex->timeout_ms = timeout_ms;

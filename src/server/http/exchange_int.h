@@ -54,7 +54,7 @@ struct cor_exchange {
 /* A watch has no deadline, and does not count against the in-flight limits. */
 static inline bool cor_exchange_is_long(const struct cor_exchange *ex)
 {
-    return ex->request.info.is_resource && ex->request.info.verb == COR_VERB_WATCH;
+    return ex->request.info.is_resource && ex->request.info.verb == COR_API_VERB_WATCH;
 }
 
 /* Counts the exchange under the code of its answer (0: its client went first) and frees it. */

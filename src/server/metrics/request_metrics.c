@@ -84,15 +84,16 @@ void cor_request_metrics_deinit(struct cor_request_metrics *rm)
 
 static struct cor_str verb_label(const struct cor_request_info *info, struct cor_str method)
 {
-    static const struct cor_str names[] = {[COR_VERB_CREATE] = {"POST", 4},
-                                           [COR_VERB_DELETE] = {"DELETE", 6},
-                                           [COR_VERB_DELETECOLLECTION] = {"DELETECOLLECTION", 16},
-                                           [COR_VERB_GET] = {"GET", 3},
-                                           [COR_VERB_LIST] = {"LIST", 4},
-                                           [COR_VERB_PATCH] = {"PATCH", 5},
-                                           [COR_VERB_UPDATE] = {"PUT", 3},
-                                           [COR_VERB_WATCH] = {"WATCH", 5},
-                                           [COR_VERB_NONE] = {"other", 5}};
+    static const struct cor_str names[] = {
+        [COR_API_VERB_CREATE] = {"POST", 4},
+        [COR_API_VERB_DELETE] = {"DELETE", 6},
+        [COR_API_VERB_DELETECOLLECTION] = {"DELETECOLLECTION", 16},
+        [COR_API_VERB_GET] = {"GET", 3},
+        [COR_API_VERB_LIST] = {"LIST", 4},
+        [COR_API_VERB_PATCH] = {"PATCH", 5},
+        [COR_API_VERB_UPDATE] = {"PUT", 3},
+        [COR_API_VERB_WATCH] = {"WATCH", 5},
+        [COR_API_VERB_NONE] = {"other", 5}};
     static const struct cor_str methods[] = {{"GET", 3},   {"POST", 4},   {"PUT", 3},
                                              {"PATCH", 5}, {"DELETE", 6}, {"HEAD", 4}};
 
@@ -101,14 +102,14 @@ static struct cor_str verb_label(const struct cor_request_info *info, struct cor
     for (size_t i = 0; i < COR_ARRAY_LEN(methods); i++)
         if (cor_str_eq(method, methods[i]))
             return methods[i];
-    return names[COR_VERB_NONE];
+    return names[COR_API_VERB_NONE];
 }
 
 static struct cor_str scope_label(const struct cor_request_info *info)
 {
     if (!info->is_resource)
         return COR_STR("");
-    if (info->name.n || info->verb == COR_VERB_CREATE)
+    if (info->name.n || info->verb == COR_API_VERB_CREATE)
         return COR_STR("resource");
     return info->ns.n ? COR_STR("namespace") : COR_STR("cluster");
 }

@@ -19,8 +19,9 @@
 
 enum kind { STRING, INT, BOOL, FLAG, GO_BOOL };
 
-#define LISTING  (COR_VERB_BIT(LIST) | COR_VERB_BIT(WATCH) | COR_VERB_BIT(DELETECOLLECTION))
-#define DELETING (COR_VERB_BIT(DELETE) | COR_VERB_BIT(DELETECOLLECTION))
+#define LISTING                                                                                    \
+    (COR_API_VERB_BIT(LIST) | COR_API_VERB_BIT(WATCH) | COR_API_VERB_BIT(DELETECOLLECTION))
+#define DELETING (COR_API_VERB_BIT(DELETE) | COR_API_VERB_BIT(DELETECOLLECTION))
 #define ANY_VERB (~0u)
 
 #define OPTION(name, kind, field, ...)                                                             \
@@ -56,7 +57,7 @@ static const struct option {
     OPTION("orphanDependents", BOOL, orphan_dependents, ANY_VERB, 0),
     OPTION("pretty", GO_BOOL, pretty, ANY_VERB, 0),
     OPTION("force", BOOL, force, ANY_VERB, 0),
-    OPTION("export", FLAG, is_export, COR_VERB_BIT(GET), 0),
+    OPTION("export", FLAG, is_export, COR_API_VERB_BIT(GET), 0),
 };
 
 static bool is_false(struct cor_str value)
@@ -148,7 +149,7 @@ int cor_api_options_parse(struct cor_str query, enum cor_api_verb verb,
     unsigned seen = 0;
     int r;
 
-    assert(verb <= COR_VERB_NONE);
+    assert(verb <= COR_API_VERB_NONE);
     *ret_options = (struct cor_api_options){0};
     cor_buf_init(&ret_options->text, COR_API_OPTIONS_BYTES_MAX);
     /* Decoding never lengthens a value: with room for the whole query no value moves. */

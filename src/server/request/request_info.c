@@ -40,21 +40,21 @@ static enum cor_api_verb verb_of_method(enum cor_http_method method)
 {
     switch (method) {
     case COR_HTTP_POST:
-        return COR_VERB_CREATE;
+        return COR_API_VERB_CREATE;
     case COR_HTTP_GET:
     case COR_HTTP_HEAD:
-        return COR_VERB_GET;
+        return COR_API_VERB_GET;
     case COR_HTTP_PUT:
-        return COR_VERB_UPDATE;
+        return COR_API_VERB_UPDATE;
     case COR_HTTP_PATCH:
-        return COR_VERB_PATCH;
+        return COR_API_VERB_PATCH;
     case COR_HTTP_DELETE:
-        return COR_VERB_DELETE;
+        return COR_API_VERB_DELETE;
     case COR_HTTP_OPTIONS:
     case COR_HTTP_OTHER:
         break;
     }
-    return COR_VERB_NONE;
+    return COR_API_VERB_NONE;
 }
 
 /* Cuts off prefix, group and version; false when the path names no resource. */
@@ -99,7 +99,7 @@ static int read_resource(struct cor_request_info *info, enum cor_http_method met
     info->verb = verb_of_method(method);
     if (cor_str_eq(parts->v[0], COR_STR("watch")) && parts->n > 1) {
         info->is_watch_path = true;
-        info->verb = COR_VERB_WATCH;
+        info->verb = COR_API_VERB_WATCH;
         parts_shift(parts, 1);
     }
     take_namespace(info, parts);
@@ -111,13 +111,13 @@ static int read_resource(struct cor_request_info *info, enum cor_http_method met
     info->has_more = parts->n > 3;
     if (info->name.n > 0)
         return 0;
-    if (info->verb == COR_VERB_DELETE)
-        info->verb = COR_VERB_DELETECOLLECTION;
-    if (info->verb != COR_VERB_GET)
+    if (info->verb == COR_API_VERB_DELETE)
+        info->verb = COR_API_VERB_DELETECOLLECTION;
+    if (info->verb != COR_API_VERB_GET)
         return 0;
     r = cor_api_query_is_watch(query, &is_watch);
     if (r == 0)
-        info->verb = is_watch ? COR_VERB_WATCH : COR_VERB_LIST;
+        info->verb = is_watch ? COR_API_VERB_WATCH : COR_API_VERB_LIST;
     return r;
 }
 
@@ -127,7 +127,7 @@ int cor_request_info_init(struct cor_request_info *info, enum cor_http_method me
     struct parts parts;
     int r;
 
-    *info = (struct cor_request_info){.verb = COR_VERB_NONE};
+    *info = (struct cor_request_info){.verb = COR_API_VERB_NONE};
     cor_buf_init(&info->text, COR_REQUEST_PATH_MAX);
     r = cor_url_unescape(path, COR_URL_PATH, &info->text);
     if (r == 0) {
@@ -139,7 +139,7 @@ int cor_request_info_init(struct cor_request_info *info, enum cor_http_method me
     }
     if (r < 0) {
         cor_buf_deinit(&info->text);
-        *info = (struct cor_request_info){.verb = COR_VERB_NONE}; /* its strings are gone */
+        *info = (struct cor_request_info){.verb = COR_API_VERB_NONE}; /* its strings are gone */
     }
     return r;
 }

@@ -25,7 +25,7 @@ static int match_name(struct cor_call *call, const struct cor_object *object)
 {
     struct cor_str name;
 
-    if (call->name.n == 0 || (call->sub && call->req->info.verb == COR_VERB_CREATE))
+    if (call->name.n == 0 || (call->sub && call->req->info.verb == COR_API_VERB_CREATE))
         return 0;
     name = cor_object_name(object);
     if (name.n == 0)

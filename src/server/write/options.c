@@ -103,7 +103,7 @@ int cor_write_options_validate(struct cor_call *call, const char *kind)
     bool known = false;
 
     assert(call->req && kind);
-    if (o->force != COR_UNSET && call->req->info.verb == COR_VERB_PATCH)
+    if (o->force != COR_UNSET && call->req->info.verb == COR_API_VERB_PATCH)
         cor_field_errors_add(&errs, COR_FIELD_FORBIDDEN, &force, cor_field_none(),
                              "may not be specified for non-apply patch");
     check_manager(o->field_manager, &errs);

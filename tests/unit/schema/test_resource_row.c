@@ -97,5 +97,5 @@ TEST(api_resource, finds_subresources)
     assert_true(cor_api_subresource(pods, COR_STR("status"))->is_served);
     assert_false(cor_api_subresource(accounts, COR_STR("token"))->is_served);
     assert_null(cor_api_subresource(pods, COR_STR("scale")));
-    assert_string_equal(cor_api_verb_name(COR_VERB_DELETECOLLECTION), "deletecollection");
+    assert_string_equal(cor_api_verb_name(COR_API_VERB_DELETECOLLECTION), "deletecollection");
 }

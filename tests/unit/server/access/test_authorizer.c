@@ -12,7 +12,7 @@ static struct cor_identity who(const char *name, const struct cor_str *groups, s
 
 static const struct cor_str masters[] = {{"system:masters", 14}};
 static const struct cor_request_info pod = {.is_resource = true,
-                                            .verb = COR_VERB_GET,
+                                            .verb = COR_API_VERB_GET,
                                             .version = {"v1", 2},
                                             .resource = {"pods", 4},
                                             .subresource = {"status", 6},

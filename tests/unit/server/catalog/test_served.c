@@ -43,7 +43,7 @@ static const struct cor_resource_row *make_row(bool *is_freed)
         .api_version = COR_STR("example.com/v1"),
         .list_kind = COR_STR("WidgetList"),
         .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL,
-        .verbs = COR_VERBS_ALL,
+        .verbs = COR_API_VERBS_ALL,
     };
     cor_ref_init(&made->life.refs);
     made->life.place = n + 7;

@@ -270,7 +270,7 @@ TEST(openapi, a_kind_without_a_schema_is_an_object)
         .api_version = COR_STR("shop.example.org/v1"),
         .list_kind = COR_STR("KettleList"),
         .flags = COR_API_NAMESPACED,
-        .verbs = COR_VERBS_ALL,
+        .verbs = COR_API_VERBS_ALL,
     };
     const struct cor_resource_row *rows[] = {&widget};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf doc = {.max = 1 << 20};
@@ -305,7 +305,7 @@ TEST(openapi, long_names_are_whole)
     static char group[254], label[64], kind[64], api_version[254 + 64], path[512], want[1024];
     struct cor_row_life life = {.free_row = widget_free};
     struct cor_resource_row row = {
-        .life = &life, .flags = COR_API_NAMESPACED, .verbs = COR_VERBS_ALL};
+        .life = &life, .flags = COR_API_NAMESPACED, .verbs = COR_API_VERBS_ALL};
     const struct cor_resource_row *rows[] = {&row};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf doc = {.max = 1 << 20};
     char hash[COR_OPENAPI_HASH_MAX];

@@ -70,7 +70,7 @@ TEST(request_info, a_failed_reading_leaves_nothing_behind)
 
         if (r == 0) {
             assert_str(info.resource, "deployments");
-            assert_int_equal(info.verb, COR_VERB_WATCH);
+            assert_int_equal(info.verb, COR_API_VERB_WATCH);
         } else {
             assert_int_equal(r, -COR_ENOMEM);
             assert_false(info.is_resource);
