@@ -380,7 +380,7 @@ def write(out, tables, validation, strategies, gated, columns):
             f"{{{pool.add('' if field.is_inline else field.name)}, {pool.add(field.go)}, {field.type.index}, "
             f"{pool.add(field.default)}, {pool.add(field.gate)}, {pool.add(field.patch_key)}, {first_key}, {field.number}, "
             f"{len(field.keys)}, COR_LIST_KIND_{field.list_kind}, COR_MAP_KIND_{field.map_kind}, "
-            f"{flag_text('COR_PATCH', field.patch)}, {flag_text('COR_FIELD', field.flags)}}}")
+            f"{flag_text('COR_PATCH_FLAG', field.patch)}, {flag_text('COR_FIELD', field.flags)}}}")
     gated_fields, gated_types = compile_gates.rows(gated, tables.order)
     strategy_rows, step_rows, counted_rows = compile_strategies.rows(strategies, pool)
     package_rows = []

@@ -182,9 +182,9 @@ static void print_patch(const struct cor_type_field *field)
 
     if (patch == 0)
         return;
-    printf("patch      %s%s%s", patch & COR_PATCH_MERGE ? " merge" : "",
-           patch & COR_PATCH_RETAIN_KEYS ? " retainKeys" : "",
-           patch & COR_PATCH_REPLACE ? " replace" : "");
+    printf("patch      %s%s%s", patch & COR_PATCH_FLAG_MERGE ? " merge" : "",
+           patch & COR_PATCH_FLAG_RETAIN_KEYS ? " retainKeys" : "",
+           patch & COR_PATCH_FLAG_REPLACE ? " replace" : "");
     if (key.n > 0)
         printf(" by %.*s", COR_STR_ARG(key));
     putchar('\n');

@@ -283,10 +283,10 @@ static void extensions_write(struct cor_json_writer *w, const struct cor_type_fi
                         cor_type_field_patch_key(field));
     if (patch)
         cor_json_member(w, COR_STR("x-kubernetes-patch-strategy"),
-                        patch & COR_PATCH_REPLACE        ? COR_STR("replace")
-                        : patch == COR_PATCH_MERGE       ? COR_STR("merge")
-                        : patch == COR_PATCH_RETAIN_KEYS ? COR_STR("retainKeys")
-                                                         : COR_STR("merge,retainKeys"));
+                        patch & COR_PATCH_FLAG_REPLACE        ? COR_STR("replace")
+                        : patch == COR_PATCH_FLAG_MERGE       ? COR_STR("merge")
+                        : patch == COR_PATCH_FLAG_RETAIN_KEYS ? COR_STR("retainKeys")
+                                                              : COR_STR("merge,retainKeys"));
 }
 
 /* The default that a property has in version 3: that of its declaration, or the zero that Go writes

@@ -90,7 +90,7 @@ static const struct cor_type *type_below(const struct cor_type *type,
 /* False: the list has no such rule, and a patch replaces it. */
 static bool find_rule(const struct cor_type_field *field, struct cor_strategic_list_rule *ret_rule)
 {
-    if (!field || !(cor_type_field_patch(field) & COR_PATCH_MERGE) ||
+    if (!field || !(cor_type_field_patch(field) & COR_PATCH_FLAG_MERGE) ||
         cor_type_shape(cor_type_field_type(field)) != COR_SHAPE_LIST)
         return false;
     *ret_rule =
@@ -338,7 +338,7 @@ static void merge_member(struct cor_strategic *m, struct cor_str key, struct cor
     if (value && type_at(value) != type)
         cor_strategic_write_new(m, value);
     else if (type == COR_JSON_OBJECT && value && field &&
-             cor_type_field_patch(field) & COR_PATCH_REPLACE)
+             cor_type_field_patch(field) & COR_PATCH_FLAG_REPLACE)
         cor_json_raw(&m->w, cor_json_iter_value(value));
     else if (type == COR_JSON_OBJECT && value)
         cor_strategic_map(m, old, value, type_below(parent, field), false);

@@ -71,9 +71,9 @@ enum cor_list_kind {
 };
 enum cor_map_kind { COR_MAP_KIND_NONE, COR_MAP_KIND_ATOMIC, COR_MAP_KIND_GRANULAR };
 enum cor_patch_flag {
-    COR_PATCH_MERGE = 1 << 0,
-    COR_PATCH_RETAIN_KEYS = 1 << 1,
-    COR_PATCH_REPLACE = 1 << 2
+    COR_PATCH_FLAG_MERGE = 1 << 0,
+    COR_PATCH_FLAG_RETAIN_KEYS = 1 << 1,
+    COR_PATCH_FLAG_REPLACE = 1 << 2
 };
 
 struct cor_type;

@@ -151,17 +151,17 @@ TEST(types, know_the_keys_of_apply_and_of_strategic_merge)
     assert_int_equal(cor_type_field_nkeys(ports), 2);
     assert_text(cor_type_field_key(ports, 0), "containerPort");
     assert_text(cor_type_field_key(ports, 1), "protocol");
-    assert_int_equal(cor_type_field_patch(ports), COR_PATCH_MERGE);
+    assert_int_equal(cor_type_field_patch(ports), COR_PATCH_FLAG_MERGE);
     assert_text(cor_type_field_patch_key(ports), "containerPort");
     assert_int_equal(cor_type_field_list_kind(finalizers), COR_LIST_KIND_SET);
     assert_text(cor_type_field_patch_key(finalizers), "");
     assert_int_equal(cor_type_field_list_kind(conditions), COR_LIST_KIND_ATOMIC);
     assert_text(cor_type_field_patch_key(conditions), "type");
     assert_int_equal(cor_type_field_patch(field_of("core_v1.PodSpec", "volumes")),
-                     COR_PATCH_MERGE | COR_PATCH_RETAIN_KEYS);
+                     COR_PATCH_FLAG_MERGE | COR_PATCH_FLAG_RETAIN_KEYS);
     assert_int_equal(
         cor_type_field_patch(field_of("policy_v1.PodDisruptionBudgetSpec", "selector")),
-        COR_PATCH_REPLACE);
+        COR_PATCH_FLAG_REPLACE);
 }
 
 /* Contract types 1.5.11: 57 fields have a strategy. */
