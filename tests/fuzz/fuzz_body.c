@@ -81,7 +81,7 @@ static struct cor_clock_manual clock_;
 
 struct answer {
     struct cor_buffer_sink sink;
-    struct cor_api_request request;
+    struct cor_server_request request;
 };
 
 static bool is_done(void *arg)

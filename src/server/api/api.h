@@ -133,7 +133,7 @@ struct cor_api *cor_api_free(struct cor_api *api);
 struct cor_api_loop *cor_api_loop(struct cor_api *api, size_t index);
 
 /* A request, complete. Everything it points to stays until the sink has ended. */
-struct cor_api_request {
+struct cor_server_request {
     enum cor_http_method method;
     struct cor_request_info info;
     struct cor_str query;                                                     /* still encoded */
@@ -147,7 +147,7 @@ struct cor_api_request {
 
 /* Answers into `sink`, now or later. Each request gets exactly one answer, unless its reader goes.
  * On the loop. */
-void cor_api_call(struct cor_api_loop *loop, const struct cor_api_request *request,
+void cor_api_call(struct cor_api_loop *loop, const struct cor_server_request *request,
                   struct cor_sink *sink);
 
 /* How many calls of this loop have not ended, watches included. */

@@ -24,7 +24,7 @@ struct creation {
     struct bootstrap *bootstrap;
     const char *name;
     struct cor_buffer_sink sink;
-    struct cor_api_request request;
+    struct cor_server_request request;
     struct cor_buf body;
 };
 

@@ -45,7 +45,7 @@ struct cor_verb {
 struct cor_call {
     const struct cor_verb *verb;
     struct cor_api_loop *loop;
-    const struct cor_api_request *req; /* NULL: the reader is gone */
+    const struct cor_server_request *req; /* NULL: the reader is gone */
     struct cor_sink *sink;
     const struct cor_resource_row *res;      /* as the URL names it, a reference; NULL: none */
     const struct cor_resource_row *stored;   /* the version of it that is stored */

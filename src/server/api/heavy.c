@@ -30,9 +30,9 @@ struct cor_heavy {
     cor_heavy_done done; /* NULL: `next` */
     cor_heavy_next next;
     int result;
-    bool went;                            /* the reader has gone while a thread had the call */
-    const struct cor_api_request *origin; /* the request; freed with its reader */
-    struct cor_api_request request;       /* what a stage sees of it */
+    bool went;                               /* the reader has gone while a thread had the call */
+    const struct cor_server_request *origin; /* the request; freed with its reader */
+    struct cor_server_request request;       /* what a stage sees of it */
     struct cor_rand rand;
     struct cor_buf bytes; /* the copied body and content type */
 };
@@ -84,7 +84,7 @@ static void heavy_on_job_done(struct cor_job *job)
 }
 
 /* Copies what a stage may read of the request: the method, the verb, the body and its type. */
-static int heavy_copy_request(struct cor_heavy *heavy, const struct cor_api_request *req)
+static int heavy_copy_request(struct cor_heavy *heavy, const struct cor_server_request *req)
 {
     struct cor_str all;
     int r;
@@ -92,7 +92,7 @@ static int heavy_copy_request(struct cor_heavy *heavy, const struct cor_api_requ
     heavy->origin = req;
     if (!req)
         return 0;
-    heavy->request = (struct cor_api_request){.method = req->method};
+    heavy->request = (struct cor_server_request){.method = req->method};
     heavy->request.info.verb = req->info.verb;
     r = cor_buf_reserve(&heavy->bytes, req->body.n + req->content_type.n);
     if (r == 0)

@@ -66,7 +66,7 @@ static const struct cor_verb *const actions[COR_ACTION_COUNT] = {
     [COR_ACTION_RULES_REVIEW] = &cor_verb_review,
 };
 
-static const struct cor_verb *route_choose_verb(const struct cor_api_request *req,
+static const struct cor_verb *route_choose_verb(const struct cor_server_request *req,
                                                 const struct cor_resource_row *res)
 {
     const struct cor_request_info *info = &req->info;
@@ -160,7 +160,7 @@ static enum cor_answer answer_of(enum cor_api_verb verb)
  * the status. */
 static int route_prepare(struct cor_call *call)
 {
-    const struct cor_api_request *req = call->req;
+    const struct cor_server_request *req = call->req;
     int r;
 
     call->accept.is_pretty = cor_wants_pretty(COR_UNSET, req->user_agent);
@@ -208,7 +208,7 @@ static bool route_is_path(const struct cor_served *served, const struct cor_requ
     return !res && !cor_served_has_version(served, info->group, info->version);
 }
 
-void cor_api_call(struct cor_api_loop *loop, const struct cor_api_request *request,
+void cor_api_call(struct cor_api_loop *loop, const struct cor_server_request *request,
                   struct cor_sink *sink)
 {
     const struct cor_request_info *info = &request->info;

@@ -96,7 +96,7 @@ size_t cor_exchange_held(const struct cor_exchange *ex, size_t kept)
 
 void cor_exchange_release_strings(struct cor_exchange *ex)
 {
-    struct cor_api_request *req = &ex->request;
+    struct cor_server_request *req = &ex->request;
 
     ex->kept = cor_free(ex->kept);
     req->query = req->accept = req->content_type = (struct cor_str){0};
@@ -125,7 +125,7 @@ static void exchange_set_gzip(struct cor_exchange *ex)
  * and charges the sender for the exchange. */
 static int exchange_keep_head(struct cor_exchange *ex)
 {
-    struct cor_api_request *req = &ex->request;
+    struct cor_server_request *req = &ex->request;
     struct cor_str *const strings[] = {&req->query,      &req->accept,        &req->content_type,
                                        &req->user_agent, &req->if_none_match, &req->audit_id};
     size_t n = 0;

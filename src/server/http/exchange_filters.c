@@ -32,7 +32,7 @@
  * that one comparison decides. */
 static void filter_read_headers(struct cor_exchange *ex)
 {
-    struct cor_api_request *req = &ex->request;
+    struct cor_server_request *req = &ex->request;
 
     for (size_t i = 0; i < ex->http->nheaders; i++) {
         const struct cor_http_header *header = &ex->http->headers[i];
@@ -91,7 +91,7 @@ static void filter_set_row(struct cor_exchange *ex)
 static int filter_request_info(struct cor_exchange *ex)
 {
     const struct cor_http_request *http = ex->http;
-    struct cor_api_request *req = &ex->request;
+    struct cor_server_request *req = &ex->request;
     int r;
 
     req->method = http->method;

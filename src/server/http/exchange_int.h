@@ -27,7 +27,7 @@ struct cor_exchange {
     struct cor_server *server;
     const struct cor_http_request *http;     /* the head; NULL after the filters */
     struct cor_str accept_encoding, upgrade; /* of the head */
-    struct cor_api_request request;
+    struct cor_server_request request;
     const struct cor_resource_row *row; /* of the request's resource when the head came, a
                                          * reference, for the metrics; NULL: none */
     char *kept; /* the strings of `request`, except path and body, when they do not fit `few` */

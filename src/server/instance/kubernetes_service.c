@@ -70,7 +70,7 @@ struct cor_kubernetes_service {
     enum part part;
     enum cor_http_method method;
     bool has_request; /* `request` and `sink` are in use */
-    struct cor_api_request request;
+    struct cor_server_request request;
     struct cor_buffer_sink sink;
     struct cor_buf path, body;
 
@@ -509,13 +509,13 @@ static void kubesvc_on_answer(struct cor_buffer_sink *sink)
 /* Sends the request for the present part. */
 static void kubesvc_send(struct cor_kubernetes_service *service, enum cor_http_method method)
 {
-    struct cor_api_request *request = &service->request;
+    struct cor_server_request *request = &service->request;
     bool is_create = method == COR_HTTP_POST;
     int r;
 
     cor_buf_reset(&service->path);
     service->method = method;
-    *request = (struct cor_api_request){.method = method};
+    *request = (struct cor_server_request){.method = method};
     r = cor_buf_addf(&service->path, "%s%s", collections[service->part],
                      is_create ? "" : "/" SERVICE_NAME);
     if (method == COR_HTTP_GET)

@@ -55,7 +55,7 @@ struct cor_inner_request {
     struct cor_inner_sender *sender;
     struct cor_dlist link; /* in the sender's requests */
     struct cor_inner_opts opts;
-    struct cor_api_request request;
+    struct cor_server_request request;
     struct cor_buf text;                 /* the target and the body that were copied */
     struct cor_object *in_object;        /* the body that was not; NULL: there is none */
     const struct cor_sink_cbs *verb_cbs; /* NULL: the verb has let go of the sink */

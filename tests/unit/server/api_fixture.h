@@ -41,7 +41,7 @@ void fx_close(struct fx *fx);
 /* One request and its answer. */
 struct fx_call {
     struct fx *fx;
-    struct cor_api_request request;
+    struct cor_server_request request;
     struct cor_buffer_sink sink;
     bool is_bare; /* out of memory before it began */
 };

@@ -12,7 +12,7 @@
 static const char *ask(struct fx *fx, int status, const struct cor_user *user, const char *target,
                        const char *body)
 {
-    struct cor_api_request *request;
+    struct cor_server_request *request;
     static char text[4][4096];
     static size_t turn;
     char *out = text[turn++ % 4];
