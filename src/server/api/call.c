@@ -110,7 +110,7 @@ static void call_on_drain(void *arg)
 
 static const struct cor_sink_cbs sink_cbs = {call_on_writable, call_on_gone, call_on_drain};
 
-struct cor_call *cor_call_new(const struct cor_verb *verb, struct cor_api_loop *loop,
+struct cor_call *cor_call_new(const struct cor_verb_ops *verb, struct cor_api_loop *loop,
                               const struct cor_server_request *req, struct cor_sink *sink)
 {
     size_t spans_max = verb->spans_max ? verb->spans_max : COR_CALL_SPANS_FEW;

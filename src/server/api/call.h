@@ -1,5 +1,5 @@
-/* One request on its way through a verb. A verb is a struct cor_verb: how much state it needs (a
- * struct that begins with struct cor_call), how it runs, and what it holds.
+/* One request on its way through a verb. A verb is a struct cor_verb_ops: how much state it needs
+ * (a struct that begins with struct cor_call), how it runs, and what it holds.
  *
  * A call lives until it has answered, or its reader is gone, and none of its store operations is
  * under way. `req` is NULL once the reader is gone: a verb copies what it needs longer.
@@ -30,7 +30,7 @@
 struct cor_call;
 struct cor_heavy;
 
-struct cor_verb {
+struct cor_verb_ops {
     size_t size;
     size_t spans_max; /* 0: COR_CALL_SPANS_FEW */
     void (*run)(struct cor_call *call);
@@ -43,7 +43,7 @@ struct cor_verb {
 };
 
 struct cor_call {
-    const struct cor_verb *verb;
+    const struct cor_verb_ops *verb;
     struct cor_api_loop *loop;
     const struct cor_server_request *req; /* NULL: the reader is gone */
     struct cor_sink *sink;
@@ -157,10 +157,10 @@ int cor_call_predicate(struct cor_call *call, struct cor_predicate *ret_predicat
 int64_t cor_call_now_ms(const struct cor_call *call); /* wall time */
 
 /* The verbs. */
-extern const struct cor_verb cor_verb_get, cor_verb_list, cor_verb_watch, cor_verb_create,
+extern const struct cor_verb_ops cor_verb_get, cor_verb_list, cor_verb_watch, cor_verb_create,
     cor_verb_update, cor_verb_patch, cor_verb_delete, cor_verb_delete_collection;
 /* The verbs of kinds that are not stored, and of subresources that do something. */
-extern const struct cor_verb cor_verb_review, cor_verb_component_status, cor_verb_binding,
+extern const struct cor_verb_ops cor_verb_review, cor_verb_component_status, cor_verb_binding,
     cor_verb_eviction, cor_verb_connect;
 
 #endif

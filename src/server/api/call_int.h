@@ -6,7 +6,7 @@
 #include "server/api/call.h"
 
 /* NULL: out of memory. */
-struct cor_call *cor_call_new(const struct cor_verb *verb, struct cor_api_loop *loop,
+struct cor_call *cor_call_new(const struct cor_verb_ops *verb, struct cor_api_loop *loop,
                               const struct cor_server_request *req, struct cor_sink *sink);
 
 /* The reader is gone. Frees the call when nothing of it is under way. */

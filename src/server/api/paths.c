@@ -282,5 +282,5 @@ static size_t path_held(struct cor_call *call)
     return doc && cor_ref_is_sole(&doc->ref) ? doc->n : 0;
 }
 
-const struct cor_verb cor_verb_path = {
+const struct cor_verb_ops cor_verb_path = {
     .size = sizeof(struct path_call), .run = path_run, .deinit = path_deinit, .held = path_held};

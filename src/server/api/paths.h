@@ -5,6 +5,6 @@
 
 #include "server/api/call.h"
 
-extern const struct cor_verb cor_verb_path;
+extern const struct cor_verb_ops cor_verb_path;
 
 #endif

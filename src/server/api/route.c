@@ -22,7 +22,7 @@
 /* For answers without a call: a failed allocation at the very start. */
 #define NO_MEMORY "out of memory\n"
 
-static const struct cor_verb *const verbs[] = {
+static const struct cor_verb_ops *const verbs[] = {
     [COR_API_VERB_CREATE] = &cor_verb_create,
     [COR_API_VERB_DELETE] = &cor_verb_delete,
     [COR_API_VERB_DELETECOLLECTION] = &cor_verb_delete_collection,
@@ -55,7 +55,7 @@ int cor_call_not_allowed(struct cor_call *call)
 }
 
 /* The verbs of kinds that are not stored, and of subresources that are created to do something. */
-static const struct cor_verb *const actions[COR_ACTION_COUNT] = {
+static const struct cor_verb_ops *const actions[COR_ACTION_COUNT] = {
     [COR_ACTION_BINDING] = &cor_verb_binding,
     [COR_ACTION_COMPONENT_STATUS] = &cor_verb_component_status,
     [COR_ACTION_EVICTION] = &cor_verb_eviction,
@@ -66,8 +66,8 @@ static const struct cor_verb *const actions[COR_ACTION_COUNT] = {
     [COR_ACTION_RULES_REVIEW] = &cor_verb_review,
 };
 
-static const struct cor_verb *route_choose_verb(const struct cor_server_request *req,
-                                                const struct cor_resource_row *res)
+static const struct cor_verb_ops *route_choose_verb(const struct cor_server_request *req,
+                                                    const struct cor_resource_row *res)
 {
     const struct cor_request_info *info = &req->info;
     const struct cor_api_subresource *sub =

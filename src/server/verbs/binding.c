@@ -255,5 +255,5 @@ static void binding_deinit(struct cor_call *call)
     cor_write_deinit((struct cor_write *)call);
 }
 
-const struct cor_verb cor_verb_binding = {
+const struct cor_verb_ops cor_verb_binding = {
     .size = sizeof(struct binding_call), .run = binding_run, .deinit = binding_deinit};

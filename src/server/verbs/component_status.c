@@ -118,7 +118,7 @@ static void component_deinit(struct cor_call *call)
     cor_object_unref(((struct component_call *)call)->object);
 }
 
-const struct cor_verb cor_verb_component_status = {.size = sizeof(struct component_call),
-                                                   .spans_max = COR_LIST_SPANS_MAX,
-                                                   .run = component_run,
-                                                   .deinit = component_deinit};
+const struct cor_verb_ops cor_verb_component_status = {.size = sizeof(struct component_call),
+                                                       .spans_max = COR_LIST_SPANS_MAX,
+                                                       .run = component_run,
+                                                       .deinit = component_deinit};

@@ -487,5 +487,5 @@ static void connect_deinit(struct cor_call *call)
     cor_buf_deinit(&c->key);
 }
 
-const struct cor_verb cor_verb_connect = {
+const struct cor_verb_ops cor_verb_connect = {
     .size = sizeof(struct connect_call), .run = connect_run, .deinit = connect_deinit};

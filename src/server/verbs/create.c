@@ -196,5 +196,5 @@ static void create_deinit(struct cor_call *call)
     cor_write_deinit((struct cor_write *)call);
 }
 
-const struct cor_verb cor_verb_create = {
+const struct cor_verb_ops cor_verb_create = {
     .size = sizeof(struct create_call), .run = create_run, .deinit = create_deinit};

@@ -326,5 +326,5 @@ static void delete_deinit(struct cor_call *call)
     cor_delete_options_deinit(&del->options);
 }
 
-const struct cor_verb cor_verb_delete = {
+const struct cor_verb_ops cor_verb_delete = {
     .size = sizeof(struct delete_call), .run = delete_run, .deinit = delete_deinit};

@@ -180,9 +180,9 @@ static void collection_deinit(struct cor_call *call)
     cor_delete_options_deinit(&c->options);
 }
 
-const struct cor_verb cor_verb_delete_collection = {.size = sizeof(struct collection_call),
-                                                    .spans_max = COR_LIST_SPANS_MAX,
-                                                    .run = collection_run,
-                                                    .deinit = collection_deinit,
-                                                    .held = cor_list_call_held,
-                                                    .may_cut = cor_list_call_may_cut};
+const struct cor_verb_ops cor_verb_delete_collection = {.size = sizeof(struct collection_call),
+                                                        .spans_max = COR_LIST_SPANS_MAX,
+                                                        .run = collection_run,
+                                                        .deinit = collection_deinit,
+                                                        .held = cor_list_call_held,
+                                                        .may_cut = cor_list_call_may_cut};

@@ -460,5 +460,5 @@ static void eviction_deinit(struct cor_call *call)
     cor_buf_deinit(&ev->budget_key);
 }
 
-const struct cor_verb cor_verb_eviction = {
+const struct cor_verb_ops cor_verb_eviction = {
     .size = sizeof(struct eviction_call), .run = eviction_run, .deinit = eviction_deinit};

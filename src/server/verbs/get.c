@@ -36,4 +36,4 @@ static void get_run(struct cor_call *call)
         cor_call_begin_op(call);
 }
 
-const struct cor_verb cor_verb_get = {.size = sizeof(struct cor_call), .run = get_run};
+const struct cor_verb_ops cor_verb_get = {.size = sizeof(struct cor_call), .run = get_run};

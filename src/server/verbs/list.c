@@ -683,9 +683,9 @@ size_t cor_list_call_held(struct cor_call *call)
     return cursor ? cursor->bytes : 0;
 }
 
-const struct cor_verb cor_verb_list = {.size = sizeof(struct cor_list_call),
-                                       .spans_max = COR_LIST_SPANS_MAX,
-                                       .run = list_run,
-                                       .deinit = cor_list_call_deinit,
-                                       .held = cor_list_call_held,
-                                       .may_cut = cor_list_call_may_cut};
+const struct cor_verb_ops cor_verb_list = {.size = sizeof(struct cor_list_call),
+                                           .spans_max = COR_LIST_SPANS_MAX,
+                                           .run = list_run,
+                                           .deinit = cor_list_call_deinit,
+                                           .held = cor_list_call_held,
+                                           .may_cut = cor_list_call_may_cut};

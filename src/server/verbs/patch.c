@@ -198,5 +198,5 @@ static void patch_deinit(struct cor_call *call)
     cor_update_call_deinit(call);
 }
 
-const struct cor_verb cor_verb_patch = {
+const struct cor_verb_ops cor_verb_patch = {
     .size = sizeof(struct patch_call), .run = patch_run, .deinit = patch_deinit};

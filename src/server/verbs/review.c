@@ -426,5 +426,5 @@ static void review_deinit(struct cor_call *call)
     cor_object_unref(review->answer);
 }
 
-const struct cor_verb cor_verb_review = {
+const struct cor_verb_ops cor_verb_review = {
     .size = sizeof(struct review_call), .run = review_run, .deinit = review_deinit};

@@ -239,5 +239,5 @@ void cor_update_call_deinit(struct cor_call *call)
     cor_write_deinit((struct cor_write *)call);
 }
 
-const struct cor_verb cor_verb_update = {
+const struct cor_verb_ops cor_verb_update = {
     .size = sizeof(struct cor_update_call), .run = update_run, .deinit = cor_update_call_deinit};

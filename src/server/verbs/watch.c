@@ -627,10 +627,10 @@ static void watch_deinit(struct cor_call *call)
     cor_predicate_deinit(&((struct watch_call *)call)->predicate);
 }
 
-const struct cor_verb cor_verb_watch = {.size = sizeof(struct watch_call),
-                                        .run = watch_run,
-                                        .deinit = watch_deinit,
-                                        .gone = watch_gone,
-                                        .drain = watch_drain,
-                                        .held = watch_held,
-                                        .may_cut = watch_may_cut};
+const struct cor_verb_ops cor_verb_watch = {.size = sizeof(struct watch_call),
+                                            .run = watch_run,
+                                            .deinit = watch_deinit,
+                                            .gone = watch_gone,
+                                            .drain = watch_drain,
+                                            .held = watch_held,
+                                            .may_cut = watch_may_cut};
