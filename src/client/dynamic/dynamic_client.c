@@ -22,6 +22,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "meta/object_received.h"
+#include "meta/patch_type.h"
 #include "json/json.h"
 #include "json/scan.h"
 
@@ -315,23 +316,17 @@ static int send_patch(const struct cor_dynamic_call *call, const struct cor_reso
                       const struct cor_write_options *opts, struct cor_dynamic_request **ret_req,
                       struct cor_status *reterr)
 {
-    static const char *const types[] = {
-        [COR_PATCH_JSON] = "application/json-patch+json",
-        [COR_PATCH_MERGE] = "application/merge-patch+json",
-        [COR_PATCH_STRATEGIC] = "application/strategic-merge-patch+json",
-        [COR_PATCH_APPLY] = "application/apply-patch+yaml",
-    };
     int r = require_name(at, reterr);
 
-    if (r == 0 && (unsigned)type >= COR_ARRAY_LEN(types))
+    if (r == 0 && (unsigned)type >= COR_PATCH_TYPES)
         r = cor_status_set(reterr, -COR_EINVAL, "there is no patch type %d", (int)type);
-    return r < 0
-               ? r
-               : write_object(call, at,
-                              (struct cor_rest_request_opts){.method = COR_STR("PATCH"),
-                                                             .content_type = cor_strz(types[type]),
-                                                             .body = patch},
-                              opts, ret_req, reterr);
+    return r < 0 ? r
+                 : write_object(
+                       call, at,
+                       (struct cor_rest_request_opts){.method = COR_STR("PATCH"),
+                                                      .content_type = cor_patch_media_type(type),
+                                                      .body = patch},
+                       opts, ret_req, reterr);
 }
 
 static int check_managed_fields(struct cor_str metadata, enum cor_json_order order,

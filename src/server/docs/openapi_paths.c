@@ -19,6 +19,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "meta/patch_type.h"
 #include "server/docs/openapi_int.h"
 
 /* Longer than any path and any name of an operation: a group has at most 253 bytes, and the other
@@ -229,9 +230,6 @@ static void body_schema_write(struct cor_openapi_doc *doc, const struct place *p
 static const char *const forms[] = {
     "application/json", "application/yaml", "application/vnd.kubernetes.protobuf",
     "application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"};
-static const char *const patch_forms[] = {
-    "application/json-patch+json", "application/merge-patch+json",
-    "application/strategic-merge-patch+json", "application/apply-patch+yaml"};
 
 static bool has_form(const struct cor_resource_row *row, bool is_stream, size_t i)
 {
@@ -240,9 +238,9 @@ static bool has_form(const struct cor_resource_row *row, bool is_stream, size_t 
     return (is_stream || i < 3) && !(is_protobuf && row && row->life);
 }
 
-static bool has_patch_form(const struct cor_resource_row *row, size_t i)
+static bool has_patch_type(const struct cor_resource_row *row, enum cor_patch_type type)
 {
-    return i != 2 || !row->life;
+    return type != COR_PATCH_STRATEGIC || !row->life;
 }
 
 static void body_write_3(struct cor_openapi_doc *doc, const struct place *place, enum body body)
@@ -253,10 +251,11 @@ static void body_write_3(struct cor_openapi_doc *doc, const struct place *place,
     cor_json_begin_object(w);
     cor_json_key(w, COR_STR("content"));
     cor_json_begin_object(w);
-    for (size_t i = 0; i < (body == BODY_PATCH ? COR_ARRAY_LEN(patch_forms) : 1); i++) {
-        if (body == BODY_PATCH && !has_patch_form(place->row, i))
+    for (size_t i = 0; i < (body == BODY_PATCH ? COR_PATCH_TYPES : 1); i++) {
+        if (body == BODY_PATCH && !has_patch_type(place->row, (enum cor_patch_type)i))
             continue;
-        cor_json_key(w, body == BODY_PATCH ? cor_strz(patch_forms[i]) : COR_STR("*/*"));
+        cor_json_key(w, body == BODY_PATCH ? cor_patch_media_type((enum cor_patch_type)i)
+                                           : COR_STR("*/*"));
         cor_json_begin_object(w);
         body_schema_write(doc, place, body);
         cor_json_end_object(w);
@@ -341,9 +340,9 @@ static void media_write_2(struct cor_openapi_doc *doc, const struct cor_resource
     cor_json_key(w, COR_STR("consumes"));
     cor_json_begin_array(w);
     if (op && op->body == BODY_PATCH) {
-        for (size_t i = 0; i < COR_ARRAY_LEN(patch_forms); i++) {
-            if (has_patch_form(row, i))
-                cor_json_string(w, cor_strz(patch_forms[i]));
+        for (size_t i = 0; i < COR_PATCH_TYPES; i++) {
+            if (has_patch_type(row, (enum cor_patch_type)i))
+                cor_json_string(w, cor_patch_media_type((enum cor_patch_type)i));
         }
     } else if (op) {
         cor_json_string(w, COR_STR("*/*"));

@@ -19,6 +19,7 @@
 #include "kit/request_options.h"
 #include "kit/resource_path.h"
 #include "loop/loop.h"
+#include "meta/patch_type.h"
 
 #define REMOVAL_BODY_MAX 4096
 
@@ -208,17 +209,10 @@ static void inner_patch(struct cor_api_port *port, struct cor_api_request *req,
                         enum cor_patch_type type, struct cor_str patch,
                         const struct cor_write_options *opts)
 {
-    static const char *const types[] = {
-        [COR_PATCH_JSON] = "application/json-patch+json",
-        [COR_PATCH_MERGE] = "application/merge-patch+json",
-        [COR_PATCH_STRATEGIC] = "application/strategic-merge-patch+json",
-        [COR_PATCH_APPLY] = "application/apply-patch+yaml",
-    };
-
-    assert((unsigned)type < COR_ARRAY_LEN(types));
     inner_write(port, req, require_name(&req->at, &req->refusal), &req->at,
-                (struct cor_inner_opts){
-                    .method = COR_HTTP_PATCH, .content_type = cor_strz(types[type]), .body = patch},
+                (struct cor_inner_opts){.method = COR_HTTP_PATCH,
+                                        .content_type = cor_patch_media_type(type),
+                                        .body = patch},
                 opts);
 }
 

@@ -12,14 +12,11 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "meta/patch_type.h"
 #include "schema/raw_values.h"
 #include "schema/strategic_merge.h"
 #include "server/verbs/update.h"
 #include "server/write/options.h"
-
-#define JSON_PATCH  "application/json-patch+json"
-#define MERGE_PATCH "application/merge-patch+json"
-#define STRATEGIC   "application/strategic-merge-patch+json"
 
 typedef int (*patch_fn)(struct cor_str doc, struct cor_str patch,
                         const struct cor_json_limits *limits, struct cor_buf *out,
@@ -110,7 +107,10 @@ static int patch_refuse_type(struct cor_call *call, struct cor_str type)
     if (cor_str_starts(type, COR_STR("application/apply-patch+")))
         return cor_status_set(&call->status, -COR_EMEDIATYPE,
                               "the body of the request was in an unknown format - accepted media "
-                              "types include: " JSON_PATCH ", " MERGE_PATCH ", " STRATEGIC);
+                              "types include: %.*s, %.*s, %.*s",
+                              COR_STR_ARG(cor_patch_media_type(COR_PATCH_JSON)),
+                              COR_STR_ARG(cor_patch_media_type(COR_PATCH_MERGE)),
+                              COR_STR_ARG(cor_patch_media_type(COR_PATCH_STRATEGIC)));
     cor_status_set(&call->status, -COR_EMEDIATYPE, "415: Unsupported Media Type");
     call->status.has_details = true;
     return -COR_EMEDIATYPE;
@@ -120,17 +120,25 @@ static int patch_refuse_type(struct cor_call *call, struct cor_str type)
 static int patch_choose(struct patch_call *patch)
 {
     struct cor_call *call = &patch->update.write.call;
-    struct cor_str type = cor_media_type(call->req->content_type);
+    struct cor_str media_type = cor_media_type(call->req->content_type);
+    enum cor_patch_type type;
 
-    if (cor_str_eq(type, COR_STR(JSON_PATCH))) {
+    if (!cor_patch_type_of(media_type, &type))
+        return patch_refuse_type(call, media_type);
+    switch (type) {
+    case COR_PATCH_JSON:
         patch->patch = cor_json_json_patch;
         patch->update.write.dups_prefix = "json patch ";
-    } else if (cor_str_eq(type, COR_STR(MERGE_PATCH))) {
+        return 0;
+    case COR_PATCH_MERGE:
         patch->patch = cor_json_merge_patch;
-    } else if (!cor_str_eq(type, COR_STR(STRATEGIC))) {
-        return patch_refuse_type(call, type);
+        return 0;
+    case COR_PATCH_STRATEGIC:
+        return 0;
+    case COR_PATCH_APPLY:
+        break;
     }
-    return 0;
+    return patch_refuse_type(call, media_type);
 }
 
 static size_t patch_count(struct cor_str patch, struct cor_str text)
