@@ -1,7 +1,7 @@
 /* clang-format off */
 /* A request of the port becomes a request of the server to itself, and the answer goes back:
  *
- *   cor_api_get() ──► inner_get() ──► cor_inner_request_open() ──► on_done() ──► cor_api_finish()
+ *   cor_api_get() ──► inner_get() ──► cor_inner_request_open() ──► … ──► cor_api_finish()
  *                        │ cannot be sent
  *                        └──► cor_api_refuse() ── the port's mail ──► cor_api_deliver_refusals()
  *
@@ -28,43 +28,6 @@ static struct cor_inner_port *inner_port_of(struct cor_api_port *port)
     return COR_CONTAINER_OF(port, struct cor_inner_port, port);
 }
 
-static int on_item(void *arg, struct cor_object *item)
-{
-    struct cor_api_request *req = arg;
-
-    return req->cbs->on_item(req, item);
-}
-
-static int on_open(void *arg)
-{
-    struct cor_api_request *req = arg;
-
-    return req->cbs->on_open ? req->cbs->on_open(req) : 0;
-}
-
-static int on_event(void *arg, enum cor_watch_type type, struct cor_object *object,
-                    const struct cor_status *status)
-{
-    const struct cor_watch_event event = {.type = type, .object = object, .status = status};
-    struct cor_api_request *req = arg;
-
-    return req->cbs->on_event(req, &event);
-}
-
-static void on_done(void *arg, const struct cor_inner_result *result)
-{
-    const struct cor_api_answer answer = {
-        .end = result->is_answered ? COR_API_ANSWERED : COR_API_UNANSWERED,
-        .error = result->error,
-        .object = result->object,
-        .resource_version = result->resource_version,
-        .continue_token = result->continue_token,
-        .remaining = result->remaining,
-    };
-
-    cor_api_finish(arg, &answer);
-}
-
 /* The shorter of the request's two times, or the port's own when it has none. */
 static uint64_t inner_timeout_ms(const struct cor_api_request *req,
                                  const struct cor_inner_opts *opts)
@@ -82,21 +45,12 @@ static uint64_t inner_timeout_ms(const struct cor_api_request *req,
 static void inner_send(struct cor_api_port *port, struct cor_api_request *req, int r,
                        const struct cor_buf *target, struct cor_inner_opts opts)
 {
-    struct cor_inner_request *sent;
-
     opts.target = cor_buf_str(target);
     opts.timeout_ms = inner_timeout_ms(req, &opts);
-    opts.on_item = on_item;
-    opts.on_open = on_open;
-    opts.on_event = on_event;
-    opts.on_done = on_done;
-    opts.arg = req;
     if (r == 0)
-        r = cor_inner_request_open(&inner_port_of(port)->sender, &opts, &sent, &req->refusal);
-    if (r == 0) {
-        req->sent = sent;
+        r = cor_inner_request_open(&inner_port_of(port)->sender, &opts, req);
+    if (r == 0)
         return;
-    }
     if (req->refusal.err == 0)
         cor_status_set(&req->refusal, r, "the request could not be sent: %s", cor_err_text(r));
     cor_api_refuse(port, req);

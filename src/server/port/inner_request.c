@@ -55,6 +55,7 @@ struct cor_inner_request {
     struct cor_inner_sender *sender;
     struct cor_dlist link; /* in the sender's requests */
     struct cor_inner_opts opts;
+    struct cor_api_request *origin; /* whose callbacks get the answer; until it is over */
     struct cor_server_request request;
     struct cor_buf text;                 /* the target and the body that were copied */
     struct cor_object *in_object;        /* the body that was not; NULL: there is none */
@@ -249,15 +250,18 @@ static struct cor_object *inner_next_waiting(struct cor_inner_request *req,
 static int inner_give_object(struct cor_inner_request *req)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL, *shown = NULL;
-    enum cor_watch_type event;
+    enum cor_watch_type type;
     int r;
 
-    object = inner_next_waiting(req, &event);
+    object = inner_next_waiting(req, &type);
     r = inner_show(req, object, &shown, &req->why);
     if (r < 0)
         return r;
-    r = req->opts.kind == COR_INNER_LIST ? req->opts.on_item(req->opts.arg, shown)
-                                         : req->opts.on_event(req->opts.arg, event, shown, NULL);
+    if (req->opts.kind == COR_INNER_LIST)
+        r = req->origin->cbs->on_item(req->origin, shown);
+    else
+        r = req->origin->cbs->on_event(req->origin,
+                                       &(struct cor_watch_event){.type = type, .object = shown});
     return r < 0 ? cor_status_set_err(&req->why, r) : 0;
 }
 
@@ -270,7 +274,8 @@ static int inner_give_error_event(struct cor_inner_request *req)
 
     (void)cor_json_get(json, COR_STR("object"), COR_JSON_ANY_ORDER, &json);
     cor_status_read(&status, 500, json);
-    r = req->opts.on_event(req->opts.arg, COR_WATCH_ERROR, NULL, &status);
+    r = req->origin->cbs->on_event(
+        req->origin, &(struct cor_watch_event){.type = COR_WATCH_ERROR, .status = &status});
     return r < 0 ? cor_status_set_err(&req->why, r) : 0;
 }
 
@@ -283,7 +288,7 @@ static int inner_give(struct cor_inner_request *req)
 
     if (kind == COR_INNER_WATCH && req->code > 0 && req->code < 400 && !req->is_open) {
         req->is_open = true;
-        r = req->opts.on_open ? req->opts.on_open(req->opts.arg) : 0;
+        r = req->origin->cbs->on_open ? req->origin->cbs->on_open(req->origin) : 0;
         if (r < 0)
             cor_status_set_err(&req->why, r);
     }
@@ -305,18 +310,18 @@ static struct cor_str inner_list_member(struct cor_str metadata, struct cor_str 
     return cor_json_to_raw(value, &raw) < 0 ? value : raw;
 }
 
-static void inner_read_list(struct cor_inner_request *req, struct cor_inner_result *result)
+static void inner_read_list(const struct cor_inner_request *req, struct cor_api_answer *answer)
 {
     struct cor_str metadata, count;
 
     if (cor_json_get(cor_buf_str(&req->body), COR_STR("metadata"), COR_JSON_ANY_ORDER, &metadata) <
         0)
         return;
-    result->resource_version = inner_list_member(metadata, COR_STR("resourceVersion"));
-    result->continue_token = inner_list_member(metadata, COR_STR("continue"));
+    answer->resource_version = inner_list_member(metadata, COR_STR("resourceVersion"));
+    answer->continue_token = inner_list_member(metadata, COR_STR("continue"));
     count = inner_list_member(metadata, COR_STR("remainingItemCount"));
-    if (count.n > 0 && cor_str_to_i64(count, &result->remaining) < 0)
-        result->remaining = -1;
+    if (count.n > 0 && cor_str_to_i64(count, &answer->remaining) < 0)
+        answer->remaining = -1;
 }
 
 /* The object of an answer that succeeded: taken as it was, or read from the bytes of a kind that is
@@ -338,29 +343,30 @@ static int inner_read_object(struct cor_inner_request *req, struct cor_object **
 static void inner_finish(struct cor_inner_request *req)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
-    struct cor_inner_result result = {.is_answered = true, .remaining = -1};
+    struct cor_api_answer answer = {.end = COR_API_ANSWERED, .remaining = -1};
 
     assert(!req->is_over && !req->is_busy && (req->is_complete || req->why.err < 0));
     inner_leave_verb(req);
     if (req->why.err == 0 && req->is_broken && !req->is_open)
         cor_status_set(&req->why, -COR_EBROKEN, "the server broke off its answer");
     if (req->why.err < 0) {
-        result.is_answered = false;
+        answer.end = COR_API_UNANSWERED;
     } else if (req->code >= 400) {
         cor_status_read(&req->why, req->code, cor_buf_str(&req->body));
     } else if (req->opts.kind == COR_INNER_OBJECT) {
-        result.is_answered = inner_read_object(req, &object) == 0;
+        if (inner_read_object(req, &object) < 0)
+            answer.end = COR_API_UNANSWERED;
     } else if (req->opts.kind == COR_INNER_LIST) {
-        inner_read_list(req, &result);
+        inner_read_list(req, &answer);
     }
     /* An error with a code of HTTP is one that the server answered with. */
-    if (!result.is_answered)
+    if (answer.end == COR_API_UNANSWERED)
         req->why.code = 0;
-    result.error = req->why.err < 0 ? &req->why : NULL;
-    result.object = object;
+    answer.error = req->why.err < 0 ? &req->why : NULL;
+    answer.object = object;
     req->is_over = true;
     req->is_busy = true;
-    req->opts.on_done(req->opts.arg, &result);
+    cor_api_finish(COR_STEAL(req->origin), &answer);
     req->is_busy = false;
     inner_free_if_over(req);
 }
@@ -407,6 +413,7 @@ void cor_inner_request_cancel(struct cor_inner_request *req)
 {
     assert(cor_loop_is_current(cor_inner_sender_loop(req->sender)) && !req->is_over);
     req->is_over = true;
+    req->origin = NULL;
     inner_leave_verb(req);
     inner_free_if_over(req);
 }
@@ -443,24 +450,25 @@ static int inner_fill(struct cor_inner_request *req)
 }
 
 int cor_inner_request_open(struct cor_inner_sender *s, const struct cor_inner_opts *opts,
-                           struct cor_inner_request **ret_req, struct cor_status *reterr)
+                           struct cor_api_request *origin)
 {
     struct cor_inner_request *req;
     int r;
 
-    assert(cor_loop_is_current(cor_inner_sender_loop(s)) && opts->on_done);
-    assert(opts->kind != COR_INNER_LIST || opts->on_item);
-    assert(opts->kind != COR_INNER_WATCH || opts->on_event);
+    assert(cor_loop_is_current(cor_inner_sender_loop(s)) && origin->state == COR_API_SENT);
+    assert(opts->kind != COR_INNER_LIST || origin->cbs->on_item);
+    assert(opts->kind != COR_INNER_WATCH || origin->cbs->on_event);
     if (s->is_draining)
-        return cor_status_set(reterr, -COR_EUNREACHABLE, "the server is shutting down");
+        return cor_status_set(&origin->refusal, -COR_EUNREACHABLE, "the server is shutting down");
     if (s->nrequests >= s->requests_max)
-        return cor_status_set(reterr, -COR_EBUSY, "too many requests of %s", s->name);
+        return cor_status_set(&origin->refusal, -COR_EBUSY, "too many requests of %s", s->name);
     req = cor_calloc(1, sizeof(*req));
     if (!req)
-        return cor_status_set_err(reterr, -COR_ENOMEM);
+        return cor_status_set_err(&origin->refusal, -COR_ENOMEM);
     req->sink.ops = &inner_ops;
     req->sender = s;
     req->opts = *opts;
+    req->origin = origin;
     req->mail.on_mail = inner_on_mail;
     cor_dlist_init(&req->link);
     cor_buf_init(&req->text, COR_INNER_TARGET_MAX + opts->body.n);
@@ -474,11 +482,12 @@ int cor_inner_request_open(struct cor_inner_sender *s, const struct cor_inner_op
         cor_timer_cancel(&req->timer);
         req->is_over = true;
         inner_free_if_over(req);
-        return cor_status_set(reterr, r, "the request could not be sent: %s", cor_err_text(r));
+        return cor_status_set(&origin->refusal, r, "the request could not be sent: %s",
+                              cor_err_text(r));
     }
     cor_dlist_push(&s->requests, &req->link);
     s->nrequests++;
-    *ret_req = req;
+    origin->sent = req;
     cor_api_call(s->api, &req->request, &req->sink);
     return 0;
 }

@@ -5,9 +5,10 @@
  * everything that a request over HTTP passes after the filters: defaults, validation, strategies,
  * allocation.
  *
- * After a request was opened, on_done is called exactly once, in a later turn and as the last
+ * Each is made for a request of the API port, its origin, whose callbacks get the answer. After it
+ * was opened, the origin's on_done is called exactly once, in a later turn and as the last
  * callback, unless the request is cancelled.
- * This header includes nothing of the verbs, whose names are also those of coracle/request.h.
+ *
  * Thread: the loop of the API's part that the caller sends to, for every function and callback.
  * Owner: the sender's struct is embedded; a request owns itself. */
 #ifndef COR_SERVER_INNER_REQUEST_H
@@ -19,8 +20,8 @@
 
 #include "base/dlist.h"
 #include "base/str.h"
-#include "coracle/watch_type.h"
 #include "http/request.h"
+#include "kit/api_port.h"
 #include "meta/object.h"
 #include "meta/status.h"
 #include "server/access/user.h"
@@ -74,14 +75,6 @@ enum cor_inner_kind {
     COR_INNER_WATCH,
 };
 
-struct cor_inner_result {
-    bool is_answered;               /* by a verb, with success or with a Status */
-    const struct cor_status *error; /* NULL: success */
-    struct cor_object *object;      /* of COR_INNER_OBJECT that succeeded; else NULL */
-    struct cor_str resource_version, continue_token; /* of a list */
-    int64_t remaining; /* of a list: items after this page; -1: unknown */
-};
-
 struct cor_inner_opts {
     enum cor_inner_kind kind;
     enum cor_http_method method;
@@ -91,25 +84,16 @@ struct cor_inner_opts {
     struct cor_object *object;   /* the body in place of `body`: held by reference; or NULL */
     bool metadata_only;          /* objects come as PartialObjectMetadata */
     uint64_t timeout_ms;         /* until the whole answer, or the end of a watch; 0: none */
-
-    /* As in struct cor_api_request_cbs: a negative return ends the request with that code, and each
-     * may cancel the request. The callbacks of other kinds may be NULL, on_open too. */
-    int (*on_item)(void *arg, struct cor_object *item);
-    int (*on_open)(void *arg);
-    int (*on_event)(void *arg, enum cor_watch_type type, struct cor_object *object,
-                    const struct cor_status *status); /* of COR_WATCH_ERROR, which has no object */
-    void (*on_done)(void *arg, const struct cor_inner_result *result);
-    void *arg;
 };
 
-/* 0, or the reason in `reterr` that nothing was sent: -COR_EBUSY (too many requests),
- * -COR_EUNREACHABLE (the server shuts down), -COR_EINVAL (a bad path), -COR_ETOOBIG, -COR_ENOMEM.
- */
+/* `origin` has the state SENT; its `sent` is set to the request. 0, or the reason in its `refusal`
+ * that nothing was sent: -COR_EBUSY (too many requests), -COR_EUNREACHABLE (the server shuts down),
+ * -COR_EINVAL (a bad path), -COR_ETOOBIG, -COR_ENOMEM. */
 int cor_inner_request_open(struct cor_inner_sender *s, const struct cor_inner_opts *opts,
-                           struct cor_inner_request **ret_req, struct cor_status *reterr);
+                           struct cor_api_request *origin);
 
-/* Ends the request without a callback. Also inside its on_item, on_open and on_event, not inside
- * its on_done. The verb may have done what was asked, or may still do it. */
+/* Ends the request without a callback. Also inside on_item, on_open and on_event of its origin, not
+ * inside its on_done. The verb may have done what was asked, or may still do it. */
 void cor_inner_request_cancel(struct cor_inner_request *req);
 
 #endif

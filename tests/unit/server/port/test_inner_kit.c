@@ -49,7 +49,7 @@ static void candidate_on_error(void *arg, const struct cor_status *error)
 static void candidate_begin(struct candidate *c, struct pfx *p, const char *identity)
 {
     const struct cor_lease_election_opts opts = {.port = &p->ip.port,
-                                                 .clock = &p->clock->clock,
+                                                 .clock = &p->a.fx.clock.clock,
                                                  .ns = COR_STR("kube-system"),
                                                  .name = COR_STR("sample"),
                                                  .identity = identity,
@@ -84,12 +84,12 @@ static bool knows_leader(void *arg)
 /* Moves the clock to the time at which the candidate wants to be called, and lets it act. */
 static void candidate_run_next(struct candidate *c)
 {
-    uint64_t now_ms = cor_clock_mono_us(&c->p->clock->clock) / 1000;
+    uint64_t now_ms = cor_clock_mono_us(&c->p->a.fx.clock.clock) / 1000;
 
     pfx_wait(c->p, pfx_is_idle, c->p);
     assert_true(c->wake_at_ms != UINT64_MAX);
     if (c->wake_at_ms > now_ms)
-        cor_clock_manual_advance_us(c->p->clock, (c->wake_at_ms - now_ms) * 1000);
+        cor_clock_manual_advance_us(&c->p->a.fx.clock, (c->wake_at_ms - now_ms) * 1000);
     cor_lease_election_tick(c->e);
     pfx_wait(c->p, pfx_is_idle, c->p);
 }
@@ -103,8 +103,8 @@ TEST(inner_kit, a_leader_is_elected_renews_its_lease_and_gives_it_back)
     pfx_open(&p, false);
     candidate_begin(&one, &p, "one");
     pfx_wait(&p, has_started, &one);
-    before = pserver_do(p.server, 200, "GET", LEASE, "");
-    assert_string_equal(pserver_at(before, "spec.holderIdentity"), "one");
+    before = fx_do(&p.a.fx, 200, "GET", LEASE, "");
+    assert_string_equal(fx_at(before, "spec.holderIdentity"), "one");
     candidate_begin(&two, &p, "two");
     pfx_wait(&p, knows_leader, &two);
     assert_string_equal(two.leader, "one");
@@ -112,19 +112,17 @@ TEST(inner_kit, a_leader_is_elected_renews_its_lease_and_gives_it_back)
 
     candidate_run_next(&one);
     assert_string_not_equal(
-        pserver_at(pserver_do(p.server, 200, "GET", LEASE, ""), "metadata.resourceVersion"),
-        pserver_at(before, "metadata.resourceVersion"));
+        fx_at(fx_do(&p.a.fx, 200, "GET", LEASE, ""), "metadata.resourceVersion"),
+        fx_at(before, "metadata.resourceVersion"));
     assert_true(cor_lease_election_is_leader(one.e));
 
     cor_lease_election_cancel(one.e, 0);
     pfx_wait(&p, has_stopped, &one);
-    assert_string_equal(
-        pserver_at(pserver_do(p.server, 200, "GET", LEASE, ""), "spec.holderIdentity"), "");
+    assert_string_equal(fx_at(fx_do(&p.a.fx, 200, "GET", LEASE, ""), "spec.holderIdentity"), "");
     for (int i = 0; i < 5 && !two.has_started; i++)
         candidate_run_next(&two);
     assert_true(two.has_started);
-    assert_string_equal(
-        pserver_at(pserver_do(p.server, 200, "GET", LEASE, ""), "spec.holderIdentity"), "two");
+    assert_string_equal(fx_at(fx_do(&p.a.fx, 200, "GET", LEASE, ""), "spec.holderIdentity"), "two");
     assert_int_equal(one.err, 0);
     cor_lease_election_cancel(two.e, 0);
     pfx_wait(&p, has_stopped, &two);
@@ -145,7 +143,7 @@ TEST(inner_kit, an_election_ends_while_the_server_shuts_down)
     cor_lease_election_cancel(one.e, 1);
     if (!one.has_stopped) {
         pfx_wait(&p, pfx_is_idle, &p);
-        cor_clock_manual_advance_us(p.clock, 60000 * 1000);
+        cor_clock_manual_advance_us(&p.a.fx.clock, 60000 * 1000);
         cor_lease_election_tick(one.e);
     }
     pfx_wait(&p, has_stopped, &one);
@@ -191,7 +189,7 @@ static void record_twice(struct pfx *p, bool series)
                                                .host = COR_STR("n1"),
                                                .instance = COR_STR("sample-n1"),
                                                .series = series,
-                                               .clock = &p->clock->clock,
+                                               .clock = &p->a.fx.clock.clock,
                                                .wake_at = recorder_on_wake_at,
                                                .on_ready = recorder_on_ready,
                                                .on_given_up = recorder_on_given_up,
@@ -227,10 +225,10 @@ TEST(inner_kit, events_are_created_and_counted)
 
     pfx_open(&p, false);
     record_twice(&p, false);
-    list = pserver_do(p.server, 200, "GET", EVENTS, "");
-    assert_string_equal(pserver_at(list, "items[0].reason"), "Synced");
-    assert_string_equal(pserver_at(list, "items[0].count"), "2");
-    assert_string_equal(pserver_at(list, "items[1].reason"), "");
+    list = fx_do(&p.a.fx, 200, "GET", EVENTS, "");
+    assert_string_equal(fx_at(list, "items[0].reason"), "Synced");
+    assert_string_equal(fx_at(list, "items[0].count"), "2");
+    assert_string_equal(fx_at(list, "items[1].reason"), "");
     pfx_close(&p);
 }
 
@@ -241,10 +239,10 @@ TEST(inner_kit, a_series_of_events_is_one_object)
 
     pfx_open(&p, false);
     record_twice(&p, true);
-    list = pserver_do(p.server, 200, "GET", "/apis/events.k8s.io/v1/namespaces/default/events", "");
-    assert_string_equal(pserver_at(list, "items[0].reason"), "Synced");
-    assert_string_equal(pserver_at(list, "items[0].reportingController"), "sample");
-    assert_string_equal(pserver_at(list, "items[0].series.count"), "2");
-    assert_string_equal(pserver_at(list, "items[1].reason"), "");
+    list = fx_do(&p.a.fx, 200, "GET", "/apis/events.k8s.io/v1/namespaces/default/events", "");
+    assert_string_equal(fx_at(list, "items[0].reason"), "Synced");
+    assert_string_equal(fx_at(list, "items[0].reportingController"), "sample");
+    assert_string_equal(fx_at(list, "items[0].series.count"), "2");
+    assert_string_equal(fx_at(list, "items[1].reason"), "");
     pfx_close(&p);
 }

@@ -203,7 +203,7 @@ static void make(struct sender *s, unsigned from, unsigned n)
 
     for (unsigned i = from; i < from + n; i++) {
         snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"m%03u\"}}", i);
-        pserver_do(s->p.server, 201, "POST", CONFIGMAPS, body);
+        fx_do(&s->p.a.fx, 201, "POST", CONFIGMAPS, body);
     }
 }
 
@@ -214,32 +214,32 @@ TEST(inner_port, writes_pass_every_stage_and_answer_with_the_object)
     begin(&s, false);
     create(&s, "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"1\"}}", NULL);
     assert_ends(&s, COR_API_ANSWERED, 0);
-    assert_string_equal(pserver_at(s.json, "kind"), "ConfigMap");
-    assert_string_not_equal(pserver_at(s.json, "metadata.uid"), "");
+    assert_string_equal(fx_at(s.json, "kind"), "ConfigMap");
+    assert_string_not_equal(fx_at(s.json, "metadata.uid"), "");
     name_is(&s, "configmaps", "");
     update(&s, "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"2\"}}");
     assert_ends(&s, COR_API_ANSWERED, 0);
-    assert_string_equal(pserver_at(s.json, "data.k"), "2");
+    assert_string_equal(fx_at(s.json, "data.k"), "2");
     name_is(&s, "configmaps", "a");
     cor_api_patch(&s.p.ip.port, &s.req, COR_PATCH_MERGE, COR_STR("{\"data\":{\"l\":\"3\"}}"), NULL);
     assert_ends(&s, COR_API_ANSWERED, 0);
     name_is(&s, "configmaps", "a");
     cor_api_get(&s.p.ip.port, &s.req, COR_STR(""));
     assert_ends(&s, COR_API_ANSWERED, 0);
-    assert_string_equal(pserver_at(s.json, "data.k"), "2");
-    assert_string_equal(pserver_at(s.json, "data.l"), "3");
+    assert_string_equal(fx_at(s.json, "data.k"), "2");
+    assert_string_equal(fx_at(s.json, "data.l"), "3");
     name_is(&s, "configmaps", "a");
     cor_api_remove(&s.p.ip.port, &s.req, NULL);
     assert_ends(&s, COR_API_ANSWERED, 0);
-    assert_string_equal(pserver_at(s.json, "status"), "Success");
-    pserver_do(s.p.server, 404, "GET", CONFIGMAPS "/a", "");
+    assert_string_equal(fx_at(s.json, "status"), "Success");
+    fx_do(&s.p.a.fx, 404, "GET", CONFIGMAPS "/a", "");
 
     /* Defaults and allocation. */
     name_is(&s, "services", "");
     create(&s, "{\"metadata\":{\"name\":\"web\"},\"spec\":{\"ports\":[{\"port\":80}]}}", NULL);
     assert_ends(&s, COR_API_ANSWERED, 0);
-    assert_string_equal(pserver_at(s.json, "spec.type"), "ClusterIP");
-    assert_string_not_equal(pserver_at(s.json, "spec.clusterIP"), "");
+    assert_string_equal(fx_at(s.json, "spec.type"), "ClusterIP");
+    assert_string_not_equal(fx_at(s.json, "spec.clusterIP"), "");
     end(&s);
 }
 
@@ -251,8 +251,8 @@ TEST(inner_port, a_write_with_dry_run_writes_nothing)
     begin(&s, false);
     create(&s, "{\"metadata\":{\"name\":\"a\"}}", &dry_run);
     assert_ends(&s, COR_API_ANSWERED, 0);
-    assert_string_equal(pserver_at(s.json, "metadata.name"), "a");
-    pserver_do(s.p.server, 404, "GET", CONFIGMAPS "/a", "");
+    assert_string_equal(fx_at(s.json, "metadata.name"), "a");
+    fx_do(&s.p.a.fx, 404, "GET", CONFIGMAPS "/a", "");
     end(&s);
 }
 
@@ -266,9 +266,9 @@ TEST(inner_port, acts_as_a_service_account_of_kube_system)
         .gvr = {COR_STR("authentication.k8s.io"), COR_STR("v1"), COR_STR("selfsubjectreviews")}};
     create(&s, "{}", NULL);
     assert_ends(&s, COR_API_ANSWERED, 0);
-    assert_string_equal(pserver_at(s.json, "status.userInfo.username"),
+    assert_string_equal(fx_at(s.json, "status.userInfo.username"),
                         "system:serviceaccount:kube-system:sample-controller");
-    assert_string_equal(pserver_at(s.json, "status.userInfo.groups[0]"), "system:masters");
+    assert_string_equal(fx_at(s.json, "status.userInfo.groups[0]"), "system:masters");
     end(&s);
 }
 
@@ -394,8 +394,8 @@ TEST(inner_port, lists_and_watches_in_another_version_than_the_stored_one)
         char name[2] = {(char)('a' + i), '\0'};
 
         snprintf(body, sizeof(body), head, name, i == 1 ? large : "");
-        pserver_do(s.p.server, 201, "POST",
-                   "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers", body);
+        fx_do(&s.p.a.fx, 201, "POST",
+              "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers", body);
     }
     for (int v = 1; v <= 2; v++) {
         name_is(&s, "horizontalpodautoscalers", "");
@@ -430,13 +430,12 @@ TEST(inner_port, a_watch_gives_events_as_they_come)
         free(s.seen);
         s.seen = NULL;
         s.nseen = 0;
-        pserver_do(s.p.server, 200, "PATCH", CONFIGMAPS "/m001", "{\"data\":{\"a\":\"b\"}}");
-        pserver_do(s.p.server, 200, "DELETE", CONFIGMAPS "/m001", "");
+        fx_do(&s.p.a.fx, 200, "PATCH", CONFIGMAPS "/m001", "{\"data\":{\"a\":\"b\"}}");
+        fx_do(&s.p.a.fx, 200, "DELETE", CONFIGMAPS "/m001", "");
         await_events(&s, 2 * COR_INNER_WAITING_MAX + 7);
         assert_string_equal(s.seen, "MODIFIED:m001\nDELETED:m001\n");
         /* The last state, at the revision of the deletion. */
-        gone = pserver_at(pserver_do(s.p.server, 200, "GET", CONFIGMAPS, ""),
-                          "metadata.resourceVersion");
+        gone = fx_at(fx_do(&s.p.a.fx, 200, "GET", CONFIGMAPS, ""), "metadata.resourceVersion");
         assert_string_equal(s.rv, gone);
         assert_int_equal(s.ndone, 0);
         cor_api_cancel(&s.p.ip.port, &s.req);
@@ -468,7 +467,7 @@ TEST(inner_port, an_error_of_a_watch_is_its_last_event)
     begin(&s, false);
     cor_api_watch(&s.p.ip.port, &s.req, &(struct cor_list_query){0});
     pfx_wait(&s.p, is_open, &s);
-    pserver_put_garbage(s.p.server, "/registry/configmaps/default/bad");
+    fx_put_raw(&s.p.a.fx, "/registry/configmaps/default/bad", "garbage");
     pfx_wait(&s.p, is_done, &s); /* perhaps while the value was stored */
     assert_int_equal(s.ndone, 1);
     assert_int_equal(s.err, 0);
@@ -482,15 +481,15 @@ TEST(inner_port, gives_only_metadata_when_no_more_is_asked_for)
     struct sender s;
 
     begin(&s, false);
-    pserver_do(s.p.server, 201, "POST", CONFIGMAPS,
-               "{\"metadata\":{\"name\":\"a\",\"labels\":{\"x\":\"y\"}},\"data\":{\"k\":\"1\"}}");
+    fx_do(&s.p.a.fx, 201, "POST", CONFIGMAPS,
+          "{\"metadata\":{\"name\":\"a\",\"labels\":{\"x\":\"y\"}},\"data\":{\"k\":\"1\"}}");
     s.req.metadata_only = true;
     cor_api_get(&s.p.ip.port, &s.req, COR_STR(""));
     assert_ends(&s, COR_API_ANSWERED, 0);
-    assert_string_equal(pserver_at(s.json, "kind"), "PartialObjectMetadata");
-    assert_string_equal(pserver_at(s.json, "metadata.labels.x"), "y");
-    assert_string_not_equal(pserver_at(s.json, "metadata.resourceVersion"), "");
-    assert_string_equal(pserver_at(s.json, "data.k"), "");
+    assert_string_equal(fx_at(s.json, "kind"), "PartialObjectMetadata");
+    assert_string_equal(fx_at(s.json, "metadata.labels.x"), "y");
+    assert_string_not_equal(fx_at(s.json, "metadata.resourceVersion"), "");
+    assert_string_equal(fx_at(s.json, "data.k"), "");
     name_is(&s, "configmaps", "");
     cor_api_list(&s.p.ip.port, &s.req, &(struct cor_list_query){.metadata_only = true});
     assert_ends(&s, COR_API_ANSWERED, 0);
@@ -540,18 +539,18 @@ TEST(inner_port, a_request_whose_time_is_over_ends_without_its_answer)
     struct sender s;
 
     begin(&s, false);
-    pserver_hold(s.p.server, false, "configmaps/default/a");
+    pfx_hold(&s.p, COR_ENGINE_RANGE, "configmaps/default/a");
     s.req.timeout_ms = 60000;
     s.req.deadline_ms = 1;
     cor_api_get(&s.p.ip.port, &s.req, COR_STR(""));
     assert_ends(&s, COR_API_UNANSWERED, -COR_ETIMEOUT);
-    pserver_let_go(s.p.server);
+    pfx_let_go(&s.p);
     name_is(&s, "configmaps", "");
-    pserver_hold(s.p.server, true, "configmaps/default/a");
+    pfx_hold(&s.p, COR_ENGINE_WRITE, "configmaps/default/a");
     s.req.timeout_ms = 1;
     create(&s, "{\"metadata\":{\"name\":\"a\"}}", NULL);
     assert_ends(&s, COR_API_UNANSWERED, -COR_ETIMEOUT);
-    pserver_let_go(s.p.server);
+    pfx_let_go(&s.p);
     name_is(&s, "configmaps", "");
     s.req.deadline_ms = 1;
     cor_api_watch(&s.p.ip.port, &s.req, &(struct cor_list_query){0});
@@ -618,12 +617,12 @@ TEST(inner_port, a_write_under_way_is_answered_while_the_server_shuts_down)
     struct sender s;
 
     begin(&s, false);
-    pserver_hold(s.p.server, true, "configmaps/default/a");
+    pfx_hold(&s.p, COR_ENGINE_WRITE, "configmaps/default/a");
     name_is(&s, "configmaps", "");
     create(&s, "{\"metadata\":{\"name\":\"a\"}}", NULL);
-    pserver_wait_held(s.p.server);
+    afx_wait_held(&s.p.a, &s.p.hold);
     cor_inner_port_drain(&s.p.ip);
-    pserver_let_go(s.p.server);
+    pfx_let_go(&s.p);
     assert_ends(&s, COR_API_ANSWERED, 0);
     end(&s);
 }
@@ -683,12 +682,12 @@ TEST(inner_port, nothing_is_called_after_a_cancel_at_any_turn)
         for (int turns = 1; turns < 12; turns++) {
             assert_true(send_verb(&s, i));
             for (int t = 0; t < turns; t++)
-                (void)cor_loop_run_ready(s.p.loop, 1);
+                (void)cor_loop_run_ready(s.p.a.fx.loop, 1);
             s.ndone = s.nitems = s.nevents = s.nopen = 0;
             cor_api_cancel(&s.p.ip.port, &s.req);
             assert_false(cor_api_is_under_way(&s.req));
             for (int t = 0; t < 4; t++)
-                (void)cor_loop_run_ready(s.p.loop, 1);
+                (void)cor_loop_run_ready(s.p.a.fx.loop, 1);
             assert_int_equal(s.ndone + s.nitems + s.nevents + s.nopen, 0);
         }
     }
