@@ -461,7 +461,8 @@ int cor_inner_request_open(struct cor_inner_sender *s, const struct cor_inner_op
     if (s->is_draining)
         return cor_status_set(&origin->refusal, -COR_EUNREACHABLE, "the server is shutting down");
     if (s->nrequests >= s->requests_max)
-        return cor_status_set(&origin->refusal, -COR_EBUSY, "too many requests of %s", s->name);
+        return cor_status_set(&origin->refusal, -COR_EBUSY, "too many requests of %.*s",
+                              COR_STR_ARG(s->user.name));
     req = cor_calloc(1, sizeof(*req));
     if (!req)
         return cor_status_set_err(&origin->refusal, -COR_ENOMEM);
@@ -498,7 +499,7 @@ void cor_inner_sender_init(struct cor_inner_sender *s, struct cor_api_loop *api,
     static const struct cor_str masters[] = {COR_STR(COR_GROUP_MASTERS)};
     int n;
 
-    assert(account.n > 0 && account.n < 90);
+    assert(account.n < 90);
     *s = (struct cor_inner_sender){
         .api = api,
         .user_agent = user_agent,
@@ -506,8 +507,10 @@ void cor_inner_sender_init(struct cor_inner_sender *s, struct cor_api_loop *api,
     };
     n = snprintf(s->name, sizeof(s->name), "system:serviceaccount:kube-system:%.*s",
                  COR_STR_ARG(account));
-    s->user = (struct cor_user){
-        .name = cor_str(s->name, (size_t)n), .groups = masters, .ngroups = COR_ARRAY_LEN(masters)};
+    s->user = account.n == 0 ? *cor_user_or_server(NULL)
+                             : (struct cor_user){.name = cor_str(s->name, (size_t)n),
+                                                 .groups = masters,
+                                                 .ngroups = COR_ARRAY_LEN(masters)};
     cor_dlist_init(&s->requests);
 }
 

@@ -1,9 +1,9 @@
 /* A request of the server to itself: a path and a body go to a verb (server/api/api.h), and the
  * answer comes back as objects, without HTTP and without copying their bytes.
  *
- * The sender acts as a service account of kube-system in group system:masters. The request passes
- * everything that a request over HTTP passes after the filters: defaults, validation, strategies,
- * allocation.
+ * The sender acts as a service account of kube-system in group system:masters, or as the server
+ * itself. The request passes everything that a request over HTTP passes after the filters:
+ * defaults, validation, strategies, allocation.
  *
  * Each is made for a request of the API port, its origin, whose callbacks get the answer. After it
  * was opened, the origin's on_done is called exactly once, in a later turn and as the last
@@ -48,9 +48,9 @@ struct cor_inner_sender {
     bool is_draining; /* the server shuts down: nothing more is sent */
 };
 
-/* `account` is the name of a service account in kube-system, shorter than 90 bytes; the user agent
- * is that of the manager whose fields it writes, and must stay valid. `requests_max` 0: the
- * default. Cannot fail. */
+/* `account` is the name of a service account in kube-system, shorter than 90 bytes; empty: the
+ * sender is the server itself (cor_user_or_server()). The user agent is that of the manager whose
+ * fields it writes, and must stay valid. `requests_max` 0: the default. Cannot fail. */
 void cor_inner_sender_init(struct cor_inner_sender *s, struct cor_api_loop *api,
                            struct cor_str account, struct cor_str user_agent, size_t requests_max);
 /* The sender is idle. */

@@ -272,6 +272,24 @@ TEST(inner_port, acts_as_a_service_account_of_kube_system)
     end(&s);
 }
 
+TEST(inner_port, without_an_account_acts_as_the_server_itself)
+{
+    struct sender s;
+
+    begin(&s, false);
+    cor_inner_port_deinit(&s.p.ip);
+    cor_inner_port_init(&s.p.ip, cor_api_loop(s.p.a.fx.api, 0), COR_STR(""),
+                        COR_STR("kube-apiserver"), 0);
+    name_is(&s, "", "");
+    s.req.at = (struct cor_resource_path){
+        .gvr = {COR_STR("authentication.k8s.io"), COR_STR("v1"), COR_STR("selfsubjectreviews")}};
+    create(&s, "{}", NULL);
+    assert_ends(&s, COR_API_ANSWERED, 0);
+    assert_string_equal(fx_at(s.json, "status.userInfo.username"), "system:apiserver");
+    assert_string_equal(fx_at(s.json, "status.userInfo.groups[0]"), "system:masters");
+    end(&s);
+}
+
 TEST(inner_port, errors_are_the_servers_status)
 {
     struct sender s;
