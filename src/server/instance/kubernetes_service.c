@@ -7,15 +7,16 @@
  *   resourceVersion that was read (a slice of the other family: delete it, the next pass creates it)
  *   ──► after the last one the timer is set for the next pass
  *
- * All are requests to the API itself, one at a time, with the same stages as a client's: the Service
- * gets its address from the allocators. What upstream does, and what follows from it:
+ * All are requests through the port inside the server (server/port/inner_port.h), one at a time, with
+ * the same stages as a client's: the Service gets its address from the allocators. What upstream does, and what follows from it:
  *   - the Service is only created. Its port and type stay when the server moves to another port;
  *   - ports of endpoints are compared in the first pass of a server without others only, so that servers
  *     with different ports on one etcd do not overwrite one another for ever;
  *   - a creation that finds the object (409), and a change that comes too late (409, 404), are fine:
  *     another server was faster, and the next pass looks again.
  * Failures: a request that fails ends the pass, and is logged once until a pass succeeds.
- * Each step after an answer runs in a turn of its own, because answers may come inside of the call.
+ * No answer comes inside of the call that sends its request, so each step follows from the answer of the
+ * step before it. A stop waits for a turn when the port has not freed its last request.
  * Thread: the API's first loop. */
 /* clang-format on */
 #include "server/instance/kubernetes_service.h"
@@ -28,15 +29,13 @@
 #include "base/mem.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
-#include "server/api/api_int.h"
 #include "server/instance/server_leases.h"
-#include "server/request/buffer_sink.h"
+#include "server/port/inner_port.h"
 #include "json/scan.h"
 #include "json/writer.h"
 
 #define INTERVAL_MS   10000
 #define REQUEST_MS    30000
-#define ANSWER_MAX    (4u << 20)
 #define BODY_MAX      (64u * 1024)
 #define SERVICE_PORT  443
 #define PORT_NAME     "https"
@@ -47,15 +46,19 @@
 
 enum part { PART_SERVICE, PART_ENDPOINTS, PART_SLICE, PARTS };
 
-static const char *const collections[PARTS] = {
-    [PART_SERVICE] = "/api/v1/namespaces/default/services",
-    [PART_ENDPOINTS] = "/api/v1/namespaces/default/endpoints",
-    [PART_SLICE] = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
+/* What the request under way does with the present part. */
+enum step { STEP_READ, STEP_CREATE, STEP_CHANGE, STEP_DELETE };
+
+/* names a kind: the resources of the three objects */
+static const struct cor_gvr resources[] = {
+    [PART_SERVICE] = {COR_STR_INIT(""), COR_STR_INIT("v1"), COR_STR_INIT("services")},
+    [PART_ENDPOINTS] = {COR_STR_INIT(""), COR_STR_INIT("v1"), COR_STR_INIT("endpoints")},
+    [PART_SLICE] = {COR_STR_INIT("discovery.k8s.io"), COR_STR_INIT("v1"),
+                    COR_STR_INIT("endpointslices")},
 };
 
 struct cor_kubernetes_service {
     struct cor_kubernetes_service_opts opts;
-    struct cor_api_loop *api_loop;
     struct cor_loop *loop;
     struct cor_timer timer;
     struct cor_mail turn; /* to itself: goes on in the next turn */
@@ -66,13 +69,11 @@ struct cor_kubernetes_service {
     void (*on_done)(void *arg);
     void *arg;
 
-    /* The request under way. */
+    struct cor_inner_port port;
+    struct cor_api_request req; /* the request of `step` for `part` */
     enum part part;
-    enum cor_http_method method;
-    bool has_request; /* `request` and `sink` are in use */
-    struct cor_server_request request;
-    struct cor_buffer_sink sink;
-    struct cor_buf path, body;
+    enum step step;
+    struct cor_buf body; /* of a creation or a change */
 
     struct cor_buf addresses;         /* of the endpoints: a JSON list of texts, ordered */
     struct cor_buf ports;             /* of the endpoints: a JSON list */
@@ -83,11 +84,13 @@ struct cor_kubernetes_service {
 
 static void kubesvc_on_timer(struct cor_timer *timer);
 static void kubesvc_on_turn(struct cor_mail *mail);
+static void kubesvc_on_answer(struct cor_api_request *req, const struct cor_api_answer *answer);
 
 int cor_kubernetes_service_new(const struct cor_kubernetes_service_opts *opts,
                                struct cor_kubernetes_service **ret_service,
                                struct cor_status *reterr_status)
 {
+    static const struct cor_api_request_cbs cbs = {.on_done = kubesvc_on_answer};
     struct cor_kubernetes_service *service = cor_calloc(1, sizeof(*service));
     int r = 0;
 
@@ -96,11 +99,16 @@ int cor_kubernetes_service_new(const struct cor_kubernetes_service_opts *opts,
     if (!service)
         return cor_status_set_err(reterr_status, -COR_ENOMEM);
     service->opts = *opts;
-    service->api_loop = cor_api_loop(opts->api, 0);
-    service->loop = service->api_loop->loop;
     service->is_first = true;
+    cor_inner_port_init(&service->port, cor_api_loop(opts->api, 0), COR_STR(""),
+                        COR_STR("kube-apiserver"), 0);
+    service->loop = service->port.port.loop;
+    service->req = (struct cor_api_request){
+        .at = {.ns = COR_STR("default"), .name = COR_STR(SERVICE_NAME)},
+        .timeout_ms = REQUEST_MS,
+        .cbs = &cbs,
+    };
     cor_timer_init(&service->timer, service->loop, kubesvc_on_timer);
-    cor_buf_init(&service->path, BODY_MAX);
     cor_buf_init(&service->body, BODY_MAX);
     cor_buf_init(&service->addresses, BODY_MAX);
     cor_buf_init(&service->ports, BODY_MAX);
@@ -119,7 +127,7 @@ struct cor_kubernetes_service *cor_kubernetes_service_free(struct cor_kubernetes
     if (!service)
         return NULL;
     assert(!service->is_running && !service->has_turn && !cor_timer_is_set(&service->timer));
-    cor_buf_deinit(&service->path);
+    cor_inner_port_deinit(&service->port);
     cor_buf_deinit(&service->body);
     cor_buf_deinit(&service->addresses);
     cor_buf_deinit(&service->ports);
@@ -467,16 +475,6 @@ static int kubesvc_judge(struct cor_kubernetes_service *service, struct cor_str 
 
 /* ---- passes ---- */
 
-static void kubesvc_end_request(struct cor_kubernetes_service *service)
-{
-    if (!service->has_request)
-        return;
-    service->has_request = false;
-    cor_buffer_sink_cancel(&service->sink);
-    cor_buffer_sink_deinit(&service->sink);
-    cor_request_info_deinit(&service->request.info);
-}
-
 static void kubesvc_end_pass(struct cor_kubernetes_service *service)
 {
     void (*on_done)(void *arg) = COR_STEAL(service->on_done);
@@ -488,53 +486,43 @@ static void kubesvc_end_pass(struct cor_kubernetes_service *service)
         on_done(service->arg);
 }
 
-static void kubesvc_fail(struct cor_kubernetes_service *service, int err, int code,
-                         const char *answer)
+static void kubesvc_fail(struct cor_kubernetes_service *service, int err, const char *why)
 {
     if (!service->has_failed)
         COR_LOG_WARN("the Service default/kubernetes could not be checked; it is tried again",
-                     COR_F_STR("path", cor_buf_z(&service->path)),
-                     COR_F_U64("code", (uint64_t)code), COR_F_STR("answer", answer),
-                     COR_F_ERR(err));
+                     COR_F_STR("resource", resources[service->part].resource.p),
+                     COR_F_STR("answer", why), COR_F_ERR(err));
     service->has_failed = true;
-    kubesvc_end_request(service);
     kubesvc_end_pass(service);
 }
 
-static void kubesvc_on_answer(struct cor_buffer_sink *sink)
+/* Sends the request of this step for the present part. */
+static void kubesvc_send(struct cor_kubernetes_service *service, enum step step)
 {
-    kubesvc_next_turn(COR_CONTAINER_OF(sink, struct cor_kubernetes_service, sink));
-}
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
+    struct cor_str body = cor_buf_str(&service->body);
+    struct cor_api_port *port = &service->port.port;
+    struct cor_api_request *req = &service->req;
 
-/* Sends the request for the present part. */
-static void kubesvc_send(struct cor_kubernetes_service *service, enum cor_http_method method)
-{
-    struct cor_server_request *request = &service->request;
-    bool is_create = method == COR_HTTP_POST;
-    int r;
-
-    cor_buf_reset(&service->path);
-    service->method = method;
-    *request = (struct cor_server_request){.method = method};
-    r = cor_buf_addf(&service->path, "%s%s", collections[service->part],
-                     is_create ? "" : "/" SERVICE_NAME);
-    if (method == COR_HTTP_GET)
-        request->query = COR_STR("resourceVersion=0");
-    else if (method != COR_HTTP_DELETE)
-        request->body = cor_buf_str(&service->body);
-    if (method == COR_HTTP_PATCH)
-        request->content_type = COR_STR("application/merge-patch+json");
-    request->deadline_ms = cor_loop_now_ms(service->loop) + REQUEST_MS;
-    if (r == 0)
-        r = cor_request_info_init(&request->info, method, cor_buf_str(&service->path),
-                                  request->query);
-    if (r < 0) {
-        kubesvc_fail(service, r, 0, "");
-        return;
+    service->step = step;
+    req->at.gvr = resources[service->part];
+    switch (step) {
+    case STEP_READ:
+        cor_api_get(port, req, COR_STR("0"));
+        break;
+    case STEP_CREATE:
+        if (cor_object_from_json(body, &object, &req->refusal) < 0)
+            cor_api_refuse(port, req);
+        else
+            cor_api_create(port, req, object, NULL);
+        break;
+    case STEP_CHANGE:
+        cor_api_patch(port, req, COR_PATCH_MERGE, body, NULL);
+        break;
+    case STEP_DELETE:
+        cor_api_remove(port, req, NULL);
+        break;
     }
-    cor_buffer_sink_init(&service->sink, ANSWER_MAX, kubesvc_on_answer);
-    service->has_request = true;
-    cor_api_call(service->api_loop, request, &service->sink.sink);
 }
 
 /* Goes on with the next part, or ends the pass. */
@@ -545,60 +533,51 @@ static void kubesvc_next_part(struct cor_kubernetes_service *service)
         service->is_first = service->has_failed = false;
         kubesvc_end_pass(service);
     } else {
-        kubesvc_send(service, COR_HTTP_GET);
+        kubesvc_send(service, STEP_READ);
     }
 }
 
-/* Looks at what a read has answered. Returns the request that follows, or COR_HTTP_GET: none. */
+/* Looks at the object that was read; NULL: it is missing. `*ret_step` is the step that follows for
+ * this part; STEP_READ: none. 0, -COR_ENOMEM. */
 static int kubesvc_judge_answer(struct cor_kubernetes_service *service,
-                                enum cor_http_method *ret_method)
+                                const struct cor_object *found, enum step *ret_step)
 {
-    struct cor_str object = cor_buf_str(&service->sink.body), rv = COR_STR("");
     int r = 0;
 
-    *ret_method = COR_HTTP_GET;
-    if (service->sink.status == 404) {
-        /* Endpoints without an address are not created. */
-        if (service->part == PART_SERVICE || kubesvc_has_addresses(service))
-            *ret_method = COR_HTTP_POST;
-    } else {
-        r = kubesvc_judge(service, object);
-        if (r == 0) {
-            *ret_method =
-                kubesvc_is_other_family(service, object) ? COR_HTTP_DELETE : COR_HTTP_PATCH;
-            (void)cor_json_to_raw(
-                kubesvc_member(kubesvc_member(object, "metadata"), "resourceVersion"), &rv);
-        }
+    *ret_step = STEP_READ;
+    if (found) {
+        r = kubesvc_judge(service, cor_object_json(found));
+        if (r == 0)
+            *ret_step = kubesvc_is_other_family(service, cor_object_json(found)) ? STEP_DELETE
+                                                                                 : STEP_CHANGE;
+    } else if (service->part == PART_SERVICE || kubesvc_has_addresses(service)) {
+        *ret_step = STEP_CREATE; /* endpoints without an address are not created */
     }
-    if (r >= 0 && *ret_method != COR_HTTP_GET)
-        r = kubesvc_write_body(service, rv);
+    if (*ret_step == STEP_CREATE || *ret_step == STEP_CHANGE)
+        r = kubesvc_write_body(service, found ? cor_object_resource_version(found) : COR_STR(""));
     return r < 0 ? r : 0;
 }
 
-/* The answer of the request has come. */
-static void kubesvc_take_answer(struct cor_kubernetes_service *service)
+static void kubesvc_on_answer(struct cor_api_request *req, const struct cor_api_answer *answer)
 {
-    int code = service->sink.is_aborted ? 0 : service->sink.status;
-    bool is_read = service->method == COR_HTTP_GET;
-    bool is_creation = service->method == COR_HTTP_POST;
+    struct cor_kubernetes_service *service =
+        COR_CONTAINER_OF(req, struct cor_kubernetes_service, req);
+    int code = answer->end == COR_API_ANSWERED && answer->error ? answer->error->code : 0;
     /* Of a creation 404 means that the namespace is missing. */
-    bool is_fine =
-        code == 200 || (code == 404 && !is_creation) || (!is_read && (code == 201 || code == 409));
-    enum cor_http_method next = COR_HTTP_GET;
+    bool is_fine = !answer->error || (code == 404 && service->step != STEP_CREATE) ||
+                   (code == 409 && service->step != STEP_READ);
+    enum step next = STEP_READ;
     int r = 0;
 
     if (!is_fine) {
-        kubesvc_fail(service, 0, code, cor_buf_z(&service->sink.body));
+        kubesvc_fail(service, answer->error->err, cor_status_message(answer->error));
         return;
     }
-    if (is_read)
-        r = kubesvc_judge_answer(service, &next);
-    if (r < 0) {
-        kubesvc_fail(service, r, code, "");
-        return;
-    }
-    kubesvc_end_request(service);
-    if (next == COR_HTTP_GET)
+    if (service->step == STEP_READ)
+        r = kubesvc_judge_answer(service, answer->object, &next);
+    if (r < 0)
+        kubesvc_fail(service, r, "");
+    else if (next == STEP_READ)
         kubesvc_next_part(service);
     else
         kubesvc_send(service, next);
@@ -622,9 +601,9 @@ static void kubesvc_take_addresses(struct cor_kubernetes_service *service)
     if (r == 0 && !kubesvc_has_addresses(service))
         r = -COR_ENOTFOUND;
     if (r < 0)
-        kubesvc_fail(service, r, 0, "the servers on the store are not known");
+        kubesvc_fail(service, r, "the servers on the store are not known");
     else
-        kubesvc_send(service, COR_HTTP_GET);
+        kubesvc_send(service, STEP_READ);
 }
 
 static void kubesvc_begin_pass(struct cor_kubernetes_service *service)
@@ -634,17 +613,16 @@ static void kubesvc_begin_pass(struct cor_kubernetes_service *service)
     assert(!service->is_running && !service->is_stopping);
     service->is_running = true;
     service->part = PART_SERVICE;
-    cor_buf_reset(&service->path);
     cor_timer_cancel(&service->timer);
     if (r == 0 && !service->leases)
         r = kubesvc_set_addresses(service);
     if (r < 0) {
-        kubesvc_fail(service, r, 0, "");
+        kubesvc_fail(service, r, "");
     } else if (service->leases) {
         service->is_renewing = true;
         cor_server_leases_renew(service->leases, &service->addresses, kubesvc_on_renewed, service);
     } else {
-        kubesvc_send(service, COR_HTTP_GET);
+        kubesvc_send(service, STEP_READ);
     }
 }
 
@@ -653,10 +631,13 @@ static void kubesvc_on_timer(struct cor_timer *timer)
     kubesvc_begin_pass(COR_CONTAINER_OF(timer, struct cor_kubernetes_service, timer));
 }
 
-/* Nothing of this server is under way any more but perhaps a renewal. */
+/* Nothing of this server is under way any more but perhaps a renewal, and in the port a request
+ * that was cancelled or has just ended: it is freed before the next turn of this service. */
 static void kubesvc_end_stop(struct cor_kubernetes_service *service)
 {
-    if (service->leases)
+    if (!cor_inner_port_is_idle(&service->port))
+        kubesvc_next_turn(service);
+    else if (service->leases)
         cor_server_leases_leave(service->leases, service->on_done, service->arg);
     else
         service->on_done(service->arg);
@@ -672,9 +653,8 @@ static void kubesvc_on_turn(struct cor_mail *mail)
         kubesvc_end_stop(service);
     else if (service->is_renewing)
         kubesvc_take_addresses(service);
-    else if (service->is_running)
-        kubesvc_take_answer(service);
-    else if (!cor_timer_is_set(&service->timer) && cor_timer_set(&service->timer, INTERVAL_MS) < 0)
+    else if (!service->is_running && !cor_timer_is_set(&service->timer) &&
+             cor_timer_set(&service->timer, INTERVAL_MS) < 0)
         kubesvc_next_turn(service);
 }
 
@@ -704,7 +684,7 @@ void cor_kubernetes_service_stop(struct cor_kubernetes_service *service,
     service->is_stopping = true;
     service->is_running = false;
     cor_timer_cancel(&service->timer);
-    kubesvc_end_request(service);
+    cor_api_cancel(&service->port.port, &service->req);
     service->on_done = on_stopped;
     service->arg = arg;
     if (!service->has_turn)

@@ -280,6 +280,56 @@ TEST(kubernetes_service, stops_in_the_middle_of_a_pass)
     afx_close(&k.a);
 }
 
+/* Whatever of the pass is under way, a request that is sent, answered or ending included. */
+TEST(kubernetes_service, stops_at_any_turn_of_a_pass)
+{
+    struct kfx k = {.has_others = false};
+
+    afx_open(&k.a, NULL, NULL);
+    for (int turns = 0; turns < 16; turns++) {
+        bool is_stopped = false, is_done = false, was_done;
+
+        start(&k, "192.0.2.2", 6443);
+        /* It may be missing: a creation of the turn before may still be under way. */
+        fx_do(&k.a.fx, 0, "DELETE", SERVICE, "");
+        cor_kubernetes_service_check(k.service, set_true, &is_done);
+        for (int t = 0; t < turns; t++)
+            (void)cor_loop_run_ready(k.a.fx.loop, 1);
+        was_done = is_done;
+        cor_kubernetes_service_stop(k.service, set_true, &is_stopped);
+        assert_true(cor_loop_run_until(k.a.fx.loop, is_set, &is_stopped, FX_TIMEOUT_MS));
+        k.service = cor_kubernetes_service_free(k.service);
+        assert_int_equal(is_done, was_done);
+    }
+    afx_close(&k.a);
+}
+
+struct ending {
+    struct cor_kubernetes_service *service;
+    bool is_stopped;
+};
+
+static void stop_inside(void *arg)
+{
+    struct ending *ending = arg;
+
+    cor_kubernetes_service_stop(ending->service, set_true, &ending->is_stopped);
+}
+
+TEST(kubernetes_service, may_be_stopped_by_the_callback_of_a_pass)
+{
+    struct kfx k = {.has_others = false};
+    struct ending ending = {.is_stopped = false};
+
+    afx_open(&k.a, NULL, NULL);
+    start(&k, "192.0.2.2", 6443);
+    ending.service = k.service;
+    cor_kubernetes_service_check(k.service, stop_inside, &ending);
+    assert_true(cor_loop_run_until(k.a.fx.loop, is_set, &ending.is_stopped, FX_TIMEOUT_MS));
+    k.service = cor_kubernetes_service_free(k.service);
+    afx_close(&k.a);
+}
+
 TEST(kubernetes_service, fails_cleanly_without_memory)
 {
     struct kfx k = {.has_others = false};
