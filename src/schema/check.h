@@ -127,6 +127,7 @@ enum cor_check_topic {
     COR_SEEN_DEVICES,           /* keys of the devices that a resource claim was given */
     COR_SEEN_OLD_ELEMENTS,   /* texts of the old list that cor_check_was_there() was asked about */
     COR_SEEN_BY_WARNINGS,    /* what only one element should have */
+    COR_SEEN_SHARED,         /* fields that all versions of a custom resource share */
     COR_SEEN_CONTAINER_KEYS, /* keys of annotations that are about a container */
     COR_SEEN_TOPICS
 };

@@ -12,6 +12,7 @@
 #include "schema/hooks/cluster.h"
 #include "schema/hooks/config.h"
 #include "schema/hooks/container.h"
+#include "schema/hooks/crd.h"
 #include "schema/hooks/discovery.h"
 #include "schema/hooks/flowcontrol.h"
 #include "schema/hooks/meta.h"
@@ -49,6 +50,7 @@
     COR_RBAC_HOOKS(X) \
     COR_SCHEDULING_HOOKS(X) \
     COR_REGISTRATION_HOOKS(X) \
+    COR_CRD_HOOKS(X) \
     COR_ADMISSION_HOOKS(X) \
     COR_CERTIFICATES_HOOKS(X) \
     COR_FLOWCONTROL_HOOKS(X) \
@@ -73,6 +75,7 @@
     COR_RBAC_TESTS(X) \
     COR_SCHEDULING_TESTS(X) \
     COR_REGISTRATION_TESTS(X) \
+    COR_CRD_TESTS(X) \
     COR_ADMISSION_TESTS(X) \
     COR_CERTIFICATES_TESTS(X) \
     COR_FLOWCONTROL_TESTS(X) \

@@ -706,6 +706,20 @@ TEST(validate, finds_all_or_fails_without_memory)
         {"admissionregistration_v1.ValidatingWebhookConfiguration", COR_CHECK_UPDATE,
          WEBHOOKS(WEBHOOK("'-'", "a", BAD_SELECTOR, "Few") "," WEBHOOK("", "a", "", "")),
          WEBHOOKS(WEBHOOK("'v2'", "b", BAD_SELECTOR, "Some")), ""},
+        {"apiextensions_v1.CustomResourceDefinition", COR_CHECK_UPDATE,
+         "{'metadata':{'name':'N'},'spec':{'conversion':{'strategy':'Webhook','webhook':{"
+         "'conversionReviewVersions':['v9','v9']}},'group':'x.k8s.io','names':{'kind':'A_',"
+         "'listKind':'A_','plural':'A_'},'preserveUnknownFields':true,'versions':[{'name':'\\n',"
+         "'schema':{'openAPIV3Schema':{'not':{'type':'x'},'properties':{'a':{'items':{'properties':"
+         "{'k':{'type':'object'}},'type':'object'},'type':'array','x-kubernetes-list-map-keys':"
+         "['k','k','l'],'x-kubernetes-list-type':'map'},'metadata':{'default':{},'title':'t'}},"
+         "'type':'object'}},'selectableFields':[{'jsonPath':'a'},{'jsonPath':'.a'},{'jsonPath':"
+         "'.a'}],'storage':true},{'name':'\\n','schema':{'openAPIV3Schema':{'$schema':'x','type':"
+         "'object'}},'storage':true}]},'status':{'storedVersions':['v1','\\n']}}",
+         "{'metadata':{'name':'N'},'spec':{'group':'x.k8s.io','names':{'kind':'B','plural':'b'},"
+         "'versions':[{'name':'v1','schema':{'openAPIV3Schema':{}}}]},'status':{'conditions':[{"
+         "'status':'True','type':'Established'}]}}",
+         ""},
         {"storage_v1.StorageClass", COR_CHECK_CREATE,
          "{'allowedTopologies':[{'matchLabelExpressions':[{'key':'a\\tb','values':['c','c']}]},"
          "{'matchLabelExpressions':[{'key':'a\\tb','values':['c']}]},{}],'metadata':{'name':'N'},"

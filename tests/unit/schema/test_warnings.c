@@ -438,14 +438,33 @@ TEST(warnings, all_are_made_or_memory_was_lacking)
     cor_buf_deinit(&all.lines);
 }
 
-#define DEFINITION(schema)                                                                         \
-    "{" META ",'spec':{'versions':[{'schema':{'openAPIV3Schema':" schema "}}]}}"
+#define DEFINITION(schema)                                                                                      \
+    "{'metadata':{'name':'ones.a.b','namespace':'ns','resourceVersion':'1'},'spec':{'conversion'"               \
+    ":{'strategy':'None'},'group':'a.b','names':{'kind':'One','listKind':'OneList','plural':'ones','singular':" \
+    "'one'},'scope':'Cluster','versions':[{'name':'v1','schema':{'openAPIV3Schema':" schema                     \
+    "},'served':true,'storage':true}]},'status':{'storedVersions':['v1']}}"
 
-/* Contract types 5.3. An update names only formats that the old object does not have. */
+/* Contract types 5.3. An update names only formats that the old object does not have. An object
+ * that was stored by other rules may have them in places that no new object has. */
 TEST(warnings, unknown_formats_are_found_in_every_schema_of_a_schema)
 {
     static const struct row rows[] = {
         {"apiextensions_v1.CustomResourceDefinition", COR_CHECK_CREATE,
+         DEFINITION("{'properties':{'a':{'items':{'format':'a','type':'string'},'type':'array'},"
+                    "'format':{'format':'f','type':'string'},'m':{'additionalProperties':{'format':"
+                    "'p','type':'string'},'type':'object'},'type':{'format':'g','type':'integer'},"
+                    "'z':{'format':'-','type':'string'}},'type':'object'}"),
+         NULL,
+         "unrecognized format 'a'\nunrecognized format 'f'\nunrecognized format 'p'\nunrecognized "
+         "format '-'\n"},
+        {"apiextensions_v1.CustomResourceDefinition", COR_CHECK_UPDATE,
+         DEFINITION("{'properties':{'a':{'format':'a','type':'string'},'b':{'format':'b','type':"
+                    "'string'},'c':{'format':'c','type':'string'},'d':{'format':'d','type':"
+                    "'string'},'e':{'format':'e','type':'string'},'f':{'format':'f','type':"
+                    "'string'},'g':{'format':'g','type':'string'},'h':{'format':'h','type':"
+                    "'string'},'k':{'format':'k','type':'string'},'l':{'format':'l','type':"
+                    "'string'},'m':{'format':'m','type':'string'},'z':{'format':'-','type':"
+                    "'string'}},'type':'object'}"),
          DEFINITION("{'additionalItems':{'format':'k','type':'string'},'additionalProperties':true,"
                     "'allOf':[{'format':'b','type':'string'}],'anyOf':[{'format':'c','type':"
                     "'string'}],'definitions':{'x':{'format':'l','type':'string'}},'dependencies':{"
@@ -454,15 +473,7 @@ TEST(warnings, unknown_formats_are_found_in_every_schema_of_a_schema)
                     "'d','type':'string'}],'patternProperties':{'x':{'format':'h','type':'string'}"
                     "},'properties':{'format':{'format':'f','type':'string'},'type':{'format':'g',"
                     "'type':'integer'}},'type':'string'}"),
-         NULL,
-         "unrecognized format '-'\nunrecognized format 'a'\nunrecognized format 'b'\nunrecognized "
-         "format 'c'\nunrecognized format 'd'\nunrecognized format 'e'\nunrecognized format 'f'\n"
-         "unrecognized format 'h'\nunrecognized format 'k'\nunrecognized format 'l'\nunrecognized "
-         "format 'm'\n"},
-        {"apiextensions_v1.CustomResourceDefinition", COR_CHECK_UPDATE,
-         DEFINITION(
-             "{'items':{'format':'y','type':'string'},'not':{'format':'x','type':'string'}}"),
-         DEFINITION("{'format':'x','type':'string'}"), "unrecognized format 'y'\n"},
+         "unrecognized format 'g'\n"},
     };
 
     for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++)
