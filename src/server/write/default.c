@@ -3,12 +3,18 @@
  * in which Go writes them (schema/rewrite.h). This runs after every decoding, also of what a patch
  * made. A kind without a type, which no built-in is, stays as it is.
  *
+ * The stage "default late" fills in the defaults of a kind that copy what the server has added to
+ * the object. Upstream does so when it decodes the object that it has stored, so that nothing
+ * validates them. Those that had something to copy before, of what the client sent, are filled in
+ * by the stage "prepare" and are validated.
+ *
  * Failures: no memory, and an object that grows over its maximum (413).
  * Thread: the thread that has the call. */
 #include <assert.h>
 
 #include "base/err.h"
 #include "meta/object_edit.h"
+#include "schema/default.h"
 #include "schema/equal.h"
 #include "schema/rewrite.h"
 #include "schema/strategy.h"
@@ -70,4 +76,30 @@ int cor_write_default(struct cor_write *write)
         return cor_status_set(&call->status, r,
                               "Request entity too large: the object has too many empty elements");
     return cor_write_take_rewritten(call, r, &json, &write->body);
+}
+
+const struct cor_type *cor_write_late_type(const struct cor_write *write)
+{
+    const struct cor_call *call = &write->call;
+    const struct cor_type *type =
+        call->stored == call->type ? call->schema : cor_row_schema(call->stored);
+
+    return type && cor_type_is(type, COR_TYPE_LATE) ? type : NULL;
+}
+
+bool cor_write_defaults_late(const struct cor_write *write)
+{
+    return cor_write_late_type(write) != NULL;
+}
+
+int cor_write_default_late(struct cor_write *write)
+{
+    const struct cor_type *type = cor_write_late_type(write);
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0};
+    int r;
+
+    assert(type && write->object);
+    cor_buf_init(&json, COR_WRITE_JSON_MAX);
+    r = cor_default_late(type, cor_object_json(write->object), &json);
+    return cor_write_take_rewritten(&write->call, r, &json, &write->object);
 }

@@ -4,7 +4,7 @@
  * An update looks first whether the client has seen the present state: a resourceVersion that is
  * another one is a conflict, a missing one is refused where the kind demands it. So the answer to
  * a client that is behind does not depend on the rest of its object. Defaults that copy what the
- * server fills in come last.
+ * server fills in come last, or after the validation (default.c).
  * Failures: 409, 422 in upstream's words; no memory; an object over its maximum.
  * Thread: the thread that has the call. */
 #include <assert.h>
@@ -36,22 +36,21 @@ int cor_write_check_revision(struct cor_write *write)
     return cor_status_invalid(&call->status, &gk, call->name, &errs);
 }
 
-/* Fills in the defaults that wait for what the strategy adds. Only kinds whose spec the server
- * completes have such defaults. */
-static int prepare_default_late(struct cor_write *write)
+/* Fills in the defaults that copy what the strategy has added, if they had something to copy in the
+ * body: upstream has filled them in when it decoded the body, and adds its part to both places. */
+static int prepare_default_late(struct cor_write *write, const struct cor_object *body)
 {
-    struct cor_call *call = &write->call;
-    const struct cor_resource_row *row = call->stored;
+    const struct cor_type *type = cor_write_late_type(write);
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0};
-    const struct cor_type *type;
     int r;
 
-    type = row == call->type ? call->schema : cor_row_schema(row);
-    if (!type || !cor_type_is(type, COR_TYPE_LATE))
+    if (!type)
         return 0;
     cor_buf_init(&json, COR_WRITE_JSON_MAX);
-    r = cor_default_late(type, cor_object_json(write->object), &json);
-    return cor_write_take_rewritten(call, r, &json, &write->object);
+    r = cor_default_late(type, cor_object_json(body), &json);
+    if (r < 0)
+        return cor_status_set_err(&write->call.status, r);
+    return r == 0 ? 0 : cor_write_default_late(write);
 }
 
 int cor_write_prepare(struct cor_write *write)
@@ -75,7 +74,7 @@ int cor_write_prepare(struct cor_write *write)
         r = write->is_create ? cor_strategy_create(call, &input, &write->object)
                              : cor_strategy_update(call, &input, &write->object);
     if (r == 0)
-        r = prepare_default_late(write);
+        r = prepare_default_late(write, input.body);
     if (r == 0 && !write->is_create)
         write->removes = cor_strategy_is_finished(call, write->object);
     return r;

@@ -55,6 +55,7 @@ static const struct {
     [COR_WRITE_ALLOCATE] = {.start = cor_write_allocate, .applies = cor_write_allocates},
     [COR_WRITE_PREPARE] = {.run = cor_write_prepare},
     [COR_WRITE_VALIDATE] = {.run = cor_write_validate},
+    [COR_WRITE_DEFAULT_LATE] = {.run = cor_write_default_late, .applies = cor_write_defaults_late},
     [COR_WRITE_TIMES] = {.run = NULL}, /* together with managed fields, which have the times */
     [COR_WRITE_ADMIT] = {.run = NULL},
 };

@@ -17,6 +17,13 @@ int cor_write_convert(struct cor_write *write); /* convert.c */
 int cor_write_take_rewritten(struct cor_call *call, int r, const struct cor_buf *json,
                              struct cor_object **object);
 
+/* default.c. The type that is stored, if it has defaults that copy what the server adds; or NULL.
+ */
+const struct cor_type *cor_write_late_type(const struct cor_write *write);
+/* default.c. The stage, and whether the kind needs it. Running it again changes nothing. */
+bool cor_write_defaults_late(const struct cor_write *write);
+int cor_write_default_late(struct cor_write *write);
+
 /* namespace_check.c. Calls cor_write_resume(), now or later, in any case. */
 bool cor_write_checks_namespace(const struct cor_write *write);
 void cor_write_check_namespace(struct cor_write *write);

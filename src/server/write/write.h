@@ -8,8 +8,8 @@
  *                                                                 │
  *      after a lost compare a PUT begins again here ─► managed fields         in the hub's version
  *                                                                 │
- *                admission that mutates ─► allocate ─► prepare ─► validate ─► times ─►
- *                                                          admission that validates ─► store
+ *                admission that mutates ─► allocate ─► prepare ─► validate ─► default late ─►
+ *                                                times ─► admission that validates ─► store
  *
  * The list is the table in stages.c; docs/internals/write.md describes each stage.
  *
@@ -44,6 +44,7 @@ enum cor_write_stage {
     COR_WRITE_ALLOCATE,       /* addresses and node ports are reserved */
     COR_WRITE_PREPARE,        /* what the server fills in and keeps (strategy) */
     COR_WRITE_VALIDATE,       /* what the server refuses */
+    COR_WRITE_DEFAULT_LATE,   /* defaults that copy what the strategy has added */
     COR_WRITE_TIMES,          /* an update that changes nothing but times keeps the old times */
     COR_WRITE_ADMIT,          /* admission that validates */
     COR_WRITE_STORE, /* the end of the list: the verb stores `object` (server/write/store.h) */
