@@ -251,6 +251,9 @@ struct cor_str cor_place_json(const struct cor_check *check, const struct cor_pl
 /* The same with the lists and maps that were sent empty, for messages (check_sent.c). It lives as
  * long as the check. */
 struct cor_str cor_check_sent(struct cor_check *check, const struct cor_place *place);
+/* Had the request an empty list or map here? The object may have a default in its place, which
+ * upstream gives only to lists and maps that were not sent. */
+bool cor_check_was_sent_empty(struct cor_check *check, const struct cor_place *place);
 /* The bytes of the value with all that follows in the object: enough to iterate over the value, and
  * cheaper, because its end is not looked for. */
 struct cor_str cor_place_open_json(const struct cor_check *check, const struct cor_place *place);

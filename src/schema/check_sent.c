@@ -203,6 +203,18 @@ static void write_value(const struct cor_type *type, struct cor_str json, struct
         write_members(type, json, sent, w);
 }
 
+bool cor_check_was_sent_empty(struct cor_check *check, const struct cor_place *place)
+{
+    struct cor_json_nodes *nodes;
+    uint32_t node;
+
+    if (!check->sent.p || place->is_old || !place->parent || !is_container(place->type))
+        return false;
+    nodes = sent_nodes(check);
+    node = nodes ? sent_node(check, nodes, place) : COR_JSON_NO_NODE;
+    return node != COR_JSON_NO_NODE && is_empty(cor_json_node_bytes(nodes, node));
+}
+
 struct cor_str cor_check_sent(struct cor_check *check, const struct cor_place *place)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = 2 * COR_OBJECT_BYTES_MAX_DEFAULT};

@@ -138,3 +138,10 @@ bool cor_test_scales_from_zero(struct cor_check *check, const struct cor_place *
     }
     return false;
 }
+
+bool cor_test_was_sent_empty(struct cor_check *check, const struct cor_place *place,
+                             struct cor_str arg)
+{
+    (void)arg;
+    return cor_check_was_sent_empty(check, place);
+}

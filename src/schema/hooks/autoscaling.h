@@ -13,6 +13,7 @@
     X(metric_quantity)    /* quantity of a MetricTarget: more than 0 */
 
 #define COR_AUTOSCALING_TESTS(X)                                                                   \
+    X(was_sent_empty)   /* a list: the request had an empty one, whatever its default is */        \
     X(scales_from_zero) /* []MetricSpec: a metric can be measured without a pod */
 /* clang-format on */
 
