@@ -423,6 +423,40 @@ TEST(validate, mistakes_of_old_webhooks_pass)
         check_row(&rows[i]);
 }
 
+#define DEFINITION(more, version, versions)                                                        \
+    "{'metadata':{'name':'ones.x.k8s.io','namespace':'ns','resourceVersion':'1'},'spec':{" more    \
+    "'group':'x.k8s.io','names':{'kind':'One','listKind':'OneList','plural':'ones','singular':"    \
+    "'one'},'scope':'Cluster','versions':[{'name':'v1'," version                                   \
+    "'served':true,'storage':true}" versions "]},'status':{'storedVersions':['v1']}}"
+#define SCHEMA "'schema':{'openAPIV3Schema':{'type':'object'}},"
+#define CONVERSION(version)                                                                        \
+    "'conversion':{'strategy':'Webhook','webhook':{'clientConfig':{'url':'https://a'},"            \
+    "'conversionReviewVersions':['" version "']}},"
+
+/* Contract crd 1.4.2, 1.4.4, 1.4.6, 1.12.3. The group needs an annotation that the old object lacks
+ * as well. */
+TEST(validate, mistakes_of_an_old_custom_resource_definition_pass)
+{
+    static const char type[] = "apiextensions_v1.CustomResourceDefinition";
+    static const struct row rows[] = {
+        {type, COR_CHECK_UPDATE, DEFINITION("", SCHEMA, ""), DEFINITION("", SCHEMA, ""), ""},
+        {type, COR_CHECK_UPDATE, DEFINITION("", "", ""), DEFINITION("", SCHEMA, ""),
+         "spec.versions[0].schema.openAPIV3Schema: Required value"},
+        {type, COR_CHECK_UPDATE, DEFINITION("", "", ",{'name':'v2'}"), DEFINITION("", "", ""),
+         "spec.versions[0].schema.openAPIV3Schema: Required value: because otherwise all fields are "
+         "pruned"},
+        {type, COR_CHECK_UPDATE, DEFINITION(CONVERSION("v9"), SCHEMA, ""),
+         DEFINITION(CONVERSION("v8"), SCHEMA, ""), ""},
+        {type, COR_CHECK_UPDATE, DEFINITION(CONVERSION("v9"), SCHEMA, ""),
+         DEFINITION(CONVERSION("v1"), SCHEMA, ""),
+         "spec.conversion.conversionReviewVersions: Invalid value: ['v9']: must include at least one "
+         "of v1, v1beta1"},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++)
+        check_row(&rows[i]);
+}
+
 #define SLICE(value)                                                                               \
     "{" META ",'spec':{'driver':'d.e','nodeSelector':{'nodeSelectorTerms':[{'matchExpressions':[{" \
     "'key':'k','operator':'In','values':['" value "']}]}]},'pool':{'generation':0,'name':'p',"     \
