@@ -27,14 +27,15 @@ DENIED = {
 # "" is the folder's own top.
 ROOMS = {
     "cache": ["store", "reflector", "queues", "informers"],
-    "kit": ["", "config", "election", "events"],
+    "kit": ["", "config", "controller", "election", "events"],
     "storage": ["engine", "sqlite", "etcd", "store", "encryption", "cacher", "maintenance", ""],
     "server": ["catalog", "docs", "request", "access", "metrics", "api", "alloc", "strategy", "write", "verbs", "port", "http", "instance"],
     "client": ["config", "rest", "dynamic", "discovery", "runtime", "", "informers"],
 }
 ROOMS_DENIED = {
-    "kit/election": {"config"},
-    "kit/events": {"config", "election"},
+    "kit/controller": {"config"},
+    "kit/election": {"config", "controller"},
+    "kit/events": {"config", "controller", "election"},
     "storage/etcd": {"sqlite"},
     "storage/store": {"sqlite", "etcd"},
     "storage/encryption": {"sqlite", "etcd"},

@@ -1,0 +1,87 @@
+#include "kit/controller/control_event.h"
+
+#include "coracle/label_selector.h"
+#include "coracle/view.h"
+
+bool cor_control_predicates_pass(const struct cor_control_predicates *predicates,
+                                 const struct cor_control_event *event)
+{
+    for (size_t i = 0; i < predicates->n; i++)
+        if (!predicates->list[i].passes(predicates->list[i].arg, event))
+            return false;
+    return true;
+}
+
+static struct cor_view metadata_member(const struct cor_object *object, struct cor_str key)
+{
+    return cor_view_member(cor_view_member(cor_object_view(object), COR_STR("metadata")), key);
+}
+
+/* Are two maps of strings equal? Their keys may be in any order. A value that is written with other
+ * escapes is different: that costs a reconcile that was not needed, and loses none. */
+static bool same_strings(struct cor_view a, struct cor_view b)
+{
+    struct cor_view_iter it = cor_view_iter(a);
+
+    if (cor_view_len(a) != cor_view_len(b))
+        return false;
+    while (cor_view_next(&it))
+        if (!cor_str_eq(it.value.json, cor_view_member(b, it.key).json))
+            return false;
+    return true;
+}
+
+bool cor_control_generation_changed(const void *arg, const struct cor_control_event *event)
+{
+    return event->kind != COR_CONTROL_UPDATED ||
+           cor_view_int_or(metadata_member(event->old, COR_STR("generation")), 0) !=
+               cor_view_int_or(metadata_member(event->object, COR_STR("generation")), 0);
+}
+
+bool cor_control_version_changed(const void *arg, const struct cor_control_event *event)
+{
+    return event->kind != COR_CONTROL_UPDATED ||
+           !cor_str_eq(cor_object_resource_version(event->old),
+                       cor_object_resource_version(event->object));
+}
+
+bool cor_control_labels_changed(const void *arg, const struct cor_control_event *event)
+{
+    return event->kind != COR_CONTROL_UPDATED ||
+           !same_strings(metadata_member(event->old, COR_STR("labels")),
+                         metadata_member(event->object, COR_STR("labels")));
+}
+
+bool cor_control_annotations_changed(const void *arg, const struct cor_control_event *event)
+{
+    return event->kind != COR_CONTROL_UPDATED ||
+           !same_strings(metadata_member(event->old, COR_STR("annotations")),
+                         metadata_member(event->object, COR_STR("annotations")));
+}
+
+bool cor_control_labels_match(const void *arg, const struct cor_control_event *event)
+{
+    return cor_label_selector_matches(arg, cor_object_labels(event->object));
+}
+
+bool cor_control_all(const void *arg, const struct cor_control_event *event)
+{
+    return cor_control_predicates_pass(arg, event);
+}
+
+bool cor_control_any(const void *arg, const struct cor_control_event *event)
+{
+    const struct cor_control_predicates *predicates = arg;
+
+    for (size_t i = 0; i < predicates->n; i++)
+        if (predicates->list[i].passes(predicates->list[i].arg, event))
+            return true;
+    return false;
+}
+
+bool cor_control_not(const void *arg, const struct cor_control_event *event)
+{
+    const struct cor_control_predicate *predicate = arg;
+
+    return !predicate->passes(predicate->arg, event);
+}
