@@ -178,7 +178,7 @@ static struct result sync_with(struct feed *f, unsigned n)
 static struct result measure(const struct cor_projection *projection, unsigned n)
 {
     struct feed f = {.driver = {&ops}};
-    struct cor_controller_opts opts = {.driver = &f.driver};
+    struct cor_cache_controller_opts opts = {.driver = &f.driver};
     struct result res;
     uint64_t empty;
 

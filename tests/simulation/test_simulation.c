@@ -147,7 +147,7 @@ static void on_churn(struct sim_event *e)
 
 static void cor_cacher_history_init(struct history *h, uint64_t seed)
 {
-    struct cor_controller_opts opts = {.on_work = on_work_wanted, .arg = h};
+    struct cor_cache_controller_opts opts = {.on_work = on_work_wanted, .arg = h};
 
     sim_seed = seed;
     *h = (struct history){.is_alive = true};

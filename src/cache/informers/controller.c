@@ -1,6 +1,6 @@
 /* A controller joins a reflector and a delta FIFO: the driver's answers go into the reflector, the
- * reflector writes changes into the queue, the queue calls on_work, and cor_controller_step() pops
- * the changes and passes them to `process`.
+ * reflector writes changes into the queue, the queue calls on_work, and cor_cache_controller_step()
+ * pops the changes and passes them to `process`.
  *
  * Failures: changes that `process` refuses are dropped, or put back with retry_on_error; a step
  * tries each of those once, and ends when only such changes are left. After -COR_ENOMEM the queue
@@ -18,7 +18,7 @@
 #define SLOW_MS    100
 #define SLOW_DEPTH 10
 
-struct cor_controller {
+struct cor_cache_controller {
     struct cor_delta_consumer consumer;
     const struct cor_clock *clock;
     bool retry_on_error;
@@ -34,7 +34,8 @@ struct cor_controller {
     size_t tried; /* changes that were refused in the step under way */
 };
 
-static int controller_make_fifo(struct cor_controller *c, const struct cor_controller_opts *opts)
+static int controller_make_fifo(struct cor_cache_controller *c,
+                                const struct cor_cache_controller_opts *opts)
 {
     const struct cor_delta_fifo_opts fifo = {
         COR_DELTA_FIFO_OPTS,          .by_key = opts->by_key,    .known = c->consumer.known,
@@ -44,8 +45,8 @@ static int controller_make_fifo(struct cor_controller *c, const struct cor_contr
     return cor_delta_fifo_new(&fifo, &c->fifo);
 }
 
-static int controller_make_reflector(struct cor_controller *c,
-                                     const struct cor_controller_opts *opts)
+static int controller_make_reflector(struct cor_cache_controller *c,
+                                     const struct cor_cache_controller_opts *opts)
 {
     struct cor_reflector_opts reflector = opts->reflector;
 
@@ -58,11 +59,12 @@ static int controller_make_reflector(struct cor_controller *c,
                              &c->reflector);
 }
 
-int cor_controller_new(const struct cor_controller_opts *opts,
-                       const struct cor_delta_consumer *consumer,
-                       struct cor_controller **ret_controller)
+int cor_cache_controller_new(const struct cor_cache_controller_opts *opts,
+                             const struct cor_delta_consumer *consumer,
+                             struct cor_cache_controller **ret_controller)
 {
-    COR_CLEANUP(cor_controller_freep) struct cor_controller *c = cor_calloc(1, sizeof(*c));
+    COR_CLEANUP(cor_cache_controller_freep)
+    struct cor_cache_controller *c = cor_calloc(1, sizeof(*c));
     int r;
 
     assert(consumer->process);
@@ -82,7 +84,7 @@ int cor_controller_new(const struct cor_controller_opts *opts,
     return r;
 }
 
-struct cor_controller *cor_controller_free(struct cor_controller *c)
+struct cor_cache_controller *cor_cache_controller_free(struct cor_cache_controller *c)
 {
     if (!c)
         return NULL;
@@ -94,12 +96,12 @@ struct cor_controller *cor_controller_free(struct cor_controller *c)
     return cor_free(c);
 }
 
-static uint64_t now_ms(const struct cor_controller *c)
+static uint64_t now_ms(const struct cor_cache_controller *c)
 {
     return cor_clock_mono_ms(c->clock);
 }
 
-void cor_controller_start(struct cor_controller *c, uint64_t resync_ms)
+void cor_cache_controller_start(struct cor_cache_controller *c, uint64_t resync_ms)
 {
     if (c->started || c->stopped)
         return;
@@ -108,25 +110,26 @@ void cor_controller_start(struct cor_controller *c, uint64_t resync_ms)
     cor_reflector_start(c->reflector, now_ms(c));
 }
 
-void cor_controller_stop(struct cor_controller *c)
+void cor_cache_controller_stop(struct cor_cache_controller *c)
 {
     cor_reflector_stop(c->reflector, now_ms(c));
     c->stopped = true;
     cor_delta_fifo_close(c->fifo);
 }
 
-struct cor_reflector *cor_controller_reflector(struct cor_controller *c)
+struct cor_reflector *cor_cache_controller_reflector(struct cor_cache_controller *c)
 {
     return c->reflector;
 }
 
-struct cor_delta_fifo *cor_controller_queue(struct cor_controller *c)
+struct cor_delta_fifo *cor_cache_controller_queue(struct cor_cache_controller *c)
 {
     return c->fifo;
 }
 
 /* How many wait can be asked when the queue's lock is left. */
-static void controller_note_slowness(struct cor_controller *c, struct cor_str key, uint64_t took)
+static void controller_note_slowness(struct cor_cache_controller *c, struct cor_str key,
+                                     uint64_t took)
 {
     if (took > SLOW_MS)
         cor_status_set(&c->slow, -COR_ETIMEOUT, "%.*s took %llu ms to be applied", COR_STR_ARG(key),
@@ -138,7 +141,7 @@ static void controller_note_slowness(struct cor_controller *c, struct cor_str ke
 static int controller_process(void *arg, struct cor_str key, const struct cor_delta *deltas,
                               size_t n, bool in_initial_list)
 {
-    struct cor_controller *c = arg;
+    struct cor_cache_controller *c = arg;
     uint64_t began_ms = now_ms(c);
     int r = c->consumer.process(c->consumer.arg, key, deltas, n, in_initial_list);
 
@@ -151,7 +154,7 @@ static int controller_process(void *arg, struct cor_str key, const struct cor_de
     return c->retry_on_error ? COR_DELTA_REQUEUE : r;
 }
 
-static void controller_report(const struct cor_controller *c, enum cor_reflector_report what,
+static void controller_report(const struct cor_cache_controller *c, enum cor_reflector_report what,
                               const struct cor_status *status)
 {
     if (c->on_report)
@@ -159,7 +162,7 @@ static void controller_report(const struct cor_controller *c, enum cor_reflector
 }
 
 /* Reports the refusal that controller_process() noted. True: there was one. */
-static bool controller_report_refusal(struct cor_controller *c)
+static bool controller_report_refusal(struct cor_cache_controller *c)
 {
     if (c->refused.err == 0)
         return false;
@@ -168,7 +171,7 @@ static bool controller_report_refusal(struct cor_controller *c)
     return true;
 }
 
-static void controller_report_slowness(struct cor_controller *c)
+static void controller_report_slowness(struct cor_cache_controller *c)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status told = {0};
     size_t depth;
@@ -186,13 +189,13 @@ static void controller_report_slowness(struct cor_controller *c)
 
 /* Are all that wait such as were refused in this step? To try them again at once would be to spin.
  */
-static bool controller_has_tried_all(struct cor_controller *c)
+static bool controller_has_tried_all(struct cor_cache_controller *c)
 {
     return c->retry_on_error && cor_delta_fifo_fresh(c->fifo) == 0 &&
            c->tried >= cor_delta_fifo_len(c->fifo);
 }
 
-bool cor_controller_step(struct cor_controller *c, size_t max)
+bool cor_cache_controller_step(struct cor_cache_controller *c, size_t max)
 {
     assert(max > 0);
     c->tried = 0;
@@ -212,23 +215,23 @@ bool cor_controller_step(struct cor_controller *c, size_t max)
     return !c->stopped && cor_delta_fifo_fresh(c->fifo) > 0;
 }
 
-bool cor_controller_has_retries(struct cor_controller *c)
+bool cor_controller_has_retries(struct cor_cache_controller *c)
 {
     return !c->stopped && cor_delta_fifo_retries(c->fifo) > 0;
 }
 
-void cor_controller_stats(struct cor_controller *c, struct cor_reflector_stats *ret)
+void cor_cache_controller_stats(struct cor_cache_controller *c, struct cor_reflector_stats *ret)
 {
     cor_reflector_stats(c->reflector, ret);
     ret->backlog = cor_delta_fifo_len(c->fifo);
 }
 
-bool cor_controller_has_synced(struct cor_controller *c)
+bool cor_controller_has_synced(struct cor_cache_controller *c)
 {
     return cor_delta_fifo_has_synced(c->fifo);
 }
 
-bool cor_controller_is_stopped(struct cor_controller *c)
+bool cor_controller_is_stopped(struct cor_cache_controller *c)
 {
     return c->stopped;
 }

@@ -155,7 +155,7 @@ static struct cor_gvk factory_expected(const struct cor_informer_scope *scope)
 static int factory_make_informer(struct entry *e)
 {
     const struct cor_informer_factory *f = e->factory;
-    const struct cor_controller_opts opts = {
+    const struct cor_cache_controller_opts opts = {
         .reflector = {.name = e->scope.resource.resource,
                       .type_description = e->scope.resource.resource,
                       .expected = factory_expected(&e->scope),

@@ -37,7 +37,7 @@ struct cor_informer_factory_opts {
     struct cor_driver_maker maker;
     struct cor_informers_opts set;
     const struct cor_clock *clock; /* NULL: the machine's */
-    void (*on_work)(void *arg);    /* as cor_controller_opts; may be NULL */
+    void (*on_work)(void *arg);    /* as cor_cache_controller_opts; may be NULL */
     void *arg;                     /* of on_work */
 };
 

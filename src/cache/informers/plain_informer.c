@@ -15,7 +15,7 @@ struct cor_plain_informer {
     struct cor_handler_fns handler;
     uint64_t resync_ms;
     struct cor_indexer *indexer;
-    struct cor_controller *controller;
+    struct cor_cache_controller *controller;
 };
 
 static void plain_publish(struct cor_delta_applier *a, const struct cor_change *change)
@@ -35,7 +35,7 @@ static int plain_process(void *arg, struct cor_str key, const struct cor_delta *
     return cor_delta_applier_run(&inf->applier, key, deltas, n, in_initial_list);
 }
 
-int cor_plain_informer_new(const struct cor_controller_opts *opts,
+int cor_plain_informer_new(const struct cor_cache_controller_opts *opts,
                            const struct cor_handler_fns *handler,
                            struct cor_plain_informer **ret_informer)
 {
@@ -53,7 +53,7 @@ int cor_plain_informer_new(const struct cor_controller_opts *opts,
         return r;
     cor_delta_applier_init(&inf->applier, &applier_ops, inf->indexer);
     consumer.known = inf->indexer;
-    r = cor_controller_new(opts, &consumer, &inf->controller);
+    r = cor_cache_controller_new(opts, &consumer, &inf->controller);
     if (r == 0)
         *ret_informer = COR_STEAL(inf);
     return r;
@@ -63,13 +63,13 @@ struct cor_plain_informer *cor_plain_informer_free(struct cor_plain_informer *in
 {
     if (!inf)
         return NULL;
-    cor_controller_free(inf->controller);
+    cor_cache_controller_free(inf->controller);
     cor_delta_applier_deinit(&inf->applier);
     cor_indexer_free(inf->indexer);
     return cor_free(inf);
 }
 
-struct cor_controller *cor_plain_informer_controller(struct cor_plain_informer *inf)
+struct cor_cache_controller *cor_plain_informer_controller(struct cor_plain_informer *inf)
 {
     return inf->controller;
 }
@@ -81,5 +81,5 @@ struct cor_indexer *cor_plain_informer_indexer(struct cor_plain_informer *inf)
 
 void cor_plain_informer_start(struct cor_plain_informer *inf)
 {
-    cor_controller_start(inf->controller, inf->resync_ms);
+    cor_cache_controller_start(inf->controller, inf->resync_ms);
 }

@@ -17,7 +17,7 @@ struct cor_plain_informer;
 
 /* `handler` is copied; its on_behind is never called, because nothing waits for the handler. 0,
  * -COR_ENOMEM, or as cor_indexer_add_indexes(). */
-int cor_plain_informer_new(const struct cor_controller_opts *opts,
+int cor_plain_informer_new(const struct cor_cache_controller_opts *opts,
                            const struct cor_handler_fns *handler,
                            struct cor_plain_informer **ret_informer);
 
@@ -26,7 +26,7 @@ struct cor_plain_informer *cor_plain_informer_free(struct cor_plain_informer *in
 COR_DEFINE_CLEANUP(struct cor_plain_informer, cor_plain_informer_free)
 
 /* The controller, for starting, stepping and stopping; borrowed. */
-struct cor_controller *cor_plain_informer_controller(struct cor_plain_informer *inf);
+struct cor_cache_controller *cor_plain_informer_controller(struct cor_plain_informer *inf);
 
 /* The cache, for reading; borrowed. It follows the changes. */
 struct cor_indexer *cor_plain_informer_indexer(struct cor_plain_informer *inf);

@@ -16,18 +16,18 @@ static uint64_t now_ms(const struct cor_shared_informer *inf)
 }
 
 static int informer_make_controller(struct cor_shared_informer *inf,
-                                    const struct cor_controller_opts *opts)
+                                    const struct cor_cache_controller_opts *opts)
 {
     const struct cor_delta_consumer consumer = {.known = inf->indexer,
                                                 .process = cor_informer_apply,
                                                 .should_resync = cor_informer_should_resync,
                                                 .arg = inf};
 
-    return cor_controller_new(opts, &consumer, &inf->controller);
+    return cor_cache_controller_new(opts, &consumer, &inf->controller);
 }
 
 static int informer_make_detector(struct cor_shared_informer *inf,
-                                  const struct cor_controller_opts *opts)
+                                  const struct cor_cache_controller_opts *opts)
 {
     const struct cor_mutation_detector_opts detector = {.on_mutation = opts->on_mutation,
                                                         .arg = opts->arg};
@@ -36,7 +36,7 @@ static int informer_make_detector(struct cor_shared_informer *inf,
                              : 0;
 }
 
-int cor_shared_informer_new(const struct cor_controller_opts *opts,
+int cor_shared_informer_new(const struct cor_cache_controller_opts *opts,
                             struct cor_shared_informer **ret_informer)
 {
     struct cor_shared_informer *inf = cor_calloc(1, sizeof(*inf));
@@ -73,7 +73,7 @@ struct cor_shared_informer *cor_shared_informer_free(struct cor_shared_informer 
         return NULL;
     while ((link = cor_dlist_pop(&inf->handlers)))
         cor_registration_unref(COR_CONTAINER_OF(link, struct cor_registration, link));
-    cor_controller_free(inf->controller);
+    cor_cache_controller_free(inf->controller);
     cor_mutation_detector_free(inf->detector);
     cor_indexer_free(inf->indexer);
     cor_delta_applier_deinit(&inf->applier);
@@ -89,12 +89,12 @@ void cor_shared_informer_start(struct cor_shared_informer *inf)
     inf->started = true;
     resync_ms = inf->resync_check_ms;
     cor_lock_release(&inf->lock);
-    cor_controller_start(inf->controller, resync_ms);
+    cor_cache_controller_start(inf->controller, resync_ms);
 }
 
 void cor_shared_informer_stop(struct cor_shared_informer *inf)
 {
-    cor_controller_stop(inf->controller);
+    cor_cache_controller_stop(inf->controller);
     cor_lock_acquire(&inf->lock);
     COR_DLIST_FOREACH(it, &inf->handlers)
         cor_processor_listener_close(COR_CONTAINER_OF(it, struct cor_registration, link)->listener);
@@ -103,12 +103,12 @@ void cor_shared_informer_stop(struct cor_shared_informer *inf)
 
 struct cor_reflector *cor_shared_informer_reflector(struct cor_shared_informer *inf)
 {
-    return cor_controller_reflector(inf->controller);
+    return cor_cache_controller_reflector(inf->controller);
 }
 
 void cor_shared_informer_stats(struct cor_shared_informer *inf, struct cor_reflector_stats *ret)
 {
-    cor_controller_stats(inf->controller, ret);
+    cor_cache_controller_stats(inf->controller, ret);
 }
 
 struct cor_indexer *cor_shared_informer_indexer(struct cor_shared_informer *inf)
@@ -209,7 +209,7 @@ static bool informer_run_handlers(struct cor_shared_informer *inf, size_t max)
 
 bool cor_shared_informer_step(struct cor_shared_informer *inf, size_t max)
 {
-    bool more = cor_controller_step(inf->controller, max);
+    bool more = cor_cache_controller_step(inf->controller, max);
 
     more |= informer_run_handlers(inf, max);
     return more;

@@ -31,7 +31,7 @@ struct cor_registration;
 
 /* reflector.resync_ms is the handlers' default period. 0, -COR_ENOMEM, or as
  * cor_indexer_add_indexes(). */
-int cor_shared_informer_new(const struct cor_controller_opts *opts,
+int cor_shared_informer_new(const struct cor_cache_controller_opts *opts,
                             struct cor_shared_informer **ret_informer);
 
 /* After stop, or before start; no handler may be running. Returns NULL. */
@@ -56,7 +56,7 @@ bool cor_shared_informer_step(struct cor_shared_informer *inf, size_t max);
 /* Are there changes that an index refused and that the next step tries again (retry_on_error)? */
 bool cor_shared_informer_has_retries(struct cor_shared_informer *inf);
 
-/* As cor_controller_stats(); on the informer's thread. */
+/* As cor_cache_controller_stats(); on the informer's thread. */
 void cor_shared_informer_stats(struct cor_shared_informer *inf, struct cor_reflector_stats *ret);
 
 /* Live; for reading, and for adding indexes (see cor_shared_informer_add_indexes()). */

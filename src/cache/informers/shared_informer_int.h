@@ -35,7 +35,7 @@ struct cor_shared_informer {
     void (*on_work)(void *arg);
     void *arg; /* of on_work */
     struct cor_indexer *indexer;
-    struct cor_controller *controller;
+    struct cor_cache_controller *controller;
     struct cor_mutation_detector *detector; /* NULL: off; under `lock` */
     struct cor_lock lock;
     struct cor_dlist handlers;

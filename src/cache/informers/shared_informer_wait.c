@@ -7,24 +7,24 @@
 int cor_shared_informer_on_synced(struct cor_shared_informer *inf, cor_cache_wait_fn fn, void *arg,
                                   uint64_t *ret_id)
 {
-    return cor_delta_fifo_wait_synced(cor_controller_queue(inf->controller), fn, arg, ret_id);
+    return cor_delta_fifo_wait_synced(cor_cache_controller_queue(inf->controller), fn, arg, ret_id);
 }
 
 int cor_shared_informer_on_rv(struct cor_shared_informer *inf, struct cor_str rv,
                               cor_cache_wait_fn fn, void *arg, uint64_t *ret_id)
 {
-    return cor_delta_fifo_wait_rv(cor_controller_queue(inf->controller), rv, fn, arg, ret_id);
+    return cor_delta_fifo_wait_rv(cor_cache_controller_queue(inf->controller), rv, fn, arg, ret_id);
 }
 
 bool cor_shared_informer_cancel_wait(struct cor_shared_informer *inf, uint64_t id)
 {
-    return cor_delta_fifo_cancel_wait(cor_controller_queue(inf->controller), id);
+    return cor_delta_fifo_cancel_wait(cor_cache_controller_queue(inf->controller), id);
 }
 
 void cor_shared_informer_last_rv(struct cor_shared_informer *inf,
                                  char to[COR_CACHE_WAITER_RV_MAX + 1])
 {
-    cor_delta_fifo_last_rv(cor_controller_queue(inf->controller), to);
+    cor_delta_fifo_last_rv(cor_cache_controller_queue(inf->controller), to);
 }
 
 /* A thread that sleeps until it is called. */

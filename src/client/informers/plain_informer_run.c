@@ -42,7 +42,7 @@ static void plain_on_mail(struct cor_mail *mail)
 {
     struct cor_plain_informer_run *run =
         COR_CONTAINER_OF(mail, struct cor_plain_informer_run, work);
-    struct cor_controller *c;
+    struct cor_cache_controller *c;
 
     atomic_store(&run->is_posted, false);
     if (run->is_closing) {
@@ -50,7 +50,7 @@ static void plain_on_mail(struct cor_mail *mail)
         return;
     }
     c = cor_plain_informer_controller(run->informer);
-    if (cor_controller_step(c, STEP_MAX))
+    if (cor_cache_controller_step(c, STEP_MAX))
         plain_on_work(run);
     if (cor_controller_has_retries(c) && cor_timer_set(&run->retry, RETRY_MS) < 0)
         plain_on_work(run);
@@ -71,7 +71,7 @@ static int plain_on_transform(void *arg, struct cor_object **object, struct cor_
 static int plain_make(struct cor_plain_informer_run *run)
 {
     const struct cor_plain_informer_run_opts *o = &run->opts;
-    const struct cor_controller_opts opts = {
+    const struct cor_cache_controller_opts opts = {
         .reflector = {.name = o->name ? cor_strz(o->name) : COR_STR("informer"),
                       .learns_expected = true,
                       .resync_ms = o->resync_ms,
@@ -107,7 +107,8 @@ static void plain_start(void *arg)
         return;
     }
     cor_timer_init(&run->retry, run->runtime->loop, plain_on_retry);
-    run->lw->reflector = cor_controller_reflector(cor_plain_informer_controller(run->informer));
+    run->lw->reflector =
+        cor_cache_controller_reflector(cor_plain_informer_controller(run->informer));
     cor_plain_informer_start(run->informer);
 }
 
@@ -143,7 +144,7 @@ static void plain_stop(void *arg)
 
     run->is_closing = true;
     cor_timer_cancel(&run->retry);
-    cor_controller_stop(cor_plain_informer_controller(run->informer));
+    cor_cache_controller_stop(cor_plain_informer_controller(run->informer));
     cor_list_watch_detach(run->lw);
     if (!atomic_load(&run->is_posted))
         cor_waiter_set(&run->closed);
@@ -181,7 +182,7 @@ static void plain_read_stats(void *arg)
 {
     const struct plain_stats *s = arg;
 
-    cor_controller_stats(cor_plain_informer_controller(s->run->informer), s->ret);
+    cor_cache_controller_stats(cor_plain_informer_controller(s->run->informer), s->ret);
 }
 
 void cor_plain_informer_run_stats(struct cor_plain_informer_run *run,

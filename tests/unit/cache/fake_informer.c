@@ -2,7 +2,7 @@
 
 #include "test.h"
 
-void fake_begin_with(struct fake *f, struct cor_controller_opts opts)
+void fake_begin_with(struct fake *f, struct cor_cache_controller_opts opts)
 {
     *f = (struct fake){.listeners = {{"", f->heard[0]}, {"", f->heard[1]}}};
     fake_server_init(&f->server, f->requests);
@@ -14,7 +14,7 @@ void fake_begin_with(struct fake *f, struct cor_controller_opts opts)
 
 void fake_begin(struct fake *f)
 {
-    fake_begin_with(f, (struct cor_controller_opts){0});
+    fake_begin_with(f, (struct cor_cache_controller_opts){0});
 }
 
 void fake_end(struct fake *f)

@@ -15,7 +15,7 @@ struct fake {
 };
 
 /* Driver and clock of the options are the fake's. */
-void fake_begin_with(struct fake *f, struct cor_controller_opts opts);
+void fake_begin_with(struct fake *f, struct cor_cache_controller_opts opts);
 void fake_begin(struct fake *f);
 void fake_end(struct fake *f);
 

@@ -6,7 +6,7 @@
 
 struct fake {
     struct fake_server server;
-    struct cor_controller *c;
+    struct cor_cache_controller *c;
     char requests[TRACE_MAX], heard[TRACE_MAX];
     bool refuse_resync;
     uint64_t takes_ms;      /* each change */
@@ -48,7 +48,8 @@ static void on_report(void *arg, enum cor_reflector_report what, const struct co
 }
 
 /* `known` may be NULL. */
-static void begin_with(struct fake *f, struct cor_controller_opts opts, struct cor_indexer *known)
+static void begin_with(struct fake *f, struct cor_cache_controller_opts opts,
+                       struct cor_indexer *known)
 {
     const struct cor_delta_consumer consumer = {
         .known = known, .process = process, .should_resync = should_resync, .arg = f};
@@ -61,32 +62,32 @@ static void begin_with(struct fake *f, struct cor_controller_opts opts, struct c
     opts.reflector.on_report = on_report;
     opts.reflector.arg = f;
     opts.arg = f;
-    assert_int_equal(cor_controller_new(&opts, &consumer, &f->c), 0);
-    f->server.to = cor_controller_reflector(f->c);
+    assert_int_equal(cor_cache_controller_new(&opts, &consumer, &f->c), 0);
+    f->server.to = cor_cache_controller_reflector(f->c);
 }
 
 static void begin(struct fake *f)
 {
-    begin_with(f, (struct cor_controller_opts){0}, NULL);
+    begin_with(f, (struct cor_cache_controller_opts){0}, NULL);
 }
 
 static void end(struct fake *f)
 {
-    cor_controller_stop(f->c);
-    cor_controller_free(f->c);
+    cor_cache_controller_stop(f->c);
+    cor_cache_controller_free(f->c);
 }
 
 static void step(struct fake *f)
 {
     f->heard[0] = '\0';
-    while (cor_controller_step(f->c, 3))
+    while (cor_cache_controller_step(f->c, 3))
         ;
 }
 
 /* Contract client 1.10.1. */
 TEST(controller, its_options_reach_the_reflector_and_the_queue)
 {
-    struct cor_controller_opts opts = {.by_key = true};
+    struct cor_cache_controller_opts opts = {.by_key = true};
     struct cor_object *object = fake_object("k", 1);
     struct cor_indexer *known;
     struct fake f;
@@ -97,7 +98,7 @@ TEST(controller, its_options_reach_the_reflector_and_the_queue)
     assert_int_equal(cor_indexer_put(known, object, NULL), 0);
     begin_with(&f, opts, known);
     f.server.timeout_min_s = 900;
-    cor_controller_start(f.c, 3000);
+    cor_cache_controller_start(f.c, 3000);
     fake_server_list_fails(&f.server, -COR_ENOTSUP);
     assert_non_null(strstr(f.heard, "error("));
     fake_server_wake(&f.server);
@@ -133,23 +134,23 @@ TEST(controller, runs_once_and_ends_for_good)
     struct fake f;
 
     begin(&f);
-    assert_int_equal(cor_delta_fifo_wait_synced(cor_controller_queue(f.c), on_waited, &waited, &id),
-                     0);
+    assert_int_equal(
+        cor_delta_fifo_wait_synced(cor_cache_controller_queue(f.c), on_waited, &waited, &id), 0);
     assert_str(cor_reflector_last_sync_rv(f.server.to), "");
-    cor_controller_start(f.c, 0);
-    cor_controller_start(f.c, 0);
+    cor_cache_controller_start(f.c, 0);
+    cor_cache_controller_start(f.c, 0);
     assert_string_equal(f.requests, "L(0,500)");
     fake_server_list(&f.server, "a1 b2", "10");
     assert_str(cor_reflector_last_sync_rv(f.server.to), "10");
     fake_server_opened(&f.server);
-    assert_true(cor_controller_step(f.c, 1));
+    assert_true(cor_cache_controller_step(f.c, 1));
     assert_false(cor_controller_is_stopped(f.c));
-    cor_controller_stop(f.c);
+    cor_cache_controller_stop(f.c);
     assert_int_equal(waited, -COR_ECANCELED);
-    assert_true(cor_delta_fifo_is_closed(cor_controller_queue(f.c)));
-    assert_false(cor_controller_step(f.c, 1));
+    assert_true(cor_delta_fifo_is_closed(cor_cache_controller_queue(f.c)));
+    assert_false(cor_cache_controller_step(f.c, 1));
     assert_string_equal(f.heard, "a:1!");
-    cor_controller_start(f.c, 0);
+    cor_cache_controller_start(f.c, 0);
     fake_server_pass(&f.server, 3600000);
     assert_string_equal(f.requests, "L(0,500) W(10) cancel");
     end(&f);
@@ -174,10 +175,10 @@ TEST(controller, tells_of_a_change_that_holds_up_more_than_ten_others)
 
         begin(&f);
         f.takes_ms = cases[i].takes_ms;
-        cor_controller_start(f.c, 0);
+        cor_cache_controller_start(f.c, 0);
         fake_server_list(&f.server, cases[i].list, "10");
         fake_server_pass(&f.server, 1000);
-        assert_true(cor_controller_step(f.c, 2));
+        assert_true(cor_cache_controller_step(f.c, 2));
         assert_string_equal(f.heard, cases[i].expected);
         step(&f);
         assert_null(strstr(f.heard, "slow"));
@@ -200,14 +201,14 @@ TEST(controller, blames_no_change_for_the_time_of_callbacks_before_it)
     begin(&f);
     f.tells_ms = f.called_ms = 1000;
     f.is_refused = "a";
-    cor_controller_start(f.c, 0);
+    cor_cache_controller_start(f.c, 0);
     fake_server_list(&f.server, "a1 b2", "10");
     fake_server_opened(&f.server);
-    assert_int_equal(cor_delta_fifo_wait_synced(cor_controller_queue(f.c), wait_a_while, &f, &id),
-                     0);
+    assert_int_equal(
+        cor_delta_fifo_wait_synced(cor_cache_controller_queue(f.c), wait_a_while, &f, &id), 0);
     for (int i = 0; i < 13; i++)
         fake_server_event(&f.server, COR_WATCH_ADDED, (char[2]){(char)('c' + i)}, 11 + i);
-    assert_true(cor_controller_step(f.c, 4));
+    assert_true(cor_cache_controller_step(f.c, 4));
     assert_string_equal(f.heard, "a:1! b:1! c:1 d:1");
     end(&f);
 }
@@ -220,10 +221,10 @@ TEST(controller, goes_on_when_there_is_no_memory_to_tell_of_a_slow_change)
         test_fail_alloc(0, false);
         begin(&f);
         f.takes_ms = 1000;
-        cor_controller_start(f.c, 0);
+        cor_cache_controller_start(f.c, 0);
         fake_server_list(&f.server, "a1 b2 c3 d4 e5 f6 g7 h8 i9 j1 k2 l3", "10");
         test_fail_alloc(n, false);
-        assert_true(cor_controller_step(f.c, 1));
+        assert_true(cor_cache_controller_step(f.c, 1));
         assert_non_null(strstr(f.heard, "a:1! slow("));
         end(&f);
     }

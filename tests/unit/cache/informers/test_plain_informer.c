@@ -29,9 +29,9 @@ static int index_or_refuse(void *arg, const struct cor_object *o, struct cor_ind
     return cor_index_values_add(out, cor_object_name(o));
 }
 
-static struct cor_controller_opts options(struct fake *f)
+static struct cor_cache_controller_opts options(struct fake *f)
 {
-    struct cor_controller_opts opts = {0};
+    struct cor_cache_controller_opts opts = {0};
 
     *f = (struct fake){.listener = {"", f->heard}};
     f->handler = listener_handler(&f->listener);
@@ -42,9 +42,9 @@ static struct cor_controller_opts options(struct fake *f)
 }
 
 /* With an index that refuses "x" as often as f->refusals says. */
-static struct cor_controller_opts indexed_options(struct fake *f)
+static struct cor_cache_controller_opts indexed_options(struct fake *f)
 {
-    struct cor_controller_opts opts = options(f);
+    struct cor_cache_controller_opts opts = options(f);
 
     f->index = (struct cor_index_def){COR_STR("name"), index_or_refuse, f};
     opts.indexes = &f->index;
@@ -52,22 +52,22 @@ static struct cor_controller_opts indexed_options(struct fake *f)
     return opts;
 }
 
-static void begin(struct fake *f, const struct cor_controller_opts *opts)
+static void begin(struct fake *f, const struct cor_cache_controller_opts *opts)
 {
     assert_int_equal(cor_plain_informer_new(opts, &f->handler, &f->inf), 0);
-    f->server.to = cor_controller_reflector(cor_plain_informer_controller(f->inf));
+    f->server.to = cor_cache_controller_reflector(cor_plain_informer_controller(f->inf));
     cor_plain_informer_start(f->inf);
 }
 
 static void end(struct fake *f)
 {
-    cor_controller_stop(cor_plain_informer_controller(f->inf));
+    cor_cache_controller_stop(cor_plain_informer_controller(f->inf));
     cor_plain_informer_free(f->inf);
 }
 
 static void step(struct fake *f)
 {
-    while (cor_controller_step(cor_plain_informer_controller(f->inf), 2))
+    while (cor_cache_controller_step(cor_plain_informer_controller(f->inf), 2))
         ;
 }
 
@@ -75,7 +75,7 @@ static void step(struct fake *f)
 TEST(plain_informer, tells_its_handler_what_it_applies)
 {
     struct fake f;
-    struct cor_controller_opts opts = options(&f);
+    struct cor_cache_controller_opts opts = options(&f);
 
     begin(&f, &opts);
     fake_server_list(&f.server, "a1 b2", "10");
@@ -130,7 +130,7 @@ static void look_at_delete(void *arg, struct cor_str key, struct cor_object *o, 
 TEST(plain_informer, its_cache_and_indexes_have_what_its_handler_is_told)
 {
     struct fake f;
-    struct cor_controller_opts opts = indexed_options(&f);
+    struct cor_cache_controller_opts opts = indexed_options(&f);
 
     f.handler = (struct cor_handler_fns){look_at_add, look_at_update, look_at_delete, NULL, &f};
     begin(&f, &opts);
@@ -175,7 +175,7 @@ static void be_asked(void *arg, struct cor_object *o, bool in_initial_list)
 TEST(plain_informer, its_queue_is_locked_while_its_handler_runs)
 {
     struct fake f;
-    struct cor_controller_opts opts = options(&f);
+    struct cor_cache_controller_opts opts = options(&f);
     struct asker a = {.f = &f};
     void *early;
 
@@ -192,7 +192,7 @@ TEST(plain_informer, its_queue_is_locked_while_its_handler_runs)
 TEST(plain_informer, tells_of_relists_and_resyncs_though_nothing_changed)
 {
     struct fake f;
-    struct cor_controller_opts opts = options(&f);
+    struct cor_cache_controller_opts opts = options(&f);
 
     opts.reflector.resync_ms = 3000;
     begin(&f, &opts);
@@ -215,13 +215,13 @@ TEST(plain_informer, tells_of_relists_and_resyncs_though_nothing_changed)
 TEST(plain_informer, a_deletion_by_key_alone_takes_what_is_cached_by_that_key)
 {
     struct fake f;
-    struct cor_controller_opts opts = options(&f);
+    struct cor_cache_controller_opts opts = options(&f);
     struct cor_reflector_store *store;
 
     begin(&f, &opts);
     fake_server_list(&f.server, "a1 b2", "10");
     step(&f);
-    store = cor_delta_fifo_store(cor_controller_queue(cor_plain_informer_controller(f.inf)));
+    store = cor_delta_fifo_store(cor_cache_controller_queue(cor_plain_informer_controller(f.inf)));
     assert_int_equal(store->ops->del(store, COR_STR("a"), NULL, COR_STR("11"), NULL), 0);
     step(&f);
     assert_string_equal(f.heard, "add(a1!) add(b2!) lost(a?)");
@@ -237,7 +237,7 @@ TEST(plain_informer, has_the_indexes_it_is_given_or_none)
     struct cor_object *o;
 
     for (size_t n = 0; n < 2; n++) {
-        struct cor_controller_opts opts = indexed_options(&f);
+        struct cor_cache_controller_opts opts = indexed_options(&f);
 
         opts.nindexes = n;
         begin(&f, &opts);
@@ -275,7 +275,7 @@ static int move_up(void *arg, struct cor_object **object, struct cor_status *ret
 TEST(plain_informer, its_cache_and_handler_see_what_was_transformed_once)
 {
     struct fake f;
-    struct cor_controller_opts opts = options(&f);
+    struct cor_cache_controller_opts opts = options(&f);
     struct cor_object *o;
 
     opts.transform = move_up;
@@ -309,7 +309,7 @@ TEST(plain_informer, its_cache_and_handler_see_what_was_transformed_once)
 TEST(plain_informer, drops_a_change_that_an_index_refuses)
 {
     struct fake f;
-    struct cor_controller_opts opts = indexed_options(&f);
+    struct cor_cache_controller_opts opts = indexed_options(&f);
 
     f.refusals = 1;
     begin(&f, &opts);
@@ -324,7 +324,7 @@ TEST(plain_informer, drops_a_change_that_an_index_refuses)
 TEST(plain_informer, drops_what_was_gathered_behind_a_change_that_an_index_refuses)
 {
     struct fake f;
-    struct cor_controller_opts opts = indexed_options(&f);
+    struct cor_cache_controller_opts opts = indexed_options(&f);
 
     opts.by_key = true;
     f.refusals = 1;
@@ -345,7 +345,7 @@ TEST(plain_informer, drops_what_was_gathered_behind_a_change_that_an_index_refus
 TEST(plain_informer, retries_a_refused_change_after_the_others_when_asked_to)
 {
     struct fake f;
-    struct cor_controller_opts opts = indexed_options(&f);
+    struct cor_cache_controller_opts opts = indexed_options(&f);
 
     opts.retry_on_error = true;
     f.refusals = 2;
@@ -370,7 +370,7 @@ TEST(plain_informer, does_not_spin_on_changes_that_stay_refused)
 
     for (int by_key = 0; by_key < 2; by_key++) {
         struct fake f;
-        struct cor_controller_opts opts = indexed_options(&f);
+        struct cor_cache_controller_opts opts = indexed_options(&f);
 
         opts.retry_on_error = true;
         opts.by_key = by_key;
@@ -380,7 +380,7 @@ TEST(plain_informer, does_not_spin_on_changes_that_stay_refused)
         fake_server_opened(&f.server);
         step(&f);
         assert_int_equal(f.refusals, 999);
-        assert_false(cor_controller_step(cor_plain_informer_controller(f.inf), 50));
+        assert_false(cor_cache_controller_step(cor_plain_informer_controller(f.inf), 50));
         assert_int_equal(f.refusals, 998);
         fake_server_event(&f.server, COR_WATCH_ADDED, "b", 11);
         fake_server_event(&f.server, COR_WATCH_MODIFIED, "x", 12);
@@ -396,7 +396,7 @@ TEST(plain_informer, does_not_spin_on_changes_that_stay_refused)
 TEST(plain_informer, gives_up_a_refused_change_for_a_newer_one)
 {
     struct fake f;
-    struct cor_controller_opts opts = indexed_options(&f);
+    struct cor_cache_controller_opts opts = indexed_options(&f);
 
     opts.retry_on_error = true;
     f.refusals = 1;
@@ -413,12 +413,12 @@ TEST(plain_informer, gives_up_a_refused_change_for_a_newer_one)
 TEST(plain_informer, applies_nothing_after_stop)
 {
     struct fake f;
-    struct cor_controller_opts opts = options(&f);
+    struct cor_cache_controller_opts opts = options(&f);
 
     begin(&f, &opts);
     fake_server_list(&f.server, "a1", "10");
-    cor_controller_stop(cor_plain_informer_controller(f.inf));
-    assert_false(cor_controller_step(cor_plain_informer_controller(f.inf), 10));
+    cor_cache_controller_stop(cor_plain_informer_controller(f.inf));
+    assert_false(cor_cache_controller_step(cor_plain_informer_controller(f.inf), 10));
     assert_string_equal(f.heard, "");
     assert_true(cor_controller_is_stopped(cor_plain_informer_controller(f.inf)));
     cor_plain_informer_start(f.inf);
@@ -488,7 +488,7 @@ TEST(plain_informer, tells_a_chain_of_states_whatever_comes_between)
         struct follower follower = {0};
         int rvs[NAMES] = {0};
         struct fake f;
-        struct cor_controller_opts opts = options(&f);
+        struct cor_cache_controller_opts opts = options(&f);
 
         f.handler = (struct cor_handler_fns){.on_add = follow_add,
                                              .on_update = follow_update,
@@ -504,7 +504,8 @@ TEST(plain_informer, tells_a_chain_of_states_whatever_comes_between)
             if (test_random() % 4 == 0)
                 fake_server_pass(&f.server, 3000);
             if (test_random() % 4 == 0)
-                cor_controller_step(cor_plain_informer_controller(f.inf), test_random() % 3 + 1);
+                cor_cache_controller_step(cor_plain_informer_controller(f.inf),
+                                          test_random() % 3 + 1);
         }
         step(&f);
         assert_true(follower.nupdates > 0);
@@ -518,7 +519,7 @@ TEST(plain_informer, tells_each_change_once_when_memory_runs_out)
 {
     FOR_EACH_FAILED_ALLOC(n) {
         struct fake f;
-        struct cor_controller_opts opts = options(&f);
+        struct cor_cache_controller_opts opts = options(&f);
 
         test_fail_alloc(0, false);
         opts.by_key = true;
@@ -539,7 +540,7 @@ TEST(plain_informer, is_made_or_not_made_when_memory_runs_out)
 {
     FOR_EACH_FAILED_ALLOC(n) {
         struct fake f;
-        struct cor_controller_opts opts = indexed_options(&f);
+        struct cor_cache_controller_opts opts = indexed_options(&f);
 
         if (cor_plain_informer_new(&opts, &f.handler, &f.inf) < 0) {
             assert_true(test_alloc_failed());

@@ -212,8 +212,8 @@ static bool option(const char *options, const char *name, uint64_t *ret)
 
 static void world_init(struct world *w, const char *options)
 {
-    struct cor_controller_opts opts = {.reflector = {.on_watch_error = on_watch_error, .arg = w},
-                                       .arg = w};
+    struct cor_cache_controller_opts opts = {
+        .reflector = {.on_watch_error = on_watch_error, .arg = w}, .arg = w};
 
     *w = (struct world){.listeners = {{"", w->trace}, {"1:", w->trace}}};
     fake_server_init(&w->server, w->trace);

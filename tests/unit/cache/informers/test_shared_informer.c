@@ -164,7 +164,7 @@ TEST(shared_informer, repeats_no_change_of_a_key_when_memory_runs_out)
         struct fake f;
 
         test_fail_alloc(0, false);
-        fake_begin_with(&f, (struct cor_controller_opts){.by_key = true});
+        fake_begin_with(&f, (struct cor_cache_controller_opts){.by_key = true});
         fake_hear(&f, 0);
         fake_sync_with(&f, "a1", "10");
         fake_server_event(&f.server, COR_WATCH_MODIFIED, "a", 11);
@@ -194,7 +194,7 @@ TEST(shared_informer, follows_an_object_that_the_transform_renames)
 {
     struct fake f;
 
-    fake_begin_with(&f, (struct cor_controller_opts){.transform = rename_object});
+    fake_begin_with(&f, (struct cor_cache_controller_opts){.transform = rename_object});
     fake_hear(&f, 0);
     cor_shared_informer_start(f.inf);
     fake_server_list(&f.server, "a1", "10");
@@ -330,7 +330,8 @@ TEST(shared_informer, finds_who_writes_into_its_objects_when_asked_to)
     struct cor_object *o;
     int found = 0;
 
-    fake_begin_with(&f, (struct cor_controller_opts){.on_mutation = note_mutation, .arg = &found});
+    fake_begin_with(
+        &f, (struct cor_cache_controller_opts){.on_mutation = note_mutation, .arg = &found});
     fake_sync_with(&f, "a1", "10");
     assert_int_equal(cor_indexer_get(cor_shared_informer_indexer(f.inf), COR_STR("a"), &o), 0);
     cor_shared_informer_check_mutations(f.inf);
@@ -355,8 +356,8 @@ TEST(shared_informer, looks_for_mutations_of_what_it_caches)
         struct fake f;
         int found = 0;
 
-        fake_begin_with(&f,
-                        (struct cor_controller_opts){.on_mutation = note_mutation, .arg = &found});
+        fake_begin_with(
+            &f, (struct cor_cache_controller_opts){.on_mutation = note_mutation, .arg = &found});
         fake_sync_with(&f, cases[i].type == COR_WATCH_ADDED ? "" : "a1", "10");
         fake_server_object(&f.server, cases[i].type, o);
         fake_step(&f);
@@ -418,7 +419,7 @@ TEST(shared_informer, lives_on_objects_that_a_projection_has_cut)
     struct fake f;
     int n = 0;
 
-    fake_begin_with(&f, (struct cor_controller_opts){.transform = project});
+    fake_begin_with(&f, (struct cor_cache_controller_opts){.transform = project});
     fake_hear(&f, 0);
     cor_shared_informer_start(f.inf);
     before = test_live_bytes();
@@ -453,8 +454,8 @@ TEST(shared_informer, reports_what_client_go_would_log)
     struct fake f;
     int expired = 0;
 
-    fake_begin_with(
-        &f, (struct cor_controller_opts){.reflector = {.on_report = note_report, .arg = &expired}});
+    fake_begin_with(&f, (struct cor_cache_controller_opts){
+                            .reflector = {.on_report = note_report, .arg = &expired}});
     fake_sync_with(&f, "a1", "10");
     fake_server_error(&f.server, -COR_EEXPIRED);
     assert_int_equal(expired, 1);
@@ -484,7 +485,8 @@ TEST(shared_informer, is_made_or_not_made_when_memory_runs_out)
     FOR_EACH_FAILED_ALLOC(n) {
         char trace[TRACE_MAX];
         struct fake_server server;
-        struct cor_controller_opts opts = {.driver = &server.driver, .on_mutation = note_mutation};
+        struct cor_cache_controller_opts opts = {.driver = &server.driver,
+                                                 .on_mutation = note_mutation};
         struct cor_shared_informer *inf;
         struct cor_registration_opts handler = cor_registration_defaults();
         struct cor_registration *reg = NULL;
@@ -535,7 +537,8 @@ TEST(shared_informer, the_shortest_period_before_start_is_how_often_a_resync_is_
     struct cor_registration *regs[6];
     struct listener l = {"", f.heard[0]};
 
-    fake_begin_with(&f, (struct cor_controller_opts){.reflector = {.resync_ms = 12 * 3600000}});
+    fake_begin_with(&f,
+                    (struct cor_cache_controller_opts){.reflector = {.resync_ms = 12 * 3600000}});
     regs[0] = hear_every(&f, &l, COR_RESYNC_DEFAULT);
     assert_int_equal(f.inf->resync_check_ms, 12 * 3600000);
     regs[1] = hear_every(&f, &l, 60000);
@@ -584,7 +587,7 @@ TEST(shared_informer, a_resync_that_comes_late_comes_once)
     struct fake f = {0};
     struct listener two = {"2:", f.heard[0]};
 
-    fake_begin_with(&f, (struct cor_controller_opts){.reflector = {.resync_ms = 1000}});
+    fake_begin_with(&f, (struct cor_cache_controller_opts){.reflector = {.resync_ms = 1000}});
     hear_every(&f, &two, 2000);
     fake_sync_with(&f, "a1", "10");
     fake_server_pass(&f.server, 10000);
@@ -604,7 +607,7 @@ TEST(shared_informer, each_handler_is_repeated_to_at_its_own_period)
     struct listener never = {"never:", f.heard[0]}, two = {"2:", f.heard[0]},
                     three = {"3:", f.heard[0]};
 
-    fake_begin_with(&f, (struct cor_controller_opts){.reflector = {.resync_ms = 1000}});
+    fake_begin_with(&f, (struct cor_cache_controller_opts){.reflector = {.resync_ms = 1000}});
     hear_every(&f, &never, 0);
     hear_every(&f, &two, 2000);
     hear_every(&f, &three, 3000);
@@ -637,8 +640,8 @@ TEST(shared_informer, objects_without_a_version_look_repeated_to_those_who_do_no
     struct fake f = {0};
     struct listener never = {"", f.heard[0]};
 
-    fake_begin_with(&f, (struct cor_controller_opts){.reflector = {.resync_ms = 1000},
-                                                     .transform = drop_version});
+    fake_begin_with(&f, (struct cor_cache_controller_opts){.reflector = {.resync_ms = 1000},
+                                                           .transform = drop_version});
     hear_every(&f, &never, 0);
     fake_sync_with(&f, "a1", "10");
     fake_server_event(&f.server, COR_WATCH_MODIFIED, "a", 11);

@@ -36,10 +36,10 @@ TEST(shared_informer_life, it_is_made_with_its_indexes_and_period_and_nothing_ru
 {
     struct fake f;
 
-    fake_begin_with(&f, (struct cor_controller_opts){.indexes = &name_index,
-                                                     .nindexes = 1,
-                                                     .reflector = {.resync_ms = 5000},
-                                                     .on_mutation = note_mutation});
+    fake_begin_with(&f, (struct cor_cache_controller_opts){.indexes = &name_index,
+                                                           .nindexes = 1,
+                                                           .reflector = {.resync_ms = 5000},
+                                                           .on_mutation = note_mutation});
     assert_false(cor_shared_informer_step(f.inf, 1));
     fake_server_pass(&f.server, 3600000);
     assert_string_equal(f.requests, "");
@@ -177,7 +177,7 @@ TEST(shared_informer_life, the_watch_error_handler_is_called_between_two_tries)
 {
     struct fake f;
 
-    fake_begin_with(&f, (struct cor_controller_opts){
+    fake_begin_with(&f, (struct cor_cache_controller_opts){
                             .reflector = {.on_watch_error = note_error, .arg = f.requests}});
     cor_shared_informer_start(f.inf);
     fake_server_list_fails(&f.server, -COR_EINTERNAL);
@@ -214,7 +214,7 @@ TEST(shared_informer_life, a_watch_error_handler_changes_nothing_of_what_is_aske
     struct fake with, without;
     char errors[TRACE_MAX] = "";
 
-    fake_begin_with(&with, (struct cor_controller_opts){
+    fake_begin_with(&with, (struct cor_cache_controller_opts){
                                .reflector = {.on_watch_error = note_error, .arg = errors}});
     fake_begin(&without);
     fail_much(&with);
@@ -256,9 +256,9 @@ TEST(shared_informer_life, an_object_of_a_streamed_list_is_transformed_once_when
     char transformed[TRACE_MAX] = "";
     struct fake f;
 
-    fake_begin_with(&f, (struct cor_controller_opts){.reflector = {.stream_initial = true},
-                                                     .transform = note_transform,
-                                                     .arg = transformed});
+    fake_begin_with(&f, (struct cor_cache_controller_opts){.reflector = {.stream_initial = true},
+                                                           .transform = note_transform,
+                                                           .arg = transformed});
     cor_shared_informer_start(f.inf);
     fake_server_opened(&f.server);
     fake_server_event(&f.server, COR_WATCH_ADDED, "a", 1);

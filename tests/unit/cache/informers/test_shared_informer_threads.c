@@ -203,7 +203,7 @@ TEST(shared_informer_threads, readers_handlers_and_waits_beside_the_informer)
 {
     static struct hearer hearers[HANDLERS];
     const struct cor_index_def index = {COR_STR("half"), by_half, NULL};
-    struct cor_controller_opts opts = {.indexes = &index, .nindexes = 1};
+    struct cor_cache_controller_opts opts = {.indexes = &index, .nindexes = 1};
     pthread_t readers[READERS], handlers[HANDLERS], waiters[WAITERS];
     char trace[TRACE_MAX];
     struct fake_server server;
@@ -254,7 +254,7 @@ TEST(shared_informer_threads, a_thread_waits_for_the_first_list_and_for_a_write)
 {
     char trace[TRACE_MAX];
     struct fake_server server;
-    struct cor_controller_opts opts = {.driver = &server.driver};
+    struct cor_cache_controller_opts opts = {.driver = &server.driver};
     pthread_t synced, vain;
     void *ok;
 

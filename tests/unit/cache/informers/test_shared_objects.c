@@ -53,7 +53,7 @@ static void wake_nobody(void *arg)
 /* Handlers run when the test drains them. */
 static void begin(struct fake *f, const char *objects)
 {
-    struct cor_controller_opts opts = {.reflector = {.resync_ms = 1000}};
+    struct cor_cache_controller_opts opts = {.reflector = {.resync_ms = 1000}};
 
     *f = (struct fake){0};
     fake_server_init(&f->server, f->requests);

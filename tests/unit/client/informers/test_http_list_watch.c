@@ -129,7 +129,7 @@ static void begin_with(struct world *w, const char *list, struct cor_http_list_w
     struct cor_client_config config = {.token = secret};
     struct cor_rest_client_opts client = {.config = &config, .qps = -1};
     uint16_t port;
-    struct cor_controller_opts inf = {.on_work = on_work, .transform = refuse_bad};
+    struct cor_cache_controller_opts inf = {.on_work = on_work, .transform = refuse_bad};
     struct cor_registration_opts handler = {
         .handler = {hear_add, hear_update, hear_delete, NULL, w}};
     struct cor_registration *reg;
