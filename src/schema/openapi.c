@@ -162,6 +162,11 @@ void cor_openapi_write_ref(struct cor_json_writer *w, enum cor_openapi_version v
     cor_json_end_object(w);
 }
 
+const char *cor_openapi_scalar(const struct cor_type *type)
+{
+    return plain_schemas[type->shape].type;
+}
+
 /* The values in the order of their bytes, as upstream prints them. */
 static void enum_write(struct cor_json_writer *w, const struct cor_type *type)
 {

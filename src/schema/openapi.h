@@ -35,6 +35,10 @@ struct cor_str cor_openapi_name(const struct cor_type *type, char *buf);
 void cor_openapi_write_ref(struct cor_json_writer *w, enum cor_openapi_version version,
                            const struct cor_type *type);
 
+/* The type that OpenAPI gives to the values of a plain scalar: "string", "boolean", "integer",
+ * "number". NULL: the type is a struct, a list, a map, or a scalar with a schema of its own. */
+const char *cor_openapi_scalar(const struct cor_type *type);
+
 /* Writes the three names of a kind as an object. */
 void cor_openapi_write_kind(struct cor_json_writer *w, struct cor_str group, struct cor_str kind,
                             struct cor_str version);

@@ -109,8 +109,9 @@ struct cor_api_subresource {
     const struct cor_conversion
         *conversion; /* from the object to what it shows; NULL: the object */
     enum cor_api_connect connect;
-    bool takes_path; /* segments may follow it in the URL */
-    bool is_served;  /* this server has it; discovery shows no other */
+    const char *options; /* of a connection: the kind whose members its query has; NULL: `kind` */
+    bool takes_path;     /* segments may follow it in the URL */
+    bool is_served;      /* this server has it; discovery shows no other */
 };
 
 enum cor_api_flag {

@@ -43,6 +43,11 @@ enum cor_openapi_parameter {
         COR_OPENAPI_PARAMETER_COUNT,
 };
 
+/* Writes one parameter as an element of the open array. `type` is that of its values: "string",
+ * "boolean", "integer". Without `words` it has no description. */
+void cor_openapi_write_parameter(struct cor_openapi_doc *doc, struct cor_str name, bool in_path,
+                                 const char *type, struct cor_str words);
+
 /* Writes the parameters whose bits (1 << id) are set, as elements of the open array. */
 void cor_openapi_write_bits(struct cor_openapi_doc *doc, uint32_t bits);
 
@@ -53,5 +58,30 @@ void cor_openapi_write_schema_of(struct cor_openapi_doc *doc, const struct cor_t
                                  const struct cor_resource_row *row, struct cor_str kind);
 void cor_openapi_write_patch_schema(struct cor_openapi_doc *doc);
 void cor_openapi_write_info_schema(struct cor_openapi_doc *doc);
+
+/* What the name of an operation is made of, which is
+ * VERB Group Version INFIX [Namespaced] Kind [Subresource] SUFFIX [ForAllNamespaces]. */
+struct cor_openapi_id {
+    const struct cor_resource_row *row;
+    const struct cor_api_subresource *sub; /* NULL: none */
+    const char *verb, *infix, *suffix;
+    bool in_namespace; /* the path has a namespace */
+    bool for_all;      /* the operation is about the objects of all namespaces */
+};
+
+/* Each of these writes a member of the open operation. The tag has the group alone when `version`
+ * is empty. */
+void cor_openapi_write_operation_id(struct cor_openapi_doc *doc, const struct cor_openapi_id *id);
+void cor_openapi_write_tag(struct cor_openapi_doc *doc, struct cor_str group,
+                           struct cor_str version);
+
+/* Members of the open responses: the first leaves its object open, the second is the answer 401. */
+void cor_openapi_begin_response(struct cor_openapi_doc *doc, const char *code, const char *words);
+void cor_openapi_write_unauthorized(struct cor_openapi_doc *doc);
+
+/* Writes the operations of a subresource that connects the client with a node, at `path`, and at
+ * the paths below it when it takes them (openapi_connect.c). */
+void cor_openapi_write_connect(struct cor_openapi_doc *doc, const struct cor_resource_row *row,
+                               const struct cor_api_subresource *sub, const char *path);
 
 #endif

@@ -1,5 +1,6 @@
 /* The parameters of operations. Version 3 writes each where it is used; version 2 writes a
- * reference there, and all parameters once, in a place of their own. */
+ * reference there, and all parameters of the table once, in a place of their own. The parameters
+ * that only one subresource has are written where they are used in both versions. */
 #include <stdio.h>
 
 #include "server/docs/openapi_int.h"
@@ -14,14 +15,15 @@ static const struct {
 #undef PARAMETER_ROW
 };
 
-static void parameter_members_write(struct cor_openapi_doc *doc, size_t id)
+static void members_write(struct cor_openapi_doc *doc, struct cor_str name, bool in_path,
+                          const char *type, struct cor_str words)
 {
     struct cor_json_writer *w = &doc->w;
-    bool in_path = id == COR_OPENAPI_PARAMETER_NAME || id == COR_OPENAPI_PARAMETER_NAMESPACE;
 
-    cor_json_member(w, COR_STR("name"), cor_strz(parameters[id].name));
+    cor_json_member(w, COR_STR("name"), name);
     cor_json_member(w, COR_STR("in"), in_path ? COR_STR("path") : COR_STR("query"));
-    cor_json_member(w, COR_STR("description"), cor_strz(parameters[id].words));
+    if (words.n > 0)
+        cor_json_member(w, COR_STR("description"), words);
     if (in_path) {
         cor_json_key(w, COR_STR("required"));
         cor_json_bool(w, true);
@@ -30,11 +32,27 @@ static void parameter_members_write(struct cor_openapi_doc *doc, size_t id)
         cor_json_key(w, COR_STR("schema"));
         cor_json_begin_object(w);
     }
-    cor_json_member(w, COR_STR("type"), cor_strz(parameters[id].type));
+    cor_json_member(w, COR_STR("type"), cor_strz(type));
     cor_json_key(w, COR_STR("uniqueItems"));
     cor_json_bool(w, true);
     if (doc->version == COR_OPENAPI_3)
         cor_json_end_object(w);
+}
+
+static void shared_members_write(struct cor_openapi_doc *doc, size_t id)
+{
+    bool in_path = id == COR_OPENAPI_PARAMETER_NAME || id == COR_OPENAPI_PARAMETER_NAMESPACE;
+
+    members_write(doc, cor_strz(parameters[id].name), in_path, parameters[id].type,
+                  cor_strz(parameters[id].words));
+}
+
+void cor_openapi_write_parameter(struct cor_openapi_doc *doc, struct cor_str name, bool in_path,
+                                 const char *type, struct cor_str words)
+{
+    cor_json_begin_object(&doc->w);
+    members_write(doc, name, in_path, type, words);
+    cor_json_end_object(&doc->w);
 }
 
 /* "fieldManager", and "fieldManager-patch" for the other one of that name. */
@@ -50,7 +68,7 @@ static void parameter_write(struct cor_openapi_doc *doc, size_t id)
 
     cor_json_begin_object(&doc->w);
     if (doc->version == COR_OPENAPI_3) {
-        parameter_members_write(doc, id);
+        shared_members_write(doc, id);
     } else {
         parameter_key(id, key, sizeof(key));
         snprintf(ref, sizeof(ref), "#/parameters/%s", key);
@@ -75,7 +93,7 @@ void cor_openapi_write_parameters(struct cor_openapi_doc *doc)
         parameter_key(id, key, sizeof(key));
         cor_json_key(&doc->w, cor_strz(key));
         cor_json_begin_object(&doc->w);
-        parameter_members_write(doc, id);
+        shared_members_write(doc, id);
         cor_json_end_object(&doc->w);
     }
 }

@@ -4,9 +4,10 @@
  *   cor_openapi_write_resource        the paths of one resource: collection, object, subresources,
  *     path_write                      and the old watch paths
  *       operation_write               one method of a path
- *         operation_id_write          listAppsV1NamespacedDeployment
+ *         cor_openapi_write_operation_id   listAppsV1NamespacedDeployment
  *         cor_openapi_write_bits      query and path parameters
  *         responses_write             200, 201, 202 as the action has them, and 401
+ *     cor_openapi_write_connect       a subresource that connects, such as exec and proxy
  *
  * The table `operations` has one row for each action. A path has a few of them; the parameters that
  * all operations of a path have are written once, at the path, as upstream does. Parameters are
@@ -138,24 +139,24 @@ static void capital(char *text)
         text[0] = (char)(text[0] - 'a' + 'A');
 }
 
-static void operation_id_write(struct cor_openapi_doc *doc, const struct place *place,
-                               const struct operation_row *op)
+void cor_openapi_write_operation_id(struct cor_openapi_doc *doc, const struct cor_openapi_id *id)
 {
-    const struct cor_resource_row *row = place->row;
-    char group[TEXT_MAX / 4], version[TEXT_MAX / 8], sub[TEXT_MAX / 8], id[TEXT_MAX];
+    const struct cor_resource_row *row = id->row;
+    char group[TEXT_MAX / 4], version[TEXT_MAX / 8], sub[TEXT_MAX / 8], text[TEXT_MAX];
 
     (void)group_name(row->group, false, group, sizeof(group));
     snprintf(version, sizeof(version), "%.*s", COR_STR_ARG(row->version));
-    snprintf(sub, sizeof(sub), "%s", place->sub ? place->sub->name : "");
+    snprintf(sub, sizeof(sub), "%s", id->sub ? id->sub->name : "");
     capital(version);
     capital(sub);
-    snprintf(id, sizeof(id), "%s%s%s%s%s%.*s%s%s%s", op->id, group, version, op->id_infix,
-             place->in_namespace ? "Namespaced" : "", COR_STR_ARG(row->kind), sub, op->id_suffix,
-             place->for_all ? "ForAllNamespaces" : "");
-    cor_json_member(&doc->w, COR_STR("operationId"), cor_strz(id));
+    snprintf(text, sizeof(text), "%s%s%s%s%s%.*s%s%s%s", id->verb, group, version, id->infix,
+             id->in_namespace ? "Namespaced" : "", COR_STR_ARG(row->kind), sub, id->suffix,
+             id->for_all ? "ForAllNamespaces" : "");
+    cor_json_member(&doc->w, COR_STR("operationId"), cor_strz(text));
 }
 
-static void tag_write(struct cor_openapi_doc *doc, struct cor_str group, struct cor_str version)
+void cor_openapi_write_tag(struct cor_openapi_doc *doc, struct cor_str group,
+                           struct cor_str version)
 {
     char tag[TEXT_MAX / 2];
     size_t n = group_name(group, true, tag, sizeof(tag));
@@ -283,16 +284,16 @@ static void body_write_2(struct cor_openapi_doc *doc, const struct place *place,
     cor_json_end_object(w);
 }
 
-static void response_begin(struct cor_openapi_doc *doc, const char *code, const char *words)
+void cor_openapi_begin_response(struct cor_openapi_doc *doc, const char *code, const char *words)
 {
     cor_json_key(&doc->w, cor_strz(code));
     cor_json_begin_object(&doc->w);
     cor_json_member(&doc->w, COR_STR("description"), cor_strz(words));
 }
 
-static void unauthorized_write(struct cor_openapi_doc *doc)
+void cor_openapi_write_unauthorized(struct cor_openapi_doc *doc)
 {
-    response_begin(doc, "401", "Unauthorized");
+    cor_openapi_begin_response(doc, "401", "Unauthorized");
     cor_json_end_object(&doc->w);
 }
 
@@ -309,7 +310,7 @@ static void responses_write(struct cor_openapi_doc *doc, const struct place *pla
     for (size_t c = 0; c < COR_ARRAY_LEN(codes); c++) {
         if (!(op->codes >> c & 1))
             continue;
-        response_begin(doc, codes[c].code, codes[c].words);
+        cor_openapi_begin_response(doc, codes[c].code, codes[c].words);
         if (doc->version == COR_OPENAPI_2) {
             answer_schema_write(doc, place, op->answer);
         } else {
@@ -327,7 +328,7 @@ static void responses_write(struct cor_openapi_doc *doc, const struct place *pla
         }
         cor_json_end_object(w);
     }
-    unauthorized_write(doc);
+    cor_openapi_write_unauthorized(doc);
     cor_json_end_object(w);
 }
 
@@ -376,8 +377,10 @@ static void operation_write(struct cor_openapi_doc *doc, const struct place *pla
     cor_json_member(w, COR_STR("description"), cor_strz(words));
     if (doc->version == COR_OPENAPI_2)
         media_write_2(doc, row, op, COR_ARRAY_LEN(forms));
-    tag_write(doc, row->group, row->version);
-    operation_id_write(doc, place, op);
+    cor_openapi_write_tag(doc, row->group, row->version);
+    cor_openapi_write_operation_id(
+        doc, &(struct cor_openapi_id){row, place->sub, op->id, op->id_infix, op->id_suffix,
+                                      place->in_namespace, place->for_all});
     if (own_parameters || (doc->version == COR_OPENAPI_2 && op->body != BODY_NONE)) {
         cor_json_key(w, COR_STR("parameters"));
         cor_json_begin_array(w);
@@ -466,12 +469,15 @@ void cor_openapi_write_resource(struct cor_openapi_doc *doc, const struct cor_re
     PATH_WRITE(doc, &one, path, OPERATION_WATCH);
     for (size_t i = 0; i < row->nsubresources; i++) {
         one.sub = &row->subresources[i];
-        if (!one.sub->is_served || one.sub->connect != COR_CONNECT_NONE)
+        if (!one.sub->is_served)
             continue;
         snprintf(path, sizeof(path), "%s%s/%.*s/{name}/%s", prefix, scope, COR_STR_ARG(row->plural),
                  one.sub->name);
-        PATH_WRITE(doc, &one, path, OPERATION_GET, OPERATION_REPLACE, OPERATION_PATCH,
-                   OPERATION_CREATE);
+        if (one.sub->connect != COR_CONNECT_NONE)
+            cor_openapi_write_connect(doc, row, one.sub, path);
+        else
+            PATH_WRITE(doc, &one, path, OPERATION_GET, OPERATION_REPLACE, OPERATION_PATCH,
+                       OPERATION_CREATE);
     }
 }
 
@@ -496,12 +502,12 @@ static void get_write(struct cor_openapi_doc *doc, const char *path, const char 
         cor_json_string(w, cor_strz(tag));
         cor_json_end_array(w);
     } else {
-        tag_write(doc, group, version);
+        cor_openapi_write_tag(doc, group, version);
     }
     cor_json_member(w, COR_STR("operationId"), cor_strz(id));
     cor_json_key(w, COR_STR("responses"));
     cor_json_begin_object(w);
-    response_begin(doc, "200", "OK");
+    cor_openapi_begin_response(doc, "200", "OK");
     if (doc->version == COR_OPENAPI_3) {
         cor_json_key(w, COR_STR("content"));
         cor_json_begin_object(w);
@@ -522,7 +528,7 @@ static void get_write(struct cor_openapi_doc *doc, const char *path, const char 
     if (doc->version == COR_OPENAPI_3)
         cor_json_end_object(w);
     cor_json_end_object(w);
-    unauthorized_write(doc);
+    cor_openapi_write_unauthorized(doc);
     cor_json_end_object(w);
     cor_json_end_object(w);
     cor_json_end_object(w);

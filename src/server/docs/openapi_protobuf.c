@@ -142,6 +142,8 @@ static const struct row path_rows[] = {
     {"put", 3, FORM_MESSAGE, .message = &operation_message},
     {"post", 4, FORM_MESSAGE, .message = &operation_message},
     {"delete", 5, FORM_MESSAGE, .message = &operation_message},
+    {"options", 6, FORM_MESSAGE, .message = &operation_message},
+    {"head", 7, FORM_MESSAGE, .message = &operation_message},
     {"patch", 8, FORM_MESSAGE, .message = &operation_message},
     {"parameters", 9, FORM_MESSAGES, .message = &parameter_item_message},
 };
@@ -226,6 +228,8 @@ static const struct row path_3_rows[] = {
     {"put", 5, FORM_MESSAGE, .message = &operation_3_message},
     {"post", 6, FORM_MESSAGE, .message = &operation_3_message},
     {"delete", 7, FORM_MESSAGE, .message = &operation_3_message},
+    {"options", 8, FORM_MESSAGE, .message = &operation_3_message},
+    {"head", 9, FORM_MESSAGE, .message = &operation_3_message},
     {"patch", 10, FORM_MESSAGE, .message = &operation_3_message},
     {"parameters", 13, FORM_MESSAGES, .inner = 1, .message = &parameter_3_message},
 };

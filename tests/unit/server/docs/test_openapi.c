@@ -201,7 +201,7 @@ TEST(openapi, operations_have_upstreams_names_parameters_and_answers)
     assert_at(doc, "paths['/api/v1/namespaces/{name}/finalize'].put.operationId",
               "replaceCoreV1NamespaceFinalize");
     /* What this server does not have. */
-    assert_at(doc, "paths['/api/v1/namespaces/{namespace}/pods/{name}/exec']", "");
+    assert_at(doc, "paths['/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token']", "");
     fx_close(&fx);
 }
 
@@ -227,6 +227,56 @@ static void check_references(struct cor_str doc)
         n++;
     }
     assert_true(n > 0);
+}
+
+/* The paths that connect with a node. Their query is that of a kind of options. */
+TEST(openapi, connections_have_upstreams_methods_and_queries)
+{
+#define POD     "paths['/api/v1/namespaces/{namespace}/pods/{name}"
+#define BY_PATH "paths['/api/v1/nodes/{name}/proxy/{path}']"
+    static const char *const forwarded[] = {"delete", "get",  "head", "options",
+                                            "patch",  "post", "put"};
+    struct fx fx = {0};
+    const char *doc;
+    char path[160];
+
+    fx_open(&fx);
+    doc = fx_do(&fx, 200, "GET", "/openapi/v3/api/v1", "");
+    assert_at(doc, POD "/exec'].post.operationId", "connectCoreV1PostNamespacedPodExec");
+    assert_at(doc, POD "/exec'].get.x-kubernetes-action", "connect");
+    assert_at(doc, POD "/exec'].get.x-kubernetes-group-version-kind.kind", "PodExecOptions");
+    assert_at(doc, POD "/exec'].get.responses['200'].content['*/*'].schema.type", "string");
+    assert_at(doc, POD "/exec'].put", "");
+    assert_at(doc, POD "/exec'].parameters[2].name", "command");
+    assert_at(doc, POD "/exec'].parameters[2].schema",
+              "{\"type\":\"string\",\"uniqueItems\":true}");
+    assert_at(doc, POD "/exec'].parameters[7].name", "tty");
+    assert_at(doc, POD "/exec'].parameters[8]", "");
+    assert_at(doc, POD "/portforward'].parameters[2].schema.type", "integer");
+    /* A log is read as an object is, and a time is no parameter. */
+    assert_at(doc, POD "/log'].get.operationId", "readCoreV1NamespacedPodLog");
+    assert_at(doc, POD "/log'].get.x-kubernetes-action", "get");
+    assert_at(doc, POD "/log'].get.x-kubernetes-group-version-kind.kind", "Pod");
+    assert_at(doc, POD "/log'].get.responses['200'].content['text/plain'].schema.type", "string");
+    assert_at(doc, POD "/log'].post", "");
+    assert_at(doc, POD "/log'].parameters[8].name", "sinceSeconds");
+    assert_at(doc, POD "/log'].parameters[9].name", "stream");
+    for (size_t i = 0; i < COR_ARRAY_LEN(forwarded); i++) {
+        snprintf(path, sizeof(path), BY_PATH ".%s.x-kubernetes-group-version-kind.kind",
+                 forwarded[i]);
+        assert_at(doc, path, "NodeProxyOptions");
+    }
+    assert_at(doc, BY_PATH ".head.operationId", "connectCoreV1HeadNodeProxyWithPath");
+    assert_at(doc, BY_PATH ".parameters[1].in", "path");
+    assert_at(doc, BY_PATH ".parameters[2].in", "query");
+    doc = fx_do(&fx, 200, "GET", "/openapi/v2", "");
+    assert_at(doc, POD "/log'].get.produces[0]", "text/plain");
+    assert_at(doc, POD "/attach'].get.produces", "[\"*/*\"]");
+    assert_at(doc, BY_PATH ".options.responses['200'].schema.type", "string");
+    assert_at(doc, BY_PATH ".parameters[1].required", "true");
+    fx_close(&fx);
+#undef POD
+#undef BY_PATH
 }
 
 TEST(openapi, every_reference_is_to_something_that_is_there)
