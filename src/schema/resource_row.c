@@ -549,15 +549,3 @@ bool cor_api_has_part(const struct cor_resource_row *resource, enum cor_api_part
     }
     return false;
 }
-
-const char *cor_api_verb_name(enum cor_api_verb verb)
-{
-    static const char *const names[] = {
-#define COR_API_VERB_ROW(name, text) text,
-        COR_API_VERBS(COR_API_VERB_ROW)
-#undef COR_API_VERB_ROW
-            "",
-    };
-
-    return names[verb];
-}
