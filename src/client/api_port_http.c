@@ -1,12 +1,13 @@
 /* clang-format off */
 /* A request of the port becomes a request of the dynamic client (`serves` becomes one of the REST
- * client), and the answer goes back:
+ * client, `resources` a question to discovery), and the answer goes back:
  *
  *   cor_api_get() ──► http_get() ──► cor_dynamic_get() ──► on_object_done() ──► cor_api_finish()
  *                        │ cannot be sent
  *                        └──► cor_api_refuse() ── the port's mail ──► cor_api_deliver_refusals()
  *
- * `req->sent` is the request of the dynamic or the REST client; `req->kind` says which of the two.
+ * `req->sent` is the request of the dynamic or the REST client, or the waiter of discovery;
+ * `req->kind` says which of the three.
  * Thread: the REST client's loop. */
 /* clang-format on */
 #include "client/api_port_http.h"
@@ -15,10 +16,11 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 #include "client/dynamic/dynamic_client.h"
 #include "loop/loop.h"
 
-enum { SENT_DYNAMIC, SENT_REST };
+enum { SENT_DYNAMIC, SENT_REST, SENT_DISCOVERY };
 
 static struct cor_http_port *http_port_of(struct cor_api_port *port)
 {
@@ -229,9 +231,100 @@ static void http_serves(struct cor_api_port *port, struct cor_api_request *req)
     http_keep(port, req, r, SENT_REST, sent);
 }
 
+static unsigned verbs_of(const struct cor_catalog_resource *resource)
+{
+    unsigned verbs = 0;
+
+    for (int i = 0; i < COR_API_VERB_COUNT; i++) {
+        if (cor_catalog_has_word(resource->verbs,
+                                 cor_strz(cor_api_verb_name((enum cor_api_verb)i))))
+            verbs |= 1u << i;
+    }
+    return verbs;
+}
+
+/* Turns what discovery found into an enumeration: all resources but the subresources, and all
+ * versions that have an error. 0, -COR_ENOMEM. */
+static int enumerate(const struct cor_catalog *catalog, struct cor_api_resources **ret_resources)
+{
+    COR_CLEANUP(cor_freep) struct cor_port_resource *list = NULL;
+    COR_CLEANUP(cor_freep) struct cor_api_resources_failure *failures = NULL;
+    size_t n = 0, nfailures = 0, nresources = 0, nversions = 0;
+
+    for (size_t i = 0; i < catalog->ngroups; i++) {
+        nversions += catalog->groups[i].nversions;
+        for (size_t j = 0; j < catalog->groups[i].nversions; j++)
+            nresources += catalog->groups[i].versions[j].nresources;
+    }
+    list = cor_calloc(nresources ? nresources : 1, sizeof(list[0]));
+    failures = cor_calloc(nversions ? nversions : 1, sizeof(failures[0]));
+    if (!list || !failures)
+        return -COR_ENOMEM;
+    for (size_t i = 0; i < catalog->ngroups; i++) {
+        const struct cor_catalog_group *group = &catalog->groups[i];
+
+        for (size_t j = 0; j < group->nversions; j++) {
+            const struct cor_catalog_version *version = &group->versions[j];
+
+            if (version->error.err < 0)
+                failures[nfailures++] = (struct cor_api_resources_failure){
+                    {group->name, version->version}, cor_strz(cor_status_message(&version->error))};
+            for (size_t k = 0; k < version->nresources; k++) {
+                const struct cor_catalog_resource *resource = &version->resources[k];
+
+                if (resource->subresource.n > 0)
+                    continue;
+                list[n++] = (struct cor_port_resource){
+                    .gvr = {group->name, version->version, resource->name},
+                    .kind = resource->kind.kind,
+                    .is_namespaced = resource->is_namespaced,
+                    .is_preferred = resource->is_chosen,
+                    .verbs = verbs_of(resource),
+                };
+            }
+        }
+    }
+    return cor_api_resources_new(list, n, failures, nfailures, ret_resources);
+}
+
+static void on_catalog(void *arg, const struct cor_catalog *catalog, bool was_cached,
+                       const struct cor_status *error)
+{
+    COR_CLEANUP(cor_api_resources_unrefp) struct cor_api_resources *resources = NULL;
+    COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
+    struct cor_api_answer answer = {.end = end_of(error), .error = error, .remaining = -1};
+    int r = error ? 0 : enumerate(catalog, &resources);
+
+    if (r < 0) {
+        cor_status_set_err(&why, r);
+        why.code = 0;
+        answer.end = COR_API_UNANSWERED;
+        answer.error = &why;
+    }
+    answer.resources = resources;
+    cor_api_finish(arg, &answer);
+}
+
+/* Requests that wait at the same time share one question to the server. */
+static void http_resources(struct cor_api_port *port, struct cor_api_request *req)
+{
+    struct cor_http_port *hp = http_port_of(port);
+    const struct cor_discovery_opts opts = {.client = hp->rest};
+    struct cor_discovery_waiter *waiter = NULL;
+    int r = hp->discovery ? 0 : cor_discovery_new(&opts, &hp->discovery);
+
+    if (r == 0 && cor_discovery_is_fresh(hp->discovery))
+        cor_discovery_invalidate(hp->discovery);
+    if (r == 0)
+        r = cor_discovery_fetch(hp->discovery, on_catalog, req, &waiter);
+    http_keep(port, req, r, SENT_DISCOVERY, waiter);
+}
+
 static void http_cancel(struct cor_api_port *port, struct cor_api_request *req)
 {
-    if (req->kind == SENT_REST)
+    if (req->kind == SENT_DISCOVERY)
+        cor_discovery_cancel(req->sent);
+    else if (req->kind == SENT_REST)
         cor_rest_request_cancel(req->sent);
     else
         cor_dynamic_cancel(req->sent);
@@ -265,6 +358,7 @@ static const struct cor_api_port_ops http_ops = {
     .remove = http_remove,
     .remove_collection = http_remove_collection,
     .serves = http_serves,
+    .resources = http_resources,
     .cancel = http_cancel,
     .wake = http_wake,
 };
@@ -278,5 +372,6 @@ void cor_http_port_init(struct cor_http_port *hp, struct cor_rest_client *rest)
 void cor_http_port_deinit(struct cor_http_port *hp)
 {
     assert(!hp->is_posted);
+    hp->discovery = cor_discovery_free(hp->discovery);
     cor_api_port_deinit(&hp->port);
 }

@@ -3,6 +3,7 @@
 #ifndef COR_CLIENT_API_PORT_HTTP_H
 #define COR_CLIENT_API_PORT_HTTP_H
 
+#include "client/discovery/discovery.h"
 #include "client/rest/rest_client.h"
 #include "kit/api_port.h"
 #include "loop/mailbox.h"
@@ -10,8 +11,9 @@
 struct cor_http_port {
     struct cor_api_port port;
     struct cor_rest_client *rest;
-    struct cor_mail wake; /* delivers refusals */
-    bool is_posted;       /* the mail is in the loop's mailbox */
+    struct cor_mail wake;            /* delivers refusals */
+    bool is_posted;                  /* the mail is in the loop's mailbox */
+    struct cor_discovery *discovery; /* NULL until the first enumeration of resources */
 };
 
 /* `rest` must outlive the port. Cannot fail. */

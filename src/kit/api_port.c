@@ -121,6 +121,12 @@ void cor_api_serves(struct cor_api_port *port, struct cor_api_request *req)
     port->ops->serves(port, req);
 }
 
+void cor_api_resources(struct cor_api_port *port, struct cor_api_request *req)
+{
+    request_begin(port, req);
+    port->ops->resources(port, req);
+}
+
 void cor_api_refuse(struct cor_api_port *port, struct cor_api_request *req)
 {
     assert_on_loop(port);

@@ -24,6 +24,7 @@
 #include "base/str.h"
 #include "coracle/request.h"
 #include "kit/api_options.h"
+#include "kit/api_resources.h"
 #include "meta/object.h"
 #include "meta/status.h"
 
@@ -42,8 +43,10 @@ struct cor_api_answer {
     enum cor_api_end end;
     const struct cor_status *error; /* NULL: success */
     /* The object that the server answered with; after a deletion it may be a Status of success.
-     * NULL after an error, a list, a watch, a deletion of a collection, and `serves`. */
+     * NULL after an error, a list, a watch, a deletion of a collection, `serves` and `resources`.
+     */
     struct cor_object *object;
+    struct cor_api_resources *resources; /* of `resources`; the receiver may take a reference */
     struct cor_str resource_version, continue_token; /* of a list */
     int64_t remaining; /* of a list: items after this page; -1: unknown */
 };
@@ -98,6 +101,7 @@ struct cor_api_port_ops {
                               const struct cor_removal_options *opts,
                               const struct cor_list_query *which);
     void (*serves)(struct cor_api_port *port, struct cor_api_request *req);
+    void (*resources)(struct cor_api_port *port, struct cor_api_request *req);
     /* No callback of the request after this. Only called while the state is SENT. */
     void (*cancel)(struct cor_api_port *port, struct cor_api_request *req);
     /* Have cor_api_deliver_refusals() called in a later turn. Must not fail, so it must not need
@@ -144,6 +148,12 @@ void cor_api_remove_collection(struct cor_api_port *port, struct cor_api_request
 /* Does the server serve the group and version of `req->at.gvr`? on_done without an error: yes; with
  * an error that was answered: no. */
 void cor_api_serves(struct cor_api_port *port, struct cor_api_request *req);
+
+/* Enumerates what the server serves at this time; nothing is taken from an earlier enumeration.
+ * `req->at` and the times of the request are not used: the port has its own. A success may have
+ * failures, the versions that could not be enumerated (kit/api_resources.h). An error: nothing
+ * could. */
+void cor_api_resources(struct cor_api_port *port, struct cor_api_request *req);
 
 /* Ends a request for which the sender or the implementation could not make what is to be sent:
  * on_done gets `req->refusal`, whose `err` is set, in a later turn. */

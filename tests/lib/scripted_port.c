@@ -137,6 +137,16 @@ static void on_serves(struct cor_api_port *port, struct cor_api_request *req)
     scripted_send(port, req);
 }
 
+static void on_resources(struct cor_api_port *port, struct cor_api_request *req)
+{
+    struct scripted_port *sp = scripted_of(port);
+    size_t n = strlen(sp->log);
+    int added = snprintf(sp->log + n, sizeof(sp->log) - n, "RESOURCES\n");
+
+    assert_true((size_t)added < sizeof(sp->log) - n);
+    scripted_send(port, req);
+}
+
 static void on_cancel(struct cor_api_port *port, struct cor_api_request *req)
 {
     scripted_log(scripted_of(port), "CANCEL", req, req->at.name, COR_STR(""));
@@ -160,6 +170,7 @@ static const struct cor_api_port_ops scripted_ops = {
     .remove = on_remove,
     .remove_collection = on_remove_collection,
     .serves = on_serves,
+    .resources = on_resources,
     .cancel = on_cancel,
     .wake = on_port_wake,
 };
@@ -198,6 +209,12 @@ void scripted_items(struct scripted_port *sp, uint64_t delay_ms, const char **it
 
     step->items = items;
     step->stays_open = stays_open;
+}
+
+void scripted_resources(struct scripted_port *sp, uint64_t delay_ms,
+                        struct cor_api_resources *resources)
+{
+    scripted_add(sp, delay_ms)->resources = resources;
 }
 
 void scripted_fail(struct scripted_port *sp, uint64_t delay_ms, int err)
@@ -276,6 +293,8 @@ static void scripted_deliver(struct scripted_port *sp, size_t i, bool is_late)
         answer.end = why.code ? COR_API_ANSWERED : COR_API_UNANSWERED;
     } else if (step.json) {
         answer.object = object = parse(step.json);
+    } else {
+        answer.resources = step.resources;
     }
     cor_api_finish(req, &answer);
 }

@@ -26,7 +26,8 @@ struct scripted_step {
     uint64_t delay_ms;
     const char *json;   /* the object; NULL: none */
     const char **items; /* of a list, or the objects that a watch adds; ends with NULL */
-    int err, code;      /* an error; without a code nobody answered */
+    struct cor_api_resources *resources; /* of an enumeration; the test's */
+    int err, code;                       /* an error; without a code nobody answered */
     bool is_refused;
     bool stays_open; /* a watch: no end after its events */
 };
@@ -57,6 +58,9 @@ void scripted_port_deinit(struct scripted_port *sp);
 void scripted_answer(struct scripted_port *sp, uint64_t delay_ms, const char *json);
 void scripted_items(struct scripted_port *sp, uint64_t delay_ms, const char **items,
                     bool stays_open);
+/* `resources` must stay valid until it is delivered. */
+void scripted_resources(struct scripted_port *sp, uint64_t delay_ms,
+                        struct cor_api_resources *resources);
 void scripted_fail(struct scripted_port *sp, uint64_t delay_ms, int err);
 void scripted_break(struct scripted_port *sp, uint64_t delay_ms, int err);
 void scripted_refuse(struct scripted_port *sp, int err);

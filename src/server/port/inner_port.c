@@ -8,6 +8,10 @@
  * Paths, queries and DeleteOptions are written as for HTTP (kit/resource_path.h,
  * kit/request_options.h), so that both ports mean the same by the same options, and refuse the same
  * names in the same words. `req->sent` is the request.
+ *
+ * An enumeration of resources is no request: it is a list made from the loop's snapshot of the
+ * catalog, kept until the snapshot has another generation. Its on_done is called by the port's mail
+ * too, so that the answer comes in a later turn and needs no memory then; `req->sent` is the port.
  * Thread: the loop of the sender. */
 /* clang-format on */
 #include "server/port/inner_port.h"
@@ -16,10 +20,13 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "kit/request_options.h"
 #include "kit/resource_path.h"
 #include "loop/loop.h"
 #include "meta/patch_type.h"
+#include "server/api/api_int.h"
+#include "server/catalog/served.h"
 
 #define REMOVAL_BODY_MAX 4096
 
@@ -232,9 +239,96 @@ static void inner_serves(struct cor_api_port *port, struct cor_api_request *req)
                (struct cor_inner_opts){.kind = COR_INNER_NOTHING, .method = COR_HTTP_GET});
 }
 
+/* The rows of a group are in the order of its versions' preference. */
+static bool is_preferred(const struct cor_resource_row *const *rows, size_t at)
+{
+    for (size_t i = at; i-- > 0 && cor_str_eq(rows[i]->group, rows[at]->group);) {
+        if (cor_str_eq(rows[i]->plural, rows[at]->plural))
+            return false;
+    }
+    return true;
+}
+
+/* Makes the enumeration of the current snapshot, unless the port has it. 0, -COR_ENOMEM. */
+static int inner_enumerate(struct cor_inner_port *ip)
+{
+    const struct cor_served *served = ip->sender.api->served;
+    COR_CLEANUP(cor_freep) struct cor_port_resource *list = NULL;
+    const struct cor_resource_row *const *rows;
+    struct cor_api_resources *resources;
+    size_t n;
+    int r;
+
+    if (ip->resources && ip->generation == cor_served_generation(served))
+        return 0;
+    rows = cor_served_rows(served, &n);
+    list = cor_calloc(n ? n : 1, sizeof(list[0]));
+    if (!list)
+        return -COR_ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        list[i] = (struct cor_port_resource){
+            .gvr = {rows[i]->group, rows[i]->version, rows[i]->plural},
+            .kind = rows[i]->kind,
+            .is_namespaced = cor_api_is_namespaced(rows[i]),
+            .is_preferred = is_preferred(rows, i),
+            .verbs = rows[i]->verbs,
+        };
+    r = cor_api_resources_new(list, n, NULL, 0, &resources);
+    if (r < 0)
+        return r;
+    cor_api_resources_unref(ip->resources);
+    ip->resources = resources;
+    ip->generation = cor_served_generation(served);
+    return 0;
+}
+
+static void inner_wake(struct cor_api_port *port);
+
+static void inner_resources(struct cor_api_port *port, struct cor_api_request *req)
+{
+    struct cor_inner_port *ip = inner_port_of(port);
+    int r;
+
+    if (ip->sender.is_draining)
+        r = cor_status_set(&req->refusal, -COR_EUNREACHABLE, "the server is shutting down");
+    else
+        r = inner_enumerate(ip);
+    if (r < 0) {
+        if (req->refusal.err == 0)
+            cor_status_set_err(&req->refusal, r);
+        cor_api_refuse(port, req);
+        return;
+    }
+    req->sent = ip;
+    cor_dlist_push(&ip->enumerations, &req->link);
+    inner_wake(port);
+}
+
+/* Each on_done may send or cancel others, so the list is read again after each call. What was asked
+ * for meanwhile stays for the next turn. */
+static void inner_deliver_enumerations(struct cor_inner_port *ip)
+{
+    COR_CLEANUP(cor_api_resources_unrefp) struct cor_api_resources *resources = NULL;
+    struct cor_dlist due, *link;
+
+    cor_dlist_init(&due);
+    cor_dlist_splice(&due, &ip->enumerations);
+    if (ip->resources)
+        resources = cor_api_resources_ref(ip->resources);
+    while ((link = cor_dlist_pop(&due))) {
+        const struct cor_api_answer answer = {
+            .end = COR_API_ANSWERED, .remaining = -1, .resources = resources};
+
+        cor_api_finish(COR_CONTAINER_OF(link, struct cor_api_request, link), &answer);
+    }
+}
+
 static void inner_cancel(struct cor_api_port *port, struct cor_api_request *req)
 {
-    cor_inner_request_cancel(req->sent);
+    if (req->sent == inner_port_of(port))
+        cor_dlist_remove(&req->link);
+    else
+        cor_inner_request_cancel(req->sent);
 }
 
 static void on_wake_mail(struct cor_mail *mail)
@@ -242,6 +336,7 @@ static void on_wake_mail(struct cor_mail *mail)
     struct cor_inner_port *ip = COR_CONTAINER_OF(mail, struct cor_inner_port, wake);
 
     ip->is_posted = false;
+    inner_deliver_enumerations(ip);
     cor_api_deliver_refusals(&ip->port);
 }
 
@@ -265,6 +360,7 @@ static const struct cor_api_port_ops inner_ops = {
     .remove = inner_remove,
     .remove_collection = inner_remove_collection,
     .serves = inner_serves,
+    .resources = inner_resources,
     .cancel = inner_cancel,
     .wake = inner_wake,
 };
@@ -273,6 +369,7 @@ void cor_inner_port_init(struct cor_inner_port *ip, struct cor_api_loop *api,
                          struct cor_str account, struct cor_str user_agent, size_t requests_max)
 {
     *ip = (struct cor_inner_port){.wake.on_mail = on_wake_mail};
+    cor_dlist_init(&ip->enumerations);
     cor_inner_sender_init(&ip->sender, api, account, user_agent, requests_max);
     cor_api_port_init(&ip->port, &inner_ops, cor_inner_sender_loop(&ip->sender));
 }
@@ -285,6 +382,8 @@ void cor_inner_port_drain(struct cor_inner_port *ip)
 void cor_inner_port_deinit(struct cor_inner_port *ip)
 {
     assert(cor_inner_port_is_idle(ip));
+    assert(cor_dlist_empty(&ip->enumerations));
+    ip->resources = cor_api_resources_unref(ip->resources);
     cor_inner_sender_deinit(&ip->sender);
     cor_api_port_deinit(&ip->port);
 }

@@ -18,8 +18,12 @@
 struct cor_inner_port {
     struct cor_api_port port;
     struct cor_inner_sender sender;
-    struct cor_mail wake; /* delivers refusals */
-    bool is_posted;       /* the mail is in the loop's mailbox */
+    struct cor_mail wake;          /* delivers refusals and enumerations */
+    bool is_posted;                /* the mail is in the loop's mailbox */
+    struct cor_dlist enumerations; /* requests `resources` whose on_done is due */
+    /* The last enumeration, and the generation of the catalog that it shows; NULL: none. */
+    struct cor_api_resources *resources;
+    uint64_t generation;
 };
 
 /* As cor_inner_sender_init(). On any thread before the loop runs, else on the loop. Cannot fail. */

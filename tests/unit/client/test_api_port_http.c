@@ -2,6 +2,7 @@
  * The rules that all ports share: tests/unit/kit/test_api_port.c. */
 #include "client/api_port_http.h"
 
+#include "discovery_documents.h"
 #include "rest_fixture.h"
 
 #define POD(name)                                                                                  \
@@ -14,6 +15,7 @@ struct sender {
     struct cor_api_request req;
     char seen[128]; /* names of objects, items and events */
     char rv[16];
+    struct cor_api_resources *resources; /* a reference */
     bool is_done, is_open, cancels;
     enum cor_api_end end;
     int err;
@@ -63,6 +65,8 @@ static void on_done(struct cor_api_request *req, const struct cor_api_answer *an
     if (answer->object)
         see(s, "", answer->object);
     snprintf(s->rv, sizeof(s->rv), "%.*s", COR_STR_ARG(answer->resource_version));
+    if (answer->resources)
+        s->resources = cor_api_resources_ref(answer->resources);
 }
 
 static const struct cor_api_request_cbs cbs = {on_item, on_open, on_event, on_done};
@@ -80,6 +84,7 @@ static void prepare(struct sender *s, const char *name)
 {
     s->is_done = false;
     s->seen[0] = '\0';
+    s->resources = cor_api_resources_unref(s->resources);
     s->req = (struct cor_api_request){.at = {.gvr = {COR_STR(""), COR_STR("v1"), COR_STR("pods")},
                                              .ns = COR_STR("x"),
                                              .name = cor_strz(name)},
@@ -104,6 +109,7 @@ static void wait_done(struct sender *s)
 
 static void end(struct sender *s)
 {
+    cor_api_resources_unref(s->resources);
     cor_http_port_deinit(&s->hp);
     world_end(&s->w);
 }
@@ -212,6 +218,59 @@ TEST(api_port_http, an_item_may_cancel_its_list)
     cor_api_get(&s.hp.port, &s.req, COR_STR(""));
     wait_done(&s);
     assert_string_equal(s.seen, "z ");
+    end(&s);
+}
+
+/* Contract controllers 1.3.1, 1.3.3 */
+TEST(api_port_http, enumerates_resources_by_asking_the_server_each_time)
+{
+    static const struct answer script[] = {
+        {.body = AGGREGATED_CORE, .content_type = AGGREGATED},
+        {.body = AGGREGATED_APPS("Current"), .content_type = AGGREGATED},
+        /* A version that is stale is asked for a second time. */
+        {.body = AGGREGATED_CORE, .content_type = AGGREGATED},
+        {.body = AGGREGATED_APPS("Stale"), .content_type = AGGREGATED},
+        {.body = AGGREGATED_CORE, .content_type = AGGREGATED},
+        {.body = AGGREGATED_APPS("Stale"), .content_type = AGGREGATED},
+        {.status = 403, .body = "{}"},
+    };
+    const struct cor_gvk deployment = {COR_STR("apps"), COR_STR("v1"), COR_STR("Deployment")};
+    const struct cor_gvr pods = {COR_STR(""), COR_STR("v1"), COR_STR("pods")};
+    const struct cor_port_resource *found;
+    struct sender s;
+
+    begin(&s, script, COR_ARRAY_LEN(script));
+    prepare(&s, "");
+    cor_api_resources(&s.hp.port, &s.req);
+    wait_done(&s);
+    assert_int_equal(s.err, 0);
+    assert_int_equal(s.resources->n, 4); /* pods, nodes, deployments, pods of metrics */
+    assert_int_equal(s.resources->nfailures, 0);
+    found = cor_api_resources_of_kind(s.resources, &deployment);
+    assert_non_null(found);
+    assert_str(found->gvr.resource, "deployments");
+    found = cor_api_resources_find(s.resources, &pods);
+    assert_true(found && found->is_namespaced && found->is_preferred);
+    assert_int_equal(found->verbs, COR_API_VERB_BIT(GET) | COR_API_VERB_BIT(LIST));
+
+    prepare(&s, "");
+    cor_api_resources(&s.hp.port, &s.req);
+    wait_done(&s);
+    assert_int_equal(s.err, 0);
+    assert_int_equal(s.resources->n, 3);
+    assert_int_equal(s.resources->nfailures, 1);
+    assert_str(s.resources->failures[0].gv.group, "metrics.k8s.io");
+    assert_str(s.resources->failures[0].message,
+               "stale GroupVersion discovery: metrics.k8s.io/v1beta1");
+
+    prepare(&s, "");
+    cor_api_resources(&s.hp.port, &s.req);
+    cor_api_cancel(&s.hp.port, &s.req);
+    cor_api_resources(&s.hp.port, &s.req);
+    wait_done(&s);
+    assert_int_equal(s.err, -COR_EFORBIDDEN);
+    assert_int_equal(s.end, COR_API_ANSWERED);
+    assert_null(s.resources);
     end(&s);
 }
 

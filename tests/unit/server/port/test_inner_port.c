@@ -14,7 +14,8 @@ struct sender {
     struct cor_api_request req;
     char *seen; /* what the callbacks got, one line each */
     size_t nseen;
-    char *json; /* of the last object that on_done got */
+    char *json;                          /* of the last object that on_done got */
+    struct cor_api_resources *resources; /* likewise; a reference */
     char rv[32], token[512], message[512];
     int64_t remaining;
     unsigned nitems, nevents, ndone, nopen;
@@ -102,6 +103,8 @@ static void on_done(struct cor_api_request *req, const struct cor_api_answer *an
 
         s->json = strndup(json.p, json.n);
     }
+    if (answer->resources)
+        s->resources = cor_api_resources_ref(answer->resources);
 }
 
 static const struct cor_api_request_cbs cbs = {on_item, on_open, on_event, on_done};
@@ -111,6 +114,7 @@ static void forget(struct sender *s)
     free(s->seen);
     free(s->json);
     s->seen = s->json = NULL;
+    s->resources = cor_api_resources_unref(s->resources);
     s->nseen = 0;
     s->nitems = s->nevents = s->ndone = s->nopen = 0;
     s->err = s->code = 0;
@@ -360,6 +364,50 @@ TEST(inner_port, serves_what_discovery_has)
 }
 
 /* More objects than may wait: the verb waits for room twice in each page. */
+static const struct cor_port_resource *find(const struct sender *s, const char *group,
+                                            const char *version, const char *resource)
+{
+    const struct cor_gvr gvr = {cor_strz(group), cor_strz(version), cor_strz(resource)};
+
+    return cor_api_resources_find(s->resources, &gvr);
+}
+
+/* Contract controllers 1.3.1 */
+TEST(inner_port, enumerates_what_the_catalog_has)
+{
+    const struct cor_gvk deployment = {COR_STR("apps"), COR_STR("v1"), COR_STR("Deployment")};
+    struct cor_api_resources *before;
+    const struct cor_port_resource *row;
+    struct sender s;
+
+    begin(&s, false);
+    cor_api_resources(&s.p.ip.port, &s.req);
+    assert_ends(&s, COR_API_ANSWERED, 0);
+    row = find(&s, "", "v1", "configmaps");
+    assert_true(row && row->is_namespaced && row->is_preferred);
+    assert_str(row->kind, "ConfigMap");
+    assert_int_equal(row->verbs, COR_API_VERBS_ALL);
+    assert_false(find(&s, "", "v1", "namespaces")->is_namespaced);
+    assert_false(find(&s, "", "v1", "bindings")->verbs & COR_API_VERB_BIT(DELETE));
+    assert_true(find(&s, "autoscaling", "v2", "horizontalpodautoscalers")->is_preferred);
+    assert_false(find(&s, "autoscaling", "v1", "horizontalpodautoscalers")->is_preferred);
+    assert_str(cor_api_resources_of_kind(s.resources, &deployment)->gvr.resource, "deployments");
+
+    /* The same list as long as the catalog is the same. */
+    before = cor_api_resources_ref(s.resources);
+    name_is(&s, "configmaps", "");
+    cor_api_resources(&s.p.ip.port, &s.req);
+    assert_ends(&s, COR_API_ANSWERED, 0);
+    assert_ptr_equal(before, s.resources);
+    cor_api_resources_unref(before);
+
+    name_is(&s, "configmaps", "");
+    cor_inner_port_drain(&s.p.ip);
+    cor_api_resources(&s.p.ip.port, &s.req);
+    assert_ends(&s, COR_API_REFUSED, -COR_EUNREACHABLE);
+    end(&s);
+}
+
 TEST(inner_port, a_list_gives_its_items_one_by_one_page_by_page)
 {
     struct cor_list_query query = {.list.limit = 2 * COR_INNER_WAITING_MAX + 10};
@@ -681,13 +729,19 @@ static bool send_verb(struct sender *s, int i)
         cor_api_get(port, &s->req, COR_STR("0"));
         return true;
     case 8:
+        /* As if the catalog was another one than at the last time. */
+        s->p.ip.resources = cor_api_resources_unref(s->p.ip.resources);
+        cor_api_resources(port, &s->req);
+        return true;
+    case 9:
         cor_api_list(port, &s->req, &(struct cor_list_query){.metadata_only = true});
         return true;
     }
     return false;
 }
 
-#define WATCH 2
+#define WATCH     2
+#define RESOURCES 8
 
 TEST(inner_port, nothing_is_called_after_a_cancel_at_any_turn)
 {
@@ -758,6 +812,7 @@ TEST(inner_port, survives_failed_allocations)
             if (whole > 0 && s.ndone > 0)
                 continue;
             assert_int_equal(s.err, 0);
+            assert_true(i != RESOURCES || s.resources->n > 0);
             assert_int_equal(!json, !s.json);
             if (json && i != 3) /* a patch has the time of the moment */
                 assert_string_equal(json, s.json);
