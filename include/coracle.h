@@ -34,6 +34,7 @@
 #include "coracle/list_watch.h"
 #include "coracle/list_watch_script.h"
 #include "coracle/mem.h"
+#include "coracle/metadata.h"
 #include "coracle/object.h"
 #include "coracle/object_key.h"
 #include "coracle/plain_informer.h"

@@ -24,6 +24,7 @@
 #include "coracle/object.h"
 #include "coracle/status.h"
 #include "coracle/str.h"
+#include "coracle/view.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -65,12 +66,24 @@ COR_API int cor_builder_set_text_in(struct cor_builder *b, const char *path, con
                                     struct cor_str text);
 COR_API int cor_builder_remove_in(struct cor_builder *b, const char *path, const char *key);
 
+/* The same with a JSON value, and with bytes that are written as base64, as a Secret has them:
+ *
+ *   cor_builder_set_base64_in(b, "data", "tls.key", key); */
+COR_API int cor_builder_set_json_in(struct cor_builder *b, const char *path, const char *key,
+                                    struct cor_str json);
+COR_API int cor_builder_set_base64_in(struct cor_builder *b, const char *path, const char *key,
+                                      struct cor_str bytes);
+
 /* The same in metadata.labels and metadata.annotations. */
 COR_API int cor_builder_set_label(struct cor_builder *b, const char *key, struct cor_str value);
 COR_API int cor_builder_remove_label(struct cor_builder *b, const char *key);
 COR_API int cor_builder_set_annotation(struct cor_builder *b, const char *key,
                                        struct cor_str value);
 COR_API int cor_builder_remove_annotation(struct cor_builder *b, const char *key);
+
+/* The object as it is now, for reading; valid until the builder is changed or freed. The changes
+ * before a failure are visible, the failed change is not. */
+COR_API struct cor_view cor_builder_view(const struct cor_builder *b);
 
 /* Returns the object as it is now, with one reference; the builder can be used further. Errors as
  * above, and -COR_EINVAL when it cannot be an object (metadata is none). */

@@ -1,8 +1,10 @@
-#include "coracle/builder.h"
+#include "meta/builder.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -62,6 +64,33 @@ struct cor_builder *cor_builder_free(struct cor_builder *b)
 static int fail(struct cor_builder *b, int r, const char *path, const char *why)
 {
     return cor_status_set(&b->why, r, "%s: %s", path, why);
+}
+
+int cor_builder_failure(const struct cor_builder *b)
+{
+    return b->why.err;
+}
+
+int cor_builder_refuse(struct cor_builder *b, int r, const char *fmt, ...)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
+    va_list ap;
+
+    if (b->why.err)
+        return b->why.err;
+    cor_buf_init(&text, COR_STATUS_MESSAGE_MAX);
+    va_start(ap, fmt);
+    if (cor_buf_addv(&text, fmt, ap) < 0)
+        cor_status_set_err(&b->why, r);
+    else
+        cor_status_set(&b->why, r, "%s", cor_buf_z(&text));
+    va_end(ap);
+    return r;
+}
+
+struct cor_view cor_builder_view(const struct cor_builder *b)
+{
+    return cor_view(cor_buf_str(&b->editor.bytes));
 }
 
 typedef int (*edit_fn)(struct cor_json_editor *e, struct cor_str path, struct cor_str value);
@@ -179,6 +208,31 @@ int cor_builder_set_text_in(struct cor_builder *b, const char *map, const char *
     cor_buf_init(&path, COR_JSON_PATH_BYTES_MAX);
     r = print_path(b, map, key, &path);
     return r < 0 ? r : cor_builder_set_text(b, cor_buf_z(&path), value);
+}
+
+int cor_builder_set_json_in(struct cor_builder *b, const char *map, const char *key,
+                            struct cor_str json)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf path;
+    int r;
+
+    cor_buf_init(&path, COR_JSON_PATH_BYTES_MAX);
+    r = print_path(b, map, key, &path);
+    return r < 0 ? r : cor_builder_set_json(b, cor_buf_z(&path), json);
+}
+
+int cor_builder_set_base64_in(struct cor_builder *b, const char *map, const char *key,
+                              struct cor_str bytes)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
+    int r;
+
+    cor_buf_init_secret(&text, COR_BUILDER_BYTES_MAX);
+    r = b->why.err ? b->why.err : cor_base64_encode(COR_BASE64_STD, bytes, &text);
+    if (r < 0 && !b->why.err)
+        return cor_builder_refuse(b, r, "%s: %s: %s", map, key,
+                                  r == -COR_ETOOBIG ? "the text is too long" : cor_err_text(r));
+    return r < 0 ? r : cor_builder_set_text_in(b, map, key, cor_buf_str(&text));
 }
 
 int cor_builder_remove_in(struct cor_builder *b, const char *map, const char *key)
