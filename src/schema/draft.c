@@ -4,7 +4,7 @@
  * their addresses never change, so a hook may keep one while it adds another.
  *
  * A change marks the value and all values around it. Writing copies the bytes of whatever is not
- * marked. Memory comes in chunks that are freed together; when one cannot be had, the error sticks,
+ * marked. Memory comes from an arena that is freed as a whole; when it fails, the error sticks,
  * and everything that was half done is never written.
  * Thread: one at a time. */
 #include "schema/draft.h"
@@ -13,42 +13,17 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/mem.h"
 #include "json/scan.h"
-
-#define CHUNK_BYTES 4000 /* of the first chunk; the next is twice as large */
-#define CHUNK_MAX   (1u << 20)
-
-struct cor_draft_chunk {
-    struct cor_draft_chunk *next;
-    size_t used, size;
-    _Alignas(max_align_t) char bytes[];
-};
 
 static void open_value(struct cor_draft *draft, struct cor_draft_value *value,
                        struct cor_json_iter *it);
 
 void *cor_draft_alloc(struct cor_draft *draft, size_t n)
 {
-    struct cor_draft_chunk *chunk = draft->chunks;
-    size_t size;
-    void *p;
+    void *p = cor_arena_alloc(&draft->arena, n);
 
-    n = (n + sizeof(void *) - 1) / sizeof(void *) * sizeof(void *);
-    if (!chunk || chunk->size - chunk->used < n) {
-        size = !chunk ? CHUNK_BYTES : chunk->size < CHUNK_MAX ? chunk->size * 2 : CHUNK_MAX;
-        if (size < n)
-            size = n;
-        chunk = cor_alloc(sizeof(*chunk) + size);
-        if (!chunk) {
-            draft->error = -COR_ENOMEM;
-            return NULL;
-        }
-        *chunk = (struct cor_draft_chunk){.next = draft->chunks, .size = size};
-        draft->chunks = chunk;
-    }
-    p = chunk->bytes + chunk->used;
-    chunk->used += n;
+    if (!p)
+        draft->error = -COR_ENOMEM;
     return p;
 }
 
@@ -184,18 +159,13 @@ void cor_draft_open(struct cor_draft *draft, struct cor_draft_value *value)
 
 void cor_draft_init(struct cor_draft *draft, const struct cor_type *type, struct cor_str json)
 {
-    *draft = (struct cor_draft){.root = {.type = type, .json = json}};
+    *draft = (struct cor_draft){.root = {.type = type, .json = json}, .arena = {.max = SIZE_MAX}};
     cor_draft_open(draft, &draft->root);
 }
 
 void cor_draft_deinit(struct cor_draft *draft)
 {
-    while (draft->chunks) {
-        struct cor_draft_chunk *next = draft->chunks->next;
-
-        cor_free(draft->chunks);
-        draft->chunks = next;
-    }
+    cor_arena_deinit(&draft->arena);
 }
 
 static bool is_null(const struct cor_draft_value *value)

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/str.h"
 #include "schema/types.h"
@@ -33,12 +34,10 @@ struct cor_draft_value {
     bool is_changed; /* the value itself, or something below */
 };
 
-struct cor_draft_chunk;
-
 struct cor_draft {
     struct cor_draft_value root;
-    struct cor_draft_chunk *chunks; /* the memory of all values but the root */
-    int error;                      /* 0 or -COR_ENOMEM */
+    struct cor_arena arena; /* the memory of all values but the root */
+    int error;              /* 0 or -COR_ENOMEM */
 };
 
 /* Opens a canonical object of a kind. Call deinit in any case. */
