@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "meta/gvk.h"
+#include "schema/openapi.h"
 #include "schema/types.h"
 #include "json/json.h"
 #include "json/scan.h"
@@ -86,14 +87,80 @@ struct cor_str cor_decode_package(const struct cor_resource_row *resource)
     return rest.n > 0 ? cor_str_cut(&rest, '.') : COR_STR("core");
 }
 
-/* Upstream's servers have schemes of their own, and say which one has no such kind. */
+/* Upstream has three servers in one, each with a scheme of its own: that of all kinds, and two that
+ * know the kinds of one group. */
+static bool has_own_scheme(const struct cor_resource_row *resource)
+{
+    return cor_str_eq(resource->group, COR_STR("apiextensions.k8s.io")) ||
+           cor_str_eq(resource->group, COR_STR("apiregistration.k8s.io"));
+}
+
+/* The place in upstream's source that its messages name the scheme by. */
 static const char *scheme_of(const struct cor_resource_row *resource)
 {
-    if (cor_str_eq(resource->group, COR_STR("apiextensions.k8s.io")))
-        return "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55";
-    if (cor_str_eq(resource->group, COR_STR("apiregistration.k8s.io")))
-        return "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28";
-    return "pkg/api/legacyscheme/scheme.go:30";
+    if (!has_own_scheme(resource))
+        return "pkg/api/legacyscheme/scheme.go:30";
+    return cor_str_eq(resource->group, COR_STR("apiextensions.k8s.io"))
+               ? "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55"
+               : "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28";
+}
+
+/* The kinds of meta/v1 that schemes know in more versions than one. */
+static const struct {
+    const char *kind, *type;
+    enum { KNOWN_ANYWHERE, KNOWN_IN_GROUPS, KNOWN_IN_CORE } where;
+} meta_kinds[] = {
+    {"APIGroup", "meta_v1.APIGroup", KNOWN_ANYWHERE},
+    {"APIGroupList", "meta_v1.APIGroupList", KNOWN_ANYWHERE},
+    {"APIResourceList", "meta_v1.APIResourceList", KNOWN_ANYWHERE},
+    {"APIVersions", "meta_v1.APIVersions", KNOWN_ANYWHERE},
+    {"Status", "meta_v1.Status", KNOWN_ANYWHERE},
+    {"CreateOptions", "meta_v1.CreateOptions", KNOWN_IN_GROUPS},
+    {"DeleteOptions", "meta_v1.DeleteOptions", KNOWN_IN_GROUPS},
+    {"GetOptions", "meta_v1.GetOptions", KNOWN_IN_GROUPS},
+    {"ListOptions", "meta_v1.ListOptions", KNOWN_IN_GROUPS},
+    {"PatchOptions", "meta_v1.PatchOptions", KNOWN_IN_GROUPS},
+    {"UpdateOptions", "meta_v1.UpdateOptions", KNOWN_IN_GROUPS},
+    {"WatchEvent", "meta_v1.WatchEvent", KNOWN_IN_GROUPS},
+    {"List", "meta_v1.List", KNOWN_IN_CORE},
+};
+
+static const struct cor_type *meta_type_of(const struct cor_resource_row *resource,
+                                           struct cor_str api_version, struct cor_str kind)
+{
+    const struct cor_type *in_groups = cor_type_named(COR_STR("meta_v1.DeleteOptions"));
+    bool is_core = cor_str_eq(api_version, COR_STR("v1"));
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(meta_kinds); i++) {
+        bool is_known = meta_kinds[i].where == KNOWN_ANYWHERE;
+
+        if (!cor_str_eqz(kind, meta_kinds[i].kind))
+            continue;
+        if (meta_kinds[i].where == KNOWN_IN_GROUPS)
+            is_known = has_own_scheme(resource)
+                           ? is_core || cor_str_eq(api_version, resource->api_version)
+                           : cor_openapi_is_known_in(in_groups, api_version);
+        else if (meta_kinds[i].where == KNOWN_IN_CORE)
+            is_known = is_core && !has_own_scheme(resource);
+        return is_known ? cor_type_named(cor_strz(meta_kinds[i].type)) : NULL;
+    }
+    return NULL;
+}
+
+const struct cor_type *cor_decode_type(const struct cor_resource_row *resource,
+                                       struct cor_str api_version, struct cor_str kind)
+{
+    struct cor_str version = api_version.n > 0 ? api_version : resource->api_version;
+    struct cor_str name = kind.n > 0 ? kind : resource->kind;
+    const struct cor_type *type = NULL;
+    struct cor_gv gv;
+
+    if (cor_str_eq(name, resource->kind) && cor_str_eq(version, resource->api_version))
+        return cor_row_schema(resource);
+    if (cor_gv_parse(version, &gv, NULL) == 0 &&
+        (!has_own_scheme(resource) || cor_str_eq(gv.group, resource->group)))
+        type = cor_type_of_kind(gv.group, gv.version, name);
+    return type ? type : meta_type_of(resource, version, name);
 }
 
 int cor_decode_check_kind(const struct cor_resource_row *resource, struct cor_str api_version,
@@ -102,11 +169,12 @@ int cor_decode_check_kind(const struct cor_resource_row *resource, struct cor_st
     struct cor_str version = api_version.n > 0 ? api_version : resource->api_version;
     struct cor_str name = kind.n > 0 ? kind : resource->kind;
     struct cor_str package = cor_decode_package(resource);
-    struct cor_gv gv;
+    const struct cor_type *type;
 
     if (cor_str_eq(name, resource->kind) && cor_str_eq(version, resource->api_version))
         return 0;
-    if (cor_gv_parse(version, &gv, NULL) < 0 || !cor_type_of_kind(gv.group, gv.version, name)) {
+    type = cor_decode_type(resource, version, name);
+    if (!type) {
         (void)cor_buf_addf(why,
                            "no kind \"%.*s\" is registered for version \"%.*s\" in scheme \"%s\"",
                            COR_STR_ARG(name), COR_STR_ARG(version), scheme_of(resource));
@@ -114,8 +182,8 @@ int cor_decode_check_kind(const struct cor_resource_row *resource, struct cor_st
     }
     if (cor_str_eq(name, resource->kind))
         return 0;
-    (void)cor_buf_addf(why, "converting (%.*s.%.*s) to (%.*s.%.*s): unknown conversion",
-                       COR_STR_ARG(gv.version), COR_STR_ARG(name), COR_STR_ARG(package),
+    (void)cor_buf_addf(why, "converting (%.*s) to (%.*s.%.*s): unknown conversion",
+                       COR_STR_ARG(cor_type_go_name(type)), COR_STR_ARG(package),
                        COR_STR_ARG(resource->kind));
     return -COR_EINVAL;
 }

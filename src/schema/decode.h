@@ -19,6 +19,11 @@ int cor_decode_check_type(struct cor_str canonical, struct cor_buf *why);
 /* A number anywhere that neither an int64 nor a double holds. */
 int cor_decode_check_numbers(struct cor_str json, struct cor_buf *why);
 
+/* The type that Kubernetes' decoder chooses for a body of this resource; "" is the resource's own
+ * version or kind. NULL: the scheme of the resource's server does not know the kind. */
+const struct cor_type *cor_decode_type(const struct cor_resource_row *resource,
+                                       struct cor_str api_version, struct cor_str kind);
+
 /* Is there such a kind, and can it become one of the resource? "" is the resource's own. A version
  * that can be converted is left to the caller. */
 int cor_decode_check_kind(const struct cor_resource_row *resource, struct cor_str api_version,

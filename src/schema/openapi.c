@@ -410,6 +410,20 @@ static void kinds_write(struct cor_json_writer *w, const struct cor_type *type)
     cor_json_end_array(w);
 }
 
+bool cor_openapi_is_known_in(const struct cor_type *type, struct cor_str api_version)
+{
+    size_t i = 0;
+    const struct cor_openapi_fact *fact =
+        next_fact(COR_FACT_OF_TYPE, type_index(type), COR_FACT_KINDS, &i);
+    struct cor_str rest = fact ? words_text(fact->value) : COR_STR("");
+
+    while (rest.n > 0) {
+        if (cor_str_eq(cor_str_cut(&rest, ' '), api_version))
+            return true;
+    }
+    return false;
+}
+
 static void struct_write(struct cor_json_writer *w, enum cor_openapi_version version,
                          const struct cor_type *type)
 {

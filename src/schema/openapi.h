@@ -39,6 +39,10 @@ void cor_openapi_write_ref(struct cor_json_writer *w, enum cor_openapi_version v
  * "number". NULL: the type is a struct, a list, a map, or a scalar with a schema of its own. */
 const char *cor_openapi_scalar(const struct cor_type *type);
 
+/* Does upstream's scheme know the kind under this apiVersion? Only for the kinds that every group
+ * has, such as meta_v1.DeleteOptions. */
+bool cor_openapi_is_known_in(const struct cor_type *type, struct cor_str api_version);
+
 /* Writes the three names of a kind as an object. */
 void cor_openapi_write_kind(struct cor_json_writer *w, struct cor_str group, struct cor_str kind,
                             struct cor_str version);

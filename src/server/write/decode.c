@@ -37,14 +37,10 @@ struct decode_kind {
 static const struct cor_type *decode_type(const struct cor_call *call,
                                           const struct decode_kind *sent)
 {
-    struct cor_gv gv = {call->type->group, call->type->version};
-
     if ((sent->api_version.n == 0 || cor_str_eq(sent->api_version, call->type->api_version)) &&
         (sent->kind.n == 0 || cor_str_eq(sent->kind, call->type->kind)))
         return call->schema;
-    if (sent->api_version.n > 0 && cor_gv_parse(sent->api_version, &gv, NULL) < 0)
-        return NULL;
-    return cor_type_of_kind(gv.group, gv.version, sent->kind.n > 0 ? sent->kind : call->type->kind);
+    return cor_decode_type(call->type, sent->api_version, sent->kind);
 }
 
 /* Walks over the JSON with the type that it claims to be of; a kind that does not exist is left to

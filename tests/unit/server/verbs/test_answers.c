@@ -17,8 +17,10 @@
 #define UNRECOGNIZED                                                                               \
     "the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; " \
     "json parse error: "
-#define CANNOT "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: "
-#define SCHEME "in scheme \"pkg/api/legacyscheme/scheme.go:30\""
+#define CANNOT     "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: "
+#define CRDS       "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+#define CRD_SCHEME "in scheme \"k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55\""
+#define SCHEME     "in scheme \"pkg/api/legacyscheme/scheme.go:30\""
 #define OPTIONS_SCHEME                                                                             \
     "in scheme \"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27\""
 #define NO_NAME "the name of the object (a based on URL) was undeterminable: name must be provided"
@@ -154,6 +156,51 @@ TEST(answers, to_other_kinds_and_versions)
          "BadRequest",
          "Secret in version \"v1\" cannot be handled as a ConfigMap: converting (v1.Secret) to "
          "(core.ConfigMap): unknown conversion",
+         false},
+        /* The kinds that every group has, in any version, in that of a group, and in the core. */
+        {"POST", CONFIGMAPS, "{\"kind\":\"Status\",\"apiVersion\":\"any/v9\"}", NULL, NULL, 400,
+         "BadRequest",
+         "Status in version \"v9\" cannot be handled as a ConfigMap: converting (v1.Status) to "
+         "(core.ConfigMap): unknown conversion",
+         false},
+        {"POST", CONFIGMAPS, "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"apps/v1beta2\"}", NULL,
+         NULL, 400, "BadRequest",
+         "DeleteOptions in version \"v1beta2\" cannot be handled as a ConfigMap: converting "
+         "(v1.DeleteOptions) to (core.ConfigMap): unknown conversion",
+         false},
+        {"POST", CONFIGMAPS, "{\"kind\":\"GetOptions\",\"apiVersion\":\"any/v9\"}", NULL, NULL, 400,
+         "BadRequest",
+         "GetOptions in version \"v9\" cannot be handled as a ConfigMap: no kind \"GetOptions\" is "
+         "registered for version \"any/v9\" " SCHEME,
+         false},
+        {"POST", CONFIGMAPS, "{\"kind\":\"List\",\"apiVersion\":\"v1\",\"items\":[{\"a\":1}]}",
+         NULL, NULL, 400, "BadRequest",
+         "List in version \"v1\" cannot be handled as a ConfigMap: converting (v1.List) to "
+         "(core.ConfigMap): unknown conversion",
+         false},
+        {"POST", CONFIGMAPS, "{\"kind\":\"List\",\"apiVersion\":\"v1\",\"items\":3}", NULL, NULL,
+         400, "BadRequest",
+         "List in version \"v1\" cannot be handled as a ConfigMap: json: cannot unmarshal number into "
+         "Go struct field List.items of type []runtime.RawExtension",
+         false},
+        {"POST", CONFIGMAPS, "{\"kind\":\"List\",\"apiVersion\":\"apps/v1\"}", NULL, NULL, 400,
+         "BadRequest",
+         "List in version \"v1\" cannot be handled as a ConfigMap: no kind \"List\" is registered for "
+         "version \"apps/v1\" " SCHEME,
+         false},
+        /* The server of CustomResourceDefinitions has a scheme of its own. */
+        {"POST", CRDS, "{\"kind\":\"Pod\",\"apiVersion\":\"v1\"}", NULL, NULL, 400, "BadRequest",
+         "Pod in version \"v1\" cannot be handled as a CustomResourceDefinition: no kind \"Pod\" is "
+         "registered for version \"v1\" " CRD_SCHEME,
+         false},
+        {"POST", CRDS, "{\"kind\":\"List\",\"apiVersion\":\"v1\"}", NULL, NULL, 400, "BadRequest",
+         "List in version \"v1\" cannot be handled as a CustomResourceDefinition: no kind \"List\" is "
+         "registered for version \"v1\" " CRD_SCHEME,
+         false},
+        {"POST", CRDS, "{\"kind\":\"DeleteOptions\"}", NULL, NULL, 400, "BadRequest",
+         "DeleteOptions in version \"v1\" cannot be handled as a CustomResourceDefinition: "
+         "converting (v1.DeleteOptions) to (apiextensions.CustomResourceDefinition): unknown "
+         "conversion",
          false},
         {"POST", CONFIGMAPS, "{\"kind\":\"Nope\",\"apiVersion\":\"v1\"}", NULL, NULL, 400,
          "BadRequest",
