@@ -116,7 +116,7 @@ static void exchange_set_gzip(struct cor_exchange *ex)
     if (cor_str_eqz(path, "/openapi/v2"))
         ex->request.takes_gzip_docs = cor_gzip_is_accepted(accepted);
     else if (cor_str_eqz(path, "/metrics"))
-        ex->takes_gzip = cor_gzip_is_accepted(accepted);
+        ex->takes_gzip = ex->omits_vary = cor_gzip_is_accepted(accepted);
     else if (cor_str_starts(path, COR_STR("/api")))
         ex->takes_gzip = cor_gzip_is_named(accepted);
 }

@@ -41,6 +41,7 @@ struct cor_exchange {
     char method_name[16];
     struct cor_flight_place place;
     bool takes_gzip;              /* a large answer is compressed (gzip_answer.h) */
+    bool omits_vary;              /* and has no Vary then */
     struct cor_gzip_answer *gzip; /* between the sink and the response; NULL: nothing is */
     struct cor_websocket_answer *websocket; /* of a watch over WebSocket, before it begins */
     bool is_answered; /* the verb has written everything, and has let go of the sink */
@@ -79,7 +80,8 @@ struct cor_flight *cor_exchange_flight(const struct cor_exchange *ex);
 
 /* --- exchange_reply.c ------------------------------------------------------------------------- */
 
-/* Each of these calls answers the request and ends the exchange. This one sends the Status of the
+/* Each of these calls answers the request and ends the exchange; large metrics end it when they
+ * have been sent. This one sends the Status of the
  * filter that refused the request. */
 void cor_exchange_reply_status(struct cor_exchange *ex);
 /* Sends a 429. */

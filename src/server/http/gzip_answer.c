@@ -9,8 +9,8 @@
  * `in`; when a write does not fit, `in` is a full slice, and is_packing until a thread has turned it
  * into `out`. `in` and `out` are touched by the loop only while !is_packing.
  *
- * What can fail: no memory for the head, the slice or zlib before the head is sent: the answer is
- * sent as it is. No memory for `out` while a slice is compressed: the response is aborted, because a
+ * What can fail: no memory for the head, the slice or zlib before the head is sent, or too much is
+ * held for the sender: the answer is sent as it is. No memory for `out` while a slice is compressed: the response is aborted, because a
  * client must not take it for whole, and on_over is called with the error. No place in the queue of
  * the threads: the loop compresses this slice in its next turn, which takes about a millisecond.
  *
@@ -39,7 +39,7 @@ struct cor_gzip_answer {
     struct cor_gzip_answer_opts opts;
     enum answer_state state;
     struct cor_gzip_writer *writer; /* in GZIP */
-    struct cor_buf in, out;         /* in PLAIN `out` is what was gathered */
+    struct cor_buf in, out;         /* in PLAIN `out` is what was gathered, which stays charged */
     size_t out_done;                /* bytes of `out` that the response has taken */
     int result;                     /* of the last slice */
     bool is_packing;                /* a thread, or the next turn, has the slice */
@@ -95,7 +95,7 @@ static void answer_start_gzip(struct cor_gzip_answer *answer, const struct cor_h
                               size_t nheaders)
 {
     struct cor_http_header all[COR_SINK_HEADERS_MAX + 2];
-    bool is_varied = false;
+    bool is_varied = answer->opts.omits_vary;
 
     for (size_t i = 0; i < nheaders; i++) {
         all[i] = headers[i];
@@ -110,6 +110,12 @@ static void answer_start_gzip(struct cor_gzip_answer *answer, const struct cor_h
     answer->state = ANSWER_GZIP;
 }
 
+/* Charges the sender for the bytes that are gathered. 0, -COR_EBUSY. */
+static int answer_charge_gathered(struct cor_gzip_answer *answer)
+{
+    return cor_http_response_hold(answer->opts.response, answer->opts.held + answer->in.cap);
+}
+
 /* Charges the sender, and gets zlib's memory. 0, -COR_EBUSY, -COR_ENOMEM. */
 static int answer_get_writer(struct cor_gzip_answer *answer)
 {
@@ -121,8 +127,19 @@ static int answer_get_writer(struct cor_gzip_answer *answer)
     if (r == 0)
         r = cor_gzip_writer_new(COR_GZIP_FAST, &answer->writer);
     if (r < 0)
-        (void)cor_http_response_hold(opts->response, opts->held);
+        (void)answer_charge_gathered(answer);
     return r;
+}
+
+/* Makes room for `n` bytes in `in`. In GZIP there is room for a slice. 0, -COR_EBUSY, -COR_ENOMEM.
+ */
+static int answer_make_room(struct cor_gzip_answer *answer, size_t n)
+{
+    size_t cap = answer->in.cap;
+    int r = cor_buf_reserve(&answer->in, n);
+
+    assert(answer->state != ANSWER_GZIP || answer->in.cap == cap);
+    return r < 0 || answer->in.cap == cap ? r : answer_charge_gathered(answer);
 }
 
 struct cor_gzip_answer *cor_gzip_answer_new(const struct cor_gzip_answer_opts *opts, int code,
@@ -292,8 +309,9 @@ static size_t answer_take(struct cor_gzip_answer *answer, const struct cor_str *
         skip = 0;
         if (span.n > SLICE - answer->in.n)
             span.n = SLICE - answer->in.n;
-        if (cor_buf_adds(&answer->in, span) < 0)
+        if (answer_make_room(answer, span.n) < 0)
             break;
+        (void)cor_buf_adds(&answer->in, span);
         taken += span.n;
     }
     return taken;
@@ -325,7 +343,8 @@ size_t cor_gzip_answer_writev(struct cor_gzip_answer *answer, const struct cor_s
     answer->is_short = true;
     if (answer->state == ANSWER_GATHERING) {
         if (answer->in.n < SLICE || answer_get_writer(answer) < 0) {
-            /* There is no memory to gather or to compress it. */
+            /* There is no memory to gather or to compress it, or too much is held for the sender.
+             */
             answer_become_plain(answer);
             /* Once the gathered bytes are out, nothing else calls on_room. */
             if (answer->out.n == 0)

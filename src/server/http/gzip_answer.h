@@ -31,6 +31,7 @@ struct cor_gzip_answer_opts {
     uint64_t owner;              /* whose work it is (loop/offload.h) */
     size_t held;                 /* what the response is charged with already */
     uint64_t *sent;              /* counts the bytes that the response has taken */
+    bool omits_vary;             /* the head gets no Vary: upstream's metrics have none */
     /* A write was short, and there is room again. */
     void (*on_room)(void *arg);
     /* The response was ended or, with r < 0, aborted for lack of memory. The answer is freed. */

@@ -12,6 +12,7 @@
 #include "codec/gzip.h"
 #include "http/client.h"
 #include "net/net.h"
+#include "server/metrics/metrics.h"
 
 #define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
 /* Three of them are more than a response holds, so that the head is sent before the list ends. */
@@ -39,7 +40,7 @@ struct get {
     struct cor_str sent; /* without bytes: a GET */
     bool takes_gzip;
     int status, r; /* r: 0 when the answer is complete */
-    bool is_gzip;
+    bool is_gzip, is_varied;
     size_t nwarnings; /* headers of the answer */
     struct cor_buf body;
     bool is_over; /* what the client's loop waits for */
@@ -56,6 +57,7 @@ static int on_head(void *arg, int status, const struct cor_http_header *headers,
             assert_str(headers[i].value, "gzip");
             get->is_gzip = true;
         }
+        get->is_varied |= cor_header_name_eq(headers[i].name, COR_STR("vary"));
         get->nwarnings += cor_header_name_eq(headers[i].name, COR_STR("warning"));
     }
     return 0;
@@ -272,6 +274,83 @@ TEST(http_answers, only_more_than_128_kb_is_compressed_and_only_for_who_asks)
         cor_buf_deinit(&plain.body);
         cor_buf_deinit(&asked.body);
     }
+    served_close(&s);
+}
+
+#define NSAMPLES 12000
+
+static void put_samples(void *arg, struct cor_metric_out *to)
+{
+    char labels[32];
+
+    for (size_t i = 0; i < *(size_t *)arg; i++) {
+        snprintf(labels, sizeof(labels), "number=\"%05zu\"", i);
+        cor_metric_put(to, cor_strz(labels), i);
+    }
+}
+
+/* Asks for the metrics, and expands them when they are compressed. Returns how many samples of the
+ * test's own family an answer with success has, which must be complete; SIZE_MAX: it has failed. */
+static size_t get_metrics(struct served *s, struct get *get, bool is_h2, bool takes_gzip)
+{
+    struct cor_str rest;
+    size_t n = 0;
+
+    get_encoded(s, get, is_h2, takes_gzip, "/metrics", "text/plain");
+    if (get->status != 200 || get->r < 0) {
+        cor_buf_deinit(&get->body);
+        return SIZE_MAX;
+    }
+    if (get->is_gzip)
+        expand(get);
+    for (rest = cor_buf_str(&get->body); rest.n > 0;)
+        n += cor_str_starts(cor_str_cut(&rest, '\n'), COR_STR("samples{number="));
+    cor_buf_deinit(&get->body);
+    return n;
+}
+
+/* A server that has been in use has more than half a megabyte of metrics. */
+TEST(http_answers, metrics_of_any_size_are_compressed_for_who_asks)
+{
+    static const struct cor_metric_desc desc = {.name = "samples", .help = "Of the test."};
+    struct served s = {0};
+    struct cor_metric *metric;
+    size_t nsamples = 0;
+    struct get get;
+
+    served_open(&s);
+    assert_int_equal(cor_metrics_add(s.metrics, &desc, &metric), 0);
+    cor_metric_set_collect(metric, put_samples, &nsamples);
+    for (int i = 0; i < 4; i++) {
+        nsamples = i < 2 ? 1 : NSAMPLES;
+        assert_int_equal(get_metrics(&s, &get, i % 2 == 1, true), nsamples);
+        assert_true(get.is_gzip && !get.is_varied);
+        assert_int_equal(get_metrics(&s, &get, i % 2 == 1, false), nsamples);
+        assert_false(get.is_gzip);
+    }
+    served_close(&s);
+}
+
+TEST(http_answers, large_metrics_without_memory_are_plain_or_cut_or_refused)
+{
+    static const struct cor_metric_desc desc = {.name = "samples", .help = "Of the test."};
+    struct served s = {.fx.has_no_offload = true};
+    size_t nsamples = NSAMPLES, ngzip = 0, nplain = 0, nfailed = 0;
+    struct cor_metric *metric;
+
+    served_open(&s);
+    assert_int_equal(cor_metrics_add(s.metrics, &desc, &metric), 0);
+    cor_metric_set_collect(metric, put_samples, &nsamples);
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct get get;
+        size_t found = get_metrics(&s, &get, false, true);
+
+        assert_true(found == NSAMPLES || found == SIZE_MAX);
+        nfailed += found == SIZE_MAX;
+        ngzip += found == NSAMPLES && get.is_gzip;
+        nplain += found == NSAMPLES && !get.is_gzip;
+    }
+    assert_true(ngzip > 0 && nplain > 0 && nfailed > 0);
     served_close(&s);
 }
 
