@@ -2,46 +2,27 @@
  * (schema/check.h describes what they work with). Thread: any. */
 #include "schema/hooks/flowcontrol.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "base/err.h"
+#include "schema/bootstrap_objects.h"
 #include "schema/equal.h"
 #include "schema/hooks/hooks.h"
 
 /* Bits of the hash that deals queues to a flow. */
 #define HASH_BITS_MAX 60
 
-#define RULES_FOR_ALL                                                                              \
-    "\"nonResourceRules\":[{\"nonResourceURLs\":[\"*\"],\"verbs\":[\"*\"]}],"                      \
-    "\"resourceRules\":[{\"apiGroups\":[\"*\"],\"clusterScope\":true,\"namespaces\":[\"*\"],"      \
-    "\"resources\":[\"*\"],\"verbs\":[\"*\"]}],"
-
 bool cor_test_is_mandatory(struct cor_check *check, const struct cor_place *place,
                            struct cor_str arg)
 {
-    static const struct {
-        const char *name, *spec;
-    } objects[] = {
-        {"exempt schema",
-         "{\"matchingPrecedence\":1,\"priorityLevelConfiguration\":{\"name\":\"exempt\"},"
-         "\"rules\":[{" RULES_FOR_ALL
-         "\"subjects\":[{\"group\":{\"name\":\"system:masters\"},\"kind\":\"Group\"}]}]}"},
-        {"catch-all schema",
-         "{\"distinguisherMethod\":{\"type\":\"ByUser\"},\"matchingPrecedence\":10000,"
-         "\"priorityLevelConfiguration\":{\"name\":\"catch-all\"},\"rules\":[{" RULES_FOR_ALL
-         "\"subjects\":[{\"group\":{\"name\":\"system:unauthenticated\"},\"kind\":\"Group\"},"
-         "{\"group\":{\"name\":\"system:authenticated\"},\"kind\":\"Group\"}]}]}"},
-        {"catch-all level",
-         "{\"limited\":{\"lendablePercent\":0,\"limitResponse\":{\"type\":\"Reject\"},"
-         "\"nominalConcurrencyShares\":5},\"type\":\"Limited\"}"},
-    };
+    struct cor_str name = arg, kind = cor_str_cut(&name, ' ');
+    const struct cor_bootstrap_object *object = cor_bootstrap_object_find(kind, name);
     bool is_equal = false;
 
-    for (size_t i = 0; i < COR_ARRAY_LEN(objects); i++) {
-        if (cor_str_eq(arg, cor_strz(objects[i].name)))
-            cor_check_note(check, cor_equal(place->type, cor_place_json(check, place),
-                                            cor_strz(objects[i].spec), &is_equal));
-    }
+    assert(object && object->rule == COR_BOOTSTRAP_MANDATORY); /* the rules name no other */
+    cor_check_note(check,
+                   cor_equal(place->type, cor_place_json(check, place), object->spec, &is_equal));
     return is_equal;
 }
 

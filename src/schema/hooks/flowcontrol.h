@@ -13,7 +13,7 @@
     X(hand_size)       /* handSize: the bits of a hash suffice to deal so many of the queues */
 
 #define COR_FLOWCONTROL_TESTS(X)                                                                   \
-    X(is_mandatory) /* spec of an object that upstream has always: arg names it */
+    X(is_mandatory) /* spec of an object of api/all.objects: arg is its kind and name */
 /* clang-format on */
 
 #endif

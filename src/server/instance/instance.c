@@ -7,7 +7,7 @@
  *   the store ──► compactor, watch caches, allocators, default namespaces ──► the loops' threads
  *   start ──►
  *   first health check ──► default namespaces are there, caches are filled ──► the Service
- *   default/kubernetes is there ──► open
+ *   default/kubernetes is there ──► the upkeep of other objects begins, and nothing waits for it ──► open
  *
  * When a step fails, cor_instance_close() closes what is open (instance_close.c), and the reason is
  * in the status. There are two exceptions. A cache that cannot be filled does not keep the server
@@ -299,7 +299,7 @@ static int instance_start_loops(struct cor_instance *in, struct cor_status *st)
     if (r < 0)
         return r;
     cor_instance_start_service(in, r == 1);
-    return 0;
+    return cor_instance_start_upkeep(in);
 }
 
 static int instance_check_opts(const struct cor_instance_opts *o, struct cor_status *st)

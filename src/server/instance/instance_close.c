@@ -2,7 +2,7 @@
 /* The end of an instance, on the home loop, which turns while it waits for the others:
  *
  *   readiness fails ──► the HTTP server closes: no new connections, watches end, requests have
- *   drain_ms ──► the Service default/kubernetes and the allocators are not looked after any more ──► each worker's loop, when it has no calls left, frees its stores and readers ──►
+ *   drain_ms ──► the upkeep of the server stops ──► the Service default/kubernetes and the allocators are not looked after any more ──► each worker's loop, when it has no calls left, frees its stores and readers ──►
  *   the watch caches close on the first worker's loop ──► the workers' threads stop ──► compactor
  *   and timers of the home loop ──► memory
  *
@@ -19,6 +19,7 @@
 #include "server/alloc/alloc.h"
 #include "server/instance/instance_int.h"
 #include "server/instance/kubernetes_service.h"
+#include "server/instance/server_upkeep.h"
 #include "storage/maintenance/compactor.h"
 
 #define QUIET_CHECK_MS 2
@@ -105,6 +106,19 @@ static void worker_on_ask_service(struct cor_mail *mail)
     cor_kubernetes_service_stop(in->service, on_service_stopped, in);
 }
 
+static void on_upkeep_stopped(void *arg)
+{
+    cor_instance_answer_home(arg);
+}
+
+/* On the first worker's loop. */
+static void worker_on_ask_upkeep(struct cor_mail *mail)
+{
+    struct cor_instance *in = COR_CONTAINER_OF(mail, struct cor_worker, mail)->instance;
+
+    cor_server_upkeep_stop(in->upkeep, on_upkeep_stopped, in);
+}
+
 static void on_alloc_stopped(void *arg)
 {
     cor_instance_answer_home(arg);
@@ -158,6 +172,10 @@ static void instance_drain(struct cor_instance *in, uint64_t drain_ms)
     in->waiting++;
     cor_http_server_close(cor_server_http(in->server), drain_ms, on_http_closed, in);
     instance_wait_for_workers(in);
+    if (in->is_upkeep_started) {
+        worker_ask(&in->workers[0], worker_on_ask_upkeep);
+        instance_wait_for_workers(in);
+    }
     if (in->is_service_started) {
         worker_ask(&in->workers[0], worker_on_ask_service);
         instance_wait_for_workers(in);
@@ -207,6 +225,7 @@ struct cor_instance *cor_instance_close(struct cor_instance *instance, uint64_t 
         instance_close_home(in);
     cor_offload_free(in->offload);
     cor_server_free(in->server);
+    cor_server_upkeep_free(in->upkeep);
     cor_kubernetes_service_free(in->service);
     cor_alloc_free(in->alloc);
     cor_api_free(in->api);

@@ -41,6 +41,8 @@ struct cor_instance {
     struct cor_alloc *alloc;
     struct cor_kubernetes_service *service;
     bool is_service_started;
+    struct cor_server_upkeep *upkeep;
+    bool is_upkeep_started;
     atomic_bool is_bootstrapped;    /* the first namespaces exist */
     atomic_bool is_service_checked; /* the first pass over `default/kubernetes` has ended */
     uint16_t port;                  /* that HTTPS is served on */
@@ -91,6 +93,9 @@ int cor_instance_check_advertised(const struct cor_instance_opts *opts,
 int cor_instance_open_service(struct cor_instance *instance, struct cor_status *reterr_status);
 /* Starts it, when the first worker runs; `waits`: returns when its first pass has ended. */
 void cor_instance_start_service(struct cor_instance *instance, bool waits);
+/* Makes and starts the upkeep of the server (server_upkeep.h), without waiting for any of it. 0,
+ * -COR_ENOMEM. */
+int cor_instance_start_upkeep(struct cor_instance *instance);
 
 /* Sets the timer of the checks for the first time, which needs memory. 0, -COR_ENOMEM. */
 int cor_instance_prepare_checks(struct cor_instance *instance);

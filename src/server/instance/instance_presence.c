@@ -1,6 +1,7 @@
-/* Announces this server in the store, for `coracle store status` and for operators: a key that is
- * unique to the process, with its version, address and start. The engine removes it at its end. A
- * failure is logged and nothing more: serving does not depend on it.
+/* How this server makes itself known. In the store, for `coracle store status` and for operators: a
+ * key that is unique to the process, with its version, address and start; the engine removes the key
+ * at its end. In the API: its upkeep (server_upkeep.h) has the identity Lease. A failure is logged
+ * and nothing more: serving does not depend on either.
  * Thread: home. */
 #include <assert.h>
 #include <stdio.h>
@@ -14,19 +15,27 @@
 #include "coracle/version.h"
 #include "meta/time_text.h"
 #include "server/instance/instance_int.h"
+#include "server/instance/server_upkeep.h"
 #include "json/writer.h"
 
 #define HOST_MAX  256
 #define BYTES_MAX 2048
 
+static struct cor_str presence_host(char host[HOST_MAX])
+{
+    host[0] = host[HOST_MAX - 1] = '\0';
+    if (gethostname(host, HOST_MAX - 1) < 0 || !host[0])
+        snprintf(host, HOST_MAX, "unknown");
+    return cor_strz(host);
+}
+
 /* The host's name and a random number: a host may run several servers, at once or in turn. */
 static int presence_write_key(struct cor_buf *out)
 {
-    char host[HOST_MAX] = "";
+    char host[HOST_MAX];
     struct cor_rand rand;
 
-    if (gethostname(host, sizeof(host) - 1) < 0 || !host[0])
-        snprintf(host, sizeof(host), "unknown");
+    (void)presence_host(host);
     cor_rand_init(&rand);
     return cor_buf_addf(out, COR_SERVERS_PREFIX "%s-%08x", host, (unsigned)cor_rand_u64(&rand));
 }
@@ -72,4 +81,16 @@ void cor_instance_announce(struct cor_instance *instance)
     if (r < 0)
         COR_LOG_DEBUG("this server is not listed in the store",
                       COR_F_STR("error", cor_err_text(r)));
+}
+
+int cor_instance_start_upkeep(struct cor_instance *instance)
+{
+    char host[HOST_MAX];
+    int r = cor_server_upkeep_new(instance->api, presence_host(host), &instance->upkeep);
+
+    if (r < 0)
+        return r;
+    instance->is_upkeep_started = true;
+    cor_server_upkeep_start(instance->upkeep);
+    return 0;
 }

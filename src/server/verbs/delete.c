@@ -22,6 +22,7 @@
 
 #include "base/err.h"
 #include "meta/key.h"
+#include "schema/bootstrap_objects.h"
 #include "server/api/heavy.h"
 #include "server/write/body.h"
 #include "server/write/options.h"
@@ -294,10 +295,15 @@ static int delete_read_options(struct cor_call *call)
 static void delete_on_options(struct cor_call *call)
 {
     struct delete_call *del = (struct delete_call *)call;
+    const struct cor_bootstrap_object *own = cor_bootstrap_object_find(call->res->kind, call->name);
+    struct cor_gr gr = cor_api_gr(call->res);
     int r = cor_buf_adds(&del->op.key, cor_buf_str(&call->key));
 
-    if (r < 0) {
+    if (r < 0)
         cor_status_set_err(&call->status, r);
+    else if (own && own->undeletable && cor_str_eq(own->gvr.group, gr.group))
+        r = cor_status_forbidden(&call->status, &gr, call->name, own->undeletable);
+    if (r < 0) {
         cor_call_fail(call);
         return;
     }
