@@ -217,7 +217,15 @@ def health_is_told_in_detail(server):
 @test
 def numbers_are_shown(server):
     server.get(server.maps).expect(200)
+    made = server.create(server.maps, config_map("seen"))["metadata"]
+    connection = server.connect()
+    connection.request("GET", f"{server.maps}?watch=1&resourceVersion={int(made['resourceVersion']) - 1}", headers={"Authorization": "Bearer " + server.token})
+    assert b'"seen"' in connection.getresponse().readline()
+    connection.close()
     text = server.get("/metrics").expect(200).body.decode()
+    assert re.search(r'^apiserver_watch_events_total{group="",resource="configmaps",version="v1"} [1-9]', text, re.MULTILINE), text
+    assert "apiserver_request_sli_duration_seconds_bucket" in text and 'kubernetes_build_info{build_date=' in text
+    assert re.search(r'^version_info{binary="1.34",component="kube",emulation="1.34",min_compat="1.33"} 1$', text, re.MULTILINE), text
     assert 'apiserver_request_total{verb="LIST",group="",version="v1",resource="configmaps"' in text
     assert "apiserver_request_duration_seconds_bucket" in text and "process_resident_memory_bytes" in text
     for name in ("cpu_seconds_total", "max_fds", "open_fds", "virtual_memory_bytes"):
@@ -226,6 +234,7 @@ def numbers_are_shown(server):
     assert abs(time.time() - started) < 3600, started
     if "--watch-cache=false" not in server.flags:
         assert re.search(r'^apiserver_resource_objects{group="",resource="namespaces"} [1-9]', text, re.MULTILINE), text
+        assert re.search(r'^apiserver_storage_objects{resource="namespaces"} [1-9]', text, re.MULTILINE), text
     assert "coracle_watch_cache_history_bytes" in text and "apiserver_storage_size_bytes" in text
     # The request before may not be over for the server when its answer is here.
     alone = b'apiserver_current_inflight_requests{request_kind="readOnly"} 1\n'

@@ -95,6 +95,7 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
 
         loop->api = api;
         loop->loop = opts->loops[i];
+        loop->watch_events = cor_calloc(n, sizeof(loop->watch_events[0]));
         cor_held_loop_init(loop);
         cor_dlist_init(&loop->event_jobs);
         cor_dlist_init(&loop->openapi_jobs);
@@ -106,6 +107,8 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
             cor_rand_init(&loop->rand);
         loop->served = cor_served_ref(served);
         loop->served_mail.on_mail = api_on_published;
+        if (!loop->watch_events)
+            r = -COR_ENOMEM;
     }
     if (r < 0) {
         cor_api_free(api);
@@ -143,6 +146,7 @@ struct cor_api *cor_api_free(struct cor_api *api)
         assert(api->loops[i].ncalls == 0 && !atomic_load(&api->loops[i].published));
         api_free_backings(&api->loops[i]);
         cor_served_unref(api->loops[i].served);
+        cor_free(api->loops[i].watch_events);
         cor_variants_deinit(&api->loops[i].variants);
         cor_frames_deinit(&api->loops[i].frames);
         cor_protobuf_cache_loop_deinit(&api->loops[i].protobuf_cache);

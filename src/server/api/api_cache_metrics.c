@@ -2,7 +2,7 @@
  * resource that has a cache. Nothing is kept here: a scrape asks each cache for its statistics and
  * writes the samples, from the thread of the scrape. A series whose labels cannot be written for
  * want of memory is left out of that scrape. Values that cannot be decoded are counted by the
- * stores, with and without a cache. */
+ * stores, and events that were sent by the watches, with and without a cache. */
 #include <assert.h>
 #include <stdatomic.h>
 
@@ -67,11 +67,19 @@ static const struct family {
         const char *name, *value; /* a label beside group and resource; NULL: none */
     } samples[SAMPLES_MAX];
     size_t nsamples;
+    bool has_one_label; /* the resource with its group, "deployments.apps", in one label */
 } families[] = {
     {{"apiserver_resource_objects",
       "Number of stored objects at the time of last check split by kind.", COR_METRIC_GAUGE},
      {{FIGURE_OBJECTS, NULL, NULL}},
      1},
+    {{"apiserver_storage_objects",
+      "[DEPRECATED, consider using apiserver_resource_objects instead] Number of stored objects at "
+      "the time of last check split by kind.",
+      COR_METRIC_GAUGE},
+     {{FIGURE_OBJECTS, NULL, NULL}},
+     1,
+     true},
     {{"apiserver_watch_cache_resource_version",
       "Current resource version of watch cache broken by resource type.", COR_METRIC_GAUGE},
      {{FIGURE_REV, NULL, NULL}},
@@ -113,16 +121,28 @@ static const struct family {
      3},
 };
 
+/* Adds the labels that name a resource. 0, -COR_ENOMEM. */
+static int add_resource_labels(struct cor_buf *labels, const struct cor_resource_row *resource,
+                               bool has_one_label)
+{
+    int r;
+
+    if (has_one_label)
+        return cor_buf_addf(labels, "resource=\"%.*s%s%.*s\"", COR_STR_ARG(resource->plural),
+                            resource->group.n > 0 ? "." : "", COR_STR_ARG(resource->group));
+    r = cor_metric_label(labels, "group", resource->group);
+    return r == 0 ? cor_metric_label(labels, "resource", resource->plural) : r;
+}
+
 static void put_sample(struct cor_metric_out *to, const struct cor_resource_row *resource,
-                       const struct sample *sample, const struct cor_cacher_stats *stats)
+                       const struct family *family, const struct sample *sample,
+                       const struct cor_cacher_stats *stats)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf labels;
     int r;
 
     cor_buf_init(&labels, COR_METRIC_LABELS_MAX);
-    r = cor_metric_label(&labels, "group", resource->group);
-    if (r == 0)
-        r = cor_metric_label(&labels, "resource", resource->plural);
+    r = add_resource_labels(&labels, resource, family->has_one_label);
     if (r == 0 && sample->name)
         r = cor_metric_label(&labels, sample->name, cor_strz(sample->value));
     if (r == 0)
@@ -147,7 +167,7 @@ static void collect_family(void *arg, struct cor_metric_out *to)
             continue;
         stats = cor_cacher_stats(cacher);
         for (size_t j = 0; j < family->nsamples; j++)
-            put_sample(to, row, &family->samples[j], &stats);
+            put_sample(to, row, family, &family->samples[j], &stats);
     }
 }
 
@@ -168,16 +188,42 @@ static void collect_decode_errors(void *arg, struct cor_metric_out *to)
     }
 }
 
+static void collect_watch_events(void *arg, struct cor_metric_out *to)
+{
+    const struct cor_api *api = arg;
+    size_t nrows;
+    const struct cor_resource_row *rows = cor_api_builtins(&nrows);
+
+    for (size_t i = 0; i < nrows; i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf labels;
+        uint64_t n = 0;
+
+        for (size_t l = 0; l < api->nloops; l++)
+            n += atomic_load_explicit(&api->loops[l].watch_events[i], memory_order_relaxed);
+        cor_buf_init(&labels, COR_METRIC_LABELS_MAX);
+        if (n > 0 && add_resource_labels(&labels, &rows[i], false) == 0 &&
+            cor_metric_label(&labels, "version", rows[i].version) == 0)
+            cor_metric_put(to, cor_buf_str(&labels), n);
+    }
+}
+
 int cor_api_add_cache_metrics(struct cor_api *api, struct cor_metrics *metrics)
 {
+    static const struct cor_metric_desc watch_events = {"apiserver_watch_events_total",
+                                                        "Number of events sent in watch clients",
+                                                        COR_METRIC_COUNTER};
     static const struct cor_metric_desc decode_errors = {
         "apiserver_storage_decode_errors_total",
         "Number of stored object decode errors split by object type", COR_METRIC_COUNTER};
-    struct cor_metric *errors;
+    struct cor_metric *errors, *events;
     int r = cor_metrics_add(metrics, &decode_errors, &errors);
 
     if (r == 0)
         cor_metric_set_collect(errors, collect_decode_errors, api);
+    if (r == 0)
+        r = cor_metrics_add(metrics, &watch_events, &events);
+    if (r == 0)
+        cor_metric_set_collect(events, collect_watch_events, api);
     for (size_t i = 0; api->cachers && r == 0 && i < COR_ARRAY_LEN(families); i++) {
         struct cor_metric *metric;
 

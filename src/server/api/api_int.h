@@ -42,6 +42,8 @@ struct cor_api_loop {
     struct cor_kept_docs_loop kept_docs;
     struct cor_dlist openapi_jobs; /* documents that are being made (openapi_reply.h) */
     size_t ncalls;
+    _Atomic uint64_t *watch_events; /* that were sent, by the place of a built-in resource; only the
+                                     * loop writes */
 };
 
 struct cor_alloc;

@@ -13,14 +13,12 @@
 #include "server/api/call_int.h"
 #include "server/api/health.h"
 #include "server/api/openapi_reply.h"
+#include "server/api/kube_version.h"
 #include "server/api/root_paths.h"
 #include "server/docs/discovery.h"
 #include "json/writer.h"
 
 /* What this server's API is compatible with. */
-#define KUBE_MAJOR   "1"
-#define KUBE_MINOR   "34"
-#define KUBE_VERSION "v1.34.0"
 
 #define TEXT_TYPE "text/plain; charset=utf-8"
 
@@ -141,19 +139,19 @@ static void reply_version(struct cor_call *call)
     static const struct {
         struct cor_str key, value;
     } members[] = {
-        {COR_STR("major"), COR_STR(KUBE_MAJOR)},
-        {COR_STR("minor"), COR_STR(KUBE_MINOR)},
-        {COR_STR("emulationMajor"), COR_STR(KUBE_MAJOR)},
-        {COR_STR("emulationMinor"), COR_STR(KUBE_MINOR)},
-        {COR_STR("minCompatibilityMajor"), COR_STR(KUBE_MAJOR)},
-        {COR_STR("minCompatibilityMinor"), COR_STR("33")},
-        {COR_STR("gitVersion"), COR_STR(KUBE_VERSION "+coracle-" COR_VERSION)},
+        {COR_STR("major"), COR_STR(COR_KUBE_MAJOR)},
+        {COR_STR("minor"), COR_STR(COR_KUBE_MINOR)},
+        {COR_STR("emulationMajor"), COR_STR(COR_KUBE_MAJOR)},
+        {COR_STR("emulationMinor"), COR_STR(COR_KUBE_MINOR)},
+        {COR_STR("minCompatibilityMajor"), COR_STR(COR_KUBE_MAJOR)},
+        {COR_STR("minCompatibilityMinor"), COR_STR(COR_KUBE_COMPAT_MINOR)},
+        {COR_STR("gitVersion"), COR_STR(COR_KUBE_GIT_VERSION)},
         {COR_STR("gitCommit"), COR_STR("")},
         {COR_STR("gitTreeState"), COR_STR("clean")},
-        {COR_STR("buildDate"), COR_STR("1970-01-01T00:00:00Z")},
+        {COR_STR("buildDate"), COR_STR(COR_KUBE_BUILD_DATE)},
         {COR_STR("goVersion"), COR_STR("none")},
         {COR_STR("compiler"), COR_STR(__VERSION__)},
-        {COR_STR("platform"), COR_STR("linux/amd64")},
+        {COR_STR("platform"), COR_STR(COR_KUBE_PLATFORM)},
     };
     struct cor_json_writer w;
     int r;

@@ -3,6 +3,7 @@
  * written, from the thread of the scrape; the figures are atomics of the HTTP server. */
 #include <assert.h>
 
+#include "server/api/kube_version.h"
 #include "server/http/server_int.h"
 #include "server/metrics/process_metrics.h"
 
@@ -29,6 +30,32 @@ static const struct cor_metric_desc inflight_desc = {
     .name = "apiserver_current_inflight_requests",
     .help = "Requests that count against the in-flight limits now, per request kind.",
     .type = COR_METRIC_GAUGE};
+
+/* There is no queue: a request that finds no place is refused. */
+static const struct cor_metric_desc inqueue_desc = {
+    .name = "apiserver_current_inqueue_requests",
+    .help = "Maximal number of queued requests in this apiserver per request kind in last second.",
+    .type = COR_METRIC_GAUGE};
+static const struct cor_metric_desc build_desc = {
+    .name = "kubernetes_build_info",
+    .help = "A metric with a constant '1' value labeled by major, minor, git version, git commit, "
+            "git tree state, build date, Go version, and compiler from which Kubernetes was built, "
+            "and platform on which it is running.",
+    .type = COR_METRIC_GAUGE};
+static const struct cor_metric_desc version_desc = {
+    .name = "version_info",
+    .help = "Provides the compatibility version info of the component.",
+    .type = COR_METRIC_GAUGE};
+
+static uint64_t read_zero(void *arg)
+{
+    return 0;
+}
+
+static uint64_t read_one(void *arg)
+{
+    return 1;
+}
 
 static uint64_t read_connections(void *arg)
 {
@@ -131,7 +158,16 @@ static int add_collect(struct cor_server *s, const struct cor_metric_desc *desc,
 
 int cor_server_add_metrics(struct cor_server *s, size_t nloops)
 {
-    struct cor_metric *inflight;
+    static const char build_labels[] =
+        "build_date=\"" COR_KUBE_BUILD_DATE "\",compiler=\"" __VERSION__
+        "\",git_commit=\"\",git_tree_state=\"clean\",git_version=\"" COR_KUBE_GIT_VERSION
+        "\",go_version=\"none\",major=\"" COR_KUBE_MAJOR "\",minor=\"" COR_KUBE_MINOR
+        "\",platform=\"" COR_KUBE_PLATFORM "\"";
+    static const char version_labels[] =
+        "binary=\"" COR_KUBE_MAJOR "." COR_KUBE_MINOR
+        "\",component=\"kube\",emulation=\"" COR_KUBE_MAJOR "." COR_KUBE_MINOR
+        "\",min_compat=\"" COR_KUBE_MAJOR "." COR_KUBE_COMPAT_MINOR "\"";
+    struct cor_metric *inflight, *inqueue, *build, *version;
     int r = cor_request_metrics_init(&s->request_metrics, s->metrics, nloops);
 
     assert(s->http && s->metrics);
@@ -141,6 +177,20 @@ int cor_server_add_metrics(struct cor_server *s, size_t nloops)
         r = cor_metric_add_read(inflight, "request_kind=\"readOnly\"", read_reading, s);
     if (r == 0)
         r = cor_metric_add_read(inflight, "request_kind=\"mutating\"", read_mutating, s);
+    if (r == 0)
+        r = cor_metrics_add(s->metrics, &inqueue_desc, &inqueue);
+    if (r == 0)
+        r = cor_metric_add_read(inqueue, "request_kind=\"readOnly\"", read_zero, s);
+    if (r == 0)
+        r = cor_metric_add_read(inqueue, "request_kind=\"mutating\"", read_zero, s);
+    if (r == 0)
+        r = cor_metrics_add(s->metrics, &build_desc, &build);
+    if (r == 0)
+        r = cor_metric_add_read(build, build_labels, read_one, s);
+    if (r == 0)
+        r = cor_metrics_add(s->metrics, &version_desc, &version);
+    if (r == 0)
+        r = cor_metric_add_read(version, version_labels, read_one, s);
     if (r == 0)
         r = add_read(s, &connections_desc, read_connections);
     if (r == 0)

@@ -333,15 +333,47 @@ void cor_metric_put_histogram(struct cor_metric_out *to, struct cor_str labels,
         to->err = write_histogram(to->out, to->desc, labels, counts, sum);
 }
 
-static int metric_write(struct cor_metric *metric, struct cor_buf *out)
+static int write_head(struct cor_buf *out, const struct cor_metric_desc *desc)
 {
     static const char *const types[] = {"counter", "gauge", "histogram"};
+
+    return cor_buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", desc->name, desc->help, desc->name,
+                        types[desc->type]);
+}
+
+/* Writes the sums of `desc` as those of `desc->also`. What a bucket counts goes to the next larger
+ * bucket that is there. */
+static int write_also(struct cor_buf *out, const struct cor_metric_desc *desc,
+                      const struct cor_map *totals)
+{
+    const struct cor_metric_desc *also = desc->also;
+    int r = write_head(out, also);
+
+    assert(also->type == COR_METRIC_HISTOGRAM && also->nbuckets <= desc->nbuckets);
+    COR_MAP_FOREACH(it, totals) {
+        const struct total *total = it.value;
+        uint64_t counts[COR_METRIC_BUCKETS_MAX + 1] = {0};
+        size_t at = 0;
+
+        for (size_t i = 0; i <= desc->nbuckets; i++) {
+            while (at < also->nbuckets &&
+                   (i == desc->nbuckets || desc->buckets[i] > also->buckets[at]))
+                at++;
+            counts[at] += total->counts[i];
+        }
+        if (r == 0)
+            r = write_histogram(out, also, it.key, counts, total->value);
+    }
+    return r;
+}
+
+static int metric_write(struct cor_metric *metric, struct cor_buf *out)
+{
     const struct cor_metric_desc *desc = metric->desc;
     struct cor_map totals;
     int r;
 
-    r = cor_buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", desc->name, desc->help, desc->name,
-                     types[desc->type]);
+    r = write_head(out, desc);
     COR_DLIST_FOREACH(it, &metric->readings) {
         const struct reading *reading = COR_CONTAINER_OF(it, struct reading, link);
 
@@ -365,6 +397,10 @@ static int metric_write(struct cor_metric *metric, struct cor_buf *out)
             r = write_histogram(out, desc, it.key, total->counts, total->value);
         else if (r == 0)
             r = write_sample(out, desc, "", it.key, "", total->value, false);
+    }
+    if (r == 0 && desc->also)
+        r = write_also(out, desc, &totals);
+    COR_MAP_FOREACH(it, &totals) {
         cor_free(it.value);
     }
     cor_map_deinit(&totals);

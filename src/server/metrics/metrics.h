@@ -35,6 +35,9 @@ struct cor_metric_desc {
     unsigned scale;
     const uint64_t *buckets; /* upper bounds, rising; +Inf is added */
     size_t nbuckets;
+    /* Of a histogram: another one that shows the same series under its own name, and with some of
+     * the buckets. It is not added itself. NULL: none. */
+    const struct cor_metric_desc *also;
 };
 
 /* 0, -COR_ENOMEM. */

@@ -375,6 +375,19 @@ static void watch_hand_over(struct watch_call *w, const struct cor_reader_event 
     }
 }
 
+/* Counts an event for the metrics. The loop alone writes the number. */
+static void watch_count_event(const struct watch_call *w)
+{
+    const struct cor_call *call = &w->call;
+
+    if (!call->res->life) {
+        _Atomic uint64_t *n = &call->loop->watch_events[cor_row_place(call->res)];
+
+        atomic_store_explicit(n, atomic_load_explicit(n, memory_order_relaxed) + 1,
+                              memory_order_relaxed);
+    }
+}
+
 /* Sends the event of revision `event->rev`, whose frame is set, or whose object is in the version
  * of the watch. */
 static void watch_send_event(struct watch_call *w, struct cor_reader_event *event)
@@ -388,6 +401,7 @@ static void watch_send_event(struct watch_call *w, struct cor_reader_event *even
         watch_end_without(w, r, event->rev);
         return;
     }
+    watch_count_event(w);
     w->is_inside = event->rev == w->last_rev;
     w->last_rev = event->rev;
     if (call->takes_objects) {

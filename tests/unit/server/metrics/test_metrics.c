@@ -62,6 +62,32 @@ TEST(metrics, histograms_are_cumulative_and_scaled)
     cor_metrics_free(metrics);
 }
 
+TEST(metrics, a_histogram_is_shown_under_a_second_name_with_fewer_buckets)
+{
+    static const uint64_t buckets[] = {10, 20, 30};
+    static const struct cor_metric_desc second = {"second", "Few.", COR_METRIC_HISTOGRAM,
+                                                  .buckets = buckets + 1, .nbuckets = 2};
+    static const struct cor_metric_desc first = {
+        "first", "All.", COR_METRIC_HISTOGRAM, .buckets = buckets, .nbuckets = 3, .also = &second};
+    struct cor_metrics *metrics;
+    struct cor_metric *metric;
+    struct cor_series *series;
+
+    assert_int_equal(cor_metrics_new(1, &metrics), 0);
+    assert_int_equal(cor_metrics_add(metrics, &first, &metric), 0);
+    series = cor_metric_series(metric, 0, COR_STR(""));
+    for (uint64_t value = 5; value < 50; value += 10)
+        cor_series_observe(series, value);
+    check_text(metrics, "# HELP first All.\n# TYPE first histogram\n"
+                        "first_bucket{le=\"10\"} 1\nfirst_bucket{le=\"20\"} 2\n"
+                        "first_bucket{le=\"30\"} 3\nfirst_bucket{le=\"+Inf\"} 5\n"
+                        "first_sum 125\nfirst_count 5\n"
+                        "# HELP second Few.\n# TYPE second histogram\n"
+                        "second_bucket{le=\"20\"} 2\nsecond_bucket{le=\"30\"} 3\n"
+                        "second_bucket{le=\"+Inf\"} 5\nsecond_sum 125\nsecond_count 5\n");
+    cor_metrics_free(metrics);
+}
+
 static uint64_t read_seven(void *arg)
 {
     return *(uint64_t *)arg;
