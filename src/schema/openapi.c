@@ -294,9 +294,7 @@ static void extensions_write(struct cor_json_writer *w, const struct cor_type_fi
                                                               : COR_STR("merge,retainKeys"));
 }
 
-/* The default that a property has in version 3: that of its declaration, or the zero that Go writes
- * when the field is not a pointer and is never left out. Empty: none. */
-static struct cor_str property_default(const struct cor_type_field *field)
+struct cor_str cor_openapi_default(const struct cor_type_field *field)
 {
     const struct cor_type *type = cor_type_field_type(field);
     struct cor_str declared = cor_type_field_default(field);
@@ -318,7 +316,7 @@ static bool property_is_bare(const struct cor_type_field *field)
 {
     size_t i = 0, index = (size_t)(field - cor_type_fields);
 
-    return cor_type_field_words(field).n == 0 && property_default(field).n == 0 &&
+    return cor_type_field_words(field).n == 0 && cor_openapi_default(field).n == 0 &&
            cor_type_field_list_kind(field) == COR_LIST_KIND_NONE &&
            cor_type_field_map_kind(field) == COR_MAP_KIND_NONE && !cor_type_field_patch(field) &&
            !next_fact(COR_FACT_OF_FIELD, index, COR_FACT_EXTENSION, &i);
@@ -328,7 +326,7 @@ static void property_write(struct cor_json_writer *w, enum cor_openapi_version v
                            const struct cor_type_field *field)
 {
     const struct cor_type *type = cor_type_field_type(field);
-    struct cor_str value = version == COR_OPENAPI_3 ? property_default(field) : COR_STR("");
+    struct cor_str value = version == COR_OPENAPI_3 ? cor_openapi_default(field) : COR_STR("");
     size_t index = (size_t)(field - cor_type_fields);
 
     cor_json_key(w, cor_type_field_name(field));

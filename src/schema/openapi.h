@@ -43,6 +43,10 @@ const char *cor_openapi_scalar(const struct cor_type *type);
  * has, such as meta_v1.DeleteOptions. */
 bool cor_openapi_is_known_in(const struct cor_type *type, struct cor_str api_version);
 
+/* The default that a property has in version 3, as JSON: that of its declaration, or the zero that
+ * Go writes when the field is not a pointer and is never left out. Empty: none. */
+struct cor_str cor_openapi_default(const struct cor_type_field *field);
+
 /* Writes the three names of a kind as an object. */
 void cor_openapi_write_kind(struct cor_json_writer *w, struct cor_str group, struct cor_str kind,
                             struct cor_str version);

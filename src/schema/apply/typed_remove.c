@@ -1,0 +1,165 @@
+/* Taking fields out of an object, and taking an object's fields out of the rest of it.
+ *
+ * The members of the object and the children of the set are walked side by side. A member whose
+ * path is in the set goes with all that is in it; where the set has something below a member, the
+ * walk enters it; everything else is copied. A container that loses everything is null, as is an
+ * empty or atomic container that the set would enter: upstream writes that, and what reads the
+ * object decides what the null means. */
+#include "base/err.h"
+#include "schema/apply/typed_int.h"
+#include "json/writer.h"
+
+struct remove {
+    struct cor_arena *arena;
+    struct cor_json_writer w;
+    bool is_extract; /* keep what the set names, and nothing else */
+    int error;       /* sticks; so does the writer's */
+};
+
+static void remove_value(struct remove *r, const struct cor_apply_place *place,
+                         struct cor_apply_value v, const struct cor_field_node *set);
+
+/* Is a value left that has this node in the set (NULL: none)? */
+static bool is_left(const struct remove *r, const struct cor_field_node *node)
+{
+    return r->is_extract ? node != NULL : !(node && node->is_member);
+}
+
+/* Writes a value that is left. `set` is the set around its node: upstream extracts what is in a
+ * member by the names of the member's siblings. */
+static void write_left(struct remove *r, const struct cor_apply_place *place,
+                       struct cor_apply_value v, const struct cor_field_node *node,
+                       const struct cor_field_node *set)
+{
+    if (r->is_extract && node->is_member)
+        remove_value(r, place, v, set);
+    else if (node && node->first)
+        remove_value(r, place, v, node->first);
+    else
+        cor_json_raw(&r->w, cor_apply_bytes(v));
+}
+
+/* The node of a key. `*next` is the node behind the last one that was found: keys come in order,
+ * but for those of the outermost object. */
+static const struct cor_field_node *seek(const struct cor_field_node *set,
+                                         const struct cor_field_node **next, bool is_root,
+                                         const struct cor_path_element *element)
+{
+    const struct cor_field_node *node = is_root ? set : *next;
+    int c = -1;
+
+    while (node && (c = cor_path_element_cmp(&node->element, element)) < 0)
+        node = node->next;
+    *next = node;
+    return node && c == 0 ? node : NULL;
+}
+
+static void remove_map(struct remove *r, const struct cor_apply_place *place,
+                       struct cor_apply_value v, const struct cor_field_node *set)
+{
+    const struct cor_apply_value none = {NULL, COR_JSON_NO_NODE};
+    struct cor_apply_pairs pairs = cor_apply_pairs(v, none);
+    const struct cor_field_node *next = set;
+    struct cor_apply_place member = {0};
+    bool has_begun = false;
+
+    while (r->error == 0 && cor_apply_pairs_next(&pairs)) {
+        struct cor_path_element element = {pairs.key, COR_PATH_FIELD};
+        const struct cor_field_node *node = seek(set, &next, v.at == 0, &element);
+
+        if (!is_left(r, node))
+            continue;
+        if (node && cor_apply_place_member(place, pairs.key, &member) == COR_APPLY_UNKNOWN) {
+            r->error = -COR_EINVALID;
+            return;
+        }
+        if (!has_begun)
+            cor_json_begin_object(&r->w);
+        has_begun = true;
+        cor_json_raw_key(&r->w, pairs.key);
+        write_left(r, &member, pairs.left, node, set);
+    }
+    if (has_begun)
+        cor_json_end_object(&r->w);
+    else
+        cor_json_null(&r->w);
+}
+
+static void remove_list(struct remove *r, const struct cor_apply_place *place,
+                        struct cor_apply_value v, const struct cor_field_node *set)
+{
+    struct cor_apply_place item = cor_apply_place_item(place);
+    const struct cor_field_node **nodes, *next = set; /* by index in the list */
+    struct cor_apply_items items;
+    bool has_begun = false;
+    uint32_t at = v.at + 1;
+
+    r->error = cor_apply_items(r->arena, place, v, &items);
+    nodes = r->error < 0 ? NULL : cor_arena_alloc(r->arena, items.n * sizeof(nodes[0]));
+    if (!nodes) {
+        r->error = r->error < 0 ? r->error : r->arena->error;
+        return;
+    }
+    for (size_t i = 0; i < items.n; i++)
+        nodes[items.v[i].index] = seek(set, &next, false, &items.v[i].element);
+    for (size_t i = 0; i < items.n && r->error == 0; i++, at = cor_json_node_next(v.json, at)) {
+        if (!is_left(r, nodes[i]))
+            continue;
+        if (!has_begun)
+            cor_json_begin_array(&r->w);
+        has_begun = true;
+        write_left(r, &item, (struct cor_apply_value){v.json, at}, nodes[i], set);
+    }
+    if (has_begun)
+        cor_json_end_array(&r->w);
+    else
+        cor_json_null(&r->w);
+}
+
+static void remove_value(struct remove *r, const struct cor_apply_place *place,
+                         struct cor_apply_value v, const struct cor_field_node *set)
+{
+    enum cor_apply_form form = cor_apply_first_form(cor_apply_forms(place, v));
+    bool is_atomic = form == COR_APPLY_FORM_MAP ? place->map == COR_APPLY_MAP_ATOMIC
+                                                : place->list == COR_APPLY_LIST_ATOMIC;
+
+    if (form == COR_APPLY_FORM_SCALAR)
+        cor_json_raw(&r->w, cor_apply_bytes(v));
+    else if (!cor_apply_has_items(v) || (is_atomic && !r->is_extract))
+        cor_json_null(&r->w);
+    else if (is_atomic)
+        cor_json_raw(&r->w, cor_apply_bytes(v));
+    else if (form == COR_APPLY_FORM_MAP && cor_apply_is_object(v))
+        remove_map(r, place, v, set);
+    else if (form == COR_APPLY_FORM_LIST && cor_apply_is_array(v))
+        remove_list(r, place, v, set);
+    else
+        cor_json_null(&r->w);
+}
+
+static int remove_run(struct cor_typed object, struct cor_fieldset set, bool is_extract,
+                      struct cor_arena *arena, struct cor_buf *out)
+{
+    struct remove r = {.arena = arena, .is_extract = is_extract};
+    size_t before = out->n;
+    int rc;
+
+    cor_json_writer_init(&r.w, out);
+    remove_value(&r, object.place, cor_apply_root(object), set.first);
+    rc = r.error < 0 ? r.error : arena->error < 0 ? arena->error : cor_json_writer_finish(&r.w);
+    if (rc < 0)
+        cor_buf_truncate(out, before);
+    return rc;
+}
+
+int cor_typed_remove(struct cor_typed object, struct cor_fieldset set, struct cor_arena *arena,
+                     struct cor_buf *out)
+{
+    return remove_run(object, set, false, arena, out);
+}
+
+int cor_typed_extract(struct cor_typed object, struct cor_fieldset set, struct cor_arena *arena,
+                      struct cor_buf *out)
+{
+    return remove_run(object, set, true, arena, out);
+}
