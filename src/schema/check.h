@@ -265,6 +265,8 @@ bool cor_place_is_changed(struct cor_check *check, const struct cor_place *place
  * check. */
 bool cor_check_see(struct cor_check *check, enum cor_check_topic topic,
                    const struct cor_place *scope, struct cor_str text);
+/* Has the topic the text, of the list whose texts were remembered last? A list without elements
+ * remembers nothing: who asks for another list than that one calls cor_check_forget() before. */
 bool cor_check_has_seen(const struct cor_check *check, enum cor_check_topic topic,
                         struct cor_str text);
 /* Forgets the texts of a topic, when rules begin that may run twice over the same list. */

@@ -243,15 +243,15 @@ static bool kubeobj_has_label(struct cor_str object, const char *key, const char
     return cor_json_to_raw(kubeobj_member(labels, key), &raw) == 0 && cor_str_eqz(raw, value);
 }
 
-/* Is `address` an element of the list of texts? */
-static bool kubeobj_wants(const struct cor_kubernetes_objects *o, struct cor_str address)
+/* Has the list of addresses of an Endpoints object this one? */
+static bool kubeobj_has_address(struct cor_str addresses, struct cor_str address)
 {
-    struct cor_json_iter it = cor_json_iter(cor_buf_str(&o->addresses));
-    bool is_wanted = false;
+    struct cor_json_iter it = cor_json_iter(addresses);
+    bool is_there = false;
 
     while (cor_json_iter_elem(&it))
-        is_wanted |= cor_str_eq(cor_json_iter_value(&it), address);
-    return is_wanted;
+        is_there |= cor_str_eq(kubeobj_member(cor_json_iter_value(&it), "ip"), address);
+    return is_there;
 }
 
 static size_t kubeobj_count(struct cor_str list)
@@ -312,9 +312,11 @@ static int kubeobj_judge_endpoints(struct cor_kubernetes_objects *o, struct cor_
     }
     if (addresses.n == 0 || kubeobj_count(addresses) != kubeobj_count(cor_buf_str(&o->addresses)))
         return false;
-    it = cor_json_iter(addresses);
+    /* The addresses that are wanted differ from one another, so that as many of which each is there
+     * are these. */
+    it = cor_json_iter(cor_buf_str(&o->addresses));
     while (cor_json_iter_elem(&it))
-        is_same &= kubeobj_wants(o, kubeobj_member(cor_json_iter_value(&it), "ip"));
+        is_same &= kubeobj_has_address(addresses, cor_json_iter_value(&it));
     if (!is_same || !cor_str_eq(ports, cor_buf_str(&o->ports)))
         return false;
     r = kubeobj_take_order(o, addresses);

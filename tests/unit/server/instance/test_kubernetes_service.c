@@ -391,6 +391,14 @@ TEST(kubernetes_service, has_the_addresses_of_all_servers_on_the_store)
     check(&k);
     assert_string_equal(rv_of(&k, ENDPOINTS), before);
     assert_at(get(&k, SLICE), "endpoints[0].addresses[0]", "192.0.2.7");
+    /* One address twice is not both of them. */
+    fx_do(
+        &k.a.fx, 200, "PATCH", ENDPOINTS,
+        "{\"subsets\":[{\"addresses\":[{\"ip\":\"192.0.2.7\"},{\"ip\":\"192.0.2.7\"}],\"ports\":[{"
+        "\"name\":\"https\",\"port\":6443,\"protocol\":\"TCP\"}]}]}");
+    check(&k);
+    assert_at(get(&k, ENDPOINTS), "subsets[0].addresses",
+              "[{\"ip\":\"192.0.2.2\"},{\"ip\":\"192.0.2.7\"}]");
     /* The one that goes is not among them any more. */
     stop(&k);
     k.service = second;
