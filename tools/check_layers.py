@@ -29,7 +29,7 @@ ROOMS = {
     "cache": ["store", "reflector", "queues", "informers"],
     "kit": ["", "config", "controller", "election", "events"],
     "storage": ["engine", "sqlite", "etcd", "store", "encryption", "cacher", "maintenance", ""],
-    "server": ["catalog", "docs", "request", "access", "metrics", "api", "alloc", "strategy", "write", "verbs", "port", "http", "instance"],
+    "server": ["catalog", "docs", "request", "access", "metrics", "api", "alloc", "strategy", "write", "verbs", "port", "controllers", "http", "instance"],
     "client": ["config", "rest", "dynamic", "discovery", "runtime", "", "informers"],
 }
 ROOMS_DENIED = {
@@ -43,7 +43,8 @@ ROOMS_DENIED = {
     "storage/maintenance": {"sqlite", "etcd", "cacher"},
     "server/metrics": {"access"},
     "server/port": {"metrics", "alloc", "strategy", "write", "verbs"},
-    "server/http": {"strategy", "write", "verbs", "port"},
+    "server/controllers": {"docs", "alloc", "strategy", "write", "verbs"},
+    "server/http": {"strategy", "write", "verbs", "port", "controllers"},
     "server/instance": {"strategy", "write", "verbs"},
 }
 # Third-party header prefix -> the folders that may see it.

@@ -134,6 +134,7 @@ void target_start_coracle(const struct target_program *p, const char *dir, struc
                           "--service-cluster-ip-range",
                           "10.96.0.0/12",
                           "--die-with-parent",
+                          "--controllers=-*", /* kube-apiserver has none either */
                           p->etcd_url ? "--etcd-servers" : NULL,
                           p->etcd_url,
                           NULL};

@@ -55,6 +55,8 @@ static const struct flag flags[] = {
      "the endpoint of the Service default/kubernetes (the bind address, unless it is loopback)"},
     {"endpoint-reconciler-type", 0, FLAG_CHOICE, AT_INSTANCE(endpoint_reconciler), "lease|none",
      "who writes the endpoints of the Service default/kubernetes: the servers, or somebody else (lease)"},
+    {"controllers", 0, FLAG_TEXT, AT_INSTANCE(controllers), "LIST",
+     "which controllers run in this server (*): \"*,-name\" for all but one, \"name,name\", \"-*\" for none"},
     {"unix-socket", 0, FLAG_TEXT, AT_INSTANCE(unix_socket), "PATH",
      "also serve plain HTTP there; root and the server's own user are system:masters"},
     {"token-auth-file", 0, FLAG_TEXT, AT_INSTANCE(token_file), "FILE",

@@ -251,6 +251,43 @@ static struct cor_object *parse(const char *json)
     return object;
 }
 
+/* "MODIFIED {…}" is an event of that type, "{…}" one of type ADDED. Returns the object's text. */
+static const char *event_type_of(const char *text, enum cor_watch_type *ret_type)
+{
+    static const struct {
+        const char *word;
+        enum cor_watch_type type;
+    } types[] = {{"MODIFIED ", COR_WATCH_MODIFIED},
+                 {"DELETED ", COR_WATCH_DELETED},
+                 {"BOOKMARK ", COR_WATCH_BOOKMARK},
+                 {"ERROR ", COR_WATCH_ERROR}};
+
+    *ret_type = COR_WATCH_ADDED;
+    for (size_t i = 0; i < COR_ARRAY_LEN(types); i++) {
+        if (strncmp(text, types[i].word, strlen(types[i].word)) == 0) {
+            *ret_type = types[i].type;
+            return text + strlen(types[i].word);
+        }
+    }
+    return text;
+}
+
+static int scripted_give_event(struct cor_api_request *req, const char *text)
+{
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
+    COR_CLEANUP(cor_status_deinit) struct cor_status status = {0};
+    struct cor_watch_event event = {0};
+
+    text = event_type_of(text, &event.type);
+    if (event.type == COR_WATCH_ERROR) {
+        (void)cor_status_read(&status, 410, cor_strz(text));
+        event.status = &status;
+    } else {
+        event.object = object = parse(text);
+    }
+    return req->cbs->on_event(req, &event);
+}
+
 /* Gives the items, or the events, of an answer. False: the request was cancelled meanwhile, or a
  * callback ended it with *ret_r. */
 static bool scripted_give_items(struct scripted_port *sp, size_t i, const char **items, int *ret_r)
@@ -258,11 +295,17 @@ static bool scripted_give_items(struct scripted_port *sp, size_t i, const char *
     struct cor_api_request *req = sp->sent[i].req;
     int r = 0;
 
+    if (items && req->cbs->on_open)
+        r = req->cbs->on_open(req);
     for (; r == 0 && items && *items && sp->sent[i].req == req; items++) {
-        COR_CLEANUP(cor_object_unrefp) struct cor_object *item = parse(*items);
-        const struct cor_watch_event event = {.type = COR_WATCH_ADDED, .object = item};
+        COR_CLEANUP(cor_object_unrefp) struct cor_object *item = NULL;
 
-        r = req->cbs->on_event ? req->cbs->on_event(req, &event) : req->cbs->on_item(req, item);
+        if (req->cbs->on_event) {
+            r = scripted_give_event(req, *items);
+        } else {
+            item = parse(*items);
+            r = req->cbs->on_item(req, item);
+        }
     }
     *ret_r = r;
     return sp->sent[i].req == req;
@@ -293,6 +336,8 @@ static void scripted_deliver(struct scripted_port *sp, size_t i, bool is_late)
         answer.end = why.code ? COR_API_ANSWERED : COR_API_UNANSWERED;
     } else if (step.json) {
         answer.object = object = parse(step.json);
+    } else if (step.items) {
+        answer.resource_version = COR_STR(SCRIPTED_LIST_VERSION);
     } else {
         answer.resources = step.resources;
     }

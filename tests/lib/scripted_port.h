@@ -21,11 +21,15 @@
 #include "kit/api_port.h"
 
 #define SCRIPTED_MAX 64
+/* The resourceVersion of each list. */
+#define SCRIPTED_LIST_VERSION "100"
 
 struct scripted_step {
     uint64_t delay_ms;
     const char *json;   /* the object; NULL: none */
-    const char **items; /* of a list, or the objects that a watch adds; ends with NULL */
+    const char **items; /* of a list, or events of a watch: "MODIFIED {…}", "DELETED {…}",
+                           "BOOKMARK {…}", "ERROR " and a Status, or "{…}", which is ADDED; ends
+                           with NULL */
     struct cor_api_resources *resources; /* of an enumeration; the test's */
     int err, code;                       /* an error; without a code nobody answered */
     bool is_refused;

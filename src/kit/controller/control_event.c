@@ -33,28 +33,28 @@ static bool same_strings(struct cor_view a, struct cor_view b)
 
 bool cor_control_generation_changed(const void *arg, const struct cor_control_event *event)
 {
-    return event->kind != COR_CONTROL_UPDATED ||
+    return event->kind != COR_CONTROL_UPDATED || !event->old ||
            cor_view_int_or(metadata_member(event->old, COR_STR("generation")), 0) !=
                cor_view_int_or(metadata_member(event->object, COR_STR("generation")), 0);
 }
 
 bool cor_control_version_changed(const void *arg, const struct cor_control_event *event)
 {
-    return event->kind != COR_CONTROL_UPDATED ||
+    return event->kind != COR_CONTROL_UPDATED || !event->old ||
            !cor_str_eq(cor_object_resource_version(event->old),
                        cor_object_resource_version(event->object));
 }
 
 bool cor_control_labels_changed(const void *arg, const struct cor_control_event *event)
 {
-    return event->kind != COR_CONTROL_UPDATED ||
+    return event->kind != COR_CONTROL_UPDATED || !event->old ||
            !same_strings(metadata_member(event->old, COR_STR("labels")),
                          metadata_member(event->object, COR_STR("labels")));
 }
 
 bool cor_control_annotations_changed(const void *arg, const struct cor_control_event *event)
 {
-    return event->kind != COR_CONTROL_UPDATED ||
+    return event->kind != COR_CONTROL_UPDATED || !event->old ||
            !same_strings(metadata_member(event->old, COR_STR("annotations")),
                          metadata_member(event->object, COR_STR("annotations")));
 }

@@ -20,7 +20,7 @@ enum cor_control_event_kind {
 struct cor_control_event {
     enum cor_control_event_kind kind;
     const struct cor_object *object; /* as it is now; after a deletion, its last known state */
-    const struct cor_object *old;    /* of an update: the state before it; else NULL */
+    const struct cor_object *old;    /* of an update: the state before it; NULL: it is not known */
     bool in_initial_list;            /* of a creation: the object is from the first list */
     bool final_state_unknown;        /* of a deletion: the deletion itself was missed. When the last
                                         state is not known either there is no event: whoever has
@@ -42,7 +42,8 @@ bool cor_control_predicates_pass(const struct cor_control_predicates *predicates
                                  const struct cor_control_event *event);
 
 /* Functions for `passes`. The first four let an update pass when the named field differs between
- * `old` and `object`; they have no argument, and every other kind of event passes. Labels and
+ * `old` and `object`, or when `old` is not known; they have no argument, and every other kind of
+ * event passes. Labels and
  * annotations that are absent, null and empty are equal. */
 bool cor_control_generation_changed(const void *arg, const struct cor_control_event *event);
 bool cor_control_version_changed(const void *arg, const struct cor_control_event *event);

@@ -71,7 +71,7 @@ int cor_control_source_map(const struct cor_control_source *source,
                            const struct cor_control_source *main,
                            const struct cor_control_event *event, struct cor_control_keys *keys)
 {
-    assert(event->object && (event->kind == COR_CONTROL_UPDATED) == (event->old != NULL));
+    assert(event->object && (event->kind == COR_CONTROL_UPDATED || !event->old));
     if (event->old && source->opts.kind != COR_CONTROL_FOR)
         add_keys_of(source, main, event->old, keys);
     add_keys_of(source, main, event->object, keys);

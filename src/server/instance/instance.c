@@ -7,7 +7,7 @@
  *   the store ──► compactor, watch caches, allocators, default namespaces ──► the loops' threads
  *   start ──►
  *   first health check ──► default namespaces are there, caches are filled ──► the Service
- *   default/kubernetes is there ──► the upkeep of other objects begins, and nothing waits for it ──► open
+ *   default/kubernetes is there ──► the upkeep of other objects and the controllers begin, and nothing waits for them ──► open
  *
  * When a step fails, cor_instance_close() closes what is open (instance_close.c), and the reason is
  * in the status. There are two exceptions. A cache that cannot be filled does not keep the server
@@ -32,6 +32,7 @@
 #include "net/host.h"
 #include "net/tls.h"
 #include "server/alloc/alloc.h"
+#include "server/controllers/controller_table.h"
 #include "storage/maintenance/compactor.h"
 
 /* The threads for requests over large bytes, and their queue. */
@@ -277,6 +278,8 @@ static int instance_start_loops(struct cor_instance *in, struct cor_status *st)
     if (r == 0)
         r = cor_instance_open_service(in, st);
     if (r == 0)
+        r = cor_instance_open_controllers(in, st);
+    if (r == 0)
         r = cor_api_bootstrap(cor_api_loop(in->api, 0), instance_on_bootstrap, in, st);
     if (r < 0)
         return r;
@@ -299,7 +302,10 @@ static int instance_start_loops(struct cor_instance *in, struct cor_status *st)
     if (r < 0)
         return r;
     cor_instance_start_service(in, r == 1);
-    return cor_instance_start_upkeep(in);
+    r = cor_instance_start_upkeep(in);
+    if (r == 0)
+        cor_instance_start_controllers(in);
+    return r;
 }
 
 static int instance_check_opts(const struct cor_instance_opts *o, struct cor_status *st)
@@ -312,7 +318,8 @@ static int instance_check_opts(const struct cor_instance_opts *o, struct cor_sta
     if (!o->tls_cert_file != !o->tls_key_file)
         return cor_status_set(st, -COR_EINVAL,
                               "--tls-cert-file and --tls-private-key-file belong together");
-    if (cor_alloc_check(&alloc_opts, st) < 0 || cor_instance_check_advertised(o, st) < 0)
+    if (cor_alloc_check(&alloc_opts, st) < 0 || cor_instance_check_advertised(o, st) < 0 ||
+        cor_server_controllers_check(o->controllers, st) < 0)
         return -COR_EINVAL;
     if (o->encryption_reload && !o->encryption_config)
         return cor_status_set(st, -COR_EINVAL,

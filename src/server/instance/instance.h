@@ -46,6 +46,7 @@ struct cor_instance_opts {
     const char *advertise_address;   /* of this server in the endpoints of default/kubernetes; NULL:
                                       * --bind-address, if others can reach that */
     const char *endpoint_reconciler; /* "none": these endpoints are not written; NULL, "lease" */
+    const char *controllers;         /* which run in this server; NULL: all */
     size_t nloops;                   /* 0: as many as there are cores */
 };
 

@@ -1,7 +1,7 @@
 /* clang-format off */
 /* The end of an instance, on the home loop, which turns while it waits for the others:
  *
- *   readiness fails ──► the HTTP server closes: no new connections, watches end, requests have
+ *   readiness fails ──► the controllers end ──► the HTTP server closes: no new connections, watches end, requests have
  *   drain_ms ──► the upkeep of the server stops ──► the Service default/kubernetes and the allocators are not looked after any more ──► each worker's loop, when it has no calls left, frees its stores and readers ──►
  *   the watch caches close on the first worker's loop ──► the workers' threads stop ──► compactor
  *   and timers of the home loop ──► memory
@@ -17,12 +17,14 @@
 #include "loop/offload.h"
 #include "net/tls.h"
 #include "server/alloc/alloc.h"
+#include "server/controllers/controllers.h"
 #include "server/instance/instance_int.h"
 #include "server/instance/kubernetes_service.h"
 #include "server/instance/server_upkeep.h"
 #include "storage/maintenance/compactor.h"
 
-#define QUIET_CHECK_MS 2
+#define QUIET_CHECK_MS      2
+#define CONTROLLERS_STOP_MS 2000
 
 static bool is_nothing_awaited(void *arg)
 {
@@ -119,6 +121,19 @@ static void worker_on_ask_upkeep(struct cor_mail *mail)
     cor_server_upkeep_stop(in->upkeep, on_upkeep_stopped, in);
 }
 
+static void on_controllers_stopped(void *arg)
+{
+    cor_instance_answer_home(arg);
+}
+
+/* On the loop of the controllers. */
+static void worker_on_ask_controllers(struct cor_mail *mail)
+{
+    struct cor_instance *in = COR_CONTAINER_OF(mail, struct cor_worker, mail)->instance;
+
+    cor_controller_host_stop(in->controllers, CONTROLLERS_STOP_MS, on_controllers_stopped, in);
+}
+
 static void on_alloc_stopped(void *arg)
 {
     cor_instance_answer_home(arg);
@@ -169,6 +184,10 @@ static void worker_ask(struct cor_worker *w, void (*on_mail)(struct cor_mail *ma
 
 static void instance_drain(struct cor_instance *in, uint64_t drain_ms)
 {
+    if (in->are_controllers_started) {
+        worker_ask(cor_instance_controllers_worker(in), worker_on_ask_controllers);
+        instance_wait_for_workers(in);
+    }
     in->waiting++;
     cor_http_server_close(cor_server_http(in->server), drain_ms, on_http_closed, in);
     instance_wait_for_workers(in);
@@ -225,6 +244,7 @@ struct cor_instance *cor_instance_close(struct cor_instance *instance, uint64_t 
         instance_close_home(in);
     cor_offload_free(in->offload);
     cor_server_free(in->server);
+    cor_controller_host_free(in->controllers);
     cor_server_upkeep_free(in->upkeep);
     cor_kubernetes_service_free(in->service);
     cor_alloc_free(in->alloc);

@@ -43,6 +43,9 @@ struct cor_instance {
     bool is_service_started;
     struct cor_server_upkeep *upkeep;
     bool is_upkeep_started;
+    struct cor_controller_host *controllers;
+    struct cor_mail controllers_mail; /* starts them, on their loop */
+    bool are_controllers_started;
     atomic_bool is_bootstrapped;    /* the first namespaces exist */
     atomic_bool is_service_checked; /* the first pass over `default/kubernetes` has ended */
     uint16_t port;                  /* that HTTPS is served on */
@@ -96,6 +99,14 @@ void cor_instance_start_service(struct cor_instance *instance, bool waits);
 /* Makes and starts the upkeep of the server (server_upkeep.h), without waiting for any of it. 0,
  * -COR_ENOMEM. */
 int cor_instance_start_upkeep(struct cor_instance *instance);
+
+/* The worker on whose loop the controllers run: not the first, which has other duties, if there are
+ * more. */
+struct cor_worker *cor_instance_controllers_worker(struct cor_instance *instance);
+/* Makes the host of the controllers. 0, -COR_ENOMEM. */
+int cor_instance_open_controllers(struct cor_instance *instance, struct cor_status *reterr_status);
+/* Starts them, and does not wait for them. */
+void cor_instance_start_controllers(struct cor_instance *instance);
 
 /* Sets the timer of the checks for the first time, which needs memory. 0, -COR_ENOMEM. */
 int cor_instance_prepare_checks(struct cor_instance *instance);

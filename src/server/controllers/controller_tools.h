@@ -1,0 +1,28 @@
+/* What several controllers inside the server ask of objects, answers and events.
+ * Thread: any (pure). */
+#ifndef COR_SERVER_CONTROLLER_TOOLS_H
+#define COR_SERVER_CONTROLLER_TOOLS_H
+
+#include <stdbool.h>
+
+#include "kit/controller/control_event.h"
+#include "kit/controller/control_source.h"
+#include "meta/object.h"
+#include "meta/status.h"
+
+/* Is status.phase of the Namespace `Active`? */
+bool cor_is_namespace_active(const struct cor_object *ns);
+
+/* Was the write refused because its namespace is being deleted: has details.causes the reason
+ * `NamespaceTerminating`? */
+bool cor_is_namespace_terminating(const struct cor_status *error);
+
+/* For `passes` of a predicate; they have no argument. */
+bool cor_control_is_deletion(const void *arg, const struct cor_control_event *event);
+bool cor_control_is_no_deletion(const void *arg, const struct cor_control_event *event);
+
+/* For `map` of a source: the key is the object's namespace. */
+void cor_map_to_namespace(void *arg, const struct cor_object *object,
+                          struct cor_control_keys *keys);
+
+#endif

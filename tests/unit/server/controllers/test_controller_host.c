@@ -1,0 +1,84 @@
+/* The host of the controllers inside the server: which run, and their start and end. */
+#include "host_fixture.h"
+
+#include "base/err.h"
+#include "server/controllers/controller_table.h"
+
+#define ACCOUNT "/api/v1/namespaces/default/serviceaccounts/default"
+#define MAP     "/api/v1/namespaces/default/configmaps/kube-root-ca.crt"
+
+static bool is_on(const char *list)
+{
+    return cor_server_controller_is_enabled(list, "serviceaccount-controller");
+}
+
+TEST(controller_host, the_list_of_controllers_is_read_as_upstream_reads_it)
+{
+    assert_true(is_on(NULL));
+    assert_true(is_on("*"));
+    assert_false(is_on(""));
+    assert_false(is_on("-*"));
+    assert_true(is_on("serviceaccount-controller"));
+    assert_false(is_on("-serviceaccount-controller"));
+    assert_false(is_on("namespace-controller"));
+    assert_false(is_on("*,-serviceaccount-controller"));
+    assert_true(is_on("*,-root-ca-certificate-publisher-controller"));
+    assert_true(is_on("-*, serviceaccount-controller"));
+    /* The first item that names it counts. */
+    assert_true(is_on("serviceaccount-controller,-serviceaccount-controller"));
+    assert_false(is_on("-serviceaccount-controller,serviceaccount-controller,*"));
+}
+
+TEST(controller_host, a_name_that_is_no_controller_is_refused)
+{
+    static const char *const good[] = {"*", "-*", "", "*,-serviceaccount-controller"};
+    static const char *const bad[] = {"*,-nodes", "nodes", "serviceaccount", "-", "**"};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(good); i++)
+        assert_int_equal(cor_server_controllers_check(good[i], NULL), 0);
+    for (size_t i = 0; i < COR_ARRAY_LEN(bad); i++) {
+        struct cor_status why = {0};
+
+        assert_int_equal(cor_server_controllers_check(bad[i], &why), -COR_EINVAL);
+        assert_non_null(
+            strstr(cor_status_message(&why), "is not in the list of known controllers"));
+        assert_non_null(strstr(cor_status_message(&why), "root-ca-certificate-publisher"));
+        cor_status_deinit(&why);
+    }
+}
+
+TEST(controller_host, runs_the_controllers_of_its_list_alone)
+{
+    struct hfx h;
+
+    hfx_open(&h, "*,-root-ca-certificate-publisher-controller");
+    hfx_await(&h, ACCOUNT, "metadata.name", "default");
+    hfx_do(&h, 404, "GET", MAP, "");
+    hfx_close(&h);
+}
+
+TEST(controller_host, without_controllers_it_starts_and_stops)
+{
+    struct hfx h;
+
+    hfx_open(&h, "-*");
+    hfx_close(&h);
+}
+
+TEST(controller_host, stops_at_any_moment_and_starts_again)
+{
+    struct hfx h;
+
+    hfx_open(&h, NULL);
+    hfx_stop(&h); /* nothing has begun */
+    for (int turns = 1; turns < 20; turns++) {
+        hfx_start(&h, NULL);
+        for (int i = 0; i < turns; i++)
+            (void)cor_loop_run_until(h.p.a.fx.loop, hfx_never, NULL, 0);
+        hfx_stop(&h);
+    }
+    hfx_start(&h, NULL);
+    hfx_await(&h, ACCOUNT, "metadata.name", "default");
+    hfx_await(&h, MAP, "metadata.name", "kube-root-ca.crt");
+    hfx_close(&h);
+}
