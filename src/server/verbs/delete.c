@@ -302,7 +302,7 @@ static void delete_on_options(struct cor_call *call)
     if (r < 0)
         cor_status_set_err(&call->status, r);
     else if (own && own->undeletable && cor_str_eq(own->gvr.group, gr.group))
-        r = cor_status_forbidden(&call->status, &gr, call->name, own->undeletable);
+        r = cor_status_forbidden(&call->status, &gr, call->name, "%s", own->undeletable);
     if (r < 0) {
         cor_call_fail(call);
         return;
