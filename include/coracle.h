@@ -16,6 +16,8 @@
 #include "coracle/client.h"
 #include "coracle/client_config.h"
 #include "coracle/clock.h"
+#include "coracle/control_event.h"
+#include "coracle/controller.h"
 #include "coracle/delta_fifo.h"
 #include "coracle/discovery.h"
 #include "coracle/election.h"

@@ -30,7 +30,7 @@ ROOMS = {
     "kit": ["", "config", "controller", "election", "events"],
     "storage": ["engine", "sqlite", "etcd", "store", "encryption", "cacher", "maintenance", ""],
     "server": ["catalog", "docs", "request", "access", "metrics", "api", "alloc", "strategy", "write", "verbs", "port", "controllers", "http", "instance"],
-    "client": ["config", "rest", "dynamic", "discovery", "runtime", "", "informers"],
+    "client": ["config", "rest", "dynamic", "discovery", "runtime", "", "informers", "controller"],
 }
 ROOMS_DENIED = {
     "kit/controller": {"config"},

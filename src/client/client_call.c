@@ -254,14 +254,6 @@ static struct cor_write_options write_of(const struct cor_request *req)
     };
 }
 
-/* The server is told of the deadline, too, except for a watch, which has server_timeout. */
-static uint64_t deadline_of(const struct cor_client_call *call)
-{
-    if (call->req.timeout_ms > 0 || call->req.verb == COR_VERB_WATCH)
-        return call->req.timeout_ms;
-    return call->client->timeout_ms;
-}
-
 /* A pager pauses when this returns a positive number, which the public on_item may not ask for. */
 static int on_page_item(void *arg, struct cor_object *object)
 {
@@ -303,7 +295,7 @@ static int call_begin_pages(struct cor_client_call *call, struct cor_status *ret
         .client = call->client->rest,
         .at = path_of(req),
         .query = query_of(req),
-        .timeout_ms = deadline_of(call),
+        .timeout_ms = call->req.timeout_ms,
     };
 
     return req->paging == COR_PAGING_EACH
@@ -338,8 +330,8 @@ static int call_begin_collection(struct cor_client_call *call, struct cor_status
     const struct cor_list_query query = query_of(req);
     const struct cor_dynamic_list_call list = {.client = call->client->rest,
                                                .at = path_of(req),
-                                               .timeout_ms = deadline_of(call),
-                                               .deadline_ms = deadline_of(call),
+                                               .timeout_ms = call->req.timeout_ms,
+                                               .deadline_ms = call->req.timeout_ms,
                                                .on_item = on_item,
                                                .on_done = on_list_done,
                                                .arg = call};
@@ -360,8 +352,8 @@ static int call_begin_object(struct cor_client_call *call, struct cor_status *re
     const struct cor_dynamic_call to = {.client = call->client->rest,
                                         .at = path_of(req),
                                         .metadata_only = req->metadata_only && !removes,
-                                        .timeout_ms = deadline_of(call),
-                                        .deadline_ms = deadline_of(call),
+                                        .timeout_ms = call->req.timeout_ms,
+                                        .deadline_ms = call->req.timeout_ms,
                                         .on_done = on_object_done,
                                         .arg = call};
 
@@ -390,7 +382,7 @@ static int call_begin_object(struct cor_client_call *call, struct cor_status *re
 static void on_start(struct cor_mail *mail)
 {
     struct cor_client_call *call = COR_CONTAINER_OF(mail, struct cor_client_call, mail);
-    uint64_t deadline_ms = deadline_of(call);
+    uint64_t deadline_ms = call->req.timeout_ms;
     struct cor_status why;
     int r = 0;
 
@@ -449,6 +441,9 @@ int cor_client_send(struct cor_client *client, const struct cor_request *req,
         r = cor_client_enter(client);
     if (r < 0)
         return r;
+    /* The server is told of the timeout, too, except for a watch, which has server_timeout. */
+    if (own.verb != COR_VERB_WATCH)
+        own.timeout_ms = cor_client_timeout_ms(client, own.timeout_ms);
     call = cor_calloc(1, sizeof(*call) + request_text_bytes(&own) + 1);
     if (!call) {
         cor_client_leave(client);

@@ -74,7 +74,7 @@ static void begin_change(void *arg)
         .write = {.dry_run = req->dry_run,
                   .field_manager = cor_strz(req->field_manager),
                   .field_validation = cor_strz(req->field_validation)},
-        .timeout_ms = req->timeout_ms > 0 ? req->timeout_ms : c->client->timeout_ms,
+        .timeout_ms = req->timeout_ms,
         .change = change_make,
         .on_done = on_changed,
         .arg = c,
@@ -107,6 +107,7 @@ int cor_client_change(struct cor_client *client, const struct cor_request *req, 
 
     if (r < 0)
         return r;
+    own.timeout_ms = cor_client_timeout_ms(client, own.timeout_ms);
     cor_rand_init(&c.rand);
     r = cor_client_wait_for(client, begin_change, &c, &c.done, reterr);
     if (r < 0)

@@ -41,11 +41,10 @@ static void begin_read(void *arg)
 {
     static const struct cor_rest_cbs cbs = {.on_done = on_done};
     struct path_read *p = arg;
-    uint64_t timeout_ms = p->timeout_ms > 0 ? p->timeout_ms : p->client->timeout_ms;
     const struct cor_rest_request_opts opts = {.target = cor_strz(p->path),
                                                .accept = COR_STR("application/json, */*"),
-                                               .timeout_ms = timeout_ms,
-                                               .deadline_ms = timeout_ms,
+                                               .timeout_ms = p->timeout_ms,
+                                               .deadline_ms = p->timeout_ms,
                                                .cbs = &cbs,
                                                .arg = p};
 
@@ -84,7 +83,7 @@ int cor_client_get_path(struct cor_client *client, const char *path, uint64_t ti
 {
     struct path_read p = {.client = client,
                           .path = path,
-                          .timeout_ms = timeout_ms,
+                          .timeout_ms = cor_client_timeout_ms(client, timeout_ms),
                           .fn = fn,
                           .arg = arg,
                           .reterr = reterr};

@@ -7,7 +7,8 @@
  *
  * Mail. A sender on another thread writes to the eventfd when the mailbox was empty; libuv's poll
  * then calls on_wake(), which delivers the whole batch. A sender on the loop's own thread, inside a
- * turn, starts the idle handle instead, and the batch is delivered in the next turn.
+ * turn, starts the idle handle instead, and the batch is delivered in the next turn. A trigger
+ * (loop/trigger.h) always writes to the eventfd, because a signal handler may fire it.
  *
  * Home. `home` names the thread that may use the loop: the maker's until the start, the loop's own
  * while it runs, the stopper's afterwards. cor_loop_is_current() compares with it, and the entries
@@ -88,6 +89,7 @@ static void on_wake(uv_poll_t *wake, int status, int events)
 
     (void)n;
     cor_mailbox_deliver(&loop->mailbox);
+    cor_triggers_run(loop);
     if (atomic_load(&loop->stopping))
         uv_stop(&loop->uv);
 }
@@ -121,6 +123,7 @@ int cor_loop_new(size_t mail_max, struct cor_loop **ret_loop)
     uv_prepare_init(&loop->uv, &loop->turn_end);
     loop->turn_end.data = loop;
     uv_timer_init(&loop->uv, &loop->deadline);
+    cor_dlist_init(&loop->triggers);
     cor_timers_init(loop);
     cor_mailbox_init(&loop->mailbox, mail_max, loop_wake, loop);
     atomic_init(&loop->home, this_thread());
@@ -136,6 +139,7 @@ struct cor_loop *cor_loop_free(struct cor_loop *loop)
     if (!loop)
         return NULL;
     assert(!loop->started && cor_loop_is_current(loop));
+    assert(cor_dlist_empty(&loop->triggers));
     while (cor_mailbox_deliver(&loop->mailbox) > 0)
         ;
     uv_close((uv_handle_t *)&loop->wake, NULL);

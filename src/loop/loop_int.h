@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
+#include "loop/trigger.h"
 #include "loop/turns.h"
 
 /* The timers that are set: earliest first, equal ones in the order of setting. */
@@ -39,6 +40,7 @@ struct cor_loop {
     struct cor_timers timers;
     const struct cor_clock *clock; /* the timers' and now_ms(); NULL: libuv's */
     struct cor_mailbox mailbox;
+    struct cor_dlist triggers; /* each looked at when wake_fd is readable */
     pthread_t thread;
     bool started;
     bool running; /* inside uv_run(), whose time is the turn's */

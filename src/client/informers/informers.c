@@ -235,7 +235,9 @@ static void free_informer(struct cor_informer *inf)
 {
     cor_dlist_remove(&inf->link);
     cor_free(inf->group);
+    cor_free(inf->version);
     cor_free(inf->plural);
+    cor_free(inf->kind);
     cor_free(inf);
 }
 
@@ -307,7 +309,7 @@ static struct cor_informer *informers_known(struct cor_informers *set,
 }
 
 static struct cor_informer *informers_make_informer(struct cor_informers *set,
-                                                    const struct cor_resource *resource,
+                                                    const struct cor_informer_opts *opts,
                                                     struct cor_shared_informer *shared)
 {
     struct cor_informer *inf = cor_calloc(1, sizeof(*inf));
@@ -316,10 +318,12 @@ static struct cor_informer *informers_make_informer(struct cor_informers *set,
         return NULL;
     inf->set = set;
     inf->shared = shared;
-    inf->group = cor_strdup(resource->group ? resource->group : "");
-    inf->plural = cor_strdup(resource->plural);
+    inf->group = cor_strdup(opts->resource.group ? opts->resource.group : "");
+    inf->version = cor_strdup(opts->resource.version);
+    inf->plural = cor_strdup(opts->resource.plural);
+    inf->kind = cor_strdup(opts->kind ? opts->kind : "");
     cor_dlist_push(&set->informers, &inf->link);
-    if (inf->group && inf->plural)
+    if (inf->group && inf->version && inf->plural && inf->kind)
         return inf;
     free_informer(inf);
     return NULL;
@@ -353,7 +357,7 @@ static void informers_get_informer(void *arg)
         return;
     g->informer = informers_known(g->set, shared);
     if (!g->informer)
-        g->informer = informers_make_informer(g->set, &o->resource, shared);
+        g->informer = informers_make_informer(g->set, o, shared);
     if (!g->informer)
         g->r = -COR_ENOMEM;
 }

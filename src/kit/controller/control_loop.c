@@ -345,9 +345,8 @@ static bool loop_take_name(struct cor_control_loop *l)
     return true;
 }
 
-int cor_control_loop_start(struct cor_control_loop *l, struct cor_status *reterr)
+int cor_control_loop_check(struct cor_control_loop *l, struct cor_status *reterr)
 {
-    assert_on_loop(l);
     if (l->state != LOOP_NEW)
         return cor_status_set(reterr, -COR_EINVAL,
                               "controller was started more than once. This is likely to be caused "
@@ -359,6 +358,16 @@ int cor_control_loop_start(struct cor_control_loop *l, struct cor_status *reterr
                               "set them up");
     if (!loop_take_name(l))
         return cor_status_set(reterr, -COR_EINVAL, "one of For() or Named() must be called");
+    return 0;
+}
+
+int cor_control_loop_start(struct cor_control_loop *l, struct cor_status *reterr)
+{
+    int r = cor_control_loop_check(l, reterr);
+
+    assert_on_loop(l);
+    if (r < 0)
+        return r;
     l->state = LOOP_SYNCING;
     l->until_ms = later(now_ms(l), l->opts.sync_max_ms);
     /* The tick asks for the right time. */

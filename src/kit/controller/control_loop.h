@@ -18,8 +18,7 @@
  * `reconcile`, on_cancel and on_stopped are called inside cor_control_loop_tick() only; on_report
  * also inside cor_reconcile_done(). Only on_stopped may free the loop. The callbacks may call every
  * other function of this header but tick.
- * The controllers inside the server and the public controllers of the client library are to run on
- * it; so far only its tests do.
+ * The public controllers of the client library (client/controller/) run on it.
  * Thread: the loop of `opts.loop`, for every function and callback.  Owner: its maker. */
 /* clang-format on */
 #ifndef COR_KIT_CONTROL_LOOP_H
@@ -158,6 +157,9 @@ int cor_control_loop_add_source(struct cor_control_loop *l,
 /* The objects of the source's first list were fed. A second call does nothing. */
 void cor_control_loop_source_synced(struct cor_control_loop *l, struct cor_control_source *source);
 
+/* Could the loop be started? It has its name afterwards. Errors as below. */
+int cor_control_loop_check(struct cor_control_loop *l, struct cor_status *reterr);
+
 /* Waits for the first sync of all sources, then begins to reconcile. 0, or -COR_EINVAL: started or
  * stopped before, no source, or no name; nothing has changed then. */
 int cor_control_loop_start(struct cor_control_loop *l, struct cor_status *reterr);
@@ -183,7 +185,7 @@ void cor_reconcile_done(struct cor_reconcile *rec, const struct cor_reconcile_re
 void cor_control_loop_stop(struct cor_control_loop *l, uint64_t max_ms);
 
 bool cor_control_loop_is_synced(const struct cor_control_loop *l);   /* all sources of the start */
-const char *cor_control_loop_name(const struct cor_control_loop *l); /* "" before the start */
+const char *cor_control_loop_name(const struct cor_control_loop *l); /* "" before check or start */
 
 /* For metrics; the first five are controller-runtime's labels and counters. */
 struct cor_control_loop_stats {

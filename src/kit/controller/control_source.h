@@ -17,15 +17,12 @@ enum cor_control_source_kind {
     COR_CONTROL_RAW,     /* keys that the owner adds itself; has no events, only the first sync */
 };
 
-/* Where a mapping puts the keys that it finds. */
+/* Where a mapping puts the keys that it finds, by cor_control_keys_add(), which keeps a failure. */
 struct cor_control_keys {
     int (*add)(void *arg, struct cor_str ns, struct cor_str name);
     void *arg;
     int r; /* the first failure of `add` */
 };
-
-/* Adds a key; `ns` is empty for objects without a namespace. A failure is kept in `keys`. */
-void cor_control_keys_add(struct cor_control_keys *keys, struct cor_str ns, struct cor_str name);
 
 /* Strings, predicates and `arg` must stay valid as long as the loop. */
 struct cor_control_source_opts {
