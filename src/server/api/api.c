@@ -110,11 +110,11 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
         if (!loop->watch_events)
             r = -COR_ENOMEM;
     }
+    cor_served_unref(served);
     if (r < 0) {
         cor_api_free(api);
         return cor_status_set_err(reterr_status, r);
     }
-    cor_served_unref(served);
     *ret_api = api;
     return 0;
 }
