@@ -1,0 +1,321 @@
+/* The list of managers: reading, writing, finding, and the cap of updates. */
+#include "schema/apply/managers.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "schema/apply/managers_int.h"
+#include "json/scan.h"
+#include "json/writer.h"
+
+bool cor_manager_is_same(const struct cor_manager *a, const struct cor_manager *b)
+{
+    return a->is_apply == b->is_apply && cor_str_eq(a->name, b->name) &&
+           cor_str_eq(a->subresource, b->subresource) &&
+           (a->is_apply || cor_str_eq(a->api_version, b->api_version));
+}
+
+struct cor_manager *cor_managers_find(struct cor_managers *managers,
+                                      const struct cor_manager *manager)
+{
+    for (size_t i = 0; i < managers->n; i++) {
+        if (cor_manager_is_same(&managers->v[i], manager))
+            return &managers->v[i];
+    }
+    return NULL;
+}
+
+int cor_managers_put(struct cor_arena *arena, struct cor_managers *managers,
+                     const struct cor_manager *manager)
+{
+    struct cor_manager *old = cor_managers_find(managers, manager), *v;
+
+    if (old) {
+        *old = *manager;
+        return 0;
+    }
+    if (managers->n == managers->cap) {
+        size_t cap = managers->cap ? 2 * managers->cap : 8;
+
+        v = cor_arena_alloc(arena, cap * sizeof(*v));
+        if (!v)
+            return arena->error;
+        if (managers->n > 0)
+            memcpy(v, managers->v, managers->n * sizeof(*v));
+        managers->v = v;
+        managers->cap = cap;
+    }
+    managers->v[managers->n++] = *manager;
+    return 0;
+}
+
+void cor_managers_drop(struct cor_managers *managers, size_t i)
+{
+    assert(i < managers->n);
+    memmove(&managers->v[i], &managers->v[i + 1], (managers->n - i - 1) * sizeof(managers->v[0]));
+    managers->n--;
+}
+
+static int add_member(struct cor_buf *out, const char *key, struct cor_str raw)
+{
+    return raw.n == 0 ? 0
+                      : cor_buf_addf(out, "%s\"%s\":\"%.*s\"", out->n > 1 ? "," : "", key,
+                                     (int)raw.n, raw.p);
+}
+
+struct cor_str cor_manager_identifier(struct cor_arena *arena, const struct cor_manager *manager)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = 1u << 20};
+    int r = cor_buf_addc(&out, '{');
+
+    if (r == 0)
+        r = add_member(&out, "manager", manager->name);
+    if (r == 0)
+        r = add_member(&out, "operation", manager->is_apply ? COR_STR("Apply") : COR_STR("Update"));
+    if (r == 0 && !manager->is_apply)
+        r = add_member(&out, "apiVersion", manager->api_version);
+    if (r == 0)
+        r = add_member(&out, "subresource", manager->subresource);
+    if (r == 0)
+        r = cor_buf_addc(&out, '}');
+    if (r < 0) {
+        arena->error = r;
+        return cor_str(NULL, 0);
+    }
+    return cor_arena_copy(arena, cor_buf_str(&out));
+}
+
+/* ---- the cap ---- */
+
+/* Times have one length and order as texts; an entry without a time is the oldest. */
+static int time_cmp(struct cor_str a, struct cor_str b)
+{
+    return cor_str_cmp(a, b);
+}
+
+/* The oldest update from rank `from` on: by time, then by identifier. Few entries exist, so a
+ * search for each rank is enough. */
+static size_t next_update(const struct cor_managers *managers, const struct cor_str *identifiers,
+                          const bool *is_seen)
+{
+    size_t best = SIZE_MAX;
+
+    for (size_t i = 0; i < managers->n; i++) {
+        int c;
+
+        if (managers->v[i].is_apply || is_seen[i])
+            continue;
+        c = best == SIZE_MAX ? -1 : time_cmp(managers->v[i].time, managers->v[best].time);
+        if (c < 0 || (c == 0 && cor_str_cmp(identifiers[i], identifiers[best]) < 0))
+            best = i;
+    }
+    return best;
+}
+
+/* The first update that was seen of a version; SIZE_MAX: none. */
+static size_t first_of_version(const struct cor_managers *managers, const size_t *firsts, size_t n,
+                               struct cor_str version)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (cor_str_eq(managers->v[firsts[i]].api_version, version))
+            return firsts[i];
+    }
+    return SIZE_MAX;
+}
+
+int cor_managers_cap(struct cor_arena *arena, struct cor_managers *managers)
+{
+    size_t n = managers->n, updates = 0, nfirsts = 0, i, first;
+    struct cor_str *identifiers;
+    struct cor_manager *v;
+    size_t *firsts;
+    bool *is_seen;
+
+    for (i = 0; i < n; i++)
+        updates += !managers->v[i].is_apply;
+    if (updates <= COR_MANAGERS_UPDATES_MAX)
+        return 0;
+    identifiers = cor_arena_alloc(arena, n * sizeof(*identifiers));
+    firsts = cor_arena_alloc(arena, n * sizeof(*firsts));
+    is_seen = cor_arena_alloc(arena, n * sizeof(*is_seen));
+    if (!identifiers || !firsts || !is_seen)
+        return arena->error;
+    for (i = 0; i < n; i++) {
+        identifiers[i] = cor_manager_identifier(arena, &managers->v[i]);
+        is_seen[i] = false;
+    }
+    if (arena->error < 0)
+        return arena->error;
+    v = managers->v;
+    while (updates > COR_MANAGERS_UPDATES_MAX &&
+           (i = next_update(managers, identifiers, is_seen)) != SIZE_MAX) {
+        struct cor_manager bucket = {.name = COR_STR("ancient-changes"),
+                                     .api_version = v[i].api_version};
+        struct cor_manager *old;
+
+        is_seen[i] = true;
+        first = first_of_version(managers, firsts, nfirsts, v[i].api_version);
+        if (first == SIZE_MAX) {
+            firsts[nfirsts++] = i;
+            continue;
+        }
+        /* The entry joins the bucket of its version, which is the first entry under another name
+         * unless there has been a bucket before. Emptied entries go at the end. */
+        old = cor_managers_find(managers, &bucket);
+        if (!old) {
+            old = &v[first];
+            old->name = bucket.name;
+            old->subresource = COR_STR("");
+        }
+        if (old != &v[i]) {
+            old->set = cor_fieldset_union(arena, v[i].set, old->set);
+            old->time = v[i].time;
+            v[i].set = (struct cor_fieldset){NULL};
+        }
+        updates--;
+    }
+    for (i = managers->n; i-- > 0;) {
+        if (cor_fieldset_is_empty(v[i].set))
+            cor_managers_drop(managers, i);
+    }
+    return arena->error;
+}
+
+/* ---- the list in JSON ---- */
+
+bool cor_managers_is_reset(struct cor_str list)
+{
+    return cor_str_eq(list, COR_STR("[]")) || cor_str_eq(list, COR_STR("[{}]"));
+}
+
+static struct cor_str text_of(struct cor_str entry, const char *key)
+{
+    struct cor_str value, raw;
+
+    if (cor_json_get(entry, cor_strz(key), COR_JSON_ANY_ORDER, &value) < 0 ||
+        cor_json_to_raw(value, &raw) < 0)
+        return COR_STR("");
+    return raw;
+}
+
+static int refuse(struct cor_buf *words, const char *fmt, size_t i, struct cor_str text)
+{
+    int r = !words       ? 0
+            : text.n > 0 ? cor_buf_addf(words, fmt, (int)text.n, text.p, i)
+                         : cor_buf_addf(words, fmt, i);
+
+    return r < 0 ? r : -COR_EINVAL;
+}
+
+static int read_entry(struct cor_arena *arena, struct cor_str entry, size_t i,
+                      struct cor_manager *ret, struct cor_buf *words)
+{
+    struct cor_str operation = text_of(entry, "operation"), type = text_of(entry, "fieldsType");
+    struct cor_str fields;
+    int r = 0;
+
+    *ret = (struct cor_manager){
+        .name = text_of(entry, "manager"),
+        .api_version = text_of(entry, "apiVersion"),
+        .subresource = text_of(entry, "subresource"),
+        .time = text_of(entry, "time"),
+        .is_apply = cor_str_eq(operation, COR_STR("Apply")),
+    };
+    if (!ret->is_apply && !cor_str_eq(operation, COR_STR("Update")))
+        return refuse(words, "operation must be `Apply` or `Update`", i, COR_STR(""));
+    if (ret->api_version.n == 0)
+        return refuse(words, "apiVersion must not be empty", i, COR_STR(""));
+    if (type.n == 0)
+        return refuse(words, "missing fieldsType in managed fields entry %zu", i, COR_STR(""));
+    if (!cor_str_eq(type, COR_STR("FieldsV1")))
+        return refuse(words, "invalid fieldsType \"%.*s\" in managed fields entry %zu", i, type);
+    if (cor_json_get(entry, COR_STR("fieldsV1"), COR_JSON_ANY_ORDER, &fields) == 0)
+        r = cor_fieldset_read(arena, fields, &ret->set);
+    return r == -COR_EINVAL
+               ? refuse(words, "error decoding set of managed fields entry %zu", i, COR_STR(""))
+               : r;
+}
+
+int cor_managers_read(struct cor_arena *arena, struct cor_str list, struct cor_managers *ret,
+                      struct cor_buf *words)
+{
+    struct cor_json_iter it = cor_json_iter(list);
+    struct cor_manager manager;
+    int r = 0;
+
+    *ret = (struct cor_managers){0};
+    for (size_t i = 0; r == 0 && cor_json_iter_elem(&it); i++) {
+        r = read_entry(arena, cor_json_iter_value(&it), i, &manager, words);
+        if (r == 0)
+            r = cor_managers_put(arena, ret, &manager);
+    }
+    return r;
+}
+
+static int entry_cmp(const void *a, const void *b)
+{
+    const struct cor_manager *x = a, *y = b;
+    int c = (int)y->is_apply - (int)x->is_apply;
+
+    if (c == 0)
+        c = time_cmp(x->time, y->time);
+    if (c == 0)
+        c = cor_json_raw_cmp(x->name, y->name);
+    if (c == 0)
+        c = cor_json_raw_cmp(x->api_version, y->api_version);
+    return c != 0 ? c : cor_json_raw_cmp(x->subresource, y->subresource);
+}
+
+static void write_text(struct cor_json_writer *w, const char *key, struct cor_str raw)
+{
+    if (raw.n == 0)
+        return;
+    cor_json_key(w, cor_strz(key));
+    cor_json_begin_string(w);
+    cor_json_add_raw_text(w, raw);
+    cor_json_end_string(w);
+}
+
+static int write_entry(struct cor_json_writer *w, const struct cor_manager *manager)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf fields = {.max = w->out->max};
+    int r = cor_fieldset_write(manager->set, &fields);
+
+    if (r < 0)
+        return r;
+    cor_json_begin_object(w);
+    write_text(w, "apiVersion", manager->api_version);
+    cor_json_member(w, COR_STR("fieldsType"), COR_STR("FieldsV1"));
+    cor_json_key(w, COR_STR("fieldsV1"));
+    cor_json_raw(w, cor_buf_str(&fields));
+    write_text(w, "manager", manager->name);
+    cor_json_member(w, COR_STR("operation"),
+                    manager->is_apply ? COR_STR("Apply") : COR_STR("Update"));
+    write_text(w, "subresource", manager->subresource);
+    write_text(w, "time", manager->time);
+    cor_json_end_object(w);
+    return 0;
+}
+
+int cor_managers_write(struct cor_managers *managers, struct cor_buf *out)
+{
+    struct cor_json_writer w;
+    size_t before = out->n;
+    int r = 0;
+
+    if (managers->n == 0)
+        return cor_buf_addz(out, "null");
+    qsort(managers->v, managers->n, sizeof(managers->v[0]), entry_cmp);
+    cor_json_writer_init(&w, out);
+    cor_json_begin_array(&w);
+    for (size_t i = 0; i < managers->n && r == 0; i++)
+        r = write_entry(&w, &managers->v[i]);
+    cor_json_end_array(&w);
+    if (r == 0)
+        r = cor_json_writer_finish(&w);
+    if (r < 0)
+        cor_buf_truncate(out, before);
+    return r;
+}

@@ -1,0 +1,597 @@
+/* What an update and an apply do to the managers of an object.
+ *
+ * Both end in the same step (step_take()): the object before and after are compared, once in each
+ * version in which a manager's set is written, and what was added or modified leaves the sets of
+ * all other managers, or is a conflict; what was removed leaves them in any case.
+ *
+ * An update is that step with force, and the changed paths become those of the requester.
+ * An apply merges the configuration into the live object, prunes what the applier owned and nobody
+ * owns any more, and takes the step. Nothing of the live object or of the managers is lost when it
+ * fails: the caller keeps the old ones.
+ *
+ * Every object that is made on the way (merged, pruned, converted) is a document of the operation
+ * and is freed with it. The first failure ends the operation.
+ * Thread: one at a time. */
+#include <assert.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "schema/apply/managers_int.h"
+#include "json/scan.h"
+
+#define TEXT_MAX (64u << 20) /* of one document; bodies are smaller by far */
+
+/* An object in one version. */
+struct doc {
+    struct doc *next;
+    struct cor_buf own;  /* the text, when the operation has made it */
+    struct cor_str text; /* in `own`, or the caller's */
+    struct cor_str version;
+    struct cor_apply_place place;
+    struct cor_json_nodes json;
+};
+
+struct op {
+    const struct cor_apply_request *request;
+    struct cor_arena *arena;
+    struct doc *docs;
+};
+
+static struct cor_typed typed(const struct doc *doc)
+{
+    return (struct cor_typed){&doc->place, &doc->json};
+}
+
+static void op_deinit(struct op *op)
+{
+    struct doc *doc = op->docs, *next;
+
+    for (; doc; doc = next) {
+        next = doc->next;
+        cor_json_nodes_deinit(&doc->json);
+        cor_buf_deinit(&doc->own);
+        cor_free(doc);
+    }
+}
+
+static struct doc *doc_new(struct op *op, struct cor_str version)
+{
+    struct doc *doc = cor_calloc(1, sizeof(*doc));
+
+    if (!doc)
+        return NULL;
+    cor_buf_init(&doc->own, TEXT_MAX);
+    doc->version = version;
+    doc->next = op->docs;
+    op->docs = doc;
+    return doc;
+}
+
+/* Reads the text of a document. -COR_ENOTFOUND: its version is not known. */
+static int doc_read(struct op *op, struct doc *doc, struct cor_str text)
+{
+    const struct cor_apply_versions *versions = op->request->versions;
+
+    doc->text = text;
+    if (!versions->place(versions->arg, doc->version, &doc->place))
+        return -COR_ENOTFOUND;
+    return cor_json_nodes_init(&doc->json, text);
+}
+
+static int doc_open(struct op *op, struct cor_str text, struct cor_str version,
+                    struct doc **ret_doc)
+{
+    *ret_doc = doc_new(op, version);
+    return *ret_doc ? doc_read(op, *ret_doc, text) : -COR_ENOMEM;
+}
+
+/* The document in another version: itself, or a converted one. */
+static int doc_convert(struct op *op, struct doc *doc, struct cor_str version, struct doc **ret_doc)
+{
+    const struct cor_apply_versions *versions = op->request->versions;
+    struct cor_apply_place place;
+    struct doc *other;
+    int r;
+
+    *ret_doc = doc;
+    if (cor_str_eq(doc->version, version))
+        return 0;
+    if (!versions->place(versions->arg, version, &place))
+        return -COR_ENOTFOUND;
+    other = doc_new(op, version);
+    if (!other)
+        return -COR_ENOMEM;
+    r = versions->convert(versions->arg, doc->text, doc->version, version, &other->own);
+    if (r < 0)
+        return r;
+    *ret_doc = other;
+    return doc_read(op, other, cor_buf_str(&other->own));
+}
+
+/* The document without a set of fields. */
+static int doc_without(struct op *op, const struct doc *doc, struct cor_fieldset set,
+                       struct doc **ret_doc)
+{
+    struct doc *other = doc_new(op, doc->version);
+    int r;
+
+    if (!other)
+        return -COR_ENOMEM;
+    r = cor_typed_remove(typed(doc), set, op->arena, &other->own);
+    if (r < 0)
+        return r;
+    *ret_doc = other;
+    return doc_read(op, other, cor_buf_str(&other->own));
+}
+
+static struct cor_fieldset reset_fields(const struct op *op, struct cor_str version)
+{
+    const struct cor_apply_versions *versions = op->request->versions;
+
+    return versions->reset_fields ? versions->reset_fields(versions->arg, version)
+                                  : (struct cor_fieldset){NULL};
+}
+
+/* ---- the common step ---- */
+
+/* The comparison of an operation in one version. */
+struct view {
+    struct cor_str version;
+    struct cor_comparison changes;
+    struct cor_fieldset taken; /* modified and added */
+};
+
+static int view_make(struct op *op, struct doc *before, struct doc *after, struct cor_str version,
+                     struct view *ret_view)
+{
+    struct cor_fieldset mask = reset_fields(op, version);
+    struct cor_comparison *c = &ret_view->changes;
+    struct doc *old, *new;
+    int r = doc_convert(op, before, version, &old);
+
+    if (r == 0)
+        r = doc_convert(op, after, version, &new);
+    if (r == 0)
+        r = cor_typed_compare(typed(old), typed(new), op->arena, c);
+    if (r < 0)
+        return r;
+    c->added = cor_fieldset_recursive_difference(op->arena, c->added, mask);
+    c->modified = cor_fieldset_recursive_difference(op->arena, c->modified, mask);
+    c->removed = cor_fieldset_recursive_difference(op->arena, c->removed, mask);
+    ret_view->taken = cor_fieldset_union(op->arena, c->modified, c->added);
+    ret_view->version = version;
+    return op->arena->error;
+}
+
+/* The comparisons of all versions that managers use; the first is that of the request. */
+struct views {
+    struct view *v;
+    size_t n;
+};
+
+static int views_find(struct op *op, struct views *views, struct doc *before, struct doc *after,
+                      struct cor_str version, const struct view **ret_view)
+{
+    int r;
+
+    for (size_t i = 0; i < views->n; i++) {
+        if (cor_str_eq(views->v[i].version, version)) {
+            *ret_view = &views->v[i];
+            return 0;
+        }
+    }
+    r = view_make(op, before, after, version, &views->v[views->n]);
+    if (r == 0)
+        *ret_view = &views->v[views->n++];
+    return r;
+}
+
+/* Takes what changed out of the sets of all managers but `self` (NULL: of all). *ret_view is the
+ * comparison in the version of the request. Without force a conflict is written to `conflicts`, by
+ * manager, and the sets stay as they are: -COR_ECONFLICT. */
+static int step_take(struct op *op, struct cor_managers *managers, const struct cor_manager *self,
+                     struct doc *before, struct doc *after, bool force,
+                     struct cor_managers *conflicts, const struct view **ret_view)
+{
+    struct views views = {0};
+    const struct view *view;
+    int r;
+
+    views.v = cor_arena_alloc(op->arena, (managers->n + 1) * sizeof(views.v[0]));
+    if (!views.v)
+        return op->arena->error;
+    r = views_find(op, &views, before, after, op->request->api_version, ret_view);
+    for (size_t i = 0; r == 0 && !force && i < managers->n; i++) {
+        struct cor_manager conflict = managers->v[i];
+
+        if (self && cor_manager_is_same(&conflict, self))
+            continue;
+        r = views_find(op, &views, before, after, conflict.api_version, &view);
+        if (r < 0)
+            break;
+        conflict.set = cor_fieldset_intersection(op->arena, conflict.set, view->taken);
+        if (!cor_fieldset_is_empty(conflict.set))
+            r = cor_managers_put(op->arena, conflicts, &conflict);
+    }
+    if (r < 0 || conflicts->n > 0)
+        return r < 0 ? r : -COR_ECONFLICT;
+    for (size_t i = managers->n; r == 0 && i-- > 0;) {
+        struct cor_manager *manager = &managers->v[i];
+
+        if (self && cor_manager_is_same(manager, self))
+            continue;
+        r = views_find(op, &views, before, after, manager->api_version, &view);
+        if (r < 0)
+            break;
+        manager->set = cor_fieldset_difference(op->arena, manager->set, view->taken);
+        manager->set = cor_fieldset_difference(op->arena, manager->set, view->changes.removed);
+    }
+    for (size_t i = managers->n; r == 0 && i-- > 0;) {
+        if (cor_fieldset_is_empty(managers->v[i].set))
+            cor_managers_drop(managers, i);
+    }
+    return r < 0 ? r : op->arena->error;
+}
+
+/* Brings the sets in line with the schema of today; managers of unknown versions are dropped. */
+static int step_reconcile(struct op *op, struct cor_managers *managers)
+{
+    const struct cor_apply_versions *versions = op->request->versions;
+
+    for (size_t i = managers->n; i-- > 0;) {
+        struct cor_apply_place place;
+        struct cor_manager *manager = &managers->v[i];
+
+        if (versions->place(versions->arg, manager->api_version, &place))
+            manager->set = cor_fieldset_reconcile(op->arena, manager->set, &place);
+        else
+            cor_managers_drop(managers, i);
+    }
+    return op->arena->error;
+}
+
+/* What nobody ever owns. */
+static int strip(struct cor_arena *arena, struct cor_fieldset *set)
+{
+    static const char never[] =
+        "{\"f:apiVersion\":{},\"f:kind\":{},\"f:metadata\":{\".\":{},\"f:clusterName\":{},"
+        "\"f:creationTimestamp\":{},\"f:generation\":{},\"f:managedFields\":{},\"f:name\":{},"
+        "\"f:namespace\":{},\"f:resourceVersion\":{},\"f:selfLink\":{},\"f:uid\":{}}}";
+    struct cor_fieldset stripped;
+    int r = cor_fieldset_read(arena, cor_str(never, sizeof(never) - 1), &stripped);
+
+    if (r == 0)
+        *set = cor_fieldset_difference(arena, *set, stripped);
+    return r < 0 ? r : arena->error;
+}
+
+static struct cor_manager requester(const struct cor_apply_request *request, bool is_apply)
+{
+    return (struct cor_manager){
+        .name = request->manager.n > 0 ? request->manager : COR_STR("unknown"),
+        .api_version = request->api_version,
+        .subresource = request->subresource,
+        .is_apply = is_apply,
+    };
+}
+
+/* ---- update ---- */
+
+static int check_typed(const struct doc *doc)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf words = {.max = TEXT_MAX};
+
+    return cor_typed_check(typed(doc), true, &words);
+}
+
+static int update_docs(struct op *op, struct cor_managers *managers, struct cor_manager self,
+                       struct doc *before, struct doc *after)
+{
+    struct cor_managers none = {0};
+    const struct view *view;
+    struct cor_manager *old;
+    int r = check_typed(before);
+
+    if (r == 0)
+        r = check_typed(after);
+    if (r == 0)
+        r = step_reconcile(op, managers);
+    if (r == 0)
+        r = step_take(op, managers, NULL, before, after, true, &none, &view);
+    if (r < 0)
+        return r;
+    self.set = view->taken;
+    r = strip(op->arena, &self.set);
+    if (r == 0 && !cor_fieldset_is_empty(self.set)) {
+        old = cor_managers_find(managers, &self);
+        if (old)
+            self.set = cor_fieldset_union(op->arena, self.set, old->set);
+        self.time = op->request->now;
+        r = cor_managers_put(op->arena, managers, &self);
+    }
+    return r < 0 ? r : cor_managers_cap(op->arena, managers);
+}
+
+int cor_managers_update(struct cor_managers *managers, const struct cor_apply_request *request,
+                        struct cor_str before, struct cor_str after)
+{
+    struct op op = {.request = request, .arena = request->arena};
+    struct doc *old, *new;
+    int r = doc_open(&op, before, request->api_version, &old);
+
+    if (r == 0)
+        r = doc_open(&op, after, request->api_version, &new);
+    if (r == 0)
+        r = update_docs(&op, managers, requester(request, false), old, new);
+    op_deinit(&op);
+    return r;
+}
+
+/* ---- apply ---- */
+
+/* The fields of an object, with the named fields around them. */
+static int named_fields(struct op *op, const struct doc *doc, struct cor_fieldset *ret_set)
+{
+    int r = cor_typed_fields(typed(doc), op->arena, ret_set);
+
+    if (r == 0)
+        *ret_set = cor_fieldset_name_parents(op->arena, *ret_set, &doc->place);
+    return r < 0 ? r : op->arena->error;
+}
+
+/* Everything that managers own in one version. */
+static struct cor_fieldset owned_in(struct op *op, const struct cor_managers *managers,
+                                    struct cor_str version)
+{
+    struct cor_fieldset owned = {NULL};
+
+    for (size_t i = 0; i < managers->n; i++) {
+        if (cor_str_eq(managers->v[i].api_version, version))
+            owned = cor_fieldset_union(op->arena, owned, managers->v[i].set);
+    }
+    return owned;
+}
+
+/* Puts back what managers of this version own: the pruned object is the merged one without what
+ * neither the pruned one has nor anybody owns. */
+static int add_back_owned(struct op *op, const struct cor_managers *managers,
+                          struct cor_str version, struct doc **merged, struct doc **pruned)
+{
+    struct cor_fieldset all, left, owned;
+    int r = doc_convert(op, *merged, version, merged);
+
+    if (r == 0)
+        r = doc_convert(op, *pruned, version, pruned);
+    if (r == 0)
+        r = named_fields(op, *merged, &all);
+    if (r == 0)
+        r = named_fields(op, *pruned, &left);
+    if (r < 0)
+        return r;
+    owned =
+        cor_fieldset_name_parents(op->arena, owned_in(op, managers, version), &(*merged)->place);
+    all = cor_fieldset_difference(op->arena, all, cor_fieldset_union(op->arena, left, owned));
+    return op->arena->error < 0 ? op->arena->error : doc_without(op, *merged, all, pruned);
+}
+
+/* Removes from the merged object what the applier owned (`last`) and nobody owns any more. The
+ * order is upstream's: what `last` names goes, what managers own comes back, version by version,
+ * and so does what `last` never named. */
+static int prune(struct op *op, const struct cor_managers *managers, const struct cor_manager *last,
+                 struct doc *merged, struct doc **ret_pruned)
+{
+    struct doc *at_last, *pruned, *walked;
+    struct cor_fieldset named, all, left;
+    int r;
+
+    *ret_pruned = merged;
+    if (cor_fieldset_is_empty(last->set))
+        return 0;
+    r = doc_convert(op, merged, last->api_version, &at_last);
+    if (r < 0)
+        return r;
+    named = cor_fieldset_name_parents(op->arena, last->set, &at_last->place);
+    r = doc_without(op, at_last, named, &pruned);
+    walked = at_last;
+    if (r == 0)
+        r = add_back_owned(op, managers, last->api_version, &walked, &pruned);
+    for (size_t i = 0; r == 0 && i < managers->n; i++) {
+        struct cor_str version = managers->v[i].api_version;
+        bool is_done = cor_str_eq(version, last->api_version);
+
+        for (size_t k = 0; k < i && !is_done; k++)
+            is_done = cor_str_eq(managers->v[k].api_version, version);
+        if (!is_done)
+            r = add_back_owned(op, managers, version, &walked, &pruned);
+    }
+    if (r == 0)
+        r = doc_convert(op, pruned, last->api_version, &pruned);
+    if (r == 0)
+        r = named_fields(op, pruned, &left);
+    if (r == 0)
+        r = named_fields(op, at_last, &all);
+    if (r < 0)
+        return r;
+    all = cor_fieldset_difference(op->arena, all, left);
+    all = cor_fieldset_intersection(op->arena, all, named);
+    r = op->arena->error < 0 ? op->arena->error : doc_without(op, at_last, all, &pruned);
+    return r < 0 ? r : doc_convert(op, pruned, op->request->api_version, ret_pruned);
+}
+
+/* ---- conflicts in words ---- */
+
+struct conflict_lines {
+    struct cor_buf *out;
+    const char *before; /* each path */
+    size_t n;
+};
+
+static int count_path(void *arg, const struct cor_path *path)
+{
+    (void)path;
+    (*(size_t *)arg)++;
+    return 0;
+}
+
+static int add_path(void *arg, const struct cor_path *path)
+{
+    struct conflict_lines *lines = arg;
+    int r = cor_buf_addz(lines->out, lines->before);
+
+    return r < 0 ? r : cor_path_print(path, lines->out);
+}
+
+static int add_who(struct cor_buf *out, const struct cor_manager *manager)
+{
+    int r = cor_buf_addf(out, "\"%.*s\"", (int)manager->name.n, manager->name.p);
+
+    if (r == 0 && manager->subresource.n > 0)
+        r = cor_buf_addf(out, " with subresource \"%.*s\"", (int)manager->subresource.n,
+                         manager->subresource.p);
+    if (r == 0 && !manager->is_apply)
+        r = cor_buf_addf(out, " using %.*s", (int)manager->api_version.n, manager->api_version.p);
+    return r;
+}
+
+/* Sorts the managers of conflicts by their identifiers; they are few. */
+static int sort_conflicts(struct cor_arena *arena, struct cor_managers *conflicts)
+{
+    for (size_t i = 1; i < conflicts->n; i++) {
+        for (size_t k = i; k > 0; k--) {
+            struct cor_manager moved = conflicts->v[k];
+            struct cor_str a = cor_manager_identifier(arena, &conflicts->v[k - 1]);
+            struct cor_str b = cor_manager_identifier(arena, &conflicts->v[k]);
+
+            if (arena->error < 0)
+                return arena->error;
+            if (cor_str_cmp(a, b) <= 0)
+                break;
+            conflicts->v[k] = conflicts->v[k - 1];
+            conflicts->v[k - 1] = moved;
+        }
+    }
+    return 0;
+}
+
+/* Appends upstream's message. -COR_ECONFLICT, or what failed. */
+static int write_conflicts(struct op *op, struct cor_managers *conflicts, struct cor_buf *words)
+{
+    struct conflict_lines lines = {words, "\n- ", 0};
+    size_t n = 0;
+    int r = sort_conflicts(op->arena, conflicts);
+
+    for (size_t i = 0; i < conflicts->n; i++)
+        cor_fieldset_each(conflicts->v[i].set, count_path, &n);
+    if (r == 0)
+        r = cor_buf_addf(words, "Apply failed with %zu conflict%s: ", n, n == 1 ? "" : "s");
+    for (size_t i = 0; i < conflicts->n && r == 0; i++) {
+        r = cor_buf_addz(words, n == 1  ? "conflict with "
+                                : i > 0 ? "\nconflicts with "
+                                        : "conflicts with ");
+        if (r == 0)
+            r = add_who(words, &conflicts->v[i]);
+        if (r == 0)
+            r = cor_buf_addc(words, ':');
+        lines.before = n == 1 ? " " : "\n- ";
+        if (r == 0)
+            r = cor_fieldset_each(conflicts->v[i].set, add_path, &lines);
+    }
+    return r < 0 ? r : -COR_ECONFLICT;
+}
+
+static int apply_docs(struct op *op, struct cor_managers *managers, struct doc *live,
+                      struct doc *config, struct cor_buf *out, struct cor_buf *words)
+{
+    struct cor_manager self = requester(op->request, true), last = {0}, *old;
+    struct cor_managers conflicts = {0};
+    const struct view *view;
+    struct doc *merged, *pruned;
+    bool is_same;
+    int r = step_reconcile(op, managers);
+
+    if (r < 0)
+        return r;
+    merged = doc_new(op, op->request->api_version);
+    if (!merged)
+        return -COR_ENOMEM;
+    r = cor_typed_merge(typed(live), typed(config), op->arena, &merged->own);
+    if (r == 0)
+        r = doc_read(op, merged, cor_buf_str(&merged->own));
+    if (r == 0)
+        r = cor_typed_fields(typed(config), op->arena, &self.set);
+    if (r < 0)
+        return r;
+    self.set = cor_fieldset_recursive_difference(op->arena, self.set,
+                                                 reset_fields(op, op->request->api_version));
+    old = cor_managers_find(managers, &self);
+    if (old) {
+        last = *old;
+        self.time = old->time;
+    }
+    r = cor_managers_put(op->arena, managers, &self);
+    if (r == 0)
+        r = prune(op, managers, &last, merged, &pruned);
+    if (r == 0)
+        r = step_take(op, managers, &self, live, pruned, op->request->force, &conflicts, &view);
+    if (r == -COR_ECONFLICT)
+        return write_conflicts(op, &conflicts, words);
+    if (r < 0)
+        return r;
+    is_same = cor_typed_equal(typed(live), typed(pruned));
+    r = strip(op->arena, &self.set);
+    if (r == 0 && !is_same)
+        self.time = op->request->now;
+    if (r == 0 && !cor_fieldset_is_empty(self.set)) {
+        r = cor_managers_put(op->arena, managers, &self);
+    } else if (r == 0) {
+        old = cor_managers_find(managers, &self);
+        if (old)
+            cor_managers_drop(managers, (size_t)(old - managers->v));
+    }
+    if (r == 0)
+        r = cor_buf_adds(out, is_same ? live->text : pruned->text);
+    return r < 0 ? r : is_same;
+}
+
+/* Checks an object and says in `words` which of the two is wrong. */
+static int check_applied(const struct doc *doc, bool is_live, struct cor_buf *words)
+{
+    size_t before = words->n;
+    int r = cor_buf_addz(words, is_live ? "failed to create typed live object: "
+                                        : "failed to create typed patch object: ");
+
+    if (r == 0)
+        r = cor_typed_check(typed(doc), is_live, words);
+    if (r == 0)
+        cor_buf_truncate(words, before);
+    return r;
+}
+
+int cor_managers_apply(struct cor_managers *managers, const struct cor_apply_request *request,
+                       struct cor_str zero, struct cor_str live, struct cor_str config,
+                       struct cor_buf *out, struct cor_buf *words)
+{
+    struct op op = {.request = request, .arena = request->arena};
+    struct doc *empty, *old, *new;
+    int r = doc_open(&op, zero, request->api_version, &empty);
+
+    if (r == 0)
+        r = doc_open(&op, live, request->api_version, &old);
+    if (r == 0)
+        r = doc_open(&op, config, request->api_version, &new);
+    if (r == 0 && managers->n == 0) {
+        struct cor_manager before = requester(request, false);
+
+        before.name = COR_STR("before-first-apply");
+        r = update_docs(&op, managers, before, empty, old);
+    }
+    if (r == 0)
+        r = check_applied(new, false, words);
+    if (r == 0)
+        r = check_applied(old, true, words);
+    if (r == 0)
+        r = apply_docs(&op, managers, old, new, out, words);
+    op_deinit(&op);
+    return r;
+}
