@@ -176,6 +176,8 @@ def what_is_wrong_is_said(server):
         assert "is not a numeric address" in refuse("--data", folder, "--bind-address", "localhost")
         assert "there is no such file" in refuse("--data", folder, "--tls-cert-file", "/no", "--tls-private-key-file", "/no")
         assert "belong together" in refuse("--data", folder, "--tls-cert-file", "/no")
+        said = refuse("--data", folder, "--port", "0", "--controllers", "*,-nodes")
+        assert '"nodes" is not in the list of known controllers' in said and "serviceaccount-controller" in said, said
         said = refuse("--data", folder, "--port", "0", "--token-auth-file", "/no/tokens")
         assert "token file '/no/tokens': No such file" in said, said
 

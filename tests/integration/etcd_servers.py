@@ -523,6 +523,28 @@ def a_server_is_listed_again_when_etcd_has_lost_its_lease(coracle, flags):
         assert ready(a)
 
 
+def has_account(server, ns):
+    return server.get(f"/api/v1/namespaces/{ns}/serviceaccounts/default").status == 200
+
+
+@test
+def one_server_at_a_time_runs_the_controllers_and_another_follows_it(coracle, flags):
+    """The first that is stopped gives the Lease back, so that the other need not wait until it has expired."""
+    lease = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/coracle-controllers"
+    prefix = ["--etcd-prefix", "/controllers", "--controllers=*"]
+    with Shared() as etcd, Server(coracle, "--etcd-servers", etcd.urls, *prefix, *flags) as b:
+        wait_for("the first account", WAIT_S, lambda: has_account(b, "default"))
+        first = b.get(lease).expect(200).json()["spec"]["holderIdentity"]
+        with Server(coracle, "--etcd-servers", etcd.urls, *prefix, *flags) as a:
+            a.create("/api/v1/namespaces", {"metadata": {"name": "one"}})
+            wait_for("an account", WAIT_S, lambda: has_account(a, "one"))
+            assert a.get(lease).expect(200).json()["spec"]["holderIdentity"] == first
+            b.stop()
+            a.create("/api/v1/namespaces", {"metadata": {"name": "two"}})
+            wait_for("an account by the other", WAIT_S, lambda: has_account(a, "two"))
+            assert a.get(lease).expect(200).json()["spec"]["holderIdentity"] not in ("", first)
+
+
 @test
 def a_server_stops_although_etcd_is_gone(coracle, flags):
     with Cluster() as etcd, Server(coracle, "--etcd-servers", etcd.urls, "--advertise-address=192.0.2.7", *flags) as a:

@@ -69,6 +69,7 @@ class Server:
     """On the etcd of with_etcd.py, if there is one. A subclass may run the program under another one (`under`)."""
 
     under = ()
+    controllers = ("--controllers=-*",)  # tests count objects; those of the controllers ask for them
 
     def __init__(self, program, *flags, data=None):
         self.program = program
@@ -103,9 +104,8 @@ class Server:
     def start(self, port=0):
         read_end, write_end = os.pipe()
         self.log = tempfile.TemporaryFile("w+")
-        # Tests count objects; those of the controllers ask for them.
         chosen = any(str(flag).startswith("--controllers") for flag in self.flags)
-        controllers = [] if chosen else ["--controllers=-*"]
+        controllers = () if chosen else self.controllers
         command = [*self.under, self.program, "serve", "--data", str(self.data), "--port", str(port), "--die-with-parent",
                    "--ready-fd", str(write_end), *controllers, *self.flags]
         self.process = subprocess.Popen(command, pass_fds=[write_end], stdout=self.log, stderr=self.log)

@@ -32,6 +32,7 @@
 #include "kit/election/lease_election.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
+#include "server/controllers/controller_events.h"
 #include "server/controllers/controller_table.h"
 #include "server/port/inner_port.h"
 
@@ -51,6 +52,7 @@ struct controller_slot {
     struct cor_controller_host *host;
     const struct cor_server_controller_ops *ops;
     struct cor_inner_port port;
+    struct cor_controller_events events;
     void *controller; /* NULL: IDLE */
     enum { SLOT_IDLE, SLOT_RUNS, SLOT_STOPPING, SLOT_ENDED } state;
     uint64_t again_ms; /* IDLE: when it is started */
@@ -98,6 +100,13 @@ static void host_wake(struct cor_controller_host *host)
 
 /* ---- slots ---- */
 
+static void slot_on_record(void *arg, const struct cor_event_told *told)
+{
+    struct controller_slot *slot = arg;
+
+    cor_controller_events_record(&slot->events, told);
+}
+
 static void slot_on_stopped(void *arg, const struct cor_status *why)
 {
     struct controller_slot *slot = arg;
@@ -114,6 +123,7 @@ static void slot_free_controller(struct controller_slot *slot)
 {
     if (slot->controller)
         slot->ops->free(slot->controller);
+    cor_controller_events_deinit(&slot->events);
     slot->controller = NULL;
     slot->state = SLOT_IDLE;
     slot->again_ms = host_now_ms(slot->host) + RESTART_MS;
@@ -127,6 +137,7 @@ static void slot_begin(struct controller_slot *slot)
                                                   .clock = host->clock,
                                                   .rand = &host->rand,
                                                   .root_ca = host->opts.root_ca,
+                                                  .record = slot_on_record,
                                                   .on_stopped = slot_on_stopped,
                                                   .arg = slot};
     int r = slot->ops->new (&env, &slot->controller, &why);
@@ -339,6 +350,8 @@ int cor_controller_host_new(const struct cor_controller_host_opts *opts,
         slot->host = host;
         slot->ops = ops;
         cor_inner_port_init(&slot->port, opts->api, cor_strz(ops->account), COR_STR(USER_AGENT), 0);
+        cor_controller_events_init(&slot->events, &slot->port.port, ops->name, host->clock,
+                                   &host->rand);
         host->nslots++;
     }
     if (cor_timer_set(&host->timer, NEVER) < 0 || cor_timer_set(&host->election_timer, NEVER) < 0)

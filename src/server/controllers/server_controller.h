@@ -20,6 +20,7 @@
 #include "base/str.h"
 #include "kit/api_port.h"
 #include "kit/controller/control_loop.h"
+#include "kit/events/event_recorder.h"
 #include "meta/status.h"
 
 /* All must stay valid until `free` has returned. */
@@ -30,10 +31,12 @@ struct cor_server_controller_env {
     const struct cor_clock *clock;
     struct cor_rand *rand;
     struct cor_str root_ca; /* PEM: what verifies this server */
+    /* Records an Event about an object, with the controller's name as its source; may be lost. */
+    void (*record)(void *arg, const struct cor_event_told *told);
     /* The controller has ended, and uses the port no more. Called once, after `stop` or without it.
      * `why` is NULL after a stop; it is borrowed. */
     void (*on_stopped)(void *arg, const struct cor_status *why);
-    void *arg;
+    void *arg; /* of both */
 };
 
 struct cor_server_controller_ops {

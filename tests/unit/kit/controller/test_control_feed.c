@@ -3,6 +3,7 @@
 #include "control_fixture.h"
 
 #include "kit/controller/control_feed.h"
+#include "kit/controller/feed_store.h"
 
 #define AT(name, version)                                                                          \
     "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"" name "\",\"resourceVersion\":\"" version     \
@@ -307,6 +308,83 @@ TEST(control_feed, an_event_that_cannot_be_queued_comes_again)
     assert_events(&f, "+c ");
     assert_said(&f.b, "ns/b ns/c ");
     follower_end(&f);
+}
+
+/* Lists into the store until that succeeds, as a reflector does. */
+static void list_into(struct cor_feed_store *store, const char **items)
+{
+    const struct cor_reflector_store_ops *ops = store->store.ops;
+    int r;
+
+    do {
+        r = ops->replace_begin(&store->store, NULL);
+        for (size_t i = 0; r == 0 && items[i]; i++) {
+            COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
+
+            r = cor_object_from_json(cor_strz(items[i]), &object, NULL);
+            if (r == 0)
+                r = ops->replace_add(&store->store, COR_STR(""), object, NULL);
+        }
+        if (r < 0)
+            ops->replace_abort(&store->store);
+        else
+            r = ops->replace_commit(&store->store, COR_STR("9"), NULL);
+        assert_true(r == 0 || (r == -COR_ENOMEM && test_alloc_failed()));
+    } while (r < 0);
+}
+
+/* Each change of a watch; when the store has no memory for it, what is there then is listed. */
+TEST(control_feed, each_allocation_may_fail_and_no_change_is_lost)
+{
+    const char *first[] = {AT("a", "1"), AT("b", "2"), NULL};
+    const char *with_c[] = {AT("a", "1"), AT("b", "2"), AT("c", "3"), NULL};
+    const char *changed[] = {AT("a", "4"), AT("b", "2"), AT("c", "3"), NULL};
+    const char *last[] = {AT("a", "4"), AT("c", "3"), NULL};
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *c = object_of(AT("c", "3"));
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *a = object_of(AT("a", "4"));
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *b = object_of(AT("b", "5"));
+
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct bench bench;
+        struct cor_feed_store store;
+        const struct cor_reflector_store_ops *ops;
+
+        bench_init(&bench);
+        bench.ends_at_once = true;
+        if (cor_control_loop_new(&bench.opts, &bench.l, NULL) < 0) {
+            scripted_port_deinit(&bench.sp);
+            continue;
+        }
+        assert_int_equal(cor_control_loop_add_source(bench.l, &for_pods, &bench.main, NULL), 0);
+        cor_feed_store_init(&store, bench.l, bench.main, false);
+        ops = store.store.ops;
+        assert_int_equal(cor_control_loop_start(bench.l, NULL), 0);
+        list_into(&store, first);
+        turn(&bench);
+        assert_said(&bench, "ns/a ns/b ");
+        if (ops->add(&store.store, COR_STR(""), c, COR_STR("3"), NULL) < 0)
+            list_into(&store, with_c);
+        turn(&bench);
+        assert_said(&bench, "ns/c ");
+        if (ops->update(&store.store, COR_STR(""), a, COR_STR("4"), NULL) < 0)
+            list_into(&store, changed);
+        turn(&bench);
+        assert_said(&bench, "ns/a ");
+        if (ops->del(&store.store, COR_STR(""), b, COR_STR("5"), NULL) < 0)
+            list_into(&store, last);
+        turn(&bench);
+        assert_said(&bench, "ns/b ");
+        assert_false(cor_feed_store_has(&store, COR_STR("ns"), COR_STR("b")));
+        assert_true(cor_feed_store_has(&store, COR_STR("ns"), COR_STR("c")));
+        /* A deletion that only a list shows. */
+        list_into(&store, nothing);
+        turn(&bench);
+        assert_non_null(strstr(bench.said, "ns/a "));
+        assert_non_null(strstr(bench.said, "ns/c "));
+        bench.said[0] = '\0';
+        cor_feed_store_deinit(&store);
+        bench_end(&bench);
+    }
 }
 
 TEST(control_feed, resyncs_the_objects_that_it_keeps)

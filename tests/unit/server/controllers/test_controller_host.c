@@ -82,3 +82,43 @@ TEST(controller_host, stops_at_any_moment_and_starts_again)
     hfx_await(&h, MAP, "metadata.name", "kube-root-ca.crt");
     hfx_close(&h);
 }
+
+/* A controller that cannot be made is tried again a second later. */
+TEST(controller_host, a_start_without_memory_is_repeated)
+{
+    struct hfx h;
+
+    pfx_open(&h.p, true);
+    FOR_EACH_FAILED_ALLOC(n) {
+        const struct cor_controller_host_opts opts = {.api = cor_api_loop(h.p.a.fx.api, 0),
+                                                      .controllers = "serviceaccount-controller",
+                                                      .root_ca = COR_STR(HFX_CA)};
+
+        h.is_stopped = false;
+        if (cor_controller_host_new(&opts, &h.host, NULL) < 0)
+            continue;
+        cor_controller_host_start(h.host);
+        (void)cor_loop_run_until(h.p.a.fx.loop, hfx_never, NULL, 0);
+        hfx_stop(&h);
+    }
+    pfx_close(&h.p);
+}
+
+/* Contract controllers 3.1.4, 3.2.3: whoever was faster keeps what it has created. */
+TEST(controller_host, two_hosts_at_a_time_do_no_harm)
+{
+    struct hfx h;
+    struct cor_controller_host *other;
+
+    hfx_open(&h, NULL);
+    other = h.host;
+    hfx_start(&h, NULL);
+    hfx_do(&h, 201, "POST", "/api/v1/namespaces", "{\"metadata\":{\"name\":\"team\"}}");
+    hfx_await(&h, "/api/v1/namespaces/team/serviceaccounts/default", "metadata.name", "default");
+    hfx_await(&h, "/api/v1/namespaces/team/configmaps/kube-root-ca.crt", "metadata.name",
+              "kube-root-ca.crt");
+    hfx_stop(&h);
+    h.host = other;
+    h.is_stopped = false;
+    hfx_close(&h);
+}
