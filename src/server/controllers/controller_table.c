@@ -9,6 +9,8 @@
 const struct cor_server_controller_ops *const cor_server_controllers[] = {
     &cor_service_accounts_ops,
     &cor_root_ca_ops,
+    &cor_ttl_after_finished_ops,
+    &cor_role_aggregation_ops,
 };
 const size_t cor_nserver_controllers = COR_ARRAY_LEN(cor_server_controllers);
 

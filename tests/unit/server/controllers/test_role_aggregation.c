@@ -1,0 +1,105 @@
+/* The cluster role aggregation controller. Contract controllers 3.6. */
+#include "host_fixture.h"
+
+#define LIST       "clusterrole-aggregation-controller"
+#define ROLES      "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+#define RULE(verb) "{\"apiGroups\":[\"\"],\"resources\":[\"pods\"],\"verbs\":[\"" verb "\"]}"
+
+static void create_role(struct hfx *h, const char *name, const char *label, const char *rules)
+{
+    char text[1024];
+
+    snprintf(text, sizeof(text),
+             "{\"metadata\":{\"name\":\"%s\",\"labels\":{\"to\":\"%s\"}},\"rules\":[%s]}", name,
+             label, rules);
+    hfx_do(h, 201, "POST", ROLES, text);
+}
+
+static void create_sum(struct hfx *h, const char *name, const char *selectors)
+{
+    char text[1024];
+
+    snprintf(text, sizeof(text),
+             "{\"metadata\":{\"name\":\"%s\",\"labels\":{\"to\":\"x\"}},\"aggregationRule\":{"
+             "\"clusterRoleSelectors\":[%s]}}",
+             name, selectors);
+    hfx_do(h, 201, "POST", ROLES, text);
+}
+
+/* Contract controllers 3.6.1, 3.6.2, 3.6.3. */
+TEST(role_aggregation, has_the_rules_of_each_selector_sorted_by_name_and_without_repetition)
+{
+    const struct fx_headers merge = {.content_type = "application/merge-patch+json"};
+    struct hfx h;
+    const char *role;
+
+    hfx_open(&h, LIST);
+    create_role(&h, "b", "x", RULE("get") "," RULE("list"));
+    create_role(&h, "a", "x", RULE("watch") "," RULE("get"));
+    create_role(&h, "c", "y", RULE("create"));
+    /* The role itself matches its second selector, and is skipped. */
+    create_sum(&h, "sum", "{\"matchLabels\":{\"to\":\"y\"}},{\"matchLabels\":{\"to\":\"x\"}}");
+    role = hfx_await(&h, ROLES "/sum", "rules",
+                     "[" RULE("create") "," RULE("watch") "," RULE("get") "," RULE("list") "]");
+    assert_at(role, "aggregationRule.clusterRoleSelectors[0].matchLabels.to", "y");
+    assert_at(role, "metadata.labels.to", "x");
+    /* A change of any role counts, and so does a rule that somebody else has written. */
+    hfx_do(&h, 200, "DELETE", ROLES "/b", "");
+    hfx_await(&h, ROLES "/sum", "rules", "[" RULE("create") "," RULE("watch") "," RULE("get") "]");
+    fx_do_with(&h.p.a.fx, 200, "PATCH", ROLES "/sum", "{\"rules\":[" RULE("delete") "]}", &merge);
+    hfx_await(&h, ROLES "/sum", "rules", "[" RULE("create") "," RULE("watch") "," RULE("get") "]");
+    hfx_close(&h);
+}
+
+/* Contract controllers 3.6.4. */
+TEST(role_aggregation, a_role_that_selects_nothing_has_no_rules)
+{
+    struct hfx h;
+
+    pfx_open(&h.p, true);
+    create_role(&h, "a", "x", RULE("get"));
+    create_sum(&h, "sum", "{\"matchLabels\":{\"to\":\"x\"}}");
+    hfx_start(&h, LIST);
+    hfx_await(&h, ROLES "/sum", "rules", "[" RULE("get") "]");
+    hfx_stop(&h);
+    hfx_do(&h, 200, "DELETE", ROLES "/a", "");
+    hfx_start(&h, LIST);
+    hfx_await(&h, ROLES "/sum", "rules", "null");
+    hfx_close(&h);
+}
+
+/* Contract controllers 3.6.1: roles that aggregate aggregated roles, as admin does with edit. */
+TEST(role_aggregation, sums_of_sums_are_put_right)
+{
+    struct hfx h;
+
+    hfx_open(&h, LIST);
+    create_sum(&h, "all", "{\"matchLabels\":{\"to\":\"x\"}}");
+    create_sum(&h, "part", "{\"matchLabels\":{\"to\":\"y\"}}");
+    create_role(&h, "a", "y", RULE("get"));
+    hfx_await(&h, ROLES "/part", "rules", "[" RULE("get") "]");
+    hfx_await(&h, ROLES "/all", "rules", "[" RULE("get") "]");
+    hfx_close(&h);
+}
+
+/* Contract controllers 3.6.2: what is equal is not written. */
+TEST(role_aggregation, writes_nothing_while_nothing_differs)
+{
+    struct hfx h;
+    char version[32];
+
+    hfx_open(&h, LIST);
+    create_role(&h, "a", "y", RULE("get"));
+    create_sum(&h, "sum", "{\"matchLabels\":{\"to\":\"y\"}}");
+    snprintf(version, sizeof(version), "%s",
+             fx_at(hfx_await(&h, ROLES "/sum", "rules", "[" RULE("get") "]"),
+                   "metadata.resourceVersion"));
+    create_role(&h, "other", "z", RULE("list"));
+    create_sum(&h, "marker", "{\"matchLabels\":{\"to\":\"z\"}}");
+    hfx_await(&h, ROLES "/marker", "rules", "[" RULE("list") "]");
+    /* `marker` comes before `sum`: a write of `sum` would follow in the same reconcile. */
+    create_role(&h, "other2", "z", RULE("watch"));
+    hfx_await(&h, ROLES "/marker", "rules", "[" RULE("list") "," RULE("watch") "]");
+    assert_at(hfx_do(&h, 200, "GET", ROLES "/sum", ""), "metadata.resourceVersion", version);
+    hfx_close(&h);
+}
