@@ -193,7 +193,8 @@ static int slot_apply(struct cor_reconcile *rec, const struct cor_reconcile_resu
     }
     if (result->again_after_ms > 0) {
         l->stats.requeue_after++;
-        cor_workqueue_forget(l->queue, rec->key);
+        if (!result->keeps_failures)
+            cor_workqueue_forget(l->queue, rec->key);
         return cor_workqueue_add_after(l->queue, rec->key, (uint64_t)result->again_after_ms);
     }
     if (result->again) {
@@ -390,15 +391,24 @@ int cor_control_loop_enqueue(struct cor_control_loop *l, struct cor_str ns, stru
                     : cor_workqueue_add(l->queue, key);
 }
 
+/* Where the keys of an event go. */
+struct source_keys {
+    struct cor_control_loop *loop;
+    uint64_t delay_ms;
+};
+
 static int on_source_key(void *arg, struct cor_str ns, struct cor_str name)
 {
-    return cor_control_loop_enqueue(arg, ns, name, 0);
+    const struct source_keys *to = arg;
+
+    return cor_control_loop_enqueue(to->loop, ns, name, to->delay_ms);
 }
 
 int cor_control_loop_event(struct cor_control_loop *l, const struct cor_control_source *source,
                            const struct cor_control_event *event)
 {
-    struct cor_control_keys keys = {.add = on_source_key, .arg = l};
+    struct source_keys to = {l, source->opts.delay_ms};
+    struct cor_control_keys keys = {.add = on_source_key, .arg = &to};
 
     assert_on_loop(l);
     if (l->state >= LOOP_STOPPING)

@@ -73,11 +73,11 @@ struct cor_reconcile {
  *   result                      | queue                           | failures of the key
  *   is_terminal                 | not again, until an event comes | unchanged
  *   err < 0                     | again after the limiter's delay | one more
- *   again_after_ms > 0          | again after this time           | forgotten
+ *   again_after_ms > 0          | again after this time           | forgotten, or unchanged
  *   again                       | again after the limiter's delay | one more
  *   zeroed                      | not again, until an event comes | forgotten
  *
- * The first row that fits is used. An error with `again` or `again_after_ms` is reported as
+ * The first row that fits is used. `keeps_failures` belongs to again_after_ms. An error with `again` or `again_after_ms` is reported as
  * COR_CONTROL_RESULT_IGNORED too. */
 /* clang-format on */
 struct cor_reconcile_result {
@@ -85,6 +85,7 @@ struct cor_reconcile_result {
     bool is_terminal; /* trying again would not help; `err` may be 0 */
     bool again;
     int64_t again_after_ms;       /* a negative time is 0; an event may come earlier */
+    bool keeps_failures;          /* the next failure counts as if the last one was just before */
     const struct cor_status *why; /* of `err`, borrowed for the call; NULL: the code is enough */
 };
 

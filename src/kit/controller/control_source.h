@@ -6,6 +6,7 @@
 #define COR_KIT_CONTROL_SOURCE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "kit/controller/control_event.h"
 #include "meta/gvk.h"
@@ -30,6 +31,9 @@ struct cor_control_source_opts {
     struct cor_gk gk;       /* of the objects; OWNS compares owners with that of FOR */
     bool is_cluster_scoped; /* FOR: its objects have no namespace, so their keys have none */
     bool every_owner;       /* OWNS: also owners that do not control the object */
+    /* The keys are queued so long after the event; of a key that waits already the earlier time is
+     * used. */
+    uint64_t delay_ms;
     /* WATCHES: adds the keys that concern `object`. Called for the old and the new object of an
      * update. It may read caches; it must not block nor call the loop. */
     void (*map)(void *arg, const struct cor_object *object, struct cor_control_keys *keys);

@@ -7,6 +7,7 @@
 #define NAMES_MAX 4096
 
 const struct cor_server_controller_ops *const cor_server_controllers[] = {
+    &cor_namespaces_ops,
     &cor_service_accounts_ops,
     &cor_root_ca_ops,
     &cor_ttl_after_finished_ops,

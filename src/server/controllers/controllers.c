@@ -137,6 +137,7 @@ static void slot_begin(struct controller_slot *slot)
                                                   .clock = host->clock,
                                                   .rand = &host->rand,
                                                   .root_ca = host->opts.root_ca,
+                                                  .has_others = host->opts.has_others,
                                                   .record = slot_on_record,
                                                   .on_stopped = slot_on_stopped,
                                                   .arg = slot};

@@ -13,6 +13,7 @@
 #ifndef COR_SERVER_SERVER_CONTROLLER_H
 #define COR_SERVER_SERVER_CONTROLLER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/clock.h"
@@ -31,6 +32,7 @@ struct cor_server_controller_env {
     const struct cor_clock *clock;
     struct cor_rand *rand;
     struct cor_str root_ca; /* PEM: what verifies this server */
+    bool has_others;        /* other servers may share the store */
     /* Records an Event about an object, with the controller's name as its source; may be lost. */
     void (*record)(void *arg, const struct cor_event_told *told);
     /* The controller has ended, and uses the port no more. Called once, after `stop` or without it.

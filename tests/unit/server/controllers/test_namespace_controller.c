@@ -1,0 +1,157 @@
+/* The namespace controller inside the server: namespaces end, with what is in them. One pass and
+ * its requests: test_namespace_pass.c. */
+#include "host_fixture.h"
+
+#define NAMESPACES "/api/v1/namespaces"
+#define ONLY       "namespace-controller"
+#define MAPS       NAMESPACES "/x/configmaps"
+#define DEPLOYS    "/apis/apps/v1/namespaces/x/deployments"
+
+static void make(struct hfx *h, const char *path, const char *body)
+{
+    hfx_do(h, 201, "POST", path, body);
+}
+
+static void make_namespace(struct hfx *h)
+{
+    make(h, NAMESPACES, "{\"metadata\":{\"name\":\"x\"}}");
+}
+
+static void await_gone(struct hfx *h, const char *path)
+{
+    hfx_await(h, path, "code", "404");
+}
+
+/* Contract controllers 1.1.1, 1.1.3: no delay on a server that is alone, and other namespaces stay.
+ */
+TEST(namespace_controller, an_empty_namespace_goes_and_others_stay)
+{
+    struct hfx h = {0};
+
+    hfx_open(&h, ONLY);
+    make_namespace(&h);
+    make(&h, NAMESPACES, "{\"metadata\":{\"name\":\"y\"}}");
+    hfx_do(&h, 200, "DELETE", NAMESPACES "/x", "");
+    await_gone(&h, NAMESPACES "/x");
+    assert_string_equal(fx_at(hfx_do(&h, 200, "GET", NAMESPACES "/y", ""), "status.phase"),
+                        "Active");
+    hfx_close(&h);
+}
+
+/* Contract controllers 1.9.4, 1.9.5: content of many kinds goes with its namespace, also content
+ * that a namespace had before the controller runs. */
+TEST(namespace_controller, content_goes_with_its_namespace)
+{
+    struct hfx h = {0};
+    char body[64];
+
+    pfx_open(&h.p, true);
+    make_namespace(&h);
+    for (int i = 0; i < 70; i++) {
+        snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"m%d\"}}", i);
+        make(&h, MAPS, body);
+    }
+    make(&h, NAMESPACES "/x/secrets", "{\"metadata\":{\"name\":\"s\"}}");
+    make(
+        &h, NAMESPACES "/x/pods",
+        "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}");
+    hfx_do(&h, 200, "DELETE", NAMESPACES "/x", "");
+    hfx_start(&h, ONLY);
+    await_gone(&h, NAMESPACES "/x");
+    await_gone(&h, MAPS "/m3");
+    await_gone(&h, NAMESPACES "/x/secrets/s");
+    await_gone(&h, NAMESPACES "/x/pods/p");
+    /* The name can be used again, and begins empty. */
+    make_namespace(&h);
+    assert_string_equal(fx_at(hfx_do(&h, 200, "GET", MAPS, ""), "items[0]"), "");
+    hfx_close(&h);
+}
+
+#define DEPLOYMENT                                                                                 \
+    "{\"metadata\":{\"name\":\"d\",\"finalizers\":[\"custom.io/finalizer\"]},\"spec\":{"           \
+    "\"selector\":{\"matchLabels\":{\"a\":\"b\"}},\"template\":{\"metadata\":{\"labels\":{"        \
+    "\"a\":\"b\"}},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}}}"
+
+static void assert_condition(const char *ns, int i, const char *status, const char *reason,
+                             const char *message)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "status.conditions[%d].status", i);
+    assert_string_equal(fx_at(ns, path), status);
+    snprintf(path, sizeof(path), "status.conditions[%d].reason", i);
+    assert_string_equal(fx_at(ns, path), reason);
+    snprintf(path, sizeof(path), "status.conditions[%d].message", i);
+    assert_string_equal(fx_at(ns, path), message);
+}
+
+/* Contract controllers 1.9.1: the five conditions while a finalizer holds a Deployment; when it is
+ * removed, the namespace goes. The next pass is a new start of the controllers, so that the test
+ * does not wait for the eight seconds. Contract controllers 1.8.2: an update is allowed. */
+TEST(namespace_controller, a_finalizer_in_the_content_holds_the_namespace)
+{
+    struct hfx h = {0};
+    const char *ns;
+
+    hfx_open(&h, ONLY);
+    make_namespace(&h);
+    make(&h, DEPLOYS, DEPLOYMENT);
+    make(
+        &h, NAMESPACES "/x/pods",
+        "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}");
+    hfx_do(&h, 200, "DELETE", NAMESPACES "/x", "");
+    ns = hfx_await(&h, NAMESPACES "/x", "status.conditions[3].status", "True");
+    assert_condition(ns, 0, "False", "ResourcesDiscovered",
+                     "All resources successfully discovered");
+    assert_condition(ns, 1, "False", "ParsedGroupVersions",
+                     "All legacy kube types successfully parsed");
+    assert_condition(ns, 2, "False", "ContentDeleted",
+                     "All content successfully deleted, may be waiting on finalization");
+    assert_condition(ns, 3, "True", "SomeResourcesRemain",
+                     "Some resources are remaining: deployments.apps has 1 resource instances");
+    assert_condition(ns, 4, "True", "SomeFinalizersRemain",
+                     "Some content in the namespace has finalizers remaining: custom.io/finalizer "
+                     "in 1 resource instances");
+    await_gone(&h, NAMESPACES "/x/pods/p");
+    hfx_stop(&h);
+    hfx_do(&h, 200, "PUT", DEPLOYS "/d",
+           "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"selector\":{\"matchLabels\":{\"a\":\"b\"}},"
+           "\"template\":{\"metadata\":{\"labels\":{\"a\":\"b\"}},\"spec\":{\"containers\":[{"
+           "\"name\":\"c\",\"image\":\"i\"}]}}}}");
+    hfx_start(&h, ONLY);
+    await_gone(&h, NAMESPACES "/x");
+    hfx_close(&h);
+}
+
+/* Contract controllers 1.6.6, 1.6.7. */
+TEST(namespace_controller, finalizers_of_others_keep_the_namespace)
+{
+    struct hfx h = {0};
+
+    hfx_open(&h, ONLY);
+    make(&h, NAMESPACES, "{\"metadata\":{\"name\":\"x\",\"finalizers\":[\"a.io/f\"]}}");
+    hfx_do(&h, 200, "DELETE", NAMESPACES "/x", "");
+    hfx_await(&h, NAMESPACES "/x", "spec.finalizers[0]", "");
+    hfx_do(&h, 200, "PATCH", NAMESPACES "/x", "{\"metadata\":{\"finalizers\":null}}");
+    await_gone(&h, NAMESPACES "/x");
+    hfx_close(&h);
+}
+
+/* A server may stop at any moment: what the last pass has not done, the next one does. */
+TEST(namespace_controller, a_stop_between_any_two_turns_loses_nothing)
+{
+    for (int turns = 0; turns < 60; turns++) {
+        struct hfx h = {0};
+
+        hfx_open(&h, ONLY);
+        make_namespace(&h);
+        make(&h, MAPS, "{\"metadata\":{\"name\":\"m\"}}");
+        hfx_do(&h, 200, "DELETE", NAMESPACES "/x", "");
+        for (int i = 0; i < turns; i++)
+            (void)cor_loop_run_ready(h.p.a.fx.loop, 1);
+        hfx_stop(&h);
+        hfx_start(&h, ONLY);
+        await_gone(&h, NAMESPACES "/x");
+        hfx_close(&h);
+    }
+}
