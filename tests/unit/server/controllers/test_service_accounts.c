@@ -1,6 +1,9 @@
 /* The service account controller. Contract controllers 3.1. */
 #include "host_fixture.h"
 
+#include "base/err.h"
+#include "server/controllers/builtin.h"
+
 #define LIST     "serviceaccount-controller"
 #define ACCOUNT  "/api/v1/namespaces/team/serviceaccounts/default"
 #define ACCOUNTS "/api/v1/namespaces/team/serviceaccounts"
@@ -85,4 +88,111 @@ TEST(service_accounts, a_namespace_that_terminates_gets_no_account)
     hfx_await(&h, "/api/v1/namespaces/later/serviceaccounts/default", "metadata.name", "default");
     hfx_do(&h, 404, "GET", ACCOUNT, "");
     hfx_close(&h);
+}
+
+/* The controller by itself, on a port that refuses each creation. */
+struct refused {
+    struct pfx p;
+    struct cor_api_port_ops ops; /* the port's, with another `create` */
+    struct cor_rand rand;
+    void *controller;
+    bool is_stopped;
+};
+
+static size_t ncreations;
+static bool creations_have_cause;
+
+static void refuse_create(struct cor_api_port *port, struct cor_api_request *req,
+                          struct cor_object *object, const struct cor_write_options *opts)
+{
+    ncreations++;
+    assert_str(cor_object_name(object), "default");
+    cor_status_set(&req->refusal, -COR_EFORBIDDEN, "refused");
+    if (creations_have_cause)
+        assert_int_equal(cor_status_add_cause(&req->refusal, "NamespaceTerminating", "going", NULL),
+                         0);
+    cor_api_refuse(port, req);
+}
+
+static void refused_on_stopped(void *arg, const struct cor_status *why)
+{
+    assert_null(why);
+    ((struct refused *)arg)->is_stopped = true;
+}
+
+static bool refused_is_stopped(void *arg)
+{
+    return ((struct refused *)arg)->is_stopped;
+}
+
+static struct cor_control_loop_stats refused_stats(struct refused *f)
+{
+    struct cor_control_loop_stats stats;
+
+    cor_control_loop_stats(cor_service_accounts_ops.loop(f->controller), &stats);
+    return stats;
+}
+
+static void refused_open(struct refused *f, bool has_cause)
+{
+    struct cor_server_controller_env env = {.clock = cor_clock_real(),
+                                            .on_stopped = refused_on_stopped};
+
+    *f = (struct refused){0};
+    ncreations = 0;
+    creations_have_cause = has_cause;
+    pfx_open(&f->p, true);
+    f->ops = *f->p.ip.port.ops;
+    f->ops.create = refuse_create;
+    f->p.ip.port.ops = &f->ops;
+    cor_rand_init_seeded(&f->rand, 1);
+    env.port = &f->p.ip.port;
+    env.rand = &f->rand;
+    env.arg = f;
+    assert_int_equal(cor_service_accounts_ops.new(&env, &f->controller, NULL), 0);
+    assert_int_equal(cor_service_accounts_ops.start(f->controller, NULL), 0);
+}
+
+static void refused_close(struct refused *f)
+{
+    cor_service_accounts_ops.stop(f->controller, 1000);
+    pfx_wait(&f->p, refused_is_stopped, f);
+    cor_service_accounts_ops.free(f->controller);
+    pfx_close(&f->p);
+}
+
+/* The four namespaces of the start. */
+static bool has_looked_at_all(void *arg)
+{
+    struct cor_control_loop_stats stats = refused_stats(arg);
+
+    return stats.success + stats.error >= 4 && stats.active == 0;
+}
+
+static bool has_tried_again(void *arg)
+{
+    return ncreations > 4;
+}
+
+/* Contract controllers 3.1.5. */
+TEST(service_accounts, a_refusal_because_the_namespace_terminates_is_no_failure)
+{
+    struct refused f;
+
+    refused_open(&f, true);
+    pfx_wait(&f.p, has_looked_at_all, &f);
+    assert_int_equal(ncreations, 4);
+    assert_int_equal(refused_stats(&f).error, 0);
+    refused_close(&f);
+}
+
+/* Contract controllers 3.1.5. */
+TEST(service_accounts, any_other_refusal_is_tried_again)
+{
+    struct refused f;
+
+    refused_open(&f, false);
+    pfx_wait(&f.p, has_tried_again, &f);
+    assert_true(refused_stats(&f).error >= 4);
+    refused_close(&f);
 }
