@@ -2,8 +2,10 @@
 """TAP: each program of examples/ does what it says, against a real server.
 test_programs.py SERVER FOLDER SANITIZERS"""
 
+import base64
 import pathlib
 import re
+import shutil
 import signal
 import sys
 
@@ -234,10 +236,82 @@ def controller_test_needs_neither_a_server_nor_time(server):
     assert "not ok" not in text and "ok - and tried again later\n" in text, text
 
 
+def labelled(name, **data):
+    return fixture.config_map(name, {"copy": "secret"}, **data)
+
+
+def await_secret(server, name, **data):
+    wanted = {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
+    until(server, (f"/api/v1/namespaces/{server.ns}/secrets", name), lambda s: s and s.get("data", {}) == wanted, f"Secret {name} with {data}")
+
+
+def secret_keeper_keeps_secrets_through_restarts(server):
+    """Through deletions, foreign edits, a server that is killed, and a second process; under valgrind where it is installed."""
+    under = []
+    if SANITIZERS == "none" and shutil.which("valgrind"):
+        under = ["valgrind", "-q", "--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite,indirect"]
+    core = f"/api/v1/namespaces/{server.ns}"
+    command = [*under, FOLDER / "example_secret_keeper"]
+    config = {"KUBECONFIG": str(server.data / "admin.kubeconfig")}
+    server.create(core + "/configmaps", labelled("before", word="one", quoted='a"\n'))
+    server.create(core + "/configmaps", fixture.config_map("plain", word="one"))
+    server.create(core + "/secrets", {"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "taken"}})
+    server.create(core + "/configmaps", labelled("taken", word="one"))
+    with Program(command, **config) as first:
+        await_secret(server, "before", word="one", quoted='a"\n')
+        await_event(server, "before", "Copied")
+        await_event(server, "taken", "NameTaken")
+        owner = server.get(core + "/secrets/before").expect(200).json()["metadata"]["ownerReferences"][0]
+        assert owner["kind"] == "ConfigMap" and owner["name"] == "before" and owner["controller"] is True, owner
+        server.request("DELETE", core + "/secrets/before").expect(200)
+        await_secret(server, "before", word="one", quoted='a"\n')
+        server.request("PATCH", core + "/secrets/before", {"data": {"word": None}}, Content_Type=MERGE).expect(200)
+        await_secret(server, "before", word="one", quoted='a"\n')
+        server.restart(signal.SIGKILL, keep_port=True)
+        server.create(core + "/configmaps", labelled("after", word="two"))
+        await_secret(server, "after", word="two")
+        with Program(command, **config) as second:
+            second.says("secret-keeper: the leader is .*")
+            first.stops()
+            server.request("PATCH", core + "/configmaps/after", {"data": {"word": "three"}}, Content_Type=MERGE).expect(200)
+            await_secret(server, "after", word="three")
+            second.stops()
+    assert server.get(core + "/secrets/plain").status == 404
+
+
+def operator_cleans_up_before_a_service_is_gone(server):
+    services = f"/api/v1/namespaces/{server.ns}/services"
+    balanced = {"kind": "Service", "apiVersion": "v1", "metadata": {"name": "web"},
+                "spec": {"type": "LoadBalancer", "ports": [{"port": 80}], "selector": {"app": "web"}}}
+    folder = server.data / "balancers"
+    file = folder / f"{server.ns}.web"
+    folder.mkdir()
+
+    def is_described(service):
+        return service and any(c["type"] == "example.com/Balanced" and c["status"] == "True"
+                               for c in service.get("status", {}).get("conditions", []))
+
+    server.create(services, balanced)
+    with example(server, "operator", folder) as program:
+        until(server, (services, "web"), is_described, "the condition of web")
+        assert file.read_text() == "192.0.2.10\n"
+        web = server.get(services + "/web").expect(200).json()
+        assert web["metadata"]["finalizers"] == ["example.com/balancer"] and web["status"]["loadBalancer"]["ingress"][0]["ip"] == "192.0.2.10"
+        await_event(server, "web", "Balanced")
+        program.stops()
+    server.request("DELETE", services + "/web").expect(200)
+    assert file.exists() and "deletionTimestamp" in server.get(services + "/web").expect(200).json()["metadata"]
+    with example(server, "operator", folder) as program:
+        until(server, (services, "web"), lambda service: service is None, "the end of web")
+        assert not file.exists()
+        program.stops()
+
+
 TESTS = [controller_test_needs_neither_a_server_nor_time, list_pods_prints_names_and_phases, watch_prints_what_happens, informer_serves_three_handlers,
          crud_retries_after_a_conflict, pod_agent_keeps_a_thousand_pods_in_five_megabytes,
          controller_works_in_one_process_at_a_time, controller_tells_of_what_stands_in_its_way,
-         uv_controller_works_in_a_loop_of_its_own, a_server_that_is_away_is_told_of]
+         uv_controller_works_in_a_loop_of_its_own, secret_keeper_keeps_secrets_through_restarts,
+         operator_cleans_up_before_a_service_is_gone, a_server_that_is_away_is_told_of]
 
 if __name__ == "__main__":
     fixture.TESTS.extend(TESTS)
