@@ -547,8 +547,10 @@ def one_server_at_a_time_runs_the_controllers_and_another_follows_it(coracle, fl
 
 @test
 def a_server_stops_although_etcd_is_gone(coracle, flags):
-    with Cluster() as etcd, Server(coracle, "--etcd-servers", etcd.urls, "--advertise-address=192.0.2.7", *flags) as a:
+    with Cluster() as etcd, \
+            Server(coracle, "--etcd-servers", etcd.urls, "--advertise-address=192.0.2.7", "--controllers=*", *flags) as a:
         wait_for("the server", WAIT_S, lambda: a.url in listed(coracle, etcd))
+        wait_for("its controllers", WAIT_S, lambda: has_account(a, "default"))
         etcd.members[0].kill()
         a.stop()
 

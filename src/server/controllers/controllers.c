@@ -126,7 +126,7 @@ static void slot_free_controller(struct controller_slot *slot)
     cor_controller_events_deinit(&slot->events);
     slot->controller = NULL;
     slot->state = SLOT_IDLE;
-    slot->again_ms = host_now_ms(slot->host) + RESTART_MS;
+    slot->again_ms = host_now_ms(slot->host) + slot->host->opts.restart_ms;
 }
 
 static void slot_begin(struct controller_slot *slot)
@@ -236,7 +236,7 @@ static void host_elect(struct cor_controller_host *host)
 
     assert(!host->election && !host->is_stopping);
     if (cor_lease_election_new(&opts, &host->election, NULL) < 0)
-        host->elect_ms = host_now_ms(host) + RESTART_MS; /* there was no memory */
+        host->elect_ms = host_now_ms(host) + host->opts.restart_ms; /* there was no memory */
     else
         cor_lease_election_start(host->election);
 }
@@ -332,6 +332,13 @@ int cor_controller_host_new(const struct cor_controller_host_opts *opts,
     if (!host)
         return cor_status_set_err(reterr, -COR_ENOMEM);
     host->opts = *opts;
+    if (!opts->table) {
+        host->opts.table = cor_server_controllers;
+        host->opts.ntable = cor_nserver_controllers;
+    }
+    if (opts->restart_ms == 0)
+        host->opts.restart_ms = RESTART_MS;
+    assert(host->opts.ntable <= COR_SERVER_CONTROLLERS_MAX);
     host->clock = cor_clock_real();
     cor_rand_init(&host->rand);
     cor_inner_port_init(&host->election_port, opts->api, COR_STR(""), COR_STR("coracle"), 0);
@@ -342,8 +349,8 @@ int cor_controller_host_new(const struct cor_controller_host_opts *opts,
         snprintf(name, sizeof(name), "unknown");
     snprintf(host->identity, sizeof(host->identity), "%s_%016llx", name,
              (unsigned long long)cor_rand_u64(&host->rand));
-    for (size_t i = 0; i < cor_nserver_controllers; i++) {
-        const struct cor_server_controller_ops *ops = cor_server_controllers[i];
+    for (size_t i = 0; i < host->opts.ntable; i++) {
+        const struct cor_server_controller_ops *ops = host->opts.table[i];
         struct controller_slot *slot = &host->slots[host->nslots];
 
         if (!cor_server_controller_is_enabled(opts->controllers, ops->name))

@@ -24,12 +24,18 @@
 
 struct cor_api_loop;
 struct cor_controller_host;
+struct cor_server_controller_ops;
 
 struct cor_controller_host_opts {
     struct cor_api_loop *api;
     const char *controllers; /* --controllers; NULL: all. Must stay valid, as must the CA */
     bool has_others;         /* other servers may share the store */
-    struct cor_str root_ca;  /* PEM; empty: it is not known, and root_ca.c does not run */
+    struct cor_str root_ca;  /* PEM */
+    /* For tests: other controllers than the built-in ones (must stay valid), and the pause before
+     * one that has ended is started again. Zeroed: those of this server, and a second. */
+    const struct cor_server_controller_ops *const *table;
+    size_t ntable;
+    uint64_t restart_ms;
 };
 
 /* The list is checked before (cor_server_controllers_check()). 0, -COR_ENOMEM. */

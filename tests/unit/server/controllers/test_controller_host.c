@@ -2,6 +2,7 @@
 #include "host_fixture.h"
 
 #include "base/err.h"
+#include "loop/timer.h"
 #include "server/controllers/controller_table.h"
 
 #define ACCOUNT "/api/v1/namespaces/default/serviceaccounts/default"
@@ -121,4 +122,83 @@ TEST(controller_host, two_hosts_at_a_time_do_no_harm)
     h.host = other;
     h.is_stopped = false;
     hfx_close(&h);
+}
+
+/* A controller that fails in each way once: it cannot be made, cannot be started, ends by itself.
+ */
+static struct frail {
+    struct cor_server_controller_env kept;
+    int nmade, nstarted, nstopped, nfreed;
+    bool ends_itself;
+    struct cor_timer timer;
+} frail;
+
+static void frail_on_timer(struct cor_timer *timer)
+{
+    struct cor_status why = {0};
+
+    frail.nstopped++;
+    cor_status_set(&why, -COR_ETIMEOUT, "the first sync took too long");
+    frail.kept.on_stopped(frail.kept.arg, frail.ends_itself ? &why : NULL);
+    cor_status_deinit(&why);
+}
+
+static int frail_new(const struct cor_server_controller_env *env, void **ret_controller,
+                     struct cor_status *reterr)
+{
+    if (++frail.nmade == 1)
+        return cor_status_set(reterr, -COR_ENOMEM, "not made");
+    frail.kept = *env;
+    cor_timer_init(&frail.timer, env->port->loop, frail_on_timer);
+    *ret_controller = &frail;
+    return 0;
+}
+
+static int frail_start(void *controller, struct cor_status *reterr)
+{
+    if (++frail.nstarted == 1)
+        return cor_status_set(reterr, -COR_ENOMEM, "not started");
+    frail.ends_itself = frail.nstarted == 2;
+    return frail.ends_itself ? cor_timer_set(&frail.timer, 0) : 0;
+}
+
+static void frail_stop(void *controller, uint64_t max_ms)
+{
+    assert_int_equal(cor_timer_set(&frail.timer, 0), 0);
+}
+
+static void frail_free(void *controller)
+{
+    frail.nfreed++;
+}
+
+static bool frail_runs(void *arg)
+{
+    return frail.nstarted == 3;
+}
+
+TEST(controller_host, a_controller_that_fails_is_started_again)
+{
+    static const struct cor_server_controller_ops ops = {.name = "frail-controller",
+                                                         .account = "frail",
+                                                         .new = frail_new,
+                                                         .start = frail_start,
+                                                         .stop = frail_stop,
+                                                         .free = frail_free};
+    static const struct cor_server_controller_ops *const table[] = {&ops};
+    struct cor_controller_host_opts opts = {.table = table, .ntable = 1, .restart_ms = 1};
+    struct hfx h = {0};
+
+    frail = (struct frail){0};
+    pfx_open(&h.p, true);
+    opts.api = cor_api_loop(h.p.a.fx.api, 0);
+    assert_int_equal(cor_controller_host_new(&opts, &h.host, NULL), 0);
+    cor_controller_host_start(h.host);
+    pfx_wait(&h.p, frail_runs, NULL);
+    assert_int_equal(frail.nmade, 4);
+    assert_int_equal(frail.nstopped, 1);
+    assert_int_equal(frail.nfreed, 2);
+    hfx_close(&h);
+    assert_int_equal(frail.nstopped, 2);
+    assert_int_equal(frail.nfreed, 3);
 }

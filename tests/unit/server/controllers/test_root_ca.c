@@ -95,3 +95,23 @@ TEST(root_ca, a_namespace_that_terminates_keeps_its_deletion)
     hfx_do(&h, 404, "GET", MAP, "");
     hfx_close(&h);
 }
+
+/* Contract controllers 3.2.5: the namespace is not there any more when the creation comes. */
+TEST(root_ca, a_namespace_that_does_not_exist_is_no_failure)
+{
+    struct hfx h;
+
+    hfx_open(&h, LIST);
+    create_namespace(&h, "team");
+    hfx_await(&h, MAP, "data", DATA);
+    hfx_do(&h, 200, "DELETE", "/api/v1/namespaces/team", "");
+    hfx_do(
+        &h, 200, "PUT", "/api/v1/namespaces/team/finalize",
+        "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"team\"},\"spec\":{}}");
+    hfx_do(&h, 404, "GET", "/api/v1/namespaces/team", "");
+    hfx_do(&h, 200, "DELETE", MAP, "");
+    create_namespace(&h, "later");
+    hfx_await(&h, "/api/v1/namespaces/later/configmaps/kube-root-ca.crt", "data", DATA);
+    hfx_do(&h, 404, "GET", MAP, "");
+    hfx_close(&h);
+}
