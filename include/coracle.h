@@ -13,6 +13,7 @@
 
 #include "coracle/api.h"
 #include "coracle/builder.h"
+#include "coracle/cancel.h"
 #include "coracle/client.h"
 #include "coracle/client_config.h"
 #include "coracle/clock.h"
@@ -39,6 +40,7 @@
 #include "coracle/metadata.h"
 #include "coracle/object.h"
 #include "coracle/object_key.h"
+#include "coracle/patch.h"
 #include "coracle/plain_informer.h"
 #include "coracle/projection.h"
 #include "coracle/rate_limiter.h"

@@ -81,6 +81,11 @@ COR_API int cor_indexer_each(struct cor_indexer *ix, struct cor_str ns,
 COR_API int cor_indexer_each_by_index(struct cor_indexer *ix, struct cor_str index,
                                       struct cor_str value, cor_each_fn fn, void *arg);
 
+/* The one object that has this value in an index, with a reference. 0, -COR_ENOTFOUND (no object
+ * has it), -COR_ECONFLICT (several have it), -COR_EINVAL (no such index), -COR_ENOMEM. */
+COR_API int cor_indexer_get_by_index(struct cor_indexer *ix, struct cor_str index,
+                                     struct cor_str value, struct cor_object **ret_object);
+
 /* Calls back once for each object that has a value of the index in common with `object`, which need
  * not be stored. The index function runs on this thread, without a lock; its error is returned, or
  * -COR_ENOTFOUND (no such index), -COR_ENOMEM, or what `fn` returned. */

@@ -161,6 +161,12 @@ COR_API int cor_informer_each(struct cor_informer *inf, struct cor_str ns,
 COR_API int cor_informer_each_by_index(struct cor_informer *inf, struct cor_str index,
                                        struct cor_str value, cor_each_fn fn, void *arg);
 
+/* Returns the one object that has this value in an index, with a reference. 0, -COR_ENOTFOUND (no
+ * object has it), -COR_ECONFLICT (several objects have it), -COR_EINVAL (there is no such index),
+ * -COR_ENOMEM. */
+COR_API int cor_informer_get_by_index(struct cor_informer *inf, struct cor_str index,
+                                      struct cor_str value, struct cor_object **ret_object);
+
 /* The same for each object that has a value of the index in common with `object`, which need not be
  * cached; once for each. The index function runs on this thread; its error is returned too. */
 COR_API int cor_informer_each_sharing(struct cor_informer *inf, struct cor_str index,

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "coracle/api.h"
+#include "coracle/cancel.h"
 #include "coracle/object.h"
 #include "coracle/status.h"
 #include "coracle/str.h"
@@ -111,6 +112,18 @@ struct cor_request {
     bool has_grace;
     int64_t grace_s;
     const char *uid_is, *resource_version_is; /* preconditions */
+
+    /* The object that the request is about; borrowed. What the request does not set is taken from
+     * this object: `ns` and `name`; the object of a create or update; the uid that a delete
+     * requires, so that an object that was created again with the same name is not deleted; the
+     * field selector and the resourceVersion of a watch, which then follows this object alone. Not
+     * for lists. */
+    struct cor_object *of;
+    /* A delete or a patch (merge or strategic) by `of` is refused with a conflict when the object
+     * has changed since. An update always is, by the resourceVersion of its object. */
+    bool unless_changed;
+    /* Ends the call with -COR_ECANCELED when it is triggered (coracle/cancel.h). NULL: none. */
+    struct cor_cancel *cancel;
 };
 
 #define COR_REQUEST .size = sizeof(struct cor_request)

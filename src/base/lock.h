@@ -37,6 +37,7 @@
     ROW(LIST_WATCH,       "client/informers/list_watch")                                           \
     ROW(ELECTION,         "client/election")                                                       \
     ROW(WAITER,           "client/runtime/waiter")                                                 \
+    ROW(CANCEL,           "client/cancel")                                                         \
     ROW(EVENT_RECORDER,   "kit/events/event_recorder")                                             \
     ROW(WORKQUEUE,        "queue/workqueue")                                                       \
     ROW(METRIC_SHARD,     "server/metrics/metrics")                                                \

@@ -5,7 +5,7 @@
  *   cor_client_send(): one allocation ── mail ──► on_start() ──► under way, in client->calls
  *        on_object_done() … (an answer)  ──┐
  *        on_deadline() (its own timer)   ──┼──► call_finish(): on_done, once and last
- *        cor_client_call_cancel() (mail) ──┤
+ *        cor_client_call_cancel() (mail) ──┤      also by the request's cancel handle
  *        cor_client_stop(), _free()      ──┘
  *
  * A request that cannot be begun (no memory, no verb, a name that is no path segment) ends the same
@@ -19,10 +19,12 @@
 #include "base/mem.h"
 #include "base/ref.h"
 #include "base/sized.h"
+#include "client/cancel.h"
 #include "client/client_int.h"
 #include "client/dynamic/dynamic_client.h"
 #include "client/dynamic/pager.h"
 #include "client/dynamic/resuming_watch.h"
+#include "client/request_object.h"
 #include "loop/timer.h"
 
 struct cor_client_call {
@@ -34,13 +36,14 @@ struct cor_client_call {
     void *arg;
     struct cor_mail mail, cancel_mail;
     atomic_bool cancel_asked;
+    struct cor_cancel_hook on_handle; /* of the request's cancel handle */
     /* The loop's. */
     struct cor_dlist link;
     struct cor_dynamic_request *dynamic; /* while under way, one of these three is set */
     struct cor_pager *pager;
     struct cor_resuming_watch *resuming;
     struct cor_timer deadline;
-    bool is_done;
+    bool is_started, is_done;
     char text[];
 };
 
@@ -118,6 +121,7 @@ static void call_finish(struct cor_client_call *call, const struct cor_response 
     call->resuming = NULL;
     cor_dlist_remove(&call->link);
     cor_timer_cancel(&call->deadline);
+    cor_cancel_hook_remove(&call->on_handle);
     cor_client_leave(client);
     call->cbs->on_done(call->arg, response);
     cor_client_call_unref(call);
@@ -386,6 +390,7 @@ static void on_start(struct cor_mail *mail)
     struct cor_status why;
     int r = 0;
 
+    call->is_started = true;
     cor_timer_init(&call->deadline, call->runtime->loop, on_deadline);
     cor_dlist_push(&call->client->calls, &call->link);
     if (atomic_load(&call->cancel_asked)) {
@@ -406,11 +411,13 @@ static void on_start(struct cor_mail *mail)
     cor_status_deinit(&why);
 }
 
+/* A cancel handle may be triggered before the call's own mail was posted; on_start() then sees that
+ * a cancellation was asked for. */
 static void on_cancel(struct cor_mail *mail)
 {
     struct cor_client_call *call = COR_CONTAINER_OF(mail, struct cor_client_call, cancel_mail);
 
-    if (!call->is_done)
+    if (call->is_started && !call->is_done)
         call_break_off(call, -COR_ECANCELED, "the request was canceled");
     cor_client_call_unref(call);
 }
@@ -421,6 +428,12 @@ void cor_client_call_cancel(struct cor_client_call *call)
         return;
     cor_ref_get(&call->ref);
     cor_loop_post_always(call->runtime->loop, &call->cancel_mail);
+}
+
+/* With the lock of the request's cancel handle held. */
+static void on_cancel_handle(struct cor_cancel_hook *hook)
+{
+    cor_client_call_cancel(COR_CONTAINER_OF(hook, struct cor_client_call, on_handle));
 }
 
 void cor_client_cancel_calls(struct cor_client *client)
@@ -434,9 +447,12 @@ int cor_client_send(struct cor_client *client, const struct cor_request *req,
                     const struct cor_request_cbs *cbs, void *arg, struct cor_client_call **ret_call)
 {
     struct cor_client_call *call;
+    COR_CLEANUP(cor_request_texts_deinit) struct cor_request_texts texts = {0};
     struct cor_request own;
     int r = cor_sized_copy(&own, sizeof(own), req);
 
+    if (r == 0)
+        r = cor_request_take_object(&own, &texts);
     if (r == 0)
         r = cor_client_enter(client);
     if (r < 0)
@@ -459,10 +475,18 @@ int cor_client_send(struct cor_client *client, const struct cor_request *req,
     call->cancel_mail.on_mail = on_cancel;
     atomic_init(&call->cancel_asked, false);
     cor_dlist_init(&call->link);
+    /* The handle is not used after this: the call has what it needs of it. */
+    call->req.of = NULL;
+    call->req.cancel = NULL;
+    call->on_handle.on_cancel = on_cancel_handle;
     if (ret_call) {
         cor_ref_get(&call->ref);
         *ret_call = call;
     }
+    /* Registered before the call can end. A handle that was triggered before the call begins it
+     * with a cancellation. */
+    if (!cor_cancel_hook_add(&call->on_handle, own.cancel))
+        atomic_store(&call->cancel_asked, true);
     cor_loop_post_always(call->runtime->loop, &call->mail);
     return 0;
 }

@@ -5,15 +5,17 @@
  *   caller: cor_client_wait_for() ──► loop: begin_change() ──► on_changed() ──► change_finish()
  *           waits ◄────────────────────────────────────────────────────────────────┘
  *
- * Every failure (of a request, of the program's function, no try left, the client was stopped) ends
- * in change_finish() with its status. The struct is on the caller's stack, which waits.
+ * Every failure (of a request, of the program's function, no try left, the client was stopped, the
+ * request's cancel handle) ends in change_finish() with its status. The struct is on the caller's stack, which waits.
  * Thread: the loop, but for cor_client_change(). */
 /* clang-format on */
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/rand.h"
+#include "client/cancel.h"
 #include "client/client_int.h"
 #include "client/dynamic/retry_on_conflict.h"
+#include "client/request_object.h"
 
 struct change {
     struct cor_client *client;
@@ -27,13 +29,27 @@ struct change {
     struct cor_status *reterr;
     struct cor_waiter done;
     int r;
+    struct cor_cancel_hook on_handle;
+    struct cor_mail cancel_mail;
+    bool cancel_is_posted;    /* under the lock of the cancel handle */
+    bool cancel_is_delivered; /* the loop's, as is: */
+    bool is_over;             /* only the cancel's mail is waited for */
 };
 
+static void change_wake(struct change *c)
+{
+    cor_client_leave(c->client);
+    cor_waiter_set(&c->done);
+}
+
+/* The struct ends with the caller's wait, so a cancel's mail that is on its way is waited for. */
 static void change_finish(struct change *c)
 {
     cor_dlist_remove(&c->link);
-    cor_client_leave(c->client);
-    cor_waiter_set(&c->done);
+    cor_cancel_hook_remove(&c->on_handle);
+    c->is_over = true;
+    if (!c->cancel_is_posted || c->cancel_is_delivered)
+        change_wake(c);
 }
 
 static void on_changed(void *arg, struct cor_object *object, const struct cor_status *error)
@@ -56,6 +72,35 @@ static int change_make(void *arg, struct cor_object *current, struct cor_object 
     struct change *c = arg;
 
     return c->fn(c->arg, current, ret_object, reterr);
+}
+
+static void change_cancel(struct change *c, const char *text)
+{
+    c->r = cor_client_give_up(c->reterr, -COR_ECANCELED, text,
+                              c->retry ? cor_conflict_retry_failure(c->retry) : "");
+    if (c->retry)
+        cor_conflict_retry_cancel(c->retry);
+    change_finish(c);
+}
+
+static void on_cancel_mail(struct cor_mail *mail)
+{
+    struct change *c = COR_CONTAINER_OF(mail, struct change, cancel_mail);
+
+    c->cancel_is_delivered = true;
+    if (c->is_over)
+        change_wake(c);
+    else
+        change_cancel(c, "the request was canceled");
+}
+
+/* With the handle's lock held. */
+static void on_cancel_handle(struct cor_cancel_hook *hook)
+{
+    struct change *c = COR_CONTAINER_OF(hook, struct change, on_handle);
+
+    c->cancel_is_posted = true;
+    cor_loop_post_always(c->client->runtime->loop, &c->cancel_mail);
 }
 
 static void begin_change(void *arg)
@@ -81,6 +126,12 @@ static void begin_change(void *arg)
     };
 
     cor_dlist_push(&c->client->changes, &c->link);
+    c->cancel_mail.on_mail = on_cancel_mail;
+    c->on_handle.on_cancel = on_cancel_handle;
+    if (!cor_cancel_hook_add(&c->on_handle, req->cancel)) {
+        change_cancel(c, "the request was canceled");
+        return;
+    }
     c->r = cor_conflict_retry_open(&opts, &c->retry, c->reterr);
     if (c->r < 0)
         change_finish(c);
@@ -88,14 +139,9 @@ static void begin_change(void *arg)
 
 void cor_client_cancel_changes(struct cor_client *client)
 {
-    while (!cor_dlist_empty(&client->changes)) {
-        struct change *c = COR_CONTAINER_OF(client->changes.next, struct change, link);
-
-        c->r = cor_client_give_up(c->reterr, -COR_ECANCELED, COR_CLIENT_STOPPED,
-                                  cor_conflict_retry_failure(c->retry));
-        cor_conflict_retry_cancel(c->retry);
-        change_finish(c);
-    }
+    while (!cor_dlist_empty(&client->changes))
+        change_cancel(COR_CONTAINER_OF(client->changes.next, struct change, link),
+                      COR_CLIENT_STOPPED);
 }
 
 int cor_client_change(struct cor_client *client, const struct cor_request *req, cor_change_fn fn,
@@ -103,10 +149,15 @@ int cor_client_change(struct cor_client *client, const struct cor_request *req, 
 {
     struct cor_request own;
     struct change c = {.client = client, .req = &own, .fn = fn, .arg = arg, .reterr = reterr};
+    COR_CLEANUP(cor_request_texts_deinit) struct cor_request_texts texts = {0};
     int r = cor_client_copy_request(&own, req, reterr);
 
     if (r < 0)
         return r;
+    own.verb = COR_VERB_UPDATE;
+    r = cor_request_take_object(&own, &texts);
+    if (r < 0)
+        return cor_status_set(reterr, r, "change an object: %s", cor_err_text(r));
     own.timeout_ms = cor_client_timeout_ms(client, own.timeout_ms);
     cor_rand_init(&c.rand);
     r = cor_client_wait_for(client, begin_change, &c, &c.done, reterr);

@@ -145,6 +145,25 @@ int cor_indexer_each_by_index(struct cor_indexer *ix, struct cor_str index, stru
     return r;
 }
 
+int cor_indexer_get_by_index(struct cor_indexer *ix, struct cor_str index, struct cor_str value,
+                             struct cor_object **ret_object)
+{
+    struct cor_object *first = NULL, *second = NULL;
+    struct cor_object_iter it;
+    int r = cor_indexer_by_index(ix, index, value, &it);
+
+    if (r < 0)
+        return r == -COR_ENOTFOUND ? -COR_EINVAL : r;
+    if (!cor_object_iter_next(&it, &first, NULL))
+        r = -COR_ENOTFOUND;
+    else if (cor_object_iter_next(&it, &second, NULL))
+        r = -COR_ECONFLICT;
+    else
+        *ret_object = cor_object_ref(first);
+    cor_object_iter_deinit(&it);
+    return r;
+}
+
 int cor_indexer_each(struct cor_indexer *ix, struct cor_str ns,
                      const struct cor_label_selector *selector, cor_each_fn fn, void *arg)
 {

@@ -47,6 +47,13 @@ int cor_informer_each_by_index(struct cor_informer *inf, struct cor_str index, s
                                      arg);
 }
 
+int cor_informer_get_by_index(struct cor_informer *inf, struct cor_str index, struct cor_str value,
+                              struct cor_object **ret_object)
+{
+    return cor_indexer_get_by_index(cor_shared_informer_indexer(inf->shared), index, value,
+                                    ret_object);
+}
+
 int cor_informer_each_sharing(struct cor_informer *inf, struct cor_str index,
                               const struct cor_object *object, cor_each_fn fn, void *arg)
 {

@@ -309,6 +309,25 @@ TEST(indexer, values_that_begin_alike_are_kept_apart)
     cor_indexer_free(ix);
 }
 
+TEST(indexer, one_object_is_got_by_its_value_and_several_are_a_conflict)
+{
+    struct cor_indexer *ix = begin();
+    struct cor_object *object = NULL;
+
+    put(ix, "", "a", "x,y");
+    put(ix, "", "b", "y");
+    assert_int_equal(cor_indexer_get_by_index(ix, COR_STR("tag"), COR_STR("x"), &object), 0);
+    assert_str(cor_object_name(object), "a");
+    cor_object_unref(object);
+    assert_int_equal(cor_indexer_get_by_index(ix, COR_STR("tag"), COR_STR("y"), &object),
+                     -COR_ECONFLICT);
+    assert_int_equal(cor_indexer_get_by_index(ix, COR_STR("tag"), COR_STR("z"), &object),
+                     -COR_ENOTFOUND);
+    assert_int_equal(cor_indexer_get_by_index(ix, COR_STR("no"), COR_STR("x"), &object),
+                     -COR_EINVAL);
+    cor_indexer_free(ix);
+}
+
 /* Contract client 1.1.15, 1.1.16. */
 TEST(indexer, an_unknown_index_is_an_error_save_for_its_values)
 {
