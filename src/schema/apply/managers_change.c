@@ -86,6 +86,13 @@ static int doc_open(struct op *op, struct cor_str text, struct cor_str version,
     return *ret_doc ? doc_read(op, *ret_doc, text) : -COR_ENOMEM;
 }
 
+static int check_typed(const struct doc *doc, bool allow_duplicates)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf words = {.max = TEXT_MAX};
+
+    return cor_typed_check(typed(doc), allow_duplicates, &words);
+}
+
 /* The document in another version: itself, or a converted one. */
 static int doc_convert(struct op *op, struct doc *doc, struct cor_str version, struct doc **ret_doc)
 {
@@ -106,7 +113,9 @@ static int doc_convert(struct op *op, struct doc *doc, struct cor_str version, s
     if (r < 0)
         return r;
     *ret_doc = other;
-    return doc_read(op, other, cor_buf_str(&other->own));
+    r = doc_read(op, other, cor_buf_str(&other->own));
+    /* Upstream allows items with repeated keys only in the version of the request. */
+    return r < 0 ? r : check_typed(other, false);
 }
 
 /* The document without a set of fields. */
@@ -278,23 +287,16 @@ static struct cor_manager requester(const struct cor_apply_request *request, boo
 
 /* ---- update ---- */
 
-static int check_typed(const struct doc *doc)
-{
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf words = {.max = TEXT_MAX};
-
-    return cor_typed_check(typed(doc), true, &words);
-}
-
 static int update_docs(struct op *op, struct cor_managers *managers, struct cor_manager self,
                        struct doc *before, struct doc *after)
 {
     struct cor_managers none = {0};
     const struct view *view;
     struct cor_manager *old;
-    int r = check_typed(before);
+    int r = check_typed(before, true);
 
     if (r == 0)
-        r = check_typed(after);
+        r = check_typed(after, true);
     if (r == 0)
         r = step_reconcile(op, managers);
     if (r == 0)
