@@ -40,7 +40,7 @@ COMPAT = ROOT / "docs/COMPAT.md"
 # Plugins of admission, which are not what is compared here.
 NO_ADMISSION = ("CertificateApproval,CertificateSigning,CertificateSubjectRestriction,DefaultIngressClass,DefaultStorageClass,"
                 "DefaultTolerationSeconds,LimitRanger,PersistentVolumeClaimResize,PodSecurity,Priority,ResourceQuota,RuntimeClass,"
-                "ServiceAccount,StorageObjectInUseProtection,TaintNodesByCondition")
+                "ServiceAccount,TaintNodesByCondition")
 
 
 class Target:

@@ -10,6 +10,9 @@ const struct cor_server_controller_ops *const cor_server_controllers[] = {
     &cor_namespaces_ops,
     &cor_service_accounts_ops,
     &cor_root_ca_ops,
+    &cor_claim_protection_ops,
+    &cor_volume_protection_ops,
+    &cor_class_protection_ops,
     &cor_ttl_after_finished_ops,
     &cor_role_aggregation_ops,
 };
