@@ -12,6 +12,7 @@
 #define CORACLE_H
 
 #include "coracle/api.h"
+#include "coracle/apply.h"
 #include "coracle/builder.h"
 #include "coracle/cancel.h"
 #include "coracle/client.h"

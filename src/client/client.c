@@ -110,6 +110,7 @@ int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *op
     cor_dlist_init(&client->hooks);
     cor_dlist_init(&client->calls);
     cor_dlist_init(&client->changes);
+    cor_dlist_init(&client->applies);
     cor_dlist_init(&client->reads);
     atomic_init(&client->ncalls, 0);
     atomic_init(&client->is_stopped, false);
@@ -169,6 +170,7 @@ static bool client_cancel_all(struct cor_client *client)
 {
     cor_client_cancel_calls(client);
     cor_client_cancel_changes(client);
+    cor_client_cancel_applies(client);
     cor_client_cancel_reads(client);
     client->discovery = cor_discovery_free(client->discovery);
     return atomic_load(&client->ncalls) == 0;

@@ -1,0 +1,492 @@
+/* clang-format off */
+/* cor_client_apply(): read an object, let the program change it, write what differs; again when
+ * another writer was faster.
+ *
+ *   cor_client_apply_send(): one allocation ── mail ──► apply_start()
+ *       apply_get() ──► on_got() ──► apply_mutate() ──► apply_write() ──► on_written()
+ *           ▲                            │ nothing differs                │ a conflict, and an
+ *           └── timer ◄──────────────────┼────────────────────────────────┘ attempt is left
+ *                                        └──► apply_finish() ◄── every other end
+ *
+ * A patch has two requests: on_written() of the first sends the second, to /status. Every failure
+ * (of a request, of the program's function, no attempt left, the end of the time, the cancel
+ * handle, the client is stopped) ends in apply_finish(), once, with its status. The struct is
+ * counted, because the mail of a cancel handle may cross the end. The timer is always set, so that
+ * moving it cannot fail.
+ * Thread: the loop, but for the functions that send and wait. */
+/* clang-format on */
+#include "coracle/apply.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/rand.h"
+#include "base/ref.h"
+#include "base/sized.h"
+#include "client/cancel.h"
+#include "client/client_int.h"
+#include "client/dynamic/dynamic_client.h"
+#include "client/dynamic/retry_on_conflict.h"
+#include "loop/timer.h"
+#include "meta/builder.h"
+#include "meta/patch.h"
+
+#define NEVER            UINT64_MAX
+#define API_VERSION_MAX  512
+#define CANCELED         "the request was canceled"
+#define REFUSED_MUTATION "MutateFn cannot mutate object name and/or object namespace"
+
+struct apply {
+    struct cor_ref ref; /* the loop's, and that of cancel_mail */
+    struct cor_client *client;
+    struct cor_apply opts; /* its texts are in the following, which are in `text` */
+    struct cor_resource_path at;
+    struct cor_str kind;
+    struct cor_write_options write;
+    char *text;
+    cor_applied_fn on_applied;
+    void *arg;
+    struct cor_mail mail, cancel_mail;
+    struct cor_cancel_hook on_handle;
+    /* The loop's. */
+    struct cor_dlist link; /* in client->applies */
+    struct cor_dynamic_request *req;
+    struct cor_timer timer;
+    struct cor_backoff backoff;
+    struct cor_rand rand;
+    uint64_t end_ms;
+    struct cor_object *current, *wanted; /* of this attempt; current NULL: to be created */
+    enum cor_apply_result result;        /* what was written */
+    bool writes_status;                  /* the request under way is to /status */
+    bool is_over;
+};
+
+static void apply_unref(struct apply *a)
+{
+    if (!cor_ref_put(&a->ref))
+        return;
+    cor_free(a->text);
+    cor_free(a);
+}
+
+static void apply_forget_attempt(struct apply *a)
+{
+    a->current = cor_object_unref(a->current);
+    a->wanted = cor_object_unref(a->wanted);
+}
+
+static void apply_finish(struct apply *a, struct cor_object *object, const struct cor_status *error)
+{
+    assert(cor_loop_is_current(a->client->runtime->loop) && !a->is_over);
+    a->is_over = true;
+    cor_dlist_remove(&a->link);
+    cor_timer_cancel(&a->timer);
+    cor_cancel_hook_remove(&a->on_handle);
+    cor_client_leave(a->client);
+    a->on_applied(a->arg, a->result, object, error);
+    apply_forget_attempt(a);
+    apply_unref(a);
+}
+
+static void apply_cancel(struct apply *a, const char *text)
+{
+    COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
+
+    cor_client_give_up(&why, -COR_ECANCELED, text, a->req ? cor_dynamic_failure(a->req) : "");
+    if (a->req)
+        cor_dynamic_cancel(a->req);
+    a->req = NULL;
+    apply_finish(a, NULL, &why);
+}
+
+/* Prepares the next request, with what is left of the time. */
+static int apply_next_call(struct apply *a, struct cor_dynamic_call *ret_call,
+                           struct cor_status *reterr)
+{
+    uint64_t left;
+    int r = cor_rest_client_left_ms(a->client->rest, a->end_ms, &left);
+
+    if (r < 0)
+        return cor_status_set(reterr, r, "the deadline of the request has passed");
+    *ret_call = (struct cor_dynamic_call){
+        .client = a->client->rest, .at = a->at, .timeout_ms = left, .deadline_ms = left, .arg = a};
+    return 0;
+}
+
+/* Is the failure one that reading the object again can mend? */
+static bool is_race(const struct apply *a, int err)
+{
+    if (err == -COR_ECONFLICT)
+        return true;
+    return a->current ? err == -COR_ENOTFOUND && a->opts.how != COR_APPLY_STATUS
+                      : err == -COR_EEXIST;
+}
+
+static void apply_fail(struct apply *a, const struct cor_status *error)
+{
+    uint64_t delay_ms, now_ms = cor_loop_now_ms(a->client->runtime->loop);
+
+    if (a->opts.retry != COR_RETRY_NEVER && a->wanted && is_race(a, error->err) &&
+        cor_backoff_retry(&a->backoff, now_ms, &a->rand, &delay_ms))
+        cor_timer_set(&a->timer, delay_ms);
+    else
+        apply_finish(a, NULL, error);
+}
+
+static int apply_send_patch(struct apply *a, enum cor_merge_diff_part part, struct cor_str version,
+                            struct cor_status *reterr);
+
+/* The answer to a write. The patch of the object is followed by that of its status. */
+static void on_written(void *arg, struct cor_object *object, const struct cor_status *error)
+{
+    struct apply *a = arg;
+    COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
+    int r = 0;
+
+    a->req = NULL;
+    if (error) {
+        apply_fail(a, error);
+        return;
+    }
+    if (!a->current)
+        a->result = COR_APPLY_CREATED;
+    else if (!a->writes_status)
+        a->result = COR_APPLY_UPDATED;
+    else
+        a->result = a->result == COR_APPLY_UPDATED ? COR_APPLY_UPDATED_STATUS
+                                                   : COR_APPLY_UPDATED_STATUS_ONLY;
+    if (a->current && a->opts.how == COR_APPLY_PATCH && !a->writes_status)
+        r = apply_send_patch(a, COR_MERGE_DIFF_ONLY, cor_object_resource_version(object), &why);
+    if (r < 0)
+        apply_finish(a, NULL, &why);
+    else if (!a->req)
+        apply_finish(a, object, NULL);
+}
+
+/* Sends the patch of this part, unless the part does not differ. */
+static int apply_send_patch(struct apply *a, enum cor_merge_diff_part part, struct cor_str version,
+                            struct cor_status *reterr)
+{
+    COR_CLEANUP(cor_patch_freep) struct cor_patch *patch = NULL;
+    struct cor_dynamic_call call;
+    int r = cor_patch_between_parts(a->current, a->wanted, part,
+                                    a->opts.unless_changed ? version : COR_STR(""), &patch, reterr);
+
+    if (r < 0 || cor_patch_is_empty(patch))
+        return r;
+    r = apply_next_call(a, &call, reterr);
+    if (r < 0)
+        return r;
+    a->writes_status = part == COR_MERGE_DIFF_ONLY;
+    if (a->writes_status)
+        call.at.subresource = COR_STR("status");
+    call.on_done = on_written;
+    return cor_dynamic_patch(&call, COR_PATCH_MERGE, cor_patch_json(patch), &a->write, &a->req,
+                             reterr);
+}
+
+/* Does a part of the object differ from what it shall be? 1, 0, or a failure. */
+static int apply_differs(const struct apply *a, enum cor_merge_diff_part part,
+                         struct cor_status *reterr)
+{
+    COR_CLEANUP(cor_patch_freep) struct cor_patch *patch = NULL;
+    int r = cor_patch_between_parts(a->current, a->wanted, part, COR_STR(""), &patch, reterr);
+
+    return r < 0 ? r : !cor_patch_is_empty(patch);
+}
+
+/* Sends what differs. `a->req` stays NULL when nothing does. */
+static int apply_write(struct apply *a, struct cor_status *reterr)
+{
+    bool is_status = a->opts.how == COR_APPLY_STATUS;
+    struct cor_dynamic_call call;
+    struct cor_str version;
+    int r;
+
+    a->writes_status = false;
+    if (a->current && a->opts.how == COR_APPLY_PATCH) {
+        version = cor_object_resource_version(a->current);
+        r = apply_send_patch(a, COR_MERGE_DIFF_BUT, version, reterr);
+        if (r == 0 && !a->req)
+            r = apply_send_patch(a, COR_MERGE_DIFF_ONLY, version, reterr);
+        return r;
+    }
+    if (a->current) {
+        r = apply_differs(a, is_status ? COR_MERGE_DIFF_ONLY : COR_MERGE_DIFF_ALL, reterr);
+        if (r <= 0)
+            return r;
+    }
+    r = apply_next_call(a, &call, reterr);
+    if (r < 0)
+        return r;
+    call.on_done = on_written;
+    a->writes_status = is_status;
+    if (is_status)
+        call.at.subresource = COR_STR("status");
+    if (a->current)
+        return cor_dynamic_update(&call, a->wanted, &a->write, &a->req, reterr);
+    call.at.name = COR_STR("");
+    return cor_dynamic_create(&call, a->wanted, &a->write, &a->req, reterr);
+}
+
+/* What every object that is created has. */
+static void name_object(const struct apply *a, struct cor_builder *b)
+{
+    const struct cor_gvr *gvr = &a->at.gvr;
+    char api_version[API_VERSION_MAX];
+    int n = snprintf(api_version, sizeof(api_version), "%.*s%s%.*s", COR_STR_ARG(gvr->group),
+                     gvr->group.n > 0 ? "/" : "", COR_STR_ARG(gvr->version));
+
+    if (n < 0 || (size_t)n >= sizeof(api_version))
+        cor_builder_refuse(b, -COR_EINVAL, "apiVersion: the group or version is too long");
+    cor_builder_set_text(b, "apiVersion", cor_strz(api_version));
+    cor_builder_set_text(b, "kind", a->kind);
+    if (a->at.ns.n > 0)
+        cor_builder_set_text(b, "metadata.namespace", a->at.ns);
+    cor_builder_set_text(b, "metadata.name", a->at.name);
+}
+
+/* Lets the program make `wanted`. */
+static int apply_mutate(struct apply *a, struct cor_status *reterr)
+{
+    COR_CLEANUP(cor_builder_freep) struct cor_builder *b = NULL;
+    int r = cor_builder_new(a->current, &b);
+
+    if (r < 0)
+        return cor_status_set(reterr, r, "change the object: %s", cor_err_text(r));
+    if (!a->current)
+        name_object(a, b);
+    r = a->opts.mutate ? a->opts.mutate(a->opts.arg, a->current, b) : 0;
+    if (r < 0 && cor_builder_failure(b) == 0)
+        return cor_status_set(reterr, r, "%s", cor_err_text(r));
+    r = cor_builder_finish(b, &a->wanted, reterr);
+    if (r < 0)
+        return r;
+    if (!cor_str_eq(cor_object_name(a->wanted), a->at.name) ||
+        !cor_str_eq(cor_object_namespace(a->wanted), a->at.ns))
+        return cor_status_set(reterr, -COR_EINVAL, REFUSED_MUTATION);
+    return 0;
+}
+
+static void on_got(void *arg, struct cor_object *object, const struct cor_status *error)
+{
+    struct apply *a = arg;
+    COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
+    bool creates = error && error->err == -COR_ENOTFOUND && a->opts.how != COR_APPLY_STATUS;
+    int r;
+
+    a->req = NULL;
+    if (error && !creates) {
+        apply_finish(a, NULL, error);
+        return;
+    }
+    if (object)
+        a->current = cor_object_ref(object);
+    r = apply_mutate(a, &why);
+    if (r == 0)
+        r = apply_write(a, &why);
+    if (r < 0)
+        apply_finish(a, NULL, &why);
+    else if (!a->req)
+        apply_finish(a, a->current, NULL);
+}
+
+static int apply_get(struct apply *a, struct cor_status *reterr)
+{
+    struct cor_dynamic_call call;
+    int r = apply_next_call(a, &call, reterr);
+
+    if (r < 0)
+        return r;
+    apply_forget_attempt(a);
+    call.on_done = on_got;
+    return cor_dynamic_get(&call, COR_STR(""), &a->req, reterr);
+}
+
+static void on_retry_timer(struct cor_timer *timer)
+{
+    struct apply *a = COR_CONTAINER_OF(timer, struct apply, timer);
+    COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
+
+    cor_timer_set(&a->timer, NEVER);
+    if (apply_get(a, &why) < 0)
+        apply_finish(a, NULL, &why);
+}
+
+static void on_cancel_mail(struct cor_mail *mail)
+{
+    struct apply *a = COR_CONTAINER_OF(mail, struct apply, cancel_mail);
+
+    if (!a->is_over)
+        apply_cancel(a, CANCELED);
+    apply_unref(a);
+}
+
+/* With the handle's lock held. */
+static void on_cancel_handle(struct cor_cancel_hook *hook)
+{
+    struct apply *a = COR_CONTAINER_OF(hook, struct apply, on_handle);
+
+    cor_ref_get(&a->ref);
+    cor_loop_post_always(a->client->runtime->loop, &a->cancel_mail);
+}
+
+static void apply_start(struct cor_mail *mail)
+{
+    struct apply *a = COR_CONTAINER_OF(mail, struct apply, mail);
+    COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
+    struct cor_loop *loop = a->client->runtime->loop;
+    bool is_canceled = !cor_cancel_hook_add(&a->on_handle, a->opts.cancel);
+    int r;
+
+    a->opts.cancel = cor_cancel_unref(a->opts.cancel); /* the hook has a reference of its own */
+    cor_dlist_push(&a->client->applies, &a->link);
+    cor_rand_init(&a->rand);
+    cor_backoff_init(&a->backoff,
+                     a->opts.retry == COR_RETRY_PATIENTLY ? &COR_RETRY_BACKOFF : &COR_RETRY_DEFAULT,
+                     cor_loop_now_ms(loop));
+    cor_timer_init(&a->timer, loop, on_retry_timer);
+    a->end_ms = cor_rest_client_end_ms(a->client->rest, a->opts.timeout_ms);
+    if (is_canceled) {
+        apply_cancel(a, CANCELED);
+        return;
+    }
+    r = cor_timer_set(&a->timer, NEVER);
+    if (r < 0)
+        cor_status_set(&why, r, "%s", cor_err_text(r));
+    else
+        r = apply_get(a, &why);
+    if (r < 0)
+        apply_finish(a, NULL, &why);
+}
+
+void cor_client_cancel_applies(struct cor_client *client)
+{
+    while (!cor_dlist_empty(&client->applies))
+        apply_cancel(COR_CONTAINER_OF(client->applies.next, struct apply, link),
+                     COR_CLIENT_STOPPED);
+}
+
+static int apply_copy_texts(struct apply *a)
+{
+    const struct cor_apply *o = &a->opts;
+    struct cor_str *const strings[] = {
+        &a->at.gvr.group, &a->at.gvr.version, &a->at.gvr.resource,     &a->at.ns,
+        &a->at.name,      &a->kind,           &a->write.field_manager, &a->write.field_validation,
+    };
+
+    a->at = (struct cor_resource_path){
+        .gvr = {cor_strz(o->resource.group), cor_strz(o->resource.version),
+                cor_strz(o->resource.plural)},
+        .ns = cor_strz(o->ns),
+        .name = cor_strz(o->name),
+    };
+    a->kind = cor_strz(o->kind);
+    a->write = (struct cor_write_options){.dry_run = o->dry_run,
+                                          .field_manager = cor_strz(o->field_manager),
+                                          .field_validation = cor_strz(o->field_validation)};
+    return cor_str_gather(strings, COR_ARRAY_LEN(strings), &a->text);
+}
+
+int cor_client_apply_send(struct cor_client *client, const struct cor_apply *apply,
+                          cor_applied_fn on_applied, void *arg)
+{
+    struct cor_apply own;
+    struct apply *a;
+    int r = cor_sized_copy(&own, sizeof(own), apply);
+
+    if (r < 0)
+        return r;
+    if (!own.name || !*own.name || (own.how != COR_APPLY_STATUS && (!own.kind || !*own.kind)))
+        return -COR_EINVAL;
+    r = cor_client_enter(client);
+    if (r < 0)
+        return r;
+    own.timeout_ms = cor_client_timeout_ms(client, own.timeout_ms);
+    a = cor_calloc(1, sizeof(*a));
+    if (a)
+        a->opts = own;
+    if (!a || apply_copy_texts(a) < 0) {
+        cor_free(a);
+        cor_client_leave(client);
+        return -COR_ENOMEM;
+    }
+    /* The handle must be there when the mail arrives. */
+    if (own.cancel)
+        cor_cancel_ref(own.cancel);
+    cor_ref_init(&a->ref);
+    a->client = client;
+    a->on_applied = on_applied;
+    a->arg = arg;
+    a->mail.on_mail = apply_start;
+    a->cancel_mail.on_mail = on_cancel_mail;
+    a->on_handle.on_cancel = on_cancel_handle;
+    cor_dlist_init(&a->link);
+    cor_loop_post_always(client->runtime->loop, &a->mail);
+    return 0;
+}
+
+/* The call that waits: its result, on the stack of the caller. */
+struct applied {
+    struct cor_waiter done;
+    enum cor_apply_result result;
+    struct cor_object *object;
+    struct cor_status *reterr;
+    int r;
+};
+
+static void on_applied(void *arg, enum cor_apply_result result, struct cor_object *object,
+                       const struct cor_status *error)
+{
+    struct applied *w = arg;
+
+    if (error) {
+        w->r = error->err;
+        if (w->reterr)
+            cor_status_copy(w->reterr, error);
+    } else {
+        w->result = result;
+        w->object = cor_object_ref(object);
+    }
+    cor_waiter_set(&w->done);
+}
+
+int cor_client_apply(struct cor_client *client, const struct cor_apply *apply,
+                     enum cor_apply_result *ret_result, struct cor_object **ret_object,
+                     struct cor_status *reterr)
+{
+    struct cor_runtime *rt = client->runtime; /* the client may be freed before the wait begins */
+    struct applied w = {.reterr = reterr};
+    int r = cor_runtime_may_wait(rt, reterr);
+
+    if (r < 0)
+        return r;
+    cor_waiter_init(&w.done);
+    r = cor_client_apply_send(client, apply, on_applied, &w);
+    if (r < 0)
+        cor_status_set(reterr, r, "apply an object: %s",
+                       r == -COR_ECANCELED ? COR_CLIENT_STOPPED
+                       : r == -COR_EINVAL  ? "name, kind and size must be set"
+                                           : cor_err_text(r));
+    else
+        r = cor_runtime_wait(rt, &w.done, COR_WAIT_FOREVER);
+    cor_waiter_deinit(&w.done);
+    if (r == 0)
+        r = w.r;
+    if (r == 0 && ret_result)
+        *ret_result = w.result;
+    if (r == 0 && ret_object)
+        *ret_object = COR_STEAL(w.object);
+    cor_object_unref(w.object);
+    return r;
+}
+
+const char *cor_apply_result_name(enum cor_apply_result result)
+{
+    static const char *const names[] = {"unchanged", "created", "updated", "updatedStatus",
+                                        "updatedStatusOnly"};
+
+    return (size_t)result < COR_ARRAY_LEN(names) ? names[result] : "";
+}
