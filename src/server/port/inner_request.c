@@ -44,6 +44,8 @@
 
 /* Of an answer that comes as bytes; objects are not among them. */
 #define BODY_MAX (8u << 20)
+/* Objects that are dropped in one turn, when only the success of the answer counts. */
+#define DROPPED_AT_ONCE 1024
 
 struct waiting {
     enum cor_watch_type event;
@@ -68,6 +70,7 @@ struct cor_inner_request {
     struct cor_status why;                         /* what ended it, other than the answer */
     struct waiting waiting[COR_INNER_WAITING_MAX]; /* a ring */
     size_t first, nwaiting;
+    size_t ndropped;  /* objects of an answer of which only the success counts */
     bool is_posted;   /* the mail is in the loop's mailbox */
     bool is_open;     /* on_open was called */
     bool is_full;     /* the verb waits for on_writable */
@@ -170,8 +173,14 @@ static bool inner_take_object(struct cor_sink *sink, enum cor_watch_type event,
     struct cor_inner_request *req = inner_of(sink);
 
     assert(req->code > 0 && object && !req->is_full);
-    if (req->opts.kind == COR_INNER_NOTHING)
-        return true;
+    if (req->opts.kind == COR_INNER_NOTHING) {
+        /* Nobody wants the objects, but the loop has others to serve. */
+        if (++req->ndropped % DROPPED_AT_ONCE != 0)
+            return true;
+        req->is_full = true;
+        inner_post(req);
+        return false;
+    }
     req->waiting[(req->first + req->nwaiting++) % COR_INNER_WAITING_MAX] =
         (struct waiting){event, cor_object_ref(object)};
     req->is_full = req->nwaiting == COR_INNER_WAITING_MAX;

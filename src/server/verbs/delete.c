@@ -48,6 +48,7 @@ void cor_delete_op_deinit(struct cor_delete_op *op)
 {
     delete_op_forget(op);
     op->object = cor_object_unref(op->object);
+    cor_status_deinit(&op->why);
     cor_buf_deinit(&op->key);
 }
 
@@ -78,8 +79,11 @@ static void delete_op_judge(struct cor_delete_op *op, struct cor_store_change *c
     delete_op_keep_object(op, current);
     op->change = change;
     op->call->stage_arg = op;
+    op->call->name = op->name;
     if (op->call->is_over)
         done(op->call, 0);
+    else if (op->stays_on_loop)
+        done(op->call, delete_op_decide(op->call));
     else
         cor_heavy_run(op->call, cor_object_json(current).n, delete_op_decide, done);
 }
@@ -94,6 +98,8 @@ static struct cor_delete_op *delete_op_take_decision(struct cor_call *call, int 
     assert(op && op->change);
     op->decided =
         call->is_over ? cor_status_set(&call->status, -COR_ECANCELED, "the client is gone") : r;
+    if (op->decided < 0)
+        cor_status_move(&op->why, &call->status);
     *ret_change = COR_STEAL(op->change);
     return op;
 }
@@ -160,6 +166,7 @@ static void delete_op_on_changed(void *arg, const struct cor_store_reply *reply)
 
     if (!cor_call_end_op(call))
         return;
+    call->name = op->name;
     if (reply->err == 0) {
         delete_op_keep_object(op, reply->object);
         (void)delete_op_show_mark(op);
@@ -169,6 +176,7 @@ static void delete_op_on_changed(void *arg, const struct cor_store_reply *reply)
         op->on_done(
             op, cor_storage_error_to_api(&call->status, COR_STORAGE_OP_DELETE, &gr, call->name));
     } else if (op->decided < 0) {
+        cor_status_move(&call->status, &op->why);
         op->on_done(op, op->decided);
     } else if (op->last.step == COR_DELETION_PENDING) {
         op->on_done(op, 0);
@@ -229,7 +237,7 @@ static void delete_op_start(struct cor_delete_op *op)
 void cor_delete_op_run(struct cor_delete_op *op, struct cor_str name)
 {
     assert(op->call && op->options && op->on_done && op->key.n > 0 && !op->change);
-    op->call->name = name;
+    op->call->name = op->name = name;
     op->rounds = 0;
     op->was_removed = false;
     op->object = cor_object_unref(op->object);

@@ -582,6 +582,21 @@ TEST(inner_port, a_collection_is_removed_without_items)
     end(&s);
 }
 
+/* The loop is not held while the objects of the answer are dropped. */
+TEST(inner_port, a_large_collection_is_removed_in_several_turns)
+{
+    struct sender s;
+
+    begin(&s, true);
+    make(&s, 0, 2100);
+    name_is(&s, "configmaps", "");
+    cor_api_remove_collection(&s.p.ip.port, &s.req, NULL, NULL);
+    assert_ends(&s, COR_API_ANSWERED, 0);
+    assert_int_equal(s.nitems, 0);
+    assert_string_equal(fx_at(fx_do(&s.p.a.fx, 200, "GET", CONFIGMAPS, ""), "items[0]"), "");
+    end(&s);
+}
+
 TEST(inner_port, what_a_callback_returns_ends_the_request)
 {
     struct sender s;

@@ -248,6 +248,56 @@ TEST(delete_collection, deletes_what_is_selected)
     fx_close(&fx);
 }
 
+/* More objects than are deleted at a time, one of them too large to be judged on the loop. */
+TEST(delete_collection, deletes_many_at_a_time_and_answers_with_all_in_their_order)
+{
+    enum { N = 200, LARGE = 100 * 1024 };
+    char *body = malloc(LARGE + 256), *large = malloc(LARGE + 1);
+    char path[64], name[16];
+    struct fx fx;
+    char *list;
+
+    assert_true(body && large);
+    memset(large, 'x', LARGE);
+    large[LARGE] = '\0';
+    open_ready(&fx);
+    for (int i = 0; i < N; i++) {
+        snprintf(body, LARGE + 256, "{\"metadata\":{\"name\":\"m%03d\"},\"data\":{\"k\":\"%s\"}}",
+                 i, i == 77 ? large : "x");
+        fx_do(&fx, 201, "POST", CONFIGMAPS, body);
+    }
+    /* The fixture keeps the last texts only. */
+    list = strdup(fx_do(&fx, 200, "DELETE", CONFIGMAPS, ""));
+    for (int i = 0; i < N; i++) {
+        snprintf(path, sizeof(path), "items[%d].metadata.name", i);
+        snprintf(name, sizeof(name), "m%03d", i);
+        assert_at(list, path, name);
+    }
+    assert_at(list, "items[200]", "");
+    assert_at(fx_do(&fx, 200, "GET", CONFIGMAPS, ""), "items[0]", "");
+    free(list);
+    free(body);
+    free(large);
+    fx_close(&fx);
+}
+
+TEST(delete_collection, ends_with_the_first_failure_when_all_deletions_have_ended)
+{
+    struct fx fx;
+    const char *status;
+    char body[64];
+
+    open_ready(&fx);
+    for (int i = 0; i < 3; i++) {
+        snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"m%d\"}}", i);
+        fx_do(&fx, 201, "POST", CONFIGMAPS, body);
+    }
+    status = fx_do(&fx, 409, "DELETE", CONFIGMAPS, "{\"preconditions\":{\"uid\":\"other\"}}");
+    assert_non_null(strstr(fx_at(status, "message"), "\"m0\""));
+    assert_at(fx_do(&fx, 200, "GET", CONFIGMAPS, ""), "items[2].metadata.name", "m2");
+    fx_close(&fx);
+}
+
 /* `a` has no finalizers, `b` has one; 2 is the collection of both. */
 static void assert_deleted(struct fx *fx, size_t which, const char *answer)
 {
