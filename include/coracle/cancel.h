@@ -3,8 +3,9 @@
  *
  *   cor_cancel_new(&cancel);
  *   const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_GET, ..., .cancel = cancel};
- *   r = cor_client_do(client, &req, &object, &why);     // another thread: cor_cancel_trigger()
+ *   r = cor_client_do(client, &req, &object, &why);
  *
+ * Another thread may call cor_cancel_trigger() meanwhile.
  * One handle may be in any number of calls, of any number of clients. A signal handler must not
  * call these functions: a thread that waits for signals does (sigwait, signalfd, a pipe).
  * Thread: any.  Owner: reference counted; a call holds a reference until it has ended. */

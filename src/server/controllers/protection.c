@@ -458,7 +458,7 @@ static const struct cor_port_source class_sources[] = {
         .new = noun##_new,                                                                         \
         .start = cor_reconciler_start,                                                             \
         .stop = cor_reconciler_stop,                                                               \
-        .free = cor_reconciler_free,                                                               \
+        .free = cor_reconciler_release,                                                               \
         .loop = cor_reconciler_loop}
 
 PROTECTION(claim, "persistentvolumeclaim-protection-controller", "pvc-protection-controller");

@@ -109,7 +109,7 @@ int cor_reconciler_new(const struct cor_server_controller_env *env,
     for (size_t i = 0; err == 0 && i < opts->nsources; i++)
         err = cor_port_controller_add(r->controller, &opts->sources[i], NULL, reterr);
     if (err < 0) {
-        cor_reconciler_free(r);
+        cor_reconciler_release(r);
         return err;
     }
     *ret_controller = r;
@@ -126,7 +126,7 @@ void cor_reconciler_stop(void *controller, uint64_t max_ms)
     cor_port_controller_stop(((struct cor_reconciler *)controller)->controller, max_ms);
 }
 
-void cor_reconciler_free(void *controller)
+void cor_reconciler_release(void *controller)
 {
     struct cor_reconciler *r = controller;
 

@@ -51,7 +51,7 @@ int cor_reconciler_new(const struct cor_server_controller_env *env,
 /* For struct cor_server_controller_ops. */
 int cor_reconciler_start(void *controller, struct cor_status *reterr);
 void cor_reconciler_stop(void *controller, uint64_t max_ms);
-void cor_reconciler_free(void *controller);
+void cor_reconciler_release(void *controller);
 struct cor_control_loop *cor_reconciler_loop(void *controller);
 
 /* The port, and the time of the wall clock. */

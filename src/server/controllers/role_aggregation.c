@@ -243,5 +243,5 @@ const struct cor_server_controller_ops cor_role_aggregation_ops = {
     .new = aggregation_new,
     .start = cor_reconciler_start,
     .stop = cor_reconciler_stop,
-    .free = cor_reconciler_free,
+    .free = cor_reconciler_release,
     .loop = cor_reconciler_loop};

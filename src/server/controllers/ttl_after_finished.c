@@ -168,5 +168,5 @@ const struct cor_server_controller_ops cor_ttl_after_finished_ops = {
     .new = ttl_new,
     .start = cor_reconciler_start,
     .stop = cor_reconciler_stop,
-    .free = cor_reconciler_free,
+    .free = cor_reconciler_release,
     .loop = cor_reconciler_loop};
