@@ -225,9 +225,11 @@ static int count_up(void *arg, const struct cor_object *current, struct cor_buil
 {
     struct cor_view data = cor_view_member(cor_builder_view(b), COR_STR("data"));
     struct cor_str text = cor_view_text_or(cor_view_member(data, COR_STR("n")), NULL, 0, "0");
-    char next[16];
+    uint64_t n = 0;
+    char next[24];
 
-    snprintf(next, sizeof(next), "%d", atoi(text.p) + 1);
+    (void)cor_str_to_u64(text, &n);
+    snprintf(next, sizeof(next), "%llu", (unsigned long long)n + 1);
     return cor_builder_set_text_in(b, "data", "n", cor_strz(next));
 }
 
