@@ -196,6 +196,11 @@ struct cor_api_protobuf_cache_stats cor_api_protobuf_cache_stats(struct cor_api 
                                                  stats.hits, stats.misses};
 }
 
+bool cor_api_creates_in(struct cor_api_loop *loop, struct cor_str ns)
+{
+    return cor_creations_has(&loop->api->creations, ns);
+}
+
 void cor_api_loop_release(struct cor_api_loop *loop)
 {
     assert(loop->ncalls == 0 && cor_loop_is_current(loop->loop));

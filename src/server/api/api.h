@@ -111,6 +111,10 @@ struct cor_api_protobuf_cache_stats {
 /* From any thread. */
 struct cor_api_protobuf_cache_stats cor_api_protobuf_cache_stats(struct cor_api *api);
 
+/* Is an object being created in the namespace whose request was admitted before this call? From any
+ * thread (api/creations.h). */
+bool cor_api_creates_in(struct cor_api_loop *loop, struct cor_str ns);
+
 /* On the loop, when it has no calls: frees its readers and stores. No call may come after this. */
 void cor_api_loop_release(struct cor_api_loop *loop);
 

@@ -7,6 +7,7 @@
 #include "loop/mailbox.h"
 #include "schema/resource_row.h"
 #include "server/api/api.h"
+#include "server/api/creations.h"
 #include "server/api/feed_shares.h"
 #include "server/api/frames.h"
 #include "server/api/held.h"
@@ -72,6 +73,7 @@ struct cor_api {
     struct cor_protobuf_cache protobuf_cache;
     struct cor_kept_docs kept_docs; /* OpenAPI */
     struct cor_feed_shares feeds;
+    struct cor_creations creations;
     size_t nloops;
     struct cor_api_loop loops[];
 };

@@ -33,6 +33,7 @@
 #include "loop/loop.h"
 #include "loop/timer.h"
 #include "server/controllers/controller_events.h"
+#include "server/api/api.h"
 #include "server/controllers/controller_table.h"
 #include "server/port/inner_port.h"
 
@@ -129,6 +130,13 @@ static void slot_free_controller(struct controller_slot *slot)
     slot->again_ms = host_now_ms(slot->host) + slot->host->opts.restart_ms;
 }
 
+static bool slot_creates_in(void *arg, struct cor_str ns)
+{
+    const struct controller_slot *slot = arg;
+
+    return cor_api_creates_in(slot->host->opts.api, ns);
+}
+
 static void slot_begin(struct controller_slot *slot)
 {
     struct cor_controller_host *host = slot->host;
@@ -138,6 +146,7 @@ static void slot_begin(struct controller_slot *slot)
                                                   .rand = &host->rand,
                                                   .root_ca = host->opts.root_ca,
                                                   .has_others = host->opts.has_others,
+                                                  .creates_in = slot_creates_in,
                                                   .record = slot_on_record,
                                                   .on_stopped = slot_on_stopped,
                                                   .arg = slot};

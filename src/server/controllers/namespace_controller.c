@@ -7,6 +7,8 @@
  *
  * The delay lets other servers see the deletion before the content is looked at, so that they create nothing in the
  * namespace any more. A server that is alone needs none: its own cache has the deletion before the deletion is answered.
+ * Requests to create objects that were admitted before are awaited first, because nobody would look for an object that
+ * is stored after its namespace.
  * Each namespace is looked at again every five minutes.
  * Thread: the host's loop. */
 /* clang-format on */
@@ -20,6 +22,7 @@
 #include "server/controllers/namespace_pass.h"
 
 #define WORKERS     10
+#define CREATION_MS 10
 #define HA_DELAY_MS 5000
 #define RESYNC_MS   300000
 /* Of the limiter: the cap is 60 s here, 1000 s elsewhere. */
@@ -63,7 +66,10 @@ static void namespaces_reconcile(void *arg, struct cor_reconcile *rec)
     struct cor_reconcile_result result = {0};
 
     assert(rec->ns.n == 0);
-    if (cor_control_feed_has(c->namespaces, COR_STR(""), rec->name)) {
+    if (c->env.creates_in && c->env.creates_in(c->env.arg, rec->name)) {
+        result.again_after_ms = CREATION_MS;
+        result.keeps_failures = true;
+    } else if (cor_control_feed_has(c->namespaces, COR_STR(""), rec->name)) {
         result.err = cor_namespace_pass_start(&opts, &pass);
         rec->work = pass;
         if (result.err == 0)

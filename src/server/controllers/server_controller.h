@@ -33,12 +33,15 @@ struct cor_server_controller_env {
     struct cor_rand *rand;
     struct cor_str root_ca; /* PEM: what verifies this server */
     bool has_others;        /* other servers may share the store */
+    /* Is an object being created in the namespace whose request was admitted before this call? NULL:
+     * that is not known. */
+    bool (*creates_in)(void *arg, struct cor_str ns);
     /* Records an Event about an object, with the controller's name as its source; may be lost. */
     void (*record)(void *arg, const struct cor_event_told *told);
     /* The controller has ended, and uses the port no more. Called once, after `stop` or without it.
      * `why` is NULL after a stop; it is borrowed. */
     void (*on_stopped)(void *arg, const struct cor_status *why);
-    void *arg; /* of both */
+    void *arg; /* of all three */
 };
 
 struct cor_server_controller_ops {

@@ -8,6 +8,8 @@
  *
  * The second look makes up for a cache that is behind: another server may have created the
  * namespace a moment ago. The write keeps the namespace, because rules of kinds ask for its labels.
+ * From before the first look until its end the request is counted among the creations in the
+ * namespace (api/creations.h), so that a deletion of the namespace can wait for it.
  * The check is allocated for its time and freed before the write goes on, which it does in any
  * case, also when the reader of the call has gone meanwhile.
  * Failures: 404 and 403 in upstream's words, the store's failures, no memory: all reach
@@ -114,6 +116,8 @@ void cor_write_check_namespace(struct cor_write *write)
         cor_write_resume(write, cor_status_set(&call->status, -COR_ENOMEM, "out of memory"));
         return;
     }
+    if (!write->creation)
+        write->creation = cor_creations_begin(&call->loop->api->creations, call->ns);
     check->write = write;
     cor_buf_init(&check->key, COR_KEY_BYTES_MAX);
     r = cor_api_backing(call->loop, res, &backing, &call->status);

@@ -82,6 +82,9 @@ void cor_write_deinit(struct cor_write *write)
     cor_allocation_abandon(write->allocation);
     cor_object_unref(write->reply.object);
     cor_status_deinit(&write->reply.status);
+    if (write->creation)
+        cor_creations_end(write->creation);
+    write->creation = NULL;
 }
 
 static bool write_has_work(const struct cor_write *write, enum cor_write_stage stage)

@@ -85,6 +85,7 @@ struct cor_write {
     struct cor_str rv;            /* decode to match: resourceVersion of the body, in `json` */
     cor_rev rev;                  /* from match on: the same; 0: none */
     struct cor_object *ns_object; /* from mutate on, of creations: the namespace; or NULL */
+    _Atomic uint32_t *creation;   /* from mutate on, of creations: it is counted; or NULL */
     struct cor_object *current;   /* the present object (served form, hub); NULL: a create */
     struct cor_object *allocated; /* from allocate on: the body with what was reserved for it;
                                    * NULL: nothing is, and the body itself counts */

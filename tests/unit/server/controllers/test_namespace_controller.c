@@ -123,6 +123,61 @@ TEST(namespace_controller, a_finalizer_in_the_content_holds_the_namespace)
     hfx_close(&h);
 }
 
+struct late {
+    struct hfx h;
+    struct cor_api_request request;
+    bool is_created;
+};
+
+static void late_on_done(struct cor_api_request *req, const struct cor_api_answer *answer)
+{
+    struct late *late = COR_CONTAINER_OF(req, struct late, request);
+
+    if (answer->error)
+        fail_msg("%s", cor_status_message(answer->error));
+    late->is_created = true;
+}
+
+static bool late_is_held(void *arg)
+{
+    return ((struct late *)arg)->h.p.hold.req != NULL;
+}
+
+static bool late_is_created(void *arg)
+{
+    return ((struct late *)arg)->is_created;
+}
+
+/* A request that was admitted before the deletion, and whose object is stored long after it, leaves
+ * nothing behind in a namespace that does not exist. */
+TEST(namespace_controller, waits_for_objects_that_were_admitted_before_the_deletion)
+{
+    static const struct cor_api_request_cbs cbs = {.on_done = late_on_done};
+    struct late late = {0};
+    struct hfx *h = &late.h;
+    struct cor_object *object = NULL;
+
+    hfx_open(h, ONLY);
+    make_namespace(h);
+    assert_int_equal(
+        cor_object_from_json(COR_STR("{\"metadata\":{\"name\":\"late\"}}"), &object, NULL), 0);
+    late.request = (struct cor_api_request){
+        .at = {.gvr = {COR_STR(""), COR_STR("v1"), COR_STR("configmaps")}, .ns = COR_STR("x")},
+        .cbs = &cbs};
+    pfx_hold(&h->p, COR_ENGINE_WRITE, "configmaps/x/late");
+    cor_api_create(&h->p.ip.port, &late.request, object, NULL);
+    cor_object_unref(object);
+    pfx_wait(&h->p, late_is_held, &late);
+    hfx_do(h, 200, "DELETE", NAMESPACES "/x", "");
+    for (int i = 0; i < 150; i++) /* enough for a pass over a namespace that seems empty */
+        (void)cor_loop_run_until(h->p.a.fx.loop, hfx_never, NULL, 1);
+    pfx_let_go(&h->p);
+    pfx_wait(&h->p, late_is_created, &late);
+    await_gone(h, NAMESPACES "/x");
+    assert_string_equal(fx_at(hfx_do(h, 200, "GET", MAPS, ""), "items[0].metadata.name"), "");
+    hfx_close(h);
+}
+
 /* Contract controllers 1.6.6, 1.6.7. */
 TEST(namespace_controller, finalizers_of_others_keep_the_namespace)
 {
