@@ -86,4 +86,25 @@ static inline const char *hfx_await(struct hfx *h, const char *path, const char 
     }
 }
 
+struct hfx_turns {
+    unsigned left;
+};
+
+static inline bool hfx_turns_are_over(void *arg)
+{
+    return test_alloc_failed() || --((struct hfx_turns *)arg)->left == 0;
+}
+
+/* Inside of FOR_EACH_FAILED_ALLOC(n), after test_fail_alloc(n, false): turns the loop until the
+ * allocation has failed, or until the controllers have nothing to do any more. No allocation fails
+ * after this. */
+static inline void hfx_run_to_failure(struct hfx *h)
+{
+    struct hfx_turns turns = {.left = 100};
+
+    (void)cor_loop_run_until(h->p.a.fx.loop, hfx_turns_are_over, &turns, 100);
+    if (!test_alloc_failed())
+        test_fail_alloc(0, false);
+}
+
 #endif

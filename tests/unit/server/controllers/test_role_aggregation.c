@@ -103,3 +103,22 @@ TEST(role_aggregation, writes_nothing_while_nothing_differs)
     assert_at(hfx_do(&h, 200, "GET", ROLES "/sum", ""), "metadata.resourceVersion", version);
     hfx_close(&h);
 }
+
+/* Whatever allocation fails after the change, the rules become right. */
+TEST(role_aggregation, is_put_right_although_an_allocation_fails)
+{
+    struct hfx h;
+
+    hfx_open(&h, LIST);
+    create_sum(&h, "sum", "{\"matchLabels\":{\"to\":\"y\"}}");
+    FOR_EACH_FAILED_ALLOC(n) {
+        test_fail_alloc(0, false);
+        create_role(&h, "a", "y", RULE("get"));
+        test_fail_alloc(n, false);
+        hfx_run_to_failure(&h);
+        hfx_await(&h, ROLES "/sum", "rules", "[" RULE("get") "]");
+        hfx_do(&h, 200, "DELETE", ROLES "/a", "");
+        hfx_await(&h, ROLES "/sum", "rules", "null");
+    }
+    hfx_close(&h);
+}

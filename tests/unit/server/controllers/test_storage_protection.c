@@ -221,3 +221,21 @@ TEST(storage_protection, old_objects_get_the_finalizer_and_a_restart_goes_on)
     await_gone(&h, CLAIMS "/old");
     hfx_close(&h);
 }
+
+/* Whatever allocation fails after the deletion, the claim goes. */
+TEST(storage_protection, a_claim_goes_although_an_allocation_fails)
+{
+    struct hfx h;
+
+    hfx_open(&h, LIST);
+    await_quiet(&h);
+    FOR_EACH_FAILED_ALLOC(n) {
+        test_fail_alloc(0, false);
+        create_claim(&h, "a", "");
+        hfx_do(&h, 200, "DELETE", CLAIMS "/a", "");
+        test_fail_alloc(n, false);
+        hfx_run_to_failure(&h);
+        await_gone(&h, CLAIMS "/a");
+    }
+    hfx_close(&h);
+}

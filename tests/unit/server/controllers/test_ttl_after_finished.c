@@ -115,3 +115,24 @@ TEST(ttl_after_finished, a_job_without_a_time_is_tried_again)
     await_deleted(&h, JOBS "/timeless");
     hfx_close(&h);
 }
+
+/* Whatever allocation fails after the Job has finished, the Job is deleted. */
+TEST(ttl_after_finished, a_job_goes_although_an_allocation_fails)
+{
+    struct hfx h;
+    char name[32], path[256];
+
+    hfx_open(&h, LIST);
+    create_job(&h, "first", "0", LONG_AGO);
+    await_deleted(&h, JOBS "/first");
+    FOR_EACH_FAILED_ALLOC(n) {
+        test_fail_alloc(0, false);
+        snprintf(name, sizeof(name), "j%zu", n);
+        create_job(&h, name, "0", LONG_AGO);
+        test_fail_alloc(n, false);
+        hfx_run_to_failure(&h);
+        snprintf(path, sizeof(path), JOBS "/j%zu", n);
+        await_deleted(&h, path);
+    }
+    hfx_close(&h);
+}
