@@ -345,16 +345,7 @@ class Object:
         mine = {p for p in fields(t, config, (), set()) if p[0] != reset}
         self.managers[key] = [mine, version, last[2]]
         merged = merge(t, live, config)
-        # 6.3.3: a path of the merged object goes iff it was owned before and is owned by nobody now.
-        if last[0]:
-            owned = with_parents(t, set().union(*(m[0] for m in self.managers.values())))
-            known = with_parents(t, fields(t, merged, (), set()))
-            before = {p for p in with_parents(t, last[0]) if p in known}
-            result = remove(t, merged, (), before - owned)
-            # What is left there and holds nothing that anybody could own, such as an empty list with keys, goes too.
-            result = remove(t, merged, (), before - with_parents(t, fields(t, result, (), set())))
-        else:
-            result = merged
+        result = self.prune(last, merged) if last[0] else merged
         self.judge_versions(version, result or {})
         c = self.changes(live, result, reset) if result is not None else self.changes(live, {}, reset)
         taken = c["added"] | c["modified"]
@@ -365,6 +356,23 @@ class Object:
         if not same(live, result) and key in self.managers:
             self.managers[key][2] = time
         self.live = result
+
+    def prune(self, last, merged):
+        """6.3.3: a path of the merged object goes iff it was owned before and is owned by nobody now. Where what is left of a
+        removed container is nothing that anybody could own, such as an empty list with keys, it goes with the container."""
+        t = self.schema
+        known = with_parents(t, fields(t, merged, (), set()))
+        before = with_parents(t, last[0])
+        owned = {}
+        for paths, version, _ in self.managers.values():
+            owned.setdefault(version, set()).update(paths)
+        # Each version puts back what is owned in it, into what the one before has left: the last applied one is first.
+        result = remove(t, merged, (), before)
+        for version in sorted(owned, key=lambda v: v != last[1]):
+            left = with_parents(t, fields(t, result, (), set())) | with_parents(t, owned[version])
+            result = remove(t, merged, (), known - left)
+        # What the applier never owned comes back.
+        return remove(t, merged, (), (before & known) - with_parents(t, fields(t, result, (), set())))
 
     def entries(self):
         """The list as 3.1.6 orders it."""

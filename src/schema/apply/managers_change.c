@@ -342,17 +342,20 @@ static int named_fields(struct op *op, const struct doc *doc, struct cor_fieldse
     return r < 0 ? r : op->arena->error;
 }
 
-/* Everything that managers own in one version. */
-static struct cor_fieldset owned_in(struct op *op, const struct cor_managers *managers,
-                                    struct cor_str version)
+/* Everything that managers own in one version. False: no manager uses the version. */
+static bool owned_in(struct op *op, const struct cor_managers *managers, struct cor_str version,
+                     struct cor_fieldset *ret_owned)
 {
-    struct cor_fieldset owned = {NULL};
+    bool is_used = false;
 
+    *ret_owned = (struct cor_fieldset){NULL};
     for (size_t i = 0; i < managers->n; i++) {
-        if (cor_str_eq(managers->v[i].api_version, version))
-            owned = cor_fieldset_union(op->arena, owned, managers->v[i].set);
+        if (!cor_str_eq(managers->v[i].api_version, version))
+            continue;
+        is_used = true;
+        *ret_owned = cor_fieldset_union(op->arena, *ret_owned, managers->v[i].set);
     }
-    return owned;
+    return is_used;
 }
 
 /* Puts back what managers of this version own: the pruned object is the merged one without what
@@ -361,8 +364,11 @@ static int add_back_owned(struct op *op, const struct cor_managers *managers,
                           struct cor_str version, struct doc **merged, struct doc **pruned)
 {
     struct cor_fieldset all, left, owned;
-    int r = doc_convert(op, *merged, version, merged);
+    int r;
 
+    if (!owned_in(op, managers, version, &owned))
+        return op->arena->error;
+    r = doc_convert(op, *merged, version, merged);
     if (r == 0)
         r = doc_convert(op, *pruned, version, pruned);
     if (r == 0)
@@ -371,8 +377,7 @@ static int add_back_owned(struct op *op, const struct cor_managers *managers,
         r = named_fields(op, *pruned, &left);
     if (r < 0)
         return r;
-    owned =
-        cor_fieldset_name_parents(op->arena, owned_in(op, managers, version), &(*merged)->place);
+    owned = cor_fieldset_name_parents(op->arena, owned, &(*merged)->place);
     all = cor_fieldset_difference(op->arena, all, cor_fieldset_union(op->arena, left, owned));
     return op->arena->error < 0 ? op->arena->error : doc_without(op, *merged, all, pruned);
 }
