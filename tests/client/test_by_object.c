@@ -237,12 +237,12 @@ TEST(by_object, a_handle_cancels_calls_that_block)
 }
 
 #define RACERS 4
-#define RACES  50
+#define RACES  10 /* calls of each that a round cancels */
 
 struct race {
     struct world *w;
     struct cor_cancel *_Atomic cancel;
-    atomic_int nended, ncancelled;
+    atomic_int nended;
 };
 
 static void *race_calls(void *arg)
@@ -251,12 +251,11 @@ static void *race_calls(void *arg)
     const struct cor_request req = {COR_REQUEST,     .verb = COR_VERB_GET, .resource = configmaps,
                                     .ns = "default", .name = "one",        .cancel = race->cancel};
 
-    for (int i = 0; i < RACES; i++) {
+    for (int i = 0, ncancelled = 0; ncancelled < RACES; i++) {
         int r = i % 2 ? wait_by_get(race->w, &req, NULL) : wait_by_change(race->w, &req, NULL);
 
         assert_true(r == 0 || r == -COR_ECANCELED);
-        if (r < 0)
-            atomic_fetch_add(&race->ncancelled, 1);
+        ncancelled += r < 0;
         atomic_fetch_add(&race->nended, 1);
     }
     return NULL;
@@ -284,8 +283,6 @@ TEST(by_object, a_handle_is_triggered_while_calls_begin_and_end)
         cor_cancel_trigger(cancel);
         for (int i = 0; i < RACERS; i++)
             pthread_join(threads[i], NULL);
-        assert_int_equal(race.nended, RACERS * RACES);
-        assert_true(race.ncancelled > 0);
         cor_cancel_unref(cancel);
     }
     world_end(&w);
