@@ -208,7 +208,7 @@ static void remove_object(struct world *w, struct cor_resource resource, const c
     assert_int_equal(cor_client_do(w->client, &req, NULL, NULL), 0);
 }
 
-/* Contract controllers 6.1.1, 6.3.1, 6.3.2, 6.4.1, 6.7.1, 6.8.1. */
+/* Contract controllers 6.1.1, 6.1.9, 6.3.1, 6.3.2, 6.4.1, 6.7.1, 6.8.1, 6.12.4. */
 TEST(controllers, keep_a_secret_for_each_configmap)
 {
     struct cor_manager_opts mo;
@@ -493,6 +493,7 @@ static bool is_stopped(void *arg)
     return atomic_load(&((struct program *)arg)->nstopped) > 0;
 }
 
+/* Contract controllers 6.6.3: a manager is started once, and a stop is no error. */
 TEST(controllers, run_without_threads)
 {
     FOR_EACH_KIND(kind)
