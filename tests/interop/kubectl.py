@@ -10,7 +10,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "integration"))
 
-from fixture import main, test  # noqa: E402
+from fixture import Server, main, test  # noqa: E402
 
 HOME = tempfile.TemporaryDirectory()
 # A signed PKCS#10 request of CN=u.
@@ -164,6 +164,21 @@ def objects_are_deleted_and_waited_for(server):
     assert "NotFound" in kubectl(server, "delete", "cm", "a", fails=True)
     make(server, "d", phase="ready")
     kubectl(server, "wait", "cm/d", "--for=jsonpath={.data.phase}=ready", "--timeout=20s")
+
+
+@test
+def namespaces_are_deleted_with_their_content(_):
+    with Server(sys.argv[1], "--controllers=*") as server:
+        server.ns = "default"
+        for namespace in ("going", "leaving"):
+            kubectl(server, "create", "namespace", namespace)
+            kubectl(server, "create", "configmap", "a", "--from-literal=k=v", "-n", namespace)
+        assert kubectl(server, "delete", "namespace", "going", "--timeout=60s").startswith('namespace "going" deleted')
+        assert "NotFound" in kubectl(server, "get", "namespace", "going", fails=True)
+        kubectl(server, "delete", "namespace", "leaving", "--wait=false")
+        kubectl(server, "wait", "--for=delete", "namespace/leaving", "--timeout=60s")
+        kubectl(server, "create", "namespace", "going")
+        assert "configmap/a" not in kubectl(server, "get", "cm", "-o", "name", "-n", "going")
 
 
 @test

@@ -2,6 +2,9 @@
  * its requests: test_namespace_pass.c. */
 #include "host_fixture.h"
 
+#include "base/err.h"
+#include "server/controllers/namespace_pass.h"
+
 #define NAMESPACES "/api/v1/namespaces"
 #define ONLY       "namespace-controller"
 #define MAPS       NAMESPACES "/x/configmaps"
@@ -209,4 +212,99 @@ TEST(namespace_controller, a_stop_between_any_two_turns_loses_nothing)
         await_gone(&h, NAMESPACES "/x");
         hfx_close(&h);
     }
+}
+
+/* Contract controllers 1.8.1, 1.8.2, 1.8.4, 1.8.5, 1.8.6, 1.8.7: what the server allows while a
+ * namespace is being deleted, without a controller that would end it. */
+TEST(namespace_controller, a_namespace_that_is_being_deleted_takes_no_content)
+{
+    struct hfx h = {0};
+    const char *answer, *first;
+
+    pfx_open(&h.p, true);
+    make_namespace(&h);
+    make(&h, MAPS, "{\"metadata\":{\"name\":\"m\"}}");
+    answer = hfx_do(&h, 409, "DELETE", NAMESPACES "/x", "{\"preconditions\":{\"uid\":\"u\"}}");
+    assert_non_null(
+        strstr(fx_at(answer, "message"),
+               "Operation cannot be fulfilled on namespaces \"x\": Precondition failed: "
+               "UID in precondition: u, UID in object meta: "));
+    first = hfx_do(&h, 200, "DELETE", NAMESPACES "/x", "");
+    assert_string_equal(fx_at(first, "status.phase"), "Terminating");
+    assert_string_not_equal(fx_at(first, "metadata.deletionTimestamp"), "");
+    assert_string_equal(fx_at(first, "metadata.deletionGracePeriodSeconds"), "");
+    assert_string_equal(first, hfx_do(&h, 200, "DELETE", NAMESPACES "/x", ""));
+    answer = hfx_do(&h, 403, "POST", MAPS, "{\"metadata\":{\"name\":\"n\"}}");
+    assert_string_equal(
+        fx_at(answer, "message"),
+        "configmaps \"n\" is forbidden: unable to create new content in namespace x "
+        "because it is being terminated");
+    assert_string_equal(fx_at(answer, "details.causes[0].reason"), "NamespaceTerminating");
+    assert_string_equal(fx_at(answer, "details.causes[0].message"),
+                        "namespace x is being terminated");
+    assert_string_equal(fx_at(answer, "details.causes[0].field"), "metadata.namespace");
+    hfx_do(&h, 200, "PUT", MAPS "/m", "{\"metadata\":{\"name\":\"m\"},\"data\":{\"k\":\"v\"}}");
+    hfx_do(&h, 200, "DELETE", MAPS "/m", "");
+    make(&h, "/apis/authorization.k8s.io/v1/namespaces/x/localsubjectaccessreviews",
+         "{\"spec\":{\"user\":\"u\",\"resourceAttributes\":{\"namespace\":\"x\",\"verb\":\"get\","
+         "\"resource\":\"pods\"}}}");
+    hfx_do(&h, 403, "DELETE", NAMESPACES "/default", "");
+    pfx_close(&h.p);
+}
+
+struct pass_end {
+    bool is_done;
+    int err;
+    int64_t remains_s;
+};
+
+static void on_pass_done(void *arg, const struct cor_namespace_pass_result *result)
+{
+    struct pass_end *end = arg;
+
+    end->is_done = true;
+    end->err = result->error ? result->error->err : 0;
+    end->remains_s = result->remains_s;
+}
+
+static bool is_pass_done(void *arg)
+{
+    return ((struct pass_end *)arg)->is_done;
+}
+
+/* A finalizer holds the content, so that each pass has the same to do. A pass that does not fail
+ * has counted it. */
+TEST(namespace_controller, a_pass_without_memory_fails_or_is_whole)
+{
+    struct pfx p;
+    struct pass_end end;
+    const struct cor_namespace_pass_opts opts = {.port = &p.ip.port,
+                                                 .clock = cor_clock_real(),
+                                                 .name = COR_STR("x"),
+                                                 .on_done = on_pass_done,
+                                                 .arg = &end};
+    struct cor_namespace_pass *pass;
+
+    pfx_open(&p, false);
+    fx_do(&p.a.fx, 201, "POST", NAMESPACES, "{\"metadata\":{\"name\":\"x\"}}");
+    fx_do(&p.a.fx, 201, "POST", MAPS,
+          "{\"metadata\":{\"name\":\"m\",\"finalizers\":[\"a.io/f\"]}}");
+    fx_do(&p.a.fx, 200, "DELETE", NAMESPACES "/x", "");
+    FOR_EACH_FAILED_ALLOC(n) {
+        int r;
+
+        end = (struct pass_end){0};
+        r = cor_namespace_pass_start(&opts, &pass);
+        if (r == 0)
+            pfx_wait(&p, is_pass_done, &end);
+        else
+            assert_int_equal(r, -COR_ENOMEM);
+        pfx_wait(&p, pfx_is_idle, &p);
+        assert_true(r < 0 || end.err < 0 || end.remains_s == 15);
+    }
+    assert_int_equal(end.remains_s, 15);
+    assert_string_equal(
+        fx_at(fx_do(&p.a.fx, 200, "GET", NAMESPACES "/x", ""), "status.conditions[4].reason"),
+        "SomeFinalizersRemain");
+    pfx_close(&p);
 }
