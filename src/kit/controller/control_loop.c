@@ -566,6 +566,11 @@ void cor_control_loop_stats(struct cor_control_loop *l, struct cor_control_loop_
     cor_workqueue_stats(l->queue, &ret->queue);
 }
 
+void cor_control_loop_queue_stats(struct cor_control_loop *l, struct cor_workqueue_stats *ret)
+{
+    cor_workqueue_stats(l->queue, ret);
+}
+
 static const char *report_text(const struct cor_control_report *report)
 {
     return report->why ? cor_status_message(report->why) : cor_err_text(report->err);

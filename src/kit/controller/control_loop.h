@@ -199,4 +199,7 @@ struct cor_control_loop_stats {
 
 void cor_control_loop_stats(struct cor_control_loop *l, struct cor_control_loop_stats *ret);
 
+/* The numbers of the queue alone. From any thread, while the loop is not freed. */
+void cor_control_loop_queue_stats(struct cor_control_loop *l, struct cor_workqueue_stats *ret);
+
 #endif

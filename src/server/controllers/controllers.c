@@ -26,6 +26,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rand.h"
@@ -77,6 +78,7 @@ struct cor_controller_host {
     uint64_t elect_ms; /* when an election that could not be made is tried again */
     char identity[NAME_OF_HOST_MAX + 64];
 
+    struct cor_lock lock; /* guards `controller` of each slot against scrapes of other threads */
     size_t nslots;
     struct controller_slot slots[COR_SERVER_CONTROLLERS_MAX];
 };
@@ -122,10 +124,14 @@ static void slot_on_stopped(void *arg, const struct cor_status *why)
 
 static void slot_free_controller(struct controller_slot *slot)
 {
-    if (slot->controller)
-        slot->ops->free(slot->controller);
+    void *controller;
+
+    cor_lock_acquire(&slot->host->lock);
+    controller = COR_STEAL(slot->controller);
+    cor_lock_release(&slot->host->lock);
+    if (controller)
+        slot->ops->free(controller);
     cor_controller_events_deinit(&slot->events);
-    slot->controller = NULL;
     slot->state = SLOT_IDLE;
     slot->again_ms = host_now_ms(slot->host) + slot->host->opts.restart_ms;
 }
@@ -349,6 +355,7 @@ int cor_controller_host_new(const struct cor_controller_host_opts *opts,
         host->opts.restart_ms = RESTART_MS;
     assert(host->opts.ntable <= COR_SERVER_CONTROLLERS_MAX);
     host->clock = cor_clock_real();
+    cor_lock_init(&host->lock, COR_LOCK_CONTROLLER_HOST);
     cor_rand_init(&host->rand);
     cor_inner_port_init(&host->election_port, opts->api, COR_STR(""), COR_STR("coracle"), 0);
     host->loop = host->election_port.port.loop;
@@ -387,6 +394,7 @@ struct cor_controller_host *cor_controller_host_free(struct cor_controller_host 
     for (size_t i = 0; i < host->nslots; i++)
         cor_inner_port_deinit(&host->slots[i].port);
     cor_inner_port_deinit(&host->election_port);
+    cor_lock_deinit(&host->lock);
     return cor_free(host);
 }
 
@@ -408,6 +416,24 @@ void cor_controller_host_stop(struct cor_controller_host *host, uint64_t max_ms,
     host->arg = arg;
     host_stop_slots(host, max_ms);
     host_wake(host);
+}
+
+void cor_controller_host_each_queue(struct cor_controller_host *host,
+                                    void (*fn)(void *arg, const char *queue,
+                                               const struct cor_workqueue_stats *stats),
+                                    void *arg)
+{
+    cor_lock_acquire(&host->lock);
+    for (size_t i = 0; i < host->nslots; i++) {
+        struct controller_slot *slot = &host->slots[i];
+        struct cor_workqueue_stats stats;
+
+        if (!slot->controller || !slot->ops->loop)
+            continue;
+        cor_control_loop_queue_stats(slot->ops->loop(slot->controller), &stats);
+        fn(arg, slot->ops->queue ? slot->ops->queue : slot->ops->name, &stats);
+    }
+    cor_lock_release(&host->lock);
 }
 
 bool cor_controller_host_leads(const struct cor_controller_host *host)

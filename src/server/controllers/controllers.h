@@ -18,12 +18,14 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "coracle/workqueue.h"
 #include "meta/status.h"
 
 #define COR_CONTROLLERS_LEASE "coracle-controllers"
 
 struct cor_api_loop;
 struct cor_controller_host;
+struct cor_metrics;
 struct cor_server_controller_ops;
 
 struct cor_controller_host_opts {
@@ -53,6 +55,17 @@ void cor_controller_host_start(struct cor_controller_host *host);
  * `max_ms` later at most. Once. */
 void cor_controller_host_stop(struct cor_controller_host *host, uint64_t max_ms,
                               void (*on_stopped)(void *arg), void *arg);
+
+/* Calls `fn` with the numbers of each work queue of a controller that runs now. From any thread;
+ * `fn` must not call the host. */
+void cor_controller_host_each_queue(struct cor_controller_host *host,
+                                    void (*fn)(void *arg, const char *queue,
+                                               const struct cor_workqueue_stats *stats),
+                                    void *arg);
+
+/* Adds the families about work queues, with upstream's names; the host must outlive the metrics'
+ * last scrape. Before the loops start. 0, -COR_ENOMEM. */
+int cor_controller_host_add_metrics(struct cor_controller_host *host, struct cor_metrics *metrics);
 
 /* Does this server run the controllers now? */
 bool cor_controller_host_leads(const struct cor_controller_host *host);

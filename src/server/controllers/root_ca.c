@@ -248,6 +248,7 @@ static struct cor_control_loop *root_ca_loop(void *controller)
 const struct cor_server_controller_ops cor_root_ca_ops = {
     .name = "root-ca-certificate-publisher-controller",
     .account = "root-ca-cert-publisher",
+    .queue = "root_ca_cert_publisher",
     .new = root_ca_new,
     .start = root_ca_start,
     .stop = root_ca_stop,

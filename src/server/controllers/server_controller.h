@@ -47,6 +47,7 @@ struct cor_server_controller_env {
 struct cor_server_controller_ops {
     const char *name;    /* upstream's, as in --controllers: "namespace-controller" */
     const char *account; /* upstream's service account in kube-system */
+    const char *queue;   /* upstream's name of its work queue, for metrics; NULL: `name` */
     /* Makes a controller; nothing is sent yet. 0, or an error: it is tried again later. */
     int (*new)(const struct cor_server_controller_env *env, void **ret_controller,
                struct cor_status *reterr);

@@ -168,6 +168,7 @@ static struct cor_control_loop *accounts_loop(void *controller)
 const struct cor_server_controller_ops cor_service_accounts_ops = {
     .name = "serviceaccount-controller",
     .account = "service-account-controller",
+    .queue = "serviceaccount",
     .new = accounts_new,
     .start = accounts_start,
     .stop = accounts_stop,

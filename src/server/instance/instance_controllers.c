@@ -21,7 +21,9 @@ int cor_instance_open_controllers(struct cor_instance *in, struct cor_status *st
         .root_ca = cor_buf_str(&in->credentials.ca_pem),
     };
 
-    return cor_controller_host_new(&opts, &in->controllers, st);
+    int r = cor_controller_host_new(&opts, &in->controllers, st);
+
+    return r < 0 ? r : cor_controller_host_add_metrics(in->controllers, in->metrics);
 }
 
 /* On the controllers' loop. */

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "loop/timer.h"
 #include "server/controllers/controller_table.h"
+#include "server/metrics/metrics.h"
 
 #define ACCOUNT "/api/v1/namespaces/default/serviceaccounts/default"
 #define MAP     "/api/v1/namespaces/default/configmaps/kube-root-ca.crt"
@@ -201,4 +202,24 @@ TEST(controller_host, a_controller_that_fails_is_started_again)
     hfx_close(&h);
     assert_int_equal(frail.nstopped, 2);
     assert_int_equal(frail.nfreed, 3);
+}
+
+TEST(controller_host, its_queues_are_in_the_metrics_with_upstreams_names)
+{
+    COR_CLEANUP(cor_metrics_freep) struct cor_metrics *metrics = NULL;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
+    struct hfx h;
+
+    hfx_open(&h, "serviceaccount-controller");
+    assert_int_equal(cor_metrics_new(1, &metrics), 0);
+    assert_int_equal(cor_controller_host_add_metrics(h.host, metrics), 0);
+    hfx_await(&h, ACCOUNT, "metadata.name", "default");
+    cor_buf_init(&text, 1u << 20);
+    assert_int_equal(cor_metrics_write(metrics, &text), 0);
+    /* The namespaces of the start. */
+    assert_non_null(
+        strstr(cor_buf_z(&text), "\nworkqueue_adds_total{name=\"serviceaccount\"} 4\n"));
+    assert_non_null(strstr(cor_buf_z(&text), "\nworkqueue_depth{name=\"serviceaccount\"} "));
+    assert_null(strstr(cor_buf_z(&text), "root_ca_cert_publisher"));
+    hfx_close(&h);
 }
