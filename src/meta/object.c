@@ -521,13 +521,59 @@ struct cor_str cor_object_name(const struct cor_object *object)
     return get_in_metadata(object, "name");
 }
 
+/* Namespace and uid are read for every event. In canonical JSON they stand beside resourceVersion,
+ * whose place is known: "name", "namespace", "ownerReferences", "resourceVersion", "uid". So
+ * nothing before them has to be passed, such as managedFields. Where the bytes are not as expected,
+ * the members are looked for from the beginning. */
+
+/* If the bytes before `end` are a member with this key and a string without escapes, its text. */
+static bool is_member_before(const struct cor_object *object, uint32_t end, struct cor_str key,
+                             struct cor_str *ret_raw)
+{
+    const char *first = object->bytes + object->meta_at, *close = object->bytes + end - 1, *open;
+
+    if (close <= first || *close != '"')
+        return false;
+    for (open = close - 1; open > first && *open != '"'; open--)
+        ;
+    if ((size_t)(open - first) <= key.n || memcmp(open - key.n, key.p, key.n) != 0 ||
+        memchr(open, '\\', (size_t)(close - open)))
+        return false;
+    *ret_raw = cor_str(open + 1, (size_t)(close - open - 1));
+    return true;
+}
+
 struct cor_str cor_object_namespace(const struct cor_object *object)
 {
+    static const char owners_key[] = ",\"ownerReferences\":";
+    uint32_t end = object->rv_at;
+    struct cor_str raw;
+
+    if (object->order != COR_JSON_SORTED)
+        return get_in_metadata(object, "namespace");
+    if (object->owners.len > 0)
+        end = object->owners.at - (uint32_t)(sizeof(owners_key) - 1);
+    if (is_member_before(object, end, COR_STR("\"namespace\":"), &raw))
+        return raw;
+    if (is_member_before(object, end, COR_STR("\"name\":"), &raw))
+        return COR_STR("");
     return get_in_metadata(object, "namespace");
 }
 
 struct cor_str cor_object_uid(const struct cor_object *object)
 {
+    struct cor_str rest = cor_str_from(cor_object_json(object), object->rv_at + object->rv_len);
+
+    if (object->order == COR_JSON_SORTED) {
+        if (cor_str_starts(rest, COR_STR(",")))
+            rest = cor_str_from(rest, 1);
+        if (cor_str_starts(rest, COR_STR("\"uid\":\""))) {
+            rest = cor_str_from(rest, sizeof("\"uid\":\"") - 1);
+            rest = cor_str_cut(&rest, '"');
+            if (!memchr(rest.p, '\\', rest.n))
+                return rest;
+        }
+    }
     return get_in_metadata(object, "uid");
 }
 

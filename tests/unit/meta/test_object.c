@@ -1,6 +1,7 @@
 #include "test.h"
 
 #include <pthread.h>
+#include <stdio.h>
 
 #include "base/buf.h"
 #include "meta/fingerprint.h"
@@ -305,6 +306,42 @@ TEST(object, absent_and_mistyped_fields_read_empty)
     assert_str(cor_object_namespace(object), "");
     assert_str(cor_object_uid(object), "");
     cor_object_unref(object);
+}
+
+TEST(object, finds_namespace_and_uid_wherever_they_stand)
+{
+    static const struct {
+        const char *metadata, *ns, *uid;
+    } cases[] = {
+        {"{\"name\":\"a\",\"namespace\":\"n\",\"uid\":\"u\"}", "n", "u"},
+        {"{\"name\":\"a\",\"uid\":\"u\"}", "", "u"},
+        {"{\"namespace\":\"n\"}", "n", ""},
+        {"{\"uid\":\"u\"}", "", "u"},
+        {"{\"name\":\"a\",\"namespace\":\"n\",\"ownerReferences\":[{\"uid\":\"o\"}],\"uid\":\"u\"}",
+         "n", "u"},
+        {"{\"name\":\"a\",\"ownerReferences\":[],\"uid\":\"u\"}", "", "u"},
+        {"{\"ownerReferences\":[]}", "", ""},
+        {"{\"ownerReferences\":null,\"namespace\":\"n\",\"uid\":\"u\"}", "n", "u"},
+        {"{\"namespace\":\"n\",\"other\":\"x\",\"uid\":\"u\"}", "n", "u"},
+        {"{\"namespace\":\"n\",\"tail\":\"x\",\"uid\":\"u\"}", "n", "u"},
+        {"{\"annotations\":{\"namespace\":\"wrong\"}}", "", ""},
+        {"{\"labels\":{\"a\":\"\\\"namespace\\\":\\\"x\"}}", "", ""},
+        {"{\"namespace\":\"a\\tb\",\"uid\":\"c\\\"d\"}", "a\\tb", "c\\\"d"},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
+        COR_CLEANUP(cor_object_unrefp) struct cor_object *stored = NULL;
+        COR_CLEANUP(cor_object_unrefp) struct cor_object *served = NULL;
+        char json[512];
+
+        snprintf(json, sizeof(json), "{\"kind\":\"K\",\"metadata\":%s}", cases[i].metadata);
+        stored = parse(json);
+        assert_str(cor_object_namespace(stored), cases[i].ns);
+        assert_str(cor_object_uid(stored), cases[i].uid);
+        assert_int_equal(cor_object_at(stored, 1234, &served), 0);
+        assert_str(cor_object_namespace(served), cases[i].ns);
+        assert_str(cor_object_uid(served), cases[i].uid);
+    }
 }
 
 TEST(object, names_with_escapes_are_returned_as_written)
