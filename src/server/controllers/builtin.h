@@ -4,8 +4,9 @@
 
 #include "server/controllers/server_controller.h"
 
-extern const struct cor_server_controller_ops cor_namespaces_ops;         /* namespace_controller.c */
-extern const struct cor_server_controller_ops cor_claim_protection_ops;   /* protection.c */
+extern const struct cor_server_controller_ops cor_garbage_collector_ops; /* gc_controller.c */
+extern const struct cor_server_controller_ops cor_namespaces_ops;       /* namespace_controller.c */
+extern const struct cor_server_controller_ops cor_claim_protection_ops; /* protection.c */
 extern const struct cor_server_controller_ops cor_volume_protection_ops;  /* protection.c */
 extern const struct cor_server_controller_ops cor_class_protection_ops;   /* protection.c */
 extern const struct cor_server_controller_ops cor_role_aggregation_ops;   /* role_aggregation.c */
