@@ -44,6 +44,7 @@
 #include "coracle/patch.h"
 #include "coracle/plain_informer.h"
 #include "coracle/projection.h"
+#include "coracle/quantity.h"
 #include "coracle/rate_limiter.h"
 #include "coracle/reflector.h"
 #include "coracle/reflector_report.h"

@@ -12,10 +12,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "meta/quantity.h"
 #include "meta/time_text.h"
 #include "schema/image_reference.h"
 #include "schema/pod_resources.h"
-#include "schema/quantity.h"
 #include "json/scan.h"
 
 #define NAME_LABEL         "kubernetes.io/metadata.name"

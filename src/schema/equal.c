@@ -3,7 +3,7 @@
 #include "schema/equal.h"
 
 #include "base/cleanup.h"
-#include "schema/quantity.h"
+#include "meta/quantity.h"
 #include "schema/types_int.h"
 #include "json/scan.h"
 

@@ -17,7 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "schema/quantity.h"
+#include "meta/quantity.h"
 #include "json/scan.h"
 
 #define HUGE_PAGES         "hugepages-"

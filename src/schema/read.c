@@ -29,7 +29,7 @@
 #include "base/base64.h"
 #include "base/err.h"
 #include "base/str_set.h"
-#include "schema/quantity.h"
+#include "meta/quantity.h"
 #include "schema/read_int.h"
 #include "json/json.h"
 #include "json/scan.h"

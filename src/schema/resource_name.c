@@ -4,8 +4,8 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "meta/quantity.h"
 #include "schema/format_int.h"
-#include "schema/quantity.h"
 
 #define REQUESTS         COR_STR("requests.")
 #define PREFIX_BYTES_MAX 253

@@ -2,8 +2,8 @@
  * (schema/check.h describes what they work with). Thread: any. */
 #include "schema/hooks/autoscaling.h"
 
+#include "meta/quantity.h"
 #include "schema/hooks/hooks.h"
-#include "schema/quantity.h"
 
 /* --- References to objects -------------------------------------------------------------------- */
 

@@ -4,9 +4,9 @@
 #include "schema/hooks/cluster.h"
 
 #include "base/err.h"
+#include "meta/quantity.h"
 #include "schema/hooks/hooks.h"
 #include "schema/ip_text.h"
-#include "schema/quantity.h"
 #include "schema/resource_name.h"
 
 #define MESSAGE_MAX 1024u /* bytes of several messages in one error */

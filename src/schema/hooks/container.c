@@ -10,8 +10,8 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "meta/quantity.h"
 #include "schema/hooks/hooks.h"
-#include "schema/quantity.h"
 
 /* --- Names ------------------------------------------------------------------------------------ */
 

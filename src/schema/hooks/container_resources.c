@@ -5,9 +5,9 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "meta/quantity.h"
 #include "schema/hooks/hooks.h"
 #include "schema/hooks/old_mistakes.h"
-#include "schema/quantity.h"
 #include "schema/resource_name.h"
 
 #define QUANTITY_MAX 256u  /* bytes of a sum */

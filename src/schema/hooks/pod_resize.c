@@ -2,9 +2,9 @@
  * strategy of the subresource has taken resources and resize policies from the request and all else
  * from the old pod, unless the request has other containers. Thread: any. */
 #include "base/err.h"
+#include "meta/quantity.h"
 #include "schema/equal.h"
 #include "schema/hooks/hooks.h"
-#include "schema/quantity.h"
 #include "schema/strategies/pod_qos.h"
 #include "schema/types_int.h"
 

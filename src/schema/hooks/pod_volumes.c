@@ -11,9 +11,9 @@
 #include <strings.h>
 
 #include "base/err.h"
+#include "meta/quantity.h"
 #include "meta/quote.h"
 #include "schema/hooks/hooks.h"
-#include "schema/quantity.h"
 
 /* What volume and portal may have together when an initiator is named: a limit of iscsiadm. */
 #define ISCSI_NAME_AND_PORTAL_MAX 64

@@ -8,9 +8,9 @@
 #include "base/array.h"
 #include "base/base64.h"
 #include "base/err.h"
+#include "meta/quantity.h"
 #include "schema/format_ip.h"
 #include "schema/hooks/hooks.h"
-#include "schema/quantity.h"
 
 #define TEXT_MAX (64u * 1024)
 

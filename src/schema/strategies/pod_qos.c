@@ -17,8 +17,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "meta/quantity.h"
 #include "schema/conversion.h"
-#include "schema/quantity.h"
 #include "json/scan.h"
 
 enum { QOS_CPU, QOS_MEMORY, QOS_RESOURCES };

@@ -2,8 +2,8 @@
 
 #include "base/err.h"
 #include "meta/object.h"
+#include "meta/quantity.h"
 #include "rows.h"
-#include "schema/quantity.h"
 #include "schema/raw_values.h"
 #include "schema/rewrite.h"
 #include "json/json.h"

@@ -10,7 +10,7 @@
  * most six of them.
  * Failures: a text of another form (with upstream's words), and no memory. Thread: any. */
 /* clang-format on */
-#include "schema/quantity.h"
+#include "meta/quantity.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -3,13 +3,14 @@
  * has no fraction and the largest suffix that needs none. A text that is canonical by upstream's
  * quick test keeps its spelling ("+5", "1.500").
  * Thread: any (pure).  Work and memory are linear in the text. */
-#ifndef COR_SCHEMA_QUANTITY_H
-#define COR_SCHEMA_QUANTITY_H
+#ifndef COR_META_QUANTITY_H
+#define COR_META_QUANTITY_H
 
 #include <stdint.h>
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "coracle/quantity.h"
 
 enum cor_quantity_flag {
     COR_QUANTITY_MILLI = 1 << 0, /* round up, away from zero, to thousandths */
@@ -29,19 +30,13 @@ int cor_quantity_rewrite(struct cor_str text, unsigned flags, struct cor_buf *ou
 /* Digits of the terms of a sum, written with the same exponent. */
 #define COR_QUANTITY_SUM_DIGITS 80
 
-/* Appends the canonical sum, in the family of the first that is not zero; and the order of two,
- * less than, equal to or greater than 0. Both are exact: a term or a sum of the binary family may
- * be more than the int64 at which cor_quantity_rewrite() caps one. 0, -COR_EINVAL (a text is no
- * quantity), -COR_ETOOBIG (too many digits, or out's maximum), the sum also -COR_ENOMEM; `out` is
- * as before on failure. */
+/* Appends the canonical sum, in the family of the first that is not zero. It is exact, as is
+ * cor_quantity_cmp(): a term or a sum of the binary family may be more than the int64 at which
+ * cor_quantity_rewrite() caps one. 0, -COR_EINVAL (a text is no quantity), -COR_ETOOBIG (too many
+ * digits, or out's maximum), -COR_ENOMEM; `out` is as before on failure. */
 int cor_quantity_add(struct cor_str a, struct cor_str b, struct cor_buf *out);
-int cor_quantity_cmp(struct cor_str a, struct cor_str b, int *ret_order);
 
 /* Less than, equal to or greater than 0; 0 for what is no quantity. Of any length. */
 int cor_quantity_sign(struct cor_str text);
-
-/* The quantity as a number of 10^scale, rounded away from zero: scale 0 for wholes, -3 for
- * thousandths. 0, -COR_EINVAL (no quantity), -COR_ETOOBIG (no int64 holds it). */
-int cor_quantity_scaled(struct cor_str text, int scale, int64_t *ret);
 
 #endif
