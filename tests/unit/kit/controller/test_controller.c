@@ -133,6 +133,60 @@ TEST(controller, again_after_forgets_failures_and_an_event_comes_earlier)
     bench_end(&b);
 }
 
+#define DELAYED_POD                                                                                \
+    "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\"}}"
+
+static void map_to_itself(void *arg, const struct cor_object *object, struct cor_control_keys *keys)
+{
+    cor_control_keys_add(keys, cor_object_namespace(object), cor_object_name(object));
+}
+
+/* Contract controllers 1.1.7. */
+TEST(controller, again_after_may_keep_the_failures)
+{
+    struct bench b;
+
+    bench_begin(&b);
+    add(&b, "a");
+    turn(&b);
+    finish(&b, FAILURE);
+    scripted_run(&b.sp, 5);
+    b.said[0] = '\0';
+    finish(&b, (struct cor_reconcile_result){.again_after_ms = 1000, .keeps_failures = true});
+    scripted_run(&b.sp, 1000);
+    assert_said(&b, "ns/a ");
+    finish(&b, (struct cor_reconcile_result){.again = true});
+    scripted_run(&b.sp, 9); /* the second failure: 10 ms */
+    assert_said(&b, "");
+    scripted_run(&b.sp, 1);
+    assert_said(&b, "ns/a ");
+    finish(&b, OK);
+    bench_end(&b);
+}
+
+/* Contract controllers 1.1.2: of two events of a key the earlier time counts. */
+TEST(controller, keys_of_a_source_with_a_delay_come_after_it)
+{
+    const struct cor_control_source_opts opts = {.kind = COR_CONTROL_WATCHES,
+                                                 .map = map_to_itself,
+                                                 .gk = {COR_STR(""), COR_STR("Pod")},
+                                                 .delay_ms = 5000};
+    struct cor_control_source *source;
+    struct bench b;
+
+    bench_begin(&b);
+    assert_int_equal(cor_control_loop_add_source(b.l, &opts, &source, NULL), 0);
+    assert_int_equal(feed(&b, source, COR_CONTROL_CREATED, NULL, DELAYED_POD), 0);
+    scripted_run(&b.sp, 3000);
+    assert_int_equal(feed(&b, source, COR_CONTROL_CREATED, NULL, DELAYED_POD), 0);
+    scripted_run(&b.sp, 1999);
+    assert_said(&b, "");
+    scripted_run(&b.sp, 1);
+    assert_said(&b, "ns/a ");
+    finish(&b, OK);
+    bench_end(&b);
+}
+
 /* Contract controllers 6.1.3, 8.5. */
 TEST(controller, an_error_with_a_result_ignores_the_result_and_reports_it)
 {
