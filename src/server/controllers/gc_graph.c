@@ -480,7 +480,8 @@ static void change_apply_edges(struct cor_gc_graph *g, struct change *c)
             if (edge->owner)
                 cor_dlist_push(&edge->owner->dependents, &edge->link);
             /* An attempt may have ended because of another reference (2.9.5). */
-            if (!edge->owner || edge->owner->is_virtual)
+            if (!edge->owner || edge->owner->is_virtual ||
+                !ref_matches(&edge->ref, &edge->owner->id))
                 is_doubtful = true;
             continue;
         }
