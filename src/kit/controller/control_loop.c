@@ -397,11 +397,15 @@ struct source_keys {
     uint64_t delay_ms;
 };
 
+/* The names in an object are what its author wrote, for example that of an owner or of a volume's
+ * claim. A name that no object can have needs no reconcile; an error would make the feeder list all
+ * objects again and again, and meet the same name each time. */
 static int on_source_key(void *arg, struct cor_str ns, struct cor_str name)
 {
     const struct source_keys *to = arg;
+    int r = cor_control_loop_enqueue(to->loop, ns, name, to->delay_ms);
 
-    return cor_control_loop_enqueue(to->loop, ns, name, to->delay_ms);
+    return r == -COR_EINVAL ? 0 : r;
 }
 
 int cor_control_loop_event(struct cor_control_loop *l, const struct cor_control_source *source,

@@ -165,14 +165,16 @@ int cor_control_loop_check(struct cor_control_loop *l, struct cor_status *reterr
  * stopped before, no source, or no name; nothing has changed then. */
 int cor_control_loop_start(struct cor_control_loop *l, struct cor_status *reterr);
 
-/* A change of an object of the source. 0, also when a predicate dropped it; -COR_ECANCELED
- * (stopped); -COR_ENOMEM, -COR_EBUSY (keys_max), -COR_EINVAL (a key that is none): some of its keys
- * may be queued, others are not. The caller still has the event, and may feed it again. */
+/* A change of an object of the source. 0, also when a predicate dropped it, and when a name that it
+ * leads to can be that of no object (such a key is left out); -COR_ECANCELED (stopped);
+ * -COR_ENOMEM, -COR_EBUSY (keys_max): some of its keys may be queued, others are not. The caller
+ * still has the event, and may feed it again. */
 int cor_control_loop_event(struct cor_control_loop *l, const struct cor_control_source *source,
                            const struct cor_control_event *event);
 
 /* Adds a key itself, after `delay_ms`. Of two delays of one key the earlier one is used. Errors as
- * above; -COR_EINVAL: the name is empty, or there is a slash in it or in the namespace. */
+ * above; -COR_EINVAL: the name is empty, there is a slash in it or in the namespace, or both are
+ * longer than COR_OBJECT_KEY_MAX. */
 int cor_control_loop_enqueue(struct cor_control_loop *l, struct cor_str ns, struct cor_str name,
                              uint64_t delay_ms);
 

@@ -24,7 +24,7 @@
 #include "cache/store/object_key.h"
 #include "json/writer.h"
 
-#define KEY_MAX  1024
+#define KEY_MAX  COR_OBJECT_KEY_MAX
 #define HEAD_MAX (8 * KEY_MAX)
 
 struct feed_entry {

@@ -131,6 +131,19 @@ TEST(storage_protection, a_claim_stays_while_a_scheduled_pod_has_it)
     hfx_close(&h);
 }
 
+/* The API checks only that the name of a pod's claim is not empty. Such a pod must not keep the
+ * controller from completing its list of the pods. */
+TEST(storage_protection, a_pod_whose_claim_can_not_exist_does_not_stop_the_controller)
+{
+    struct hfx h;
+
+    pfx_open(&h.p, true);
+    create_pod(&h, "odd", NULL, "\"persistentVolumeClaim\":{\"claimName\":\"a/b\"}");
+    hfx_start(&h, LIST);
+    await_quiet(&h);
+    hfx_close(&h);
+}
+
 TEST(storage_protection, an_ephemeral_claim_is_used_by_the_pod_that_controls_it)
 {
     static const char volume[] =
