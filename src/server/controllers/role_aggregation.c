@@ -211,10 +211,17 @@ static void aggregation_on_written(struct cor_api_request *req, const struct cor
     struct aggregation_work *a = COR_CONTAINER_OF(req, struct aggregation_work, work.req);
 
     /* A role that is not there any more is no reason to stop. */
-    if (answer->error && !cor_answer_is(answer, 404))
+    if (answer->error && !cor_answer_is(answer, 404)) {
         cor_work_end_with(&a->work, answer);
-    else
-        aggregation_go_on(a);
+        return;
+    }
+    /* The roles that follow see the new rules. Otherwise two roles that aggregate each other would
+     * exchange their rules in each reconcile, for ever. */
+    if (answer->object) {
+        cor_object_unref(a->roles[a->next - 1]);
+        a->roles[a->next - 1] = cor_object_ref(answer->object);
+    }
+    aggregation_go_on(a);
 }
 
 static int aggregation_new(const struct cor_server_controller_env *env, void **ret_controller,

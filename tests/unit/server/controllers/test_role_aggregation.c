@@ -82,6 +82,55 @@ TEST(role_aggregation, sums_of_sums_are_put_right)
     hfx_close(&h);
 }
 
+/* Two roles that aggregate each other have the same rules in the end, and are not written for ever.
+ */
+TEST(role_aggregation, roles_that_aggregate_each_other_come_to_rest)
+{
+    const char *const texts[] = {
+        "{\"metadata\":{\"name\":\"a\",\"labels\":{\"to\":\"q\"}},\"aggregationRule\":{"
+        "\"clusterRoleSelectors\":[{\"matchLabels\":{\"to\":\"p\"}}]},\"rules\":[" RULE("get") "]}",
+        "{\"metadata\":{\"name\":\"b\",\"labels\":{\"to\":\"p\"}},\"aggregationRule\":{"
+        "\"clusterRoleSelectors\":[{\"matchLabels\":{\"to\":\"q\"}}]},\"rules\":[" RULE(
+            "list") "]}"};
+    struct hfx h;
+    char version[32];
+
+    pfx_open(&h.p, true);
+    for (size_t i = 0; i < COR_ARRAY_LEN(texts); i++)
+        hfx_do(&h, 201, "POST", ROLES, texts[i]);
+    hfx_start(&h, LIST);
+    hfx_await(&h, ROLES "/a", "rules", "[" RULE("list") "]");
+    create_role(&h, "other", "z", RULE("watch"));
+    create_sum(&h, "c", "{\"matchLabels\":{\"to\":\"z\"}}");
+    hfx_await(&h, ROLES "/c", "rules", "[" RULE("watch") "]");
+    snprintf(version, sizeof(version), "%s",
+             fx_at(hfx_do(&h, 200, "GET", ROLES "/a", ""), "metadata.resourceVersion"));
+    /* Each reconcile that writes `c` looks at `a` and `b` before. */
+    create_role(&h, "other2", "z", RULE("create"));
+    hfx_await(&h, ROLES "/c", "rules", "[" RULE("watch") "," RULE("create") "]");
+    assert_at(hfx_do(&h, 200, "GET", ROLES "/a", ""), "metadata.resourceVersion", version);
+    assert_at(hfx_do(&h, 200, "GET", ROLES "/b", ""), "rules", "[" RULE("list") "]");
+    hfx_close(&h);
+}
+
+/* The API does not limit the length of a role's name. */
+TEST(role_aggregation, a_role_with_a_very_long_name_does_not_stop_the_controller)
+{
+    struct hfx h;
+    char name[2048], text[4096];
+
+    memset(name, 'n', sizeof(name));
+    name[sizeof(name) - 1] = '\0';
+    snprintf(text, sizeof(text), "{\"metadata\":{\"name\":\"%s\"}}", name);
+    pfx_open(&h.p, true);
+    hfx_do(&h, 201, "POST", ROLES, text);
+    hfx_start(&h, LIST);
+    create_role(&h, "a", "y", RULE("get"));
+    create_sum(&h, "sum", "{\"matchLabels\":{\"to\":\"y\"}}");
+    hfx_await(&h, ROLES "/sum", "rules", "[" RULE("get") "]");
+    hfx_close(&h);
+}
+
 /* Contract controllers 3.6.2: what is equal is not written. */
 TEST(role_aggregation, writes_nothing_while_nothing_differs)
 {
