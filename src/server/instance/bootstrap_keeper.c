@@ -325,6 +325,16 @@ static void keeper_judge_condition(struct cor_bootstrap_keeper *k, const struct 
     job_keep_if(job, cor_json_writer_finish(&w));
 }
 
+/* Does the annotation mean that the server maintains the object? It has no meaning for kinds whose
+ * rows are created once. */
+static bool keeper_owns_kind(const struct cor_bootstrap_keeper *k)
+{
+    for (size_t i = 0; i < cor_bootstrap_nobjects; i++)
+        if (cor_str_eq(cor_bootstrap_objects[i].kind, steps[k->step].kind))
+            return cor_bootstrap_objects[i].rule != COR_BOOTSTRAP_ONCE;
+    return false;
+}
+
 /* ---- steps ---- */
 
 static int keeper_on_item(struct cor_api_request *req, struct cor_object *item)
@@ -339,7 +349,7 @@ static int keeper_on_item(struct cor_api_request *req, struct cor_object *item)
         if (row) {
             k->present |= UINT64_C(1) << (row - cor_bootstrap_objects);
             keeper_judge(k, row, item);
-        } else if (auto_update_of(item) == 1) {
+        } else if (keeper_owns_kind(k) && auto_update_of(item) == 1) {
             (void)keeper_add_job(k, JOB_DELETE, cor_object_name(item));
         }
         break;

@@ -249,6 +249,19 @@ TEST(server_upkeep, mandatory_objects_get_their_annotation_back_and_exempt_keeps
 #define OLD_LEVEL                                                                                  \
     "{\"metadata\":{\"name\":\"%s\"%s},\"spec\":{\"type\":\"Limited\",\"limited\":{\"limitResponse\":{\"type\":\"Reject\"}}}}"
 
+/* The annotation is one of flow control. */
+TEST(server_upkeep, a_priority_class_of_a_user_stays_whatever_its_annotations)
+{
+    struct ufx u = {.err = 0};
+
+    ufx_open(&u);
+    fx_do(&u.fx, 201, "POST", CLASSES,
+          "{\"metadata\":{\"name\":\"mine\",\"annotations\":{\"" AUTO "\":\"true\"}},\"value\":1}");
+    assert_int_equal(check(&u), 0);
+    assert_string_equal(fx_at(get(&u, CLASSES "/mine"), "value"), "1");
+    ufx_close(&u);
+}
+
 /* Contract access 5.13, 7.4.4. */
 TEST(server_upkeep, objects_that_an_older_server_left_are_removed)
 {
@@ -296,10 +309,9 @@ TEST(server_upkeep, a_flow_schema_without_its_level_is_dangling)
     schema = get(&u, SCHEMAS "/mine");
     assert_at(schema, "status.conditions[0].status", "True");
     assert_at(schema, "status.conditions[0].reason", "NotFound");
-    assert_at(
-        schema, "status.conditions[0].message",
-        "This FlowSchema references the PriorityLevelConfiguration object named \"later\" "
-        "but there is no such object");
+    assert_at(schema, "status.conditions[0].message",
+              "This FlowSchema references the PriorityLevelConfiguration object named \"later\" "
+              "but there is no such object");
     snprintf(text, sizeof(text), OLD_LEVEL, "later", "");
     fx_do(&u.fx, 201, "POST", LEVELS, text);
     patch(&u, SCHEMAS "/mine/status",
