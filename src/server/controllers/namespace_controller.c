@@ -42,13 +42,16 @@ static void namespaces_on_pass(void *arg, const struct cor_namespace_pass_result
 {
     struct cor_reconcile *rec = arg;
     struct cor_reconcile_result result = {0};
+    int64_t remains_s;
 
     rec->work = NULL;
     if (pass->error) {
         result.err = pass->error->err;
         result.why = pass->error;
     } else if (pass->remains_s > 0) {
-        result.again_after_ms = (pass->remains_s / 2 + 1) * 1000;
+        /* The estimate is the grace period of a pod, which may be any number. */
+        remains_s = pass->remains_s < INT32_MAX ? pass->remains_s : INT32_MAX;
+        result.again_after_ms = (remains_s / 2 + 1) * 1000;
         result.keeps_failures = true;
     }
     cor_reconcile_done(rec, &result);

@@ -126,6 +126,24 @@ TEST(namespace_controller, a_finalizer_in_the_content_holds_the_namespace)
     hfx_close(&h);
 }
 
+/* A pod may have any grace period: a namespace waits for such a pod, and for half of this time
+ * until it looks again. */
+TEST(namespace_controller, a_pod_with_the_longest_grace_period_holds_its_namespace)
+{
+    struct hfx h = {0};
+
+    hfx_open(&h, ONLY);
+    make_namespace(&h);
+    make(&h, NAMESPACES "/x/pods",
+         "{\"metadata\":{\"name\":\"p\",\"finalizers\":[\"custom.io/finalizer\"]},\"spec\":{"
+         "\"terminationGracePeriodSeconds\":9223372036854775807,\"containers\":[{\"name\":"
+         "\"c\",\"image\":\"i\"}]}}");
+    hfx_do(&h, 200, "DELETE", NAMESPACES "/x", "");
+    hfx_await(&h, NAMESPACES "/x", "status.conditions[0].status", "False");
+    assert_at(hfx_do(&h, 200, "GET", NAMESPACES "/x", ""), "status.phase", "Terminating");
+    hfx_close(&h);
+}
+
 struct late {
     struct hfx h;
     struct cor_api_request request;
