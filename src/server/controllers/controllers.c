@@ -33,8 +33,8 @@
 #include "kit/election/lease_election.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
-#include "server/controllers/controller_events.h"
 #include "server/api/api.h"
+#include "server/controllers/controller_events.h"
 #include "server/controllers/controller_table.h"
 #include "server/port/inner_port.h"
 
@@ -156,9 +156,13 @@ static void slot_begin(struct controller_slot *slot)
                                                   .record = slot_on_record,
                                                   .on_stopped = slot_on_stopped,
                                                   .arg = slot};
-    int r = slot->ops->new (&env, &slot->controller, &why);
+    void *controller = NULL;
+    int r = slot->ops->new (&env, &controller, &why);
 
     assert(slot->state == SLOT_IDLE);
+    cor_lock_acquire(&host->lock);
+    slot->controller = controller;
+    cor_lock_release(&host->lock);
     if (r == 0)
         r = slot->ops->start(slot->controller, &why);
     if (r == 0) {
