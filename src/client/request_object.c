@@ -93,7 +93,9 @@ int cor_request_take_object(struct cor_request *req, struct cor_request_texts *t
 {
     struct cor_str ns, name, uid, version;
     struct cor_str *const strings[] = {&ns, &name, &uid, &version};
+    /* The name of an object that is created is in the object; a subresource is that of a name. */
     bool creates = req->verb == COR_VERB_CREATE;
+    bool has_name = !creates || !is_unset(req->subresource);
     int r;
 
     if (!req->of)
@@ -109,7 +111,7 @@ int cor_request_take_object(struct cor_request *req, struct cor_request_texts *t
         return r;
     if (is_unset(req->ns))
         req->ns = text_or_none(ns);
-    if (is_unset(req->name) && !creates)
+    if (is_unset(req->name) && has_name)
         req->name = text_or_none(name);
     if (!req->object && (creates || req->verb == COR_VERB_UPDATE))
         req->object = req->of;

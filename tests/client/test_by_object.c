@@ -98,6 +98,36 @@ TEST(by_object, a_create_goes_to_the_objects_namespace)
     world_end(&w);
 }
 
+TEST(by_object, a_create_of_a_subresource_has_the_objects_name)
+{
+    static const struct script_answer token[] = {
+        {.to = "/namespaces/default/serviceaccounts/one/token",
+         .body = "{\"kind\":\"TokenRequest\",\"apiVersion\":\"authentication.k8s.io/v1\","
+                 "\"metadata\":{\"name\":\"one\"}}"}};
+    struct cor_request req = {COR_REQUEST, .verb = COR_VERB_CREATE,
+                              .resource = {"", "v1", "serviceaccounts"}, .subresource = "token"};
+    struct cor_object *account, *asked, *made;
+    struct script s;
+    struct world w;
+
+    SCRIPT_BEGIN(&s, token);
+    world_begin_at(&w, COR_RUNTIME_PUMPED, s.url);
+    assert_int_equal(
+        cor_object_from_json(COR_STR("{\"metadata\":{\"name\":\"one\",\"namespace\":\"default\"}}"),
+                             &account, NULL),
+        0);
+    assert_int_equal(cor_object_from_json(COR_STR("{\"metadata\":{},\"spec\":{}}"), &asked, NULL),
+                     0);
+    req.of = account;
+    req.object = asked;
+    assert_int_equal(cor_client_do(w.client, &req, &made, NULL), 0);
+    cor_object_unref(made);
+    cor_object_unref(asked);
+    cor_object_unref(account);
+    world_end(&w);
+    script_end(&s);
+}
+
 TEST(by_object, what_makes_no_sense_is_refused)
 {
     static const char json[] = "{\"metadata\":{\"name\":\"one\"}}";
