@@ -110,7 +110,8 @@ struct cor_deletion_wait {
     size_t size; /* of this struct: COR_DELETION_WAIT sets it (coracle/api.h) */
     struct cor_resource resource;
     /* The object that shall be deleted: namespace, name and uid are taken from it. An object of the
-     * same name with another uid is another object, and the wait is over. */
+     * same name with another uid is another object, and the wait is over. Without a uid, the name
+     * alone decides. */
     struct cor_object *of;
     uint64_t timeout_ms;       /* 0: without end */
     struct cor_cancel *cancel; /* NULL: none */

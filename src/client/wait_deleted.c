@@ -12,9 +12,13 @@
 
 #define TOO_LATE "the object was not deleted in time"
 
-static bool is_same_object(const struct cor_object *a, const struct cor_object *b)
+/* Is `present` the object that is waited for, which has the same name? An object without a uid,
+ * that the program has made itself, is known by its name alone. */
+static bool is_same_object(const struct cor_object *awaited, const struct cor_object *present)
 {
-    return cor_str_eq(cor_object_uid(a), cor_object_uid(b));
+    struct cor_str uid = cor_object_uid(awaited);
+
+    return uid.n == 0 || cor_str_eq(uid, cor_object_uid(present));
 }
 
 /* Is the object deleted, or another one in its place? */

@@ -402,3 +402,22 @@ TEST(apply, a_deletion_is_waited_for)
         world_end(&w);
     }
 }
+
+TEST(apply, a_wait_for_a_deletion_knows_an_object_without_a_uid_by_its_name)
+{
+    static const char json[] = "{\"metadata\":{\"name\":\"one\",\"namespace\":\"default\"}}";
+    struct cor_deletion_wait wait = {COR_DELETION_WAIT, .resource = configmaps, .timeout_ms = 50};
+    struct cor_object *named;
+    struct world w;
+
+    world_begin(&w, COR_RUNTIME_PUMPED);
+    assert_int_equal(cor_object_from_json(cor_strz(json), &named, NULL), 0);
+    wait.of = named;
+    world_create(&w, "one", "{}", "1");
+    assert_int_equal(cor_client_wait_deleted(w.client, &wait, NULL), -COR_ETIMEOUT);
+    world_delete(&w, "one");
+    wait.timeout_ms = PATIENCE_MS;
+    assert_int_equal(cor_client_wait_deleted(w.client, &wait, NULL), 0);
+    cor_object_unref(named);
+    world_end(&w);
+}
