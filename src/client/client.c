@@ -129,17 +129,20 @@ int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *op
 
 _Thread_local uint64_t cor_client_thread_deadline_ms = UINT64_MAX;
 
-uint64_t cor_client_timeout_ms(const struct cor_client *client, uint64_t timeout_ms)
+uint64_t cor_client_wait_ms(const struct cor_client *client, uint64_t timeout_ms)
 {
     uint64_t now, left, at = cor_client_thread_deadline_ms;
 
-    if (timeout_ms == 0)
-        timeout_ms = client->timeout_ms;
     if (at == UINT64_MAX)
         return timeout_ms;
     now = cor_clock_mono_ms(client->runtime->clock);
     left = at > now ? at - now : 1;
     return timeout_ms == 0 || left < timeout_ms ? left : timeout_ms;
+}
+
+uint64_t cor_client_timeout_ms(const struct cor_client *client, uint64_t timeout_ms)
+{
+    return cor_client_wait_ms(client, timeout_ms > 0 ? timeout_ms : client->timeout_ms);
 }
 
 int cor_client_enter(struct cor_client *client)

@@ -66,13 +66,17 @@ int cor_client_send_and_wait(struct cor_client *client, const struct cor_request
 int cor_client_wait_for(struct cor_client *client, void (*begin)(void *arg), void *arg,
                         struct cor_waiter *done, struct cor_status *reterr);
 
-/* When calls end that this thread makes without a timeout of their own, by the runtime's clock; it
- * is set while a reconcile runs on the thread. UINT64_MAX: never. */
+/* When the calls that this thread makes end at the latest, by the runtime's clock; it is set while
+ * a reconcile runs on the thread. UINT64_MAX: never. */
 extern _Thread_local uint64_t cor_client_thread_deadline_ms;
 
 /* The timeout of a call that this thread begins: `timeout_ms` if it is set, else the client's; with
  * a deadline of the thread's, at most until then, and at least 1 ms. 0: none. */
 uint64_t cor_client_timeout_ms(const struct cor_client *client, uint64_t timeout_ms);
+
+/* The same for a call that blocks this thread and does not have the client's timeout, such as a
+ * watch: `timeout_ms` (0: none), with a deadline of the thread's at most until then. */
+uint64_t cor_client_wait_ms(const struct cor_client *client, uint64_t timeout_ms);
 
 #define COR_CLIENT_STOPPED "the client was stopped"
 

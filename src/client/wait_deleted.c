@@ -72,6 +72,7 @@ int cor_client_wait_deleted(struct cor_client *client, const struct cor_deletion
         return cor_status_set(reterr, r, "wait for a deletion: %s", cor_sized_text(r));
     if (!w.of)
         return cor_status_set(reterr, -COR_EINVAL, "wait for a deletion: there is no object");
+    w.timeout_ms = cor_client_wait_ms(client, w.timeout_ms);
     end_ms =
         w.timeout_ms > 0 && w.timeout_ms < UINT64_MAX - now_ms ? now_ms + w.timeout_ms : UINT64_MAX;
     do {

@@ -454,6 +454,69 @@ TEST(controllers, end_the_calls_of_a_run_whose_time_is_over)
     script_end(&script);
 }
 
+static int is_never_met(void *arg, const struct cor_watch_event *event)
+{
+    return 0;
+}
+
+/* Each run waits in another way for what never comes, and sets no timeout. */
+static int wait_for_nothing(void *arg, struct cor_run *run)
+{
+    static const cor_watch_condition_fn never[] = {is_never_met};
+    struct program *p = arg;
+    struct cor_client *client = cor_manager_client(p->manager);
+    const struct cor_request watch = {COR_REQUEST, .verb = COR_VERB_WATCH,
+                                      .resource = {"", "v1", "configmaps"}, .ns = "default"};
+    const struct cor_sync_until_opts sync = {COR_SYNC_UNTIL_OPTS, .scope = &of_configmaps,
+                                             .conditions = never, .n = 1};
+    const struct cor_deletion_wait deletion = {
+        COR_DELETION_WAIT, .resource = {"", "v1", "configmaps"}, .of = cor_run_object(run)};
+    int n = atomic_fetch_add(&p->nruns, 1), r;
+
+    sem_post(&p->entered);
+    r = n == 0   ? cor_client_watch_until(client, &watch, never, 1, NULL, NULL, NULL)
+        : n == 1 ? cor_client_sync_until(client, &sync, NULL, NULL)
+                 : cor_client_wait_deleted(client, &deletion, NULL);
+    assert_true(r == -COR_ETIMEOUT || atomic_load(&p->holds));
+    return r;
+}
+
+TEST(controllers, end_the_waits_of_a_run_whose_time_is_over)
+{
+    static const struct script_answer answers[] = {
+        {.to = "watch=", .stays_open = true, .body = ""},
+        {.to = "configmaps/one",
+         .body = "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"one\","
+                 "\"namespace\":\"default\",\"resourceVersion\":\"5\"}}"},
+        {.to = "configmaps",
+         .body = "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{"
+                 "\"resourceVersion\":\"7\"},\"items\":[{\"metadata\":{\"name\":\"one\","
+                 "\"namespace\":\"default\",\"resourceVersion\":\"5\"}}]}"},
+    };
+    struct cor_manager_opts mo;
+    struct script script;
+    struct world w;
+    struct program p;
+
+    SCRIPT_BEGIN(&script, answers);
+    world_begin_at(&w, COR_RUNTIME_THREADS, script.url);
+    program_init(&p, &w);
+    mo = manager_opts(&p);
+    assert_int_equal(cor_manager_new(&mo, &p.manager, NULL), 0);
+    p.configmaps = cor_manager_informer(p.manager, &of_configmaps);
+    p.controller = cor_manager_add(
+        p.manager, &(struct cor_controller_opts){COR_CONTROLLER_OPTS, .reconcile = wait_for_nothing,
+                                                 .arg = &p, .run_max_ms = 100});
+    cor_controller_for(p.controller, p.configmaps, NULL);
+    program_run(&p);
+    for (int i = 0; i < 4; i++)
+        sem_wait(&p.entered);
+    atomic_store(&p.holds, true); /* the last one is cancelled */
+    program_end(&p, 0);
+    world_end(&w);
+    script_end(&script);
+}
+
 /* The form without threads: the run sends a request and ends in its callback. */
 static void on_made(void *arg, const struct cor_response *response)
 {

@@ -111,6 +111,7 @@ int cor_client_watch_until(struct cor_client *client, const struct cor_request *
     if (own.verb != COR_VERB_WATCH || n == 0)
         return cor_status_set(reterr, -COR_EINVAL,
                               "a watch and at least one condition are expected");
+    own.timeout_ms = cor_client_wait_ms(client, own.timeout_ms);
     cor_waiter_init(&u.done);
     r = cor_client_send_and_wait(client, &own, &cbs, &u, &u.done, reterr);
     return until_finish(&u, r < 0 ? r : u.r, ret_object);
@@ -270,6 +271,7 @@ int cor_client_sync_until(struct cor_client *client, const struct cor_sync_until
     u.conditions = o.conditions;
     u.n = o.n;
     u.arg = o.arg;
+    o.timeout_ms = cor_client_wait_ms(client, o.timeout_ms);
     cor_waiter_init(&u.done);
     r = cor_informers_new(client, &of_set, &set);
     if (r < 0)
