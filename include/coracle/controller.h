@@ -158,7 +158,7 @@ struct cor_controller_opts {
 #define COR_CONTROLLER_OPTS .size = sizeof(struct cor_controller_opts)
 
 /* Adds a controller. The manager owns it. NULL after a failure, which the manager remembers; the
- * functions below take the NULL. */
+ * functions on a controller take the NULL. */
 COR_API struct cor_controller *cor_manager_add(struct cor_manager *manager,
                                                const struct cor_controller_opts *opts);
 
@@ -210,7 +210,8 @@ COR_API int cor_manager_run(struct cor_manager *manager, struct cor_status *rete
  * async-signal-safe. A second call does nothing. */
 COR_API void cor_manager_stop(struct cor_manager *manager);
 
-/* Valid as long as the manager. Any thread. */
+/* Valid as long as the manager; the Events until the end, which cor_manager_run() and
+ * cor_manager_free() wait for: NULL afterwards. Any thread. */
 COR_API struct cor_client *cor_manager_client(struct cor_manager *manager);
 COR_API struct cor_informers *cor_manager_informers(struct cor_manager *manager);
 COR_API struct cor_events *cor_manager_events(struct cor_manager *manager);
@@ -219,8 +220,8 @@ COR_API struct cor_events *cor_manager_events(struct cor_manager *manager);
 COR_API bool cor_manager_is_leader(const struct cor_manager *manager);
 
 /* Adds a key from outside of the cluster, after `delay_ms`, on any thread. 0, -COR_EINVAL (the name
- * is empty, or there is a slash in it or in the namespace), -COR_ENOMEM, -COR_ECANCELED (the
- * manager was stopped). */
+ * is empty, or there is a slash in it or in the namespace; there is no controller), -COR_ENOMEM,
+ * -COR_ECANCELED (the manager was stopped). */
 COR_API int cor_controller_enqueue(struct cor_controller *controller, const char *ns,
                                    const char *name, uint64_t delay_ms);
 

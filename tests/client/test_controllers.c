@@ -396,6 +396,12 @@ static int call_a_silent_server(void *arg, struct cor_run *run)
     return p->last_r;
 }
 
+/* A function of the other form, whose run is not on the loop. */
+static void on_cancel_of_a_thread(void *arg, struct cor_run *run)
+{
+    fail_msg("a run on a worker thread was cancelled by a callback");
+}
+
 static const struct script_answer one_configmap_and_silence[] = {
     {.to = "secrets/silent", .is_silent = true},
     {.to = "watch=", .stays_open = true, .body = ""},
@@ -417,9 +423,9 @@ static void begin_silent(struct program *p, struct world *w, struct script *scri
     assert_int_equal(cor_manager_new(&mo, &p->manager, NULL), 0);
     p->configmaps = cor_manager_informer(p->manager, &of_configmaps);
     p->controller = cor_manager_add(
-        p->manager,
-        &(struct cor_controller_opts){COR_CONTROLLER_OPTS, .reconcile = call_a_silent_server,
-                                      .arg = p, .run_max_ms = run_max_ms});
+        p->manager, &(struct cor_controller_opts){
+                        COR_CONTROLLER_OPTS, .reconcile = call_a_silent_server, .arg = p,
+                        .run_max_ms = run_max_ms, .on_cancel = on_cancel_of_a_thread});
     cor_controller_for(p->controller, p->configmaps, NULL);
 }
 
@@ -803,6 +809,7 @@ static struct cor_controller *setup_with(struct program *p, const char *name)
 TEST(controllers, return_the_first_failure_of_the_setup)
 {
     const struct cor_controller_opts none = {COR_CONTROLLER_OPTS};
+    struct cor_controller_stats stats = {COR_CONTROLLER_STATS};
     const struct cor_informer_opts unnamed = {COR_INFORMER_OPTS,
                                               .resource = {"", "v1", "configmaps"}};
     struct cor_controller_opts of_kind = {COR_CONTROLLER_OPTS, .reconcile = run_as_told};
@@ -842,8 +849,18 @@ TEST(controllers, return_the_first_failure_of_the_setup)
     cor_controller_for(cor_manager_add(p.manager, &of_kind), p.configmaps, NULL);
     expect_setup(&p, "controller with name twice already exists");
 
+    c = setup_with(&p, "half");
+    cor_controller_for(c, p.configmaps, NULL);
+    cor_controller_owns(c, NULL, NULL);
+    expect_setup(&p, "a source of controller half has no informer");
+
     setup_with(&p, "x");
     assert_null(cor_manager_add(p.manager, &none));
+    /* What follows a failure does nothing. */
+    assert_null(cor_manager_add(p.manager, NULL));
+    cor_controller_for(NULL, p.configmaps, NULL);
+    assert_int_equal(cor_controller_enqueue(NULL, "default", "one", 0), -COR_EINVAL);
+    assert_int_equal(cor_controller_stats(NULL, &stats), -COR_EINVAL);
     expect_setup(&p, "one of `reconcile` and `begin`");
     world_end(&w);
 

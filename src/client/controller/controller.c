@@ -333,13 +333,17 @@ static void controller_add(struct cor_controller *c, struct cor_informer *inform
     struct cor_manager *m;
     int r;
 
-    /* The failure that led to a NULL is remembered already. */
-    if (!c || !informer || c->manager->setup.err < 0)
+    /* The failure that led to a controller of NULL is remembered already; that of an informer is
+     * when the manager made it. */
+    if (!c || c->manager->setup.err < 0)
         return;
     m = c->manager;
     r = cor_sized_copy(&o, sizeof(o), opts);
     if (r < 0) {
         cor_status_set(&m->setup, r, "add a source: %s", cor_sized_text(r));
+    } else if (!informer) {
+        cor_status_set(&m->setup, -COR_EINVAL, "a source of controller %s has no informer",
+                       cor_control_loop_name(c->loop));
     } else if (m->is_started) {
         cor_status_set(&m->setup, -COR_EINVAL, "a source is added before the manager is started");
     } else if (kind == COR_CONTROL_FOR && informer->kind[0] == '\0') {
@@ -413,7 +417,7 @@ int cor_controller_enqueue(struct cor_controller *c, const char *ns, const char 
     size_t ns_n = ns ? strlen(ns) : 0, name_n = name ? strlen(name) : 0;
     struct enqueuing *e;
 
-    if (name_n == 0 || strchr(name, '/') || (ns && strchr(ns, '/')) ||
+    if (!c || name_n == 0 || strchr(name, '/') || (ns && strchr(ns, '/')) ||
         ns_n + 1 + name_n > COR_OBJECT_KEY_MAX || cor_runtime_is_forked(c->manager->runtime))
         return -COR_EINVAL;
     if (atomic_load(&c->manager->is_stopping))
@@ -451,7 +455,7 @@ int cor_controller_stats(struct cor_controller *c, struct cor_controller_stats *
     const struct cor_control_loop_stats *s = &counting.stats;
     size_t size = ret->size;
     struct cor_controller_stats all;
-    int r = size > COR_SIZED_MAX || size < sizeof(size) ? -COR_EINVAL : 0;
+    int r = !c || size > COR_SIZED_MAX || size < sizeof(size) ? -COR_EINVAL : 0;
 
     if (r == 0)
         r = cor_runtime_run(c->manager->runtime, controller_read_stats, &counting);

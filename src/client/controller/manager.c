@@ -389,13 +389,15 @@ struct cor_informer *cor_manager_informer(struct cor_manager *m,
 struct cor_controller *cor_manager_add(struct cor_manager *m,
                                        const struct cor_controller_opts *opts)
 {
+    struct cor_controller_opts refused = {0};
     struct cor_controller *c = NULL;
 
     if (m->setup.err < 0 || m->is_started) {
         if (m->setup.err == 0)
             cor_status_set(&m->setup, -COR_EINVAL,
                            "a controller is added before the manager is started");
-        cor_rate_limiter_free(opts->take_limiter);
+        if (cor_sized_copy(&refused, sizeof(refused), opts) == 0)
+            cor_rate_limiter_free(refused.take_limiter);
         return NULL;
     }
     if (cor_controller_make(m, opts, &c, &m->setup) < 0)

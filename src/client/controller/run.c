@@ -129,7 +129,7 @@ void cor_run_cancel(struct cor_run *run)
     const struct cor_controller_opts *opts = &run->controller->opts;
 
     atomic_store(&run->is_cancelled, true);
-    if (opts->on_cancel && !atomic_load(&run->is_done))
+    if (opts->begin && opts->on_cancel && !atomic_load(&run->is_done))
         opts->on_cancel(opts->arg, run);
 }
 
