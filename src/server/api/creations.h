@@ -3,8 +3,9 @@
  * namespace waits until there are none: an object whose request was admitted before the deletion
  * may be stored after it, and nobody would look for that object once the namespace is gone.
  *
- * Namespaces share a fixed number of counters. A creation in a namespace that has the same counter
- * makes a deletion wait a little longer, and does nothing else.
+ * Namespaces share a fixed number of counters. Creations in a namespace that has the same counter
+ * make a deletion wait longer; while they never pause the counter is never 0, so whoever waits for
+ * that must bound the wait.
  * Owner: the API.  Thread: any. */
 #ifndef COR_SERVER_CREATIONS_H
 #define COR_SERVER_CREATIONS_H

@@ -8,23 +8,28 @@
  * The delay lets other servers see the deletion before the content is looked at, so that they create nothing in the
  * namespace any more. A server that is alone needs none: its own cache has the deletion before the deletion is answered.
  * Requests to create objects that were admitted before are awaited first, because nobody would look for an object that
- * is stored after its namespace.
+ * is stored after its namespace. They are awaited for a minute at most, in which every request ends: creations in other
+ * namespaces are counted together with them, and these may never pause.
  * Each namespace is looked at again every five minutes.
  * Thread: the host's loop. */
 /* clang-format on */
 #include <assert.h>
+#include <string.h>
 
 #include "base/err.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "coracle/metadata.h"
 #include "kit/controller/port_controller.h"
 #include "server/controllers/builtin.h"
 #include "server/controllers/namespace_pass.h"
 
-#define WORKERS     10
-#define CREATION_MS 10
-#define HA_DELAY_MS 5000
-#define RESYNC_MS   300000
+#define WORKERS          10
+#define CREATION_MS      10
+#define CREATIONS_MAX_MS 60000
+#define WAITS_MAX        (1u << 24)
+#define HA_DELAY_MS      5000
+#define RESYNC_MS        300000
 /* Of the limiter: the cap is 60 s here, 1000 s elsewhere. */
 #define RETRY_MIN_MS 5
 #define RETRY_MAX_MS 60000
@@ -35,6 +40,7 @@ struct namespace_controller {
     struct cor_server_controller_env env;
     struct cor_port_controller *controller;
     struct cor_control_feed *namespaces; /* the controller's */
+    struct cor_map waits;                /* name -> struct namespace_wait */
 };
 
 /* The end of a pass; `arg` is its reconcile. */
@@ -57,6 +63,50 @@ static void namespaces_on_pass(void *arg, const struct cor_namespace_pass_result
     cor_reconcile_done(rec, &result);
 }
 
+/* A namespace that waits for creations. */
+struct namespace_wait {
+    uint64_t until_ms;
+    size_t len;
+    char name[];
+};
+
+static void namespaces_end_wait(struct namespace_controller *c, struct cor_str name)
+{
+    cor_free(cor_map_remove(&c->waits, name));
+}
+
+/* Notes until when the namespace waits. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+static int namespaces_begin_wait(struct namespace_controller *c, struct cor_str name)
+{
+    struct namespace_wait *wait = cor_alloc(sizeof(*wait) + name.n);
+    int r;
+
+    if (!wait)
+        return -COR_ENOMEM;
+    wait->until_ms = cor_clock_mono_ms(c->env.clock) + CREATIONS_MAX_MS;
+    wait->len = name.n;
+    memcpy(wait->name, name.p, name.n);
+    r = cor_map_put(&c->waits, cor_str(wait->name, wait->len), wait, NULL);
+    if (r < 0)
+        cor_free(wait);
+    return r;
+}
+
+/* Must the pass wait, because an object may be stored in the namespace whose request was admitted
+ * before the deletion? Negative: there is no memory to wait. */
+static int namespaces_must_wait(struct namespace_controller *c, struct cor_str name)
+{
+    const struct namespace_wait *wait = cor_map_peek(&c->waits, name);
+    int r;
+
+    if (!c->env.creates_in || !c->env.creates_in(c->env.arg, name))
+        return 0;
+    if (wait)
+        return cor_clock_mono_ms(c->env.clock) < wait->until_ms;
+    r = namespaces_begin_wait(c, name);
+    return r < 0 ? r : 1;
+}
+
 static void namespaces_reconcile(void *arg, struct cor_reconcile *rec)
 {
     struct namespace_controller *c = arg;
@@ -67,17 +117,25 @@ static void namespaces_reconcile(void *arg, struct cor_reconcile *rec)
                                                  .on_done = namespaces_on_pass,
                                                  .arg = rec};
     struct cor_reconcile_result result = {0};
+    int r;
 
     assert(rec->ns.n == 0);
-    if (c->env.creates_in && c->env.creates_in(c->env.arg, rec->name)) {
+    r = namespaces_must_wait(c, rec->name);
+    if (r > 0) {
         result.again_after_ms = CREATION_MS;
         result.keeps_failures = true;
-    } else if (cor_control_feed_has(c->namespaces, COR_STR(""), rec->name)) {
-        result.err = cor_namespace_pass_start(&opts, &pass);
+        cor_reconcile_done(rec, &result);
+        return;
+    }
+    if (r == 0)
+        namespaces_end_wait(c, rec->name);
+    if (r == 0 && cor_control_feed_has(c->namespaces, COR_STR(""), rec->name)) {
+        r = cor_namespace_pass_start(&opts, &pass);
         rec->work = pass;
-        if (result.err == 0)
+        if (r == 0)
             return;
     }
+    result.err = r;
     cor_reconcile_done(rec, &result);
 }
 
@@ -106,6 +164,9 @@ static void namespaces_free(void *controller)
     struct namespace_controller *c = controller;
 
     cor_port_controller_free(c->controller);
+    COR_MAP_FOREACH(it, &c->waits)
+        cor_free(it.value);
+    cor_map_deinit(&c->waits);
     cor_free(c);
 }
 
@@ -140,6 +201,7 @@ static int namespaces_new(const struct cor_server_controller_env *env, void **re
     if (!c)
         return cor_status_set_err(reterr, -COR_ENOMEM);
     c->env = *env;
+    cor_map_init(&c->waits, WAITS_MAX);
     opts.control.take_limiter =
         cor_rate_limiter_new_max_of(cor_rate_limiter_new_exponential(RETRY_MIN_MS, RETRY_MAX_MS),
                                     cor_rate_limiter_new_bucket(RETRY_QPS, RETRY_BURST));

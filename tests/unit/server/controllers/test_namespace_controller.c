@@ -2,8 +2,11 @@
  * its requests: test_namespace_pass.c. */
 #include "host_fixture.h"
 
+#include "base/clock.h"
 #include "base/err.h"
+#include "server/controllers/builtin.h"
 #include "server/controllers/namespace_pass.h"
+#include "server/controllers/server_controller.h"
 
 #define NAMESPACES "/api/v1/namespaces"
 #define ONLY       "namespace-controller"
@@ -167,6 +170,65 @@ static bool late_is_held(void *arg)
 static bool late_is_created(void *arg)
 {
     return ((struct late *)arg)->is_created;
+}
+
+/* A server on which objects are created without a pause, and a controller whose clock moves by a
+ * second each time that it asks for them. */
+static uint64_t ahead_us;
+
+static bool creates_always(void *arg, struct cor_str ns)
+{
+    ahead_us += 1000000;
+    return true;
+}
+
+static uint64_t ahead_mono_us(const struct cor_clock *c)
+{
+    return cor_clock_mono_us(cor_clock_real()) + ahead_us;
+}
+
+static uint64_t ahead_coarse_ms(const struct cor_clock *c)
+{
+    return cor_clock_coarse_ms(cor_clock_real()) + ahead_us / 1000;
+}
+
+static int64_t ahead_wall_ms(const struct cor_clock *c)
+{
+    return cor_clock_wall_ms(cor_clock_real()) + (int64_t)(ahead_us / 1000);
+}
+
+static int busy_new(const struct cor_server_controller_env *env, void **ret_controller,
+                    struct cor_status *reterr)
+{
+    static const struct cor_clock_ops ops = {ahead_mono_us, ahead_coarse_ms, ahead_wall_ms};
+    static const struct cor_clock ahead = {&ops};
+    struct cor_server_controller_env own = *env;
+
+    own.creates_in = creates_always;
+    own.clock = &ahead;
+    return cor_namespaces_ops.new(&own, ret_controller, reterr);
+}
+
+/* Namespaces share the counters of creations, so that those of a busy namespace may hold another
+ * one. */
+TEST(namespace_controller, creations_that_never_pause_hold_a_namespace_for_a_minute_at_most)
+{
+    struct cor_server_controller_ops busy = cor_namespaces_ops;
+    const struct cor_server_controller_ops *const table[] = {&busy};
+    struct cor_controller_host_opts opts = {.table = table, .ntable = 1};
+    struct hfx h = {0};
+
+    ahead_us = 0;
+    busy.new = busy_new;
+    pfx_open(&h.p, true);
+    opts.api = cor_api_loop(h.p.a.fx.api, 0);
+    assert_int_equal(cor_controller_host_new(&opts, &h.host, NULL), 0);
+    cor_controller_host_start(h.host);
+    make_namespace(&h);
+    hfx_do(&h, 200, "DELETE", NAMESPACES "/x", "");
+    await_gone(&h, NAMESPACES "/x");
+    assert_true(ahead_us >= 60 * UINT64_C(1000000));
+    hfx_close(&h);
 }
 
 /* A request that was admitted before the deletion, and whose object is stored long after it, leaves
