@@ -121,23 +121,12 @@ static void start(struct target *t, const char *const *argv, const char *log, co
 void target_start_coracle(const struct target_program *p, const char *dir, struct target *ret)
 {
     char data[TEXT_MAX], tokens[TEXT_MAX], log[TEXT_MAX], port[16];
-    const char *argv[] = {p->program,
-                          "serve",
-                          "--data",
-                          data,
-                          "--token-auth-file",
-                          tokens,
-                          "--port",
-                          port,
-                          "--max-requests-inflight",
-                          "0",
-                          "--service-cluster-ip-range",
-                          "10.96.0.0/12",
-                          "--die-with-parent",
-                          "--controllers=-*", /* kube-apiserver has none either */
-                          p->etcd_url ? "--etcd-servers" : NULL,
-                          p->etcd_url,
-                          NULL};
+    const char *argv[] = {p->program, "serve", "--data", data, "--token-auth-file", tokens,
+                          "--port", port, "--max-requests-inflight", "0",
+                          "--service-cluster-ip-range", "10.96.0.0/12", "--die-with-parent",
+                          /* kube-apiserver has none either. */
+                          p->has_controllers ? "--controllers=*" : "--controllers=-*",
+                          p->etcd_url ? "--etcd-servers" : NULL, p->etcd_url, NULL};
 
     *ret = (struct target){.npids = 1, .port = target_free_port()};
     mkdir(dir, 0700);
@@ -243,6 +232,43 @@ void target_start_kube(const struct target_program *p, const char *dir, struct t
     snprintf(signing, sizeof(signing), "--service-account-signing-key-file=%s", key);
     snprintf(log, sizeof(log), "%s/kube-apiserver.log", dir);
     start(ret, argv, log, "/readyz");
+}
+
+double target_add_controller_manager(const char *program, const char *dir, struct target *t)
+{
+    char file[TEXT_MAX], log[TEXT_MAX], text[2 * TEXT_MAX], config[TEXT_MAX + 32], port[32],
+        key[TEXT_MAX + 64], ca[TEXT_MAX + 64], certs[TEXT_MAX + 32];
+    const char *argv[] = {program,
+                          config,
+                          port,
+                          key,
+                          ca,
+                          certs,
+                          "--leader-elect=false",
+                          "--bind-address=127.0.0.1",
+                          "--kube-api-qps=100000",
+                          "--kube-api-burst=100000",
+                          NULL};
+    struct target own = {.npids = 1, .port = target_free_port()};
+
+    snprintf(file, sizeof(file), "%s/kubeconfig", dir);
+    snprintf(text, sizeof(text),
+             "apiVersion: v1\nkind: Config\ncurrent-context: bench\n"
+             "clusters: [{name: bench, cluster: {server: 'https://127.0.0.1:%u', "
+             "insecure-skip-tls-verify: true}}]\n"
+             "users: [{name: bench, user: {token: " TARGET_TOKEN "}}]\n"
+             "contexts: [{name: bench, context: {cluster: bench, user: bench}}]\n",
+             t->port);
+    write_file(file, text);
+    snprintf(config, sizeof(config), "--kubeconfig=%s", file);
+    snprintf(port, sizeof(port), "--secure-port=%u", own.port);
+    snprintf(key, sizeof(key), "--service-account-private-key-file=%s/sa.key", dir);
+    snprintf(ca, sizeof(ca), "--root-ca-file=%s/certs/apiserver.crt", dir);
+    snprintf(certs, sizeof(certs), "--cert-dir=%s/manager-certs", dir);
+    snprintf(log, sizeof(log), "%s/kube-controller-manager.log", dir);
+    start(&own, argv, log, "/healthz");
+    t->pids[t->npids++] = own.pids[0];
+    return own.start_ms;
 }
 
 void target_stop(struct target *t)

@@ -26,6 +26,7 @@ struct target_program {
     const char *program;
     const char *helper;   /* etcd, for kube-apiserver */
     const char *etcd_url; /* not NULL: the store is there, and its keeper does not count */
+    bool has_controllers; /* of Coracle: all run inside the server; else none */
 };
 
 /* The URL is for `etcd_url`. The process counts nowhere; target_stop() ends it. */
@@ -39,6 +40,11 @@ void target_start_nginx(const struct target_program *p, const char *dir, const c
                         struct target *ret);
 
 void target_start_kube(const struct target_program *p, const char *dir, struct target *ret);
+
+/* Starts kube-controller-manager for a kube-apiserver that was started in `dir`; its process counts
+ * for `t` from then on and ends with it. Its limit of 20 requests a second is lifted. Returns the
+ * milliseconds until it was healthy. */
+double target_add_controller_manager(const char *program, const char *dir, struct target *t);
 
 void target_stop(struct target *t);
 
