@@ -92,6 +92,9 @@ static double median(double *v, size_t n)
     return v[n / 2];
 }
 
+/* Waits: between two requests that ask whether a deletion has finished, and after a start before
+ * the memory is read. A watch would show the end of a deletion without a pause, but the server's
+ * work for the watch would be counted as work of the deletion. */
 static void pause_ns(long ns)
 {
     const struct timespec gap = {.tv_nsec = ns};
@@ -99,7 +102,8 @@ static void pause_ns(long ns)
     nanosleep(&gap, NULL);
 }
 
-/* One connection that asks one question at a time and keeps the last answer. */
+/* A client of a server over one connection: it sends one request at a time, and keeps the status
+ * and the body of the last answer. */
 struct asker {
     struct client *client;
     struct conn *conn;

@@ -85,7 +85,8 @@ struct cor_manager_opts {
     /* Requests per second, and how many at once. 0: no limit, as controller-runtime. */
     double qps;
     uint32_t burst;
-    /* Of requests that set no timeout, except watches. 0: COR_MANAGER_TIMEOUT_MS. */
+    /* The timeout of requests that set none themselves; watches have none. 0:
+     * COR_MANAGER_TIMEOUT_MS. */
     uint64_t timeout_ms;
 
     /* The Lease that decides which of several processes runs its controllers; NULL: there is no
@@ -100,9 +101,9 @@ struct cor_manager_opts {
     /* How long the whole end may take: reconciles under way, giving the lease back, and sending the
      * last Events. 0: COR_MANAGER_END_MS. */
     uint64_t end_ms;
-    /* One line of text, without its end: a reconcile that failed or is slow, a watch that failed,
-     * who leads. Called on the I/O thread or inside the pump: it must not block. NULL: nothing is
-     * logged. */
+    /* Receives what the manager logs, one line of text without its newline at a time: a reconcile
+     * that failed or is slow, a watch that failed, which process leads. Called on the I/O thread or
+     * inside the pump: it must not block. NULL: nothing is logged. */
     void (*on_log)(void *arg, const char *line);
     /* The controllers have ended, once, after a stop or because of an error (`why`, else NULL); for
      * a program that does not use cor_manager_run(). Called on the I/O thread or inside the pump:
@@ -136,12 +137,15 @@ COR_API struct cor_informer *cor_manager_informer(struct cor_manager *manager,
 struct cor_controller_opts {
     size_t size;      /* of this struct: COR_CONTROLLER_OPTS sets it (coracle/api.h) */
     const char *name; /* copied; unique in a manager; NULL: the kind of `for` in lower case */
-    /* One of the two must be set. The return is 0 or a negative COR_E…; an error is tried again
-     * after the limiter's delay. Setters of the run say more about the result. */
+    /* Exactly one of `reconcile` and `begin` must be set. `reconcile` returns 0 or a negative
+     * COR_E…; after an error the key is reconciled again when the limiter's delay has passed. The
+     * functions cor_run_again(), cor_run_again_after() and cor_run_terminal() change what follows.
+     */
     int (*reconcile)(void *arg, struct cor_run *run);
     void (*begin)(void *arg, struct cor_run *run);
-    /* Of `begin`: the run is cancelled and should end soon. At most once for each run, on the I/O
-     * thread or inside the pump; cor_run_done() is called all the same. May be NULL. */
+    /* For controllers with `begin`: the run is cancelled and should end soon, by cor_run_done() as
+     * always. Called at most once for each run, on the I/O thread or inside the pump. May be NULL.
+     */
     void (*on_cancel)(void *arg, struct cor_run *run);
     void *arg;
     uint32_t runs_max;     /* at once, of different keys; 0: 1; at most COR_CONTROLLER_RUNS_MAX */
@@ -151,7 +155,8 @@ struct cor_controller_opts {
     uint64_t run_max_ms; /* after which a run is cancelled; 0: never */
     /* NULL: that of cor_rate_limiter_new_controller(). Taken, also when the setup fails. */
     struct cor_rate_limiter *take_limiter;
-    /* Of all sources, before the source's own; the array must stay valid. */
+    /* Predicates of all sources; they are asked before the predicates of the source itself. The
+     * array must stay valid. */
     struct cor_control_predicates predicates;
 };
 

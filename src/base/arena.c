@@ -1,3 +1,9 @@
+/* An arena is a list of chunks, of which the first is in use. A value is cut off the chunk in use;
+ * a value that does not fit there begins another chunk, twice as large as the one before up to a
+ * maximum, and at least as large as the value. What was left of the chunk before stays unused.
+ * Failures: no memory, or `max` bytes are reached. The arena keeps the first failure, and all later
+ * calls fail with it.
+ * Thread: one at a time. */
 #include "base/arena.h"
 
 #include <string.h>

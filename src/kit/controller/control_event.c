@@ -1,3 +1,8 @@
+/* The predicates. Each reads the metadata of one or two objects through views, and allocates
+ * nothing. A predicate that compares two states lets every change pass that is not an update, and
+ * every update whose old state is not known: a reconcile too many does no harm, a missing one does.
+ * Failures: none.
+ * Thread: any (pure). */
 #include "kit/controller/control_event.h"
 
 #include "coracle/label_selector.h"

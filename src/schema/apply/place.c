@@ -1,3 +1,9 @@
+/* Two sources answer the same questions about a place: what it may hold, the place of a member, the
+ * place of an item, and the keys of a list. A built-in place reads the tables of types and fields;
+ * any other place reads a struct cor_apply_type. Each public function asks first which of the two
+ * it has. The list type of a built-in field comes from its data, else from its strategy of patches.
+ * Failures: none; a member that is not known is an answer of its own.
+ * Thread: any (pure). */
 #include "schema/apply/place.h"
 
 #include <assert.h>

@@ -1,3 +1,10 @@
+/* What the garbage collector reads of an object's metadata, and the patches that it sends.
+ *
+ * Reading: the list of owner references is walked as bytes, in the object's own order of keys;
+ * texts are borrowed from the object, without a copy. Writing: each patch of contract
+ * controllers 2.6 is one function, strategic merge first, and the merge patch for servers that
+ * refuse the first. Failures: reading has none, since an absent member is empty; a patch fails
+ * without memory, or when it exceeds the maximum of its buffer. Thread: the host's loop. */
 #include "server/controllers/gc_refs.h"
 
 #include <assert.h>

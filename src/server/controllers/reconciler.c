@@ -1,3 +1,14 @@
+/* clang-format off */
+/* The life of a small controller and of its works. A key that is due becomes a work; the controller
+ * sends the work's requests one after the other, and ends the work, which ends the reconcile.
+ *
+ *   reconciler_on_key ──► opts.reconcile ──► requests ──► cor_work_done ──► cor_reconcile_done ──► freed
+ *                                              └── reconciler_on_cancel: the request is cancelled ──┘
+ *
+ * Failures: a key for which there is no memory fails, and the limiter tries it again. A controller
+ * that cannot add one of its sources is released before it starts.
+ * Thread: the host's loop. */
+/* clang-format on */
 #include "server/controllers/reconciler.h"
 
 #include <assert.h>
