@@ -44,6 +44,28 @@ static uint64_t end_of(const struct scripted_port *sp, const struct cor_api_requ
     return ms > 0 ? now_ms(sp) + ms : NEVER;
 }
 
+static struct scripted_step step_from_responder(struct scripted_port *sp)
+{
+    static const struct {
+        const char *text;
+        int err, code;
+    } errors[] = {{"404", -COR_ENOTFOUND, 404},
+                  {"409", -COR_ECONFLICT, 409},
+                  {"415", -COR_EMEDIATYPE, 415},
+                  {"500", -COR_EINTERNAL, 500}};
+    size_t begin = strlen(sp->log) - 1; /* the end of the last line */
+    const char *answer;
+
+    while (begin > 0 && sp->log[begin - 1] != '\n')
+        begin--;
+    answer = sp->respond(sp->respond_arg, sp->log + begin);
+    for (size_t i = 0; answer && i < COR_ARRAY_LEN(errors); i++) {
+        if (strcmp(answer, errors[i].text) == 0)
+            return (struct scripted_step){.err = errors[i].err, .code = errors[i].code};
+    }
+    return (struct scripted_step){.json = answer};
+}
+
 static void scripted_send(struct cor_api_port *port, struct cor_api_request *req)
 {
     struct scripted_port *sp = scripted_of(port);
@@ -51,6 +73,8 @@ static void scripted_send(struct cor_api_port *port, struct cor_api_request *req
 
     if (sp->next < sp->nsteps)
         step = sp->steps[sp->next++];
+    else if (sp->respond)
+        step = step_from_responder(sp);
     if (step.is_refused) {
         cor_status_untyped(&req->refusal, step.err, "%s", cor_err_text(step.err));
         cor_api_refuse(port, req);
@@ -110,15 +134,22 @@ static void on_patch(struct cor_api_port *port, struct cor_api_request *req,
                      enum cor_patch_type type, struct cor_str patch,
                      const struct cor_write_options *opts)
 {
-    scripted_log(scripted_of(port), "PATCH", req, req->at.name, patch);
+    scripted_log(scripted_of(port), type == COR_PATCH_MERGE ? "MERGE-PATCH" : "PATCH", req,
+                 req->at.name, patch);
     scripted_send(port, req);
 }
 
 static void on_remove(struct cor_api_port *port, struct cor_api_request *req,
                       const struct cor_removal_options *opts)
 {
-    scripted_log(scripted_of(port), "DELETE", req, req->at.name,
-                 opts ? opts->propagation : COR_STR(""));
+    char body[256] = "";
+
+    if (opts)
+        snprintf(body, sizeof(body), "%.*s%s%.*s%s%.*s", COR_STR_ARG(opts->propagation),
+                 opts->uid.n ? " uid=" : "", COR_STR_ARG(opts->uid),
+                 opts->resource_version.n ? " resourceVersion=" : "",
+                 COR_STR_ARG(opts->resource_version));
+    scripted_log(scripted_of(port), "DELETE", req, req->at.name, cor_strz(body));
     scripted_send(port, req);
 }
 
@@ -243,12 +274,13 @@ void scripted_wake_at(struct scripted_port *sp, uint64_t at_ms)
     sp->wake_ms = at_ms;
 }
 
-static struct cor_object *parse(const char *json)
+/* 0, or -COR_ENOMEM. */
+static int parse(const char *json, struct cor_object **ret_object)
 {
-    struct cor_object *object = NULL;
+    int r = cor_object_from_json(cor_strz(json), ret_object, NULL);
 
-    assert_int_equal(cor_object_from_json(cor_strz(json), &object, NULL), 0);
-    return object;
+    assert_true(r == 0 || (r == -COR_ENOMEM && test_alloc_failed()));
+    return r;
 }
 
 /* "MODIFIED {…}" is an event of that type, "{…}" one of type ADDED. Returns the object's text. */
@@ -283,7 +315,11 @@ static int scripted_give_event(struct cor_api_request *req, const char *text)
         (void)cor_status_read(&status, 410, cor_strz(text));
         event.status = &status;
     } else {
-        event.object = object = parse(text);
+        int r = parse(text, &object);
+
+        if (r < 0)
+            return r;
+        event.object = object;
     }
     return req->cbs->on_event(req, &event);
 }
@@ -303,8 +339,9 @@ static bool scripted_give_items(struct scripted_port *sp, size_t i, const char *
         if (req->cbs->on_event) {
             r = scripted_give_event(req, *items);
         } else {
-            item = parse(*items);
-            r = req->cbs->on_item(req, item);
+            r = parse(*items, &item);
+            if (r == 0)
+                r = req->cbs->on_item(req, item);
         }
     }
     *ret_r = r;
@@ -324,6 +361,8 @@ static void scripted_deliver(struct scripted_port *sp, size_t i, bool is_late)
         return;
     if (r == 0 && step.err < 0)
         r = step.err;
+    if (r == 0 && step.json)
+        r = parse(step.json, &object);
     if (r == 0 && step.stays_open) {
         sp->sent[i].due_ms = NEVER;
         return;
@@ -335,7 +374,7 @@ static void scripted_deliver(struct scripted_port *sp, size_t i, bool is_late)
         answer.error = &why;
         answer.end = why.code ? COR_API_ANSWERED : COR_API_UNANSWERED;
     } else if (step.json) {
-        answer.object = object = parse(step.json);
+        answer.object = object;
     } else if (step.items) {
         answer.resource_version = COR_STR(SCRIPTED_LIST_VERSION);
     } else {

@@ -11,7 +11,9 @@
  *   … the code under test sends requests …
  *   scripted_run(&sp, 1000);                    moves the clock by 1 s, delivering what falls due
  *
- * A request for which the script has nothing gets no answer: it ends at its timeout or deadline.
+ * A request for which the script has nothing is given to `respond`. Without `respond` it gets no
+ * answer: it ends at its timeout or deadline.
+ * An answer for whose object there is no memory is the error -COR_ENOMEM.
  * Owner: the test.  Thread: the test's. */
 /* clang-format on */
 #ifndef COR_TEST_SCRIPTED_PORT_H
@@ -40,6 +42,11 @@ struct scripted_port {
     struct cor_api_port port;
     struct cor_clock_manual clock;
     char log[8192]; /* "GET v1 pods default/a\n", … */
+    /* Answers the requests that the script has nothing for, given the request's line of the log: it
+     * returns an object as JSON, NULL for a success without an object, or an error: "404", "409",
+     * "415", "500". May be NULL. */
+    const char *(*respond)(void *arg, const char *line);
+    void *respond_arg;
     struct scripted_step steps[SCRIPTED_MAX];
     size_t nsteps, next;
     struct {
