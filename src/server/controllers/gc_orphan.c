@@ -162,8 +162,9 @@ static void orphaning_finish(struct cor_gc_orphaning *o)
         return;
     }
     (void)cor_gc_identity_print(&a->id, &owner);
-    cor_status_set(&why, -COR_EINTERNAL, "failed to orphan dependents of owner %s, got errors: %s",
-                   cor_buf_z(&owner), cor_buf_z(&o->errors));
+    cor_status_set(&why, -COR_EINTERNAL,
+                   "failed to orphan dependents of owner %s, got errors: %s%s%s", cor_buf_z(&owner),
+                   o->nerrors > 1 ? "[" : "", cor_buf_z(&o->errors), o->nerrors > 1 ? "]" : "");
     a->orphaning = orphaning_free(o);
     cor_gc_attempt_fail(a, -COR_EINTERNAL, &why);
     cor_status_deinit(&why);
