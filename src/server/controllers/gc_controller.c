@@ -1,6 +1,6 @@
 /* clang-format off */
 /* The garbage collector as a controller inside the server: which resources are followed, their
- * feeds, the events, and one timer for all of them.
+ * feeds, and one timer for all of them.
  *
  *   start ──► enumerate the server's resources ──► follow each that can be deleted, listed and watched, but events
  *                 ▲            │                     ──► the collector starts with the first enumeration
@@ -18,17 +18,15 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "kit/controller/control_feed.h"
-#include "kit/events/event_sender.h"
 #include "loop/timer.h"
 #include "server/controllers/builtin.h"
 #include "server/controllers/garbage_collector.h"
 #include "json/writer.h"
 
-#define NEVER         UINT64_MAX
-#define ENUMERATE_MS  30000
-#define EVENT_SEND_MS 10000
-#define REPORT_MAX    4096
-#define ABOUT_MAX     (16u * 1024)
+#define NEVER        UINT64_MAX
+#define ENUMERATE_MS 30000
+#define REPORT_MAX   4096
+#define ABOUT_MAX    (16u * 1024)
 
 struct gc_feed {
     struct cor_reflector_store store;
@@ -45,12 +43,10 @@ struct gc_feed {
 struct gc_controller {
     struct cor_server_controller_env env;
     struct cor_gc *gc;
-    struct cor_event_sender *sender;
     struct cor_dlist feeds;
     struct cor_api_request enumerate;
     struct cor_timer timer; /* set from the beginning, so that moving it cannot fail */
-    uint64_t gc_wake_ms, sender_wake_ms, enumerate_ms;
-    bool sender_is_ready;
+    uint64_t gc_wake_ms, enumerate_ms;
     bool is_running; /* the collector was started */
     bool is_stopping;
 };
@@ -67,9 +63,7 @@ static void gc_controller_set_timer(struct gc_controller *c)
 
         at = f->wake_ms < at ? f->wake_ms : at;
     }
-    if (c->sender_wake_ms < at)
-        at = c->sender_wake_ms;
-    if (c->sender_is_ready || (c->is_stopping && !c->is_running))
+    if (c->is_stopping && !c->is_running)
         at = 0;
     (void)cor_timer_set(&c->timer, at == NEVER ? NEVER : at > now ? at - now : 0);
 }
@@ -301,7 +295,7 @@ static void gc_controller_enumerate(struct gc_controller *c)
     cor_api_resources(c->env.port, &c->enumerate);
 }
 
-/* ---- callbacks of the collector and of the events ---- */
+/* ---- callbacks of the collector ---- */
 
 static void gc_controller_wake_at(void *arg, uint64_t at_ms)
 {
@@ -346,33 +340,12 @@ static void gc_controller_on_wrong_namespace(void *arg, const struct cor_gc_iden
     if (cor_json_writer_finish(&w) < 0 ||
         cor_object_from_json(cor_buf_str(&json), &about, NULL) < 0)
         return;
-    (void)cor_event_sender_record(c->sender, &(struct cor_event_told){
-                                                 .about = about,
-                                                 .type = COR_EVENT_WARNING,
-                                                 .reason = "OwnerRefInvalidNamespace",
-                                                 .message = message.p,
-                                             });
-}
-
-static void sender_wake_at(void *arg, uint64_t at_ms)
-{
-    struct gc_controller *c = arg;
-
-    c->sender_wake_ms = at_ms;
-    gc_controller_set_timer(c);
-}
-
-/* Events are recorded on this loop only. */
-static void sender_on_ready(void *arg)
-{
-    struct gc_controller *c = arg;
-
-    c->sender_is_ready = true;
-    gc_controller_set_timer(c);
-}
-
-static void sender_on_idle(void *arg)
-{
+    c->env.record(c->env.arg, &(struct cor_event_told){
+                                  .about = about,
+                                  .type = COR_EVENT_WARNING,
+                                  .reason = "OwnerRefInvalidNamespace",
+                                  .message = message.p,
+                              });
 }
 
 static void gc_controller_on_stopped(void *arg, const struct cor_status *why)
@@ -400,14 +373,6 @@ static void gc_controller_on_timer(struct cor_timer *timer)
         f->wake_ms = NEVER;
         cor_control_feed_tick(f->feed);
     }
-    if (c->sender_is_ready) {
-        c->sender_is_ready = false;
-        cor_event_sender_step(c->sender);
-    }
-    if (c->sender_wake_ms <= now) {
-        c->sender_wake_ms = NEVER;
-        cor_event_sender_tick(c->sender);
-    }
     if (c->enumerate_ms <= now && !c->is_stopping)
         gc_controller_enumerate(c);
     if (c->gc_wake_ms > now) {
@@ -428,7 +393,6 @@ static void gc_controller_free(void *controller)
     COR_DLIST_FOREACH_SAFE(it, &c->feeds)
         feed_free(COR_CONTAINER_OF(it, struct gc_feed, link));
     cor_api_cancel(c->env.port, &c->enumerate);
-    cor_event_sender_free(c->sender);
     cor_gc_free(c->gc);
     cor_timer_cancel(&c->timer);
     cor_free(c);
@@ -443,7 +407,7 @@ static int gc_controller_new(const struct cor_server_controller_env *env, void *
     if (!c)
         return cor_status_no_memory(reterr);
     c->env = *env;
-    c->gc_wake_ms = c->sender_wake_ms = c->enumerate_ms = NEVER;
+    c->gc_wake_ms = c->enumerate_ms = NEVER;
     cor_dlist_init(&c->feeds);
     cor_timer_init(&c->timer, env->port->loop, gc_controller_on_timer);
     r = cor_timer_set(&c->timer, NEVER);
@@ -460,20 +424,6 @@ static int gc_controller_new(const struct cor_server_controller_env *env, void *
                 .arg = c,
             },
             &c->gc, reterr);
-    if (r == 0)
-        r = cor_event_sender_new(
-            &(struct cor_event_sender_opts){
-                .port = env->port,
-                .timeout_ms = EVENT_SEND_MS,
-                .component = COR_STR("garbage-collector-controller"),
-                .clock = env->clock,
-                .rand = env->rand,
-                .wake_at = sender_wake_at,
-                .on_ready = sender_on_ready,
-                .on_idle = sender_on_idle,
-                .arg = c,
-            },
-            &c->sender);
     if (r < 0) {
         gc_controller_free(c);
         return cor_status_set_err(reterr, r);
