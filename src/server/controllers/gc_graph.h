@@ -36,25 +36,12 @@
 #include "base/lru.h"
 #include "base/map.h"
 #include "meta/object.h"
+#include "server/controllers/gc_identity.h"
 #include "server/controllers/gc_refs.h"
 #include "server/controllers/gc_uids.h"
 
 #define COR_GC_ABSENT_MAX 500
 #define COR_GC_NODES_MAX  (1u << 28)
-
-/* The coordinates of an object. */
-struct cor_gc_identity {
-    struct cor_str api_version, kind, ns, name, uid;
-};
-
-bool cor_gc_identity_eq(const struct cor_gc_identity *a, const struct cor_gc_identity *b);
-
-/* A copy whose strings are in one allocation, `*ret_strings`, for cor_free(). 0 or -COR_ENOMEM. */
-int cor_gc_identity_copy(const struct cor_gc_identity *from, struct cor_gc_identity *ret,
-                         char **ret_strings);
-
-/* Appends "[apiVersion/kind, namespace: ns, name: n, uid: u]". 0, -COR_ENOMEM, -COR_ETOOBIG. */
-int cor_gc_identity_print(const struct cor_gc_identity *id, struct cor_buf *out);
 
 /* A reference of a node to an owner. */
 struct cor_gc_edge {

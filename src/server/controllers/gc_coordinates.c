@@ -1,0 +1,155 @@
+#include "server/controllers/gc_coordinates.h"
+
+#include "server/controllers/gc_edges.h"
+
+bool cor_gc_ref_matches(const struct cor_gc_ref *ref, const struct cor_gc_identity *id)
+{
+    return cor_str_eq(ref->uid, id->uid) && cor_str_eq(ref->name, id->name) &&
+           cor_str_eq(ref->kind, id->kind) && cor_str_eq(ref->api_version, id->api_version);
+}
+
+void cor_gc_dependent_compare(const struct cor_gc_node *dependent, const struct cor_gc_identity *id,
+                              bool *ret_matches, bool *ret_differs)
+{
+    *ret_matches = *ret_differs = false;
+    if (id->ns.n > 0 && !cor_str_eq(id->ns, dependent->id.ns)) {
+        *ret_differs = true;
+        return;
+    }
+    for (size_t i = 0; i < dependent->nedges; i++) {
+        const struct cor_gc_ref *ref = &dependent->edges[i].ref;
+
+        if (!cor_str_eq(ref->uid, id->uid))
+            continue;
+        if (cor_gc_ref_matches(ref, id))
+            *ret_matches = true;
+        else
+            *ret_differs = true;
+    }
+}
+
+/* Reports the dependent's first reference to this uid (2.9.1). */
+static void report_wrong_namespace(struct cor_gc_graph *g, const struct cor_gc_node *dependent,
+                                   struct cor_str uid)
+{
+    for (size_t i = 0; i < dependent->nedges; i++) {
+        const struct cor_gc_ref *ref = &dependent->edges[i].ref;
+
+        if (!cor_str_eq(ref->uid, uid))
+            continue;
+        if (g->on_wrong_namespace) {
+            struct cor_gc_identity named = {ref->api_version, ref->kind, dependent->id.ns,
+                                            ref->name, ref->uid};
+
+            g->on_wrong_namespace(g->arg, &dependent->id, &named);
+        }
+        return;
+    }
+}
+
+void cor_gc_verify_dependents(struct cor_gc_graph *g, struct cor_gc_node *node,
+                              const struct cor_gc_identity *observed)
+{
+    COR_DLIST_FOREACH(link, &node->dependents) {
+        struct cor_gc_node *dependent = cor_gc_edge_of(link)->dependent;
+        bool matches, differs;
+
+        cor_gc_dependent_compare(dependent, observed, &matches, &differs);
+        if (!differs)
+            continue;
+        if (observed->ns.n > 0 && !cor_str_eq(observed->ns, dependent->id.ns))
+            report_wrong_namespace(g, dependent, observed->uid);
+        cor_gc_graph_want_delete(g, dependent);
+    }
+}
+
+/* Is the owner known to live in another namespace than the dependent? The coordinates of a virtual
+ * node are a guess, so the table of uids answers for these. */
+static bool lives_elsewhere(const struct cor_gc_graph *g, const struct cor_gc_node *owner,
+                            const struct cor_gc_node *dependent)
+{
+    struct cor_gc_place place;
+
+    if (!owner->is_virtual)
+        return owner->id.ns.n > 0 && !cor_str_eq(owner->id.ns, dependent->id.ns);
+    return cor_gc_uids_find(&g->uids, cor_gc_uid(owner->id.uid), &place) && place.ns != 0 &&
+           place.ns != cor_gc_namespace_hash(dependent->id.ns);
+}
+
+bool cor_gc_reference_is_doubtful(struct cor_gc_graph *g, const struct cor_gc_edge *edge,
+                                  bool is_new)
+{
+    const struct cor_gc_node *owner = edge->owner, *dependent = edge->dependent;
+
+    if (lives_elsewhere(g, owner, dependent)) {
+        report_wrong_namespace(g, dependent, edge->ref.uid);
+        return true;
+    }
+    if (is_new)
+        return false;
+    if (owner->id.ns.n > 0 && !cor_str_eq(owner->id.ns, dependent->id.ns))
+        return true;
+    if (!cor_gc_ref_matches(&edge->ref, &owner->id))
+        return true;
+    /* The owner is virtual and was named by an object without a namespace. It may be of a
+     * namespaced kind, and then this object's reference is the right one. */
+    return owner->id.ns.n == 0 && dependent->id.ns.n > 0 && owner->is_virtual;
+}
+
+bool cor_gc_find_alternative(const struct cor_gc_node *node, const struct cor_gc_identity *absent,
+                             struct cor_gc_identity *ret)
+{
+    struct cor_gc_identity first, next;
+    bool has_first = false, has_next = false, is_cluster_scoped = absent->ns.n == 0;
+
+    COR_DLIST_FOREACH(link, &node->dependents) {
+        const struct cor_gc_node *dependent = cor_gc_edge_of(link)->dependent;
+
+        for (size_t i = 0; i < dependent->nedges; i++) {
+            const struct cor_gc_ref *ref = &dependent->edges[i].ref;
+            struct cor_gc_identity id = {ref->api_version, ref->kind, dependent->id.ns, ref->name,
+                                         ref->uid};
+
+            if (!cor_str_eq(ref->uid, absent->uid))
+                continue;
+            /* The kind of the absent identity has no namespaces, so this one has none either. */
+            if (is_cluster_scoped && cor_str_eq(id.kind, absent->kind) &&
+                cor_str_eq(id.api_version, absent->api_version))
+                id.ns = COR_STR("");
+            if (cor_gc_identity_cmp(&id, absent) == 0)
+                continue;
+            if (!has_first || cor_gc_identity_cmp(&id, &first) < 0)
+                first = id;
+            has_first = true;
+            if (cor_gc_identity_cmp(&id, absent) > 0 &&
+                (!has_next || cor_gc_identity_cmp(&id, &next) < 0)) {
+                next = id;
+                has_next = true;
+            }
+        }
+    }
+    if (has_first)
+        *ret = has_next ? next : first;
+    return has_first;
+}
+
+void cor_gc_verify_matching(struct cor_gc_graph *g, struct cor_gc_node *node,
+                            const struct cor_gc_identity *absent, size_t *ret_ndiffering)
+{
+    size_t nmatching = 0, ndiffering = 0;
+
+    COR_DLIST_FOREACH(link, &node->dependents) {
+        struct cor_gc_node *dependent = cor_gc_edge_of(link)->dependent;
+        bool matches, differs;
+
+        cor_gc_dependent_compare(dependent, absent, &matches, &differs);
+        ndiffering += differs;
+        if (matches) {
+            nmatching++;
+            cor_gc_graph_want_delete(g, dependent);
+        }
+    }
+    if (nmatching > 0)
+        cor_gc_absent_add(g, absent);
+    *ret_ndiffering = ndiffering;
+}
