@@ -8,6 +8,7 @@
 #include "schema/resource_row.h"
 #include "server/api/api.h"
 #include "server/api/creations.h"
+#include "server/api/ending_namespaces.h"
 #include "server/api/feed_shares.h"
 #include "server/api/frames.h"
 #include "server/api/held.h"
@@ -74,6 +75,7 @@ struct cor_api {
     struct cor_kept_docs kept_docs; /* OpenAPI */
     struct cor_feed_shares feeds;
     struct cor_creations creations;
+    struct cor_ending_namespaces ending_namespaces;
     size_t nloops;
     struct cor_api_loop loops[];
 };

@@ -4,10 +4,11 @@
  * that it comes before the object is validated.
  *
  *   look in the cache (resourceVersion "0") ──► found: judge
- *                                            └► not found: read the latest state ──► judge
+ *                                            └► not found, or not being deleted although a deletion was
+ *                                               asked for in the last 30 s: read the latest state ──► judge
  *
  * The second look makes up for a cache that is behind: another server may have created the
- * namespace a moment ago. The write keeps the namespace, because rules of kinds ask for its labels.
+ * namespace a moment ago, or the cache has not seen the deletion (api/ending_namespaces.h). The write keeps the namespace, because rules of kinds ask for its labels.
  * From before the first look until its end the request is counted among the creations in the
  * namespace (api/creations.h), so that a deletion of the namespace can wait for it.
  * The check is allocated for its time and freed before the write goes on, which it does in any
@@ -31,6 +32,11 @@ struct namespace_check {
     bool is_live; /* the second look: reads the latest state */
 };
 
+static bool namespace_is_ending(const struct cor_object *ns)
+{
+    return cor_object_meta_member(ns, COR_STR("deletionTimestamp")).p != NULL;
+}
+
 static int namespace_judge(struct cor_write *write, const struct cor_store_reply *reply)
 {
     struct cor_call *call = &write->call;
@@ -43,7 +49,7 @@ static int namespace_judge(struct cor_write *write, const struct cor_store_reply
         cor_status_move(&call->status, reply->status);
         return cor_storage_error_to_api(&call->status, COR_STORAGE_OP_GET, &gr, call->ns);
     }
-    if (!cor_object_meta_member(reply->object, COR_STR("deletionTimestamp")).p) {
+    if (!namespace_is_ending(reply->object)) {
         cor_object_unref(write->ns_object);
         write->ns_object = cor_object_ref(reply->object);
         return 0;
@@ -57,6 +63,21 @@ static int namespace_judge(struct cor_write *write, const struct cor_store_reply
     (void)cor_status_add_cause(&call->status, "NamespaceTerminating", cor_buf_z(&cause),
                                "metadata.namespace");
     return r;
+}
+
+/* Must the latest state be read, because the cache may be behind? */
+static bool namespace_needs_second_look(const struct namespace_check *check,
+                                        const struct cor_store_reply *reply)
+{
+    const struct cor_call *call = &check->write->call;
+
+    if (check->is_live)
+        return false;
+    if (reply->err < 0)
+        return reply->err == -COR_ENOTFOUND;
+    return cor_ending_namespaces_has(&call->loop->api->ending_namespaces, call->ns,
+                                     cor_loop_now_ms(call->loop->loop)) &&
+           !namespace_is_ending(reply->object);
 }
 
 static void namespace_check_free(struct namespace_check *check)
@@ -86,7 +107,7 @@ static void namespace_on_object(void *arg, const struct cor_store_reply *reply)
 
     if (call->is_over) {
         r = -COR_ECANCELED;
-    } else if (reply->err == -COR_ENOTFOUND && !check->is_live) {
+    } else if (namespace_needs_second_look(check, reply)) {
         check->is_live = true;
         r = namespace_look(check);
         if (r == 0)

@@ -4,9 +4,11 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "server/api/ending_namespaces.h"
 #include "server/controllers/builtin.h"
 #include "server/controllers/namespace_pass.h"
 #include "server/controllers/server_controller.h"
+#include "storage/engine/engine_int.h"
 
 #define NAMESPACES "/api/v1/namespaces"
 #define ONLY       "namespace-controller"
@@ -330,6 +332,64 @@ TEST(namespace_controller, a_namespace_that_is_being_deleted_takes_no_content)
          "\"resource\":\"pods\"}}}");
     hfx_do(&h, 403, "DELETE", NAMESPACES "/default", "");
     pfx_close(&h.p);
+}
+
+static const struct cor_engine_ops *counted_ops;
+static _Atomic unsigned nlooks;
+
+/* A read of the latest state begins with a question for the store's revision. */
+static void count_looks(struct cor_engine *engine, struct cor_range_req *req)
+{
+    if (req->keys_only && req->key.n == 0)
+        nlooks++;
+    counted_ops->range(engine, req);
+}
+
+/* Contract controllers 1.8.3: the cache may not have seen a deletion that was asked for a moment
+ * ago, or a namespace that another server has created. */
+TEST(namespace_controller, the_latest_state_of_a_namespace_in_doubt_is_read)
+{
+    struct hfx h = {0};
+    struct cor_engine_ops ops;
+
+    pfx_open(&h.p, true);
+    counted_ops = h.p.a.fx.engine->ops;
+    ops = *counted_ops;
+    ops.range = count_looks;
+    ops.shares_store = true; /* as etcd: only the store itself knows its latest revision */
+    h.p.a.fx.engine->ops = &ops;
+    nlooks = 0;
+    hfx_do(&h, 404, "POST", MAPS, "{\"metadata\":{\"name\":\"m\"}}");
+    assert_int_equal(nlooks, 1);
+    make_namespace(&h);
+    hfx_await(&h, NAMESPACES "/x?resourceVersion=0", "metadata.name", "x"); /* in the cache */
+    nlooks = 0;
+    make(&h, MAPS, "{\"metadata\":{\"name\":\"m\"}}");
+    assert_int_equal(nlooks, 0);
+    /* The namespace stays as it is. */
+    hfx_do(&h, 200, "DELETE", NAMESPACES "/x?dryRun=All", "");
+    nlooks = 0;
+    make(&h, MAPS, "{\"metadata\":{\"name\":\"n\"}}");
+    assert_int_equal(nlooks, 1);
+    h.p.a.fx.engine->ops = counted_ops;
+    pfx_close(&h.p);
+}
+
+/* Contract controllers 1.8.3: 30 seconds. */
+TEST(namespace_controller, a_deletion_casts_doubt_for_30_seconds)
+{
+    static struct cor_ending_namespaces ending;
+    const struct cor_str a = COR_STR("a"), b = COR_STR("b");
+
+    assert_false(cor_ending_namespaces_has(&ending, a, 1000));
+    cor_ending_namespaces_note(&ending, a, 1000);
+    assert_true(cor_ending_namespaces_has(&ending, a, 1000));
+    assert_false(cor_ending_namespaces_has(&ending, b, 1000));
+    cor_ending_namespaces_note(&ending, b, 2000);
+    assert_true(cor_ending_namespaces_has(&ending, a, 30999));
+    assert_false(cor_ending_namespaces_has(&ending, a, 31000));
+    assert_true(cor_ending_namespaces_has(&ending, b, 31000));
+    assert_false(cor_ending_namespaces_has(&ending, b, 32000));
 }
 
 struct pass_end {
