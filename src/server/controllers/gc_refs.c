@@ -91,7 +91,7 @@ struct cor_gc_deletion cor_gc_deletion(const struct cor_object *object)
     return d;
 }
 
-/* The beginning of a patch: {"metadata":{"<key>":"<value>","<list>": … */
+/* The beginning of a patch: {"metadata":{"<key>":"<value>","<list>": … `list` may be NULL. */
 static void patch_begin(struct cor_json_writer *w, struct cor_buf *out, const char *key,
                         struct cor_str value, const char *list)
 {
@@ -100,7 +100,8 @@ static void patch_begin(struct cor_json_writer *w, struct cor_buf *out, const ch
     cor_json_key(w, COR_STR("metadata"));
     cor_json_begin_object(w);
     cor_json_member(w, cor_strz(key), value);
-    cor_json_key(w, cor_strz(list));
+    if (list)
+        cor_json_key(w, cor_strz(list));
 }
 
 static int patch_end(struct cor_json_writer *w)
@@ -197,10 +198,26 @@ static void write_all_unblocked(struct cor_json_writer *w, const struct cor_obje
     cor_json_end_array(w);
 }
 
+static bool has_blocking(const struct cor_object *object)
+{
+    struct cor_gc_refs_iter it = cor_gc_refs(object);
+    struct cor_gc_ref ref;
+
+    while (cor_gc_refs_next(&it, &ref)) {
+        if (ref.blocks)
+            return true;
+    }
+    return false;
+}
+
 int cor_gc_patch_unblock(struct cor_buf *out, const struct cor_object *object)
 {
     struct cor_json_writer w;
 
+    if (!has_blocking(object)) {
+        patch_begin(&w, out, "uid", cor_object_uid(object), NULL);
+        return patch_end(&w);
+    }
     patch_begin(&w, out, "uid", cor_object_uid(object), "ownerReferences");
     write_all_unblocked(&w, object, true);
     return patch_end(&w);

@@ -63,7 +63,8 @@ int cor_gc_patch_drop(struct cor_buf *out, struct cor_str uid, const struct cor_
 /* JSON merge, for resources without the strategic form: the references of `object` less these. */
 int cor_gc_patch_drop_merge(struct cor_buf *out, const struct cor_object *object,
                             const struct cor_str *owners, size_t n);
-/* Strategic: the references of `object` that block, with blockOwnerDeletion false. */
+/* Strategic: the references of `object` that block, with blockOwnerDeletion false; no list when
+ * none of them blocks. */
 int cor_gc_patch_unblock(struct cor_buf *out, const struct cor_object *object);
 /* JSON merge: all references of `object`, with blockOwnerDeletion false. */
 int cor_gc_patch_unblock_merge(struct cor_buf *out, const struct cor_object *object);

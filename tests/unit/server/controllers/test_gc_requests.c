@@ -585,6 +585,29 @@ TEST(gc_requests, a_merge_patch_that_unblocks_has_all_references)
     close_world(&w);
 }
 
+/* Contract controllers 2.6.3: without a reference that blocks, the patch has no list, as upstream's
+ * has none. */
+TEST(gc_requests, a_patch_that_unblocks_nothing_has_no_references)
+{
+    struct world w;
+
+    open_world(&w);
+    begin_cycle(&w, C2_FREED("4"));
+    scripted_answer(&w.sp, 0, NULL); /* PATCH, DELETE */
+    scripted_answer(&w.sp, 0, NULL);
+    scripted_answer(&w.sp, 0, C1("5", FOREGROUND)); /* Nothing blocks c1. */
+    scripted_answer(&w.sp, 0, NULL);
+    run_and_expect(&w, 0,
+                   "GET v1 configmaps default/c2\nGET v1 configmaps default/c1\n"
+                   "GET v1 configmaps default/c1\n"
+                   "PATCH v1 configmaps default/c2 {\"metadata\":{\"uid\":\"u-c2\"}}\n"
+                   "DELETE v1 configmaps default/c2 Foreground uid=u-c2 resourceVersion=4\n"
+                   "GET v1 configmaps default/c1\n"
+                   "MERGE-PATCH v1 configmaps default/c1 {\"metadata\":{\"resourceVersion\":\"5\","
+                   "\"finalizers\":null}}\n");
+    close_world(&w);
+}
+
 /* Contract controllers 2.7.7. */
 TEST(gc_requests, an_object_that_owns_itself_waits_for_itself_only_if_it_blocks)
 {
