@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """An unmodified kubectl against a real server. kubectl.py PROGRAM [FLAG...]; prints TAP."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -42,6 +43,14 @@ def manifest(name, **data):
 
 def make(server, name, **data):
     kubectl(server, "create", "-f", "-", stdin=manifest(name, **data))
+
+
+@contextlib.contextmanager
+def with_controllers():
+    """A server whose controllers run, unlike those of the server that the tests share."""
+    with Server(sys.argv[1], "--controllers=*") as server:
+        server.ns = "default"
+        yield server
 
 
 @test
@@ -168,8 +177,7 @@ def objects_are_deleted_and_waited_for(server):
 
 @test
 def namespaces_are_deleted_with_their_content(_):
-    with Server(sys.argv[1], "--controllers=*") as server:
-        server.ns = "default"
+    with with_controllers() as server:
         for namespace in ("going", "leaving"):
             kubectl(server, "create", "namespace", namespace)
             kubectl(server, "create", "configmap", "a", "--from-literal=k=v", "-n", namespace)
@@ -357,6 +365,54 @@ def every_generator_makes_its_object(server):
     assert kubectl(server, "get", "deployment", "d", "-o", "jsonpath={.spec.template.spec.containers[0].image}") == "nginx:2"
     for kind, name in (("clusterrole", cluster), ("clusterrolebinding", cluster), ("priorityclass", cluster)):
         kubectl(server, "delete", kind, name)
+
+
+def make_owned(server, owner, name, **metadata):
+    """A ConfigMap that `owner`, another one, owns, and whose deletion waits for it in the foreground."""
+    uid = kubectl(server, "get", "cm", owner, "-o", "jsonpath={.metadata.uid}")
+    ref = {"apiVersion": "v1", "kind": "ConfigMap", "name": owner, "uid": uid, "blockOwnerDeletion": True}
+    body = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name, "ownerReferences": [ref], **metadata}}
+    kubectl(server, "create", "-f", "-", stdin=json.dumps(body))
+
+
+@test
+def a_background_deletion_takes_the_dependents_with_it(_):
+    with with_controllers() as server:
+        make(server, "owner", k="v")
+        make_owned(server, "owner", "child")
+        make_owned(server, "child", "grandchild")
+        assert kubectl(server, "delete", "cm", "owner", "--cascade=background").startswith('configmap "owner" deleted')
+        kubectl(server, "wait", "--for=delete", "cm/child", "cm/grandchild", "--timeout=60s")
+        assert "NotFound" in kubectl(server, "get", "cm", "grandchild", fails=True)
+
+
+@test
+def a_foreground_deletion_waits_for_the_dependents(_):
+    with with_controllers() as server:
+        make(server, "owner", k="v")
+        make_owned(server, "owner", "child", finalizers=["example.com/hold"])
+        kubectl(server, "delete", "cm", "owner", "--cascade=foreground", "--wait=false")
+        assert kubectl(server, "get", "cm", "owner", "-o", "jsonpath={.metadata.finalizers[0]}") == "foregroundDeletion"
+        kubectl(server, "wait", "--for=jsonpath={.metadata.deletionGracePeriodSeconds}=0", "cm/child", "--timeout=60s")
+        # The child is held by its finalizer, and the owner by the child.
+        said = kubectl(server, "wait", "--for=delete", "cm/owner", "--timeout=1s", fails=True)
+        assert "timed out waiting for the condition on configmaps/owner" in said, said
+        waits = subprocess.Popen(["kubectl", "-n", server.ns, "wait", "--for=delete", "cm/owner", "cm/child", "--timeout=60s"],
+                                 env=environment(server), stdout=subprocess.PIPE, text=True)
+        kubectl(server, "patch", "cm", "child", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+        waits.communicate(timeout=90)
+        assert waits.returncode == 0
+        assert kubectl(server, "get", "cm", "owner", "child", "--ignore-not-found", "-o", "name") == ""
+
+
+@test
+def an_orphan_deletion_leaves_the_dependents(_):
+    with with_controllers() as server:
+        make(server, "owner", k="v")
+        make_owned(server, "owner", "child")
+        assert kubectl(server, "delete", "cm", "owner", "--cascade=orphan").startswith('configmap "owner" deleted')
+        assert "NotFound" in kubectl(server, "get", "cm", "owner", fails=True)
+        assert kubectl(server, "get", "cm", "child", "-o", "jsonpath={.metadata.ownerReferences}") == ""
 
 
 @test
