@@ -545,6 +545,52 @@ def one_server_at_a_time_runs_the_controllers_and_another_follows_it(coracle, fl
             assert a.get(lease).expect(200).json()["spec"]["holderIdentity"] not in ("", first)
 
 
+def owned(name, owner, **metadata):
+    ref = {"apiVersion": "v1", "kind": "ConfigMap", "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"],
+           "blockOwnerDeletion": True}
+    return {"metadata": {"name": name, "ownerReferences": [ref], **metadata}}
+
+
+def release(server, path):
+    server.request("PATCH", path, {"metadata": {"finalizers": None}}, Content_Type="application/merge-patch+json").expect(200)
+
+
+@test
+def deletions_go_on_at_another_server_when_that_with_the_controllers_is_killed(coracle, flags):
+    """A namespace and an owner in the foreground are being deleted, and both are held by a finalizer, when the server is killed."""
+    lease = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/coracle-controllers"
+    going, held = "/api/v1/namespaces/going", {"finalizers": ["example.com/hold"]}
+    with Cluster() as etcd:
+        a = Server(coracle, "--etcd-servers", etcd.urls, "--controllers=*", *flags).start()
+        try:
+            wait_for("the controllers", WAIT_S, lambda: has_account(a, "default"))
+            with Server(coracle, "--etcd-servers", etcd.urls, "--controllers=*", *flags) as b:
+                b.create("/api/v1/namespaces", {"metadata": {"name": "going"}})
+                for i in range(20):
+                    b.create(f"{going}/configmaps", config_map(f"m{i}"))
+                b.create(f"{going}/configmaps", {"metadata": {"name": "held", **held}})
+                owner, living = (b.create(MAPS, config_map(name)) for name in ("owner", "living"))
+                for i in range(20):
+                    b.create(MAPS, owned(f"d{i}", owner))
+                b.create(MAPS, owned("held", owner, **held))
+                b.create(MAPS, owned("stays", living))
+                b.request("DELETE", going).expect(200)
+                b.request("DELETE", f"{MAPS}/owner", {"propagationPolicy": "Foreground"}).expect(200)
+                wait_for("the first half", WAIT_S, lambda: "SomeFinalizersRemain" in b.get(going).body.decode() and
+                         all(b.get(f"{MAPS}/d{i}").status == 404 for i in range(20)))
+                a.process.kill()
+                a.process.wait()
+                release(b, f"{going}/configmaps/held")
+                release(b, f"{MAPS}/held")
+                # Nobody gives the Lease back; without it the other need not wait for its end.
+                b.request("DELETE", lease).expect(200)
+                wait_for("the second half", WAIT_S, lambda: b.get(going).status == b.get(f"{MAPS}/owner").status == 404)
+                b.get(f"{MAPS}/stays").expect(200)
+                assert b.get(f"{going}/configmaps").expect(200).json()["items"] == []
+        finally:
+            a.cleanup()
+
+
 @test
 def a_server_stops_although_etcd_is_gone(coracle, flags):
     with Cluster() as etcd, \
