@@ -53,7 +53,7 @@ struct scripted_port {
         struct cor_api_request *req; /* NULL: free */
         struct scripted_step step;
         uint64_t due_ms, timeout_ms; /* of the clock; UINT64_MAX: never */
-    } sent[8];
+    } sent[16];
     bool is_woken; /* refusals are due */
     /* What the code under test asked to be woken for. */
     uint64_t wake_ms;

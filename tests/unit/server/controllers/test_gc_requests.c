@@ -92,8 +92,8 @@ static void on_stopped(void *arg, const struct cor_status *why)
     w->is_stopped = true;
 }
 
-/* A collector that has listed everything, and found nothing. */
-static void open_world(struct world *w)
+/* A collector that follows the resources, has listed none, and was not started. */
+static void make_world(struct world *w)
 {
     const struct cor_gc_opts opts = {.port = &w->sp.port,
                                      .clock = &w->sp.clock.clock,
@@ -112,8 +112,15 @@ static void open_world(struct world *w)
     assert_int_equal(cor_api_resources_new(served, KINDS, NULL, 0, &resources), 0);
     cor_gc_set_resources(w->gc, resources);
     cor_api_resources_unref(resources);
-    for (int kind = 0; kind < UNFOLLOWED; kind++) {
+    for (int kind = 0; kind < UNFOLLOWED; kind++)
         assert_int_equal(cor_gc_follow(w->gc, &served[kind], &w->followed[kind]), 0);
+}
+
+/* A collector that has listed everything, and found nothing. */
+static void open_world(struct world *w)
+{
+    make_world(w);
+    for (int kind = 0; kind < UNFOLLOWED; kind++) {
         cor_gc_list_begun(w->followed[kind]);
         cor_gc_list_done(w->followed[kind]);
     }
@@ -405,6 +412,68 @@ TEST(gc_requests, an_owner_that_no_feed_shows_is_looked_up_until_it_is_absent)
     scripted_answer(&w.sp, 0, NULL);
     run_and_expect(&w, 60000,
                    "GET example.com/v1 notes default/t\nGET v1 pods default/d\n"
+                   "DELETE v1 pods default/d Background uid=u-d resourceVersion=5\n");
+    close_world(&w);
+}
+
+/* Contract controllers 2.3.4, 2.11 TestConflictingData "bad child -> existing owner": the owner is
+ * observed with other coordinates than its dependent has guessed. */
+TEST(gc_requests, a_dependent_is_verified_when_its_owner_has_another_name)
+{
+    static const char bad[] = OBJECT("e", "u-e", "6", REFS(REF("wrong", "u-o")));
+    struct world w;
+
+    open_world(&w);
+    show(&w, PODS, bad);
+    scripted_answer(&w.sp, 5, OBJECT("wrong", "u-x", "2", "")); /* The guess: another object. */
+    run_and_expect(&w, 0, "GET v1 configmaps default/wrong\n");
+    show(&w, MAPS, OWNER(""));
+    scripted_answer(&w.sp, 0, bad);
+    scripted_fail(&w.sp, 0, -COR_ENOTFOUND);
+    scripted_answer(&w.sp, 0, NULL);
+    run_and_expect(&w, 0,
+                   "GET v1 pods default/e\nGET v1 configmaps default/wrong\n"
+                   "DELETE v1 pods default/e Background uid=u-e resourceVersion=6\n");
+    gone(&w, PODS, bad);
+    run_and_expect(&w, 60000, "");
+    close_world(&w);
+}
+
+/* Contract controllers 2.2.7: the nodes of a resource that is no longer followed stay, and their
+ * objects are looked up. */
+TEST(gc_requests, a_resource_that_is_no_longer_followed_leaves_its_nodes)
+{
+    struct world w;
+    struct cor_gc_stats stats;
+
+    open_world(&w);
+    show_owner_and_dependent(&w);
+    cor_gc_unfollow(w.gc, w.followed[PODS]);
+    cor_gc_stats(w.gc, &stats);
+    assert_int_equal(stats.nodes, 2);
+    gone(&w, MAPS, OWNER(""));
+    scripted_fail(&w.sp, 0, -COR_ENOTFOUND);
+    run_and_expect(&w, 60000, "GET v1 pods default/d\n");
+    cor_gc_stats(w.gc, &stats);
+    assert_int_equal(stats.nodes, 0);
+    close_world(&w);
+}
+
+/* Contract controllers 2.1.3: one resource that cannot be listed does not stop the collection. */
+TEST(gc_requests, the_attempts_begin_after_30_seconds_without_all_lists)
+{
+    struct world w;
+
+    make_world(&w);
+    cor_gc_list_begun(w.followed[PODS]);
+    show(&w, PODS, DEPENDENT("5", REF("o", "u-o")));
+    assert_int_equal(cor_gc_start(w.gc, NULL), 0);
+    run_and_expect(&w, 29999, "");
+    scripted_fail(&w.sp, 0, -COR_ENOTFOUND);
+    scripted_answer(&w.sp, 0, DEPENDENT("5", REF("o", "u-o")));
+    scripted_answer(&w.sp, 0, NULL);
+    run_and_expect(&w, 1,
+                   "GET v1 configmaps default/o\nGET v1 pods default/d\n"
                    "DELETE v1 pods default/d Background uid=u-d resourceVersion=5\n");
     close_world(&w);
 }
