@@ -168,6 +168,31 @@ TEST(garbage_collector, an_owner_in_another_namespace_is_reported_and_the_depend
     hfx_close(&h);
 }
 
+/* Contract controllers 2.9.2, 2.9.5: the event is in the namespace default, and the object stays.
+ */
+TEST(garbage_collector, a_cluster_object_with_a_namespaced_owner_is_reported_and_stays)
+{
+    static const char roles[] = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+    struct hfx h;
+    char owner[64], role[64], to[512], expected[512];
+    const char *event;
+
+    hfx_open(&h, LIST);
+    make(&h, CONFIGMAPS, "owner", "", owner);
+    make(&h, roles, "role", ref(to, "ConfigMap", "owner", owner, false), role);
+    snprintf(expected, sizeof(expected),
+             "ownerRef [v1/ConfigMap, namespace: , name: owner, uid: %s] does not exist in "
+             "namespace \"\"",
+             owner);
+    event = hfx_await(&h, EVENTS, "items[0].message", expected);
+    assert_at(event, "items[0].metadata.namespace", "default");
+    assert_at(event, "items[0].involvedObject.kind", "ClusterRole");
+    assert_at(event, "items[0].involvedObject.uid", role);
+    await_seen(&h);
+    hfx_do(&h, 200, "GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/role", NULL);
+    hfx_close(&h);
+}
+
 /* Contract controllers 2.7.6. */
 TEST(garbage_collector, a_cycle_is_deleted_in_the_foreground)
 {

@@ -127,6 +127,47 @@ TEST(gc_graph, transitions_and_references_that_no_longer_block_make_nodes_due)
     cor_gc_graph_deinit(&g);
 }
 
+/* Contract controllers 2.3.1, 2.3.2, 2.3.5: a node follows the versions of its object. */
+TEST(gc_graph, a_node_has_the_references_of_the_last_version_and_never_forgets_a_deletion)
+{
+    static const char two[] =
+        ",\"ownerReferences\":["
+        "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"a\",\"uid\":\"u1\"},"
+        "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"b\",\"uid\":\"u2\"}]";
+    struct cor_gc_graph g;
+    const struct cor_gc_node *node;
+
+    cor_gc_graph_init(&g);
+    assert_int_equal(show(&g, "ns", "d", "u9", two), 0);
+    assert_due(&g, "u1 u2");
+    node = cor_gc_graph_find(&g, COR_STR("u9"));
+    assert_str(node->id.api_version, "v1");
+    assert_str(node->id.kind, "ConfigMap");
+    assert_str(node->id.ns, "ns");
+    assert_str(node->id.name, "d");
+    assert_int_equal(node->nedges, 2);
+    assert_false(node->is_virtual || node->being_deleted || node->deleting_dependents);
+    assert_true(cor_gc_graph_find(&g, COR_STR("u1"))->is_virtual);
+    /* One reference is removed, with its owner, and one is changed. */
+    assert_int_equal(show(&g, "ns", "d", "u9", REF("b", "u2")), 0);
+    assert_int_equal(node->nedges, 1);
+    assert_null(cor_gc_graph_find(&g, COR_STR("u1")));
+    assert_true(cor_gc_node_has_dependents(cor_gc_graph_find(&g, COR_STR("u2"))));
+    /* One is added. */
+    assert_int_equal(show(&g, "ns", "d", "u9", two), 0);
+    assert_true(cor_gc_node_has_dependents(cor_gc_graph_find(&g, COR_STR("u1"))));
+    assert_int_equal(
+        show(
+            &g, "ns", "d", "u9",
+            ",\"deletionTimestamp\":\"2025-01-01T00:00:00Z\",\"finalizers\":[\"foregroundDeletion\"]" REF(
+                "b", "u2")),
+        0);
+    assert_true(node->being_deleted && node->deleting_dependents);
+    assert_int_equal(show(&g, "ns", "d", "u9", REF("b", "u2")), 0);
+    assert_true(node->being_deleted && node->deleting_dependents);
+    cor_gc_graph_deinit(&g);
+}
+
 /* Contract controllers 2.3.8, 2.11 TestGetAlternateOwnerIdentity. */
 TEST(gc_graph, a_virtual_owner_moves_on_through_the_coordinates_that_dependents_name)
 {

@@ -334,6 +334,47 @@ TEST(namespace_controller, a_namespace_that_is_being_deleted_takes_no_content)
     pfx_close(&h.p);
 }
 
+/* Contract controllers 1.6.4: finalize alone changes spec.finalizers, and metadata with them; the
+ * status stays. Contract controllers 1.6.5: the last finalizer of a deleted namespace takes the
+ * namespace with it, and the answer is the object of the request. */
+TEST(namespace_controller, finalize_changes_the_finalizers_and_may_remove_the_namespace)
+{
+    static const char more[] =
+        "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"finalizers\":[\"kubernetes\",\"a.io/f\"]},"
+        "\"status\":{\"phase\":\"Active\"}}";
+    static const char with_label[] = "{\"metadata\":{\"name\":\"x\",\"labels\":{\"a\":\"b\"}},"
+                                     "\"spec\":{\"finalizers\":[\"kubernetes\",\"a.io/f\"]},"
+                                     "\"status\":{\"phase\":\"Terminating\"}}";
+    struct hfx h = {0};
+    const char *answer;
+
+    pfx_open(&h.p, true);
+    make_namespace(&h);
+    answer = hfx_do(&h, 422, "PUT", NAMESPACES "/x/finalize",
+                    "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"finalizers\":[\"short\"]}}");
+    assert_non_null(strstr(fx_at(answer, "message"),
+                           "name is neither a standard finalizer name nor is it fully qualified"));
+    /* PUT of the namespace, and of its status, leaves spec.finalizers alone. */
+    answer = hfx_do(&h, 200, "PUT", NAMESPACES "/x", more);
+    assert_string_equal(fx_at(answer, "spec.finalizers"), "[\"kubernetes\"]");
+    answer = hfx_do(&h, 200, "PUT", NAMESPACES "/x/status", more);
+    assert_string_equal(fx_at(answer, "spec.finalizers"), "[\"kubernetes\"]");
+    answer = hfx_do(&h, 200, "PUT", NAMESPACES "/x/finalize", with_label);
+    assert_string_equal(fx_at(answer, "spec.finalizers"), "[\"kubernetes\",\"a.io/f\"]");
+    assert_string_equal(fx_at(answer, "metadata.labels.a"), "b");
+    assert_string_equal(fx_at(answer, "status.phase"), "Active");
+
+    hfx_do(&h, 200, "DELETE", NAMESPACES "/x", "");
+    hfx_do(&h, 200, "PUT", NAMESPACES "/x/finalize",
+           "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"finalizers\":[\"a.io/f\"]}}");
+    hfx_do(&h, 200, "GET", NAMESPACES "/x", "");
+    answer = hfx_do(&h, 200, "PUT", NAMESPACES "/x/finalize", "{\"metadata\":{\"name\":\"x\"}}");
+    assert_string_equal(fx_at(answer, "kind"), "Namespace");
+    assert_string_equal(fx_at(answer, "spec.finalizers"), "");
+    hfx_do(&h, 404, "GET", NAMESPACES "/x", "");
+    pfx_close(&h.p);
+}
+
 static const struct cor_engine_ops *counted_ops;
 static _Atomic unsigned nlooks;
 

@@ -606,6 +606,7 @@ static void do_warned(struct fx *fx, int code, const char *method, const char *t
     assert_str(value.p ? value : COR_STR(""), warning);
 }
 
+/* Contract controllers 2.10.3. */
 TEST(answers, warn_of_what_will_surprise)
 {
     struct fx fx = {0};

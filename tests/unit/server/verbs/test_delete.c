@@ -365,6 +365,60 @@ TEST(delete, a_policy_that_is_there_already_stays)
     fx_close(&fx);
 }
 
+#define OWNED_BY(refs)                                                                               \
+    "{\"metadata\":{\"name\":\"c\",\"finalizers\":[\"a.b/c\",\"orphan\"],\"ownerReferences\":[" refs \
+    "]}}"
+#define OWNER(name, uid)                                                                           \
+    "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"name\":\"" name "\",\"uid\":\"" uid "\"}"
+
+/* What a garbage collector relies on. Contract controllers 2.10.1: without one nothing ends the
+ * deletion. Contract controllers 2.6.1, 2.6.6: the patch that removes references by their uids.
+ * Contract controllers 2.6.5, 2.10.5, 2.10.6: each party removes its own finalizer, and the last
+ * removal deletes. */
+TEST(delete, a_garbage_collector_can_patch_references_and_finalizers)
+{
+    static const struct fx_headers strategic = {.content_type =
+                                                    "application/strategic-merge-patch+json"};
+    static const struct fx_headers merge = {.content_type = "application/merge-patch+json"};
+    struct fx fx;
+    const char *answer;
+    char patch[512];
+
+    open_ready(&fx);
+    answer = fx_do(&fx, 201, "POST", CONFIGMAPS, OWNED_BY(OWNER("p", "u1") "," OWNER("q", "u2")));
+    snprintf(patch, sizeof(patch),
+             "{\"metadata\":{\"uid\":\"%s\",\"ownerReferences\":[{\"$patch\":\"delete\","
+             "\"uid\":\"u1\"},{\"$patch\":\"delete\",\"uid\":\"never\"}]}}",
+             fx_at(answer, "metadata.uid"));
+    answer = fx_do_with(&fx, 200, "PATCH", CONFIGMAPS "/c", patch, &strategic);
+    assert_at(answer, "metadata.ownerReferences[0].name", "q");
+    assert_at(answer, "metadata.ownerReferences[1].name", "");
+    /* The uid is a precondition. */
+    answer = fx_do_with(&fx, 422, "PATCH", CONFIGMAPS "/c",
+                        "{\"metadata\":{\"uid\":\"other\",\"ownerReferences\":[{\"$patch\":"
+                        "\"delete\",\"uid\":\"u2\"}]}}",
+                        &strategic);
+    assert_at(answer, "details.causes[0].field", "metadata.uid");
+
+    answer = fx_do(&fx, 200, "DELETE", CONFIGMAPS "/c", "{\"propagationPolicy\":\"Orphan\"}");
+    assert_at(answer, "metadata.finalizers", "[\"a.b/c\",\"orphan\"]");
+    answer = fx_do_with(&fx, 422, "PATCH", CONFIGMAPS "/c",
+                        "{\"metadata\":{\"finalizers\":[\"a.b/c\",\"orphan\",\"x/y\"]}}", &merge);
+    assert_at(answer, "details.causes[0].message",
+              "Forbidden: no new finalizers can be added if the object is being deleted, found new "
+              "finalizers []string{\"x/y\"}");
+    fx_do_with(&fx, 409, "PATCH", CONFIGMAPS "/c",
+               "{\"metadata\":{\"resourceVersion\":\"1\",\"finalizers\":[\"a.b/c\"]}}", &merge);
+    fx_do_with(&fx, 200, "PATCH", CONFIGMAPS "/c", "{\"metadata\":{\"finalizers\":[\"a.b/c\"]}}",
+               &merge);
+    fx_do(&fx, 200, "GET", CONFIGMAPS "/c", "");
+    answer = fx_do_with(&fx, 200, "PATCH", CONFIGMAPS "/c", "{\"metadata\":{\"finalizers\":null}}",
+                        &merge);
+    assert_at(answer, "metadata.name", "c");
+    fx_do(&fx, 404, "GET", CONFIGMAPS "/c", "");
+    fx_close(&fx);
+}
+
 TEST(delete, only_what_counts_generations_gets_another_one)
 {
     struct fx fx;
