@@ -53,11 +53,18 @@ static struct scripted_step step_from_responder(struct scripted_port *sp)
                   {"409", -COR_ECONFLICT, 409},
                   {"415", -COR_EMEDIATYPE, 415},
                   {"500", -COR_EINTERNAL, 500}};
+    static const char *no_items[] = {NULL};
     size_t begin = strlen(sp->log) - 1; /* the end of the last line */
     const char *answer;
 
     while (begin > 0 && sp->log[begin - 1] != '\n')
         begin--;
+    if (sp->respond_resources && strncmp(sp->log + begin, "RESOURCES", 9) == 0)
+        return (struct scripted_step){.resources = sp->respond_resources};
+    if (sp->respond_items && strncmp(sp->log + begin, "LIST", 4) == 0)
+        return (struct scripted_step){.items = sp->respond_items};
+    if (sp->respond_items && strncmp(sp->log + begin, "WATCH", 5) == 0)
+        return (struct scripted_step){.items = no_items, .stays_open = true};
     answer = sp->respond(sp->respond_arg, sp->log + begin);
     for (size_t i = 0; answer && i < COR_ARRAY_LEN(errors); i++) {
         if (strcmp(answer, errors[i].text) == 0)

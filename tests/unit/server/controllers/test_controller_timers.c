@@ -67,7 +67,7 @@ static void pass(struct stage *s, uint64_t ms, uint64_t step_ms)
     }
 }
 
-static void start(struct stage *s)
+static int make_controller(struct stage *s)
 {
     const struct cor_server_controller_env env = {.port = &s->sp.port,
                                                   .clock = &s->sp.clock.clock,
@@ -76,7 +76,12 @@ static void start(struct stage *s)
                                                   .on_stopped = on_stopped,
                                                   .arg = s};
 
-    assert_int_equal(s->ops->new (&env, &s->controller, NULL), 0);
+    return s->ops->new (&env, &s->controller, NULL);
+}
+
+static void start(struct stage *s)
+{
+    assert_int_equal(make_controller(s), 0);
     assert_int_equal(s->ops->start(s->controller, NULL), 0);
     pass(s, 0, 1);
 }
@@ -252,4 +257,48 @@ TEST(controller_timers, the_collector_follows_the_resources_as_they_come_and_go)
     close_stage(&s);
     for (size_t i = 0; i < COR_ARRAY_LEN(rounds); i++)
         cor_api_resources_unref(rounds[i]);
+}
+
+#define ORPHANED                                                                                   \
+    "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"d\","                  \
+    "\"namespace\":\"default\",\"resourceVersion\":\"5\",\"uid\":\"u-d\",\"ownerReferences\":[{"   \
+    "\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"o\",\"uid\":\"u-o\"}]}}"
+
+static const char *respond_with_orphaned(void *arg, const char *line)
+{
+    if (strncmp(line, "GET", 3) != 0)
+        return NULL;
+    return strstr(line, "default/d") ? ORPHANED : "404";
+}
+
+/* The enumeration, the feed, the graph and the attempts: a dependent without an owner is deleted,
+ * whichever allocation fails. */
+TEST(controller_timers, the_collector_deletes_although_an_allocation_fails)
+{
+    static const struct cor_port_resource maps[] = {MAPS};
+    static const char *items[] = {ORPHANED, NULL};
+    struct cor_api_resources *resources = resources_of(maps, 1, NULL, 0);
+
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct stage s;
+
+        test_fail_alloc(0, false);
+        open_stage(&s, &cor_garbage_collector_ops);
+        s.sp.respond = respond_with_orphaned;
+        s.sp.respond_items = items;
+        s.sp.respond_resources = resources;
+        test_fail_alloc(n, false);
+        if (make_controller(&s) < 0) {
+            assert_true(test_alloc_failed());
+            scripted_port_deinit(&s.sp);
+            s.loop = cor_loop_free(s.loop);
+            continue;
+        }
+        assert_int_equal(s.ops->start(s.controller, NULL), 0);
+        for (int i = 0; i < 60 && !strstr(s.sp.log, "DELETE v1 configmaps default/d Back"); i++)
+            pass(&s, 1000, 50);
+        assert_non_null(strstr(s.sp.log, "DELETE v1 configmaps default/d Background uid=u-d"));
+        close_stage(&s);
+    }
+    cor_api_resources_unref(resources);
 }
