@@ -164,6 +164,18 @@ const struct cor_port_resource *cor_api_resources_find(const struct cor_api_reso
     return NULL;
 }
 
+bool cor_api_resources_has_failed(const struct cor_api_resources *resources,
+                                  const struct cor_gvr *gvr)
+{
+    for (size_t i = 0; i < resources->nfailures; i++) {
+        const struct cor_gv *gv = &resources->failures[i].gv;
+
+        if (cor_str_eq(gv->group, gvr->group) && cor_str_eq(gv->version, gvr->version))
+            return true;
+    }
+    return false;
+}
+
 int cor_api_resources_print_failures(const struct cor_api_resources *resources, struct cor_buf *out)
 {
     int r = 0;

@@ -62,6 +62,10 @@ const struct cor_port_resource *cor_api_resources_of_kind(const struct cor_api_r
 const struct cor_port_resource *cor_api_resources_find(const struct cor_api_resources *resources,
                                                        const struct cor_gvr *gvr);
 
+/* Is the resource of a version that could not be enumerated, so that nothing is known about it? */
+bool cor_api_resources_has_failed(const struct cor_api_resources *resources,
+                                  const struct cor_gvr *gvr);
+
 /* Appends what could not be enumerated, in upstream's words: "unable to retrieve the complete list
  * of server APIs: a/v1: <message>, …"; nothing without failures. 0, -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_api_resources_print_failures(const struct cor_api_resources *resources,

@@ -225,17 +225,6 @@ static struct gc_feed *find_feed(const struct gc_controller *c, const struct cor
     return NULL;
 }
 
-static bool has_failed(const struct cor_api_resources *resources, const struct cor_gvr *gvr)
-{
-    for (size_t i = 0; i < resources->nfailures; i++) {
-        const struct cor_gv *gv = &resources->failures[i].gv;
-
-        if (cor_str_eq(gv->group, gvr->group) && cor_str_eq(gv->version, gvr->version))
-            return true;
-    }
-    return false;
-}
-
 /* Contract 2.2.4, 2.2.5. */
 static int sync_feeds(struct gc_controller *c, struct cor_api_resources *resources)
 {
@@ -245,7 +234,7 @@ static int sync_feeds(struct gc_controller *c, struct cor_api_resources *resourc
     COR_DLIST_FOREACH(it, &c->feeds) {
         struct gc_feed *f = COR_CONTAINER_OF(it, struct gc_feed, link);
 
-        f->is_kept = has_failed(resources, &f->gvr);
+        f->is_kept = cor_api_resources_has_failed(resources, &f->gvr);
     }
     for (size_t i = 0; i < resources->n && r == 0; i++) {
         struct gc_feed *f;

@@ -83,6 +83,20 @@ TEST(api_resources, failures_are_sorted_and_have_upstreams_words)
     assert_null(of_kind(resources, "", "v1", "Pod"));
 }
 
+TEST(api_resources, the_resources_of_a_version_that_failed_are_unknown)
+{
+    COR_CLEANUP(cor_api_resources_unrefp) struct cor_api_resources *resources = NULL;
+    const struct cor_gvr failed = GVR("a.io", "v1", "things"), other = GVR("a.io", "v2", "things");
+    const struct cor_gvr known = GVR("", "v1", "pods");
+
+    assert_int_equal(cor_api_resources_new(samples, COR_ARRAY_LEN(samples), failures,
+                                           COR_ARRAY_LEN(failures), &resources),
+                     0);
+    assert_true(cor_api_resources_has_failed(resources, &failed));
+    assert_false(cor_api_resources_has_failed(resources, &other));
+    assert_false(cor_api_resources_has_failed(resources, &known));
+}
+
 TEST(api_resources, lacking_memory_is_reported)
 {
     FOR_EACH_FAILED_ALLOC(attempt) {
