@@ -9,6 +9,7 @@ extern const struct cor_server_controller_ops cor_namespaces_ops;       /* names
 extern const struct cor_server_controller_ops cor_claim_protection_ops; /* protection.c */
 extern const struct cor_server_controller_ops cor_volume_protection_ops;  /* protection.c */
 extern const struct cor_server_controller_ops cor_class_protection_ops;   /* protection.c */
+extern const struct cor_server_controller_ops cor_resource_quota_ops;     /* resource_quota.c */
 extern const struct cor_server_controller_ops cor_role_aggregation_ops;   /* role_aggregation.c */
 extern const struct cor_server_controller_ops cor_root_ca_ops;            /* root_ca.c */
 extern const struct cor_server_controller_ops cor_service_accounts_ops;   /* service_accounts.c */
