@@ -17,6 +17,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/sized.h"
+#include "queue/workqueue_durations.h"
 
 /* A key is here while it is dirty, with a worker, or delayed. It is in `order` exactly when it is
  * dirty and not with a worker. */
@@ -44,11 +45,22 @@ struct cor_workqueue {
     bool shut, draining;
     size_t queued;
     struct cor_workqueue_stats stats; /* depth, processing and the sums that only grow */
+    struct cor_workqueue_durations durations;
 };
 
 static uint64_t now_us(const struct cor_workqueue *q)
 {
     return cor_clock_mono_us(q->clock);
+}
+
+/* The first two bounds are below a microsecond, so that only 0 is within them. */
+static void durations_count(uint64_t counts[COR_WORKQUEUE_DECADES + 1], uint64_t us)
+{
+    size_t i = us == 0 ? 0 : 2;
+
+    for (uint64_t bound = 1; i < COR_WORKQUEUE_DECADES && us > bound; bound *= 10)
+        i++;
+    counts[i]++;
 }
 
 static struct entry *delayed_entry(const struct cor_workqueue *q)
@@ -260,6 +272,7 @@ static bool take_locked(struct cor_workqueue *q, const char **ret_key)
     q->stats.processing++;
     q->stats.gets++;
     q->stats.queue_us += now - e->added_us;
+    durations_count(q->durations.queued, now - e->added_us);
     *ret_key = e->key;
     return true;
 }
@@ -322,6 +335,7 @@ void cor_workqueue_done(struct cor_workqueue *q, const char *key)
 {
     bool requeued;
     struct entry *e;
+    uint64_t work_us;
 
     cor_lock_acquire(&q->lock);
     e = cor_map_peek(&q->entries, cor_strz(key));
@@ -332,7 +346,9 @@ void cor_workqueue_done(struct cor_workqueue *q, const char *key)
     e->processing = false;
     q->stats.processing--;
     q->stats.done++;
-    q->stats.work_us += now_us(q) - e->started_us;
+    work_us = now_us(q) - e->started_us;
+    q->stats.work_us += work_us;
+    durations_count(q->durations.worked, work_us);
     requeued = e->dirty;
     if (requeued)
         enqueue_locked(q, e);
@@ -410,4 +426,9 @@ void cor_workqueue_stats(struct cor_workqueue *q, struct cor_workqueue_stats *re
             ret->longest_run_us = age_us;
     }
     cor_lock_release(&q->lock);
+}
+
+void cor_workqueue_durations(struct cor_workqueue *q, struct cor_workqueue_durations *ret)
+{
+    *ret = COR_LOCKED(&q->lock, q->durations);
 }

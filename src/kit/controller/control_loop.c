@@ -575,6 +575,12 @@ void cor_control_loop_queue_stats(struct cor_control_loop *l, struct cor_workque
     cor_workqueue_stats(l->queue, ret);
 }
 
+void cor_control_loop_queue_durations(struct cor_control_loop *l,
+                                      struct cor_workqueue_durations *ret)
+{
+    cor_workqueue_durations(l->queue, ret);
+}
+
 static const char *report_text(const struct cor_control_report *report)
 {
     return report->why ? cor_status_message(report->why) : cor_err_text(report->err);

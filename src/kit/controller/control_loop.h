@@ -36,6 +36,7 @@
 #include "kit/controller/control_event.h"
 #include "kit/controller/control_source.h"
 #include "meta/status.h"
+#include "queue/workqueue_durations.h"
 
 struct cor_loop;
 struct cor_control_loop;
@@ -203,5 +204,7 @@ void cor_control_loop_stats(struct cor_control_loop *l, struct cor_control_loop_
 
 /* The numbers of the queue alone. From any thread, while the loop is not freed. */
 void cor_control_loop_queue_stats(struct cor_control_loop *l, struct cor_workqueue_stats *ret);
+void cor_control_loop_queue_durations(struct cor_control_loop *l,
+                                      struct cor_workqueue_durations *ret);
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "coracle/workqueue.h"
+#include "queue/workqueue_durations.h"
 #include "test.h"
 
 static struct cor_clock_manual clk;
@@ -331,6 +332,39 @@ TEST(workqueue, counts_its_work)
     assert_int_equal(s.unfinished_us, 0);
     assert_int_equal(s.retries, 1);
     assert_int_equal(s.delayed, 1);
+    cor_workqueue_free(q);
+}
+
+/* One key waits for `wait_us`, and is worked on for `work_us`. */
+static void work_once(struct cor_workqueue *q, uint64_t wait_us, uint64_t work_us)
+{
+    const char *key;
+
+    cor_workqueue_add(q, "a");
+    cor_clock_manual_advance_us(&clk, wait_us);
+    key = get(q);
+    cor_clock_manual_advance_us(&clk, work_us);
+    cor_workqueue_done(q, key);
+}
+
+/* The bounds are client-go's: 10 ns, and eleven times ten. */
+TEST(workqueue, counts_durations_by_powers_of_ten)
+{
+    static const uint64_t queued[COR_WORKQUEUE_DECADES + 1] = {
+        [0] = 1, [2] = 1, [3] = 2, [11] = 1, [12] = 1};
+    static const uint64_t worked[COR_WORKQUEUE_DECADES + 1] = {[0] = 3, [5] = 1, [6] = 1, [12] = 1};
+    struct cor_workqueue *q = begin(NULL);
+    struct cor_workqueue_durations d;
+
+    work_once(q, 0, 0);
+    work_once(q, 1, 0);
+    work_once(q, 2, 0);
+    work_once(q, 10, 1000);
+    work_once(q, UINT64_C(1000000000), 1001);
+    work_once(q, UINT64_C(1000000001), UINT64_C(5000000000));
+    cor_workqueue_durations(q, &d);
+    assert_memory_equal(d.queued, queued, sizeof(queued));
+    assert_memory_equal(d.worked, worked, sizeof(worked));
     cor_workqueue_free(q);
 }
 
