@@ -71,6 +71,8 @@ struct cor_run;
 #define COR_CONTROLLER_NAME_MAX     63
 #define COR_CONTROLLER_SYNC_MS      120000
 #define COR_CONTROLLER_SLOW_MS      30000
+#define COR_MANAGER_CHECKS_MAX      32 /* of /healthz, and of /readyz */
+#define COR_MANAGER_CHECK_NAME_MAX  63
 
 /* The manager. */
 
@@ -110,6 +112,12 @@ struct cor_manager_opts {
      * it must not block, nor free the manager. May be NULL. */
     void (*on_stopped)(void *arg, const struct cor_status *why);
     void *arg;
+
+    /* Where the manager answers /healthz, /readyz and /metrics, in plain HTTP without
+     * authentication: a numeric address and a port, as "0.0.0.0:8080" or "[::1]:8080". Without the
+     * address (":8080") only this machine reaches it, by 127.0.0.1. Port 0 takes a free one, which
+     * cor_manager_endpoint_port() returns. NULL: there is no endpoint. */
+    const char *endpoint;
 };
 
 #define COR_MANAGER_OPTS .size = sizeof(struct cor_manager_opts)
@@ -195,12 +203,26 @@ COR_API void cor_controller_watches(struct cor_controller *controller,
                                     struct cor_informer *informer,
                                     const struct cor_source_opts *opts);
 
+/* Adds a named check of /healthz (the process works) or /readyz (it can do its work). A path
+ * answers "ok" when all its checks return 0, else 500 with the list of its checks; ?verbose lists
+ * them always, ?exclude=NAME leaves one out. /readyz/NAME is one check; when it returns an error,
+ * it shows what the function wrote to `why` (`n` bytes, the NUL included), or the text of the
+ * error. /readyz has a check of the manager's: "informers", the first lists of all controllers are
+ * cached. The function is called for each request, on the I/O thread or inside the pump: it must
+ * not block. The name is copied; it is unique, and has no slash. A failure is remembered by the
+ * manager. Without an endpoint nobody calls the check. */
+COR_API void cor_manager_add_healthz(struct cor_manager *manager, const char *name,
+                                     int (*check)(void *arg, char *why, size_t n), void *arg);
+COR_API void cor_manager_add_readyz(struct cor_manager *manager, const char *name,
+                                    int (*check)(void *arg, char *why, size_t n), void *arg);
+
 /* Running. */
 
-/* Starts the informers and the election. Controllers begin when they lead, if there is an election,
- * and when the first lists of their sources are cached. Returns at once. 0, the failure of the
- * setup, -COR_EINVAL (started before; a controller without a source or a name, or two of one name),
- * -COR_ECANCELED (stopped before), -COR_ENOMEM, -COR_EIO (no thread could be had). */
+/* Opens the endpoint, starts the informers and the election. Controllers begin when they lead, if
+ * there is an election, and when the first lists of their sources are cached. Returns at once. 0,
+ * the failure of the setup, -COR_EINVAL (started before; a controller without a source or a name,
+ * or two of one name), -COR_EEXIST (the port of the endpoint is in use), -COR_ECANCELED (stopped
+ * before), -COR_ENOMEM, -COR_EIO (no thread could be had). */
 COR_API int cor_manager_start(struct cor_manager *manager, struct cor_status *reterr);
 
 /* Starts the manager and waits until it has ended, with the end included: last Events, and the
@@ -223,6 +245,9 @@ COR_API struct cor_events *cor_manager_events(struct cor_manager *manager);
 
 /* Does this process lead? Without an election: always, from the start on. Any thread. */
 COR_API bool cor_manager_is_leader(const struct cor_manager *manager);
+
+/* The port of the endpoint; 0 before the start, and without one. Any thread. */
+COR_API uint16_t cor_manager_endpoint_port(const struct cor_manager *manager);
 
 /* Adds a key from outside of the cluster, after `delay_ms`, on any thread. 0, -COR_EINVAL (the name
  * is empty, or there is a slash in it or in the namespace; there is no controller), -COR_ENOMEM,

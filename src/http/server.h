@@ -54,13 +54,14 @@ struct cor_http_server_opts {
     void *arg;
 };
 
-/* The loops must be idle and the caller's (before cor_loop_start()). 0, -COR_ENOMEM, -COR_EIO. */
+/* The loops must be idle and the caller's (before cor_loop_start()), or there is one loop and this
+ * is its thread. 0, -COR_ENOMEM, -COR_EIO. */
 int cor_http_server_new(const struct cor_http_server_opts *opts,
                         struct cor_http_server **ret_server);
 
 /* Numeric `host` ("127.0.0.1", "::1"); port 0 takes a free one, and `ret_port` (may be NULL) says
- * which. `tls` NULL: plain HTTP; a reference is taken. Also before the loops start. 0, -COR_EINVAL
- * (not an address), -COR_EEXIST (in use), -COR_EIO, -COR_ENOMEM. */
+ * which. `tls` NULL: plain HTTP; a reference is taken. Where cor_http_server_new() was called. 0,
+ * -COR_EINVAL (not an address), -COR_EEXIST (in use), -COR_EIO, -COR_ENOMEM. */
 int cor_http_server_listen(struct cor_http_server *server, const char *host, uint16_t port,
                            struct cor_tls *tls, uint16_t *ret_port);
 

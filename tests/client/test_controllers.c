@@ -947,6 +947,7 @@ TEST(controllers, are_made_and_end_without_memory)
         program_init(&p, &w);
         mo = manager_opts(&p);
         mo.lease_name = "keeper";
+        mo.endpoint = ":0";
         test_fail_alloc(n, false);
         r = cor_manager_new(&mo, &p.manager, NULL);
         if (r == 0) {

@@ -4,9 +4,11 @@
  *   NEW ──start──► RUNNING ──stop, lost lease, failure──► STOPPING ──all controllers over──► OVER
  *    └─────────────────────────── stop, free ────────────────▲
  *
- *   start: worker threads ──► informers ──► controllers without election ──► election ──► the others
+ *   start: worker threads ──► endpoint ──► informers ──► controllers without election ──► election
+ *          ──► the others
  *   end:   client stopped (calls and informers end), control loops stop ──► runs end ──► OVER
- *          ──► finish: worker threads ──► election (the lease is given back) ──► last Events
+ *          ──► finish: worker threads ──► endpoint ──► election (the lease is given back)
+ *          ──► last Events
  *
  * The end begins on the loop and needs no thread that waits. Finishing waits; cor_manager_run() and
  * cor_manager_free() do it. `end_ms` is counted from the stop: runs, lease and Events share it,
@@ -177,6 +179,7 @@ static int manager_finish(struct cor_manager *m)
     if (cor_runtime_wait(m->runtime, &m->idle, left_ms) < 0)
         return -COR_ETIMEOUT;
     m->workers = cor_offload_free(m->workers);
+    cor_endpoint_close(m);
     m->election = cor_election_free(m->election);
     m->events = cor_events_free(m->events);
     m->is_finished = true;
@@ -216,12 +219,14 @@ static void manager_free_all(struct cor_manager *m)
         cor_runtime_free(m->runtime);
     cor_waiter_deinit(&m->over);
     cor_waiter_deinit(&m->idle);
+    cor_waiter_deinit(&m->endpoint_closed);
     cor_status_deinit(&m->setup);
     cor_status_deinit(&m->why);
     cor_free(m->name);
     cor_free(m->lease_name);
     cor_free(m->lease_ns);
     cor_free(m->identity);
+    cor_free(m->endpoint_text);
     cor_free(m);
 }
 
@@ -270,6 +275,8 @@ static int manager_copy_texts(struct cor_manager *m, const struct cor_client_con
 {
     int r = copy_text(&m->opts.name, &m->name);
 
+    if (r == 0)
+        r = copy_text(&m->opts.endpoint, &m->endpoint_text);
     if (r < 0 || !m->opts.lease_name)
         return r;
     if (!m->opts.lease_ns)
@@ -366,6 +373,7 @@ int cor_manager_new(const struct cor_manager_opts *opts, struct cor_manager **re
     cor_status_init(&m->why);
     cor_waiter_init(&m->over);
     cor_waiter_init(&m->idle);
+    cor_endpoint_init(m);
     r = manager_make(m, reterr);
     m->opts.config = NULL;
     if (r < 0)
@@ -471,6 +479,8 @@ static void manager_start_on_loop(void *arg)
     s->r = manager_check_controllers(m, s->reterr);
     for (size_t i = 0; i < m->ncontrollers && s->r == 0; i++)
         s->r = cor_controller_watch_sync(m->controllers[i], s->reterr);
+    if (s->r == 0)
+        s->r = cor_endpoint_open(m, s->reterr);
     if (s->r < 0)
         return;
     m->state = MANAGER_RUNNING;

@@ -17,6 +17,17 @@
 #include "loop/timer.h"
 #include "loop/trigger.h"
 #include "meta/status.h"
+#include "queue/workqueue_durations.h"
+
+struct cor_http_server;
+
+/* How long runs took, as controller-runtime's histogram counts it; not cumulative. The last count
+ * is of those that took longer than the highest bound, a minute. */
+#define COR_RUN_TIMES 40
+struct cor_run_times {
+    uint64_t counts[COR_RUN_TIMES + 1];
+    uint64_t sum_us;
+};
 
 /* One run. It is used again for the next key. */
 struct cor_run {
@@ -29,6 +40,7 @@ struct cor_run {
     struct cor_object **kept;
     size_t nkept, kept_cap;
     struct cor_status why;
+    uint64_t began_us;    /* of the runtime's clock */
     uint64_t deadline_ms; /* of the runtime's clock; UINT64_MAX: none */
     bool is_terminal, again;
     uint64_t again_after_ms;
@@ -56,14 +68,28 @@ struct cor_controller {
     size_t nsources;
     bool is_over; /* on_stopped was called: no run is ended in the control loop any more */
     struct cor_dlist free;
-    struct cor_run runs[]; /* opts.runs_max */
+    struct cor_run_times times; /* of runs that have ended */
+    struct cor_run runs[];      /* opts.runs_max */
+};
+
+/* A check of the endpoint. */
+struct cor_check {
+    char name[COR_MANAGER_CHECK_NAME_MAX + 1];
+    int (*fn)(void *arg, char *why, size_t n);
+    void *arg;
+};
+
+/* The checks of a path, by name. */
+struct cor_checks {
+    struct cor_check list[COR_MANAGER_CHECKS_MAX];
+    size_t n;
 };
 
 enum manager_state { MANAGER_NEW, MANAGER_RUNNING, MANAGER_STOPPING, MANAGER_OVER };
 
 struct cor_manager {
     struct cor_manager_opts opts; /* its texts are those below */
-    char *name, *lease_name, *lease_ns, *identity;
+    char *name, *lease_name, *lease_ns, *identity, *endpoint_text;
     struct cor_runtime *runtime;
     bool owns_runtime;
     struct cor_client *client;
@@ -73,7 +99,8 @@ struct cor_manager {
     struct cor_offload *workers;   /* NULL: no controller has `reconcile` */
     struct cor_controller *controllers[COR_MANAGER_CONTROLLERS_MAX];
     size_t ncontrollers;
-    struct cor_status setup; /* the first failure of the setup; the program's thread */
+    struct cor_checks healthz, readyz; /* unchanged after the start */
+    struct cor_status setup;           /* the first failure of the setup; the program's thread */
 
     /* The loop's: */
     enum manager_state state;
@@ -82,11 +109,14 @@ struct cor_manager {
     uint64_t end_at_ms;    /* by the runtime's clock, from STOPPING on */
     struct cor_status why; /* of the end; unchanged from OVER on */
     struct cor_trigger stop;
+    struct cor_http_server *endpoint; /* NULL: none, or closed */
 
     /* Any thread: */
     atomic_bool is_leader, is_stopping, is_lost;
-    struct cor_waiter over; /* is set in the state OVER */
-    struct cor_waiter idle; /* and when no run is left, too */
+    atomic_uint endpoint_port; /* 0: it does not listen */
+    struct cor_waiter over;    /* is set in the state OVER */
+    struct cor_waiter idle;    /* and when no run is left, too */
+    struct cor_waiter endpoint_closed;
 
     /* The thread of run and free: */
     bool is_started, is_finished;
@@ -116,6 +146,22 @@ void cor_controller_detach(struct cor_controller *c);
 /* After detach, when the control loop is over or was not started, and no run is left. On the loop.
  * Returns NULL; NULL is allowed. */
 struct cor_controller *cor_controller_free(struct cor_controller *c);
+
+/* The endpoint (endpoint.c). Init cannot fail, and is called once, in the making. */
+void cor_endpoint_init(struct cor_manager *m);
+
+/* Listens, if the options have an address. On the loop. 0, -COR_EINVAL, -COR_EEXIST (in use),
+ * -COR_EIO, -COR_ENOMEM; close is called in every case. */
+int cor_endpoint_open(struct cor_manager *m, struct cor_status *reterr);
+
+/* Waits until nothing of the endpoint happens any more. Not on the loop. */
+void cor_endpoint_close(struct cor_manager *m);
+
+/* Appends the metrics of all controllers and of the election. On the loop. 0, -COR_ENOMEM,
+ * -COR_ETOOBIG. */
+int cor_manager_write_metrics(const struct cor_manager *m, struct cor_buf *out);
+
+void cor_run_times_count(struct cor_run_times *times, uint64_t us);
 
 /* Before the first use of a run. */
 void cor_run_init(struct cor_run *run, struct cor_controller *c);

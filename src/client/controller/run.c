@@ -65,6 +65,7 @@ static void run_end(struct cor_run *run)
 
     assert(rec && run->r <= 0 && cor_loop_is_current(m->runtime->loop));
     run->rec = NULL;
+    cor_run_times_count(&c->times, cor_clock_mono_us(m->runtime->clock) - run->began_us);
     if (!c->is_over)
         cor_reconcile_done(rec, &result);
     run_release_objects(run);
@@ -94,13 +95,15 @@ void cor_run_begin(struct cor_run *run, struct cor_reconcile *rec)
 {
     struct cor_controller *c = run->controller;
     struct cor_manager *m = c->manager;
-    uint64_t now = cor_clock_mono_ms(m->runtime->clock), max_ms = c->opts.run_max_ms;
+    uint64_t now_us = cor_clock_mono_us(m->runtime->clock), now = now_us / 1000;
+    uint64_t max_ms = c->opts.run_max_ms;
     int r = 0;
 
     assert(!run->rec && run->nkept == 0);
     run->rec = rec;
     rec->work = run;
     run->id = rec->id;
+    run->began_us = now_us;
     snprintf(run->ns, sizeof(run->ns), "%.*s", COR_STR_ARG(rec->ns));
     snprintf(run->name, sizeof(run->name), "%.*s", COR_STR_ARG(rec->name));
     run->deadline_ms = max_ms > 0 && max_ms < UINT64_MAX - now ? now + max_ms : UINT64_MAX;
