@@ -80,6 +80,8 @@ static void offload_give_back(struct cor_offload *o, const struct cor_job *job)
 {
     struct share *share = offload_share_of(o, job);
 
+    if (job->bytes == 0 && job->owner == 0)
+        return;
     cor_lock_acquire(&o->lock);
     o->stats.bytes -= job->bytes;
     if (job->owner != 0) {
@@ -193,11 +195,14 @@ int cor_offload_submit(struct cor_offload *o, struct cor_job *job)
             offload_share_of(o, job)->bytes += job->bytes;
             offload_share_of(o, job)->jobs++;
         }
-        cor_cond_signal(&o->more);
     } else {
         o->stats.refused++;
     }
     cor_lock_release(&o->lock);
+    /* After the lock is free, so that the thread does not wake only to wait for it. The queue
+     * cannot be freed meanwhile: the job's end needs a turn of this loop. */
+    if (r == 0)
+        cor_cond_signal(&o->more);
     return r;
 }
 
