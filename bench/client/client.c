@@ -22,29 +22,30 @@
 #define LOOKUPS    100000 /* the subjects' */
 #define ANSWER_MAX (1u << 20)
 #define PATH_MAX_  1024
+#define PAUSE_US   500 /* between the events of reconciles */
 #define EMPTY_NS   "empty"
 #define SMALL_NS   "small"
 #define LARGE_NS   "large"
 #define ONE_OBJECT "/api/v1/namespaces/" SMALL_NS "/configmaps/o-1"
 
 struct sizes {
-    size_t small, large, events, queue, pods, rounds;
+    size_t small, large, events, queue, pods, reconciles, rounds;
 };
 
-static const struct sizes whole = {10000, 100000, 100000, 1000000, 1000, 3};
-static const struct sizes brief = {200, 300, 1000, 1000, 20, 1};
+static const struct sizes whole = {10000, 100000, 100000, 1000000, 1000, 10000, 3};
+static const struct sizes brief = {200, 300, 1000, 1000, 20, 1000, 1};
 
 struct bench {
     const struct sizes *sizes;
     const char *dir, *subject, *peer;
     struct target_program coracle;
-    char url[64], events_url[64];
+    char url[64], events_url[64], paced_url[64];
     struct figures figures;
 };
 
 /* What a subject printed; NAN where it did not. */
 struct answer {
-    double wall_ms, cpu_ms, running_bytes, bytes;
+    double wall_ms, cpu_ms, running_bytes, bytes, p50_us, p99_us;
 };
 
 /* One who is measured: which program, which of its informers, and where the figures go. */
@@ -66,11 +67,13 @@ static void read_answer(const char *path, struct answer *ret)
     } fields[] = {{"wall_ms", &ret->wall_ms},
                   {"cpu_ms", &ret->cpu_ms},
                   {"running_bytes", &ret->running_bytes},
-                  {"bytes", &ret->bytes}};
+                  {"bytes", &ret->bytes},
+                  {"p50_us", &ret->p50_us},
+                  {"p99_us", &ret->p99_us}};
     char name[64], number[64];
     FILE *f = fopen(path, "re");
 
-    *ret = (struct answer){NAN, NAN, NAN, NAN};
+    *ret = (struct answer){NAN, NAN, NAN, NAN, NAN, NAN};
     while (f && fscanf(f, "%63s %63s", name, number) == 2)
         for (size_t i = 0; i < COR_ARRAY_LEN(fields); i++)
             if (strcmp(name, fields[i].name) == 0)
@@ -83,7 +86,9 @@ static struct answer ask(const struct bench *b, const struct side *side, const c
                          const char *ns, size_t n)
 {
     char log[PATH_MAX_], count[32];
-    const char *url = strcmp(work, "events") == 0 ? b->events_url : b->url;
+    const char *url = strcmp(work, "events") == 0      ? b->events_url
+                      : strcmp(work, "reconcile") == 0 ? b->paced_url
+                                                       : b->url;
     const char *argv[] = {side->program, work, side->kind, url, TARGET_TOKEN, ns, count, NULL};
     struct answer answer;
     int status;
@@ -148,6 +153,16 @@ static void events(const struct bench *b, const struct side *side)
     take_least(&side->figures[EVENT_CPU], answer.cpu_ms * 1e3 / (double)n);
 }
 
+static void reconciles(const struct bench *b, const struct side *side)
+{
+    size_t n = b->sizes->reconciles;
+    struct answer answer = ask(b, side, "reconcile", "bench", n);
+
+    take_least(&side->figures[RECONCILE_P50], answer.p50_us);
+    take_least(&side->figures[RECONCILE_P99], answer.p99_us);
+    take_least(&side->figures[RECONCILE_CPU], answer.cpu_ms * 1e3 / (double)n);
+}
+
 static void lookups_and_queue(const struct bench *b, const struct side *side)
 {
     struct answer lookups = ask(b, side, "lookups", SMALL_NS, b->sizes->small);
@@ -173,14 +188,17 @@ static void measure(struct bench *b)
         /* The dynamic informer has no bar, and is slow: once. */
         size_t nsides = !b->peer ? 1 : round > 0 ? 2 : COR_ARRAY_LEN(sides);
 
-        say("a round of syncs, events, lookups and queues");
+        say("a round of syncs, events, reconciles, lookups and queues");
         for (size_t i = 0; i < nsides; i++) {
             sync_whole(b, sides[i]);
             events(b, sides[i]);
         }
+        reconciles(b, &coracle);
         lookups_and_queue(b, &coracle);
-        if (b->peer)
+        if (b->peer) {
+            reconciles(b, &typed);
             lookups_and_queue(b, &typed);
+        }
     }
     say("projection and metadata only");
     sync_part(b, &projected, PROJECTED_CPU, PROJECTED_BYTES);
@@ -266,7 +284,7 @@ static bool read_args(int argc, char **argv, struct bench *b, bool *ret_strict)
 int main(int argc, char **argv)
 {
     struct bench b = {.sizes = &whole};
-    struct target server, replay;
+    struct target server, replay, paced;
     bool strict = false, missed;
     char dir[PATH_MAX_];
 
@@ -283,11 +301,15 @@ int main(int argc, char **argv)
     figures_clear(&b.figures);
     snprintf(dir, sizeof(dir), "%s/coracle", b.dir);
     target_start_coracle(&b.coracle, dir, &server);
-    replay_start(b.sizes->events, PAYLOAD, &replay);
+    replay_start(b.sizes->events, PAYLOAD, 0, &replay);
+    /* The first round is for warming up. */
+    replay_start(b.sizes->reconciles + REPLAY_OBJECTS, PAYLOAD, PAUSE_US, &paced);
     snprintf(b.url, sizeof(b.url), "https://127.0.0.1:%u", server.port);
     snprintf(b.events_url, sizeof(b.events_url), "http://127.0.0.1:%u", replay.port);
+    snprintf(b.paced_url, sizeof(b.paced_url), "http://127.0.0.1:%u", paced.port);
     fill(&b, &server);
     measure(&b);
+    target_stop(&paced);
     target_stop(&replay);
     target_stop(&server);
     missed = figures_print(&b.figures);

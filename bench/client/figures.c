@@ -9,8 +9,9 @@
 
 enum bar { NO_BAR, AT_MOST, PART_OF_PEER, TIMES_PEER };
 
-/* client-go has no projection: its column there is the metadata-only informer's where that is what
- * the row is about, else empty. */
+/* The peer of the rows about controllers is controller-runtime, in the column of the typed
+ * informer, which it uses. client-go has no projection: its column there is the metadata-only
+ * informer's where that is what the row is about, else empty. */
 static const struct row {
     const char *what;
     enum figure figure;
@@ -30,6 +31,9 @@ static const struct row {
     {"  metadata only, bytes", METADATA_BYTES, NO_BAR, 0},
     {"events to three handlers, 1/s", EVENT_RATE, TIMES_PEER, 5},
     {"  client CPU per event, us", EVENT_CPU, NO_BAR, 0},
+    {"2,000 changes/s to a controller, CPU each, us", RECONCILE_CPU, PART_OF_PEER, 0.2},
+    {"  from the event sent to the reconcile, p50, us", RECONCILE_P50, NO_BAR, 0},
+    {"  p99, us", RECONCILE_P99, NO_BAR, 0},
     {"index lookups, each of 1 % of the small set, 1/s", LOOKUP_RATE, NO_BAR, 0},
     {"work queue, add + get + done, 1/s", QUEUE_RATE, NO_BAR, 0},
     {"pod agent, 1,000 pods, RssAnon, MB", AGENT_MB, AT_MOST, 5},

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -17,15 +18,20 @@
 #define OBJECT_MAX    8192
 #define REQUEST_MAX   8192
 #define PAYLOAD_MAX   4096
-#define FIRST_VERSION UINT64_C(1000000000) /* all versions have as many digits */
+#define FIRST_VERSION REPLAY_FIRST_VERSION
 #define VERSION_LEN   10
+#define STAMP_LEN     19
+#define NS_PER_S      UINT64_C(1000000000)
 
 struct replay {
     int listener;
     size_t events;
-    struct cor_buf list;             /* the whole answer */
-    struct cor_buf round;            /* one update of each object, a chunk each */
-    size_t versions[REPLAY_OBJECTS]; /* where their versions stand in the round */
+    uint64_t pause_us;
+    struct cor_buf list;               /* the whole answer */
+    struct cor_buf round;              /* one update of each object, a chunk each */
+    size_t ends[REPLAY_OBJECTS];       /* of their chunks in the round */
+    size_t versions[REPLAY_OBJECTS];   /* where their versions are in the round */
+    size_t timestamps[REPLAY_OBJECTS]; /* where their times are */
 };
 
 static int make_object(char *out, size_t i, size_t payload)
@@ -40,7 +46,7 @@ static int make_object(char *out, size_t i, size_t payload)
         "\"resourceVersion\":\"%" PRIu64 "\","
         "\"creationTimestamp\":\"2026-01-01T00:00:00Z\","
         "\"labels\":{\"app\":\"a%zu\",\"tier\":\"t%zu\"}},"
-        "\"data\":{\"k\":\"%.*s\",\"t\":\"1\"}}",
+        "\"data\":{\"k\":\"%.*s\",\"t\":\"0000000000000000000\"}}",
         i, i, FIRST_VERSION, i % 100, i % 3, (int)payload, data);
 }
 
@@ -76,16 +82,19 @@ static void make_list(struct cor_buf *out, size_t payload)
 static void make_round(struct replay *r, size_t payload)
 {
     static const char before[] = "{\"type\":\"MODIFIED\",\"object\":";
-    static const char version[] = "\"resourceVersion\":\"";
+    static const char version[] = "\"resourceVersion\":\"", stamp[] = "\"t\":\"";
     char object[OBJECT_MAX];
 
     for (size_t i = 0; i < REPLAY_OBJECTS; i++) {
         size_t n = (size_t)make_object(object, i, payload);
         const char *at = memmem(object, n, version, sizeof(version) - 1);
+        const char *time_at = memmem(object, n, stamp, sizeof(stamp) - 1);
 
         must(cor_buf_addf(&r->round, "%zx\r\n%s", n + sizeof(before) - 1 + 2, before));
         r->versions[i] = r->round.n + (size_t)(at - object) + sizeof(version) - 1;
+        r->timestamps[i] = r->round.n + (size_t)(time_at - object) + sizeof(stamp) - 1;
         must(cor_buf_addf(&r->round, "%s}\n\r\n", object));
+        r->ends[i] = r->round.n;
     }
 }
 
@@ -100,18 +109,55 @@ static void say(int fd, struct cor_str text)
     }
 }
 
-static void send_events(struct replay *r, int fd)
+static void set_version(struct replay *r, size_t i, uint64_t version)
 {
     char digits[VERSION_LEN + 1];
+
+    snprintf(digits, sizeof(digits), "%" PRIu64, version);
+    memcpy(r->round.p + r->versions[i], digits, VERSION_LEN);
+}
+
+static uint64_t now_ns(clockid_t clock)
+{
+    struct timespec now;
+
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+/* One event after the other, each with the time at which it is sent. A pause that was missed is not
+ * made up for. */
+static void send_paced(struct replay *r, int fd)
+{
+    uint64_t version = FIRST_VERSION;
+
+    for (size_t done = 0; done < r->events; done++) {
+        size_t i = done % REPLAY_OBJECTS, from = i > 0 ? r->ends[i - 1] : 0;
+        uint64_t at = now_ns(CLOCK_MONOTONIC) + r->pause_us * 1000;
+        const struct timespec until = {(time_t)(at / NS_PER_S), (long)(at % NS_PER_S)};
+        char digits[STAMP_LEN + 1];
+
+        set_version(r, i, ++version);
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+        snprintf(digits, sizeof(digits), "%0*" PRIu64, STAMP_LEN, now_ns(CLOCK_REALTIME));
+        memcpy(r->round.p + r->timestamps[i], digits, STAMP_LEN);
+        say(fd, cor_str(r->round.p + from, r->ends[i] - from));
+    }
+}
+
+static void send_events(struct replay *r, int fd)
+{
     uint64_t version = FIRST_VERSION;
 
     say(fd, COR_STR("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
                     "Transfer-Encoding: chunked\r\n\r\n"));
+    if (r->pause_us > 0) {
+        send_paced(r, fd);
+        return;
+    }
     for (size_t done = 0; done < r->events; done += REPLAY_OBJECTS) {
-        for (size_t i = 0; i < REPLAY_OBJECTS; i++) {
-            snprintf(digits, sizeof(digits), "%" PRIu64, ++version);
-            memcpy(r->round.p + r->versions[i], digits, VERSION_LEN);
-        }
+        for (size_t i = 0; i < REPLAY_OBJECTS; i++)
+            set_version(r, i, ++version);
         say(fd, cor_buf_str(&r->round));
     }
 }
@@ -169,14 +215,14 @@ static void run(void *arg)
     }
 }
 
-void replay_start(size_t events, size_t payload, struct target *ret)
+void replay_start(size_t events, size_t payload, uint64_t pause_us, struct target *ret)
 {
     static struct replay r;
 
     if (payload > PAYLOAD_MAX || events % REPLAY_OBJECTS != 0)
         die("%zu events with %zu bytes of data", events, payload);
     *ret = (struct target){.npids = 1, .is_plain = true};
-    r.events = events;
+    r = (struct replay){.events = events, .pause_us = pause_us};
     cor_buf_init(&r.list, BYTES_MAX);
     cor_buf_init(&r.round, BYTES_MAX);
     make_list(&r.list, payload);

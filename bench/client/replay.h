@@ -6,12 +6,17 @@
 #define COR_BENCH_REPLAY_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct target;
 
 #define REPLAY_OBJECTS 1000
+/* Of the list; the n-th event has the n-th version after it. All have as many digits. */
+#define REPLAY_FIRST_VERSION UINT64_C(1000000000)
 
-/* `events` is a multiple of REPLAY_OBJECTS; `payload` the bytes of data in each object. */
-void replay_start(size_t events, size_t payload, struct target *ret);
+/* `events` is a multiple of REPLAY_OBJECTS; `payload` the bytes of data in each object. With a
+ * `pause_us` there is that pause before each event, and its data.t is the time at which it was
+ * sent, in nanoseconds of the wall clock; 0: as fast as the client reads. */
+void replay_start(size_t events, size_t payload, uint64_t pause_us, struct target *ret);
 
 #endif

@@ -1,7 +1,7 @@
-/* The program that ./dev bench client measures: informers and work queues by the library's public
- * API. go/main.go is the same by client-go.
+/* The program that ./dev bench client measures: informers, work queues and a controller by the
+ * library's public API. go/ has the same by client-go and controller-runtime.
  *
- *   bench_client_subject sync|events|lookups|queue|agent KIND URL TOKEN NAMESPACE N
+ *   bench_client_subject sync|events|reconcile|lookups|queue|agent KIND URL TOKEN NAMESPACE N
  *
  * KIND is whole, projected (three fields) or metadata. Prints lines of "NAME VALUE". */
 #include <semaphore.h>
@@ -9,18 +9,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <coracle.h>
 
 #include "measure.h"
 #include "process.h"
+#include "replay.h"
 
 #define HANDLERS    3
 #define LABELS      100
 #define LOOKUPS     100000
 #define QUEUE_KEYS  1000
 #define WAIT_MAX_MS 600000
+
+#define RECONCILES_MAX 100000
 
 struct subject {
     const char *kind, *url, *token, *ns;
@@ -188,6 +192,78 @@ static void do_events(struct subject *s)
     close_client(s);
 }
 
+/* A controller, as a program has it: one worker thread, which looks at the cached object. */
+struct reconciling {
+    struct subject *subject;
+    struct cor_manager *manager;
+    uint64_t last; /* version */
+    double *us;    /* from the time that the event was sent to the call */
+    size_t n;
+};
+
+static int note_time(void *arg, struct cor_run *run)
+{
+    struct reconciling *rec = arg;
+    struct cor_object *object = cor_run_object(run);
+    struct cor_view sent;
+    struct cor_str text;
+    struct timespec now;
+    uint64_t version;
+    int64_t sent_ns;
+    char buf[32];
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (!object)
+        return 0;
+    sent = cor_view_member(cor_view_member(cor_object_view(object), COR_STR("data")), COR_STR("t"));
+    must(rec->subject, cor_view_text(sent, buf, sizeof(buf), &text), "time");
+    sent_ns = strtoll(text.p, NULL, 10); /* a quote follows, or a NUL */
+    version = strtoull(cor_object_resource_version(object).p, NULL, 10);
+    if (version <= REPLAY_FIRST_VERSION + REPLAY_OBJECTS)
+        return 0;
+    if (rec->n == 0)
+        begin(rec->subject);
+    if (rec->n < rec->subject->n)
+        rec->us[rec->n++] =
+            (double)((int64_t)now.tv_sec * 1000000000 + now.tv_nsec - sent_ns) / 1e3;
+    if (version == rec->last) {
+        show_time(rec->subject);
+        cor_manager_stop(rec->manager);
+    }
+    return 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+
+    return *x < *y ? -1 : *x > *y;
+}
+
+static void do_reconcile(struct subject *s)
+{
+    static double times[RECONCILES_MAX];
+    struct reconciling rec = {
+        .subject = s, .last = REPLAY_FIRST_VERSION + REPLAY_OBJECTS + s->n, .us = times};
+    struct cor_client_config config = {0};
+    const struct cor_manager_opts manager = {COR_MANAGER_OPTS, .name = "bench", .config = &config};
+    const struct cor_controller_opts controller = {COR_CONTROLLER_OPTS, .reconcile = note_time,
+                                                   .arg = &rec};
+    const struct cor_informer_opts maps = {COR_INFORMER_OPTS, .resource = {"", "v1", "configmaps"},
+                                           .ns = s->ns, .kind = "ConfigMap"};
+
+    must(s, s->n <= RECONCILES_MAX ? 0 : -COR_ETOOBIG, "times");
+    must(s, cor_client_config_set(&config.server, s->url), "server");
+    must(s, cor_manager_new(&manager, &rec.manager, &s->why), "manager");
+    cor_controller_for(cor_manager_add(rec.manager, &controller),
+                       cor_manager_informer(rec.manager, &maps), NULL);
+    must(s, cor_manager_run(rec.manager, &s->why), "run");
+    qsort(rec.us, rec.n, sizeof(rec.us[0]), by_value);
+    printf("runs %zu\np50_us %f\np99_us %f\n", rec.n, rec.us[rec.n / 2], rec.us[rec.n * 99 / 100]);
+    cor_manager_free(rec.manager);
+    cor_client_config_deinit(&config);
+}
+
 static int index_app(void *arg, const struct cor_object *object, struct cor_index_values *out)
 {
     struct cor_str app;
@@ -250,11 +326,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(struct subject *s);
-    } works[] = {{"sync", do_sync},
-                 {"events", do_events},
-                 {"lookups", do_lookups},
-                 {"queue", do_queue},
-                 {"agent", do_agent}};
+    } works[] = {{"sync", do_sync},       {"events", do_events}, {"reconcile", do_reconcile},
+                 {"lookups", do_lookups}, {"queue", do_queue},   {"agent", do_agent}};
 
     for (size_t i = 0; argc == 7 && i < sizeof(works) / sizeof(works[0]); i++)
         if (strcmp(argv[1], works[i].name) == 0) {
@@ -266,7 +339,7 @@ int main(int argc, char **argv)
             cor_status_deinit(&s.why);
             return 0;
         }
-    fprintf(stderr, "usage: bench_client_subject sync|events|lookups|queue|agent KIND URL TOKEN "
-                    "NAMESPACE N\n");
+    fprintf(stderr, "usage: bench_client_subject sync|events|reconcile|lookups|queue|agent KIND "
+                    "URL TOKEN NAMESPACE N\n");
     return 2;
 }

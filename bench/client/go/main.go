@@ -1,6 +1,6 @@
-// The peer of ../subject.c: the same work by client-go, with the same arguments and the same answer.
+// The peer of ../subject.c: the same work by client-go and controller-runtime, with the same arguments and the same answer.
 //
-//	peer sync|events|lookups|queue KIND URL TOKEN NAMESPACE N
+//	peer sync|events|reconcile|lookups|queue KIND URL TOKEN NAMESPACE N
 //
 // KIND is typed, dynamic or metadata. Prints lines of "NAME VALUE".
 package main
@@ -188,12 +188,12 @@ func (w *work) queue() {
 
 func main() {
 	if len(os.Args) != 7 {
-		fmt.Fprintln(os.Stderr, "usage: peer sync|events|lookups|queue KIND URL TOKEN NAMESPACE N")
+		fmt.Fprintln(os.Stderr, "usage: peer sync|events|reconcile|lookups|queue KIND URL TOKEN NAMESPACE N")
 		os.Exit(2)
 	}
 	n, err := strconv.Atoi(os.Args[6])
 	check(err, "N")
 	w := &work{kind: os.Args[2], namespace: os.Args[5], n: n, config: &rest.Config{
 		Host: os.Args[3], BearerToken: os.Args[4], QPS: -1, TLSClientConfig: rest.TLSClientConfig{Insecure: strings.HasPrefix(os.Args[3], "https")}}}
-	map[string]func(){"sync": w.sync, "events": w.events, "lookups": w.lookups, "queue": w.queue}[os.Args[1]]()
+	map[string]func(){"sync": w.sync, "events": w.events, "reconcile": w.reconcile, "lookups": w.lookups, "queue": w.queue}[os.Args[1]]()
 }
