@@ -163,4 +163,5 @@ if __name__ == "__main__":
     for each in subprocess.run([*COMMAND, "modes"], check=True, text=True, capture_output=True, timeout=WAIT_S).stdout.splitlines():
         name, *traits = each.split()
         register(name, "lists-again" in traits)
+    sys.argv.append("--controllers=garbage-collector-controller")  # for the objects that controllers own
     main()

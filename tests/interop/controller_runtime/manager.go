@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -27,7 +28,8 @@ const (
 )
 
 // A reconciler of the config maps that have the label "mark": it sets the label "marked" to the same value, and keeps a
-// copy of the data in a config map that they own. A finalizer lets it delete the copy before the config map is deleted.
+// copy of the data in a config map that they own. A finalizer lets it delete the copy before the config map is deleted;
+// with the label "collect" it leaves the copy to the garbage collector.
 type marker struct {
 	client.Client
 	recorder record.EventRecorder
@@ -44,8 +46,10 @@ func (m *marker) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	twin := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: object.Name + "-copy"}}
 	old := object.DeepCopy()
 	if object.DeletionTimestamp != nil {
-		if err := client.IgnoreNotFound(m.Delete(ctx, twin)); err != nil {
-			return reconcile.Result{}, err
+		if object.Labels["collect"] == "" {
+			if err := client.IgnoreNotFound(m.Delete(ctx, twin)); err != nil {
+				return reconcile.Result{}, err
+			}
 		}
 		if !controllerutil.RemoveFinalizer(object, finalizer) {
 			return reconcile.Result{}, nil
@@ -142,6 +146,39 @@ func expectMarked(ctx context.Context, c client.WithWatch, namespace, name, mark
 	return twin
 }
 
+// Waits until the object is deleted, which may have happened already.
+func expectDeleted(ctx context.Context, c client.WithWatch, object *corev1.ConfigMap) {
+	until(ctx, c, &corev1.ConfigMapList{}, object.Namespace, object.ResourceVersion, client.MatchingFields{"metadata.name": object.Name},
+		func(event watch.Event) bool { return event.Type == watch.Deleted })
+}
+
+// The server's garbage collector deletes or releases the copies of a deleted config map, while the reconciler has a
+// finalizer on it and SetControllerReference() has made the copy block a foreground deletion.
+func collected(ctx context.Context, c client.WithWatch, namespace string) {
+	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground,
+		metav1.DeletePropagationOrphan} {
+		name := "owner-" + strings.ToLower(string(policy))
+		owner := &corev1.ConfigMap{Data: map[string]string{"k": "4"}, ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name, Labels: map[string]string{"mark": "d", "collect": "yes"}}}
+		check(c.Create(ctx, owner), "create")
+		twin := expectMarked(ctx, c, namespace, name, "d", "4")
+		check(c.Delete(ctx, owner, client.PropagationPolicy(policy)), "delete")
+		expectDeleted(ctx, c, owner)
+		err := c.Get(ctx, client.ObjectKeyFromObject(twin), twin)
+		switch policy {
+		case metav1.DeletePropagationBackground:
+			if err == nil {
+				expectDeleted(ctx, c, twin)
+			}
+		case metav1.DeletePropagationForeground:
+			expect(apierrors.IsNotFound(err), "the copy, which is deleted before its owner", err)
+		default:
+			check(err, "the orphan")
+			expect(len(twin.OwnerReferences) == 0, "the owners of the orphan", twin.OwnerReferences)
+		}
+	}
+}
+
 // A manager becomes the leader and reconciles what is there and what changes; a second one waits until the first has
 // released the lease, and goes on in its place.
 func managers(ctx context.Context, restConfig *rest.Config, namespace string) {
@@ -194,5 +231,6 @@ func managers(ctx context.Context, restConfig *rest.Config, namespace string) {
 	}
 	err = c.Get(ctx, client.ObjectKeyFromObject(twin), twin)
 	expect(apierrors.IsNotFound(err), "the copy, which is deleted before the finalizer is removed", err)
+	collected(ctx, c, namespace)
 	check(stopNext(), "the end of the second manager")
 }

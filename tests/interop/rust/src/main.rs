@@ -1,5 +1,7 @@
 //! A program over kube-rs for ../clients.py: `modes`, or MODE KUBECONFIG NAMESPACE.
 //! Its watchers print SYNCED, and ADDED, UPDATED and DELETED with name and resourceVersion.
+mod controller;
+
 use std::error::Error;
 
 use futures::{Stream, StreamExt, TryStreamExt};
@@ -116,7 +118,10 @@ async fn main() -> Result<()> {
     let listing = watcher::Config::default();
     let streaming = watcher::Config::default().streaming_lists();
     match mode.as_str() {
-        "crud" => crud(maps).await,
+        "crud" => {
+            crud(maps.clone()).await?;
+            controller::run(maps).await
+        }
         "watcher" => follow(watcher::watcher(maps, listing)).await,
         "metadata-watcher" => follow(watcher::metadata_watcher(maps, listing)).await,
         "streaming-watcher" => follow(watcher::watcher(maps, streaming)).await,
