@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "deployment_controller.h"
+#include "usage.h"
 
 #define WORKERS_MAX 16
 #define END_MS      5000
@@ -137,8 +138,8 @@ int main(int argc, char **argv)
     struct cor_status why;
     int r;
 
-    if (nworkers < 1 || nworkers > WORKERS_MAX)
-        return fprintf(stderr, "usage: controller [WORKERS]\n"), 2;
+    usage(argc, argv, 0, nworkers > 0 && nworkers <= WORKERS_MAX ? 1 : 0,
+          "controller [WORKERS]\nKeeps a ReplicaSet for each Deployment.");
     sem_init(&news, 0, 0);
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "usage.h"
+
 /* The controller. It gets its informers and its clock from whoever runs it: a program gives it
  * cor_informers_new() and no clock, the test cor_informers_new_on() and a manual clock. */
 
@@ -157,7 +159,7 @@ static void run(struct cor_runtime *runtime, struct pod_counter *c)
     pod_counter_work(c);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     struct board board = {0};
     struct pod_counter c = {.publish = publish, .arg = &board};
@@ -168,6 +170,7 @@ int main(void)
     struct cor_list_watch_script *pods;
     struct cor_informers *informers;
 
+    usage(argc, argv, 0, 0, "controller_test\nTests a controller without a server.");
     check(cor_clock_manual_new(&clock) == 0, "a clock");
     on_clock.clock = cor_clock_manual_peek(clock);
     check(cor_runtime_new(&on_clock, &runtime) == 0, "a runtime on the clock");

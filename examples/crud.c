@@ -4,6 +4,8 @@
 
 #include <coracle.h>
 
+#include "usage.h"
+
 #define TRIES_MAX 5
 
 static const struct cor_resource configmaps = {"", "v1", "configmaps"};
@@ -154,6 +156,8 @@ int main(int argc, char **argv)
     struct program p = {.ns = argc > 1 ? argv[1] : "default"};
     int r;
 
+    usage(argc, argv, 0, 1,
+          "crud [NAMESPACE]\nCreates, reads, changes, selects and deletes a few ConfigMaps.");
     cor_status_init(&p.why);
     r = cor_client_config_load(NULL, NULL, &config, &p.why);
     if (r == 0)

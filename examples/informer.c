@@ -8,6 +8,8 @@
 
 #include <coracle.h>
 
+#include "usage.h"
+
 static sem_t news; /* synced, or interrupted */
 static atomic_bool is_synced, is_over;
 
@@ -124,7 +126,7 @@ static int run(struct cor_client *client, struct cor_status *why)
     return r;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     struct cor_client_config config = {0};
     struct cor_client_opts opts = {COR_CLIENT_OPTS, .config = &config};
@@ -133,6 +135,7 @@ int main(void)
     struct cor_status why;
     int r;
 
+    usage(argc, argv, 0, 0, "informer\nShows the pods of a cluster until it is interrupted.");
     sem_init(&news, 0, 0);
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);

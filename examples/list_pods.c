@@ -4,6 +4,8 @@
 
 #include <coracle.h>
 
+#include "usage.h"
+
 #define PAGE 500
 
 static void print(struct cor_object *pod)
@@ -46,12 +48,7 @@ int main(int argc, char **argv)
     struct cor_status why;
     int r;
 
-    if (argc > 2 || (argc == 2 && argv[1][0] == '-')) {
-        bool asked = argc == 2 && strcmp(argv[1], "--help") == 0;
-
-        fprintf(asked ? stdout : stderr, "usage: list_pods [NAMESPACE]\n");
-        return asked ? 0 : 2;
-    }
+    usage(argc, argv, 0, 1, "list_pods [NAMESPACE]\nPrints the pods of a namespace, or of all.");
     cor_status_init(&why);
     r = cor_client_config_load(NULL, NULL, &config, &why);
     if (r == 0)

@@ -9,6 +9,8 @@
 
 #include <coracle.h>
 
+#include "usage.h"
+
 #define FINALIZER "example.com/balancer"
 #define ADDRESS   "192.0.2.10"
 
@@ -122,10 +124,8 @@ int main(int argc, char **argv)
     struct cor_status why;
     int r;
 
-    if (argc != 2) {
-        fprintf(stderr, "usage: operator FOLDER\n");
-        return 2;
-    }
+    usage(argc, argv, 1, 1,
+          "operator FOLDER\nKeeps a file in FOLDER for each Service of type LoadBalancer.");
     folder = argv[1];
     cor_status_init(&why);
     r = cor_manager_new(&opts, &manager, &why);

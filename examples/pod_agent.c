@@ -10,6 +10,8 @@
 
 #include <coracle.h>
 
+#include "usage.h"
+
 struct agent {
     struct cor_runtime *runtime;
     struct cor_client *client;
@@ -141,8 +143,7 @@ int main(int argc, char **argv)
     struct agent a = {.signals = -1};
     int r;
 
-    if (argc != 2)
-        return fprintf(stderr, "usage: pod_agent NODE\n"), 2;
+    usage(argc, argv, 1, 1, "pod_agent NODE\nPrints name, address and app of the pods of a node.");
     cor_status_init(&a.why);
     r = open_signals(&a);
     if (r == 0)

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "usage.h"
+
 static struct cor_manager *manager;
 static struct cor_informer *secrets;
 
@@ -58,8 +60,8 @@ static int make_secret(struct cor_object *configmap, struct cor_object *old,
 static int reconcile(void *arg, struct cor_run *run)
 {
     struct cor_object *configmap = cor_run_object(run), *old = NULL;
-    struct cor_request req = {COR_REQUEST, .verb = COR_VERB_CREATE,
-                              .resource = {"", "v1", "secrets"}, .ns = cor_run_ns(run)};
+    struct cor_request req = {COR_REQUEST, .resource = {"", "v1", "secrets"},
+                              .ns = cor_run_ns(run)};
     int r;
 
     if (!configmap)
@@ -77,8 +79,7 @@ static int reconcile(void *arg, struct cor_run *run)
         r = cor_run_keep(run, req.object);
     if (r < 0 || (old && cor_str_eq(data_of(old).json, data_of(req.object).json)))
         return r;
-    if (old)
-        req.verb = COR_VERB_UPDATE;
+    req.verb = old ? COR_VERB_UPDATE : COR_VERB_CREATE;
     r = cor_client_do(cor_manager_client(manager), &req, NULL, cor_run_why(run));
     if (r == 0)
         cor_events_record(cor_manager_events(manager), configmap, COR_EVENT_NORMAL, "Copied",
@@ -86,26 +87,26 @@ static int reconcile(void *arg, struct cor_run *run)
     return r;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct cor_manager_opts opts = {COR_MANAGER_OPTS, .name = "secret-keeper",
                                           .lease_name = "secret-keeper", .release_on_cancel = true,
                                           .on_log = on_log};
-    const struct cor_informer_opts of_configmaps = {
-        COR_INFORMER_OPTS, .resource = {"", "v1", "configmaps"}, .kind = "ConfigMap",
-        .label_selector = "copy=secret"};
-    const struct cor_informer_opts of_secrets = {COR_INFORMER_OPTS,
-                                                 .resource = {"", "v1", "secrets"}};
+    const struct cor_informer_opts maps = {COR_INFORMER_OPTS, .resource = {"", "v1", "configmaps"},
+                                           .kind = "ConfigMap", .label_selector = "copy=secret"};
+    const struct cor_informer_opts copy = {COR_INFORMER_OPTS, .resource = {"", "v1", "secrets"}};
     const struct cor_controller_opts controller_opts = {COR_CONTROLLER_OPTS, .reconcile = reconcile,
                                                         .runs_max = 4};
     struct cor_controller *controller;
     struct cor_status why = {0};
-    int r = cor_manager_new(&opts, &manager, &why);
+    int r;
 
+    usage(argc, argv, 0, 0, "secret_keeper\nCopies labelled ConfigMaps to Secrets.");
+    r = cor_manager_new(&opts, &manager, &why);
     if (r == 0) {
-        secrets = cor_manager_informer(manager, &of_secrets);
+        secrets = cor_manager_informer(manager, &copy);
         controller = cor_manager_add(manager, &controller_opts);
-        cor_controller_for(controller, cor_manager_informer(manager, &of_configmaps), NULL);
+        cor_controller_for(controller, cor_manager_informer(manager, &maps), NULL);
         cor_controller_owns(controller, secrets, NULL);
         signal(SIGINT, on_signal);
         signal(SIGTERM, on_signal);

@@ -6,6 +6,7 @@
 #include <uv.h>
 
 #include "deployment_controller.h"
+#include "usage.h"
 
 #define WORKERS 2
 
@@ -174,7 +175,7 @@ static int run(struct program *p)
     return r;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct cor_runtime_opts pumped = {COR_RUNTIME_OPTS, .kind = COR_RUNTIME_PUMPED};
     struct cor_client_config config = {0};
@@ -182,6 +183,8 @@ int main(void)
     struct program p = {0};
     int r;
 
+    usage(argc, argv, 0, 0,
+          "uv_controller\nKeeps a ReplicaSet for each Deployment, in libuv's loop.");
     cor_status_init(&p.why);
     r = cor_client_config_load(NULL, NULL, &config, &p.why);
     if (r == 0)

@@ -9,6 +9,8 @@
 
 #include <coracle.h>
 
+#include "usage.h"
+
 static sem_t over;
 
 static void on_signal(int signo)
@@ -65,8 +67,8 @@ int main(int argc, char **argv)
     struct cor_status why;
     int r;
 
-    if (argc < 3)
-        return fprintf(stderr, "usage: watch [GROUP/]VERSION PLURAL [NAMESPACE]\n"), 2;
+    usage(argc, argv, 2, 3,
+          "watch [GROUP/]VERSION PLURAL [NAMESPACE]\nPrints what happens to the objects.");
     resource = (struct cor_resource){"", argv[1], argv[2]};
     slash = strchr(argv[1], '/');
     if (slash) {

@@ -80,10 +80,6 @@ def list_pods_prints_names_and_phases(server):
         assert program.ends() == f"{server.ns}/a Pending\n{server.ns}/b Pending\n"
     with example(server, "list_pods") as program:
         assert f"{server.ns}/a Pending\n" in program.ends()
-    with example(server, "list_pods", "--help") as program:
-        assert "usage: list_pods [NAMESPACE]\n" in program.ends()
-    with example(server, "list_pods", "--all") as program:
-        assert "usage: list_pods [NAMESPACE]\n" in program.ends(2)
 
 
 def watch_prints_what_happens(server):
@@ -230,6 +226,17 @@ def a_server_that_is_away_is_told_of(server):
             assert re.search(f"^{name}: .*127.0.0.1:1", program.ends(1), re.M), program.text
 
 
+def each_says_how_it_is_used(_server):
+    programs = sorted(FOLDER.glob("example_*[!.p]"))
+    assert len(programs) > 9, programs
+    for path in programs:
+        usage = f"usage: {path.name.removeprefix('example_')}"
+        for word, code in (("-h", 0), ("--help", 0), ("--unknown", 2)):
+            with Program([path, word], KUBECONFIG="/nonexistent") as program:
+                text = program.ends(code)
+                assert text.startswith(usage) and text.count("\n") == 2, text
+
+
 def controller_test_needs_neither_a_server_nor_time(server):
     with Program([FOLDER / "example_controller_test"]) as program:
         text = program.ends()
@@ -307,7 +314,7 @@ def operator_cleans_up_before_a_service_is_gone(server):
         program.stops()
 
 
-TESTS = [controller_test_needs_neither_a_server_nor_time, list_pods_prints_names_and_phases, watch_prints_what_happens, informer_serves_three_handlers,
+TESTS = [each_says_how_it_is_used, controller_test_needs_neither_a_server_nor_time, list_pods_prints_names_and_phases, watch_prints_what_happens, informer_serves_three_handlers,
          crud_retries_after_a_conflict, pod_agent_keeps_a_thousand_pods_in_five_megabytes,
          controller_works_in_one_process_at_a_time, controller_tells_of_what_stands_in_its_way,
          uv_controller_works_in_a_loop_of_its_own, secret_keeper_keeps_secrets_through_restarts,
