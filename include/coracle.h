@@ -56,10 +56,12 @@
 #include "coracle/status_is.h"
 #include "coracle/store.h"
 #include "coracle/str.h"
+#include "coracle/time.h"
 #include "coracle/transform.h"
 #include "coracle/until.h"
 #include "coracle/version.h"
 #include "coracle/view.h"
+#include "coracle/view_values.h"
 #include "coracle/watch_type.h"
 #include "coracle/workqueue.h"
 

@@ -1,4 +1,5 @@
-/* Times as API objects have them, and ages as tables print them.
+/* What is known of times beside the public header: why a text is none, and ages as tables print
+ * them.
  * Thread: any (pure). */
 #ifndef COR_META_TIME_TEXT_H
 #define COR_META_TIME_TEXT_H
@@ -6,28 +7,11 @@
 #include <stdint.h>
 
 #include "base/str.h"
-
-/* "2025-01-01T00:00:00Z" and its NUL; years 0 to 9999. */
-#define COR_TIME_TEXT_MAX 21
-/* "2025-01-01T00:00:00.000000Z" and its NUL: a MicroTime. */
-#define COR_MICRO_TIME_TEXT_MAX 28
+#include "coracle/time.h"
 
 /* The first second of the year 0 and the last one of the year 9999: what RFC 3339 can say. */
 #define COR_TIME_MIN_S (-62167219200)
 #define COR_TIME_MAX_S 253402300799
-
-/* RFC 3339 in UTC with seconds. A time outside of those years is printed as the nearest one within
- * them: an object with an empty time could be read by no typed client. `out` has room for
- * COR_TIME_TEXT_MAX bytes. */
-struct cor_str cor_time_print(int64_t unix_s, char *out);
-
-/* The same with microseconds; `out` has room for COR_MICRO_TIME_TEXT_MAX bytes. */
-struct cor_str cor_micro_time_print(int64_t unix_us, char *out);
-
-/* RFC 3339 with any offset, with the liberties that Go's time.Parse() takes; what is finer than the
- * result is dropped. 0, -COR_EINVAL. */
-int cor_time_parse(struct cor_str text, int64_t *ret_unix_s);
-int cor_micro_time_parse(struct cor_str text, int64_t *ret_unix_us);
 
 /* Why a text is no time. */
 struct cor_time_error {
