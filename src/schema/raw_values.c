@@ -2,6 +2,10 @@
 
 #include "meta/gvk.h"
 
+/* The nodes on the way to the FieldsV1 of an object. */
+static const char metadata_node[] = "metadata", entries_node[] = "managedFields",
+                  entry_node[] = "managedFields[]";
+
 static const void *node_of(const struct cor_type *type)
 {
     enum cor_shape shape = cor_type_shape(type);
@@ -23,9 +27,8 @@ static const void *raw_of_kind(struct cor_str kind, struct cor_str api_version)
 {
     struct cor_gv gv;
 
-    return cor_gv_parse(api_version, &gv, NULL) < 0
-               ? NULL
-               : cor_raw_values_of(cor_type_of_kind(gv.group, gv.version, kind));
+    return cor_gv_parse(api_version, &gv, NULL) < 0 ? NULL
+                                                    : cor_type_of_kind(gv.group, gv.version, kind);
 }
 
 static const void *raw_of_member(const void *node, struct cor_str key)
@@ -33,6 +36,14 @@ static const void *raw_of_member(const void *node, struct cor_str key)
     const struct cor_type *type = node;
     struct cor_member member;
 
+    if (node == metadata_node)
+        return cor_str_eq(key, COR_STR("managedFields")) ? entries_node : NULL;
+    if (node == entry_node)
+        return cor_str_eq(key, COR_STR("fieldsV1")) ? cor_json_raw_node : NULL;
+    if (node == entries_node)
+        return NULL;
+    if (cor_type_is(type, COR_TYPE_KIND) && cor_str_eq(key, COR_STR("metadata")))
+        return metadata_node;
     switch (cor_type_shape(type)) {
     case COR_SHAPE_MAP:
         return node_of(cor_type_element(type));
@@ -50,8 +61,13 @@ static const void *raw_of_member(const void *node, struct cor_str key)
 
 static const void *raw_of_element(const void *node)
 {
-    const struct cor_type *element = cor_type_element(node);
+    const struct cor_type *element;
 
+    if (node == entries_node)
+        return entry_node;
+    if (node == metadata_node || node == entry_node)
+        return NULL;
+    element = cor_type_element(node);
     return element ? node_of(element) : NULL;
 }
 

@@ -3,8 +3,9 @@
  * other values become canonical. The controllers of StatefulSets and DaemonSets make a new
  * ControllerRevision when the bytes of its data differ.
  *
- * FieldsV1 does not count, although it is of the same sort: managedFields belong to the server, and
- * keep the canonical form.
+ * The FieldsV1 of managedFields are raw in what is stored, because upstream's order of their members
+ * is not the canonical one (80 before 443). A client's need not be: the server reads the sets of
+ * managedFields and writes them again.
  * Owner: nobody (constants).  Thread: any. */
 #ifndef COR_SCHEMA_RAW_VALUES_H
 #define COR_SCHEMA_RAW_VALUES_H
@@ -12,10 +13,12 @@
 #include "schema/types.h"
 #include "json/json.h"
 
-/* The guide for cor_json_canonicalize() and for what is above it. */
+/* The guide for cor_json_canonicalize() and for what is above it. By kind it finds the raw values of
+ * a stored object, FieldsV1 among them. */
 extern const struct cor_json_guide cor_raw_values;
 
-/* The guide's node of an object of this type. NULL: the type is NULL, or holds no raw value. */
+/* The guide's node of an object of this type as a client sends it. NULL: the type is NULL, or holds
+ * no raw value but FieldsV1. */
 const void *cor_raw_values_of(const struct cor_type *type);
 
 #endif

@@ -571,6 +571,13 @@ TEST(raw_values, keep_their_bytes_in_a_stored_object)
         {"{\"kind\":\"ControllerRevision\",\"apiVersion\":\"apps/v1\",\"data\":{\"z\":\"a "
          "\\u0026\\u0026 b\",\"a\":1},\"metadata\":{\"name\":\"r\"},\"revision\":1}",
          false},
+        /* Upstream's order of FieldsV1 is that of its numbers and texts. */
+        {"{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"managedFields\":[{\"fieldsV1\":{"
+         "\"k:{\\\"port\\\":80}\":{},\"k:{\\\"port\\\":443}\":{}}}],\"name\":\"r\"}}",
+         false},
+        {"{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"annotations\":{\"fieldsV1\":\"\",\"b\":"
+         "\"\"},\"name\":\"r\"}}",
+         true},
         /* Without a kind nothing is raw. */
         {"{\"data\":{\"z\":1,\"a\":1},\"metadata\":{\"name\":\"r\"},\"revision\":1}", true},
         {"{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"data\":{\"z\":\"\\u0026\"},\"metadata\":"
