@@ -1,7 +1,7 @@
 """The strategies of the built-in kinds: reads api/*.strategies for compile_types.py, which writes them into its tables.
 
 A block names a kind and lists what a write does to its object: which members are reset, set, or kept from the present object, which
-hooks in C run, and what counts for the generation. Everything is checked against the types: a kind or member that is missing,
+hooks in C run, which fields a writer does not own, and what counts for the generation. Everything is checked against the types: a kind or member that is missing,
 a value that a member cannot have, a hook that C does not have. The message names file and line, and the build stops.
 docs/internals/strategy.md describes the format."""
 
@@ -26,6 +26,13 @@ class Strategy:
         self.made, self.where = made, where
         self.generation, self.counted, self.as_sent, self.exactly, self.steps = 0, [], False, False, []
         self.plain_names, self.uid_names = False, False
+        self.kept = {}  # the words of "keep" on each endpoint
+
+    def add_masks(self):
+        """An endpoint without a mask of its own masks what it keeps."""
+        for on, names in self.kept.items():
+            if not any(step.on == on and step.does == "MASK" for step in self.steps):
+                self.steps.append(Step(on, "MASK", "", False, canonical(mask_of(self.where, self.made, names))))
 
 
 def zero(made):
@@ -48,6 +55,22 @@ def read_field(where, made, text):
     return second, True, member_named(where, field.type, second)[1].type
 
 
+def mask_of(where, made, names):
+    """The FieldsV1 of fields that nobody owns who writes to the endpoint."""
+    tree = {}
+    for text in sorted(names):
+        first, _, second = text.partition(".")
+        below = member_named(where, made, first)[1].type
+        if second:
+            member_named(where, below, second)
+        if first in tree and not tree[first]:
+            continue
+        tree.setdefault(first, [])
+        if second:
+            tree[first].append(second)
+    return {f"f:{first}": {f"f:{second}": {} for second in below} for first, below in tree.items()}
+
+
 def read_step(where, made, on, line, hooks):
     """The steps of a line: one for each field of a "keep"."""
     word, _, rest = line.partition(" ")
@@ -64,6 +87,8 @@ def read_step(where, made, on, line, hooks):
                 continue
             name, is_meta, _ = read_field(where, made, text)
             yield Step(on, "KEEP", name, is_meta)
+    elif word == "mask":
+        yield Step(on, "MASK", "", False, canonical(mask_of(where, made, rest.split())))
     elif word == "reset":
         name, is_meta, below = read_field(where, made, rest)
         yield Step(on, "SET", name, is_meta, canonical(zero(below)))
@@ -88,7 +113,7 @@ def read_step(where, made, on, line, hooks):
         name, is_meta, _ = read_field(where, made, words[0])
         yield Step(on, "HOOK", name, is_meta, hook=words[1])
     else:
-        raise Wrong(f"{where}: expected keep, reset, set, add or hook, not {word}")
+        raise Wrong(f"{where}: expected keep, mask, reset, set, add or hook, not {word}")
 
 
 def read_generation(where, strategy, line):
@@ -130,8 +155,12 @@ def read_strategies(path, named, hooks):
                 raise Wrong(f"{where}: there is no endpoint {on}")
         else:
             current.steps += read_step(where, current.made, on, text, hooks)
+            if text.startswith("keep "):
+                current.kept.setdefault(on, []).extend(text.split()[1:])
             if sum(step.on == on and step.does in ("ADD", "HOOK") for step in current.steps) > HOOKS_MAX:
                 raise Wrong(f"{where}: more than {HOOKS_MAX} hooks and additions on {on}")
+    for strategy in found.values():
+        strategy.add_masks()
     return [found[index] for index in sorted(found)]
 
 

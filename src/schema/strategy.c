@@ -53,3 +53,14 @@ struct cor_str cor_strategy_counted(const struct cor_strategy *strategy, size_t 
     *ret_is_meta = row->is_meta;
     return cor_strz(cor_type_pool + row->name);
 }
+
+struct cor_str cor_strategy_mask(const struct cor_strategy *strategy, enum cor_strategy_on on)
+{
+    for (size_t i = 0; strategy && i < strategy->nsteps; i++) {
+        const struct cor_strategy_step *step = cor_strategy_step(strategy, i);
+
+        if (step->does == COR_STRATEGY_MASK && step->on == on)
+            return cor_strategy_step_value(step);
+    }
+    return COR_STR("");
+}

@@ -32,12 +32,13 @@ enum cor_strategy_does {
     COR_STRATEGY_KEEP, /* the member is that of the present object */
     COR_STRATEGY_ADD,  /* the member, a list of texts, gets another one unless it has it */
     COR_STRATEGY_HOOK, /* a function makes the member (schema/strategy_hooks.h) */
+    COR_STRATEGY_MASK, /* who writes to the endpoint does not own these fields; no member changes */
 };
 
 /* Names and values are offsets into the pool of the types. */
 struct cor_strategy_step {
     uint32_t name;
-    uint32_t value; /* canonical JSON, of a SET or ADD */
+    uint32_t value; /* canonical JSON, of a SET or ADD; FieldsV1, of a MASK */
     uint8_t on, does;
     uint8_t hook;
     bool is_meta; /* the member is one of the metadata */
@@ -70,6 +71,11 @@ struct cor_str cor_strategy_step_name(const struct cor_strategy_step *step);
 struct cor_str cor_strategy_step_value(const struct cor_strategy_step *step);
 struct cor_str cor_strategy_counted(const struct cor_strategy *strategy, size_t i,
                                     bool *ret_is_meta);
+
+/* The fields, as FieldsV1, that nobody owns who writes to the endpoint (upstream's reset fields):
+ * what is sent of them is not stored. Who creates an object writes to COR_ON_UPDATE. Empty: all
+ * fields are owned. `strategy` may be NULL. */
+struct cor_str cor_strategy_mask(const struct cor_strategy *strategy, enum cor_strategy_on on);
 
 /* The tables, which tools/compile_types.py writes; sorted by type. */
 extern const struct cor_strategy cor_strategies[];

@@ -461,6 +461,8 @@ static int change_run_steps(struct change *change)
         case COR_STRATEGY_HOOK:
             r = change_run_hook(change, step, edits);
             break;
+        case COR_STRATEGY_MASK:
+            break;
         }
     }
     return r;

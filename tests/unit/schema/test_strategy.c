@@ -320,6 +320,46 @@ TEST(strategy, empty_lists_and_maps_are_found_in_what_was_sent)
         assert_int_equal(cor_has_empty(type, cor_strz(specs[i].json)), specs[i].has_empty);
 }
 
+/* Contract apply 10.1. */
+TEST(strategy, masks_the_fields_that_an_endpoint_keeps)
+{
+    static const struct {
+        const char *type;
+        enum cor_strategy_on on;
+        const char *mask;
+    } cases[] = {
+        {"core_v1.Pod", COR_ON_UPDATE, "{\"f:status\":{}}"},
+        {"core_v1.Pod", COR_ON_STATUS,
+         "{\"f:metadata\":{\"f:deletionTimestamp\":{},\"f:ownerReferences\":{}},\"f:spec\":{}}"},
+        {"core_v1.Pod", COR_ON_RESIZE, "{}"},
+        {"core_v1.Pod", COR_ON_EPHEMERALCONTAINERS, "{}"},
+        {"core_v1.Namespace", COR_ON_UPDATE, "{\"f:status\":{}}"},
+        {"core_v1.Namespace", COR_ON_FINALIZE, "{\"f:status\":{}}"},
+        {"apps_v1.Deployment", COR_ON_STATUS, "{\"f:metadata\":{\"f:labels\":{}},\"f:spec\":{}}"},
+        {"certificates_v1.CertificateSigningRequest", COR_ON_UPDATE,
+         "{\"f:spec\":{},\"f:status\":{}}"},
+        {"certificates_v1.CertificateSigningRequest", COR_ON_STATUS,
+         "{\"f:spec\":{},\"f:status\":{\"f:conditions\":{}}}"},
+        {"certificates_v1.CertificateSigningRequest", COR_ON_APPROVAL,
+         "{\"f:spec\":{},\"f:status\":{\"f:certificate\":{}}}"},
+        {"flowcontrol_v1.FlowSchema", COR_ON_STATUS, "{\"f:metadata\":{},\"f:spec\":{}}"},
+        {"apiextensions_v1.CustomResourceDefinition", COR_ON_STATUS,
+         "{\"f:metadata\":{},\"f:spec\":{}}"},
+        {"networking_v1.ServiceCIDR", COR_ON_UPDATE, ""},
+        {"networking_v1.ServiceCIDR", COR_ON_STATUS, "{}"},
+        {"resource_v1.ResourceClaim", COR_ON_STATUS, "{\"f:spec\":{}}"},
+        {"core_v1.ConfigMap", COR_ON_UPDATE, ""},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
+        const struct cor_type *type = cor_type_named(cor_strz(cases[i].type));
+        struct cor_str mask = cor_strategy_mask(cor_strategy_of(type), cases[i].on);
+
+        assert_non_null(type);
+        assert_true(cor_str_eqz(mask, cases[i].mask));
+    }
+}
+
 TEST(strategy, every_strategy_is_found_by_its_kind)
 {
     size_t nsteps = 0;
@@ -334,7 +374,7 @@ TEST(strategy, every_strategy_is_found_by_its_kind)
         for (size_t s = 0; s < strategy->nsteps; s++) {
             const struct cor_strategy_step *step = cor_strategy_step(strategy, s);
 
-            assert_true(cor_strategy_step_name(step).n > 0);
+            assert_int_equal(cor_strategy_step_name(step).n > 0, step->does != COR_STRATEGY_MASK);
             /* Nothing is kept from an object that does not exist yet. */
             assert_false(step->on == COR_ON_CREATE && step->does == COR_STRATEGY_KEEP);
         }
