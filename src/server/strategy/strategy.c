@@ -11,14 +11,14 @@
  *      schema;
  *   2. uid, creationTimestamp, generation set; deletionTimestamp and its grace period dropped;
  *   3. namespace set from the URL;
- *   4. repeated owner references dropped, with a warning;
+ *   4. repeated owner references dropped, with a warning; managedFields set;
  *   5. the steps of the strategy;
  *   6. the edits applied.
  *
  * cor_strategy_update, in order:
  *   0. fields of feature gates that are off dropped, unless the old state uses them;
  *   1. a Scale becomes the object that it scales (scale.c);
- *   2. metadata: system fields come from the old state;
+ *   2. metadata: system fields come from the old state; managedFields set;
  *   3. the steps of the strategy for the endpoint that was written to;
  *   4. the generation grows if what counts has changed;
  *   5. the edits applied.
@@ -176,8 +176,7 @@ static int set_namespace(struct cor_call *call, struct cor_edits *meta, struct s
 static void drop_empty(const struct cor_object *body, struct cor_edits *meta)
 {
     static const struct cor_str keys[] = {COR_STR("annotations"), COR_STR("finalizers"),
-                                          COR_STR("labels"), COR_STR("managedFields"),
-                                          COR_STR("ownerReferences")};
+                                          COR_STR("labels"), COR_STR("ownerReferences")};
     struct cor_str values[COR_ARRAY_LEN(keys)];
 
     cor_json_get_each(cor_object_metadata(body), keys, COR_ARRAY_LEN(keys), values);
@@ -497,6 +496,7 @@ int cor_strategy_create(struct cor_call *call, const struct cor_strategy_input *
         r = set_namespace(call, meta, &change.scratch);
     if (r == 0)
         r = drop_repeated_owners(call, body, meta, &change.scratch);
+    cor_edits_set(meta, COR_STR("managedFields"), input->managed);
     if (r == 0 && change.strategy) {
         change.prepare.name = change_name(&change);
         change.prepare.uid = cor_buf_str(&change.scratch.uid);
@@ -587,8 +587,7 @@ static int keep_metadata(struct change *change)
     return r < 0 ? r : set_namespace(change->call, meta, &change->scratch);
 }
 
-/* A scale is an update of the object that it scales. */
-static enum cor_strategy_on endpoint_of(const struct cor_call *call)
+enum cor_strategy_on cor_strategy_endpoint(const struct cor_call *call)
 {
     static const enum cor_strategy_on endpoints[COR_PART_COUNT] = {
         [COR_PART_ALL] = COR_ON_UPDATE,
@@ -618,11 +617,12 @@ int cor_strategy_update(struct cor_call *call, const struct cor_strategy_input *
             return r;
         body = scaled;
     }
-    r = change_init(&change, call, endpoint_of(call), input, body);
+    r = change_init(&change, call, cor_strategy_endpoint(call), input, body);
     change.prepare.name = cor_object_meta_member(old, COR_STR("name"));
     change.prepare.uid = cor_object_meta_member(old, COR_STR("uid"));
     if (r == 0)
         r = keep_metadata(&change);
+    cor_edits_set(&change.edit.meta_edits, COR_STR("managedFields"), input->managed);
     if (r == 0 && change.strategy)
         r = change_run_steps(&change);
     if (r == 0)

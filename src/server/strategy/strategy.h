@@ -4,6 +4,7 @@
 #ifndef COR_SERVER_STRATEGY_H
 #define COR_SERVER_STRATEGY_H
 
+#include "schema/strategy.h"
 #include "server/api/call.h"
 
 /* Of a generated name; upstream's lengths. */
@@ -19,9 +20,13 @@ struct cor_strategy_input {
     const struct cor_object *body; /* what the client sent */
     const struct cor_object *old;  /* the present object, served form; NULL: a create */
     struct cor_str sender;         /* who sent it, as JSON; empty when the strategy needs none */
+    struct cor_str managed;        /* the next managedFields; p == NULL: none */
     bool has_gated;                /* it may have a field of a feature gate that is off */
     bool sends_empty; /* it has an empty list or map that the kind's generation counts */
 };
+
+/* The endpoint that an update goes to; a scale is an update of the object that it scales. */
+enum cor_strategy_on cor_strategy_endpoint(const struct cor_call *call);
 
 /* Makes a new object from what a client sent: system fields filled, the namespace set, a name
  * generated from generateName when there is no name, and what the kind's strategy says

@@ -169,6 +169,8 @@ static int patch_read_request(struct patch_call *patch)
         r = cor_write_options_validate(call, "PatchOptions");
     if (r == 0)
         r = cor_call_set_key(call);
+    if (r == 0)
+        r = cor_write_note_manager(&patch->update.write);
     if (r < 0)
         return r;
     patch->update.write.patch_bytes = call->req->body.n;

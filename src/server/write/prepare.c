@@ -53,6 +53,12 @@ static int prepare_default_late(struct cor_write *write, const struct cor_object
     return r == 0 ? 0 : cor_write_default_late(write);
 }
 
+static int prepare_run_strategy(struct cor_write *write, const struct cor_strategy_input *input)
+{
+    return write->is_create ? cor_strategy_create(&write->call, input, &write->object)
+                            : cor_strategy_update(&write->call, input, &write->object);
+}
+
 int cor_write_prepare(struct cor_write *write)
 {
     struct cor_call *call = &write->call;
@@ -60,6 +66,7 @@ int cor_write_prepare(struct cor_write *write)
         .body = cor_write_source(write),
         .old = write->is_create ? NULL : write->current,
         .sender = cor_buf_str(&write->sender),
+        .managed = write->managed,
         /* A conversion may have made such a field from an annotation. */
         .has_gated = write->has_gated || call->conversion,
         .sends_empty = write->sends_empty,
@@ -71,8 +78,14 @@ int cor_write_prepare(struct cor_write *write)
     write->removes = false;
     r = write->is_create ? 0 : cor_write_check_revision(write);
     if (r == 0)
-        r = write->is_create ? cor_strategy_create(call, &input, &write->object)
-                             : cor_strategy_update(call, &input, &write->object);
+        r = prepare_run_strategy(write, &input);
+    /* An object that is too large with managedFields is stored without them. */
+    if (r == -COR_ETOOBIG && write->managed.p) {
+        input.managed = write->managed = cor_str(NULL, 0);
+        cor_status_deinit(&call->status);
+        cor_status_init(&call->status);
+        r = prepare_run_strategy(write, &input);
+    }
     if (r == 0)
         r = prepare_default_late(write, input.body);
     if (r == 0 && !write->is_create)

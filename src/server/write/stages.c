@@ -25,7 +25,8 @@
 #include "server/write/options.h"
 #include "json/writer.h"
 
-#define SENDER_MAX (1u << 20)
+#define SENDER_MAX  (1u << 20)
+#define MANAGER_MAX 4096 /* a name of 128 bytes, each of which may need an escape */
 
 static int write_apply(struct cor_write *write)
 {
@@ -49,14 +50,14 @@ static const struct {
     [COR_WRITE_MATCH] = {.run = cor_write_match},
     [COR_WRITE_DEFAULT] = {.run = cor_write_default},
     [COR_WRITE_CONVERT] = {.run = cor_write_convert},
-    [COR_WRITE_MANAGED_FIELDS] = {.run = NULL}, /* compared in the request's version */
+    [COR_WRITE_MANAGED_FIELDS] = {.run = cor_write_managed_fields},
     [COR_WRITE_MUTATE] = {.start = cor_write_check_namespace,
                           .applies = cor_write_checks_namespace},
     [COR_WRITE_ALLOCATE] = {.start = cor_write_allocate, .applies = cor_write_allocates},
     [COR_WRITE_PREPARE] = {.run = cor_write_prepare},
     [COR_WRITE_VALIDATE] = {.run = cor_write_validate},
     [COR_WRITE_DEFAULT_LATE] = {.run = cor_write_default_late, .applies = cor_write_defaults_late},
-    [COR_WRITE_TIMES] = {.run = NULL}, /* together with managed fields, which have the times */
+    [COR_WRITE_TIMES] = {.run = cor_write_times, .applies = cor_write_keeps_times},
     [COR_WRITE_ADMIT] = {.run = NULL},
 };
 
@@ -65,6 +66,8 @@ void cor_write_init(struct cor_write *write)
     cor_buf_init(&write->text, COR_BODY_TEXT_MAX);
     cor_buf_init(&write->yaml_dups, COR_BODY_DUPS_MAX);
     cor_buf_init(&write->sender, SENDER_MAX);
+    cor_buf_init(&write->manager, MANAGER_MAX);
+    cor_buf_init(&write->managed_text, COR_WRITE_JSON_MAX);
 }
 
 void cor_write_deinit(struct cor_write *write)
@@ -72,6 +75,8 @@ void cor_write_deinit(struct cor_write *write)
     cor_buf_deinit(&write->text);
     cor_buf_deinit(&write->yaml_dups);
     cor_buf_deinit(&write->sender);
+    cor_buf_deinit(&write->manager);
+    cor_buf_deinit(&write->managed_text);
     write->report = cor_read_report_free(write->report);
     write->body = cor_object_unref(write->body);
     write->sent = cor_object_unref(write->sent);
@@ -246,6 +251,8 @@ void cor_write_begin(struct cor_write *write, const char *kind, enum cor_write_s
         r = cor_call_set_key(call);
     if (r == 0)
         r = write_note_sender(write);
+    if (r == 0)
+        r = cor_write_note_manager(write);
     if (r < 0)
         cor_call_fail(call);
     else

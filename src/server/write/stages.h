@@ -24,6 +24,11 @@ const struct cor_type *cor_write_late_type(const struct cor_write *write);
 bool cor_write_defaults_late(const struct cor_write *write);
 int cor_write_default_late(struct cor_write *write);
 
+/* managed_fields.c. The stages "managed fields" and "times". */
+int cor_write_managed_fields(struct cor_write *write);
+bool cor_write_keeps_times(const struct cor_write *write);
+int cor_write_times(struct cor_write *write);
+
 /* namespace_check.c. Calls cor_write_resume(), now or later, in any case. */
 bool cor_write_checks_namespace(const struct cor_write *write);
 void cor_write_check_namespace(struct cor_write *write);

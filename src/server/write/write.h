@@ -76,8 +76,12 @@ struct cor_write {
 
     bool has_gated;   /* from default on: the body has a field of a feature gate that is off */
     bool sends_empty; /* of kinds whose generation counts exactly: an empty list or map was sent */
-    struct cor_buf sender; /* who sent the request, as JSON; empty: the strategy needs none */
+    struct cor_buf manager; /* who writes, for managedFields: a quoted text */
+    struct cor_buf sender;  /* who sent the request, as JSON; empty: the strategy needs none */
 
+    struct cor_str managed; /* from managed fields on: the next managedFields, in
+                             * `managed_text` or in an object; p == NULL: none */
+    struct cor_buf managed_text;
     struct cor_object *body;      /* from decode on; from convert on in the hub's version */
     struct cor_object *sent;      /* from default on: the body as it was sent, when it has empty
                                    * lists or maps, which messages show; else NULL */
@@ -124,6 +128,10 @@ void cor_write_run(struct cor_write *write, enum cor_write_stage from, enum cor_
  * decode on. `kind` is "CreateOptions" …; a failure of these two is answered, without `done`. */
 void cor_write_begin(struct cor_write *write, const char *kind, enum cor_write_stage until,
                      cor_write_done done);
+
+/* Notes under which name managedFields know the client: its fieldManager, or what its user agent
+ * calls itself. While the request is there. 0, or a failure in the status. */
+int cor_write_note_manager(struct cor_write *write);
 
 /* Answers with the failure in the status, unless the reader has gone. For the `done` of verbs that
  * have nothing to release first: true when the write goes on. */

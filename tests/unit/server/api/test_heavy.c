@@ -124,7 +124,7 @@ TEST(heavy, small_requests_stay_on_the_loop)
 
     fx_open(&fx);
     fx_bootstrap(&fx);
-    make_map(&body, "x", 20000, "v");
+    make_map(&body, "x", 5000, "v");
     (void)fx_do(&fx, 201, "POST", MAPS, cor_buf_z(&body));
     (void)fx_do(&fx, 200, "PUT", MAPS "/x", cor_buf_z(&body));
     (void)fx_do(&fx, 200, "PATCH", MAPS "/x", "{\"data\":{\"key1\":\"w\"}}");

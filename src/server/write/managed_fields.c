@@ -1,0 +1,446 @@
+/* clang-format off */
+/* The stage "managed fields": who owns which field of the object that is written
+ * (schema/apply/managers.h). Its result is `managed`, the next metadata.managedFields, which the
+ * stage "prepare" puts into the object.
+ *
+ *   the entries to begin with ──► nobody is tracked, and the object is there: none ──►
+ *   the objects before and after, in the version of the request ──► cor_managers_update() ──► `managed`
+ *
+ * The entries to begin with are those of the body if upstream could decode them, else those of the
+ * present object; a body with [] or [{}] resets them, and a subresource has no say. The object
+ * before a creation is the zero object of the kind.
+ * A Scale is compared as the object that it scales, before and after.
+ *
+ * The stage "times": an update that changes nothing but the times of managedFields keeps the old
+ * times, so that the store has nothing to write.
+ *
+ * Failures: no memory. Everything else that goes wrong here (a list has an item without its keys, an
+ * object is too large for its sets) is not the client's mistake: the object is stored without
+ * managedFields, as upstream's.
+ * Thread: the thread that has the call; cor_write_note_manager() the call's loop. */
+/* clang-format on */
+#include <assert.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/utf8.h"
+#include "meta/gvk.h"
+#include "meta/object_edit.h"
+#include "meta/time_text.h"
+#include "schema/apply/managers.h"
+#include "schema/normalize.h"
+#include "server/strategy/scale.h"
+#include "server/strategy/strategy.h"
+#include "server/write/stages.h"
+#include "json/scan.h"
+#include "json/writer.h"
+
+#define MANAGER_MAX 128         /* bytes of a manager's name */
+#define SETS_MAX    (64u << 20) /* of the arena of a request */
+
+/* ---- who writes ---- */
+
+/* Appends the name that a user agent gives to its manager: the printable characters before the
+ * first slash, at most MANAGER_MAX bytes of them. */
+static int add_agent_name(struct cor_str agent, struct cor_buf *out)
+{
+    ptrdiff_t slash = cor_str_find(agent, '/');
+    struct cor_str rest = slash < 0 ? agent : cor_str(agent.p, (size_t)slash);
+    int r = 0;
+
+    while (r == 0 && rest.n > 0) {
+        uint32_t code;
+        size_t n = cor_utf8_first(rest, &code);
+
+        if (code != COR_UTF8_INVALID && !cor_utf8_is_control(code)) {
+            if (out->n + n > MANAGER_MAX)
+                break;
+            r = cor_buf_add(out, rest.p, n);
+        }
+        rest = cor_str_from(rest, n);
+    }
+    return r;
+}
+
+int cor_write_note_manager(struct cor_write *write)
+{
+    struct cor_call *call = &write->call;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf name = {.max = 4 * MANAGER_MAX};
+    int r = 0;
+
+    assert(call->req);
+    cor_buf_reset(&write->manager);
+    r = call->opts.field_manager.n > 0 ? cor_buf_adds(&name, call->opts.field_manager)
+                                       : add_agent_name(call->req->user_agent, &name);
+    if (r == 0)
+        r = cor_json_quote(&write->manager, cor_buf_str(&name));
+    return r < 0 ? cor_status_set_err(&call->status, r) : 0;
+}
+
+/* Raw text, as entries have it: without the quotes. */
+static struct cor_str manager_name(const struct cor_write *write)
+{
+    struct cor_str quoted = cor_buf_str(&write->manager);
+
+    return quoted.n < 2 ? COR_STR("") : cor_str(quoted.p + 1, quoted.n - 2);
+}
+
+/* ---- versions ---- */
+
+/* The row of a version in which the object can be compared; NULL: the version is not known. */
+static const struct cor_resource_row *version_row(const struct cor_write *write,
+                                                  struct cor_str version)
+{
+    const struct cor_resource_row *stored = write->call.stored, *rows;
+    size_t n;
+
+    if (cor_str_eq(version, stored->api_version))
+        return stored;
+    rows = cor_api_builtins(&n);
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].conversion && cor_str_eq(rows[i].api_version, version) &&
+            cor_str_eq(rows[i].kind, stored->kind) &&
+            cor_str_eq(rows[i].stored_as, stored->api_version))
+            return &rows[i];
+    }
+    return NULL;
+}
+
+static bool version_place(void *arg, struct cor_str version, struct cor_apply_place *ret_place)
+{
+    const struct cor_resource_row *row = version_row(arg, version);
+    const struct cor_type *type = row ? cor_row_schema(row) : NULL;
+
+    if (!type)
+        return false;
+    *ret_place = cor_apply_place_builtin(type);
+    return true;
+}
+
+struct managed {
+    struct cor_write *write;
+    struct cor_arena arena;
+    struct cor_fieldset mask; /* of the endpoint; the same in all versions */
+};
+
+static bool managed_place(void *arg, struct cor_str version, struct cor_apply_place *ret_place)
+{
+    return version_place(((struct managed *)arg)->write, version, ret_place);
+}
+
+static struct cor_fieldset managed_mask(void *arg, struct cor_str version)
+{
+    (void)version;
+    return ((struct managed *)arg)->mask;
+}
+
+/* One step of a conversion: between the stored version and another one. */
+static int convert_step(cor_convert_fn fn, const struct cor_resource_row *to,
+                        struct cor_object **object)
+{
+    struct cor_object *converted;
+    int r = cor_convert_object(fn, to->kind, to->api_version, *object, &converted);
+
+    if (r < 0)
+        return r;
+    cor_object_unref(*object);
+    *object = converted;
+    return 0;
+}
+
+/* All versions are converted through the stored one. */
+static int managed_convert(void *arg, struct cor_str object, struct cor_str from, struct cor_str to,
+                           struct cor_buf *out)
+{
+    struct cor_write *write = ((struct managed *)arg)->write;
+    const struct cor_resource_row *from_row = version_row(write, from);
+    const struct cor_resource_row *to_row = version_row(write, to);
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *converted = NULL;
+    int r;
+
+    assert(from_row && to_row);
+    r = cor_object_from_sorted(object, &converted);
+    if (r == 0 && from_row->conversion)
+        r = convert_step(from_row->conversion->to_stored, write->call.stored, &converted);
+    if (r == 0 && to_row->conversion)
+        r = convert_step(to_row->conversion->from_stored, to_row, &converted);
+    return r < 0 ? r : cor_buf_adds(out, cor_object_json(converted));
+}
+
+/* ---- objects ---- */
+
+/* Appends an object without managedFields and resourceVersion. */
+static int add_bare(const struct cor_object *object, struct cor_buf *out)
+{
+    struct cor_str list = cor_object_meta_member(object, COR_STR("managedFields")), before, after;
+    const char *begin, *end;
+    int r;
+
+    cor_object_stored_spans(object, &before, &after);
+    if (!list.p)
+        begin = end = before.p;
+    else {
+        /* In canonical bytes the key stands right before the value. A resourceVersion that follows
+         * at once has its comma in front, or behind when managedFields are the first member. */
+        begin = list.p - sizeof("\"managedFields\":") + 1;
+        end = list.p + list.n;
+        if (end < before.p + before.n && *end == ',')
+            end++;
+        else if (begin[-1] == ',')
+            begin--;
+        else if (end == before.p + before.n && after.p[0] == ',')
+            after = cor_str_from(after, 1);
+    }
+    r = cor_buf_reserve(out, before.n + after.n);
+    if (r == 0)
+        r = cor_buf_add(out, before.p, (size_t)(begin - before.p));
+    if (r == 0)
+        r = cor_buf_add(out, end, (size_t)(before.p + before.n - end));
+    return r < 0 ? r : cor_buf_adds(out, after);
+}
+
+/* Appends the object in the version of the request. */
+static int add_shown(struct cor_write *write, struct cor_object *object, struct cor_buf *out)
+{
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *shown = NULL;
+    int r;
+
+    if (cor_scale_is_written(&write->call))
+        return add_bare(object, out);
+    r = cor_call_convert(&write->call, object, &shown);
+    return r < 0 ? r : add_bare(shown, out);
+}
+
+/* Appends the zero object of the kind: what Go writes of an object in which nothing is set. */
+static int add_zero_object(const struct cor_call *call, struct cor_buf *out)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf empty = {.max = 1024};
+    int r = cor_buf_addf(&empty, "{\"kind\":\"%.*s\",\"apiVersion\":\"%.*s\"}",
+                         COR_STR_ARG(call->type->kind), COR_STR_ARG(call->type->api_version));
+
+    if (r == 0)
+        r = cor_normalize(call->schema, cor_buf_str(&empty), out);
+    if (r == 0)
+        r = cor_buf_adds(out, cor_buf_str(&empty));
+    return r < 0 ? r : 0;
+}
+
+/* ---- the stage ---- */
+
+/* The entries of the present object; none when upstream could not decode them. 0 or an error of
+ * memory. */
+static int read_live(struct managed *m, struct cor_managers *ret)
+{
+    const struct cor_write *write = m->write;
+    struct cor_str list = write->is_create
+                              ? cor_str(NULL, 0)
+                              : cor_object_meta_member(write->current, COR_STR("managedFields"));
+    int r = list.p ? cor_managers_read(&m->arena, list, ret, NULL) : -COR_EINVAL;
+
+    if (r == -COR_EINVAL)
+        *ret = (struct cor_managers){0};
+    return r == -COR_EINVAL ? 0 : r;
+}
+
+/* The list that the client sent, also when it is empty, which the normal form does not have. */
+static struct cor_str sent_list(const struct cor_write *write)
+{
+    struct cor_str list = cor_object_meta_member(write->body, COR_STR("managedFields"));
+
+    if (!list.p && write->sent)
+        list = cor_object_meta_member(write->sent, COR_STR("managedFields"));
+    return list;
+}
+
+static int read_entries(struct managed *m, struct cor_managers *ret)
+{
+    const struct cor_write *write = m->write;
+    struct cor_str list = write->call.sub ? cor_str(NULL, 0) : sent_list(write);
+    int r = -COR_EINVAL;
+
+    *ret = (struct cor_managers){0};
+    if (list.p && cor_managers_is_reset(list))
+        return 0;
+    if (list.p)
+        r = cor_managers_read(&m->arena, list, ret, NULL);
+    return r == -COR_EINVAL ? read_live(m, ret) : r;
+}
+
+/* The objects before and after, in the version of the request. */
+static int add_objects(struct cor_write *write, struct cor_buf *before, struct cor_buf *after)
+{
+    struct cor_call *call = &write->call;
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *scaled = NULL;
+    int r =
+        write->is_create ? add_zero_object(call, before) : add_shown(write, write->current, before);
+
+    if (r == 0 && cor_scale_is_written(call)) {
+        r = cor_scale_apply(call, write->current, write->body, &scaled);
+        return r < 0 ? r : add_shown(write, scaled, after);
+    }
+    return r < 0 ? r : add_shown(write, write->body, after);
+}
+
+static int managed_update(struct managed *m, struct cor_managers *managers)
+{
+    struct cor_write *write = m->write;
+    struct cor_call *call = &write->call;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf before = {.max = COR_WRITE_JSON_MAX};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf after = {.max = COR_WRITE_JSON_MAX};
+    bool is_scale = cor_scale_is_written(call);
+    const struct cor_apply_versions versions = {m, managed_place, managed_mask, managed_convert};
+    char time[COR_TIME_TEXT_MAX];
+    struct cor_apply_request request = {
+        .arena = &m->arena,
+        .versions = &versions,
+        .manager = manager_name(write),
+        .api_version = is_scale ? call->stored->api_version : call->type->api_version,
+        .subresource = call->sub ? cor_strz(call->sub->name) : COR_STR(""),
+        /* Upstream's entries of a scale have no time. */
+        .now = is_scale ? COR_STR("") : cor_time_print(cor_call_now_ms(call) / 1000, time),
+    };
+    int r = add_objects(write, &before, &after);
+
+    if (r == 0)
+        r = cor_managers_update(managers, &request, cor_buf_str(&before), cor_buf_str(&after));
+    if (r == 0)
+        r = cor_managers_write(managers, &write->managed_text);
+    return r;
+}
+
+/* The mask of the endpoint. Who creates an object sets no deletionTimestamp: it is dropped before
+ * ownership is judged. */
+static int read_mask(struct managed *m)
+{
+    static const char never[] =
+        "{\"f:metadata\":{\"f:deletionGracePeriodSeconds\":{},\"f:deletionTimestamp\":{}}}";
+    const struct cor_call *call = &m->write->call;
+    const struct cor_strategy *strategy = cor_strategy_of(cor_row_schema(call->stored));
+    struct cor_str text = COR_STR("");
+    struct cor_fieldset deletion = {NULL};
+    int r = 0;
+
+    if (!cor_scale_is_written(call))
+        text = cor_strategy_mask(strategy, cor_strategy_endpoint(call));
+    if (text.n > 0)
+        r = cor_fieldset_read(&m->arena, text, &m->mask);
+    if (r == 0 && m->write->is_create) {
+        r = cor_fieldset_read(&m->arena, cor_str(never, sizeof(never) - 1), &deletion);
+        m->mask = cor_fieldset_union(&m->arena, m->mask, deletion);
+    }
+    return r < 0 ? r : m->arena.error;
+}
+
+static int managed_run(struct managed *m)
+{
+    struct cor_write *write = m->write;
+    struct cor_managers managers;
+    int r = read_entries(m, &managers);
+
+    /* An object whose managers are not known stays so until somebody applies to it. */
+    if (r < 0 || (!write->is_create && managers.n == 0))
+        return r;
+    r = read_mask(m);
+    if (r == 0)
+        r = managed_update(m, &managers);
+    if (r == 0 && managers.n > 0)
+        write->managed = cor_buf_str(&write->managed_text);
+    return r;
+}
+
+int cor_write_managed_fields(struct cor_write *write)
+{
+    struct managed m = {.write = write};
+    int r;
+
+    assert(write->body && (write->is_create || write->current));
+    write->managed = cor_str(NULL, 0);
+    cor_buf_reset(&write->managed_text);
+    /* A kind without a type keeps what was sent. */
+    if (!write->call.schema) {
+        write->managed = cor_object_meta_member(write->body, COR_STR("managedFields"));
+        return 0;
+    }
+    cor_arena_init(&m.arena, SETS_MAX);
+    r = managed_run(&m);
+    cor_arena_deinit(&m.arena);
+    if (r == -COR_ENOMEM)
+        return cor_status_set_err(&write->call.status, r);
+    if (r < 0) {
+        /* What is wrong with a Scale is answered by the stage "prepare", after the revision. */
+        cor_status_deinit(&write->call.status);
+        cor_status_init(&write->call.status);
+        write->managed = cor_str(NULL, 0);
+    }
+    return 0;
+}
+
+/* ---- the stage "times" ---- */
+
+/* The member `time` of an entry with one of its commas; empty: the entry has none. It is the last
+ * member of a canonical entry. */
+static struct cor_str time_of(struct cor_str entry)
+{
+    struct cor_str value;
+    const char *begin;
+
+    if (cor_json_get(entry, COR_STR("time"), COR_JSON_SORTED, &value) < 0)
+        return cor_str(entry.p + entry.n, 0);
+    begin = value.p - sizeof(",\"time\":") + 1;
+    return cor_str(begin, (size_t)(value.p + value.n - begin));
+}
+
+/* Are both entries equal but for their times? */
+static bool is_same_entry(struct cor_str a, struct cor_str b)
+{
+    struct cor_str a_time = time_of(a), b_time = time_of(b);
+
+    return cor_str_eq(cor_str(a.p, (size_t)(a_time.p - a.p)),
+                      cor_str(b.p, (size_t)(b_time.p - b.p)));
+}
+
+/* Have both lists the same entries in the same order, but for their times? */
+static bool is_same_list(struct cor_str a, struct cor_str b)
+{
+    struct cor_json_iter a_it = cor_json_iter(a), b_it = cor_json_iter(b);
+
+    for (;;) {
+        bool has_a = cor_json_iter_elem(&a_it), has_b = cor_json_iter_elem(&b_it);
+
+        if (!has_a || !has_b)
+            return has_a == has_b;
+        if (!is_same_entry(cor_json_iter_value(&a_it), cor_json_iter_value(&b_it)))
+            return false;
+    }
+}
+
+bool cor_write_keeps_times(const struct cor_write *write)
+{
+    return !write->is_create && write->managed.p && !write->removes;
+}
+
+int cor_write_times(struct cor_write *write)
+{
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *same = NULL;
+    struct cor_str old = cor_object_meta_member(write->current, COR_STR("managedFields"));
+    struct cor_object_edit edit = {
+        .kind = write->call.stored->kind,
+        .api_version = write->call.stored->api_version,
+        .top = cor_object_json(write->object),
+        .metadata = cor_object_metadata(write->object),
+    };
+    int r;
+
+    assert(write->object && write->current);
+    if (!old.p || cor_str_eq(old, write->managed) || !is_same_list(old, write->managed))
+        return 0;
+    cor_edits_set(&edit.meta_edits, COR_STR("managedFields"), old);
+    r = cor_object_edit(&edit, &same, &write->call.status);
+    if (r < 0)
+        return r;
+    if (!cor_object_same_stored(same, write->current))
+        return 0;
+    cor_object_unref(write->object);
+    write->object = COR_STEAL(same);
+    return 0;
+}

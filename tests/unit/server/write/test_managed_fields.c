@@ -1,0 +1,278 @@
+/* metadata.managedFields of creates, updates and patches: who owns which field, since when, and
+ * what a client can do to the list itself. The numbers of the comments are scenarios of contract
+ * apply
+ * 16. What ownership is by itself is in tests/unit/schema/test_managers.c. */
+#include <stdio.h>
+#include <string.h>
+
+#include "api_fixture.h"
+
+#define CONFIGMAPS  "/api/v1/namespaces/default/configmaps"
+#define C           CONFIGMAPS "/c"
+#define DEPLOYMENTS "/apis/apps/v1/namespaces/default/deployments"
+#define D           DEPLOYMENTS "/d"
+
+static const struct fx_headers merge = {.content_type = "application/merge-patch+json"};
+static const struct fx_headers json_patch = {.content_type = "application/json-patch+json"};
+
+static void open_ready(struct fx *fx)
+{
+    *fx = (struct fx){0};
+    fx_open(fx);
+    fx_bootstrap(fx);
+}
+
+static void pass_second(struct fx *fx)
+{
+    cor_clock_manual_advance(&fx->clock, 1000);
+}
+
+/* The entries of an object as a text: "manager/operation/subresource@seconds: fields", each in a
+ * line of its own; without a time the seconds are "-". */
+static const char *entries(const char *json)
+{
+    static char text[16384];
+    size_t n = 0;
+
+    text[0] = '\0';
+    for (int i = 0;; i++) {
+        char path[64];
+        const char *time, *sub, *who;
+
+        snprintf(path, sizeof(path), "metadata.managedFields[%d].manager", i);
+        who = fx_at(json, path);
+        if (!who[0])
+            return text;
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i > 0 ? "\n" : "", who);
+        snprintf(path, sizeof(path), "metadata.managedFields[%d].operation", i);
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "/%c", fx_at(json, path)[0]);
+        snprintf(path, sizeof(path), "metadata.managedFields[%d].subresource", i);
+        sub = fx_at(json, path);
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", sub[0] ? "/" : "", sub);
+        snprintf(path, sizeof(path), "metadata.managedFields[%d].time", i);
+        time = fx_at(json, path);
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "@%.2s",
+                              time[0] ? time + strlen("2025-01-01T00:00:") : "-");
+        snprintf(path, sizeof(path), "metadata.managedFields[%d].fieldsV1", i);
+        n += (size_t)snprintf(text + n, sizeof(text) - n, ": %s", fx_at(json, path));
+    }
+}
+
+#define assert_entries(json, expected) assert_string_equal(entries(json), (expected))
+
+#define OF_K                                                                                       \
+    "k/U@00: {\"f:data\":{\".\":{},\"f:a\":{}},\"f:metadata\":{\"f:labels\":{\".\":{},\"f:x\":{}}}}"
+
+/* Scenario 47. */
+static const char *create_c(struct fx *fx)
+{
+    return fx_do(fx, 201, "POST", CONFIGMAPS "?fieldManager=k",
+                 "{\"metadata\":{\"name\":\"c\",\"labels\":{\"x\":\"1\"}},\"data\":{\"a\":\"1\"}}");
+}
+
+TEST(managed_fields, of_a_create_are_what_the_client_sent_and_what_it_defaulted)
+{
+    struct fx fx;
+    const char *answer;
+
+    open_ready(&fx);
+    answer = create_c(&fx);
+    assert_entries(answer, OF_K);
+    assert_at(answer, "metadata.managedFields[0].apiVersion", "v1");
+    assert_at(answer, "metadata.managedFields[0].fieldsType", "FieldsV1");
+    assert_at(answer, "metadata.managedFields[0].time", "2025-01-01T00:00:00Z");
+    /* Scenario 54. */
+    answer =
+        fx_do(&fx, 201, "POST", DEPLOYMENTS "?fieldManager=kubectl-create",
+              "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"replicas\":2,\"selector\":{"
+              "\"matchLabels\":{\"app\":\"x\"}},\"template\":{\"metadata\":{\"labels\":{"
+              "\"app\":\"x\"}},\"spec\":{\"containers\":[{\"name\":\"a\",\"image\":\"i\"}]}}}}");
+    assert_entries(
+        answer,
+        "kubectl-create/U@00: "
+        "{\"f:spec\":{\"f:progressDeadlineSeconds\":{},\"f:replicas\":{},\"f:revisionHistoryLimit\":"
+        "{},\"f:selector\":{},\"f:strategy\":{\"f:rollingUpdate\":{\".\":{},\"f:maxSurge\":{},"
+        "\"f:maxUnavailable\":{}},\"f:type\":{}},\"f:template\":{\"f:metadata\":{\"f:labels\":{"
+        "\".\":{},\"f:app\":{}}},\"f:spec\":{\"f:containers\":{\"k:{\\\"name\\\":\\\"a\\\"}\":{"
+        "\".\":{},\"f:image\":{},\"f:imagePullPolicy\":{},\"f:name\":{},\"f:resources\":{},"
+        "\"f:terminationMessagePath\":{},\"f:terminationMessagePolicy\":{}}},\"f:dnsPolicy\":{},"
+        "\"f:restartPolicy\":{},\"f:schedulerName\":{},\"f:securityContext\":{},"
+        "\"f:terminationGracePeriodSeconds\":{}}}}}");
+    /* What is not stored is not owned. */
+    answer =
+        fx_do(&fx, 201, "POST", CONFIGMAPS "?fieldManager=k",
+              "{\"metadata\":{\"name\":\"e\",\"deletionTimestamp\":\"2025-01-01T00:00:00Z\"}}");
+    assert_entries(answer, "");
+    fx_close(&fx);
+}
+
+/* Scenario 67, contract apply 3.1.4, 3.1.5. */
+TEST(managed_fields, name_the_manager_or_the_user_agent)
+{
+    static const struct {
+        const char *agent, *query, *manager;
+    } cases[] = {
+        {"my-tool/1.2 (x)", "", "my-tool"},
+        {"my-tool/1.2 (x)", "?fieldManager=other", "other"},
+        {"no slash", "", "no slash"},
+        {"", "", "unknown"},
+        {"/", "", "unknown"},
+        {"a\tb\x01/1", "", "ab"},
+        {"a\"b/1", "", "a\"b"},
+    };
+    struct fx fx;
+
+    open_ready(&fx);
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
+        const struct fx_headers headers = {.user_agent = cases[i].agent};
+        char target[128], body[128];
+
+        snprintf(target, sizeof(target), CONFIGMAPS "%s", cases[i].query);
+        snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"c%zu\"},\"data\":{\"a\":\"1\"}}",
+                 i);
+        assert_at(fx_do_with(&fx, 201, "POST", target, body, &headers),
+                  "metadata.managedFields[0].manager", cases[i].manager);
+    }
+    fx_close(&fx);
+}
+
+TEST(managed_fields, of_an_update_move_with_the_fields_that_changed)
+{
+    struct fx fx;
+    const char *answer, *rv;
+
+    open_ready(&fx);
+    create_c(&fx);
+    pass_second(&fx);
+    /* Scenario 48. */
+    answer = fx_do(&fx, 200, "PUT", C "?fieldManager=l",
+                   "{\"metadata\":{\"name\":\"c\",\"labels\":{\"x\":\"1\",\"y\":\"1\"}},\"data\":{"
+                   "\"a\":\"1\"}}");
+    assert_entries(answer, OF_K "\nl/U@01: {\"f:metadata\":{\"f:labels\":{\"f:y\":{}}}}");
+    pass_second(&fx);
+    /* A patch takes a field; k keeps its time. */
+    answer = fx_do_with(&fx, 200, "PATCH", C "?fieldManager=m", "{\"data\":{\"a\":\"2\"}}", &merge);
+    assert_entries(answer, "k/U@00: {\"f:data\":{},\"f:metadata\":{\"f:labels\":{\".\":{},"
+                           "\"f:x\":{}}}}\n"
+                           "l/U@01: {\"f:metadata\":{\"f:labels\":{\"f:y\":{}}}}\n"
+                           "m/U@02: {\"f:data\":{\"f:a\":{}}}");
+    pass_second(&fx);
+    /* Contract apply 6.4.3, 8.4.3: what changes no value moves nothing, and is not written. */
+    rv = fx_at(answer, "metadata.resourceVersion");
+    answer = fx_do_with(&fx, 200, "PATCH", C "?fieldManager=n", "{\"data\":{\"a\":\"2\"}}", &merge);
+    assert_at(answer, "metadata.resourceVersion", rv);
+    /* The requester's own field: only its time changes. */
+    answer = fx_do_with(&fx, 200, "PATCH", C "?fieldManager=m", "{\"data\":{\"a\":\"3\"}}", &merge);
+    assert_at(answer, "metadata.managedFields[2].time", "2025-01-01T00:00:03Z");
+    /* Scenario 49: what goes leaves all sets, and makes no entry. */
+    answer = fx_do(&fx, 200, "PUT", C "?fieldManager=o", "{\"metadata\":{\"name\":\"c\"}}");
+    assert_entries(answer, "");
+    fx_close(&fx);
+}
+
+/* Scenarios 60 to 62 and 64; contract apply 8.1.1 to 8.1.4. */
+TEST(managed_fields, can_be_reset_renamed_and_never_be_broken_by_a_client)
+{
+    static const char *const resets[] = {
+        "{\"metadata\":{\"managedFields\":[{}]}}",
+        "{\"metadata\":{\"managedFields\":[]}}",
+    };
+    struct fx fx;
+    const char *answer;
+
+    open_ready(&fx);
+    create_c(&fx);
+    pass_second(&fx);
+    fx_do_with(&fx, 200, "PATCH", C, "{\"metadata\":{\"managedFields\":null}}", &merge);
+    answer = fx_do(&fx, 200, "PUT", C,
+                   "{\"metadata\":{\"name\":\"c\",\"labels\":{\"x\":\"1\"},\"managedFields\":[{"
+                   "\"manager\":\"z\",\"operation\":\"Foo\"}]},\"data\":{\"a\":\"1\"}}");
+    assert_entries(answer, OF_K);
+    answer = fx_do_with(&fx, 200, "PATCH", C "?fieldManager=y",
+                        "[{\"op\":\"replace\",\"path\":\"/metadata/managedFields/0/manager\","
+                        "\"value\":\"z\"}]",
+                        &json_patch);
+    assert_entries(answer, "z/U@00: {\"f:data\":{\".\":{},\"f:a\":{}},"
+                           "\"f:metadata\":{\"f:labels\":{\".\":{},\"f:x\":{}}}}");
+    for (size_t i = 0; i < COR_ARRAY_LEN(resets); i++) {
+        fx_do(&fx, 200, "DELETE", C, NULL);
+        create_c(&fx);
+        answer = fx_do_with(&fx, 200, "PATCH", C, resets[i], &merge);
+        assert_entries(answer, "");
+        assert_null(strstr(answer, "managedFields"));
+        /* It stays untracked until somebody applies. */
+        answer = fx_do_with(&fx, 200, "PATCH", C, "{\"data\":{\"b\":\"1\"}}", &merge);
+        assert_null(strstr(answer, "managedFields"));
+    }
+    fx_close(&fx);
+}
+
+/* Scenario 65, contract apply 7.2.7. */
+TEST(managed_fields, of_more_than_ten_updates_are_joined)
+{
+    struct fx fx;
+    const char *answer = NULL;
+
+    open_ready(&fx);
+    create_c(&fx);
+    for (int i = 1; i <= 10; i++) {
+        char target[64], body[64];
+
+        pass_second(&fx);
+        snprintf(target, sizeof(target), C "?fieldManager=u%d", i);
+        snprintf(body, sizeof(body), "{\"metadata\":{\"labels\":{\"l%d\":\"1\"}}}", i);
+        answer = fx_do_with(&fx, 200, "PATCH", target, body, &merge);
+    }
+    assert_at(answer, "metadata.managedFields[0].manager", "ancient-changes");
+    assert_at(answer, "metadata.managedFields[0].time", "2025-01-01T00:00:01Z");
+    assert_at(answer, "metadata.managedFields[9].manager", "u10");
+    assert_at(answer, "metadata.managedFields[10].manager", "");
+    fx_close(&fx);
+}
+
+/* Contract apply 10.1, 8.1.6; scenarios 57 and 63. */
+TEST(managed_fields, of_a_subresource_have_its_name_and_what_it_can_change)
+{
+    struct fx fx;
+    const char *answer;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", DEPLOYMENTS "?fieldManager=k",
+          "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"replicas\":2," FX_WORKLOAD
+          "},\"status\":{\"replicas\":7}}");
+    pass_second(&fx);
+    /* The spec and the managedFields of a write to /status do not count. */
+    answer = fx_do_with(&fx, 200, "PATCH", D "/status?fieldManager=s",
+                        "{\"metadata\":{\"managedFields\":[{}]},\"spec\":{\"replicas\":9},"
+                        "\"status\":{\"replicas\":3}}",
+                        &merge);
+    assert_at(answer, "spec.replicas", "2");
+    assert_at(answer, "metadata.managedFields[0].manager", "k");
+    assert_at(answer, "metadata.managedFields[1].manager", "s");
+    assert_at(answer, "metadata.managedFields[1].subresource", "status");
+    assert_at(answer, "metadata.managedFields[1].fieldsV1", "{\"f:status\":{\"f:replicas\":{}}}");
+    assert_non_null(strstr(fx_at(answer, "metadata.managedFields[0].fieldsV1"), "\"f:replicas\""));
+    assert_null(strstr(fx_at(answer, "metadata.managedFields[0].fieldsV1"), "f:status"));
+    fx_do_with(&fx, 200, "PATCH", D "/scale?fieldManager=t", "{\"spec\":{\"replicas\":5}}", &merge);
+    answer = fx_do(&fx, 200, "GET", D, NULL);
+    assert_at(answer, "metadata.managedFields[0].manager", "t");
+    assert_at(answer, "metadata.managedFields[0].subresource", "scale");
+    assert_at(answer, "metadata.managedFields[0].apiVersion", "apps/v1");
+    assert_at(answer, "metadata.managedFields[0].time", "");
+    assert_at(answer, "metadata.managedFields[0].fieldsV1", "{\"f:spec\":{\"f:replicas\":{}}}");
+    assert_null(strstr(fx_at(answer, "metadata.managedFields[1].fieldsV1"), "\"f:replicas\""));
+    fx_close(&fx);
+}
+
+TEST(managed_fields, survive_every_failed_allocation)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    create_c(&fx);
+    fx_fail_each_alloc(&fx, "PUT", C "?dryRun=All&fieldManager=l",
+                       "{\"metadata\":{\"name\":\"c\"},\"data\":{\"a\":\"5\",\"b\":\"1\"}}", NULL);
+    fx_fail_each_alloc(&fx, "POST", CONFIGMAPS "?dryRun=All",
+                       "{\"metadata\":{\"name\":\"n\"},\"data\":{\"a\":\"5\"}}", NULL);
+    fx_close(&fx);
+}
