@@ -155,7 +155,7 @@ STRATEGIES = [
     ("a set has a form", "Thing\n  on create\n    set spec\n", "expected 'set FIELD = VALUE'"),
     ("an addition has a form", "Thing\n  on create\n    add spec\n", "expected 'add FIELD TEXT'"),
     ("an addition is to a list of texts", "Thing\n  on create\n    add spec x\n", "spec is no list of texts"),
-    ("an unknown step is refused", "Thing\n  on create\n    forget spec\n", "expected keep, reset, set, add or hook, not forget"),
+    ("an unknown step is refused", "Thing\n  on create\n    forget spec\n", "expected keep, mask, reset, set, add or hook, not forget"),
     ("a line belongs to a kind", "  on create\n", "a line outside of a kind"),
 ]
 # (what, the file all.columns below its package and the columns of others, part of the message or None when it is right)

@@ -56,7 +56,13 @@ struct cor_apply_request {
     const struct cor_apply_versions *versions;
     struct cor_str manager, api_version, subresource;
     struct cor_str now; /* RFC 3339 in UTC, whole seconds */
-    bool force;         /* of an apply: take fields from their managers */
+    /* Of an apply: */
+    bool force;             /* take fields from their managers */
+    struct cor_str subject; /* what messages call the object; empty: nothing */
+    /* Each conflict in turn: `who` is "conflict with "a" using v1". NULL: the words are enough. 0
+     * or a negative error, which ends the apply. */
+    int (*on_conflict)(void *arg, struct cor_str who, struct cor_str path);
+    void *arg; /* of on_conflict */
 };
 
 /* An update (create, PUT, patch) has made `after` of `before`, both in the version of the request

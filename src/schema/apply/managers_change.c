@@ -429,9 +429,10 @@ static int prune(struct op *op, const struct cor_managers *managers, const struc
 /* ---- conflicts in words ---- */
 
 struct conflict_lines {
+    const struct cor_apply_request *request;
     struct cor_buf *out;
     const char *before; /* each path */
-    size_t n;
+    struct cor_buf who;
 };
 
 static int count_path(void *arg, const struct cor_path *path)
@@ -444,9 +445,16 @@ static int count_path(void *arg, const struct cor_path *path)
 static int add_path(void *arg, const struct cor_path *path)
 {
     struct conflict_lines *lines = arg;
+    const struct cor_apply_request *request = lines->request;
     int r = cor_buf_addz(lines->out, lines->before);
+    size_t at = lines->out->n;
 
-    return r < 0 ? r : cor_path_print(path, lines->out);
+    if (r == 0)
+        r = cor_path_print(path, lines->out);
+    if (r == 0 && request->on_conflict)
+        r = request->on_conflict(request->arg, cor_buf_str(&lines->who),
+                                 cor_str_from(cor_buf_str(lines->out), at));
+    return r;
 }
 
 static int add_who(struct cor_buf *out, const struct cor_manager *manager)
@@ -481,10 +489,31 @@ static int sort_conflicts(struct cor_arena *arena, struct cor_managers *conflict
     return 0;
 }
 
+/* Appends the conflicts with one manager. */
+static int write_conflict(struct conflict_lines *lines, const struct cor_manager *manager,
+                          bool is_only, bool is_first)
+{
+    int r = cor_buf_addz(lines->out, is_only     ? "conflict with "
+                                     : !is_first ? "\nconflicts with "
+                                                 : "conflicts with ");
+
+    cor_buf_reset(&lines->who);
+    if (r == 0)
+        r = add_who(lines->out, manager);
+    if (r == 0)
+        r = cor_buf_addc(lines->out, ':');
+    if (r == 0)
+        r = cor_buf_addz(&lines->who, "conflict with ");
+    if (r == 0)
+        r = add_who(&lines->who, manager);
+    lines->before = is_only ? " " : "\n- ";
+    return r < 0 ? r : cor_fieldset_each(manager->set, add_path, lines);
+}
+
 /* Appends upstream's message. -COR_ECONFLICT, or what failed. */
 static int write_conflicts(struct op *op, struct cor_managers *conflicts, struct cor_buf *words)
 {
-    struct conflict_lines lines = {words, "\n- ", 0};
+    struct conflict_lines lines = {op->request, words, "", {.max = TEXT_MAX}};
     size_t n = 0;
     int r = sort_conflicts(op->arena, conflicts);
 
@@ -492,18 +521,9 @@ static int write_conflicts(struct op *op, struct cor_managers *conflicts, struct
         cor_fieldset_each(conflicts->v[i].set, count_path, &n);
     if (r == 0)
         r = cor_buf_addf(words, "Apply failed with %zu conflict%s: ", n, n == 1 ? "" : "s");
-    for (size_t i = 0; i < conflicts->n && r == 0; i++) {
-        r = cor_buf_addz(words, n == 1  ? "conflict with "
-                                : i > 0 ? "\nconflicts with "
-                                        : "conflicts with ");
-        if (r == 0)
-            r = add_who(words, &conflicts->v[i]);
-        if (r == 0)
-            r = cor_buf_addc(words, ':');
-        lines.before = n == 1 ? " " : "\n- ";
-        if (r == 0)
-            r = cor_fieldset_each(conflicts->v[i].set, add_path, &lines);
-    }
+    for (size_t i = 0; i < conflicts->n && r == 0; i++)
+        r = write_conflict(&lines, &conflicts->v[i], n == 1, i == 0);
+    cor_buf_deinit(&lines.who);
     return r < 0 ? r : -COR_ECONFLICT;
 }
 
@@ -562,12 +582,17 @@ static int apply_docs(struct op *op, struct cor_managers *managers, struct doc *
 }
 
 /* Checks an object and says in `words` which of the two is wrong. */
-static int check_applied(const struct doc *doc, bool is_live, struct cor_buf *words)
+static int check_applied(const struct op *op, const struct doc *doc, bool is_live,
+                         struct cor_buf *words)
 {
     size_t before = words->n;
-    int r = cor_buf_addz(words, is_live ? "failed to create typed live object: "
-                                        : "failed to create typed patch object: ");
+    int r = cor_buf_addz(words, is_live ? "failed to create typed live object"
+                                        : "failed to create typed patch object");
 
+    if (r == 0 && op->request->subject.n > 0)
+        r = cor_buf_addf(words, " (%.*s)", COR_STR_ARG(op->request->subject));
+    if (r == 0)
+        r = cor_buf_addz(words, ": ");
     if (r == 0)
         r = cor_typed_check(typed(doc), is_live, words);
     if (r == 0)
@@ -594,9 +619,9 @@ int cor_managers_apply(struct cor_managers *managers, const struct cor_apply_req
         r = update_docs(&op, managers, before, empty, old);
     }
     if (r == 0)
-        r = check_applied(new, false, words);
+        r = check_applied(&op, new, false, words);
     if (r == 0)
-        r = check_applied(old, true, words);
+        r = check_applied(&op, old, true, words);
     if (r == 0)
         r = apply_docs(&op, managers, old, new, out, words);
     op_deinit(&op);

@@ -1,7 +1,8 @@
-/* PATCH: JSON patch, merge patch and strategic merge patch. The content type chooses the patch, the
- * options are checked and the patch is copied; then update.c runs a guaranteed update whose first
- * stage is patch_apply(): the present object in the version of the request, patched, goes through
- * the same stages as a body. The step may run several times, each time on a newer object.
+/* PATCH: JSON patch, merge patch, strategic merge patch and server-side apply. The content type
+ * chooses the patch, the options are checked and the patch is copied; then update.c runs a
+ * guaranteed update whose first stage is patch_apply(): the present object in the version of the
+ * request, patched, goes through the same stages as a body. The step may run several times, each
+ * time on a newer object.
  *
  * Failures: another content type is refused with 415; a patch that is not well-formed with 400; one
  * that cannot be applied with 422 in upstream's words, which do not give the reason; what the patch
@@ -15,7 +16,10 @@
 #include "meta/patch_type.h"
 #include "schema/raw_values.h"
 #include "schema/strategic_merge.h"
+#include "server/strategy/scale.h"
 #include "server/verbs/update.h"
+#include "server/write/apply_config.h"
+#include "server/write/body.h"
 #include "server/write/options.h"
 
 typedef int (*patch_fn)(struct cor_str doc, struct cor_str patch,
@@ -24,7 +28,7 @@ typedef int (*patch_fn)(struct cor_str doc, struct cor_str patch,
 
 struct patch_call {
     struct cor_update_call update;
-    patch_fn patch;            /* NULL: strategic merge, which also needs the type */
+    patch_fn patch;            /* NULL: strategic merge, which also needs the type, or an apply */
     struct cor_buf text;       /* the patch, copied: steps may run after the request is freed */
     struct cor_json_dups dups; /* fields that the patch repeats */
 };
@@ -79,8 +83,11 @@ static int patch_apply(struct cor_write *write)
     COR_CLEANUP(cor_buf_deinit) struct cor_buf sorted = {0};
     struct cor_json_patch_error why = {.message = ""};
     struct cor_str doc;
-    int r = cor_call_convert(call, write->current, &shown);
+    int r;
 
+    if (write->is_applied)
+        return cor_write_apply_config(write, cor_buf_str(&patch->text));
+    r = cor_call_convert(call, write->current, &shown);
     if (r < 0)
         return r;
     doc = cor_object_json(shown);
@@ -100,17 +107,8 @@ static int patch_apply(struct cor_write *write)
     return 0;
 }
 
-/* Upstream's router knows apply patches: a client that sends one is told which types this server
- * accepts. For other types the answer is the bare code. */
-static int patch_refuse_type(struct cor_call *call, struct cor_str type)
+static int patch_refuse_type(struct cor_call *call)
 {
-    if (cor_str_starts(type, COR_STR("application/apply-patch+")))
-        return cor_status_set(&call->status, -COR_EMEDIATYPE,
-                              "the body of the request was in an unknown format - accepted media "
-                              "types include: %.*s, %.*s, %.*s",
-                              COR_STR_ARG(cor_patch_media_type(COR_PATCH_JSON)),
-                              COR_STR_ARG(cor_patch_media_type(COR_PATCH_MERGE)),
-                              COR_STR_ARG(cor_patch_media_type(COR_PATCH_STRATEGIC)));
     cor_status_set(&call->status, -COR_EMEDIATYPE, "415: Unsupported Media Type");
     call->status.has_details = true;
     return -COR_EMEDIATYPE;
@@ -124,7 +122,7 @@ static int patch_choose(struct patch_call *patch)
     enum cor_patch_type type;
 
     if (!cor_patch_type_of(media_type, &type))
-        return patch_refuse_type(call, media_type);
+        return patch_refuse_type(call);
     switch (type) {
     case COR_PATCH_JSON:
         patch->patch = cor_json_json_patch;
@@ -136,9 +134,13 @@ static int patch_choose(struct patch_call *patch)
     case COR_PATCH_STRATEGIC:
         return 0;
     case COR_PATCH_APPLY:
-        break;
+        /* What an apply to a scale owns is not known yet. */
+        if (cor_scale_is_written(call))
+            break;
+        patch->update.write.is_applied = true;
+        return 0;
     }
-    return patch_refuse_type(call, media_type);
+    return patch_refuse_type(call);
 }
 
 static size_t patch_count(struct cor_str patch, struct cor_str text)
@@ -173,13 +175,14 @@ static int patch_read_request(struct patch_call *patch)
         r = cor_write_note_manager(&patch->update.write);
     if (r < 0)
         return r;
-    patch->update.write.patch_bytes = call->req->body.n;
+    patch->update.write.patch_bytes =
+        patch->update.write.is_applied ? cor_body_weight(call) : call->req->body.n;
     if (patch->patch == cor_json_json_patch)
         patch->update.write.patch_copies = patch_count_copies(call->req->body);
     r = cor_buf_adds(&patch->text, call->req->body);
     if (r < 0)
         return cor_status_set_err(&call->status, r);
-    if (!patch->patch)
+    if (!patch->patch && !patch->update.write.is_applied)
         patch->update.write.strategic = cor_buf_str(&patch->text);
     return 0;
 }

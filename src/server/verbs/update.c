@@ -12,8 +12,8 @@
  *   - dry run: answers with the object that would have been written;
  *   - the next state has nothing left to wait for (deletion began, no finalizers): it is removed,
  *     with the judged revision as precondition. If that revision has passed, all begins again.
- * An object that does not exist is created where the resource allows this for PUT; if somebody else
- * creates it first, all begins again. Beginning again is bounded by ROUNDS_MAX, then 409.
+ * An object that does not exist is created by an apply, and where the resource allows this for PUT;
+ * if somebody else creates it first, all begins again. Beginning again is bounded by ROUNDS_MAX, then 409.
  * Thread: the call's loop. */
 /* clang-format on */
 #include "server/verbs/update.h"
@@ -156,12 +156,15 @@ static void update_on_made(struct cor_write *write, int r)
         cor_call_begin_op(call);
 }
 
-/* The object of a PUT does not exist: makes a new one of the body. */
+/* The object of a PUT or of an apply does not exist: makes a new one of the body. */
 static void update_create_object(struct cor_update_call *update)
 {
-    update->write.is_create = true;
+    struct cor_write *write = &update->write;
+
+    write->is_create = true;
     update->judged = 0;
-    cor_write_run(&update->write, COR_WRITE_MANAGED_FIELDS, COR_WRITE_STORE, update_on_made);
+    cor_write_run(write, write->apply ? COR_WRITE_APPLY : COR_WRITE_MANAGED_FIELDS, COR_WRITE_STORE,
+                  update_on_made);
 }
 
 static void update_on_updated(void *arg, const struct cor_store_reply *reply)
@@ -169,7 +172,8 @@ static void update_on_updated(void *arg, const struct cor_store_reply *reply)
     struct cor_update_call *update = arg;
     struct cor_call *call = &update->write.call;
     bool may_create =
-        !update->write.apply && !call->sub && (call->res->flags & COR_API_CREATE_ON_UPDATE);
+        !call->sub && (update->write.apply ? update->write.is_applied
+                                           : (call->res->flags & COR_API_CREATE_ON_UPDATE) != 0);
 
     if (!cor_call_end_op(call))
         return;

@@ -188,7 +188,8 @@ size_t cor_body_weight(const struct cor_call *call)
         return 0;
     if (cor_media_type_is(type, PROTOBUF_TYPE))
         return PROTOBUF_GROWTH * body.n;
-    if (!cor_media_type_is(type, "application/yaml"))
+    if (!cor_media_type_is(type, "application/yaml") &&
+        !cor_media_type_is(type, "application/apply-patch+yaml"))
         return cor_body_json_weight(body);
     return body_has_aliases(body) ? COR_BODY_TEXT_MAX : YAML_GROWTH * body.n;
 }

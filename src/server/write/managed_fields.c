@@ -21,22 +21,16 @@
 /* clang-format on */
 #include <assert.h>
 
-#include "base/arena.h"
 #include "base/err.h"
 #include "base/utf8.h"
-#include "meta/gvk.h"
 #include "meta/object_edit.h"
-#include "meta/time_text.h"
-#include "schema/apply/managers.h"
-#include "schema/normalize.h"
 #include "server/strategy/scale.h"
-#include "server/strategy/strategy.h"
+#include "server/write/managed.h"
 #include "server/write/stages.h"
 #include "json/scan.h"
 #include "json/writer.h"
 
-#define MANAGER_MAX 128         /* bytes of a manager's name */
-#define SETS_MAX    (64u << 20) /* of the arena of a request */
+#define MANAGER_MAX 128 /* bytes of a manager's name */
 
 /* ---- who writes ---- */
 
@@ -77,159 +71,11 @@ int cor_write_note_manager(struct cor_write *write)
     return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 
-/* Raw text, as entries have it: without the quotes. */
-static struct cor_str manager_name(const struct cor_write *write)
-{
-    struct cor_str quoted = cor_buf_str(&write->manager);
-
-    return quoted.n < 2 ? COR_STR("") : cor_str(quoted.p + 1, quoted.n - 2);
-}
-
-/* ---- versions ---- */
-
-/* The row of a version in which the object can be compared; NULL: the version is not known. */
-static const struct cor_resource_row *version_row(const struct cor_write *write,
-                                                  struct cor_str version)
-{
-    const struct cor_resource_row *stored = write->call.stored, *rows;
-    size_t n;
-
-    if (cor_str_eq(version, stored->api_version))
-        return stored;
-    rows = cor_api_builtins(&n);
-    for (size_t i = 0; i < n; i++) {
-        if (rows[i].conversion && cor_str_eq(rows[i].api_version, version) &&
-            cor_str_eq(rows[i].kind, stored->kind) &&
-            cor_str_eq(rows[i].stored_as, stored->api_version))
-            return &rows[i];
-    }
-    return NULL;
-}
-
-static bool version_place(void *arg, struct cor_str version, struct cor_apply_place *ret_place)
-{
-    const struct cor_resource_row *row = version_row(arg, version);
-    const struct cor_type *type = row ? cor_row_schema(row) : NULL;
-
-    if (!type)
-        return false;
-    *ret_place = cor_apply_place_builtin(type);
-    return true;
-}
-
-struct managed {
-    struct cor_write *write;
-    struct cor_arena arena;
-    struct cor_fieldset mask; /* of the endpoint; the same in all versions */
-};
-
-static bool managed_place(void *arg, struct cor_str version, struct cor_apply_place *ret_place)
-{
-    return version_place(((struct managed *)arg)->write, version, ret_place);
-}
-
-static struct cor_fieldset managed_mask(void *arg, struct cor_str version)
-{
-    (void)version;
-    return ((struct managed *)arg)->mask;
-}
-
-/* One step of a conversion: between the stored version and another one. */
-static int convert_step(cor_convert_fn fn, const struct cor_resource_row *to,
-                        struct cor_object **object)
-{
-    struct cor_object *converted;
-    int r = cor_convert_object(fn, to->kind, to->api_version, *object, &converted);
-
-    if (r < 0)
-        return r;
-    cor_object_unref(*object);
-    *object = converted;
-    return 0;
-}
-
-/* All versions are converted through the stored one. */
-static int managed_convert(void *arg, struct cor_str object, struct cor_str from, struct cor_str to,
-                           struct cor_buf *out)
-{
-    struct cor_write *write = ((struct managed *)arg)->write;
-    const struct cor_resource_row *from_row = version_row(write, from);
-    const struct cor_resource_row *to_row = version_row(write, to);
-    COR_CLEANUP(cor_object_unrefp) struct cor_object *converted = NULL;
-    int r;
-
-    assert(from_row && to_row);
-    r = cor_object_from_sorted(object, &converted);
-    if (r == 0 && from_row->conversion)
-        r = convert_step(from_row->conversion->to_stored, write->call.stored, &converted);
-    if (r == 0 && to_row->conversion)
-        r = convert_step(to_row->conversion->from_stored, to_row, &converted);
-    return r < 0 ? r : cor_buf_adds(out, cor_object_json(converted));
-}
-
-/* ---- objects ---- */
-
-/* Appends an object without managedFields and resourceVersion. */
-static int add_bare(const struct cor_object *object, struct cor_buf *out)
-{
-    struct cor_str list = cor_object_meta_member(object, COR_STR("managedFields")), before, after;
-    const char *begin, *end;
-    int r;
-
-    cor_object_stored_spans(object, &before, &after);
-    if (!list.p)
-        begin = end = before.p;
-    else {
-        /* In canonical bytes the key stands right before the value. A resourceVersion that follows
-         * at once has its comma in front, or behind when managedFields are the first member. */
-        begin = list.p - sizeof("\"managedFields\":") + 1;
-        end = list.p + list.n;
-        if (end < before.p + before.n && *end == ',')
-            end++;
-        else if (begin[-1] == ',')
-            begin--;
-        else if (end == before.p + before.n && after.p[0] == ',')
-            after = cor_str_from(after, 1);
-    }
-    r = cor_buf_reserve(out, before.n + after.n);
-    if (r == 0)
-        r = cor_buf_add(out, before.p, (size_t)(begin - before.p));
-    if (r == 0)
-        r = cor_buf_add(out, end, (size_t)(before.p + before.n - end));
-    return r < 0 ? r : cor_buf_adds(out, after);
-}
-
-/* Appends the object in the version of the request. */
-static int add_shown(struct cor_write *write, struct cor_object *object, struct cor_buf *out)
-{
-    COR_CLEANUP(cor_object_unrefp) struct cor_object *shown = NULL;
-    int r;
-
-    if (cor_scale_is_written(&write->call))
-        return add_bare(object, out);
-    r = cor_call_convert(&write->call, object, &shown);
-    return r < 0 ? r : add_bare(shown, out);
-}
-
-/* Appends the zero object of the kind: what Go writes of an object in which nothing is set. */
-static int add_zero_object(const struct cor_call *call, struct cor_buf *out)
-{
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf empty = {.max = 1024};
-    int r = cor_buf_addf(&empty, "{\"kind\":\"%.*s\",\"apiVersion\":\"%.*s\"}",
-                         COR_STR_ARG(call->type->kind), COR_STR_ARG(call->type->api_version));
-
-    if (r == 0)
-        r = cor_normalize(call->schema, cor_buf_str(&empty), out);
-    if (r == 0)
-        r = cor_buf_adds(out, cor_buf_str(&empty));
-    return r < 0 ? r : 0;
-}
-
 /* ---- the stage ---- */
 
 /* The entries of the present object; none when upstream could not decode them. 0 or an error of
  * memory. */
-static int read_live(struct managed *m, struct cor_managers *ret)
+static int read_live(struct cor_managed *m, struct cor_managers *ret)
 {
     const struct cor_write *write = m->write;
     struct cor_str list = write->is_create
@@ -252,7 +98,7 @@ static struct cor_str sent_list(const struct cor_write *write)
     return list;
 }
 
-static int read_entries(struct managed *m, struct cor_managers *ret)
+static int read_entries(struct cor_managed *m, struct cor_managers *ret)
 {
     const struct cor_write *write = m->write;
     struct cor_str list = write->call.sub ? cor_str(NULL, 0) : sent_list(write);
@@ -271,67 +117,44 @@ static int add_objects(struct cor_write *write, struct cor_buf *before, struct c
 {
     struct cor_call *call = &write->call;
     COR_CLEANUP(cor_object_unrefp) struct cor_object *scaled = NULL;
-    int r =
-        write->is_create ? add_zero_object(call, before) : add_shown(write, write->current, before);
+    int r = write->is_create ? cor_managed_add_zero(call, before)
+                             : cor_managed_add_object(write, write->current, before);
 
     if (r == 0 && cor_scale_is_written(call)) {
         r = cor_scale_apply(call, write->current, write->body, &scaled);
-        return r < 0 ? r : add_shown(write, scaled, after);
+        return r < 0 ? r : cor_managed_add_object(write, scaled, after);
     }
-    return r < 0 ? r : add_shown(write, write->body, after);
+    return r < 0 ? r : cor_managed_add_object(write, write->body, after);
 }
 
-static int managed_update(struct managed *m, struct cor_managers *managers)
+static int managed_update(struct cor_managed *m, struct cor_managers *managers)
 {
     struct cor_write *write = m->write;
-    struct cor_call *call = &write->call;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf before = {.max = COR_WRITE_JSON_MAX};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf after = {.max = COR_WRITE_JSON_MAX};
-    bool is_scale = cor_scale_is_written(call);
-    const struct cor_apply_versions versions = {m, managed_place, managed_mask, managed_convert};
-    char time[COR_TIME_TEXT_MAX];
-    struct cor_apply_request request = {
-        .arena = &m->arena,
-        .versions = &versions,
-        .manager = manager_name(write),
-        .api_version = is_scale ? call->stored->api_version : call->type->api_version,
-        .subresource = call->sub ? cor_strz(call->sub->name) : COR_STR(""),
-        /* Upstream's entries of a scale have no time. */
-        .now = is_scale ? COR_STR("") : cor_time_print(cor_call_now_ms(call) / 1000, time),
-    };
     int r = add_objects(write, &before, &after);
 
     if (r == 0)
-        r = cor_managers_update(managers, &request, cor_buf_str(&before), cor_buf_str(&after));
-    if (r == 0)
-        r = cor_managers_write(managers, &write->managed_text);
-    return r;
+        r = cor_managers_update(managers, &m->request, cor_buf_str(&before), cor_buf_str(&after));
+    return r < 0 ? r : cor_managers_write(managers, &write->managed_text);
 }
 
-/* The mask of the endpoint. Who creates an object sets no deletionTimestamp: it is dropped before
- * ownership is judged. */
-static int read_mask(struct managed *m)
+/* Does anybody own the replicas? Upstream's view of a scale has only those who do. */
+static bool is_scale_tracked(const struct cor_managers *managers)
 {
-    static const char never[] =
-        "{\"f:metadata\":{\"f:deletionGracePeriodSeconds\":{},\"f:deletionTimestamp\":{}}}";
-    const struct cor_call *call = &m->write->call;
-    const struct cor_strategy *strategy = cor_strategy_of(cor_row_schema(call->stored));
-    struct cor_str text = COR_STR("");
-    struct cor_fieldset deletion = {NULL};
-    int r = 0;
+    static const struct cor_path_element path[] = {
+        {COR_STR_INIT("spec"), COR_PATH_FIELD},
+        {COR_STR_INIT("replicas"), COR_PATH_FIELD},
+    };
 
-    if (!cor_scale_is_written(call))
-        text = cor_strategy_mask(strategy, cor_strategy_endpoint(call));
-    if (text.n > 0)
-        r = cor_fieldset_read(&m->arena, text, &m->mask);
-    if (r == 0 && m->write->is_create) {
-        r = cor_fieldset_read(&m->arena, cor_str(never, sizeof(never) - 1), &deletion);
-        m->mask = cor_fieldset_union(&m->arena, m->mask, deletion);
+    for (size_t i = 0; i < managers->n; i++) {
+        if (cor_fieldset_has(managers->v[i].set, path, COR_ARRAY_LEN(path)))
+            return true;
     }
-    return r < 0 ? r : m->arena.error;
+    return false;
 }
 
-static int managed_run(struct managed *m)
+static int managed_run(struct cor_managed *m)
 {
     struct cor_write *write = m->write;
     struct cor_managers managers;
@@ -340,9 +163,11 @@ static int managed_run(struct managed *m)
     /* An object whose managers are not known stays so until somebody applies to it. */
     if (r < 0 || (!write->is_create && managers.n == 0))
         return r;
-    r = read_mask(m);
-    if (r == 0)
-        r = managed_update(m, &managers);
+    if (cor_scale_is_written(&write->call) && !is_scale_tracked(&managers)) {
+        write->managed = cor_object_meta_member(write->current, COR_STR("managedFields"));
+        return 0;
+    }
+    r = managed_update(m, &managers);
     if (r == 0 && managers.n > 0)
         write->managed = cor_buf_str(&write->managed_text);
     return r;
@@ -350,10 +175,13 @@ static int managed_run(struct managed *m)
 
 int cor_write_managed_fields(struct cor_write *write)
 {
-    struct managed m = {.write = write};
+    struct cor_managed m;
     int r;
 
     assert(write->body && (write->is_create || write->current));
+    /* An apply has judged ownership when it merged its configuration. */
+    if (write->is_applied)
+        return 0;
     write->managed = cor_str(NULL, 0);
     cor_buf_reset(&write->managed_text);
     /* A kind without a type keeps what was sent. */
@@ -361,9 +189,10 @@ int cor_write_managed_fields(struct cor_write *write)
         write->managed = cor_object_meta_member(write->body, COR_STR("managedFields"));
         return 0;
     }
-    cor_arena_init(&m.arena, SETS_MAX);
-    r = managed_run(&m);
-    cor_arena_deinit(&m.arena);
+    r = cor_managed_init(&m, write);
+    if (r == 0)
+        r = managed_run(&m);
+    cor_managed_deinit(&m);
     if (r == -COR_ENOMEM)
         return cor_status_set_err(&write->call.status, r);
     if (r < 0) {

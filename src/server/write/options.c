@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "http/url.h"
 #include "meta/field_error.h"
+#include "meta/patch_type.h"
 #include "json/writer.h"
 
 #define FIELD_MANAGER_MAX 128
@@ -97,13 +98,21 @@ int cor_write_options_validate(struct cor_call *call, const char *kind)
     static const char *const validations[] = {"", "Ignore", "Strict", "Warn"};
     static const struct cor_field_path validation = {.name = COR_STR("fieldValidation")};
     static const struct cor_field_path force = {.name = COR_STR("force")};
+    static const struct cor_field_path manager = {.name = COR_STR("fieldManager")};
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
     const struct cor_api_options *o = &call->opts;
     struct cor_gk gk = {COR_STR("meta.k8s.io"), cor_strz(kind)};
+    enum cor_patch_type patch;
     bool known = false;
+    bool is_apply = call->req->info.verb == COR_API_VERB_PATCH &&
+                    cor_patch_type_of(cor_media_type(call->req->content_type), &patch) &&
+                    patch == COR_PATCH_APPLY;
 
     assert(call->req && kind);
-    if (o->force != COR_UNSET && call->req->info.verb == COR_API_VERB_PATCH)
+    if (is_apply && o->field_manager.n == 0)
+        cor_field_errors_add(&errs, COR_FIELD_REQUIRED, &manager, cor_field_none(),
+                             "is required for apply patch");
+    if (o->force != COR_UNSET && call->req->info.verb == COR_API_VERB_PATCH && !is_apply)
         cor_field_errors_add(&errs, COR_FIELD_FORBIDDEN, &force, cor_field_none(),
                              "may not be specified for non-apply patch");
     check_manager(o->field_manager, &errs);

@@ -25,7 +25,8 @@ int cor_write_check_revision(struct cor_write *write)
     struct cor_gr gr = cor_api_gr(call->res);
     struct cor_gk gk = {call->res->group, call->res->plural};
 
-    if (write->rev == write->current->rev)
+    /* An apply is conditional only if its configuration has a resourceVersion. */
+    if (write->rev == write->current->rev || (write->is_applied && write->rev == 0))
         return 0;
     if (write->rev > 0)
         return cor_status_conflict(&call->status, &gr, call->name, COR_WRITE_MODIFIED);
@@ -79,8 +80,9 @@ int cor_write_prepare(struct cor_write *write)
     r = write->is_create ? 0 : cor_write_check_revision(write);
     if (r == 0)
         r = prepare_run_strategy(write, &input);
-    /* An object that is too large with managedFields is stored without them. */
-    if (r == -COR_ETOOBIG && write->managed.p) {
+    /* An object that is too large with managedFields is stored without them, unless its client
+     * applies it. */
+    if (r == -COR_ETOOBIG && write->managed.p && !write->is_applied) {
         input.managed = write->managed = cor_str(NULL, 0);
         cor_status_deinit(&call->status);
         cor_status_init(&call->status);

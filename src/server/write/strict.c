@@ -73,7 +73,8 @@ static int strict_add_dups(struct strict_sink *sink, const struct cor_write *wri
 /* All findings, in order. */
 static int strict_add_all(struct strict_sink *sink, const struct cor_write *write)
 {
-    size_t n = write->report ? write->report->n : 0;
+    /* Unknown fields of an apply were refused when it was applied. */
+    size_t n = write->report && !write->is_applied ? write->report->n : 0;
     int r = strict_add_yaml(sink, cor_buf_str(&write->yaml_dups));
 
     if (r == 0)
@@ -98,6 +99,10 @@ int cor_write_strict(struct cor_write *write)
     r = strict_add_all(&sink, write);
     if (r < 0)
         r = cor_status_set_err(&call->status, r);
+    else if (sink.n > 0 && write->is_applied)
+        r = cor_status_bad_request(&call->status,
+                                   "error strict decoding YAML: error converting YAML to JSON: %s",
+                                   cor_buf_z(&write->yaml_dups));
     else if (sink.n > 0 && write->apply)
         r = cor_body_refuse_patched(write, cor_buf_z(&sink.text));
     else if (sink.n > 0)

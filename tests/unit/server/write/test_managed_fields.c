@@ -276,3 +276,184 @@ TEST(managed_fields, survive_every_failed_allocation)
                        "{\"metadata\":{\"name\":\"n\"},\"data\":{\"a\":\"5\"}}", NULL);
     fx_close(&fx);
 }
+
+/* ---- apply ---- */
+
+static const struct fx_headers apply = {.content_type = "application/apply-patch+yaml"};
+
+#define TYPE "\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
+#define META "\"metadata\":{\"name\":\"c\"}"
+
+static const char *apply_c(struct fx *fx, int status, const char *query, const char *rest)
+{
+    char target[128], body[512];
+
+    snprintf(target, sizeof(target), C "?%s", query);
+    snprintf(body, sizeof(body), "{" TYPE META "%s%s}", rest[0] ? "," : "", rest);
+    return fx_do_with(fx, status, "PATCH", target, body, &apply);
+}
+
+/* Scenarios 1 to 23 as far as a ConfigMap shows them. */
+TEST(apply, creates_takes_shares_and_gives_up_fields)
+{
+    struct fx fx;
+    const char *answer, *rv;
+
+    open_ready(&fx);
+    answer = apply_c(&fx, 201, "fieldManager=a", "\"data\":{\"a\":\"1\",\"b\":\"2\"}");
+    assert_entries(answer, "a/A@00: {\"f:data\":{\"f:a\":{},\"f:b\":{}}}");
+    rv = fx_at(answer, "metadata.resourceVersion");
+    pass_second(&fx);
+    /* The same again is not written. */
+    answer = apply_c(&fx, 200, "fieldManager=a", "\"data\":{\"a\":\"1\",\"b\":\"2\"}");
+    assert_at(answer, "metadata.resourceVersion", rv);
+    /* A conflict has a cause for each field. */
+    answer = apply_c(&fx, 409, "fieldManager=b", "\"data\":{\"a\":\"5\"}");
+    assert_at(answer, "message", "Apply failed with 1 conflict: conflict with \"a\": .data.a");
+    assert_at(answer, "reason", "Conflict");
+    assert_at(answer, "details",
+              "{\"causes\":[{\"reason\":\"FieldManagerConflict\",\"message\":\"conflict with "
+              "\\\"a\\\"\",\"field\":\".data.a\"}]}");
+    apply_c(&fx, 409, "fieldManager=b&force=false", "\"data\":{\"a\":\"5\"}");
+    apply_c(&fx, 409, "fieldManager=b&dryRun=All", "\"data\":{\"a\":\"5\"}");
+    /* The present value makes a co-owner without a time. */
+    answer = apply_c(&fx, 200, "fieldManager=b", "\"data\":{\"a\":\"1\"}");
+    assert_entries(answer, "b/A@-: {\"f:data\":{\"f:a\":{}}}\n"
+                           "a/A@00: {\"f:data\":{\"f:a\":{},\"f:b\":{}}}");
+    answer = apply_c(&fx, 409, "fieldManager=c", "\"data\":{\"a\":\"9\"}");
+    assert_at(answer, "message",
+              "Apply failed with 2 conflicts: conflicts with \"a\":\n- .data.a\nconflicts with "
+              "\"b\":\n- .data.a");
+    answer = apply_c(&fx, 200, "fieldManager=c&force=true", "\"data\":{\"a\":\"9\"}");
+    assert_at(answer, "data", "{\"a\":\"9\",\"b\":\"2\"}");
+    assert_entries(answer, "a/A@00: {\"f:data\":{\"f:b\":{}}}\nc/A@01: {\"f:data\":{\"f:a\":{}}}");
+    /* What nobody applies any more goes. */
+    answer = apply_c(&fx, 200, "fieldManager=c", "");
+    assert_at(answer, "data", "{\"b\":\"2\"}");
+    assert_entries(answer, "a/A@00: {\"f:data\":{\"f:b\":{}}}");
+    fx_close(&fx);
+}
+
+/* Scenarios 51 and 52, contract apply 7.2.3. */
+TEST(apply, to_an_object_without_managers_finds_those_before_it)
+{
+    struct fx fx;
+    const char *answer;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", CONFIGMAPS,
+          "{\"metadata\":{\"name\":\"c\"},\"data\":{\"a\":\"1\",\"b\":\"2\"}}");
+    fx_do_with(&fx, 200, "PATCH", C, "{\"metadata\":{\"managedFields\":[{}]}}", &merge);
+    answer = apply_c(&fx, 409, "fieldManager=a", "\"data\":{\"a\":\"3\"}");
+    assert_at(answer, "message",
+              "Apply failed with 1 conflict: conflict with \"before-first-apply\" using v1: "
+              ".data.a");
+    answer = apply_c(&fx, 200, "fieldManager=a", "\"data\":{\"a\":\"1\"}");
+    assert_entries(answer, "a/A@-: {\"f:data\":{\"f:a\":{}}}\n"
+                           "before-first-apply/U@00: "
+                           "{\"f:data\":{\".\":{},\"f:a\":{},\"f:b\":{}}}");
+    fx_close(&fx);
+}
+
+/* Contract apply 1.1.9, 1.2.4, 1.2.6, 2.1, 2.2.2. */
+TEST(apply, is_refused_in_upstreams_words)
+{
+    static const struct {
+        int status;
+        const char *target, *body, *message;
+    } cases[] = {
+        {422, C, "{}",
+         "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for "
+         "apply patch"},
+        {400, C "?fieldManager=m", "{}", "invalid object type: /, Kind="},
+        {400, C "?fieldManager=m", "null", "invalid object type: /, Kind="},
+        {400, C "?fieldManager=m", "kind: Pod\napiVersion: v1\n",
+         "invalid object type: /v1, Kind=Pod"},
+        {400, C "?fieldManager=m", "kind: Deployment\napiVersion: apps/v1\n",
+         "invalid object type: apps/v1, Kind=Deployment"},
+        {400, C "?fieldManager=m", "{" TYPE "\"metadata\":{\"managedFields\":[]}}",
+         "metadata.managedFields must be nil"},
+        {400, C "?fieldManager=m", "{" TYPE "\"data\":{\"a\":\"1\"}}",
+         "the name of the object (c based on URL) was undeterminable: name must be provided"},
+        {400, C "?fieldManager=m", "{" TYPE "\"metadata\":{\"name\":\"d\"}}",
+         "the name of the object (d) does not match the name on the URL (c)"},
+        {409, C "?fieldManager=m", "{" TYPE "\"metadata\":{\"name\":\"c\",\"uid\":\"u\"}}",
+         "Operation cannot be fulfilled on configmaps \"c\": uid mismatch: the provided object "
+         "specified uid u, and no existing object was found"},
+        {500, C "?fieldManager=m", "{" TYPE META ",\"foo\":1}",
+         "failed to create typed patch object (/c; /v1, Kind=ConfigMap): .foo: field not declared "
+         "in schema"},
+        {404, D "/status?fieldManager=m",
+         "{\"apiVersion\":\"apps/v1\",\"kind\":\"Deployment\",\"metadata\":{\"name\":\"d\"}}",
+         "deployments.apps \"d\" not found"},
+        {400, C "?fieldManager=m&fieldValidation=Strict",
+         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\ndata:\n  a: x\n  a: w\n",
+         "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  "
+         "line 7: key \"a\" already set in map"},
+    };
+    struct fx fx;
+    const char *answer;
+
+    open_ready(&fx);
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
+        answer = fx_do_with(&fx, cases[i].status, "PATCH", cases[i].target, cases[i].body, &apply);
+        assert_at(answer, "message", cases[i].message);
+    }
+    /* In YAML, with a repeated key that counts for the last time. */
+    answer = fx_do_with(&fx, 201, "PATCH", C "?fieldManager=m&fieldValidation=Ignore",
+                        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\ndata:\n  a: x\n"
+                        "  a: w\n",
+                        &apply);
+    assert_at(answer, "data", "{\"a\":\"w\"}");
+    fx_close(&fx);
+}
+
+/* Scenarios 55 and 56, contract apply 10.2. */
+TEST(apply, of_a_workload_owns_what_was_sent_and_not_the_defaults)
+{
+#define APPLIED                                                                                    \
+    "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: d\nspec:\n  selector:\n    "        \
+    "matchLabels: {app: x}\n  template:\n    metadata:\n      labels: {app: x}\n    spec:\n      " \
+    "containers:\n      - {name: a, image: i}\n"
+    struct fx fx;
+    const char *answer;
+
+    open_ready(&fx);
+    answer = fx_do_with(&fx, 201, "PATCH", D "?fieldManager=a", APPLIED "  replicas: 2\n", &apply);
+    assert_at(answer, "spec.replicas", "2");
+    assert_entries(answer,
+                   "a/A@00: {\"f:spec\":{\"f:replicas\":{},\"f:selector\":{},\"f:template\":{"
+                   "\"f:metadata\":{\"f:labels\":{\"f:app\":{}}},\"f:spec\":{\"f:containers\":{"
+                   "\"k:{\\\"name\\\":\\\"a\\\"}\":{\".\":{},\"f:image\":{},\"f:name\":{}}}}}}}");
+    answer = fx_do_with(&fx, 200, "PATCH", D "?fieldManager=a", APPLIED, &apply);
+    assert_at(answer, "spec.replicas", "1");
+    assert_at(answer, "metadata.generation", "2");
+    /* Through /status, only the status is owned. */
+    answer = fx_do_with(&fx, 200, "PATCH", D "/status?fieldManager=s",
+                        APPLIED "  replicas: 7\nstatus: {replicas: 3}\n", &apply);
+    assert_at(answer, "spec.replicas", "1");
+    assert_at(answer, "status.replicas", "3");
+    assert_at(answer, "metadata.managedFields[1].subresource", "status");
+    assert_at(answer, "metadata.managedFields[1].fieldsV1", "{\"f:status\":{\"f:replicas\":{}}}");
+    answer = fx_do_with(&fx, 409, "PATCH", D "/status?fieldManager=t",
+                        "{\"apiVersion\":\"apps/v1\",\"kind\":\"Deployment\",\"status\":{"
+                        "\"replicas\":4}}",
+                        &apply);
+    assert_at(answer, "message",
+              "Apply failed with 1 conflict: conflict with \"s\" with subresource \"status\": "
+              ".status.replicas");
+    fx_close(&fx);
+}
+
+TEST(apply, survives_every_failed_allocation)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    fx_fail_each_alloc(&fx, "PATCH", C "?dryRun=All&fieldManager=m",
+                       "{" TYPE META ",\"data\":{\"a\":\"1\"}}", &apply);
+    create_c(&fx);
+    fx_fail_each_alloc(&fx, "PATCH", C "?dryRun=All&fieldManager=m&force=true",
+                       "apiVersion: v1\nkind: ConfigMap\ndata: {a: x}\n", &apply);
+    fx_close(&fx);
+}
