@@ -128,7 +128,7 @@ def create_pod(server, connection, n):
 
 def update(server, connection, n):
     body = json.loads(a_map(f"old-{n % OBJECTS}"))
-    body["data"]["turn"] = str(n)
+    body["data"]["key0"] = str(n)  # it belongs to this client already: no field changes its owner
     server.request("PUT", f"{MAPS}/old-{n % OBJECTS}", body, connection=connection).expect(200)
 
 

@@ -77,19 +77,44 @@ static struct cor_str text(struct cor_str object, const char *key)
     return raw;
 }
 
+/* The list after the update in `ret_list`, if the update moves no field; 0: it may. */
+static int try_keep(struct cor_managers *managers, const struct cor_apply_request *request,
+                    struct cor_str live, struct cor_str body, struct cor_buf *ret_list)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf list = {.max = BYTES_MAX};
+    int r;
+
+    MUST(cor_managers_write(managers, &list));
+    r = cor_managers_keep(request, cor_buf_str(&list), live, body, ret_list);
+    if (r == COR_MANAGERS_SAME)
+        MUST(cor_buf_adds(ret_list, cor_buf_str(&list)));
+    return r;
+}
+
 static int run_request(struct history *h, struct cor_managers *managers,
                        const struct cor_apply_request *request, struct cor_str verb,
                        struct cor_str body)
 {
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf list = {.max = BYTES_MAX};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf full = {.max = BYTES_MAX};
     struct cor_str live = h->live.n > 0 ? cor_buf_str(&h->live) : COR_STR("{}");
-    int r;
+    int r, kept;
 
     if (!cor_str_eq(verb, COR_STR("update")))
         return cor_managers_apply(managers, request, COR_STR("{}"), live, body, &h->out, &h->words);
     MUST(cor_buf_adds(&h->out, body));
     if (managers->n == 0 && h->live.n > 0) /* such an object is not tracked */
         return 0;
+    kept = try_keep(managers, request, live, body, &list);
     r = cor_managers_update(managers, request, live, body);
+    if (r == 0 && kept > 0) {
+        /* The short way has the same result, byte by byte. */
+        MUST(cor_managers_write(managers, &full));
+        if (!cor_str_eq(cor_buf_str(&list), cor_buf_str(&full))) {
+            fprintf(stderr, "kept %s\ninstead of %s\n", cor_buf_z(&list), cor_buf_z(&full));
+            abort();
+        }
+    }
     if (r == -COR_EINVALID)
         managers->n = 0;
     return r == -COR_EINVALID ? 0 : r;

@@ -254,9 +254,8 @@ int cor_managers_read(struct cor_arena *arena, struct cor_str list, struct cor_m
     return r;
 }
 
-static int entry_cmp(const void *a, const void *b)
+int cor_manager_cmp(const struct cor_manager *x, const struct cor_manager *y)
 {
-    const struct cor_manager *x = a, *y = b;
     int c = (int)y->is_apply - (int)x->is_apply;
 
     if (c == 0)
@@ -266,6 +265,11 @@ static int entry_cmp(const void *a, const void *b)
     if (c == 0)
         c = cor_json_raw_cmp(x->api_version, y->api_version);
     return c != 0 ? c : cor_json_raw_cmp(x->subresource, y->subresource);
+}
+
+static int entry_cmp(const void *a, const void *b)
+{
+    return cor_manager_cmp(a, b);
 }
 
 static void write_text(struct cor_json_writer *w, const char *key, struct cor_str raw)

@@ -72,6 +72,14 @@ struct cor_apply_request {
 int cor_managers_update(struct cor_managers *managers, const struct cor_apply_request *request,
                         struct cor_str before, struct cor_str after);
 
+/* The same for an update that moves no field, without reading sets: `list` is the managedFields of
+ * `before`. 0: fields move, or cannot be told not to; cor_managers_update() is to be called.
+ * COR_MANAGERS_SAME: the list stays. COR_MANAGERS_TIMED: the next list was appended, which differs
+ * by the time of the requester alone. Errors as above. */
+enum { COR_MANAGERS_SAME = 1, COR_MANAGERS_TIMED = 2 };
+int cor_managers_keep(const struct cor_apply_request *request, struct cor_str list,
+                      struct cor_str before, struct cor_str after, struct cor_buf *out);
+
 /* Applies a configuration to the live object and appends the result to `out`, in the version of the
  * request, before defaulting. `zero` is the empty object of the kind: when there are no managers,
  * what `live` has beyond it belongs to before-first-apply.

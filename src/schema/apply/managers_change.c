@@ -204,7 +204,7 @@ static int step_take(struct op *op, struct cor_managers *managers, const struct 
                      struct cor_managers *conflicts, const struct view **ret_view)
 {
     struct views views = {0};
-    const struct view *view;
+    const struct view *view = NULL;
     int r;
 
     views.v = cor_arena_alloc(op->arena, (managers->n + 1) * sizeof(views.v[0]));
@@ -326,6 +326,25 @@ int cor_managers_update(struct cor_managers *managers, const struct cor_apply_re
         r = doc_open(&op, after, request->api_version, &new);
     if (r == 0)
         r = update_docs(&op, managers, requester(request, false), old, new);
+    op_deinit(&op);
+    return r;
+}
+
+int cor_managers_changes(const struct cor_apply_request *request, struct cor_str before,
+                         struct cor_str after, struct cor_comparison *ret_changes,
+                         struct cor_fieldset *ret_taken)
+{
+    struct op op = {.request = request, .arena = request->arena};
+    struct view view = {.taken = {NULL}};
+    struct doc *old, *new;
+    int r = doc_open(&op, before, request->api_version, &old);
+
+    if (r == 0)
+        r = doc_open(&op, after, request->api_version, &new);
+    if (r == 0)
+        r = view_make(&op, old, new, request->api_version, &view);
+    *ret_changes = view.changes;
+    *ret_taken = view.taken;
     op_deinit(&op);
     return r;
 }

@@ -20,6 +20,16 @@ int cor_managers_put(struct cor_arena *arena, struct cor_managers *managers,
 
 void cor_managers_drop(struct cor_managers *managers, size_t i);
 
+/* The order of entries in managedFields. */
+int cor_manager_cmp(const struct cor_manager *a, const struct cor_manager *b);
+
+/* What changed between two objects in the version of the request, without what the endpoint resets;
+ * `ret_taken` is what was added or modified. The sets borrow from both texts. Errors as of
+ * cor_managers_update(). */
+int cor_managers_changes(const struct cor_apply_request *request, struct cor_str before,
+                         struct cor_str after, struct cor_comparison *ret_changes,
+                         struct cor_fieldset *ret_taken);
+
 /* Joins the oldest entries of updates while there are too many. 0 or the arena's error. */
 int cor_managers_cap(struct cor_arena *arena, struct cor_managers *managers);
 

@@ -127,16 +127,33 @@ static int add_objects(struct cor_write *write, struct cor_buf *before, struct c
     return r < 0 ? r : cor_managed_add_object(write, write->body, after);
 }
 
-static int managed_update(struct cor_managed *m, struct cor_managers *managers)
+/* May the update be one that moves no field? The client has sent no other entries than those of the
+ * present object. */
+static bool may_keep(const struct cor_write *write, struct cor_str live)
+{
+    struct cor_str sent = write->call.sub ? cor_str(NULL, 0) : sent_list(write);
+
+    return live.p && !cor_scale_is_written(&write->call) && (!sent.p || cor_str_eq(sent, live));
+}
+
+/* Sets `managed` of an update that moves no field. 1: it is another update. */
+static int managed_keep(struct cor_managed *m, const struct cor_buf *before,
+                        const struct cor_buf *after)
 {
     struct cor_write *write = m->write;
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf before = {.max = COR_WRITE_JSON_MAX};
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf after = {.max = COR_WRITE_JSON_MAX};
-    int r = add_objects(write, &before, &after);
+    struct cor_str live = write->is_create
+                              ? cor_str(NULL, 0)
+                              : cor_object_meta_member(write->current, COR_STR("managedFields"));
+    int r;
 
-    if (r == 0)
-        r = cor_managers_update(managers, &m->request, cor_buf_str(&before), cor_buf_str(&after));
-    return r < 0 ? r : cor_managers_write(managers, &write->managed_text);
+    if (!may_keep(write, live))
+        return 1;
+    r = cor_managers_keep(&m->request, live, cor_buf_str(before), cor_buf_str(after),
+                          &write->managed_text);
+    if (r <= 0)
+        return r < 0 ? r : 1;
+    write->managed = r == COR_MANAGERS_SAME ? live : cor_buf_str(&write->managed_text);
+    return 0;
 }
 
 /* Does anybody own the replicas? Upstream's view of a scale has only those who do. */
@@ -157,9 +174,16 @@ static bool is_scale_tracked(const struct cor_managers *managers)
 static int managed_run(struct cor_managed *m)
 {
     struct cor_write *write = m->write;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf before = {.max = COR_WRITE_JSON_MAX};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf after = {.max = COR_WRITE_JSON_MAX};
     struct cor_managers managers;
-    int r = read_entries(m, &managers);
+    int r = add_objects(write, &before, &after);
 
+    if (r == 0)
+        r = managed_keep(m, &before, &after);
+    if (r <= 0)
+        return r;
+    r = read_entries(m, &managers);
     /* An object whose managers are not known stays so until somebody applies to it. */
     if (r < 0 || (!write->is_create && managers.n == 0))
         return r;
@@ -167,7 +191,9 @@ static int managed_run(struct cor_managed *m)
         write->managed = cor_object_meta_member(write->current, COR_STR("managedFields"));
         return 0;
     }
-    r = managed_update(m, &managers);
+    r = cor_managers_update(&managers, &m->request, cor_buf_str(&before), cor_buf_str(&after));
+    if (r == 0)
+        r = cor_managers_write(&managers, &write->managed_text);
     if (r == 0 && managers.n > 0)
         write->managed = cor_buf_str(&write->managed_text);
     return r;
@@ -243,6 +269,21 @@ static bool is_same_list(struct cor_str a, struct cor_str b)
     }
 }
 
+/* Are both objects equal but for their managedFields, which both have, and the resourceVersion? */
+static bool is_same_rest(const struct cor_object *a, struct cor_str a_list,
+                         const struct cor_object *b, struct cor_str b_list)
+{
+    struct cor_str a1, a2, b1, b2;
+
+    cor_object_stored_spans(a, &a1, &a2);
+    cor_object_stored_spans(b, &b1, &b2);
+    return cor_str_eq(a2, b2) &&
+           cor_str_eq(cor_str(a1.p, (size_t)(a_list.p - a1.p)),
+                      cor_str(b1.p, (size_t)(b_list.p - b1.p))) &&
+           cor_str_eq(cor_str_from(a1, (size_t)(a_list.p + a_list.n - a1.p)),
+                      cor_str_from(b1, (size_t)(b_list.p + b_list.n - b1.p)));
+}
+
 bool cor_write_keeps_times(const struct cor_write *write)
 {
     return !write->is_create && write->managed.p && !write->removes;
@@ -250,26 +291,24 @@ bool cor_write_keeps_times(const struct cor_write *write)
 
 int cor_write_times(struct cor_write *write)
 {
-    COR_CLEANUP(cor_object_unrefp) struct cor_object *same = NULL;
-    struct cor_str old = cor_object_meta_member(write->current, COR_STR("managedFields"));
-    struct cor_object_edit edit = {
-        .kind = write->call.stored->kind,
-        .api_version = write->call.stored->api_version,
-        .top = cor_object_json(write->object),
-        .metadata = cor_object_metadata(write->object),
-    };
+    struct cor_str old, new = cor_object_meta_member(write->object, COR_STR("managedFields"));
+    struct cor_object_edit edit = {.kind = write->call.stored->kind,
+                                   .api_version = write->call.stored->api_version,
+                                   .top = cor_object_json(write->object)};
+    struct cor_object *same;
     int r;
 
     assert(write->object && write->current);
-    if (!old.p || cor_str_eq(old, write->managed) || !is_same_list(old, write->managed))
+    old = cor_object_meta_member(write->current, COR_STR("managedFields"));
+    if (!old.p || !new.p || cor_str_eq(old, new) ||
+        !is_same_rest(write->object, new, write->current, old) || !is_same_list(old, new))
         return 0;
+    edit.metadata = cor_object_metadata(write->object);
     cor_edits_set(&edit.meta_edits, COR_STR("managedFields"), old);
     r = cor_object_edit(&edit, &same, &write->call.status);
     if (r < 0)
         return r;
-    if (!cor_object_same_stored(same, write->current))
-        return 0;
     cor_object_unref(write->object);
-    write->object = COR_STEAL(same);
+    write->object = same;
     return 0;
 }
