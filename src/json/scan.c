@@ -58,9 +58,12 @@ static const char *skip_container(const char *p, const char *end, size_t depth)
 
         if (c == '"') {
             p = skip_string(p, end);
-            /* Canonical text has one of these here, unless a container ends. */
-            if (p < end && (*p == ':' || *p == ','))
+            /* Canonical text has one of these here, unless a container ends. Most values of
+             * FieldsV1 are empty. */
+            if (p < end && *p == ',')
                 p++;
+            else if (p < end && *p == ':' && end - ++p > 2 && p[0] == '{' && p[1] == '}')
+                p += p[2] == ',' ? 3 : 2;
             continue;
         }
         p++;
