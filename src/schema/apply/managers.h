@@ -59,6 +59,9 @@ struct cor_apply_request {
     /* Of an apply: */
     bool force;             /* take fields from their managers */
     struct cor_str subject; /* what messages call the object; empty: nothing */
+    /* The object that the applier has applied before by itself, canonical; empty: none. What the
+     * live object still has of it is taken without a conflict. */
+    struct cor_str last_applied;
     /* Each conflict in turn: `who` is "conflict with "a" using v1". NULL: the words are enough. 0
      * or a negative error, which ends the apply. */
     int (*on_conflict)(void *arg, struct cor_str who, struct cor_str path);

@@ -546,6 +546,42 @@ static int write_conflicts(struct op *op, struct cor_managers *conflicts, struct
     return r < 0 ? r : -COR_ECONFLICT;
 }
 
+/* Drops the conflicts over fields that the applier has set before by itself, and that nobody has
+ * changed since. An object that is none of the type forgives nothing. */
+static int forgive(struct op *op, struct doc *live, struct cor_managers *conflicts)
+{
+    const struct cor_apply_request *request = op->request;
+    struct cor_fieldset allowed;
+    struct cor_comparison c;
+    struct doc *last;
+    int r;
+
+    if (request->last_applied.n == 0)
+        return 0;
+    r = doc_open(op, request->last_applied, request->api_version, &last);
+    if (r == 0)
+        r = check_typed(last, false);
+    if (r == 0)
+        r = check_typed(live, false);
+    if (r == 0)
+        r = cor_typed_fields(typed(last), op->arena, &allowed);
+    if (r == 0)
+        r = cor_typed_compare(typed(last), typed(live), op->arena, &c);
+    if (r < 0)
+        return r == -COR_EINVALID || r == -COR_EINVAL ? 0 : r;
+    allowed = cor_fieldset_difference(op->arena, allowed, c.modified);
+    allowed = cor_fieldset_difference(op->arena, allowed, c.added);
+    allowed = cor_fieldset_difference(op->arena, allowed, c.removed);
+    for (size_t i = conflicts->n; i-- > 0;) {
+        struct cor_manager *conflict = &conflicts->v[i];
+
+        conflict->set = cor_fieldset_difference(op->arena, conflict->set, allowed);
+        if (cor_fieldset_is_empty(conflict->set))
+            cor_managers_drop(conflicts, i);
+    }
+    return op->arena->error;
+}
+
 static int apply_docs(struct op *op, struct cor_managers *managers, struct doc *live,
                       struct doc *config, struct cor_buf *out, struct cor_buf *words)
 {
@@ -580,8 +616,13 @@ static int apply_docs(struct op *op, struct cor_managers *managers, struct doc *
         r = prune(op, managers, &last, merged, &pruned);
     if (r == 0)
         r = step_take(op, managers, &self, live, pruned, op->request->force, &conflicts, &view);
-    if (r == -COR_ECONFLICT)
-        return write_conflicts(op, &conflicts, words);
+    if (r == -COR_ECONFLICT) {
+        r = forgive(op, live, &conflicts);
+        if (r == 0 && conflicts.n > 0)
+            return write_conflicts(op, &conflicts, words);
+        if (r == 0)
+            r = step_take(op, managers, &self, live, pruned, true, &conflicts, &view);
+    }
     if (r < 0)
         return r;
     is_same = cor_typed_equal(typed(live), typed(pruned));

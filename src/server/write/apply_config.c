@@ -22,6 +22,7 @@
 #include "codec/yaml.h"
 #include "meta/gvk.h"
 #include "meta/object_edit.h"
+#include "server/write/last_applied.h"
 #include "server/write/managed.h"
 #include "json/scan.h"
 
@@ -229,6 +230,8 @@ static int apply_merged(struct cor_managed *m, struct cor_managers *managers, st
     COR_CLEANUP(cor_buf_deinit) struct cor_buf zero = {.max = COR_WRITE_JSON_MAX};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf live = {.max = COR_WRITE_JSON_MAX};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf words = {.max = WORDS_MAX};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf last = {.max = COR_WRITE_JSON_MAX};
+    bool is_kubectl;
     int r = cor_managed_add_zero(call, &zero);
 
     if (r == 0)
@@ -236,6 +239,12 @@ static int apply_merged(struct cor_managed *m, struct cor_managers *managers, st
                            : cor_buf_adds(&live, cor_buf_str(&zero));
     if (r < 0)
         return call->status.err < 0 ? r : cor_status_set_err(&call->status, r);
+    is_kubectl = cor_str_eqz(m->request.manager, COR_LAST_APPLIED_MANAGER);
+    if (is_kubectl)
+        r = cor_last_applied_read(cor_buf_str(&live), call->type->api_version, &last);
+    if (r < 0)
+        return cor_status_set_err(&call->status, r);
+    m->request.last_applied = cor_buf_str(&last);
     cor_buf_init(&write->text, COR_WRITE_JSON_MAX);
     r = cor_managers_apply(managers, &m->request, cor_buf_str(&zero), cor_buf_str(&live), config,
                            &write->text, &words);
@@ -243,6 +252,8 @@ static int apply_merged(struct cor_managed *m, struct cor_managers *managers, st
         return refuse_apply(call, r, &words);
     cor_buf_reset(&write->managed_text);
     r = cor_managers_write(managers, &write->managed_text);
+    if (r == 0 && is_kubectl)
+        r = cor_last_applied_renew(config, &write->text);
     if (r < 0)
         return cor_status_set_err(&call->status, r);
     write->managed = managers->n > 0 ? cor_buf_str(&write->managed_text) : cor_str(NULL, 0);

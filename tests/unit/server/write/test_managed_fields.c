@@ -457,3 +457,42 @@ TEST(apply, survives_every_failed_allocation)
                        "apiVersion: v1\nkind: ConfigMap\ndata: {a: x}\n", &apply);
     fx_close(&fx);
 }
+
+/* Scenarios 68 and 69, contract apply 7.1. */
+TEST(apply, of_kubectl_goes_on_from_what_it_has_applied_by_itself)
+{
+#define LAST_APPLIED "kubectl.kubernetes.io/last-applied-configuration"
+    struct fx fx;
+    const char *answer;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", CONFIGMAPS "?fieldManager=kubectl-client-side-apply",
+          "{\"metadata\":{\"name\":\"c\",\"annotations\":{\"" LAST_APPLIED
+          "\":\"{\\\"apiVersion\\\":\\\"v1\\\",\\\"kind\\\":\\\"ConfigMap\\\",\\\"data\\\":{"
+          "\\\"a\\\":\\\"1\\\"},\\\"metadata\\\":{\\\"name\\\":\\\"c\\\"}}\"}},"
+          "\"data\":{\"a\":\"1\",\"b\":\"1\"}}");
+    /* Another manager has no such past, and b was not in the annotation. */
+    answer = apply_c(&fx, 409, "fieldManager=flux", "\"data\":{\"a\":\"2\"}");
+    assert_at(answer, "message",
+              "Apply failed with 1 conflict: conflict with \"kubectl-client-side-apply\" using v1: "
+              ".data.a");
+    answer = apply_c(&fx, 409, "fieldManager=kubectl", "\"data\":{\"a\":\"2\",\"b\":\"2\"}");
+    assert_at(answer, "message",
+              "Apply failed with 1 conflict: conflict with \"kubectl-client-side-apply\" using v1: "
+              ".data.b");
+    fx_fail_each_alloc(&fx, "PATCH", C "?dryRun=All&fieldManager=kubectl",
+                       "{" TYPE META ",\"data\":{\"a\":\"<2\"}}", &apply);
+    answer = apply_c(&fx, 200, "fieldManager=kubectl", "\"data\":{\"a\":\"<2\"}");
+    assert_at(answer, "data.a", "<2");
+    assert_at(answer, "metadata.managedFields[0].fieldsV1", "{\"f:data\":{\"f:a\":{}}}");
+    assert_at(answer, "metadata.annotations",
+              "{\"" LAST_APPLIED
+              "\":\"{\\\"apiVersion\\\":\\\"v1\\\",\\\"data\\\":{\\\"a\\\":\\\"\\\\u003c2\\\"},"
+              "\\\"kind\\\":\\\"ConfigMap\\\",\\\"metadata\\\":{\\\"name\\\":\\\"c\\\"}}\\n\"}");
+    /* What somebody else has changed since is a conflict. */
+    fx_do_with(&fx, 200, "PATCH", C "?fieldManager=other", "{\"data\":{\"a\":\"3\"}}", &merge);
+    answer = apply_c(&fx, 409, "fieldManager=kubectl", "\"data\":{\"a\":\"4\"}");
+    assert_at(answer, "message",
+              "Apply failed with 1 conflict: conflict with \"other\" using v1: .data.a");
+    fx_close(&fx);
+}
