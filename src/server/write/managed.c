@@ -16,19 +16,21 @@
 
 /* ---- versions ---- */
 
-/* The row of a version in which the object can be compared; NULL: the version is not known. */
+/* The row of a version in which the object can be compared; NULL: the version is not known.
+ * Upstream knows those of the request's own group alone, also of Events, which two groups have. */
 static const struct cor_resource_row *version_row(const struct cor_write *write,
                                                   struct cor_str version)
 {
     const struct cor_resource_row *stored = write->call.stored, *rows;
+    struct cor_str group = write->call.res->group;
     size_t n;
 
     if (cor_str_eq(version, stored->api_version))
-        return stored;
+        return cor_str_eq(stored->group, group) ? stored : NULL;
     rows = cor_api_builtins(&n);
     for (size_t i = 0; i < n; i++) {
         if (rows[i].conversion && cor_str_eq(rows[i].api_version, version) &&
-            cor_str_eq(rows[i].kind, stored->kind) &&
+            cor_str_eq(rows[i].kind, stored->kind) && cor_str_eq(rows[i].group, group) &&
             cor_str_eq(rows[i].stored_as, stored->api_version))
             return &rows[i];
     }

@@ -264,6 +264,38 @@ TEST(managed_fields, of_a_subresource_have_its_name_and_what_it_can_change)
     fx_close(&fx);
 }
 
+/* Contract apply 6.1.3; kube-apiserver does the same. */
+TEST(managed_fields, of_another_version_are_compared_in_it_and_those_of_another_group_go)
+{
+    static const char hpa[] = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers";
+    struct fx fx;
+    const char *answer;
+
+    open_ready(&fx);
+    answer = fx_do(
+        &fx, 201, "POST", hpa,
+        "{\"metadata\":{\"name\":\"h\"},\"spec\":{\"scaleTargetRef\":{\"apiVersion\":\"apps/v1\",\"kind\":\"D\","
+        "\"name\":\"d\"},\"maxReplicas\":3,\"targetCPUUtilizationPercentage\":50}}");
+    assert_at(answer, "metadata.managedFields[0].apiVersion", "autoscaling/v1");
+    answer = fx_do_with(
+        &fx, 200, "PATCH",
+        "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/h?fieldManager=l",
+        "{\"spec\":{\"maxReplicas\":5}}", &merge);
+    assert_entries(answer,
+                   "l/U@00: {\"f:spec\":{\"f:maxReplicas\":{}}}\n"
+                   "unknown/U@00: {\"f:spec\":{\"f:minReplicas\":{},\"f:scaleTargetRef\":{},"
+                   "\"f:targetCPUUtilizationPercentage\":{}}}");
+    fx_do(&fx, 201, "POST", "/apis/events.k8s.io/v1/namespaces/default/events",
+          "{\"metadata\":{\"name\":\"e\"},\"eventTime\":\"2025-01-01T00:00:00.000000Z\","
+          "\"reportingController\":\"a.b/c\",\"reportingInstance\":\"i\",\"action\":\"a\","
+          "\"reason\":\"r\",\"type\":\"Normal\",\"regarding\":{\"kind\":\"Pod\",\"name\":\"p\","
+          "\"namespace\":\"default\"}}");
+    answer = fx_do_with(&fx, 200, "PATCH", "/api/v1/namespaces/default/events/e?fieldManager=l",
+                        "{\"message\":\"m\"}", &merge);
+    assert_entries(answer, "l/U@00: {\"f:message\":{}}");
+    fx_close(&fx);
+}
+
 TEST(managed_fields, survive_every_failed_allocation)
 {
     struct fx fx;
