@@ -3,6 +3,8 @@
  * no client can rely on. */
 #include <stdio.h>
 
+#include <string.h>
+
 #include "base/err.h"
 #include "schema/apply/typed_int.h"
 #include "json/scan.h"
@@ -69,11 +71,15 @@ static void add_got_value(struct check *c, const struct cor_path *path, const ch
                           struct cor_apply_value v)
 {
     struct cor_str bytes = cor_apply_bytes(v);
+    bool is_text_expected = strcmp(expected, "string") == 0;
 
     if (cor_apply_first(v) == '"') /* Go prints the text of a string without its quotes */
         bytes = cor_str(bytes.p + 1, bytes.n - 2);
     begin_error(c, path);
-    note(c, cor_buf_addf(&c->lines, "expected %s, got &{", expected));
+    /* Upstream prints what is no string by another verb of Go's. */
+    note(c, cor_buf_addf(&c->lines, "expected %s, got &%s{%s", expected,
+                         is_text_expected ? "value.valueUnstructured" : "",
+                         is_text_expected ? "Value:" : ""));
     note(c, cor_buf_adds(&c->lines, bytes));
     note(c, cor_buf_addc(&c->lines, '}'));
     end_error(c);

@@ -284,7 +284,7 @@ TEST(typed, what_is_not_of_its_type_is_named_with_its_path)
         {"{'Spec':{}}", false, ".Spec: field not declared in schema"},
         {"{'spec':{'size':'x'}}", false, ".spec.size: expected numeric (int or float), got string"},
         {"{'spec':{'size':{}}}", false, ".spec.size: expected numeric (int or float), got map[string]interface {}"},
-        {"{'spec':{'color':1}}", false, ".spec.color: expected string, got &{1}"},
+        {"{'spec':{'color':1}}", false, ".spec.color: expected string, got &value.valueUnstructured{Value:1}"},
         {"{'spec':{'flag':'x'}}", false, ".spec.flag: expected boolean, got &{x}"},
         {"{'spec':{'any':{}}}", false, ".spec.any: expected any scalar, got &{{}}"},
         {"{'spec':1}", false, ".spec: expected map, got &{1}"},
@@ -302,7 +302,7 @@ TEST(typed, what_is_not_of_its_type_is_named_with_its_path)
         {"{'spec':{'tags':[[]]}}", false, ".spec.tags: element 0: not supported: associative list with lists as elements"},
         {"{'spec':{'tags':[null]}}", false, ".spec.tags: element 0: associative list without keys has an element that's an explicit null"},
         {"{'spec':{'parts':[{'name':'p','qty':'x'}]}}", false, ".spec.parts[name='p'].qty: expected numeric (int or float), got string"},
-        {"{'spec':{'opts':{'a':1}}}", false, ".spec.opts.a: expected string, got &{1}"},
+        {"{'spec':{'opts':{'a':1}}}", false, ".spec.opts.a: expected string, got &value.valueUnstructured{Value:1}"},
     };
     struct bench b;
 
