@@ -3,7 +3,7 @@
  * The first line names a type of api/, the second is the live object, the third a configuration. */
 #include "base/err.h"
 #include "fuzz.h"
-#include "schema/apply/managers.h"
+#include "schema/apply/field_managers.h"
 #include "json/json.h"
 
 #define BYTES_MAX (64u << 20)
@@ -63,21 +63,21 @@ static void check_apply(struct cor_arena *arena, const struct cor_type *type, st
                                         .api_version = COR_STR("v1"),
                                         .now = COR_STR("2026-01-01T00:00:00Z"),
                                         .force = true};
-    struct cor_managers managers = {0};
+    struct cor_field_managers managers = {0};
     struct cor_buf first, second, words, text;
 
     cor_buf_init(&first, BYTES_MAX);
     cor_buf_init(&second, BYTES_MAX);
     cor_buf_init(&words, BYTES_MAX);
-    FUZZ_CHECK(
-        cor_managers_apply(&managers, &request, COR_STR("{}"), live, config, &first, &words) >= 0);
+    FUZZ_CHECK(cor_field_managers_apply(&managers, &request, COR_STR("{}"), live, config, &first,
+                                        &words) >= 0);
     FUZZ_CHECK(read_line(cor_buf_str(&first), type, true, &text));
-    FUZZ_CHECK(cor_managers_apply(&managers, &request, COR_STR("{}"), cor_buf_str(&first), config,
-                                  &second, &words) == 1);
+    FUZZ_CHECK(cor_field_managers_apply(&managers, &request, COR_STR("{}"), cor_buf_str(&first),
+                                        config, &second, &words) == 1);
     FUZZ_CHECK(cor_str_eq(cor_buf_str(&first), cor_buf_str(&second)));
     cor_buf_reset(&words);
-    FUZZ_CHECK(cor_managers_write(&managers, &words) == 0);
-    FUZZ_CHECK(cor_managers_read(arena, cor_buf_str(&words), &managers, NULL) == 0);
+    FUZZ_CHECK(cor_field_managers_write(&managers, &words) == 0);
+    FUZZ_CHECK(cor_field_managers_read(arena, cor_buf_str(&words), &managers, NULL) == 0);
     cor_buf_deinit(&text);
     cor_buf_deinit(&first);
     cor_buf_deinit(&second);

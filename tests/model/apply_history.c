@@ -1,5 +1,5 @@
 /* clang-format off */
-/* Runs histories of updates and applies (schema/apply/managers.h) for apply_oracle.py: reads one
+/* Runs histories of updates and applies (schema/apply/field_managers.h) for apply_oracle.py: reads one
  * history a line from standard input, and writes one line with what the object and its managers
  * were after each operation.
  *
@@ -15,7 +15,7 @@
 #include "apply_schema.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "schema/apply/managers.h"
+#include "schema/apply/field_managers.h"
 #include "json/scan.h"
 #include "json/writer.h"
 
@@ -78,20 +78,20 @@ static struct cor_str text(struct cor_str object, const char *key)
 }
 
 /* The list after the update in `ret_list`, if the update moves no field; 0: it may. */
-static int try_keep(struct cor_managers *managers, const struct cor_apply_request *request,
+static int try_keep(struct cor_field_managers *managers, const struct cor_apply_request *request,
                     struct cor_str live, struct cor_str body, struct cor_buf *ret_list)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf list = {.max = BYTES_MAX};
     int r;
 
-    MUST(cor_managers_write(managers, &list));
-    r = cor_managers_keep(request, cor_buf_str(&list), live, body, ret_list);
+    MUST(cor_field_managers_write(managers, &list));
+    r = cor_field_managers_keep(request, cor_buf_str(&list), live, body, ret_list);
     if (r == COR_MANAGERS_SAME)
         MUST(cor_buf_adds(ret_list, cor_buf_str(&list)));
     return r;
 }
 
-static int run_request(struct history *h, struct cor_managers *managers,
+static int run_request(struct history *h, struct cor_field_managers *managers,
                        const struct cor_apply_request *request, struct cor_str verb,
                        struct cor_str body)
 {
@@ -101,15 +101,16 @@ static int run_request(struct history *h, struct cor_managers *managers,
     int r, kept;
 
     if (!cor_str_eq(verb, COR_STR("update")))
-        return cor_managers_apply(managers, request, COR_STR("{}"), live, body, &h->out, &h->words);
+        return cor_field_managers_apply(managers, request, COR_STR("{}"), live, body, &h->out,
+                                        &h->words);
     MUST(cor_buf_adds(&h->out, body));
     if (managers->n == 0 && h->live.n > 0) /* such an object is not tracked */
         return 0;
     kept = try_keep(managers, request, live, body, &list);
-    r = cor_managers_update(managers, request, live, body);
+    r = cor_field_managers_update(managers, request, live, body);
     if (r == 0 && kept > 0) {
         /* The short way has the same result, byte by byte. */
-        MUST(cor_managers_write(managers, &full));
+        MUST(cor_field_managers_write(managers, &full));
         if (!cor_str_eq(cor_buf_str(&list), cor_buf_str(&full))) {
             fprintf(stderr, "kept %s\ninstead of %s\n", cor_buf_z(&list), cor_buf_z(&full));
             abort();
@@ -124,7 +125,7 @@ static void run_op(struct history *h, struct cor_str op, size_t i)
 {
     const struct cor_apply_versions versions = {h, place_of, reset_fields, convert};
     struct cor_str verb = text(op, "verb"), sub = text(op, "sub");
-    struct cor_managers managers = {0};
+    struct cor_field_managers managers = {0};
     struct cor_arena arena;
     char now[32];
     struct cor_apply_request request = {
@@ -144,12 +145,12 @@ static void run_op(struct history *h, struct cor_str op, size_t i)
     cor_buf_reset(&h->words);
     MUST(cor_fieldset_read(
         &h->types, sub.n > 0 ? COR_STR("{\"f:a\":{}}") : COR_STR("{\"f:status\":{}}"), &h->reset));
-    MUST(cor_managers_read(&arena, cor_buf_str(&h->list), &managers, NULL));
+    MUST(cor_field_managers_read(&arena, cor_buf_str(&h->list), &managers, NULL));
     r = run_request(h, &managers, &request, verb, get(op, "body"));
     if (r >= 0) {
         COR_CLEANUP(cor_buf_deinit) struct cor_buf list = {.max = BYTES_MAX};
 
-        MUST(cor_managers_write(&managers, &list));
+        MUST(cor_field_managers_write(&managers, &list));
         cor_buf_reset(&h->list);
         MUST(cor_buf_adds(&h->list, cor_buf_str(&list)));
         cor_buf_reset(&h->live);

@@ -1,10 +1,10 @@
 /* clang-format off */
 /* Server-side apply, the stage "apply" of a PATCH with application/apply-patch+yaml: the
  * configuration that a client sends is merged into the present object, and what the client applied
- * before and does not apply any more goes (schema/apply/managers.h).
+ * before and does not apply any more goes (schema/apply/field_managers.h).
  *
  *   YAML or JSON ──► canonical JSON ──► the managers of the present object ──► apiVersion and kind are
- *   the endpoint's ──► no managedFields are sent ──► cor_managers_apply() ──► `json` and `managed`
+ *   the endpoint's ──► no managedFields are sent ──► cor_field_managers_apply() ──► `json` and `managed`
  *
  * Without a present object the configuration is applied to the zero object of the kind, and a new
  * object is made. What the stage makes goes through the other stages like a body.
@@ -203,7 +203,7 @@ static int check_uid(struct cor_write *write)
 }
 
 /* The managers of the present object. 0, or a failure in the status. */
-static int read_live(struct cor_managed *m, struct cor_managers *ret)
+static int read_live(struct cor_managed *m, struct cor_field_managers *ret)
 {
     struct cor_write *write = m->write;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf words = {.max = WORDS_MAX};
@@ -212,10 +212,10 @@ static int read_live(struct cor_managed *m, struct cor_managers *ret)
                               : cor_str(NULL, 0);
     int r;
 
-    *ret = (struct cor_managers){0};
+    *ret = (struct cor_field_managers){0};
     if (!list.p)
         return 0;
-    r = cor_managers_read(&m->arena, list, ret, &words);
+    r = cor_field_managers_read(&m->arena, list, ret, &words);
     if (r == -COR_EINVAL)
         return cor_status_untyped(&write->call.status, -COR_EINTERNAL,
                                   "failed to decode managed fields: %s", cor_buf_z(&words));
@@ -223,7 +223,8 @@ static int read_live(struct cor_managed *m, struct cor_managers *ret)
 }
 
 /* Applies the configuration: sets `json` and `managed`. */
-static int apply_merged(struct cor_managed *m, struct cor_managers *managers, struct cor_str config)
+static int apply_merged(struct cor_managed *m, struct cor_field_managers *managers,
+                        struct cor_str config)
 {
     struct cor_write *write = m->write;
     struct cor_call *call = &write->call;
@@ -246,12 +247,12 @@ static int apply_merged(struct cor_managed *m, struct cor_managers *managers, st
         return cor_status_set_err(&call->status, r);
     m->request.last_applied = cor_buf_str(&last);
     cor_buf_init(&write->text, COR_WRITE_JSON_MAX);
-    r = cor_managers_apply(managers, &m->request, cor_buf_str(&zero), cor_buf_str(&live), config,
-                           &write->text, &words);
+    r = cor_field_managers_apply(managers, &m->request, cor_buf_str(&zero), cor_buf_str(&live),
+                                 config, &write->text, &words);
     if (r < 0)
         return refuse_apply(call, r, &words);
     cor_buf_reset(&write->managed_text);
-    r = cor_managers_write(managers, &write->managed_text);
+    r = cor_field_managers_write(managers, &write->managed_text);
     if (r == 0 && is_kubectl)
         r = cor_last_applied_renew(config, &write->text);
     if (r < 0)
@@ -266,7 +267,7 @@ int cor_write_apply_config(struct cor_write *write, struct cor_str sent)
     struct cor_call *call = &write->call;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf config = {.max = COR_WRITE_JSON_MAX};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf subject = {.max = COR_WRITE_JSON_MAX};
-    struct cor_managers managers;
+    struct cor_field_managers managers;
     struct cor_managed m;
     struct cor_str metadata;
     int r = read_config(write, sent, &config);

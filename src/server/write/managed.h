@@ -1,4 +1,4 @@
-/* A write as the managers of an object see it (schema/apply/managers.h): who writes, in which
+/* A write as the managers of an object see it (schema/apply/field_managers.h): who writes, in which
  * version, through which endpoint.
  * Owner: the stage that runs.  Thread: the thread that has the call. */
 #ifndef COR_SERVER_WRITE_MANAGED_H
@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "meta/time_text.h"
-#include "schema/apply/managers.h"
+#include "schema/apply/field_managers.h"
 #include "server/write/write.h"
 
 struct cor_managed {

@@ -1,10 +1,10 @@
 /* clang-format off */
 /* The stage "managed fields": who owns which field of the object that is written
- * (schema/apply/managers.h). Its result is `managed`, the next metadata.managedFields, which the
+ * (schema/apply/field_managers.h). Its result is `managed`, the next metadata.managedFields, which the
  * stage "prepare" puts into the object.
  *
  *   the entries to begin with ──► nobody is tracked, and the object is there: none ──►
- *   the objects before and after, in the version of the request ──► cor_managers_update() ──► `managed`
+ *   the objects before and after, in the version of the request ──► cor_field_managers_update() ──► `managed`
  *
  * The entries to begin with are those of the body if upstream could decode them, else those of the
  * present object; a body with [] or [{}] resets them, and a subresource has no say. The object
@@ -75,16 +75,16 @@ int cor_write_note_manager(struct cor_write *write)
 
 /* The entries of the present object; none when upstream could not decode them. 0 or an error of
  * memory. */
-static int read_live(struct cor_managed *m, struct cor_managers *ret)
+static int read_live(struct cor_managed *m, struct cor_field_managers *ret)
 {
     const struct cor_write *write = m->write;
     struct cor_str list = write->is_create
                               ? cor_str(NULL, 0)
                               : cor_object_meta_member(write->current, COR_STR("managedFields"));
-    int r = list.p ? cor_managers_read(&m->arena, list, ret, NULL) : -COR_EINVAL;
+    int r = list.p ? cor_field_managers_read(&m->arena, list, ret, NULL) : -COR_EINVAL;
 
     if (r == -COR_EINVAL)
-        *ret = (struct cor_managers){0};
+        *ret = (struct cor_field_managers){0};
     return r == -COR_EINVAL ? 0 : r;
 }
 
@@ -98,17 +98,17 @@ static struct cor_str sent_list(const struct cor_write *write)
     return list;
 }
 
-static int read_entries(struct cor_managed *m, struct cor_managers *ret)
+static int read_entries(struct cor_managed *m, struct cor_field_managers *ret)
 {
     const struct cor_write *write = m->write;
     struct cor_str list = write->call.sub ? cor_str(NULL, 0) : sent_list(write);
     int r = -COR_EINVAL;
 
-    *ret = (struct cor_managers){0};
-    if (list.p && cor_managers_is_reset(list))
+    *ret = (struct cor_field_managers){0};
+    if (list.p && cor_field_managers_is_reset(list))
         return 0;
     if (list.p)
-        r = cor_managers_read(&m->arena, list, ret, NULL);
+        r = cor_field_managers_read(&m->arena, list, ret, NULL);
     return r == -COR_EINVAL ? read_live(m, ret) : r;
 }
 
@@ -148,8 +148,8 @@ static int managed_keep(struct cor_managed *m, const struct cor_buf *before,
 
     if (!may_keep(write, live))
         return 1;
-    r = cor_managers_keep(&m->request, live, cor_buf_str(before), cor_buf_str(after),
-                          &write->managed_text);
+    r = cor_field_managers_keep(&m->request, live, cor_buf_str(before), cor_buf_str(after),
+                                &write->managed_text);
     if (r <= 0)
         return r < 0 ? r : 1;
     write->managed = r == COR_MANAGERS_SAME ? live : cor_buf_str(&write->managed_text);
@@ -157,7 +157,7 @@ static int managed_keep(struct cor_managed *m, const struct cor_buf *before,
 }
 
 /* Does anybody own the replicas? Upstream's view of a scale has only those who do. */
-static bool is_scale_tracked(const struct cor_managers *managers)
+static bool is_scale_tracked(const struct cor_field_managers *managers)
 {
     static const struct cor_path_element path[] = {
         {COR_STR_INIT("spec"), COR_PATH_FIELD},
@@ -176,7 +176,7 @@ static int managed_run(struct cor_managed *m)
     struct cor_write *write = m->write;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf before = {.max = COR_WRITE_JSON_MAX};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf after = {.max = COR_WRITE_JSON_MAX};
-    struct cor_managers managers;
+    struct cor_field_managers managers;
     int r = add_objects(write, &before, &after);
 
     if (r == 0)
@@ -191,9 +191,10 @@ static int managed_run(struct cor_managed *m)
         write->managed = cor_object_meta_member(write->current, COR_STR("managedFields"));
         return 0;
     }
-    r = cor_managers_update(&managers, &m->request, cor_buf_str(&before), cor_buf_str(&after));
+    r = cor_field_managers_update(&managers, &m->request, cor_buf_str(&before),
+                                  cor_buf_str(&after));
     if (r == 0)
-        r = cor_managers_write(&managers, &write->managed_text);
+        r = cor_field_managers_write(&managers, &write->managed_text);
     if (r == 0 && managers.n > 0)
         write->managed = cor_buf_str(&write->managed_text);
     return r;

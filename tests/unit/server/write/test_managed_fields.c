@@ -1,7 +1,7 @@
 /* metadata.managedFields of creates, updates and patches: who owns which field, since when, and
  * what a client can do to the list itself. The numbers of the comments are scenarios of contract
  * apply
- * 16. What ownership is by itself is in tests/unit/schema/test_managers.c. */
+ * 16. What ownership is by itself is in tests/unit/schema/test_field_managers.c. */
 #include <stdio.h>
 #include <string.h>
 

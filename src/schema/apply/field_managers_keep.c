@@ -3,13 +3,13 @@
  * for the few paths that changed, and are copied; only the time of the client's entry may change.
  *
  * Everything unusual (an entry of another version, FieldsV1 out of order, many entries) is left to
- * cor_managers_update(), which gives the same result.
+ * cor_field_managers_update(), which gives the same result.
  * Thread: any (pure). */
 #include <assert.h>
 #include <string.h>
 
 #include "base/err.h"
-#include "schema/apply/managers_int.h"
+#include "schema/apply/field_managers_int.h"
 #include "json/scan.h"
 
 #define ENTRIES_MAX 32
@@ -76,7 +76,7 @@ static int scan_level(struct cor_arena *arena, struct cor_str object,
 
 /* An entry as its bytes have it. */
 struct entry {
-    struct cor_manager manager; /* without its set */
+    struct cor_field_manager manager; /* without its set */
     struct cor_str bytes, fields;
 };
 
@@ -125,8 +125,8 @@ static int write_entries(struct entry *entries, size_t n, size_t own, struct cor
     moved.manager.time = now;
     /* The others are in order already. */
     memmove(&entries[own], &entries[own + 1], (n - own - 1) * sizeof(entries[0]));
-    for (own = n - 1; own > 0 && cor_manager_cmp(&entries[own - 1].manager, &moved.manager) > 0;
-         own--)
+    for (own = n - 1;
+         own > 0 && cor_field_manager_cmp(&entries[own - 1].manager, &moved.manager) > 0; own--)
         entries[own] = entries[own - 1];
     entries[own] = moved;
     for (size_t i = 0; i < n && r == 0; i++) {
@@ -146,13 +146,13 @@ static int write_entries(struct entry *entries, size_t n, size_t own, struct cor
     return r < 0 ? r : cor_buf_addc(out, ']');
 }
 
-int cor_managers_keep(const struct cor_apply_request *request, struct cor_str list,
-                      struct cor_str before, struct cor_str after, struct cor_buf *out)
+int cor_field_managers_keep(const struct cor_apply_request *request, struct cor_str list,
+                            struct cor_str before, struct cor_str after, struct cor_buf *out)
 {
-    const struct cor_manager self = {.name = request->manager.n > 0 ? request->manager
-                                                                    : COR_STR("unknown"),
-                                     .api_version = request->api_version,
-                                     .subresource = request->subresource};
+    const struct cor_field_manager self = {.name = request->manager.n > 0 ? request->manager
+                                                                          : COR_STR("unknown"),
+                                           .api_version = request->api_version,
+                                           .subresource = request->subresource};
     struct entry entries[ENTRIES_MAX];
     struct cor_json_iter it = cor_json_iter(list);
     size_t n = 0, own = SIZE_MAX;
@@ -164,12 +164,12 @@ int cor_managers_keep(const struct cor_apply_request *request, struct cor_str li
         if (n == ENTRIES_MAX ||
             !read_entry(cor_json_iter_value(&it), request->api_version, &entries[n]))
             return 0;
-        if (n > 0 && cor_manager_cmp(&entries[n - 1].manager, &entries[n].manager) >= 0)
+        if (n > 0 && cor_field_manager_cmp(&entries[n - 1].manager, &entries[n].manager) >= 0)
             return 0;
-        if (cor_manager_is_same(&entries[n].manager, &self))
+        if (cor_field_manager_is_same(&entries[n].manager, &self))
             own = n;
     }
-    r = cor_managers_changes(request, before, after, &changes, &taken);
+    r = cor_field_managers_changes(request, before, after, &changes, &taken);
     for (size_t i = 0; i < n && r == 0; i++) {
         struct found gone = {.all = true}, lost = {.all = true};
 

@@ -1,6 +1,6 @@
 /* The worked scenarios of server-side apply (contract apply 16) at the level of managers: the
  * object and the exact managedFields after each step. Texts are written with ' in place of ". */
-#include "schema/apply/managers.h"
+#include "schema/apply/field_managers.h"
 
 #include "apply_schema.h"
 #include "base/err.h"
@@ -115,10 +115,10 @@ static void store(struct stage *s, struct cor_str object)
     assert_int_equal(cor_buf_adds(&s->live, cor_buf_str(&out)), 0);
 }
 
-static void describe(struct cor_managers *managers, struct cor_buf *out)
+static void describe(struct cor_field_managers *managers, struct cor_buf *out)
 {
     for (size_t i = 0; i < managers->n; i++) {
-        const struct cor_manager *m = &managers->v[i];
+        const struct cor_field_manager *m = &managers->v[i];
 
         assert_int_equal(cor_buf_addf(out, "%s%.*s/%c", i > 0 ? "\n" : "", (int)m->name.n,
                                       m->name.p, m->is_apply ? 'A' : 'U'),
@@ -144,7 +144,7 @@ static void check_equal(const struct scenario *of, size_t i, const char *got, co
 }
 
 static int run_verb(struct stage *s, const struct step *step, size_t i, struct cor_arena *arena,
-                    struct cor_managers *managers, struct cor_buf *out, struct cor_buf *words)
+                    struct cor_field_managers *managers, struct cor_buf *out, struct cor_buf *words)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf body = {.max = BYTES_MAX};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf zero = {.max = BYTES_MAX};
@@ -175,18 +175,19 @@ static int run_verb(struct stage *s, const struct step *step, size_t i, struct c
         if (managers->n == 0 && s->live.n > 0) /* such an object is not tracked */
             return cor_buf_adds(out, cor_buf_str(&body));
         assert_int_equal(
-            cor_managers_update(managers, &request, cor_buf_str(&old), cor_buf_str(&body)), 0);
+            cor_field_managers_update(managers, &request, cor_buf_str(&old), cor_buf_str(&body)),
+            0);
         /* The sets borrow from the objects. */
         cor_buf_reset(&s->list);
-        assert_int_equal(cor_managers_write(managers, &s->list), 0);
+        assert_int_equal(cor_field_managers_write(managers, &s->list), 0);
         return cor_buf_adds(out, cor_buf_str(&body));
     }
-    r = cor_managers_apply(managers, &request, cor_buf_str(&zero),
-                           s->live.n ? cor_buf_str(&s->live) : cor_buf_str(&zero),
-                           cor_buf_str(&body), out, words);
+    r = cor_field_managers_apply(managers, &request, cor_buf_str(&zero),
+                                 s->live.n ? cor_buf_str(&s->live) : cor_buf_str(&zero),
+                                 cor_buf_str(&body), out, words);
     if (r >= 0) {
         cor_buf_reset(&s->list);
-        assert_int_equal(cor_managers_write(managers, &s->list), 0);
+        assert_int_equal(cor_field_managers_write(managers, &s->list), 0);
     }
     return r;
 }
@@ -198,14 +199,15 @@ static void run_step(struct stage *s, const struct scenario *of, size_t i)
     COR_CLEANUP(cor_buf_deinit) struct cor_buf want = {.max = BYTES_MAX};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf old_list = {.max = BYTES_MAX};
     const struct step *step = &of->steps[i];
-    struct cor_managers managers = {0};
+    struct cor_field_managers managers = {0};
     struct cor_arena arena;
     int r = 0;
 
     cor_arena_init(&arena, 64 * BYTES_MAX);
     assert_int_equal(cor_buf_adds(&old_list, cor_buf_str(&s->list)), 0);
     if (step->verb != FORGET)
-        assert_int_equal(cor_managers_read(&arena, cor_buf_str(&old_list), &managers, NULL), 0);
+        assert_int_equal(cor_field_managers_read(&arena, cor_buf_str(&old_list), &managers, NULL),
+                         0);
     if (step->verb == FORGET || step->verb == UNOWNED) {
         if (step->verb == UNOWNED)
             make_object(s, step->body, &out);
@@ -226,7 +228,8 @@ static void run_step(struct stage *s, const struct scenario *of, size_t i)
         check_equal(of, i, cor_buf_z(&s->live), cor_buf_z(&want));
     }
     if (step->managers) {
-        assert_int_equal(cor_managers_read(&arena, cor_buf_str(&s->list), &managers, NULL), 0);
+        assert_int_equal(cor_field_managers_read(&arena, cor_buf_str(&s->list), &managers, NULL),
+                         0);
         cor_buf_reset(&out);
         describe(&managers, &out);
         check_equal(of, i, cor_buf_z(&out), step->managers);
@@ -454,17 +457,17 @@ TEST(managers, lists_that_upstream_cannot_decode_are_refused)
     for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
         COR_CLEANUP(cor_buf_deinit) struct cor_buf words = {.max = BYTES_MAX};
         char text[JSON_MAX], want[JSON_MAX];
-        struct cor_managers managers;
+        struct cor_field_managers managers;
         struct cor_arena arena;
 
         cor_arena_init(&arena, BYTES_MAX);
-        assert_int_equal(cor_managers_read(&arena, quoted(cases[i].list, text), &managers, &words), *cases[i].words ? -COR_EINVAL : 0);
+        assert_int_equal(cor_field_managers_read(&arena, quoted(cases[i].list, text), &managers, &words), *cases[i].words ? -COR_EINVAL : 0);
         quoted(cases[i].words, want);
         assert_string_equal(cor_buf_z(&words), want);
         cor_arena_deinit(&arena);
     }
-    assert_true(cor_managers_is_reset(COR_STR("[]")) && cor_managers_is_reset(COR_STR("[{}]")));
-    assert_false(cor_managers_is_reset(COR_STR("null")));
+    assert_true(cor_field_managers_is_reset(COR_STR("[]")) && cor_field_managers_is_reset(COR_STR("[{}]")));
+    assert_false(cor_field_managers_is_reset(COR_STR("null")));
 }
 /* clang-format on */
 
@@ -492,7 +495,7 @@ TEST(managers, every_failed_allocation_is_reported)
     FOR_EACH_FAILED_ALLOC(n) {
         COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = BYTES_MAX};
         COR_CLEANUP(cor_buf_deinit) struct cor_buf words = {.max = BYTES_MAX};
-        struct cor_managers managers;
+        struct cor_field_managers managers;
         struct cor_arena arena;
         struct cor_apply_request request = {.arena = &arena,
                                             .versions = &versions,
@@ -503,14 +506,14 @@ TEST(managers, every_failed_allocation_is_reported)
         int r;
 
         cor_arena_init(&arena, BYTES_MAX);
-        r = cor_managers_read(&arena, cor_strz(list), &managers, NULL);
+        r = cor_field_managers_read(&arena, cor_strz(list), &managers, NULL);
         if (r == 0)
-            r = cor_managers_apply(&managers, &request, cor_strz(config), cor_strz(live),
-                                   cor_strz(config), &out, &words);
+            r = cor_field_managers_apply(&managers, &request, cor_strz(config), cor_strz(live),
+                                         cor_strz(config), &out, &words);
         if (r == 0)
-            r = cor_managers_update(&managers, &request, cor_strz(config), cor_strz(live));
+            r = cor_field_managers_update(&managers, &request, cor_strz(config), cor_strz(live));
         if (r == 0)
-            r = cor_managers_write(&managers, &out);
+            r = cor_field_managers_write(&managers, &out);
         if (r == 0)
             assert_string_equal(
                 cor_buf_z(&out),

@@ -4,8 +4,8 @@
  * All texts of an entry are raw JSON text. Entries, sets and texts borrow from the objects and from
  * the arena of the request, which live as long as the managers are used.
  * Thread: one at a time for a request.  Owner: the caller. */
-#ifndef COR_SCHEMA_APPLY_MANAGERS_H
-#define COR_SCHEMA_APPLY_MANAGERS_H
+#ifndef COR_SCHEMA_APPLY_FIELD_MANAGERS_H
+#define COR_SCHEMA_APPLY_FIELD_MANAGERS_H
 
 #include "base/buf.h"
 #include "schema/apply/typed.h"
@@ -13,30 +13,30 @@
 /* Entries of updates beyond this number are joined (contract: ten). */
 #define COR_MANAGERS_UPDATES_MAX 10
 
-struct cor_manager {
+struct cor_field_manager {
     struct cor_str name, api_version, subresource, time; /* empty: it has none */
     bool is_apply;
     struct cor_fieldset set;
 };
 
 /* One entry for each name, operation and subresource; updates also for each version. */
-struct cor_managers {
-    struct cor_manager *v;
+struct cor_field_managers {
+    struct cor_field_manager *v;
     size_t n, cap;
 };
 
 /* Reads the list managedFields. An entry that names the same manager as an earlier one replaces it.
  * 0; -COR_EINVAL: upstream cannot decode it, and `words` (may be NULL) says why; -COR_ENOMEM,
  * -COR_ETOOBIG. */
-int cor_managers_read(struct cor_arena *arena, struct cor_str list, struct cor_managers *ret,
-                      struct cor_buf *words);
+int cor_field_managers_read(struct cor_arena *arena, struct cor_str list,
+                            struct cor_field_managers *ret, struct cor_buf *words);
 
 /* Appends the list in upstream's order; the members of an entry stand in byte order. `null` when
  * there is no entry. 0, -COR_ENOMEM, -COR_ETOOBIG. */
-int cor_managers_write(struct cor_managers *managers, struct cor_buf *out);
+int cor_field_managers_write(struct cor_field_managers *managers, struct cor_buf *out);
 
 /* Is the list one by which a client resets managedFields: [] or [{}]? */
-bool cor_managers_is_reset(struct cor_str list);
+bool cor_field_managers_is_reset(struct cor_str list);
 
 /* The versions in which an object may be compared. */
 struct cor_apply_versions {
@@ -72,16 +72,17 @@ struct cor_apply_request {
  * and without managedFields. On success the managers are those of `after`. 0, -COR_EINVALID (an
  * object is not of its type), -COR_ENOMEM, -COR_ETOOBIG, what convert() returned; the managers must
  * not be used then: upstream clears them. */
-int cor_managers_update(struct cor_managers *managers, const struct cor_apply_request *request,
-                        struct cor_str before, struct cor_str after);
+int cor_field_managers_update(struct cor_field_managers *managers,
+                              const struct cor_apply_request *request, struct cor_str before,
+                              struct cor_str after);
 
 /* The same for an update that moves no field, without reading sets: `list` is the managedFields of
- * `before`. 0: fields move, or cannot be told not to; cor_managers_update() is to be called.
+ * `before`. 0: fields move, or cannot be told not to; cor_field_managers_update() is to be called.
  * COR_MANAGERS_SAME: the list stays. COR_MANAGERS_TIMED: the next list was appended, which differs
  * by the time of the requester alone. Errors as above. */
 enum { COR_MANAGERS_SAME = 1, COR_MANAGERS_TIMED = 2 };
-int cor_managers_keep(const struct cor_apply_request *request, struct cor_str list,
-                      struct cor_str before, struct cor_str after, struct cor_buf *out);
+int cor_field_managers_keep(const struct cor_apply_request *request, struct cor_str list,
+                            struct cor_str before, struct cor_str after, struct cor_buf *out);
 
 /* Applies a configuration to the live object and appends the result to `out`, in the version of the
  * request, before defaulting. `zero` is the empty object of the kind: when there are no managers,
@@ -89,8 +90,9 @@ int cor_managers_keep(const struct cor_apply_request *request, struct cor_str li
  * 0; 1: no value changed, and `out` is the live object; -COR_ECONFLICT: `words` says with whom;
  * -COR_EINVALID: `words` says what is wrong with the configuration or the live object; other errors
  * as above. */
-int cor_managers_apply(struct cor_managers *managers, const struct cor_apply_request *request,
-                       struct cor_str zero, struct cor_str live, struct cor_str config,
-                       struct cor_buf *out, struct cor_buf *words);
+int cor_field_managers_apply(struct cor_field_managers *managers,
+                             const struct cor_apply_request *request, struct cor_str zero,
+                             struct cor_str live, struct cor_str config, struct cor_buf *out,
+                             struct cor_buf *words);
 
 #endif

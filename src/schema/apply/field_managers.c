@@ -1,36 +1,36 @@
 /* The list of managers: reading, writing, finding, and the cap of updates. */
-#include "schema/apply/managers.h"
+#include "schema/apply/field_managers.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
-#include "schema/apply/managers_int.h"
+#include "schema/apply/field_managers_int.h"
 #include "json/scan.h"
 #include "json/writer.h"
 
-bool cor_manager_is_same(const struct cor_manager *a, const struct cor_manager *b)
+bool cor_field_manager_is_same(const struct cor_field_manager *a, const struct cor_field_manager *b)
 {
     return a->is_apply == b->is_apply && cor_str_eq(a->name, b->name) &&
            cor_str_eq(a->subresource, b->subresource) &&
            (a->is_apply || cor_str_eq(a->api_version, b->api_version));
 }
 
-struct cor_manager *cor_managers_find(struct cor_managers *managers,
-                                      const struct cor_manager *manager)
+struct cor_field_manager *cor_field_managers_find(struct cor_field_managers *managers,
+                                                  const struct cor_field_manager *manager)
 {
     for (size_t i = 0; i < managers->n; i++) {
-        if (cor_manager_is_same(&managers->v[i], manager))
+        if (cor_field_manager_is_same(&managers->v[i], manager))
             return &managers->v[i];
     }
     return NULL;
 }
 
-int cor_managers_put(struct cor_arena *arena, struct cor_managers *managers,
-                     const struct cor_manager *manager)
+int cor_field_managers_put(struct cor_arena *arena, struct cor_field_managers *managers,
+                           const struct cor_field_manager *manager)
 {
-    struct cor_manager *old = cor_managers_find(managers, manager), *v;
+    struct cor_field_manager *old = cor_field_managers_find(managers, manager), *v;
 
     if (old) {
         *old = *manager;
@@ -51,7 +51,7 @@ int cor_managers_put(struct cor_arena *arena, struct cor_managers *managers,
     return 0;
 }
 
-void cor_managers_drop(struct cor_managers *managers, size_t i)
+void cor_field_managers_drop(struct cor_field_managers *managers, size_t i)
 {
     assert(i < managers->n);
     memmove(&managers->v[i], &managers->v[i + 1], (managers->n - i - 1) * sizeof(managers->v[0]));
@@ -65,7 +65,8 @@ static int add_member(struct cor_buf *out, const char *key, struct cor_str raw)
                                      (int)raw.n, raw.p);
 }
 
-struct cor_str cor_manager_identifier(struct cor_arena *arena, const struct cor_manager *manager)
+struct cor_str cor_field_manager_identifier(struct cor_arena *arena,
+                                            const struct cor_field_manager *manager)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = 1u << 20};
     int r = cor_buf_addc(&out, '{');
@@ -97,8 +98,8 @@ static int time_cmp(struct cor_str a, struct cor_str b)
 
 /* The oldest update from rank `from` on: by time, then by identifier. Few entries exist, so a
  * search for each rank is enough. */
-static size_t next_update(const struct cor_managers *managers, const struct cor_str *identifiers,
-                          const bool *is_seen)
+static size_t next_update(const struct cor_field_managers *managers,
+                          const struct cor_str *identifiers, const bool *is_seen)
 {
     size_t best = SIZE_MAX;
 
@@ -115,8 +116,8 @@ static size_t next_update(const struct cor_managers *managers, const struct cor_
 }
 
 /* The first update that was seen of a version; SIZE_MAX: none. */
-static size_t first_of_version(const struct cor_managers *managers, const size_t *firsts, size_t n,
-                               struct cor_str version)
+static size_t first_of_version(const struct cor_field_managers *managers, const size_t *firsts,
+                               size_t n, struct cor_str version)
 {
     for (size_t i = 0; i < n; i++) {
         if (cor_str_eq(managers->v[firsts[i]].api_version, version))
@@ -125,11 +126,11 @@ static size_t first_of_version(const struct cor_managers *managers, const size_t
     return SIZE_MAX;
 }
 
-int cor_managers_cap(struct cor_arena *arena, struct cor_managers *managers)
+int cor_field_managers_cap(struct cor_arena *arena, struct cor_field_managers *managers)
 {
     size_t n = managers->n, updates = 0, nfirsts = 0, i, first;
     struct cor_str *identifiers;
-    struct cor_manager *v;
+    struct cor_field_manager *v;
     size_t *firsts;
     bool *is_seen;
 
@@ -143,7 +144,7 @@ int cor_managers_cap(struct cor_arena *arena, struct cor_managers *managers)
     if (!identifiers || !firsts || !is_seen)
         return arena->error;
     for (i = 0; i < n; i++) {
-        identifiers[i] = cor_manager_identifier(arena, &managers->v[i]);
+        identifiers[i] = cor_field_manager_identifier(arena, &managers->v[i]);
         is_seen[i] = false;
     }
     if (arena->error < 0)
@@ -151,9 +152,9 @@ int cor_managers_cap(struct cor_arena *arena, struct cor_managers *managers)
     v = managers->v;
     while (updates > COR_MANAGERS_UPDATES_MAX &&
            (i = next_update(managers, identifiers, is_seen)) != SIZE_MAX) {
-        struct cor_manager bucket = {.name = COR_STR("ancient-changes"),
-                                     .api_version = v[i].api_version};
-        struct cor_manager *old;
+        struct cor_field_manager bucket = {.name = COR_STR("ancient-changes"),
+                                           .api_version = v[i].api_version};
+        struct cor_field_manager *old;
 
         is_seen[i] = true;
         first = first_of_version(managers, firsts, nfirsts, v[i].api_version);
@@ -163,7 +164,7 @@ int cor_managers_cap(struct cor_arena *arena, struct cor_managers *managers)
         }
         /* The entry joins the bucket of its version, which is the first entry under another name
          * unless there has been a bucket before. Emptied entries go at the end. */
-        old = cor_managers_find(managers, &bucket);
+        old = cor_field_managers_find(managers, &bucket);
         if (!old) {
             old = &v[first];
             old->name = bucket.name;
@@ -178,14 +179,14 @@ int cor_managers_cap(struct cor_arena *arena, struct cor_managers *managers)
     }
     for (i = managers->n; i-- > 0;) {
         if (cor_fieldset_is_empty(v[i].set))
-            cor_managers_drop(managers, i);
+            cor_field_managers_drop(managers, i);
     }
     return arena->error;
 }
 
 /* ---- the list in JSON ---- */
 
-bool cor_managers_is_reset(struct cor_str list)
+bool cor_field_managers_is_reset(struct cor_str list)
 {
     return cor_str_eq(list, COR_STR("[]")) || cor_str_eq(list, COR_STR("[{}]"));
 }
@@ -210,13 +211,13 @@ static int refuse(struct cor_buf *words, const char *fmt, size_t i, struct cor_s
 }
 
 static int read_entry(struct cor_arena *arena, struct cor_str entry, size_t i,
-                      struct cor_manager *ret, struct cor_buf *words)
+                      struct cor_field_manager *ret, struct cor_buf *words)
 {
     struct cor_str operation = text_of(entry, "operation"), type = text_of(entry, "fieldsType");
     struct cor_str fields;
     int r = 0;
 
-    *ret = (struct cor_manager){
+    *ret = (struct cor_field_manager){
         .name = text_of(entry, "manager"),
         .api_version = text_of(entry, "apiVersion"),
         .subresource = text_of(entry, "subresource"),
@@ -238,23 +239,23 @@ static int read_entry(struct cor_arena *arena, struct cor_str entry, size_t i,
                : r;
 }
 
-int cor_managers_read(struct cor_arena *arena, struct cor_str list, struct cor_managers *ret,
-                      struct cor_buf *words)
+int cor_field_managers_read(struct cor_arena *arena, struct cor_str list,
+                            struct cor_field_managers *ret, struct cor_buf *words)
 {
     struct cor_json_iter it = cor_json_iter(list);
-    struct cor_manager manager;
+    struct cor_field_manager manager;
     int r = 0;
 
-    *ret = (struct cor_managers){0};
+    *ret = (struct cor_field_managers){0};
     for (size_t i = 0; r == 0 && cor_json_iter_elem(&it); i++) {
         r = read_entry(arena, cor_json_iter_value(&it), i, &manager, words);
         if (r == 0)
-            r = cor_managers_put(arena, ret, &manager);
+            r = cor_field_managers_put(arena, ret, &manager);
     }
     return r;
 }
 
-int cor_manager_cmp(const struct cor_manager *x, const struct cor_manager *y)
+int cor_field_manager_cmp(const struct cor_field_manager *x, const struct cor_field_manager *y)
 {
     int c = (int)y->is_apply - (int)x->is_apply;
 
@@ -269,7 +270,7 @@ int cor_manager_cmp(const struct cor_manager *x, const struct cor_manager *y)
 
 static int entry_cmp(const void *a, const void *b)
 {
-    return cor_manager_cmp(a, b);
+    return cor_field_manager_cmp(a, b);
 }
 
 static void write_text(struct cor_json_writer *w, const char *key, struct cor_str raw)
@@ -282,7 +283,7 @@ static void write_text(struct cor_json_writer *w, const char *key, struct cor_st
     cor_json_end_string(w);
 }
 
-static int write_entry(struct cor_json_writer *w, const struct cor_manager *manager)
+static int write_entry(struct cor_json_writer *w, const struct cor_field_manager *manager)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf fields = {.max = w->out->max};
     int r = cor_fieldset_write(manager->set, &fields);
@@ -303,7 +304,7 @@ static int write_entry(struct cor_json_writer *w, const struct cor_manager *mana
     return 0;
 }
 
-int cor_managers_write(struct cor_managers *managers, struct cor_buf *out)
+int cor_field_managers_write(struct cor_field_managers *managers, struct cor_buf *out)
 {
     struct cor_json_writer w;
     size_t before = out->n;

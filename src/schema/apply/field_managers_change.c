@@ -17,7 +17,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "schema/apply/managers_int.h"
+#include "schema/apply/field_managers_int.h"
 #include "json/scan.h"
 
 #define TEXT_MAX (64u << 20) /* of one document; bodies are smaller by far */
@@ -199,9 +199,9 @@ static int views_find(struct op *op, struct views *views, struct doc *before, st
 /* Takes what changed out of the sets of all managers but `self` (NULL: of all). *ret_view is the
  * comparison in the version of the request. Without force a conflict is written to `conflicts`, by
  * manager, and the sets stay as they are: -COR_ECONFLICT. */
-static int step_take(struct op *op, struct cor_managers *managers, const struct cor_manager *self,
-                     struct doc *before, struct doc *after, bool force,
-                     struct cor_managers *conflicts, const struct view **ret_view)
+static int step_take(struct op *op, struct cor_field_managers *managers,
+                     const struct cor_field_manager *self, struct doc *before, struct doc *after,
+                     bool force, struct cor_field_managers *conflicts, const struct view **ret_view)
 {
     struct views views = {0};
     const struct view *view = NULL;
@@ -212,23 +212,23 @@ static int step_take(struct op *op, struct cor_managers *managers, const struct 
         return op->arena->error;
     r = views_find(op, &views, before, after, op->request->api_version, ret_view);
     for (size_t i = 0; r == 0 && !force && i < managers->n; i++) {
-        struct cor_manager conflict = managers->v[i];
+        struct cor_field_manager conflict = managers->v[i];
 
-        if (self && cor_manager_is_same(&conflict, self))
+        if (self && cor_field_manager_is_same(&conflict, self))
             continue;
         r = views_find(op, &views, before, after, conflict.api_version, &view);
         if (r < 0)
             break;
         conflict.set = cor_fieldset_intersection(op->arena, conflict.set, view->taken);
         if (!cor_fieldset_is_empty(conflict.set))
-            r = cor_managers_put(op->arena, conflicts, &conflict);
+            r = cor_field_managers_put(op->arena, conflicts, &conflict);
     }
     if (r < 0 || conflicts->n > 0)
         return r < 0 ? r : -COR_ECONFLICT;
     for (size_t i = managers->n; r == 0 && i-- > 0;) {
-        struct cor_manager *manager = &managers->v[i];
+        struct cor_field_manager *manager = &managers->v[i];
 
-        if (self && cor_manager_is_same(manager, self))
+        if (self && cor_field_manager_is_same(manager, self))
             continue;
         r = views_find(op, &views, before, after, manager->api_version, &view);
         if (r < 0)
@@ -238,24 +238,24 @@ static int step_take(struct op *op, struct cor_managers *managers, const struct 
     }
     for (size_t i = managers->n; r == 0 && i-- > 0;) {
         if (cor_fieldset_is_empty(managers->v[i].set))
-            cor_managers_drop(managers, i);
+            cor_field_managers_drop(managers, i);
     }
     return r < 0 ? r : op->arena->error;
 }
 
 /* Brings the sets in line with the schema of today; managers of unknown versions are dropped. */
-static int step_reconcile(struct op *op, struct cor_managers *managers)
+static int step_reconcile(struct op *op, struct cor_field_managers *managers)
 {
     const struct cor_apply_versions *versions = op->request->versions;
 
     for (size_t i = managers->n; i-- > 0;) {
         struct cor_apply_place place;
-        struct cor_manager *manager = &managers->v[i];
+        struct cor_field_manager *manager = &managers->v[i];
 
         if (versions->place(versions->arg, manager->api_version, &place))
             manager->set = cor_fieldset_reconcile(op->arena, manager->set, &place);
         else
-            cor_managers_drop(managers, i);
+            cor_field_managers_drop(managers, i);
     }
     return op->arena->error;
 }
@@ -275,9 +275,9 @@ static int strip(struct cor_arena *arena, struct cor_fieldset *set)
     return r < 0 ? r : arena->error;
 }
 
-static struct cor_manager requester(const struct cor_apply_request *request, bool is_apply)
+static struct cor_field_manager requester(const struct cor_apply_request *request, bool is_apply)
 {
-    return (struct cor_manager){
+    return (struct cor_field_manager){
         .name = request->manager.n > 0 ? request->manager : COR_STR("unknown"),
         .api_version = request->api_version,
         .subresource = request->subresource,
@@ -287,12 +287,12 @@ static struct cor_manager requester(const struct cor_apply_request *request, boo
 
 /* ---- update ---- */
 
-static int update_docs(struct op *op, struct cor_managers *managers, struct cor_manager self,
-                       struct doc *before, struct doc *after)
+static int update_docs(struct op *op, struct cor_field_managers *managers,
+                       struct cor_field_manager self, struct doc *before, struct doc *after)
 {
-    struct cor_managers none = {0};
+    struct cor_field_managers none = {0};
     const struct view *view;
-    struct cor_manager *old;
+    struct cor_field_manager *old;
     int r = check_typed(before, true);
 
     if (r == 0)
@@ -306,17 +306,18 @@ static int update_docs(struct op *op, struct cor_managers *managers, struct cor_
     self.set = view->taken;
     r = strip(op->arena, &self.set);
     if (r == 0 && !cor_fieldset_is_empty(self.set)) {
-        old = cor_managers_find(managers, &self);
+        old = cor_field_managers_find(managers, &self);
         if (old)
             self.set = cor_fieldset_union(op->arena, self.set, old->set);
         self.time = op->request->now;
-        r = cor_managers_put(op->arena, managers, &self);
+        r = cor_field_managers_put(op->arena, managers, &self);
     }
-    return r < 0 ? r : cor_managers_cap(op->arena, managers);
+    return r < 0 ? r : cor_field_managers_cap(op->arena, managers);
 }
 
-int cor_managers_update(struct cor_managers *managers, const struct cor_apply_request *request,
-                        struct cor_str before, struct cor_str after)
+int cor_field_managers_update(struct cor_field_managers *managers,
+                              const struct cor_apply_request *request, struct cor_str before,
+                              struct cor_str after)
 {
     struct op op = {.request = request, .arena = request->arena};
     struct doc *old, *new;
@@ -330,9 +331,9 @@ int cor_managers_update(struct cor_managers *managers, const struct cor_apply_re
     return r;
 }
 
-int cor_managers_changes(const struct cor_apply_request *request, struct cor_str before,
-                         struct cor_str after, struct cor_comparison *ret_changes,
-                         struct cor_fieldset *ret_taken)
+int cor_field_managers_changes(const struct cor_apply_request *request, struct cor_str before,
+                               struct cor_str after, struct cor_comparison *ret_changes,
+                               struct cor_fieldset *ret_taken)
 {
     struct op op = {.request = request, .arena = request->arena};
     struct view view = {.taken = {NULL}};
@@ -362,8 +363,8 @@ static int named_fields(struct op *op, const struct doc *doc, struct cor_fieldse
 }
 
 /* Everything that managers own in one version. False: no manager uses the version. */
-static bool owned_in(struct op *op, const struct cor_managers *managers, struct cor_str version,
-                     struct cor_fieldset *ret_owned)
+static bool owned_in(struct op *op, const struct cor_field_managers *managers,
+                     struct cor_str version, struct cor_fieldset *ret_owned)
 {
     bool is_used = false;
 
@@ -379,7 +380,7 @@ static bool owned_in(struct op *op, const struct cor_managers *managers, struct 
 
 /* Puts back what managers of this version own: the pruned object is the merged one without what
  * neither the pruned one has nor anybody owns. */
-static int add_back_owned(struct op *op, const struct cor_managers *managers,
+static int add_back_owned(struct op *op, const struct cor_field_managers *managers,
                           struct cor_str version, struct doc **merged, struct doc **pruned)
 {
     struct cor_fieldset all, left, owned;
@@ -404,8 +405,8 @@ static int add_back_owned(struct op *op, const struct cor_managers *managers,
 /* Removes from the merged object what the applier owned (`last`) and nobody owns any more. The
  * order is upstream's: what `last` names goes, what managers own comes back, version by version,
  * and so does what `last` never named. */
-static int prune(struct op *op, const struct cor_managers *managers, const struct cor_manager *last,
-                 struct doc *merged, struct doc **ret_pruned)
+static int prune(struct op *op, const struct cor_field_managers *managers,
+                 const struct cor_field_manager *last, struct doc *merged, struct doc **ret_pruned)
 {
     struct doc *at_last, *pruned, *walked;
     struct cor_fieldset named, all, left;
@@ -476,7 +477,7 @@ static int add_path(void *arg, const struct cor_path *path)
     return r;
 }
 
-static int add_who(struct cor_buf *out, const struct cor_manager *manager)
+static int add_who(struct cor_buf *out, const struct cor_field_manager *manager)
 {
     int r = cor_buf_addf(out, "\"%.*s\"", (int)manager->name.n, manager->name.p);
 
@@ -489,13 +490,13 @@ static int add_who(struct cor_buf *out, const struct cor_manager *manager)
 }
 
 /* Sorts the managers of conflicts by their identifiers; they are few. */
-static int sort_conflicts(struct cor_arena *arena, struct cor_managers *conflicts)
+static int sort_conflicts(struct cor_arena *arena, struct cor_field_managers *conflicts)
 {
     for (size_t i = 1; i < conflicts->n; i++) {
         for (size_t k = i; k > 0; k--) {
-            struct cor_manager moved = conflicts->v[k];
-            struct cor_str a = cor_manager_identifier(arena, &conflicts->v[k - 1]);
-            struct cor_str b = cor_manager_identifier(arena, &conflicts->v[k]);
+            struct cor_field_manager moved = conflicts->v[k];
+            struct cor_str a = cor_field_manager_identifier(arena, &conflicts->v[k - 1]);
+            struct cor_str b = cor_field_manager_identifier(arena, &conflicts->v[k]);
 
             if (arena->error < 0)
                 return arena->error;
@@ -509,7 +510,7 @@ static int sort_conflicts(struct cor_arena *arena, struct cor_managers *conflict
 }
 
 /* Appends the conflicts with one manager. */
-static int write_conflict(struct conflict_lines *lines, const struct cor_manager *manager,
+static int write_conflict(struct conflict_lines *lines, const struct cor_field_manager *manager,
                           bool is_only, bool is_first)
 {
     int r = cor_buf_addz(lines->out, is_only     ? "conflict with "
@@ -530,7 +531,8 @@ static int write_conflict(struct conflict_lines *lines, const struct cor_manager
 }
 
 /* Appends upstream's message. -COR_ECONFLICT, or what failed. */
-static int write_conflicts(struct op *op, struct cor_managers *conflicts, struct cor_buf *words)
+static int write_conflicts(struct op *op, struct cor_field_managers *conflicts,
+                           struct cor_buf *words)
 {
     struct conflict_lines lines = {op->request, words, "", {.max = TEXT_MAX}};
     size_t n = 0;
@@ -548,7 +550,7 @@ static int write_conflicts(struct op *op, struct cor_managers *conflicts, struct
 
 /* Drops the conflicts over fields that the applier has set before by itself, and that nobody has
  * changed since. An object that is none of the type forgives nothing. */
-static int forgive(struct op *op, struct doc *live, struct cor_managers *conflicts)
+static int forgive(struct op *op, struct doc *live, struct cor_field_managers *conflicts)
 {
     const struct cor_apply_request *request = op->request;
     struct cor_fieldset allowed;
@@ -573,20 +575,20 @@ static int forgive(struct op *op, struct doc *live, struct cor_managers *conflic
     allowed = cor_fieldset_difference(op->arena, allowed, c.added);
     allowed = cor_fieldset_difference(op->arena, allowed, c.removed);
     for (size_t i = conflicts->n; i-- > 0;) {
-        struct cor_manager *conflict = &conflicts->v[i];
+        struct cor_field_manager *conflict = &conflicts->v[i];
 
         conflict->set = cor_fieldset_difference(op->arena, conflict->set, allowed);
         if (cor_fieldset_is_empty(conflict->set))
-            cor_managers_drop(conflicts, i);
+            cor_field_managers_drop(conflicts, i);
     }
     return op->arena->error;
 }
 
-static int apply_docs(struct op *op, struct cor_managers *managers, struct doc *live,
+static int apply_docs(struct op *op, struct cor_field_managers *managers, struct doc *live,
                       struct doc *config, struct cor_buf *out, struct cor_buf *words)
 {
-    struct cor_manager self = requester(op->request, true), last = {0}, *old;
-    struct cor_managers conflicts = {0};
+    struct cor_field_manager self = requester(op->request, true), last = {0}, *old;
+    struct cor_field_managers conflicts = {0};
     const struct view *view;
     struct doc *merged, *pruned;
     bool is_same;
@@ -606,12 +608,12 @@ static int apply_docs(struct op *op, struct cor_managers *managers, struct doc *
         return r;
     self.set = cor_fieldset_recursive_difference(op->arena, self.set,
                                                  reset_fields(op, op->request->api_version));
-    old = cor_managers_find(managers, &self);
+    old = cor_field_managers_find(managers, &self);
     if (old) {
         last = *old;
         self.time = old->time;
     }
-    r = cor_managers_put(op->arena, managers, &self);
+    r = cor_field_managers_put(op->arena, managers, &self);
     if (r == 0)
         r = prune(op, managers, &last, merged, &pruned);
     if (r == 0)
@@ -630,11 +632,11 @@ static int apply_docs(struct op *op, struct cor_managers *managers, struct doc *
     if (r == 0 && !is_same)
         self.time = op->request->now;
     if (r == 0 && !cor_fieldset_is_empty(self.set)) {
-        r = cor_managers_put(op->arena, managers, &self);
+        r = cor_field_managers_put(op->arena, managers, &self);
     } else if (r == 0) {
-        old = cor_managers_find(managers, &self);
+        old = cor_field_managers_find(managers, &self);
         if (old)
-            cor_managers_drop(managers, (size_t)(old - managers->v));
+            cor_field_managers_drop(managers, (size_t)(old - managers->v));
     }
     if (r == 0)
         r = cor_buf_adds(out, is_same ? live->text : pruned->text);
@@ -660,9 +662,10 @@ static int check_applied(const struct op *op, const struct doc *doc, bool is_liv
     return r;
 }
 
-int cor_managers_apply(struct cor_managers *managers, const struct cor_apply_request *request,
-                       struct cor_str zero, struct cor_str live, struct cor_str config,
-                       struct cor_buf *out, struct cor_buf *words)
+int cor_field_managers_apply(struct cor_field_managers *managers,
+                             const struct cor_apply_request *request, struct cor_str zero,
+                             struct cor_str live, struct cor_str config, struct cor_buf *out,
+                             struct cor_buf *words)
 {
     struct op op = {.request = request, .arena = request->arena};
     struct doc *empty, *old, *new;
@@ -673,7 +676,7 @@ int cor_managers_apply(struct cor_managers *managers, const struct cor_apply_req
     if (r == 0)
         r = doc_open(&op, config, request->api_version, &new);
     if (r == 0 && managers->n == 0) {
-        struct cor_manager before = requester(request, false);
+        struct cor_field_manager before = requester(request, false);
 
         before.name = COR_STR("before-first-apply");
         r = update_docs(&op, managers, before, empty, old);

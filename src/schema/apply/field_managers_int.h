@@ -1,0 +1,38 @@
+/* What the files of managers share. */
+#ifndef COR_SCHEMA_APPLY_FIELD_MANAGERS_INT_H
+#define COR_SCHEMA_APPLY_FIELD_MANAGERS_INT_H
+
+#include "schema/apply/field_managers.h"
+
+/* Do both name the same manager: name, operation, subresource, and of updates the version? */
+bool cor_field_manager_is_same(const struct cor_field_manager *a,
+                               const struct cor_field_manager *b);
+
+/* The text by which upstream sorts managers, in the arena; p == NULL: the arena has failed. */
+struct cor_str cor_field_manager_identifier(struct cor_arena *arena,
+                                            const struct cor_field_manager *manager);
+
+/* The entry of the same manager; NULL: there is none. */
+struct cor_field_manager *cor_field_managers_find(struct cor_field_managers *managers,
+                                                  const struct cor_field_manager *manager);
+
+/* Replaces the entry of the same manager, or adds one. 0 or the arena's error. */
+int cor_field_managers_put(struct cor_arena *arena, struct cor_field_managers *managers,
+                           const struct cor_field_manager *manager);
+
+void cor_field_managers_drop(struct cor_field_managers *managers, size_t i);
+
+/* The order of entries in managedFields. */
+int cor_field_manager_cmp(const struct cor_field_manager *a, const struct cor_field_manager *b);
+
+/* What changed between two objects in the version of the request, without what the endpoint resets;
+ * `ret_taken` is what was added or modified. The sets borrow from both texts. Errors as of
+ * cor_field_managers_update(). */
+int cor_field_managers_changes(const struct cor_apply_request *request, struct cor_str before,
+                               struct cor_str after, struct cor_comparison *ret_changes,
+                               struct cor_fieldset *ret_taken);
+
+/* Joins the oldest entries of updates while there are too many. 0 or the arena's error. */
+int cor_field_managers_cap(struct cor_arena *arena, struct cor_field_managers *managers);
+
+#endif
