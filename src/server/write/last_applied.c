@@ -1,3 +1,14 @@
+/* clang-format off */
+/* The annotation of `kubectl apply`, read and renewed.
+ *
+ *   read:   metadata.annotations ──► the text of the annotation ──► canonical JSON, if it has the version
+ *   renew:  the configuration without its own annotation ──► Go's text of it ──► a JSON string ──►
+ *           the annotations with it ──► the object with these annotations
+ *
+ * Failures: no memory, or a text beyond its maximum. An annotation that is no JSON, or of another
+ * version, counts as no annotation.
+ * Thread: any (pure). */
+/* clang-format on */
 #include "server/write/last_applied.h"
 
 #include "base/cleanup.h"
@@ -10,7 +21,6 @@
 #define KEY             "kubectl.kubernetes.io/last-applied-configuration"
 #define ANNOTATIONS_MAX (256u * 1024) /* bytes of all annotations, upstream's maximum */
 #define TEXT_MAX        (8u << 20)
-#define MEMBERS_MAX     32
 
 static struct cor_str member_of(struct cor_str object, const char *key)
 {
@@ -60,25 +70,6 @@ int cor_last_applied_read(struct cor_str object, struct cor_str api_version, str
     return 0;
 }
 
-/* The members of an object in byte order; those of a canonical object are, but for kind and
- * apiVersion. More than MEMBERS_MAX no kind has. */
-static size_t sorted_members(struct cor_str object, struct cor_edit *members)
-{
-    struct cor_json_iter it = cor_json_iter(object);
-    struct cor_str key;
-    size_t n = 0;
-
-    while (n < MEMBERS_MAX && cor_json_iter_member(&it, &key)) {
-        struct cor_edit member = {key, cor_json_iter_value(&it)};
-        size_t i = n++;
-
-        for (; i > 0 && cor_json_raw_cmp(members[i - 1].key, key) > 0; i--)
-            members[i] = members[i - 1];
-        members[i] = member;
-    }
-    return n;
-}
-
 /* Appends the metadata without the annotation. */
 static int add_metadata(struct cor_str metadata, struct cor_buf *out)
 {
@@ -95,28 +86,60 @@ static int add_metadata(struct cor_str metadata, struct cor_buf *out)
     return r < 0 ? r : cor_edits_apply(&edits, metadata, out);
 }
 
+/* Writes a member of the configuration; metadata goes without the annotation. */
+static int write_member(struct cor_json_writer *w, struct cor_str key, struct cor_str value)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf metadata = {.max = TEXT_MAX};
+    int r = 0;
+
+    if (cor_str_eqz(key, "metadata") && cor_json_type(value) == COR_JSON_OBJECT) {
+        r = add_metadata(value, &metadata);
+        value = cor_buf_str(&metadata);
+    }
+    cor_json_key(w, key);
+    cor_json_raw(w, value);
+    return r;
+}
+
+/* Writes all members in byte order: a canonical object is sorted but for kind and apiVersion, which
+ * stand first. */
+static int write_sorted(struct cor_json_writer *w, struct cor_str config)
+{
+    static const char *const first[] = {"apiVersion", "kind"};
+    struct cor_json_iter it = cor_json_iter(config);
+    struct cor_str key;
+    size_t next = 0;
+    bool has_key;
+    int r = 0;
+
+    do {
+        has_key = cor_json_iter_member(&it, &key);
+        if (has_key && (cor_str_eqz(key, first[0]) || cor_str_eqz(key, first[1])))
+            continue;
+        for (; next < COR_ARRAY_LEN(first) && r == 0 &&
+               (!has_key || cor_json_raw_cmp(cor_strz(first[next]), key) < 0);
+             next++) {
+            struct cor_str value = member_of(config, first[next]);
+
+            if (value.n > 0)
+                r = write_member(w, cor_strz(first[next]), value);
+        }
+        if (has_key && r == 0)
+            r = write_member(w, key, cor_json_iter_value(&it));
+    } while (has_key && r == 0);
+    return r;
+}
+
 /* Appends the configuration as Go writes a map, with a line break. */
 static int add_config(struct cor_str config, struct cor_buf *out)
 {
-    COR_CLEANUP(cor_buf_deinit)
-    struct cor_buf metadata = {.max = TEXT_MAX},
-                   text = {.max = TEXT_MAX};
-    struct cor_edit members[MEMBERS_MAX];
-    size_t n = sorted_members(config, members);
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TEXT_MAX};
     struct cor_json_writer w;
-    int r = 0;
+    int r;
 
     cor_json_writer_init(&w, &text);
     cor_json_begin_object(&w);
-    for (size_t i = 0; i < n && r == 0; i++) {
-        if (cor_str_eq(members[i].key, COR_STR("metadata")) &&
-            cor_json_type(members[i].value) == COR_JSON_OBJECT) {
-            r = add_metadata(members[i].value, &metadata);
-            members[i].value = cor_buf_str(&metadata);
-        }
-        cor_json_key(&w, members[i].key);
-        cor_json_raw(&w, members[i].value);
-    }
+    r = write_sorted(&w, config);
     cor_json_end_object(&w);
     if (r == 0)
         r = cor_json_writer_finish(&w);
@@ -149,8 +172,7 @@ int cor_last_applied_renew(struct cor_str config, struct cor_buf *object)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TEXT_MAX}, quoted = {.max = TEXT_MAX};
     COR_CLEANUP(cor_buf_deinit)
-    struct cor_buf next = {.max = object->max},
-                   below = {.max = TEXT_MAX};
+    struct cor_buf next = {.max = object->max}, below = {.max = TEXT_MAX};
     struct cor_str all = cor_buf_str(object), old = annotation_of(all), annotations;
     struct cor_edits edits = {.n = 0};
     int r;
@@ -174,9 +196,10 @@ int cor_last_applied_renew(struct cor_str config, struct cor_buf *object)
         r = cor_buf_adds(&next, cor_buf_str(&below));
     if (r == 0)
         r = cor_buf_adds(&next, cor_str_from(all, (size_t)(annotations.p + annotations.n - all.p)));
-    if (r == 0) {
-        cor_buf_reset(object);
-        r = cor_buf_adds(object, cor_buf_str(&next));
-    }
-    return r;
+    if (r < 0)
+        return r;
+    cor_buf_deinit(object);
+    *object = next;
+    next = (struct cor_buf){0};
+    return 0;
 }

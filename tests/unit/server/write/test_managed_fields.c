@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api_fixture.h"
+#include "server/write/last_applied.h"
 
 #define CONFIGMAPS  "/api/v1/namespaces/default/configmaps"
 #define C           CONFIGMAPS "/c"
@@ -527,4 +528,28 @@ TEST(apply, of_kubectl_goes_on_from_what_it_has_applied_by_itself)
     assert_at(answer, "message",
               "Apply failed with 1 conflict: conflict with \"other\" using v1: .data.a");
     fx_close(&fx);
+}
+
+/* A custom resource may have any number of members. */
+TEST(last_applied, keeps_all_members_of_a_configuration)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf config = {.max = 8192}, want = {.max = 8192};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf object = {.max = 8192};
+    int r = cor_buf_addz(&config, "{\"kind\":\"W\",\"apiVersion\":\"g/v1\"");
+
+    assert_int_equal(cor_buf_addz(&want, "{\"metadata\":{\"annotations\":{\"" LAST_APPLIED
+                                         "\":\"{\\\"apiVersion\\\":\\\"g/v1\\\""),
+                     0);
+    for (int i = 10; i < 90 && r == 0; i++) {
+        if (i == 50)
+            r = cor_buf_addz(&want, ",\\\"kind\\\":\\\"W\\\"");
+        r |= cor_buf_addf(&config, ",\"%c%d\":1", i < 50 ? 'b' : 'm', i);
+        r |= cor_buf_addf(&want, ",\\\"%c%d\\\":1", i < 50 ? 'b' : 'm', i);
+    }
+    r |= cor_buf_addc(&config, '}');
+    r |= cor_buf_addz(&want, "}\\n\"}}}");
+    r |= cor_buf_addz(&object, "{\"metadata\":{\"annotations\":{\"" LAST_APPLIED "\":\"{}\"}}}");
+    assert_int_equal(r, 0);
+    assert_int_equal(cor_last_applied_renew(cor_buf_str(&config), &object), 0);
+    assert_string_equal(cor_buf_z(&object), cor_buf_z(&want));
 }
