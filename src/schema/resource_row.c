@@ -5,6 +5,7 @@
 #include <assert.h>
 
 #include "base/cleanup.h"
+#include "schema/custom_row.h"
 
 #define GET_PATCH_UPDATE                                                                           \
     (COR_API_VERB_BIT(GET) | COR_API_VERB_BIT(PATCH) | COR_API_VERB_BIT(UPDATE))
@@ -513,6 +514,8 @@ const struct cor_resource_row *cor_api_stored(const struct cor_resource_row *res
 {
     if (!resource->conversion)
         return resource;
+    if (resource->custom)
+        return resource->custom->stored;
     for (size_t i = 0; i < COR_ARRAY_LEN(builtins); i++) {
         if (cor_str_eq(builtins[i].plural, resource->plural) &&
             cor_str_eq(builtins[i].api_version, resource->stored_as))

@@ -15,6 +15,8 @@
 #include "schema/conversion.h"
 #include "schema/types.h"
 
+struct cor_custom_cache;
+struct cor_custom_row;
 struct cor_resource_row;
 
 /* Which resource the server itself works with, whatever the client asked for. */
@@ -105,17 +107,22 @@ enum cor_api_flag {
     COR_API_STRING_DATA = 1 << 11,   /* secrets: stringData goes into data */
 };
 
-/* The life of a row that is made while the server runs. Places are numbered
- * after those of the table, and a number is not used again. */
+/* The life of rows that are made while the server runs; the rows of one definition share one.
+ * Places are numbered after those of the table; a number is used again when the life is over. */
 struct cor_row_life {
     struct cor_ref refs;
     size_t place;
+    /* Another definition has taken the place of this one, or none: loops release its stores, and
+     * end its watches, when they learn of the next snapshot. Set once. */
+    _Atomic bool is_retired;
+    struct cor_custom_cache *cache; /* server/api/api_cachers.h; NULL: it is read from the store */
     void (*free_row)(const struct cor_resource_row *row); /* after the last reference */
 };
 
 struct cor_resource_row {
-    struct cor_row_life *life;     /* NULL: a constant of the table, which is never freed */
-    const struct cor_type *schema; /* of a row made at run time; see cor_row_schema() */
+    struct cor_row_life *life;           /* NULL: a constant of the table, which is never freed */
+    const struct cor_type *schema;       /* of a row made at run time; see cor_row_schema() */
+    const struct cor_custom_row *custom; /* schema/custom_row.h; NULL: a built-in resource */
     struct cor_str group, version, kind, plural, singular;
     struct cor_str api_version; /* "v1", "apps/v1" */
     struct cor_str list_kind;

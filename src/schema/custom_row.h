@@ -1,0 +1,38 @@
+/* What a row of a custom resource has beside what every row has (schema/resource_row.h). A
+ * CustomResourceDefinition makes one such row for each version that it serves, and one for the
+ * version that it stores; all of them share one life.
+ *
+ * Parts that another module compiles from the definition (the schema, columns, scale) are NULL when
+ * the version does not have them. They are made with the row, on one thread, and are immutable from
+ * then on; they are freed with the row's life.
+ * Thread: any (immutable).  Owner: the definition that made the row (server/crd/definition.h). */
+#ifndef COR_SCHEMA_CUSTOM_ROW_H
+#define COR_SCHEMA_CUSTOM_ROW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/str.h"
+#include "meta/object.h"
+
+struct cor_custom_columns;
+struct cor_custom_scale;
+struct cor_resource_row;
+struct cor_structural;
+
+struct cor_custom_row {
+    struct cor_object *crd; /* the CustomResourceDefinition; held by the row's life */
+    struct cor_str version; /* the member of its spec.versions that the row is of, as JSON */
+    const struct cor_resource_row
+        *stored; /* the row of the version that is stored; may be itself */
+    const struct cor_str *short_names, *categories;
+    size_t nshort_names, ncategories;
+    bool is_terminating; /* the definition is being deleted: nothing is created */
+    bool is_hidden;      /* the version is not served; the row is only stored */
+
+    struct cor_structural *schema;      /* of `version` (src/schema/structural/) */
+    struct cor_custom_columns *columns; /* of tables; NULL: Name and Age */
+    struct cor_custom_scale *scale;     /* the paths of the subresource; NULL: it has none */
+};
+
+#endif
