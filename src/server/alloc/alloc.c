@@ -40,7 +40,7 @@ struct feed {
     struct cor_alloc *alloc;
     enum cor_api_role role;
     void (*restart)(struct cor_address_index *index);
-    void (*end_restart)(struct cor_address_index *index); /* NULL: nothing */
+    void (*end_restart)(struct cor_address_index *index);
     int (*apply)(struct cor_alloc *alloc, const struct cor_object *object, bool is_gone);
     struct cor_watch *watch; /* NULL: not open */
     struct cor_timer retry;
@@ -294,7 +294,7 @@ static void feed_on_event(void *arg, const struct cor_reader_event *event)
         return;
     }
     if (event->type == COR_WATCH_BOOKMARK) {
-        if (!feed->is_current && feed->end_restart)
+        if (!feed->is_current)
             feed->end_restart(&feed->alloc->index);
         feed->is_synced = feed->is_current = true;
         feed->retry_ms = RETRY_MIN_MS;
@@ -360,7 +360,7 @@ static void alloc_note_ready(struct cor_alloc *alloc)
         alloc->is_repairing || alloc->is_stopping || atomic_load(&alloc->is_ready))
         return;
     alloc->is_repairing = true;
-    cor_repair_run(alloc->repair, alloc_on_repaired, alloc);
+    cor_repair_open(alloc->repair, alloc_on_repaired, alloc);
 }
 
 static void feed_init(struct cor_alloc *alloc, struct feed *feed, enum cor_api_role role)
@@ -369,7 +369,9 @@ static void feed_init(struct cor_alloc *alloc, struct feed *feed, enum cor_api_r
     feed->role = role;
     feed->restart =
         role == COR_ROLE_ADDRESSES ? cor_address_index_restart : cor_address_index_restart_ranges;
-    feed->end_restart = role == COR_ROLE_ADDRESSES ? NULL : cor_address_index_end_restart;
+    /* A proposal whose address was created and deleted while no watch was open is never seen. */
+    feed->end_restart =
+        role == COR_ROLE_ADDRESSES ? cor_address_index_forget_picks : cor_address_index_end_restart;
     feed->apply = role == COR_ROLE_ADDRESSES ? apply_address : apply_range;
     feed->retry_ms = RETRY_MIN_MS;
     cor_timer_init(&feed->retry, alloc->home->loop, feed_on_retry);
@@ -412,6 +414,7 @@ int cor_alloc_open(struct cor_api *api, const struct cor_alloc_opts *opts,
     feed_open(&alloc->addresses);
     feed_open(&alloc->cidrs);
     api->alloc = alloc;
+    api->repair = cor_repair_port(alloc->repair);
     *ret_alloc = alloc;
     return 0;
 }
@@ -454,6 +457,7 @@ struct cor_alloc *cor_alloc_free(struct cor_alloc *alloc)
         return NULL;
     assert(alloc->is_stopping && !alloc->addresses.watch && !alloc->cidrs.watch);
     alloc->api->alloc = NULL;
+    alloc->api->repair = NULL;
     cor_repair_free(alloc->repair);
     cor_ports_free(alloc->ports);
     cor_address_index_deinit(&alloc->index);

@@ -5,7 +5,7 @@
  *   index does not know is reserved ──► all IPAddresses of the allocator: one whose Service the
  *   cache does not show with it is looked at closely (the Service is read from the store), and is a
  *   leak when the Service does not have it ──► ports: one operation for all that leak and all that
- *   are missing ──► leaks that were not seen any more are forgotten ──► the next pass is set
+ *   are missing ──► leaks that were not seen any more are forgotten ──► all asks that wait are answered
  *
  * The ports are read before the Services, and the Services as of now: a port that is reserved and
  * that no Service has is a leak, or its Service is being written. Ports that this server holds for
@@ -13,13 +13,14 @@
  * was read: a port may have been released and reserved again meanwhile. The next pass tries again.
  * Walks take WALK_MANY objects or WALK_BYTES in a turn of the loop, and wait for the operation of an object that
  * needs one.
- * Failures: a pass that cannot read the ports or a list ends, and the next one follows after
- * RETRY_MS; an object that could not be repaired is logged and seen again by the next pass.
- * Thread: the API's first loop. */
+ * Failures: a pass that cannot read the ports or a list ends, and is due again after RETRY_MS; an
+ * object that could not be repaired is logged and seen again by the next pass.
+ * Thread: the API's first loop, except repair_on_port_ask() and repair_due_in_ms(), which any thread may call. */
 /* clang-format on */
 #include "server/alloc/repair.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +28,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "loop/timer.h"
 #include "meta/key.h"
 #include "server/alloc/addresses.h"
 #include "server/alloc/leaks.h"
@@ -41,17 +41,19 @@ struct cor_repair {
     struct cor_alloc *alloc;
     struct cor_api *api;
     struct cor_api_loop *home;
-    struct cor_timer timer;
-    uint64_t next_ms;     /* from the end of a pass to the next one */
-    struct cor_mail turn; /* to itself: goes on in the next turn */
-    bool has_late_timer;  /* `turn` is under way because the timer could not be set */
-    bool is_late_begun;   /* a pass was asked for meanwhile */
+    struct cor_repair_port port;
+    atomic_uint_least64_t due_ms; /* of the API's monotonic clock; 0: no pass has ended yet */
+    struct cor_dlist asks;        /* that wait for the end of a pass */
+    struct cor_mail turn;         /* to itself: goes on in the next turn */
     struct cor_leaks leaks;
     struct cor_repair_counts counts;
-    bool is_first; /* no pass has ended yet */
+    bool is_open;                         /* passes may begin */
+    bool is_first;                        /* no pass has ended yet */
+    void (*on_first)(void *arg, int err); /* of the first pass; NULL afterwards */
+    void *arg;
 
     /* The pass under way. */
-    bool is_running, is_again; /* another pass is wanted */
+    bool is_running;
     int err;
     struct cor_port_map *reserved, *used; /* ports */
     struct cor_addr_set used_ips;         /* of the Services that were looked at */
@@ -65,8 +67,6 @@ struct cor_repair {
     struct cor_address_op address;
     struct cor_port_op port_op;
     uint32_t *releases, *repairs;
-    void (*on_done)(void *arg, int err);
-    void *arg;
 
     bool is_stopping;
     void (*on_stopped)(void *arg);
@@ -77,10 +77,8 @@ static void repair_begin(struct cor_repair *repair);
 static void repair_walk(struct cor_repair *repair);
 static void repair_ports(struct cor_repair *repair);
 
-static void repair_on_timer(struct cor_timer *timer)
-{
-    cor_repair_run(COR_CONTAINER_OF(timer, struct cor_repair, timer), NULL, NULL);
-}
+static void repair_on_port_ask(struct cor_repair_port *port, struct cor_repair_ask *ask);
+static uint64_t repair_due_in_ms(struct cor_repair_port *port);
 
 int cor_repair_new(struct cor_alloc *alloc, struct cor_api *api, struct cor_repair **ret_repair)
 {
@@ -92,7 +90,8 @@ int cor_repair_new(struct cor_alloc *alloc, struct cor_api *api, struct cor_repa
     repair->api = api;
     repair->home = &api->loops[0];
     repair->is_first = true;
-    cor_timer_init(&repair->timer, repair->home->loop, repair_on_timer);
+    repair->port = (struct cor_repair_port){repair_on_port_ask, repair_due_in_ms};
+    cor_dlist_init(&repair->asks);
     cor_leaks_init(&repair->leaks);
     cor_status_init(&repair->port_op.status);
     *ret_repair = repair;
@@ -103,10 +102,15 @@ struct cor_repair *cor_repair_free(struct cor_repair *repair)
 {
     if (!repair)
         return NULL;
-    assert(!repair->is_running);
+    assert(!repair->is_running && cor_dlist_empty(&repair->asks));
     cor_leaks_deinit(&repair->leaks);
     cor_status_deinit(&repair->port_op.status);
     return cor_free(repair);
+}
+
+struct cor_repair_port *cor_repair_port(struct cor_repair *repair)
+{
+    return &repair->port;
 }
 
 struct cor_repair_counts cor_repair_counts(const struct cor_repair *repair)
@@ -135,35 +139,34 @@ static bool repair_is_leaked(struct cor_repair *repair, const unsigned char key[
 
 /* ---- the end of a pass ---- */
 
-static void repair_on_late_timer(struct cor_mail *mail);
-
-/* Without memory for the timer the next turn of the loop tries again. */
-static void repair_set_timer(struct cor_repair *repair)
+static void repair_on_answer(struct cor_mail *mail)
 {
-    if (cor_timer_set(&repair->timer, repair->next_ms) == 0)
-        return;
-    repair->turn.on_mail = repair_on_late_timer;
-    cor_dlist_init(&repair->turn.link);
-    cor_loop_post_always(repair->home->loop, &repair->turn);
-    repair->has_late_timer = true;
+    struct cor_repair_ask *ask = COR_CONTAINER_OF(mail, struct cor_repair_ask, mail);
+
+    ask->on_done(ask);
 }
 
-static void repair_on_late_timer(struct cor_mail *mail)
+/* Sends the answer to the loop of the ask, which its maker has back from then on. */
+static void repair_answer(struct cor_repair_ask *ask, int err, uint64_t next_ms)
 {
-    struct cor_repair *repair = COR_CONTAINER_OF(mail, struct cor_repair, turn);
+    ask->err = err;
+    ask->next_ms = next_ms;
+    ask->mail.on_mail = repair_on_answer;
+    cor_dlist_init(&ask->mail.link);
+    cor_loop_post_always(ask->loop, &ask->mail);
+}
 
-    repair->has_late_timer = false;
-    if (repair->is_stopping)
-        repair->on_stopped(repair->stop_arg);
-    else if (repair->is_late_begun)
-        repair_begin(repair);
-    else
-        repair_set_timer(repair);
+static void repair_answer_all(struct cor_repair *repair, int err, uint64_t next_ms)
+{
+    struct cor_dlist *link;
+
+    while ((link = cor_dlist_pop(&repair->asks)))
+        repair_answer(COR_CONTAINER_OF(link, struct cor_repair_ask, link), err, next_ms);
 }
 
 static void repair_end(struct cor_repair *repair)
 {
-    void (*on_done)(void *arg, int err);
+    void (*on_first)(void *arg, int err);
     uint64_t next_ms = RETRY_MS;
 
     cor_list_cursor_free(COR_STEAL(repair->cursor));
@@ -176,6 +179,7 @@ static void repair_end(struct cor_repair *repair)
     cor_service_deinit(&repair->service);
     repair->is_running = false;
     if (repair->is_stopping) {
+        repair_answer_all(repair, -COR_ECANCELED, 0);
         repair->on_stopped(repair->stop_arg);
         return;
     }
@@ -185,15 +189,11 @@ static void repair_end(struct cor_repair *repair)
                       ? COR_REPAIR_GRACE_MS
                       : COR_REPAIR_INTERVAL_MS;
     cor_address_index_forget_picks(cor_alloc_index(repair->alloc));
-    if (repair->is_again) {
-        repair_begin(repair);
-        return;
-    }
-    repair->next_ms = next_ms;
-    repair_set_timer(repair);
-    on_done = COR_STEAL(repair->on_done);
-    if (on_done)
-        on_done(repair->arg, repair->err);
+    atomic_store(&repair->due_ms, cor_clock_mono_ms(repair->api->clock) + next_ms);
+    repair_answer_all(repair, repair->err, next_ms);
+    on_first = COR_STEAL(repair->on_first);
+    if (on_first)
+        on_first(repair->arg, repair->err);
 }
 
 static void repair_fail(struct cor_repair *repair, const char *what, int err)
@@ -605,9 +605,7 @@ static void repair_begin(struct cor_repair *repair)
     int r;
 
     assert(!repair->is_running && !repair->is_stopping);
-    cor_timer_cancel(&repair->timer);
     repair->is_running = true;
-    repair->is_again = repair->is_late_begun = false;
     repair->err = 0;
     repair->counts.passes++;
     repair->reserved = cor_calloc(1, sizeof(*repair->reserved));
@@ -619,30 +617,58 @@ static void repair_begin(struct cor_repair *repair)
         repair_fail(repair, "ports", r);
 }
 
-void cor_repair_run(struct cor_repair *repair, void (*on_done)(void *arg, int err), void *arg)
+void cor_repair_open(struct cor_repair *repair, void (*on_first)(void *arg, int err), void *arg)
 {
-    assert(cor_loop_is_current(repair->home->loop) && !(on_done && repair->on_done));
-    if (repair->is_stopping)
+    assert(cor_loop_is_current(repair->home->loop) && !repair->is_open && !repair->is_stopping);
+    repair->is_open = true;
+    repair->on_first = on_first;
+    repair->arg = arg;
+    repair_begin(repair);
+}
+
+/* A pass that is under way serves the ask too: what the pass has looked at already was looked at
+ * just now. */
+static void repair_on_ask(struct cor_mail *mail)
+{
+    struct cor_repair_ask *ask = COR_CONTAINER_OF(mail, struct cor_repair_ask, mail);
+    struct cor_repair *repair = COR_CONTAINER_OF(ask->port, struct cor_repair, port);
+
+    if (repair->is_stopping) {
+        repair_answer(ask, -COR_ECANCELED, 0);
         return;
-    if (on_done) {
-        repair->on_done = on_done;
-        repair->arg = arg;
     }
-    if (repair->is_running)
-        repair->is_again = true;
-    else if (repair->has_late_timer)
-        repair->is_late_begun = true;
-    else
+    cor_dlist_push(&repair->asks, &ask->link);
+    if (repair->is_open && !repair->is_running)
         repair_begin(repair);
+}
+
+static void repair_on_port_ask(struct cor_repair_port *port, struct cor_repair_ask *ask)
+{
+    struct cor_repair *repair = COR_CONTAINER_OF(port, struct cor_repair, port);
+
+    assert(ask->loop && ask->on_done);
+    ask->port = port;
+    ask->mail.on_mail = repair_on_ask;
+    cor_dlist_init(&ask->mail.link);
+    cor_loop_post_always(repair->home->loop, &ask->mail);
+}
+
+static uint64_t repair_due_in_ms(struct cor_repair_port *port)
+{
+    struct cor_repair *repair = COR_CONTAINER_OF(port, struct cor_repair, port);
+    uint64_t due = atomic_load(&repair->due_ms), now = cor_clock_mono_ms(repair->api->clock);
+
+    return due > now ? due - now : 0;
 }
 
 void cor_repair_stop(struct cor_repair *repair, void (*on_stopped)(void *arg), void *arg)
 {
     assert(cor_loop_is_current(repair->home->loop) && !repair->is_stopping);
-    cor_timer_cancel(&repair->timer);
     repair->is_stopping = true;
     repair->on_stopped = on_stopped;
     repair->stop_arg = arg;
-    if (!repair->is_running && !repair->has_late_timer)
-        on_stopped(arg);
+    if (repair->is_running)
+        return; /* repair_end() follows */
+    repair_answer_all(repair, -COR_ECANCELED, 0);
+    on_stopped(arg);
 }

@@ -7,13 +7,15 @@
  *     COR_REPAIR_GRACE_MS after it was first seen. The first pass of a server that is alone on its
  *     store releases a leak at once, as long as no request of this process has reserved anything.
  *
- * Every server repairs, each COR_REPAIR_INTERVAL_MS, and sooner when it has seen a leak; repairs of
- * several servers do not disturb one another.
- * Thread: the API's first loop.  Owner: the allocator. */
+ * Every server makes a pass at its start. Later passes are asked for through the port
+ * (server/api/repair_port.h) by the controller ipallocator-repair-controller, each
+ * COR_REPAIR_INTERVAL_MS, and sooner when a leak was seen. Repairs of several servers do not
+ * disturb one another. Thread: the API's first loop.  Owner: the allocator. */
 #ifndef COR_SERVER_REPAIR_H
 #define COR_SERVER_REPAIR_H
 
 #include "server/alloc/alloc.h"
+#include "server/api/repair_port.h"
 
 #define COR_REPAIR_INTERVAL_MS 180000
 #define COR_REPAIR_GRACE_MS    60000
@@ -23,12 +25,16 @@ struct cor_repair;
 /* 0, -COR_ENOMEM. */
 int cor_repair_new(struct cor_alloc *alloc, struct cor_api *api, struct cor_repair **ret_repair);
 
-/* Makes a pass now, or when the one under way has ended; `on_done` (NULL: not wanted) follows, with
- * 0 or the first failure, and the next pass is set. At most one caller waits at a time. */
-void cor_repair_run(struct cor_repair *repair, void (*on_done)(void *arg, int err), void *arg);
+/* What a pass needs was read: makes the first pass; `on_first` follows, with 0 or the first
+ * failure. Passes that were asked for before begin with it. Once. */
+void cor_repair_open(struct cor_repair *repair, void (*on_first)(void *arg, int err), void *arg);
 
-/* Ends the pass under way as soon as its operation ends, without its on_done. `on_stopped` follows,
- * now or later. */
+/* To ask for a pass, from any thread. Valid as long as the repair is. */
+struct cor_repair_port *cor_repair_port(struct cor_repair *repair);
+
+/* Ends the pass under way as soon as its operation ends, without its on_first; asks that wait are
+ * answered with -COR_ECANCELED, and so are those that come later. `on_stopped` follows, now or
+ * later. Once. */
 void cor_repair_stop(struct cor_repair *repair, void (*on_stopped)(void *arg), void *arg);
 
 /* After it has stopped. Returns NULL; NULL is fine. */

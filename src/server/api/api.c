@@ -201,6 +201,11 @@ bool cor_api_creates_in(struct cor_api_loop *loop, struct cor_str ns)
     return cor_creations_has(&loop->api->creations, ns);
 }
 
+struct cor_repair_port *cor_api_repair_port(struct cor_api_loop *loop)
+{
+    return loop->api->repair;
+}
+
 void cor_api_loop_release(struct cor_api_loop *loop)
 {
     assert(loop->ncalls == 0 && cor_loop_is_current(loop->loop));

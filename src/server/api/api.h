@@ -29,6 +29,7 @@ struct cor_engine;
 struct cor_loop;
 struct cor_metrics;
 struct cor_offload;
+struct cor_repair_port;
 struct cor_served;
 struct cor_status;
 
@@ -114,6 +115,10 @@ struct cor_api_protobuf_cache_stats cor_api_protobuf_cache_stats(struct cor_api 
 /* Is an object being created in the namespace whose request was admitted before this call? From any
  * thread (api/creations.h). */
 bool cor_api_creates_in(struct cor_api_loop *loop, struct cor_str ns);
+
+/* To ask the allocators of Services for a repair (api/repair_port.h); NULL: there are none. From
+ * any thread while the allocators are open. */
+struct cor_repair_port *cor_api_repair_port(struct cor_api_loop *loop);
 
 /* On the loop, when it has no calls: frees its readers and stores. No call may come after this. */
 void cor_api_loop_release(struct cor_api_loop *loop);

@@ -49,12 +49,14 @@ struct cor_api_loop {
 };
 
 struct cor_alloc;
+struct cor_repair_port;
 struct cor_api_cachers;
 
 struct cor_api {
     struct cor_engine *engine;
     struct cor_api_cachers *cachers; /* NULL: reads go to the store */
     struct cor_alloc *alloc;         /* NULL: Services get no addresses and ports (server/alloc/) */
+    struct cor_repair_port *repair;  /* of `alloc` */
     const char *path_prefix;
     enum cor_stored_form stored_form;
     struct cor_dynamic_transformers *transformers;

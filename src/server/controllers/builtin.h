@@ -13,6 +13,7 @@ extern const struct cor_server_controller_ops cor_resource_quota_ops;     /* res
 extern const struct cor_server_controller_ops cor_role_aggregation_ops;   /* role_aggregation.c */
 extern const struct cor_server_controller_ops cor_root_ca_ops;            /* root_ca.c */
 extern const struct cor_server_controller_ops cor_service_accounts_ops;   /* service_accounts.c */
+extern const struct cor_server_controller_ops cor_service_repair_ops;     /* service_repair.c */
 extern const struct cor_server_controller_ops cor_ttl_after_finished_ops; /* ttl_after_finished.c */
 
 #endif

@@ -10,7 +10,7 @@ const struct cor_server_controller_ops *const cor_server_controllers[] = {
     &cor_namespaces_ops,         &cor_service_accounts_ops,  &cor_root_ca_ops,
     &cor_claim_protection_ops,   &cor_volume_protection_ops, &cor_class_protection_ops,
     &cor_ttl_after_finished_ops, &cor_role_aggregation_ops,  &cor_garbage_collector_ops,
-    &cor_resource_quota_ops,
+    &cor_resource_quota_ops,     &cor_service_repair_ops,
 };
 const size_t cor_nserver_controllers = COR_ARRAY_LEN(cor_server_controllers);
 

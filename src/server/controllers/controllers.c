@@ -152,6 +152,7 @@ static void slot_begin(struct controller_slot *slot)
                                                   .rand = &host->rand,
                                                   .root_ca = host->opts.root_ca,
                                                   .has_others = host->opts.has_others,
+                                                  .repair = cor_api_repair_port(host->opts.api),
                                                   .creates_in = slot_creates_in,
                                                   .record = slot_on_record,
                                                   .on_stopped = slot_on_stopped,

@@ -24,6 +24,8 @@
 #include "kit/events/event_recorder.h"
 #include "meta/status.h"
 
+struct cor_repair_port;
+
 /* All must stay valid until `free` has returned. */
 struct cor_server_controller_env {
     /* It acts as system:serviceaccount:kube-system:<account> in group system:masters, with
@@ -31,10 +33,11 @@ struct cor_server_controller_env {
     struct cor_api_port *port;
     const struct cor_clock *clock;
     struct cor_rand *rand;
-    struct cor_str root_ca; /* PEM: what verifies this server */
-    bool has_others;        /* other servers may share the store */
-    /* Is an object being created in the namespace whose request was admitted before this call? NULL:
-     * that is not known. */
+    struct cor_str root_ca;         /* PEM: what verifies this server */
+    bool has_others;                /* other servers may share the store */
+    struct cor_repair_port *repair; /* of the allocators of Services; NULL: there are none */
+    /* Is an object being created in the namespace whose request was admitted before this call?
+     * NULL: that is not known. */
     bool (*creates_in)(void *arg, struct cor_str ns);
     /* Records an Event about an object, with the controller's name as its source; may be lost. */
     void (*record)(void *arg, const struct cor_event_told *told);

@@ -187,26 +187,31 @@ const char *afx_ports(struct afx *a)
     return text;
 }
 
-struct pass {
-    bool is_done;
-    int err;
-};
-
-static void on_repaired(void *arg, int err)
+static void pass_on_done(struct cor_repair_ask *ask)
 {
-    struct pass *pass = arg;
+    COR_CONTAINER_OF(ask, struct afx_pass, ask)->is_done = true;
+}
 
-    pass->is_done = true;
-    pass->err = err;
+void afx_begin_pass(struct afx *a, struct afx_pass *pass)
+{
+    struct cor_repair_port *port = cor_repair_port(cor_alloc_repair(a->alloc));
+
+    *pass = (struct afx_pass){.ask = {.loop = a->fx.loop, .on_done = pass_on_done}};
+    port->ask(port, &pass->ask);
+}
+
+int afx_end_pass(struct afx *a, struct afx_pass *pass)
+{
+    assert_true(cor_loop_run_until(a->fx.loop, is_set, &pass->is_done, FX_TIMEOUT_MS));
+    return pass->ask.err;
 }
 
 void afx_repair(struct afx *a)
 {
-    struct pass pass = {.is_done = false};
+    struct afx_pass pass;
 
-    cor_repair_run(cor_alloc_repair(a->alloc), on_repaired, &pass);
-    assert_true(cor_loop_run_until(a->fx.loop, is_set, &pass.is_done, FX_TIMEOUT_MS));
-    assert_int_equal(pass.err, 0);
+    afx_begin_pass(a, &pass);
+    assert_int_equal(afx_end_pass(a, &pass), 0);
 }
 
 void afx_check_whole(struct afx *a)

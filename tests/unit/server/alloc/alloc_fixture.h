@@ -5,6 +5,7 @@
 #include "../api_fixture.h"
 
 #include "server/alloc/alloc.h"
+#include "server/api/repair_port.h"
 #include "storage/engine/engine.h"
 
 struct afx {
@@ -40,8 +41,15 @@ void afx_wait_held(struct afx *a, struct afx_hold *hold);
 void afx_let_go(struct afx *a, struct afx_hold *hold);
 void afx_fail_held(struct afx_hold *hold, int err);
 
-/* One pass of the repair. */
+/* One pass of the repair; it must succeed. */
 void afx_repair(struct afx *a);
+/* The same in two steps; the second returns how the pass ended. */
+struct afx_pass {
+    struct cor_repair_ask ask;
+    bool is_done;
+};
+void afx_begin_pass(struct afx *a, struct afx_pass *pass);
+int afx_end_pass(struct afx *a, struct afx_pass *pass);
 
 /* Fails the test unless each address and port of a Service is reserved for it, and nothing else
  * is. */

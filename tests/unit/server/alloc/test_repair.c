@@ -27,6 +27,11 @@ static void later(struct afx *a, uint64_t ms)
     cor_clock_manual_advance_us(&a->fx.clock, ms * 1000);
 }
 
+static void set_stopped(void *arg)
+{
+    *(bool *)arg = true;
+}
+
 /* Contract types 4.5.6. A reservation without a Service may be that of a write under way. */
 TEST(repair, releases_an_address_that_has_had_no_service_for_a_minute)
 {
@@ -107,21 +112,6 @@ TEST(repair, reserves_what_a_service_has)
     afx_close(&a);
 }
 
-struct attempt {
-    bool is_done;
-    int err;
-};
-
-static void on_attempt(void *arg, int err)
-{
-    *(struct attempt *)arg = (struct attempt){true, err};
-}
-
-static bool is_attempted(void *arg)
-{
-    return ((struct attempt *)arg)->is_done;
-}
-
 static struct cor_port_op leak_op;
 static bool leak_is_done;
 
@@ -151,7 +141,7 @@ static void leak_port(struct afx *a, struct cor_port_want *want)
 TEST(repair, releases_no_port_of_an_object_that_has_changed_since_it_was_read)
 {
     struct cor_port_want want = {.number = 30123}, other = {.number = 30124};
-    struct attempt attempt = {.is_done = false};
+    struct afx_pass pass;
     struct afx_hold listing;
     struct afx a;
 
@@ -161,11 +151,11 @@ TEST(repair, releases_no_port_of_an_object_that_has_changed_since_it_was_read)
     afx_repair(&a);
     later(&a, COR_REPAIR_GRACE_MS);
     afx_hold(&a, &listing, COR_ENGINE_RANGE, "services/specs");
-    cor_repair_run(cor_alloc_repair(a.alloc), on_attempt, &attempt);
+    afx_begin_pass(&a, &pass);
     afx_wait_held(&a, &listing);
     leak_port(&a, &other);
     afx_let_go(&a, &listing);
-    assert_true(cor_loop_run_until(a.fx.loop, is_attempted, &attempt, FX_TIMEOUT_MS));
+    assert_int_equal(afx_end_pass(&a, &pass), 0);
     assert_string_equal(afx_ports(&a), "30123 30124");
     afx_repair(&a);
     assert_string_equal(afx_ports(&a), "30124");
@@ -326,15 +316,97 @@ TEST(repair, fails_cleanly_without_memory)
     afx_open(&a, NULL, NULL);
     fx_put_raw(&a.fx, "/registry/services/specs/default/old", STORED_SERVICE);
     FOR_EACH_FAILED_ALLOC(n) {
-        struct attempt attempt = {.is_done = false};
+        struct afx_pass pass;
+        int r;
 
-        cor_repair_run(cor_alloc_repair(a.alloc), on_attempt, &attempt);
-        assert_true(cor_loop_run_until(a.fx.loop, is_attempted, &attempt, FX_TIMEOUT_MS));
-        assert_true(attempt.err == 0 || attempt.err == -COR_ENOMEM);
+        afx_begin_pass(&a, &pass);
+        r = afx_end_pass(&a, &pass);
+        assert_true(r == 0 || r == -COR_ENOMEM);
     }
     afx_repair(&a);
     afx_check_whole(&a);
     afx_close(&a);
+}
+
+/* Whoever asks while a pass is under way is answered by that pass. */
+TEST(repair, a_pass_serves_all_who_asked_before_its_end)
+{
+    struct afx_pass first, second;
+    struct afx_hold listing;
+    struct afx a;
+
+    afx_open(&a, NULL, NULL);
+    afx_hold(&a, &listing, COR_ENGINE_RANGE, "services/specs");
+    afx_begin_pass(&a, &first);
+    afx_wait_held(&a, &listing);
+    afx_begin_pass(&a, &second);
+    afx_let_go(&a, &listing);
+    assert_int_equal(afx_end_pass(&a, &first), 0);
+    assert_int_equal(afx_end_pass(&a, &second), 0);
+    /* That of the start, and this one. */
+    assert_int_equal(cor_repair_counts(cor_alloc_repair(a.alloc)).passes, 2);
+    afx_close(&a);
+}
+
+/* The pass of the start counts as one: whoever asks before it makes no second. */
+TEST(repair, who_asks_before_the_start_is_over_waits_for_its_pass)
+{
+    struct cor_repair_port *port;
+    struct afx_pass pass;
+    struct afx a;
+
+    afx_open(&a, NULL, NULL);
+    afx_stop(&a);
+    afx_begin(&a, NULL, NULL);
+    port = cor_repair_port(cor_alloc_repair(a.alloc));
+    assert_int_equal(port->due_in_ms(port), 0);
+    afx_begin_pass(&a, &pass);
+    assert_int_equal(afx_end_pass(&a, &pass), 0);
+    assert_int_equal(pass.ask.next_ms, COR_REPAIR_INTERVAL_MS);
+    assert_int_equal(port->due_in_ms(port), COR_REPAIR_INTERVAL_MS);
+    assert_int_equal(cor_repair_counts(cor_alloc_repair(a.alloc)).passes, 1);
+    afx_close(&a);
+}
+
+TEST(repair, the_next_pass_is_due_a_minute_after_a_leak_was_seen)
+{
+    struct cor_repair_port *port;
+    struct afx_pass pass;
+    struct afx a;
+
+    afx_open(&a, NULL, NULL);
+    fx_do(&a.fx, 201, "POST", ADDRESSES, ADDRESS("10.0.0.50", "lost"));
+    afx_begin_pass(&a, &pass);
+    assert_int_equal(afx_end_pass(&a, &pass), 0);
+    assert_int_equal(pass.ask.next_ms, COR_REPAIR_GRACE_MS);
+    later(&a, 1);
+    port = cor_repair_port(cor_alloc_repair(a.alloc));
+    assert_int_equal(port->due_in_ms(port), COR_REPAIR_GRACE_MS - 1);
+    later(&a, COR_REPAIR_GRACE_MS);
+    assert_int_equal(port->due_in_ms(port), 0);
+    afx_close(&a);
+}
+
+TEST(repair, a_stop_answers_those_who_wait)
+{
+    struct afx_pass waiting;
+    struct afx_hold listing;
+    bool is_stopped = false;
+    struct afx a;
+
+    afx_open(&a, NULL, NULL);
+    afx_hold(&a, &listing, COR_ENGINE_RANGE, "services/specs");
+    afx_begin_pass(&a, &waiting);
+    afx_wait_held(&a, &listing);
+    cor_alloc_stop(a.alloc, set_stopped, &is_stopped);
+    afx_let_go(&a, &listing);
+    assert_int_equal(afx_end_pass(&a, &waiting), -COR_ECANCELED);
+    assert_true(is_stopped);
+    /* A stopped repair makes no pass. */
+    afx_begin_pass(&a, &waiting);
+    assert_int_equal(afx_end_pass(&a, &waiting), -COR_ECANCELED);
+    a.alloc = cor_alloc_free(a.alloc);
+    fx_close(&a.fx);
 }
 
 /* ---- a process that is killed ---- */
