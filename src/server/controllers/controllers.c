@@ -431,12 +431,16 @@ void cor_controller_host_each_queue(struct cor_controller_host *host,
     cor_lock_acquire(&host->lock);
     for (size_t i = 0; i < host->nslots; i++) {
         struct controller_slot *slot = &host->slots[i];
-        struct cor_workqueue_stats stats;
+        const char *const *names = slot->ops->queues;
 
         if (!slot->controller || !slot->ops->loop)
             continue;
-        cor_control_loop_queue_stats(slot->ops->loop(slot->controller), &stats);
-        fn(arg, slot->ops->queue ? slot->ops->queue : slot->ops->name, &stats);
+        for (size_t q = 0; q < COR_SERVER_CONTROLLER_QUEUES_MAX && (q == 0 || names[q]); q++) {
+            struct cor_workqueue_stats stats;
+
+            cor_control_loop_queue_stats(slot->ops->loop(slot->controller, q), &stats);
+            fn(arg, names[q] ? names[q] : slot->ops->name, &stats);
+        }
     }
     cor_lock_release(&host->lock);
 }

@@ -427,3 +427,8 @@ struct cor_control_loop *cor_gc_delete_loop(struct cor_gc *gc)
 {
     return gc->deletes.loop;
 }
+
+struct cor_control_loop *cor_gc_orphan_loop(struct cor_gc *gc)
+{
+    return gc->orphans.loop;
+}

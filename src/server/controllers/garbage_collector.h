@@ -103,5 +103,6 @@ void cor_gc_stats(struct cor_gc *gc, struct cor_gc_stats *ret);
 
 /* The control loop of the attempts to delete. */
 struct cor_control_loop *cor_gc_delete_loop(struct cor_gc *gc);
+struct cor_control_loop *cor_gc_orphan_loop(struct cor_gc *gc);
 
 #endif

@@ -446,14 +446,17 @@ static void gc_controller_stop(void *controller, uint64_t max_ms)
     gc_controller_set_timer(c);
 }
 
-static struct cor_control_loop *gc_controller_loop(void *controller)
+static struct cor_control_loop *gc_controller_loop(void *controller, size_t queue)
 {
-    return cor_gc_delete_loop(((struct gc_controller *)controller)->gc);
+    struct cor_gc *gc = ((struct gc_controller *)controller)->gc;
+
+    return queue == 0 ? cor_gc_delete_loop(gc) : cor_gc_orphan_loop(gc);
 }
 
 const struct cor_server_controller_ops cor_garbage_collector_ops = {
     .name = "garbage-collector-controller",
     .account = "generic-garbage-collector",
+    .queues = {"garbage_collector_attempt_to_delete", "garbage_collector_attempt_to_orphan"},
     .new = gc_controller_new,
     .start = gc_controller_start,
     .stop = gc_controller_stop,

@@ -228,14 +228,16 @@ static void namespaces_stop(void *controller, uint64_t max_ms)
     cor_port_controller_stop(((struct namespace_controller *)controller)->controller, max_ms);
 }
 
-static struct cor_control_loop *namespaces_loop(void *controller)
+static struct cor_control_loop *namespaces_loop(void *controller, size_t queue)
 {
+    assert(queue == 0);
     return cor_port_controller_loop(((struct namespace_controller *)controller)->controller);
 }
 
 const struct cor_server_controller_ops cor_namespaces_ops = {
     .name = "namespace-controller",
     .account = "namespace-controller",
+    .queues = {"namespace"},
     .new = namespaces_new,
     .start = namespaces_start,
     .stop = namespaces_stop,

@@ -437,7 +437,7 @@ static const struct cor_port_source class_sources[] = {
 
 #define RECONCILES_MAX 30 /* at once, as upstream's workers */
 
-#define PROTECTION(noun, controller, account_name)                                                 \
+#define PROTECTION(noun, controller, account_name, queue_name)                                     \
     static int noun##_new(const struct cor_server_controller_env *env, void **ret_controller,      \
                           struct cor_status *reterr)                                               \
     {                                                                                              \
@@ -455,13 +455,16 @@ static const struct cor_port_source class_sources[] = {
     const struct cor_server_controller_ops cor_##noun##_protection_ops = {                         \
         .name = controller,                                                                        \
         .account = account_name,                                                                   \
+        .queues = {queue_name},                                                                    \
         .new = noun##_new,                                                                         \
         .start = cor_reconciler_start,                                                             \
         .stop = cor_reconciler_stop,                                                               \
-        .free = cor_reconciler_release,                                                               \
+        .free = cor_reconciler_release,                                                            \
         .loop = cor_reconciler_loop}
 
-PROTECTION(claim, "persistentvolumeclaim-protection-controller", "pvc-protection-controller");
-PROTECTION(volume, "persistentvolume-protection-controller", "pv-protection-controller");
+PROTECTION(claim, "persistentvolumeclaim-protection-controller", "pvc-protection-controller",
+           "pvcprotection");
+PROTECTION(volume, "persistentvolume-protection-controller", "pv-protection-controller",
+           "pvprotection");
 PROTECTION(class, "volumeattributesclass-protection-controller",
-           "volumeattributesclass-protection-controller");
+           "volumeattributesclass-protection-controller", "vacprotection");

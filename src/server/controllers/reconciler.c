@@ -145,7 +145,8 @@ void cor_reconciler_release(void *controller)
     cor_free(r);
 }
 
-struct cor_control_loop *cor_reconciler_loop(void *controller)
+struct cor_control_loop *cor_reconciler_loop(void *controller, size_t queue)
 {
+    assert(queue == 0);
     return cor_port_controller_loop(((struct cor_reconciler *)controller)->controller);
 }

@@ -52,7 +52,8 @@ int cor_reconciler_new(const struct cor_server_controller_env *env,
 int cor_reconciler_start(void *controller, struct cor_status *reterr);
 void cor_reconciler_stop(void *controller, uint64_t max_ms);
 void cor_reconciler_release(void *controller);
-struct cor_control_loop *cor_reconciler_loop(void *controller);
+/* It has one queue: the first. */
+struct cor_control_loop *cor_reconciler_loop(void *controller, size_t queue);
 
 /* The port, and the time of the wall clock. */
 static inline struct cor_api_port *cor_work_port(const struct cor_work *work)

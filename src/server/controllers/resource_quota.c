@@ -30,7 +30,7 @@ static struct cor_quota_controller *controller_of(struct cor_reflector_store *st
 int cor_quota_enqueue(struct cor_quota_controller *c, enum cor_quota_queue_kind queue,
                       struct cor_str ns, struct cor_str name, uint64_t delay_ms)
 {
-    int r = cor_control_loop_enqueue(cor_reconciler_loop(c->queues[queue].reconciler), ns, name,
+    int r = cor_control_loop_enqueue(cor_reconciler_loop(c->queues[queue].reconciler, 0), ns, name,
                                      delay_ms);
 
     return r == -COR_ECANCELED ? 0 : r;
@@ -132,7 +132,7 @@ static int quotas_commit(struct cor_reflector_store *store, struct cor_str rv,
         return cor_status_set_err(reterr, r);
     cor_quota_table_remove_unlisted(&c->quotas);
     for (size_t i = 0; i < COR_QUOTA_QUEUES; i++)
-        cor_control_loop_source_synced(cor_reconciler_loop(c->queues[i].reconciler),
+        cor_control_loop_source_synced(cor_reconciler_loop(c->queues[i].reconciler, 0),
                                        c->queues[i].source);
     return 0;
 }
@@ -220,7 +220,7 @@ static int quota_queue_new(struct cor_quota_controller *c, struct cor_quota_queu
     if (r < 0)
         return r;
     queue->reconciler = reconciler;
-    return cor_control_loop_add_source(cor_reconciler_loop(reconciler), &raw, &queue->source,
+    return cor_control_loop_add_source(cor_reconciler_loop(reconciler, 0), &raw, &queue->source,
                                        reterr);
 }
 
@@ -286,18 +286,20 @@ static void quota_controller_stop(void *controller, uint64_t max_ms)
         cor_reconciler_stop(c->queues[i].reconciler, max_ms);
 }
 
-static struct cor_control_loop *quota_controller_loop(void *controller)
+static struct cor_control_loop *quota_controller_loop(void *controller, size_t queue)
 {
+    static const size_t places[] = {COR_QUOTA_PRIMARY, COR_QUOTA_PRIORITY};
+
     return cor_reconciler_loop(
-        ((struct cor_quota_controller *)controller)->queues[COR_QUOTA_PRIMARY].reconciler);
+        ((struct cor_quota_controller *)controller)->queues[places[queue]].reconciler, 0);
 }
 
-const struct cor_server_controller_ops cor_resource_quota_ops = {.name = "resourcequota-controller",
-                                                                 .account =
-                                                                     "resourcequota-controller",
-                                                                 .queue = "resourcequota_primary",
-                                                                 .new = quota_controller_new,
-                                                                 .start = quota_controller_start,
-                                                                 .stop = quota_controller_stop,
-                                                                 .free = quota_controller_free,
-                                                                 .loop = quota_controller_loop};
+const struct cor_server_controller_ops cor_resource_quota_ops = {
+    .name = "resourcequota-controller",
+    .account = "resourcequota-controller",
+    .queues = {"resourcequota_primary", "resourcequota_priority"},
+    .new = quota_controller_new,
+    .start = quota_controller_start,
+    .stop = quota_controller_stop,
+    .free = quota_controller_free,
+    .loop = quota_controller_loop};

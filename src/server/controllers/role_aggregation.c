@@ -247,6 +247,7 @@ static int aggregation_new(const struct cor_server_controller_env *env, void **r
 const struct cor_server_controller_ops cor_role_aggregation_ops = {
     .name = "clusterrole-aggregation-controller",
     .account = "clusterrole-aggregation-controller",
+    .queues = {"ClusterRoleAggregator"},
     .new = aggregation_new,
     .start = cor_reconciler_start,
     .stop = cor_reconciler_stop,

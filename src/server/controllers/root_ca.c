@@ -240,15 +240,16 @@ static void root_ca_stop(void *controller, uint64_t max_ms)
     cor_port_controller_stop(((struct root_ca *)controller)->controller, max_ms);
 }
 
-static struct cor_control_loop *root_ca_loop(void *controller)
+static struct cor_control_loop *root_ca_loop(void *controller, size_t queue)
 {
+    assert(queue == 0);
     return cor_port_controller_loop(((struct root_ca *)controller)->controller);
 }
 
 const struct cor_server_controller_ops cor_root_ca_ops = {
     .name = "root-ca-certificate-publisher-controller",
     .account = "root-ca-cert-publisher",
-    .queue = "root_ca_cert_publisher",
+    .queues = {"root_ca_cert_publisher"},
     .new = root_ca_new,
     .start = root_ca_start,
     .stop = root_ca_stop,

@@ -47,10 +47,13 @@ struct cor_server_controller_env {
     void *arg; /* of all three */
 };
 
+#define COR_SERVER_CONTROLLER_QUEUES_MAX 2
+
 struct cor_server_controller_ops {
     const char *name;    /* upstream's, as in --controllers: "namespace-controller" */
     const char *account; /* upstream's service account in kube-system */
-    const char *queue;   /* upstream's name of its work queue, for metrics; NULL: `name` */
+    /* Upstream's names of its work queues, for metrics; none: one queue with the name `name`. */
+    const char *queues[COR_SERVER_CONTROLLER_QUEUES_MAX];
     /* Makes a controller; nothing is sent yet. 0, or an error: it is tried again later. */
     int (*new)(const struct cor_server_controller_env *env, void **ret_controller,
                struct cor_status *reterr);
@@ -61,8 +64,9 @@ struct cor_server_controller_ops {
     void (*stop)(void *controller, uint64_t max_ms);
     /* Before the start, or after on_stopped. */
     void (*free)(void *controller);
-    /* For metrics: the control loop that the queue's numbers come from. May be NULL. */
-    struct cor_control_loop *(*loop)(void *controller);
+    /* For metrics: the control loop that has the numbers of the queue at this place. May be NULL.
+     */
+    struct cor_control_loop *(*loop)(void *controller, size_t queue);
 };
 
 #endif

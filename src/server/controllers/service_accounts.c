@@ -160,15 +160,16 @@ static void accounts_stop(void *controller, uint64_t max_ms)
     cor_port_controller_stop(((struct service_accounts *)controller)->controller, max_ms);
 }
 
-static struct cor_control_loop *accounts_loop(void *controller)
+static struct cor_control_loop *accounts_loop(void *controller, size_t queue)
 {
+    assert(queue == 0);
     return cor_port_controller_loop(((struct service_accounts *)controller)->controller);
 }
 
 const struct cor_server_controller_ops cor_service_accounts_ops = {
     .name = "serviceaccount-controller",
     .account = "service-account-controller",
-    .queue = "serviceaccount",
+    .queues = {"serviceaccount"},
     .new = accounts_new,
     .start = accounts_start,
     .stop = accounts_stop,

@@ -87,12 +87,12 @@ static int repair_new(const struct cor_server_controller_env *env, void **ret_co
 
     if (r < 0)
         return r;
-    r = cor_control_loop_add_source(cor_reconciler_loop(controller), &raw, &source, reterr);
+    r = cor_control_loop_add_source(cor_reconciler_loop(controller, 0), &raw, &source, reterr);
     if (r < 0) {
         cor_reconciler_release(controller);
         return r;
     }
-    cor_control_loop_source_synced(cor_reconciler_loop(controller), source);
+    cor_control_loop_source_synced(cor_reconciler_loop(controller, 0), source);
     *ret_controller = controller;
     return 0;
 }
@@ -101,7 +101,7 @@ static int repair_new(const struct cor_server_controller_env *env, void **ret_co
 static int repair_start(void *controller, struct cor_status *reterr)
 {
     struct cor_repair_port *port = ((struct cor_reconciler *)controller)->env.repair;
-    int r = port ? cor_control_loop_enqueue(cor_reconciler_loop(controller), COR_STR(""), KEY,
+    int r = port ? cor_control_loop_enqueue(cor_reconciler_loop(controller, 0), COR_STR(""), KEY,
                                             port->due_in_ms(port))
                  : 0;
 

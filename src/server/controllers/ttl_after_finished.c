@@ -165,6 +165,7 @@ static int ttl_new(const struct cor_server_controller_env *env, void **ret_contr
 const struct cor_server_controller_ops cor_ttl_after_finished_ops = {
     .name = "ttl-after-finished-controller",
     .account = "ttl-after-finished-controller",
+    .queues = {"ttl_jobs_to_delete"},
     .new = ttl_new,
     .start = cor_reconciler_start,
     .stop = cor_reconciler_stop,

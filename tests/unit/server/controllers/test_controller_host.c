@@ -223,3 +223,44 @@ TEST(controller_host, its_queues_are_in_the_metrics_with_upstreams_names)
     assert_null(strstr(cor_buf_z(&text), "root_ca_cert_publisher"));
     hfx_close(&h);
 }
+
+/* The names that kube-controller-manager's queues have in the same metrics; the repair of Services
+ * has no such queue in upstream. */
+TEST(controller_host, every_queue_has_upstreams_name)
+{
+    static const char *const names[] = {"namespace",
+                                        "serviceaccount",
+                                        "root_ca_cert_publisher",
+                                        "pvcprotection",
+                                        "pvprotection",
+                                        "vacprotection",
+                                        "ttl_jobs_to_delete",
+                                        "ClusterRoleAggregator",
+                                        "garbage_collector_attempt_to_delete",
+                                        "garbage_collector_attempt_to_orphan",
+                                        "resourcequota_primary",
+                                        "resourcequota_priority",
+                                        "ipallocator-repair-controller"};
+    COR_CLEANUP(cor_metrics_freep) struct cor_metrics *metrics = NULL;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
+    const char *depth = NULL;
+    size_t n = 0;
+    struct hfx h;
+
+    hfx_open(&h, NULL);
+    assert_int_equal(cor_metrics_new(1, &metrics), 0);
+    assert_int_equal(cor_controller_host_add_metrics(h.host, metrics), 0);
+    hfx_await(&h, ACCOUNT, "metadata.name", "default");
+    cor_buf_init(&text, 1u << 20);
+    assert_int_equal(cor_metrics_write(metrics, &text), 0);
+    for (size_t i = 0; i < COR_ARRAY_LEN(names); i++) {
+        char line[128];
+
+        snprintf(line, sizeof(line), "\nworkqueue_depth{name=\"%s\"} ", names[i]);
+        assert_non_null(strstr(cor_buf_z(&text), line));
+    }
+    for (depth = cor_buf_z(&text); (depth = strstr(depth, "\nworkqueue_depth{")); depth++)
+        n++;
+    assert_int_equal(n, COR_ARRAY_LEN(names));
+    hfx_close(&h);
+}

@@ -186,7 +186,7 @@ static bool are_queued_for_later(void *arg)
 {
     struct cor_control_loop_stats stats;
 
-    cor_control_loop_stats(cor_resource_quota_ops.loop(((struct qfx *)arg)->controller), &stats);
+    cor_control_loop_stats(cor_resource_quota_ops.loop(((struct qfx *)arg)->controller, 0), &stats);
     return stats.requeue_after >= 2;
 }
 

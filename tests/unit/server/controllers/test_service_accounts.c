@@ -129,7 +129,7 @@ static struct cor_control_loop_stats refused_stats(struct refused *f)
 {
     struct cor_control_loop_stats stats;
 
-    cor_control_loop_stats(cor_service_accounts_ops.loop(f->controller), &stats);
+    cor_control_loop_stats(cor_service_accounts_ops.loop(f->controller, 0), &stats);
     return stats;
 }
 
