@@ -37,6 +37,7 @@
 #include "coracle/label_selector.h"
 #include "coracle/list_watch.h"
 #include "coracle/list_watch_script.h"
+#include "coracle/managed_fields.h"
 #include "coracle/mem.h"
 #include "coracle/metadata.h"
 #include "coracle/object.h"

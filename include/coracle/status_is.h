@@ -19,6 +19,10 @@ COR_API bool cor_status_is_forbidden(const struct cor_status *st);
 COR_API bool cor_status_is_not_found(const struct cor_status *st);
 COR_API bool cor_status_is_already_exists(const struct cor_status *st);
 COR_API bool cor_status_is_conflict(const struct cor_status *st);
+/* A server-side apply was refused because others own its fields (coracle/managed_fields.h has the
+ * owners and the fields). Such a failure is a conflict, too; reading the object again does not mend
+ * it. */
+COR_API bool cor_status_is_field_conflict(const struct cor_status *st);
 COR_API bool cor_status_is_invalid(const struct cor_status *st);
 COR_API bool cor_status_is_gone(const struct cor_status *st);    /* 410 without more: not expired */
 COR_API bool cor_status_is_expired(const struct cor_status *st); /* list again */

@@ -100,12 +100,23 @@ bool cor_status_is_request_too_large(const struct cor_status *st)
     return st->code == 413 || is(st, "RequestEntityTooLarge", 413);
 }
 
-bool cor_status_is_unexpected_answer(const struct cor_status *st)
+/* errors.HasStatusCause() */
+static bool has_cause(const struct cor_status *st, const char *type)
 {
     for (size_t i = 0; i < st->ncauses; i++)
-        if (st->causes[i].type && strcmp(st->causes[i].type, "UnexpectedServerResponse") == 0)
+        if (st->causes[i].type && strcmp(st->causes[i].type, type) == 0)
             return true;
     return false;
+}
+
+bool cor_status_is_field_conflict(const struct cor_status *st)
+{
+    return cor_status_is_conflict(st) && has_cause(st, "FieldManagerConflict");
+}
+
+bool cor_status_is_unexpected_answer(const struct cor_status *st)
+{
+    return has_cause(st, "UnexpectedServerResponse");
 }
 
 bool cor_status_suggests_delay(const struct cor_status *st, int64_t *ret_seconds)
