@@ -1,5 +1,6 @@
-/* Creates, reads, changes, selects and deletes a few ConfigMaps in a namespace: crud NAMESPACE. The
- * change shows what a writer does about conflicts: read again, change again, write again. */
+/* Creates, reads, changes, selects, applies and deletes a few ConfigMaps in a namespace: crud
+ * NAMESPACE. The change shows what a writer does about conflicts: read again, change again, write
+ * again. Server-side apply shows who owns a field. */
 #include <stdio.h>
 
 #include <coracle.h>
@@ -118,6 +119,34 @@ static int select_red(struct program *p)
     return 0;
 }
 
+/* What an applier wants: `arg` is the text of data.size. */
+static int set_size(void *arg, const struct cor_object *current, struct cor_builder *b)
+{
+    return cor_builder_set_text(b, "data.size", cor_strz(arg));
+}
+
+/* Server-side apply: two programs want the same field, and the second takes it only by force. */
+static int apply_size(struct program *p, const char *manager, const char *size)
+{
+    struct cor_apply apply = {
+        COR_APPLY,          .how = COR_APPLY_FIELDS, .resource = configmaps,   .kind = "ConfigMap",
+        .ns = p->ns,        .name = "one",           .field_manager = manager, .mutate = set_size,
+        .arg = (char *)size};
+    enum cor_apply_result result;
+    struct cor_field_conflict conflict;
+    int r = cor_client_apply(p->client, &apply, &result, NULL, &p->why);
+
+    if (r < 0 && cor_status_is_field_conflict(&p->why)) {
+        for (size_t i = 0; cor_status_field_conflict(&p->why, i, &conflict); i++)
+            printf("%s: %s belongs to %s\n", manager, conflict.field, conflict.manager);
+        apply.force = true;
+        r = cor_client_apply(p->client, &apply, &result, NULL, &p->why);
+    }
+    if (r == 0)
+        printf("%s: %s\n", manager, cor_apply_result_name(result));
+    return r;
+}
+
 static int remove_all(struct program *p)
 {
     const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_DELETE_COLLECTION,
@@ -144,6 +173,10 @@ static int run(struct program *p)
     if (r == 0)
         r = select_red(p);
     if (r == 0)
+        r = apply_size(p, "tailor", "small");
+    if (r == 0)
+        r = apply_size(p, "giant", "large");
+    if (r == 0)
         r = remove_all(p);
     return r;
 }
@@ -156,8 +189,9 @@ int main(int argc, char **argv)
     struct program p = {.ns = argc > 1 ? argv[1] : "default"};
     int r;
 
-    usage(argc, argv, 0, 1,
-          "crud [NAMESPACE]\nCreates, reads, changes, selects and deletes a few ConfigMaps.");
+    usage(
+        argc, argv, 0, 1,
+        "crud [NAMESPACE]\nCreates, reads, changes, selects, applies and deletes a few ConfigMaps.");
     cor_status_init(&p.why);
     r = cor_client_config_load(NULL, NULL, &config, &p.why);
     if (r == 0)

@@ -1,6 +1,7 @@
 /* clang-format off */
-/* Makes an object as a function of the program's wants it: controller-runtime's CreateOrUpdate,
- * CreateOrPatch and updates of a status, with retries; and waits until an object is deleted.
+/* Makes an object as a function of the program's wants it: server-side apply, controller-runtime's
+ * CreateOrUpdate, CreateOrPatch and updates of a status, with retries; and waits until an object is
+ * deleted.
  *
  *   static int fill(void *arg, const struct cor_object *current, struct cor_builder *b)
  *   {
@@ -12,6 +13,9 @@
  *                                   .resource = {"", "v1", "configmaps"}, .ns = ns, .name = name,
  *                                   .mutate = fill, .arg = owner};
  *   r = cor_client_apply(client, &apply, &result, NULL, &why);
+ *
+ * Server-side apply is the same with `.how = COR_APPLY_FIELDS, .field_manager = "my-agent"`: nothing
+ * is read before, and the function sets only the fields that the program wants to own.
  *
  * Thread: any; the functions that wait may not be called inside a callback (coracle/runtime.h).
  * Owner: the caller; what a call needs is copied, the objects and handles are referenced. */
@@ -39,22 +43,30 @@ enum cor_apply_how {
     COR_APPLY_UPDATE, /* create the object, or update it when it differs; status is not written */
     COR_APPLY_PATCH,  /* create it, or patch what differs; the status by a second patch */
     COR_APPLY_STATUS, /* update the status when it differs; the object must exist */
+    /* Server-side apply: send the fields that the builder has, which `field_manager` owns from then
+     * on, and create the object when it does not exist. What the manager applied before and does
+     * not apply any more is removed, unless others own it. A field of others is a conflict
+     * (coracle/managed_fields.h names them), unless `force` is set. The object is not read, so that
+     * `current` is NULL. */
+    COR_APPLY_FIELDS,
 };
 
 /* What was done to the object. The names are controllerutil's: "unchanged", "created", "updated",
- * "updatedStatus" (the object and its status), "updatedStatusOnly". */
+ * "updatedStatus" (the object and its status), "updatedStatusOnly"; and "applied". */
 enum cor_apply_result {
     COR_APPLY_UNCHANGED,
     COR_APPLY_CREATED,
     COR_APPLY_UPDATED,
     COR_APPLY_UPDATED_STATUS,
     COR_APPLY_UPDATED_STATUS_ONLY,
+    COR_APPLY_APPLIED, /* by COR_APPLY_FIELDS; the server does not say whether something differed */
 };
 
 COR_API const char *cor_apply_result_name(enum cor_apply_result result);
 
 /* When another writer was faster (a conflict; an object that was created or deleted meanwhile), the
- * call begins again with reading the object. */
+ * call begins again with reading the object; COR_APPLY_FIELDS begins again with `mutate`. A
+ * conflict of fields is no such race: it is the result at once. */
 enum cor_retry {
     COR_RETRY_NEVER,    /* the conflict is the result, as in controllerutil */
     COR_RETRY_QUICKLY,  /* 5 attempts, 10 ms apart: client-go's retry.DefaultRetry */
@@ -62,9 +74,10 @@ enum cor_retry {
 };
 
 /* Changes the builder to what the object shall be. `current` is the object as it is, or NULL when
- * it will be created; the builder then has apiVersion, kind, namespace and name. A negative return
- * ends the call with that code; a failure that the builder remembers does so, too. Called once for
- * each attempt, on the runtime's I/O thread or inside the pump: it must not block. */
+ * it will be created or applied; the builder then has apiVersion, kind, namespace and name. A
+ * negative return ends the call with that code; a failure that the builder remembers does so, too.
+ * Called once for each attempt, on the runtime's I/O thread or inside the pump: it must not block.
+ */
 typedef int (*cor_mutate_fn)(void *arg, const struct cor_object *current, struct cor_builder *b);
 
 struct cor_apply {
@@ -82,15 +95,26 @@ struct cor_apply {
     bool dry_run;
     bool unless_changed;       /* patches have the resourceVersion that was read */
     struct cor_cancel *cancel; /* NULL: none */
+    /* Of COR_APPLY_FIELDS alone, which needs a `field_manager`, too: */
+    bool force;              /* take fields from the managers that own them */
+    const char *subresource; /* "status", … to which the fields are applied; absent: the object */
+    /* What the builder begins with, for example what the manager has applied before
+     * (cor_object_extract()). `ns`, `name` and `kind` that are not set are taken from it; an
+     * apiVersion that it has is kept. It must have no managedFields. NULL: none. */
+    struct cor_object *object;
 };
 
 #define COR_APPLY .size = sizeof(struct cor_apply)
 
-/* Reads the object, calls `mutate`, writes what differs, and waits for the answer. `ret_result` and
+/* Reads the object (unless it is applied), calls `mutate`, writes what differs, and waits for the
+ * answer. `ret_result` and
  * `ret_object` (NULL: not wanted) are written on success: the object as the server has it, which
  * the caller unrefs. 0, or as cor_client_do(); -COR_EINVAL with "MutateFn cannot mutate object name
- * and/or object namespace"; what `mutate` returned; -COR_ECONFLICT, -COR_EEXIST or -COR_ENOTFOUND
- * when another writer was faster and no attempt is left. */
+ * and/or object namespace", or with "cannot apply an object with managed fields already set"; what
+ * `mutate` returned; -COR_ECONFLICT, -COR_EEXIST or -COR_ENOTFOUND when another writer was faster
+ * and no attempt is left; -COR_ECONFLICT when others own the fields
+ * (cor_status_is_field_conflict()).
+ */
 COR_API int cor_client_apply(struct cor_client *client, const struct cor_apply *apply,
                              enum cor_apply_result *ret_result, struct cor_object **ret_object,
                              struct cor_status *reterr);
@@ -100,9 +124,10 @@ COR_API int cor_client_apply(struct cor_client *client, const struct cor_apply *
 typedef void (*cor_applied_fn)(void *arg, enum cor_apply_result result, struct cor_object *object,
                                const struct cor_status *error);
 
-/* The same with a callback; returns at once. 0, -COR_EINVAL (no name or no kind; a size that is not
- * set; a forked child), -COR_ENOTSUP (coracle/api.h), -COR_EBUSY, -COR_ECANCELED (the client was
- * stopped), -COR_ENOMEM: then nothing is called. */
+/* The same with a callback; returns at once. 0, -COR_EINVAL (no name or no kind; an apply of
+ * fields without a field manager, or a member of it that is set for another `how`; a size that is
+ * not set; a forked child), -COR_ENOTSUP (coracle/api.h), -COR_EBUSY, -COR_ECANCELED (the client
+ * was stopped), -COR_ENOMEM: then nothing is called. */
 COR_API int cor_client_apply_send(struct cor_client *client, const struct cor_apply *apply,
                                   cor_applied_fn on_applied, void *arg);
 

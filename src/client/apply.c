@@ -1,13 +1,15 @@
 /* clang-format off */
 /* cor_client_apply(): read an object, let the program change it, write what differs; again when
- * another writer was faster.
+ * another writer was faster. Server-side apply is the same without the reading.
  *
  *   cor_client_apply_send(): one allocation ── mail ──► apply_start()
- *       apply_get() ──► on_got() ──► apply_mutate() ──► apply_write() ──► on_written()
+ *       apply_begin() ─► on_got() ──► apply_mutate() ──► apply_write() ──► on_written()
  *           ▲                            │ nothing differs                │ a conflict, and an
  *           └── timer ◄──────────────────┼────────────────────────────────┘ attempt is left
  *                                        └──► apply_finish() ◄── every other end
  *
+ * COR_APPLY_FIELDS goes from apply_begin() to apply_mutate() at once, and to apply_begin() again after a
+ * race; a conflict of fields is no race, since the same fields would meet the same owners.
  * A patch has two requests: on_written() of the first sends the second, to /status. Every failure
  * (of a request, of the program's function, no attempt left, the end of the time, the cancel
  * handle, the client is stopped) ends in apply_finish(), once, with its status. The struct is
@@ -29,9 +31,11 @@
 #include "client/client_int.h"
 #include "client/dynamic/dynamic_client.h"
 #include "client/dynamic/retry_on_conflict.h"
+#include "coracle/status_is.h"
 #include "loop/timer.h"
 #include "meta/builder.h"
 #include "meta/patch.h"
+#include "meta/status.h"
 
 #define NEVER            UINT64_MAX
 #define API_VERSION_MAX  512
@@ -59,6 +63,7 @@ struct apply {
     uint64_t end_ms;
     struct cor_object *current, *wanted; /* of this attempt; current NULL: to be created */
     enum cor_apply_result result;        /* what was written */
+    int code;                            /* of the answer to a server-side apply */
     bool writes_status;                  /* the request under way is to /status */
     bool is_over;
 };
@@ -67,6 +72,7 @@ static void apply_unref(struct apply *a)
 {
     if (!cor_ref_put(&a->ref))
         return;
+    cor_object_unref(a->opts.object);
     cor_free(a->text);
     cor_free(a);
 }
@@ -115,11 +121,13 @@ static int apply_next_call(struct apply *a, struct cor_dynamic_call *ret_call,
     return 0;
 }
 
-/* Is the failure one that reading the object again can mend? */
-static bool is_race(const struct apply *a, int err)
+/* Is the failure one that another attempt can mend? */
+static bool is_race(const struct apply *a, const struct cor_status *error)
 {
+    int err = error->err;
+
     if (err == -COR_ECONFLICT)
-        return true;
+        return !cor_status_is_field_conflict(error);
     return a->current ? err == -COR_ENOTFOUND && a->opts.how != COR_APPLY_STATUS
                       : err == -COR_EEXIST;
 }
@@ -128,7 +136,7 @@ static void apply_fail(struct apply *a, const struct cor_status *error)
 {
     uint64_t delay_ms, now_ms = cor_loop_now_ms(a->client->runtime->loop);
 
-    if (a->opts.retry != COR_RETRY_NEVER && a->wanted && is_race(a, error->err) &&
+    if (a->opts.retry != COR_RETRY_NEVER && a->wanted && is_race(a, error) &&
         cor_backoff_retry(&a->backoff, now_ms, &a->rand, &delay_ms))
         cor_timer_set(&a->timer, delay_ms);
     else
@@ -150,7 +158,9 @@ static void on_written(void *arg, struct cor_object *object, const struct cor_st
         apply_fail(a, error);
         return;
     }
-    if (!a->current)
+    if (a->opts.how == COR_APPLY_FIELDS)
+        a->result = a->code == 201 ? COR_APPLY_CREATED : COR_APPLY_APPLIED;
+    else if (!a->current)
         a->result = COR_APPLY_CREATED;
     else if (!a->writes_status)
         a->result = COR_APPLY_UPDATED;
@@ -222,6 +232,10 @@ static int apply_write(struct apply *a, struct cor_status *reterr)
     if (r < 0)
         return r;
     call.on_done = on_written;
+    if (a->opts.how == COR_APPLY_FIELDS) {
+        call.code = &a->code;
+        return cor_dynamic_apply(&call, a->wanted, &a->write, &a->req, reterr);
+    }
     a->writes_status = is_status;
     if (is_status)
         call.at.subresource = COR_STR("status");
@@ -231,7 +245,8 @@ static int apply_write(struct apply *a, struct cor_status *reterr)
     return cor_dynamic_create(&call, a->wanted, &a->write, &a->req, reterr);
 }
 
-/* What every object that is created has. */
+/* What every object that is created or applied has. An object to begin with may have an apiVersion
+ * that is not that of the resource: that of Scale is autoscaling/v1. */
 static void name_object(const struct apply *a, struct cor_builder *b)
 {
     const struct cor_gvr *gvr = &a->at.gvr;
@@ -241,7 +256,8 @@ static void name_object(const struct apply *a, struct cor_builder *b)
 
     if (n < 0 || (size_t)n >= sizeof(api_version))
         cor_builder_refuse(b, -COR_EINVAL, "apiVersion: the group or version is too long");
-    cor_builder_set_text(b, "apiVersion", cor_strz(api_version));
+    if (!a->opts.object || cor_object_api_version(a->opts.object).n == 0)
+        cor_builder_set_text(b, "apiVersion", cor_strz(api_version));
     cor_builder_set_text(b, "kind", a->kind);
     if (a->at.ns.n > 0)
         cor_builder_set_text(b, "metadata.namespace", a->at.ns);
@@ -252,7 +268,7 @@ static void name_object(const struct apply *a, struct cor_builder *b)
 static int apply_mutate(struct apply *a, struct cor_status *reterr)
 {
     COR_CLEANUP(cor_builder_freep) struct cor_builder *b = NULL;
-    int r = cor_builder_new(a->current, &b);
+    int r = cor_builder_new(a->current ? a->current : a->opts.object, &b);
 
     if (r < 0)
         return cor_status_set(reterr, r, "change the object: %s", cor_err_text(r));
@@ -270,21 +286,12 @@ static int apply_mutate(struct apply *a, struct cor_status *reterr)
     return 0;
 }
 
-static void on_got(void *arg, struct cor_object *object, const struct cor_status *error)
+/* Makes what is wanted of `current`, and sends what differs, or ends the call. */
+static void apply_change(struct apply *a)
 {
-    struct apply *a = arg;
     COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
-    bool creates = error && error->err == -COR_ENOTFOUND && a->opts.how != COR_APPLY_STATUS;
-    int r;
+    int r = apply_mutate(a, &why);
 
-    a->req = NULL;
-    if (error && !creates) {
-        apply_finish(a, NULL, error);
-        return;
-    }
-    if (object)
-        a->current = cor_object_ref(object);
-    r = apply_mutate(a, &why);
     if (r == 0)
         r = apply_write(a, &why);
     if (r < 0)
@@ -293,26 +300,48 @@ static void on_got(void *arg, struct cor_object *object, const struct cor_status
         apply_finish(a, a->current, NULL);
 }
 
-static int apply_get(struct apply *a, struct cor_status *reterr)
+static void on_got(void *arg, struct cor_object *object, const struct cor_status *error)
 {
-    struct cor_dynamic_call call;
-    int r = apply_next_call(a, &call, reterr);
+    struct apply *a = arg;
+    bool creates = error && error->err == -COR_ENOTFOUND && a->opts.how != COR_APPLY_STATUS;
 
-    if (r < 0)
-        return r;
+    a->req = NULL;
+    if (error && !creates) {
+        apply_finish(a, NULL, error);
+        return;
+    }
+    if (object)
+        a->current = cor_object_ref(object);
+    apply_change(a);
+}
+
+/* Begins an attempt. The call may have ended when this returns. */
+static void apply_begin(struct apply *a)
+{
+    COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
+    struct cor_dynamic_call call;
+    int r;
+
     apply_forget_attempt(a);
-    call.on_done = on_got;
-    return cor_dynamic_get(&call, COR_STR(""), &a->req, reterr);
+    if (a->opts.how == COR_APPLY_FIELDS) {
+        apply_change(a);
+        return;
+    }
+    r = apply_next_call(a, &call, &why);
+    if (r == 0) {
+        call.on_done = on_got;
+        r = cor_dynamic_get(&call, COR_STR(""), &a->req, &why);
+    }
+    if (r < 0)
+        apply_finish(a, NULL, &why);
 }
 
 static void on_retry_timer(struct cor_timer *timer)
 {
     struct apply *a = COR_CONTAINER_OF(timer, struct apply, timer);
-    COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
 
     cor_timer_set(&a->timer, NEVER);
-    if (apply_get(a, &why) < 0)
-        apply_finish(a, NULL, &why);
+    apply_begin(a);
 }
 
 static void on_cancel_mail(struct cor_mail *mail)
@@ -354,12 +383,12 @@ static void apply_start(struct cor_mail *mail)
         return;
     }
     r = cor_timer_set(&a->timer, NEVER);
-    if (r < 0)
+    if (r < 0) {
         cor_status_set(&why, r, "%s", cor_err_text(r));
-    else
-        r = apply_get(a, &why);
-    if (r < 0)
         apply_finish(a, NULL, &why);
+        return;
+    }
+    apply_begin(a);
 }
 
 void cor_client_cancel_applies(struct cor_client *client)
@@ -373,8 +402,9 @@ static int apply_copy_texts(struct apply *a)
 {
     const struct cor_apply *o = &a->opts;
     struct cor_str *const strings[] = {
-        &a->at.gvr.group, &a->at.gvr.version, &a->at.gvr.resource,     &a->at.ns,
-        &a->at.name,      &a->kind,           &a->write.field_manager, &a->write.field_validation,
+        &a->at.gvr.group,   &a->at.gvr.version, &a->at.gvr.resource,     &a->at.ns,
+        &a->at.name,        &a->kind,           &a->write.field_manager, &a->write.field_validation,
+        &a->at.subresource,
     };
 
     a->at = (struct cor_resource_path){
@@ -382,12 +412,31 @@ static int apply_copy_texts(struct apply *a)
                 cor_strz(o->resource.plural)},
         .ns = cor_strz(o->ns),
         .name = cor_strz(o->name),
+        .subresource = cor_strz(o->subresource),
     };
     a->kind = cor_strz(o->kind);
+    if (o->object) {
+        a->at.ns = a->at.ns.n > 0 ? a->at.ns : cor_object_namespace(o->object);
+        a->at.name = a->at.name.n > 0 ? a->at.name : cor_object_name(o->object);
+        a->kind = a->kind.n > 0 ? a->kind : cor_object_kind(o->object);
+    }
     a->write = (struct cor_write_options){.dry_run = o->dry_run,
                                           .field_manager = cor_strz(o->field_manager),
-                                          .field_validation = cor_strz(o->field_validation)};
+                                          .field_validation = cor_strz(o->field_validation),
+                                          .force = o->force ? COR_TRUE : COR_UNSET};
     return cor_str_gather(strings, COR_ARRAY_LEN(strings), &a->text);
+}
+
+/* Is there what the call needs, and nothing that only another `how` has? */
+static bool apply_is_complete(const struct cor_apply *o)
+{
+    bool has_name = (o->name && *o->name) || (o->object && cor_object_name(o->object).n > 0);
+    bool has_kind = (o->kind && *o->kind) || (o->object && cor_object_kind(o->object).n > 0);
+
+    if (o->how == COR_APPLY_FIELDS)
+        return has_name && has_kind && o->field_manager && *o->field_manager;
+    return has_name && (has_kind || o->how == COR_APPLY_STATUS) && !o->object && !o->force &&
+           !o->subresource;
 }
 
 int cor_client_apply_send(struct cor_client *client, const struct cor_apply *apply,
@@ -399,7 +448,7 @@ int cor_client_apply_send(struct cor_client *client, const struct cor_apply *app
 
     if (r < 0)
         return r;
-    if (!own.name || !*own.name || (own.how != COR_APPLY_STATUS && (!own.kind || !*own.kind)))
+    if (!apply_is_complete(&own))
         return -COR_EINVAL;
     r = cor_client_enter(client);
     if (r < 0)
@@ -413,6 +462,8 @@ int cor_client_apply_send(struct cor_client *client, const struct cor_apply *app
         cor_client_leave(client);
         return -COR_ENOMEM;
     }
+    if (own.object)
+        cor_object_ref(own.object);
     /* The handle must be there when the mail arrives. */
     if (own.cancel)
         cor_cancel_ref(own.cancel);
@@ -453,6 +504,17 @@ static void on_applied(void *arg, enum cor_apply_result result, struct cor_objec
     cor_waiter_set(&w->done);
 }
 
+static const char *apply_needs(const struct cor_apply *apply)
+{
+    struct cor_apply own = {0};
+
+    if (cor_sized_copy(&own, sizeof(own), apply) == 0 && own.how == COR_APPLY_FIELDS)
+        return "name, kind, fieldManager and size must be set";
+    return own.object || own.force || own.subresource
+               ? "object, force and subresource are for COR_APPLY_FIELDS"
+               : "name, kind and size must be set";
+}
+
 int cor_client_apply(struct cor_client *client, const struct cor_apply *apply,
                      enum cor_apply_result *ret_result, struct cor_object **ret_object,
                      struct cor_status *reterr)
@@ -468,7 +530,7 @@ int cor_client_apply(struct cor_client *client, const struct cor_apply *apply,
     if (r < 0)
         cor_status_set(reterr, r, "apply an object: %s",
                        r == -COR_ECANCELED ? COR_CLIENT_STOPPED
-                       : r == -COR_EINVAL  ? "name, kind and size must be set"
+                       : r == -COR_EINVAL  ? apply_needs(apply)
                                            : cor_err_text(r));
     else
         r = cor_runtime_wait(rt, &w.done, COR_WAIT_FOREVER);
@@ -485,8 +547,8 @@ int cor_client_apply(struct cor_client *client, const struct cor_apply *apply,
 
 const char *cor_apply_result_name(enum cor_apply_result result)
 {
-    static const char *const names[] = {"unchanged", "created", "updated", "updatedStatus",
-                                        "updatedStatusOnly"};
+    static const char *const names[] = {"unchanged",     "created",           "updated",
+                                        "updatedStatus", "updatedStatusOnly", "applied"};
 
     return (size_t)result < COR_ARRAY_LEN(names) ? names[result] : "";
 }

@@ -122,7 +122,8 @@ def crud_retries_after_a_conflict(server):
         lines = program.ends().splitlines()
     assert lines[0] == 'again: configmaps "one" already exists', lines
     assert lines[1].startswith('try 1: Operation cannot be fulfilled on configmaps "one"'), lines
-    assert lines[2:] == ["try 2: written", "red: one 1", 'gone: configmaps "one" not found'], lines
+    assert lines[2:] == ["try 2: written", "red: one 1", "tailor: applied", "giant: .data.size belongs to tailor", "giant: applied",
+                         'gone: configmaps "one" not found'], lines
 
 
 def pod_agent_keeps_a_thousand_pods_in_five_megabytes(server):

@@ -132,6 +132,8 @@ static void on_object_done(void *arg, const struct cor_rest_result *result)
                                                            &object, &req->why));
     if (object && is_failed_status(object))
         cor_status_read(&req->why, 500, result->body);
+    if (call.code)
+        *call.code = result->code;
     if (error_of(req, result))
         call.on_done(call.arg, NULL, error_of(req, result));
     else

@@ -41,6 +41,7 @@ struct cor_dynamic_call {
      * deletion also a Status of success; NULL after a deletion of a collection. */
     void (*on_done)(void *arg, struct cor_object *object, const struct cor_status *error);
     void *arg;
+    int *code; /* set to the HTTP status of the answer (0: none) before on_done; NULL: not wanted */
 };
 
 /* `resource_version`: "", "0" or a number, as GetOptions has it. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "coracle/managed_fields.h"
 
 #define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
 
@@ -17,6 +18,7 @@ struct sender {
     char *json;                          /* of the last object that on_done got */
     struct cor_api_resources *resources; /* likewise; a reference */
     char rv[32], token[512], message[512];
+    char conflict[512]; /* the first owner and field of a conflict of fields; "": there is none */
     int64_t remaining;
     unsigned nitems, nevents, ndone, nopen;
     unsigned awaits;
@@ -85,6 +87,7 @@ static int on_event(struct cor_api_request *req, const struct cor_watch_event *e
 static void on_done(struct cor_api_request *req, const struct cor_api_answer *answer)
 {
     struct sender *s = sender_of(req);
+    struct cor_field_conflict conflict;
 
     assert_false(cor_api_is_under_way(req));
     s->ndone++;
@@ -93,6 +96,9 @@ static void on_done(struct cor_api_request *req, const struct cor_api_answer *an
     s->code = answer->error ? answer->error->code : s->code;
     snprintf(s->message, sizeof(s->message), "%s",
              answer->error ? cor_status_message(answer->error) : "");
+    s->conflict[0] = '\0';
+    if (answer->error && cor_status_field_conflict(answer->error, 0, &conflict))
+        snprintf(s->conflict, sizeof(s->conflict), "%s %s", conflict.manager, conflict.field);
     s->remaining = answer->remaining;
     snprintf(s->rv, sizeof(s->rv), "%.*s", COR_STR_ARG(answer->resource_version));
     snprintf(s->token, sizeof(s->token), "%.*s", COR_STR_ARG(answer->continue_token));
@@ -244,6 +250,35 @@ TEST(inner_port, writes_pass_every_stage_and_answer_with_the_object)
     assert_ends(&s, COR_API_ANSWERED, 0);
     assert_string_equal(fx_at(s.json, "spec.type"), "ClusterIP");
     assert_string_not_equal(fx_at(s.json, "spec.clusterIP"), "");
+    end(&s);
+}
+
+/* The answer's conflicts, as a controller reads them. Contract apply 9.1 */
+TEST(inner_port, an_apply_creates_meets_conflicts_and_takes_by_force)
+{
+    struct cor_write_options opts = {.field_manager = COR_STR("one")};
+    struct sender s;
+#define APPLIED(v)                                                                                 \
+    COR_STR("{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\"},"         \
+            "\"data\":{\"k\":\"" v "\"}}")
+
+    begin(&s, false);
+    name_is(&s, "configmaps", "a");
+    cor_api_patch(&s.p.ip.port, &s.req, COR_PATCH_APPLY, APPLIED("1"), &opts);
+    assert_ends(&s, COR_API_ANSWERED, 0);
+    assert_string_equal(fx_at(s.json, "metadata.managedFields[0].manager"), "one");
+    assert_string_equal(fx_at(s.json, "metadata.managedFields[0].operation"), "Apply");
+    opts.field_manager = COR_STR("two");
+    name_is(&s, "configmaps", "a");
+    cor_api_patch(&s.p.ip.port, &s.req, COR_PATCH_APPLY, APPLIED("2"), &opts);
+    assert_ends(&s, COR_API_ANSWERED, -COR_ECONFLICT);
+    assert_string_equal(s.conflict, "one .data.k");
+    opts.force = COR_TRUE;
+    name_is(&s, "configmaps", "a");
+    cor_api_patch(&s.p.ip.port, &s.req, COR_PATCH_APPLY, APPLIED("2"), &opts);
+    assert_ends(&s, COR_API_ANSWERED, 0);
+    assert_string_equal(fx_at(s.json, "data.k"), "2");
+    assert_string_equal(fx_at(s.json, "metadata.managedFields[0].manager"), "two");
     end(&s);
 }
 
