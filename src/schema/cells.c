@@ -20,6 +20,7 @@
 #include "meta/label_selector.h"
 #include "meta/time_text.h"
 #include "schema/cell_hooks.h"
+#include "schema/custom_columns.h"
 #include "schema/types_int.h"
 
 /* Go's time.Duration holds no more microseconds; a longer time is printed as if it were this. */
@@ -584,6 +585,10 @@ void cor_cells_write(struct cor_cells *cells, const struct cor_table_columns *co
 {
     assert(cells && columns);
     cor_json_begin_array(cells->w);
+    if (columns->custom) {
+        write_cell(cells, cor_column_of_name());
+        cor_custom_cells_write(cells, columns->custom);
+    }
     for (size_t i = 0; i < columns->ncolumns; i++)
         write_cell(cells, cor_column_at(columns, i));
     cor_json_end_array(cells->w);

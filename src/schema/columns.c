@@ -45,6 +45,17 @@ struct cor_str cor_column_words(const struct cor_column *column)
     return cor_strz(cor_type_pool + column->words);
 }
 
+const struct cor_column *cor_column_of_name(void)
+{
+    return cor_column_at(cor_columns_of(NULL), 0);
+}
+
+struct cor_str cor_column_age_words(void)
+{
+    /* The columns of all other kinds are Name and the time of creation, whose words Age has. */
+    return cor_column_words(cor_column_at(cor_columns_of(NULL), 1));
+}
+
 struct cor_str cor_column_otherwise(const struct cor_column *column)
 {
     return cor_strz(cor_type_pool + column->otherwise);

@@ -60,6 +60,8 @@ struct cor_column {
     uint8_t hook;
 };
 
+struct cor_custom_columns;
+
 /* The columns of a kind. */
 struct cor_table_columns {
     uint32_t type; /* its number; UINT32_MAX: every kind that has no columns of its own */
@@ -68,6 +70,9 @@ struct cor_table_columns {
     uint8_t ncolumns;
     uint8_t conditions; /* the hook that writes the conditions of rows; 0: rows have none */
     bool has_always;    /* a watch sends the definitions with each event */
+    /* Those of a custom resource behind its name (schema/custom_columns.h), which are in no table;
+     * NULL: a kind of the tables. */
+    const struct cor_custom_columns *custom;
 };
 
 /* The columns of a kind, or those of all others; never NULL. */
@@ -84,6 +89,9 @@ const struct cor_column *cor_column_at(const struct cor_table_columns *columns, 
 struct cor_str cor_column_name(const struct cor_column *column);
 struct cor_str cor_column_words(const struct cor_column *column);
 struct cor_str cor_column_otherwise(const struct cor_column *column);
+/* The words of every column Name, and of every column Age. */
+const struct cor_column *cor_column_of_name(void);
+struct cor_str cor_column_age_words(void);
 /* As definitions have it: "string". */
 struct cor_str cor_column_type_name(const struct cor_column *column);
 

@@ -15,6 +15,8 @@
 #include <assert.h>
 
 #include "base/err.h"
+#include "schema/custom_columns.h"
+#include "schema/custom_row.h"
 #include "server/api/api.h"
 #include "server/api/call_int.h"
 #include "server/api/paths.h"
@@ -156,6 +158,17 @@ static enum cor_answer answer_of(enum cor_api_verb verb)
     return verb == COR_API_VERB_WATCH ? COR_ANSWER_WATCH : COR_ANSWER_OBJECT;
 }
 
+/* The columns of a Table: of a custom resource those of the version that was asked for. */
+static const struct cor_table_columns *route_columns(const struct cor_call *call)
+{
+    const struct cor_custom_row *custom = call->res->custom;
+
+    if (!cor_call_has_stored_cells(call))
+        return cor_columns_of(call->schema);
+    return custom && custom->columns ? &custom->columns->table
+                                     : cor_columns_of(cor_row_schema(call->stored));
+}
+
 /* Sets what every verb needs: row, type, options, form of the answer, stores. 0, or a failure in
  * the status. */
 static int route_prepare(struct cor_call *call)
@@ -189,8 +202,7 @@ static int route_prepare(struct cor_call *call)
         r = cor_negotiate(req->accept, answer_of(req->info.verb), call->res, &call->accept,
                           &call->status);
     if (r == 0 && call->accept.view == COR_VIEW_TABLE)
-        call->columns = cor_columns_of(
-            cor_call_has_stored_cells(call) ? cor_row_schema(call->stored) : call->schema);
+        call->columns = route_columns(call);
     call->accept.is_pretty =
         call->accept.is_pretty || cor_wants_pretty(call->opts.pretty, req->user_agent);
     if (r == 0 && !(call->res->flags & COR_API_VIRTUAL))

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "schema/cells.h"
+#include "schema/custom_columns.h"
 
 int cor_table_include_parse(struct cor_str text, enum cor_table_include *ret,
                             struct cor_status *reterr_status)
@@ -40,24 +41,30 @@ struct cor_str cor_partial_head(bool is_v1beta1)
 #undef HEAD
 }
 
+static void column_write(struct cor_json_writer *w, const struct cor_column *column)
+{
+    if (column->flags & COR_COLUMN_UNNAMED)
+        return;
+    cor_json_begin_object(w);
+    cor_json_member(w, COR_STR("name"), cor_column_name(column));
+    cor_json_member(w, COR_STR("type"), cor_column_type_name(column));
+    cor_json_member(w, COR_STR("format"),
+                    column->flags & COR_COLUMN_NAME ? COR_STR("name") : COR_STR(""));
+    cor_json_member(w, COR_STR("description"), cor_column_words(column));
+    cor_json_key(w, COR_STR("priority"));
+    cor_json_i64(w, column->flags & COR_COLUMN_WIDE ? 1 : 0);
+    cor_json_end_object(w);
+}
+
 void cor_table_columns(struct cor_json_writer *w, const struct cor_table_columns *columns)
 {
     cor_json_begin_array(w);
-    for (size_t i = 0; i < columns->ncolumns; i++) {
-        const struct cor_column *column = cor_column_at(columns, i);
-
-        if (column->flags & COR_COLUMN_UNNAMED)
-            continue;
-        cor_json_begin_object(w);
-        cor_json_member(w, COR_STR("name"), cor_column_name(column));
-        cor_json_member(w, COR_STR("type"), cor_column_type_name(column));
-        cor_json_member(w, COR_STR("format"),
-                        column->flags & COR_COLUMN_NAME ? COR_STR("name") : COR_STR(""));
-        cor_json_member(w, COR_STR("description"), cor_column_words(column));
-        cor_json_key(w, COR_STR("priority"));
-        cor_json_i64(w, column->flags & COR_COLUMN_WIDE ? 1 : 0);
-        cor_json_end_object(w);
+    if (columns->custom) {
+        column_write(w, cor_column_of_name());
+        cor_custom_columns_write(w, columns->custom);
     }
+    for (size_t i = 0; i < columns->ncolumns; i++)
+        column_write(w, cor_column_at(columns, i));
     cor_json_end_array(w);
 }
 
