@@ -27,15 +27,11 @@ struct cor_field_manager *cor_field_managers_find(struct cor_field_managers *man
     return NULL;
 }
 
-int cor_field_managers_put(struct cor_arena *arena, struct cor_field_managers *managers,
-                           const struct cor_field_manager *manager)
+int cor_field_managers_append(struct cor_arena *arena, struct cor_field_managers *managers,
+                              const struct cor_field_manager *manager)
 {
-    struct cor_field_manager *old = cor_field_managers_find(managers, manager), *v;
+    struct cor_field_manager *v;
 
-    if (old) {
-        *old = *manager;
-        return 0;
-    }
     if (managers->n == managers->cap) {
         size_t cap = managers->cap ? 2 * managers->cap : 8;
 
@@ -48,6 +44,17 @@ int cor_field_managers_put(struct cor_arena *arena, struct cor_field_managers *m
         managers->cap = cap;
     }
     managers->v[managers->n++] = *manager;
+    return 0;
+}
+
+int cor_field_managers_put(struct cor_arena *arena, struct cor_field_managers *managers,
+                           const struct cor_field_manager *manager)
+{
+    struct cor_field_manager *old = cor_field_managers_find(managers, manager);
+
+    if (!old)
+        return cor_field_managers_append(arena, managers, manager);
+    *old = *manager;
     return 0;
 }
 

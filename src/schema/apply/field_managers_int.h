@@ -20,6 +20,10 @@ struct cor_field_manager *cor_field_managers_find(struct cor_field_managers *man
 int cor_field_managers_put(struct cor_arena *arena, struct cor_field_managers *managers,
                            const struct cor_field_manager *manager);
 
+/* Adds an entry, also when there is one of the same manager. 0 or the arena's error. */
+int cor_field_managers_append(struct cor_arena *arena, struct cor_field_managers *managers,
+                              const struct cor_field_manager *manager);
+
 void cor_field_managers_drop(struct cor_field_managers *managers, size_t i);
 
 /* The order of entries in managedFields. */

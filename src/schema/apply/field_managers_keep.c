@@ -146,6 +146,21 @@ static int write_entries(struct entry *entries, size_t n, size_t own, struct cor
     return r < 0 ? r : cor_buf_addc(out, ']');
 }
 
+/* Has an update two entries, of which the later one replaces the other? A write to the scale leaves
+ * such entries, and one of them has no time then (scale_managers.c). */
+static bool has_repeated(const struct entry *entries, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (entries[i].manager.is_apply || entries[i].manager.time.n > 0)
+            continue;
+        for (size_t k = i + 1; k < n; k++) {
+            if (cor_field_manager_is_same(&entries[i].manager, &entries[k].manager))
+                return true;
+        }
+    }
+    return false;
+}
+
 int cor_field_managers_keep(const struct cor_apply_request *request, struct cor_str list,
                             struct cor_str before, struct cor_str after, struct cor_buf *out)
 {
@@ -169,6 +184,8 @@ int cor_field_managers_keep(const struct cor_apply_request *request, struct cor_
         if (cor_field_manager_is_same(&entries[n].manager, &self))
             own = n;
     }
+    if (has_repeated(entries, n))
+        return 0;
     r = cor_field_managers_changes(request, before, after, &changes, &taken);
     for (size_t i = 0; i < n && r == 0; i++) {
         struct found gone = {.all = true}, lost = {.all = true};

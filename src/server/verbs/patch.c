@@ -16,7 +16,6 @@
 #include "meta/patch_type.h"
 #include "schema/raw_values.h"
 #include "schema/strategic_merge.h"
-#include "server/strategy/scale.h"
 #include "server/verbs/update.h"
 #include "server/write/apply_config.h"
 #include "server/write/body.h"
@@ -134,9 +133,6 @@ static int patch_choose(struct patch_call *patch)
     case COR_PATCH_STRATEGIC:
         return 0;
     case COR_PATCH_APPLY:
-        /* What an apply to a scale owns is not known yet. */
-        if (cor_scale_is_written(call))
-            break;
         patch->update.write.is_applied = true;
         return 0;
     }
@@ -172,7 +168,7 @@ static int patch_read_request(struct patch_call *patch)
     if (r == 0)
         r = cor_call_set_key(call);
     if (r == 0)
-        r = cor_write_note_manager(&patch->update.write);
+        r = cor_write_note_client(&patch->update.write);
     if (r < 0)
         return r;
     patch->update.write.patch_bytes =

@@ -215,7 +215,7 @@ static int read_live(struct cor_managed *m, struct cor_field_managers *ret)
     *ret = (struct cor_field_managers){0};
     if (!list.p)
         return 0;
-    r = cor_field_managers_read(&m->arena, list, ret, &words);
+    r = cor_managed_read(m, list, ret, &words);
     if (r == -COR_EINVAL)
         return cor_status_untyped(&write->call.status, -COR_EINTERNAL,
                                   "failed to decode managed fields: %s", cor_buf_z(&words));
@@ -251,13 +251,11 @@ static int apply_merged(struct cor_managed *m, struct cor_field_managers *manage
                                  config, &write->text, &words);
     if (r < 0)
         return refuse_apply(call, r, &words);
-    cor_buf_reset(&write->managed_text);
-    r = cor_field_managers_write(managers, &write->managed_text);
+    r = cor_managed_write(m, managers);
     if (r == 0 && is_kubectl)
         r = cor_last_applied_renew(config, &write->text);
     if (r < 0)
         return cor_status_set_err(&call->status, r);
-    write->managed = managers->n > 0 ? cor_buf_str(&write->managed_text) : cor_str(NULL, 0);
     write->json = cor_buf_str(&write->text);
     return check_uid(write);
 }

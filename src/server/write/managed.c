@@ -8,9 +8,12 @@
 #include "meta/object_edit.h"
 #include "meta/time_text.h"
 #include "schema/normalize.h"
+#include "schema/raw_values.h"
 #include "server/strategy/scale.h"
 #include "server/strategy/strategy.h"
+#include "json/edits.h"
 #include "json/scan.h"
+#include "json/writer.h"
 
 #define SETS_MAX (64u << 20) /* of the arena of a request */
 
@@ -37,9 +40,10 @@ static const struct cor_resource_row *version_row(const struct cor_write *write,
     return NULL;
 }
 
-static bool version_place(void *arg, struct cor_str version, struct cor_apply_place *ret_place)
+static bool version_place(const struct cor_write *write, struct cor_str version,
+                          struct cor_apply_place *ret_place)
 {
-    const struct cor_resource_row *row = version_row(arg, version);
+    const struct cor_resource_row *row = version_row(write, version);
     const struct cor_type *type = row ? cor_row_schema(row) : NULL;
 
     if (!type)
@@ -50,7 +54,12 @@ static bool version_place(void *arg, struct cor_str version, struct cor_apply_pl
 
 static bool managed_place(void *arg, struct cor_str version, struct cor_apply_place *ret_place)
 {
-    return version_place(((struct cor_managed *)arg)->write, version, ret_place);
+    const struct cor_write *write = ((struct cor_managed *)arg)->write;
+
+    if (!cor_scale_is_written(&write->call))
+        return version_place(write, version, ret_place);
+    *ret_place = cor_apply_place_builtin(write->call.schema);
+    return cor_str_eq(version, write->call.type->api_version);
 }
 
 static struct cor_fieldset managed_mask(void *arg, struct cor_str version)
@@ -73,7 +82,35 @@ static int convert_step(cor_convert_fn fn, const struct cor_resource_row *to,
     return 0;
 }
 
-/* All versions are converted through the stored one. */
+/* Appends an object with the resourceVersion that it had before it was converted: a configuration
+ * may name one, which the stage "match" reads. */
+static int add_with_revision(const struct cor_object *object, const struct cor_resource_row *row,
+                             struct cor_str revision, struct cor_buf *out)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf metadata = {.max = COR_WRITE_JSON_MAX};
+    struct cor_edits top = {.n = 0}, meta = {.n = 0};
+    struct cor_json_writer w;
+    int r;
+
+    if (!revision.p)
+        return cor_buf_adds(out, cor_object_json(object));
+    cor_edits_set(&meta, COR_STR("resourceVersion"), revision);
+    r = cor_edits_apply(&meta, cor_object_metadata(object), &metadata);
+    if (r < 0)
+        return r;
+    cor_edits_set(&top, COR_STR("metadata"), cor_buf_str(&metadata));
+    cor_json_writer_init(&w, out);
+    cor_json_begin_object(&w);
+    cor_json_member(&w, COR_STR("kind"), row->kind);
+    cor_json_member(&w, COR_STR("apiVersion"), row->api_version);
+    cor_edits_write(&top, cor_object_json(object), true, &w);
+    cor_json_end_object(&w);
+    return cor_json_writer_finish(&w);
+}
+
+/* All versions are converted through the stored one. What apply takes out of an object leaves null,
+ * also in place of the metadata; Go's types do not have these, so the object is normalised first.
+ */
 static int managed_convert(void *arg, struct cor_str object, struct cor_str from, struct cor_str to,
                            struct cor_buf *out)
 {
@@ -81,21 +118,29 @@ static int managed_convert(void *arg, struct cor_str object, struct cor_str from
     const struct cor_resource_row *from_row = version_row(write, from);
     const struct cor_resource_row *to_row = version_row(write, to);
     COR_CLEANUP(cor_object_unrefp) struct cor_object *converted = NULL;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf normal = {.max = COR_WRITE_JSON_MAX};
+    struct cor_str metadata, revision = cor_str(NULL, 0);
     int r;
 
     assert(from_row && to_row);
-    r = cor_object_from_sorted(object, &converted);
+    if (cor_json_get(object, COR_STR("metadata"), COR_JSON_ANY_ORDER, &metadata) == 0 &&
+        cor_json_type(metadata) == COR_JSON_OBJECT &&
+        cor_json_get(metadata, COR_STR("resourceVersion"), COR_JSON_ANY_ORDER, &revision) < 0)
+        revision = cor_str(NULL, 0);
+    r = cor_normalize(cor_row_schema(from_row), object, &normal);
+    if (r >= 0)
+        r = cor_object_read_stored(r > 0 ? cor_buf_str(&normal) : object, 0, &cor_raw_values,
+                                   &converted, NULL, NULL);
     if (r == 0 && from_row->conversion)
         r = convert_step(from_row->conversion->to_stored, write->call.stored, &converted);
     if (r == 0 && to_row->conversion)
         r = convert_step(to_row->conversion->from_stored, to_row, &converted);
-    return r < 0 ? r : cor_buf_adds(out, cor_object_json(converted));
+    return r < 0 ? r : add_with_revision(converted, to_row, revision, out);
 }
 
 /* ---- objects ---- */
 
-/* Appends an object without managedFields and resourceVersion. */
-static int add_bare(const struct cor_object *object, struct cor_buf *out)
+int cor_managed_add_bare(const struct cor_object *object, struct cor_buf *out)
 {
     struct cor_str list = cor_object_meta_member(object, COR_STR("managedFields")), before, after;
     const char *begin, *end;
@@ -129,10 +174,8 @@ int cor_managed_add_object(struct cor_write *write, struct cor_object *object, s
     COR_CLEANUP(cor_object_unrefp) struct cor_object *shown = NULL;
     int r;
 
-    if (cor_scale_is_written(&write->call))
-        return add_bare(object, out);
     r = cor_call_convert(&write->call, object, &shown);
-    return r < 0 ? r : add_bare(shown, out);
+    return r < 0 ? r : cor_managed_add_bare(shown, out);
 }
 
 int cor_managed_add_zero(const struct cor_call *call, struct cor_buf *out)
@@ -170,8 +213,7 @@ static int read_mask(struct cor_managed *m)
     struct cor_fieldset deletion = {NULL};
     int r = 0;
 
-    if (!cor_scale_is_written(call))
-        text = cor_strategy_mask(strategy, cor_strategy_endpoint(call));
+    text = cor_strategy_mask(strategy, cor_strategy_endpoint(call));
     if (text.n > 0)
         r = cor_fieldset_read(&m->arena, text, &m->mask);
     if (r == 0 && m->write->is_create) {
@@ -181,11 +223,26 @@ static int read_mask(struct cor_managed *m)
     return r < 0 ? r : m->arena.error;
 }
 
+/* How the managers of a scale are translated. Nothing of a scale is masked. */
+static int read_scale(struct cor_managed *m)
+{
+    static const char replicas[] = "{\"f:spec\":{\"f:replicas\":{}}}";
+    const struct cor_call *call = &m->write->call;
+    int r = cor_fieldset_read(&m->arena, cor_str(replicas, sizeof(replicas) - 1),
+                              &m->scale.parent_fields);
+
+    m->scale.arena = &m->arena;
+    m->scale.parent_version = call->stored->api_version;
+    m->scale.scale_version = call->type->api_version;
+    m->scale.scale_fields = m->scale.parent_fields;
+    return r;
+}
+
 int cor_managed_init(struct cor_managed *m, struct cor_write *write)
 {
     struct cor_call *call = &write->call;
-    bool is_scale = cor_scale_is_written(call);
 
+    assert(call->type);
     *m = (struct cor_managed){
         .write = write,
         .versions = {m, managed_place, managed_mask, managed_convert},
@@ -194,18 +251,48 @@ int cor_managed_init(struct cor_managed *m, struct cor_write *write)
                 .arena = &m->arena,
                 .versions = &m->versions,
                 .manager = manager_name(write),
-                .api_version = is_scale ? call->stored->api_version : call->type->api_version,
+                .api_version = call->type->api_version,
                 .subresource = call->sub ? cor_strz(call->sub->name) : COR_STR(""),
             },
     };
-    /* Upstream's entries of a scale have no time. */
-    if (!is_scale)
-        m->request.now = cor_time_print(cor_call_now_ms(call) / 1000, m->time);
+    m->request.now = cor_time_print(cor_call_now_ms(call) / 1000, m->time);
     cor_arena_init(&m->arena, SETS_MAX);
-    return read_mask(m);
+    return cor_scale_is_written(call) ? read_scale(m) : read_mask(m);
 }
 
 void cor_managed_deinit(struct cor_managed *m)
 {
     cor_arena_deinit(&m->arena);
+}
+
+/* ---- the entries ---- */
+
+int cor_managed_read(struct cor_managed *m, struct cor_str list, struct cor_field_managers *ret,
+                     struct cor_buf *words)
+{
+    int r = cor_field_managers_read(&m->arena, list, ret, words);
+
+    if (r < 0 || !cor_scale_is_written(&m->write->call))
+        return r;
+    m->parent = *ret;
+    return cor_scale_managers_show(&m->scale, &m->parent, ret);
+}
+
+int cor_managed_write(struct cor_managed *m, struct cor_field_managers *managers)
+{
+    struct cor_write *write = m->write;
+    struct cor_field_managers parent;
+    int r = 0;
+
+    cor_buf_reset(&write->managed_text);
+    write->managed = cor_str(NULL, 0);
+    if (cor_scale_is_written(&write->call)) {
+        r = cor_scale_managers_return(&m->scale, &m->parent, managers, &parent);
+        managers = &parent;
+    }
+    if (r == 0)
+        r = cor_field_managers_write(managers, &write->managed_text);
+    if (r == 0 && managers->n > 0)
+        write->managed = cor_buf_str(&write->managed_text);
+    return r;
 }

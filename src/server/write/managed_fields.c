@@ -9,7 +9,8 @@
  * The entries to begin with are those of the body if upstream could decode them, else those of the
  * present object; a body with [] or [{}] resets them, and a subresource has no say. The object
  * before a creation is the zero object of the kind.
- * A Scale is compared as the object that it scales, before and after.
+ * A Scale is compared with the scale of the present object, and its managers are those of the object
+ * who own the replicas (schema/apply/scale_managers.h).
  *
  * The stage "times": an update that changes nothing but the times of managedFields keeps the old
  * times, so that the store has nothing to write.
@@ -24,6 +25,7 @@
 #include "base/err.h"
 #include "base/utf8.h"
 #include "meta/object_edit.h"
+#include "schema/default.h"
 #include "server/strategy/scale.h"
 #include "server/write/managed.h"
 #include "server/write/stages.h"
@@ -81,7 +83,7 @@ static int read_live(struct cor_managed *m, struct cor_field_managers *ret)
     struct cor_str list = write->is_create
                               ? cor_str(NULL, 0)
                               : cor_object_meta_member(write->current, COR_STR("managedFields"));
-    int r = list.p ? cor_field_managers_read(&m->arena, list, ret, NULL) : -COR_EINVAL;
+    int r = list.p ? cor_managed_read(m, list, ret, NULL) : -COR_EINVAL;
 
     if (r == -COR_EINVAL)
         *ret = (struct cor_field_managers){0};
@@ -108,23 +110,39 @@ static int read_entries(struct cor_managed *m, struct cor_field_managers *ret)
     if (list.p && cor_field_managers_is_reset(list))
         return 0;
     if (list.p)
-        r = cor_field_managers_read(&m->arena, list, ret, NULL);
+        r = cor_managed_read(m, list, ret, NULL);
     return r == -COR_EINVAL ? read_live(m, ret) : r;
+}
+
+/* Appends the object after the write, in the version of the request. Of a kind whose defaults are
+ * filled in late (default.c) it has those that copy what the client sent, because upstream fills
+ * them in when it decodes the body. */
+static int add_after(struct cor_write *write, struct cor_buf *out)
+{
+    const struct cor_type *late = cor_write_late_type(write);
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = COR_WRITE_JSON_MAX};
+    int r = cor_managed_add_object(write, write->body, out);
+
+    if (r < 0 || !late)
+        return r;
+    r = cor_default_late(late, cor_buf_str(out), &json);
+    if (r <= 0)
+        return r;
+    cor_buf_reset(out);
+    return cor_buf_adds(out, cor_buf_str(&json));
 }
 
 /* The objects before and after, in the version of the request. */
 static int add_objects(struct cor_write *write, struct cor_buf *before, struct cor_buf *after)
 {
     struct cor_call *call = &write->call;
-    COR_CLEANUP(cor_object_unrefp) struct cor_object *scaled = NULL;
     int r = write->is_create ? cor_managed_add_zero(call, before)
                              : cor_managed_add_object(write, write->current, before);
 
-    if (r == 0 && cor_scale_is_written(call)) {
-        r = cor_scale_apply(call, write->current, write->body, &scaled);
-        return r < 0 ? r : cor_managed_add_object(write, scaled, after);
-    }
-    return r < 0 ? r : cor_managed_add_object(write, write->body, after);
+    /* A Scale is never converted: it is not what is stored. */
+    if (r == 0 && cor_scale_is_written(call))
+        return cor_managed_add_bare(write->body, after);
+    return r < 0 ? r : add_after(write, after);
 }
 
 /* May the update be one that moves no field? The client has sent no other entries than those of the
@@ -156,21 +174,6 @@ static int managed_keep(struct cor_managed *m, const struct cor_buf *before,
     return 0;
 }
 
-/* Does anybody own the replicas? Upstream's view of a scale has only those who do. */
-static bool is_scale_tracked(const struct cor_field_managers *managers)
-{
-    static const struct cor_path_element path[] = {
-        {COR_STR_INIT("spec"), COR_PATH_FIELD},
-        {COR_STR_INIT("replicas"), COR_PATH_FIELD},
-    };
-
-    for (size_t i = 0; i < managers->n; i++) {
-        if (cor_fieldset_has(managers->v[i].set, path, COR_ARRAY_LEN(path)))
-            return true;
-    }
-    return false;
-}
-
 static int managed_run(struct cor_managed *m)
 {
     struct cor_write *write = m->write;
@@ -184,20 +187,14 @@ static int managed_run(struct cor_managed *m)
     if (r <= 0)
         return r;
     r = read_entries(m, &managers);
-    /* An object whose managers are not known stays so until somebody applies to it. */
-    if (r < 0 || (!write->is_create && managers.n == 0))
+    if (r < 0)
         return r;
-    if (cor_scale_is_written(&write->call) && !is_scale_tracked(&managers)) {
-        write->managed = cor_object_meta_member(write->current, COR_STR("managedFields"));
-        return 0;
-    }
-    r = cor_field_managers_update(&managers, &m->request, cor_buf_str(&before),
-                                  cor_buf_str(&after));
-    if (r == 0)
-        r = cor_field_managers_write(&managers, &write->managed_text);
-    if (r == 0 && managers.n > 0)
-        write->managed = cor_buf_str(&write->managed_text);
-    return r;
+    /* An object whose managers are not known stays so until somebody applies to it, and so does a
+     * scale whose replicas nobody owns. */
+    if (write->is_create || managers.n > 0)
+        r = cor_field_managers_update(&managers, &m->request, cor_buf_str(&before),
+                                      cor_buf_str(&after));
+    return r < 0 ? r : cor_managed_write(m, &managers);
 }
 
 int cor_write_managed_fields(struct cor_write *write)
@@ -223,7 +220,6 @@ int cor_write_managed_fields(struct cor_write *write)
     if (r == -COR_ENOMEM)
         return cor_status_set_err(&write->call.status, r);
     if (r < 0) {
-        /* What is wrong with a Scale is answered by the stage "prepare", after the revision. */
         cor_status_deinit(&write->call.status);
         cor_status_init(&write->call.status);
         write->managed = cor_str(NULL, 0);

@@ -241,6 +241,13 @@ static int write_note_sender(struct cor_write *write)
     return cor_status_set_err(&call->status, cor_json_writer_finish(&w));
 }
 
+int cor_write_note_client(struct cor_write *write)
+{
+    int r = write_note_sender(write);
+
+    return r < 0 ? r : cor_write_note_manager(write);
+}
+
 void cor_write_begin(struct cor_write *write, const char *kind, enum cor_write_stage until,
                      cor_write_done done)
 {
@@ -250,9 +257,7 @@ void cor_write_begin(struct cor_write *write, const char *kind, enum cor_write_s
     if (r == 0)
         r = cor_call_set_key(call);
     if (r == 0)
-        r = write_note_sender(write);
-    if (r == 0)
-        r = cor_write_note_manager(write);
+        r = cor_write_note_client(write);
     if (r < 0)
         cor_call_fail(call);
     else

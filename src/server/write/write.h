@@ -130,6 +130,10 @@ void cor_write_run(struct cor_write *write, enum cor_write_stage from, enum cor_
 void cor_write_begin(struct cor_write *write, const char *kind, enum cor_write_stage until,
                      cor_write_done done);
 
+/* Notes who sends the request: for managedFields, and for the kinds whose strategy keeps the user.
+ * While the request is there. 0, or a failure in the status. */
+int cor_write_note_client(struct cor_write *write);
+
 /* Notes under which name managedFields know the client: its fieldManager, or what its user agent
  * calls itself. While the request is there. 0, or a failure in the status. */
 int cor_write_note_manager(struct cor_write *write);

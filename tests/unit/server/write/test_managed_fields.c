@@ -478,6 +478,193 @@ TEST(apply, of_a_workload_owns_what_was_sent_and_not_the_defaults)
     fx_close(&fx);
 }
 
+static const char *apply_scale(struct fx *fx, int status, const char *query, int replicas)
+{
+    char target[128], body[128];
+
+    snprintf(target, sizeof(target), D "/scale?%s", query);
+    snprintf(body, sizeof(body),
+             "{\"apiVersion\":\"autoscaling/v1\",\"kind\":\"Scale\",\"spec\":{\"replicas\":%d}}",
+             replicas);
+    return fx_do_with(fx, status, "PATCH", target, body, &apply);
+}
+
+#define OF_SCALE "{\"f:spec\":{\"f:replicas\":{}}}"
+#define LITTLE                                                                                     \
+    "{\"f:spec\":{\"f:selector\":{},\"f:template\":{\"f:metadata\":{\"f:labels\":{"                \
+    "\"f:app\":{}}},\"f:spec\":{\"f:containers\":{\"k:{\\\"name\\\":\\\"a\\\"}\":{\".\":{},"       \
+    "\"f:image\":{},\"f:name\":{}}}}}}}"
+
+/* Scenarios 57 to 59, contract apply 10.4.1 to 10.4.4, 10.4.7, 10.4.10 and 2.2.2. */
+TEST(apply, to_a_scale_takes_the_replicas_of_the_object)
+{
+    struct fx fx;
+    const char *answer;
+
+    open_ready(&fx);
+    answer = apply_scale(&fx, 404, "fieldManager=t", 2);
+    assert_at(answer, "message", "deployments.apps \"d\" not found");
+    fx_do_with(&fx, 201, "PATCH", D "?fieldManager=a", APPLIED "  replicas: 2\n", &apply);
+    pass_second(&fx);
+    fx_do_with(&fx, 200, "PATCH", D "/scale?fieldManager=s", "{\"spec\":{\"replicas\":5}}", &merge);
+    answer = fx_do(&fx, 200, "GET", D, NULL);
+    assert_entries(answer, "a/A@00: " LITTLE "\ns/U/scale@-: " OF_SCALE);
+    /* The other way round, the scale is named by its object's version. */
+    answer = fx_do_with(&fx, 409, "PATCH", D "?fieldManager=a", APPLIED "  replicas: 2\n", &apply);
+    assert_at(answer, "message",
+              "Apply failed with 1 conflict: conflict with \"s\" with subresource \"scale\" using "
+              "apps/v1: .spec.replicas");
+    answer = apply_scale(&fx, 409, "fieldManager=t", 7);
+    assert_at(answer, "message",
+              "Apply failed with 1 conflict: conflict with \"s\" with subresource \"scale\" using "
+              "autoscaling/v1: .spec.replicas");
+    fx_do_with(&fx, 200, "PATCH", D "?fieldManager=a&force=true", APPLIED "  replicas: 2\n",
+               &apply);
+    answer = apply_scale(&fx, 409, "fieldManager=t", 17);
+    assert_at(answer, "message",
+              "Apply failed with 1 conflict: conflict with \"a\": .spec.replicas");
+    answer = apply_scale(&fx, 200, "fieldManager=t&force=true", 17);
+    assert_at(answer, "kind", "Scale");
+    assert_at(answer, "spec.replicas", "17");
+    assert_null(strstr(answer, "managedFields"));
+    answer = fx_do(&fx, 200, "GET", D, NULL);
+    assert_at(answer, "spec.replicas", "17");
+    assert_entries(answer, "t/A/scale@-: " OF_SCALE "\na/A@01: " LITTLE);
+    assert_at(answer, "metadata.managedFields[0].apiVersion", "apps/v1");
+    /* The same number makes a co-owner; the same again is not written. */
+    apply_scale(&fx, 200, "fieldManager=u", 17);
+    answer = fx_do(&fx, 200, "GET", D, NULL);
+    assert_entries(answer, "t/A/scale@-: " OF_SCALE "\nu/A/scale@-: " OF_SCALE "\na/A@01: " LITTLE);
+    assert_at(apply_scale(&fx, 200, "fieldManager=u", 17), "metadata.resourceVersion",
+              fx_at(answer, "metadata.resourceVersion"));
+    answer = fx_do_with(&fx, 400, "PATCH", D "/scale?fieldManager=a", APPLIED, &apply);
+    assert_at(answer, "message", "invalid object type: apps/v1, Kind=Deployment");
+    answer = apply_scale(&fx, 422, "fieldManager=u&force=true", -1);
+    assert_at(answer, "message",
+              "Scale.autoscaling \"d\" is invalid: spec.replicas: Invalid value: -1: must be "
+              "greater than or equal to 0");
+    fx_fail_each_alloc(&fx, "PATCH", D "/scale?fieldManager=v&force=true&dryRun=All",
+                       "{\"apiVersion\":\"autoscaling/v1\",\"kind\":\"Scale\",\"spec\":{"
+                       "\"replicas\":3}}",
+                       &apply);
+    fx_close(&fx);
+}
+
+/* Contract apply 10.4.12 and 10.4.13. */
+TEST(apply, to_a_scale_whose_replicas_nobody_owns_conflicts_with_those_before_it)
+{
+    struct fx fx;
+    const char *answer;
+
+    open_ready(&fx);
+    fx_do_with(&fx, 201, "PATCH", D "?fieldManager=a", APPLIED, &apply);
+    /* An update of the scale is not tracked then. */
+    fx_do_with(&fx, 200, "PATCH", D "/scale?fieldManager=s", "{\"spec\":{\"replicas\":5}}", &merge);
+    assert_entries(fx_do(&fx, 200, "GET", D, NULL), "a/A@00: " LITTLE);
+    answer = apply_scale(&fx, 409, "fieldManager=t", 6);
+    assert_at(answer, "message",
+              "Apply failed with 1 conflict: conflict with \"before-first-apply\" with subresource "
+              "\"scale\" using autoscaling/v1: .spec.replicas");
+    /* An update that keeps the replicas gets a second entry of the same name without a time, and
+     * the next write to the object forgets that one. */
+    fx_do_with(&fx, 200, "PATCH", D "?fieldManager=k",
+               "{\"metadata\":{\"labels\":{\"x\":\"1\"}},\"spec\":{\"replicas\":7}}", &merge);
+    fx_do_with(&fx, 200, "PATCH", D "/scale?fieldManager=s",
+               "{\"spec\":{\"replicas\":7},\"status\":{\"replicas\":9}}", &merge);
+    answer = fx_do(&fx, 200, "GET", D, NULL);
+    assert_entries(answer, "a/A@00: " LITTLE "\nk/U@-: " OF_SCALE
+                           "\nk/U@00: {\"f:metadata\":{\"f:labels\":{\".\":{},\"f:x\":{}}}}");
+    pass_second(&fx);
+    answer = fx_do_with(&fx, 200, "PATCH", D "?fieldManager=l", "{}", &merge);
+    assert_entries(answer, "a/A@00: " LITTLE
+                           "\nk/U@00: {\"f:metadata\":{\"f:labels\":{\".\":{},\"f:x\":{}}}}");
+    fx_close(&fx);
+}
+
+/* clang-format off */
+#define CSRS "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+static const char csr[] =
+    "{\"apiVersion\":\"certificates.k8s.io/v1\",\"kind\":\"CertificateSigningRequest\",\"metada"
+    "ta\":{\"name\":\"r\"},\"spec\":{\"request\":\"LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0t"
+    "LS0KTUlISU1IQUNBUUF3RGpFTU1Bb0dBMVVFQXd3RFlXNXVNRmt3RXdZSEtvWkl6ajBDQVFZSUtvWkl6ajBEQVFjRA"
+    "pRZ0FFQVk1d0lLQVNPV296UmRvRnVRSzBqcHltZ1k3YWVkRHU2c0IvLy9CbExKcktCWDBGa1Q1NDhETzN0K3o2Ck1n"
+    "QloxSkRFeFUzUnoxcUlLYkNlSkRhOEY2QUFNQW9HQ0NxR1NNNDlCQU1DQTBnQU1FVUNJRXBwZkVrTFRLVWEKeDFCc3"
+    "J4MGpuTVRzQnNqSjllUEd5THNjNUNzWGtwMmhBaUVBNUMzTlZyM0cwQ1NPU1N1Y2F6cFltQzhHR1AzRQphUHkydS9M"
+    "aDZNV1lZY1U9Ci0tLS0tRU5EIENFUlRJRklDQVRFIFJFUVVFU1QtLS0tLQo=\",\"signerName\":\"example.co"
+    "m/s\",\"usages\":[\"client auth\"]}}";
+/* clang-format on */
+
+TEST(apply, creates_with_the_user_who_sent_the_request)
+{
+    struct fx fx;
+    const char *answer;
+    char user[256], groups[256];
+
+    open_ready(&fx);
+    answer = fx_do(&fx, 201, "POST", CSRS "?dryRun=All", csr);
+    snprintf(user, sizeof(user), "%s", fx_at(answer, "spec.username"));
+    snprintf(groups, sizeof(groups), "%s", fx_at(answer, "spec.groups"));
+    assert_true(user[0] && groups[0]);
+    answer = fx_do_with(&fx, 201, "PATCH", CSRS "/r?fieldManager=a", csr, &apply);
+    assert_at(answer, "spec.username", user);
+    assert_at(answer, "spec.groups", groups);
+    fx_close(&fx);
+}
+
+/* Scenario 71, contract apply 6.3.2 and 6.6.1: what the last apply owned is looked up in the
+ * version of that apply, also when nothing of the metadata is left there. */
+TEST(apply, in_another_version_goes_on_from_the_version_before)
+{
+#define HPA(version) "/apis/autoscaling/" version "/namespaces/default/horizontalpodautoscalers/h"
+#define HPA_BODY(version, rest)                                                                     \
+    "{\"apiVersion\":\"autoscaling/" version                                                        \
+    "\",\"kind\":\"HorizontalPodAutoscaler\",\"metadata\":{"                                        \
+    "\"name\":\"h\",\"annotations\":{\"n\":\"\"}},\"spec\":{\"maxReplicas\":3,\"scaleTargetRef\":{" \
+    "\"apiVersion\":\"apps/v1\",\"kind\":\"D\",\"name\":\"d\"}" rest "}}"
+    struct fx fx;
+    const char *answer;
+
+    open_ready(&fx);
+    fx_do_with(&fx, 201, "PATCH", HPA("v1") "?fieldManager=m",
+               HPA_BODY("v1", ",\"minReplicas\":2,\"targetCPUUtilizationPercentage\":50"), &apply);
+    answer = fx_do_with(&fx, 200, "PATCH", HPA("v2") "?fieldManager=m", HPA_BODY("v2", ""), &apply);
+    assert_at(answer, "spec.minReplicas", "1");
+    assert_at(answer, "spec.metrics[0].resource.target.averageUtilization", "50");
+    assert_at(answer, "metadata.managedFields[0].apiVersion", "autoscaling/v2");
+    assert_entries(answer, "m/A@00: {\"f:metadata\":{\"f:annotations\":{\"f:n\":{}}},\"f:spec\":{"
+                           "\"f:maxReplicas\":{},\"f:scaleTargetRef\":{\"f:apiVersion\":{},"
+                           "\"f:kind\":{},\"f:name\":{}}}}");
+    /* A resourceVersion of the configuration counts after the conversion too. */
+    answer = fx_do_with(&fx, 409, "PATCH", HPA("v1") "?fieldManager=m&force=true",
+                        "{\"apiVersion\":\"autoscaling/v1\",\"kind\":\"HorizontalPodAutoscaler\","
+                        "\"metadata\":{\"resourceVersion\":\"1\"},\"spec\":{\"maxReplicas\":4}}",
+                        &apply);
+    assert_non_null(strstr(fx_at(answer, "message"), "the object has been modified"));
+    fx_close(&fx);
+}
+
+/* The labels of a Job are by default those of its pods. */
+TEST(managed_fields, of_defaults_that_copy_what_was_sent_are_the_clients)
+{
+#define JOBS "/apis/batch/v1/namespaces/default/jobs"
+#define JOB(metadata)                                                                              \
+    "{\"metadata\":{\"name\":\"j\"},\"spec\":{\"template\":{\"metadata\":{" metadata               \
+    "},\"spec\":{"                                                                                 \
+    "\"restartPolicy\":\"Never\",\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}}}"
+    struct fx fx;
+    const char *answer;
+
+    open_ready(&fx);
+    answer = fx_do(&fx, 201, "POST", JOBS "?dryRun=All", JOB("\"labels\":{\"x\":\"1\"}"));
+    assert_non_null(strstr(fx_at(answer, "metadata.managedFields[0].fieldsV1"),
+                           "\"f:metadata\":{\"f:labels\":{\".\":{},\"f:x\":{}}}"));
+    /* What the server has added to the pods is nobody's. */
+    answer = fx_do(&fx, 201, "POST", JOBS "?dryRun=All", JOB(""));
+    assert_non_null(strstr(fx_at(answer, "metadata.labels"), "job-name"));
+    assert_null(strstr(fx_at(answer, "metadata.managedFields[0].fieldsV1"), "f:labels"));
+    fx_close(&fx);
+}
+
 TEST(apply, survives_every_failed_allocation)
 {
     struct fx fx;
