@@ -47,6 +47,35 @@ TEST(scan, skips_values_that_nobody_asked_for)
     assert_int_equal(n, 4);
 }
 
+/* Long containers are passed by blocks of 64 bytes: every piece stands once at every place of a
+ * block, and is cut off by the end of the text at every length. */
+TEST(scan, finds_the_end_of_long_containers)
+{
+    static const char *const pieces[] = {
+        "{}", "[]", "{\"a\":{}}", "\"}]{[\"", "\"\\\"}\"", "\"\\\\\"", "[[{}],[]]", "-1.5",
+    };
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = 1u << 16};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(pieces); i++) {
+        for (size_t pad = 0; pad < 70; pad++) {
+            size_t n;
+
+            cor_buf_reset(&text);
+            assert_int_equal(cor_buf_addz(&text, "[\"a\",\"b\",\"c\",\"d\",\"e\",\""), 0);
+            for (size_t k = 0; k < pad; k++)
+                assert_int_equal(cor_buf_addc(&text, k % 7 ? 'x' : ']'), 0);
+            for (size_t k = 0; k < 5; k++)
+                assert_int_equal(cor_buf_addf(&text, "%s%s", k ? "," : "\",", pieces[i]), 0);
+            assert_int_equal(cor_buf_addz(&text, ",{\"f:a\":{},\"f:b\":{\"k\":[]}}]"), 0);
+            n = text.n;
+            assert_int_equal(cor_buf_addf(&text, "%100s", "]"), 0);
+            assert_int_equal(cor_json_first_value(cor_buf_str(&text)).n, n);
+            for (size_t cut = 0; cut < n; cut++)
+                assert_int_equal(cor_json_first_value(cor_str(text.p, cut)).n, cut);
+        }
+    }
+}
+
 TEST(scan, scalars_and_nothing_have_no_members)
 {
     static const char *const values[] = {"", "1", "\"{\"", "null", "{}", "[]"};
