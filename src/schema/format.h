@@ -119,6 +119,9 @@ void cor_format_add_int(enum cor_format format, int64_t number, const struct cor
 int cor_format_join(enum cor_format format, struct cor_str text, const char *separator,
                     struct cor_buf *out);
 
+/* Does Go's url.ParseRequestURI() accept the text? 1, 0, -COR_ENOMEM. */
+int cor_format_is_request_uri(struct cor_str text);
+
 static inline bool cor_format_ok(enum cor_format format, struct cor_str text)
 {
     return cor_format_check_text(format, text, NULL, NULL) == 0;

@@ -22,6 +22,8 @@ struct url {
     struct cor_str query; /* of the text */
     struct cor_buf lower_scheme, host, user, fragment;
     bool has_user;
+    bool is_request; /* as url.ParseRequestURI() has it: no relative path, an authority only behind
+                      * a scheme */
     struct cor_buf why;
 };
 
@@ -273,10 +275,12 @@ static int parse_url(struct url *url, struct cor_str text)
 
         if (has_scheme)
             return 0; /* opaque */
+        if (url->is_request)
+            return url_refuse(url, "invalid URI for request");
         if (cor_str_find(cor_str_cut(&segment, '/'), ':') >= 0)
             return url_refuse(url, "first path segment in URL cannot contain colon");
     }
-    if ((has_scheme || !cor_str_starts(rest, COR_STR("///"))) &&
+    if ((has_scheme || (!url->is_request && !cor_str_starts(rest, COR_STR("///")))) &&
         cor_str_starts(rest, COR_STR("//"))) {
         ptrdiff_t slash;
 
@@ -319,14 +323,24 @@ static void refuse_url(struct cor_format_run *run, const struct url *url, struct
     cor_format_required(run, cor_buf_z(&detail));
 }
 
+/* clang-format off */
+#define URL_INIT {.lower_scheme = {.max = TEXT_MAX}, .host = {.max = TEXT_MAX}, \
+                  .user = {.max = TEXT_MAX}, .fragment = {.max = TEXT_MAX}, .why = {.max = TEXT_MAX}}
+/* clang-format on */
+
+int cor_format_is_request_uri(struct cor_str text)
+{
+    COR_CLEANUP(url_deinit) struct url url = URL_INIT;
+    int r;
+
+    url.is_request = true;
+    r = text.n == 0 ? 1 : parse_url(&url, text);
+    return r < 0 ? r : r == 0;
+}
+
 void cor_format_check_webhook_url(struct cor_format_run *run)
 {
-    COR_CLEANUP(url_deinit)
-    struct url url = {.lower_scheme = {.max = TEXT_MAX},
-                      .host = {.max = TEXT_MAX},
-                      .user = {.max = TEXT_MAX},
-                      .fragment = {.max = TEXT_MAX},
-                      .why = {.max = TEXT_MAX}};
+    COR_CLEANUP(url_deinit) struct url url = URL_INIT;
     struct cor_str parsed;
     int r = parse_whole_url(&url, run->text, &parsed);
 

@@ -18,7 +18,6 @@
  * Recursion is bounded by the depth of JSON and, for defaults, by the depth of the schema.
  * Thread: any. */
 /* clang-format on */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,17 +26,11 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "schema/structural/structural_int.h"
+#include "schema/structural/way.h"
 #include "json/scan.h"
 
 /* The texts of all unknown paths together. */
 #define UNKNOWN_BYTES_MAX (4u << 20)
-
-/* One step of the way to a value; steps are on the stack of the walk. */
-struct way {
-    const struct way *up;
-    struct cor_str raw_key; /* p == NULL: the step is an index */
-    size_t index;
-};
 
 struct rewrite {
     const struct cor_structural *schema;
@@ -88,7 +81,7 @@ static void insert(struct rewrite *w, const char *at, struct cor_str text)
 }
 
 static void rewrite_value(struct rewrite *w, const struct cor_structural_node *node, enum mode mode,
-                          struct cor_json_iter *it, const struct way *way);
+                          struct cor_json_iter *it, const struct cor_way *way);
 
 /* Appends the default of a node with the defaults that its own members lack. */
 static void write_default(struct rewrite *w, const struct cor_structural_node *node)
@@ -110,46 +103,20 @@ static void write_default(struct rewrite *w, const struct cor_structural_node *n
 /* --- Unknown fields ----------------------------------------------------------------------------
  */
 
-static size_t path_bytes(const struct way *way)
-{
-    size_t n = 0;
-
-    for (; way; way = way->up)
-        n += way->raw_key.p ? way->raw_key.n + 1 : 22;
-    return n;
-}
-
-/* Prints the steps from the outermost one to `way`, and returns the end. */
-static char *print_path(const struct way *way, char *p)
-{
-    struct cor_str key;
-
-    if (way->up)
-        p = print_path(way->up, p);
-    if (!way->raw_key.p)
-        return p + sprintf(p, "[%zu]", way->index);
-    if (way->up)
-        *p++ = '.';
-    (void)cor_json_unescape(way->raw_key, p, way->raw_key.n, &key);
-    memmove(p, key.p, key.n); /* a key without escapes stays where it is */
-    return p + key.n;
-}
-
-static void note_unknown(struct rewrite *w, const struct way *way)
+static void note_unknown(struct rewrite *w, const struct cor_way *way)
 {
     struct cor_structural_unknown *unknown = w->unknown;
-    char *text;
-    int r;
+    struct cor_str text;
 
-    if (!unknown || unknown->n >= COR_STRUCTURAL_UNKNOWN_MAX)
+    if (!unknown || unknown->n >= COR_STRUCTURAL_UNKNOWN_MAX || w->error < 0)
         return;
-    r = COR_ARRAY_RESERVE(&unknown->v, unknown->n, &unknown->cap, COR_STRUCTURAL_UNKNOWN_MAX);
-    text = r == 0 ? cor_arena_alloc(&unknown->text, path_bytes(way) + 1) : NULL;
-    if (!text) {
-        rewrite_note(w, r < 0 ? r : unknown->text.error == -COR_ETOOBIG ? 0 : -COR_ENOMEM);
-        return;
-    }
-    unknown->v[unknown->n++] = cor_str(text, (size_t)(print_path(way, text) - text));
+    rewrite_note(
+        w, COR_ARRAY_RESERVE(&unknown->v, unknown->n, &unknown->cap, COR_STRUCTURAL_UNKNOWN_MAX));
+    text = cor_way_print(way, false, &unknown->text);
+    if (text.p && w->error == 0)
+        unknown->v[unknown->n++] = text;
+    else if (unknown->text.error != -COR_ETOOBIG) /* paths past the maximum are left out */
+        rewrite_note(w, -COR_ENOMEM);
 }
 
 static int compare_paths(const void *a, const void *b)
@@ -285,7 +252,7 @@ static bool is_type_key(struct cor_str raw_key)
 }
 
 static void rewrite_object(struct rewrite *w, const struct cor_structural_node *node,
-                           enum mode mode, struct cor_json_iter *it, const struct way *way)
+                           enum mode mode, struct cor_json_iter *it, const struct cor_way *way)
 {
     struct members m = {.is_first = true, .is_outermost = w->is_root};
     bool is_resource = w->is_root || (node && cor_structural_is(node, COR_STRUCTURAL_EMBEDDED));
@@ -296,7 +263,7 @@ static void rewrite_object(struct rewrite *w, const struct cor_structural_node *
     while (w->error == 0 && cor_json_iter_member(it, &raw_key)) {
         const struct cor_structural_node *child;
         const char *key = raw_key.p - 1;
-        struct way step = {way, raw_key, 0};
+        struct cor_way step = {.up = way, .raw_key = raw_key};
         enum mode child_mode;
 
         if (fills && !(m.is_outermost && is_type_key(raw_key)))
@@ -320,11 +287,11 @@ static void rewrite_object(struct rewrite *w, const struct cor_structural_node *
 }
 
 static void rewrite_array(struct rewrite *w, const struct cor_structural_node *node, enum mode mode,
-                          struct cor_json_iter *it, const struct way *way)
+                          struct cor_json_iter *it, const struct cor_way *way)
 {
     const struct cor_structural_node *items =
         node ? cor_structural_node(w->schema, node->items) : NULL;
-    struct way step = {way, {NULL, 0}, 0};
+    struct cor_way step = {.up = way};
 
     /* Items of an array that preserves what is unknown preserve it, too; without a schema of their
      * own they are not looked into. */
@@ -340,7 +307,7 @@ static void rewrite_array(struct rewrite *w, const struct cor_structural_node *n
 
 /* Rewrites the value that `it` is at, and moves `it` behind the value. */
 static void rewrite_value(struct rewrite *w, const struct cor_structural_node *node, enum mode mode,
-                          struct cor_json_iter *it, const struct way *way)
+                          struct cor_json_iter *it, const struct cor_way *way)
 {
     struct cor_json_iter inner;
     char first = *it->value;

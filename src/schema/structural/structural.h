@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The schema of a custom resource, compiled: openAPIV3Schema of one version of a
  * CustomResourceDefinition, and the walks over objects of that version
  * (docs/internals/structural.md).
@@ -11,6 +12,7 @@
  * nothing but what the walks need: descriptions are not in it. Server-side apply reads the same
  * block (cor_structural_root() and cor_apply_place_structural() of schema/apply/place.h).
  * Thread: any. */
+/* clang-format on */
 #ifndef COR_SCHEMA_STRUCTURAL_H
 #define COR_SCHEMA_STRUCTURAL_H
 

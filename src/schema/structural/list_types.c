@@ -1,0 +1,234 @@
+/* clang-format off */
+/* Repeated items of lists of the types set and map (contract crd 4.9.3 to 4.9.5). A list is looked
+ * at by sorting the texts of its items or of their keys; the second item of each run of equal texts
+ * is an error, those behind it are not. Subtrees whose schema has no such list are left out.
+ * The work is n log n in the items. Recursion is bounded by the depth of JSON.
+ * Failures: out of memory, which is noted in the field errors. Thread: any. */
+/* clang-format on */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "schema/structural/structural_int.h"
+#include "json/nodes.h"
+#include "json/scan.h"
+
+struct lists {
+    const struct cor_structural *schema;
+    struct cor_json_nodes json;
+    struct cor_arena arena;
+    struct cor_field_errors *errors;
+};
+
+struct item {
+    struct cor_str text;
+    uint32_t index;
+};
+
+static void lists_fail(struct lists *l)
+{
+    if (l->errors->error == 0)
+        l->errors->error = -COR_ENOMEM;
+}
+
+static int compare_items(const void *a, const void *b)
+{
+    const struct item *x = a, *y = b;
+    int order = cor_str_cmp(x->text, y->text);
+
+    return order != 0 ? order : (x->index > y->index) - (x->index < y->index);
+}
+
+static int compare_indexes(const void *a, const void *b)
+{
+    const struct item *x = a, *y = b;
+
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+/* The keys that an item has, as a JSON object; null has none. */
+static struct cor_str keys_of(struct lists *l, const struct cor_structural_node *node,
+                              uint32_t item)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = SIZE_MAX};
+    bool is_object = cor_json_node_first(&l->json, item) == '{';
+    uint32_t end = is_object ? cor_json_node_next(&l->json, item) : 0;
+    struct cor_str copy;
+    int r = cor_buf_addc(&text, '{');
+
+    for (uint32_t i = item + 1; i < end && r == 0; i = cor_json_node_next(&l->json, i + 1)) {
+        struct cor_str key = cor_json_node_raw(&l->json, i);
+        struct cor_str value;
+        bool is_key = false;
+
+        for (uint32_t k = 0; k < node->nkeys && !is_key; k++)
+            is_key = cor_str_eq(
+                key, cor_structural_text(l->schema, l->schema->texts[node->first_key + k]));
+        if (!is_key)
+            continue;
+        value = cor_json_node_bytes(&l->json, i + 1);
+        r = cor_buf_addf(&text, "%s\"%.*s\":", text.n > 1 ? "," : "", COR_STR_ARG(key));
+        if (r == 0)
+            r = cor_buf_adds(&text, value);
+    }
+    if (r == 0)
+        r = cor_buf_addc(&text, '}');
+    copy = r == 0 ? cor_arena_copy(&l->arena, cor_buf_str(&text)) : cor_str(NULL, 0);
+    if (!copy.p)
+        lists_fail(l);
+    return copy;
+}
+
+static void refuse_repeated(struct lists *l, const struct cor_field_path *path,
+                            const struct item *item)
+{
+    COR_CLEANUP(cor_freep) char *room = NULL;
+    struct cor_field_path at = cor_field_index(path, item->index);
+    struct cor_field_value value = cor_field_json(item->text);
+    struct cor_str raw;
+
+    if (cor_json_to_raw(item->text, &raw) == 0) {
+        room = cor_alloc(raw.n + 1);
+        if (!room) {
+            lists_fail(l);
+            return;
+        }
+        (void)cor_json_unescape(raw, room, raw.n, &raw);
+        value = cor_field_string(raw);
+    }
+    cor_field_errors_add(l->errors, COR_FIELD_DUPLICATE, &at, value, NULL);
+}
+
+/* Keeps the second of each run of equal items, in the order of the list; returns how many. */
+static size_t keep_repeated(struct item *items, size_t n)
+{
+    size_t kept = 0;
+
+    qsort(items, n, sizeof(items[0]), compare_items);
+    for (size_t i = 0, run; i < n; i += run) {
+        run = 1;
+        while (i + run < n && cor_str_eq(items[i].text, items[i + run].text))
+            run++;
+        if (run > 1)
+            items[kept++] = items[i + 1];
+    }
+    qsort(items, kept, sizeof(items[0]), compare_indexes);
+    return kept;
+}
+
+static void check_list(struct lists *l, const struct cor_structural_node *node, uint32_t value,
+                       const struct cor_field_path *path)
+{
+    uint32_t end = cor_json_node_next(&l->json, value), n = 0;
+    bool is_set = node->list == COR_STRUCTURAL_LIST_SET;
+    struct item *items;
+    size_t repeated;
+
+    for (uint32_t i = value + 1; i < end; i = cor_json_node_next(&l->json, i), n++) {
+        struct cor_field_path at = cor_field_index(path, n);
+        char first = cor_json_node_first(&l->json, i);
+
+        if (!is_set && first != '{' && first != 'n') {
+            struct cor_str json = cor_json_node_bytes(&l->json, i);
+            struct cor_field_value shown = first == '"'
+                                               ? cor_field_string(cor_json_node_raw(&l->json, i))
+                                               : cor_field_json(json);
+
+            cor_field_errors_add(l->errors, COR_FIELD_INVALID, &at, shown,
+                                 "must be an object for an array of list-type map");
+            return;
+        }
+    }
+    if (n < 2)
+        return;
+    items = cor_arena_alloc(&l->arena, n * sizeof(items[0]));
+    if (!items) {
+        lists_fail(l);
+        return;
+    }
+    n = 0;
+    for (uint32_t i = value + 1; i < end && l->errors->error == 0;
+         i = cor_json_node_next(&l->json, i), n++)
+        items[n] =
+            (struct item){is_set ? cor_json_node_bytes(&l->json, i) : keys_of(l, node, i), n};
+    if (l->errors->error < 0)
+        return;
+    repeated = keep_repeated(items, n);
+    for (size_t i = 0; i < repeated; i++)
+        refuse_repeated(l, path, &items[i]);
+}
+
+static void check_lists(struct lists *l, const struct cor_structural_node *node, uint32_t value,
+                        const struct cor_field_path *path)
+{
+    uint32_t end = cor_json_node_next(&l->json, value), n = 0;
+    const struct cor_structural_node *child;
+    struct cor_field_path at;
+
+    if (!node || !cor_structural_is(node, COR_STRUCTURAL_LISTS_BELOW) || l->errors->error < 0)
+        return;
+    if (cor_json_node_first(&l->json, value) == '[') {
+        if (node->list >= COR_STRUCTURAL_LIST_SET)
+            check_list(l, node, value, path);
+        child = cor_structural_node(l->schema, node->items);
+        for (uint32_t i = value + 1; i < end; i = cor_json_node_next(&l->json, i), n++) {
+            at = cor_field_index(path, n);
+            check_lists(l, child, i, &at);
+        }
+    } else if (cor_json_node_first(&l->json, value) == '{') {
+        for (uint32_t i = value + 1; i < end; i = cor_json_node_next(&l->json, i + 1)) {
+            struct cor_str key = cor_json_node_raw(&l->json, i);
+
+            child = cor_structural_find(l->schema, node, key);
+            at = child ? cor_field_child(path, key) : cor_field_key(path, key);
+            check_lists(l, child ? child : cor_structural_node(l->schema, node->additional), i + 1,
+                        &at);
+        }
+    }
+}
+
+/* Adds the errors of one object. */
+static void check_object(const struct cor_structural *schema, struct cor_str object,
+                         struct cor_field_errors *errors)
+{
+    struct lists *l = cor_calloc(1, sizeof(*l));
+
+    if (!l) {
+        errors->error = errors->error < 0 ? errors->error : -COR_ENOMEM;
+        return;
+    }
+    l->schema = schema;
+    l->errors = errors;
+    cor_arena_init(&l->arena, SIZE_MAX);
+    if (cor_json_nodes_init(&l->json, object) == 0)
+        check_lists(l, cor_structural_root(schema), 0, NULL);
+    else
+        lists_fail(l);
+    cor_json_nodes_deinit(&l->json);
+    cor_arena_deinit(&l->arena);
+    cor_free(l);
+}
+
+void cor_structural_check_lists(const struct cor_structural *schema,
+                                const struct cor_structural_validation *validation,
+                                struct cor_field_errors *errors)
+{
+    struct cor_field_errors old_errors;
+    bool is_forgiven;
+
+    if (!cor_structural_is(cor_structural_root(schema), COR_STRUCTURAL_LISTS_BELOW))
+        return;
+    if (validation->old.p) {
+        cor_field_errors_init(&old_errors);
+        check_object(schema, validation->old, &old_errors);
+        is_forgiven = old_errors.n > 0;
+        if (old_errors.error < 0 && errors->error == 0)
+            errors->error = old_errors.error;
+        cor_field_errors_deinit(&old_errors);
+        if (is_forgiven)
+            return;
+    }
+    check_object(schema, validation->object, errors);
+}

@@ -1,0 +1,137 @@
+/* clang-format off */
+/* What the files of validation share:
+ *
+ *   validation.c          the walk: objects, arrays, allOf and the like
+ *   validation_scalar.c   type, enum, strings and numbers
+ *   findings.c            what is wrong, until it is known whether it counts
+ *   correlation.c         which old value belongs to a value, and whether both are equal
+ *
+ * Thread: one at a time (a validation is on the stack of its caller). */
+/* clang-format on */
+#ifndef COR_SCHEMA_STRUCTURAL_VALIDATION_INT_H
+#define COR_SCHEMA_STRUCTURAL_VALIDATION_INT_H
+
+#include "base/arena.h"
+#include "schema/structural/structural_int.h"
+#include "schema/structural/way.h"
+#include "json/nodes.h"
+
+/* Findings that are kept at a time; a Status has fewer causes. */
+#define COR_FINDINGS_MAX 400
+
+struct cor_finding {
+    enum cor_field_error_type type;
+    struct cor_str field; /* p == NULL: <nil>, or the prefix */
+    struct cor_field_value value;
+    const char *detail; /* NULL: none */
+};
+
+struct cor_validation_run {
+    const struct cor_structural *schema;
+    struct cor_json_nodes *json, *old; /* old: NULL, nothing is forgiven */
+    struct cor_arena arena;            /* findings and their texts, keys of lists */
+    struct cor_finding *findings;
+    size_t n, cap;
+    unsigned silence; /* above 0: mistakes are counted, not kept */
+    uint8_t *equal;   /* by node of `json`: what is known of its equality; NULL: nothing yet */
+    int error;
+};
+
+/* What a schema says of a value, in upstream's counts. */
+struct cor_verdict {
+    size_t nerrors;
+    int64_t matches; /* the more, the better fits a branch of anyOf or oneOf */
+};
+
+static inline char cor_value_first(const struct cor_validation_run *run, uint32_t value)
+{
+    return cor_json_node_first(run->json, value);
+}
+
+void cor_validation_note(struct cor_validation_run *run, int r);
+
+/* --- findings.c --------------------------------------------------------------------------------
+ */
+
+/* Keeps a finding about the value at `way`; `fmt` is the detail, in which a text of the form
+ * `NAME in body` is put before what it prints. Returns 1, the number of errors. */
+size_t cor_finding_add(struct cor_validation_run *run, enum cor_field_error_type type,
+                       const struct cor_way *way, struct cor_field_value value, const char *fmt,
+                       ...) COR_PRINTF(5, 6);
+/* The same, with a detail that does not begin with the name; NULL: none. */
+size_t cor_finding_add_plain(struct cor_validation_run *run, enum cor_field_error_type type,
+                             const struct cor_way *way, struct cor_field_value value,
+                             const char *fmt, ...) COR_PRINTF(5, 6);
+/* A finding of allOf, anyOf, oneOf or not, which has no field: `"NAME" must ...`. */
+size_t cor_finding_add_junctor(struct cor_validation_run *run, const struct cor_way *way,
+                               const char *fmt, ...) COR_PRINTF(3, 4);
+
+/* The text of a string value. */
+struct cor_str cor_value_text(struct cor_validation_run *run, uint32_t value);
+
+/* The name of the value as messages have it: spec.list[0].x */
+const char *cor_value_name(struct cor_validation_run *run, const struct cor_way *way);
+
+/* Adds the findings to `errors`, each once; fields begin with `prefix`, unless it is empty. */
+void cor_findings_report(const struct cor_validation_run *run, struct cor_str prefix,
+                         struct cor_field_errors *errors);
+
+/* --- validation_scalar.c -----------------------------------------------------------------------
+ */
+
+/* The groups of checks of upstream's validator; each returns the errors and adds what upstream's
+ * counts to `matches`. */
+struct cor_verdict cor_check_type(struct cor_validation_run *run,
+                                  const struct cor_structural_node *node, uint32_t value,
+                                  const struct cor_way *way);
+struct cor_verdict cor_check_enum(struct cor_validation_run *run,
+                                  const struct cor_structural_node *node, uint32_t value,
+                                  const struct cor_way *way);
+struct cor_verdict cor_check_string(struct cor_validation_run *run,
+                                    const struct cor_structural_node *node, uint32_t value,
+                                    const struct cor_way *way);
+struct cor_verdict cor_check_number(struct cor_validation_run *run,
+                                    const struct cor_structural_node *node, uint32_t value,
+                                    const struct cor_way *way);
+
+/* --- correlation.c -----------------------------------------------------------------------------
+ */
+
+/* A value and the value of the old object that belongs to it. */
+struct cor_correlation {
+    const struct cor_structural_node *node; /* the schema that both have */
+    uint32_t value, old;
+};
+
+/* A walk over the members of an object and of the old one side by side. */
+struct cor_old_members {
+    uint32_t at, end; /* keys of the old object that are left */
+    bool is_outermost;
+};
+struct cor_old_members cor_old_members(const struct cor_validation_run *run,
+                                       const struct cor_correlation *of);
+
+/* The member of the old object that belongs to the member `raw_key` with the value `value`. False:
+ * none does. The members of the object come in their order. */
+bool cor_correlate_member(const struct cor_validation_run *run, const struct cor_correlation *of,
+                          struct cor_old_members *members, struct cor_str raw_key, uint32_t value,
+                          struct cor_correlation *ret);
+
+/* The items of an old list whose items have keys, in order of their keys. */
+struct cor_old_items {
+    struct cor_old_item {
+        struct cor_str key;
+        uint32_t node, index;
+    } * v; /* NULL: items of the list do not belong to items of the old one */
+    size_t n;
+};
+struct cor_old_items cor_correlate_list(struct cor_validation_run *run,
+                                        const struct cor_correlation *of);
+bool cor_correlate_item(struct cor_validation_run *run, const struct cor_correlation *of,
+                        const struct cor_old_items *items, uint32_t value,
+                        struct cor_correlation *ret);
+
+/* Are the value and the old one equal, in the sense in which mistakes are forgiven? */
+bool cor_correlation_is_equal(struct cor_validation_run *run, const struct cor_correlation *of);
+
+#endif
