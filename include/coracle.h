@@ -60,6 +60,7 @@
 #include "coracle/time.h"
 #include "coracle/transform.h"
 #include "coracle/until.h"
+#include "coracle/value.h"
 #include "coracle/version.h"
 #include "coracle/view.h"
 #include "coracle/view_values.h"

@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "coracle/value.h"
 #include "meta/fingerprint.h"
 #include "json/json.h"
 #include "json/scan.h"
@@ -514,6 +515,17 @@ struct cor_str cor_object_kind(const struct cor_object *object)
 struct cor_str cor_object_api_version(const struct cor_object *object)
 {
     return get_string(object, 0, "apiVersion");
+}
+
+struct cor_value cor_value_of_object(const struct cor_object *object, const char *api_version,
+                                     const char *kind)
+{
+    struct cor_str is_kind = cor_object_kind(object), is_version = cor_object_api_version(object);
+
+    if ((is_kind.n > 0 && !cor_str_eqz(is_kind, kind)) ||
+        (is_version.n > 0 && !cor_str_eqz(is_version, api_version)))
+        return (struct cor_value){NULL, 0, 0};
+    return cor_value(cor_object_view(object));
 }
 
 struct cor_str cor_object_name(const struct cor_object *object)

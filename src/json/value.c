@@ -1,0 +1,274 @@
+/* The reading half of generated views: values of which only the beginning is known.
+ *
+ * A value is followed in its bytes by the rest of the object, so a lookup in it needs no end, and
+ * a chain of lookups (pod, spec, nodeName) scans every byte before the field once. A list that is
+ * being iterated over holds the element that was handed out last; the next call skips that element.
+ * The bytes are valid JSON, since they belong to an object or to a view; on other bytes nothing is
+ * read outside of them. No function fails: what is not there or has another type reads as nothing.
+ * Thread: any (values). */
+#include "coracle/value.h"
+
+#include <assert.h>
+
+#include "base/err.h"
+#include "json/json_int.h"
+#include "json/scan.h"
+
+/* Beside the order of keys (enum cor_json_order) in `state`: `p` is the entry that was handed out
+ * last, not the container. */
+#define STATE_BEGUN  0x100u
+#define STATE_OBJECT 0x200u
+#define STATE_ORDER  0xffu
+
+static struct cor_str open_bytes(struct cor_value value)
+{
+    return cor_str(value.p, value.left);
+}
+
+static enum cor_json_order order_of(struct cor_value value)
+{
+    return (enum cor_json_order)(value.state & STATE_ORDER);
+}
+
+/* The value at the start of `open`, which belongs to the bytes of `whole`; null is nothing. */
+static struct cor_value value_in(struct cor_value whole, struct cor_str open)
+{
+    if (!open.p || open.n == 0 || open.p[0] == 'n')
+        return (struct cor_value){NULL, 0, 0};
+    return (struct cor_value){open.p, (uint32_t)open.n, whole.state & STATE_ORDER};
+}
+
+struct cor_value cor_value(struct cor_view view)
+{
+    const struct cor_value whole = {.state = (uint32_t)view.order};
+
+    assert(view.json.n <= UINT32_MAX);
+    return value_in(whole, view.json);
+}
+
+struct cor_view cor_value_view(struct cor_value value)
+{
+    if (!value.p || value.state & STATE_BEGUN)
+        return (struct cor_view){{NULL, 0}, 0};
+    return (struct cor_view){cor_json_first_value(open_bytes(value)), (int)order_of(value)};
+}
+
+static struct cor_text text_of(struct cor_value value)
+{
+    struct cor_text text = {{NULL, 0}};
+
+    if (value.p && *value.p == '"')
+        (void)cor_json_to_raw(cor_json_first_value(open_bytes(value)), &text.raw);
+    return text;
+}
+
+static int64_t int_of(struct cor_value value, int64_t min, int64_t max)
+{
+    int64_t v;
+
+    if (cor_view_int(cor_value_view(value), &v) < 0 || v < min || v > max)
+        return 0;
+    return v;
+}
+
+struct cor_value cor_value_member(struct cor_value object, const char *key, size_t n)
+{
+    assert(!(object.state & STATE_BEGUN));
+    return value_in(object, cor_json_find(open_bytes(object), cor_str(key, n), order_of(object)));
+}
+
+struct cor_text cor_value_text(struct cor_value object, const char *key, size_t n)
+{
+    return text_of(cor_value_member(object, key, n));
+}
+
+bool cor_value_bool(struct cor_value object, const char *key, size_t n)
+{
+    struct cor_value value = cor_value_member(object, key, n);
+
+    return value.p && *value.p == 't';
+}
+
+int32_t cor_value_int32(struct cor_value object, const char *key, size_t n)
+{
+    return (int32_t)int_of(cor_value_member(object, key, n), INT32_MIN, INT32_MAX);
+}
+
+int64_t cor_value_int64(struct cor_value object, const char *key, size_t n)
+{
+    return int_of(cor_value_member(object, key, n), INT64_MIN, INT64_MAX);
+}
+
+double cor_value_double(struct cor_value object, const char *key, size_t n)
+{
+    return cor_view_double_or(cor_value_view(cor_value_member(object, key, n)), 0);
+}
+
+struct cor_view cor_value_any(struct cor_value object, const char *key, size_t n)
+{
+    return cor_value_view(cor_value_member(object, key, n));
+}
+
+bool cor_value_has(struct cor_value object, const char *key, size_t n)
+{
+    return cor_value_member(object, key, n).p != NULL;
+}
+
+struct cor_value cor_value_find(struct cor_value array, const char *key, size_t n,
+                                struct cor_str is)
+{
+    struct cor_value element = {NULL, 0, 0};
+
+    while (cor_value_next(&array, &element)) {
+        struct cor_text text = cor_value_text(element, key, n);
+
+        if (cor_text_exists(text) && cor_text_eq(text, is))
+            return element;
+    }
+    return (struct cor_value){NULL, 0, 0};
+}
+
+/* Moves to the next entry; `ret_key` is NULL for arrays. At the end the container becomes nothing,
+ * so that another call finds no entry either. */
+static bool advance(struct cor_value *container, struct cor_str *ret_key)
+{
+    struct cor_json_iter it;
+    char opening = ret_key ? '{' : '[';
+    bool found;
+
+    if (!container->p)
+        return false;
+    if (container->state & STATE_BEGUN) {
+        it = (struct cor_json_iter){container->p, container->p + container->left, container->p};
+    } else if (*container->p == opening) {
+        it = cor_json_iter(open_bytes(*container));
+    } else {
+        container->p = NULL;
+        return false;
+    }
+    found = ret_key ? cor_json_iter_member(&it, ret_key) : cor_json_iter_elem(&it);
+    container->left = found ? (uint32_t)(it.end - it.value) : 0;
+    container->p = found ? it.value : NULL;
+    container->state |= STATE_BEGUN | (ret_key ? STATE_OBJECT : 0);
+    return found;
+}
+
+/* The entry that was handed out last. */
+static struct cor_value current(struct cor_value container)
+{
+    return value_in(container, open_bytes(container));
+}
+
+bool cor_value_next(struct cor_value *array, struct cor_value *ret)
+{
+    if (!advance(array, NULL))
+        return false;
+    *ret = current(*array);
+    return true;
+}
+
+bool cor_value_next_member(struct cor_value *map, struct cor_text *ret_key, struct cor_value *ret)
+{
+    if (!advance(map, &ret_key->raw))
+        return false;
+    *ret = current(*map);
+    return true;
+}
+
+size_t cor_value_len(struct cor_value value)
+{
+    struct cor_str key;
+    bool is_object = value.p && (value.state & STATE_BEGUN ? (value.state & STATE_OBJECT) != 0
+                                                           : *value.p == '{');
+    size_t n = 0;
+
+    while (advance(&value, is_object ? &key : NULL))
+        n++;
+    return n;
+}
+
+bool cor_text_array_next(struct cor_text_array *array, struct cor_text *ret)
+{
+    struct cor_value element;
+
+    if (!cor_value_next(&array->at, &element))
+        return false;
+    *ret = text_of(element);
+    return true;
+}
+
+bool cor_text_array_has(struct cor_text_array array, struct cor_str text)
+{
+    struct cor_text element;
+
+    while (cor_text_array_next(&array, &element)) {
+        if (cor_text_exists(element) && cor_text_eq(element, text))
+            return true;
+    }
+    return false;
+}
+
+bool cor_int_array_next(struct cor_int_array *array, int64_t *ret)
+{
+    struct cor_value element;
+
+    if (!cor_value_next(&array->at, &element))
+        return false;
+    *ret = int_of(element, INT64_MIN, INT64_MAX);
+    return true;
+}
+
+bool cor_view_array_next(struct cor_view_array *array, struct cor_view *ret)
+{
+    struct cor_value element;
+
+    if (!cor_value_next(&array->at, &element))
+        return false;
+    *ret = cor_value_view(element);
+    return true;
+}
+
+bool cor_text_map_next(struct cor_text_map *map, struct cor_text *ret_key, struct cor_text *ret)
+{
+    struct cor_value value;
+
+    if (!cor_value_next_member(&map->at, ret_key, &value))
+        return false;
+    *ret = text_of(value);
+    return true;
+}
+
+struct cor_text cor_text_map_get(struct cor_text_map map, struct cor_str key)
+{
+    return text_of(cor_value_member(map.at, key.p, key.n));
+}
+
+bool cor_view_map_next(struct cor_view_map *map, struct cor_text *ret_key, struct cor_view *ret)
+{
+    struct cor_value value;
+
+    if (!cor_value_next_member(&map->at, ret_key, &value))
+        return false;
+    *ret = cor_value_view(value);
+    return true;
+}
+
+struct cor_view cor_view_map_get(struct cor_view_map map, struct cor_str key)
+{
+    return cor_value_any(map.at, key.p, key.n);
+}
+
+bool cor_text_eq(struct cor_text text, struct cor_str is)
+{
+    return cor_json_raw_eq(text.raw, is);
+}
+
+bool cor_text_is(struct cor_text text, const char *is)
+{
+    return cor_text_eq(text, cor_strz(is));
+}
+
+int cor_text_get(struct cor_text text, char *buf, size_t cap, struct cor_str *ret)
+{
+    return text.raw.p ? cor_json_unescape(text.raw, buf, cap, ret) : -COR_ENOTFOUND;
+}
