@@ -8,7 +8,7 @@ import re
 import sys
 
 # Bottom to top; a folder may include itself and what stands before it, less what DENIED names.
-LAYERS = ["base", "json", "loop", "net", "http", "grpc", "meta", "codec", "schema", "cel", "queue", "cache", "kit",
+LAYERS = ["base", "json", "loop", "net", "http", "grpc", "meta", "codec", "schema", "gen", "cel", "queue", "cache", "kit",
           "storage", "server", "client"]
 VALUES = {"loop", "net", "http", "grpc"}  # what a folder of plain values knows nothing of
 DENIED = {
@@ -16,7 +16,8 @@ DENIED = {
     "meta": VALUES,
     "codec": VALUES,
     "schema": VALUES,
-    "cel": VALUES,
+    "gen": VALUES,
+    "cel": VALUES | {"gen"},
     "queue": VALUES | {"json", "meta", "codec", "schema", "cel"},
     "cache": VALUES | {"codec", "schema", "cel"},
     "storage": {"kit"},

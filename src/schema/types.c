@@ -110,6 +110,16 @@ struct cor_str cor_type_package(const struct cor_type *type)
     return pool_text(cor_type_packages[type->package].stem);
 }
 
+struct cor_str cor_type_group(const struct cor_type *type)
+{
+    return pool_text(cor_type_packages[type->package].group);
+}
+
+struct cor_str cor_type_version(const struct cor_type *type)
+{
+    return pool_text(cor_type_packages[type->package].version);
+}
+
 const struct cor_type *cor_type_element(const struct cor_type *type)
 {
     switch (cor_type_shape(type)) {

@@ -109,6 +109,9 @@ struct cor_str cor_type_name(const struct cor_type *type);
 struct cor_str cor_type_go_name(const struct cor_type *type);
 /* The package of a declared type, "core_v1"; empty for others. */
 struct cor_str cor_type_package(const struct cor_type *type);
+/* The group and the version of that package; both empty where it has none. */
+struct cor_str cor_type_group(const struct cor_type *type);
+struct cor_str cor_type_version(const struct cor_type *type);
 /* What the type is, in a sentence (api/x.words); empty: it has no description. */
 struct cor_str cor_type_words(const struct cor_type *type);
 /* Of a list, a map, or a shape that holds schemas; NULL for others. */

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Prints the ABI of libcoracle as its public headers declare it: every exported function with its types, every
 callback, the values of the enumerations, and size and offset of every member of every public struct (of a machine with
-64 bits). tests/library/abi.txt is the ABI that programs were promised; a change of it is a decision.
+64 bits). tests/library/abi.txt is the ABI that programs were promised; a change of it is a decision. With the folder of the
+generated headers of libcoracle-types it prints the functions of that library, whose structs are all one struct cor_value.
 
-abi.py SOURCE_ROOT > tests/library/abi.txt"""
+abi.py SOURCE_ROOT > tests/library/abi.txt
+abi.py SOURCE_ROOT BUILD/include/coracle/types > tests/library/abi_types.txt"""
 
 import os
 import pathlib
@@ -73,5 +75,13 @@ def describe(root):
     return [kind[name] for kind in (functions, callbacks) for name in sorted(kind)] + measure(root, text)
 
 
+def describe_types(folder):
+    """The functions of libcoracle-types, sorted by name, and its constants as the headers define them."""
+    text = "\n".join(h.read_text() for h in sorted(folder.glob("*.h")))
+    functions = {name: words(prototype) for prototype, name in PROTOTYPE.findall(without_comments(text))}
+    constants = [words(line) for line in re.findall(r"^#define (\w+ [\"{].*)$", text, re.M)]
+    return [functions[name] for name in sorted(functions)] + sorted(constants)
+
+
 if __name__ == "__main__":
-    print("\n".join(describe(pathlib.Path(sys.argv[1]))))
+    print("\n".join(describe_types(pathlib.Path(sys.argv[2])) if len(sys.argv) > 2 else describe(pathlib.Path(sys.argv[1]))))

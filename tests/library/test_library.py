@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """TAP: libcoracle as others meet it: what it exports, what it uses, its headers, and the installed files with a
-program outside the tree. Arguments: source root, build folder, shared library, static library, and the folder of
-yyjson's pkg-config file; "" when the installed library brings its own."""
+program outside the tree; libcoracle-types likewise. Arguments: source root, build folder, shared library, static library, the
+folder of yyjson's pkg-config file ("" when the installed library brings its own), and shared and static libcoracle-types."""
 
 import difflib
 import json
@@ -16,8 +16,11 @@ import tempfile
 import abi
 
 ROOT, BUILD, SHARED, STATIC = (pathlib.Path(a).resolve() for a in sys.argv[1:5])
+SHARED_TYPES, STATIC_TYPES = (pathlib.Path(a).resolve() for a in sys.argv[6:8])
 HEADERS = sorted((ROOT / "include").rglob("*.h"))
+TYPES_HEADERS = sorted((BUILD / "include/coracle/types").glob("*.h"))
 STRIPPED_MAX = 800_000
+TYPES_STRIPPED_MAX = 3_000_000
 CC = os.environ.get("CC", "cc").split()
 CXX = os.environ.get("CXX", "c++").split()
 # Output, signals and the end of the process belong to the program. abort() ends it when the kernel has no randomness.
@@ -105,12 +108,59 @@ def contains_no_storage_and_no_server():
 
 
 def is_small():
+    for library, maximum in ((SHARED, STRIPPED_MAX), (SHARED_TYPES, TYPES_STRIPPED_MAX)):
+        with tempfile.TemporaryDirectory() as folder:
+            stripped = pathlib.Path(folder) / "stripped.so"
+            run("strip", "-o", stripped, library)
+            size = stripped.stat().st_size
+        print(f"# {library.name} stripped: {size} bytes")
+        assert size < maximum, f"{library.name}: {size} bytes"
+
+
+def types_abi_is_the_promised_one():
+    """Both forms of libcoracle-types export what their headers declare, and that is what abi_types.txt lists."""
+    found = abi.describe_types(BUILD / "include/coracle/types")
+    declared = {re.search(r"\b(cor_\w+)\(", line).group(1) for line in found if "(" in line}
+    for flags, file in ((["-D"], SHARED_TYPES), (["--extern-only"], STATIC_TYPES)):
+        exported = {name for kind, name in symbols(file, *flags, "--defined-only")}
+        assert exported == declared, f"{file.name}: {sorted(exported ^ declared)[:20]}"
+    promised = (ROOT / "tests/library/abi_types.txt").read_text().splitlines()
+    changes = [line for line in difflib.unified_diff(promised, found, lineterm="", n=0)
+               if line[0] in "+-" and line[:3] not in ("+++", "---")]
+    assert not changes, "\n".join(["the ABI of libcoracle-types has changed; if it may (docs/internals/gen.md), run",
+                                   "python3 tests/library/abi.py . build/include/coracle/types > tests/library/abi_types.txt",
+                                   *changes[:40]])
+
+
+def types_compile_in_c_and_cpp_without_warnings():
+    """As C11 and C++17, by each compiler that is there, the headers alone and the sources."""
+    sources = sorted((BUILD / "include/coracle/types").glob("*.c"))
+    flags = ["-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{ROOT / 'include'}", f"-I{BUILD / 'include'}"]
     with tempfile.TemporaryDirectory() as folder:
-        stripped = pathlib.Path(folder) / "stripped.so"
-        run("strip", "-o", stripped, SHARED)
-        size = stripped.stat().st_size
-    print(f"# stripped: {size} bytes")
-    assert size < STRIPPED_MAX, f"{size} bytes"
+        one = pathlib.Path(folder) / "all.c"
+        one.write_text("".join(f'#include "{source}"\n' for source in sources))
+        compilers = [c for c in ([*CC, "-std=c11", "-xc"], [*CXX, "-std=c++17", "-xc++"], ["clang", "-std=c11", "-xc"],
+                                 ["clang++", "-std=c++17", "-xc++"]) if shutil.which(c[0])]
+        for compiler in compilers:
+            run(*compiler, *flags, one)
+    assert len(sources) == len(TYPES_HEADERS) > 20, len(sources)
+    for header in TYPES_HEADERS:
+        for name in re.findall(r'^#include "(.*?)"', header.read_text(), flags=re.M):
+            assert name.startswith("coracle/"), f"{header.name} includes {name}"
+
+
+def a_view_is_typed_and_cannot_be_written():
+    """The wrong type, and a write through a view, do not compile."""
+    head = '#include <coracle/types/core_v1.h>\nvoid f(struct cor_core_v1_pod p, struct cor_core_v1_node n);\n' \
+           'void f(struct cor_core_v1_pod p, struct cor_core_v1_node n) { (void)p; (void)n;\n'
+    flags = ["-fsyntax-only", "-Wall", "-Werror", f"-I{ROOT / 'include'}", f"-I{BUILD / 'include'}", "-xc", "-"]
+    run(*CC, *flags, input=head + "(void)cor_core_v1_pod_spec(p); }")
+    for wrong in ("(void)cor_core_v1_pod_spec(n);", "(void)cor_core_v1_node_spec(cor_core_v1_pod_spec(p));",
+                  "*(char *)cor_core_v1_pod_spec(p) = 0;",
+                  "cor_core_v1_pod_spec_node_name(cor_core_v1_pod_spec(p)).raw.p[0] = 'x';",
+                  "cor_core_v1_pod_spec_priority(cor_core_v1_pod_spec(p)) = 1;"):
+        done = subprocess.run([*CC, *flags], input=head + wrong + " }", capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode != 0, f"compiles: {wrong}"
 
 
 def headers_stand_alone_in_c_and_cpp():
@@ -155,7 +205,8 @@ class Installed:
         self.pc = next(pathlib.Path(folder).rglob("coracle.pc"))
         prefix = re.search(r"^prefix=(.*)$", self.pc.read_text(), flags=re.M).group(1)
         self.prefix = pathlib.Path(folder) / prefix.lstrip("/")
-        self.pc.write_text(self.pc.read_text().replace(f"prefix={prefix}\n", f"prefix={self.prefix}\n"))
+        for pc in (self.pc, self.pc.parent / "coracle-types.pc"):
+            pc.write_text(pc.read_text().replace(f"prefix={prefix}\n", f"prefix={self.prefix}\n"))
         self.libdir = self.pc.parent.parent
         self.env = {**os.environ, "PKG_CONFIG_PATH": f"{self.pc.parent}:{sys.argv[5]}"}
         self.env["LD_LIBRARY_PATH"] = ":".join([str(self.libdir)])
@@ -177,6 +228,18 @@ class Installed:
         assert [said] == self.pkg_config("--modversion", "coracle"), said
         return exe
 
+    def typed_program(self, compiler, language, static):
+        """A program on libcoracle-types, as its pkg-config file says."""
+        exe = self.prefix / f"typed-{language}-{static}"
+        flags = self.pkg_config("--cflags", "--libs", *(["--static"] if static else []), "coracle-types")
+        if static:
+            flags = [f"-l:lib{f[2:]}.a" if f.startswith("-lcoracle") else f for f in flags]
+        standard = "-std=c++17" if language == "c++" else "-std=c11"
+        run(*compiler, "-Wall", "-Wextra", "-Werror", "-pedantic", standard, "-x", language, ROOT / "tests/library/typed.c",
+            "-x", "none", "-o", exe, *flags, env=self.env)
+        said = run(exe, env=self.env).split()
+        assert said == ["node-1", "3", "web:v2", "True"], said
+
 
 def installed_library_serves_programs():
     with tempfile.TemporaryDirectory() as folder:
@@ -184,7 +247,8 @@ def installed_library_serves_programs():
         for language, compiler in (("c", CC), ("c++", CXX)):
             for static in (False, True):
                 installed.program(compiler, language, static)
-        for name in ("include/coracle.h", "share/man/man1/coracle.1", "bin/coracle"):
+                installed.typed_program(compiler, language, static)
+        for name in ("bin/coracle-gen", "share/man/man1/coracle-gen.1", "include/coracle/types/apps_v1.h", "include/coracle.h", "share/man/man1/coracle.1", "bin/coracle"):
             found = list(installed.prefix.glob(name + "*"))
             assert found, f"{name} is not installed"
 
@@ -213,7 +277,8 @@ def installed_files_need_nothing_of_the_clone():
         raise Skip("the build was configured with an rpath of its own")
     with tempfile.TemporaryDirectory() as folder:
         installed = Installed(folder)
-        files = [installed.libdir / "libcoracle.so", installed.prefix / "bin/coracle"]
+        files = [installed.libdir / "libcoracle.so", installed.libdir / "libcoracle-types.so", installed.prefix / "bin/coracle",
+                 installed.prefix / "bin/coracle-gen"]
         for file in files:
             check_runpath(installed, file)
         files += [installed.program(CC, "c", static) for static in (False, True)]
@@ -227,7 +292,8 @@ def installed_files_need_nothing_of_the_clone():
 
 CASES = [exports_what_its_headers_declare, static_library_has_no_other_visible_symbols, abi_is_the_promised_one,
          option_structs_can_grow, soname_is_of_the_minor_version_until_1_0, needs_no_signals_and_prints_nothing,
-         contains_no_storage_and_no_server, is_small,
+         contains_no_storage_and_no_server, is_small, types_abi_is_the_promised_one,
+         types_compile_in_c_and_cpp_without_warnings, a_view_is_typed_and_cannot_be_written,
          headers_stand_alone_in_c_and_cpp, all_headers_are_in_the_one,
          the_guides_program_compiles_without_warnings, installed_library_serves_programs,
          installed_files_need_nothing_of_the_clone]

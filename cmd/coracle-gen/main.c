@@ -1,0 +1,190 @@
+/* coracle-gen: writes C for API types (docs/man/coracle-gen.1).
+ *
+ * Flow: the input is read into a model (src/gen/model.h), every type gets its name in C, and each
+ * package that was asked for becomes two files in the output folder. A file is written whole or not
+ * at all, and one that would not change is not touched, so that a build does not compile it again.
+ * What is wrong with the input or the words ends the program with a line on stderr and status 1 or
+ * 2; nothing is written before the whole input was read. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "coracle/version.h"
+#include "flags.h"
+#include "gen/from_tables.h"
+#include "gen/views.h"
+
+#define FILE_BYTES_MAX (64u * 1024 * 1024)
+#define PACKAGES_MAX   256
+
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+struct gen_opts {
+    const char *out;
+    bool is_list, is_version;
+};
+
+static const struct flag flags[] = {
+    {"out", 'o', FLAG_TEXT, offsetof(struct gen_opts, out), "DIR", "Folder of the files; default .",
+     0, 0, false},
+    {"list", 0, FLAG_SWITCH, offsetof(struct gen_opts, is_list), NULL,
+     "Print the packages of the input and their kinds", 0, 0, false},
+    {"version", 0, FLAG_SWITCH, offsetof(struct gen_opts, is_version), NULL, "Print the version", 0,
+     0, false},
+};
+
+static int print_help(void)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
+
+    cor_buf_init(&text, 1u << 16);
+    if (flags_help(flags, COR_ARRAY_LEN(flags), &text) < 0)
+        return EXIT_FAILED;
+    printf(
+        "usage: coracle-gen [FLAG...] [PACKAGE...]\n\n"
+        "Writes PACKAGE.h and PACKAGE.c, views of the types of a group and version, for each\n"
+        "package that is named, or for all of the input. The built-in types are the input.\n\n%s",
+        cor_buf_z(&text));
+    return EXIT_OK;
+}
+
+static int read_whole(const char *path, struct cor_buf *out)
+{
+    char piece[1 << 16];
+    FILE *f = fopen(path, "rb");
+    size_t n;
+    int r = 0;
+
+    if (!f)
+        return -COR_ENOTFOUND;
+    while (r == 0 && (n = fread(piece, 1, sizeof(piece), f)) > 0)
+        r = cor_buf_add(out, piece, n);
+    if (ferror(f))
+        r = -COR_EIO;
+    fclose(f);
+    return r;
+}
+
+/* Writes through a file beside the right one, which is then renamed. */
+static int write_whole(const char *path, struct cor_str text)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf old, beside;
+    FILE *f;
+    bool is_written;
+
+    cor_buf_init(&old, FILE_BYTES_MAX);
+    cor_buf_init(&beside, 1u << 16);
+    if (read_whole(path, &old) == 0 && cor_str_eq(cor_buf_str(&old), text))
+        return 0;
+    if (cor_buf_addf(&beside, "%s.new", path) < 0)
+        return -COR_ENOMEM;
+    f = fopen(cor_buf_z(&beside), "wb");
+    is_written = f && fwrite(text.p, 1, text.n, f) == text.n;
+    if (f && fclose(f) != 0)
+        is_written = false;
+    if (!is_written || rename(cor_buf_z(&beside), path) != 0) {
+        fprintf(stderr, "coracle-gen: %s cannot be written: %s\n", path, strerror(errno));
+        remove(cor_buf_z(&beside));
+        return -COR_EIO;
+    }
+    return 0;
+}
+
+static int write_package(struct cor_gen_model *model, const struct cor_gen_package *package,
+                         const struct cor_gen_views_opts *views, const char *folder)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf header, source, path;
+    int r;
+
+    cor_buf_init(&header, FILE_BYTES_MAX);
+    cor_buf_init(&source, FILE_BYTES_MAX);
+    cor_buf_init(&path, 1u << 16);
+    r = cor_gen_views(model, package, views, &header, &source);
+    if (r == 0)
+        r = cor_buf_addf(&path, "%s/%.*s.h", folder, COR_STR_ARG(package->stem));
+    if (r == 0)
+        r = write_whole(cor_buf_z(&path), cor_buf_str(&header));
+    if (r == 0) {
+        path.p[path.n - 1] = 'c';
+        r = write_whole(cor_buf_z(&path), cor_buf_str(&source));
+    }
+    return r;
+}
+
+static void print_package(const struct cor_gen_package *package)
+{
+    printf("%.*s", COR_STR_ARG(package->stem));
+    for (const struct cor_gen_type *t = package->types; t; t = t->next) {
+        if (t->is_kind)
+            printf(" %.*s", COR_STR_ARG(t->name));
+    }
+    printf("\n");
+}
+
+static bool is_wanted(const struct cor_gen_package *package, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (cor_str_eqz(package->stem, names[i]))
+            return true;
+    }
+    return n == 0 && !package->is_external;
+}
+
+static int run(const struct gen_opts *opts, const char *const *names, size_t n)
+{
+    const struct cor_gen_views_opts views = {
+        .source = "Coracle's built-in types", .version = COR_VERSION, .is_exported = true};
+    COR_CLEANUP(cor_gen_model_deinit) struct cor_gen_model model;
+    int r;
+
+    cor_gen_model_init(&model);
+    r = cor_gen_from_tables(&model);
+    if (r == 0)
+        r = cor_gen_name(&model);
+    for (size_t i = 0; r == 0 && i < n; i++) {
+        if (!cor_gen_find_package(&model, cor_strz(names[i]))) {
+            fprintf(stderr, "coracle-gen: the input has no package %s; --list prints those of it\n",
+                    names[i]);
+            return EXIT_FAILED;
+        }
+    }
+    for (const struct cor_gen_package *p = model.packages; r == 0 && p; p = p->next) {
+        if (!is_wanted(p, names, n))
+            continue;
+        if (opts->is_list)
+            print_package(p);
+        else
+            r = write_package(&model, p, &views, opts->out);
+    }
+    if (r < 0 && r != -COR_EIO)
+        fprintf(stderr, "coracle-gen: %s\n", cor_err_text(r));
+    return r < 0 ? EXIT_FAILED : EXIT_OK;
+}
+
+int main(int argc, char **argv)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf why;
+    struct gen_opts opts = {.out = "."};
+    const char *names[PACKAGES_MAX];
+    size_t n = 0;
+    int r;
+
+    cor_buf_init(&why, 1u << 16);
+    r = flags_parse(flags, COR_ARRAY_LEN(flags), argc - 1, argv + 1, &opts, names, PACKAGES_MAX, &n,
+                    &why);
+    if (r == -COR_ECANCELED)
+        return print_help();
+    if (r < 0 || n > PACKAGES_MAX) {
+        fprintf(stderr, "coracle-gen: %s\n", r < 0 ? cor_buf_z(&why) : "too many packages");
+        return EXIT_USAGE;
+    }
+    if (opts.is_version) {
+        puts("coracle-gen " COR_VERSION);
+        return EXIT_OK;
+    }
+    return run(&opts, names, n);
+}

@@ -1,0 +1,146 @@
+/* Copies the built-in tables into a model: first all types, so that fields can refer to each other,
+ * then their members. The members of inlined structs are members of the struct around them, as in
+ * JSON. Failures are the arena's. */
+#include "gen/from_tables.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "schema/resource_row.h"
+
+#define FOLDER COR_STR("coracle/types/")
+
+static struct cor_gen_package *package_of(struct cor_gen_model *model, struct cor_str stem)
+{
+    struct cor_str prefix = cor_gen_printf(model, "cor_%.*s_", COR_STR_ARG(stem));
+
+    return cor_gen_package(model, stem, prefix, FOLDER);
+}
+
+static struct cor_str plural_of(const struct cor_type *type)
+{
+    const struct cor_resource_row *rows;
+    size_t n;
+
+    rows = cor_api_builtins(&n);
+    for (size_t i = 0; i < n; i++) {
+        if (cor_str_eq(rows[i].group, cor_type_group(type)) &&
+            cor_str_eq(rows[i].version, cor_type_version(type)) &&
+            cor_str_eq(rows[i].kind, cor_type_name(type)))
+            return rows[i].plural;
+    }
+    return COR_STR("");
+}
+
+static void copy_values(struct cor_gen_model *model, const struct cor_type *from,
+                        struct cor_gen_type *to)
+{
+    size_t n = cor_type_is(from, COR_TYPE_ENUM) ? cor_type_nvalues(from) : 0;
+    struct cor_str *values = n > 0 ? cor_arena_alloc(&model->arena, n * sizeof(*values)) : NULL;
+
+    if (!values)
+        return;
+    for (size_t i = 0; i < n; i++)
+        values[i] = cor_type_value(from, i);
+    to->values = values;
+    to->nvalues = n;
+}
+
+/* A struct or a named string becomes a type of its package; a list with a name of its own is a list
+ * like any other. */
+static struct cor_gen_type *declare(struct cor_gen_model *model, const struct cor_type *from)
+{
+    enum cor_shape shape = cor_type_shape(from);
+    bool is_declared =
+        cor_type_name(from).n > 0 && shape != COR_SHAPE_LIST && shape != COR_SHAPE_MAP;
+    struct cor_gen_package *package;
+    struct cor_gen_type *to;
+
+    if (!is_declared)
+        return (struct cor_gen_type *)cor_gen_plain_type(model, shape, NULL);
+    package = package_of(model, cor_type_package(from));
+    to = package ? cor_gen_add_type(model, package, cor_type_name(from), shape) : NULL;
+    if (!to)
+        return NULL;
+    package->group = cor_type_group(from);
+    package->version = cor_type_version(from);
+    to->is_kind = cor_type_is(from, COR_TYPE_KIND);
+    to->plural = to->is_kind ? plural_of(from) : COR_STR("");
+    to->words = cor_type_words(from);
+    copy_values(model, from, to);
+    return to;
+}
+
+static size_t index_of(const struct cor_type *type)
+{
+    for (size_t i = 0; i < cor_types_count(); i++) {
+        if (cor_type_at(i) == type)
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+static void copy_members(struct cor_gen_model *model, const struct cor_type *from,
+                         struct cor_gen_type *to, struct cor_gen_type *const *made)
+{
+    for (size_t i = 0; i < cor_type_nmembers(from); i++) {
+        struct cor_gen_field *field;
+        struct cor_member member;
+
+        cor_type_member(from, i, &member);
+        field = cor_gen_add_field(model, to, cor_type_field_name(member.field),
+                                  made[index_of(cor_type_field_type(member.field))]);
+        if (!field)
+            return;
+        field->is_pointer = cor_type_field_is(member.field, COR_FIELD_POINTER);
+        field->words = cor_type_field_words(member.field);
+        if (cor_type_field_list_kind(member.field) == COR_LIST_KIND_MAP &&
+            cor_type_field_nkeys(member.field) == 1)
+            field->key = cor_type_field_key(member.field, 0);
+    }
+}
+
+static void link_element(const struct cor_type *from, struct cor_gen_type *to,
+                         struct cor_gen_type *element)
+{
+    to->element = element;
+    element->is_element |= cor_type_shape(from) == COR_SHAPE_LIST;
+    element->is_map_value |= cor_type_shape(from) == COR_SHAPE_MAP;
+}
+
+int cor_gen_from_tables(struct cor_gen_model *model)
+{
+    size_t n = cor_types_count();
+    struct cor_gen_type **made = cor_arena_alloc(&model->arena, n * sizeof(struct cor_gen_type *));
+
+    if (!made)
+        return cor_gen_model_error(model);
+    for (size_t i = 0; i < n; i++) {
+        made[i] = declare(model, cor_type_at(i));
+        if (!made[i])
+            return cor_gen_model_error(model);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct cor_type *from = cor_type_at(i), *element = cor_type_element(from);
+
+        if (cor_type_shape(from) == COR_SHAPE_STRUCT)
+            copy_members(model, from, made[i], made);
+        if (element)
+            link_element(from, made[i], made[index_of(element)]);
+    }
+    return cor_gen_model_error(model);
+}
+
+struct cor_gen_package *cor_gen_builtin_meta(struct cor_gen_model *model)
+{
+    struct cor_gen_package *meta = cor_gen_find_package(model, COR_STR("meta_v1"));
+
+    if (meta)
+        return meta;
+    meta = package_of(model, COR_STR("meta_v1"));
+    if (!meta)
+        return NULL;
+    meta->is_external = true;
+    cor_gen_add_type(model, meta, COR_STR("ObjectMeta"), COR_SHAPE_STRUCT);
+    cor_gen_add_type(model, meta, COR_STR("ListMeta"), COR_SHAPE_STRUCT);
+    return meta;
+}
