@@ -91,14 +91,27 @@ static int try_keep(struct cor_field_managers *managers, const struct cor_apply_
     return r;
 }
 
+/* The short way, if it was taken, must have the result of the long way, byte by byte. */
+static void compare_lists(const char *what, const struct cor_buf *list,
+                          struct cor_field_managers *managers)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf full = {.max = BYTES_MAX};
+
+    MUST(cor_field_managers_write(managers, &full));
+    if (!cor_str_eq(cor_buf_str(list), cor_buf_str(&full))) {
+        fprintf(stderr, "%s %s\ninstead of %s\n", what, cor_buf_z(list), cor_buf_z(&full));
+        abort();
+    }
+}
+
 static int run_request(struct history *h, struct cor_field_managers *managers,
                        const struct cor_apply_request *request, struct cor_str verb,
                        struct cor_str body)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf list = {.max = BYTES_MAX};
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf full = {.max = BYTES_MAX};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf created = {.max = BYTES_MAX};
     struct cor_str live = h->live.n > 0 ? cor_buf_str(&h->live) : COR_STR("{}");
-    int r, kept;
+    int r, kept, made = 0;
 
     if (!cor_str_eq(verb, COR_STR("update")))
         return cor_field_managers_apply(managers, request, COR_STR("{}"), live, body, &h->out,
@@ -107,14 +120,16 @@ static int run_request(struct history *h, struct cor_field_managers *managers,
     if (managers->n == 0 && h->live.n > 0) /* such an object is not tracked */
         return 0;
     kept = try_keep(managers, request, live, body, &list);
+    if (managers->n == 0)
+        made = cor_field_managers_create(request, live, body, &created);
     r = cor_field_managers_update(managers, request, live, body);
-    if (r == 0 && kept > 0) {
-        /* The short way has the same result, byte by byte. */
-        MUST(cor_field_managers_write(managers, &full));
-        if (!cor_str_eq(cor_buf_str(&list), cor_buf_str(&full))) {
-            fprintf(stderr, "kept %s\ninstead of %s\n", cor_buf_z(&list), cor_buf_z(&full));
-            abort();
-        }
+    if (kept > 0 && r == 0)
+        compare_lists("kept", &list, managers);
+    if (made == COR_MANAGERS_NONE)
+        MUST(cor_buf_addz(&created, "null"));
+    if (made > 0) {
+        MUST(r);
+        compare_lists("made", &created, managers);
     }
     if (r == -COR_EINVALID)
         managers->n = 0;

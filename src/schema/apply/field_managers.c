@@ -8,7 +8,6 @@
 #include "base/err.h"
 #include "schema/apply/field_managers_int.h"
 #include "json/scan.h"
-#include "json/writer.h"
 
 bool cor_field_manager_is_same(const struct cor_field_manager *a, const struct cor_field_manager *b)
 {
@@ -280,53 +279,67 @@ static int entry_cmp(const void *a, const void *b)
     return cor_field_manager_cmp(a, b);
 }
 
-static void write_text(struct cor_json_writer *w, const char *key, struct cor_str raw)
+/* A member of an entry with the text around its value; an empty value has no member. */
+struct entry_text {
+    struct cor_str before, value, after;
+};
+
+int cor_field_manager_write(const struct cor_field_manager *manager, struct cor_str fields,
+                            struct cor_buf *out)
 {
-    if (raw.n == 0)
-        return;
-    cor_json_key(w, cor_strz(key));
-    cor_json_begin_string(w);
-    cor_json_add_raw_text(w, raw);
-    cor_json_end_string(w);
+    const struct entry_text texts[] = {
+        {COR_STR("{\"apiVersion\":\""), manager->api_version, COR_STR("\",")},
+        {COR_STR("\"fieldsType\":\"FieldsV1\",\"fieldsV1\":"), fields, COR_STR(",")},
+        {COR_STR("\"manager\":\""), manager->name, COR_STR("\",")},
+        {COR_STR("\"operation\":\""), manager->is_apply ? COR_STR("Apply") : COR_STR("Update"),
+         COR_STR("\"")},
+        {COR_STR(",\"subresource\":\""), manager->subresource, COR_STR("\"")},
+        {COR_STR(",\"time\":\""), manager->time, COR_STR("\"")},
+    };
+    size_t n = 1;
+    int r;
+
+    assert(manager->api_version.n > 0 && fields.n >= 2);
+    for (size_t i = 0; i < COR_ARRAY_LEN(texts); i++)
+        n += texts[i].before.n + texts[i].value.n + texts[i].after.n;
+    r = cor_buf_reserve(out, n);
+    for (size_t i = 0; i < COR_ARRAY_LEN(texts) && r == 0; i++) {
+        if (texts[i].value.n == 0)
+            continue;
+        r = cor_buf_adds(out, texts[i].before);
+        if (r == 0)
+            r = cor_buf_adds(out, texts[i].value);
+        if (r == 0)
+            r = cor_buf_adds(out, texts[i].after);
+    }
+    return r < 0 ? r : cor_buf_addc(out, '}');
 }
 
-static int write_entry(struct cor_json_writer *w, const struct cor_field_manager *manager)
+static int write_entry(struct cor_buf *out, const struct cor_field_manager *manager)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf fields = {.max = w->out->max};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf fields = {.max = out->max};
     int r = cor_fieldset_write(manager->set, &fields);
 
-    if (r < 0)
-        return r;
-    cor_json_begin_object(w);
-    write_text(w, "apiVersion", manager->api_version);
-    cor_json_member(w, COR_STR("fieldsType"), COR_STR("FieldsV1"));
-    cor_json_key(w, COR_STR("fieldsV1"));
-    cor_json_raw(w, cor_buf_str(&fields));
-    write_text(w, "manager", manager->name);
-    cor_json_member(w, COR_STR("operation"),
-                    manager->is_apply ? COR_STR("Apply") : COR_STR("Update"));
-    write_text(w, "subresource", manager->subresource);
-    write_text(w, "time", manager->time);
-    cor_json_end_object(w);
-    return 0;
+    return r < 0 ? r : cor_field_manager_write(manager, cor_buf_str(&fields), out);
 }
 
 int cor_field_managers_write(struct cor_field_managers *managers, struct cor_buf *out)
 {
-    struct cor_json_writer w;
     size_t before = out->n;
-    int r = 0;
+    int r;
 
     if (managers->n == 0)
         return cor_buf_addz(out, "null");
     qsort(managers->v, managers->n, sizeof(managers->v[0]), entry_cmp);
-    cor_json_writer_init(&w, out);
-    cor_json_begin_array(&w);
-    for (size_t i = 0; i < managers->n && r == 0; i++)
-        r = write_entry(&w, &managers->v[i]);
-    cor_json_end_array(&w);
+    r = cor_buf_addc(out, '[');
+    for (size_t i = 0; i < managers->n && r == 0; i++) {
+        if (i > 0)
+            r = cor_buf_addc(out, ',');
+        if (r == 0)
+            r = write_entry(out, &managers->v[i]);
+    }
     if (r == 0)
-        r = cor_json_writer_finish(&w);
+        r = cor_buf_addc(out, ']');
     if (r < 0)
         cor_buf_truncate(out, before);
     return r;

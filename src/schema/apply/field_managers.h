@@ -84,6 +84,14 @@ enum { COR_MANAGERS_SAME = 1, COR_MANAGERS_TIMED = 2 };
 int cor_field_managers_keep(const struct cor_apply_request *request, struct cor_str list,
                             struct cor_str before, struct cor_str after, struct cor_buf *out);
 
+/* The managers of a new object, as cor_field_managers_update() from no managers on would make them,
+ * without building sets. 0: the object is unusual, and that function is to be called.
+ * COR_MANAGERS_MADE: managedFields were appended. COR_MANAGERS_NONE: the creator owns nothing.
+ * Errors as above. */
+enum { COR_MANAGERS_MADE = 1, COR_MANAGERS_NONE = 2 };
+int cor_field_managers_create(const struct cor_apply_request *request, struct cor_str zero,
+                              struct cor_str object, struct cor_buf *out);
+
 /* Applies a configuration to the live object and appends the result to `out`, in the version of the
  * request, before defaulting. `zero` is the empty object of the kind: when there are no managers,
  * what `live` has beyond it belongs to before-first-apply.

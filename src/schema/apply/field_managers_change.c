@@ -57,12 +57,16 @@ static void op_deinit(struct op *op)
 
 static struct doc *doc_new(struct op *op, struct cor_str version)
 {
-    struct doc *doc = cor_calloc(1, sizeof(*doc));
+    struct doc *doc = cor_alloc(sizeof(*doc));
 
     if (!doc)
         return NULL;
+    /* The nodes are most of the struct, and are not cleared. */
     cor_buf_init(&doc->own, TEXT_MAX);
+    doc->text = COR_STR("");
     doc->version = version;
+    doc->place = (struct cor_apply_place){0};
+    cor_json_nodes_init(&doc->json, COR_STR("null"));
     doc->next = op->docs;
     op->docs = doc;
     return doc;
@@ -260,22 +264,62 @@ static int step_reconcile(struct op *op, struct cor_field_managers *managers)
     return op->arena->error;
 }
 
-/* What nobody ever owns. */
-static int strip(struct cor_arena *arena, struct cor_fieldset *set)
-{
-    static const char never[] =
-        "{\"f:apiVersion\":{},\"f:kind\":{},\"f:metadata\":{\".\":{},\"f:clusterName\":{},"
-        "\"f:creationTimestamp\":{},\"f:generation\":{},\"f:managedFields\":{},\"f:name\":{},"
-        "\"f:namespace\":{},\"f:resourceVersion\":{},\"f:selfLink\":{},\"f:uid\":{}}}";
-    struct cor_fieldset stripped;
-    int r = cor_fieldset_read(arena, cor_str(never, sizeof(never) - 1), &stripped);
+/* ---- what nobody ever owns ---- */
 
-    if (r == 0)
-        *set = cor_fieldset_difference(arena, *set, stripped);
-    return r < 0 ? r : arena->error;
+enum cor_never_level cor_never_below(enum cor_never_level level, struct cor_str raw_key)
+{
+    static const struct cor_str kept[] = {
+        COR_STR_INIT("clusterName"),
+        COR_STR_INIT("creationTimestamp"),
+        COR_STR_INIT("generation"),
+        COR_STR_INIT("managedFields"),
+        COR_STR_INIT("name"),
+        COR_STR_INIT("namespace"),
+        COR_STR_INIT("resourceVersion"),
+        COR_STR_INIT("selfLink"),
+        COR_STR_INIT("uid"),
+    };
+
+    if (level == COR_NEVER_ROOT) {
+        if (cor_str_eq(raw_key, COR_STR("metadata")))
+            return COR_NEVER_METADATA;
+        return cor_str_eq(raw_key, COR_STR("kind")) || cor_str_eq(raw_key, COR_STR("apiVersion"))
+                   ? COR_NEVER_OWNED
+                   : COR_NEVER_DEEPER;
+    }
+    for (size_t i = 0; level == COR_NEVER_METADATA && i < COR_ARRAY_LEN(kept); i++) {
+        if (cor_str_eq(raw_key, kept[i]))
+            return COR_NEVER_OWNED;
+    }
+    return COR_NEVER_DEEPER;
 }
 
-static struct cor_field_manager requester(const struct cor_apply_request *request, bool is_apply)
+/* The nodes of one level without those that nobody ever owns. */
+static const struct cor_field_node *
+strip_level(struct cor_arena *arena, const struct cor_field_node *node, enum cor_never_level level)
+{
+    struct cor_field_level stripped = {0};
+
+    for (; node; node = node->next) {
+        enum cor_never_level at = node->element.kind == COR_PATH_FIELD
+                                      ? cor_never_below(level, node->element.text)
+                                      : COR_NEVER_DEEPER;
+
+        cor_field_level_add(
+            arena, &stripped, &node->element, node->is_member && at == COR_NEVER_DEEPER,
+            at == COR_NEVER_METADATA ? strip_level(arena, node->first, at) : node->first);
+    }
+    return cor_field_level_end(&stripped);
+}
+
+static int strip(struct cor_arena *arena, struct cor_fieldset *set)
+{
+    set->first = strip_level(arena, set->first, COR_NEVER_ROOT);
+    return arena->error;
+}
+
+struct cor_field_manager cor_field_manager_requester(const struct cor_apply_request *request,
+                                                     bool is_apply)
 {
     return (struct cor_field_manager){
         .name = request->manager.n > 0 ? request->manager : COR_STR("unknown"),
@@ -326,7 +370,7 @@ int cor_field_managers_update(struct cor_field_managers *managers,
     if (r == 0)
         r = doc_open(&op, after, request->api_version, &new);
     if (r == 0)
-        r = update_docs(&op, managers, requester(request, false), old, new);
+        r = update_docs(&op, managers, cor_field_manager_requester(request, false), old, new);
     op_deinit(&op);
     return r;
 }
@@ -587,7 +631,8 @@ static int forgive(struct op *op, struct doc *live, struct cor_field_managers *c
 static int apply_docs(struct op *op, struct cor_field_managers *managers, struct doc *live,
                       struct doc *config, struct cor_buf *out, struct cor_buf *words)
 {
-    struct cor_field_manager self = requester(op->request, true), last = {0}, *old;
+    struct cor_field_manager self = cor_field_manager_requester(op->request, true), last = {0},
+                             *old;
     struct cor_field_managers conflicts = {0};
     const struct view *view;
     struct doc *merged, *pruned;
@@ -676,7 +721,7 @@ int cor_field_managers_apply(struct cor_field_managers *managers,
     if (r == 0)
         r = doc_open(&op, config, request->api_version, &new);
     if (r == 0 && managers->n == 0) {
-        struct cor_field_manager before = requester(request, false);
+        struct cor_field_manager before = cor_field_manager_requester(request, false);
 
         before.name = COR_STR("before-first-apply");
         r = update_docs(&op, managers, before, empty, old);

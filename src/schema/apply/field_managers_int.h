@@ -36,6 +36,25 @@ int cor_field_managers_changes(const struct cor_apply_request *request, struct c
                                struct cor_str after, struct cor_comparison *ret_changes,
                                struct cor_fieldset *ret_taken);
 
+/* The manager of a request, without its set and time. */
+struct cor_field_manager cor_field_manager_requester(const struct cor_apply_request *request,
+                                                     bool is_apply);
+
+/* Appends an entry with its FieldsV1. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_field_manager_write(const struct cor_field_manager *manager, struct cor_str fields,
+                            struct cor_buf *out);
+
+/* What nobody ever owns: kind, apiVersion, metadata itself and what the server keeps in it. The
+ * fields below one of these are owned like all others. */
+enum cor_never_level {
+    COR_NEVER_ROOT,     /* of the whole object */
+    COR_NEVER_METADATA, /* of metadata, which is never owned itself */
+    COR_NEVER_OWNED,    /* of a field that is never owned */
+    COR_NEVER_DEEPER,   /* of everything else */
+};
+/* The level of a member of a value that has `level`. */
+enum cor_never_level cor_never_below(enum cor_never_level level, struct cor_str raw_key);
+
 /* Joins the oldest entries of updates while there are too many. 0 or the arena's error. */
 int cor_field_managers_cap(struct cor_arena *arena, struct cor_field_managers *managers);
 

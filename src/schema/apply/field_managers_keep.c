@@ -164,10 +164,7 @@ static bool has_repeated(const struct entry *entries, size_t n)
 int cor_field_managers_keep(const struct cor_apply_request *request, struct cor_str list,
                             struct cor_str before, struct cor_str after, struct cor_buf *out)
 {
-    const struct cor_field_manager self = {.name = request->manager.n > 0 ? request->manager
-                                                                          : COR_STR("unknown"),
-                                           .api_version = request->api_version,
-                                           .subresource = request->subresource};
+    const struct cor_field_manager self = cor_field_manager_requester(request, false);
     struct entry entries[ENTRIES_MAX];
     struct cor_json_iter it = cor_json_iter(list);
     size_t n = 0, own = SIZE_MAX;

@@ -366,13 +366,28 @@ static int add_escaped(struct cor_buf *out, struct cor_str text, bool is_nested)
     return r < 0 ? r : cor_buf_add(out, text.p + done, text.n - done);
 }
 
+/* Letters, digits and the punctuation of names; nothing of it is ever escaped. */
+static bool is_plain_name(struct cor_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i], low = c | 0x20;
+
+        if (!((low >= 'a' && low <= 'z') || (c >= '-' && c <= '9') || c == '_'))
+            return false;
+    }
+    return true;
+}
+
 int cor_path_element_write(const struct cor_path_element *element, struct cor_buf *out)
 {
-    static const char *const prefixes[] = {"\"f:", "\"k:", "\"v:", "\"i:"};
-    int r = cor_buf_addz(out, prefixes[element->kind]);
+    static const struct cor_str prefixes[] = {COR_STR_INIT("\"f:"), COR_STR_INIT("\"k:"),
+                                              COR_STR_INIT("\"v:"), COR_STR_INIT("\"i:")};
+    int r = cor_buf_adds(out, prefixes[element->kind]);
 
     if (r == 0)
-        r = add_escaped(out, element->text, element->kind != COR_PATH_FIELD);
+        r = is_plain_name(element->text)
+                ? cor_buf_adds(out, element->text)
+                : add_escaped(out, element->text, element->kind != COR_PATH_FIELD);
     return r < 0 ? r : cor_buf_addc(out, '"');
 }
 

@@ -60,6 +60,11 @@ static bool array_equal(struct cor_apply_value a, struct cor_apply_value b)
     return a.at == a_end && b.at == b_end;
 }
 
+bool cor_apply_equal(struct cor_apply_value a, struct cor_apply_value b)
+{
+    return value_equal(a, b);
+}
+
 bool cor_typed_equal(struct cor_typed a, struct cor_typed b)
 {
     return value_equal(cor_apply_root(a), cor_apply_root(b));

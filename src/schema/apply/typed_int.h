@@ -53,6 +53,9 @@ static inline struct cor_str cor_apply_bytes(struct cor_apply_value v)
     return cor_json_node_bytes(v.json, v.at);
 }
 
+/* Are both values, which are there, equal by value? */
+bool cor_apply_equal(struct cor_apply_value a, struct cor_apply_value b);
+
 /* The forms that a value may have at its place. A value whose own form the place allows has that
  * form alone; any other value, null and an absent one included, leaves all forms open. */
 enum cor_apply_form {

@@ -62,10 +62,44 @@ static bool managed_place(void *arg, struct cor_str version, struct cor_apply_pl
     return cor_str_eq(version, write->call.type->api_version);
 }
 
+/* Who creates an object sets no deletionTimestamp: it is dropped before ownership is judged. */
+static struct cor_fieldset deletion_fields(struct cor_arena *arena)
+{
+    static const struct cor_path_element fields[] = {
+        {COR_STR_INIT("deletionGracePeriodSeconds"), COR_PATH_FIELD},
+        {COR_STR_INIT("deletionTimestamp"), COR_PATH_FIELD},
+    };
+    static const struct cor_path_element metadata = {COR_STR_INIT("metadata"), COR_PATH_FIELD};
+    struct cor_field_level root = {0}, level = {0};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(fields); i++)
+        cor_field_level_add(arena, &level, &fields[i], true, NULL);
+    cor_field_level_add(arena, &root, &metadata, false, cor_field_level_end(&level));
+    return (struct cor_fieldset){cor_field_level_end(&root)};
+}
+
+/* The mask of the endpoint. A failure is kept in the arena. */
 static struct cor_fieldset managed_mask(void *arg, struct cor_str version)
 {
+    struct cor_managed *m = arg;
+    const struct cor_call *call = &m->write->call;
+    struct cor_str text = COR_STR("");
+    int r = 0;
+
     (void)version;
-    return ((struct cor_managed *)arg)->mask;
+    if (m->has_mask)
+        return m->mask;
+    if (!cor_scale_is_written(call))
+        text = cor_strategy_mask(cor_strategy_of(cor_row_schema(call->stored)),
+                                 cor_strategy_endpoint(call));
+    if (text.n > 0)
+        r = cor_fieldset_read(&m->arena, text, &m->mask);
+    if (m->write->is_create)
+        m->mask = cor_fieldset_union(&m->arena, m->mask, deletion_fields(&m->arena));
+    if (r < 0 && m->arena.error == 0)
+        m->arena.error = r;
+    m->has_mask = true;
+    return m->mask;
 }
 
 /* One step of a conversion: between the stored version and another one. */
@@ -201,28 +235,6 @@ static struct cor_str manager_name(const struct cor_write *write)
     return quoted.n < 2 ? COR_STR("") : cor_str(quoted.p + 1, quoted.n - 2);
 }
 
-/* The mask of the endpoint. Who creates an object sets no deletionTimestamp: it is dropped before
- * ownership is judged. */
-static int read_mask(struct cor_managed *m)
-{
-    static const char never[] =
-        "{\"f:metadata\":{\"f:deletionGracePeriodSeconds\":{},\"f:deletionTimestamp\":{}}}";
-    const struct cor_call *call = &m->write->call;
-    const struct cor_strategy *strategy = cor_strategy_of(cor_row_schema(call->stored));
-    struct cor_str text = COR_STR("");
-    struct cor_fieldset deletion = {NULL};
-    int r = 0;
-
-    text = cor_strategy_mask(strategy, cor_strategy_endpoint(call));
-    if (text.n > 0)
-        r = cor_fieldset_read(&m->arena, text, &m->mask);
-    if (r == 0 && m->write->is_create) {
-        r = cor_fieldset_read(&m->arena, cor_str(never, sizeof(never) - 1), &deletion);
-        m->mask = cor_fieldset_union(&m->arena, m->mask, deletion);
-    }
-    return r < 0 ? r : m->arena.error;
-}
-
 /* How the managers of a scale are translated. Nothing of a scale is masked. */
 static int read_scale(struct cor_managed *m)
 {
@@ -257,7 +269,7 @@ int cor_managed_init(struct cor_managed *m, struct cor_write *write)
     };
     m->request.now = cor_time_print(cor_call_now_ms(call) / 1000, m->time);
     cor_arena_init(&m->arena, SETS_MAX);
-    return cor_scale_is_written(call) ? read_scale(m) : read_mask(m);
+    return cor_scale_is_written(call) ? read_scale(m) : 0;
 }
 
 void cor_managed_deinit(struct cor_managed *m)

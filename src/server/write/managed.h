@@ -13,6 +13,7 @@ struct cor_managed {
     struct cor_write *write;
     struct cor_arena arena;   /* of all sets */
     struct cor_fieldset mask; /* of the endpoint; the same in all versions */
+    bool has_mask;            /* it was read, when it was first needed */
     struct cor_apply_versions versions;
     struct cor_apply_request request;
     /* Of a write to a scale: how its managers are translated, and the managers of the object. */

@@ -3,8 +3,11 @@
  * (schema/apply/field_managers.h). Its result is `managed`, the next metadata.managedFields, which the
  * stage "prepare" puts into the object.
  *
- *   the entries to begin with ──► nobody is tracked, and the object is there: none ──►
- *   the objects before and after, in the version of the request ──► cor_field_managers_update() ──► `managed`
+ *   the objects before and after, in the version of the request ──►
+ *     a new object without entries            ──► cor_field_managers_create() ──► `managed`
+ *     an update that moves no field           ──► cor_field_managers_keep()   ──► `managed`
+ *     nobody is tracked                       ──► none
+ *     all others: the entries to begin with   ──► cor_field_managers_update() ──► `managed`
  *
  * The entries to begin with are those of the body if upstream could decode them, else those of the
  * present object; a body with [] or [{}] resets them, and a subresource has no say. The object
@@ -159,9 +162,7 @@ static int managed_keep(struct cor_managed *m, const struct cor_buf *before,
                         const struct cor_buf *after)
 {
     struct cor_write *write = m->write;
-    struct cor_str live = write->is_create
-                              ? cor_str(NULL, 0)
-                              : cor_object_meta_member(write->current, COR_STR("managedFields"));
+    struct cor_str live = cor_object_meta_member(write->current, COR_STR("managedFields"));
     int r;
 
     if (!may_keep(write, live))
@@ -174,6 +175,23 @@ static int managed_keep(struct cor_managed *m, const struct cor_buf *before,
     return 0;
 }
 
+/* Sets `managed` of a new object whose client has sent no entries. 1: it is another write. */
+static int managed_create(struct cor_managed *m, const struct cor_buf *zero,
+                          const struct cor_buf *object)
+{
+    struct cor_write *write = m->write;
+    int r;
+
+    if (!write->is_create || cor_scale_is_written(&write->call) ||
+        (!write->call.sub && sent_list(write).p))
+        return 1;
+    r = cor_field_managers_create(&m->request, cor_buf_str(zero), cor_buf_str(object),
+                                  &write->managed_text);
+    if (r == COR_MANAGERS_MADE)
+        write->managed = cor_buf_str(&write->managed_text);
+    return r < 0 ? r : r == 0;
+}
+
 static int managed_run(struct cor_managed *m)
 {
     struct cor_write *write = m->write;
@@ -183,7 +201,8 @@ static int managed_run(struct cor_managed *m)
     int r = add_objects(write, &before, &after);
 
     if (r == 0)
-        r = managed_keep(m, &before, &after);
+        r = write->is_create ? managed_create(m, &before, &after)
+                             : managed_keep(m, &before, &after);
     if (r <= 0)
         return r;
     r = read_entries(m, &managers);
