@@ -86,7 +86,7 @@ COR_API size_t cor_value_len(struct cor_value value);
 
 /* The functions that generated accessors call: the member `key`, of `n` bytes, of an object. */
 COR_API struct cor_value cor_value_member(struct cor_value object, const char *key, size_t n);
-COR_API struct cor_text cor_value_text(struct cor_value object, const char *key, size_t n);
+COR_API struct cor_text cor_value_string(struct cor_value object, const char *key, size_t n);
 COR_API bool cor_value_bool(struct cor_value object, const char *key, size_t n);
 /* A number that does not fit reads as 0. */
 COR_API int32_t cor_value_int32(struct cor_value object, const char *key, size_t n);

@@ -166,7 +166,7 @@ static struct form form_of(struct cor_gen_model *model, const struct cor_gen_typ
     case COR_SHAPE_MICRO_TIME:
     case COR_SHAPE_DURATION:
     case COR_SHAPE_QUANTITY:
-        return (struct form){COR_STR("struct cor_text"), "cor_value_text", false, false};
+        return (struct form){COR_STR("struct cor_text"), "cor_value_string", false, false};
     case COR_SHAPE_BOOL:
         return (struct form){COR_STR("bool"), "cor_value_bool", false, true};
     case COR_SHAPE_INT32:

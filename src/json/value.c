@@ -77,7 +77,7 @@ struct cor_value cor_value_member(struct cor_value object, const char *key, size
     return value_in(object, cor_json_find(open_bytes(object), cor_str(key, n), order_of(object)));
 }
 
-struct cor_text cor_value_text(struct cor_value object, const char *key, size_t n)
+struct cor_text cor_value_string(struct cor_value object, const char *key, size_t n)
 {
     return text_of(cor_value_member(object, key, n));
 }
@@ -120,7 +120,7 @@ struct cor_value cor_value_find(struct cor_value array, const char *key, size_t 
     struct cor_value element = {NULL, 0, 0};
 
     while (cor_value_next(&array, &element)) {
-        struct cor_text text = cor_value_text(element, key, n);
+        struct cor_text text = cor_value_string(element, key, n);
 
         if (cor_text_exists(text) && cor_text_eq(text, is))
             return element;

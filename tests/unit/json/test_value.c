@@ -28,7 +28,7 @@ TEST(value, reads_members_by_their_types)
     for (size_t i = 0; i < 2; i++) {
         struct cor_value v = whole(orders[i]);
 
-        assert_true(cor_text_is(cor_value_text(v, KEY("kind")), "Pod"));
+        assert_true(cor_text_is(cor_value_string(v, KEY("kind")), "Pod"));
         assert_true(cor_value_bool(v, KEY("yes")));
         assert_true(cor_value_double(v, KEY("ratio")) == 1.5);
         assert_int_equal(cor_value_int64(v, KEY("small")), 2147483648);
@@ -48,7 +48,7 @@ TEST(value, reads_absent_null_and_other_types_as_nothing)
         assert_false(cor_value_has(v, KEY("absent")));
         assert_false(cor_value_exists(cor_value_member(none, KEY("deeper"))));
         assert_false(cor_view_exists(cor_value_view(none)));
-        assert_false(cor_text_exists(cor_value_text(v, KEY("ratio"))));
+        assert_false(cor_text_exists(cor_value_string(v, KEY("ratio"))));
         assert_false(cor_value_bool(v, KEY("kind")));
         assert_int_equal(cor_value_int64(v, KEY("ratio")), 0);
         assert_int_equal(cor_value_int32(v, KEY("small")), 0);
@@ -69,7 +69,7 @@ TEST(value, iterates_over_lists_of_objects)
     assert_int_equal(cor_value_int64(element, KEY("v")), 1);
     assert_int_equal(cor_value_len(it), 3);
     assert_true(cor_value_next(&it, &element));
-    assert_true(cor_text_is(cor_value_text(element, KEY("name")), "b"));
+    assert_true(cor_text_is(cor_value_string(element, KEY("name")), "b"));
     assert_true(cor_value_next(&it, &element));
     assert_false(cor_value_exists(element));
     assert_true(cor_value_next(&it, &element));
