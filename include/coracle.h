@@ -23,6 +23,7 @@
 #include "coracle/delta_fifo.h"
 #include "coracle/discovery.h"
 #include "coracle/election.h"
+#include "coracle/equality.h"
 #include "coracle/err.h"
 #include "coracle/events.h"
 #include "coracle/fifo.h"

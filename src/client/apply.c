@@ -31,6 +31,7 @@
 #include "client/client_int.h"
 #include "client/dynamic/dynamic_client.h"
 #include "client/dynamic/retry_on_conflict.h"
+#include "coracle/equality.h"
 #include "coracle/status_is.h"
 #include "loop/timer.h"
 #include "meta/builder.h"
@@ -197,14 +198,22 @@ static int apply_send_patch(struct apply *a, enum cor_merge_diff_part part, stru
                              reterr);
 }
 
-/* Does a part of the object differ from what it shall be? 1, 0, or a failure. */
-static int apply_differs(const struct apply *a, enum cor_merge_diff_part part,
-                         struct cor_status *reterr)
+/* Does the object, or its status, differ from what it shall be, as controllerutil compares them?
+ * Otherwise a quantity that the server writes in another way would be updated for ever. 1, 0, or a
+ * failure. */
+static int apply_differs(const struct apply *a, bool is_status, struct cor_status *reterr)
 {
-    COR_CLEANUP(cor_patch_freep) struct cor_patch *patch = NULL;
-    int r = cor_patch_between_parts(a->current, a->wanted, part, COR_STR(""), &patch, reterr);
+    struct cor_view current = cor_object_view(a->current), wanted = cor_object_view(a->wanted);
+    bool is_equal;
+    int r;
 
-    return r < 0 ? r : !cor_patch_is_empty(patch);
+    if (is_status) {
+        current = cor_view_member(current, COR_STR("status"));
+        wanted = cor_view_member(wanted, COR_STR("status"));
+    }
+    r = cor_view_equal(current, wanted, &is_equal);
+    return r < 0 ? cor_status_set(reterr, r, "compare the objects: %s", cor_err_text(r))
+                 : !is_equal;
 }
 
 /* Sends what differs. `a->req` stays NULL when nothing does. */
@@ -224,7 +233,7 @@ static int apply_write(struct apply *a, struct cor_status *reterr)
         return r;
     }
     if (a->current) {
-        r = apply_differs(a, is_status ? COR_MERGE_DIFF_ONLY : COR_MERGE_DIFF_ALL, reterr);
+        r = apply_differs(a, is_status, reterr);
         if (r <= 0)
             return r;
     }

@@ -65,6 +65,34 @@ TEST(apply, creates_updates_and_leaves_alone_what_is_as_it_should_be)
     }
 }
 
+static int set_hard(void *arg, const struct cor_object *current, struct cor_builder *b)
+{
+    cor_builder_set_json(b, "metadata.labels", COR_STR("{}"));
+    cor_builder_set_json(b, "spec.scopes", COR_STR("[]"));
+    return cor_builder_set_text_in(b, "spec.hard", "requests.cpu", cor_strz(arg));
+}
+
+/* Contract controllers 6.9.3: the server stores "1000m" as "1", and nothing in the place of what is
+ * empty; a program that wants the same each time updates once. */
+TEST(apply, objects_are_compared_by_their_meaning)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct cor_apply apply = apply_of(COR_APPLY_UPDATE, set_hard, (char *)"1000m");
+        struct world w;
+
+        apply.kind = "ResourceQuota";
+        apply.resource = (struct cor_resource){"", "v1", "resourcequotas"};
+        world_begin(&w, kind);
+        expect_result(&w, &apply, "created");
+        expect_result(&w, &apply, "unchanged");
+        apply.arg = (char *)"1001m";
+        expect_result(&w, &apply, "updated");
+        expect_result(&w, &apply, "unchanged");
+        world_end(&w);
+    }
+}
+
 static int rename_it(void *arg, const struct cor_object *current, struct cor_builder *b)
 {
     return cor_builder_set_text(b, arg, COR_STR("other"));

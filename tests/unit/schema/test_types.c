@@ -1,3 +1,4 @@
+#include "meta/equality.h"
 #include "schema/types.h"
 
 #include "rows.h"
@@ -201,5 +202,54 @@ TEST(types, find_a_field_by_each_number)
         for (uint32_t number = 0; number < 300; number++)
             found += cor_type_find_number(type, number) != NULL;
         assert_int_equal(found, numbered);
+    }
+}
+
+/* The shape of a value, or of the values of a map or of the elements of a list. */
+static enum cor_shape inner_shape(const struct cor_type *type)
+{
+    while (cor_type_shape(type) == COR_SHAPE_MAP || cor_type_shape(type) == COR_SHAPE_LIST)
+        type = cor_type_element(type);
+    return cor_type_shape(type);
+}
+
+/* Names that mean a quantity in one type and a text in another, which wins. */
+static bool is_ambiguous(struct cor_str name)
+{
+    return cor_str_eqz(name, "value") || cor_str_eqz(name, "default");
+}
+
+static void check_name(struct cor_str name, const struct cor_type *type)
+{
+    enum cor_equality_rule rule = cor_equality_rule_of(name);
+    enum cor_shape shape = inner_shape(type);
+    bool is_text = shape == COR_SHAPE_STRING || shape == COR_SHAPE_JSON || shape == COR_SHAPE_RAW;
+
+    /* What the rule promises is true in every type: no text is taken for a quantity or a time. The
+     * text in `requests` is the name of a request, in a list. */
+    if (rule == COR_EQUALITY_QUANTITY && is_text && cor_type_shape(type) != COR_SHAPE_LIST)
+        fail_msg("%.*s is a text in a type", COR_STR_ARG(name));
+    if (rule == COR_EQUALITY_TIME && is_text)
+        fail_msg("%.*s is no time in a type", COR_STR_ARG(name));
+    if (rule == COR_EQUALITY_TEXTS && shape != COR_SHAPE_STRING && shape != COR_SHAPE_BYTES &&
+        shape != COR_SHAPE_RAW && !cor_str_eqz(name, "nodeSelector"))
+        fail_msg("%.*s is no map of texts in a type", COR_STR_ARG(name));
+    /* And no quantity or time is missing. */
+    if (shape == COR_SHAPE_QUANTITY && rule != COR_EQUALITY_QUANTITY && !is_ambiguous(name))
+        fail_msg("%.*s is a quantity", COR_STR_ARG(name));
+    if ((shape == COR_SHAPE_TIME || shape == COR_SHAPE_MICRO_TIME) && rule != COR_EQUALITY_TIME &&
+        !cor_str_eqz(name, "disruptedPods"))
+        fail_msg("%.*s is a time", COR_STR_ARG(name));
+}
+
+/* Semantic equality in clients knows names, and not types (coracle/equality.h). */
+TEST(types, agree_with_the_names_of_semantic_equality)
+{
+    for (size_t i = 0; i < cor_types_count(); i++) {
+        const struct cor_type *type = cor_type_at(i);
+
+        for (size_t f = 0; f < cor_type_nfields(type); f++)
+            check_name(cor_type_field_name(cor_type_field(type, f)),
+                       cor_type_field_type(cor_type_field(type, f)));
     }
 }
