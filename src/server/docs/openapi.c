@@ -5,8 +5,8 @@
  * index, the hashes and the documents all use that walk.
  *
  * The hash of a document covers cor_openapi_digest, which the build makes of the data files and of
- * the sources that write documents, and what rows say of themselves. A row that was made at run
- * time has a place of its own, which is never used again, so that its next form has another hash.
+ * the sources that write documents, and what rows say of themselves. A row of a custom resource
+ * names its definition and the generation of it, so that its next form has another hash.
  *
  * Failures: no memory for the buffer, or a path that is not served. */
 #include "server/docs/openapi.h"
@@ -16,6 +16,8 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "meta/object_edit.h"
+#include "schema/custom_row.h"
 #include "server/docs/openapi_paths.h"
 #include "json/writer.h"
 
@@ -25,6 +27,10 @@
 #define SMALL_BYTES    4096         /* of a document with one operation */
 /* Of the API, not of this program: clients compare it with their own. */
 #define API_VERSION "1.34"
+
+/* Of the documents about custom resources, as upstream has them. */
+#define CUSTOM_TITLE   "Kubernetes CRD Swagger"
+#define CUSTOM_VERSION "v0.1.0"
 
 /* Made by the build. */
 extern const char cor_openapi_digest[];
@@ -64,6 +70,23 @@ static size_t same_version_until(const struct cor_resource_row *const *rows, siz
     return i;
 }
 
+/* Has the group a page of its own? A group of custom resources has none. */
+static bool group_is_described(const struct cor_resource_row *const *rows, size_t n, size_t from)
+{
+    for (size_t end = same_group_until(rows, n, from); from < end; from++) {
+        if (!rows[from]->life)
+            return true;
+    }
+    return false;
+}
+
+/* Is it about custom resources? Then it has nothing of what documents of built-in ones begin and
+ * end with. */
+static bool page_is_custom(const struct page *page, const struct cor_resource_row *const *rows)
+{
+    return page->kind == PAGE_VERSION && rows[page->first]->life;
+}
+
 static void page_set_path(struct page *page, const char *head, struct cor_str rest)
 {
     int n = snprintf(page->text, sizeof(page->text), "%s/%.*s", head, COR_STR_ARG(rest));
@@ -94,6 +117,8 @@ static bool page_next(const struct cor_served *served, struct page_walk *walk, s
     if (walk->row >= nrows)
         return false;
     row = rows[walk->row];
+    if (walk->step == nroots && row->group.n > 0 && !group_is_described(rows, nrows, walk->row))
+        walk->step++;
     if (walk->step == nroots && row->group.n > 0) {
         *page = (struct page){.kind = PAGE_GROUP, .first = walk->row};
         page->n = same_group_until(rows, nrows, walk->row) - walk->row;
@@ -138,14 +163,20 @@ static void hash_add_str(uint64_t *hash, struct cor_str s)
 
 static void hash_add_row(uint64_t *hash, const struct cor_resource_row *row)
 {
-    size_t place = row->life ? cor_row_place(row) : 0;
-
     hash_add_str(hash, row->api_version);
     hash_add_str(hash, row->kind);
     hash_add_str(hash, row->plural);
     hash_add(hash, &row->verbs, sizeof(row->verbs));
     hash_add(hash, &row->flags, sizeof(row->flags));
-    hash_add(hash, &place, sizeof(place));
+    if (row->custom) {
+        hash_add_str(hash, row->list_kind);
+        hash_add_str(hash, cor_object_uid(row->custom->crd));
+        hash_add_str(hash, cor_object_meta_member(row->custom->crd, COR_STR("generation")));
+    } else if (row->life) {
+        size_t place = cor_row_place(row);
+
+        hash_add(hash, &place, sizeof(place));
+    }
     for (size_t i = 0; i < row->nsubresources; i++) {
         if (row->subresources[i].is_served) {
             hash_add_str(hash, cor_strz(row->subresources[i].name));
@@ -192,13 +223,16 @@ int cor_openapi_hash(const struct cor_served *served, struct cor_str path,
 size_t cor_openapi_weigh(const struct cor_served *served, struct cor_str path)
 {
     struct page page;
-    size_t nrows;
+    size_t nrows, bytes = 0;
+    const struct cor_resource_row *const *rows = cor_served_rows(served, &nrows);
 
-    (void)cor_served_rows(served, &nrows);
     if (path.n == 0)
-        return nrows * ROW_BYTES;
-    return page_find(served, path, &page) && page.kind == PAGE_VERSION ? page.n * ROW_BYTES
-                                                                       : SMALL_BYTES;
+        page = (struct page){.kind = PAGE_VERSION, .n = nrows};
+    else if (!page_find(served, path, &page) || page.kind != PAGE_VERSION)
+        return SMALL_BYTES;
+    for (size_t i = page.first; i < page.first + page.n; i++)
+        bytes += ROW_BYTES + (rows[i]->custom ? rows[i]->custom->version.n : 0);
+    return bytes;
 }
 
 int cor_openapi_index(const struct cor_served *served, struct cor_buf *out)
@@ -226,12 +260,13 @@ int cor_openapi_index(const struct cor_served *served, struct cor_buf *out)
     return cor_json_writer_finish(&w);
 }
 
-static void info_write(struct cor_json_writer *w)
+static void info_write(struct cor_json_writer *w, bool is_custom)
 {
     cor_json_key(w, COR_STR("info"));
     cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("title"), COR_STR(TITLE));
-    cor_json_member(w, COR_STR("version"), COR_STR(API_VERSION));
+    cor_json_member(w, COR_STR("title"), is_custom ? COR_STR(CUSTOM_TITLE) : COR_STR(TITLE));
+    cor_json_member(w, COR_STR("version"),
+                    is_custom ? COR_STR(CUSTOM_VERSION) : COR_STR(API_VERSION));
     cor_json_end_object(w);
 }
 
@@ -242,7 +277,7 @@ static void page_write_paths(struct cor_openapi_doc *doc, const struct page *pag
         cor_openapi_write_root(doc, page->root, COR_STR(""));
     else if (page->kind == PAGE_GROUP)
         cor_openapi_write_root(doc, COR_OPENAPI_ROOT_GROUP, rows[page->first]->group);
-    else
+    else if (!page_is_custom(page, rows))
         cor_openapi_write_resource_list(doc, rows[page->first]);
     for (size_t i = 0; page->kind == PAGE_VERSION && i < page->n; i++)
         cor_openapi_write_resource(doc, rows[page->first + i]);
@@ -269,7 +304,7 @@ int cor_openapi_write_3(const struct cor_served *served, struct cor_str path, st
     cor_json_writer_init(&doc.w, out);
     cor_json_begin_object(&doc.w);
     cor_json_member(&doc.w, COR_STR("openapi"), COR_STR("3.0.0"));
-    info_write(&doc.w);
+    info_write(&doc.w, page_is_custom(&page, rows));
     cor_json_key(&doc.w, COR_STR("paths"));
     cor_json_begin_object(&doc.w);
     page_write_paths(&doc, &page, rows);
@@ -280,7 +315,8 @@ int cor_openapi_write_3(const struct cor_served *served, struct cor_str path, st
     cor_json_begin_object(&doc.w);
     cor_openapi_write_components(&doc, &rows[page.first], page.kind == PAGE_VERSION ? page.n : 0);
     cor_json_end_object(&doc.w);
-    security_write(&doc.w, "securitySchemes");
+    if (!page_is_custom(&page, rows))
+        security_write(&doc.w, "securitySchemes");
     cor_json_end_object(&doc.w);
     cor_json_end_object(&doc.w);
     return cor_json_writer_finish(&doc.w);
@@ -298,7 +334,7 @@ int cor_openapi_write_2(const struct cor_served *served, struct cor_buf *out)
     cor_json_writer_init(&doc.w, out);
     cor_json_begin_object(&doc.w);
     cor_json_member(&doc.w, COR_STR("swagger"), COR_STR("2.0"));
-    info_write(&doc.w);
+    info_write(&doc.w, false);
     cor_json_key(&doc.w, COR_STR("paths"));
     cor_json_begin_object(&doc.w);
     while (page_next(served, &walk, &page))

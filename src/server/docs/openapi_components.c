@@ -1,39 +1,17 @@
 /* The schemas of a document: those of the types that its operations mention, and the few that no
- * table has (patches, /version, kinds that were defined without a schema). */
+ * table has (patches, /version, custom resources). */
 #include <stdio.h>
 
+#include "schema/custom_openapi.h"
 #include "server/docs/openapi_int.h"
 
 #define PATCH_NAME "io.k8s.apimachinery.pkg.apis.meta.v1.Patch"
 #define INFO_NAME  "io.k8s.apimachinery.pkg.version.Info"
-/* Of a schema: a group of 253 bytes, and names of 63. */
-#define NAME_MAX_BYTES 512
-
-/* The name of the schema of a row that has no type: "com.example.stable.v1.CronTab". */
-static struct cor_str untyped_name(const struct cor_resource_row *row, struct cor_str kind,
-                                   char *out, size_t max)
-{
-    size_t n = 0;
-
-    for (size_t end = row->group.n; end > 0;) {
-        size_t from = end;
-
-        while (from > 0 && row->group.p[from - 1] != '.')
-            from--;
-        n += (size_t)snprintf(out + n, max - n, "%.*s.", (int)(end - from), row->group.p + from);
-        end = from > 0 ? from - 1 : 0;
-        if (n >= max)
-            return cor_str(out, max - 1);
-    }
-    n += (size_t)snprintf(out + n, max - n, "%.*s.%.*s", COR_STR_ARG(row->version),
-                          COR_STR_ARG(kind));
-    return cor_str(out, n < max ? n : max - 1);
-}
 
 /* A reference to a schema that no type of the tables has. */
 static void reference_write(struct cor_openapi_doc *doc, const char *name)
 {
-    char ref[NAME_MAX_BYTES + 64];
+    char ref[COR_CUSTOM_OPENAPI_NAME_MAX + 64];
 
     snprintf(ref, sizeof(ref), "%s%s",
              doc->version == COR_OPENAPI_3 ? "#/components/schemas/" : "#/definitions/", name);
@@ -46,10 +24,11 @@ static void reference_write(struct cor_openapi_doc *doc, const char *name)
 void cor_openapi_write_schema_of(struct cor_openapi_doc *doc, const struct cor_type *type,
                                  const struct cor_resource_row *row, struct cor_str kind)
 {
-    char name[NAME_MAX_BYTES];
+    char name[COR_CUSTOM_OPENAPI_NAME_MAX];
 
     if (!type) {
-        (void)untyped_name(row, kind, name, sizeof(name));
+        (void)cor_custom_openapi_name(row, kind, name, sizeof(name));
+        cor_custom_openapi_add(&doc->set);
         reference_write(doc, name);
         return;
     }
@@ -113,20 +92,21 @@ static void info_schema_write(struct cor_openapi_doc *doc)
     cor_json_end_object(w);
 }
 
-/* An object of which only the kind is known. */
-static void untyped_write(struct cor_json_writer *w, const struct cor_resource_row *row,
-                          struct cor_str kind)
+/* The schemas of a kind that no table has, and of its list. */
+static void custom_write(struct cor_openapi_doc *doc, const struct cor_resource_row *row)
 {
-    char name[NAME_MAX_BYTES];
+    char name[COR_CUSTOM_OPENAPI_NAME_MAX];
+    struct cor_json_writer *w = &doc->w;
 
-    cor_json_key(w, untyped_name(row, kind, name, sizeof(name)));
-    cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("type"), COR_STR("object"));
-    cor_json_key(w, COR_STR("x-kubernetes-group-version-kind"));
-    cor_json_begin_array(w);
-    cor_openapi_write_kind(w, row->group, kind, row->version);
-    cor_json_end_array(w);
-    cor_json_end_object(w);
+    if (!cor_row_schema(row)) {
+        cor_json_key(w, cor_custom_openapi_name(row, row->kind, name, sizeof(name)));
+        cor_custom_openapi_write_kind(w, doc->version, row);
+    }
+    if (row->verbs & COR_API_VERB_BIT(LIST) &&
+        !cor_type_of_kind(row->group, row->version, row->list_kind)) {
+        cor_json_key(w, cor_custom_openapi_name(row, row->list_kind, name, sizeof(name)));
+        cor_custom_openapi_write_list(w, doc->version, row);
+    }
 }
 
 void cor_openapi_write_components(struct cor_openapi_doc *doc,
@@ -135,13 +115,8 @@ void cor_openapi_write_components(struct cor_openapi_doc *doc,
     struct cor_json_writer *w = &doc->w;
 
     cor_openapi_write_schemas(w, doc->version, &doc->set);
-    for (size_t i = 0; i < nrows; i++) {
-        if (!cor_row_schema(rows[i]))
-            untyped_write(w, rows[i], rows[i]->kind);
-        if (rows[i]->verbs & COR_API_VERB_BIT(LIST) &&
-            !cor_type_of_kind(rows[i]->group, rows[i]->version, rows[i]->list_kind))
-            untyped_write(w, rows[i], rows[i]->list_kind);
-    }
+    for (size_t i = 0; i < nrows; i++)
+        custom_write(doc, rows[i]);
     if (doc->has_patch) {
         cor_json_key(w, COR_STR(PATCH_NAME));
         cor_json_raw(w, COR_STR("{\"description\":\"A patch, in the form that its Content-Type "

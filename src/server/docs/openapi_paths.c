@@ -97,6 +97,31 @@ static const struct operation_row {
                               "Watches objects of the kind %.*s. Deprecated: list with watch."},
 };
 
+/* The same of a custom resource, whose operations upstream describes in other code: what differs,
+ * and no operation that is not here. The old watch paths are not described. */
+static const struct operation_row custom_operations[OPERATION_COUNT] = {
+    [OPERATION_LIST] = {"get", "list", "list", "", "", COR_API_VERB_LIST, WATCHED, BODY_NONE,
+                        ANSWER_LIST, CODES_OK, false, "Lists or watches objects of the kind %.*s."},
+    [OPERATION_CREATE] = {"post", "post", "create", "", "", COR_API_VERB_CREATE, WRITTEN,
+                          BODY_OBJECT, ANSWER_OBJECT, CODES_OK | CODES_CREATED | CODES_ACCEPTED,
+                          false, "Creates a %.*s."},
+    [OPERATION_DELETE_COLLECTION] = {"delete", "deletecollection", "delete", "Collection", "",
+                                     COR_API_VERB_DELETECOLLECTION, WATCHED, BODY_NONE,
+                                     ANSWER_STATUS, CODES_OK, false,
+                                     "Deletes all selected objects of the kind %.*s."},
+    [OPERATION_GET] = {"get", "get", "read", "", "", COR_API_VERB_GET,
+                       BIT(PRETTY) | BIT(RESOURCE_VERSION), BODY_NONE, ANSWER_OBJECT, CODES_OK,
+                       false, "Reads a %.*s."},
+    [OPERATION_REPLACE] = {"put", "put", "replace", "", "", COR_API_VERB_UPDATE, WRITTEN,
+                           BODY_OBJECT, ANSWER_OBJECT, CODES_OK | CODES_CREATED, false,
+                           "Replaces a %.*s."},
+    [OPERATION_PATCH] = {"patch", "patch", "patch", "", "", COR_API_VERB_PATCH, PATCHED, BODY_PATCH,
+                         ANSWER_OBJECT, CODES_OK, false, "Changes a part of a %.*s."},
+    [OPERATION_DELETE] = {"delete", "delete", "delete", "", "", COR_API_VERB_DELETE, DELETED,
+                          BODY_DELETE_OPTIONS, ANSWER_STATUS, CODES_OK | CODES_ACCEPTED, false,
+                          "Deletes a %.*s."},
+};
+
 /* Where a path stands. */
 struct place {
     const struct cor_resource_row *row;
@@ -244,6 +269,14 @@ static bool has_patch_type(const struct cor_resource_row *row, enum cor_patch_ty
     return type != COR_PATCH_STRATEGIC || !row->life;
 }
 
+/* The i-th form of a body; empty: there are no more. Built-in kinds take any. */
+static struct cor_str body_form(const struct cor_resource_row *row, size_t i)
+{
+    if (!row->life)
+        return i == 0 ? COR_STR("*/*") : COR_STR("");
+    return i < 2 ? cor_strz(forms[i]) : COR_STR("");
+}
+
 static void body_write_3(struct cor_openapi_doc *doc, const struct place *place, enum body body)
 {
     struct cor_json_writer *w = &doc->w;
@@ -252,11 +285,14 @@ static void body_write_3(struct cor_openapi_doc *doc, const struct place *place,
     cor_json_begin_object(w);
     cor_json_key(w, COR_STR("content"));
     cor_json_begin_object(w);
-    for (size_t i = 0; i < (body == BODY_PATCH ? COR_PATCH_TYPES : 1); i++) {
-        if (body == BODY_PATCH && !has_patch_type(place->row, (enum cor_patch_type)i))
+    for (size_t i = 0; i < COR_PATCH_TYPES; i++) {
+        struct cor_str form = body == BODY_PATCH ? cor_patch_media_type((enum cor_patch_type)i)
+                                                 : body_form(place->row, i);
+
+        if (form.n == 0 ||
+            (body == BODY_PATCH && !has_patch_type(place->row, (enum cor_patch_type)i)))
             continue;
-        cor_json_key(w, body == BODY_PATCH ? cor_patch_media_type((enum cor_patch_type)i)
-                                           : COR_STR("*/*"));
+        cor_json_key(w, form);
         cor_json_begin_object(w);
         body_schema_write(doc, place, body);
         cor_json_end_object(w);
@@ -345,9 +381,9 @@ static void media_write_2(struct cor_openapi_doc *doc, const struct cor_resource
             if (has_patch_type(row, (enum cor_patch_type)i))
                 cor_json_string(w, cor_patch_media_type((enum cor_patch_type)i));
         }
-    } else if (op) {
-        cor_json_string(w, COR_STR("*/*"));
     }
+    for (size_t i = 0; op && op->body != BODY_PATCH && body_form(row, i).n > 0; i++)
+        cor_json_string(w, body_form(row, i));
     for (size_t i = 0; !op && i < nforms; i++)
         cor_json_string(w, cor_strz(forms[i]));
     cor_json_end_array(w);
@@ -369,7 +405,8 @@ static void operation_write(struct cor_openapi_doc *doc, const struct place *pla
     struct cor_json_writer *w = &doc->w;
     char words[TEXT_MAX];
 
-    if (place->sub && place->sub->type)
+    /* The operations on the scale of a custom resource have the kind of the resource. */
+    if (place->sub && place->sub->type && !row->life)
         type = place->sub->type;
     cor_json_key(w, cor_strz(op->method));
     cor_json_begin_object(w);
@@ -408,9 +445,10 @@ static void path_write(struct cor_openapi_doc *doc, const struct place *place, c
     size_t n = 0;
 
     for (size_t i = 0; i < nids; i++) {
-        const struct operation_row *op = &operations[ids[i]];
+        const struct operation_row *op =
+            place->row->life ? &custom_operations[ids[i]] : &operations[ids[i]];
 
-        if (!(verbs >> op->verb & 1))
+        if (!op->method || !(verbs >> op->verb & 1))
             continue;
         common &= op->parameters;
         ops[n++] = op;

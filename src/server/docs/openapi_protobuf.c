@@ -38,6 +38,9 @@ enum form {
     FORM_MESSAGES, /* an array of objects: a repeated field */
     FORM_MAP,      /* an object of named values */
     FORM_YAMLS,    /* an array of any values */
+    FORM_INT,
+    FORM_DOUBLE,
+    FORM_SCHEMA_OR_BOOL, /* an object, or a truth under the number 2 of the message around it */
 };
 
 struct message;
@@ -88,10 +91,24 @@ static const struct message info_message = {7, ROWS(info_rows)};
 static const struct row schema_rows[] = {
     {"$ref", 1, FORM_TEXT},
     {"format", 2, FORM_TEXT},
+    {"title", 3, FORM_TEXT},
     {"description", 4, FORM_TEXT},
+    {"multipleOf", 6, FORM_DOUBLE},
+    {"maximum", 7, FORM_DOUBLE},
+    {"exclusiveMaximum", 8, FORM_BOOL},
+    {"minimum", 9, FORM_DOUBLE},
+    {"exclusiveMinimum", 10, FORM_BOOL},
+    {"maxLength", 11, FORM_INT},
+    {"minLength", 12, FORM_INT},
+    {"pattern", 13, FORM_TEXT},
+    {"maxItems", 14, FORM_INT},
+    {"minItems", 15, FORM_INT},
+    {"uniqueItems", 16, FORM_BOOL},
+    {"maxProperties", 17, FORM_INT},
+    {"minProperties", 18, FORM_INT},
     {"required", 19, FORM_TEXTS},
     {"enum", 20, FORM_YAMLS},
-    {"additionalProperties", 21, FORM_MESSAGE, .inner = 1, .message = &schema_message},
+    {"additionalProperties", 21, FORM_SCHEMA_OR_BOOL, .inner = 1, .message = &schema_message},
     {"type", 22, FORM_TEXT, .inner = 1},
     {"items", 23, FORM_MESSAGE, .inner = 1, .message = &schema_message},
     {"properties", 25, FORM_MAP, .inner = 1, .message = &schema_message},
@@ -176,16 +193,34 @@ static const struct message default_message = {.write = default_write};
 static const struct row info_3_rows[] = {{"title", 1, FORM_TEXT}, {"version", 6, FORM_TEXT}};
 static const struct message info_3_message = {7, ROWS(info_3_rows)};
 
+static const struct message schema_3_message;
+
 static const struct row schema_3_rows[] = {
+    {"nullable", 1, FORM_BOOL},
+    {"title", 9, FORM_TEXT},
+    {"multipleOf", 10, FORM_DOUBLE},
+    {"maximum", 11, FORM_DOUBLE},
+    {"exclusiveMaximum", 12, FORM_BOOL},
+    {"minimum", 13, FORM_DOUBLE},
+    {"exclusiveMinimum", 14, FORM_BOOL},
+    {"maxLength", 15, FORM_INT},
+    {"minLength", 16, FORM_INT},
+    {"pattern", 17, FORM_TEXT},
+    {"maxItems", 18, FORM_INT},
+    {"minItems", 19, FORM_INT},
     {"uniqueItems", 20, FORM_BOOL},
+    {"maxProperties", 21, FORM_INT},
+    {"minProperties", 22, FORM_INT},
     {"required", 23, FORM_TEXTS},
     {"enum", 24, FORM_YAMLS},
     {"type", 25, FORM_TEXT},
     {"allOf", 26, FORM_MESSAGES, .message = &schema_or_reference},
     {"oneOf", 27, FORM_MESSAGES, .message = &schema_or_reference},
+    {"anyOf", 28, FORM_MESSAGES, .message = &schema_or_reference},
+    {"not", 29, FORM_MESSAGE, .message = &schema_3_message},
     {"items", 30, FORM_MESSAGE, .inner = 1, .message = &schema_or_reference},
     {"properties", 31, FORM_MAP, .inner = 1, .message = &schema_or_reference},
-    {"additionalProperties", 32, FORM_MESSAGE, .inner = 1, .message = &schema_or_reference},
+    {"additionalProperties", 32, FORM_SCHEMA_OR_BOOL, .inner = 1, .message = &schema_or_reference},
     {"default", 33, FORM_MESSAGE, .message = &default_message},
     {"description", 34, FORM_TEXT},
     {"format", 35, FORM_TEXT},
@@ -308,12 +343,12 @@ static void field_end(struct writer *w, size_t start)
     memcpy(w->out->p + start - 1, length, more + 1);
 }
 
-/* A JSON string without quotes and escapes. The text of a document never grows by that. */
-static void text_put(struct writer *w, struct cor_str value)
+/* The text of a JSON string or key, whose escapes are undone. It never grows by that. */
+static void raw_text_put(struct writer *w, struct cor_str raw)
 {
-    struct cor_str raw = value, text;
+    struct cor_str text;
 
-    if (w->error < 0 || cor_json_to_raw(value, &raw) < 0)
+    if (w->error < 0)
         return;
     w->error = cor_buf_reserve(w->out, raw.n);
     if (w->error == 0 && cor_json_unescape(raw, w->out->p + w->out->n, raw.n, &text) == 0) {
@@ -321,6 +356,15 @@ static void text_put(struct writer *w, struct cor_str value)
             memmove(w->out->p + w->out->n, text.p, text.n);
         w->out->n += text.n;
     }
+}
+
+/* The same of a value, with its quotes. */
+static void text_put(struct writer *w, struct cor_str value)
+{
+    struct cor_str raw;
+
+    if (cor_json_to_raw(value, &raw) == 0)
+        raw_text_put(w, raw);
 }
 
 static void text_write(struct writer *w, unsigned number, struct cor_str value)
@@ -407,12 +451,34 @@ static void schema_or_reference_write(struct writer *w, struct cor_json_iter *it
         nested_write(w, 1, 0, &schema_3_message, it);
 }
 
+/* A number as a double, which ends before the end of the document. */
+static void double_write(struct writer *w, unsigned number, struct cor_str value)
+{
+    double real = strtod(value.p, NULL);
+    char bytes[8];
+    uint64_t bits;
+
+    memcpy(&bits, &real, sizeof(bits));
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (char)(bits >> 8 * i);
+    tag_put(w, number, 1);
+    bytes_put(w, bytes, sizeof(bytes));
+}
+
+static void int_write(struct writer *w, unsigned number, struct cor_str value)
+{
+    char bytes[VARINT_MAX];
+    int64_t integer = 0;
+
+    (void)cor_json_to_i64(value, &integer);
+    tag_put(w, number, 0);
+    bytes_put(w, bytes, varint_put((uint64_t)integer, bytes));
+}
+
 /* A message DefaultType: objects have no form in it, and an empty message remains. */
 static void default_write(struct writer *w, struct cor_json_iter *it)
 {
     struct cor_str value = cor_json_iter_value(it);
-    uint64_t bits;
-    double number;
     bool is_true;
 
     if (cor_json_type(value) == COR_JSON_STRING) {
@@ -421,14 +487,7 @@ static void default_write(struct writer *w, struct cor_json_iter *it)
         tag_put(w, 2, 0);
         bytes_put(w, is_true ? "\1" : "\0", 1);
     } else if (cor_json_type(value) == COR_JSON_NUMBER) {
-        char bytes[8];
-
-        number = strtod(value.p, NULL);
-        memcpy(&bits, &number, sizeof(bits));
-        for (size_t i = 0; i < sizeof(bytes); i++)
-            bytes[i] = (char)(bits >> 8 * i);
-        tag_put(w, 1, 1);
-        bytes_put(w, bytes, sizeof(bytes));
+        double_write(w, 1, value);
     }
 }
 
@@ -441,7 +500,7 @@ static void entries_write(struct writer *w, const struct row *row, struct cor_js
     while (cor_json_iter_member(&inner, &key)) {
         size_t entry = field_begin(w, row->inner), name = field_begin(w, 1);
 
-        bytes_put(w, key.p, key.n);
+        raw_text_put(w, key);
         field_end(w, name);
         nested_write(w, 2, row->value_inner, row->message, &inner);
         field_end(w, entry);
@@ -500,6 +559,22 @@ static void row_write(struct writer *w, const struct row *row, struct cor_json_i
         return;
     case FORM_MESSAGE:
         nested_write(w, row->number, row->inner, row->message, it);
+        return;
+    case FORM_INT:
+        int_write(w, row->number, cor_json_iter_value(it));
+        return;
+    case FORM_DOUBLE:
+        double_write(w, row->number, cor_json_iter_value(it));
+        return;
+    case FORM_SCHEMA_OR_BOOL:
+        if (cor_json_type(cor_json_iter_open_value(it)) == COR_JSON_OBJECT) {
+            nested_write(w, row->number, row->inner, row->message, it);
+            return;
+        }
+        start = field_begin(w, row->number);
+        tag_put(w, 2, 0);
+        bytes_put(w, cor_str_eq(cor_json_iter_value(it), COR_STR("true")) ? "\1" : "\0", 1);
+        field_end(w, start);
         return;
     case FORM_MAP:
         start = field_begin(w, row->number);
