@@ -51,6 +51,7 @@ ROOMS_DENIED = {
 # Third-party header prefix -> the folders that may see it.
 THIRD_PARTY = {
     "yyjson.h": ["src/json"],
+    "re2/": ["src/schema/re2"],
     "uv.h": ["src/loop", "src/net", "examples"],
     "protobuf-c/": ["src/storage/etcd"],
     "sqlite3.h": ["src/storage/sqlite", "bench", "tests"],

@@ -19,6 +19,7 @@
 #include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "schema/structural/pattern.h"
 #include "schema/structural/string_format.h"
 #include "schema/structural/structural_int.h"
 #include "json/json.h"
@@ -274,6 +275,8 @@ static void set_format(struct builder *b, uint32_t node, uint32_t value)
     text = add_unescaped(b, value);
     if (b->error < 0)
         return;
+    set_flag(b, node, COR_STRUCTURAL_FORMATTED,
+             text.n > 0 && !cor_str_eqz(cor_str(b->pool.p + text.at, text.n), "byte"));
     format = (uint8_t)cor_string_format_find(cor_str(b->pool.p + text.at, text.n));
     if (format == COR_STRING_FORMAT_NONE)
         return;
@@ -544,10 +547,11 @@ static struct cor_structural *builder_finish(struct builder *b,
                    TABLE_BYTES(b, nodes) + TABLE_BYTES(b, properties) + TABLE_BYTES(b, texts) +
                    TABLE_BYTES(b, numbers) + b->pool.n;
     struct cor_structural *schema = cor_alloc(bytes);
-    char *at = (char *)(schema + 1);
+    char *at;
 
     if (!schema)
         return NULL;
+    at = (char *)(schema + 1);
     *schema = (struct cor_structural){
         .preserves_unknown = opts && opts->preserves_unknown,
         .has_rules = b->has_rules,
@@ -617,6 +621,8 @@ struct cor_structural *cor_structural_unref(struct cor_structural *schema)
 {
     if (!schema || !cor_ref_put(&schema->ref))
         return NULL;
+    for (uint32_t i = 0; i < schema->npatterns; i++)
+        cor_pattern_free(atomic_load_explicit(&schema->patterns[i].compiled, memory_order_acquire));
     return cor_free(schema);
 }
 

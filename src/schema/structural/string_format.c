@@ -14,6 +14,7 @@
 #include "schema/format.h"
 #include "schema/ip_text.h"
 #include "schema/structural/email.h"
+#include "schema/structural/pattern.h"
 
 #define NAME_MAX 16 /* no format has a longer name */
 
@@ -384,8 +385,37 @@ static bool is_dotted_name(struct cor_str text)
     return label.n >= 2 && label.n <= 63 && label.n < text.n && are_all(label, is_letter);
 }
 
+/* Upstream's expression, for names with characters beyond ASCII. */
+static int matches_host_pattern(struct cor_str text)
+{
+    static const char host[] =
+        "^([a-zA-Z0-9\\p{S}\\p{L}]((-?[a-zA-Z0-9\\p{S}\\p{L}]{0,62})?)|"
+        "([a-zA-Z0-9\\p{S}\\p{L}](([a-zA-Z0-9-\\p{S}\\p{L}]{0,61}[a-zA-Z0-9\\p{S}\\p{L}])?)"
+        "(\\.)){1,}([a-zA-Z\\p{L}]){2,63})$";
+    COR_CLEANUP(cor_pattern_freep) struct cor_pattern *pattern = NULL;
+    int r = cor_pattern_compile(COR_STR(host), &pattern, NULL);
+
+    return r < 0 ? r : cor_pattern_matches(pattern, text);
+}
+
+static bool is_ascii(char c)
+{
+    return (unsigned char)c < 0x80;
+}
+
+static bool has_long_label(struct cor_str text)
+{
+    while (text.p) {
+        if (cor_str_cut(&text, '.').n > 63)
+            return true;
+    }
+    return false;
+}
+
 static int check_hostname(struct cor_str text)
 {
+    if (!are_all(text, is_ascii))
+        return text.n <= 255 && !has_long_label(text) ? matches_host_pattern(text) : 0;
     return text.n <= 255 && (is_single_label(text) ? text.n <= 63 : is_dotted_name(text));
 }
 

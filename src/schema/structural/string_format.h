@@ -48,7 +48,8 @@ enum cor_string_format {
 /* The format of that name, in which dashes do not count. COR_STRING_FORMAT_NONE: there is none. */
 enum cor_string_format cor_string_format_find(struct cor_str name);
 
-/* Does the format accept the text, which is valid UTF-8? 1, 0, -COR_ENOMEM. */
+/* Does the format accept the text, which is valid UTF-8? 1, 0, -COR_ENOMEM, -COR_EINTERNAL (regular
+ * expressions are not there, which a host name beyond ASCII needs). */
 int cor_string_format_accepts(enum cor_string_format format, struct cor_str text);
 
 #endif

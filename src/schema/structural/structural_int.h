@@ -53,7 +53,8 @@ enum cor_structural_flag {
     COR_STRUCTURAL_DEFAULTS_BELOW = 1 << 8, /* something in it has a default */
     COR_STRUCTURAL_LISTS_BELOW = 1 << 9,    /* it or something in it is a set or a map of items */
     COR_STRUCTURAL_EMBEDDED_BELOW = 1 << 10,
-    COR_STRUCTURAL_DEDUCED = 1 << 11, /* for apply: unknown keys are allowed, here or around it */
+    COR_STRUCTURAL_DEDUCED = 1 << 11,   /* for apply: unknown keys are allowed, here or around it */
+    COR_STRUCTURAL_FORMATTED = 1 << 12, /* for apply: it has a format other than byte */
 };
 
 struct cor_structural_text {

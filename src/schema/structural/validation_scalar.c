@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "meta/quote.h"
 #include "schema/go_text.h"
+#include "schema/structural/pattern.h"
 #include "schema/structural/string_format.h"
 #include "schema/structural/validation_int.h"
 #include "json/scan.h"
@@ -218,6 +219,45 @@ static int64_t count_code_points(struct cor_str text)
     return n;
 }
 
+/* The compiled pattern, which the first caller makes for all. NULL: it could not be made, which is
+ * noted, or it is no pattern (`ret_why`). */
+static const struct cor_pattern *pattern_of(struct cor_validation_run *run,
+                                            struct cor_structural_pattern *slot,
+                                            struct cor_buf *ret_why)
+{
+    struct cor_pattern *pattern = atomic_load_explicit(&slot->compiled, memory_order_acquire);
+    struct cor_pattern *other = NULL;
+    int r;
+
+    if (pattern)
+        return pattern;
+    r = cor_pattern_compile(cor_structural_text(run->schema, slot->text), &pattern, ret_why);
+    if (r < 0) {
+        cor_validation_note(run, r == -COR_EINVALID ? 0 : r);
+        return NULL;
+    }
+    if (atomic_compare_exchange_strong_explicit(&slot->compiled, &other, pattern,
+                                                memory_order_acq_rel, memory_order_acquire))
+        return pattern;
+    cor_pattern_free(pattern); /* another thread was faster */
+    return other;
+}
+
+static size_t check_pattern(struct cor_validation_run *run, struct cor_structural_pattern *slot,
+                            struct cor_str text, const struct cor_way *way)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {.max = 16u << 10};
+    const struct cor_pattern *pattern = pattern_of(run, slot, &why);
+    int r = pattern ? cor_pattern_matches(pattern, text) : 0;
+
+    cor_validation_note(run, r);
+    if (r != 0 || run->error < 0)
+        return 0;
+    return cor_finding_add(run, COR_FIELD_INVALID, way, cor_field_string(text),
+                           "should match '%s%s%s'", cor_structural_text(run->schema, slot->text).p,
+                           why.n > 0 ? ", but pattern is invalid: " : "", cor_buf_z(&why));
+}
+
 static size_t check_length_and_pattern(struct cor_validation_run *run,
                                        const struct cor_structural_checks *checks,
                                        struct cor_str text, const struct cor_way *way)
@@ -232,6 +272,8 @@ static size_t check_length_and_pattern(struct cor_validation_run *run,
     if (checks->has & COR_STRUCTURAL_HAS_MIN_LENGTH && n < checks->min_length)
         return cor_finding_add(run, COR_FIELD_INVALID, way, cor_field_string(text),
                                "should be at least %lld chars long", (long long)checks->min_length);
+    if (checks->pattern != COR_STRUCTURAL_NONE)
+        return check_pattern(run, &run->schema->patterns[checks->pattern], text, way);
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "rows.h"
+#include "schema/structural/pattern.h"
 #include "schema/structural/string_format.h"
 #include "schema/structural/structural.h"
 
@@ -139,6 +140,49 @@ TEST(structural_validate, checks_lengths_and_numbers)
     check_rows(rows, COR_ARRAY_LEN(rows));
 }
 
+/* Contract crd 4.7.8, 8.3 (C9, C12). */
+TEST(structural_validate, checks_patterns)
+{
+    static const struct row rows[] = {
+        {"'s':{'type':'string','maxLength':3,'pattern':'^a'}", "{'s':'bbbb'}", "spec.s: Too long: may not be more than 3 bytes"},
+        {"'s':{'type':'string','pattern':'^[a-z]+$'}", "{'s':'A'}", "spec.s: Invalid value: `A`: spec.s in body should match '^[a-z]+$'"},
+        {"'s':{'type':'string','pattern':'b'}", "{'s':'abc'}", ""},
+        {"'s':{'type':'string','pattern':'^\\\\p{L}$'}", "{'s':'\xc3\xa4'}", ""},
+        {"'s':{'type':'string','pattern':'^a.c$'}", "{'s':'a\\nc'}", "spec.s: Invalid value: `a\\nc`: spec.s in body should match '^a.c$'"},
+        {"'s':{'type':'string','pattern':'^a$'}", "{'s':'a\\n'}", "spec.s: Invalid value: `a\\n`: spec.s in body should match '^a$'"},
+    };
+
+    check_rows(rows, COR_ARRAY_LEN(rows));
+}
+
+/* Contract crd 1.6.15. */
+TEST(structural_validate, refuses_patterns_in_the_words_of_go)
+{
+    static const struct {
+        const char *pattern, *why;
+    } rows[] = {
+        {"(", "error parsing regexp: missing closing ): `(`"},
+        {"a)", "error parsing regexp: unexpected ): `a)`"},
+        {"[a", "error parsing regexp: missing closing ]: `[a`"},
+        {"*", "error parsing regexp: missing argument to repetition operator: `*`"},
+        {"a**", "error parsing regexp: invalid nested repetition operator: `**`"},
+        {"a\\", "error parsing regexp: trailing backslash at end of expression: ``"},
+        {"[z-a]", "error parsing regexp: invalid character class range: `z-a`"},
+        {"\\8", "error parsing regexp: invalid escape sequence: `\\8`"},
+        {"a{1001}", "error parsing regexp: invalid repeat count: `{1001}`"},
+        {"(?=a)", "error parsing regexp: invalid or unsupported Perl syntax: `(?=`"},
+        {"\\pX", "error parsing regexp: invalid character class range: `\\pX`"},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {.max = 1000};
+        struct cor_pattern *pattern = NULL;
+
+        assert_int_equal(cor_pattern_compile(cor_strz(rows[i].pattern), &pattern, &why), -COR_EINVALID);
+        assert_string_equal(cor_buf_z(&why), rows[i].why);
+    }
+}
+
 /* Contract crd 4.7.12, 4.7.13, 4.7.15, 4.7.16, 4.7.17, 4.7.18, 8.3 (C16 to C21). */
 TEST(structural_validate, checks_lists_and_maps)
 {
@@ -217,7 +261,7 @@ TEST(structural_validate, knows_what_formats_accept)
         {"bsonobjectid", {"507f1f77bcf86cd799439011"}, {"507f1f77bcf86cd79943901", "507f1f77bcf86cd79943901g", ""}},
         {"uri", {"http://a/b", "/x", "mailto:x", "//x", "*"}, {"x", "", "a\tb", "http://[::1", "/%zz"}},
         {"email", {"a@b.c", "A <a@b.c>", "\"q q\"@b", "a@[1.2.3.4]", "a@b (c)", "g: a@b;"}, {"a", "a@", "@b", "a@b c", "a..b@c", "<a@b"}},
-        {"hostname", {"a", "a-b", "example.com", "my-host.example.com", "1.org"}, {"ab-c", "-a", "a.b.c", "a_b.com", "", "a-.com"}},
+        {"hostname", {"a", "a-b", "example.com", "my-host.example.com", "1.org", "b\xc3\xbc.example.org"}, {"ab-c", "-a", "a.b.c", "a_b.com", "", "a-.com"}},
         {"ipv4", {"1.2.3.4", "010.0.0.1", "::ffff:1.2.3.4"}, {"1.2.3", "::1", ""}},
         {"ipv6", {"::1", "::ffff:1.2.3.4"}, {"1.2.3.4", "::ffff:01.2.3.4", ":::"}},
         {"cidr", {"10.0.0.0/8", "::/0", "010.0.0.1/08"}, {"10.0.0.0", "10.0.0.0/33"}},

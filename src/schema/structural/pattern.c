@@ -1,0 +1,122 @@
+/* Loads the module of regular expressions once and passes calls on to it. The module stays until
+ * the program ends. When it cannot be loaded, every compilation says so, because a schema with
+ * patterns must not be served without them. Thread: any; the first callers wait for the one that
+ * loads. */
+#include "schema/structural/pattern.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "schema/re2/module.h"
+#include "schema/re2/module_paths.h"
+
+/* The bytes of a mistake that a message shows. */
+#define PART_MAX 4096
+
+static pthread_once_t module_once = PTHREAD_ONCE_INIT;
+static const struct cor_re2_module *module; /* NULL: it could not be loaded */
+static char module_why[512];
+
+static void load_module(void)
+{
+    static const char *const paths[] = {
+#ifdef COR_RE2_MODULE_BUILT
+        COR_RE2_MODULE_BUILT,
+#endif
+        COR_RE2_MODULE,
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(paths) && !module; i++) {
+        void *handle = dlopen(paths[i], RTLD_NOW | RTLD_LOCAL);
+        const struct cor_re2_module *found = handle ? dlsym(handle, COR_RE2_MODULE_SYMBOL) : NULL;
+
+        if (found && found->version == COR_RE2_MODULE_VERSION)
+            module = found;
+        else if (handle)
+            snprintf(module_why, sizeof(module_why), "%s is of another version", paths[i]);
+        else
+            snprintf(module_why, sizeof(module_why), "%s", dlerror());
+    }
+}
+
+/* What Go's package says. */
+static const char *words_of(enum cor_re2_mistake mistake)
+{
+    switch (mistake) {
+    case COR_RE2_BAD_ESCAPE:
+        return "invalid escape sequence";
+    case COR_RE2_BAD_CLASS:
+        return "invalid character class";
+    case COR_RE2_BAD_RANGE:
+        return "invalid character class range";
+    case COR_RE2_MISSING_BRACKET:
+        return "missing closing ]";
+    case COR_RE2_MISSING_PARENTHESIS:
+        return "missing closing )";
+    case COR_RE2_UNEXPECTED_PARENTHESIS:
+        return "unexpected )";
+    case COR_RE2_TRAILING_BACKSLASH:
+        return "trailing backslash at end of expression";
+    case COR_RE2_NOTHING_TO_REPEAT:
+        return "missing argument to repetition operator";
+    case COR_RE2_BAD_REPEAT_COUNT:
+        return "invalid repeat count";
+    case COR_RE2_NESTED_REPEAT:
+        return "invalid nested repetition operator";
+    case COR_RE2_BAD_PERL:
+        return "invalid or unsupported Perl syntax";
+    case COR_RE2_BAD_UTF8:
+        return "invalid UTF-8";
+    case COR_RE2_BAD_NAME:
+        return "invalid named capture";
+    case COR_RE2_TOO_LARGE:
+        return "expression too large";
+    case COR_RE2_NO_MISTAKE:
+    case COR_RE2_NO_MEMORY:
+    case COR_RE2_INTERNAL:
+        break;
+    }
+    return "regexp/syntax: internal error";
+}
+
+int cor_pattern_compile(struct cor_str text, struct cor_pattern **ret_pattern, struct cor_buf *why)
+{
+    enum cor_re2_mistake mistake = COR_RE2_NO_MISTAKE;
+    char part[PART_MAX];
+    size_t part_n = 0;
+    int r = 0;
+
+    pthread_once(&module_once, load_module);
+    if (!module) {
+        if (why)
+            (void)cor_buf_addf(why, "regular expressions cannot be checked: %s", module_why);
+        return -COR_EINTERNAL;
+    }
+    *ret_pattern = module->compile(text.p, text.n, COR_PATTERN_BYTES_MAX, &mistake, part,
+                                   sizeof(part), &part_n);
+    if (*ret_pattern)
+        return 0;
+    if (mistake == COR_RE2_NO_MEMORY)
+        return -COR_ENOMEM;
+    if (why)
+        r = cor_buf_addf(why, "error parsing regexp: %s: `%.*s`", words_of(mistake), (int)part_n,
+                         part);
+    return r == -COR_ENOMEM ? r : -COR_EINVALID;
+}
+
+struct cor_pattern *cor_pattern_free(struct cor_pattern *pattern)
+{
+    if (pattern)
+        module->release(pattern);
+    return NULL;
+}
+
+int cor_pattern_matches(const struct cor_pattern *pattern, struct cor_str text)
+{
+    int r = module->match(pattern, text.p, text.n);
+
+    return r < 0 ? -COR_ENOMEM : r;
+}
