@@ -1,7 +1,8 @@
-/* Two sources answer the same questions about a place: what it may hold, the place of a member, the
- * place of an item, and the keys of a list. A built-in place reads the tables of types and fields;
- * any other place reads a struct cor_apply_type. Each public function asks first which of the two
- * it has. The list type of a built-in field comes from its data, else from its strategy of patches.
+/* Three sources answer the same questions about a place: what it may hold, the place of a member,
+ * the place of an item, and the keys of a list. A built-in place reads the tables of types and
+ * fields, a place of a custom resource the tables of its compiled schema, any other place a struct
+ * cor_apply_type. Each public function asks first which of them it has. The list type of a built-in
+ * field comes from its data, else from its strategy of patches.
  * Failures: none; a member that is not known is an answer of its own.
  * Thread: any (pure). */
 #include "schema/apply/place.h"
@@ -10,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "schema/openapi.h"
+#include "schema/structural/structural_int.h"
 #include "json/scan.h"
 
 const struct cor_apply_type cor_apply_deduced = {
@@ -117,6 +119,135 @@ struct cor_apply_place cor_apply_place_builtin(const struct cor_type *kind)
     return builtin_place(kind, NULL);
 }
 
+/* --- Custom resources --------------------------------------------------------------------------
+ */
+
+static const struct cor_apply_type text_type = {.scalar = COR_APPLY_STRING};
+
+static enum cor_apply_list structural_list(const struct cor_structural_node *node)
+{
+    if (node->list == COR_STRUCTURAL_LIST_SET)
+        return COR_APPLY_LIST_SET;
+    return node->list == COR_STRUCTURAL_LIST_MAP && node->nkeys > 0 &&
+                   node->nkeys <= COR_APPLY_KEYS_MAX
+               ? COR_APPLY_LIST_KEYED
+               : COR_APPLY_LIST_ATOMIC;
+}
+
+static struct cor_apply_place structural_place(const struct cor_structural *schema,
+                                               const struct cor_structural_node *node)
+{
+    struct cor_apply_place place = {.structural = schema, .node = node};
+    enum cor_apply_map map = cor_structural_is(node, COR_STRUCTURAL_ATOMIC_MAP)
+                                 ? COR_APPLY_MAP_ATOMIC
+                                 : COR_APPLY_MAP_GRANULAR;
+
+    switch ((enum cor_structural_type)node->type) {
+    case COR_STRUCTURAL_ANY:
+        place.scalar = COR_APPLY_ANY_SCALAR;
+        place.list = structural_list(node);
+        place.map = map;
+        break;
+    case COR_STRUCTURAL_ARRAY:
+        place.list = structural_list(node);
+        break;
+    case COR_STRUCTURAL_OBJECT:
+        place.map = map;
+        break;
+    case COR_STRUCTURAL_BOOLEAN:
+        place.scalar = COR_APPLY_BOOLEAN;
+        break;
+    case COR_STRUCTURAL_INTEGER:
+    case COR_STRUCTURAL_NUMBER:
+        place.scalar = COR_APPLY_NUMERIC;
+        break;
+    case COR_STRUCTURAL_STRING:
+    case COR_STRUCTURAL_TYPES:
+        place.scalar = cor_structural_is(node, COR_STRUCTURAL_FORMATTED) ? COR_APPLY_ANY_SCALAR
+                                                                         : COR_APPLY_STRING;
+        break;
+    }
+    return place;
+}
+
+struct cor_apply_place cor_apply_place_structural(const struct cor_structural *schema)
+{
+    return structural_place(schema, cor_structural_root(schema));
+}
+
+/* Has the object apiVersion, kind and metadata, whatever its schema says? */
+static bool is_resource(const struct cor_apply_place *place)
+{
+    return place->node == cor_structural_root(place->structural) ||
+           cor_structural_is(place->node, COR_STRUCTURAL_EMBEDDED);
+}
+
+/* Are keys allowed that the schema says nothing of? */
+static bool has_deduced_members(const struct cor_apply_place *place)
+{
+    const struct cor_structural_node *node = place->node;
+
+    if (cor_structural_is(node, COR_STRUCTURAL_ADDITIONAL))
+        return !cor_structural_is(node, COR_STRUCTURAL_NO_ADDITIONAL);
+    return cor_structural_is(node, COR_STRUCTURAL_DEDUCED) ||
+           (node->nproperties == 0 && !is_resource(place));
+}
+
+static enum cor_apply_known structural_member(const struct cor_apply_place *place,
+                                              struct cor_str raw_key,
+                                              struct cor_apply_place *ret_member)
+{
+    const struct cor_structural *schema = place->structural;
+    const struct cor_structural_node *node;
+
+    if (is_resource(place) && cor_structural_is_meta(raw_key)) {
+        *ret_member = cor_str_eqz(raw_key, "metadata")
+                          ? builtin_place(cor_type_named(COR_STR("meta_v1.ObjectMeta")), NULL)
+                          : cor_apply_place_schema(&text_type);
+        return COR_APPLY_NAMED;
+    }
+    node = cor_structural_find(schema, place->node, raw_key);
+    if (node) {
+        *ret_member = structural_place(schema, node);
+        return COR_APPLY_NAMED;
+    }
+    node = cor_structural_node(schema, place->node->additional);
+    if (!node && !has_deduced_members(place))
+        return COR_APPLY_UNKNOWN;
+    *ret_member =
+        node ? structural_place(schema, node) : cor_apply_place_schema(&cor_apply_deduced);
+    return COR_APPLY_OTHER;
+}
+
+static struct cor_apply_place structural_item(const struct cor_apply_place *place)
+{
+    const struct cor_structural_node *items =
+        cor_structural_node(place->structural, place->node->items);
+
+    return items ? structural_place(place->structural, items)
+                 : cor_apply_place_schema(&cor_apply_any_atomic);
+}
+
+static size_t structural_keys(const struct cor_apply_place *place, struct cor_apply_key *keys)
+{
+    const struct cor_structural *schema = place->structural;
+    const struct cor_structural_node *items = cor_structural_node(schema, place->node->items);
+
+    for (uint32_t i = 0; i < place->node->nkeys; i++) {
+        const struct cor_structural_node *key;
+
+        keys[i].name = cor_structural_text(schema, schema->texts[place->node->first_key + i]);
+        key = items ? cor_structural_find(schema, items, keys[i].name) : NULL;
+        keys[i].default_json = key && cor_structural_is(key, COR_STRUCTURAL_HAS_DEFAULT)
+                                   ? cor_structural_text(schema, key->default_json)
+                                   : COR_STR("");
+    }
+    return place->node->nkeys;
+}
+
+/* --- Places without tables, and the questions --------------------------------------------------
+ */
+
 static const struct cor_apply_field *find_field(const struct cor_apply_type *type,
                                                 struct cor_str raw_key)
 {
@@ -143,6 +274,8 @@ enum cor_apply_known cor_apply_place_member(const struct cor_apply_place *place,
     struct cor_member member;
 
     assert(place->map != COR_APPLY_NO_MAP);
+    if (place->structural)
+        return structural_member(place, raw_key, ret_member);
     if (place->schema) {
         const struct cor_apply_field *field = find_field(place->schema, raw_key);
         const struct cor_apply_type *type = field ? field->type : place->schema->others;
@@ -165,6 +298,8 @@ enum cor_apply_known cor_apply_place_member(const struct cor_apply_place *place,
 struct cor_apply_place cor_apply_place_item(const struct cor_apply_place *place)
 {
     assert(place->list != COR_APPLY_NO_LIST);
+    if (place->structural)
+        return structural_item(place);
     return place->schema ? cor_apply_place_schema(place->schema->item)
                          : builtin_place(cor_type_element(place->type), NULL);
 }
@@ -204,6 +339,8 @@ size_t cor_apply_place_keys(const struct cor_apply_place *place,
                             struct cor_apply_key keys[COR_APPLY_KEYS_MAX])
 {
     assert(place->list == COR_APPLY_LIST_KEYED);
+    if (place->structural)
+        return structural_keys(place, keys);
     if (!place->schema)
         return builtin_keys(place, keys);
     assert(place->schema->nkeys <= COR_APPLY_KEYS_MAX);
@@ -218,6 +355,9 @@ size_t cor_apply_place_keys(const struct cor_apply_place *place,
 
 bool cor_apply_place_is_deduced(const struct cor_apply_place *place)
 {
+    if (place->structural)
+        return place->node->nproperties == 0 && !is_resource(place) &&
+               place->node->additional == COR_STRUCTURAL_NONE && has_deduced_members(place);
     return place->schema && place->schema->nfields == 0 &&
            place->schema->others == &cor_apply_deduced;
 }

@@ -2,9 +2,9 @@
  * have (a scalar, a list, a map), whether it is owned as a whole or part by part, and what the
  * places below it are.
  *
- * A place of a built-in kind is read off the tables of schema/types.h; a place of any other kind
- * off a struct cor_apply_type, which is made at run time from a schema. The walks of typed.h see no
- * difference between the two.
+ * A place of a built-in kind is read off the tables of schema/types.h; a place of a custom resource
+ * off its compiled schema (schema/structural/structural.h); a place of which nothing is known off a
+ * struct cor_apply_type. The walks of typed.h see no difference between the three.
  * Thread: any (values; the tables and types are immutable).  Owner: the caller. */
 #ifndef COR_SCHEMA_APPLY_PLACE_H
 #define COR_SCHEMA_APPLY_PLACE_H
@@ -37,7 +37,7 @@ enum cor_apply_map {
 /* Keys of one list; the longest key of a built-in list has four. */
 #define COR_APPLY_KEYS_MAX 16
 
-/* A type that is no built-in type. A type may refer to itself. */
+/* A type that no table has. A type may refer to itself. */
 struct cor_apply_type;
 struct cor_apply_field {
     struct cor_str name; /* raw text of JSON */
@@ -62,18 +62,25 @@ extern const struct cor_apply_type cor_apply_deduced;
 /* Any value, owned as a whole. */
 extern const struct cor_apply_type cor_apply_any_atomic;
 
+struct cor_structural;
+struct cor_structural_node;
+
 struct cor_apply_place {
     enum cor_apply_scalar scalar;
     enum cor_apply_list list;
     enum cor_apply_map map;
-    const struct cor_apply_type *schema; /* NULL: the place is in a built-in type */
-    const struct cor_type *type;         /* of a built-in place */
-    const struct cor_type_field *field;  /* of the list, map or struct; NULL: it is an element */
+    const struct cor_apply_type *schema;     /* of a place without tables; else NULL */
+    const struct cor_structural *structural; /* of a place of a custom resource; else NULL */
+    const struct cor_structural_node *node;  /* of such a place */
+    const struct cor_type *type;             /* of a built-in place */
+    const struct cor_type_field *field; /* of the list, map or struct; NULL: it is an element */
 };
 
 /* The place of a whole object. */
 struct cor_apply_place cor_apply_place_builtin(const struct cor_type *kind);
 struct cor_apply_place cor_apply_place_schema(const struct cor_apply_type *type);
+/* Of a custom resource (contract apply 12.1). The schema outlives the place. */
+struct cor_apply_place cor_apply_place_structural(const struct cor_structural *schema);
 
 /* How a map knows a key. */
 enum cor_apply_known {

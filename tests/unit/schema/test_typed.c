@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "rows.h"
 #include "schema/normalize.h"
+#include "schema/structural/structural.h"
 #include "json/json.h"
 
 #define BYTES_MAX (1u << 20)
@@ -17,10 +18,27 @@ static const char widget[] =
     "'parts':{'keyed':{'fields':{'name':'string','note':'string','qty':'number'}},'keys':['name']},'pin':{'map':'string','atomic':true},"
     "'ports':{'keyed':{'fields':{'port':'number','proto':'string','title':'string'},'defaults':{'proto':'TCP'}},'keys':['port','proto']},"
     "'raw':'atomic','seq':{'list':'number'},'size':'number','tags':{'set':'any'}}}}}";
+/* The same kind as a custom resource. */
+static const char widget_crd[] =
+    "{'type':'object','properties':{'spec':{'type':'object','properties':{'any':{'x-kubernetes-int-or-string':true},"
+    "'box':{'type':'object','properties':{'h':{'type':'integer'},'w':{'type':'number'}}},'color':{'type':'string'},'flag':{'type':'boolean'},"
+    "'free':{'type':'object'},'opts':{'type':'object','additionalProperties':{'type':'string'}},"
+    "'parts':{'type':'array','x-kubernetes-list-type':'map','x-kubernetes-list-map-keys':['name'],"
+    "'items':{'type':'object','properties':{'name':{'type':'string'},'note':{'type':'string'},'qty':{'type':'integer'}}}},"
+    "'pin':{'type':'object','x-kubernetes-map-type':'atomic','additionalProperties':{'type':'string'}},"
+    "'ports':{'type':'array','x-kubernetes-list-type':'map','x-kubernetes-list-map-keys':['proto','port'],"
+    "'items':{'type':'object','properties':{'port':{'type':'integer'},'proto':{'type':'string','default':'TCP'},'title':{'type':'string'}}}},"
+    "'raw':{'x-kubernetes-map-type':'atomic','x-kubernetes-preserve-unknown-fields':true},"
+    "'seq':{'type':'array','items':{'type':'integer'}},'size':{'type':'integer'},"
+    "'tags':{'type':'array','x-kubernetes-list-type':'set','items':{'x-kubernetes-int-or-string':true}}}}}}";
 /* clang-format on */
+
+/* The walks give the same results for a type without tables and for a compiled schema. */
+enum source { SOURCE_TYPE, SOURCE_STRUCTURAL, SOURCES };
 
 /* A schema, and texts that a test makes. */
 struct bench {
+    struct cor_structural *structural;
     struct cor_arena arena;
     struct cor_apply_place place;
     struct cor_buf text[2];
@@ -29,18 +47,25 @@ struct bench {
     struct cor_buf out;
 };
 
-static void bench_init(struct bench *b)
+static void bench_init(struct bench *b, enum source source)
 {
-    static char schema[sizeof(widget)];
+    static char schema[sizeof(widget)], crd[sizeof(widget_crd)];
 
-    for (size_t i = 0; i < sizeof(widget); i++)
-        schema[i] = (char)(widget[i] == '\'' ? '"' : widget[i]);
     *b = (struct bench){0};
     cor_arena_init(&b->arena, BYTES_MAX);
     cor_buf_init(&b->out, BYTES_MAX);
     cor_buf_init(&b->text[0], BYTES_MAX);
     cor_buf_init(&b->text[1], BYTES_MAX);
-    b->place = cor_apply_place_schema(apply_schema_read(&b->arena, cor_strz(schema)));
+    for (size_t i = 0; i < sizeof(widget); i++)
+        schema[i] = (char)(widget[i] == '\'' ? '"' : widget[i]);
+    for (size_t i = 0; i < sizeof(widget_crd); i++)
+        crd[i] = (char)(widget_crd[i] == '\'' ? '"' : widget_crd[i]);
+    if (source == SOURCE_STRUCTURAL) {
+        assert_int_equal(cor_structural_compile(cor_strz(crd), NULL, &b->structural, NULL), 0);
+        b->place = cor_apply_place_structural(b->structural);
+    } else {
+        b->place = cor_apply_place_schema(apply_schema_read(&b->arena, cor_strz(schema)));
+    }
 }
 
 static void bench_deinit(struct bench *b)
@@ -51,6 +76,7 @@ static void bench_deinit(struct bench *b)
     cor_buf_deinit(&b->text[1]);
     cor_buf_deinit(&b->out);
     cor_arena_deinit(&b->arena);
+    cor_structural_unref(b->structural);
 }
 
 /* The object in canonical form. */
@@ -105,7 +131,8 @@ TEST(typed, fields_of_a_configuration)
     };
     struct bench b;
 
-    bench_init(&b);
+    for (enum source s = 0; s < SOURCES; s++) {
+    bench_init(&b, s);
     for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
         struct cor_fieldset set;
 
@@ -113,6 +140,7 @@ TEST(typed, fields_of_a_configuration)
         check_set(&b, set, cases[i].set, cases[i].json);
     }
     bench_deinit(&b);
+    }
 }
 
 /* Contract apply 5.2.1 to 5.2.7. */
@@ -155,7 +183,8 @@ TEST(typed, comparison_of_two_objects)
     };
     struct bench b;
 
-    bench_init(&b);
+    for (enum source s = 0; s < SOURCES; s++) {
+    bench_init(&b, s);
     for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
         struct cor_comparison c;
         struct cor_typed old = object(&b, 0, cases[i].old), new = object(&b, 1, cases[i].new);
@@ -169,6 +198,7 @@ TEST(typed, comparison_of_two_objects)
         assert_true(cor_typed_equal(old, old));
     }
     bench_deinit(&b);
+    }
 }
 
 static void check_out(struct bench *b, const char *want, const char *of)
@@ -210,13 +240,15 @@ TEST(typed, a_configuration_is_merged_into_the_live_object)
     };
     struct bench b;
 
-    bench_init(&b);
+    for (enum source s = 0; s < SOURCES; s++) {
+    bench_init(&b, s);
     for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
         cor_buf_reset(&b.out);
         assert_int_equal(cor_typed_merge(object(&b, 0, cases[i].live), object(&b, 1, cases[i].config), &b.arena, &b.out), 0);
         check_out(&b, cases[i].merged, cases[i].config);
     }
     bench_deinit(&b);
+    }
 }
 
 /* Contract apply 5.4.1 to 5.4.3. */
@@ -237,7 +269,8 @@ TEST(typed, fields_are_removed_and_what_is_emptied_is_null)
     };
     struct bench b;
 
-    bench_init(&b);
+    for (enum source s = 0; s < SOURCES; s++) {
+    bench_init(&b, s);
     for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
         char text[JSON_MAX];
         struct cor_fieldset set;
@@ -248,6 +281,7 @@ TEST(typed, fields_are_removed_and_what_is_emptied_is_null)
         check_out(&b, cases[i].without, cases[i].set);
     }
     bench_deinit(&b);
+    }
 }
 
 TEST(typed, what_a_manager_owns_is_extracted)
@@ -261,7 +295,8 @@ TEST(typed, what_a_manager_owns_is_extracted)
     };
     struct bench b;
 
-    bench_init(&b);
+    for (enum source s = 0; s < SOURCES; s++) {
+    bench_init(&b, s);
     for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
         char text[JSON_MAX];
         struct cor_fieldset set;
@@ -272,6 +307,7 @@ TEST(typed, what_a_manager_owns_is_extracted)
         check_out(&b, cases[i].owned, cases[i].set);
     }
     bench_deinit(&b);
+    }
 }
 
 /* Contract apply 4.3, 4.3.1 to 4.3.3. */
@@ -306,7 +342,7 @@ TEST(typed, what_is_not_of_its_type_is_named_with_its_path)
     };
     struct bench b;
 
-    bench_init(&b);
+    bench_init(&b, SOURCE_TYPE);
     for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
         const char *p = cases[i].words;
         size_t k = 0;
@@ -339,7 +375,8 @@ TEST(typed, sets_follow_the_schema)
     };
     struct bench b;
 
-    bench_init(&b);
+    for (enum source s = 0; s < SOURCES; s++) {
+    bench_init(&b, s);
     for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
         char text[JSON_MAX];
         struct cor_fieldset set;
@@ -349,6 +386,7 @@ TEST(typed, sets_follow_the_schema)
         check_set(&b, cor_fieldset_name_parents(&b.arena, set, &b.place), cases[i].named, cases[i].set);
     }
     bench_deinit(&b);
+    }
 }
 
 /* Contract apply 16, scenarios 54 and 55, and 4.4.3, 4.4.4, 11.2, 11.4: built-in types. */
@@ -373,7 +411,7 @@ TEST(typed, built_in_objects_are_owned_as_the_tables_have_it)
     };
     struct bench b;
 
-    bench_init(&b);
+    bench_init(&b, SOURCE_TYPE);
     for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
         struct cor_fieldset set;
         int r;
@@ -390,6 +428,54 @@ TEST(typed, built_in_objects_are_owned_as_the_tables_have_it)
 }
 /* clang-format on */
 
+/* clang-format off */
+
+/* Contract apply 12.1.3, 12.1.4, 12.1.5, 12.1.6, 12.1.7, 12.2.1. */
+TEST(typed, custom_resources_are_owned_as_their_schemas_have_it)
+{
+    static const char text[] =
+        "{'type':'object','properties':{'t':{'type':'object','x-kubernetes-embedded-resource':true,'properties':{'spec':{'type':'object'}}},"
+        "'p':{'type':'object','x-kubernetes-preserve-unknown-fields':true,'properties':{'q':{'type':'object','properties':{'r':{'type':'string'}}}}},"
+        "'d':{'type':'string','format':'date-time'},'b':{'type':'string','format':'byte'},'i':{'x-kubernetes-int-or-string':true},"
+        "'n':{'type':'object','additionalProperties':false},'o':{'type':'object','properties':{'a':{'type':'string'}}}}}";
+    static const struct { const char *json, *words, *set; } cases[] = {
+        {"{'metadata':{'labels':{'a':'b'},'finalizers':['x/y']}}", "", "{'f:metadata':{'f:finalizers':{'v:\\'x/y\\'':{}},'f:labels':{'f:a':{}}}}"},
+        {"{'t':{'apiVersion':'v1','kind':'X','metadata':{'labels':{'a':'b'}},'spec':{'x':{'y':1}}}}", "",
+         "{'f:t':{'f:apiVersion':{},'f:kind':{},'f:metadata':{'f:labels':{'f:a':{}}},'f:spec':{'f:x':{'.':{},'f:y':{}}}}}"},
+        {"{'p':{'z':{'a':1},'q':{'r':'x','s':[1]}}}", "", "{'f:p':{'f:q':{'f:r':{},'f:s':{}},'f:z':{'.':{},'f:a':{}}}}"},
+        {"{'d':5,'i':'x'}", "", "{'f:d':{},'f:i':{}}"},
+        {"{'b':5}", ".b: expected string, got &value.valueUnstructured{Value:5}", NULL},
+        {"{'o':{'b':1}}", ".o.b: field not declared in schema", NULL},
+        {"{'n':{'b':1}}", ".n.b: field not declared in schema", NULL},
+        {"{'x':1}", ".x: field not declared in schema", NULL},
+        {"{'metadata':{'x':1}}", ".metadata.x: field not declared in schema", NULL},
+    };
+    struct cor_structural *schema = NULL;
+    char json[JSON_MAX];
+    struct bench b;
+
+    assert_int_equal(cor_structural_compile(quoted(text, json), NULL, &schema, NULL), 0);
+    bench_init(&b, SOURCE_TYPE);
+    b.place = cor_apply_place_structural(schema);
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
+        struct cor_fieldset set;
+        int r;
+
+        cor_buf_reset(&b.out);
+        r = cor_typed_check(object(&b, 0, cases[i].json), false, &b.out);
+        assert_string_equal(cor_buf_z(&b.out), cases[i].words);
+        assert_int_equal(r, cases[i].set ? 0 : -COR_EINVALID);
+        if (!cases[i].set)
+            continue;
+        assert_int_equal(cor_typed_fields(object(&b, 0, cases[i].json), &b.arena, &set), 0);
+        check_set(&b, set, cases[i].set, cases[i].json);
+    }
+    bench_deinit(&b);
+    cor_structural_unref(schema);
+}
+
+/* clang-format on */
+
 TEST(typed, every_failed_allocation_is_reported)
 {
     static const char live[] = "{'spec':{'opts':{'a':'1'},'parts':[{'name':'q','qty':1.5},"
@@ -399,7 +485,7 @@ TEST(typed, every_failed_allocation_is_reported)
     static const char fields[] = "{'f:spec':{'f:tags':{'v:\\'a\\'':{}}}}";
     struct bench b;
 
-    bench_init(&b);
+    bench_init(&b, SOURCE_TYPE);
     object(&b, 0, live);
     object(&b, 1, config);
     FOR_EACH_FAILED_ALLOC(n) {
