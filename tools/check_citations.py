@@ -12,7 +12,7 @@ the kind of its section. For contracts that are not complete the number of shown
 
 In a complete contract every behaviour has a test that cites it, or a line on the page (`- 1.4.2: the reason`), never both;
 such a line names only tests that exist, and a test cites only behaviours that exist. In a contract that is not complete a
-citation of an unknown behaviour is printed as a note. A citation without the name of a contract, or with a name that has no
+citation of an unknown behaviour is printed as a note. Such a page may name sections that are complete (`Complete sections: 1, 2.3`), for which the same holds. A citation without the name of a contract, or with a name that has no
 page, is always an error."""
 
 import argparse
@@ -38,6 +38,8 @@ class Contract:
         status = re.search(r"^Status: (not )?complete\b", text, re.M)
         self.has_status = bool(status)
         self.is_complete = bool(status) and not status.group(1)
+        complete = re.search(r"^Complete sections: ([\d., ]+)$", text, re.M)
+        self.complete_sections = re.findall(r"\d+(?:\.\d+)*", complete.group(1)) if complete else []
         self.sections = dict(re.findall(r"^## (\d+(?:\.\d+)?) .*\((\d+)\)$", text, re.M))
         self.sections.update(re.findall(r"^\| (\d+(?:\.\d+)?) \|.*\| (\d+) \|$", text, re.M))
         self.known = [f"{section}.{n}" for section, count in self.sections.items() for n in range(1, int(count) + 1)]
@@ -45,6 +47,10 @@ class Contract:
             self.known += [f"{section} {kind}" for kind in re.findall(r"\w+", kinds)]
         self.excused = [number for numbers in re.findall(rf"^- ({LIST}): \S", text, re.M) for number in expand(numbers)]
         self.named_tests = list(named_tests(text))
+
+    def must_have(self, number):
+        """Must this behaviour have a test or a line?"""
+        return self.is_complete or any(number.startswith(section + ".") for section in self.complete_sections)
 
     def has(self, number):
         """A test may also cite a whole section (`Contract client 1.4`)."""
@@ -105,17 +111,17 @@ def read_tests(root, contracts):
 
 
 def of_complete(contract, cited, names):
-    """What is wrong with a complete contract and the tests that cite it."""
+    """What is wrong with a complete contract, or with the complete sections of one, and the tests that cite it."""
     for number in contract.known:
-        if number not in cited and number not in contract.excused:
+        if contract.must_have(number) and number not in cited and number not in contract.excused:
             yield f"{contract.page}: {number} has neither a test nor a line here"
     for number in contract.excused:
         if number not in contract.known:
             yield f"{contract.page}: {number} is in no section"
-        elif number in cited:
+        elif contract.must_have(number) and number in cited:
             yield f"{contract.page}: {number} has a line here, and a test in {cited[number]}"
     for number, path in cited.items():
-        if not contract.has(number):
+        if contract.is_complete and not contract.has(number):
             yield f"{path}: {number} is not in the contract {contract.name}"
     for name in contract.named_tests:
         if name not in names:
@@ -146,6 +152,7 @@ def judge(contracts, cited, pending, names):
         elif contract.is_complete:
             errors += of_complete(contract, numbers, names)
         else:
+            errors += of_complete(contract, numbers, names) if contract.complete_sections else []
             notes += [f"note: {path}: {number} is not on {contract.page}"
                       for number, path in {**pending.get(contract.name, {}), **numbers}.items() if not contract.has(number)]
     return errors, notes

@@ -103,6 +103,30 @@ TEST(informer_scopes, a_namespace_and_tweaks_choose_what_is_held)
     }
 }
 
+/* Contract controllers 6.7.7: an object outside of the selector exists, and the cache lacks it. */
+TEST(informer_scopes, what_a_selector_leaves_out_is_not_found_although_it_exists)
+{
+    struct cor_object *object = NULL;
+    struct cor_request again = {COR_REQUEST, .verb = COR_VERB_CREATE, .resource = configmaps,
+                                .ns = "default"};
+    struct set s;
+
+    begin(&s, COR_RUNTIME_PUMPED, NULL);
+    create_in(&s, "default", "blue", "{\"color\":\"blue\"}");
+    follow(&s, (struct cor_informer_opts){COR_INFORMER_OPTS, .label_selector = "color=red"});
+    start(&s);
+    assert_int_equal(cor_informer_get(s.inf[0], COR_STR("default"), COR_STR("blue"), &object, NULL),
+                     -COR_ENOTFOUND);
+    assert_int_equal(cor_object_from_json(COR_STR("{\"apiVersion\":\"v1\",\"kind\":"
+                                                  "\"ConfigMap\",\"metadata\":{\"name\":"
+                                                  "\"blue\"}}"),
+                                          &again.object, NULL),
+                     0);
+    assert_int_equal(cor_client_do(s.w.client, &again, NULL, NULL), -COR_EEXIST);
+    cor_object_unref(again.object);
+    end(&s);
+}
+
 struct tweaks {
     atomic_int nlists, nwatches, nelsewhere;
     pthread_t caller;

@@ -308,6 +308,7 @@ TEST(informers, a_handler_has_its_handle_when_it_is_called)
     }
 }
 
+/* Contract controllers 6.7.8: a read after a write may be old, until the cache has its version. */
 TEST(informers, a_write_can_be_waited_for)
 {
     FOR_EACH_KIND(kind)
