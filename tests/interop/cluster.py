@@ -23,6 +23,7 @@ WAIT_S = 150
 WATCH_S = 60
 LINES = 30
 MERGE = "application/merge-patch+json"
+APPLY = "application/apply-patch+yaml"
 
 
 class Part:
@@ -130,6 +131,59 @@ def a_deployment_runs_and_rolls_to_its_next_version(server):
     assert images == {"example.com/main:2"}, images
     sets = server.get(apps(server, "replicasets")).expect(200).json()["items"]
     assert sorted(it["spec"]["replicas"] for it in sets) == [0, 3], sets
+
+
+def fields_of(it, manager, operation, subresource):
+    """FieldsV1 of the one entry of that manager."""
+    entries = it["metadata"].get("managedFields", [])
+    found = [e["fieldsV1"] for e in entries if (e["manager"], e["operation"], e.get("subresource", "")) == (manager, operation, subresource)]
+    assert len(found) == 1, (manager, operation, subresource, entries)
+    return found[0]
+
+
+def managers(it):
+    return sorted({(e["manager"], e["operation"], e.get("subresource", "")) for e in it["metadata"].get("managedFields", [])})
+
+
+@test
+def each_component_owns_what_it_writes_beside_an_applier(server):
+    path = apps(server, "deployments") + "/owned"
+    config = workload("Deployment", "owned", replicas=2)
+    wanted = {"f:spec": {"f:replicas": {}, "f:selector": {}, "f:template": {
+        "f:metadata": {"f:labels": {"f:app": {}}},
+        "f:spec": {"f:containers": {'k:{"name":"main"}': {".": {}, "f:image": {}, "f:name": {}}}}}}}
+    owners = [("kube-controller-manager", "Update", "status"), ("user", "Apply", "")]
+    for image in ("example.com/main:1", "example.com/main:2"):
+        config["spec"]["template"]["spec"]["containers"][0]["image"] = image
+        answer = server.request("PATCH", path + "?fieldManager=user", config, Content_Type=APPLY)
+        assert answer.status in (200, 201), answer.body
+        done = wait_for(server, path, "the version with " + image,
+                        lambda it: it.get("status", {}).get("observedGeneration") == it["metadata"]["generation"]
+                        and has_status(replicas=2, availableReplicas=2, updatedReplicas=2)(it))
+        assert managers(done) == owners, done["metadata"]["managedFields"]
+        assert fields_of(done, *owners[1]) == wanted, done["metadata"]["managedFields"]
+        status = fields_of(done, *owners[0])
+        assert "f:deployment.kubernetes.io/revision" in status["f:metadata"]["f:annotations"], status
+        assert set(status["f:status"]) >= {"f:availableReplicas", "f:conditions", "f:observedGeneration", "f:replicas", "f:updatedReplicas"}, status
+    for it in server.get(apps(server, "replicasets")).expect(200).json()["items"]:
+        main, status = (fields_of(it, "kube-controller-manager", "Update", sub) for sub in ("", "status"))
+        assert "f:template" in main["f:spec"] and "f:ownerReferences" in main["f:metadata"] and "f:replicas" in status["f:status"], it
+    for pod in expect_bound_and_running(server, 2):
+        made = fields_of(pod, "kube-controller-manager", "Update", "")
+        assert set(made) == {"f:metadata", "f:spec"} and "f:nodeName" not in made["f:spec"], made
+        assert {(operation, sub) for name, operation, sub in managers(pod) if name not in ("kube-controller-manager", "kube-scheduler")} == {
+            ("Update", "status")}, pod["metadata"]["managedFields"]
+
+
+@test
+def the_scheduler_owns_the_condition_of_a_pod_that_fits_nowhere(server):
+    pod = {"apiVersion": "v1", "kind": "Pod", **template("waits", nodeSelector={"disk": "fast"}), "metadata": {"name": "waits"}}
+    server.create(pods(server), pod)
+    waits = wait_for(server, pods(server) + "/waits", "the scheduler's condition", lambda it: any(
+        (c["type"], c["status"], c.get("reason")) == ("PodScheduled", "False", "Unschedulable") for c in it.get("status", {}).get("conditions", [])))
+    conditions = fields_of(waits, "kube-scheduler", "Update", "status")["f:status"]["f:conditions"]
+    condition = conditions['k:{"type":"PodScheduled"}']
+    assert {".", "f:lastTransitionTime", "f:message", "f:reason", "f:status", "f:type"} <= set(condition), condition
 
 
 @test

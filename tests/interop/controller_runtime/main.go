@@ -3,6 +3,7 @@
 //	client modes                          names what it can watch with, one word per line
 //	client crud KUBECONFIG NAMESPACE      every verb of the client (verbs.go), reads from the cache (caches.go) and a
 //	                                      manager with a reconciler (manager.go), then exits
+//	client apply KUBECONFIG NAMESPACE N   server-side apply to the deployment of ../appliers.py (apply.go), then exits
 //	client MODE KUBECONFIG NAMESPACE      a cache's informer on the namespace's config maps; prints SYNCED, and
 //	                                      ADDED, UPDATED and DELETED with name and resourceVersion
 package main
@@ -98,8 +99,8 @@ func main() {
 		fmt.Println(modes)
 		return
 	}
-	if len(os.Args) != 4 {
-		fatal("usage: client modes | MODE KUBECONFIG NAMESPACE")
+	if len(os.Args) != 4 && (len(os.Args) != 5 || os.Args[1] != "apply") {
+		fatal("usage: client modes | MODE KUBECONFIG NAMESPACE | apply KUBECONFIG NAMESPACE N")
 	}
 	log.SetLogger(klog.Background())
 	// controller-runtime's own way to a configuration, which has no limit of requests per second.
@@ -112,6 +113,12 @@ func main() {
 		verbs(ctx, restConfig, os.Args[3])
 		caches(ctx, restConfig, os.Args[3])
 		managers(ctx, restConfig, os.Args[3])
+		return
+	}
+	if os.Args[1] == "apply" {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		apply(ctx, restConfig, os.Args[3], os.Args[4])
 		return
 	}
 	name, streaming := strings.CutPrefix(os.Args[1], "streaming-")

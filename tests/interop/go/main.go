@@ -3,6 +3,7 @@
 //	client modes                          names what it can watch with, one word per line
 //	client crud KUBECONFIG NAMESPACE      every verb of the dynamic client, and typed clients and informers in
 //	                                      protobuf (typed.go), then exits
+//	client apply KUBECONFIG NAMESPACE N   server-side apply to the deployment of ../appliers.py (apply.go), then exits
 //	client MODE KUBECONFIG NAMESPACE      an informer on the namespace's config maps; prints SYNCED, and
 //	                                      ADDED, UPDATED and DELETED with name and resourceVersion
 package main
@@ -83,8 +84,8 @@ func main() {
 		fmt.Println("dynamic\nmetadata\ntyped-protobuf\nstreaming-dynamic\nstreaming-metadata\nstreaming-typed-protobuf")
 		return
 	}
-	if len(os.Args) != 4 {
-		fatal("usage: client modes | MODE KUBECONFIG NAMESPACE")
+	if len(os.Args) != 4 && (len(os.Args) != 5 || os.Args[1] != "apply") {
+		fatal("usage: client modes | MODE KUBECONFIG NAMESPACE | apply KUBECONFIG NAMESPACE N")
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", os.Args[2])
 	if err != nil {
@@ -97,6 +98,10 @@ func main() {
 		defer cancel()
 		crud(ctx, config, os.Args[3])
 		typed(ctx, config, os.Args[3])
+	case "apply":
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		apply(ctx, config, os.Args[3], os.Args[4])
 	case "dynamic":
 		follow(dynamicInformer(config, os.Args[3]))
 	case "metadata":

@@ -1,5 +1,5 @@
 // A program over Java's official client for ../clients.py:
-//   Client modes | crud KUBECONFIG NAMESPACE | MODE KUBECONFIG NAMESPACE
+//   Client modes | crud KUBECONFIG NAMESPACE | apply KUBECONFIG NAMESPACE N | MODE KUBECONFIG NAMESPACE
 // Its informers and its watch print SYNCED, and ADDED, UPDATED and DELETED with name and resourceVersion.
 
 import com.google.gson.reflect.TypeToken;
@@ -129,8 +129,9 @@ public final class Client {
         }
         config.setFile(new File(words[1]));
         ApiClient client = ClientBuilder.kubeconfig(config).build();
-        if (mode.equals("crud")) {
-            new Crud(client, namespace).run();
+        if (mode.equals("apply") || mode.equals("crud")) {
+            if (mode.equals("apply")) new Apply(client, namespace).run(Integer.parseInt(words[3]));
+            else new Crud(client, namespace).run();
             System.exit(0); // The pool of connections would keep the program alive.
         }
         client.setReadTimeout(0);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A program over Python's kubernetes client for ../clients.py: client.py modes | MODE KUBECONFIG NAMESPACE.
+"""A program over Python's kubernetes client for ../clients.py: client.py modes | MODE KUBECONFIG NAMESPACE | apply KUBECONFIG NAMESPACE N.
 Its watches print SYNCED, and ADDED, UPDATED and DELETED with name and resourceVersion."""
 
 import base64
@@ -76,6 +76,37 @@ def crud(namespace):
     discover(namespace)
 
 
+MANAGER = "python"
+
+
+def shared(**more):
+    """What this manager wants of the deployment that all appliers share."""
+    labels = {"app": "shared"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": MANAGER, "image": "registry.example/c:1"}]}}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "shared", "labels": {MANAGER: "1"}},
+            "spec": {"selector": {"matchLabels": labels}, "template": template, **more}}
+
+
+def apply(namespace, number):
+    """Applies by the dynamic client: a label more, then without that label and with replicas, by force where another owns them."""
+    deployments = dynamic.DynamicClient(client.ApiClient()).resources.get(api_version="apps/v1", kind="Deployment")
+    options = {"namespace": namespace, "name": "shared", "field_manager": MANAGER}
+    more = shared()
+    more["metadata"]["labels"]["extra"] = MANAGER
+    deployments.server_side_apply(body=more, **options)
+    wanted = shared(replicas=number)
+    try:
+        applied = deployments.server_side_apply(body=wanted, **options)
+    except dynamic.exceptions.ConflictError as error:
+        causes = json.loads(error.body)["details"]["causes"]
+        assert all(cause["reason"] == "FieldManagerConflict" for cause in causes), causes
+        for cause in causes:
+            print("conflict", cause["field"])
+        applied = deployments.server_side_apply(body=wanted, force_conflicts=True, **options)
+    assert "extra" not in applied.metadata.labels.to_dict(), applied.metadata.labels
+    print("applied", applied.spec.replicas)
+
+
 def show(what, item):
     print(what, item.metadata.name, item.metadata.resource_version, flush=True)
 
@@ -149,9 +180,11 @@ def main():
     if sys.argv[1] == "modes":
         print("watch\nstreaming-watch\nsocket-watch")
         return
-    mode, kubeconfig, namespace = sys.argv[1:]
+    mode, kubeconfig, namespace, *number = sys.argv[1:]
     config.load_kube_config(kubeconfig)
-    if mode == "crud":
+    if mode == "apply":
+        apply(namespace, int(number[0]))
+    elif mode == "crud":
         crud(namespace)
     elif mode == "socket-watch":
         follow_socket(namespace)

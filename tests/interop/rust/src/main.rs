@@ -1,5 +1,6 @@
 //! A program over kube-rs for ../clients.py: `modes`, or MODE KUBECONFIG NAMESPACE.
 //! Its watchers print SYNCED, and ADDED, UPDATED and DELETED with name and resourceVersion.
+mod apply;
 mod controller;
 
 use std::error::Error;
@@ -109,12 +110,16 @@ async fn main() -> Result<()> {
         println!("watcher\nmetadata-watcher\nstreaming-watcher");
         return Ok(());
     }
-    let [mode, kubeconfig, namespace] = &words[..] else {
-        return Err("usage: client modes | MODE KUBECONFIG NAMESPACE".into());
+    let [mode, kubeconfig, namespace, number @ ..] = &words[..] else {
+        return Err("usage: client modes | MODE KUBECONFIG NAMESPACE | apply KUBECONFIG NAMESPACE N".into());
     };
     let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-    let maps = Api::<ConfigMap>::namespaced(Client::try_from(config)?, namespace);
+    let client = Client::try_from(config)?;
+    if let ("apply", [number]) = (mode.as_str(), number) {
+        return apply::run(Api::namespaced(client, namespace), number.parse()?).await;
+    }
+    let maps = Api::<ConfigMap>::namespaced(client, namespace);
     let listing = watcher::Config::default();
     let streaming = watcher::Config::default().streaming_lists();
     match mode.as_str() {
