@@ -3,7 +3,7 @@
 
 A contract is a numbered catalogue of behaviours. Its page is docs/internals/NAME-behaviours.md; `Contract NAME 1.4.2` in a
 test says that the test shows behaviour 1.4.2. The page says how many behaviours each section has, as a heading
-(`## 1.4 Queues (11)`) or as the row of a table (`| 1.4 | Queues | 11 |`), and whether the contract is complete
+(`## 1.4 Queues (11)`) or as the row of a table (`| 1.4 | Queues | 11 |`, or `| 12 to 20 |` when it goes on from another), and whether the contract is complete
 (`Status: complete` or `Status: not complete`).
 
 A case of tests/cases/ (a line that begins with the number, after `contract NAME`) shows a behaviour too, unless it is marked as pending.
@@ -41,8 +41,9 @@ class Contract:
         complete = re.search(r"^Complete sections: ([\d., ]+)$", text, re.M)
         self.complete_sections = re.findall(r"\d+(?:\.\d+)*", complete.group(1)) if complete else []
         self.sections = dict(re.findall(r"^## (\d+(?:\.\d+)?) .*\((\d+)\)$", text, re.M))
-        self.sections.update(re.findall(r"^\| (\d+(?:\.\d+)?) \|.*\| (\d+) \|$", text, re.M))
-        self.known = [f"{section}.{n}" for section, count in self.sections.items() for n in range(1, int(count) + 1)]
+        self.sections.update(re.findall(r"^\| (\d+(?:\.\d+)?) \|.*\| (?:\d+ to )?(\d+) \|$", text, re.M))
+        first = dict(re.findall(r"^\| (\d+(?:\.\d+)?) \|.*\| (\d+) to \d+ \|$", text, re.M))
+        self.known = [f"{section}.{n}" for section, last in self.sections.items() for n in range(int(first.get(section, 1)), int(last) + 1)]
         for section, kinds in re.findall(rf"^Rows of ({NUMBER}): ((?:.+\n)+)", text + "\n", re.M):
             self.known += [f"{section} {kind}" for kind in re.findall(r"\w+", kinds)]
         self.excused = [number for numbers in re.findall(rf"^- ({LIST}): \S", text, re.M) for number in expand(numbers)]

@@ -293,7 +293,6 @@ static void write_items(struct cor_strategic *m, const struct cor_strategic_list
     cor_free(ordered);
 }
 
-/* `patch`, `order` and `deleted` may be absent. */
 /* Whether the elements of a list have the type `*type`, which the first element of all decides. */
 static bool has_one_type(struct cor_str list, enum cor_json_type *type)
 {
@@ -324,6 +323,38 @@ static void check_elements(struct cor_strategic *m, const struct cor_strategic_l
                        cor_buf_z(&a), cor_buf_z(&b));
 }
 
+/* The elements of the patch must stand in the order that its directive gives, which may name others
+ * between them. Elements that are directives themselves do not count. An empty list has any order.
+ */
+static void check_order(struct cor_strategic *m, const struct cor_strategic_list_rule *rule,
+                        struct cor_str patch, struct cor_str order)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf sent = {0}, wanted = {0};
+    struct cor_json_iter it = cor_json_iter(patch), places = cor_json_iter(order);
+    bool is_found = true;
+
+    if (!cor_json_iter_elem(&places))
+        return;
+    places = cor_json_iter(order);
+    while (m->error == 0 && is_found && cor_json_iter_elem(&it)) {
+        struct cor_str element = cor_json_iter_value(&it), key;
+
+        if (cor_strategic_has_marker(m, element))
+            continue;
+        key = key_of(m, rule, element);
+        is_found = false;
+        while (m->error == 0 && !is_found && cor_json_iter_elem(&places))
+            is_found = cor_str_eq(key_of(m, rule, cor_json_iter_value(&places)), key);
+    }
+    if (is_found || m->error < 0)
+        return;
+    cor_strategic_print(m, patch, &sent);
+    cor_strategic_print(m, order, &wanted);
+    cor_strategic_fail(m, -COR_EINTERNAL,
+                       "The order in patch list:\n%s\n doesn't match $setElementOrder list:\n%s\n",
+                       cor_buf_z(&sent), cor_buf_z(&wanted));
+}
+
 void cor_strategic_list(struct cor_strategic *m, const struct cor_strategic_list_rule *rule,
                         struct cor_str old, struct cor_str patch, struct cor_str order,
                         struct cor_str deleted)
@@ -331,8 +362,12 @@ void cor_strategic_list(struct cor_strategic *m, const struct cor_strategic_list
     struct items items;
 
     items_init(&items);
+    if (patch.p && order.p)
+        check_order(m, rule, patch, order);
     if (patch.p)
         check_elements(m, rule, old, patch);
+    if (deleted.p)
+        check_elements(m, rule, old, deleted);
     take_old(m, &items, rule, old);
     if (patch.p && apply_markers(m, &items, rule, patch)) {
         cor_strategic_write_value(m, patch);

@@ -21,8 +21,10 @@
 #include "schema/strategic_int.h"
 #include "schema/whole_numbers.h"
 
-#define ORDER_PREFIX   "$setElementOrder/"
-#define DELETE_PREFIX  "$deleteFromPrimitiveList/"
+#define ORDER          "$setElementOrder"
+#define DELETE         "$deleteFromPrimitiveList"
+#define ORDER_PREFIX   ORDER "/"
+#define DELETE_PREFIX  DELETE "/"
 #define VALUE_TEXT_MAX sizeof(((struct cor_json_patch_error *)0)->message)
 
 void cor_strategic_fail(struct cor_strategic *m, int err, const char *fmt, ...)
@@ -102,8 +104,7 @@ static bool find_rule(const struct cor_type_field *field, struct cor_strategic_l
 static bool is_directive(struct cor_str key)
 {
     return cor_str_eq(key, COR_STR("$patch")) || cor_str_eq(key, COR_STR("$retainKeys")) ||
-           cor_str_starts(key, COR_STR(ORDER_PREFIX)) ||
-           cor_str_starts(key, COR_STR(DELETE_PREFIX));
+           cor_str_starts(key, COR_STR(ORDER)) || cor_str_starts(key, COR_STR(DELETE));
 }
 
 struct cor_json_iter cor_strategic_iter(struct cor_str value)
@@ -180,6 +181,12 @@ static void add_directive(struct cor_strategic *m, struct cor_strategic_directiv
     }
     if (cor_str_eq(key, COR_STR("$retainKeys"))) {
         d->retain = value;
+        return;
+    }
+    /* A directive names its field behind a slash. */
+    if (!is_order && !cor_str_starts(key, COR_STR(DELETE_PREFIX))) {
+        cor_strategic_fail(m, -COR_EINVAL, "invalid patch format of %s list",
+                           cor_str_starts(key, COR_STR(ORDER)) ? "setElementOrder" : "primitive");
         return;
     }
     made = cor_calloc(1, sizeof(*made));

@@ -13,6 +13,9 @@
       status.phase = "Pending"                        a member of the object in the answer
       status.reason absent
       warning text of a Warning header
+      manager a/A v1 {"f:data":{"f:k":{}}}            an entry of managedFields: manager, operation (Apply or Update), perhaps subresource,
+                                                      version, "untimed" if it has no time, FieldsV1; "no manager" when there is none
+      not written                                     the resourceVersion is that of the step before; else "written"
     pending 4.2.4 C.ports=[{"containerPort":0}]       our server does not do this yet; a pending case that passes is an error
 
 A file begins its cases with `contract`; `let` before the first section holds for the whole file, later for its section. The base objects
@@ -39,7 +42,8 @@ members of an object N times; in the last two "%d" is the number of the copy.
 Expected causes are written as FIELD: MESSAGE; the reason follows from the first words of the message, else it stands before the field
 in parentheses. The status message follows from kind, name and causes, else it is written as "CODE REASON: MESSAGE"; "of Scale.autoscaling "one""
 names another kind than that of the request. Text after a line break (a free diff) is not compared, and long text is kept as its beginning and a
-digest. <label-value> and the like are the texts of texts.json, which many rules share. "*" is a value that differs from run to run. "? PATH" asks --record for a member of the object."""
+digest. <label-value> and the like are the texts of texts.json, which many rules share. "*" is a value that differs from run to run. "? PATH" asks --record for a member of the object,
+"? managers" and "? written" for the two last ones. A case whose entries get their times in the order of their names passes however long its steps take."""
 
 import copy
 import hashlib

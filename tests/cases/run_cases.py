@@ -117,12 +117,36 @@ def at_path(value, path):
 def member_paths(lines):
     """The paths of the object's members that a case expects or asks for."""
     for line in lines:
+        if line in ("? managers", "? written"):
+            continue
         if line.startswith("? "):
             yield line[2:]
         elif line.endswith(" absent"):
             yield line.removesuffix(" absent")
-        elif " = " in line and not line.startswith(("- ", "warning ", "of ")) and not line[:3].isdigit():
+        elif " = " in line and not line.startswith(("- ", "warning ", "of ", "manager ")) and not line[:3].isdigit():
             yield line.split(" = ")[0]
+
+
+def manager_lines(entries):
+    """Entries of managedFields as lines "manager NAME/A|U[/SUBRESOURCE] VERSION [untimed] FIELDSV1", in the server's order."""
+    lines = []
+    for entry in entries:
+        name = f"{entry.get('manager', '')}/{entry.get('operation', '')[:1]}"
+        if "subresource" in entry:
+            name += f"/{entry['subresource']}"
+        fields = json.dumps(entry.get("fieldsV1"), separators=(",", ":"), ensure_ascii=False)
+        lines.append(f"manager {name} {entry.get('apiVersion', '')} {'' if 'time' in entry else 'untimed '}{fields}")
+    return lines or ["no manager"]
+
+
+def own_lines(expected, found):
+    """What a case asks for beside the members of the object: its managers, and whether the request wrote something."""
+    lines = []
+    if any(line == "? managers" or line == "no manager" or line.startswith("manager ") for line in expected):
+        lines += manager_lines(found.get("metadata", {}).get("managedFields", []))
+    if any(line in ("? written", "written", "not written") for line in expected):
+        lines.append("written" if found.get("metadata", {}).get("resourceVersion") != found.get("before") else "not written")
+    return lines
 
 
 def describe_invalid(answer, gk, name, is_creation):
@@ -157,7 +181,11 @@ def describe(answer, body, expected, is_creation=True):
             value = at_path(answer["object"], case_file.read_path(path, {}))
             lines.append(f"{path} absent" if value is ABSENT else f"{path} = {rendered(value)}")
     elif "message" in answer:
-        lines = [f"{code} {answer.get('reason', '')}: {case_file.shortened(answer['message'])}"]
+        causes = answer.get("details", {}).get("causes", []) if code == 409 else []
+        # A conflict with several managers is a list of lines.
+        message = answer["message"].replace("\n", "\\n") if causes else answer["message"]
+        lines = [f"{code} {answer.get('reason', '')}: {case_file.shortened(message)}"]
+        lines += [f"- ({cause.get('reason')}) {cause.get('field')}: {cause.get('message')}" for cause in causes]
     else:
         lines = [str(code)]
     return lines + [f"warning {text}" for text in answer.get("warnings", [])]
@@ -188,10 +216,11 @@ class Player:
             first.kind = case.kind
             steps = [first, *steps]
         # Of each kind, the object that the server answered last, and its name.
-        self.created, known = [], {}
+        self.created, known, before = [], {}, None
         try:
             for number, step in enumerate(steps):
                 method, path, body, content_type = self.request(case, step, known)
+                before = known.get(step.kind, {}).get("metadata", {}).get("resourceVersion")
                 status, headers, text = self.send(method, path, body, content_type, step.user)
                 if status == 409 and method == "POST" and not step.sub and b"AlreadyExists" in text and not self.created:
                     # A program that was interrupted has left it on a server that goes on running.
@@ -225,7 +254,8 @@ class Player:
             if step.verb == "row" and status == 200:
                 return describe({"code": status, "object": row_of(decoded)}, sent, case.expected)
             answer = answers.reduce(status, headers, without_generated(decoded, sent))
-            return describe(answer, sent, case.expected, not keeps_set(case))
+            lines = describe(answer, sent, case.expected, not keeps_set(case))
+            return lines + (own_lines(case.expected, {**decoded, "before": before}) if status < 300 else [])
         finally:
             self.clean()
 

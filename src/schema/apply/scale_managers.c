@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The managers of a scale.
  *
  *   the object's managers ──► those who own the replicas, in the version of the scale
@@ -9,6 +10,7 @@
  * the object. So the entry of an update never meets itself on the way back: it loses the replicas
  * in any case, and when it still owns them, they come back as a second entry of the same manager
  * without a time. Entries of applies have no version in their names and stay as they are. */
+/* clang-format on */
 #include "schema/apply/scale_managers.h"
 
 #include <assert.h>

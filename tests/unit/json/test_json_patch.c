@@ -250,6 +250,7 @@ static void repeat_ops(struct cor_buf *patch, const char *op, unsigned n)
     assert_int_equal(cor_buf_addc(patch, ']'), 0);
 }
 
+/* Contract apply 14.1.4, 16.4.86. */
 TEST(json_patch, has_a_maximum_of_operations)
 {
     struct cor_buf patch;

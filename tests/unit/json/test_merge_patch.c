@@ -32,6 +32,7 @@ static void refuse(const char *doc, const char *patch, int want, const char *mes
     cor_buf_deinit(&out);
 }
 
+/* Contract apply 15.3, 15.4. */
 TEST(merge_patch, follows_the_rfc_on_objects)
 {
     /* RFC 7386, appendix A. */
@@ -69,6 +70,7 @@ TEST(merge_patch, prunes_nulls_of_what_it_adds_as_upstream_does)
     expect("{\"a\":{}}", "{\"a\":[{\"b\":null}]}", "{\"a\":[{\"b\":null}]}");
 }
 
+/* Contract apply 15.1, 15.2, 16.4.90. */
 TEST(merge_patch, refuses_what_is_no_patch)
 {
     refuse("{}", "{\"a\":", -COR_EINVAL, "error decoding patch: unexpected end of JSON input");

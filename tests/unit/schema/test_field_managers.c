@@ -1,5 +1,6 @@
-/* The worked scenarios of server-side apply (contract apply 16) at the level of managers: the
- * object and the exact managedFields after each step. Texts are written with ' in place of ". */
+/* The worked scenarios of server-side apply (contract apply, section 16) at the level of managers:
+ * the object and the exact managedFields after each step. Texts are written with ' in place of ".
+ */
 #include "schema/apply/field_managers.h"
 
 #include "apply_schema.h"
@@ -269,6 +270,7 @@ static void run_scenarios(const struct scenario *v, size_t n)
 #define FA FA_PART("'f:parts':{'k:{\\'name\\':\\'p\\'}':{'.':{},'f:name':{},'f:qty':{}}},")
 
 /* clang-format off */
+/* Contract apply 16.1.13, 16.1.14. */
 TEST(managers, one_applier)
 {
     static const struct scenario v[] = {
@@ -293,6 +295,7 @@ TEST(managers, one_applier)
     run_scenarios(v, COR_ARRAY_LEN(v));
 }
 
+/* Contract apply 16.2.25 to 16.2.38, 16.2.42 to 16.2.46, 6.3.4, 6.3.10 and 6.3.11. */
 TEST(managers, several_appliers_and_updaters)
 {
     static const struct scenario v[] = {
@@ -392,6 +395,7 @@ TEST(managers, several_appliers_and_updaters)
     run_scenarios(v, COR_ARRAY_LEN(v));
 }
 
+/* Contract apply 16.3.50, 16.3.53, 4.5.5. */
 TEST(managers, updates_and_life_cycle)
 {
     static const struct scenario v[] = {

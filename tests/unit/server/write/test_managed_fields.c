@@ -1,7 +1,7 @@
 /* metadata.managedFields of creates, updates and patches: who owns which field, since when, and
- * what a client can do to the list itself. The numbers of the comments are scenarios of contract
- * apply
- * 16. What ownership is by itself is in tests/unit/schema/test_field_managers.c. */
+ * what a client can do to the list itself. The scenarios are those of the contract apply, section
+ * 16; tests/cases/apply.cases has most of them as requests. What ownership is by itself is in
+ * tests/unit/schema/test_field_managers.c. */
 #include <stdio.h>
 #include <string.h>
 
@@ -107,7 +107,7 @@ TEST(managed_fields, of_a_create_are_what_the_client_sent_and_what_it_defaulted)
     fx_close(&fx);
 }
 
-/* Scenario 67, contract apply 3.1.4, 3.1.5. */
+/* Contract apply 16.3.67, 3.1.4, 3.1.5. */
 TEST(managed_fields, name_the_manager_or_the_user_agent)
 {
     static const struct {
@@ -171,7 +171,7 @@ TEST(managed_fields, of_an_update_move_with_the_fields_that_changed)
     fx_close(&fx);
 }
 
-/* Scenarios 60 to 62 and 64; contract apply 8.1.1 to 8.1.4. */
+/* Scenarios 60 to 62 and 64; Contract apply 8.1.1 to 8.1.4. */
 TEST(managed_fields, can_be_reset_renamed_and_never_be_broken_by_a_client)
 {
     static const char *const resets[] = {
@@ -208,7 +208,7 @@ TEST(managed_fields, can_be_reset_renamed_and_never_be_broken_by_a_client)
     fx_close(&fx);
 }
 
-/* Scenario 65, contract apply 7.2.7. */
+/* Scenario 65, Contract apply 7.2.7. */
 TEST(managed_fields, of_more_than_ten_updates_are_joined)
 {
     struct fx fx;
@@ -367,7 +367,7 @@ TEST(apply, creates_takes_shares_and_gives_up_fields)
     fx_close(&fx);
 }
 
-/* Scenarios 51 and 52, contract apply 7.2.3. */
+/* Scenarios 51 and 52, Contract apply 7.2.3. */
 TEST(apply, to_an_object_without_managers_finds_those_before_it)
 {
     struct fx fx;
@@ -388,7 +388,7 @@ TEST(apply, to_an_object_without_managers_finds_those_before_it)
     fx_close(&fx);
 }
 
-/* Contract apply 1.1.9, 1.2.4, 1.2.6, 2.1, 2.2.2. */
+/* Contract apply 1.1.9, 1.2.4, 1.2.6, 2.1.1, 2.1.2, 2.1.4, 2.1.11, 2.2.2. */
 TEST(apply, is_refused_in_upstreams_words)
 {
     static const struct {
@@ -441,7 +441,7 @@ TEST(apply, is_refused_in_upstreams_words)
     fx_close(&fx);
 }
 
-/* Scenarios 55 and 56, contract apply 10.2. */
+/* Scenarios 55 and 56, Contract apply 10.2. */
 TEST(apply, of_a_workload_owns_what_was_sent_and_not_the_defaults)
 {
 #define APPLIED                                                                                    \
@@ -495,7 +495,7 @@ static const char *apply_scale(struct fx *fx, int status, const char *query, int
     "\"f:app\":{}}},\"f:spec\":{\"f:containers\":{\"k:{\\\"name\\\":\\\"a\\\"}\":{\".\":{},"       \
     "\"f:image\":{},\"f:name\":{}}}}}}}"
 
-/* Scenarios 57 to 59, contract apply 10.4.1 to 10.4.4, 10.4.7, 10.4.10 and 2.2.2. */
+/* Scenarios 57 to 59, Contract apply 10.4.1 to 10.4.4, 10.4.7, 10.4.10 and 2.2.2. */
 TEST(apply, to_a_scale_takes_the_replicas_of_the_object)
 {
     struct fx fx;
@@ -611,7 +611,7 @@ TEST(apply, creates_with_the_user_who_sent_the_request)
     fx_close(&fx);
 }
 
-/* Scenario 71, contract apply 6.3.2 and 6.6.1: what the last apply owned is looked up in the
+/* Scenario 71, Contract apply 6.3.2 and 6.6.1: what the last apply owned is looked up in the
  * version of that apply, also when nothing of the metadata is left there. */
 TEST(apply, in_another_version_goes_on_from_the_version_before)
 {
@@ -678,7 +678,7 @@ TEST(apply, survives_every_failed_allocation)
     fx_close(&fx);
 }
 
-/* Scenarios 68 and 69, contract apply 7.1. */
+/* Scenarios 68 and 69, Contract apply 7.1. */
 TEST(apply, of_kubectl_goes_on_from_what_it_has_applied_by_itself)
 {
 #define LAST_APPLIED "kubectl.kubernetes.io/last-applied-configuration"
