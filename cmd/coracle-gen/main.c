@@ -15,6 +15,8 @@
 #include "base/err.h"
 #include "coracle/version.h"
 #include "flags.h"
+#include "gen/from_crd.h"
+#include "gen/from_openapi.h"
 #include "gen/from_tables.h"
 #include "gen/views.h"
 
@@ -24,11 +26,21 @@
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct gen_opts {
-    const char *out;
+    const char *crd, *openapi; /* NULL: the built-in types */
+    const char *out, *prefix, *include;
     bool is_list, is_version;
 };
 
 static const struct flag flags[] = {
+    {"crd", 0, FLAG_TEXT, offsetof(struct gen_opts, crd), "FILE[,FILE...]",
+     "Read CustomResourceDefinitions, as YAML or JSON; - is the standard input", 0, 0, false},
+    {"openapi", 0, FLAG_TEXT, offsetof(struct gen_opts, openapi), "FILE",
+     "Read an OpenAPI v3 document, as /openapi/v3/apis/apps/v1 of a server; - is the standard input",
+     0, 0, false},
+    {"prefix", 0, FLAG_TEXT, offsetof(struct gen_opts, prefix), "TEXT",
+     "Begin the names of symbols of --crd and --openapi with this", 0, 0, false},
+    {"include", 0, FLAG_TEXT, offsetof(struct gen_opts, include), "DIR",
+     "Name this folder in the #include lines of files of --crd and --openapi", 0, 0, false},
     {"out", 'o', FLAG_TEXT, offsetof(struct gen_opts, out), "DIR", "Folder of the files; default .",
      0, 0, false},
     {"list", 0, FLAG_SWITCH, offsetof(struct gen_opts, is_list), NULL,
@@ -55,7 +67,8 @@ static int print_help(void)
 static int read_whole(const char *path, struct cor_buf *out)
 {
     char piece[1 << 16];
-    FILE *f = fopen(path, "rb");
+    bool is_stdin = strcmp(path, "-") == 0;
+    FILE *f = is_stdin ? stdin : fopen(path, "rb");
     size_t n;
     int r = 0;
 
@@ -65,7 +78,8 @@ static int read_whole(const char *path, struct cor_buf *out)
         r = cor_buf_add(out, piece, n);
     if (ferror(f))
         r = -COR_EIO;
-    fclose(f);
+    if (!is_stdin)
+        fclose(f);
     return r;
 }
 
@@ -125,24 +139,93 @@ static void print_package(const struct cor_gen_package *package)
     printf("\n");
 }
 
+/* A package of strings alone has nothing to view. */
 static bool is_wanted(const struct cor_gen_package *package, const char *const *names, size_t n)
 {
+    bool has_struct = false;
+
     for (size_t i = 0; i < n; i++) {
         if (cor_str_eqz(package->stem, names[i]))
             return true;
     }
-    return n == 0 && !package->is_external;
+    for (const struct cor_gen_type *t = package->types; t; t = t->next)
+        has_struct |= t->shape == COR_SHAPE_STRUCT;
+    return n == 0 && !package->is_external && has_struct;
+}
+
+static int read_one(struct cor_gen_model *model, const struct gen_opts *opts, const char *file,
+                    struct cor_str folder, struct cor_gen_error *reterr)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
+    struct cor_gen_input input = {.file = file, .prefix = opts->prefix, .folder = folder};
+    int r;
+
+    cor_buf_init(&text, FILE_BYTES_MAX);
+    errno = 0;
+    r = read_whole(file, &text);
+    if (r < 0) {
+        snprintf(reterr->message, sizeof(reterr->message), "%s: cannot be read: %s", file,
+                 r == -COR_ETOOBIG ? "it is too large" : strerror(errno));
+        return -COR_EINVAL;
+    }
+    input.text = cor_buf_str(&text);
+    return opts->crd ? cor_gen_from_crd(model, &input, reterr)
+                     : cor_gen_from_openapi(model, &input, reterr);
+}
+
+/* Reads what the flags name into the model. */
+static int read_input(struct cor_gen_model *model, const struct gen_opts *opts,
+                      struct cor_gen_error *reterr)
+{
+    struct cor_str files = cor_strz(opts->crd ? opts->crd : opts->openapi), folder = {"", 0};
+    int r = 0;
+
+    if (files.n == 0)
+        return cor_gen_from_tables(model);
+    if (opts->include[0] != '\0')
+        folder = cor_gen_printf(model, "%s%s", opts->include,
+                                cor_str_ends(cor_strz(opts->include), COR_STR("/")) ? "" : "/");
+    while (r == 0 && files.p && files.n > 0) {
+        struct cor_str file = cor_str_cut(&files, ',');
+        struct cor_str name = cor_gen_printf(model, "%.*s", COR_STR_ARG(file));
+
+        r = name.n > 0 ? read_one(model, opts, name.p, folder, reterr) : -COR_ENOMEM;
+    }
+    return r;
+}
+
+static int write_all(struct cor_gen_model *model, const struct gen_opts *opts,
+                     const char *const *names, size_t n)
+{
+    const bool is_builtin = !opts->crd && !opts->openapi;
+    const struct cor_gen_views_opts views = {
+        .source = is_builtin  ? "Coracle's built-in types"
+                  : opts->crd ? "CustomResourceDefinitions"
+                              : "an OpenAPI document",
+        .version = COR_VERSION,
+        .is_exported = is_builtin,
+    };
+    int r = 0;
+
+    for (const struct cor_gen_package *p = model->packages; r == 0 && p; p = p->next) {
+        if (!is_wanted(p, names, n))
+            continue;
+        if (opts->is_list)
+            print_package(p);
+        else
+            r = write_package(model, p, &views, opts->out);
+    }
+    return r;
 }
 
 static int run(const struct gen_opts *opts, const char *const *names, size_t n)
 {
-    const struct cor_gen_views_opts views = {
-        .source = "Coracle's built-in types", .version = COR_VERSION, .is_exported = true};
     COR_CLEANUP(cor_gen_model_deinit) struct cor_gen_model model;
+    struct cor_gen_error why = {.message = ""};
     int r;
 
     cor_gen_model_init(&model);
-    r = cor_gen_from_tables(&model);
+    r = read_input(&model, opts, &why);
     if (r == 0)
         r = cor_gen_name(&model);
     for (size_t i = 0; r == 0 && i < n; i++) {
@@ -152,15 +235,11 @@ static int run(const struct gen_opts *opts, const char *const *names, size_t n)
             return EXIT_FAILED;
         }
     }
-    for (const struct cor_gen_package *p = model.packages; r == 0 && p; p = p->next) {
-        if (!is_wanted(p, names, n))
-            continue;
-        if (opts->is_list)
-            print_package(p);
-        else
-            r = write_package(&model, p, &views, opts->out);
-    }
-    if (r < 0 && r != -COR_EIO)
+    if (r == 0)
+        r = write_all(&model, opts, names, n);
+    if (r == -COR_EINVAL)
+        fprintf(stderr, "coracle-gen: %s\n", why.message);
+    else if (r < 0 && r != -COR_EIO)
         fprintf(stderr, "coracle-gen: %s\n", cor_err_text(r));
     return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
@@ -168,7 +247,7 @@ static int run(const struct gen_opts *opts, const char *const *names, size_t n)
 int main(int argc, char **argv)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf why;
-    struct gen_opts opts = {.out = "."};
+    struct gen_opts opts = {.out = ".", .prefix = "", .include = ""};
     const char *names[PACKAGES_MAX];
     size_t n = 0;
     int r;
@@ -180,6 +259,10 @@ int main(int argc, char **argv)
         return print_help();
     if (r < 0 || n > PACKAGES_MAX) {
         fprintf(stderr, "coracle-gen: %s\n", r < 0 ? cor_buf_z(&why) : "too many packages");
+        return EXIT_USAGE;
+    }
+    if (opts.crd && opts.openapi) {
+        fprintf(stderr, "coracle-gen: one of --crd and --openapi was expected, not both\n");
         return EXIT_USAGE;
     }
     if (opts.is_version) {

@@ -67,7 +67,7 @@ struct cor_gen_model {
 
 /* Why an input could not be read: the file, the path in it, and what was expected there. */
 struct cor_gen_error {
-    char message[512];
+    char message[1024];
 };
 
 void cor_gen_model_init(struct cor_gen_model *model);

@@ -343,19 +343,20 @@ static void collect(struct views *v)
     }
 }
 
-/* The return type stands on a line of its own when the whole does not fit; parameters that do not
- * fit then are indented below the name, on a line each if they must be. */
+/* A line that is too long is broken behind the return type, else before the parameters, else
+ * behind each of them. */
 static void put_prototype(struct lines *l, const char *mark, const struct function *f,
                           const char *end)
 {
     size_t head = strlen(mark) + f->ret.n + 1, rest = f->name.n + f->params.n + 3;
-    bool is_long = head + rest > COLUMNS_MAX;
+    bool is_long = head + rest > COLUMNS_MAX, is_split = is_long && rest > COLUMNS_MAX;
+    bool is_alone = is_split ? head + f->name.n + 1 > COLUMNS_MAX : is_long;
     struct cor_str params = f->params;
 
-    put(l, "%s%.*s%c%.*s(", mark, COR_STR_ARG(f->ret), is_long ? '\n' : ' ', COR_STR_ARG(f->name));
-    if (is_long && rest > COLUMNS_MAX)
+    put(l, "%s%.*s%c%.*s(", mark, COR_STR_ARG(f->ret), is_alone ? '\n' : ' ', COR_STR_ARG(f->name));
+    if (is_split)
         put(l, "\n    ");
-    while (is_long && params.n + 6 > COLUMNS_MAX && cor_str_find(params, ',') >= 0) {
+    while (is_split && params.n + 6 > COLUMNS_MAX && cor_str_find(params, ',') >= 0) {
         struct cor_str first = cor_str_cut(&params, ',');
 
         put(l, "%.*s,\n    ", COR_STR_ARG(first));

@@ -253,6 +253,30 @@ def installed_library_serves_programs():
             assert found, f"{name} is not installed"
 
 
+def projects_generate_views_with_meson_and_cmake():
+    """As docs/guide-gen.md shows it, from installed files alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        installed = Installed(pathlib.Path(folder) / "root")
+        project = pathlib.Path(folder) / "project"
+        shutil.copytree(ROOT / "tests/gen/project", project)
+        shutil.copy(ROOT / "tests/gen/website.yaml", project)
+        env = {**installed.env, "PATH": f"{installed.prefix / 'bin'}:{os.environ['PATH']}"}
+        run("meson", "setup", project / "meson", project, env=env)
+        run("ninja", "-C", project / "meson", env=env)
+        built = [project / "meson/site"]
+        if shutil.which("cmake"):
+            run("cmake", "-S", project, "-B", project / "cmake", env=env)
+            run("cmake", "--build", project / "cmake", env=env)
+            built.append(project / "cmake/site")
+        for program in built:
+            said = run(program, env=env)
+            assert said == "home web:v2 2 443 0\n", said
+    guide = (ROOT / "docs/guide-gen.md").read_text()
+    for name in ("meson.build", "CMakeLists.txt"):
+        text = (ROOT / "tests/gen/project" / name).read_text().split("\n", 1)[1].strip()
+        assert text in guide, f"docs/guide-gen.md does not show {name}"
+
+
 class Skip(Exception):
     pass
 
@@ -296,6 +320,7 @@ CASES = [exports_what_its_headers_declare, static_library_has_no_other_visible_s
          types_compile_in_c_and_cpp_without_warnings, a_view_is_typed_and_cannot_be_written,
          headers_stand_alone_in_c_and_cpp, all_headers_are_in_the_one,
          the_guides_program_compiles_without_warnings, installed_library_serves_programs,
+         projects_generate_views_with_meson_and_cmake,
          installed_files_need_nothing_of_the_clone]
 
 

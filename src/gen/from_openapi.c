@@ -1,0 +1,266 @@
+/* Reads an OpenAPI v3 document into a model: each of components.schemas becomes a type, and what it
+ * refers to is read when the reference is met. A struct is registered before its fields are read,
+ * so a type may hold itself. The plural of a kind is the end of the path that lists or creates it.
+ * Thread: one at a time. */
+#include "gen/from_openapi.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "gen/c_name.h"
+#include "gen/from_schema.h"
+#include "gen/input_json.h"
+
+#define REFERENCE   "#/components/schemas/"
+#define SCHEMAS_MAX 100000
+
+struct document {
+    const struct cor_gen_input *input;
+    struct cor_view schemas;
+    struct cor_map types; /* names of schemas to struct cor_gen_type, as far as they are read */
+};
+
+/* The last `n` words of a name between dots, without the first ones. */
+static struct cor_str tail(struct cor_str name, unsigned n)
+{
+    size_t at = name.n;
+
+    while (at > 0 && (name.p[at - 1] != '.' || --n > 0))
+        at--;
+    return cor_str_from(name, at);
+}
+
+/* "io.k8s.api.apps.v1.Deployment" in three. */
+struct parts {
+    struct cor_str group, version, type;
+};
+
+static bool split_name(struct cor_str name, struct parts *ret)
+{
+    struct cor_str rest = tail(name, 3);
+
+    ret->group = cor_str_cut(&rest, '.');
+    ret->version = cor_str_cut(&rest, '.');
+    ret->type = rest.p ? rest : COR_STR("");
+    return ret->group.n > 0 && ret->version.n > 0 && ret->type.n > 0;
+}
+
+static struct cor_gen_package *package_of(struct cor_gen_schemas *s, const struct parts *parts)
+{
+    const struct document *d = s->arg;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf stem;
+    struct cor_str prefix;
+
+    cor_buf_init(&stem, 1024);
+    if (cor_gen_snake(parts->group, &stem) < 0 || cor_buf_addc(&stem, '_') < 0 ||
+        cor_gen_snake(parts->version, &stem) < 0)
+        return NULL;
+    prefix = cor_gen_printf(s->model, "%s%s_", d->input->prefix, cor_buf_z(&stem));
+    return cor_gen_package(s->model, cor_buf_str(&stem), prefix, d->input->folder);
+}
+
+/* A kind says of which group and version it is. Options that every group has say it of all. */
+static void mark_kind(struct cor_gen_schemas *s, struct cor_gen_type *type,
+                      const struct parts *parts, struct cor_view schema)
+{
+    struct cor_view gvks = cor_view_member(schema, COR_STR("x-kubernetes-group-version-kind"));
+    struct cor_view_iter it = cor_view_iter(gvks);
+    struct cor_gen_package *package = type->package;
+
+    if (cor_view_len(gvks) != 1 || !cor_view_next(&it))
+        return;
+    type->is_kind =
+        cor_str_eq(cor_gen_text(s, cor_view_member(it.value, COR_STR("kind"))), type->name) &&
+        cor_str_eq(cor_gen_text(s, cor_view_member(it.value, COR_STR("version"))), parts->version);
+    if (!type->is_kind)
+        return;
+    package->group = cor_gen_text(s, cor_view_member(it.value, COR_STR("group")));
+    package->version = cor_arena_copy(&s->model->arena, parts->version);
+}
+
+static const struct cor_gen_type *read_struct(struct cor_gen_schemas *s, struct cor_str name,
+                                              struct cor_view schema)
+{
+    struct document *d = s->arg;
+    struct cor_gen_package *package;
+    struct cor_gen_type *type;
+    struct parts parts;
+
+    if (!split_name(name, &parts)) {
+        cor_gen_wrong(s, "a name as GROUP.VERSION.TYPE was expected");
+        return NULL;
+    }
+    package = package_of(s, &parts);
+    if (!package)
+        return NULL;
+    if (cor_gen_find_type(s->model, package, parts.type)) {
+        cor_gen_wrong(s, "a name that differs from others in its last three words was expected");
+        return NULL;
+    }
+    type = cor_gen_add_type(s->model, package, parts.type, COR_SHAPE_STRUCT);
+    name = cor_arena_copy(&s->model->arena, name);
+    if (!type || !name.p)
+        return NULL;
+    if (cor_map_put(&d->types, name, type, NULL) < 0) {
+        s->error = -COR_ENOMEM;
+        return NULL;
+    }
+    type->words = cor_gen_text(s, cor_view_member(schema, COR_STR("description")));
+    mark_kind(s, type, &parts, schema);
+    cor_gen_schema_fields(s, schema, type);
+    return type;
+}
+
+/* A text, a list or a map with a name of its own: what is inside of it belongs to the package of
+ * the name. */
+static const struct cor_gen_type *read_unnamed(struct cor_gen_schemas *s, struct cor_str name,
+                                               struct cor_view schema)
+{
+    struct cor_gen_package *package;
+    struct parts parts;
+
+    if (!split_name(name, &parts)) {
+        cor_gen_wrong(s, "a name as GROUP.VERSION.TYPE was expected");
+        return NULL;
+    }
+    package = package_of(s, &parts);
+    return package ? cor_gen_schema(s, schema, package, parts.type) : NULL;
+}
+
+/* The type of components.schemas[name]. Messages name the path of the schema itself, not the one of
+ * the reference that led to it. */
+static const struct cor_gen_type *read_named(struct cor_gen_schemas *s, struct cor_str name,
+                                             struct cor_view schema)
+{
+    struct document *d = s->arg;
+    const struct cor_gen_type *type = cor_map_peek(&d->types, name);
+    struct cor_buf outer = s->path;
+
+    if (type)
+        return type;
+    cor_buf_init(&s->path, outer.max);
+    cor_gen_path_enter(s, COR_STR("components.schemas"));
+    cor_gen_path_enter(s, name);
+    if (cor_str_eqz(tail(name, 3), "api.resource.Quantity"))
+        type = cor_gen_plain_type(s->model, COR_SHAPE_QUANTITY, NULL);
+    else if (cor_gen_schema_is_struct(schema))
+        type = read_struct(s, name, schema);
+    else
+        type = read_unnamed(s, name, schema);
+    cor_buf_deinit(&s->path);
+    s->path = outer;
+    if (!type && s->error == 0)
+        s->error = cor_gen_model_error(s->model);
+    return type;
+}
+
+static const struct cor_gen_type *refer(struct cor_gen_schemas *s, struct cor_str ref)
+{
+    const struct document *d = s->arg;
+    struct cor_str name = ref;
+    struct cor_view schema;
+
+    if (!cor_str_starts(ref, COR_STR(REFERENCE))) {
+        cor_gen_wrong(s, "a reference that begins with %s was expected, but it is \"%.*s\"",
+                      REFERENCE, COR_STR_ARG(ref));
+        return NULL;
+    }
+    name = cor_str_from(ref, sizeof(REFERENCE) - 1);
+    schema = cor_view_member(d->schemas, name);
+    if (!cor_view_exists(schema)) {
+        cor_gen_wrong(s, "a schema of the document was expected, but there is no %.*s",
+                      COR_STR_ARG(name));
+        return NULL;
+    }
+    return read_named(s, name, schema);
+}
+
+/* The type that an operation creates or lists. */
+static struct cor_gen_type *type_of_operation(const struct document *d, struct cor_view operation)
+{
+    struct cor_view gvk = cor_view_member(operation, COR_STR("x-kubernetes-group-version-kind"));
+    struct cor_str action =
+        cor_view_text_or(cor_view_member(operation, COR_STR("x-kubernetes-action")), NULL, 0, "");
+    const char *const members[] = {"group", "version", "kind"};
+    struct cor_str want[3];
+
+    if (!cor_str_eqz(action, "list") && !cor_str_eqz(action, "post"))
+        return NULL;
+    for (size_t i = 0; i < 3; i++)
+        want[i] = cor_view_text_or(cor_view_member(gvk, cor_strz(members[i])), NULL, 0, "");
+    COR_MAP_FOREACH(it, &d->types) {
+        struct cor_gen_type *type = it.value;
+
+        if (type->is_kind && cor_str_eq(type->package->group, want[0]) &&
+            cor_str_eq(type->package->version, want[1]) && cor_str_eq(type->name, want[2]))
+            return type;
+    }
+    return NULL;
+}
+
+static void read_plurals(struct cor_gen_schemas *s, struct cor_view paths)
+{
+    struct cor_view_iter it = cor_view_iter(paths);
+
+    while (cor_view_next(&it)) {
+        struct cor_str last = it.key;
+        const char *const verbs[] = {"get", "post"};
+
+        for (size_t i = it.key.n; i > 0; i--) {
+            if (it.key.p[i - 1] == '/') {
+                last = cor_str_from(it.key, i);
+                break;
+            }
+        }
+        /* A path behind a name is that of a subresource, as pods/{name}/binding is. */
+        if (last.n == 0 || last.p[last.n - 1] == '}' ||
+            cor_str_ends(cor_str(it.key.p, it.key.n - last.n), COR_STR("/{name}/")))
+            continue;
+        for (size_t i = 0; i < 2; i++) {
+            struct cor_gen_type *type =
+                type_of_operation(s->arg, cor_view_member(it.value, cor_strz(verbs[i])));
+
+            if (type && type->plural.n == 0)
+                type->plural = cor_arena_copy(&s->model->arena, last);
+        }
+    }
+}
+
+int cor_gen_from_openapi(struct cor_gen_model *model, const struct cor_gen_input *input,
+                         struct cor_gen_error *reterr)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
+    struct document d = {.input = input};
+    struct cor_gen_schemas s;
+    struct cor_view whole, components;
+    struct cor_view_iter it;
+    size_t mark;
+
+    cor_buf_init(&json, COR_GEN_INPUT_MAX);
+    cor_map_init(&d.types, SCHEMAS_MAX);
+    cor_gen_schemas_init(&s, model, input->file, reterr);
+    s.refer = refer;
+    s.arg = &d;
+    s.error = cor_gen_input_json(input->file, input->text, &json, reterr);
+    whole = cor_view(cor_buf_str(&json));
+    if (s.error == 0)
+        cor_gen_need_text(&s, whole, "openapi");
+    components = cor_gen_need(&s, whole, "components", COR_JSON_OBJECT);
+    mark = cor_gen_path_enter(&s, COR_STR("components"));
+    d.schemas = cor_gen_need(&s, components, "schemas", COR_JSON_OBJECT);
+    cor_gen_path_leave(&s, mark);
+    it = cor_view_iter(d.schemas);
+    while (s.error == 0 && cor_view_next(&it)) {
+        /* Names of schemas that are not structs need no package. */
+        if (cor_gen_schema_is_struct(it.value))
+            read_named(&s, it.key, it.value);
+    }
+    if (s.error == 0)
+        read_plurals(&s, cor_view_member(whole, COR_STR("paths")));
+    if (s.error == 0)
+        s.error = cor_gen_model_error(model);
+    cor_gen_schemas_deinit(&s);
+    cor_map_deinit(&d.types);
+    return s.error;
+}

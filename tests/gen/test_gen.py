@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""TAP: coracle-gen as a program: what it writes for fixed inputs, and what it says about wrong ones. Arguments: source root,
+coracle-gen. The outputs are kept in tests/gen/kept; after a change on purpose run with --keep behind the arguments."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT, GEN = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+HERE = ROOT / "tests/gen"
+KEPT = HERE / "kept"
+CRD = "kind: CustomResourceDefinition\nspec:\n  group: example.com\n  names: {kind: Site, plural: sites}\n"
+SCHEMA = "  versions:\n  - name: v1\n    schema:\n      openAPIV3Schema:\n        type: object\n        properties: {spec: %s}\n"
+OPENAPI = '{"openapi":"3.0.0","components":{"schemas":%s}}'
+
+# What is wrong: the flag, the input, and the message behind "coracle-gen: FILE: ".
+MISTAKES = [
+    ("--crd", "", "a CustomResourceDefinition was expected, but the file is empty"),
+    ("--crd", "a: b: c\n", "yaml: mapping values are not allowed in this context"),
+    ("--crd", "{\"kind\":}", "line 1, column 9: invalid character '}' looking for beginning of value"),
+    ("--crd", "[]", "kind: a text was expected, but there is nothing"),
+    ("--crd", "kind: Pod\n", 'kind: CustomResourceDefinition was expected, but it is "Pod"'),
+    ("--crd", "kind: CustomResourceDefinition\n", "spec: an object was expected, but there is nothing"),
+    ("--crd", "kind: CustomResourceDefinition\nspec: {group: 1}\n", "spec.group: a text was expected, but there is a number"),
+    ("--crd", "kind: CustomResourceDefinition\nspec: {group: a.b, names: {kind: ''}}\n",
+     "spec.names.kind: a text was expected, but it is empty"),
+    ("--crd", CRD, "spec.versions: a list was expected, but there is nothing"),
+    ("--crd", CRD + "  versions:\n  - name: v1\n", "spec.versions[0].schema: an object was expected, but there is nothing"),
+    ("--crd", CRD + SCHEMA % "{type: strin}",
+     "spec.versions[0].schema.openAPIV3Schema.properties.spec.type: array, boolean, integer, number, object or string was "
+     'expected, but it is "strin"'),
+    ("--crd", CRD + SCHEMA % "{type: array}",
+     "spec.versions[0].schema.openAPIV3Schema.properties.spec.items: an object was expected, but there is nothing"),
+    ("--crd", CRD + SCHEMA % "[]",
+     "spec.versions[0].schema.openAPIV3Schema.properties.spec: a schema was expected, but there is a list"),
+    ("--crd", CRD + SCHEMA % "{$ref: '#/a'}",
+     'spec.versions[0].schema.openAPIV3Schema.properties.spec: a schema without $ref was expected, but it refers to "#/a"'),
+    ("--crd", (CRD + SCHEMA % "{type: string}" + "---\n") * 2,
+     "spec.versions[0].schema.openAPIV3Schema: a kind that the group does not have yet was expected, not Site"),
+    ("--crd", CRD + SCHEMA % "{type: string}" + "---\n" + CRD.replace("example.com", "example.org") + SCHEMA % "{type: string}",
+     "spec.versions[0].schema.openAPIV3Schema: another first label than that of the group example.com was expected"),
+    ("--crd", CRD + SCHEMA % ("{type: array, items: " * 300 + "{type: string}" + "}" * 300), None),
+    ("--openapi", OPENAPI % ('{"a.v1.S":{"properties":{"b":' + '{"type":"array","items":' * 300 + "{}" + "}" * 303),
+     "..." + (".items" * 100)[-300:] + ": at most 200 nested schemas were expected"),
+    ("--openapi", "{}", "openapi: a text was expected, but there is nothing"),
+    ("--openapi", '{"openapi":"3.0.0","components":{}}', "components.schemas: an object was expected, but there is nothing"),
+    ("--openapi", OPENAPI % '{"Site":{"properties":{}}}',
+     "components.schemas.Site: a name as GROUP.VERSION.TYPE was expected"),
+    ("--openapi", OPENAPI % '{"a.v1.S":{"properties":{"b":{"$ref":"#/components/schemas/a.v1.T"}}}}',
+     "components.schemas.a.v1.S.properties.b: a schema of the document was expected, but there is no a.v1.T"),
+    ("--openapi", OPENAPI % '{"a.v1.S":{"properties":{"b":{"$ref":"x.json"}}}}',
+     'components.schemas.a.v1.S.properties.b: a reference that begins with #/components/schemas/ was expected, but it is "x.json"'),
+    ("--openapi", OPENAPI % '{"a.v1.S":{"properties":{}},"b.a.v1.S":{"properties":{}}}',
+     "components.schemas.b.a.v1.S: a name that differs from others in its last three words was expected"),
+]
+
+
+def gen(*args, text=None):
+    done = subprocess.run([str(GEN), *map(str, args)], input=text, capture_output=True, text=True, check=False, timeout=60)
+    return done.returncode, done.stdout, done.stderr
+
+
+def make(folder):
+    for flags in (["--crd", HERE / "website.yaml"], ["--openapi", HERE / "openapi.json", "--prefix", "fleet_"]):
+        code, _, said = gen(*flags, "--out", folder)
+        assert code == 0 and said == "", said
+    return {path.name: path.read_text() for path in pathlib.Path(folder).iterdir()}
+
+
+def writes_what_is_kept():
+    with tempfile.TemporaryDirectory() as folder:
+        made = make(folder)
+    if "--keep" in sys.argv:
+        for name, text in made.items():
+            (KEPT / f"{name}.txt").write_text(text)
+    kept = {path.stem: path.read_text() for path in KEPT.iterdir()}
+    assert sorted(made) == sorted(kept), sorted(made)
+    for name, text in made.items():
+        assert text == kept[name], f"{name} is not what is kept; if it may change, run test_gen.py with --keep"
+
+
+def leaves_files_alone_that_do_not_change():
+    with tempfile.TemporaryDirectory() as folder:
+        make(folder)
+        before = {path: path.stat().st_ino for path in pathlib.Path(folder).iterdir()}
+        make(folder)
+        assert before == {path: path.stat().st_ino for path in pathlib.Path(folder).iterdir()}
+
+
+def reads_the_standard_input_and_lists():
+    code, said, _ = gen("--crd", "-", "--list", text=(HERE / "website.yaml").read_text())
+    assert (code, said) == (0, "example_v1 Website WebsiteList\n"), said
+    _, said, _ = gen("--list")
+    assert "\napps_v1 ControllerRevision" in said and "\ntypes" not in said, said
+
+
+def names_the_file_the_path_and_what_was_expected():
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "input"
+        for flag, text, want in MISTAKES:
+            file.write_text(text)
+            code, _, said = gen(flag, file, "--out", folder)
+            assert code == 1, f"{text} was accepted"
+            assert said.startswith(f"coracle-gen: {file}: "), said
+            got = said[len(f"coracle-gen: {file}: "):].rstrip("\n")
+            assert want is None or got == want, f"{text!r}: {got}"
+            assert [path.name for path in pathlib.Path(folder).iterdir()] == ["input"], "something was written"
+
+
+def refuses_wrong_words():
+    for args, code, words in ((["nothing_v1"], 1, "the input has no package nothing_v1"),
+                              (["--crd", "a", "--openapi", "b"], 2, "one of --crd and --openapi"),
+                              (["--crd", "/nonexistent"], 1, "/nonexistent: cannot be read: No such file or directory"),
+                              (["--crd", HERE / "website.yaml", "--out", "/nonexistent"], 1, "cannot be written"),
+                              (["--outt", "x"], 2, "--out")):
+        got, _, said = gen(*args)
+        assert got == code and words in said, f"{args}: {got} {said}"
+
+
+CASES = [writes_what_is_kept, leaves_files_alone_that_do_not_change, reads_the_standard_input_and_lists,
+         names_the_file_the_path_and_what_was_expected, refuses_wrong_words]
+
+
+def main():
+    print(f"1..{len(CASES)}")
+    failed = 0
+    for number, case in enumerate(CASES, 1):
+        what = case.__name__.replace("_", " ")
+        try:
+            case()
+            print(f"ok {number} - {what}")
+        except AssertionError as error:
+            failed += 1
+            print(f"not ok {number} - {what}")
+            print("# " + str(error).replace("\n", "\n# "))
+    return 1 if failed else 0
+
+
+sys.exit(main())
