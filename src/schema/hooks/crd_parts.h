@@ -1,5 +1,6 @@
-/* Parts of the schemas of a CustomResourceDefinition, for the two files that check them:
- * crd_schema.c and crd_keywords.c. A schema is the place of a JSONSchemaProps. Thread: any. */
+/* Parts of the schemas of a CustomResourceDefinition, for the files that check them:
+ * crd_schema.c, crd_keywords.c and crd_values.c. A schema is the place of a JSONSchemaProps.
+ * Thread: any. */
 #ifndef COR_SCHEMA_HOOKS_CRD_PARTS_H
 #define COR_SCHEMA_HOOKS_CRD_PARTS_H
 
@@ -16,6 +17,13 @@
 #define X_VALIDATIONS "x-kubernetes-validations"
 
 static const char *const crd_junctors[] = {"allOf", "anyOf", "oneOf"};
+
+/* Adds the pattern of a schema that is no regular expression; what is restricted below allOf,
+ * anyOf, oneOf and not of the root and is not defined in the structure; and the defaults that the
+ * schema itself refuses (crd_values.c). */
+void cor_crd_check_pattern(struct cor_check *check, const struct cor_place *schema);
+void cor_crd_check_complete(struct cor_check *check, const struct cor_place *root);
+void cor_crd_check_defaults(struct cor_check *check, const struct cor_place *root);
 
 /* Adds what is wrong with the keywords of a schema and of all schemas in it (crd_keywords.c). */
 void cor_crd_check_keywords(struct cor_check *check, const struct cor_place *root);

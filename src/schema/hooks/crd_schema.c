@@ -7,10 +7,10 @@
  *                 the keyword is an error of its own only when no other one was found
  *   structure     types, items and properties are there; nothing but value validation below allOf,
  *                 anyOf, oneOf and not. The errors are sorted by their text
+ *   defaults      only if the structure has no mistake: the schema accepts them (crd_values.c)
  *   keywords      each schema in it: types, list types, map keys, texts of rules (crd_keywords.c)
  *
- * What is not checked: patterns, whether values of `default` fit their schema, whether properties
- * below allOf, anyOf, oneOf and not exist in the structure, and rules in CEL (docs/COMPAT.md).
+ * What is not checked: rules in CEL (docs/COMPAT.md).
  *
  * Each function recurses into the schemas of a schema; JSON is at most COR_JSON_DEPTH_MAX deep.
  * Failures: no memory, which the errors keep. Thread: any. */
@@ -117,14 +117,15 @@ static bool is_int_or_string_list(struct cor_check *check, const struct cor_plac
 static void check_nested(struct cor_check *check, const struct cor_place *schema,
                          bool skips_any_of);
 
-/* Checks what is below allOf, anyOf, oneOf and not. `skips_any_of`: anyOf is that of an
- * int-or-string; `skips_first`: that of the first schema in allOf is. */
+/* Checks the pattern, and what is below allOf, anyOf, oneOf and not. `skips_any_of`: anyOf is that
+ * of an int-or-string; `skips_first`: that of the first schema in allOf is. */
 static void check_junctors(struct cor_check *check, const struct cor_place *schema,
                            bool skips_any_of, bool skips_first)
 {
     struct cor_place list, item;
     struct cor_each each;
 
+    cor_crd_check_pattern(check, schema);
     for (size_t i = 0; i < COR_ARRAY_LEN(crd_junctors); i++) {
         bool is_first = strcmp(crd_junctors[i], "allOf") == 0;
 
@@ -396,11 +397,15 @@ void cor_hook_crd_schema(struct cor_check *check, const struct cor_place *place,
         forbid(check, place, "nullable", "nullable cannot be true at the root");
     unsupported = visit_schemas(check, place, find_unsupported);
     first = check->errors->n;
-    if (!unsupported)
+    if (!unsupported) {
         check_structure(check, place, LEVEL_ROOT);
+        cor_crd_check_complete(check, place);
+    }
     if (check->errors->n > first)
         qsort(check->errors->v + first, check->errors->n - first, sizeof(*check->errors->v),
               compare_errors);
+    else if (!unsupported && visit_schemas(check, place, find_default))
+        cor_crd_check_defaults(check, place);
     cor_crd_check_keywords(check, place);
     if (unsupported && check->errors->n == before)
         cor_check_add_value(check, COR_FIELD_INVALID, place, cor_field_string(COR_STR("")),

@@ -330,22 +330,24 @@ static void rewrite_value(struct rewrite *w, const struct cor_structural_node *n
     cor_json_iter_leave(it, &inner);
 }
 
-int cor_structural_rewrite(const struct cor_structural *schema, struct cor_str json, unsigned steps,
-                           struct cor_buf *out, struct cor_structural_unknown *unknown)
+int cor_structural_rewrite_value(const struct cor_structural *schema,
+                                 const struct cor_structural_node *node, bool is_resource,
+                                 struct cor_str json, unsigned steps, struct cor_buf *out,
+                                 struct cor_structural_unknown *unknown)
 {
     struct rewrite w = {.schema = schema,
                         .steps = steps,
                         .out = out,
                         .copied = json.p,
-                        .is_root = true,
+                        .is_root = is_resource,
                         .unknown = unknown};
     struct cor_json_iter it = {.p = json.p, .end = json.p + json.n, .value = json.p};
     size_t mark = out->n;
 
-    assert(json.n > 0 && json.p[0] == '{');
+    assert(json.n > 0);
     if (schema->preserves_unknown)
         w.steps &= ~(unsigned)COR_STRUCTURAL_PRUNE;
-    rewrite_value(&w, &schema->nodes[0], MODE_PRUNE, &it, NULL);
+    rewrite_value(&w, node, MODE_PRUNE, &it, NULL);
     if (w.is_changed)
         copy_up_to(&w, json.p + json.n);
     if (w.error < 0)
@@ -355,4 +357,12 @@ int cor_structural_rewrite(const struct cor_structural *schema, struct cor_str j
     if (unknown && unknown->n > 1)
         qsort(unknown->v, unknown->n, sizeof(unknown->v[0]), compare_paths);
     return 1;
+}
+
+int cor_structural_rewrite(const struct cor_structural *schema, struct cor_str json, unsigned steps,
+                           struct cor_buf *out, struct cor_structural_unknown *unknown)
+{
+    assert(json.n > 0 && json.p[0] == '{');
+    return cor_structural_rewrite_value(schema, cor_structural_root(schema), true, json, steps, out,
+                                        unknown);
 }

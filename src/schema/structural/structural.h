@@ -112,4 +112,11 @@ void cor_structural_check_lists(const struct cor_structural *schema,
                                 const struct cor_structural_validation *validation,
                                 struct cor_field_errors *errors);
 
+/* Adds the defaults of the schema that its own nodes would prune or refuse, below the path of the
+ * schema: <path>.properties[a].default. Defaults in additionalProperties are not looked at, as
+ * upstream has it. */
+void cor_structural_check_defaults(const struct cor_structural *schema,
+                                   const struct cor_field_path *path,
+                                   struct cor_field_errors *errors);
+
 #endif

@@ -163,6 +163,19 @@ cor_structural_member(const struct cor_structural *schema, const struct cor_stru
     return found ? found : cor_structural_node(schema, node->additional);
 }
 
+/* The walk of cor_structural_rewrite() over any value of a node (rewrite.c). */
+int cor_structural_rewrite_value(const struct cor_structural *schema,
+                                 const struct cor_structural_node *node, bool is_resource,
+                                 struct cor_str json, unsigned steps, struct cor_buf *out,
+                                 struct cor_structural_unknown *unknown);
+
+/* The walk of cor_structural_validate() over any value of a node (validation.c); old.p == NULL:
+ * nothing is forgiven. Fields begin with `prefix`. */
+void cor_structural_validate_value(const struct cor_structural *schema,
+                                   const struct cor_structural_node *node, struct cor_str json,
+                                   struct cor_str old, struct cor_str prefix,
+                                   struct cor_field_errors *errors);
+
 /* apiVersion, kind or metadata? */
 static inline bool cor_structural_is_meta(struct cor_str raw_name)
 {

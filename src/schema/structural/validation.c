@@ -407,6 +407,28 @@ static void validate_texts(struct cor_validation_run *run, const struct cor_stru
     }
 }
 
+void cor_structural_validate_value(const struct cor_structural *schema,
+                                   const struct cor_structural_node *node, struct cor_str json,
+                                   struct cor_str old, struct cor_str prefix,
+                                   struct cor_field_errors *errors)
+{
+    struct cor_validation_run run = {.schema = schema};
+    struct texts *texts = cor_calloc(1, sizeof(*texts));
+
+    if (!texts) {
+        errors->error = errors->error < 0 ? errors->error : -COR_ENOMEM;
+        return;
+    }
+    cor_arena_init(&run.arena, ARENA_MAX);
+    validate_texts(&run, node, texts, json, old);
+    cor_findings_report(&run, prefix, errors);
+    cor_json_nodes_deinit(&texts->object);
+    cor_json_nodes_deinit(&texts->old);
+    cor_free(texts);
+    cor_free(run.findings);
+    cor_arena_deinit(&run.arena);
+}
+
 void cor_structural_validate(const struct cor_structural *schema,
                              const struct cor_structural_validation *validation,
                              struct cor_field_errors *errors)
@@ -414,24 +436,11 @@ void cor_structural_validate(const struct cor_structural *schema,
     struct cor_str object = status_of(validation->object, validation->is_status);
     struct cor_str old = status_of(validation->old, validation->is_status);
     const struct cor_structural_node *node = cor_structural_root(schema);
-    struct cor_validation_run run = {.schema = schema};
-    struct texts *texts;
 
     if (validation->is_status)
         node = cor_structural_find(schema, node, COR_STR("status"));
-    if (!node || !object.p)
-        return;
-    texts = cor_calloc(1, sizeof(*texts));
-    if (!texts) {
-        errors->error = errors->error < 0 ? errors->error : -COR_ENOMEM;
-        return;
-    }
-    cor_arena_init(&run.arena, ARENA_MAX);
-    validate_texts(&run, node, texts, object, old);
-    cor_findings_report(&run, validation->is_status ? COR_STR("status") : COR_STR(""), errors);
-    cor_json_nodes_deinit(&texts->object);
-    cor_json_nodes_deinit(&texts->old);
-    cor_free(texts);
-    cor_free(run.findings);
-    cor_arena_deinit(&run.arena);
+    if (node && object.p)
+        cor_structural_validate_value(schema, node, object, old,
+                                      validation->is_status ? COR_STR("status") : COR_STR(""),
+                                      errors);
 }
