@@ -443,6 +443,124 @@ int cor_object_at_text(const struct cor_object *object, struct cor_str rv,
     return assemble_with(object, before, after, rv, rev, ret_object);
 }
 
+/* ---- managedFields ---- */
+
+#define MANAGED_KEY "\"managedFields\":"
+
+/* The object with [at, at + cut) replaced by three texts. All of it is before resourceVersion, and
+ * a member of the metadata stands before resourceVersion afterwards as it did before. */
+static int replace_part(const struct cor_object *object, size_t at, size_t cut,
+                        const struct cor_str texts[3], struct cor_object **ret_object)
+{
+    size_t added = texts[0].n + texts[1].n + texts[2].n, len = object->len - cut + added;
+    struct cor_object *made = cor_alloc(offsetof(struct cor_object, bytes) + len + 1);
+    uint32_t moved_by = (uint32_t)(added - cut); /* may be negative, and wraps around then */
+    char *to;
+
+    if (!made)
+        return -COR_ENOMEM;
+    assert(at + cut <= object->rv_at);
+    cor_ref_init(&made->ref);
+    made->len = (uint32_t)len;
+    made->type_end = object->type_end;
+    made->meta_at = object->meta_at;
+    made->rv_at = object->rv_at + moved_by;
+    made->rv_len = object->rv_len;
+    made->rv_lead = object->rv_lead;
+    made->order = object->order;
+    made->labels = object->labels;
+    made->owners = object->owners;
+    if (made->owners.len > 0)
+        made->owners.at += moved_by;
+    made->rev = object->rev;
+    made->fingerprint = object->fingerprint;
+    made->key_len = 0;
+    made->key_is_given = false;
+    memcpy(made->bytes, object->bytes, at);
+    to = made->bytes + at;
+    for (size_t i = 0; i < 3; i++) {
+        memcpy(to, texts[i].p, texts[i].n);
+        to += texts[i].n;
+    }
+    memcpy(to, object->bytes + at + cut, object->len - at - cut);
+    made->bytes[len] = '\0';
+    *ret_object = made;
+    return 0;
+}
+
+/* The same for a part whose replacement changes which comma belongs to resourceVersion: the stored
+ * form is made first. */
+static int replace_around_rv(const struct cor_object *object, size_t at, size_t cut,
+                             const struct cor_str texts[3], struct cor_object **ret_object)
+{
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *stored = NULL, *made = NULL;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = UINT32_MAX};
+    int r = cor_object_at(object, 0, &stored);
+
+    if (r == 0)
+        r = cor_buf_add(&text, stored->bytes, at);
+    for (size_t i = 0; i < 3 && r == 0; i++)
+        r = cor_buf_adds(&text, texts[i]);
+    if (r == 0)
+        r = cor_buf_adds(&text, cor_str_from(cor_object_json(stored), at + cut));
+    if (r == 0)
+        r = cor_object_from_sorted(cor_buf_str(&text), &made);
+    return r < 0 ? r : cor_object_at(made, object->rev, ret_object);
+}
+
+int cor_object_without_managed(const struct cor_object *object, struct cor_str list,
+                               struct cor_object **ret_object)
+{
+    static const struct cor_str nothing[3] = {COR_STR_INIT(""), COR_STR_INIT(""), COR_STR_INIT("")};
+    const char *begin = list.p - (sizeof(MANAGED_KEY) - 1), *end = list.p + list.n;
+    const char *rv = object->bytes + object->rv_at;
+    bool has_lead = begin[-1] == ',', is_last = end == rv;
+
+    assert(object->order == COR_JSON_SORTED && begin > object->bytes + object->meta_at &&
+           end <= rv);
+    if (has_lead)
+        begin--;
+    else if (!is_last)
+        end++; /* the comma of the member behind */
+    if (has_lead || !is_last)
+        return replace_part(object, (size_t)(begin - object->bytes), (size_t)(end - begin), nothing,
+                            ret_object);
+    /* The only member before resourceVersion. In the stored form the member behind it, if there is
+     * one, loses its comma. */
+    if (rv[object->rv_len] == ',')
+        end++;
+    return replace_around_rv(object, (size_t)(begin - object->bytes), (size_t)(end - begin),
+                             nothing, ret_object);
+}
+
+int cor_object_with_managed(const struct cor_object *object, struct cor_str list,
+                            struct cor_object **ret_object)
+{
+    struct cor_json_iter it = cor_json_iter(cor_str_from(cor_object_json(object), object->meta_at));
+    const char *end = object->bytes + object->rv_at;
+    struct cor_str texts[3] = {COR_STR(MANAGED_KEY), list, COR_STR(",")}, key;
+    size_t at = object->rv_at;
+
+    assert(object->order == COR_JSON_SORTED && cor_json_type(list) == COR_JSON_ARRAY);
+    if (object->labels.len > 0)
+        it.p = object->bytes + object->labels.at + object->labels.len;
+    while (it.p < end && cor_json_iter_member(&it, &key)) {
+        if (key.p > end)
+            break;
+        if (cor_json_raw_cmp_text(key, COR_STR("managedFields")) > 0)
+            return replace_part(object, (size_t)(key.p - 1 - object->bytes), 0, texts, ret_object);
+    }
+    /* Behind all members that are before resourceVersion. */
+    if (object->rv_lead) {
+        texts[0] = COR_STR("," MANAGED_KEY);
+        texts[2] = COR_STR("");
+        return replace_part(object, at, 0, texts, ret_object);
+    }
+    if (!has_member(cor_str_from(cor_object_json(object), object->rv_at + object->rv_len)))
+        texts[2] = COR_STR("");
+    return replace_around_rv(object, at, 0, texts, ret_object);
+}
+
 struct cor_object *cor_object_ref(struct cor_object *object)
 {
     cor_ref_get(&object->ref);

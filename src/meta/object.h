@@ -121,6 +121,14 @@ int cor_object_with_key(struct cor_object *object, struct cor_object **ret_objec
 int cor_object_with_given_key(struct cor_object *object, struct cor_str key,
                               struct cor_object **ret_object);
 
+/* The object without its managedFields, and one without them with this list. `list` is the value,
+ * in the bytes of the object itself where they are cut out. Of sorted forms; revision and form
+ * stay. 0 or -COR_ENOMEM. */
+int cor_object_without_managed(const struct cor_object *object, struct cor_str list,
+                               struct cor_object **ret_object);
+int cor_object_with_managed(const struct cor_object *object, struct cor_str list,
+                            struct cor_object **ret_object);
+
 /* What look-ups in the object's bytes may rely on. */
 static inline enum cor_json_order cor_object_order(const struct cor_object *object)
 {

@@ -44,8 +44,19 @@ int cor_object_edit(const struct cor_object_edit *edit, struct cor_object **ret_
 
 struct cor_str cor_object_metadata(const struct cor_object *object)
 {
-    return cor_json_first_value(
-        cor_str(object->bytes + object->meta_at, object->len - object->meta_at));
+    struct cor_json_iter rest;
+    struct cor_str key;
+
+    if (object->order != COR_JSON_SORTED)
+        return cor_json_first_value(
+            cor_str(object->bytes + object->meta_at, object->len - object->meta_at));
+    /* Where resourceVersion stands is known, and few members are behind it. */
+    rest = (struct cor_json_iter){.p = object->bytes + object->rv_at + object->rv_len,
+                                  .end = object->bytes + object->len};
+    while (cor_json_iter_member(&rest, &key))
+        ;
+    return cor_str(object->bytes + object->meta_at,
+                   (size_t)(rest.p + 1 - (object->bytes + object->meta_at)));
 }
 
 static struct cor_str member_of(struct cor_str object, struct cor_str key)

@@ -11,14 +11,14 @@
  *      schema;
  *   2. uid, creationTimestamp, generation set; deletionTimestamp and its grace period dropped;
  *   3. namespace set from the URL;
- *   4. repeated owner references dropped, with a warning; managedFields set;
+ *   4. repeated owner references dropped, with a warning; managedFields dropped;
  *   5. the steps of the strategy;
  *   6. the edits applied.
  *
  * cor_strategy_update, in order:
  *   0. fields of feature gates that are off dropped, unless the old state uses them;
  *   1. a Scale becomes the object that it scales (scale.c);
- *   2. metadata: system fields come from the old state; managedFields set;
+ *   2. metadata: system fields come from the old state; managedFields dropped;
  *   3. the steps of the strategy for the endpoint that was written to;
  *   4. the generation grows if what counts has changed;
  *   5. the edits applied.
@@ -496,7 +496,7 @@ int cor_strategy_create(struct cor_call *call, const struct cor_strategy_input *
         r = set_namespace(call, meta, &change.scratch);
     if (r == 0)
         r = drop_repeated_owners(call, body, meta, &change.scratch);
-    cor_edits_set(meta, COR_STR("managedFields"), input->managed);
+    cor_edits_drop(meta, COR_STR("managedFields"));
     if (r == 0 && change.strategy) {
         change.prepare.name = change_name(&change);
         change.prepare.uid = cor_buf_str(&change.scratch.uid);
@@ -622,7 +622,7 @@ int cor_strategy_update(struct cor_call *call, const struct cor_strategy_input *
     change.prepare.uid = cor_object_meta_member(old, COR_STR("uid"));
     if (r == 0)
         r = keep_metadata(&change);
-    cor_edits_set(&change.edit.meta_edits, COR_STR("managedFields"), input->managed);
+    cor_edits_drop(&change.edit.meta_edits, COR_STR("managedFields"));
     if (r == 0 && change.strategy)
         r = change_run_steps(&change);
     if (r == 0)

@@ -20,7 +20,6 @@ struct cor_strategy_input {
     const struct cor_object *body; /* what the client sent */
     const struct cor_object *old;  /* the present object, served form; NULL: a create */
     struct cor_str sender;         /* who sent it, as JSON; empty when the strategy needs none */
-    struct cor_str managed;        /* the next managedFields; p == NULL: none */
     bool has_gated;                /* it may have a field of a feature gate that is off */
     bool sends_empty; /* it has an empty list or map that the kind's generation counts */
 };

@@ -1,7 +1,7 @@
 /* clang-format off */
 /* The stage "managed fields": who owns which field of the object that is written
  * (schema/apply/field_managers.h). Its result is `managed`, the next metadata.managedFields, which the
- * stage "prepare" puts into the object.
+ * stage "times" puts into the object.
  *
  *   the objects before and after, in the version of the request ──►
  *     a new object without entries            ──► cor_field_managers_create() ──► `managed`
@@ -15,8 +15,11 @@
  * A Scale is compared with the scale of the present object, and its managers are those of the object
  * who own the replicas (schema/apply/scale_managers.h).
  *
- * The stage "times": an update that changes nothing but the times of managedFields keeps the old
- * times, so that the store has nothing to write.
+ * The stages between have no use for managedFields, which are often longer than all the rest of the
+ * metadata: `old`, the present object, and `object` are without them.
+ *
+ * The stage "times" puts `managed` into the object. An update that changes nothing but the times of
+ * managedFields keeps the old times, so that the store has nothing to write.
  *
  * Failures: no memory. Everything else that goes wrong here (a list has an item without its keys, an
  * object is too large for its sets) is not the client's mistake: the object is stored without
@@ -78,21 +81,6 @@ int cor_write_note_manager(struct cor_write *write)
 
 /* ---- the stage ---- */
 
-/* The entries of the present object; none when upstream could not decode them. 0 or an error of
- * memory. */
-static int read_live(struct cor_managed *m, struct cor_field_managers *ret)
-{
-    const struct cor_write *write = m->write;
-    struct cor_str list = write->is_create
-                              ? cor_str(NULL, 0)
-                              : cor_object_meta_member(write->current, COR_STR("managedFields"));
-    int r = list.p ? cor_managed_read(m, list, ret, NULL) : -COR_EINVAL;
-
-    if (r == -COR_EINVAL)
-        *ret = (struct cor_field_managers){0};
-    return r == -COR_EINVAL ? 0 : r;
-}
-
 /* The list that the client sent, also when it is empty, which the normal form does not have. */
 static struct cor_str sent_list(const struct cor_write *write)
 {
@@ -103,7 +91,9 @@ static struct cor_str sent_list(const struct cor_write *write)
     return list;
 }
 
-static int read_entries(struct cor_managed *m, struct cor_field_managers *ret)
+/* The entries to begin with; `live` is the list of the present object. Entries that upstream could
+ * not decode count for none. 0 or an error of memory. */
+static int read_entries(struct cor_managed *m, struct cor_str live, struct cor_field_managers *ret)
 {
     const struct cor_write *write = m->write;
     struct cor_str list = write->call.sub ? cor_str(NULL, 0) : sent_list(write);
@@ -114,7 +104,11 @@ static int read_entries(struct cor_managed *m, struct cor_field_managers *ret)
         return 0;
     if (list.p)
         r = cor_managed_read(m, list, ret, NULL);
-    return r == -COR_EINVAL ? read_live(m, ret) : r;
+    if (r == -COR_EINVAL && live.p)
+        r = cor_managed_read(m, live, ret, NULL);
+    if (r == -COR_EINVAL)
+        *ret = (struct cor_field_managers){0};
+    return r == -COR_EINVAL ? 0 : r;
 }
 
 /* Appends the object after the write, in the version of the request. Of a kind whose defaults are
@@ -135,39 +129,68 @@ static int add_after(struct cor_write *write, struct cor_buf *out)
     return cor_buf_adds(out, cor_buf_str(&json));
 }
 
-/* The objects before and after, in the version of the request. */
-static int add_objects(struct cor_write *write, struct cor_buf *before, struct cor_buf *after)
-{
-    struct cor_call *call = &write->call;
-    int r = write->is_create ? cor_managed_add_zero(call, before)
-                             : cor_managed_add_object(write, write->current, before);
+/* The objects before and after, in the version of the request. They are the write's own where those
+ * can be compared as they are. */
+struct sides {
+    struct cor_str before, after;
+    struct cor_buf before_text, after_text;
+};
 
+static void sides_deinit(struct sides *sides)
+{
+    cor_buf_deinit(&sides->before_text);
+    cor_buf_deinit(&sides->after_text);
+}
+
+/* Can the objects of the write be compared as they are stored? */
+static bool is_compared_as_stored(const struct cor_write *write)
+{
+    return write->call.type == write->call.stored && !cor_scale_is_written(&write->call);
+}
+
+/* `is_exact`: without the resourceVersion, which the present object has and nobody owns. */
+static int sides_show_before(struct sides *sides, struct cor_write *write, bool is_exact)
+{
+    int r = 0;
+
+    if (!write->is_create && !is_exact && is_compared_as_stored(write)) {
+        sides->before = cor_object_json(write->old);
+        return 0;
+    }
+    cor_buf_reset(&sides->before_text);
+    r = write->is_create ? cor_managed_add_zero(&write->call, &sides->before_text)
+                         : cor_managed_add_object(write, write->current, &sides->before_text);
+    sides->before = cor_buf_str(&sides->before_text);
+    return r;
+}
+
+static int sides_show_after(struct sides *sides, struct cor_write *write)
+{
+    int r = 0;
+
+    if (is_compared_as_stored(write) && !cor_write_late_type(write) &&
+        !cor_object_meta_member(write->body, COR_STR("managedFields")).p) {
+        sides->after = cor_object_json(write->body);
+        return 0;
+    }
     /* A Scale is never converted: it is not what is stored. */
-    if (r == 0 && cor_scale_is_written(call))
-        return cor_managed_add_bare(write->body, after);
-    return r < 0 ? r : add_after(write, after);
+    r = cor_scale_is_written(&write->call) ? cor_managed_add_bare(write->body, &sides->after_text)
+                                           : add_after(write, &sides->after_text);
+    sides->after = cor_buf_str(&sides->after_text);
+    return r;
 }
 
-/* May the update be one that moves no field? The client has sent no other entries than those of the
- * present object. */
-static bool may_keep(const struct cor_write *write, struct cor_str live)
-{
-    struct cor_str sent = write->call.sub ? cor_str(NULL, 0) : sent_list(write);
-
-    return live.p && !cor_scale_is_written(&write->call) && (!sent.p || cor_str_eq(sent, live));
-}
-
-/* Sets `managed` of an update that moves no field. 1: it is another update. */
-static int managed_keep(struct cor_managed *m, const struct cor_buf *before,
-                        const struct cor_buf *after)
+/* Sets `managed` of an update that moves no field, if the client has sent no other entries than
+ * those of the present object. 1: it is another update. */
+static int managed_keep(struct cor_managed *m, const struct sides *sides, struct cor_str live)
 {
     struct cor_write *write = m->write;
-    struct cor_str live = cor_object_meta_member(write->current, COR_STR("managedFields"));
+    struct cor_str sent = write->call.sub ? cor_str(NULL, 0) : sent_list(write);
     int r;
 
-    if (!may_keep(write, live))
+    if (!live.p || cor_scale_is_written(&write->call) || (sent.p && !cor_str_eq(sent, live)))
         return 1;
-    r = cor_field_managers_keep(&m->request, live, cor_buf_str(before), cor_buf_str(after),
+    r = cor_field_managers_keep(&m->request, live, sides->before, sides->after,
                                 &write->managed_text);
     if (r <= 0)
         return r < 0 ? r : 1;
@@ -176,52 +199,71 @@ static int managed_keep(struct cor_managed *m, const struct cor_buf *before,
 }
 
 /* Sets `managed` of a new object whose client has sent no entries. 1: it is another write. */
-static int managed_create(struct cor_managed *m, const struct cor_buf *zero,
-                          const struct cor_buf *object)
+static int managed_create(struct cor_managed *m, const struct sides *sides)
 {
     struct cor_write *write = m->write;
     int r;
 
-    if (!write->is_create || cor_scale_is_written(&write->call) ||
-        (!write->call.sub && sent_list(write).p))
+    if (cor_scale_is_written(&write->call) || (!write->call.sub && sent_list(write).p))
         return 1;
-    r = cor_field_managers_create(&m->request, cor_buf_str(zero), cor_buf_str(object),
-                                  &write->managed_text);
+    r = cor_field_managers_create(&m->request, sides->before, sides->after, &write->managed_text);
     if (r == COR_MANAGERS_MADE)
         write->managed = cor_buf_str(&write->managed_text);
     return r < 0 ? r : r == 0;
 }
 
-static int managed_run(struct cor_managed *m)
+static int managed_run(struct cor_managed *m, struct cor_str live)
 {
     struct cor_write *write = m->write;
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf before = {.max = COR_WRITE_JSON_MAX};
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf after = {.max = COR_WRITE_JSON_MAX};
+    COR_CLEANUP(sides_deinit)
+    struct sides sides = {.before_text = {.max = COR_WRITE_JSON_MAX},
+                          .after_text = {.max = COR_WRITE_JSON_MAX}};
     struct cor_field_managers managers;
-    int r = add_objects(write, &before, &after);
+    int r = sides_show_before(&sides, write, false);
 
     if (r == 0)
-        r = write->is_create ? managed_create(m, &before, &after)
-                             : managed_keep(m, &before, &after);
+        r = sides_show_after(&sides, write);
+    if (r == 0)
+        r = write->is_create ? managed_create(m, &sides) : managed_keep(m, &sides, live);
     if (r <= 0)
         return r;
-    r = read_entries(m, &managers);
+    r = sides_show_before(&sides, write, true);
+    if (r == 0)
+        r = read_entries(m, live, &managers);
     if (r < 0)
         return r;
     /* An object whose managers are not known stays so until somebody applies to it, and so does a
      * scale whose replicas nobody owns. */
     if (write->is_create || managers.n > 0)
-        r = cor_field_managers_update(&managers, &m->request, cor_buf_str(&before),
-                                      cor_buf_str(&after));
+        r = cor_field_managers_update(&managers, &m->request, sides.before, sides.after);
     return r < 0 ? r : cor_managed_write(m, &managers);
+}
+
+/* Sets `old`. */
+static int note_old(struct cor_write *write, struct cor_str live)
+{
+    int r = 0;
+
+    write->old = cor_object_unref(write->old);
+    if (live.p)
+        r = cor_object_without_managed(write->current, live, &write->old);
+    else if (!write->is_create)
+        write->old = cor_object_ref(write->current);
+    return r < 0 ? cor_status_set_err(&write->call.status, r) : 0;
 }
 
 int cor_write_managed_fields(struct cor_write *write)
 {
+    struct cor_str live = write->is_create
+                              ? cor_str(NULL, 0)
+                              : cor_object_meta_member(write->current, COR_STR("managedFields"));
     struct cor_managed m;
     int r;
 
     assert(write->body && (write->is_create || write->current));
+    r = note_old(write, live);
+    if (r < 0)
+        return r;
     /* An apply has judged ownership when it merged its configuration. */
     if (write->is_applied)
         return 0;
@@ -234,7 +276,7 @@ int cor_write_managed_fields(struct cor_write *write)
     }
     r = cor_managed_init(&m, write);
     if (r == 0)
-        r = managed_run(&m);
+        r = managed_run(&m, live);
     cor_managed_deinit(&m);
     if (r == -COR_ENOMEM)
         return cor_status_set_err(&write->call.status, r);
@@ -285,46 +327,33 @@ static bool is_same_list(struct cor_str a, struct cor_str b)
     }
 }
 
-/* Are both objects equal but for their managedFields, which both have, and the resourceVersion? */
-static bool is_same_rest(const struct cor_object *a, struct cor_str a_list,
-                         const struct cor_object *b, struct cor_str b_list)
+bool cor_write_has_managed(const struct cor_write *write)
 {
-    struct cor_str a1, a2, b1, b2;
-
-    cor_object_stored_spans(a, &a1, &a2);
-    cor_object_stored_spans(b, &b1, &b2);
-    return cor_str_eq(a2, b2) &&
-           cor_str_eq(cor_str(a1.p, (size_t)(a_list.p - a1.p)),
-                      cor_str(b1.p, (size_t)(b_list.p - b1.p))) &&
-           cor_str_eq(cor_str_from(a1, (size_t)(a_list.p + a_list.n - a1.p)),
-                      cor_str_from(b1, (size_t)(b_list.p + b_list.n - b1.p)));
-}
-
-bool cor_write_keeps_times(const struct cor_write *write)
-{
-    return !write->is_create && write->managed.p && !write->removes;
+    return write->managed.p != NULL;
 }
 
 int cor_write_times(struct cor_write *write)
 {
-    struct cor_str old, new = cor_object_meta_member(write->object, COR_STR("managedFields"));
-    struct cor_object_edit edit = {.kind = write->call.stored->kind,
-                                   .api_version = write->call.stored->api_version,
-                                   .top = cor_object_json(write->object)};
-    struct cor_object *same;
+    struct cor_str list = write->managed;
+    struct cor_object *with;
     int r;
 
-    assert(write->object && write->current);
-    old = cor_object_meta_member(write->current, COR_STR("managedFields"));
-    if (!old.p || !new.p || cor_str_eq(old, new) ||
-        !is_same_rest(write->object, new, write->current, old) || !is_same_list(old, new))
-        return 0;
-    edit.metadata = cor_object_metadata(write->object);
-    cor_edits_set(&edit.meta_edits, COR_STR("managedFields"), old);
-    r = cor_object_edit(&edit, &same, &write->call.status);
+    assert(write->object && list.p);
+    if (!write->is_create && !write->removes && cor_object_same_stored(write->object, write->old)) {
+        struct cor_str live = cor_object_meta_member(write->current, COR_STR("managedFields"));
+
+        if (live.p && is_same_list(live, list))
+            list = live;
+    }
+    /* An object that is too large with managedFields is stored without them, unless its client
+     * applies it. */
+    if (write->object->len + sizeof("\"managedFields\":,") - 1 + list.n >
+        COR_OBJECT_BYTES_MAX_DEFAULT)
+        return write->is_applied ? cor_status_set_err(&write->call.status, -COR_ETOOBIG) : 0;
+    r = cor_object_with_managed(write->object, list, &with);
     if (r < 0)
-        return r;
+        return cor_status_set_err(&write->call.status, r);
     cor_object_unref(write->object);
-    write->object = same;
+    write->object = with;
     return 0;
 }

@@ -65,29 +65,20 @@ int cor_write_prepare(struct cor_write *write)
     struct cor_call *call = &write->call;
     struct cor_strategy_input input = {
         .body = cor_write_source(write),
-        .old = write->is_create ? NULL : write->current,
+        .old = write->is_create ? NULL : write->old,
         .sender = cor_buf_str(&write->sender),
-        .managed = write->managed,
         /* A conversion may have made such a field from an annotation. */
         .has_gated = write->has_gated || call->conversion,
         .sends_empty = write->sends_empty,
     };
     int r;
 
-    assert(write->body && (write->is_create || write->current));
+    assert(write->body && (write->is_create || write->old));
     write->object = cor_object_unref(write->object);
     write->removes = false;
     r = write->is_create ? 0 : cor_write_check_revision(write);
     if (r == 0)
         r = prepare_run_strategy(write, &input);
-    /* An object that is too large with managedFields is stored without them, unless its client
-     * applies it. */
-    if (r == -COR_ETOOBIG && write->managed.p && !write->is_applied) {
-        input.managed = write->managed = cor_str(NULL, 0);
-        cor_status_deinit(&call->status);
-        cor_status_init(&call->status);
-        r = prepare_run_strategy(write, &input);
-    }
     if (r == 0)
         r = prepare_default_late(write, input.body);
     if (r == 0 && !write->is_create)

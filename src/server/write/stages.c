@@ -57,7 +57,7 @@ static const struct {
     [COR_WRITE_PREPARE] = {.run = cor_write_prepare},
     [COR_WRITE_VALIDATE] = {.run = cor_write_validate},
     [COR_WRITE_DEFAULT_LATE] = {.run = cor_write_default_late, .applies = cor_write_defaults_late},
-    [COR_WRITE_TIMES] = {.run = cor_write_times, .applies = cor_write_keeps_times},
+    [COR_WRITE_TIMES] = {.run = cor_write_times, .applies = cor_write_has_managed},
     [COR_WRITE_ADMIT] = {.run = NULL},
 };
 
@@ -82,6 +82,7 @@ void cor_write_deinit(struct cor_write *write)
     write->sent = cor_object_unref(write->sent);
     write->ns_object = cor_object_unref(write->ns_object);
     write->current = cor_object_unref(write->current);
+    write->old = cor_object_unref(write->old);
     write->object = cor_object_unref(write->object);
     write->allocated = cor_object_unref(write->allocated);
     cor_allocation_abandon(write->allocation);

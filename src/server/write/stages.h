@@ -26,7 +26,7 @@ int cor_write_default_late(struct cor_write *write);
 
 /* managed_fields.c. The stages "managed fields" and "times". */
 int cor_write_managed_fields(struct cor_write *write);
-bool cor_write_keeps_times(const struct cor_write *write);
+bool cor_write_has_managed(const struct cor_write *write);
 int cor_write_times(struct cor_write *write);
 
 /* namespace_check.c. Calls cor_write_resume(), now or later, in any case. */

@@ -112,7 +112,7 @@ static struct cor_validation make_validation(struct cor_write *write)
     if (validation.type)
         validation.operation = operation_of(write, validation.type);
     if (!write->is_create)
-        validation.old = cor_object_json(write->current);
+        validation.old = cor_object_json(write->old);
     if (write->sent && call->type == call->stored && !cor_scale_is_written(call))
         validation.sent = cor_object_json(write->sent);
     validation.ns_object = write->ns_object;
@@ -144,7 +144,7 @@ static void check_object(const struct cor_write *write, struct cor_validation *v
     }
     cor_object_meta_check(metadata, rules, errs);
     generic.is_checked = errs->n == 0;
-    cor_object_meta_check_update(metadata, cor_object_metadata(write->current), &generic, errs);
+    cor_object_meta_check_update(metadata, cor_object_metadata(write->old), &generic, errs);
     if (!has_program)
         return;
     /* Upstream goes over the metadata twice more. Where nothing was wrong, nothing will be. */
@@ -182,7 +182,7 @@ int cor_write_validate(struct cor_write *write)
     struct cor_validation validation;
     int r;
 
-    assert(write->object && (write->is_create || write->current));
+    assert(write->object && (write->is_create || (write->current && write->old)));
     if (!write->is_create && cor_scale_is_written(call)) {
         r = check_part_uid(call, write->current, write->body);
         if (r < 0)

@@ -45,7 +45,8 @@ enum cor_write_stage {
     COR_WRITE_PREPARE,        /* what the server fills in and keeps (strategy) */
     COR_WRITE_VALIDATE,       /* what the server refuses */
     COR_WRITE_DEFAULT_LATE,   /* defaults that copy what the strategy has added */
-    COR_WRITE_TIMES,          /* an update that changes nothing but times keeps the old times */
+    COR_WRITE_TIMES,          /* managedFields are put into the object; what changes nothing but
+                                 their times keeps the old times */
     COR_WRITE_ADMIT,          /* admission that validates */
     COR_WRITE_STORE, /* the end of the list: the verb stores `object` (server/write/store.h) */
 };
@@ -92,10 +93,13 @@ struct cor_write {
     struct cor_object *ns_object; /* from mutate on, of creations: the namespace; or NULL */
     _Atomic uint32_t *creation;   /* from mutate on, of creations: it is counted; or NULL */
     struct cor_object *current;   /* the present object (served form, hub); NULL: a create */
-    struct cor_object *allocated; /* from allocate on: the body with what was reserved for it;
-                                   * NULL: nothing is, and the body itself counts */
+    struct cor_object *old; /* from managed fields on: `current` without managedFields, for the
+                             * stages that have no use for them; NULL: a create */
+    struct cor_object *allocated;      /* from allocate on: the body with what was reserved for it;
+                                        * NULL: nothing is, and the body itself counts */
     struct cor_allocation *allocation; /* what is reserved until the object is stored; or NULL */
-    struct cor_object *object;         /* from prepare on: what will be stored, in stored form */
+    struct cor_object *object;         /* from prepare on: what will be stored, in stored form;
+                                        * managedFields are in it from times on */
     bool removes; /* `object` has nothing left to wait for: it is removed, not stored */
 
     enum cor_write_stage at, until; /* while the list runs */

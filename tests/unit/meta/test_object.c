@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "meta/fingerprint.h"
 #include "meta/object.h"
+#include "meta/object_edit.h"
 #include "json/json.h"
 
 static struct cor_object *parse(const char *json)
@@ -548,4 +549,64 @@ TEST(object, the_served_form_costs_one_allocation)
     cor_object_unref(read);
     cor_object_unref(served);
     cor_object_unref(stored);
+}
+
+/* managedFields are cut out of an object and put in again wherever they stand in its metadata, at
+ * every revision; all that the header points at is where a fresh object has it. */
+TEST(object, goes_without_managed_fields_and_gets_them_again)
+{
+    static const char *const metadata[] = {
+        "{}",
+        "{\"name\":\"a\"}",
+        "{\"uid\":\"u\"}",
+        "{\"labels\":{\"app\":\"x\"}}",
+        "{\"labels\":{\"app\":\"x\"},\"uid\":\"u\"}",
+        "{\"annotations\":{\"a\":\"managedFields\"},\"name\":\"a\",\"namespace\":\"n\"}",
+        "{\"labels\":{\"a\":\"b\"},\"name\":\"a\",\"ownerReferences\":[{\"uid\":\"o\"}],\"uid\":\"u\"}",
+    };
+    static const cor_rev revs[] = {0, 7};
+
+    for (size_t i = 0; i < 2 * COR_ARRAY_LEN(metadata); i++) {
+        cor_rev rev = revs[i % 2];
+        COR_CLEANUP(cor_object_unrefp) struct cor_object *stored = NULL, *bare = NULL, *with = NULL;
+        COR_CLEANUP(cor_object_unrefp) struct cor_object *again = NULL, *fresh = NULL;
+        struct cor_str list = COR_STR("[{\"fieldsV1\":{\"f:a\":{}}}]");
+        struct cor_buf text;
+
+        cor_buf_init(&text, 4096);
+        assert_int_equal(
+            cor_buf_addf(&text, "{\"kind\":\"K\",\"metadata\":%s,\"spec\":1}", metadata[i / 2]), 0);
+        assert_int_equal(cor_object_from_sorted(cor_buf_str(&text), &stored), 0);
+        assert_int_equal(cor_object_at(stored, rev, &bare), 0);
+        assert_int_equal(cor_object_with_managed(bare, list, &with), 0);
+        assert_str(cor_object_meta_member(with, COR_STR("managedFields")), list.p);
+        assert_int_equal(with->rev, rev);
+
+        /* A fresh object of the same stored bytes is the same. */
+        cor_object_unref(stored);
+        assert_int_equal(cor_object_at(with, 0, &stored), 0);
+        assert_int_equal(cor_object_from_sorted(cor_object_json(stored), &again), 0);
+        assert_int_equal(cor_object_at(again, rev, &fresh), 0);
+        assert_true(cor_str_eq(cor_object_json(fresh), cor_object_json(with)));
+        assert_int_equal(fresh->rv_at, with->rv_at);
+        assert_int_equal(fresh->rv_len, with->rv_len);
+        assert_int_equal(fresh->rv_lead, with->rv_lead);
+        assert_int_equal(fresh->labels.at, with->labels.at);
+        assert_int_equal(fresh->owners.at, with->owners.at);
+        assert_int_equal(fresh->fingerprint, with->fingerprint);
+        assert_true(
+            cor_str_eq(cor_object_metadata(with),
+                       cor_json_first_value(cor_str_from(cor_object_json(with), with->meta_at))));
+
+        again = cor_object_unref(again);
+        assert_int_equal(cor_object_without_managed(
+                             with, cor_object_meta_member(with, COR_STR("managedFields")), &again),
+                         0);
+        assert_true(cor_str_eq(cor_object_json(again), cor_object_json(bare)));
+        assert_int_equal(again->rv_at, bare->rv_at);
+        assert_int_equal(again->rv_len, bare->rv_len);
+        assert_int_equal(again->rv_lead, bare->rv_lead);
+        assert_int_equal(again->owners.at, bare->owners.at);
+        cor_buf_deinit(&text);
+    }
 }
