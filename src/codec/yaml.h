@@ -21,12 +21,12 @@ struct cor_yaml_error {
     char message[200]; /* "yaml: line 3: did not find expected key" */
 };
 
-/* Appends one document as JSON: keys in the order of the document, repeated ones repeated (the last
- * counts, as cor_json_canonicalize() has it); the nesting may exceed what a JSON limit allows. An
- * empty document is null. Keys that stand twice in a mapping are listed in `dups` (NULL: not asked
- * for) in the words of Go's strict decoder: "yaml: unmarshal errors:\n  line 3: key \"a\" already
- * set in map"; it stays empty when there are none.
- * 0, -COR_EINVAL (not YAML, not for JSON, or more than one document), -COR_ETOOBIG (the maximum of
+/* Appends the first document as JSON, and does not look at what follows it: keys in the order of
+ * the document, repeated ones repeated (the last counts, as cor_json_canonicalize() has it); the
+ * nesting may exceed what a JSON limit allows. An empty document is null. Keys that stand twice in
+ * a mapping are listed in `dups` (NULL: not asked for) in the words of Go's strict decoder: "yaml:
+ * unmarshal errors:\n  line 3: key \"a\" already set in map"; it stays empty when there are none.
+ * 0, -COR_EINVAL (not YAML, or not for JSON), -COR_ETOOBIG (the maximum of
  * `out`, depth or aliases), -COR_ENOMEM. On failure `out` is as before; `reterr` (may be NULL) is
  * written for the first two. */
 int cor_yaml_to_json(struct cor_str in, struct cor_buf *out, struct cor_buf *dups,

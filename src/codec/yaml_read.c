@@ -569,16 +569,12 @@ static int on_event(struct reader *r, const yaml_event_t *ev)
     case YAML_MAPPING_END_EVENT:
     case YAML_SEQUENCE_END_EVENT:
         return on_close(r, ev);
-    case YAML_DOCUMENT_START_EVENT:
-        if (top(r)->has_members)
-            return fail(r, -COR_EINVAL, "line %zu: more than one document",
-                        ev->start_mark.line + 1);
-        return 0;
+    case YAML_DOCUMENT_END_EVENT:
     case YAML_STREAM_END_EVENT:
         return top(r)->has_members ? 0 : cor_buf_addz(r->out, "null");
     case YAML_NO_EVENT:
     case YAML_STREAM_START_EVENT:
-    case YAML_DOCUMENT_END_EVENT:
+    case YAML_DOCUMENT_START_EVENT:
         break;
     }
     return 0;
@@ -595,7 +591,8 @@ static int read_all(struct reader *r)
         if (!yaml_parser_parse(&r->parser, &ev))
             return fail_parse(r);
         err = on_event(r, &ev);
-        at_end = ev.type == YAML_STREAM_END_EVENT;
+        /* What follows the first document is not looked at, as by Go's decoder. */
+        at_end = ev.type == YAML_DOCUMENT_END_EVENT || ev.type == YAML_STREAM_END_EVENT;
         cor_yaml_event_delete(&ev);
     }
     return fail_write(r, err);

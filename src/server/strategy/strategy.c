@@ -216,23 +216,17 @@ static int note_repeated(struct cor_str owner, struct cor_buf *uids)
     return r == -COR_ETOOBIG ? 0 : r;
 }
 
-/* Keeps the first of equal owner references. Bytes are canonical, so that equal references have
- * equal bytes. */
-static int drop_repeated_owners(struct cor_call *call, const struct cor_object *body,
-                                struct cor_edits *meta, struct scratch *s)
+/* Bytes are canonical, so that equal references have equal bytes. */
+int cor_strategy_unique_owners(struct cor_str owners, struct cor_buf *out, struct cor_buf *uids)
 {
-    struct cor_str owners = cor_object_meta_member(body, COR_STR("ownerReferences"));
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set seen;
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf uids = {0};
-    struct cor_json_iter it = cor_json_iter(owners.p ? owners : COR_STR("[]"));
+    struct cor_json_iter it = cor_json_iter(owners);
+    bool has_repeated = false;
     struct cor_json_writer w;
     int r = 0;
 
     cor_str_set_init(&seen, COR_OBJECT_BYTES_MAX_DEFAULT);
-    if (!owners.p)
-        return 0;
-    cor_buf_init(&uids, SMALL_MAX);
-    cor_json_writer_init(&w, &s->owners);
+    cor_json_writer_init(&w, out);
     cor_json_begin_array(&w);
     while (r == 0 && cor_json_iter_elem(&it)) {
         struct cor_str owner = cor_json_iter_value(&it);
@@ -241,13 +235,26 @@ static int drop_repeated_owners(struct cor_call *call, const struct cor_object *
         r = cor_str_set_add(&seen, owner, &is_new);
         if (r == 0 && is_new)
             cor_json_raw(&w, owner);
-        else if (r == 0)
-            r = note_repeated(owner, &uids);
+        else if (r == 0) {
+            has_repeated = true;
+            r = note_repeated(owner, uids);
+        }
     }
     cor_json_end_array(&w);
     if (r == 0)
         r = cor_json_writer_finish(&w);
-    if (r < 0 || uids.n == 0)
+    return r < 0 ? r : has_repeated;
+}
+
+/* Keeps the first of equal owner references. */
+static int drop_repeated_owners(struct cor_call *call, const struct cor_object *body,
+                                struct cor_edits *meta, struct scratch *s)
+{
+    struct cor_str owners = cor_object_meta_member(body, COR_STR("ownerReferences"));
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf uids = {.max = SMALL_MAX};
+    int r = owners.p ? cor_strategy_unique_owners(owners, &s->owners, &uids) : 0;
+
+    if (r <= 0)
         return r;
     cor_edits_set(meta, COR_STR("ownerReferences"), cor_buf_str(&s->owners));
     return warn_of_owners(call, cor_buf_str(&uids));

@@ -25,6 +25,11 @@ struct cor_strategy_input {
 };
 
 /* The endpoint that an update goes to; a scale is an update of the object that it scales. */
+/* Appends the list of owner references without those that are repeated, whose uids `uids` gets as a
+ * text; what `uids` has no room for is left out. 1; 0: none is repeated; -COR_ENOMEM,
+ * -COR_ETOOBIG. */
+int cor_strategy_unique_owners(struct cor_str owners, struct cor_buf *out, struct cor_buf *uids);
+
 enum cor_strategy_on cor_strategy_endpoint(const struct cor_call *call);
 
 /* Makes a new object from what a client sent: system fields filled, the namespace set, a name

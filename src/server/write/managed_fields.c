@@ -33,6 +33,7 @@
 #include "meta/object_edit.h"
 #include "schema/default.h"
 #include "server/strategy/scale.h"
+#include "server/strategy/strategy.h"
 #include "server/write/managed.h"
 #include "server/write/stages.h"
 #include "json/scan.h"
@@ -111,6 +112,30 @@ static int read_entries(struct cor_managed *m, struct cor_str live, struct cor_f
     return r == -COR_EINVAL ? 0 : r;
 }
 
+/* Sets *ret_object to the body without repeated owner references, if it has any. Upstream drops
+ * those of a POST and a PUT before it judges ownership, and those of a PATCH afterwards. */
+static int drop_repeated_owners(struct cor_write *write, struct cor_object **ret_object)
+{
+    struct cor_str owners = cor_object_meta_member(write->body, COR_STR("ownerReferences"));
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf kept = {.max = COR_WRITE_JSON_MAX};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf uids = {.max = COR_WRITE_JSON_MAX};
+    struct cor_object_edit edit = {.kind = write->call.stored->kind,
+                                   .api_version = write->call.stored->api_version,
+                                   .top = cor_object_json(write->body),
+                                   .metadata = cor_object_metadata(write->body)};
+    struct cor_json_iter it = cor_json_iter(owners.p ? owners : COR_STR("[]"));
+    int r;
+
+    /* Most objects have one owner. */
+    if (!cor_json_iter_elem(&it) || (cor_json_iter_value(&it).n > 0 && !cor_json_iter_elem(&it)))
+        return 0;
+    r = cor_strategy_unique_owners(owners, &kept, &uids);
+    if (r <= 0)
+        return r;
+    cor_edits_set(&edit.meta_edits, COR_STR("ownerReferences"), cor_buf_str(&kept));
+    return cor_object_edit(&edit, ret_object, &write->call.status);
+}
+
 /* Appends the object after the write, in the version of the request. Of a kind whose defaults are
  * filled in late (default.c) it has those that copy what the client sent, because upstream fills
  * them in when it decodes the body. */
@@ -118,8 +143,11 @@ static int add_after(struct cor_write *write, struct cor_buf *out)
 {
     const struct cor_type *late = cor_write_late_type(write);
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = COR_WRITE_JSON_MAX};
-    int r = cor_managed_add_object(write, write->body, out);
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *unique = NULL;
+    int r = write->apply ? 0 : drop_repeated_owners(write, &unique);
 
+    if (r == 0)
+        r = cor_managed_add_object(write, unique ? unique : write->body, out);
     if (r < 0 || !late)
         return r;
     r = cor_default_late(late, cor_buf_str(out), &json);

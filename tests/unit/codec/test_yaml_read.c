@@ -154,9 +154,18 @@ TEST(yaml_read, flow_collections_and_merges_have_a_smaller_depth)
     assert_string_equal(err.message, "yaml: exceeded max depth of 16 merges");
 }
 
-TEST(yaml_read, what_is_not_one_document_is_refused)
+/* Contract apply 2.1.2. */
+TEST(yaml_read, only_the_first_document_is_read)
 {
-    refuse("a: 1\n---\nb: 2\n", -COR_EINVAL, "yaml: line 2: more than one document");
+    check("a: 1\n---\nb: 2\n", "{\"a\":1}");
+    check("---\na: 1\n---\n{{{", "{\"a\":1}");
+    check("a: 1\n...\n]", "{\"a\":1}");
+    check("{\"a\":1} ]", "{\"a\":1}");
+    check("# c\n---\n# d\n---\na: 1\n", "null");
+}
+
+TEST(yaml_read, what_is_no_document_is_refused)
+{
     refuse("a: 1\n b: 2\n", -COR_EINVAL,
            "yaml: line 2: mapping values are not allowed in this context");
     refuse("a: [1\nb: 2\n", -COR_EINVAL, "yaml: line 1: did not find expected ',' or ']'");

@@ -84,6 +84,30 @@ TEST(watch, begins_with_the_state_and_goes_on_with_changes)
     fx_close(&fx);
 }
 
+/* Contract apply 8.4.3, 8.4.4: not even a time of managedFields changes; a manager who joins is an
+ * event. */
+TEST(watch, an_apply_that_changes_nothing_is_no_event)
+{
+    static const struct fx_headers apply = {.content_type = "application/apply-patch+yaml"};
+    static const char config[] = "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{"
+                                 "\"name\":\"a\"},\"data\":{\"k\":\"v\"}}";
+    struct fx fx;
+    struct fx_call call;
+
+    open_ready(&fx);
+    fx_start(&fx, &call, "GET", CONFIGMAPS "?watch=true", "", NULL);
+    fx_do_with(&fx, 201, "PATCH", CONFIGMAPS "/a?fieldManager=m", config, &apply);
+    assert_at(event(&call, 0), "type", "ADDED");
+    cor_clock_manual_advance(&fx.clock, 1000);
+    fx_do_with(&fx, 200, "PATCH", CONFIGMAPS "/a?fieldManager=m", config, &apply);
+    fx_do_with(&fx, 200, "PATCH", CONFIGMAPS "/a?fieldManager=m&force=true", config, &apply);
+    fx_do_with(&fx, 200, "PATCH", CONFIGMAPS "/a?fieldManager=n", config, &apply);
+    assert_at(event(&call, 1), "type", "MODIFIED");
+    assert_at(event(&call, 1), "object.metadata.managedFields[0].manager", "n");
+    fx_call_deinit(&call);
+    fx_close(&fx);
+}
+
 TEST(watch, a_selector_makes_entries_and_exits)
 {
     struct fx fx;

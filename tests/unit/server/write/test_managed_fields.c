@@ -665,6 +665,72 @@ TEST(managed_fields, of_defaults_that_copy_what_was_sent_are_the_clients)
     fx_close(&fx);
 }
 
+/* Writes that are under way together read the same state; the one that is stored second is judged
+ * again from its first stage. Which of them that is does not matter. Contract apply 1.2.1, 1.2.2.
+ */
+TEST(apply, after_a_lost_compare_is_judged_against_the_newer_object)
+{
+    static const char of_a[] = "{" TYPE META ",\"data\":{\"a\":\"1\",\"s\":\"1\"}}";
+    static const char of_b[] = "{" TYPE META ",\"data\":{\"b\":\"1\",\"s\":\"1\"}}";
+    static const char other_s[] = "{" TYPE META ",\"data\":{\"c\":\"1\",\"s\":\"2\"}}";
+    struct fx fx;
+    const char *now;
+
+    open_ready(&fx);
+    /* Both find no object: the second one is merged into that of the first. */
+    {
+        FX_CALL one, two;
+
+        fx_start(&fx, &one, "PATCH", C "?fieldManager=a", of_a, &apply);
+        fx_start(&fx, &two, "PATCH", C "?fieldManager=b", of_b, &apply);
+        fx_wait(&one);
+        fx_wait(&two);
+        assert_int_equal(one.sink.status + two.sink.status, 201 + 200);
+    }
+    now = fx_do(&fx, 200, "GET", C, NULL);
+    assert_at(now, "data", "{\"a\":\"1\",\"b\":\"1\",\"s\":\"1\"}");
+    assert_entries(now, "a/A@00: {\"f:data\":{\"f:a\":{},\"f:s\":{}}}\n"
+                        "b/A@00: {\"f:data\":{\"f:b\":{},\"f:s\":{}}}");
+    /* A conflict that the newer object makes is reported. */
+    fx_do(&fx, 200, "DELETE", C, NULL);
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"c\"}}");
+    {
+        FX_CALL one, two;
+        bool is_one_first;
+
+        fx_start(&fx, &one, "PATCH", C "?fieldManager=a", of_a, &apply);
+        fx_start(&fx, &two, "PATCH", C "?fieldManager=c", other_s, &apply);
+        fx_wait(&one);
+        fx_wait(&two);
+        is_one_first = one.sink.status == 200;
+        assert_int_equal(one.sink.status + two.sink.status, 200 + 409);
+        assert_at(cor_buf_z(is_one_first ? &two.sink.body : &one.sink.body), "message",
+                  is_one_first ? "Apply failed with 1 conflict: conflict with \"a\": .data.s"
+                               : "Apply failed with 1 conflict: conflict with \"c\": .data.s");
+    }
+    /* A PUT takes from the newer object's managers what it changes. */
+    fx_do(&fx, 200, "DELETE", C, NULL);
+    apply_c(&fx, 201, "fieldManager=a", "\"data\":{\"s\":\"1\"}");
+    {
+        FX_CALL one, two;
+
+        fx_start(&fx, &one, "PATCH", C "?fieldManager=b&force=true", other_s, &apply);
+        fx_start(&fx, &two, "PUT", C "?fieldManager=k",
+                 "{\"metadata\":{\"name\":\"c\"},\"data\":{\"c\":\"1\",\"s\":\"3\"}}", NULL);
+        fx_wait(&one);
+        fx_wait(&two);
+        assert_int_equal(one.sink.status + two.sink.status, 200 + 200);
+    }
+    now = fx_do(&fx, 200, "GET", C, NULL);
+    if (strcmp(fx_at(now, "data.s"), "3") == 0) {
+        assert_entries(now, "b/A@00: {\"f:data\":{\"f:c\":{}}}\nk/U@00: {\"f:data\":{\"f:s\":{}}}");
+    } else {
+        assert_entries(now, "b/A@00: {\"f:data\":{\"f:c\":{},\"f:s\":{}}}\n"
+                            "k/U@00: {\"f:data\":{\"f:c\":{}}}");
+    }
+    fx_close(&fx);
+}
+
 TEST(apply, survives_every_failed_allocation)
 {
     struct fx fx;
