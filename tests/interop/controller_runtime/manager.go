@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -26,6 +27,9 @@ const (
 	finalizer = "coracle.example/mark"
 	lockName  = "marker"
 )
+
+// The object is being deleted; an event about that is on its way.
+var errDeleted = errors.New("the object is being deleted")
 
 // A reconciler of the config maps that have the label "mark": it sets the label "marked" to the same value, and keeps a
 // copy of the data in a config map that they own. A finalizer lets it delete the copy before the config map is deleted;
@@ -58,13 +62,21 @@ func (m *marker) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	}
 	controllerutil.AddFinalizer(object, finalizer)
 	object.Labels["marked"] = object.Labels["mark"]
-	if err := m.Patch(ctx, object, client.MergeFrom(old)); err != nil {
-		return reconcile.Result{}, err
-	}
 	done, err := controllerutil.CreateOrUpdate(ctx, m.Client, twin, func() error {
+		// The copy was read before this. When the answer has no deletion, the collector had not released the copy by then, so
+		// that the update either finds the copy as it was read or is refused: it never makes an orphan owned again.
+		if err := m.Patch(ctx, object, client.MergeFrom(old)); err != nil {
+			return err
+		}
+		if object.DeletionTimestamp != nil {
+			return errDeleted
+		}
 		twin.Data = object.Data
 		return controllerutil.SetControllerReference(object, twin, m.Scheme())
 	})
+	if errors.Is(err, errDeleted) {
+		return reconcile.Result{}, nil
+	}
 	if done == controllerutil.OperationResultCreated {
 		m.recorder.Event(object, corev1.EventTypeNormal, "Copied", "made "+twin.Name)
 	}
