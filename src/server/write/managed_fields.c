@@ -112,8 +112,24 @@ static int read_entries(struct cor_managed *m, struct cor_str live, struct cor_f
     return r == -COR_EINVAL ? 0 : r;
 }
 
-/* Sets *ret_object to the body without repeated owner references, if it has any. Upstream drops
- * those of a POST and a PUT before it judges ownership, and those of a PATCH afterwards. */
+/* May the body have repeated owner references that are dropped before ownership is judged? Upstream
+ * does so for a POST and a PUT; those of a PATCH are dropped afterwards. Most objects have one
+ * owner at most. */
+static bool may_repeat_owners(const struct cor_write *write)
+{
+    struct cor_str owners = cor_object_meta_member(write->body, COR_STR("ownerReferences"));
+    struct cor_json_iter it;
+
+    if (write->apply || !owners.p)
+        return false;
+    it = cor_json_iter(owners);
+    if (!cor_json_iter_elem(&it))
+        return false;
+    (void)cor_json_iter_value(&it);
+    return cor_json_iter_elem(&it);
+}
+
+/* Sets *ret_object to the body without repeated owner references, if it has any. */
 static int drop_repeated_owners(struct cor_write *write, struct cor_object **ret_object)
 {
     struct cor_str owners = cor_object_meta_member(write->body, COR_STR("ownerReferences"));
@@ -123,13 +139,8 @@ static int drop_repeated_owners(struct cor_write *write, struct cor_object **ret
                                    .api_version = write->call.stored->api_version,
                                    .top = cor_object_json(write->body),
                                    .metadata = cor_object_metadata(write->body)};
-    struct cor_json_iter it = cor_json_iter(owners.p ? owners : COR_STR("[]"));
-    int r;
+    int r = cor_strategy_unique_owners(owners, &kept, &uids);
 
-    /* Most objects have one owner. */
-    if (!cor_json_iter_elem(&it) || (cor_json_iter_value(&it).n > 0 && !cor_json_iter_elem(&it)))
-        return 0;
-    r = cor_strategy_unique_owners(owners, &kept, &uids);
     if (r <= 0)
         return r;
     cor_edits_set(&edit.meta_edits, COR_STR("ownerReferences"), cor_buf_str(&kept));
@@ -144,7 +155,7 @@ static int add_after(struct cor_write *write, struct cor_buf *out)
     const struct cor_type *late = cor_write_late_type(write);
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = COR_WRITE_JSON_MAX};
     COR_CLEANUP(cor_object_unrefp) struct cor_object *unique = NULL;
-    int r = write->apply ? 0 : drop_repeated_owners(write, &unique);
+    int r = may_repeat_owners(write) ? drop_repeated_owners(write, &unique) : 0;
 
     if (r == 0)
         r = cor_managed_add_object(write, unique ? unique : write->body, out);
@@ -196,7 +207,7 @@ static int sides_show_after(struct sides *sides, struct cor_write *write)
 {
     int r = 0;
 
-    if (is_compared_as_stored(write) && !cor_write_late_type(write) &&
+    if (is_compared_as_stored(write) && !cor_write_late_type(write) && !may_repeat_owners(write) &&
         !cor_object_meta_member(write->body, COR_STR("managedFields")).p) {
         sides->after = cor_object_json(write->body);
         return 0;
