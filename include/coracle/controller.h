@@ -166,6 +166,9 @@ struct cor_controller_opts {
     /* Predicates of all sources; they are asked before the predicates of the source itself. The
      * array must stay valid. */
     struct cor_control_predicates predicates;
+    /* Keys that the queue holds: that wait, are delayed, or run; 0: COR_WORKQUEUE_KEYS_MAX. Changes
+     * beyond it wait until there is room. */
+    size_t keys_max;
 };
 
 #define COR_CONTROLLER_OPTS .size = sizeof(struct cor_controller_opts)

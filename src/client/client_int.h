@@ -16,8 +16,8 @@ struct cor_client {
     struct cor_rest_client *rest; /* the loop's */
     struct cor_http_port port;    /* over `rest`, for what the kit has; the loop's */
     uint64_t timeout_ms;
-    struct cor_discovery *discovery;                 /* NULL until it is first used; the loop's */
-    struct cor_dlist calls, changes, applies, reads; /* under way; the loop's */
+    struct cor_discovery *discovery; /* NULL until it is first used; the loop's */
+    struct cor_dlist calls, changes, applies, reads, pauses; /* under way; the loop's */
     atomic_size_t ncalls;   /* of these, of searches, and of calls that have not reached the loop */
     atomic_bool is_stopped; /* no call is taken any more */
     atomic_size_t nusers;   /* informers, elections and events; 0 when the client is freed */
@@ -78,6 +78,11 @@ uint64_t cor_client_timeout_ms(const struct cor_client *client, uint64_t timeout
  * watch: `timeout_ms` (0: none), with a deadline of the thread's at most until then. */
 uint64_t cor_client_wait_ms(const struct cor_client *client, uint64_t timeout_ms);
 
+/* Blocks the calling thread for `ms`. 0; -COR_ECANCELED when `cancel` (may be NULL) is triggered or
+ * the client ends meanwhile; -COR_ENOMEM; or as cor_client_wait_for(). */
+int cor_client_pause(struct cor_client *client, uint64_t ms, struct cor_cancel *cancel,
+                     struct cor_status *reterr);
+
 #define COR_CLIENT_STOPPED "the client was stopped"
 
 /* Fills the status of work that is given up: `text`, and the failure that it was to be tried again
@@ -89,5 +94,6 @@ void cor_client_cancel_calls(struct cor_client *client);
 void cor_client_cancel_changes(struct cor_client *client);
 void cor_client_cancel_applies(struct cor_client *client);
 void cor_client_cancel_reads(struct cor_client *client);
+void cor_client_cancel_pauses(struct cor_client *client);
 
 #endif

@@ -1,7 +1,9 @@
 /* cor_client_wait_deleted(): a get, and a watch of the object that resumes; both again when the
- * server has no history from the object's version any more (410). The requests share one deadline,
- * and the caller's cancel handle. Every other failure ends the wait.
- * Thread: the caller's; the condition runs on the runtime's I/O thread or inside the pump. */
+ * server has no history from the object's version any more (410), after a pause that grows, since a
+ * server may answer so each time. All share one deadline, and the caller's cancel handle. Every
+ * other failure ends the wait. Thread: the caller's; the condition runs on the runtime's I/O thread
+ * or inside the pump. */
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/sized.h"
@@ -9,6 +11,10 @@
 #include "coracle/apply.h"
 #include "coracle/until.h"
 #include "meta/object.h"
+
+/* Between the rounds. */
+static const struct cor_backoff_opts pauses = {
+    .initial_ms = 100, .max_ms = 10000, .factor = 2, .jitter = 0.1, .steps = COR_BACKOFF_STEPS_MAX};
 
 #define TOO_LATE "the object was not deleted in time"
 
@@ -65,7 +71,9 @@ int cor_client_wait_deleted(struct cor_client *client, const struct cor_deletion
 {
     static const cor_watch_condition_fn conditions[] = {on_deletion_event};
     struct cor_deletion_wait w;
-    uint64_t now_ms = cor_clock_mono_ms(client->runtime->clock), end_ms;
+    uint64_t now_ms = cor_clock_mono_ms(client->runtime->clock), end_ms, left_ms, pause_ms;
+    struct cor_backoff backoff;
+    struct cor_rand rand;
     int r = cor_sized_copy(&w, sizeof(w), wait);
 
     if (r < 0)
@@ -75,7 +83,9 @@ int cor_client_wait_deleted(struct cor_client *client, const struct cor_deletion
     w.timeout_ms = cor_client_wait_ms(client, w.timeout_ms);
     end_ms =
         w.timeout_ms > 0 && w.timeout_ms < UINT64_MAX - now_ms ? now_ms + w.timeout_ms : UINT64_MAX;
-    do {
+    cor_rand_init(&rand);
+    cor_backoff_init(&backoff, &pauses, now_ms);
+    for (;;) {
         COR_CLEANUP(cor_object_unrefp) struct cor_object *present = NULL;
         struct cor_request watch = {COR_REQUEST, .verb = COR_VERB_WATCH, .resource = w.resource,
                                     .cancel = w.cancel, .resumes = true};
@@ -89,6 +99,13 @@ int cor_client_wait_deleted(struct cor_client *client, const struct cor_deletion
         r = take_time(client, end_ms, &watch, reterr);
         if (r == 0)
             r = cor_client_watch_until(client, &watch, conditions, 1, w.of, NULL, reterr);
-    } while (r == -COR_EEXPIRED);
-    return r;
+        if (r != -COR_EEXPIRED)
+            return r;
+        now_ms = cor_clock_mono_ms(client->runtime->clock);
+        left_ms = end_ms > now_ms ? end_ms - now_ms : 0;
+        pause_ms = cor_backoff_next(&backoff, now_ms, &rand);
+        r = cor_client_pause(client, pause_ms < left_ms ? pause_ms : left_ms, w.cancel, reterr);
+        if (r < 0)
+            return r;
+    }
 }

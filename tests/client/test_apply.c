@@ -431,6 +431,60 @@ TEST(apply, a_deletion_is_waited_for)
     }
 }
 
+static void *trigger_it(void *arg)
+{
+    cor_cancel_trigger(arg);
+    return NULL;
+}
+
+#define EXPIRED                                                                                    \
+    "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":"        \
+    "\"Failure\",\"code\":410,\"reason\":\"Expired\",\"message\":\"too old\"}}\n"
+
+/* A server whose history is always too short is asked again after a pause, which the handle, the
+ * time and the end of the client end. */
+TEST(apply, a_wait_for_a_deletion_pauses_before_it_tries_again)
+{
+    static const struct script_answer answers[] = {
+        {.to = "watch=", .body = EXPIRED},
+        {.to = "GET", .body = MAP("1")},
+    };
+    struct cor_client_opts opts = {COR_CLIENT_OPTS, .qps = -1};
+
+    FOR_EACH_KIND(kind)
+    {
+        struct cor_deletion_wait wait = {COR_DELETION_WAIT, .resource = configmaps};
+        struct cor_object *old;
+        struct cor_cancel *cancel;
+        pthread_t thread;
+        struct script s;
+        struct world w;
+
+        SCRIPT_BEGIN(&s, answers);
+        world_begin_at(&w, kind, s.url);
+        cor_client_free(w.client);
+        opts.config = &w.config;
+        assert_int_equal(cor_client_new(w.rt, &opts, &w.client, NULL), 0);
+        old = get_one(&w);
+        wait.of = old;
+        wait.timeout_ms = 500; /* pauses of 100 and 200 ms at least, and the rest */
+        assert_int_equal(cor_client_wait_deleted(w.client, &wait, NULL), -COR_ETIMEOUT);
+        assert_true(script_count(&s, "watch=") < 10);
+        if (kind == COR_RUNTIME_THREADS) {
+            assert_int_equal(cor_cancel_new(&cancel), 0);
+            wait.timeout_ms = PATIENCE_MS;
+            wait.cancel = cancel;
+            assert_int_equal(pthread_create(&thread, NULL, trigger_it, cancel), 0);
+            assert_int_equal(cor_client_wait_deleted(w.client, &wait, NULL), -COR_ECANCELED);
+            pthread_join(thread, NULL);
+            cor_cancel_unref(cancel);
+        }
+        cor_object_unref(old);
+        world_end(&w);
+        script_end(&s);
+    }
+}
+
 TEST(apply, a_wait_for_a_deletion_knows_an_object_without_a_uid_by_its_name)
 {
     static const char json[] = "{\"metadata\":{\"name\":\"one\",\"namespace\":\"default\"}}";

@@ -236,6 +236,40 @@ TEST(controllers, keep_a_secret_for_each_configmap)
     world_end(&w);
 }
 
+/* Contract controllers 6.4.8: a full queue holds nobody up, and ends nothing. */
+TEST(controllers, let_changes_wait_for_room_in_a_full_queue)
+{
+    static const char *const names[] = {"a", "b", "c", "d"};
+    struct cor_manager_opts mo;
+    struct world w;
+    struct program p;
+
+    world_begin(&w, COR_RUNTIME_THREADS);
+    for (size_t i = 0; i < 3; i++)
+        world_create(&w, names[i], "{}", "1");
+    program_init(&p, &w);
+    mo = manager_opts(&p);
+    program_make(&p, &mo,
+                 &(struct cor_controller_opts){COR_CONTROLLER_OPTS, .reconcile = keep_secret,
+                                               .arg = &p, .keys_max = 1});
+    program_run(&p);
+    for (size_t i = 0; i < 3; i++)
+        wait_for_secret(&w, names[i], "\"controller\":true");
+    /* Changes of each kind while the queue is full, and keys of the program's. */
+    world_create(&w, "d", "{}", "1");
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(cor_controller_enqueue(p.controller, "default", names[i], 0), 0);
+        remove_object(&w, secrets, names[i]);
+    }
+    world_delete(&w, "a");
+    for (size_t i = 1; i < 4; i++)
+        wait_for_secret(&w, names[i], "\"controller\":true");
+    world_run(&w, is_positive, &p.nmissing);
+    program_end(&p, 0);
+    assert_non_null(strstr(p.log, "controller configmap: the queue is full"));
+    world_end(&w);
+}
+
 /* A run that fails a few times, waits where the test wants it, and says how it ended. */
 static int run_as_told(void *arg, struct cor_run *run)
 {

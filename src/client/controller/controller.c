@@ -7,9 +7,10 @@
  *
  * The handlers run on the loop in both kinds of runtime, so that a change reaches the queue without
  * another thread. Predicates and mapping functions are called there, too.
- * Failures: a change whose key cannot be queued ends the manager with the error, because nobody
- * would bring that change again; a new process lists everything. A key that a mapping function made
- * and that is no key is logged and dropped.
+ * Failures: a change for which the queue has no room waits (held_changes.h). One that cannot be
+ * queued for another reason ends the manager with the error, because nobody would bring that change
+ * again; a new process lists everything. A key that a mapping function made and that is no key is
+ * logged and dropped.
  * Thread: the loop, but for the public functions. */
 /* clang-format on */
 #include <assert.h>
@@ -54,6 +55,7 @@ static void on_reconcile(void *arg, struct cor_reconcile *rec)
     /* There is a run for each slot of the control loop, and a run is free when its slot is. */
     assert(link);
     cor_run_begin(COR_CONTAINER_OF(link, struct cor_run, link), rec);
+    cor_controller_feed_held(c);
 }
 
 static void on_cancel(void *arg, struct cor_reconcile *rec)
@@ -86,16 +88,20 @@ static void on_stopped(void *arg, const struct cor_status *why)
 
 /* Feeding. */
 
-static void source_fed(const struct cor_controller_source *source, int r)
+void cor_controller_judge(struct cor_controller *c, const struct cor_controller_source *source,
+                          int r)
 {
-    struct cor_manager *m = source->controller->manager;
+    struct cor_manager *m = c->manager;
     COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
 
     if (r == 0 || r == -COR_ECANCELED)
         return;
-    cor_status_set(&why, r, "controller %s: a change of %s could not be queued: %s",
-                   cor_control_loop_name(source->controller->loop), source->informer->plural,
-                   cor_err_text(r));
+    if (source)
+        cor_status_set(&why, r, "controller %s: a change of %s could not be queued: %s",
+                       cor_control_loop_name(c->loop), source->informer->plural, cor_err_text(r));
+    else
+        cor_status_set(&why, r, "controller %s: a key could not be queued: %s",
+                       cor_control_loop_name(c->loop), cor_err_text(r));
     if (r == -COR_EINVAL)
         cor_manager_log(m, "%s", cor_status_message(&why));
     else
@@ -105,7 +111,7 @@ static void source_fed(const struct cor_controller_source *source, int r)
 static void source_event(struct cor_controller_source *source,
                          const struct cor_control_event *event)
 {
-    source_fed(source, cor_control_loop_event(source->controller->loop, source->kit, event));
+    cor_controller_judge(source->controller, source, cor_controller_feed_event(source, event));
 }
 
 static void on_add(void *arg, struct cor_object *object, bool in_initial_list)
@@ -138,7 +144,8 @@ static void on_delete(void *arg, struct cor_str key, struct cor_object *object,
     }
     /* Only the key is known. Owners and mappings need the object. */
     if (source->kit->opts.kind == COR_CONTROL_FOR && cor_object_key_split(key, &ns, &name) == 0)
-        source_fed(source, cor_control_loop_enqueue(source->controller->loop, ns, name, 0));
+        cor_controller_judge(source->controller, source,
+                             cor_controller_feed_key(source->controller, ns, name, 0));
 }
 
 static void on_synced(void *arg, int r)
@@ -192,6 +199,7 @@ static int controller_make_loop(struct cor_controller *c, struct cor_status *ret
         .sync_max_ms = c->opts.sync_ms,
         .slow_ms = c->opts.slow_ms,
         .reconcile_max_ms = c->opts.run_max_ms,
+        .keys_max = c->opts.keys_max,
         .take_limiter = COR_STEAL(c->opts.take_limiter),
         .predicates = c->opts.predicates,
         .clock = rt->clock,
@@ -250,6 +258,7 @@ int cor_controller_make(struct cor_manager *m, const struct cor_controller_opts 
     c->opts = o;
     cor_timer_init(&c->timer, m->runtime->loop, on_timer);
     cor_dlist_init(&c->free);
+    cor_held_changes_init(&c->held);
     for (uint32_t i = 0; i < o.runs_max; i++) {
         cor_run_init(&c->runs[i], c);
         cor_dlist_push(&c->free, &c->runs[i].link);
@@ -278,6 +287,7 @@ struct cor_controller *cor_controller_free(struct cor_controller *c)
         return NULL;
     assert(c->nsources == 0);
     cor_timer_cancel(&c->timer);
+    cor_held_changes_deinit(&c->held);
     cor_control_loop_free(c->loop);
     for (uint32_t i = 0; i < c->opts.runs_max; i++)
         cor_run_deinit(&c->runs[i]);
@@ -399,16 +409,12 @@ struct enqueuing {
 static void on_enqueue_mail(struct cor_mail *mail)
 {
     struct enqueuing *e = COR_CONTAINER_OF(mail, struct enqueuing, mail);
-    struct cor_manager *m = e->controller->manager;
-    COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
-    int r = cor_control_loop_enqueue(e->controller->loop, cor_str(e->text, e->ns_n),
-                                     cor_str(e->text + e->ns_n, e->name_n), e->delay_ms);
+    struct cor_controller *c = e->controller;
+    int r = cor_controller_feed_key(c, cor_str(e->text, e->ns_n),
+                                    cor_str(e->text + e->ns_n, e->name_n), e->delay_ms);
 
     cor_free(e);
-    if (r < 0 && r != -COR_ECANCELED) {
-        cor_status_set(&why, r, "a key could not be queued: %s", cor_err_text(r));
-        cor_manager_end(m, &why, m->opts.end_ms);
-    }
+    cor_controller_judge(c, NULL, r);
 }
 
 int cor_controller_enqueue(struct cor_controller *c, const char *ns, const char *name,

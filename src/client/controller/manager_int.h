@@ -8,6 +8,7 @@
 
 #include "base/dlist.h"
 #include "client/client_int.h"
+#include "client/controller/held_changes.h"
 #include "client/informers/informers_int.h"
 #include "coracle/controller.h"
 #include "coracle/election.h"
@@ -66,6 +67,7 @@ struct cor_controller {
     struct cor_informer *main;     /* of `for` */
     struct cor_controller_source sources[COR_CONTROLLER_SOURCES_MAX];
     size_t nsources;
+    struct cor_held_changes held; /* the loop's */
     bool is_over; /* on_stopped was called: no run is ended in the control loop any more */
     struct cor_dlist free;
     struct cor_run_times times; /* of runs that have ended */
@@ -135,6 +137,11 @@ void cor_manager_check_over(struct cor_manager *m);
 /* Makes a controller. 0, -COR_EINVAL, -COR_ENOTSUP, -COR_ENOMEM; the limiter was taken. */
 int cor_controller_make(struct cor_manager *m, const struct cor_controller_opts *opts,
                         struct cor_controller **ret_controller, struct cor_status *reterr);
+
+/* What follows from an attempt to queue a change of `source` (NULL: a key of the program's): 0 and
+ * -COR_ECANCELED are fine, -COR_EINVAL (no key) is logged, and everything else ends the manager. */
+void cor_controller_judge(struct cor_controller *c, const struct cor_controller_source *source,
+                          int r);
 
 /* Watches for the first lists, and is then ready for cor_control_loop_start(). On the loop. 0, or
  * an error. */

@@ -66,8 +66,10 @@ static void run_end(struct cor_run *run)
     assert(rec && run->r <= 0 && cor_loop_is_current(m->runtime->loop));
     run->rec = NULL;
     cor_run_times_count(&c->times, cor_clock_mono_us(m->runtime->clock) - run->began_us);
-    if (!c->is_over)
+    if (!c->is_over) {
         cor_reconcile_done(rec, &result);
+        cor_controller_feed_held(c);
+    }
     run_release_objects(run);
     cor_dlist_push(&c->free, &run->link);
     m->nruns--;
@@ -147,7 +149,9 @@ void cor_run_done(struct cor_run *run, int r)
 
     assert(run->controller->opts.begin && "only a run of `begin` is ended by cor_run_done()");
     assert(!was_done && r <= 0);
-    (void)was_done;
+    /* Without assertions a second call has no effect: its mail would be in the mailbox twice. */
+    if (was_done)
+        return;
     run->r = r;
     cor_loop_post_always(run->controller->manager->runtime->loop, &run->done);
 }
