@@ -113,6 +113,11 @@ static int print_body(enum cor_field_error_type type, struct cor_field_value val
     return r == 0 && detail && detail[0] ? add_cut(out, cor_strz(detail)) : r;
 }
 
+static uint64_t error_hash(const struct cor_field_error *error)
+{
+    return cor_siphash(cor_strz(error->field), 1, 0) ^ cor_siphash(cor_strz(error->body), 2, 0);
+}
+
 static int print_error(struct cor_field_error *error, const struct cor_field_path *path,
                        struct cor_field_value value, const char *detail)
 {
@@ -127,8 +132,7 @@ static int print_error(struct cor_field_error *error, const struct cor_field_pat
     error->field = cor_buf_steal(&field, NULL);
     error->body = cor_buf_steal(&body, NULL);
     if (error->field && error->body) {
-        error->hash =
-            cor_siphash(cor_strz(error->field), 1, 0) ^ cor_siphash(cor_strz(error->body), 2, 0);
+        error->hash = error_hash(error);
         return 0;
     }
     cor_free(error->field);
@@ -160,6 +164,40 @@ void cor_field_errors_add(struct cor_field_errors *errs, enum cor_field_error_ty
         cor_free(error.body);
     }
     errs->error = r;
+}
+
+/* Moves one error; what cannot be moved stays in `from`. */
+static int move_error(struct cor_field_errors *to, struct cor_field_error *from,
+                      const struct cor_field_path *below)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf field = {.max = FIELD_MAX};
+    struct cor_field_path path = cor_field_child(below, cor_strz(from->field));
+    struct cor_field_error moved = *from;
+    int r = cor_field_path_print(&path, &field);
+
+    if (r < 0 && r != -COR_ETOOBIG)
+        return r;
+    moved.field = cor_buf_steal(&field, NULL);
+    if (!moved.field)
+        return -COR_ENOMEM;
+    moved.hash = error_hash(&moved);
+    r = append(to, moved);
+    if (r < 0) {
+        cor_free(moved.field);
+        return r;
+    }
+    from->body = NULL;
+    return 0;
+}
+
+void cor_field_errors_move(struct cor_field_errors *to, struct cor_field_errors *from,
+                           const struct cor_field_path *below)
+{
+    if (to->error == 0)
+        to->error = from->error;
+    for (size_t i = 0; i < from->n && to->error == 0 && to->n < COR_STATUS_CAUSES_MAX; i++)
+        to->error = move_error(to, &from->v[i], below);
+    cor_field_errors_deinit(from);
 }
 
 void cor_field_errors_add_not_supported(struct cor_field_errors *errs,

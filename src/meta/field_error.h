@@ -119,6 +119,12 @@ void cor_field_errors_add_too_long(struct cor_field_errors *errs, const struct c
 void cor_field_errors_add_too_many(struct cor_field_errors *errs, const struct cor_field_path *path,
                                    size_t actual, size_t max);
 
+/* Moves the errors of `from` behind those of `to`, with `below` before their fields: for a part
+ * that was checked as if it were an object of its own. `from` is empty afterwards, and its failure
+ * is that of `to`. */
+void cor_field_errors_move(struct cor_field_errors *to, struct cor_field_errors *from,
+                           const struct cor_field_path *below);
+
 /* Appends all errors as upstream's aggregate: one bare, several as `[a, b]`, repeated ones once. 0,
  * -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_field_errors_print(const struct cor_field_errors *errs, struct cor_buf *out);

@@ -25,12 +25,15 @@
 #include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "schema/structural/embedded.h"
 #include "schema/structural/structural_int.h"
 #include "schema/structural/way.h"
 #include "json/scan.h"
 
 /* The texts of all unknown paths together. */
 #define UNKNOWN_BYTES_MAX (4u << 20)
+#define WHY_MAX           (64u << 10)
+#define METADATA_MAX      (4u << 20)
 
 struct rewrite {
     const struct cor_structural *schema;
@@ -40,6 +43,7 @@ struct rewrite {
     bool is_changed;
     bool is_root; /* the next object is the outermost one */
     struct cor_structural_unknown *unknown;
+    struct cor_structural_unknown *unknown_meta; /* of embedded resources; NULL: nobody asks */
     int error;
 };
 
@@ -103,9 +107,9 @@ static void write_default(struct rewrite *w, const struct cor_structural_node *n
 /* --- Unknown fields ----------------------------------------------------------------------------
  */
 
-static void note_unknown(struct rewrite *w, const struct cor_way *way)
+static void note_unknown(struct rewrite *w, struct cor_structural_unknown *unknown,
+                         const struct cor_way *way)
 {
-    struct cor_structural_unknown *unknown = w->unknown;
     struct cor_str text;
 
     if (!unknown || unknown->n >= COR_STRUCTURAL_UNKNOWN_MAX || w->error < 0)
@@ -124,12 +128,31 @@ static int compare_paths(const void *a, const void *b)
     return cor_str_cmp(*(const struct cor_str *)a, *(const struct cor_str *)b);
 }
 
+/* Sorts the paths of `more` and copies them behind those of `unknown`. */
+static int append_unknown(struct cor_structural_unknown *unknown,
+                          struct cor_structural_unknown *more)
+{
+    qsort(more->v, more->n, sizeof(more->v[0]), compare_paths);
+    for (size_t i = 0; i < more->n && unknown->n < COR_STRUCTURAL_UNKNOWN_MAX; i++) {
+        int r =
+            COR_ARRAY_RESERVE(&unknown->v, unknown->n, &unknown->cap, COR_STRUCTURAL_UNKNOWN_MAX);
+        struct cor_str path = cor_arena_copy(&unknown->text, more->v[i]);
+
+        if (r < 0 || !path.p)
+            return unknown->text.error == -COR_ETOOBIG ? 0 : -COR_ENOMEM;
+        unknown->v[unknown->n++] = path;
+    }
+    return 0;
+}
+
 struct cor_structural_unknown *cor_structural_unknown_new(void)
 {
     struct cor_structural_unknown *unknown = cor_calloc(1, sizeof(*unknown));
 
     if (unknown)
         cor_arena_init(&unknown->text, UNKNOWN_BYTES_MAX);
+    if (unknown)
+        cor_buf_init(&unknown->why, WHY_MAX);
     return unknown;
 }
 
@@ -138,8 +161,72 @@ struct cor_structural_unknown *cor_structural_unknown_free(struct cor_structural
     if (!unknown)
         return NULL;
     cor_arena_deinit(&unknown->text);
+    cor_buf_deinit(&unknown->why);
     cor_free(unknown->v);
     return cor_free(unknown);
+}
+
+/* --- Embedded resources ------------------------------------------------------------------------
+ */
+
+/* The unknown fields of one metadata. */
+struct meta_fields {
+    struct rewrite *w;
+    const struct cor_way *way; /* of the metadata */
+};
+
+static int note_unknown_meta(void *arg, struct cor_str path)
+{
+    struct meta_fields *fields = arg;
+    struct cor_way step = {.up = fields->way, .raw_key = path};
+
+    note_unknown(fields->w, fields->w->unknown_meta, &step);
+    return fields->w->error;
+}
+
+/* Refuses a value that an embedded resource cannot have, in the words of a field error. */
+static void refuse_embedded(struct rewrite *w, const struct cor_way *way, struct cor_str value,
+                            const char *why)
+{
+    struct cor_str path;
+
+    rewrite_note(w, -COR_EINVAL);
+    if (!w->unknown)
+        return;
+    path = cor_way_print(way, false, &w->unknown->text);
+    cor_buf_reset(&w->unknown->why);
+    (void)cor_buf_addf(&w->unknown->why, "%.*s: Invalid value: %.*s: %s", COR_STR_ARG(path),
+                       COR_STR_ARG(value), why);
+}
+
+/* Rewrites apiVersion, kind or metadata of an embedded resource; `it` is at the value, and behind
+ * it afterwards. */
+static void rewrite_embedded(struct rewrite *w, struct cor_json_iter *it, const struct cor_way *way)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf normal = {.max = METADATA_MAX};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {.max = WHY_MAX};
+    bool drops_invalid = w->steps & COR_STRUCTURAL_EMBEDDED_STORED;
+    struct meta_fields fields = {w, way};
+    struct cor_str value;
+    int r;
+
+    value = cor_json_iter_value(it);
+    if (!cor_str_eqz(way->raw_key, "metadata")) {
+        if (value.p[0] != '"')
+            refuse_embedded(w, way, value, "must be a string");
+        return;
+    }
+    r = cor_embedded_metadata(value, drops_invalid, &normal, &why,
+                              w->unknown_meta ? note_unknown_meta : NULL, &fields);
+    if (r == 1) {
+        cut(w, value.p, value.p + value.n);
+        rewrite_note(w, cor_buf_adds(w->out, cor_buf_str(&normal)));
+    } else if (r == -COR_EINVAL) {
+        if (!drops_invalid) /* upstream leaves stored metadata that is no object as it is */
+            refuse_embedded(w, way, value, cor_buf_z(&why));
+    } else {
+        rewrite_note(w, r);
+    }
 }
 
 /* --- Objects -----------------------------------------------------------------------------------
@@ -257,6 +344,9 @@ static void rewrite_object(struct rewrite *w, const struct cor_structural_node *
     struct members m = {.is_first = true, .is_outermost = w->is_root};
     bool is_resource = w->is_root || (node && cor_structural_is(node, COR_STRUCTURAL_EMBEDDED));
     bool fills = node && node->ndefaulted > 0 && w->steps & COR_STRUCTURAL_DEFAULT;
+    bool is_embedded =
+        node && cor_structural_is(node, COR_STRUCTURAL_EMBEDDED) &&
+        w->steps & (COR_STRUCTURAL_EMBEDDED_REQUEST | COR_STRUCTURAL_EMBEDDED_STORED);
     struct cor_str raw_key;
 
     w->is_root = false;
@@ -269,11 +359,20 @@ static void rewrite_object(struct rewrite *w, const struct cor_structural_node *
         if (fills && !(m.is_outermost && is_type_key(raw_key)))
             insert_defaults(w, node, &m, raw_key, m.is_first ? key : key - 1);
         if (!find_member(w, node, mode, raw_key, is_resource, &child, &child_mode)) {
-            note_unknown(w, &step);
+            note_unknown(w, w->unknown, &step);
             drop_member(w, &m, key, it);
         } else if (is_bad_null(it, child) && w->steps & COR_STRUCTURAL_NULLS &&
                    !cor_structural_is(child, COR_STRUCTURAL_HAS_DEFAULT)) {
             drop_member(w, &m, key, it);
+        } else if (is_embedded && cor_structural_is_meta(raw_key)) {
+            /* The comma of the member is kept or cut out before its value is looked at. */
+            if (*it->value != '"' && !cor_str_eqz(raw_key, "metadata") &&
+                w->steps & COR_STRUCTURAL_EMBEDDED_STORED) {
+                drop_member(w, &m, key, it);
+            } else {
+                keep_member(w, &m, key);
+                rewrite_embedded(w, it, &step);
+            }
         } else {
             keep_member(w, &m, key);
             if (is_bad_null(it, child) && w->steps & COR_STRUCTURAL_DEFAULT)
@@ -341,10 +440,18 @@ int cor_structural_rewrite_value(const struct cor_structural *schema,
                         .copied = json.p,
                         .is_root = is_resource,
                         .unknown = unknown};
+    COR_CLEANUP(cor_structural_unknown_freep) struct cor_structural_unknown *meta = NULL;
     struct cor_json_iter it = {.p = json.p, .end = json.p + json.n, .value = json.p};
     size_t mark = out->n;
 
     assert(json.n > 0);
+    if (unknown && steps & COR_STRUCTURAL_EMBEDDED_REQUEST &&
+        cor_structural_is(node, COR_STRUCTURAL_EMBEDDED_BELOW)) {
+        meta = cor_structural_unknown_new();
+        if (!meta)
+            return -COR_ENOMEM;
+        w.unknown_meta = meta;
+    }
     if (schema->preserves_unknown)
         w.steps &= ~(unsigned)COR_STRUCTURAL_PRUNE;
     rewrite_value(&w, node, MODE_PRUNE, &it, NULL);
@@ -356,6 +463,14 @@ int cor_structural_rewrite_value(const struct cor_structural *schema,
         return w.error;
     if (unknown && unknown->n > 1)
         qsort(unknown->v, unknown->n, sizeof(unknown->v[0]), compare_paths);
+    if (meta && meta->n > 0) {
+        int r = append_unknown(unknown, meta);
+
+        if (r < 0) {
+            cor_buf_truncate(out, mark);
+            return r;
+        }
+    }
     return 1;
 }
 

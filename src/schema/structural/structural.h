@@ -64,15 +64,22 @@ enum cor_structural_step {
     COR_STRUCTURAL_NULLS = 1 << 1, /* drop null where the schema has neither nullable nor default */
     COR_STRUCTURAL_DEFAULT = 1 << 2, /* fill in defaults */
     COR_STRUCTURAL_ALL = COR_STRUCTURAL_PRUNE | COR_STRUCTURAL_NULLS | COR_STRUCTURAL_DEFAULT,
+    /* Read the metadata of embedded resources as Kubernetes' own: unknown fields are dropped.
+     * What cannot be read is refused in a request and dropped from a stored object; at most one of
+     * the two is given. */
+    COR_STRUCTURAL_EMBEDDED_REQUEST = 1 << 3,
+    COR_STRUCTURAL_EMBEDDED_STORED = 1 << 4,
 };
 
-/* Paths of fields that the schema does not know, sorted by their bytes: spec.list[0].x. At most
- * COR_STRUCTURAL_UNKNOWN_MAX are kept. */
+/* Paths of fields that the schema does not know, sorted by their bytes: spec.list[0].x; then those
+ * of the metadata of embedded resources, also sorted. At most COR_STRUCTURAL_UNKNOWN_MAX are kept.
+ */
 #define COR_STRUCTURAL_UNKNOWN_MAX 1000
 struct cor_structural_unknown {
     struct cor_str *v; /* n used */
     size_t n, cap;
     struct cor_arena text; /* the bytes of the paths */
+    struct cor_buf why;    /* of -COR_EINVAL: what cannot be read, in upstream's words */
 };
 struct cor_structural_unknown *cor_structural_unknown_new(void); /* NULL: no memory is left */
 struct cor_structural_unknown *cor_structural_unknown_free(struct cor_structural_unknown *unknown);
@@ -80,9 +87,11 @@ COR_DEFINE_CLEANUP(struct cor_structural_unknown, cor_structural_unknown_free)
 
 /* Rewrites `json`, canonical bytes of a whole object. apiVersion, kind and metadata stay as they
  * are, also those of embedded resources. 0: there is nothing to do, and nothing was appended. 1:
- * the rewritten object was appended to `out` in canonical form. -COR_ENOMEM, -COR_ETOOBIG (out's
- * maximum). `out` is as before unless 1 is returned. The dropped fields are added to `unknown`
- * (NULL: nobody asks), those that were dropped for null are not. Rewriting again changes nothing.
+ * the rewritten object was appended to `out` in canonical form. -COR_EINVAL (only with
+ * COR_STRUCTURAL_EMBEDDED_REQUEST: an embedded resource cannot be read, and unknown->why says why),
+ * -COR_ENOMEM, -COR_ETOOBIG (out's maximum). `out` is as before unless 1 is returned. The dropped
+ * fields are added to `unknown` (NULL: nobody asks), those that were dropped for null are not.
+ * Rewriting again changes nothing.
  *
  * The same call serves requests and stored objects: an object that was stored before a default was
  * added to the schema gets the default by COR_STRUCTURAL_ALL. */
@@ -111,6 +120,12 @@ void cor_structural_validate(const struct cor_structural *schema,
 void cor_structural_check_lists(const struct cor_structural *schema,
                                 const struct cor_structural_validation *validation,
                                 struct cor_field_errors *errors);
+
+/* Adds what is wrong with embedded resources: apiVersion, kind and metadata. Neither an update
+ * forgives it, nor is it looked for in an update of the status. */
+void cor_structural_check_embedded(const struct cor_structural *schema,
+                                   const struct cor_structural_validation *validation,
+                                   struct cor_field_errors *errors);
 
 /* Adds the defaults of the schema that its own nodes would prune or refuse, below the path of the
  * schema: <path>.properties[a].default. Defaults in additionalProperties are not looked at, as

@@ -185,6 +185,36 @@ TEST(structural_rewrite, leaves_the_members_of_every_resource_alone)
     cor_structural_unref(schema);
 }
 
+/* Contract crd 4.9.1, 4.2.1. */
+TEST(structural_rewrite, reads_the_metadata_of_embedded_resources)
+{
+    static const char in[] = "{'kind':'K','apiVersion':'g','l':[{'apiVersion':'v1','kind':'X','metadata':{'colour':'red','creationTimestamp':null,"
+                             "'labels':{'a':'b'}}}],'t':{'apiVersion':'v1','kind':'X','metadata':{'x':1}},'zz':1}";
+    static const char bad[] = "{'kind':'K','apiVersion':'g','t':{'apiVersion':5,'kind':'X','metadata':{'labels':['x'],'name':'n'}}}";
+    struct cor_structural *schema =
+        compile("{'type':'object','properties':{'l':{'type':'array','items':{'type':'object','x-kubernetes-embedded-resource':true,"
+                "'x-kubernetes-preserve-unknown-fields':true}},'t':{'type':'object','x-kubernetes-embedded-resource':true,"
+                "'x-kubernetes-preserve-unknown-fields':true}}}");
+    COR_CLEANUP(cor_structural_unknown_freep) struct cor_structural_unknown *unknown = cor_structural_unknown_new();
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = JSON_MAX};
+    char json[JSON_MAX];
+
+    check_rewrite(schema, COR_STRUCTURAL_ALL | COR_STRUCTURAL_EMBEDDED_REQUEST, in,
+                  "{'kind':'K','apiVersion':'g','l':[{'apiVersion':'v1','kind':'X','metadata':{'labels':{'a':'b'}}}],"
+                  "'t':{'apiVersion':'v1','kind':'X','metadata':{}}}",
+                  "zz l[0].metadata.colour t.metadata.x");
+    check_rewrite(schema, COR_STRUCTURAL_ALL | COR_STRUCTURAL_EMBEDDED_STORED, bad,
+                  "{'kind':'K','apiVersion':'g','t':{'kind':'X','metadata':{'name':'n'}}}", "");
+    assert_int_equal(cor_structural_rewrite(schema, quoted(bad, json), COR_STRUCTURAL_ALL | COR_STRUCTURAL_EMBEDDED_REQUEST, &out, unknown), -COR_EINVAL);
+    assert_string_equal(cor_buf_z(&unknown->why), "t.apiVersion: Invalid value: 5: must be a string");
+    assert_int_equal(cor_structural_rewrite(schema, quoted("{'kind':'K','t':{'metadata':{'labels':['x']}}}", json),
+                                            COR_STRUCTURAL_ALL | COR_STRUCTURAL_EMBEDDED_REQUEST, &out, unknown), -COR_EINVAL);
+    assert_string_equal(cor_buf_z(&unknown->why), "t.metadata: Invalid value: {\"labels\":[\"x\"]}: json: cannot unmarshal array into Go struct field "
+                                                  "ObjectMeta.labels of type map[string]string");
+    assert_int_equal(out.n, 0);
+    cor_structural_unref(schema);
+}
+
 TEST(structural_rewrite, does_only_the_steps_that_are_asked_for)
 {
     static const char in[] = "{'kind':'K','apiVersion':'g/v1','spec':{'b':1,'n':null}}";
@@ -266,11 +296,13 @@ TEST(structural_rewrite, survives_failed_allocations)
         "{'type':'object','properties':{'l':{'type':'array','x-kubernetes-list-type':'map',"
         "'x-kubernetes-list-map-keys':['b','a'],'items':{'type':'object','required':['a'],"
         "'properties':{'a':{'type':'string','default':'x','enum':['x','y'],'pattern':'^x'},"
-        "'b':{'type':'string','format':'date-time','anyOf':[{'maxLength':3},{'minLength':1}]}}}}}}";
+        "'b':{'type':'string','format':'date-time','anyOf':[{'maxLength':3},{'minLength':1}]}}}},"
+        "'t':{'type':'object','x-kubernetes-embedded-resource':true,'x-kubernetes-preserve-unknown-fields':true}}}";
     char schema_json[JSON_MAX], object_json[JSON_MAX];
     struct cor_str schema_text = quoted(text, schema_json);
     struct cor_str object =
-        quoted("{'kind':'K','apiVersion':'g','l':[{'c':1},{'d':1}]}", object_json);
+        quoted("{'kind':'K','apiVersion':'g','l':[{'c':1},{'d':1}],'t':{'metadata':{'x':1}}}",
+               object_json);
 
     FOR_EACH_FAILED_ALLOC(n) {
         COR_CLEANUP(cor_structural_unknown_freep)
@@ -280,13 +312,15 @@ TEST(structural_rewrite, survives_failed_allocations)
         int r = unknown ? cor_structural_compile(schema_text, NULL, &schema, NULL) : -COR_ENOMEM;
 
         if (r == 0)
-            r = cor_structural_rewrite(schema, object, COR_STRUCTURAL_ALL, &out, unknown);
+            r = cor_structural_rewrite(schema, object,
+                                       COR_STRUCTURAL_ALL | COR_STRUCTURAL_EMBEDDED_REQUEST, &out,
+                                       unknown);
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 1);
         if (r == 1) {
-            assert_int_equal(unknown->n, 2);
+            assert_int_equal(unknown->n, 3);
             assert_true(cor_str_eqz(cor_buf_str(&out),
                                     "{\"kind\":\"K\",\"apiVersion\":\"g\",\"l\":[{\"a\":\"x\"},"
-                                    "{\"a\":\"x\"}]}"));
+                                    "{\"a\":\"x\"}],\"t\":{\"metadata\":{}}}"));
         }
     }
 }

@@ -45,6 +45,7 @@ static char *find_errors(struct cor_structural *schema, const char *object, cons
         validation.old = quoted(old, old_json);
     cor_field_errors_init(&errors);
     cor_structural_validate(schema, &validation, &errors);
+    cor_structural_check_embedded(schema, &validation, &errors);
     cor_structural_check_lists(schema, &validation, &errors);
     assert_int_equal(errors.error, 0);
     for (size_t i = 0; i < errors.n; i++)
@@ -327,6 +328,29 @@ TEST(structural_validate, checks_repeated_items)
     cor_structural_unref(schema);
 }
 
+/* Contract crd 4.9.2, 8.4 (D5, D6). */
+TEST(structural_validate, checks_embedded_resources)
+{
+#define MIXED "may have mixed case, but should otherwise match: a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with " \
+              "an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+    static const char t[] = "'t':{'type':'object','x-kubernetes-embedded-resource':true,'x-kubernetes-preserve-unknown-fields':true}";
+    static const char m[] = "'m':{'type':'object','additionalProperties':{'type':'object','x-kubernetes-embedded-resource':true,"
+                            "'x-kubernetes-preserve-unknown-fields':true}}";
+    static const struct row rows[] = {
+        {t, "{'t':{'kind':'ConfigMap'}}", "spec.t.apiVersion: Required value"},
+        {t, "{'t':{'apiVersion':'v1','kind':'ConfigMap'}}", ""},
+        {t, "{'t':{'apiVersion':'v1','kind':'%','metadata':{'name':'..'}}}",
+         "spec.t.kind: Invalid value: `%`: " MIXED "|spec.t.metadata.name: Invalid value: `..`: may not be '..'"},
+        {t, "{'t':{'apiVersion':'a/b/c','kind':''}}",
+         "spec.t.apiVersion: Invalid value: `a/b/c`: unexpected GroupVersion string: a/b/c|spec.t.kind: Invalid value: ``: must not be empty"},
+        {t, "{'t':{'apiVersion':'v1','kind':'X','metadata':{'labels':{'a':'b'},'namespace':'n'}}}", ""},
+        {m, "{'m':{'k':{'apiVersion':'v1'}}}", "spec.m[k].kind: Required value"},
+    };
+
+    check_rows(rows, COR_ARRAY_LEN(rows));
+#undef MIXED
+}
+
 /* Contract crd 4.10.1, 4.10.2, 4.10.3, 4.10.4, 4.10.9, 8.4 (E1 to E8). */
 TEST(structural_validate, forgives_mistakes_in_what_has_not_changed)
 {
@@ -418,11 +442,13 @@ TEST(structural_validate, survives_failed_allocations)
         "'s':{'type':'string','enum':['a'],'format':'uri'},'l':{'type':'array',"
         "'x-kubernetes-list-type':'map','x-kubernetes-list-map-keys':['n'],'items':{'type':'object',"
         "'properties':{'n':{'type':'string','maxLength':1}}}},"
-        "'o':{'type':'object','anyOf':[{'required':['a']},{'required':['b']}]}");
+        "'o':{'type':'object','anyOf':[{'required':['a']},{'required':['b']}]},"
+        "'t':{'type':'object','x-kubernetes-embedded-resource':true}");
     char object[JSON_MAX], old[JSON_MAX];
     struct cor_structural_validation validation = {
         .object = quoted(
-            "{'kind':'K','spec':{'l':[{'n':'x\\ny'},{'n':'x\\ny'}],'o':{},'s':'b\\n'}}", object),
+            "{'kind':'K','spec':{'l':[{'n':'x\\ny'},{'n':'x\\ny'}],'o':{},'s':'b\\n','t':{'metadata':{'name':'..'}}}}",
+            object),
         .old = quoted("{'kind':'K','spec':{'l':[{'n':'x\\ny'}],'s':'c'}}", old)};
     size_t whole = 0;
 
@@ -431,12 +457,13 @@ TEST(structural_validate, survives_failed_allocations)
 
         cor_field_errors_init(&errors);
         cor_structural_validate(schema, &validation, &errors);
+        cor_structural_check_embedded(schema, &validation, &errors);
         cor_structural_check_lists(schema, &validation, &errors);
         assert_int_equal(errors.error, test_alloc_failed() ? -COR_ENOMEM : 0);
         if (errors.error == 0)
             whole = errors.n;
         cor_field_errors_deinit(&errors);
     }
-    assert_int_equal(whole, 5);
+    assert_int_equal(whole, 8);
     cor_structural_unref(schema);
 }
