@@ -16,6 +16,7 @@
 #include "schema/decode.h"
 #include "schema/go_text.h"
 #include "schema/protobuf.h"
+#include "json/scan.h"
 #include "json/writer.h"
 
 #define SUMMARY_MAX     (16u * 1024)
@@ -163,15 +164,30 @@ int cor_body_json(struct cor_call *call, const struct cor_gvk *expected, struct 
     return 0;
 }
 
-size_t cor_body_json_weight(struct cor_str json)
+static size_t body_count_weight(struct cor_str json)
 {
     size_t n = 0;
 
-    if (json.n < SCANNED_BYTES_MIN)
-        return json.n;
     for (size_t i = 0; i < json.n; i++)
         n += json.p[i] == '{';
     return json.n + ELEMENT_BYTES * n;
+}
+
+size_t cor_body_json_weight(struct cor_str json)
+{
+    struct cor_str metadata, list;
+    size_t weight;
+
+    if (json.n < SCANNED_BYTES_MIN)
+        return json.n;
+    weight = body_count_weight(json);
+    /* Nothing is filled in to managedFields, and most stages never see them. Their weight is
+     * looked for only where it may decide. */
+    if (weight > COR_HEAVY_BYTES / 2 &&
+        cor_json_get(json, COR_STR("metadata"), COR_JSON_ANY_ORDER, &metadata) == 0 &&
+        cor_json_get(metadata, COR_STR("managedFields"), COR_JSON_ANY_ORDER, &list) == 0)
+        weight -= body_count_weight(list);
+    return weight;
 }
 
 /* An alias stands for any part of the document before it, also for one with aliases in it. */

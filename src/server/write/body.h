@@ -19,8 +19,8 @@ int cor_body_json(struct cor_call *call, const struct cor_gvk *expected, struct 
  * is decoded: protobuf and the aliases of YAML grow on their way to JSON. */
 size_t cor_body_weight(const struct cor_call *call);
 
-/* The same for JSON: its bytes, and more for each object in it, which defaults make larger. Short
- * JSON is not scanned. */
+/* The same for JSON: its bytes, and more for each object in it, which defaults make larger; without
+ * managedFields where they may decide. Short JSON is not scanned, and it need not be valid. */
 size_t cor_body_json_weight(struct cor_str json);
 
 /* 400: no kind can be found in the body. Returns -COR_EINVAL. */

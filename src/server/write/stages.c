@@ -18,6 +18,7 @@
 #include <assert.h>
 
 #include "base/err.h"
+#include "meta/object_edit.h"
 #include "schema/strategy.h"
 #include "server/access/user.h"
 #include "server/alloc/allocation.h"
@@ -103,7 +104,7 @@ static bool write_has_work(const struct cor_write *write, enum cor_write_stage s
  * JSON patch may double the object. */
 static size_t write_weight(const struct cor_write *write)
 {
-    size_t n = write->current ? cor_object_json(write->current).n : 0;
+    size_t n = write->current ? cor_object_json(write->current).n : 0, body;
 
     if (write->at == COR_WRITE_APPLY && write->apply) {
         n += write->patch_bytes;
@@ -113,7 +114,11 @@ static size_t write_weight(const struct cor_write *write)
     }
     if (write->at <= COR_WRITE_DECODE)
         return n + (write->apply ? write->json.n : cor_body_weight(&write->call));
-    return n + cor_body_json_weight(cor_object_json(write->body));
+    body = cor_body_json_weight(cor_object_json(write->body));
+    /* From here on only the stage of managedFields reads them. */
+    if (write->current && n + body > COR_HEAVY_BYTES)
+        n -= cor_object_meta_member(write->current, COR_STR("managedFields")).n;
+    return n + body;
 }
 
 /* The object is decoded now, and may be more than its body or its patch showed. True: the rest is
