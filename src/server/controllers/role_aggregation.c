@@ -3,14 +3,16 @@
  * its selectors match. Contract controllers 3.6.
  *
  *   any ClusterRole was created, updated or deleted ──► the one key of this controller ──► LIST all ClusterRoles (from the
- *   cache) ──► for each with an aggregationRule: its rules are computed ──► they differ: PUT, then the next role
+ *   cache) ──► for each with an aggregationRule: its rules are computed ──► they differ: apply them, then the next role
  *
  * Upstream queues every aggregated role at each change; here one reconcile looks at all of them, so that changes close
  * together cost one list. The rules of a role are those of each selector in order, and of each selector those of the
  * matching roles sorted by name, without repeated rules; the role itself is skipped. A role that aggregates others
  * that aggregate is put right by the reconcile that the first write causes.
- * Upstream applies the rules, which replaces those of other managers: a PUT of the whole object at its resourceVersion does
- * the same until there is server-side apply. A conflict (409) makes the reconcile begin again.
+ * The rules are applied by force, as upstream does, which replaces those of other managers; nothing else of the role is
+ * touched. Rules of somebody else stay in a role that selects nothing, as in upstream: an apply without rules gives up
+ * its own. A conflict (409: another role has the name now) makes the reconcile begin again. Upstream falls back to PUT
+ * when a server cannot apply (415); this one can.
  * A selector that cannot be read is an error of its role; the other roles are written first.
  * Thread: the host's loop. */
 /* clang-format on */
@@ -18,7 +20,6 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str_set.h"
-#include "coracle/builder.h"
 #include "meta/field_error.h"
 #include "meta/label_selector.h"
 #include "meta/object_edit.h"
@@ -35,7 +36,8 @@
         COR_STR_INIT("rbac.authorization.k8s.io"), COR_STR_INIT("v1"),                             \
             COR_STR_INIT("clusterroles")                                                           \
     }
-#define KEY "all"
+#define KEY  "all"
+#define NAME "clusterrole-aggregation-controller" /* also the manager of the fields */
 
 struct aggregation_work {
     struct cor_work work;      /* first */
@@ -149,34 +151,54 @@ static bool is_empty_list(struct cor_str list)
     return !list.p || list.n == 0 || cor_str_eqz(list, "[]") || cor_str_eqz(list, "null");
 }
 
-/* Sends the role with its rules, if they differ: 1. Else 0 or an error, and nothing was sent. */
-static int aggregation_put(struct aggregation_work *a, struct cor_object *role)
+/* Writes what is applied: the rules alone, and none when there are none. The uid keeps an apply
+ * from creating a role anew that was deleted meanwhile (409). 0, -COR_ENOMEM, -COR_ETOOBIG. */
+static int aggregation_write_body(const struct cor_object *role, struct cor_str rules,
+                                  struct cor_buf *out)
+{
+    struct cor_json_writer w;
+
+    cor_json_writer_init(&w, out);
+    cor_json_begin_object(&w);
+    /* names a kind: what the controller is about */
+    cor_json_member(&w, COR_STR("kind"), COR_STR("ClusterRole"));
+    cor_json_member(&w, COR_STR("apiVersion"), COR_STR("rbac.authorization.k8s.io/v1"));
+    cor_json_key(&w, COR_STR("metadata"));
+    cor_json_begin_object(&w);
+    cor_json_member(&w, COR_STR("name"), cor_object_name(role));
+    cor_json_member(&w, COR_STR("uid"), cor_object_uid(role));
+    cor_json_end_object(&w);
+    if (!is_empty_list(rules)) {
+        cor_json_key(&w, COR_STR("rules"));
+        cor_json_raw(&w, rules);
+    }
+    cor_json_end_object(&w);
+    return cor_json_writer_finish(&w);
+}
+
+/* Applies the rules of the role, if they differ: 1. Else 0 or an error, and nothing was sent. */
+static int aggregation_apply(struct aggregation_work *a, struct cor_object *role)
 {
     static const struct cor_api_request_cbs cbs = {.on_done = aggregation_on_written};
-    COR_CLEANUP(cor_object_unrefp) struct cor_object *next = NULL;
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf rules;
+    static const struct cor_write_options opts = {.field_manager = COR_STR_INIT(NAME),
+                                                  .force = COR_TRUE};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf rules, body;
     struct cor_str present = cor_object_member(role, COR_STR("rules"));
-    struct cor_builder *builder = NULL;
     int r;
 
     cor_buf_init(&rules, RULES_MAX);
+    cor_buf_init(&body, 2 * RULES_MAX);
     r = aggregation_write_rules(a, role, &rules);
     if (r < 0 || cor_str_eq(present, cor_buf_str(&rules)) ||
         (is_empty_list(present) && is_empty_list(cor_buf_str(&rules))))
         return r;
-    r = cor_builder_new(role, &builder);
-    if (r == 0)
-        r = cor_builder_set_json(builder, "rules",
-                                 is_empty_list(cor_buf_str(&rules)) ? COR_STR("null")
-                                                                    : cor_buf_str(&rules));
-    if (r == 0)
-        r = cor_builder_finish(builder, &next, NULL);
-    cor_builder_free(builder);
+    r = aggregation_write_body(role, cor_buf_str(&rules), &body);
     if (r < 0)
         return r;
     a->work.req =
         (struct cor_api_request){.at = {.gvr = ROLES, .name = cor_object_name(role)}, .cbs = &cbs};
-    cor_api_update(cor_work_port(&a->work), &a->work.req, next, NULL);
+    cor_api_patch(cor_work_port(&a->work), &a->work.req, COR_PATCH_APPLY, cor_buf_str(&body),
+                  &opts);
     return 1;
 }
 
@@ -187,7 +209,7 @@ static void aggregation_go_on(struct aggregation_work *a)
         int r = 0;
 
         if (cor_object_member(role, COR_STR("aggregationRule")).p)
-            r = aggregation_put(a, role);
+            r = aggregation_apply(a, role);
         if (r > 0)
             return;
         if (r < 0 && a->err == 0)
@@ -233,7 +255,7 @@ static int aggregation_new(const struct cor_server_controller_env *env, void **r
                    .gk = {COR_STR_INIT("rbac.authorization.k8s.io"), COR_STR_INIT("ClusterRole")},
                    .map = map_to_one_key},
         .what = {.of = {.at = {.gvr = ROLES}}}};
-    static const struct cor_reconciler_opts opts = {.name = "clusterrole-aggregation-controller",
+    static const struct cor_reconciler_opts opts = {.name = NAME,
                                                     .work_size = sizeof(struct aggregation_work),
                                                     .reconciles_max = 1,
                                                     .sources = &roles,
@@ -245,8 +267,8 @@ static int aggregation_new(const struct cor_server_controller_env *env, void **r
 }
 
 const struct cor_server_controller_ops cor_role_aggregation_ops = {
-    .name = "clusterrole-aggregation-controller",
-    .account = "clusterrole-aggregation-controller",
+    .name = NAME,
+    .account = NAME,
     .queues = {"ClusterRoleAggregator"},
     .new = aggregation_new,
     .start = cor_reconciler_start,

@@ -51,6 +51,52 @@ TEST(role_aggregation, has_the_rules_of_each_selector_sorted_by_name_and_without
     hfx_close(&h);
 }
 
+/* Contract controllers 3.6.3: by force, and the manager owns nothing but the rules. */
+TEST(role_aggregation, applies_the_rules_and_owns_nothing_else)
+{
+    struct hfx h;
+    const char *role;
+
+    pfx_open(&h.p, true);
+    create_role(&h, "a", "x", RULE("get"));
+    hfx_do(&h, 201, "POST", ROLES "?fieldManager=me",
+           "{\"metadata\":{\"name\":\"sum\",\"labels\":{\"own\":\"1\"}},\"aggregationRule\":{"
+           "\"clusterRoleSelectors\":[{\"matchLabels\":{\"to\":\"x\"}}]},\"rules\":[" RULE(
+               "delete") "]}");
+    hfx_start(&h, LIST);
+    role = hfx_await(&h, ROLES "/sum", "rules", "[" RULE("get") "]");
+    assert_at(role, "metadata.labels.own", "1");
+    assert_at(role, "metadata.managedFields[0].manager", "clusterrole-aggregation-controller");
+    assert_at(role, "metadata.managedFields[0].operation", "Apply");
+    assert_at(role, "metadata.managedFields[0].fieldsV1", "{\"f:rules\":{}}");
+    /* The creator had them before. */
+    assert_at(role, "metadata.managedFields[1].manager", "me");
+    assert_null(strstr(fx_at(role, "metadata.managedFields[1].fieldsV1"), "f:rules"));
+    hfx_close(&h);
+}
+
+/* Contract controllers 3.6.3: an apply creates what is missing, but not a role that was deleted
+ * while the controller had it in its list. */
+TEST(role_aggregation, a_role_that_is_deleted_meanwhile_does_not_come_back)
+{
+    struct hfx h;
+
+    pfx_open(&h.p, true);
+    create_role(&h, "a", "x", RULE("get"));
+    create_sum(&h, "sum", "{\"matchLabels\":{\"to\":\"x\"}}");
+    /* The apply reads the role from the store. */
+    pfx_hold(&h.p, COR_ENGINE_WRITE, "clusterroles/sum");
+    hfx_start(&h, LIST);
+    afx_wait_held(&h.p.a, &h.p.hold);
+    hfx_do(&h, 200, "DELETE", ROLES "/sum", "");
+    pfx_let_go(&h.p);
+    /* The reconcile has come to an end, and to the next one. */
+    create_sum(&h, "later", "{\"matchLabels\":{\"to\":\"x\"}}");
+    hfx_await(&h, ROLES "/later", "rules", "[" RULE("get") "]");
+    hfx_do(&h, 404, "GET", ROLES "/sum", "");
+    hfx_close(&h);
+}
+
 /* Contract controllers 3.6.4. */
 TEST(role_aggregation, a_role_that_selects_nothing_has_no_rules)
 {
