@@ -9,6 +9,7 @@
 #include "coracle/value.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "json/json_int.h"
@@ -56,8 +57,15 @@ struct cor_view cor_value_view(struct cor_value value)
 static struct cor_text text_of(struct cor_value value)
 {
     struct cor_text text = {{NULL, 0}};
+    const char *end, *quote;
 
-    if (value.p && *value.p == '"')
+    if (!value.p || *value.p != '"')
+        return text;
+    end = value.p + value.left;
+    quote = cor_json_find_quote_or_escape(value.p + 1, end);
+    if (quote < end && *quote == '"')
+        text.raw = cor_str(value.p + 1, (size_t)(quote - value.p - 1));
+    else
         (void)cor_json_to_raw(cor_json_first_value(open_bytes(value)), &text.raw);
     return text;
 }
@@ -71,10 +79,69 @@ static int64_t int_of(struct cor_value value, int64_t min, int64_t max)
     return v;
 }
 
+/* The outermost object begins with these two, wherever other keys stand. */
+static bool is_type_key(const char *key, const char *quote)
+{
+    struct cor_str name = cor_str(key, (size_t)(quote - key));
+
+    return cor_str_eqz(name, "kind") || cor_str_eqz(name, "apiVersion");
+}
+
+/* As cor_json_find(), for bytes without spaces between them, as objects have them. Returns false
+ * where it meets anything else, such as an escape in a key: the caller then looks again, slowly.
+ * Nearly all keys are passed without a call, which is what makes a chain of accessors fast. */
+static bool find_fast(struct cor_str object, struct cor_str key, enum cor_json_order order,
+                      struct cor_str *ret_open)
+{
+    const char *p = object.p, *end = object.p + object.n;
+
+    *ret_open = cor_str(NULL, 0);
+    if (object.n < 2 || *p++ != '{' || order == COR_JSON_ANY_ORDER)
+        return false;
+    while (p < end && *p == '"') {
+        const char *name = p + 1, *quote;
+
+        if ((size_t)(end - name) > key.n && name[key.n] == '"' && memcmp(name, key.p, key.n) == 0) {
+            p = name + key.n + 1;
+            if (p + 1 >= end || *p != ':')
+                return false;
+            *ret_open = cor_str(p + 1, (size_t)(end - p - 1));
+            return !cor_json_is_space(p[1]);
+        }
+        quote = cor_json_find_quote_or_escape(name, end);
+        if (end - quote < 3 || quote[0] != '"' || quote[1] != ':')
+            return false;
+        if (order == COR_JSON_SORTED && key.n > 0 && (unsigned char)*name > (unsigned char)*key.p &&
+            !is_type_key(name, quote))
+            return true;
+        p = quote + 2;
+        if (*p == '"')
+            quote = cor_json_find_quote_or_escape(p + 1, end);
+        if (*p == '"' && quote < end && *quote == '"') {
+            p = quote + 1;
+        } else {
+            struct cor_str value = cor_json_first_value(cor_str(p, (size_t)(end - p)));
+
+            p = value.p + value.n;
+        }
+        if (p >= end || (*p != ',' && *p != '}'))
+            return false;
+        if (*p++ == '}')
+            return true;
+    }
+    return false;
+}
+
 struct cor_value cor_value_member(struct cor_value object, const char *key, size_t n)
 {
+    struct cor_str open;
+
     assert(!(object.state & STATE_BEGUN));
-    return value_in(object, cor_json_find(open_bytes(object), cor_str(key, n), order_of(object)));
+    if (!object.p)
+        return object;
+    if (!find_fast(open_bytes(object), cor_str(key, n), order_of(object), &open))
+        open = cor_json_find(open_bytes(object), cor_str(key, n), order_of(object));
+    return value_in(object, open);
 }
 
 struct cor_text cor_value_string(struct cor_value object, const char *key, size_t n)

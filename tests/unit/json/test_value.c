@@ -154,3 +154,53 @@ TEST(value, iterates_over_nothing_of_another_type)
     assert_false(cor_value_next(&object, &element));
     assert_false(cor_value_next_member(&array, &key, &element));
 }
+
+/* Bytes that the fast way does not take: spaces, escapes in keys, an empty object, keys that are
+ * the beginning of others, bytes that end too soon. */
+TEST(value, finds_members_in_bytes_of_any_form)
+{
+    static const struct {
+        const char *json, *key, *want;
+    } rows[] = {
+        {"{ \"a\" : \"1\" , \"b\" : \"2\" }", "b", "2"},
+        {"{\"a\":\"1\", \"b\":\"2\"}", "b", "2"},
+        {"{\"a\":\"1\",\"b\": \"2\"}", "b", "2"},
+        {"{\"a\\u0062\":\"1\",\"c\":\"2\"}", "ab", "1"},
+        {"{\"a\\u0062\":\"1\",\"c\":\"2\"}", "c", "2"},
+        {"{\"a\":\"x\\\"y\",\"b\":\"2\"}", "b", "2"},
+        {"{\"a\":[{\"b\":\"1\"}],\"b\":\"2\"}", "b", "2"},
+        {"{\"aa\":\"1\",\"aaa\":\"2\"}", "aaa", "2"},
+        {"{\"aa\":\"1\",\"aaa\":\"2\"}", "a", NULL},
+        {"{\"a\":\"1\",\"c\":\"3\"}", "b", NULL},
+        {"{\"kind\":\"1\",\"apiVersion\":\"2\",\"a\":\"3\"}", "a", "3"},
+        {"{\"kind\":\"1\",\"apiVersion\":\"2\",\"a\":\"3\"}", "apiVersion", "2"},
+        {"{\"\":\"1\"}", "", "1"},
+        {"{}", "a", NULL},
+        {"{", "a", NULL},
+        {"{\"a", "a", NULL},
+        {"{\"a\"", "a", NULL},
+        {"{\"a\":", "a", NULL},
+        {"{\"a\":\"1", "b", NULL},
+        {"{\"a\":\"1\\", "b", NULL},
+        {"{\"a\":1,", "b", NULL},
+        {"[\"a\"]", "a", NULL},
+        {"1", "a", NULL},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        for (size_t j = 0; j < 2; j++) {
+            /* A copy of its own, so that a sanitizer sees what is read behind the end. */
+            size_t n = strlen(rows[i].json);
+            char *copy = malloc(n);
+            struct cor_view view = {{copy, n}, orders[j]};
+            struct cor_text text;
+
+            memcpy(copy, rows[i].json, n);
+            text = cor_value_string(cor_value(view), rows[i].key, strlen(rows[i].key));
+            assert_int_equal(cor_text_exists(text), rows[i].want != NULL);
+            if (rows[i].want && !cor_text_is(text, rows[i].want))
+                fail_msg("row %zu: %.*s", i, COR_STR_ARG(text.raw));
+            free(copy);
+        }
+    }
+}
