@@ -15,6 +15,8 @@
 #include "gen/from_tables.h"
 #include "gen/input_json.h"
 
+#define STEM_MAX 1024
+
 /* The package of a group and version. */
 static struct cor_gen_package *package_of(struct cor_gen_schemas *s,
                                           const struct cor_gen_input *input, struct cor_str group,
@@ -23,11 +25,18 @@ static struct cor_gen_package *package_of(struct cor_gen_schemas *s,
     COR_CLEANUP(cor_buf_deinit) struct cor_buf stem;
     struct cor_gen_package *package;
     struct cor_str rest = group, label = cor_str_cut(&rest, '.'), prefix;
+    int r;
 
-    cor_buf_init(&stem, 1024);
-    if (cor_gen_snake(label, &stem) < 0 || cor_buf_addc(&stem, '_') < 0 ||
-        cor_gen_snake(version, &stem) < 0)
+    cor_buf_init(&stem, STEM_MAX);
+    r = cor_gen_snake(label, &stem);
+    if (r == 0)
+        r = cor_buf_addc(&stem, '_');
+    if (r == 0)
+        r = cor_gen_snake(version, &stem);
+    if (r < 0) {
+        s->error = r;
         return NULL;
+    }
     prefix = cor_gen_printf(s->model, "%s%s_", input->prefix, cor_buf_z(&stem));
     package = cor_gen_package(s->model, cor_buf_str(&stem), prefix, input->folder);
     if (!package)
@@ -155,7 +164,7 @@ int cor_gen_from_crd(struct cor_gen_model *model, const struct cor_gen_input *in
 
     cor_gen_schemas_init(&s, model, input->file, reterr);
     for (size_t at = 0; s.error == 0 && at <= input->text.n; at++) {
-        COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0};
         struct cor_str document = cor_str(input->text.p + from, at - from);
 
         if (at < input->text.n && !is_separator(input->text, at))

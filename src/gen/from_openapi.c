@@ -14,6 +14,7 @@
 
 #define REFERENCE   "#/components/schemas/"
 #define SCHEMAS_MAX 100000
+#define STEM_MAX    1024
 
 struct document {
     const struct cor_gen_input *input;
@@ -51,11 +52,18 @@ static struct cor_gen_package *package_of(struct cor_gen_schemas *s, const struc
     const struct document *d = s->arg;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf stem;
     struct cor_str prefix;
+    int r;
 
-    cor_buf_init(&stem, 1024);
-    if (cor_gen_snake(parts->group, &stem) < 0 || cor_buf_addc(&stem, '_') < 0 ||
-        cor_gen_snake(parts->version, &stem) < 0)
+    cor_buf_init(&stem, STEM_MAX);
+    r = cor_gen_snake(parts->group, &stem);
+    if (r == 0)
+        r = cor_buf_addc(&stem, '_');
+    if (r == 0)
+        r = cor_gen_snake(parts->version, &stem);
+    if (r < 0) {
+        s->error = r;
         return NULL;
+    }
     prefix = cor_gen_printf(s->model, "%s%s_", d->input->prefix, cor_buf_z(&stem));
     return cor_gen_package(s->model, cor_buf_str(&stem), prefix, d->input->folder);
 }

@@ -77,7 +77,9 @@ int cor_json_unescape(struct cor_str raw, char *buf, size_t cap, struct cor_str 
 
         if (run > cap - n)
             return -COR_ETOOBIG;
-        memcpy(buf + n, p, run);
+        /* Without a buffer there is nothing to copy before the first escape. */
+        if (run > 0)
+            memcpy(buf + n, p, run);
         n += run;
         p += run;
         if (p == end)

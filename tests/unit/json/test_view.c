@@ -56,6 +56,7 @@ TEST(view, unescapes_into_the_callers_buffer)
     assert_int_equal(cor_view_text(note, buf, sizeof(buf), &text), 0);
     assert_str(text, "a\"b\xc3\xa9");
     assert_int_equal(cor_view_text(note, buf, 2, &text), -COR_ETOOBIG);
+    assert_int_equal(cor_view_text(cor_view(COR_STR("\"\\n\"")), NULL, 0, &text), -COR_ETOOBIG);
     assert_int_equal(cor_view_text(at("metadata.name"), NULL, 0, &text), 0);
     assert_str(text, "web-0");
     assert_str(cor_view_text_or(at("metadata.labels['a/b']"), NULL, 0, ""), "s");
