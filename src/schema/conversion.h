@@ -22,8 +22,10 @@ struct cor_conversion {
 extern const struct cor_conversion cor_event_conversion;
 /* autoscaling/v2 stored, v1 served. */
 extern const struct cor_conversion cor_hpa_conversion;
-/* What the scale subresource shows. */
+/* What the scale subresource of a workload shows. */
 extern const struct cor_conversion cor_scale_conversion;
+/* Writes the member metadata of a Scale of this object. */
+void cor_scale_write_metadata(struct cor_str json, struct cor_json_writer *w);
 
 /* apiextensions.k8s.io/v1 of v1beta1, in which kube-apiserver keeps CustomResourceDefinitions. */
 int cor_crd_from_v1beta1(struct cor_str json, struct cor_json_writer *w);

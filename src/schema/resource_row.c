@@ -534,6 +534,11 @@ const struct cor_api_subresource *cor_api_subresource(const struct cor_resource_
     return NULL;
 }
 
+const struct cor_resource_row *cor_api_scale_type(void)
+{
+    return &scale_type;
+}
+
 const struct cor_resource_row *cor_api_of_role(enum cor_api_role role)
 {
     size_t i = 0;

@@ -190,6 +190,9 @@ const struct cor_resource_row *cor_api_stored(const struct cor_resource_row *res
 const struct cor_api_subresource *cor_api_subresource(const struct cor_resource_row *resource,
                                                       struct cor_str name);
 
+/* What the subresource scale of any resource shows: autoscaling/v1, Scale. */
+const struct cor_resource_row *cor_api_scale_type(void);
+
 /* The stored resource of this role, which is not COR_ROLE_NONE. */
 const struct cor_resource_row *cor_api_of_role(enum cor_api_role role);
 

@@ -10,7 +10,7 @@
 
 #define SELECTOR_MAX (64u * 1024)
 
-static void write_metadata(struct cor_str json, struct cor_json_writer *w)
+void cor_scale_write_metadata(struct cor_str json, struct cor_json_writer *w)
 {
     static const char *const kept[] = {"creationTimestamp", "name", "namespace", "resourceVersion",
                                        "uid"};
@@ -75,7 +75,7 @@ static int from_stored(struct cor_str json, struct cor_json_writer *w)
     r = print_selector(json, &selector);
     if (r < 0 && r != -COR_ETOOBIG)
         return r;
-    write_metadata(json, w);
+    cor_scale_write_metadata(json, w);
     cor_json_key(w, COR_STR("spec"));
     cor_json_begin_object(w);
     if (!cor_str_eq(wanted, COR_STR("0"))) {

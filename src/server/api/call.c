@@ -34,6 +34,7 @@
 #include "schema/conversion.h"
 #include "schema/protobuf.h"
 #include "server/api/call_int.h"
+#include "server/api/custom_scale.h"
 #include "server/api/heavy.h"
 #include "server/docs/table.h"
 #include "json/pretty.h"
@@ -594,6 +595,8 @@ int cor_call_convert(struct cor_call *call, struct cor_object *object,
         *ret_object = cor_object_ref(object);
         return 0;
     }
+    if (cor_call_has_custom_scale(call))
+        return cor_call_make_custom_scale(call, object, ret_object);
     /* The variants belong to the loop: a thread converts by itself. */
     if (cor_heavy_is_running(call))
         r = cor_convert_object(call->conversion->from_stored, call->type->kind,

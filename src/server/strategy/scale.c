@@ -6,7 +6,11 @@
 #include "meta/field_error.h"
 #include "meta/object_edit.h"
 #include "schema/conversion.h"
+#include "schema/custom_row.h"
+#include "schema/custom_scale.h"
 #include "schema/validate.h"
+#include "server/api/custom_scale.h"
+#include "json/scan.h"
 
 /* The rules of what a client writes to a scale. */
 static int scale_check(struct cor_call *call, const struct cor_object *scale)
@@ -20,6 +24,38 @@ static int scale_check(struct cor_call *call, const struct cor_object *scale)
     if (errs.n == 0 && errs.error == 0)
         return 0;
     return cor_status_invalid(&call->status, &gk, call->name, &errs);
+}
+
+/* The same of a custom resource, whose fields its definition names. What is wrong with the number
+ * is found when the object itself is validated. */
+static int scale_apply_custom(struct cor_call *call, const struct cor_object *old,
+                              struct cor_str replicas, struct cor_object **ret_object)
+{
+    const struct cor_custom_scale *paths = call->res->custom->scale;
+    COR_CLEANUP(cor_buf_deinit)
+    struct cor_buf member = {.max = COR_OBJECT_BYTES_MAX_DEFAULT},
+                   why = {.max = COR_OBJECT_BYTES_MAX_DEFAULT};
+    struct cor_object_edit edit = {
+        .kind = call->stored->kind,
+        .api_version = call->stored->api_version,
+        .top = cor_object_json(old),
+        .metadata = cor_object_metadata(old),
+    };
+    struct cor_str key;
+    int64_t n = 0;
+    int r;
+
+    if (cor_json_to_i64(replicas, &n) == 0 && n == COR_CUSTOM_SCALE_ABSENT)
+        return cor_status_bad_request(&call->status,
+                                      "the spec replicas field \"%.*s\" cannot be empty",
+                                      COR_STR_ARG(paths->spec));
+    r = cor_custom_scale_set(paths, cor_object_json(old), replicas, &key, &member, &why);
+    if (r == -COR_EINVAL)
+        return cor_status_untyped(&call->status, -COR_EINTERNAL, "%s", cor_buf_z(&why));
+    if (r < 0)
+        return cor_status_set_err(&call->status, r);
+    cor_edits_set(&edit.top_edits, key, cor_buf_str(&member));
+    return cor_object_edit(&edit, ret_object, &call->status);
 }
 
 int cor_scale_apply(struct cor_call *call, const struct cor_object *old,
@@ -41,6 +77,8 @@ int cor_scale_apply(struct cor_call *call, const struct cor_object *old,
     assert(cor_scale_is_written(call) && call->stored && old && scale);
     if (!replicas.p)
         replicas = COR_STR("0");
+    if (cor_call_has_custom_scale(call))
+        return scale_apply_custom(call, old, replicas, ret_object);
     r = scale_check(call, scale);
     if (r < 0)
         return r;

@@ -3,10 +3,13 @@
 #include "server/write/managed.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "meta/object_edit.h"
 #include "meta/time_text.h"
+#include "schema/custom_row.h"
+#include "schema/custom_scale.h"
 #include "schema/normalize.h"
 #include "schema/raw_values.h"
 #include "server/strategy/scale.h"
@@ -235,18 +238,52 @@ static struct cor_str manager_name(const struct cor_write *write)
     return quoted.n < 2 ? COR_STR("") : cor_str(quoted.p + 1, quoted.n - 2);
 }
 
+/* The set of the one field at a path such as ".spec.replicas". */
+static int read_path(struct cor_managed *m, struct cor_str path, struct cor_fieldset *ret)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = 16 * COR_OBJECT_BYTES_MAX_DEFAULT};
+    struct cor_str rest = path.n > 0 && path.p[0] == '.' ? cor_str_from(path, 1) : path, kept;
+    struct cor_json_writer w;
+    size_t depth = 0;
+
+    cor_json_writer_init(&w, &text);
+    cor_json_begin_object(&w);
+    while (rest.p) {
+        struct cor_str segment = cor_str_cut(&rest, '.');
+        char *name = cor_arena_alloc(&m->arena, segment.n + 2);
+
+        if (!name)
+            return m->arena.error;
+        memcpy(name, "f:", 2);
+        memcpy(name + 2, segment.p, segment.n);
+        cor_json_key(&w, cor_str(name, segment.n + 2));
+        cor_json_begin_object(&w);
+        depth++;
+    }
+    for (; depth > 0; depth--)
+        cor_json_end_object(&w);
+    cor_json_end_object(&w);
+    if (w.error < 0)
+        return w.error;
+    /* The set borrows from the text. */
+    kept = cor_arena_copy(&m->arena, cor_buf_str(&text));
+    return kept.p ? cor_fieldset_read(&m->arena, kept, ret) : m->arena.error;
+}
+
 /* How the managers of a scale are translated. Nothing of a scale is masked. */
 static int read_scale(struct cor_managed *m)
 {
-    static const char replicas[] = "{\"f:spec\":{\"f:replicas\":{}}}";
+    static const struct cor_str replicas = COR_STR("{\"f:spec\":{\"f:replicas\":{}}}");
     const struct cor_call *call = &m->write->call;
-    int r = cor_fieldset_read(&m->arena, cor_str(replicas, sizeof(replicas) - 1),
-                              &m->scale.parent_fields);
+    const struct cor_custom_row *custom = call->res->custom;
+    int r = cor_fieldset_read(&m->arena, replicas, &m->scale.scale_fields);
 
     m->scale.arena = &m->arena;
-    m->scale.parent_version = call->stored->api_version;
+    m->scale.parent_version = custom ? call->res->api_version : call->stored->api_version;
     m->scale.scale_version = call->type->api_version;
-    m->scale.scale_fields = m->scale.parent_fields;
+    m->scale.parent_fields = m->scale.scale_fields;
+    if (r == 0 && custom)
+        r = read_path(m, custom->scale->spec, &m->scale.parent_fields);
     return r;
 }
 

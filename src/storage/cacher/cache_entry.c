@@ -16,6 +16,7 @@ static int find(const struct cor_object *object, const struct cor_json_path *pat
     return cor_json_path_first_from(path, is_meta ? 1 : 0, json, COR_JSON_SORTED, ret_value);
 }
 
+/* As field selectors read it: a text without its quotes, a number or a truth as it is written. */
 static struct cor_span find_trigger(const struct cor_object *object,
                                     const struct cor_json_path *path)
 {
@@ -23,9 +24,15 @@ static struct cor_span find_trigger(const struct cor_object *object,
 
     if (!path || find(object, path, &value) < 0)
         return (struct cor_span){0};
-    if (value.n < 2 || value.p[0] != '"')
+    switch (cor_json_type(value)) {
+    case COR_JSON_STRING:
+        return (struct cor_span){(uint32_t)(value.p + 1 - object->bytes), (uint32_t)value.n - 2};
+    case COR_JSON_NUMBER:
+    case COR_JSON_BOOL:
+        return (struct cor_span){(uint32_t)(value.p - object->bytes), (uint32_t)value.n};
+    default:
         return (struct cor_span){0};
-    return (struct cor_span){(uint32_t)(value.p + 1 - object->bytes), (uint32_t)value.n - 2};
+    }
 }
 
 static struct cor_cache_entry *entry_new(struct cor_str key)
