@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Evaluates queries. Like client-go's, the evaluation goes node by node: a node turns the list of
  * all values that were found so far into the next list. (Going value by value would find the same
  * first result in most cases, but not the failures behind it, which leave no result at all, and not
@@ -13,6 +14,7 @@
  * multiple of the size of the JSON. Lists have room for a few values on the stack; longer ones are
  * allocated, and bounded by the budget. Recursion is bounded by the depth of the query, and that of
  * RECURSIVE by the depth of the JSON. Thread: any. */
+/* clang-format on */
 #include "json/query.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Compiles the text of a query. The order in which alternatives are tried is that of client-go's
  * parser, because what is a mistake there must be one here: a bracket ends at the first `]`
  * whatever is in it, a filter at the first `)` outside of its one quoted text, and what stands in a
@@ -10,6 +11,7 @@
  * An inner expression is copied, with braces around it, and given to query_template() again. Inner
  * texts are shorter than what they stand in, and DEPTH_MAX bounds how deep they go. Everything that
  * is made lies in the arena, also what a text that is refused has left there. */
+/* clang-format on */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
