@@ -28,11 +28,9 @@
 struct opening {
     struct cor_client *client;
     const struct cor_client_opts *opts;
-    struct cor_status *reterr;
-    int r;
 };
 
-static void client_open_rest(void *arg)
+static int client_open_rest(void *arg, struct cor_status *reterr)
 {
     struct opening *o = arg;
     const struct cor_rest_client_opts opts = {.config = o->opts->config,
@@ -44,10 +42,11 @@ static void client_open_rest(void *arg)
                                               .warns_once = true,
                                               .resolve = o->client->runtime->resolve,
                                               .resolve_arg = o->client->runtime->resolve_arg};
+    int r = cor_rest_client_open(o->client->runtime->net, &opts, &o->client->rest, reterr);
 
-    o->r = cor_rest_client_open(o->client->runtime->net, &opts, &o->client->rest, o->reterr);
-    if (o->r == 0)
+    if (r == 0)
         cor_http_port_init(&o->client->port, o->client->rest);
+    return r;
 }
 
 /* A runtime without threads cannot use the system's resolver, which blocks: without a resolver of
@@ -86,7 +85,6 @@ int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *op
                    struct cor_client **ret_client, struct cor_status *reterr)
 {
     struct cor_client_opts o;
-    struct opening opening = {.opts = &o, .reterr = reterr};
     struct cor_client *client;
     int r = cor_sized_copy(&o, sizeof(o), opts);
 
@@ -97,11 +95,10 @@ int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *op
     client = cor_calloc(1, sizeof(*client));
     if (!client)
         return cor_status_set(reterr, -COR_ENOMEM, "make a client");
-    opening.client = client;
-    opening.r = client_check_names(runtime, o.config, reterr);
-    if (opening.r < 0) {
+    r = client_check_names(runtime, o.config, reterr);
+    if (r < 0) {
         cor_free(client);
-        return opening.r;
+        return r;
     }
     client->runtime = runtime;
     client->timeout_ms = o.timeout_ms;
@@ -117,11 +114,10 @@ int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *op
     atomic_init(&client->is_stopped, false);
     atomic_init(&client->stop_is_posted, false);
     atomic_init(&client->nusers, 0);
-    if (cor_runtime_run(runtime, client_open_rest, &opening) < 0)
-        opening.r = cor_runtime_may_wait(runtime, reterr);
-    if (opening.r < 0) {
+    r = cor_runtime_try(runtime, client_open_rest, &(struct opening){client, &o}, reterr);
+    if (r < 0) {
         cor_free(client);
-        return opening.r;
+        return r;
     }
     cor_runtime_enter(runtime);
     *ret_client = client;

@@ -150,17 +150,10 @@ static void election_free_rest(struct cor_election *e)
     cor_free(e);
 }
 
-struct starting {
-    struct cor_election *election;
-    struct cor_status *reterr;
-    int r;
-};
-
 /* On the loop. */
-static void election_start(void *arg)
+static int election_start(void *arg, struct cor_status *reterr)
 {
-    struct starting *s = arg;
-    struct cor_election *e = s->election;
+    struct cor_election *e = arg;
     const struct cor_lease_election_opts opts = {
         .port = &e->client->port.port,
         .clock = e->client->runtime->clock,
@@ -181,21 +174,20 @@ static void election_start(void *arg)
         .on_error = on_error,
         .arg = e,
     };
+    int r = cor_lease_election_new(&opts, &e->kit, reterr);
 
-    s->r = cor_lease_election_new(&opts, &e->kit, s->reterr);
-    if (s->r < 0)
-        return;
-    s->r = cor_timer_set(&e->timer, UINT64_MAX);
-    if (s->r < 0)
-        cor_status_set(s->reterr, s->r, "make an election");
-    else
-        cor_lease_election_start(e->kit);
+    if (r < 0)
+        return r;
+    r = cor_timer_set(&e->timer, UINT64_MAX);
+    if (r < 0)
+        return cor_status_set(reterr, r, "make an election");
+    cor_lease_election_start(e->kit);
+    return 0;
 }
 
 int cor_election_new(struct cor_client *client, const struct cor_election_opts *opts,
                      struct cor_election **ret_election, struct cor_status *reterr)
 {
-    struct starting starting = {.reterr = reterr};
     struct cor_election_opts o;
     struct cor_election *e;
     int r = cor_sized_copy(&o, sizeof(o), opts);
@@ -209,7 +201,6 @@ int cor_election_new(struct cor_client *client, const struct cor_election_opts *
         return cor_status_set(reterr, -COR_ENOMEM, "make an election");
     e->client = client;
     e->loop = client->runtime->loop;
-    starting.election = e;
     e->opts = o;
     e->cancel.on_mail = on_cancel_mail;
     e->last.on_mail = on_last_mail;
@@ -218,12 +209,11 @@ int cor_election_new(struct cor_client *client, const struct cor_election_opts *
     e->lapses_at_ms = UINT64_MAX;
     cor_waiter_init(&e->over);
     cor_waiter_init(&e->gone);
-    if (cor_runtime_run(client->runtime, election_start, &starting) < 0)
-        starting.r = cor_runtime_may_wait(client->runtime, reterr);
-    if (starting.r < 0) {
+    r = cor_runtime_try(client->runtime, election_start, e, reterr);
+    if (r < 0) {
         cor_runtime_run(client->runtime, election_free_parts, e);
         election_free_rest(e);
-        return starting.r;
+        return r;
     }
     atomic_fetch_add(&client->nusers, 1);
     *ret_election = e;

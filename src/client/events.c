@@ -139,16 +139,10 @@ static struct cor_str name_instance(const struct cor_events_opts *opts, char to[
     return cor_strz(to);
 }
 
-struct starting {
-    struct cor_events *events;
-    int r;
-};
-
 /* On the loop. */
-static void events_start(void *arg)
+static int events_start(void *arg, struct cor_status *reterr)
 {
-    struct starting *s = arg;
-    struct cor_events *ev = s->events;
+    struct cor_events *ev = arg;
     uint64_t timeout_ms = ev->client->timeout_ms;
     char instance[INSTANCE_MAX + 1];
     const struct cor_event_sender_opts opts = {
@@ -165,18 +159,16 @@ static void events_start(void *arg)
         .on_idle = on_idle,
         .arg = ev,
     };
+    int r = cor_timer_set(&ev->timer, UINT64_MAX);
 
-    s->r = cor_timer_set(&ev->timer, UINT64_MAX);
-    if (s->r == 0)
-        s->r = cor_timer_set(&ev->last_words, UINT64_MAX);
-    if (s->r == 0)
-        s->r = cor_event_sender_new(&opts, &ev->sender);
+    if (r == 0)
+        r = cor_timer_set(&ev->last_words, UINT64_MAX);
+    return r < 0 ? r : cor_event_sender_new(&opts, &ev->sender);
 }
 
 int cor_events_new(struct cor_client *client, const struct cor_events_opts *opts,
                    struct cor_events **ret_events)
 {
-    struct starting starting = {0};
     struct cor_events_opts o;
     struct cor_events *ev;
     int r = cor_sized_copy(&o, sizeof(o), opts);
@@ -189,7 +181,6 @@ int cor_events_new(struct cor_client *client, const struct cor_events_opts *opts
     if (!ev)
         return -COR_ENOMEM;
     ev->client = client;
-    starting.events = ev;
     ev->opts = o;
     ev->loop = client->runtime->loop;
     ev->ready.on_mail = on_ready_mail;
@@ -197,11 +188,10 @@ int cor_events_new(struct cor_client *client, const struct cor_events_opts *opts
     cor_waiter_init(&ev->gone);
     cor_timer_init(&ev->timer, ev->loop, on_timer);
     cor_timer_init(&ev->last_words, ev->loop, on_last_words_over);
-    if (cor_runtime_run(client->runtime, events_start, &starting) < 0)
-        starting.r = -COR_EINVAL;
-    if (starting.r < 0) {
+    r = cor_runtime_try(client->runtime, events_start, ev, NULL);
+    if (r < 0) {
         events_free_rest(ev);
-        return starting.r;
+        return r;
     }
     atomic_fetch_add(&client->nusers, 1);
     *ret_events = ev;

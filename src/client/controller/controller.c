@@ -190,8 +190,9 @@ static int controller_check_opts(const struct cor_manager *m,
 }
 
 /* On the loop. */
-static int controller_make_loop(struct cor_controller *c, struct cor_status *reterr)
+static int controller_make_loop(void *arg, struct cor_status *reterr)
 {
+    struct cor_controller *c = arg;
     struct cor_runtime *rt = c->manager->runtime;
     const struct cor_control_loop_opts opts = {
         .name = c->opts.name,
@@ -213,25 +214,11 @@ static int controller_make_loop(struct cor_controller *c, struct cor_status *ret
     };
     int r = cor_control_loop_new(&opts, &c->loop, reterr);
 
+    if (r == 0 && cor_timer_set(&c->timer, UINT64_MAX) < 0)
+        r = cor_status_no_memory(reterr);
     if (r < 0)
-        return r;
-    r = cor_timer_set(&c->timer, UINT64_MAX);
-    return r < 0 ? cor_status_set_err(reterr, r) : 0;
-}
-
-struct making {
-    struct cor_controller *controller;
-    struct cor_status *reterr;
-    int r;
-};
-
-static void controller_make_on_loop(void *arg)
-{
-    struct making *making = arg;
-
-    making->r = controller_make_loop(making->controller, making->reterr);
-    if (making->r < 0)
-        cor_controller_free(making->controller);
+        cor_controller_free(c);
+    return r;
 }
 
 int cor_controller_make(struct cor_manager *m, const struct cor_controller_opts *opts,
@@ -239,7 +226,6 @@ int cor_controller_make(struct cor_manager *m, const struct cor_controller_opts 
 {
     struct cor_controller_opts o;
     struct cor_controller *c;
-    struct making making = {.reterr = reterr};
     int r = cor_sized_copy(&o, sizeof(o), opts);
 
     if (r < 0)
@@ -263,13 +249,10 @@ int cor_controller_make(struct cor_manager *m, const struct cor_controller_opts 
         cor_run_init(&c->runs[i], c);
         cor_dlist_push(&c->free, &c->runs[i].link);
     }
-    making.controller = c;
-    r = cor_runtime_run(m->runtime, controller_make_on_loop, &making);
-    if (r < 0)
-        return cor_runtime_may_wait(m->runtime, reterr);
-    if (making.r == 0)
+    r = cor_runtime_try(m->runtime, controller_make_loop, c, reterr);
+    if (r == 0)
         *ret_controller = c;
-    return making.r;
+    return r;
 }
 
 void cor_controller_detach(struct cor_controller *c)

@@ -461,37 +461,30 @@ static int manager_begin_election(struct cor_manager *m, struct cor_status *rete
     return cor_election_new(m->client, &opts, &m->election, reterr);
 }
 
-struct starting {
-    struct cor_manager *manager;
-    struct cor_status *reterr;
-    int r;
-};
-
-static void manager_start_on_loop(void *arg)
+static int manager_start_on_loop(void *arg, struct cor_status *reterr)
 {
-    struct starting *s = arg;
-    struct cor_manager *m = s->manager;
+    struct cor_manager *m = arg;
+    int r;
 
-    if (m->state != MANAGER_NEW) {
-        s->r = cor_status_set(s->reterr, -COR_ECANCELED, "the manager was stopped");
-        return;
-    }
-    s->r = manager_check_controllers(m, s->reterr);
-    for (size_t i = 0; i < m->ncontrollers && s->r == 0; i++)
-        s->r = cor_controller_watch_sync(m->controllers[i], s->reterr);
-    if (s->r == 0)
-        s->r = cor_endpoint_open(m, s->reterr);
-    if (s->r < 0)
-        return;
+    if (m->state != MANAGER_NEW)
+        return cor_status_set(reterr, -COR_ECANCELED, "the manager was stopped");
+    r = manager_check_controllers(m, reterr);
+    for (size_t i = 0; i < m->ncontrollers && r == 0; i++)
+        r = cor_controller_watch_sync(m->controllers[i], reterr);
+    if (r == 0)
+        r = cor_endpoint_open(m, reterr);
+    if (r < 0)
+        return r;
     m->state = MANAGER_RUNNING;
     cor_informers_start(m->informers);
     manager_start_loops(m, false);
     if (m->opts.lease_name)
-        s->r = manager_begin_election(m, s->reterr);
+        r = manager_begin_election(m, reterr);
     else
         atomic_store(&m->is_leader, true);
-    if (s->r < 0)
+    if (r < 0)
         cor_manager_end(m, NULL, 0);
+    return r;
 }
 
 /* A thread for each run that may block. */
@@ -514,7 +507,6 @@ static int manager_make_workers(struct cor_manager *m, struct cor_status *reterr
 
 int cor_manager_start(struct cor_manager *m, struct cor_status *reterr)
 {
-    struct starting s = {.manager = m, .reterr = reterr};
     int r = m->setup.err;
 
     if (r < 0) {
@@ -526,9 +518,7 @@ int cor_manager_start(struct cor_manager *m, struct cor_status *reterr)
         return cor_status_set(reterr, -COR_EINVAL, "manager already started");
     m->is_started = true;
     r = manager_make_workers(m, reterr);
-    if (r == 0 && cor_runtime_run(m->runtime, manager_start_on_loop, &s) < 0)
-        r = cor_runtime_may_wait(m->runtime, reterr);
-    return r < 0 ? r : s.r;
+    return r < 0 ? r : cor_runtime_try(m->runtime, manager_start_on_loop, m, reterr);
 }
 
 /* The manager was started, or stopped before. */

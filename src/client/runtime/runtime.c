@@ -278,3 +278,25 @@ int cor_runtime_run(struct cor_runtime *rt, void (*fn)(void *arg), void *arg)
     cor_waiter_deinit(&e.done);
     return 0;
 }
+
+struct attempt {
+    int (*fn)(void *arg, struct cor_status *reterr);
+    void *arg;
+    struct cor_status *reterr;
+    int r;
+};
+
+static void on_attempt(void *arg)
+{
+    struct attempt *a = arg;
+
+    a->r = a->fn(a->arg, a->reterr);
+}
+
+int cor_runtime_try(struct cor_runtime *rt, int (*fn)(void *arg, struct cor_status *reterr),
+                    void *arg, struct cor_status *reterr)
+{
+    struct attempt a = {.fn = fn, .arg = arg, .reterr = reterr};
+
+    return cor_runtime_run(rt, on_attempt, &a) < 0 ? cor_runtime_may_wait(rt, reterr) : a.r;
+}

@@ -56,4 +56,9 @@ int cor_runtime_wait(struct cor_runtime *rt, struct cor_waiter *w, uint64_t time
  * thread, else in a turn of the loop. 0; or -COR_EINVAL in a forked child, where nothing is run. */
 int cor_runtime_run(struct cor_runtime *rt, void (*fn)(void *arg), void *arg);
 
+/* The same for what can fail: returns what `fn` returned, which fills `reterr`; or -COR_EINVAL with
+ * the message of cor_runtime_may_wait(), when nothing was run. */
+int cor_runtime_try(struct cor_runtime *rt, int (*fn)(void *arg, struct cor_status *reterr),
+                    void *arg, struct cor_status *reterr);
+
 #endif
