@@ -9,6 +9,8 @@
 #include "schema/apply/field_managers_int.h"
 #include "json/scan.h"
 
+#define FEW 16 /* entries that are searched one by one; a client may send tens of thousands */
+
 bool cor_field_manager_is_same(const struct cor_field_manager *a, const struct cor_field_manager *b)
 {
     return a->is_apply == b->is_apply && cor_str_eq(a->name, b->name) &&
@@ -64,6 +66,96 @@ void cor_field_managers_drop(struct cor_field_managers *managers, size_t i)
     managers->n--;
 }
 
+void cor_field_managers_drop_empty(struct cor_field_managers *managers)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < managers->n; i++) {
+        if (!cor_fieldset_is_empty(managers->v[i].set))
+            managers->v[n++] = managers->v[i];
+    }
+    managers->n = n;
+}
+
+/* ---- many entries ---- */
+
+static int name_cmp(const struct cor_field_manager *a, const struct cor_field_manager *b)
+{
+    int c = (int)a->is_apply - (int)b->is_apply;
+
+    if (c == 0)
+        c = cor_str_cmp(a->name, b->name);
+    if (c == 0)
+        c = cor_str_cmp(a->subresource, b->subresource);
+    return c != 0 || a->is_apply ? c : cor_str_cmp(a->api_version, b->api_version);
+}
+
+/* Entries of one name are in the order of the list. */
+static int index_cmp(const void *a, const void *b)
+{
+    const struct cor_field_manager *x = *(const struct cor_field_manager *const *)a;
+    const struct cor_field_manager *y = *(const struct cor_field_manager *const *)b;
+    int c = name_cmp(x, y);
+
+    return c != 0 ? c : (x > y) - (x < y);
+}
+
+int cor_field_managers_index_make(struct cor_arena *arena,
+                                  const struct cor_field_managers *managers,
+                                  struct cor_field_managers_index *ret_index)
+{
+    const struct cor_field_manager **v = cor_arena_alloc(arena, (managers->n + 1) * sizeof(*v));
+
+    if (!v)
+        return arena->error;
+    for (size_t i = 0; i < managers->n; i++)
+        v[i] = &managers->v[i];
+    qsort(v, managers->n, sizeof(*v), index_cmp);
+    *ret_index = (struct cor_field_managers_index){v, managers->n};
+    return 0;
+}
+
+const struct cor_field_manager *
+cor_field_managers_index_find(const struct cor_field_managers_index *index,
+                              const struct cor_field_manager *manager)
+{
+    size_t low = 0, high = index->n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int c = name_cmp(index->v[middle], manager);
+
+        if (c == 0)
+            return index->v[middle];
+        if (c < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+/* Of entries with the same name the last one remains. */
+static int drop_replaced(struct cor_arena *arena, struct cor_field_managers *managers)
+{
+    struct cor_field_managers_index index;
+    size_t n = 0;
+    bool *is_kept = cor_arena_alloc(arena, managers->n * sizeof(*is_kept));
+    int r = is_kept ? cor_field_managers_index_make(arena, managers, &index) : arena->error;
+
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < index.n; i++)
+        is_kept[index.v[i] - managers->v] =
+            i + 1 == index.n || name_cmp(index.v[i], index.v[i + 1]) != 0;
+    for (size_t i = 0; i < managers->n; i++) {
+        if (is_kept[i])
+            managers->v[n++] = managers->v[i];
+    }
+    managers->n = n;
+    return 0;
+}
+
 static int add_member(struct cor_buf *out, const char *key, struct cor_str raw)
 {
     return raw.n == 0 ? 0
@@ -102,91 +194,132 @@ static int time_cmp(struct cor_str a, struct cor_str b)
     return cor_str_cmp(a, b);
 }
 
-/* The oldest update from rank `from` on: by time, then by identifier. Few entries exist, so a
- * search for each rank is enough. */
-static size_t next_update(const struct cor_field_managers *managers,
-                          const struct cor_str *identifiers, const bool *is_seen)
+/* An update in the order of its age: by time, then by identifier. */
+struct aged {
+    struct cor_str time, identifier;
+    size_t i; /* its place among the managers */
+};
+
+static int aged_cmp(const void *a, const void *b)
 {
-    size_t best = SIZE_MAX;
+    const struct aged *x = a, *y = b;
+    int c = time_cmp(x->time, y->time);
 
-    for (size_t i = 0; i < managers->n; i++) {
-        int c;
-
-        if (managers->v[i].is_apply || is_seen[i])
-            continue;
-        c = best == SIZE_MAX ? -1 : time_cmp(managers->v[i].time, managers->v[best].time);
-        if (c < 0 || (c == 0 && cor_str_cmp(identifiers[i], identifiers[best]) < 0))
-            best = i;
-    }
-    return best;
+    return c != 0 ? c : cor_str_cmp(x->identifier, y->identifier);
 }
 
-/* The first update that was seen of a version; SIZE_MAX: none. */
-static size_t first_of_version(const struct cor_field_managers *managers, const size_t *firsts,
-                               size_t n, struct cor_str version)
+/* The updates, oldest first. NULL: the arena has failed. */
+static struct aged *sort_by_age(struct cor_arena *arena, const struct cor_field_managers *managers,
+                                size_t updates)
+{
+    struct aged *aged = cor_arena_alloc(arena, updates * sizeof(*aged));
+    size_t n = 0;
+
+    for (size_t i = 0; aged && i < managers->n; i++) {
+        const struct cor_field_manager *manager = &managers->v[i];
+
+        if (manager->is_apply)
+            continue;
+        aged[n++] = (struct aged){manager->time, cor_field_manager_identifier(arena, manager), i};
+        if (arena->error < 0)
+            return NULL;
+    }
+    if (aged)
+        qsort(aged, n, sizeof(*aged), aged_cmp);
+    return aged;
+}
+
+/* What joins the updates of one version: the first one that was seen, and from the second one on
+ * the entry that the others join. There are few versions. */
+struct bucket {
+    struct cor_str version;
+    size_t first, i; /* SIZE_MAX: nothing has been joined yet */
+};
+
+static struct bucket *bucket_of(struct bucket *buckets, size_t n, struct cor_str version)
 {
     for (size_t i = 0; i < n; i++) {
-        if (cor_str_eq(managers->v[firsts[i]].api_version, version))
-            return firsts[i];
+        if (cor_str_eq(buckets[i].version, version))
+            return &buckets[i];
     }
-    return SIZE_MAX;
+    return NULL;
+}
+
+/* Chooses the entry that the updates of a version join: one of an earlier time, or the first one
+ * under another name. */
+static void bucket_open(struct cor_field_managers *managers, struct bucket *bucket)
+{
+    struct cor_field_manager named = {.name = COR_STR("ancient-changes"),
+                                      .api_version = bucket->version};
+    struct cor_field_manager *old = cor_field_managers_find(managers, &named);
+
+    if (!old) {
+        old = &managers->v[bucket->first];
+        old->name = named.name;
+        old->subresource = COR_STR("");
+    }
+    bucket->i = (size_t)(old - managers->v);
+}
+
+/* Adds the sets of the entries that join a bucket to its own, and empties theirs. */
+static void bucket_fill(struct cor_arena *arena, struct cor_field_managers *managers,
+                        const struct bucket *bucket, const size_t *joins, struct cor_fieldset *sets)
+{
+    size_t n = 0;
+
+    if (bucket->i == SIZE_MAX)
+        return;
+    sets[n++] = managers->v[bucket->i].set;
+    for (size_t i = 0; i < managers->n; i++) {
+        if (joins[i] != bucket->i)
+            continue;
+        sets[n++] = managers->v[i].set;
+        managers->v[i].set = (struct cor_fieldset){NULL};
+    }
+    managers->v[bucket->i].set = cor_fieldset_union_all(arena, sets, n);
 }
 
 int cor_field_managers_cap(struct cor_arena *arena, struct cor_field_managers *managers)
 {
-    size_t n = managers->n, updates = 0, nfirsts = 0, i, first;
-    struct cor_str *identifiers;
-    struct cor_field_manager *v;
-    size_t *firsts;
-    bool *is_seen;
+    size_t n = managers->n, updates = 0, nbuckets = 0;
+    struct cor_field_manager *v = managers->v;
+    struct cor_fieldset *sets;
+    struct bucket *buckets;
+    struct aged *aged;
+    size_t *joins; /* of each entry: the place of the one that it joins; SIZE_MAX: none */
 
-    for (i = 0; i < n; i++)
-        updates += !managers->v[i].is_apply;
+    for (size_t i = 0; i < n; i++)
+        updates += !v[i].is_apply;
     if (updates <= COR_MANAGERS_UPDATES_MAX)
         return 0;
-    identifiers = cor_arena_alloc(arena, n * sizeof(*identifiers));
-    firsts = cor_arena_alloc(arena, n * sizeof(*firsts));
-    is_seen = cor_arena_alloc(arena, n * sizeof(*is_seen));
-    if (!identifiers || !firsts || !is_seen)
+    aged = sort_by_age(arena, managers, updates);
+    buckets = cor_arena_alloc(arena, updates * sizeof(*buckets));
+    joins = cor_arena_alloc(arena, n * sizeof(*joins));
+    sets = cor_arena_alloc(arena, (n + 1) * sizeof(*sets));
+    if (!aged || !buckets || !joins || !sets)
         return arena->error;
-    for (i = 0; i < n; i++) {
-        identifiers[i] = cor_field_manager_identifier(arena, &managers->v[i]);
-        is_seen[i] = false;
-    }
-    if (arena->error < 0)
-        return arena->error;
-    v = managers->v;
-    while (updates > COR_MANAGERS_UPDATES_MAX &&
-           (i = next_update(managers, identifiers, is_seen)) != SIZE_MAX) {
-        struct cor_field_manager bucket = {.name = COR_STR("ancient-changes"),
-                                           .api_version = v[i].api_version};
-        struct cor_field_manager *old;
+    for (size_t i = 0; i < n; i++)
+        joins[i] = SIZE_MAX;
+    for (size_t k = 0, left = updates; k < updates && left > COR_MANAGERS_UPDATES_MAX; k++) {
+        size_t i = aged[k].i;
+        struct bucket *bucket = bucket_of(buckets, nbuckets, v[i].api_version);
 
-        is_seen[i] = true;
-        first = first_of_version(managers, firsts, nfirsts, v[i].api_version);
-        if (first == SIZE_MAX) {
-            firsts[nfirsts++] = i;
+        if (!bucket) {
+            buckets[nbuckets++] = (struct bucket){v[i].api_version, i, SIZE_MAX};
             continue;
         }
-        /* The entry joins the bucket of its version, which is the first entry under another name
-         * unless there has been a bucket before. Emptied entries go at the end. */
-        old = cor_field_managers_find(managers, &bucket);
-        if (!old) {
-            old = &v[first];
-            old->name = bucket.name;
-            old->subresource = COR_STR("");
+        if (bucket->i == SIZE_MAX)
+            bucket_open(managers, bucket);
+        /* The bucket itself may be among the updates. */
+        if (i != bucket->i) {
+            joins[i] = bucket->i;
+            v[bucket->i].time = v[i].time;
         }
-        if (old != &v[i]) {
-            old->set = cor_fieldset_union(arena, v[i].set, old->set);
-            old->time = v[i].time;
-            v[i].set = (struct cor_fieldset){NULL};
-        }
-        updates--;
+        left--;
     }
-    for (i = managers->n; i-- > 0;) {
-        if (cor_fieldset_is_empty(v[i].set))
-            cor_field_managers_drop(managers, i);
-    }
+    for (size_t i = 0; i < nbuckets; i++)
+        bucket_fill(arena, managers, &buckets[i], joins, sets);
+    cor_field_managers_drop_empty(managers);
     return arena->error;
 }
 
@@ -256,9 +389,10 @@ int cor_field_managers_read(struct cor_arena *arena, struct cor_str list,
     for (size_t i = 0; r == 0 && cor_json_iter_elem(&it); i++) {
         r = read_entry(arena, cor_json_iter_value(&it), i, &manager, words);
         if (r == 0)
-            r = cor_field_managers_put(arena, ret, &manager);
+            r = i < FEW ? cor_field_managers_put(arena, ret, &manager)
+                        : cor_field_managers_append(arena, ret, &manager);
     }
-    return r;
+    return r == 0 && ret->n > FEW ? drop_replaced(arena, ret) : r;
 }
 
 int cor_field_manager_cmp(const struct cor_field_manager *x, const struct cor_field_manager *y)

@@ -13,6 +13,7 @@
  * and is freed with it. The first failure ends the operation.
  * Thread: one at a time. */
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -225,7 +226,7 @@ static int step_take(struct op *op, struct cor_field_managers *managers,
             break;
         conflict.set = cor_fieldset_intersection(op->arena, conflict.set, view->taken);
         if (!cor_fieldset_is_empty(conflict.set))
-            r = cor_field_managers_put(op->arena, conflicts, &conflict);
+            r = cor_field_managers_append(op->arena, conflicts, &conflict);
     }
     if (r < 0 || conflicts->n > 0)
         return r < 0 ? r : -COR_ECONFLICT;
@@ -240,10 +241,8 @@ static int step_take(struct op *op, struct cor_field_managers *managers,
         manager->set = cor_fieldset_difference(op->arena, manager->set, view->taken);
         manager->set = cor_fieldset_difference(op->arena, manager->set, view->changes.removed);
     }
-    for (size_t i = managers->n; r == 0 && i-- > 0;) {
-        if (cor_fieldset_is_empty(managers->v[i].set))
-            cor_field_managers_drop(managers, i);
-    }
+    if (r == 0)
+        cor_field_managers_drop_empty(managers);
     return r < 0 ? r : op->arena->error;
 }
 
@@ -252,15 +251,24 @@ static int step_reconcile(struct op *op, struct cor_field_managers *managers)
 {
     const struct cor_apply_versions *versions = op->request->versions;
 
-    for (size_t i = managers->n; i-- > 0;) {
-        struct cor_apply_place place;
-        struct cor_field_manager *manager = &managers->v[i];
+    struct cor_apply_place place = {0};
+    struct cor_str version = {NULL, 0}; /* of `place` */
+    bool is_known = false;
+    size_t n = 0;
 
-        if (versions->place(versions->arg, manager->api_version, &place))
-            manager->set = cor_fieldset_reconcile(op->arena, manager->set, &place);
-        else
-            cor_field_managers_drop(managers, i);
+    for (size_t i = 0; i < managers->n; i++) {
+        struct cor_field_manager manager = managers->v[i];
+
+        if (!version.p || !cor_str_eq(version, manager.api_version)) {
+            version = manager.api_version;
+            is_known = versions->place(versions->arg, version, &place);
+        }
+        if (!is_known)
+            continue;
+        manager.set = cor_fieldset_reconcile(op->arena, manager.set, &place);
+        managers->v[n++] = manager;
     }
+    managers->n = n;
     return op->arena->error;
 }
 
@@ -410,16 +418,15 @@ static int named_fields(struct op *op, const struct doc *doc, struct cor_fieldse
 static bool owned_in(struct op *op, const struct cor_field_managers *managers,
                      struct cor_str version, struct cor_fieldset *ret_owned)
 {
-    bool is_used = false;
+    struct cor_fieldset *sets = cor_arena_alloc(op->arena, (managers->n + 1) * sizeof(*sets));
+    size_t n = 0;
 
-    *ret_owned = (struct cor_fieldset){NULL};
-    for (size_t i = 0; i < managers->n; i++) {
-        if (!cor_str_eq(managers->v[i].api_version, version))
-            continue;
-        is_used = true;
-        *ret_owned = cor_fieldset_union(op->arena, *ret_owned, managers->v[i].set);
+    for (size_t i = 0; sets && i < managers->n; i++) {
+        if (cor_str_eq(managers->v[i].api_version, version))
+            sets[n++] = managers->v[i].set;
     }
-    return is_used;
+    *ret_owned = cor_fieldset_union_all(op->arena, sets, n);
+    return n > 0;
 }
 
 /* Puts back what managers of this version own: the pruned object is the merged one without what
@@ -446,6 +453,31 @@ static int add_back_owned(struct op *op, const struct cor_field_managers *manage
     return op->arena->error < 0 ? op->arena->error : doc_without(op, *merged, all, pruned);
 }
 
+/* The same for each version of the managers but `last`, in the order in which managers have them.
+ * There are few versions: entries of unknown ones are gone. */
+static int add_back_others(struct op *op, const struct cor_field_managers *managers,
+                           struct cor_str last, struct doc **merged, struct doc **pruned)
+{
+    struct cor_str *done = cor_arena_alloc(op->arena, (managers->n + 1) * sizeof(*done));
+    size_t n = 0;
+    int r = done ? 0 : op->arena->error;
+
+    if (done)
+        done[n++] = last;
+    for (size_t i = 0; r == 0 && i < managers->n; i++) {
+        struct cor_str version = managers->v[i].api_version;
+        bool is_done = false;
+
+        for (size_t k = 0; k < n && !is_done; k++)
+            is_done = cor_str_eq(done[k], version);
+        if (is_done)
+            continue;
+        done[n++] = version;
+        r = add_back_owned(op, managers, version, merged, pruned);
+    }
+    return r;
+}
+
 /* Removes from the merged object what the applier owned (`last`) and nobody owns any more. The
  * order is upstream's: what `last` names goes, what managers own comes back, version by version,
  * and so does what `last` never named. */
@@ -467,15 +499,8 @@ static int prune(struct op *op, const struct cor_field_managers *managers,
     walked = at_last;
     if (r == 0)
         r = add_back_owned(op, managers, last->api_version, &walked, &pruned);
-    for (size_t i = 0; r == 0 && i < managers->n; i++) {
-        struct cor_str version = managers->v[i].api_version;
-        bool is_done = cor_str_eq(version, last->api_version);
-
-        for (size_t k = 0; k < i && !is_done; k++)
-            is_done = cor_str_eq(managers->v[k].api_version, version);
-        if (!is_done)
-            r = add_back_owned(op, managers, version, &walked, &pruned);
-    }
+    if (r == 0)
+        r = add_back_others(op, managers, last->api_version, &walked, &pruned);
     if (r == 0)
         r = doc_convert(op, pruned, last->api_version, &pruned);
     if (r == 0)
@@ -533,23 +558,31 @@ static int add_who(struct cor_buf *out, const struct cor_field_manager *manager)
     return r;
 }
 
-/* Sorts the managers of conflicts by their identifiers; they are few. */
+/* A conflict and the text by which it is sorted. */
+struct named_conflict {
+    struct cor_str identifier;
+    struct cor_field_manager manager;
+};
+
+static int named_conflict_cmp(const void *a, const void *b)
+{
+    const struct named_conflict *x = a, *y = b;
+
+    return cor_str_cmp(x->identifier, y->identifier);
+}
+
 static int sort_conflicts(struct cor_arena *arena, struct cor_field_managers *conflicts)
 {
-    for (size_t i = 1; i < conflicts->n; i++) {
-        for (size_t k = i; k > 0; k--) {
-            struct cor_field_manager moved = conflicts->v[k];
-            struct cor_str a = cor_field_manager_identifier(arena, &conflicts->v[k - 1]);
-            struct cor_str b = cor_field_manager_identifier(arena, &conflicts->v[k]);
+    struct named_conflict *v = cor_arena_alloc(arena, (conflicts->n + 1) * sizeof(*v));
 
-            if (arena->error < 0)
-                return arena->error;
-            if (cor_str_cmp(a, b) <= 0)
-                break;
-            conflicts->v[k] = conflicts->v[k - 1];
-            conflicts->v[k - 1] = moved;
-        }
-    }
+    for (size_t i = 0; v && i < conflicts->n; i++)
+        v[i] = (struct named_conflict){cor_field_manager_identifier(arena, &conflicts->v[i]),
+                                       conflicts->v[i]};
+    if (arena->error < 0)
+        return arena->error;
+    qsort(v, conflicts->n, sizeof(*v), named_conflict_cmp);
+    for (size_t i = 0; i < conflicts->n; i++)
+        conflicts->v[i] = v[i].manager;
     return 0;
 }
 
@@ -618,13 +651,12 @@ static int forgive(struct op *op, struct doc *live, struct cor_field_managers *c
     allowed = cor_fieldset_difference(op->arena, allowed, c.modified);
     allowed = cor_fieldset_difference(op->arena, allowed, c.added);
     allowed = cor_fieldset_difference(op->arena, allowed, c.removed);
-    for (size_t i = conflicts->n; i-- > 0;) {
+    for (size_t i = 0; i < conflicts->n; i++) {
         struct cor_field_manager *conflict = &conflicts->v[i];
 
         conflict->set = cor_fieldset_difference(op->arena, conflict->set, allowed);
-        if (cor_fieldset_is_empty(conflict->set))
-            cor_field_managers_drop(conflicts, i);
     }
+    cor_field_managers_drop_empty(conflicts);
     return op->arena->error;
 }
 

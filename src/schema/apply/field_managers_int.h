@@ -26,6 +26,23 @@ int cor_field_managers_append(struct cor_arena *arena, struct cor_field_managers
 
 void cor_field_managers_drop(struct cor_field_managers *managers, size_t i);
 
+/* Drops the entries whose sets are empty. */
+void cor_field_managers_drop_empty(struct cor_field_managers *managers);
+
+/* Many entries by their names. It borrows the entries, which must not move. */
+struct cor_field_managers_index {
+    const struct cor_field_manager **v; /* in order; of equal names the later entry is the last */
+    size_t n;
+};
+/* 0 or the arena's error. */
+int cor_field_managers_index_make(struct cor_arena *arena,
+                                  const struct cor_field_managers *managers,
+                                  struct cor_field_managers_index *ret_index);
+/* NULL: there is none. */
+const struct cor_field_manager *
+cor_field_managers_index_find(const struct cor_field_managers_index *index,
+                              const struct cor_field_manager *manager);
+
 /* The order of entries in managedFields. */
 int cor_field_manager_cmp(const struct cor_field_manager *a, const struct cor_field_manager *b);
 

@@ -149,6 +149,18 @@ struct cor_fieldset cor_fieldset_union(struct cor_arena *arena, struct cor_field
     return (struct cor_fieldset){combine(arena, a.first, b.first, UNION)};
 }
 
+struct cor_fieldset cor_fieldset_union_all(struct cor_arena *arena, struct cor_fieldset *sets,
+                                           size_t n)
+{
+    /* Neighbours are joined, then neighbouring pairs, and so on: one set that grows would be walked
+     * once for each of the others. */
+    for (size_t step = 1; step < n; step *= 2) {
+        for (size_t i = 0; i + step < n; i += 2 * step)
+            sets[i] = cor_fieldset_union(arena, sets[i], sets[i + step]);
+    }
+    return n > 0 ? sets[0] : (struct cor_fieldset){NULL};
+}
+
 struct cor_fieldset cor_fieldset_intersection(struct cor_arena *arena, struct cor_fieldset a,
                                               struct cor_fieldset b)
 {

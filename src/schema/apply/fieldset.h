@@ -52,6 +52,9 @@ static inline bool cor_fieldset_is_empty(struct cor_fieldset set)
 /* By exact paths: removing a parent leaves its children, and the other way round. */
 struct cor_fieldset cor_fieldset_union(struct cor_arena *arena, struct cor_fieldset a,
                                        struct cor_fieldset b);
+/* The union of all; the array is used up. The work is n log n in the size of all sets. */
+struct cor_fieldset cor_fieldset_union_all(struct cor_arena *arena, struct cor_fieldset *sets,
+                                           size_t n);
 struct cor_fieldset cor_fieldset_intersection(struct cor_arena *arena, struct cor_fieldset a,
                                               struct cor_fieldset b);
 struct cor_fieldset cor_fieldset_difference(struct cor_arena *arena, struct cor_fieldset a,

@@ -54,29 +54,19 @@ int cor_scale_managers_show(const struct cor_scale_managers *scale,
             continue;
         shown.api_version = scale->scale_version;
         shown.set = scale->scale_fields;
-        r = cor_field_managers_put(scale->arena, ret_scale, &shown);
+        r = cor_field_managers_append(scale->arena, ret_scale, &shown);
     }
     return r;
-}
-
-/* The entry of the same name in another list; NULL: there is none. */
-static const struct cor_field_manager *same_in(const struct cor_field_managers *managers,
-                                               const struct cor_field_manager *manager)
-{
-    for (size_t i = 0; i < managers->n; i++) {
-        if (cor_field_manager_is_same(&managers->v[i], manager))
-            return &managers->v[i];
-    }
-    return NULL;
 }
 
 /* Adds what remains of an entry of the object. */
 static int return_parent(const struct cor_scale_managers *scale,
                          const struct cor_field_manager *manager,
-                         const struct cor_field_managers *after, struct cor_field_managers *ret)
+                         const struct cor_field_managers_index *after,
+                         struct cor_field_managers *ret)
 {
     struct cor_field_manager kept = *manager;
-    const struct cor_field_manager *same = same_in(after, manager);
+    const struct cor_field_manager *same = cor_field_managers_index_find(after, manager);
     bool is_owner = owns_replicas(scale, manager);
 
     if (!is_known(scale, manager))
@@ -96,15 +86,18 @@ int cor_scale_managers_return(const struct cor_scale_managers *scale,
                               const struct cor_field_managers *after,
                               struct cor_field_managers *ret_parent)
 {
-    int r = 0;
+    struct cor_field_managers_index before, now;
+    int r = cor_field_managers_index_make(scale->arena, parent, &before);
 
     assert(parent != ret_parent && after != ret_parent);
     *ret_parent = (struct cor_field_managers){0};
+    if (r == 0)
+        r = cor_field_managers_index_make(scale->arena, after, &now);
     for (size_t i = 0; i < parent->n && r == 0; i++)
-        r = return_parent(scale, &parent->v[i], after, ret_parent);
+        r = return_parent(scale, &parent->v[i], &now, ret_parent);
     for (size_t i = 0; i < after->n && r == 0; i++) {
         struct cor_field_manager won = after->v[i];
-        const struct cor_field_manager *same = same_in(parent, &won);
+        const struct cor_field_manager *same = cor_field_managers_index_find(&before, &won);
 
         if (!cor_fieldset_meets(won.set, scale->scale_fields) ||
             (same && owns_replicas(scale, same)))
