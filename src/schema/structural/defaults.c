@@ -33,7 +33,7 @@ static void check_default(const struct cor_structural *schema,
     note(errors, cor_field_path_print(&at, &prefix));
     if (errors->error == 0)
         cor_structural_validate_value(schema, node, json, cor_str(NULL, 0), cor_buf_str(&prefix),
-                                      errors);
+                                      true, errors);
 }
 
 static void check_defaults(const struct cor_structural *schema,

@@ -170,10 +170,11 @@ int cor_structural_rewrite_value(const struct cor_structural *schema,
                                  struct cor_structural_unknown *unknown);
 
 /* The walk of cor_structural_validate() over any value of a node (validation.c); old.p == NULL:
- * nothing is forgiven. Fields begin with `prefix`. */
+ * nothing is forgiven. Fields begin with `prefix`. `is_default`: the value is one of the schema
+ * itself; upstream does not drop the formats that nobody knows then. */
 void cor_structural_validate_value(const struct cor_structural *schema,
                                    const struct cor_structural_node *node, struct cor_str json,
-                                   struct cor_str old, struct cor_str prefix,
+                                   struct cor_str old, struct cor_str prefix, bool is_default,
                                    struct cor_field_errors *errors);
 
 /* apiVersion, kind or metadata? */

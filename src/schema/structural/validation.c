@@ -409,10 +409,10 @@ static void validate_texts(struct cor_validation_run *run, const struct cor_stru
 
 void cor_structural_validate_value(const struct cor_structural *schema,
                                    const struct cor_structural_node *node, struct cor_str json,
-                                   struct cor_str old, struct cor_str prefix,
+                                   struct cor_str old, struct cor_str prefix, bool is_default,
                                    struct cor_field_errors *errors)
 {
-    struct cor_validation_run run = {.schema = schema};
+    struct cor_validation_run run = {.schema = schema, .has_all_formats = is_default};
     struct texts *texts = cor_calloc(1, sizeof(*texts));
 
     if (!texts) {
@@ -442,5 +442,5 @@ void cor_structural_validate(const struct cor_structural *schema,
     if (node && object.p)
         cor_structural_validate_value(schema, node, object, old,
                                       validation->is_status ? COR_STR("status") : COR_STR(""),
-                                      errors);
+                                      false, errors);
 }

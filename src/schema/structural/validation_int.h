@@ -32,8 +32,9 @@ struct cor_validation_run {
     struct cor_arena arena;            /* findings and their texts, keys of lists */
     struct cor_finding *findings;
     size_t n, cap;
-    unsigned silence; /* above 0: mistakes are counted, not kept */
-    uint8_t *equal;   /* by node of `json`: what is known of its equality; NULL: nothing yet */
+    bool has_all_formats; /* of a default: formats that nobody knows count too */
+    unsigned silence;     /* above 0: mistakes are counted, not kept */
+    uint8_t *equal;       /* by node of `json`: what is known of its equality; NULL: nothing yet */
     int error;
 };
 

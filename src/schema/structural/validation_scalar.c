@@ -117,6 +117,10 @@ struct cor_verdict cor_check_type(struct cor_validation_run *run,
         return good;
     }
     actual = type_of(run, value);
+    /* A string or a list with a format is judged by the format alone, unless it is a number's. */
+    if (run->has_all_formats && cor_structural_is(node, COR_STRUCTURAL_FORMATTED) && !has_format &&
+        !(types & numeric) && (actual == COR_STRUCTURAL_STRING || actual == COR_STRUCTURAL_ARRAY))
+        return good;
     is_listed = types & type_bit(actual) ||
                 (actual == COR_STRUCTURAL_NUMBER && types & 1u << COR_STRUCTURAL_INTEGER &&
                  is_json_integer(number_of(run, value).real)) ||
