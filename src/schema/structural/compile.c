@@ -1,7 +1,8 @@
 /* clang-format off */
 /* Compiles the schema of a custom resource into the tables of structural_int.h:
  *
- *   canonicalize   so that members are sorted, and values of default and enum are canonical
+ *   canonicalize   so that members are sorted, and values of default and enum are canonical, also
+ *                  their numbers
  *   nodes          the canonical text becomes an array of values (json/nodes.h)
  *   schema by schema, a parent before its children: each keyword goes into the node or into its
  *                  checks; the runs of a node are reserved before its children are compiled, so
@@ -19,6 +20,7 @@
 #include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "schema/structural/numbers.h"
 #include "schema/structural/pattern.h"
 #include "schema/structural/string_format.h"
 #include "schema/structural/structural_int.h"
@@ -581,10 +583,14 @@ int cor_structural_compile(struct cor_str schema_json, const struct cor_structur
     const struct cor_json_limits limits = {COR_STRUCTURAL_JSON_MAX, COR_JSON_DEPTH_MAX, true, NULL,
                                            NULL};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = COR_STRUCTURAL_JSON_MAX};
+    COR_CLEANUP(cor_buf_deinit)
+    struct cor_buf numbers = {.max = 2 * (size_t)COR_STRUCTURAL_JSON_MAX};
     struct builder *b;
     int r;
 
     r = cor_json_canonicalize(schema_json, &limits, &text, NULL, NULL);
+    if (r == 0)
+        r = cor_structural_write_numbers(cor_buf_str(&text), &numbers);
     if (r < 0)
         return r;
     b = cor_calloc(1, sizeof(*b)); /* json.few would be much for a stack */
@@ -592,7 +598,8 @@ int cor_structural_compile(struct cor_str schema_json, const struct cor_structur
         return -COR_ENOMEM;
     b->why = why;
     cor_buf_init(&b->pool, 2 * (size_t)COR_STRUCTURAL_JSON_MAX);
-    if (builder_note(b, cor_json_nodes_init(&b->json, cor_buf_str(&text))) == 0)
+    if (builder_note(
+            b, cor_json_nodes_init(&b->json, cor_buf_str(numbers.n > 0 ? &numbers : &text))) == 0)
         (void)compile_schema(b, 0, opts && opts->preserves_unknown);
     if (b->error == 0) {
         *ret_schema = builder_finish(b, opts);

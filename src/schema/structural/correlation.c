@@ -173,6 +173,38 @@ bool cor_correlate_item(struct cor_validation_run *run, const struct cor_correla
     return true;
 }
 
+/* Are two scalars equal? A number that is written as an integer is no double. */
+static bool are_scalars_equal(struct cor_str a, struct cor_str b)
+{
+    int64_t ignored;
+
+    if (cor_str_eq(a, b))
+        return true;
+    return cor_json_type(a) == COR_JSON_NUMBER && cor_json_type(b) == COR_JSON_NUMBER &&
+           cor_json_to_i64(a, &ignored) < 0 && cor_json_to_i64(b, &ignored) < 0 &&
+           strtod(a.p, NULL) == strtod(b.p, NULL);
+}
+
+/* Are both values equal, whatever the schema says? Both have their members in the same order. */
+static bool are_values_equal(const struct cor_validation_run *run, uint32_t a, uint32_t b)
+{
+    uint32_t a_end = cor_json_node_next(run->json, a), b_end = cor_json_node_next(run->old, b);
+
+    if (cor_json_node_first(run->json, a) != cor_json_node_first(run->old, b) &&
+        (cor_json_node_has_nodes(run->json, a) || cor_json_node_has_nodes(run->old, b)))
+        return false;
+    if (!cor_json_node_has_nodes(run->json, a))
+        return are_scalars_equal(cor_json_node_bytes(run->json, a),
+                                 cor_json_node_bytes(run->old, b));
+    /* Keys and values alternate in objects, and a key is compared as a value. */
+    for (a++, b++; a < a_end && b < b_end;
+         a = cor_json_node_next(run->json, a), b = cor_json_node_next(run->old, b)) {
+        if (!are_values_equal(run, a, b))
+            return false;
+    }
+    return a >= a_end && b >= b_end;
+}
+
 static uint32_t count_values(const struct cor_json_nodes *json, uint32_t value)
 {
     bool is_object = cor_json_node_first(json, value) == '{';
@@ -207,8 +239,7 @@ static bool are_lists_equal(struct cor_validation_run *run, const struct cor_cor
     struct cor_correlation item;
 
     if (!items.v)
-        return cor_str_eq(cor_json_node_bytes(run->json, of->value),
-                          cor_json_node_bytes(run->old, of->old));
+        return are_values_equal(run, of->value, of->old);
     if (count_values(run->json, of->value) != count_values(run->old, of->old))
         return false;
     for (uint32_t i = of->value + 1; i < end; i = cor_json_node_next(run->json, i)) {
@@ -238,8 +269,7 @@ bool cor_correlation_is_equal(struct cor_validation_run *run, const struct cor_c
     else if (first == '[' && cor_json_node_first(run->old, of->old) == '[')
         is_equal = are_lists_equal(run, of);
     else
-        is_equal = cor_str_eq(cor_json_node_bytes(run->json, of->value),
-                              cor_json_node_bytes(run->old, of->old));
+        is_equal = are_values_equal(run, of->value, of->old);
     run->equal[of->value] = is_equal ? EQUAL_YES : EQUAL_NO;
     return is_equal;
 }

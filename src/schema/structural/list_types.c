@@ -11,7 +11,10 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "schema/go_text.h"
 #include "schema/structural/structural_int.h"
+
+#define SHOWN_NUMBER_MAX 64 /* a double in the form of %v is not longer */
 #include "json/nodes.h"
 #include "json/scan.h"
 
@@ -81,24 +84,28 @@ static struct cor_str keys_of(struct lists *l, const struct cor_structural_node 
     return copy;
 }
 
-static void refuse_repeated(struct lists *l, const struct cor_field_path *path,
-                            const struct item *item)
+/* Adds an error with a value as upstream shows it: a string in quotes, a number as Go prints it. */
+static void refuse_value(struct lists *l, enum cor_field_error_type type,
+                         const struct cor_field_path *path, struct cor_str json, const char *detail)
 {
-    COR_CLEANUP(cor_freep) char *room = NULL;
-    struct cor_field_path at = cor_field_index(path, item->index);
-    struct cor_field_value value = cor_field_json(item->text);
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf room = {.max = json.n + SHOWN_NUMBER_MAX};
+    struct cor_field_value value = cor_field_json(json);
     struct cor_str raw;
+    int r = 0;
 
-    if (cor_json_to_raw(item->text, &raw) == 0) {
-        room = cor_alloc(raw.n + 1);
-        if (!room) {
-            lists_fail(l);
-            return;
-        }
-        (void)cor_json_unescape(raw, room, raw.n, &raw);
+    if (cor_json_to_raw(json, &raw) == 0) {
+        r = cor_buf_reserve(&room, raw.n);
+        if (r == 0)
+            (void)cor_json_unescape(raw, room.p, raw.n, &raw);
         value = cor_field_string(raw);
+    } else if (cor_json_type(json) == COR_JSON_NUMBER) {
+        r = cor_go_text(json, &room);
+        value = cor_field_json(cor_buf_str(&room));
     }
-    cor_field_errors_add(l->errors, COR_FIELD_DUPLICATE, &at, value, NULL);
+    if (r < 0)
+        lists_fail(l);
+    else
+        cor_field_errors_add(l->errors, type, path, value, detail);
 }
 
 /* Keeps the second of each run of equal items, in the order of the list; returns how many. */
@@ -131,13 +138,8 @@ static void check_list(struct lists *l, const struct cor_structural_node *node, 
         char first = cor_json_node_first(&l->json, i);
 
         if (!is_set && first != '{' && first != 'n') {
-            struct cor_str json = cor_json_node_bytes(&l->json, i);
-            struct cor_field_value shown = first == '"'
-                                               ? cor_field_string(cor_json_node_raw(&l->json, i))
-                                               : cor_field_json(json);
-
-            cor_field_errors_add(l->errors, COR_FIELD_INVALID, &at, shown,
-                                 "must be an object for an array of list-type map");
+            refuse_value(l, COR_FIELD_INVALID, &at, cor_json_node_bytes(&l->json, i),
+                         "must be an object for an array of list-type map");
             return;
         }
     }
@@ -156,8 +158,11 @@ static void check_list(struct lists *l, const struct cor_structural_node *node, 
     if (l->errors->error < 0)
         return;
     repeated = keep_repeated(items, n);
-    for (size_t i = 0; i < repeated; i++)
-        refuse_repeated(l, path, &items[i]);
+    for (size_t i = 0; i < repeated; i++) {
+        struct cor_field_path at = cor_field_index(path, items[i].index);
+
+        refuse_value(l, COR_FIELD_DUPLICATE, &at, items[i].text, NULL);
+    }
 }
 
 static void check_lists(struct lists *l, const struct cor_structural_node *node, uint32_t value,

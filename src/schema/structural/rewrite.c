@@ -26,6 +26,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "schema/structural/embedded.h"
+#include "schema/structural/numbers.h"
 #include "schema/structural/structural_int.h"
 #include "schema/structural/way.h"
 #include "json/scan.h"
@@ -477,7 +478,22 @@ int cor_structural_rewrite_value(const struct cor_structural *schema,
 int cor_structural_rewrite(const struct cor_structural *schema, struct cor_str json, unsigned steps,
                            struct cor_buf *out, struct cor_structural_unknown *unknown)
 {
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf numbers = {.max = out->max};
+    int r, changed = 0;
+
     assert(json.n > 0 && json.p[0] == '{');
-    return cor_structural_rewrite_value(schema, cor_structural_root(schema), true, json, steps, out,
-                                        unknown);
+    if (steps & COR_STRUCTURAL_NUMBERS) {
+        changed = cor_structural_write_numbers(json, &numbers);
+        if (changed < 0)
+            return changed;
+    }
+    r = steps == COR_STRUCTURAL_NUMBERS
+            ? 0
+            : cor_structural_rewrite_value(schema, cor_structural_root(schema), true,
+                                           changed ? cor_buf_str(&numbers) : json, steps, out,
+                                           unknown);
+    if (r != 0 || !changed)
+        return r;
+    r = cor_buf_adds(out, cor_buf_str(&numbers));
+    return r < 0 ? r : 1;
 }

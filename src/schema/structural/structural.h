@@ -69,6 +69,9 @@ enum cor_structural_step {
      * the two is given. */
     COR_STRUCTURAL_EMBEDDED_REQUEST = 1 << 3,
     COR_STRUCTURAL_EMBEDDED_STORED = 1 << 4,
+    /* Write numbers as upstream does: 3.0 becomes 3. For an object that has been validated and is
+     * about to be stored: validation tells 3.0 and 3 apart. */
+    COR_STRUCTURAL_NUMBERS = 1 << 5,
 };
 
 /* Paths of fields that the schema does not know, sorted by their bytes: spec.list[0].x; then those

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "schema/structural/validation_int.h"
@@ -65,12 +66,19 @@ static void best_take(struct cor_validation_run *run, struct best *best, size_t 
     run->n = start;
 }
 
-/* Appends the findings of the best branch again. */
+/* Appends the findings of the best branch again, as far as there is room for them. */
 static struct cor_verdict best_restore(struct cor_validation_run *run, const struct best *best)
 {
-    /* The array had room for as many when they were taken, or the list is full. */
-    for (size_t i = 0; i < best->n && run->n < run->cap && best->findings; i++)
-        run->findings[run->n++] = best->findings[i];
+    size_t n = best->n < COR_FINDINGS_MAX - run->n ? best->n : COR_FINDINGS_MAX - run->n;
+
+    if (run->error < 0 || n == 0)
+        return best->verdict;
+    cor_validation_note(
+        run, COR_ARRAY_RESERVE_MORE(&run->findings, run->n, n, &run->cap, COR_FINDINGS_MAX));
+    if (run->error == 0) {
+        memcpy(run->findings + run->n, best->findings, n * sizeof(run->findings[0]));
+        run->n += n;
+    }
     return best->verdict;
 }
 

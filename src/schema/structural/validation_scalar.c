@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "meta/quote.h"
 #include "schema/go_text.h"
+#include "schema/structural/numbers.h"
 #include "schema/structural/pattern.h"
 #include "schema/structural/string_format.h"
 #include "schema/structural/validation_int.h"
@@ -161,6 +162,7 @@ static size_t refuse_enum(struct cor_validation_run *run, struct cor_structural_
                           struct cor_str json, const struct cor_way *way, uint32_t value)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf words = {.max = 16u << 10};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf number = {.max = 32u << 10};
     int r = cor_buf_addz(&words, "supported values: ");
 
     for (uint32_t i = 0; i < enums.n && r == 0; i++) {
@@ -179,6 +181,11 @@ static size_t refuse_enum(struct cor_validation_run *run, struct cor_structural_
         cor_validation_note(run, r);
         return 1;
     }
+    r = is_number(json.p[0]) ? cor_go_text(json, &number)
+                             : cor_structural_write_numbers(json, &number);
+    cor_validation_note(run, r == -COR_ETOOBIG ? 0 : r);
+    if (number.n > 0)
+        json = cor_buf_str(&number);
     return cor_finding_add_plain(run, COR_FIELD_NOT_SUPPORTED, way,
                                  cor_value_first(run, value) == '"'
                                      ? cor_field_string(cor_value_text(run, value))

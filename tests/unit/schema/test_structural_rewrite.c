@@ -79,7 +79,8 @@ static void check_spec_rows(const struct spec_row *rows, size_t n)
 
         snprintf(in, sizeof(in), "{'kind':'K','apiVersion':'g/v1','spec':%s}", rows[i].in);
         snprintf(out, sizeof(out), "{'kind':'K','apiVersion':'g/v1','spec':%s}", rows[i].out);
-        check_rewrite(schema, COR_STRUCTURAL_ALL, in, out, rows[i].unknown);
+        check_rewrite(schema, COR_STRUCTURAL_ALL | COR_STRUCTURAL_NUMBERS, in, out,
+                      rows[i].unknown);
         cor_structural_unref(schema);
     }
 }
@@ -160,6 +161,24 @@ TEST(structural_rewrite, fills_in_defaults)
         /* Members of a default are put in order. */
         {"'o':{'type':'object','x-kubernetes-preserve-unknown-fields':true,'default':{'z':1, 'kind':'x', 'a':2}}",
          "{}", "{'o':{'a':2,'kind':'x','z':1}}", ""},
+    };
+
+    check_spec_rows(rows, COR_ARRAY_LEN(rows));
+}
+
+/* Contract crd 4.1.1. */
+TEST(structural_rewrite, writes_numbers_as_upstream_does)
+{
+    static const struct spec_row rows[] = {
+        {"'n':{'type':'number'}", "{'n':3.0}", "{'n':3}", ""},
+        {"'n':{'type':'number'}", "{'n':-2.50}", "{'n':-2.5}", ""},
+        {"'n':{'type':'number'}", "{'n':1e3}", "{'n':1000}", ""},
+        {"'n':{'type':'number'}", "{'n':1.5e-7}", "{'n':1.5e-7}", ""},
+        {"'n':{'type':'number'}", "{'n':12345678901234567890}", "{'n':12345678901234567000}", ""},
+        {"'n':{'type':'number'}", "{'n':9223372036854775807}", "{'n':9223372036854775807}", ""},
+        {"'n':{'type':'number'},'s':{'type':'string'}", "{'n':3.0,'s':'3.0'}", "{'n':3,'s':'3.0'}", ""},
+        {"'s':{'type':'string'},'x':{'x-kubernetes-preserve-unknown-fields':true}", "{'s':'\\\\','x':[1.0,{'a':2.0}]}", "{'s':'\\\\','x':[1,{'a':2}]}", ""},
+        {"'n':{'type':'number','default':4.0}", "{}", "{'n':4}", ""},
     };
 
     check_spec_rows(rows, COR_ARRAY_LEN(rows));

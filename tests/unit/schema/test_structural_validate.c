@@ -224,6 +224,18 @@ TEST(structural_validate, checks_junctors)
         {"'n':{'type':'integer','minimum':10,'allOf':[{'minimum':10}]}", "{'n':5}",
          "spec.n: Invalid value: 5: spec.n in body should be greater than or equal to 10|"
          "<nil>: Invalid value: ``: `spec.n` must validate all the schemas (allOf). None validated"},
+        /* All findings of the best branch are there, however many were found before. */
+        {"'l':{'type':'array','items':{'type':'integer','oneOf':[{'maximum':1,'multipleOf':7,'enum':[8]},{'enum':[9]}]}}", "{'l':[20,30,40]}",
+         "<nil>: Invalid value: ``: `spec.l[0]` must validate one and only one schema (oneOf). Found none valid|"
+         "spec.l[0]: Invalid value: 20: spec.l[0] in body should be a multiple of 7|spec.l[0]: Invalid value: 20: spec.l[0] in body should be less than or equal to 1|"
+         "spec.l[0]: Unsupported value: 20: supported values: `8`|"
+         "<nil>: Invalid value: ``: `spec.l[1]` must validate one and only one schema (oneOf). Found none valid|"
+         "spec.l[1]: Invalid value: 30: spec.l[1] in body should be a multiple of 7|spec.l[1]: Invalid value: 30: spec.l[1] in body should be less than or equal to 1|"
+         "spec.l[1]: Unsupported value: 30: supported values: `8`|"
+         "<nil>: Invalid value: ``: `spec.l[2]` must validate one and only one schema (oneOf). Found none valid|"
+         "spec.l[2]: Invalid value: 40: spec.l[2] in body should be a multiple of 7|spec.l[2]: Invalid value: 40: spec.l[2] in body should be less than or equal to 1|"
+         "spec.l[2]: Unsupported value: 40: supported values: `8`"},
+        {"'e':{'type':'number','enum':[1]}", "{'e':1234567.5}", "spec.e: Unsupported value: 1.2345675e+06: supported values: `1`"},
         /* The branch with more matches is the best one. */
         {"'o':{'type':'object','properties':{'a':{'type':'integer'},'b':{'type':'integer'}},'anyOf':[{'required':['c']},"
          "{'required':['c'],'properties':{'a':{'minimum':1},'b':{'minimum':1}}}]}", "{'o':{'a':0,'b':0}}",
@@ -371,6 +383,10 @@ TEST(structural_validate, forgives_mistakes_in_what_has_not_changed)
          "{'l':[{'n':50,'name':'a'},{'n':1,'name':'b'}]}", "{'l':[{'n':1,'name':'c'},{'n':1,'name':'b'},{'n':50,'name':'a'}]}", ""},
         {"'m':{'type':'object','additionalProperties':{'type':'integer','maximum':10}}", "{'m':{'a':50}}", "{'m':{'a':50,'b':60}}",
          "spec.m.b: Invalid value: 60: spec.m.b in body should be less than or equal to 10"},
+        /* Doubles are compared as numbers, and an integer is no double. */
+        {"'n':{'type':'number','minimum':2}", "{'n':1e-7}", "{'n':1.0e-7}", ""},
+        {"'l':{'type':'array','items':{'type':'number','minimum':2}}", "{'l':[{'a':0.5}]}", "{'l':[{'a':5e-1}]}", ""},
+        {"'n':{'type':'number','minimum':2}", "{'n':1}", "{'n':1.0}", "spec.n: Invalid value: 1: spec.n in body should be greater than or equal to 2"},
         /* A changed object whose child fails is forgiven the child, a junctor is not taken apart. */
         {"'o':{'type':'object','properties':{'a':{'type':'integer'},'b':{'type':'string'}},'allOf':[{'properties':{'a':{'maximum':1}}}]}",
          "{'o':{'a':5}}", "{'o':{'a':5,'b':'x'}}",
