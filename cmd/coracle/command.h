@@ -11,7 +11,7 @@
 /* Exit statuses, as the manual pages say. */
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-#define COMMAND_ARGS_MAX 4
+#define COMMAND_ARGS_MAX 256
 /* Where serve and store look when no folder is named. */
 #define DATA_DIR_DEFAULT "coracle-data"
 

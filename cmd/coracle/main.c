@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "command.h"
 #include "coracle/version.h"
+#include "crd_check.h"
 #include "explain_type.h"
 #include "serve.h"
 #include "store_commands.h"
@@ -35,7 +36,7 @@ static const struct command help = {
 static const struct command *const rows[] = {
     &serve,        &store_put,     &store_get,     &store_list,  &store_watch,
     &store_delete, &store_compact, &store_rewrite, &store_check, &store_status,
-    &store_backup, &explain_type,  &version,       &help,
+    &store_backup, &crd_check,     &explain_type,  &version,     &help,
 };
 
 static const struct command_table table = {rows, COR_ARRAY_LEN(rows)};

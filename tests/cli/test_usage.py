@@ -39,6 +39,61 @@ def test_every_command_has_help_with_its_flags(p):
         assert all(len(line.split(None, 2)) == 3 for line in flags), flags
 
 
+DEFINITION = """apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: kettles.shop.example.org}
+spec:
+  group: shop.example.org
+  scope: Namespaced
+  names: {plural: kettles, kind: Kettle}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties: {colour: {type: string, enum: [red, blue]}, replicas: {type: integer}}
+"""
+KETTLE = "---\napiVersion: shop.example.org/v1\nkind: Kettle\nmetadata: {name: %s}\nspec: %s\n"
+
+
+def test_definitions_and_their_objects_are_checked(p):
+    def check(text, *flags):
+        file = p.folder / "a.yaml"
+        file.write_text(text)
+        done = subprocess.run([p.path, "crd", "check", *flags, file], capture_output=True, text=True, check=False, timeout=60)
+        assert done.stderr == "", done.stderr
+        return done.returncode, [line.replace(str(file), "a.yaml") for line in done.stdout.splitlines()]
+
+    assert check(DEFINITION + KETTLE % ("k", "{colour: red}")) == (0, [])
+    assert check(KETTLE % ("k", "{colour: red}") + "---\n" + DEFINITION) == (0, []), "the order does not matter"
+    assert check(DEFINITION + KETTLE % ("k", "{colour: green, replicas: -1}")) == (1, [
+        'a.yaml#2: error: spec.colour: Unsupported value: "green": supported values: "red", "blue"',
+        "a.yaml#2: error: .spec.replicas: Invalid value: -1: should be a non-negative integer"])
+    extra = DEFINITION + KETTLE % ("k", "{colour: red, size: 1}")
+    assert check(extra) == (0, ["a.yaml#2: warning: spec.size: unknown field"])
+    assert check(extra, "--strict")[0] == 1
+    assert check(DEFINITION.replace("name: kettles", "name: pots") + KETTLE % ("k", "{}")) == (1, [
+        'a.yaml#1: error: metadata.name: Invalid value: "pots.shop.example.org": must be spec.names.plural+"."+spec.group',
+        "a.yaml#2: warning: not checked: no valid definition of its kind is in the files"])
+    assert check(DEFINITION + "---\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n---\na: [b\n") == (1, [
+        "a.yaml#3: error: yaml: line 2: did not find expected ',' or ']'"])
+    kettle = '{"apiVersion":"shop.example.org/v1","kind":"Kettle","metadata":{"name":"K"},"spec":{}}'
+    code, lines = check(DEFINITION + '---\n{"kind":"List","items":[%s]} %s' % (kettle, kettle))
+    assert code == 1 and [line.split(": ")[:3] for line in lines] == [
+        ["a.yaml#2", "error", "metadata.name"], ["a.yaml#3", "error", "metadata.name"]]
+    code, lines = check(DEFINITION + KETTLE.replace("name: %s", "name: k, labels: {a: 1}%s") % ("", "{}"))
+    assert code == 1 and lines == ["a.yaml#2: error: json: cannot unmarshal number into Go struct field "
+                                   "ObjectMeta.labels of type string"], lines
+    p.run("crd", "check", "there-is-no-such-file").fails(2, "there-is-no-such-file: No such file or directory")
+    p.run("crd", "check").fails(2)
+
+
 def test_a_slip_is_answered_with_the_nearest_word(p):
     p.run("stroe").fails(2, 'unknown command "stroe"', 'did you mean "store"?')
     p.run("store", "lst").fails(2, 'unknown command "lst"', 'did you mean "list"?')
