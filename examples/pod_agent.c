@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <coracle.h>
+#include <coracle/types/core_v1.h>
 
 #include "usage.h"
 
@@ -24,14 +25,14 @@ struct agent {
 
 static void print(const char *what, struct cor_object *pod)
 {
-    struct cor_view view = cor_object_view(pod);
+    struct cor_core_v1_pod_status status = cor_core_v1_pod_status(cor_core_v1_pod(pod));
+    struct cor_text ip = cor_core_v1_pod_status_pod_ip(status);
     struct cor_str app = COR_STR("-");
-    struct cor_str ip = cor_view_text_or(
-        cor_view_member(cor_view_member(view, COR_STR("status")), COR_STR("podIP")), NULL, 0, "-");
 
     cor_object_label(pod, COR_STR("app"), &app);
     printf("%s %.*s/%.*s %.*s %.*s\n", what, COR_STR_ARG(cor_object_namespace(pod)),
-           COR_STR_ARG(cor_object_name(pod)), COR_STR_ARG(ip), COR_STR_ARG(app));
+           COR_STR_ARG(cor_object_name(pod)),
+           COR_STR_ARG(cor_text_exists(ip) ? ip.raw : COR_STR("-")), COR_STR_ARG(app));
     fflush(stdout);
 }
 
@@ -79,7 +80,7 @@ static int watch_pods(struct agent *a, const char *node)
         COR_HANDLER_DEFAULTS,
         .on = {.on_add = on_add, .on_update = on_update, .on_delete = on_delete}};
     char selector[300];
-    struct cor_informer_opts of_pods = {COR_INFORMER_OPTS, .resource = {"", "v1", "pods"},
+    struct cor_informer_opts of_pods = {COR_INFORMER_OPTS, .resource = COR_CORE_V1_POD_RESOURCE,
                                         .field_selector = selector,
                                         .transform = cor_projection_transform};
     int r = cor_projection_new(&projection, &a->projection, &a->why);

@@ -29,11 +29,11 @@
 #define ONE_OBJECT "/api/v1/namespaces/" SMALL_NS "/configmaps/o-1"
 
 struct sizes {
-    size_t small, large, events, queue, pods, reconciles, rounds;
+    size_t small, large, events, queue, pods, reconciles, reads, rounds;
 };
 
-static const struct sizes whole = {10000, 100000, 100000, 1000000, 1000, 10000, 3};
-static const struct sizes brief = {200, 300, 1000, 1000, 20, 1000, 1};
+static const struct sizes whole = {10000, 100000, 100000, 1000000, 1000, 10000, 100000, 3};
+static const struct sizes brief = {200, 300, 1000, 1000, 20, 1000, 100, 1};
 
 struct bench {
     const struct sizes *sizes;
@@ -172,6 +172,15 @@ static void lookups_and_queue(const struct bench *b, const struct side *side)
     take_most(&side->figures[QUEUE_RATE], (double)b->sizes->queue * 1e3 / queue.wall_ms);
 }
 
+/* Ten fields of a pod of 2 KB: through views, or by decoding the pod. */
+static void fields(const struct bench *b, const struct side *side)
+{
+    size_t n = b->sizes->reads;
+    struct answer answer = ask(b, side, "fields", POD_FILE, n);
+
+    take_least(&side->figures[FIELDS_CPU], answer.cpu_ms * 1e3 / (double)n);
+}
+
 /* The sides take turns, so that a busy moment of the machine does not hit one only. */
 static void measure(struct bench *b)
 {
@@ -195,7 +204,9 @@ static void measure(struct bench *b)
         }
         reconciles(b, &coracle);
         lookups_and_queue(b, &coracle);
+        fields(b, &coracle);
         if (b->peer) {
+            fields(b, &typed);
             reconciles(b, &typed);
             lookups_and_queue(b, &typed);
         }

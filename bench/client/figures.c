@@ -36,6 +36,7 @@ static const struct row {
     {"  p99, us", RECONCILE_P99, NO_BAR, 0},
     {"index lookups, each of 1 % of the small set, 1/s", LOOKUP_RATE, NO_BAR, 0},
     {"work queue, add + get + done, 1/s", QUEUE_RATE, NO_BAR, 0},
+    {"ten fields of a 2 KB pod, views / decode, CPU, us", FIELDS_CPU, PART_OF_PEER, 0.05},
     {"pod agent, 1,000 pods, RssAnon, MB", AGENT_MB, AT_MOST, 5},
 };
 

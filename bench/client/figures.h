@@ -23,6 +23,7 @@ enum figure {
     RECONCILE_P99,
     LOOKUP_RATE,
     QUEUE_RATE,
+    FIELDS_CPU,
     AGENT_MB,
     FIGURES,
 };

@@ -1,6 +1,6 @@
 // The peer of ../subject.c: the same work by client-go and controller-runtime, with the same arguments and the same answer.
 //
-//	peer sync|events|reconcile|lookups|queue KIND URL TOKEN NAMESPACE N
+//	peer sync|events|reconcile|lookups|queue|fields KIND URL TOKEN NAMESPACE N
 //
 // KIND is typed, dynamic or metadata. Prints lines of "NAME VALUE".
 package main
@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
@@ -186,14 +187,33 @@ func (w *work) queue() {
 	m.show()
 }
 
+// fields decodes the pod whose file is in the namespace's place, as a typed client does with every answer, and reads ten fields.
+func (w *work) fields() {
+	text, err := os.ReadFile(w.namespace)
+	check(err, "pod")
+	decoder := scheme.Codecs.UniversalDeserializer()
+	found := 0
+	m := start()
+	for range w.n {
+		object, _, err := decoder.Decode(text, nil, nil)
+		check(err, "decode")
+		pod := object.(*corev1.Pod)
+		found += len(pod.Name) + len(pod.Namespace) + len(pod.UID) + len(pod.Labels["app"]) + len(pod.Spec.NodeName) +
+			len(pod.Spec.RestartPolicy) + len(pod.Spec.Containers[0].Image) + len(pod.Status.Phase) + len(pod.Status.PodIP) +
+			len(pod.Status.Conditions[1].Status)
+	}
+	m.show()
+	fmt.Printf("found %d\n", found)
+}
+
 func main() {
 	if len(os.Args) != 7 {
-		fmt.Fprintln(os.Stderr, "usage: peer sync|events|reconcile|lookups|queue KIND URL TOKEN NAMESPACE N")
+		fmt.Fprintln(os.Stderr, "usage: peer sync|events|reconcile|lookups|queue|fields KIND URL TOKEN NAMESPACE N")
 		os.Exit(2)
 	}
 	n, err := strconv.Atoi(os.Args[6])
 	check(err, "N")
 	w := &work{kind: os.Args[2], namespace: os.Args[5], n: n, config: &rest.Config{
 		Host: os.Args[3], BearerToken: os.Args[4], QPS: -1, TLSClientConfig: rest.TLSClientConfig{Insecure: strings.HasPrefix(os.Args[3], "https")}}}
-	map[string]func(){"sync": w.sync, "events": w.events, "reconcile": w.reconcile, "lookups": w.lookups, "queue": w.queue}[os.Args[1]]()
+	map[string]func(){"sync": w.sync, "events": w.events, "reconcile": w.reconcile, "lookups": w.lookups, "queue": w.queue, "fields": w.fields}[os.Args[1]]()
 }
