@@ -6,8 +6,8 @@
  * nobody uses.
  *
  *   GET the object ──► not there, or nothing to do: done ──► not being deleted, and without the finalizer (it is
- *   older than this server): PUT with it ──► for each kind of users: LIST them from the store ──► one uses the
- *   object: wait for its change, and look again after RECHECK_MS ──► nobody does: PUT without the finalizer
+ *   older than this server): PUT with it ──► for each kind of users: LIST them from the store, with the other objects
+ *   of the namespace that are looked at (shared_list.h) ──► one uses the object: wait for its change, and look again after RECHECK_MS ──► nobody does: PUT without the finalizer
  *
  * The feeds keep no objects. A deletion of a user that no watch has shown therefore wakes nobody; the object is looked
  * at again after RECHECK_MS. Upstream keeps all pods for this.
@@ -50,12 +50,14 @@ struct protection_work {
     const struct protection *kind;
     struct cor_object *object; /* as it was read */
     size_t user;               /* whose list is under way */
+    struct cor_list_member member;
     bool is_used;
 };
 
 static void protection_on_object(struct cor_api_request *req, const struct cor_api_answer *answer);
-static int protection_on_user(struct cor_api_request *req, struct cor_object *item);
-static void protection_on_users(struct cor_api_request *req, const struct cor_api_answer *answer);
+static void protection_on_user(struct cor_list_member *member, struct cor_object *item);
+static void protection_on_users(struct cor_list_member *member,
+                                const struct cor_api_answer *answer);
 static void protection_on_written(struct cor_api_request *req, const struct cor_api_answer *answer);
 
 static struct protection_work *work_of(struct cor_api_request *req)
@@ -65,6 +67,7 @@ static struct protection_work *work_of(struct cor_api_request *req)
 
 static void protection_deinit(struct cor_work *work)
 {
+    cor_list_member_leave(&((struct protection_work *)work)->member);
     cor_object_unref(((struct protection_work *)work)->object);
 }
 
@@ -112,35 +115,33 @@ static void protection_on_written(struct cor_api_request *req, const struct cor_
 /* Lists the next kind of users, or decides. */
 static void protection_next_user(struct protection_work *p)
 {
-    static const struct cor_api_request_cbs cbs = {.on_item = protection_on_user,
-                                                   .on_done = protection_on_users};
-    static const struct cor_list_query live = {.timeout_s = 0};
     const struct cor_reconcile_result later = {.again_after_ms = RECHECK_MS};
+    int r;
 
     if (p->is_used) {
         cor_work_done(&p->work, &later);
     } else if (p->user < p->kind->nusers) {
-        p->work.req = (struct cor_api_request){
-            .at = {.gvr = p->kind->users[p->user].gvr, .ns = p->work.rec->ns}, .cbs = &cbs};
-        cor_api_list(cor_work_port(&p->work), &p->work.req, &live);
+        p->member.on_item = protection_on_user;
+        p->member.on_done = protection_on_users;
+        r = cor_shared_lists_join(&p->work.reconciler->lists, cor_work_port(&p->work),
+                                  &p->kind->users[p->user].gvr, p->work.rec->ns, &p->member);
+        if (r < 0)
+            cor_work_end(&p->work, r, NULL);
     } else {
-        p->work.req.at = (struct cor_resource_path){
-            .gvr = p->kind->gvr, .ns = p->work.rec->ns, .name = p->work.rec->name};
         protection_write(p, false);
     }
 }
 
-static int protection_on_user(struct cor_api_request *req, struct cor_object *item)
+static void protection_on_user(struct cor_list_member *member, struct cor_object *item)
 {
-    struct protection_work *p = work_of(req);
+    struct protection_work *p = COR_CONTAINER_OF(member, struct protection_work, member);
 
     p->is_used = p->is_used || p->kind->users[p->user].uses(item, p->object);
-    return 0;
 }
 
-static void protection_on_users(struct cor_api_request *req, const struct cor_api_answer *answer)
+static void protection_on_users(struct cor_list_member *member, const struct cor_api_answer *answer)
 {
-    struct protection_work *p = work_of(req);
+    struct protection_work *p = COR_CONTAINER_OF(member, struct protection_work, member);
 
     if (answer->error) {
         cor_work_end(&p->work, answer->error->err, answer->error);

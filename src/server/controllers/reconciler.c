@@ -116,6 +116,7 @@ int cor_reconciler_new(const struct cor_server_controller_env *env,
         return cor_status_set_err(reterr, -COR_ENOMEM);
     r->env = *env;
     r->opts = opts;
+    cor_shared_lists_init(&r->lists);
     err = cor_port_controller_new(&controller_opts, &r->controller, reterr);
     for (size_t i = 0; err == 0 && i < opts->nsources; i++)
         err = cor_port_controller_add(r->controller, &opts->sources[i], NULL, reterr);

@@ -15,6 +15,7 @@
 
 #include "kit/controller/port_controller.h"
 #include "server/controllers/server_controller.h"
+#include "server/controllers/shared_list.h"
 
 struct cor_reconciler;
 
@@ -41,6 +42,7 @@ struct cor_reconciler {
     struct cor_server_controller_env env;
     const struct cor_reconciler_opts *opts;
     struct cor_port_controller *controller;
+    struct cor_shared_lists lists; /* of its works; empty when none is under way */
 };
 
 /* 0, -COR_ENOMEM, -COR_EINVAL (a source that cannot be added). */

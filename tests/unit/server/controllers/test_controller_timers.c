@@ -170,6 +170,53 @@ TEST(controller_timers, ten_namespaces_are_worked_on_at_once_and_each_by_one_wor
     close_stage(&s);
 }
 
+#define CLAIM(name)                                                                                \
+    "{\"kind\":\"PersistentVolumeClaim\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"" name     \
+    "\",\"namespace\":\"default\",\"resourceVersion\":\"7\",\"uid\":\"u\",\"deletionTimestamp\":"  \
+    "\"2023-11-14T22:13:20Z\",\"finalizers\":[\"kubernetes.io/pvc-protection\"]}}"
+
+static const char *respond_with_a_claim(void *arg, const char *line)
+{
+    return CLAIM("any");
+}
+
+static size_t count_lines(const struct stage *s, const char *line)
+{
+    size_t n = 0;
+
+    for (const char *at = s->sp.log; (at = strstr(at, line)); at++)
+        n++;
+    return n;
+}
+
+/* Contract controllers 3.9: the pods of a namespace are listed once for all of its claims that are
+ * looked at together. */
+TEST(controller_timers, claims_of_a_namespace_share_the_lists_of_its_pods)
+{
+    static const char *claims[] = {CLAIM("a"), CLAIM("b"), CLAIM("c"), CLAIM("d"), CLAIM("e"),
+                                   CLAIM("f"), CLAIM("g"), CLAIM("h"), CLAIM("i"), NULL};
+    static const char *none[] = {NULL};
+    struct stage s;
+
+    open_stage(&s, &cor_claim_protection_ops);
+    scripted_items(&s.sp, 0, claims, false);
+    scripted_items(&s.sp, 0, none, false);
+    scripted_items(&s.sp, 0, none, true);
+    scripted_items(&s.sp, 0, none, true);
+    for (int i = 0; i < 9; i++)
+        scripted_answer(&s.sp, 5, CLAIM("any"));
+    scripted_items(&s.sp, 10, none, false);
+    scripted_items(&s.sp, 10, none, false);
+    s.sp.respond = respond_with_a_claim;
+    start(&s);
+    pass(&s, 100, 10);
+    assert_int_equal(count_lines(&s, "GET v1 persistentvolumeclaims default/"), 9);
+    assert_int_equal(count_lines(&s, "UPDATE v1 persistentvolumeclaims default/"), 9);
+    /* One for the first, and one for those who came meanwhile. */
+    assert_int_equal(count_lines(&s, "LIST v1 pods default/"), 2);
+    close_stage(&s);
+}
+
 /* The resources of the collector. */
 
 #define VERBS (COR_API_VERB_BIT(DELETE) | COR_API_VERB_BIT(LIST) | COR_API_VERB_BIT(WATCH))
