@@ -158,7 +158,7 @@ MASKS = [
     (r"\b10\.0\.0\.\d{1,3}\b", "CLUSTER-IP"),
     (r"\b3[0-2]\d{3}\b", "NODE-PORT"),
     (r"debugger-[a-z0-9]{5}\b", "debugger-RANDOM"),
-    (r"/tmp/[\w./-]*", "PATH"),
+    (rf"(/tmp|{re.escape(tempfile.gettempdir())})/[\w./-]*", "PATH"),
 ]
 INERT = re.compile(r"Warning: \w+ is stored but has no effect on this server: .*")
 AGE = re.compile(r"(?<![\w.-])(<invalid>|\d+[smhd](\d+[smhd])?)(?![\w.-])")
