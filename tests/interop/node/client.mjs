@@ -1,10 +1,10 @@
 // A program over @kubernetes/client-node for ../clients.py:
-//   client.mjs modes | crud KUBECONFIG NAMESPACE | informer KUBECONFIG NAMESPACE
+//   client.mjs modes | crud KUBECONFIG NAMESPACE | apply KUBECONFIG NAMESPACE N | informer KUBECONFIG NAMESPACE
 // The informer prints SYNCED, and ADDED, UPDATED and DELETED with name and resourceVersion.
 import assert from 'node:assert/strict';
 import * as k8s from '@kubernetes/client-node';
 
-const [mode, kubeconfig, namespace] = process.argv.slice(2);
+const [mode, kubeconfig, namespace, number] = process.argv.slice(2);
 const RECONNECT_MS = 100;
 
 function configMap(name) {
@@ -50,6 +50,47 @@ async function list(api) {
     assert.deepEqual(names, ['a', 'page-0', 'page-1', 'page-2', 'page-3', 'page-4']);
 }
 
+const MANAGER = 'client-node';
+
+// What this manager wants of the deployment that all appliers share.
+function shared(more) {
+    const labels = { app: 'shared' };
+    const template = { metadata: { labels }, spec: { containers: [{ name: MANAGER, image: 'registry.example/c:1' }] } };
+    return {
+        apiVersion: 'apps/v1',
+        kind: 'Deployment',
+        metadata: { name: 'shared', labels: { [MANAGER]: '1' } },
+        spec: { selector: { matchLabels: labels }, template, ...more },
+    };
+}
+
+// Applies a label more, then without that label and with replicas, by force where another manager owns them.
+async function apply(config, replicas) {
+    const api = config.makeApiClient(k8s.AppsV1Api);
+    const send = (body, force) =>
+        api.patchNamespacedDeployment(
+            { name: 'shared', namespace, body, fieldManager: MANAGER, force },
+            k8s.setHeaderOptions('Content-Type', k8s.PatchStrategy.ServerSideApply),
+        );
+    const more = shared();
+    more.metadata.labels.extra = MANAGER;
+    await send(more);
+    const wanted = shared({ replicas });
+    let applied;
+    try {
+        applied = await send(wanted);
+    } catch (error) {
+        assert.equal(error.code, 409);
+        for (const cause of JSON.parse(error.body).details.causes) {
+            assert.equal(cause.reason, 'FieldManagerConflict');
+            console.log('conflict', cause.field);
+        }
+        applied = await send(wanted, true);
+    }
+    assert.ok(!('extra' in applied.metadata.labels));
+    console.log('applied', applied.spec.replicas);
+}
+
 async function crud(config) {
     const api = config.makeApiClient(k8s.CoreV1Api);
     await change(api);
@@ -82,5 +123,6 @@ if (mode === 'modes') {
 } else {
     const config = new k8s.KubeConfig();
     config.loadFromFile(kubeconfig);
-    await (mode === 'crud' ? crud : inform)(config);
+    if (mode === 'apply') await apply(config, Number(number));
+    else await (mode === 'crud' ? crud : inform)(config);
 }
