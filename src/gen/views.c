@@ -98,6 +98,28 @@ static struct cor_str upper(struct cor_gen_model *model, struct cor_str name)
     return cor_arena_copy(&model->arena, cor_buf_str(&text));
 }
 
+/* The struct of a type, and those of lists and maps of it. */
+static const char *const struct_suffixes[] = {"", "_array", "_map"};
+
+/* Notes the names of a type's structs, or notes nothing and returns false when one is taken. */
+static bool take_names(struct cor_gen_model *model, struct cor_map *names,
+                       struct cor_gen_type *type)
+{
+    const bool is_used[] = {true, type->is_element, type->is_map_value};
+    struct cor_str full[COR_ARRAY_LEN(struct_suffixes)];
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(full); i++) {
+        full[i] = cor_gen_printf(model, "%.*s%s", COR_STR_ARG(type->c_name), struct_suffixes[i]);
+        if (is_used[i] && cor_map_peek(names, full[i]))
+            return false;
+    }
+    for (size_t i = 0; i < COR_ARRAY_LEN(full); i++) {
+        if (is_used[i] && cor_map_put(names, full[i], type, NULL) < 0)
+            model->arena.error = -COR_ENOMEM;
+    }
+    return true;
+}
+
 int cor_gen_name(struct cor_gen_model *model)
 {
     struct cor_map names;
@@ -105,14 +127,12 @@ int cor_gen_name(struct cor_gen_model *model)
     cor_map_init(&names, FUNCTIONS_MAX);
     for (struct cor_gen_package *p = model->packages; p; p = p->next) {
         for (struct cor_gen_type *t = p->types; t; t = t->next) {
-            struct cor_str name = cor_gen_printf(model, "%.*s%.*s", COR_STR_ARG(p->prefix),
-                                                 COR_STR_ARG(snake(model, t->name)));
+            struct cor_str name = snake(model, t->name);
 
-            while (name.n > 0 && cor_map_peek(&names, name))
-                name = cor_gen_printf(model, "%.*s_", COR_STR_ARG(name));
-            t->c_name = name;
-            if (name.n > 0 && cor_map_put(&names, name, t, NULL) < 0)
-                model->arena.error = -COR_ENOMEM;
+            t->c_name =
+                cor_gen_printf(model, "%.*s%.*s", COR_STR_ARG(p->prefix), COR_STR_ARG(name));
+            while (cor_gen_model_error(model) == 0 && !take_names(model, &names, t))
+                t->c_name = cor_gen_printf(model, "%.*s_", COR_STR_ARG(t->c_name));
         }
     }
     cor_map_deinit(&names);

@@ -62,7 +62,7 @@ def gen(*args, text=None):
 
 
 def make(folder):
-    for flags in (["--crd", HERE / "website.yaml"], ["--openapi", HERE / "openapi.json", "--prefix", "fleet_"]):
+    for flags in (["--crd", f"{HERE / 'website.yaml'},{HERE / 'styles.yaml'}"], ["--openapi", HERE / "openapi.json", "--prefix", "fleet_"]):
         code, _, said = gen(*flags, "--out", folder)
         assert code == 0 and said == "", said
     return {path.name: path.read_text() for path in pathlib.Path(folder).iterdir()}

@@ -115,8 +115,12 @@ TEST(model, gives_names_that_are_taken_an_underscore)
     cor_gen_add_field(&model, pod, COR_STR("specName"), text)->words =
         COR_STR("ends a comment: */ and is \"quoted\".");
     cor_gen_add_field(&model, spec, COR_STR("name"), text);
+    cor_gen_plain_type(&model, COR_SHAPE_LIST, pod);
+    cor_gen_add_type(&model, package, COR_STR("PodArray"), COR_SHAPE_STRUCT);
     assert_int_equal(cor_gen_name(&model), 0);
     assert_int_equal(cor_gen_views(&model, package, &opts, &header, &source), 0);
+    assert_true(strstr(cor_buf_z(&header), "struct a_v1_pod_array {"));
+    assert_true(strstr(cor_buf_z(&header), "struct a_v1_pod_array_ {"));
     assert_true(strstr(cor_buf_z(&header), "struct a_v1_pod_spec_ {"));
     assert_true(
         strstr(cor_buf_z(&header), "struct cor_text a_v1_pod_spec_name(struct a_v1_pod v);"));
