@@ -108,7 +108,8 @@ static bool read_entry(struct cor_str bytes, struct cor_str version, struct entr
         .bytes = bytes,
         .fields = v[2],
     };
-    return v[2].p && cor_json_type(v[2]) == COR_JSON_OBJECT &&
+    /* An entry that owns nothing is dropped by any update. */
+    return v[2].p && cor_json_type(v[2]) == COR_JSON_OBJECT && v[2].n > 2 &&
            cor_str_eq(ret->manager.api_version, version) &&
            cor_str_eq(raw_of(v[1]), COR_STR("FieldsV1")) &&
            (ret->manager.is_apply || cor_str_eq(operation, COR_STR("Update")));
@@ -167,7 +168,7 @@ int cor_field_managers_keep(const struct cor_apply_request *request, struct cor_
     const struct cor_field_manager self = cor_field_manager_requester(request, false);
     struct entry entries[ENTRIES_MAX];
     struct cor_json_iter it = cor_json_iter(list);
-    size_t n = 0, own = SIZE_MAX;
+    size_t n = 0, updates = 0, own = SIZE_MAX;
     struct cor_comparison changes;
     struct cor_fieldset taken;
     int r = 0;
@@ -180,8 +181,9 @@ int cor_field_managers_keep(const struct cor_apply_request *request, struct cor_
             return 0;
         if (cor_field_manager_is_same(&entries[n].manager, &self))
             own = n;
+        updates += !entries[n].manager.is_apply;
     }
-    if (has_repeated(entries, n))
+    if (updates > COR_MANAGERS_UPDATES_MAX || has_repeated(entries, n))
         return 0;
     r = cor_field_managers_changes(request, before, after, &changes, &taken);
     for (size_t i = 0; i < n && r == 0; i++) {

@@ -297,6 +297,14 @@ TEST(managed_fields, of_another_version_are_compared_in_it_and_those_of_another_
     fx_close(&fx);
 }
 
+#define OWNER "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"o\",\"uid\":\"u\"}"
+#define ENTRY(name)                                                                                \
+    "{\"manager\":\"" name                                                                         \
+    "\",\"operation\":\"Update\",\"apiVersion\":\"v1\",\"fieldsType\":\"FieldsV1\","               \
+    "\"fieldsV1\":{\"f:data\":{\"f:" name "\":{}}}}"
+#define ENTRIES(name)                                                                              \
+    ENTRY(name "1") "," ENTRY(name "2") "," ENTRY(name "3") "," ENTRY(name "4") "," ENTRY(name "1")
+
 TEST(managed_fields, survive_every_failed_allocation)
 {
     struct fx fx;
@@ -307,6 +315,24 @@ TEST(managed_fields, survive_every_failed_allocation)
                        "{\"metadata\":{\"name\":\"c\"},\"data\":{\"a\":\"5\",\"b\":\"1\"}}", NULL);
     fx_fail_each_alloc(&fx, "POST", CONFIGMAPS "?dryRun=All",
                        "{\"metadata\":{\"name\":\"n\"},\"data\":{\"a\":\"5\"}}", NULL);
+    /* Owners that are repeated, entries of other managers, more than ten updates. */
+    fx_fail_each_alloc(&fx, "PUT", C "?dryRun=All&fieldManager=l",
+                       "{\"metadata\":{\"name\":\"c\",\"ownerReferences\":[" OWNER "," OWNER
+                       "],\"managedFields\":[" ENTRIES("a") "," ENTRIES("b") "," ENTRIES(
+                           "c") "," ENTRIES("d") "]}}",
+                       NULL);
+    /* A scale, and entries of another version. */
+    fx_do(&fx, 201, "POST", DEPLOYMENTS "?fieldManager=k",
+          "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"replicas\":2," FX_WORKLOAD "}}");
+    fx_fail_each_alloc(&fx, "PATCH", D "/scale?dryRun=All&fieldManager=s",
+                       "{\"spec\":{\"replicas\":5}}", &merge);
+    fx_do(&fx, 201, "POST", "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers",
+          "{\"metadata\":{\"name\":\"h\"},\"spec\":{\"scaleTargetRef\":{\"apiVersion\":\"apps/v1\","
+          "\"kind\":\"D\",\"name\":\"d\"},\"maxReplicas\":3}}");
+    fx_fail_each_alloc(&fx, "PATCH",
+                       "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/h?"
+                       "dryRun=All&fieldManager=l",
+                       "{\"spec\":{\"maxReplicas\":5}}", &merge);
     fx_close(&fx);
 }
 
@@ -627,6 +653,8 @@ TEST(apply, in_another_version_goes_on_from_the_version_before)
     open_ready(&fx);
     fx_do_with(&fx, 201, "PATCH", HPA("v1") "?fieldManager=m",
                HPA_BODY("v1", ",\"minReplicas\":2,\"targetCPUUtilizationPercentage\":50"), &apply);
+    fx_fail_each_alloc(&fx, "PATCH", HPA("v2") "?dryRun=All&fieldManager=m", HPA_BODY("v2", ""),
+                       &apply);
     answer = fx_do_with(&fx, 200, "PATCH", HPA("v2") "?fieldManager=m", HPA_BODY("v2", ""), &apply);
     assert_at(answer, "spec.minReplicas", "1");
     assert_at(answer, "spec.metrics[0].resource.target.averageUtilization", "50");
