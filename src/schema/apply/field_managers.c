@@ -383,16 +383,17 @@ int cor_field_managers_read(struct cor_arena *arena, struct cor_str list,
 {
     struct cor_json_iter it = cor_json_iter(list);
     struct cor_field_manager manager;
+    size_t n = 0;
     int r = 0;
 
     *ret = (struct cor_field_managers){0};
-    for (size_t i = 0; r == 0 && cor_json_iter_elem(&it); i++) {
-        r = read_entry(arena, cor_json_iter_value(&it), i, &manager, words);
+    for (; r == 0 && cor_json_iter_elem(&it); n++) {
+        r = read_entry(arena, cor_json_iter_value(&it), n, &manager, words);
         if (r == 0)
-            r = i < FEW ? cor_field_managers_put(arena, ret, &manager)
+            r = n < FEW ? cor_field_managers_put(arena, ret, &manager)
                         : cor_field_managers_append(arena, ret, &manager);
     }
-    return r == 0 && ret->n > FEW ? drop_replaced(arena, ret) : r;
+    return r == 0 && n > FEW ? drop_replaced(arena, ret) : r;
 }
 
 int cor_field_manager_cmp(const struct cor_field_manager *x, const struct cor_field_manager *y)
