@@ -66,7 +66,8 @@ bool cor_apply_pairs_next(struct cor_apply_pairs *pairs)
 
     if (!has_a && !has_b)
         return false;
-    c = !has_a ? 1 : !has_b ? -1 : keys_cmp(pairs, a, b);
+    /* Most members of an object are in both. */
+    c = !has_a ? 1 : !has_b ? -1 : cor_str_eq(a, b) ? 0 : keys_cmp(pairs, a, b);
     pairs->key = c <= 0 ? a : b;
     pairs->left = pairs->right = (struct cor_apply_value){NULL, COR_JSON_NO_NODE};
     if (c <= 0)
