@@ -30,7 +30,7 @@ ROOMS = {
     "cache": ["store", "reflector", "queues", "informers"],
     "kit": ["", "config", "controller", "election", "events"],
     "storage": ["engine", "sqlite", "etcd", "store", "encryption", "cacher", "maintenance", ""],
-    "server": ["catalog", "docs", "request", "access", "metrics", "api", "alloc", "strategy", "write", "verbs", "port", "controllers", "http", "instance"],
+    "server": ["catalog", "docs", "request", "access", "metrics", "api", "alloc", "strategy", "write", "verbs", "port", "crd", "controllers", "http", "instance"],
     "client": ["config", "rest", "dynamic", "discovery", "runtime", "", "informers", "controller"],
 }
 ROOMS_DENIED = {
@@ -45,7 +45,7 @@ ROOMS_DENIED = {
     "server/metrics": {"access"},
     "server/port": {"metrics", "alloc", "strategy", "write", "verbs"},
     "server/controllers": {"docs", "alloc", "strategy", "write", "verbs"},
-    "server/http": {"strategy", "write", "verbs", "port", "controllers"},
+    "server/http": {"strategy", "write", "verbs", "port", "crd", "controllers"},
     "server/instance": {"strategy", "write", "verbs"},
 }
 # Third-party header prefix -> the folders that may see it.

@@ -14,6 +14,8 @@
 
 #include "base/str.h"
 #include "meta/object.h"
+#include "schema/conversion.h"
+#include "schema/resource_row.h"
 
 struct cor_custom_columns;
 struct cor_custom_scale;
@@ -34,5 +36,10 @@ struct cor_custom_row {
     struct cor_custom_columns *columns; /* of tables; NULL: Name and Age */
     struct cor_custom_scale *scale;     /* the paths of the subresource; NULL: it has none */
 };
+
+/* A stored object as `to` serves it: converted, and of a custom resource without the fields that
+ * its schema does not know. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_row_convert(const struct cor_resource_row *to, const struct cor_conversion *conversion,
+                    const struct cor_object *object, struct cor_object **ret_object);
 
 #endif

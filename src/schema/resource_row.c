@@ -59,7 +59,6 @@ FIELDS(slice_fields, "resource.k8s.io/v1, Kind=ResourceSlice", {.label = "metada
        {.label = "spec.nodeName"}, {.label = "spec.driver"});
 
 /* What kube-apiserver itself would do with these objects, and this server does not yet. */
-#define NO_CUSTOM      "custom resources are not served"
 #define NO_AGGREGATION "requests are not forwarded to other API servers"
 #define NO_WEBHOOKS    "webhooks are not called"
 #define NO_POLICIES    "admission policies are not evaluated"
@@ -414,7 +413,7 @@ static const struct cor_resource_row builtins[] = {
     /* apiextensions.k8s.io/v1 */
     {NAMES("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions",
            "customresourcedefinition"),
-     .flags = COR_API_ANY_FINALIZER, .inert = NO_CUSTOM, .verbs = COR_API_VERBS_ALL,
+     .flags = COR_API_ANY_FINALIZER, .role = COR_ROLE_DEFINITIONS, .verbs = COR_API_VERBS_ALL,
      .short_names = {"crd", "crds"}, .category = "api-extensions",
      .hash = "jfWCUB31mvA=", SUBS(status_only), .kept_as = COR_STR("apiextensions.k8s.io/v1beta1"),
      .from_kept = cor_crd_from_v1beta1},

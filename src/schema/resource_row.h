@@ -5,6 +5,7 @@
 #define COR_SCHEMA_RESOURCE_ROW_H
 
 #include <stdbool.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include "base/ref.h"
@@ -30,6 +31,7 @@ enum cor_api_role {
     COR_ROLE_ADDRESSES,  /* an object of it reserves an address */
     COR_ROLE_RANGES,     /* its objects say which addresses there are */
     COR_ROLE_NODES,      /* where pods run */
+    COR_ROLE_DEFINITIONS, /* its objects define resources, whose instances go first */
 };
 
 /* What the server does with an object that is created and not stored, or asked for and not stored.
@@ -164,6 +166,13 @@ static inline void cor_row_unref(const struct cor_resource_row *row)
 {
     if (row && row->life && cor_ref_put(&row->life->refs))
         row->life->free_row(row);
+}
+
+/* Has another definition taken the place of the row's, or none? Nothing keeps such a row any longer
+ * than a request that has it. */
+static inline bool cor_row_is_retired(const struct cor_resource_row *row)
+{
+    return row->life && atomic_load(&row->life->is_retired);
 }
 
 /* The type of the kind's objects: of a constant it is looked up by name. NULL: it has none. */

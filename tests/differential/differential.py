@@ -64,6 +64,18 @@ class Target:
                 if attempt == 2:
                     raise
 
+    def settle(self, path):
+        """Waits until the server has written the status of a CustomResourceDefinition that was just written; other objects have none to wait for."""
+        def is_settled():
+            crd = json.loads(self.request("GET", path)[2])
+            status = crd.get("status", {})
+            if crd["kind"] != "CustomResourceDefinition":
+                return True
+            established = [c["status"] for c in status.get("conditions") or [] if c["type"] == "Established"]
+            return established == ["True"] and status["acceptedNames"] == crd["spec"]["names"]
+
+        wait_for(f"the status of {path}", REQUEST_S, is_settled)
+
     def json(self, method, path, body=None):
         status, _, answer = self.request(method, path, json.dumps(body, separators=(",", ":")) if body else None, {"Content-Type": "application/json"})
         return status, json.loads(answer)
@@ -136,6 +148,8 @@ class Target:
             decoded = self.decode(body, headers.get("Content-Type", ""), kind["volatile"])
         if case["case"] == "created" and status == 201:
             self.created = decoded["metadata"]["resourceVersion"]
+            if kind["kind"].endswith("CustomResourceDefinition"):
+                self.settle(f"{kind['path']}/{kind['name']}")
         if isinstance(decoded, dict) and kind["volatile"]:
             frames, rows = decoded.get("frames", []), decoded.get("rows", [])
             for item in (decoded, *decoded.get("items", []), *(frame[1] for frame in frames), *(row.get("object") or {} for row in rows)):

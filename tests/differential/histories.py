@@ -373,6 +373,8 @@ def digest(answer):
 def play(target, kind, writer):
     """(request, answer, digest) of each step."""
     def read():
+        if kind["kind"].endswith("CustomResourceDefinition"):
+            target.settle(f"{kind['path']}/{kind['name']}")
         status, _, text = target.request("GET", f"{kind['path']}/{kind['name']}")
         return json.loads(text) if status == 200 else None
 

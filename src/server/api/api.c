@@ -9,7 +9,9 @@
  * next one.
  *
  * Publishing: every loop gets a reference to the new snapshot, and one mail; snapshots that are
- * published before the loop turns replace one another. Requests under way keep their rows.
+ * published before the loop turns replace one another. Requests under way keep their rows. The
+ * stores of a custom resource whose definition is retired leave their place then, its watches end,
+ * and the last call that uses the stores frees them.
  * Thread: see api.h. */
 /* clang-format on */
 #include "server/api/api.h"
@@ -21,6 +23,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "meta/key.h"
+#include "schema/custom_row.h"
 #include "server/api/api_cachers.h"
 #include "server/api/api_int.h"
 #include "storage/encryption/dynamic_transformers.h"
@@ -31,16 +34,58 @@
 #define PREFIX_MAX            256
 #define BACKINGS_MIN          64
 
+static struct cor_backing *backing_free(struct cor_backing *backing)
+{
+    if (!backing)
+        return NULL;
+    assert(cor_dlist_empty(&backing->watches));
+    cor_reader_free(backing->reader);
+    cor_store_free(backing->store);
+    cor_buf_deinit(&backing->prefix);
+    cor_row_unref(backing->row);
+    return cor_free(backing);
+}
+
+/* Takes the backing of a retired definition from its place, which another definition may have next:
+ * its watches end, and it is freed with its last call. */
+static void api_retire_backing(struct cor_api_loop *loop, size_t place)
+{
+    struct cor_backing *backing = COR_STEAL(loop->backings[place]);
+
+    /* No call ends the backing while its watches are ended. */
+    backing->ncalls++;
+    COR_DLIST_FOREACH_SAFE(link, &backing->watches)
+        COR_CONTAINER_OF(link, struct cor_call_link, link)->end(link);
+    cor_api_put_backing(loop, backing);
+}
+
+void cor_api_put_backing(struct cor_api_loop *loop, struct cor_backing *backing)
+{
+    size_t place = cor_row_place(backing->row);
+
+    assert(backing->row->life && backing->ncalls > 0 && cor_loop_is_current(loop->loop));
+    if (--backing->ncalls == 0 && (place >= loop->nbackings || loop->backings[place] != backing))
+        backing_free(backing);
+}
+
 /* On the loop: its next requests are routed by what was published last. */
 static void api_on_published(struct cor_mail *mail)
 {
     struct cor_api_loop *loop = COR_CONTAINER_OF(mail, struct cor_api_loop, served_mail);
     struct cor_served *next = atomic_exchange(&loop->published, NULL);
+    size_t nbuiltins;
 
     assert(next && cor_loop_is_current(loop->loop));
     assert(cor_served_generation(next) > cor_served_generation(loop->served));
     cor_served_unref(loop->served);
     loop->served = next;
+    (void)cor_api_builtins(&nbuiltins);
+    for (size_t place = nbuiltins; place < loop->nbackings; place++) {
+        if (loop->backings[place] && cor_row_is_retired(loop->backings[place]->row))
+            api_retire_backing(loop, place);
+    }
+    cor_variants_drop_retired(&loop->variants);
+    cor_frames_drop_retired(&loop->frames);
 }
 
 void cor_api_publish(struct cor_api *api, struct cor_served *served)
@@ -117,17 +162,6 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
     }
     *ret_api = api;
     return 0;
-}
-
-static struct cor_backing *backing_free(struct cor_backing *backing)
-{
-    if (!backing)
-        return NULL;
-    cor_reader_free(backing->reader);
-    cor_store_free(backing->store);
-    cor_buf_deinit(&backing->prefix);
-    cor_row_unref(backing->row);
-    return cor_free(backing);
 }
 
 static void api_free_backings(struct cor_api_loop *loop)
@@ -210,6 +244,8 @@ void cor_api_loop_release(struct cor_api_loop *loop)
 {
     assert(loop->ncalls == 0 && cor_loop_is_current(loop->loop));
     api_free_backings(loop);
+    /* The rows of custom resources are released with it, and with them their caches. */
+    loop->served = cor_served_unref(loop->served);
     cor_variants_deinit(&loop->variants);
     cor_frames_deinit(&loop->frames);
     cor_protobuf_cache_loop_deinit(&loop->protobuf_cache);
@@ -262,7 +298,9 @@ int cor_api_store_new(struct cor_api *api, const struct cor_resource_row *resour
         .kind = resource->kind,
         .clock = api->clock,
         .form = api->stored_form,
-        .follows_schema = true,
+        .follows_schema = !resource->custom,
+        .is_custom = resource->custom,
+        .structural = resource->custom ? resource->custom->schema : NULL,
         .decode_errors = resource->life ? NULL : &api->decode_errors[cor_row_place(resource)],
     };
     int r;
@@ -328,6 +366,7 @@ int cor_api_backing(struct cor_api_loop *loop, const struct cor_resource_row *re
         backing = r == 0 ? cor_calloc(1, sizeof(*backing)) : NULL;
         if (!backing)
             return cor_status_set(reterr_status, -COR_ENOMEM, "out of memory");
+        cor_dlist_init(&backing->watches);
         r = backing_open(loop, resource, backing, reterr_status);
         if (r < 0) {
             backing_free(backing);

@@ -4,7 +4,11 @@
  * Open: every resource of the table that is stored and wanted. When one cannot be opened, the ones
  * before it stay open, and the caller has to close. Close: all cachers at once; when the last one
  * has closed, the set closes, and then on_closed is called.
- * Thread: open before the loops start; close on the first loop; the rest from any. */
+ *
+ * The cache of a custom resource is opened before its row is published, and released by the end of
+ * the row's life, on whatever thread that is; the first loop closes it then. A close of all caches
+ * waits for the releases that are still in its mailbox: by then every row has been released.
+ * Thread: open before the loops start; add and close on the first loop; the rest from any. */
 #include "server/api/api_cachers.h"
 
 #include <assert.h>
@@ -21,10 +25,21 @@ struct resource_cacher {
     struct cor_buf prefix;
 };
 
+/* The cache of a custom resource. It is freed when its cacher is closed, and its row does not refer
+ * to it any more. */
+struct cor_custom_cache {
+    struct cor_api_cachers *cachers;
+    struct resource_cacher of; /* its `row` is not used: the row owns the cache */
+    struct cor_dlist link;
+    struct cor_mail mail; /* of the release, to the first loop */
+    bool is_closing, is_closed, is_released;
+};
+
 struct cor_api_cachers {
     struct cor_api *api;
     struct cor_cachers *cachers;
-    size_t open; /* cachers that have not closed yet */
+    size_t open;             /* cachers that have not closed yet, and custom caches that are not freed */
+    struct cor_dlist custom; /* the first loop's */
     void (*on_closed)(void *arg);
     void *arg;
     size_t nresources;
@@ -71,9 +86,8 @@ static int wants_cache(const struct cor_resource_row *res, const char *sizes, st
 }
 
 static int cachers_open_resource(struct cor_api_cachers *c, struct resource_cacher *rc,
-                                 struct cor_status *st)
+                                 const struct cor_resource_row *res, struct cor_status *st)
 {
-    const struct cor_resource_row *res = rc->row;
     struct cor_cacher_opts opts = {.cachers = c->cachers,
                                    .namespaced = cor_api_is_namespaced(res),
                                    .trigger_field = res->trigger_field};
@@ -87,12 +101,17 @@ static int cachers_open_resource(struct cor_api_cachers *c, struct resource_cach
     return r;
 }
 
+static void cacher_deinit(struct resource_cacher *rc)
+{
+    cor_store_free(rc->store);
+    cor_buf_deinit(&rc->prefix);
+}
+
 static void cachers_free(struct cor_api_cachers *c)
 {
-    for (size_t i = 0; i < c->nresources; i++) {
-        cor_store_free(c->resources[i].store);
-        cor_buf_deinit(&c->resources[i].prefix);
-    }
+    assert(cor_dlist_empty(&c->custom));
+    for (size_t i = 0; i < c->nresources; i++)
+        cacher_deinit(&c->resources[i]);
     cor_free(c);
 }
 
@@ -116,6 +135,7 @@ int cor_api_cachers_open(struct cor_api *api, const struct cor_api_cachers_opts 
         return cor_status_set(reterr_status, -COR_ENOMEM, "out of memory");
     c->api = api;
     c->nresources = nrows;
+    cor_dlist_init(&c->custom);
     for (size_t i = 0; i < api->nloops; i++)
         loops[i] = api->loops[i].loop;
     r = cor_cachers_open(&cachers_opts, &c->cachers);
@@ -130,7 +150,7 @@ int cor_api_cachers_open(struct cor_api *api, const struct cor_api_cachers_opts 
         c->resources[i].row = rows[i];
         r = wants_cache(rows[i], opts->sizes, reterr_status);
         if (r == 1)
-            r = cachers_open_resource(c, &c->resources[i], reterr_status);
+            r = cachers_open_resource(c, &c->resources[i], rows[i], reterr_status);
     }
     return r < 0 ? r : 0;
 }
@@ -140,6 +160,8 @@ struct cor_cacher *cor_api_cachers_peek(const struct cor_api_cachers *cachers,
 {
     size_t place = cor_row_place(resource);
 
+    if (resource->life)
+        return resource->life->cache ? resource->life->cache->of.cacher : NULL;
     return place < cachers->nresources ? cachers->resources[place].cacher : NULL;
 }
 
@@ -194,8 +216,85 @@ static void on_cacher_closed(void *arg)
 {
     struct cor_api_cachers *c = arg;
 
-    if (--c->open == 0)
+    assert(c->open > 0);
+    if (--c->open == 0 && c->on_closed)
         cor_cachers_close(c->cachers, on_cachers_closed, c);
+}
+
+/* Custom resources. */
+
+static void custom_free_if_done(struct cor_custom_cache *cache)
+{
+    struct cor_api_cachers *c = cache->cachers;
+
+    if (!cache->is_closed || !cache->is_released)
+        return;
+    cor_dlist_remove(&cache->link);
+    cacher_deinit(&cache->of);
+    cor_free(cache);
+    on_cacher_closed(c);
+}
+
+static void custom_on_closed(void *arg)
+{
+    struct cor_custom_cache *cache = arg;
+
+    cache->is_closed = true;
+    custom_free_if_done(cache);
+}
+
+static void custom_close(struct cor_custom_cache *cache)
+{
+    assert(!cache->is_closing);
+    cache->is_closing = true;
+    cor_cacher_close(cache->of.cacher, custom_on_closed, cache);
+}
+
+static void custom_on_released(struct cor_mail *mail)
+{
+    struct cor_custom_cache *cache = COR_CONTAINER_OF(mail, struct cor_custom_cache, mail);
+
+    cache->is_released = true;
+    if (cache->is_closing)
+        custom_free_if_done(cache);
+    else
+        custom_close(cache);
+}
+
+int cor_api_cachers_add(struct cor_api_cachers *c, const struct cor_resource_row *row,
+                        struct cor_custom_cache **ret_cache, struct cor_status *reterr_status)
+{
+    struct cor_custom_cache *cache = cor_calloc(1, sizeof(*cache));
+    int r;
+
+    assert(row->life && !row->conversion && !c->on_closed);
+    assert(cor_loop_is_current(c->api->loops[0].loop));
+    if (!cache)
+        return cor_status_set(reterr_status, -COR_ENOMEM, "out of memory");
+    cache->cachers = c;
+    cache->mail.on_mail = custom_on_released;
+    r = cachers_open_resource(c, &cache->of, row, reterr_status);
+    if (r < 0) {
+        cacher_deinit(&cache->of);
+        cor_free(cache);
+        return r;
+    }
+    cor_dlist_push(&c->custom, &cache->link);
+    *ret_cache = cache;
+    return 0;
+}
+
+void cor_custom_cache_release(struct cor_custom_cache *cache)
+{
+    if (cache)
+        cor_loop_post_always(cache->cachers->api->loops[0].loop, &cache->mail);
+}
+
+bool cor_custom_cache_is_settled(const struct cor_custom_cache *cache)
+{
+    char why[COR_READY_MESSAGE_MAX];
+
+    return cor_cacher_is_ready(cache->of.cacher) || cor_cacher_is_failing(cache->of.cacher, why);
 }
 
 void cor_api_cachers_close(struct cor_api_cachers *cachers, void (*on_closed)(void *arg), void *arg)
@@ -208,6 +307,12 @@ void cor_api_cachers_close(struct cor_api_cachers *cachers, void (*on_closed)(vo
     if (cachers->open == 0) {
         cor_cachers_close(cachers->cachers, on_cachers_closed, cachers);
         return;
+    }
+    COR_DLIST_FOREACH(link, &cachers->custom) {
+        struct cor_custom_cache *cache = COR_CONTAINER_OF(link, struct cor_custom_cache, link);
+
+        if (!cache->is_closing)
+            custom_close(cache);
     }
     for (size_t i = 0; i < nresources; i++)
         if (cachers->resources[i].cacher)

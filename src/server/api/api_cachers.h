@@ -1,4 +1,5 @@
 /* The cachers behind the API's reads: a watch cache for each stored resource, shared by all loops.
+ * Those of built-in resources are open as long as the API; those of custom resources come and go.
  * Owner: the API.  Thread: open on the maker's, before the loops start; close on the first loop;
  * the rest from any. */
 #ifndef COR_SERVER_API_CACHERS_H
@@ -16,6 +17,21 @@ struct cor_api_cachers;
  * leaves out. 0, -COR_EINVAL (sizes), -COR_ENOMEM, -COR_EBUSY. */
 int cor_api_cachers_open(struct cor_api *api, const struct cor_api_cachers_opts *opts,
                          struct cor_api_cachers **ret_cachers, struct cor_status *reterr_status);
+
+/* A watch cache of a resource that is defined while the server runs. Owner: the life of its row. */
+struct cor_custom_cache;
+
+/* Opens the cache of `row`, which is stored and was made at run time. On the first loop. 0,
+ * -COR_ENOMEM. */
+int cor_api_cachers_add(struct cor_api_cachers *cachers, const struct cor_resource_row *row,
+                        struct cor_custom_cache **ret_cache, struct cor_status *reterr_status);
+
+/* Closes the cache, whose readers are all freed, in a later turn of the first loop. From any thread,
+ * also while the cachers close. NULL is fine. */
+void cor_custom_cache_release(struct cor_custom_cache *cache);
+
+/* May it be read, or has the last attempt to fill it failed? From any thread. */
+bool cor_custom_cache_is_settled(const struct cor_custom_cache *cache);
 
 /* The cacher of a resource; NULL: the resource is read from the store. */
 struct cor_cacher *cor_api_cachers_peek(const struct cor_api_cachers *cachers,

@@ -19,12 +19,22 @@
 #include "storage/store/reader.h"
 #include "storage/store/transformer.h"
 
-/* Where one resource lives, as one loop sees it. */
+/* Where one resource lives, as one loop sees it. The backing of a built-in resource stays until the
+ * loop is released; that of a custom resource until its definition is retired and no call uses it. */
 struct cor_backing {
     const struct cor_resource_row *row; /* a reference */
     struct cor_store *store;
     struct cor_reader *reader; /* of the same objects */
     struct cor_buf prefix;     /* of its keys: "/pods" */
+    /* Of a custom resource: */
+    size_t ncalls;            /* calls that hold it (cor_api_hold_backing()) */
+    struct cor_dlist watches; /* watches of it that end when it is retired: struct cor_call_link */
+};
+
+/* A watch in the list of its backing. */
+struct cor_call_link {
+    struct cor_dlist link;
+    void (*end)(struct cor_dlist *link); /* ends the watch, and may free it */
 };
 
 struct cor_api_loop {
@@ -86,6 +96,14 @@ struct cor_api {
  * until the loop is released. 0, -COR_ENOMEM. */
 int cor_api_backing(struct cor_api_loop *loop, const struct cor_resource_row *resource,
                     struct cor_backing **ret_backing, struct cor_status *reterr_status);
+
+/* A call holds the backing of its resource: that of a custom resource is not freed before
+ * cor_api_put_backing(), which the end of the call does. */
+static inline void cor_api_hold_backing(struct cor_backing *backing)
+{
+    backing->ncalls++;
+}
+void cor_api_put_backing(struct cor_api_loop *loop, struct cor_backing *backing);
 
 /* Makes a store of `resource` for a loop, with all that the stores of a resource have in common:
  * prefix, encryption, metrics. `ret_prefix` is the resource's prefix, which the store borrows; it

@@ -31,7 +31,7 @@
 #include "meta/key.h"
 #include "meta/object_edit.h"
 #include "meta/storage_error.h"
-#include "schema/conversion.h"
+#include "schema/custom_row.h"
 #include "schema/protobuf.h"
 #include "server/api/call_int.h"
 #include "server/api/custom_scale.h"
@@ -68,6 +68,8 @@ static void call_free(struct cor_call *call)
     cor_status_deinit(&call->status);
     cor_warnings_deinit(&call->warnings);
     cor_object_unref(call->out_object);
+    if (call->res && call->res->life && call->backing)
+        cor_api_put_backing(call->loop, call->backing);
     cor_row_unref(call->res);
     cor_free(call);
 }
@@ -599,8 +601,7 @@ int cor_call_convert(struct cor_call *call, struct cor_object *object,
         return cor_call_make_custom_scale(call, object, ret_object);
     /* The variants belong to the loop: a thread converts by itself. */
     if (cor_heavy_is_running(call))
-        r = cor_convert_object(call->conversion->from_stored, call->type->kind,
-                               call->type->api_version, object, ret_object);
+        r = cor_row_convert(call->type, call->conversion, object, ret_object);
     else
         r = cor_variants_get(&call->loop->variants, call->conversion, call->type, object,
                              ret_object);

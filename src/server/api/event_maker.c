@@ -11,6 +11,7 @@
  * RETRY_MS and is submitted again; without memory for that timer it runs on the loop.
  * Thread: see the header; maker_run_job() on an offload thread. */
 /* clang-format on */
+#include "schema/custom_row.h"
 #include "server/api/event_maker.h"
 
 #include <assert.h>
@@ -98,8 +99,7 @@ static int maker_convert(const struct cor_event_order *order, struct cor_object 
     int r = 0;
 
     if (order->conversion)
-        r = cor_convert_object(order->conversion->from_stored, key->type->kind,
-                               key->type->api_version, key->source, &made);
+        r = cor_row_convert(key->type, order->conversion, key->source, &made);
     else
         made = cor_object_ref(key->source);
     if (r < 0)

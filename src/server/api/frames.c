@@ -34,6 +34,14 @@ void cor_frames_deinit(struct cor_frames *frames)
         frames_drop(frames, &frames->v[i]);
 }
 
+void cor_frames_drop_retired(struct cor_frames *frames)
+{
+    for (size_t i = 0; i < COR_FRAMES_MAX; i++) {
+        if (frames->v[i].frame && cor_row_is_retired(frames->v[i].key.type))
+            frames_drop(frames, &frames->v[i]);
+    }
+}
+
 bool cor_frame_key_is_same(const struct cor_frame_key *a, const struct cor_frame_key *b)
 {
     return a->source == b->source && a->rev == b->rev && a->event == b->event &&
@@ -66,7 +74,7 @@ struct cor_frame *cor_frames_add(struct cor_frames *frames, const struct cor_fra
     frame->nrefs = 1;
     frame->bytes = *take_bytes;
     cor_buf_init(take_bytes, take_bytes->max);
-    if (bytes > COR_FRAMES_BYTES_MAX)
+    if (bytes > COR_FRAMES_BYTES_MAX || cor_row_is_retired(key->type))
         return frame;
     for (size_t i = 0;
          i < COR_FRAMES_MAX && (i == 0 || frames->bytes + bytes > COR_FRAMES_BYTES_MAX); i++)

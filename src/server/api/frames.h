@@ -53,6 +53,8 @@ struct cor_frame *cor_frames_find(const struct cor_frames *frames, const struct 
 struct cor_frame *cor_frames_add(struct cor_frames *frames, const struct cor_frame_key *key,
                                  struct cor_buf *take_bytes);
 
+/* Drops the frames of custom resources whose definition is retired. */
+void cor_frames_drop_retired(struct cor_frames *frames);
 void cor_frames_deinit(struct cor_frames *frames); /* safe on a zeroed struct */
 
 static inline struct cor_frame *cor_frame_ref(struct cor_frame *frame)

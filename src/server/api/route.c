@@ -169,6 +169,16 @@ static const struct cor_table_columns *route_columns(const struct cor_call *call
                                      : cor_columns_of(cor_row_schema(call->stored));
 }
 
+/* Opens the stores of the resource on this loop. 0, or a failure in the status. */
+static int route_open_backing(struct cor_call *call)
+{
+    int r = cor_api_backing(call->loop, call->stored, &call->backing, &call->status);
+
+    if (r == 0 && call->res->life)
+        cor_api_hold_backing(call->backing);
+    return r;
+}
+
 /* Sets what every verb needs: row, type, options, form of the answer, stores. 0, or a failure in
  * the status. */
 static int route_prepare(struct cor_call *call)
@@ -194,7 +204,7 @@ static int route_prepare(struct cor_call *call)
     if (r == 0 && call->sub && call->sub->connect != COR_CONNECT_NONE) {
         call->accept = cor_negotiate_failure(req->accept);
         call->accept.is_pretty = cor_wants_pretty(COR_UNSET, req->user_agent);
-        return cor_api_backing(call->loop, call->stored, &call->backing, &call->status);
+        return route_open_backing(call);
     }
     if (r == 0)
         r = cor_api_options_parse(req->query, req->info.verb, &call->opts, &call->status);
@@ -206,7 +216,7 @@ static int route_prepare(struct cor_call *call)
     call->accept.is_pretty =
         call->accept.is_pretty || cor_wants_pretty(call->opts.pretty, req->user_agent);
     if (r == 0 && !(call->res->flags & COR_API_VIRTUAL))
-        r = cor_api_backing(call->loop, call->stored, &call->backing, &call->status);
+        r = route_open_backing(call);
     return r;
 }
 

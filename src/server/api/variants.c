@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "schema/custom_row.h"
+
 static void variant_deinit(struct cor_variant *variant)
 {
     cor_object_unref(variant->source);
@@ -14,6 +16,14 @@ void cor_variants_deinit(struct cor_variants *variants)
 {
     for (size_t i = 0; i < COR_VARIANTS_MAX; i++)
         variant_deinit(&variants->v[i]);
+}
+
+void cor_variants_drop_retired(struct cor_variants *variants)
+{
+    for (size_t i = 0; i < COR_VARIANTS_MAX; i++) {
+        if (variants->v[i].type && cor_row_is_retired(variants->v[i].type))
+            variant_deinit(&variants->v[i]);
+    }
 }
 
 int cor_variants_get(struct cor_variants *variants, const struct cor_conversion *conversion,
@@ -32,10 +42,10 @@ int cor_variants_get(struct cor_variants *variants, const struct cor_conversion 
             return 0;
         }
     }
-    r = cor_convert_object(conversion->from_stored, type->kind, type->api_version, source, &made);
+    r = cor_row_convert(type, conversion, source, &made);
     if (r < 0)
         return r;
-    if ((size_t)source->len + made->len <= COR_VARIANT_BYTES_MAX) {
+    if ((size_t)source->len + made->len <= COR_VARIANT_BYTES_MAX && !cor_row_is_retired(type)) {
         slot = &variants->v[variants->next];
         variants->next = (variants->next + 1) % COR_VARIANTS_MAX;
         variant_deinit(slot);

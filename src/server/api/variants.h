@@ -27,6 +27,8 @@ int cor_variants_get(struct cor_variants *variants, const struct cor_conversion 
                      const struct cor_resource_row *type, struct cor_object *source,
                      struct cor_object **ret_object);
 
+/* Drops the variants of custom resources whose definition is retired. */
+void cor_variants_drop_retired(struct cor_variants *variants);
 void cor_variants_deinit(struct cor_variants *variants); /* safe on a zeroed struct */
 
 #endif

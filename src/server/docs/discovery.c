@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "schema/custom_row.h"
 #include "json/writer.h"
 
 /* The rows of a snapshot. */
@@ -34,6 +35,22 @@ static bool same_version(const struct cor_resource_row *a, const struct cor_reso
     return same_group(a, b) && cor_str_eq(a->version, b->version);
 }
 
+/* The verbs of a custom resource have another order upstream, and while its definition is being
+ * deleted only these four and watch are shown (contract crd 2.6.3). */
+static void write_custom_verbs(struct cor_json_writer *w, const struct cor_custom_row *custom)
+{
+    static const char *const verbs[] = {"delete", "deletecollection", "get",    "list",
+                                        "patch",  "create",           "update", "watch"};
+
+    cor_json_key(w, COR_STR("verbs"));
+    cor_json_begin_array(w);
+    for (size_t i = 0; i < COR_ARRAY_LEN(verbs); i++) {
+        if (!custom->is_terminating || i < 4 || i == 7)
+            cor_json_string(w, cor_strz(verbs[i]));
+    }
+    cor_json_end_array(w);
+}
+
 static void write_verbs(struct cor_json_writer *w, unsigned verbs)
 {
     cor_json_key(w, COR_STR("verbs"));
@@ -45,8 +62,33 @@ static void write_verbs(struct cor_json_writer *w, unsigned verbs)
     cor_json_end_array(w);
 }
 
+static void write_strings(struct cor_json_writer *w, const char *key, const struct cor_str *v,
+                          size_t n)
+{
+    if (n == 0)
+        return;
+    cor_json_key(w, cor_strz(key));
+    cor_json_begin_array(w);
+    for (size_t i = 0; i < n; i++)
+        cor_json_string(w, v[i]);
+    cor_json_end_array(w);
+}
+
+static void write_row_verbs(struct cor_json_writer *w, const struct cor_resource_row *r)
+{
+    if (r->custom)
+        write_custom_verbs(w, r->custom);
+    else
+        write_verbs(w, r->verbs);
+}
+
 static void write_names(struct cor_json_writer *w, const struct cor_resource_row *r)
 {
+    if (r->custom) {
+        write_strings(w, "shortNames", r->custom->short_names, r->custom->nshort_names);
+        write_strings(w, "categories", r->custom->categories, r->custom->ncategories);
+        return;
+    }
     if (r->short_names[0]) {
         cor_json_key(w, COR_STR("shortNames"));
         cor_json_begin_array(w);
@@ -154,15 +196,23 @@ static int write_versions(const struct cor_served *served, const void *arg, stru
     return cor_json_writer_finish(&w);
 }
 
-static void write_response_kind(struct cor_json_writer *w, const char *group, const char *version,
-                                struct cor_str kind)
+static void write_response_kind(struct cor_json_writer *w, struct cor_str group,
+                                struct cor_str version, struct cor_str kind)
 {
     cor_json_key(w, COR_STR("responseKind"));
     cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("group"), cor_strz(group));
-    cor_json_member(w, COR_STR("version"), cor_strz(version));
+    cor_json_member(w, COR_STR("group"), group);
+    cor_json_member(w, COR_STR("version"), version);
     cor_json_member(w, COR_STR("kind"), kind);
     cor_json_end_object(w);
+}
+
+/* Upstream names group and version for custom resources only. */
+static void write_row_kind(struct cor_json_writer *w, const struct cor_resource_row *r,
+                           struct cor_str kind)
+{
+    write_response_kind(w, r->custom ? r->group : COR_STR(""), r->custom ? r->version : COR_STR(""),
+                        kind);
 }
 
 static bool has_served_subresource(const struct cor_resource_row *r)
@@ -188,7 +238,10 @@ static void write_aggregated_subresources(struct cor_json_writer *w,
             continue;
         cor_json_begin_object(w);
         cor_json_member(w, COR_STR("subresource"), cor_strz(s->name));
-        write_response_kind(w, s->group, s->version, s->kind ? cor_strz(s->kind) : r->kind);
+        if (s->group)
+            write_response_kind(w, cor_strz(s->group), cor_strz(s->version), cor_strz(s->kind));
+        else
+            write_row_kind(w, r, s->kind ? cor_strz(s->kind) : r->kind);
         write_verbs(w, s->verbs);
         cor_json_end_object(w);
     }
@@ -199,11 +252,11 @@ static void write_aggregated_resource(struct cor_json_writer *w, const struct co
 {
     cor_json_begin_object(w);
     cor_json_member(w, COR_STR("resource"), r->plural);
-    write_response_kind(w, "", "", r->kind);
+    write_row_kind(w, r, r->kind);
     cor_json_member(w, COR_STR("scope"),
                     cor_api_is_namespaced(r) ? COR_STR("Namespaced") : COR_STR("Cluster"));
     cor_json_member(w, COR_STR("singularResource"), r->singular);
-    write_verbs(w, r->verbs);
+    write_row_verbs(w, r);
     write_names(w, r);
     write_aggregated_subresources(w, r);
     cor_json_end_object(w);
@@ -313,7 +366,7 @@ static void write_resource(struct cor_json_writer *w, const struct cor_resource_
     cor_json_key(w, COR_STR("namespaced"));
     cor_json_bool(w, cor_api_is_namespaced(r));
     cor_json_member(w, COR_STR("kind"), r->kind);
-    write_verbs(w, r->verbs);
+    write_row_verbs(w, r);
     write_names(w, r);
     if (r->hash)
         cor_json_member(w, COR_STR("storageVersionHash"), cor_strz(r->hash));

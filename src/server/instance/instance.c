@@ -15,6 +15,7 @@
  * process, because other loops run already.
  * Thread: home. */
 /* clang-format on */
+#include "server/crd/crds.h"
 #include "server/instance/instance_int.h"
 
 #include <assert.h>
@@ -235,6 +236,31 @@ static bool never(void *arg)
     return false;
 }
 
+/* On the first worker's loop. */
+static void instance_on_start_crds(struct cor_mail *mail)
+{
+    struct cor_instance *in = COR_CONTAINER_OF(mail, struct cor_instance, mail);
+
+    in->crds_err = cor_crds_start(in->crds, &in->bootstrap_status);
+    cor_instance_answer_home(in);
+}
+
+/* Begins to follow the CustomResourceDefinitions, when the first worker runs. */
+static int instance_start_crds(struct cor_instance *in, struct cor_status *st)
+{
+    in->waiting++;
+    in->mail.on_mail = instance_on_start_crds;
+    cor_dlist_init(&in->mail.link);
+    cor_loop_post_always(in->workers[0].loop, &in->mail);
+    cor_instance_wait(in);
+    if (in->crds_err < 0) {
+        cor_status_move(st, &in->bootstrap_status);
+        return in->crds_err;
+    }
+    in->are_crds_started = true;
+    return 0;
+}
+
 /* The caches fill themselves while the bootstrap runs. Nothing reports when the last one is filled:
  * the home loop looks each millisecond. An object that cannot be read (its encryption key is
  * missing) keeps its cache from being filled; the server starts all the same, and readiness says
@@ -244,7 +270,8 @@ static int instance_wait_for_caches(struct cor_instance *in, struct cor_status *
     char why[COR_READY_MESSAGE_MAX];
 
     for (uint64_t ms = 0; ms < SYNC_MAX_MS; ms++) {
-        if (cor_api_is_synced(in->api) && cor_alloc_is_ready(in->alloc))
+        if (cor_api_is_synced(in->api) && cor_alloc_is_ready(in->alloc) &&
+            cor_crds_is_synced(in->crds))
             return 1;
         if (cor_api_sync_failed(in->api, why)) {
             COR_LOG_ERROR("a watch cache cannot be filled, and is tried again each second",
@@ -264,6 +291,7 @@ static int instance_start_loops(struct cor_instance *in, struct cor_status *st)
                                                     .sizes = in->opts.watch_cache_sizes};
     const struct cor_alloc_opts alloc_opts = {.cidrs = in->opts.service_cidrs,
                                               .ports = in->opts.node_ports};
+    const struct cor_crds_opts crds_opts = {.api = in->api};
     char name[16];
     int r = cor_compactor_open(&opts, &in->compactor);
 
@@ -277,6 +305,8 @@ static int instance_start_loops(struct cor_instance *in, struct cor_status *st)
         r = cor_alloc_open(in->api, &alloc_opts, &in->alloc, st);
     if (r == 0)
         r = cor_instance_open_service(in, st);
+    if (r == 0)
+        r = cor_crds_new(&crds_opts, &in->crds, st);
     if (r == 0)
         r = cor_instance_open_controllers(in, st);
     if (r == 0)
@@ -298,7 +328,9 @@ static int instance_start_loops(struct cor_instance *in, struct cor_status *st)
         cor_status_move(st, &in->bootstrap_status);
         return in->bootstrap_err;
     }
-    r = instance_wait_for_caches(in, st);
+    r = instance_start_crds(in, st);
+    if (r == 0)
+        r = instance_wait_for_caches(in, st);
     if (r < 0)
         return r;
     cor_instance_start_service(in, r == 1);

@@ -1,7 +1,7 @@
 /* clang-format off */
 /* The end of an instance, on the home loop, which turns while it waits for the others:
  *
- *   readiness fails ──► the controllers end ──► the HTTP server closes: no new connections, watches end, requests have
+ *   readiness fails ──► the controllers end ──► custom resources are not followed any more ──► the HTTP server closes: no new connections, watches end, requests have
  *   drain_ms ──► the upkeep of the server stops ──► the Service default/kubernetes and the allocators are not looked after any more ──► each worker's loop, when it has no calls left, frees its stores and readers ──►
  *   the watch caches close on the first worker's loop ──► the workers' threads stop ──► compactor
  *   and timers of the home loop ──► memory
@@ -18,6 +18,7 @@
 #include "net/tls.h"
 #include "server/alloc/alloc.h"
 #include "server/controllers/controllers.h"
+#include "server/crd/crds.h"
 #include "server/instance/instance_int.h"
 #include "server/instance/kubernetes_service.h"
 #include "server/instance/server_upkeep.h"
@@ -134,6 +135,19 @@ static void worker_on_ask_controllers(struct cor_mail *mail)
     cor_controller_host_stop(in->controllers, CONTROLLERS_STOP_MS, on_controllers_stopped, in);
 }
 
+static void on_crds_stopped(void *arg)
+{
+    cor_instance_answer_home(arg);
+}
+
+/* On the first worker's loop. */
+static void worker_on_ask_crds(struct cor_mail *mail)
+{
+    struct cor_instance *in = COR_CONTAINER_OF(mail, struct cor_worker, mail)->instance;
+
+    cor_crds_stop(in->crds, CONTROLLERS_STOP_MS, on_crds_stopped, in);
+}
+
 static void on_alloc_stopped(void *arg)
 {
     cor_instance_answer_home(arg);
@@ -186,6 +200,10 @@ static void instance_drain(struct cor_instance *in, uint64_t drain_ms)
 {
     if (in->are_controllers_started) {
         worker_ask(cor_instance_controllers_worker(in), worker_on_ask_controllers);
+        instance_wait_for_workers(in);
+    }
+    if (in->are_crds_started) {
+        worker_ask(&in->workers[0], worker_on_ask_crds);
         instance_wait_for_workers(in);
     }
     in->waiting++;
@@ -249,6 +267,7 @@ struct cor_instance *cor_instance_close(struct cor_instance *instance, uint64_t 
     cor_kubernetes_service_free(in->service);
     cor_alloc_free(in->alloc);
     cor_api_free(in->api);
+    cor_crds_free(in->crds);
     cor_engine_close(in->engine);
     cor_dynamic_transformers_free(in->transformers);
     for (size_t i = 0; i < in->nworkers; i++)

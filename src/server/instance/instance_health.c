@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "server/alloc/alloc.h"
+#include "server/crd/crds.h"
 #include "server/instance/instance_int.h"
 
 #define ENGINE_CHECK_MS 2000
@@ -58,6 +59,16 @@ static bool is_synced(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
 static bool is_bootstrapped(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
 {
     if (atomic_load(&((struct cor_instance *)arg)->is_bootstrapped))
+        return true;
+    snprintf(reterr_why, COR_READY_MESSAGE_MAX, "not finished");
+    return false;
+}
+
+static bool are_crds_synced(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
+{
+    const struct cor_instance *in = arg;
+
+    if (in->crds && cor_crds_is_synced(in->crds))
         return true;
     snprintf(reterr_why, COR_READY_MESSAGE_MAX, "not finished");
     return false;
@@ -158,6 +169,8 @@ void cor_instance_add_checks(struct cor_instance *in)
         {"etcd-readiness", is_engine_ok, NULL, false, true},
         {"informer-sync", is_synced, NULL, false, true},
         {"poststarthook/generic-apiserver-start-informers", is_always_ok, NULL, true, true},
+        {"poststarthook/start-apiextensions-controllers", are_crds_synced, NULL, true, true},
+        {"poststarthook/crd-informer-synced", are_crds_synced, NULL, true, true},
         {"poststarthook/start-system-namespaces-controller", is_bootstrapped, NULL, true, true},
         {"poststarthook/start-service-ip-repair-controllers", is_alloc_ready, NULL, true, true},
         {"poststarthook/bootstrap-controller", is_service_checked, NULL, true, true},

@@ -43,6 +43,9 @@ struct cor_instance {
     bool is_service_started;
     struct cor_server_upkeep *upkeep;
     bool is_upkeep_started;
+    struct cor_crds *crds;
+    bool are_crds_started;
+    int crds_err; /* of their start */
     struct cor_controller_host *controllers;
     struct cor_mail controllers_mail; /* starts them, on their loop */
     bool are_controllers_started;
@@ -66,7 +69,7 @@ struct cor_instance {
     struct cor_lock engine_lock; /* of the next; a leaf */
     char engine_why[COR_READY_MESSAGE_MAX];
     _Atomic uint64_t store_bytes, store_rev;
-    struct cor_health_check checks[11];
+    struct cor_health_check checks[13];
     size_t nchecks;
 
     struct cor_dynamic_transformers *transformers; /* NULL: nothing is encrypted */

@@ -89,8 +89,6 @@ int cor_request_metrics_init(struct cor_request_metrics *rm, struct cor_metrics 
 
 void cor_request_metrics_deinit(struct cor_request_metrics *rm)
 {
-    for (size_t i = 0; rm->memos && i < rm->nshards * COR_REQUEST_MEMOS; i++)
-        cor_row_unref(rm->memos[i / COR_REQUEST_MEMOS][i % COR_REQUEST_MEMOS].labels.res);
     rm->memos = cor_free(rm->memos);
 }
 
@@ -189,10 +187,6 @@ static void memo_fill(struct cor_request_metrics *rm, size_t shard,
     struct cor_buf text;
     int r;
 
-    /* Another row at the address of one that was freed would pass for it. */
-    if (labels->res)
-        (void)cor_row_ref(labels->res);
-    cor_row_unref(memo->labels.res);
     *memo = (struct cor_request_memo){.labels = *labels};
     cor_buf_init(&text, COR_METRIC_LABELS_MAX);
     r = add_labels(&text, labels);
@@ -225,7 +219,7 @@ void cor_request_metrics_done(struct cor_request_metrics *rm, size_t shard,
                               bool is_dry_run, int code, uint64_t duration_us, uint64_t bytes)
 {
     struct cor_request_labels labels = request_labels_of(info, res, method);
-    struct cor_request_memo *memo;
+    struct cor_request_memo *memo, once = {.total = NULL};
 
     if (code == 0) {
         count_labels(rm->aborts, shard, &labels, 0, 1);
@@ -233,7 +227,9 @@ void cor_request_metrics_done(struct cor_request_metrics *rm, size_t shard,
     }
     labels.is_dry_run = is_dry_run;
     labels.code = code;
-    memo = memo_at(rm, shard, &labels);
+    /* Nothing is remembered of a row that may be freed: another one at its address would pass for
+     * it. */
+    memo = res && res->life ? &once : memo_at(rm, shard, &labels);
     if (!memo->total || !is_same_labels(&memo->labels, &labels))
         memo_fill(rm, shard, &labels, memo);
     cor_series_observe(memo->duration, duration_us);

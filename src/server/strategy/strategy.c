@@ -15,6 +15,10 @@
  *   5. the steps of the strategy;
  *   6. the edits applied.
  *
+ * A custom resource has no table: its generation begins with 1 and counts every member but the
+ * metadata, and its status is written where the version has the subresource, or with the rest
+ * (contract crd 4.11).
+ *
  * cor_strategy_update, in order:
  *   0. fields of feature gates that are off dropped, unless the old state uses them;
  *   1. a Scale becomes the object that it scales (scale.c);
@@ -156,7 +160,7 @@ static int set_system_fields(struct cor_call *call, const struct cor_strategy *s
     cor_edits_set(meta, COR_STR("creationTimestamp"), cor_str(s->created, now.n + 2));
     cor_edits_drop(meta, COR_STR("deletionTimestamp"));
     cor_edits_drop(meta, COR_STR("deletionGracePeriodSeconds"));
-    if (strategy && strategy->generation > 0)
+    if (call->res->custom || (strategy && strategy->generation > 0))
         cor_edits_set(meta, COR_STR("generation"), COR_STR("1"));
     return r;
 }
@@ -504,6 +508,8 @@ int cor_strategy_create(struct cor_call *call, const struct cor_strategy_input *
     if (r == 0)
         r = drop_repeated_owners(call, body, meta, &change.scratch);
     cor_edits_drop(meta, COR_STR("managedFields"));
+    if (call->res->custom && cor_api_has_part(call->res, COR_PART_STATUS))
+        cor_edits_drop(&change.edit.top_edits, COR_STR("status"));
     if (r == 0 && change.strategy) {
         change.prepare.name = change_name(&change);
         change.prepare.uid = cor_buf_str(&change.scratch.uid);
@@ -554,6 +560,63 @@ static int change_counts(const struct change *change)
     return r < 0 ? r : !is_equal;
 }
 
+/* Does a member of `a`, which is not in `edits`, differ from that of `b`? */
+static bool members_differ(const struct cor_object *a, const struct cor_object *b,
+                           const struct cor_edits *edits)
+{
+    struct cor_json_iter it = cor_json_iter(cor_object_json(a));
+    struct cor_str key;
+
+    while (cor_json_iter_member(&it, &key)) {
+        struct cor_str value = cor_json_iter_value(&it);
+        bool is_edited = cor_str_eqz(key, "kind") || cor_str_eqz(key, "apiVersion") ||
+                         cor_str_eqz(key, "metadata");
+
+        for (size_t i = 0; i < edits->n && !is_edited; i++)
+            is_edited = cor_str_eq(edits->v[i].key, key);
+        if (!is_edited && !cor_str_eq(value, cor_object_member(b, key)) &&
+            cor_json_type(value) != COR_JSON_NULL)
+            return true;
+    }
+    return false;
+}
+
+/* Has a member of a custom resource changed, beside its metadata? What is edited is kept from the
+ * old state. Both are canonical, so that equal members have equal bytes. */
+static bool change_counts_custom(const struct change *change)
+{
+    return members_differ(change->body, change->old, &change->edit.top_edits) ||
+           members_differ(change->old, change->body, &change->edit.top_edits);
+}
+
+/* What an update of a custom resource keeps: the status, where that is a subresource. */
+static void keep_custom(struct change *change)
+{
+    if (cor_api_has_part(change->call->res, COR_PART_STATUS) &&
+        change->prepare.on == COR_ON_UPDATE)
+        cor_edits_set(&change->edit.top_edits, COR_STR("status"),
+                      cor_object_member(change->old, COR_STR("status")));
+}
+
+/* A write to the status of a custom resource: the old state with the status that was sent. */
+static int strategy_update_custom_status(struct cor_call *call,
+                                         const struct cor_strategy_input *input,
+                                         struct cor_object **ret_object)
+{
+    struct cor_object_edit edit = {
+        .kind = call->stored->kind,
+        .api_version = call->stored->api_version,
+        .top = cor_object_json(input->old),
+        .metadata = cor_object_metadata(input->old),
+    };
+
+    cor_edits_set(&edit.top_edits, COR_STR("status"),
+                  cor_object_member(input->body, COR_STR("status")));
+    cor_edits_drop(&edit.meta_edits, COR_STR("resourceVersion"));
+    cor_edits_drop(&edit.meta_edits, COR_STR("managedFields"));
+    return cor_object_edit(&edit, ret_object, &call->status);
+}
+
 /* The generation grows by one when something that counts has changed; a write to /status changes
  * nothing that counts. A negative one, which an earlier version may have stored, is dropped:
  * validation would refuse it, and the object could never be changed again. */
@@ -564,6 +627,8 @@ static int set_generation(struct change *change, bool sends_empty)
 
     if (change->strategy && change->prepare.on != COR_ON_STATUS)
         r = sends_empty ? 1 : change_counts(change);
+    if (change->call->res->custom)
+        r = change_counts_custom(change);
     if (r > 0)
         cor_edits_set(meta, COR_STR("generation"),
                       cor_object_next_generation(change->old, change->scratch.generation));
@@ -624,6 +689,8 @@ int cor_strategy_update(struct cor_call *call, const struct cor_strategy_input *
             return r;
         body = scaled;
     }
+    if (call->res->custom && cor_strategy_endpoint(call) == COR_ON_STATUS)
+        return strategy_update_custom_status(call, input, ret_object);
     r = change_init(&change, call, cor_strategy_endpoint(call), input, body);
     change.prepare.name = cor_object_meta_member(old, COR_STR("name"));
     change.prepare.uid = cor_object_meta_member(old, COR_STR("uid"));
@@ -632,6 +699,8 @@ int cor_strategy_update(struct cor_call *call, const struct cor_strategy_input *
     cor_edits_drop(&change.edit.meta_edits, COR_STR("managedFields"));
     if (r == 0 && change.strategy)
         r = change_run_steps(&change);
+    if (call->res->custom)
+        keep_custom(&change);
     if (r == 0)
         r = set_generation(&change, input->sends_empty);
     return change_apply(&change, r, ret_object);

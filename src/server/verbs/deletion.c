@@ -3,10 +3,12 @@
  *   1. preconditions (uid, resourceVersion): 409 when they do not match;
  *   2. namespaces: the cluster's own are refused (403); one that is not being deleted is marked;
  *      one that still has spec.finalizers stays as it is;
- *   3. graceful kinds (pods): the grace period is computed, or the deletion is under way already
+ *   3. definitions of custom resources: one that is not being deleted is marked, and gets the
+ *      finalizer under which its instances are deleted first;
+ *   4. graceful kinds (pods): the grace period is computed, or the deletion is under way already
  *      and the request does not shorten it;
- *   4. finalizers: `orphan` and `foregroundDeletion` are set or removed as the options ask;
- *   5. without finalizers and without a grace period the object is removed now, else it is marked
+ *   5. finalizers: `orphan` and `foregroundDeletion` are set or removed as the options ask;
+ *   6. without finalizers and without a grace period the object is removed now, else it is marked
  *      with deletionTimestamp and stays.
  * A mark that changes nothing means that the object is left as it is.
  *
@@ -20,6 +22,7 @@
 #include "base/err.h"
 #include "meta/object_edit.h"
 #include "meta/time_text.h"
+#include "schema/crd_object.h"
 #include "json/scan.h"
 #include "json/writer.h"
 
@@ -154,6 +157,7 @@ struct mark {
     int64_t grace_s;           /* < 0: not written */
     struct cor_str finalizers; /* p == NULL: as they are */
     struct cor_str status;     /* p == NULL: as it is */
+    bool keeps_generation;
 };
 
 static int write_mark(struct cor_call *call, const struct cor_object *object,
@@ -178,7 +182,7 @@ static int write_mark(struct cor_call *call, const struct cor_object *object,
         cor_edits_set(&edit.meta_edits, COR_STR("deletionGracePeriodSeconds"), cor_strz(grace));
     if (mark->finalizers.p)
         cor_edits_set(&edit.meta_edits, COR_STR("finalizers"), mark->finalizers);
-    if (fresh && old_generation > 0)
+    if (fresh && old_generation > 0 && !mark->keeps_generation)
         cor_edits_set(&edit.meta_edits, COR_STR("generation"),
                       cor_object_next_generation(object, generation));
     if (mark->status.p)
@@ -247,6 +251,53 @@ static int decide_namespace(struct cor_call *call, const struct cor_delete_optio
     if (cor_json_iter_elem(&it))
         ret->step = COR_DELETION_PENDING;
     return 0;
+}
+
+/* The first deletion of a CustomResourceDefinition, whatever the options ask for (contract crd 5.2).
+ */
+static int mark_definition(struct cor_call *call, const struct cor_object *object,
+                           struct cor_object **ret_marked)
+{
+    static const struct cor_crd_change pending = {
+        .conditions = {{.type = "Terminating",
+                        .reason = "InstanceDeletionPending",
+                        .message = COR_STR_INIT("CustomResourceDefinition marked for deletion; "
+                                                "CustomResource deletion will begin soon"),
+                        .is_true = true}},
+        .nconditions = 1,
+    };
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf finalizers = {.max = COR_OBJECT_BYTES_MAX_DEFAULT};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf status = {.max = COR_OBJECT_BYTES_MAX_DEFAULT};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf conditions = {.max = COR_OBJECT_BYTES_MAX_DEFAULT};
+    struct cor_str old = cor_object_meta_member(object, COR_STR("finalizers"));
+    struct cor_str before = cor_object_member(object, COR_STR("status"));
+    struct mark mark = {
+        .at_s = cor_call_now_ms(call) / 1000, .grace_s = -1, .keeps_generation = true};
+    struct cor_json_iter it = cor_json_iter(old.p ? old : COR_STR("[]"));
+    struct cor_edits edits = {.n = 0};
+    char time[COR_TIME_TEXT_MAX];
+    struct cor_json_writer w;
+    int r;
+
+    cor_json_writer_init(&w, &finalizers);
+    cor_json_begin_array(&w);
+    while (cor_json_iter_elem(&it))
+        cor_json_raw(&w, cor_json_iter_value(&it));
+    if (!cor_crd_has_finalizer(object))
+        cor_json_string(&w, COR_STR(COR_CRD_FINALIZER));
+    cor_json_end_array(&w);
+    r = cor_json_writer_finish(&w);
+    if (r == 0)
+        r = cor_crd_write_conditions(object, &pending, cor_time_print(mark.at_s, time),
+                                     &conditions);
+    cor_edits_set(&edits, COR_STR("conditions"), cor_buf_str(&conditions));
+    if (r == 0)
+        r = cor_edits_apply(&edits, before.p ? before : COR_STR("{}"), &status);
+    if (r < 0)
+        return cor_status_set_err(&call->status, r);
+    mark.status = cor_buf_str(&status);
+    mark.finalizers = cor_buf_str(&finalizers);
+    return write_mark(call, object, &mark, ret_marked);
 }
 
 /* Computes the grace period into `mark`. True: the deletion is under way already, and this request
@@ -326,7 +377,7 @@ int cor_deletion_check_preconditions(struct cor_call *call,
                                       cor_object_resource_version(object), "modified");
 }
 
-/* Upstream has other words for the preconditions of a namespace. */
+/* Upstream has other words for the preconditions of a namespace and of a CustomResourceDefinition. */
 static int check_namespace_precondition(struct cor_call *call, const char *what, const char *wanted,
                                         struct cor_str found)
 {
@@ -363,13 +414,18 @@ int cor_deletion_decide(struct cor_call *call, const struct cor_delete_options *
 {
     struct cor_gr gr = cor_api_gr(call->res);
     bool is_namespace = call->res->role == COR_ROLE_NAMESPACES;
-    int r = is_namespace ? check_namespace_preconditions(call, options, object)
+    bool is_definition = call->res->role == COR_ROLE_DEFINITIONS;
+    int r = is_namespace || is_definition ? check_namespace_preconditions(call, options, object)
                          : cor_deletion_check_preconditions(call, options, object);
 
     assert(call->stored && object);
     *ret_deletion = (struct cor_deletion){.step = COR_DELETION_NOW};
     if (r < 0)
         return r;
+    if (is_definition && !cor_crd_is_deleted(object)) {
+        ret_deletion->step = COR_DELETION_MARK;
+        return mark_definition(call, object, &ret_deletion->marked);
+    }
     if (is_namespace) {
         if (is_immortal(cor_object_name(object)))
             return cor_status_forbidden(&call->status, &gr, cor_object_name(object),

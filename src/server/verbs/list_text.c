@@ -4,6 +4,7 @@
  *
  * Failures: no memory, or the maximum of the buffer; what the buffer has is of no use then.
  * Thread: the thread that has the call (its loop, or an offload thread during a stage). */
+#include "schema/custom_row.h"
 #include "server/verbs/list_text.h"
 
 #include <stdio.h>
@@ -117,8 +118,7 @@ int cor_list_write_item(struct cor_list_call *list, const struct cor_object *obj
     if (!call->conversion ||
         (call->accept.view == COR_VIEW_TABLE && list->include != COR_TABLE_OBJECT))
         return text_write_item(list, object, out);
-    r = cor_convert_object(call->conversion->from_stored, call->type->kind, call->type->api_version,
-                           object, &made);
+    r = cor_row_convert(call->type, call->conversion, object, &made);
     if (r < 0)
         return r;
     return call->accept.view == COR_VIEW_TABLE ? text_write_row(list, object, made, out)

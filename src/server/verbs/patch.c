@@ -25,6 +25,11 @@ typedef int (*patch_fn)(struct cor_str doc, struct cor_str patch,
                         const struct cor_json_limits *limits, struct cor_buf *out,
                         struct cor_json_dups *dups, struct cor_json_patch_error *reterr);
 
+/* The types of a custom resource, for which there are no strategies of merging. */
+#define CUSTOM_PATCHES                                                                             \
+    "the body of the request was in an unknown format - accepted media types include: "            \
+    "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+
 struct patch_call {
     struct cor_update_call update;
     patch_fn patch;            /* NULL: strategic merge, which also needs the type, or an apply */
@@ -120,6 +125,11 @@ static int patch_choose(struct patch_call *patch)
     struct cor_str media_type = cor_media_type(call->req->content_type);
     enum cor_patch_type type;
 
+    if (call->type->custom &&
+        (!cor_patch_type_of(media_type, &type) || type == COR_PATCH_STRATEGIC))
+        return cor_status_set(&call->status, -COR_EMEDIATYPE, "%s", CUSTOM_PATCHES);
+    if (call->type->custom && type == COR_PATCH_APPLY)
+        return patch_refuse_type(call);
     if (!cor_patch_type_of(media_type, &type))
         return patch_refuse_type(call);
     switch (type) {

@@ -52,6 +52,7 @@
 
 struct watch_call {
     struct cor_call call;
+    struct cor_call_link of_backing; /* of a custom resource; `end` is NULL until it is open */
     struct cor_predicate predicate;
     struct cor_watch *watch;         /* NULL: closed, or never opened */
     struct cor_feed_share *share;    /* NULL: the watch has no feed of its own */
@@ -92,6 +93,8 @@ static void watch_on_closed(void *arg)
 static void watch_close(struct watch_call *w)
 {
     cor_timer_cancel(&w->timer);
+    if (w->of_backing.end)
+        cor_dlist_remove(&w->of_backing.link);
     if (w->is_awaiting) {
         cor_event_wait_cancel(&w->wait);
         w->awaited.object = cor_object_unref(w->awaited.object);
@@ -520,7 +523,7 @@ static void watch_begin(struct watch_call *w)
                    NULL, 0, COR_HTTP_LENGTH_UNKNOWN);
 }
 
-/* The time is over, or the server shuts down. When the client has seen a part of a revision, the
+/* The time is over, the server shuts down, or a custom resource has changed. When the client has seen a part of a revision, the
  * rest of that revision is delivered first, and the watch then ends by itself. */
 static void watch_end_now(struct watch_call *w)
 {
@@ -541,6 +544,12 @@ static void watch_end_now(struct watch_call *w)
 static void watch_on_timer(struct cor_timer *timer)
 {
     watch_end_now(COR_CONTAINER_OF(timer, struct watch_call, timer));
+}
+
+/* The definition of the resource has changed, or is gone: the client watches again. */
+static void watch_on_retired(struct cor_dlist *link)
+{
+    watch_end_now(COR_CONTAINER_OF(link, struct watch_call, of_backing.link));
 }
 
 static void watch_on_open(void *arg, int err, struct cor_status *status)
@@ -619,6 +628,10 @@ static void watch_run(struct cor_call *call)
         cor_call_fail_storage(call, COR_STORAGE_OP_WATCH);
         return;
     }
+    if (call->res->life) {
+        w->of_backing.end = watch_on_retired; /* from now on the link is in the list, or in none */
+        cor_dlist_push(&call->backing->watches, &w->of_backing.link);
+    }
     cor_call_begin_op(call);
 }
 
@@ -636,6 +649,8 @@ static void watch_deinit(struct cor_call *call)
 {
     struct watch_call *w = (struct watch_call *)call;
 
+    if (w->of_backing.end)
+        cor_dlist_remove(&w->of_backing.link);
     w->frame = cor_frame_unref(w->frame);
     w->share = cor_feed_share_give(&call->loop->api->feeds, w->share);
     cor_predicate_deinit(&((struct watch_call *)call)->predicate);

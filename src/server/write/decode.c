@@ -6,6 +6,8 @@
  *   the type of that kind can hold every value (schema/read.h) ──► the kind can become the request's ──►
  *   repeated members are merged (schema/repeated.h)
  *
+ * Objects of custom resources have a way of their own after they were parsed (custom.c).
+ *
  * Fields that the type does not have, and fields that a body repeats, are noted in `report` for the
  * stage "strict": they are no mistake here. Most bodies have neither; then the walk over the type
  * allocates nothing, and there is no report.
@@ -24,6 +26,7 @@
 #include "schema/restore.h"
 #include "server/strategy/data_size.h"
 #include "server/write/body.h"
+#include "server/write/custom.h"
 #include "server/write/stages.h"
 
 #define WHY_MAX (64u * 1024)
@@ -199,9 +202,11 @@ int cor_write_decode(struct cor_write *write)
                          &call->status);
     if (r == -COR_EINVAL)
         r = decode_refuse_bytes(write);
+    else if (r == 0 && cor_write_is_custom(call))
+        r = cor_write_decode_custom(write, &dups, &object);
     else if (r == 0)
         r = decode_check(write, object, dups.n > 0);
-    if (r == 0 && dups.n > 0)
+    if (r == 0 && dups.n > 0 && !cor_write_is_custom(call))
         r = decode_merge(write, &limits, &object);
     if (r == 0)
         write->body = COR_STEAL(object);

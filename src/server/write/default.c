@@ -18,6 +18,7 @@
 #include "schema/equal.h"
 #include "schema/rewrite.h"
 #include "schema/strategy.h"
+#include "server/write/custom.h"
 #include "server/write/stages.h"
 
 int cor_write_take_rewritten(struct cor_call *call, int r, const struct cor_buf *json,
@@ -89,7 +90,7 @@ const struct cor_type *cor_write_late_type(const struct cor_write *write)
 
 bool cor_write_defaults_late(const struct cor_write *write)
 {
-    return cor_write_late_type(write) != NULL;
+    return cor_write_late_type(write) != NULL || cor_custom_stores_other(write);
 }
 
 int cor_write_default_late(struct cor_write *write)
@@ -98,7 +99,9 @@ int cor_write_default_late(struct cor_write *write)
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0};
     int r;
 
-    assert(type && write->object);
+    if (!type)
+        return cor_custom_to_stored(write);
+    assert(write->object);
     cor_buf_init(&json, COR_WRITE_JSON_MAX);
     r = cor_default_late(type, cor_object_json(write->object), &json);
     return cor_write_take_rewritten(&write->call, r, &json, &write->object);

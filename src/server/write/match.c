@@ -9,11 +9,12 @@
 
 #include "base/err.h"
 #include "meta/resource_version.h"
+#include "server/write/custom.h"
 #include "server/write/stages.h"
 
 static int match_version(struct cor_call *call, struct cor_str version)
 {
-    if (version.n == 0 || cor_str_eq(version, call->type->api_version))
+    if ((version.n == 0 && !call->type->custom) || cor_str_eq(version, call->type->api_version))
         return 0;
     return cor_status_bad_request(
         &call->status,
@@ -76,5 +77,7 @@ int cor_write_match(struct cor_write *write)
         r = match_name(&write->call, write->body);
     if (r == 0)
         r = match_namespace(&write->call, write->body);
+    if (r == 0 && cor_write_is_custom(&write->call))
+        r = cor_custom_match_kind(write);
     return r < 0 ? r : match_read_revision(write);
 }

@@ -13,6 +13,7 @@
 #include "meta/field_error.h"
 #include "schema/default.h"
 #include "server/strategy/strategy.h"
+#include "server/write/custom.h"
 #include "server/write/stages.h"
 #include "server/write/store.h"
 
@@ -76,7 +77,7 @@ int cor_write_prepare(struct cor_write *write)
     assert(write->body && (write->is_create || write->old));
     write->object = cor_object_unref(write->object);
     write->removes = false;
-    r = write->is_create ? 0 : cor_write_check_revision(write);
+    r = write->is_create ? cor_custom_refuse_create(write) : cor_write_check_revision(write);
     if (r == 0)
         r = prepare_run_strategy(write, &input);
     if (r == 0)

@@ -66,6 +66,7 @@ void cor_write_init(struct cor_write *write)
 {
     cor_buf_init(&write->text, COR_BODY_TEXT_MAX);
     cor_buf_init(&write->yaml_dups, COR_BODY_DUPS_MAX);
+    cor_buf_init(&write->findings, COR_READ_TEXTS_MAX);
     cor_buf_init(&write->sender, SENDER_MAX);
     cor_buf_init(&write->manager, MANAGER_MAX);
     cor_buf_init(&write->managed_text, COR_WRITE_JSON_MAX);
@@ -75,6 +76,7 @@ void cor_write_deinit(struct cor_write *write)
 {
     cor_buf_deinit(&write->text);
     cor_buf_deinit(&write->yaml_dups);
+    cor_buf_deinit(&write->findings);
     cor_buf_deinit(&write->sender);
     cor_buf_deinit(&write->manager);
     cor_buf_deinit(&write->managed_text);

@@ -79,6 +79,12 @@ static int strict_add_all(struct strict_sink *sink, const struct cor_write *writ
 
     if (r == 0)
         r = strict_add_dups(sink, write);
+    for (size_t at = 0; at < write->findings.n && r == 0 && !write->is_applied;) {
+        struct cor_str finding = cor_strz(write->findings.p + at);
+
+        r = strict_add(sink, finding);
+        at += finding.n + 1;
+    }
     for (size_t i = 0; i < n && r == 0; i++)
         r = strict_add(sink, cor_read_finding(write->report, i));
     return r == -COR_ETOOBIG ? 0 : r;
@@ -91,7 +97,7 @@ int cor_write_strict(struct cor_write *write)
     int r;
 
     assert(write->body);
-    if ((!write->report && (!write->dups || write->dups->n == 0) && write->yaml_dups.n == 0) ||
+    if ((!write->report && write->findings.n == 0 && (!write->dups || write->dups->n == 0) && write->yaml_dups.n == 0) ||
         cor_str_eq(call->opts.field_validation, COR_STR("Ignore")))
         return 0;
     sink.is_refusal = cor_str_eq(call->opts.field_validation, COR_STR("Strict"));

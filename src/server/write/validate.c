@@ -9,7 +9,8 @@
  *   part of an object:    the uid of the body; then as an update
  *                         (server/strategy/scale.h: metadata does not come from the body)
  *
- * An object that nothing is wrong with may be warned of: the warn program of its kind.
+ * An object of a custom resource has the rules of the metadata and then those of its schema
+ * (custom.c). An object that nothing is wrong with may be warned of: the warn program of its kind.
  * A kind without a program has the rules of the metadata alone, with the name rule of its resource.
  * Failures: 422 with all field errors, 409 for the uid of a scale; no memory.
  * Thread: the thread that has the call. */
@@ -27,6 +28,7 @@
 #include "net/key_pair.h"
 #include "schema/validate.h"
 #include "server/strategy/scale.h"
+#include "server/write/custom.h"
 #include "server/write/stages.h"
 #include "json/scan.h"
 
@@ -190,6 +192,8 @@ int cor_write_validate(struct cor_write *write)
     }
     validation = make_validation(write);
     check_object(write, &validation, &errs);
+    if (cor_write_is_custom(call))
+        cor_custom_validate(write, &errs);
     if (errs.n == 0 && errs.error == 0)
         return 0;
     return refuse_object(write, &errs);

@@ -74,6 +74,7 @@ struct cor_write {
     struct cor_json_dups *dups; /* PATCH: fields that the patch repeats; the verb's */
     const char *dups_prefix;    /* stands before each of `dups` in messages; NULL: nothing */
     struct cor_buf yaml_dups;   /* the same for keys of a YAML body, in the words of its decoder */
+    struct cor_buf findings; /* decode to strict, of custom resources: the same, as texts with NULs */
     struct cor_read_report *report; /* decode to strict: what is wrong; NULL: nothing */
 
     bool has_gated;   /* from default on: the body has a field of a feature gate that is off */

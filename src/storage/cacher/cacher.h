@@ -22,7 +22,7 @@ struct cor_cacher_opts {
                                 * spec.nodeName; NULL: none */
 };
 
-/* Begins to fill the watch cache. No two cachers may have keys in common. 0 or -COR_ENOMEM. */
+/* Begins to fill the watch cache. Two cachers have all keys in common or none. 0 or -COR_ENOMEM. */
 int cor_cacher_open(const struct cor_cacher_opts *opts, struct cor_cacher **ret_cacher,
                     struct cor_status *reterr_status);
 

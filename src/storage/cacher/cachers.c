@@ -3,7 +3,7 @@
  *
  * A batch of the feed, on the engine thread (cachers_on_batch()):
  *   1. `seen` becomes the batch's revision: clients may see it from now on.
- *   2. Each change goes to the cacher that has its key. Changes of one revision are applied under
+ *   2. Each change goes to the cachers that have its key. Changes of one revision are applied under
  *      one hold of that cacher's lock.
  *   3. `rev` becomes the batch's revision: all ready watch caches are complete up to it.
  *   4. Commands of other threads run: this thread is the only writer of all watch caches.
@@ -124,7 +124,9 @@ void cor_cachers_answer(struct cor_cachers *c, struct cor_mail *mail)
 }
 
 /* The cachers by key prefix. No prefix begins with another, so the cacher of a key is the last one
- * whose prefix is not above the key, or none. */
+ * whose prefix is not above the key, or none. Two cachers may have the same prefix for a time, while
+ * a custom resource with a new schema replaces one: those are neighbours, and each gets all changes.
+ */
 
 /* Position of the first cacher whose prefix is above `key`. */
 static size_t sorted_upper(const struct cor_cachers *c, struct cor_str key)
@@ -142,13 +144,14 @@ static size_t sorted_upper(const struct cor_cachers *c, struct cor_str key)
     return lo;
 }
 
-static struct cor_cacher *sorted_find(const struct cor_cachers *c, struct cor_str key)
+/* How many cachers, down from position `at`, have the key. */
+static size_t sorted_count(const struct cor_cachers *c, size_t at, struct cor_str key)
 {
-    size_t at = sorted_upper(c, key);
+    size_t n = 0;
 
-    if (at == 0 || !cor_str_starts(key, store_key_str(&c->sorted[at - 1]->prefix)))
-        return NULL;
-    return c->sorted[at - 1];
+    while (n < at && cor_str_starts(key, store_key_str(&c->sorted[at - 1 - n]->prefix)))
+        n++;
+    return n;
 }
 
 int cor_cachers_add(struct cor_cachers *c, struct cor_cacher *cacher)
@@ -156,7 +159,9 @@ int cor_cachers_add(struct cor_cachers *c, struct cor_cacher *cacher)
     struct cor_str prefix = store_key_str(&cacher->prefix);
     size_t at = sorted_upper(c, prefix);
 
-    assert(c->is_writing && !sorted_find(c, prefix));
+    assert(c->is_writing);
+    assert(sorted_count(c, at, prefix) == 0 ||
+           cor_str_eq(store_key_str(&c->sorted[at - 1]->prefix), prefix));
     assert(at == c->nsorted || !cor_str_starts(store_key_str(&c->sorted[at]->prefix), prefix));
     if (COR_ARRAY_RESERVE(&c->sorted, c->nsorted, &c->cap, COR_ARRAY_NO_MAX) < 0)
         return -COR_ENOMEM;
@@ -170,7 +175,9 @@ void cor_cachers_remove(struct cor_cachers *c, struct cor_cacher *cacher)
 {
     size_t at = sorted_upper(c, store_key_str(&cacher->prefix)) - 1;
 
-    assert(c->is_writing && c->sorted[at] == cacher);
+    while (c->sorted[at] != cacher)
+        at--;
+    assert(c->is_writing);
     c->nsorted--;
     memmove(&c->sorted[at], &c->sorted[at + 1], (c->nsorted - at) * sizeof(*c->sorted));
     atomic_fetch_sub(&c->bytes, cacher->bytes);
@@ -191,13 +198,13 @@ static void writer_finish(struct cor_cachers *c, bool advanced)
 
 /* Does no later event of the same revision belong to this cacher? Then its lock may be released:
  * the changes of one revision become visible together. */
-static bool is_last_of_revision(struct cor_cachers *c, const struct cor_feed_batch *batch, size_t i,
+static bool is_last_of_revision(const struct cor_feed_batch *batch, size_t i,
                                 const struct cor_cacher *cacher)
 {
     cor_rev rev = batch->events[i].kv->mod_rev;
 
     for (i++; i < batch->nevents && batch->events[i].kv->mod_rev == rev; i++) {
-        if (sorted_find(c, cor_kv_key(batch->events[i].kv)) == cacher)
+        if (cor_str_starts(cor_kv_key(batch->events[i].kv), store_key_str(&cacher->prefix)))
             return false;
     }
     return true;
@@ -226,12 +233,13 @@ static void cachers_on_batch(void *arg, const struct cor_feed_batch *batch)
     cor_cachers_saw(c, batch->upto);
     for (size_t i = 0; i < batch->nevents; i++) {
         struct cor_str key = cor_kv_key(batch->events[i].kv);
-        struct cor_cacher *cacher = sorted_find(c, key);
+        size_t at = sorted_upper(c, key);
 
         if (cor_str_eq(key, COR_COMPACT_KEY))
             learn_compaction(c, &batch->events[i]);
-        if (cacher)
-            cor_cacher_change(cacher, &batch->events[i], is_last_of_revision(c, batch, i, cacher));
+        for (size_t n = sorted_count(c, at, key); n > 0; n--)
+            cor_cacher_change(c->sorted[at - n], &batch->events[i],
+                              is_last_of_revision(batch, i, c->sorted[at - n]));
     }
     rev_raise(&c->rev, batch->upto);
     cor_mailbox_deliver(&c->commands);

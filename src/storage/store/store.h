@@ -15,6 +15,7 @@
 #include "meta/object.h"
 #include "meta/revision.h"
 #include "meta/status.h"
+#include "schema/structural/structural.h"
 #include "storage/store/lease_manager.h"
 #include "storage/store/stored_form.h"
 #include "storage/store/transformer.h"
@@ -35,6 +36,9 @@ struct cor_store_opts {
     enum cor_stored_form form;                 /* what is written, if the kind has that form */
     bool follows_schema; /* objects that may be older than the schema (cor_engine_old_rev()) are
                           * normalised and get their defaults when they are read */
+    bool is_custom;      /* a custom resource: objects that this process has not just written become
+                          * `kind` of `api_version`, and follow `structural` when they are read */
+    struct cor_structural *structural; /* a reference is taken; NULL: objects stay as they are */
     const struct cor_clock *clock; /* for leases; NULL: the real one */
     struct cor_lease_limits lease_limits;
     _Atomic uint64_t *decode_errors; /* counts values that could not be decoded; NULL: not counted.

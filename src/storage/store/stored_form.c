@@ -144,6 +144,35 @@ int cor_stored_form_renew(struct cor_object **object)
     return 1;
 }
 
+int cor_stored_form_renew_custom(const struct cor_structural *schema, struct cor_str kind,
+                                 struct cor_str api_version, struct cor_object **object)
+{
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *converted = NULL;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
+    struct cor_object *renewed;
+    int r = 0;
+
+    assert((*object)->rev == 0);
+    cor_buf_init(&json, STORE_VALUE_MAX);
+    if (!cor_str_eq(cor_object_api_version(*object), api_version) ||
+        !cor_str_eq(cor_object_kind(*object), kind))
+        r = cor_convert_object(cor_convert_version_alone, kind, api_version, *object, &converted);
+    if (r == 0 && schema)
+        r = cor_structural_rewrite(schema, cor_object_json(converted ? converted : *object),
+                                   COR_STRUCTURAL_ALL, &json, NULL);
+    if (r < 0 || (r == 0 && !converted))
+        return r;
+    if (r == 0)
+        renewed = COR_STEAL(converted);
+    else
+        r = cor_object_from_sorted(cor_buf_str(&json), &renewed);
+    if (r < 0)
+        return r;
+    cor_object_unref(*object);
+    *object = renewed;
+    return 1;
+}
+
 /* Appends the JSON of a protobuf value as the store would read it: with what protobuf cannot hold.
  */
 static int form_json_of_protobuf(struct cor_str value, struct cor_buf *out,

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "meta/object.h"
 #include "meta/status.h"
+#include "schema/structural/structural.h"
 #include "schema/types.h"
 
 enum cor_stored_form {
@@ -45,6 +46,11 @@ int cor_stored_form_to_protobuf(const struct cor_object *object, struct cor_buf 
  * `object` was replaced. -COR_ENOMEM, -COR_ETOOBIG, -COR_ECORRUPT (it is no object of its kind):
  * `object` is as before. */
 int cor_stored_form_renew(struct cor_object **object);
+
+/* The same for an object of a custom resource: it becomes `kind` of `api_version`, and follows the
+ * schema (NULL: there is none): unknown fields and nulls are dropped, defaults filled in. */
+int cor_stored_form_renew_custom(const struct cor_structural *schema, struct cor_str kind,
+                                 struct cor_str api_version, struct cor_object **object);
 
 /* Brings a value into `form`. 0: it has that form, or its kind has no other. 1: `ret_value` has it,
  * in `out`, which was empty. -COR_EINVAL with a message (it cannot be decoded), -COR_ENOMEM,

@@ -538,12 +538,6 @@ TEST(create, objects_that_are_stored_and_do_nothing_come_with_a_warning)
         const char *members; /* what the kind needs beside its metadata; NULL: nothing */
         const char *name;    /* NULL: x */
     } rows[] = {
-        {"/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "CustomResourceDefinition",
-         "custom resources are not served",
-         ",\"spec\":{\"group\":\"a.b\",\"names\":{\"kind\":\"X\",\"plural\":\"x\"},\"scope\":"
-         "\"Cluster\",\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,\"schema\":{"
-         "\"openAPIV3Schema\":{\"type\":\"object\"}}}]}",
-         "x.a.b"},
         {"/apis/apiregistration.k8s.io/v1/apiservices", "APIService",
          "requests are not forwarded to other API servers",
          ",\"spec\":{\"group\":\"a.b\",\"version\":\"v1\",\"groupPriorityMinimum\":1,"

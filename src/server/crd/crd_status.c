@@ -1,0 +1,181 @@
+/* clang-format off */
+/* Keeps the status of CustomResourceDefinitions: one reconcile per definition at a time, which writes
+ * until nothing is left to write (contract crd 2.1.3).
+ *
+ *   status_step: its names are not those that it asks for ──► names judged ──► PUT status ──┐
+ *                its names are accepted, it is not Established ──► PUT status ──────────────┤
+ *                nothing ──► the reconcile ends                                             │
+ *   status_on_written: the answer is the newest state, which is served at once ◄────────────┘ ──► status_step
+ *
+ * While names are being written they count as used, so that two definitions that are judged at the
+ * same time do not both get a name. The answer 409 or 404 ends the reconcile: a newer state comes by
+ * the watch, and with it the next one. Other failures are tried again by the limiter.
+ * Thread: the first loop of the API. */
+/* clang-format on */
+#include <assert.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "server/crd/crd_status.h"
+#include "server/crd/naming.h"
+
+void cor_crd_work_end(struct cor_crd_work *work, const struct cor_reconcile_result *result)
+{
+    struct cor_reconcile *rec = work->rec;
+    struct crd_entry *entry = cor_crds_find(work->crds, rec->name);
+
+    assert(!cor_api_is_under_way(&work->req) && rec->work == work);
+    if (entry)
+        cor_buf_reset(&entry->claimed);
+    rec->work = NULL;
+    cor_reconcile_done(rec, result);
+    cor_crd_work_deinit_deletion(work);
+    cor_free(work);
+}
+
+void cor_crd_work_fail(struct cor_crd_work *work, int err, const struct cor_status *why)
+{
+    const struct cor_reconcile_result result = {.err = err, .why = why};
+
+    cor_crd_work_end(work, &result);
+}
+
+struct cor_resource_path cor_crd_path(struct cor_str name, const char *subresource)
+{
+    /* names a kind: whose status is written */
+    return (struct cor_resource_path){
+        .gvr = {COR_STR("apiextensions.k8s.io"), COR_STR("v1"),
+                COR_STR("customresourcedefinitions")},
+        .name = name,
+        .subresource = cor_strz(subresource),
+    };
+}
+
+/* Does a definition of the group have this name? */
+struct use {
+    const struct cor_crds *crds;
+    struct cor_str group;
+};
+
+static bool is_used(void *arg, enum cor_name_pool pool, struct cor_str name)
+{
+    const struct use *use = arg;
+
+    for (size_t i = 0; i < use->crds->nentries; i++) {
+        const struct crd_entry *entry = use->crds->entries[i];
+
+        if (!cor_str_eq(cor_crd_group(entry->crd), use->group))
+            continue;
+        if (cor_names_have(cor_crd_status(entry->crd, "acceptedNames"), pool, name) ||
+            (entry->claimed.n > 0 &&
+             cor_names_have(cor_view(cor_buf_str(&entry->claimed)), pool, name)))
+            return true;
+    }
+    return false;
+}
+
+static void status_step(struct cor_crd_work *work);
+
+static void status_on_written(struct cor_api_request *req, const struct cor_api_answer *answer)
+{
+    struct cor_crd_work *work = COR_CONTAINER_OF(req, struct cor_crd_work, req);
+    struct crd_entry *entry = cor_crds_find(work->crds, work->rec->name);
+    const struct cor_status *error = answer->error;
+    int r;
+
+    if (entry)
+        cor_buf_reset(&entry->claimed);
+    if (error && answer->end == COR_API_ANSWERED && (error->code == 409 || error->code == 404)) {
+        cor_crd_work_fail(work, 0, NULL);
+        return;
+    }
+    if (error || !entry) {
+        cor_crd_work_fail(work, error ? error->err : 0, error);
+        return;
+    }
+    r = cor_crds_take(work->crds, answer->object);
+    /* The status may have released a name. */
+    if (r == 0 && work->has_named)
+        cor_crds_requeue_group(work->crds, cor_crd_group(entry->crd), work->rec->name);
+    if (r < 0)
+        cor_crd_work_fail(work, r, NULL);
+    else
+        status_step(work);
+}
+
+void cor_crd_work_write(struct cor_crd_work *work, const struct cor_object *crd,
+                        const struct cor_crd_change *change, const struct cor_api_request_cbs *cbs)
+{
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *next = NULL;
+    int r = cor_crd_change(crd, change, cor_clock_wall_ms(work->crds->clock), &next);
+
+    if (r < 0) {
+        cor_crd_work_fail(work, r, NULL);
+        return;
+    }
+    work->req = (struct cor_api_request){.at = cor_crd_path(work->rec->name, "status"), .cbs = cbs};
+    cor_api_update(&work->crds->port.port, &work->req, next, NULL);
+}
+
+static void status_step(struct cor_crd_work *work)
+{
+    static const struct cor_api_request_cbs cbs = {.on_done = status_on_written};
+    static const struct cor_crd_change established = {
+        .conditions = {{.type = "Established",
+                        .reason = "InitialNamesAccepted",
+                        .message = COR_STR_INIT("the initial names have been accepted"),
+                        .is_true = true}},
+        .nconditions = 1,
+    };
+    struct crd_entry *entry = cor_crds_find(work->crds, work->rec->name);
+    struct cor_naming naming = {0};
+    struct use use;
+    int r;
+
+    if (!entry) {
+        cor_crd_work_fail(work, 0, NULL);
+        return;
+    }
+    if (cor_crd_is_deleted(entry->crd)) {
+        cor_crd_delete_instances(work, entry->crd);
+        return;
+    }
+    use = (struct use){work->crds, cor_crd_group(entry->crd)};
+    r = cor_naming_judge(entry->crd, is_used, &use, &naming);
+    work->has_named = r == 1;
+    if (r == 1)
+        r = cor_buf_adds(&entry->claimed, naming.change.accepted_names);
+    if (r < 0)
+        cor_crd_work_fail(work, r, NULL);
+    else if (work->has_named)
+        cor_crd_work_write(work, entry->crd, &naming.change, &cbs);
+    else if (cor_crd_is_true(entry->crd, "NamesAccepted") &&
+             !cor_crd_is_true(entry->crd, "Established"))
+        cor_crd_work_write(work, entry->crd, &established, &cbs);
+    else
+        cor_crd_work_fail(work, 0, NULL);
+    cor_naming_deinit(&naming);
+}
+
+void cor_crd_status_reconcile(void *arg, struct cor_reconcile *rec)
+{
+    static const struct cor_reconcile_result no_memory = {.err = -COR_ENOMEM};
+    struct cor_crd_work *work = cor_calloc(1, sizeof(*work));
+
+    if (!work) {
+        cor_reconcile_done(rec, &no_memory);
+        return;
+    }
+    work->crds = arg;
+    work->rec = rec;
+    rec->work = work;
+    status_step(work);
+}
+
+void cor_crd_status_cancel(void *arg, struct cor_reconcile *rec)
+{
+    struct cor_crd_work *work = rec->work;
+
+    cor_api_cancel(&work->crds->port.port, &work->req);
+    cor_crd_work_fail(work, -COR_ECANCELED, NULL);
+}

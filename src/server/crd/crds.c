@@ -1,0 +1,541 @@
+/* clang-format off */
+/* Follows the CustomResourceDefinitions through the port in process, and publishes what they define.
+ *
+ *   list, watch ──► cor_crds_take: is it newer than the entry's? ──► crds_serve: Established and other than what is served ──►
+ *   a definition, its watch cache; the old one is retired ──► crds_publish_soon, once per turn ──► cor_api_publish
+ *
+ * A change of the spec, of the accepted names or the beginning of the deletion makes another
+ * definition; a change of labels or other conditions does not (contract crd 3.2.3).
+ *
+ * Failures: without memory for an entry or a definition the reflector lists again, after a pause; a
+ * snapshot for which there is no memory is made again after RETRY_MS. What was served stays served
+ * meanwhile. An object that cannot be served (it has no accepted names) is logged.
+ * Thread: the first loop of the API. */
+/* clang-format on */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "server/api/api_cachers.h"
+#include "server/crd/crds_int.h"
+#include "server/crd/kube_version.h"
+
+#define RETRY_MS       100
+#define RECONCILES_MAX 16
+#define USER_AGENT     "kube-apiserver"
+
+static struct cor_loop *crds_loop(const struct cor_crds *crds)
+{
+    return crds->api->loops[0].loop;
+}
+
+/* ---- what is published ---- */
+
+/* By group, then the better version first, then by name: discovery's order. */
+static int order_rows(const void *a, const void *b)
+{
+    const struct cor_resource_row *x = *(const struct cor_resource_row *const *)a;
+    const struct cor_resource_row *y = *(const struct cor_resource_row *const *)b;
+    int order = cor_str_cmp(x->group, y->group);
+
+    if (order == 0)
+        order = cor_version_order(x->version, y->version);
+    return order ? order : cor_str_cmp(x->plural, y->plural);
+}
+
+/* Is the whole version of this group built in? Then its custom resources cannot be reached
+ * (1.3.15).
+ */
+static bool is_builtin_version(const struct cor_resource_row *row)
+{
+    const struct cor_resource_row *builtins;
+    size_t n;
+
+    builtins = cor_api_builtins(&n);
+    for (size_t i = 0; i < n; i++) {
+        if (cor_str_eq(builtins[i].group, row->group) &&
+            cor_str_eq(builtins[i].version, row->version))
+            return true;
+    }
+    return false;
+}
+
+/* The rows of all definitions that are served, in discovery's order. */
+static size_t crds_custom_rows(const struct cor_crds *crds, const struct cor_resource_row **rows)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < crds->nentries; i++) {
+        const struct cor_definition *d = crds->entries[i]->served;
+
+        for (size_t k = 0; d && k < cor_definition_n(d); k++) {
+            const struct cor_resource_row *row = cor_definition_row(d, k);
+
+            if (!row->custom->is_hidden && !is_builtin_version(row))
+                rows[n++] = row;
+        }
+    }
+    qsort(rows, n, sizeof(rows[0]), order_rows);
+    return n;
+}
+
+/* Puts the built-in rows and the custom ones together: a group that has both is one group. */
+static size_t crds_merge_rows(const struct cor_resource_row *const *custom, size_t ncustom,
+                              const struct cor_resource_row **rows)
+{
+    const struct cor_resource_row *builtins;
+    size_t nbuiltins, n = 0;
+
+    builtins = cor_api_builtins(&nbuiltins);
+    for (size_t i = 0; i < nbuiltins; i++) {
+        bool is_last = i + 1 == nbuiltins || !cor_str_eq(builtins[i].group, builtins[i + 1].group);
+
+        rows[n++] = &builtins[i];
+        for (size_t k = 0; is_last && k < ncustom; k++) {
+            if (cor_str_eq(custom[k]->group, builtins[i].group))
+                rows[n++] = custom[k];
+        }
+    }
+    for (size_t k = 0; k < ncustom; k++) {
+        bool is_builtin = false;
+
+        for (size_t i = 0; i < nbuiltins && !is_builtin; i++)
+            is_builtin = cor_str_eq(builtins[i].group, custom[k]->group);
+        if (!is_builtin)
+            rows[n++] = custom[k];
+    }
+    return n;
+}
+
+static int crds_publish(struct cor_crds *crds)
+{
+    const struct cor_resource_row **rows, **custom;
+    struct cor_served *served;
+    size_t nbuiltins, max = 0, n;
+    int r;
+
+    (void)cor_api_builtins(&nbuiltins);
+    for (size_t i = 0; i < crds->nentries; i++)
+        max += crds->entries[i]->served ? cor_definition_n(crds->entries[i]->served) : 0;
+    rows = cor_calloc(nbuiltins + 2 * max, sizeof(rows[0]));
+    if (!rows)
+        return -COR_ENOMEM;
+    custom = rows + nbuiltins + max;
+    n = crds_custom_rows(crds, custom);
+    n = crds_merge_rows(custom, n, rows);
+    r = cor_served_new(rows, n, crds->generation + 1, &served);
+    cor_free(rows);
+    if (r < 0)
+        return r;
+    crds->generation++;
+    cor_api_publish(crds->api, served);
+    cor_served_unref(served);
+    if (crds->has_listed)
+        atomic_store(&crds->is_synced, true);
+    return 0;
+}
+
+static void crds_try_publish(struct cor_crds *crds)
+{
+    int r = crds->is_following ? crds_publish(crds) : 0;
+
+    crds->is_publishing = false;
+    if (r == 0)
+        return;
+    COR_LOG_ERROR("custom resources could not be published; another try follows",
+                  COR_F_STR("err", cor_err_text(r)));
+    if (cor_timer_set(&crds->retry, RETRY_MS) == 0)
+        crds->is_publishing = true;
+}
+
+static void crds_on_publish(struct cor_mail *mail)
+{
+    crds_try_publish(COR_CONTAINER_OF(mail, struct cor_crds, publish_mail));
+}
+
+static void crds_on_retry(struct cor_timer *timer)
+{
+    crds_try_publish(COR_CONTAINER_OF(timer, struct cor_crds, retry));
+}
+
+/* Changes of one turn are published together. */
+static void crds_publish_soon(struct cor_crds *crds)
+{
+    if (crds->is_publishing)
+        return;
+    crds->is_publishing = true;
+    cor_dlist_init(&crds->publish_mail.link);
+    cor_loop_post_always(crds_loop(crds), &crds->publish_mail);
+}
+
+/* ---- entries ---- */
+
+static size_t entries_lower(const struct cor_crds *crds, struct cor_str name)
+{
+    size_t lo = 0, hi = crds->nentries;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (cor_str_cmp(cor_object_name(crds->entries[mid]->crd), name) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+struct crd_entry *cor_crds_find(const struct cor_crds *crds, struct cor_str name)
+{
+    size_t at = entries_lower(crds, name);
+
+    return at < crds->nentries && cor_str_eq(cor_object_name(crds->entries[at]->crd), name)
+               ? crds->entries[at]
+               : NULL;
+}
+
+/* Nothing of the entry is served from the next snapshot on. */
+static void entry_retire(struct cor_crds *crds, struct crd_entry *entry)
+{
+    struct cor_definition *d = COR_STEAL(entry->served);
+
+    if (!d)
+        return;
+    cor_definition_retire(d);
+    cor_row_unref(cor_definition_row(d, 0));
+    crds_publish_soon(crds);
+}
+
+static void entry_free(struct crd_entry *entry)
+{
+    if (entry->served)
+        cor_row_unref(cor_definition_row(entry->served, 0));
+    cor_buf_deinit(&entry->claimed);
+    cor_object_unref(entry->crd);
+    cor_free(entry);
+}
+
+/* Serves the entry as its object is now, if that is something else than what is served. */
+static int crds_serve(struct cor_crds *crds, struct crd_entry *entry)
+{
+    struct cor_definition *d;
+    struct cor_custom_cache *cache = NULL;
+    int r;
+
+    if (!cor_crd_is_true(entry->crd, "Established")) {
+        entry_retire(crds, entry);
+        return 0;
+    }
+    if (entry->served && cor_definition_is_of(entry->served, entry->crd))
+        return 0;
+    r = cor_definition_new(entry->crd, &crds->places, &d);
+    if (r == -COR_EINVAL || r == -COR_ETOOBIG) {
+        COR_LOG_ERROR("a custom resource cannot be served",
+                      COR_F_STR("name", cor_object_name(entry->crd)),
+                      COR_F_STR("err", cor_err_text(r)));
+        entry_retire(crds, entry);
+        return 0;
+    }
+    if (r < 0)
+        return r;
+    if (crds->api->cachers) {
+        r = cor_api_cachers_add(crds->api->cachers, cor_definition_stored(d), &cache, NULL);
+        if (r < 0) {
+            cor_row_unref(cor_definition_row(d, 0));
+            return r;
+        }
+        cor_definition_set_cache(d, cache);
+    }
+    entry_retire(crds, entry);
+    entry->served = d;
+    crds_publish_soon(crds);
+    return 0;
+}
+
+static int entries_insert(struct cor_crds *crds, struct cor_object *crd,
+                          struct crd_entry **ret_entry)
+{
+    size_t at = entries_lower(crds, cor_object_name(crd));
+    struct crd_entry *entry = cor_calloc(1, sizeof(*entry));
+    int r =
+        entry ? COR_ARRAY_RESERVE(&crds->entries, crds->nentries, &crds->entries_cap, COR_CRDS_MAX)
+              : -COR_ENOMEM;
+
+    if (r < 0) {
+        cor_free(entry);
+        return r;
+    }
+    cor_buf_init(&entry->claimed, COR_CRD_STATUS_MAX);
+    memmove(&crds->entries[at + 1], &crds->entries[at],
+            (crds->nentries - at) * sizeof(crds->entries[0]));
+    crds->entries[at] = entry;
+    crds->nentries++;
+    entry->crd = cor_object_ref(crd);
+    *ret_entry = entry;
+    return 0;
+}
+
+static int crds_enqueue(struct cor_crds *crds, struct cor_str name)
+{
+    return cor_control_loop_enqueue(cor_port_controller_loop(crds->controller), COR_STR(""), name,
+                                    0);
+}
+
+int cor_crds_take(struct cor_crds *crds, struct cor_object *crd)
+{
+    struct crd_entry *entry = cor_crds_find(crds, cor_object_name(crd));
+    int r = 0;
+
+    if (entry && entry->crd->rev > crd->rev)
+        return 0;
+    if (!entry) {
+        r = entries_insert(crds, crd, &entry);
+    } else if (entry->crd->rev < crd->rev) {
+        cor_object_unref(entry->crd);
+        entry->crd = cor_object_ref(crd);
+    }
+    if (r == -COR_ETOOBIG) {
+        COR_LOG_ERROR("too many CustomResourceDefinitions",
+                      COR_F_STR("name", cor_object_name(crd)));
+        return 0;
+    }
+    if (r == 0)
+        r = crds_serve(crds, entry);
+    return r < 0 ? r : crds_enqueue(crds, cor_object_name(crd));
+}
+
+void cor_crds_requeue_group(struct cor_crds *crds, struct cor_str group, struct cor_str but)
+{
+    for (size_t i = 0; i < crds->nentries; i++) {
+        const struct cor_object *crd = crds->entries[i]->crd;
+
+        /* Without memory for the key the next event of that definition does it. */
+        if (cor_str_eq(cor_crd_group(crd), group) && !cor_str_eq(cor_object_name(crd), but))
+            (void)crds_enqueue(crds, cor_object_name(crd));
+    }
+}
+
+static void entries_remove(struct cor_crds *crds, size_t at)
+{
+    struct crd_entry *entry = crds->entries[at];
+
+    crds->nentries--;
+    memmove(&crds->entries[at], &crds->entries[at + 1],
+            (crds->nentries - at) * sizeof(crds->entries[0]));
+    entry_retire(crds, entry);
+    /* The names are free. */
+    cor_crds_requeue_group(crds, cor_crd_group(entry->crd), COR_STR(""));
+    entry_free(entry);
+}
+
+/* ---- the reflector's store ---- */
+
+static struct cor_crds *crds_of(struct cor_reflector_store *store)
+{
+    return COR_CONTAINER_OF(store, struct cor_crds, store);
+}
+
+static int crds_on_show(struct cor_reflector_store *store, struct cor_str key,
+                        struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
+{
+    int r = cor_crds_take(crds_of(store), object);
+
+    return r < 0 ? cor_status_set_err(reterr, r) : 0;
+}
+
+static int crds_on_gone(struct cor_reflector_store *store, struct cor_str key,
+                        struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
+{
+    struct cor_crds *crds = crds_of(store);
+    struct crd_entry *entry = object ? cor_crds_find(crds, cor_object_name(object)) : NULL;
+
+    if (entry)
+        entries_remove(crds, entries_lower(crds, cor_object_name(object)));
+    return 0;
+}
+
+static void crds_on_bookmark(struct cor_reflector_store *store, struct cor_str rv)
+{
+}
+
+static int crds_on_list(struct cor_reflector_store *store, struct cor_status *reterr)
+{
+    struct cor_crds *crds = crds_of(store);
+
+    for (size_t i = 0; i < crds->nentries; i++)
+        crds->entries[i]->is_listed = false;
+    return 0;
+}
+
+static int crds_on_item(struct cor_reflector_store *store, struct cor_str key,
+                        struct cor_object *object, struct cor_status *reterr)
+{
+    struct crd_entry *entry;
+    int r = crds_on_show(store, key, object, COR_STR(""), reterr);
+
+    entry = r == 0 ? cor_crds_find(crds_of(store), cor_object_name(object)) : NULL;
+    if (entry)
+        entry->is_listed = true;
+    return r;
+}
+
+static int crds_on_listed(struct cor_reflector_store *store, struct cor_str rv,
+                          struct cor_status *reterr)
+{
+    struct cor_crds *crds = crds_of(store);
+
+    for (size_t i = crds->nentries; i > 0; i--) {
+        if (!crds->entries[i - 1]->is_listed)
+            entries_remove(crds, i - 1);
+    }
+    if (!crds->has_listed) {
+        crds->has_listed = true;
+        cor_control_loop_source_synced(cor_port_controller_loop(crds->controller), crds->source);
+        if (!crds->is_publishing)
+            atomic_store(&crds->is_synced, true);
+    }
+    return 0;
+}
+
+static void crds_on_abort(struct cor_reflector_store *store)
+{
+}
+
+static int crds_on_resync(struct cor_reflector_store *store, struct cor_status *reterr)
+{
+    return 0;
+}
+
+static const struct cor_reflector_store_ops store_ops = {
+    .add = crds_on_show,
+    .update = crds_on_show,
+    .del = crds_on_gone,
+    .bookmark = crds_on_bookmark,
+    .replace_begin = crds_on_list,
+    .replace_add = crds_on_item,
+    .replace_commit = crds_on_listed,
+    .replace_abort = crds_on_abort,
+    .resync = crds_on_resync,
+};
+
+/* ---- life ---- */
+
+static void crds_on_port_idle(struct cor_timer *timer);
+
+/* Requests that were cancelled may need one more turn. */
+static void crds_check_idle(struct cor_crds *crds)
+{
+    if (!cor_inner_port_is_idle(&crds->port) || crds->is_publishing) {
+        cor_timer_init(&crds->retry, crds_loop(crds), crds_on_port_idle);
+        if (cor_timer_set(&crds->retry, 1) == 0)
+            return;
+    }
+    /* What is served stays until the loops are released. */
+    for (size_t i = 0; i < crds->nentries; i++)
+        entry_free(crds->entries[i]);
+    crds->nentries = 0;
+    crds->on_stopped(crds->arg);
+}
+
+static void crds_on_port_idle(struct cor_timer *timer)
+{
+    crds_check_idle(COR_CONTAINER_OF(timer, struct cor_crds, retry));
+}
+
+static void crds_on_stopped(void *arg, const struct cor_status *why)
+{
+    struct cor_crds *crds = arg;
+
+    crds->is_following = false;
+    cor_inner_port_drain(&crds->port);
+    if (crds->on_stopped)
+        crds_check_idle(crds);
+}
+
+int cor_crds_new(const struct cor_crds_opts *opts, struct cor_crds **ret_crds,
+                 struct cor_status *reterr)
+{
+    static const struct cor_control_source_opts raw = {.kind = COR_CONTROL_RAW};
+    /* names a kind: what is followed */
+    static const struct cor_feed_what what = {
+        .of = {.at = {.gvr = {COR_STR_INIT("apiextensions.k8s.io"), COR_STR_INIT("v1"),
+                              COR_STR_INIT("customresourcedefinitions")}}}};
+    struct cor_crds *crds = cor_calloc(1, sizeof(*crds));
+    struct cor_port_controller_opts controller_opts = {
+        .control = {.name = "customresourcedefinitions",
+                    .clock = opts->clock,
+                    .reconciles_max = RECONCILES_MAX,
+                    .reconcile = cor_crd_status_reconcile,
+                    .on_cancel = cor_crd_status_cancel,
+                    .on_stopped = crds_on_stopped,
+                    .arg = crds},
+    };
+    int r;
+
+    if (!crds)
+        return cor_status_set_err(reterr, -COR_ENOMEM);
+    crds->api = opts->api;
+    crds->clock = opts->clock ? opts->clock : cor_clock_real();
+    crds->generation = cor_served_generation(opts->api->loops[0].served);
+    crds->store.ops = &store_ops;
+    crds->publish_mail.on_mail = crds_on_publish;
+    cor_rand_init(&crds->rand);
+    cor_timer_init(&crds->retry, crds_loop(crds), crds_on_retry);
+    cor_inner_port_init(&crds->port, &opts->api->loops[0], COR_STR(""), COR_STR(USER_AGENT), 0);
+    controller_opts.port = &crds->port.port;
+    controller_opts.rand = &crds->rand;
+    r = cor_port_controller_new(&controller_opts, &crds->controller, reterr);
+    if (r == 0)
+        r = cor_control_loop_add_source(cor_port_controller_loop(crds->controller), &raw,
+                                        &crds->source, reterr);
+    if (r == 0)
+        r = cor_port_controller_follow(crds->controller, &what, &crds->store, NULL, reterr);
+    if (r < 0) {
+        cor_crds_free(crds);
+        return r;
+    }
+    *ret_crds = crds;
+    return 0;
+}
+
+struct cor_crds *cor_crds_free(struct cor_crds *crds)
+{
+    if (!crds)
+        return NULL;
+    cor_port_controller_free(crds->controller);
+    cor_inner_port_deinit(&crds->port);
+    for (size_t i = 0; i < crds->nentries; i++)
+        entry_free(crds->entries[i]);
+    for (size_t i = 0; i < COR_DEFINITIONS_MAX / 64; i++)
+        assert(atomic_load(&crds->places.taken[i]) == 0);
+    cor_free(crds->entries);
+    return cor_free(crds);
+}
+
+int cor_crds_start(struct cor_crds *crds, struct cor_status *reterr)
+{
+    assert(cor_loop_is_current(crds_loop(crds)) && !crds->is_following);
+    crds->is_following = true;
+    return cor_port_controller_start(crds->controller, reterr);
+}
+
+bool cor_crds_is_synced(const struct cor_crds *crds)
+{
+    return atomic_load(&crds->is_synced);
+}
+
+void cor_crds_stop(struct cor_crds *crds, uint64_t max_ms, void (*on_stopped)(void *arg), void *arg)
+{
+    assert(on_stopped && !crds->on_stopped && cor_loop_is_current(crds_loop(crds)));
+    crds->on_stopped = on_stopped;
+    crds->arg = arg;
+    cor_timer_cancel(&crds->retry);
+    if (crds->is_following)
+        cor_port_controller_stop(crds->controller, max_ms);
+    else
+        crds_on_stopped(crds, NULL);
+}

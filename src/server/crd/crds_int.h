@@ -1,0 +1,61 @@
+/* Inside server/crd/: the definitions that are known, and their work.
+ * Thread: the first loop of the API. */
+#ifndef COR_SERVER_CRDS_INT_H
+#define COR_SERVER_CRDS_INT_H
+
+#include "cache/reflector/reflector_ops.h"
+#include "kit/controller/port_controller.h"
+#include "loop/timer.h"
+#include "schema/crd_object.h"
+#include "server/crd/crds.h"
+#include "server/crd/definition.h"
+#include "server/port/inner_port.h"
+
+#define COR_CRDS_MAX 4096 /* definitions that are known at a time */
+
+/* One CustomResourceDefinition. */
+struct crd_entry {
+    struct cor_object *crd;        /* the newest known state */
+    struct cor_definition *served; /* a reference; NULL: it is not served */
+    struct cor_buf claimed;        /* names that are being written to its status; empty: none */
+    bool is_listed;                /* the list that is being read has it */
+};
+
+struct cor_crds {
+    struct cor_api *api;
+    const struct cor_clock *clock;
+    struct cor_rand rand;
+    struct cor_inner_port port;
+    struct cor_port_controller *controller;
+    struct cor_control_source *source; /* raw: keys are enqueued by the store below */
+    struct cor_reflector_store store;
+    struct crd_entry **entries; /* by name */
+    size_t nentries, entries_cap;
+    struct cor_places places;
+    uint64_t generation; /* of the last snapshot that was published */
+    struct cor_mail publish_mail;
+    struct cor_timer retry; /* publishes again what could not be published for want of memory */
+    bool is_publishing;     /* the mail is under way, or the retry is set */
+    bool is_following;      /* started, and not stopped */
+    bool has_listed;        /* the first list is complete */
+    atomic_bool is_synced;
+    void (*on_stopped)(void *arg);
+    void *arg;
+};
+
+/* The entry of this name, or NULL. */
+struct crd_entry *cor_crds_find(const struct cor_crds *crds, struct cor_str name);
+
+/* A newer state of a definition, from the watch or from the answer to a write; an older one is left
+ * alone. 0, -COR_ENOMEM. */
+int cor_crds_take(struct cor_crds *crds, struct cor_object *crd);
+
+/* Has the names of all other definitions of the group judged again. */
+void cor_crds_requeue_group(struct cor_crds *crds, struct cor_str group, struct cor_str but);
+
+/* In crd_status.c: a key of the control loop is due, or its reconcile is cancelled. `arg` is the
+ * struct cor_crds. */
+void cor_crd_status_reconcile(void *arg, struct cor_reconcile *rec);
+void cor_crd_status_cancel(void *arg, struct cor_reconcile *rec);
+
+#endif

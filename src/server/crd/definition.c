@@ -1,0 +1,383 @@
+/* Makes the rows of a CustomResourceDefinition. Texts of a row point into the JSON of the
+ * definition, which the life of the rows holds: names have no escapes, because validation allows
+ * none. What has another form than in the JSON (apiVersion, the hash, the deprecation) is in the
+ * definition's arena.
+ *
+ * Failures: no memory, no free place, or an object without what every valid definition has; nothing
+ * is returned then. */
+#include "server/crd/definition.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/base64.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "coracle/view.h"
+#include "meta/object_edit.h"
+#include "net/crypto.h"
+#include "schema/conversion.h"
+#include "schema/crd_object.h"
+#include "schema/custom_columns.h"
+#include "schema/structural/structural.h"
+#include "server/api/api_cachers.h"
+#include "server/crd/kube_version.h"
+
+#define ARENA_MAX  (1u << 20)
+#define TEXT_MAX   1024
+#define HASH_BYTES 8
+
+struct definition_row {
+    struct cor_resource_row row;
+    struct cor_custom_row custom;
+    struct cor_api_subresource subresources[2];
+};
+
+struct cor_definition {
+    struct cor_row_life life;
+    struct cor_places *places;
+    struct cor_object *crd;
+    struct cor_arena arena;
+    size_t stored;
+    size_t n;
+    struct definition_row rows[];
+};
+
+/* strategy None: another apiVersion, nothing else. */
+static const struct cor_conversion version_alone = {cor_convert_version_alone,
+                                                    cor_convert_version_alone};
+
+static int places_take(struct cor_places *places, size_t *ret_place)
+{
+    size_t nbuiltins;
+
+    (void)cor_api_builtins(&nbuiltins);
+    for (size_t i = 0; i < COR_DEFINITIONS_MAX / 64; i++) {
+        uint64_t taken = atomic_load(&places->taken[i]);
+
+        /* One thread takes; others only give back, so that a free bit stays free. */
+        if (taken == UINT64_MAX)
+            continue;
+        for (size_t bit = 0; bit < 64; bit++) {
+            if (taken >> bit & 1)
+                continue;
+            atomic_fetch_or(&places->taken[i], UINT64_C(1) << bit);
+            *ret_place = nbuiltins + i * 64 + bit;
+            return 0;
+        }
+    }
+    return -COR_ETOOBIG;
+}
+
+static void places_give(struct cor_places *places, size_t place)
+{
+    size_t nbuiltins;
+
+    (void)cor_api_builtins(&nbuiltins);
+    place -= nbuiltins;
+    atomic_fetch_and(&places->taken[place / 64], ~(UINT64_C(1) << place % 64));
+}
+
+static void definition_free(struct cor_definition *d)
+{
+    cor_custom_cache_release(d->life.cache);
+    for (size_t i = 0; i < d->n; i++) {
+        cor_structural_unref(d->rows[i].custom.schema);
+        cor_custom_columns_free(d->rows[i].custom.columns);
+    }
+    places_give(d->places, d->life.place);
+    cor_arena_deinit(&d->arena);
+    cor_object_unref(d->crd);
+    cor_free(d);
+}
+
+static void definition_free_row(const struct cor_resource_row *row)
+{
+    definition_free(COR_CONTAINER_OF(row->life, struct cor_definition, life));
+}
+
+/* A text in the arena, with a NUL behind it; what is wrong sticks to the arena. */
+static struct cor_str definition_text(struct cor_definition *d, const struct cor_buf *text)
+{
+    struct cor_str copy = cor_arena_copy(&d->arena, cor_str(text->p, text->n + 1));
+
+    return copy.p ? cor_str(copy.p, text->n) : COR_STR("");
+}
+
+/* The strings of an array, without escapes. */
+static const struct cor_str *definition_strings(struct cor_definition *d, struct cor_view array,
+                                                size_t *ret_n)
+{
+    size_t n = cor_view_len(array), i = 0;
+    struct cor_str *list = n ? cor_arena_alloc(&d->arena, n * sizeof(struct cor_str)) : NULL;
+    struct cor_view_iter it = cor_view_iter(array);
+
+    while (list && i < n && cor_view_next(&it))
+        list[i++] = cor_view_text_or(it.value, NULL, 0, "");
+    *ret_n = i;
+    return list;
+}
+
+/* Discovery shows the storage version as the start of a digest. It is left out when that version is
+ * not served (contract crd 2.6.4). */
+static int definition_add_hash(struct cor_definition *d)
+{
+    const struct cor_resource_row *stored = &d->rows[d->stored].row;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TEXT_MAX};
+    uint8_t digest[COR_SHA256_BYTES];
+    struct cor_str hash;
+    int r;
+
+    if (d->rows[d->stored].custom.is_hidden)
+        return 0;
+    r = cor_buf_addf(&text, "%.*s/%.*s/%.*s", COR_STR_ARG(stored->group),
+                     COR_STR_ARG(stored->version), COR_STR_ARG(stored->kind));
+    if (r == 0)
+        r = cor_sha256(cor_buf_str(&text), digest);
+    cor_buf_reset(&text);
+    if (r == 0)
+        r = cor_base64_encode(COR_BASE64_STD, cor_str((const char *)digest, HASH_BYTES), &text);
+    if (r < 0)
+        return r;
+    (void)cor_buf_z(&text);
+    hash = definition_text(d, &text);
+    for (size_t i = 0; i < d->n; i++)
+        d->rows[i].row.hash = hash.p;
+    return 0;
+}
+
+/* What is sent with every answer of a deprecated version: its own words, or upstream's, which name
+ * the best version that is higher, served and not deprecated (3.1.7). The rows are sorted. */
+static int definition_add_deprecation(struct cor_definition *d, size_t i, struct cor_view version)
+{
+    struct cor_view own = cor_view_member(version, COR_STR("deprecationWarning"));
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TEXT_MAX};
+    struct cor_resource_row *row = &d->rows[i].row;
+    char unescaped[TEXT_MAX];
+    struct cor_str words;
+    int r = 0;
+
+    if (!cor_view_bool_or(cor_view_member(version, COR_STR("deprecated")), false))
+        return 0;
+    if (cor_view_text(own, unescaped, sizeof(unescaped), &words) == 0) {
+        r = cor_buf_adds(&text, words);
+    } else {
+        r = cor_buf_addf(&text, "%.*s %.*s is deprecated", COR_STR_ARG(row->api_version),
+                         COR_STR_ARG(row->kind));
+        for (size_t k = 0; r == 0 && k < i; k++) {
+            if (d->rows[k].custom.is_hidden ||
+                cor_view_bool_or(
+                    cor_view_member(cor_view(d->rows[k].custom.version), COR_STR("deprecated")),
+                    false))
+                continue;
+            r = cor_buf_addf(&text, "; use %.*s %.*s", COR_STR_ARG(d->rows[k].row.api_version),
+                             COR_STR_ARG(row->kind));
+            break;
+        }
+    }
+    if (r == 0) {
+        (void)cor_buf_z(&text);
+        row->deprecation = definition_text(d, &text).p;
+    }
+    return r;
+}
+
+static void definition_add_subresources(struct definition_row *made, struct cor_view version)
+{
+    struct cor_view subs = cor_view_member(version, COR_STR("subresources"));
+
+    made->row.subresources = made->subresources;
+    if (cor_view_type(cor_view_member(subs, COR_STR("status"))) == COR_JSON_OBJECT)
+        made->subresources[made->row.nsubresources++] = (struct cor_api_subresource){
+            .name = "status",
+            .verbs = COR_API_VERB_BIT(GET) | COR_API_VERB_BIT(PATCH) | COR_API_VERB_BIT(UPDATE),
+            .part = COR_PART_STATUS,
+            .is_served = true,
+        };
+}
+
+/* The row of one member of spec.versions; `names` is status.acceptedNames. */
+static int definition_add_row(struct cor_definition *d, size_t i, struct cor_view version,
+                              struct cor_view names)
+{
+    struct cor_view spec = cor_view_member(cor_object_view(d->crd), COR_STR("spec"));
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TEXT_MAX};
+    struct definition_row *made = &d->rows[i];
+    struct cor_resource_row *row = &made->row;
+    int r;
+
+    row->life = &d->life;
+    row->custom = &made->custom;
+    row->group = cor_view_text_or(cor_view_member(spec, COR_STR("group")), NULL, 0, "");
+    row->version = cor_view_text_or(cor_view_member(version, COR_STR("name")), NULL, 0, "");
+    row->kind = cor_view_text_or(cor_view_member(names, COR_STR("kind")), NULL, 0, "");
+    row->plural = cor_view_text_or(cor_view_member(names, COR_STR("plural")), NULL, 0, "");
+    row->singular = cor_view_text_or(cor_view_member(names, COR_STR("singular")), NULL, 0, "");
+    row->list_kind = cor_view_text_or(cor_view_member(names, COR_STR("listKind")), NULL, 0, "");
+    if (row->group.n == 0 || row->version.n == 0 || row->kind.n == 0 || row->plural.n == 0)
+        return -COR_EINVAL;
+    r = cor_buf_addf(&text, "%.*s/%.*s", COR_STR_ARG(row->group), COR_STR_ARG(row->version));
+    if (r < 0)
+        return r;
+    (void)cor_buf_z(&text);
+    row->api_version = definition_text(d, &text);
+    row->verbs = COR_API_VERBS_ALL;
+    row->flags = COR_API_ANY_FINALIZER;
+    if (cor_str_eqz(cor_view_text_or(cor_view_member(spec, COR_STR("scope")), NULL, 0, ""),
+                    "Namespaced"))
+        row->flags |= COR_API_NAMESPACED;
+    made->custom.crd = d->crd;
+    made->custom.version = version.json;
+    made->custom.is_hidden = !cor_view_bool_or(cor_view_member(version, COR_STR("served")), false);
+    made->custom.is_terminating = cor_crd_is_true(d->crd, "Terminating");
+    made->custom.short_names = definition_strings(d, cor_view_member(names, COR_STR("shortNames")),
+                                                  &made->custom.nshort_names);
+    made->custom.categories = definition_strings(d, cor_view_member(names, COR_STR("categories")),
+                                                 &made->custom.ncategories);
+    definition_add_subresources(made, version);
+    return 0;
+}
+
+/* Compiles what is made of the JSON of the version: its schema and its columns. A schema that is
+ * not structural, which only a definition of long ago can have, is not used: objects stay as they
+ * are.
+ */
+static int definition_compile(struct cor_definition *d, size_t i, struct cor_view version)
+{
+    struct cor_view schema =
+        cor_view_member(cor_view_member(version, COR_STR("schema")), COR_STR("openAPIV3Schema"));
+    const struct cor_structural_opts opts = {
+        .preserves_unknown =
+            cor_view_bool_or(cor_crd_spec(d->crd, "preserveUnknownFields"), false)};
+    struct cor_custom_row *custom = &d->rows[i].custom;
+    int r = 0;
+
+    if (cor_view_type(schema) == COR_JSON_OBJECT)
+        r = cor_structural_compile(schema.json, &opts, &custom->schema, NULL);
+    if (r == -COR_EINVALID || r == -COR_EINVAL)
+        r = 0;
+    return r < 0 ? r : cor_custom_columns_new(version.json, &custom->columns);
+}
+
+static int order_versions(const void *a, const void *b)
+{
+    const struct cor_view *x = a, *y = b;
+
+    return cor_version_order(cor_view_text_or(cor_view_member(*x, COR_STR("name")), NULL, 0, ""),
+                             cor_view_text_or(cor_view_member(*y, COR_STR("name")), NULL, 0, ""));
+}
+
+/* Fills in the rows. `versions` has room for all of spec.versions. */
+static int definition_fill(struct cor_definition *d, struct cor_view *versions)
+{
+    struct cor_view root = cor_object_view(d->crd);
+    struct cor_view names =
+        cor_view_member(cor_view_member(root, COR_STR("status")), COR_STR("acceptedNames"));
+    struct cor_view_iter it =
+        cor_view_iter(cor_view_member(cor_view_member(root, COR_STR("spec")), COR_STR("versions")));
+    size_t n = 0;
+    bool has_stored = false;
+    int r = 0;
+
+    while (n < d->n && cor_view_next(&it))
+        versions[n++] = it.value;
+    qsort(versions, n, sizeof(versions[0]), order_versions);
+    for (size_t i = 0; i < n && r == 0; i++) {
+        r = definition_add_row(d, i, versions[i], names);
+        if (cor_view_bool_or(cor_view_member(versions[i], COR_STR("storage")), false)) {
+            d->stored = i;
+            has_stored = true;
+        }
+    }
+    if (r == 0 && !has_stored)
+        return -COR_EINVAL;
+    for (size_t i = 0; i < n && r == 0; i++) {
+        d->rows[i].custom.stored = &d->rows[d->stored].row;
+        if (i != d->stored) {
+            d->rows[i].row.conversion = &version_alone;
+            d->rows[i].row.stored_as = d->rows[d->stored].row.api_version;
+        }
+        r = definition_add_deprecation(d, i, versions[i]);
+        if (r == 0)
+            r = definition_compile(d, i, versions[i]);
+    }
+    if (r == 0)
+        r = definition_add_hash(d);
+    return r < 0 ? r : d->arena.error;
+}
+
+int cor_definition_new(struct cor_object *crd, struct cor_places *places,
+                       struct cor_definition **ret_definition)
+{
+    size_t n = cor_view_len(cor_view_member(cor_view_member(cor_object_view(crd), COR_STR("spec")),
+                                            COR_STR("versions")));
+    struct cor_definition *d = cor_calloc(1, sizeof(*d) + n * sizeof(d->rows[0]));
+    struct cor_view *versions = cor_calloc(n ? n : 1, sizeof(struct cor_view));
+    int r = d && versions ? places_take(places, &d->life.place) : -COR_ENOMEM;
+
+    if (r < 0) {
+        cor_free(versions);
+        cor_free(d);
+        return r;
+    }
+    cor_ref_init(&d->life.refs);
+    d->life.free_row = definition_free_row;
+    d->places = places;
+    d->crd = cor_object_ref(crd);
+    d->n = n;
+    cor_arena_init(&d->arena, ARENA_MAX);
+    r = definition_fill(d, versions);
+    cor_free(versions);
+    if (r < 0) {
+        definition_free(d);
+        return r;
+    }
+    *ret_definition = d;
+    return 0;
+}
+
+size_t cor_definition_n(const struct cor_definition *d)
+{
+    return d->n;
+}
+
+const struct cor_resource_row *cor_definition_row(const struct cor_definition *d, size_t i)
+{
+    assert(i < d->n);
+    return &d->rows[i].row;
+}
+
+const struct cor_resource_row *cor_definition_stored(const struct cor_definition *d)
+{
+    return &d->rows[d->stored].row;
+}
+
+void cor_definition_set_cache(struct cor_definition *d, struct cor_custom_cache *cache)
+{
+    assert(!d->life.cache);
+    d->life.cache = cache;
+}
+
+void cor_definition_retire(struct cor_definition *d)
+{
+    assert(!atomic_load(&d->life.is_retired));
+    atomic_store(&d->life.is_retired, true);
+}
+
+static struct cor_str accepted_names(const struct cor_object *crd)
+{
+    return cor_view_member(cor_view_member(cor_object_view(crd), COR_STR("status")),
+                           COR_STR("acceptedNames"))
+        .json;
+}
+
+bool cor_definition_is_of(const struct cor_definition *d, const struct cor_object *crd)
+{
+    return cor_str_eq(cor_object_uid(d->crd), cor_object_uid(crd)) &&
+           cor_str_eq(cor_object_member(d->crd, COR_STR("spec")),
+                      cor_object_member(crd, COR_STR("spec"))) &&
+           cor_str_eq(accepted_names(d->crd), accepted_names(crd)) &&
+           cor_crd_is_true(d->crd, "Terminating") == cor_crd_is_true(crd, "Terminating");
+}

@@ -1,0 +1,47 @@
+/* A CustomResourceDefinition as the server serves it: the rows of its versions, made from one state
+ * of the object and immutable from then on. Another state of its spec, its accepted names or its
+ * deletion makes another definition, which takes the place of this one in the next snapshot.
+ *
+ * The rows share one life (schema/resource_row.h): a definition is freed with the last reference to
+ * any of its rows, on whatever thread that is.
+ * Thread: any (immutable).  Owner: whoever holds a reference to a row. */
+#ifndef COR_SERVER_DEFINITION_H
+#define COR_SERVER_DEFINITION_H
+
+#include "schema/custom_row.h"
+#include "schema/resource_row.h"
+
+/* Definitions that are alive at a time, those that are retired and not freed yet included. */
+#define COR_DEFINITIONS_MAX 8192
+
+struct cor_definition;
+
+/* Numbers for the life of rows, beginning after those of the built-in resources. */
+struct cor_places {
+    _Atomic uint64_t taken[COR_DEFINITIONS_MAX / 64];
+};
+
+/* Makes the definition of `crd`, whose names are accepted: the names come from
+ * status.acceptedNames, all else from the spec. The caller owns the reference of row 0. `places`
+ * must outlive the definition. 0, -COR_ENOMEM, -COR_ETOOBIG (COR_DEFINITIONS_MAX), -COR_EINVAL (it
+ * has no version that is stored, or no accepted names). */
+int cor_definition_new(struct cor_object *crd, struct cor_places *places,
+                       struct cor_definition **ret_definition);
+
+/* The rows, best version first; those of versions that are not served are hidden. At least one. */
+size_t cor_definition_n(const struct cor_definition *definition);
+const struct cor_resource_row *cor_definition_row(const struct cor_definition *definition,
+                                                  size_t i);
+/* The row of the version that is stored. */
+const struct cor_resource_row *cor_definition_stored(const struct cor_definition *definition);
+
+/* Gives the definition its watch cache, before any row is published. */
+void cor_definition_set_cache(struct cor_definition *definition, struct cor_custom_cache *cache);
+
+/* No loop serves it from the next snapshot on, and its watches end. */
+void cor_definition_retire(struct cor_definition *definition);
+
+/* Would `crd` make the same definition? */
+bool cor_definition_is_of(const struct cor_definition *definition, const struct cor_object *crd);
+
+#endif

@@ -1,0 +1,263 @@
+/* clang-format off */
+/* What the stages of a write do to objects of custom resources, in upstream's order (contract crd 4.1.4):
+ *
+ *   decode    a kind and a version are there ──► the metadata is one of Kubernetes ──► fields that the schema of the request's
+ *             version does not know, and nulls, are dropped; defaults are filled in
+ *   strict    what was repeated, unknown in the metadata, and dropped, in this order (`findings`)
+ *   match     the kind is the resource's
+ *   validate  the keywords of the schema of the request's version
+ *   store     the schema of the stored version drops and fills in once more, if that is another version
+ *
+ * An object of another kind passes decoding as it is, and is refused by "match".
+ * Failures: 400 for a body, 422 for what a patch made; no memory; an object over its maximum.
+ * Thread: the thread that has the call. */
+/* clang-format on */
+#include "server/write/custom.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "meta/object_edit.h"
+#include "meta/quote.h"
+#include "schema/custom_row.h"
+#include "schema/decode.h"
+#include "schema/read.h"
+#include "schema/rewrite.h"
+#include "schema/structural/structural.h"
+#include "server/write/body.h"
+#include "server/write/stages.h"
+
+#define WHY_MAX (64u * 1024)
+
+bool cor_write_is_custom(const struct cor_call *call)
+{
+    return call->type && call->type->custom;
+}
+
+/* The type of the metadata of all objects. */
+static const struct cor_type *metadata_type(void)
+{
+    struct cor_member member;
+    const struct cor_type *any =
+        cor_row_schema(cor_api_of_role(COR_ROLE_NAMESPACES)); /* it has metadata, as all have */
+
+    return cor_type_find_member(any, COR_STR("metadata"), &member)
+               ? cor_type_field_type(member.field)
+               : NULL;
+}
+
+static int custom_refuse(struct cor_write *write, const char *why)
+{
+    if (write->apply)
+        return cor_body_refuse_patched(write, why);
+    return cor_body_cannot_handle(&write->call, COR_STR(""), COR_STR(""), why);
+}
+
+static int custom_check_kind(struct cor_write *write, const struct cor_object *object)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {.max = WHY_MAX};
+    struct cor_call *call = &write->call;
+    struct cor_str body = write->apply ? write->json : call->req->body;
+    int r = cor_decode_check_type(cor_object_json(object), &why);
+
+    if (r == 0 && cor_object_kind(object).n == 0) {
+        if (cor_buf_addf(&why, "Object 'Kind' is missing in '%.*s'", COR_STR_ARG(body)) < 0)
+            return cor_status_set_err(&call->status, -COR_ENOMEM);
+        r = -COR_EINVAL;
+    }
+    if (r == 0)
+        return 0;
+    if (why.n == 0)
+        return cor_status_set_err(&call->status, r);
+    return write->apply ? cor_body_refuse_patched(write, cor_buf_z(&why))
+                        : cor_body_unrecognized(call, cor_buf_z(&why));
+}
+
+/* Adds a finding for the stage "strict"; each ends with a NUL. Beyond the maximum they are left
+ * out.
+ */
+static int add_finding(struct cor_write *write, const char *what, struct cor_str prefix,
+                       struct cor_str path)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf whole = {.max = WHY_MAX};
+    int r = cor_buf_adds(&whole, prefix);
+
+    if (r == 0)
+        r = cor_buf_adds(&whole, path);
+    if (r == 0)
+        r = cor_buf_addz(&write->findings, what);
+    if (r == 0)
+        r = cor_quote(cor_buf_str(&whole), &write->findings);
+    if (r == 0)
+        r = cor_buf_addc(&write->findings, '\0');
+    return r == -COR_ETOOBIG ? 0 : r;
+}
+
+/* The findings of the walk over the metadata name paths below it: `unknown field "colour"`. */
+static int add_metadata_findings(struct cor_write *write, const struct cor_read_report *report)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < report->n && r == 0; i++) {
+        struct cor_str finding = cor_read_finding(report, i);
+        struct cor_str rest = finding, what = cor_str_cut(&rest, '"');
+
+        r = cor_buf_adds(&write->findings, what);
+        if (r == 0)
+            r = cor_buf_addz(&write->findings, "\"metadata.");
+        if (r == 0)
+            r = cor_buf_adds(&write->findings, rest);
+        if (r == 0)
+            r = cor_buf_addc(&write->findings, '\0');
+    }
+    return r == -COR_ETOOBIG ? 0 : r;
+}
+
+/* Reads the metadata as upstream's typed ObjectMeta, and writes it back. */
+static int custom_take_metadata(struct cor_write *write, struct cor_object **object)
+{
+    COR_CLEANUP(cor_read_report_freep) struct cor_read_report *report = NULL;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf normal = {.max = COR_WRITE_JSON_MAX};
+    struct cor_str metadata = cor_object_member(*object, COR_STR("metadata"));
+    const struct cor_type *type = metadata_type();
+    struct cor_call *call = &write->call;
+    struct cor_object_edit edit;
+    struct cor_object *made;
+    int r;
+
+    if (!metadata.p)
+        return 0;
+    if (!cor_read_is_clean(metadata, type)) {
+        report = cor_read_report_new();
+        r = report ? cor_read(metadata, type, report) : -COR_ENOMEM;
+        if (r == -COR_EINVAL)
+            return custom_refuse(write, cor_buf_z(&report->error));
+        if (r == 0)
+            r = add_metadata_findings(write, report);
+        if (r < 0)
+            return cor_status_set_err(&call->status, r);
+    }
+    r = cor_rewrite(type, metadata, &normal);
+    if (r <= 0)
+        return r < 0 ? cor_status_set_err(&call->status, r) : 0;
+    edit = (struct cor_object_edit){
+        .kind = cor_object_kind(*object),
+        .api_version = cor_object_api_version(*object),
+        .top = cor_object_json(*object),
+        .metadata = cor_buf_str(&normal),
+    };
+    r = cor_object_edit(&edit, &made, &call->status);
+    if (r < 0)
+        return r;
+    cor_object_unref(*object);
+    *object = made;
+    return 0;
+}
+
+int cor_custom_rewrite(struct cor_call *call, const struct cor_resource_row *row, unsigned steps,
+                       struct cor_structural_unknown *unknown, struct cor_object **object)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = COR_WRITE_JSON_MAX};
+    int r;
+
+    assert(row->custom);
+    if (!row->custom->schema)
+        return 0;
+    r = cor_structural_rewrite(row->custom->schema, cor_object_json(*object), steps, &json,
+                               unknown);
+    if (r == -COR_ETOOBIG)
+        return cor_status_set(&call->status, r,
+                              "Request entity too large: defaults make the object too large");
+    return cor_write_take_rewritten(call, r, &json, object);
+}
+
+int cor_write_decode_custom(struct cor_write *write, const struct cor_json_dups *dups,
+                            struct cor_object **object)
+{
+    COR_CLEANUP(cor_structural_unknown_freep) struct cor_structural_unknown *unknown = NULL;
+    struct cor_call *call = &write->call;
+    int r = custom_check_kind(write, *object);
+
+    cor_buf_reset(&write->findings);
+    if (r < 0)
+        return r;
+    write->api_version = cor_object_api_version(*object);
+    if (!cor_str_eq(cor_object_kind(*object), call->type->kind))
+        return 0;
+    for (size_t i = 0; i < dups->n && r == 0; i++)
+        r = add_finding(write, "duplicate field ", COR_STR(""), cor_strz(dups->v[i].path));
+    if (r < 0)
+        return cor_status_set_err(&call->status, r);
+    r = custom_take_metadata(write, object);
+    if (r < 0)
+        return r;
+    if (!cor_str_eq(call->opts.field_validation, COR_STR("Ignore"))) {
+        unknown = cor_structural_unknown_new();
+        if (!unknown)
+            return cor_status_set_err(&call->status, -COR_ENOMEM);
+    }
+    r = cor_custom_rewrite(call, call->type, COR_STRUCTURAL_ALL, unknown, object);
+    for (size_t i = 0; unknown && i < unknown->n && r == 0; i++) {
+        r = add_finding(write, "unknown field ", COR_STR(""), unknown->v[i]);
+        if (r < 0)
+            cor_status_set_err(&call->status, r);
+    }
+    write->api_version = cor_object_api_version(*object);
+    return r;
+}
+
+int cor_custom_match_kind(struct cor_write *write)
+{
+    static const struct cor_field_path path = {.name = COR_STR("kind")};
+    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
+    struct cor_call *call = &write->call;
+    struct cor_str kind = cor_object_kind(write->body);
+    struct cor_gk gk = {call->type->group, kind};
+    char detail[128];
+
+    if (cor_str_eq(kind, call->type->kind))
+        return 0;
+    snprintf(detail, sizeof(detail), "must be %.*s", COR_STR_ARG(call->type->kind));
+    cor_field_errors_add(&errs, COR_FIELD_INVALID, &path,
+                         cor_field_json(cor_object_member(write->body, COR_STR("kind"))), detail);
+    return cor_status_invalid(&call->status, &gk, cor_object_name(write->body), &errs);
+}
+
+void cor_custom_validate(const struct cor_write *write, struct cor_field_errors *errs)
+{
+    const struct cor_call *call = &write->call;
+    const struct cor_structural_validation validation = {
+        .object = cor_object_json(write->object),
+        .old = write->is_create ? (struct cor_str){NULL, 0} : cor_object_json(write->current),
+        .is_status = call->sub && call->sub->part == COR_PART_STATUS,
+    };
+
+    if (!call->res->custom->schema)
+        return;
+    cor_structural_validate(call->res->custom->schema, &validation, errs);
+    cor_structural_check_lists(call->res->custom->schema, &validation, errs);
+}
+
+bool cor_custom_stores_other(const struct cor_write *write)
+{
+    return write->call.stored->custom && write->call.res != write->call.stored;
+}
+
+int cor_custom_to_stored(struct cor_write *write)
+{
+    return cor_custom_rewrite(&write->call, write->call.stored, COR_STRUCTURAL_ALL, NULL,
+                              &write->object);
+}
+
+int cor_custom_refuse_create(struct cor_write *write)
+{
+    struct cor_call *call = &write->call;
+    struct cor_gr gr = cor_api_gr(call->res);
+
+    if (!write->is_create || !call->res->custom || !call->res->custom->is_terminating)
+        return 0;
+    return cor_status_forbidden(
+        &call->status, &gr, cor_object_name(write->body),
+        "create not allowed while custom resource definition is terminating");
+}

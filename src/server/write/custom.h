@@ -1,0 +1,34 @@
+/* What the stages of a write do to objects of custom resources. A function returns 0, or a failure
+ * in the call's status. Thread: the thread that has the call. */
+#ifndef COR_SERVER_WRITE_CUSTOM_H
+#define COR_SERVER_WRITE_CUSTOM_H
+
+#include "meta/field_error.h"
+#include "schema/structural/structural.h"
+#include "server/write/write.h"
+
+/* Are the bodies of the call objects of a custom resource? */
+bool cor_write_is_custom(const struct cor_call *call);
+
+/* For "decode": `*object` was parsed, and becomes what is left of it. */
+int cor_write_decode_custom(struct cor_write *write, const struct cor_json_dups *dups,
+                            struct cor_object **object);
+
+/* For "match": 422 for an object of another kind. */
+int cor_custom_match_kind(struct cor_write *write);
+
+/* For "mutate": 403 for a create while the definition is being deleted. */
+int cor_custom_refuse_create(struct cor_write *write);
+
+/* For "validate": adds what the schema of the request's version finds wrong. */
+void cor_custom_validate(const struct cor_write *write, struct cor_field_errors *errs);
+
+/* Is another version stored than the request's? Then its schema has the last word. */
+bool cor_custom_stores_other(const struct cor_write *write);
+int cor_custom_to_stored(struct cor_write *write);
+
+/* Runs steps of the schema of `row` (enum cor_structural_step) over the object. */
+int cor_custom_rewrite(struct cor_call *call, const struct cor_resource_row *row, unsigned steps,
+                       struct cor_structural_unknown *unknown, struct cor_object **object);
+
+#endif

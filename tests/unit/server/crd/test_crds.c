@@ -1,0 +1,461 @@
+/* Custom resources from the creation of their definition to its deletion: conditions, discovery,
+ * all verbs, several versions, changes while watches are open. Numbers are lines of contract crd.
+ */
+#include "api_fixture.h"
+
+#include <stdio.h>
+
+#include "base/err.h"
+#include "server/api/api_int.h"
+#include "server/crd/crds.h"
+
+#define CRDS    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+#define KETTLES "/apis/shop.example.org/v1/namespaces/default/kettles"
+#define SPEC_A  "\"spec\":{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\"}}}"
+#define ANY     "\"x-kubernetes-preserve-unknown-fields\":true"
+
+/* One version: its name, more members, the members of its schema. */
+#define VERSION(name, more, schema)                                                                \
+    "{\"name\":\"" name "\",\"served\":true," more                                                 \
+    "\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\"," schema "}}}"
+#define STORED   "\"storage\":true,"
+#define STATUS   "\"subresources\":{\"status\":{}},"
+#define PROPS(p) "\"properties\":{" p "}"
+#define CRD_OF(plural, kind, more_names, scope, versions)                                          \
+    "{\"kind\":\"CustomResourceDefinition\",\"apiVersion\":\"apiextensions.k8s.io/v1\","           \
+    "\"metadata\":{\"name\":\"" plural ".shop.example.org\"},\"spec\":{\"group\":"                 \
+    "\"shop.example.org\",\"scope\":\"" scope "\",\"names\":{\"plural\":\"" plural                 \
+    "\",\"kind\":\"" kind "\"" more_names "},\"versions\":[" versions "]}}"
+#define KETTLE_CRD(schema)                                                                         \
+    CRD_OF("kettles", "Kettle", ",\"shortNames\":[\"kt\"],\"categories\":[\"all\"]", "Namespaced", \
+           VERSION("v1", STORED STATUS, schema))
+#define KETTLE(name, rest)                                                                         \
+    "{\"kind\":\"Kettle\",\"apiVersion\":\"shop.example.org/v1\",\"metadata\":{\"name\":\"" name   \
+    "\"}" rest "}"
+
+struct crd_fx {
+    struct fx fx;
+    struct cor_crds *crds;
+    bool has_caches, is_stopped, are_caches_closed;
+};
+
+static bool is_synced(void *arg)
+{
+    return cor_crds_is_synced(((struct crd_fx *)arg)->crds);
+}
+
+static void crd_fx_open(struct crd_fx *c, bool has_caches)
+{
+    const struct cor_api_cachers_opts cache_opts = {0};
+    struct cor_crds_opts opts = {0};
+
+    fx_open(&c->fx);
+    c->has_caches = has_caches;
+    if (has_caches)
+        assert_int_equal(cor_api_open_cachers(c->fx.api, &cache_opts, NULL), 0);
+    fx_bootstrap(&c->fx);
+    opts.api = c->fx.api;
+    assert_int_equal(cor_crds_new(&opts, &c->crds, NULL), 0);
+    assert_int_equal(cor_crds_start(c->crds, NULL), 0);
+    assert_true(cor_loop_run_until(c->fx.loop, is_synced, c, FX_TIMEOUT_MS));
+}
+
+static void on_stopped(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+static bool is_set(void *arg)
+{
+    return *(bool *)arg;
+}
+
+static bool has_no_calls(void *arg)
+{
+    return cor_api_loop_calls(cor_api_loop(((struct crd_fx *)arg)->fx.api, 0)) == 0;
+}
+
+static void crd_fx_close(struct crd_fx *c)
+{
+    cor_crds_stop(c->crds, FX_TIMEOUT_MS, on_stopped, &c->is_stopped);
+    assert_true(cor_loop_run_until(c->fx.loop, is_set, &c->is_stopped, FX_TIMEOUT_MS));
+    assert_true(cor_loop_run_until(c->fx.loop, has_no_calls, c, FX_TIMEOUT_MS));
+    cor_api_loop_release(cor_api_loop(c->fx.api, 0));
+    if (cor_api_close_cachers(c->fx.api, on_stopped, &c->are_caches_closed))
+        assert_true(cor_loop_run_until(c->fx.loop, is_set, &c->are_caches_closed, FX_TIMEOUT_MS));
+    cor_crds_free(c->crds);
+    fx_close(&c->fx);
+}
+
+/* Waits until a GET of `target` has this value at `path`, and returns the answer; NULL: until the
+ * answer is 404. */
+struct awaited {
+    struct fx *fx;
+    const char *target, *path, *value;
+};
+
+static bool has_come(void *arg)
+{
+    const struct awaited *awaited = arg;
+    const char *answer = fx_do(awaited->fx, 0, "GET", awaited->target, "");
+
+    return awaited->path
+               ? strcmp(fx_at(answer, awaited->path), awaited->value) == 0
+               : strcmp(fx_at(answer, "code"), "404") == 0 || strstr(answer, "404 page not found");
+}
+
+static const char *await(struct crd_fx *c, const char *target, const char *path, const char *value)
+{
+    struct awaited awaited = {&c->fx, target, path, value};
+
+    for (uint64_t end = cor_loop_now_ms(c->fx.loop) + FX_TIMEOUT_MS;
+         !has_come(&awaited) && cor_loop_now_ms(c->fx.loop) < end;)
+        (void)cor_loop_run_until(c->fx.loop, is_set, &c->is_stopped, 1);
+    if (!has_come(&awaited))
+        fail_msg("%s has not come at %s: %s", path ? value : "404", target,
+                 fx_do(&c->fx, 0, "GET", target, ""));
+    return fx_do(&c->fx, 0, "GET", target, "");
+}
+
+/* The condition of a definition: "True NoConflicts no conflicts found". */
+static const char *condition(const char *crd, const char *type)
+{
+    static char text[512];
+    int n;
+
+    for (int i = 0; i < 8; i++) {
+        char path[64];
+
+        snprintf(path, sizeof(path), "status.conditions[%d].type", i);
+        if (strcmp(fx_at(crd, path), type) != 0)
+            continue;
+        snprintf(path, sizeof(path), "status.conditions[%d].status", i);
+        n = snprintf(text, sizeof(text), "%s ", fx_at(crd, path));
+        snprintf(path, sizeof(path), "status.conditions[%d].reason", i);
+        n += snprintf(text + n, sizeof(text) - (size_t)n, "%s: ", fx_at(crd, path));
+        snprintf(path, sizeof(path), "status.conditions[%d].message", i);
+        snprintf(text + n, sizeof(text) - (size_t)n, "%s", fx_at(crd, path));
+        return text;
+    }
+    return "none";
+}
+
+static void define(struct crd_fx *c, const char *crd)
+{
+    char target[256];
+
+    fx_do(&c->fx, 201, "POST", CRDS, crd);
+    snprintf(target, sizeof(target), CRDS "/%s", fx_at(crd, "metadata.name"));
+    await(c, target, "status.conditions[1].status", "True");
+    /* It is served as soon as its last condition can be read. */
+    await(c, "/apis/shop.example.org", "kind", "APIGroup");
+}
+
+/* Contract crd 2.1.3, 2.1.4, 2.2.5, 2.3.2, 2.6.3, 2.6.4, 2.6.6. */
+static void check_definition(bool has_caches)
+{
+    struct crd_fx c = {0};
+    const char *doc;
+
+    crd_fx_open(&c, has_caches);
+    doc = fx_do(&c.fx, 201, "POST", CRDS, KETTLE_CRD(PROPS(SPEC_A)));
+    assert_at(doc, "status.storedVersions[0]", "v1");
+    assert_at(doc, "status.acceptedNames.plural", "");
+    assert_string_equal(condition(doc, "NamesAccepted"), "none");
+    doc = await(&c, CRDS "/kettles.shop.example.org", "status.conditions[1].status", "True");
+    assert_string_equal(condition(doc, "NamesAccepted"), "True NoConflicts: no conflicts found");
+    assert_string_equal(condition(doc, "Established"),
+                        "True InitialNamesAccepted: the initial names have been accepted");
+    assert_at(doc, "status.acceptedNames.singular", "kettle");
+    assert_at(doc, "status.acceptedNames.listKind", "KettleList");
+    assert_at(doc, "metadata.generation", "1");
+    doc = await(&c, "/apis/shop.example.org/v1", "kind", "APIResourceList");
+    assert_non_null(strstr(
+        doc, "{\"name\":\"kettles\",\"singularName\":\"kettle\",\"namespaced\":true,\"kind\":"
+             "\"Kettle\",\"verbs\":[\"delete\",\"deletecollection\",\"get\",\"list\",\"patch\","
+             "\"create\",\"update\",\"watch\"],\"shortNames\":[\"kt\"],\"categories\":[\"all\"],"
+             "\"storageVersionHash\":\"sdXqAI/D/IE=\"}"));
+    assert_non_null(strstr(doc, "{\"name\":\"kettles/status\",\"singularName\":\"\",\"namespaced\":"
+                                "true,\"kind\":\"Kettle\",\"verbs\":[\"get\",\"patch\","
+                                "\"update\"]}"));
+    doc = fx_do_with(&c.fx, 200, "GET", "/apis", "",
+                     &(struct fx_headers){.accept = "application/json;g=apidiscovery.k8s.io;v=v2;"
+                                                    "as=APIGroupDiscoveryList"});
+    assert_non_null(strstr(doc, "\"responseKind\":{\"group\":\"shop.example.org\",\"version\":"
+                                "\"v1\",\"kind\":\"Kettle\"}"));
+    crd_fx_close(&c);
+}
+
+TEST(crds, a_definition_is_accepted_established_and_discovered)
+{
+    check_definition(false);
+    check_definition(true);
+}
+
+/* Contract crd F1, F2, F3, 4.11.2, 4.11.3, B1, B6. */
+TEST(crds, instances_have_all_verbs)
+{
+    struct crd_fx c = {0};
+    const char *doc;
+    char body[1024];
+
+    crd_fx_open(&c, true);
+    define(&c, KETTLE_CRD(PROPS(SPEC_A ",\"status\":{\"type\":\"object\"," ANY "}")));
+    doc = fx_do(&c.fx, 201, "POST", KETTLES,
+                KETTLE("k", ",\"spec\":{\"a\":\"x\",\"b\":1},\"status\":{\"n\":1}"));
+    assert_at(doc, "metadata.generation", "1");
+    assert_at(doc, "metadata.namespace", "default");
+    assert_at(doc, "spec.a", "x");
+    assert_at(doc, "spec.b", "");
+    assert_at(doc, "status.n", "");
+    assert_at(fx_do(&c.fx, 200, "GET", KETTLES, ""), "items[0].spec.a", "x");
+    assert_at(fx_do(&c.fx, 200, "GET", KETTLES, ""), "kind", "KettleList");
+    doc = fx_do(&c.fx, 200, "PATCH", KETTLES "/k", "{\"metadata\":{\"labels\":{\"l\":\"1\"}}}");
+    assert_at(doc, "metadata.generation", "1");
+    doc = fx_do(&c.fx, 200, "PATCH", KETTLES "/k", "{\"spec\":{\"a\":\"y\"},\"status\":{\"n\":2}}");
+    assert_at(doc, "metadata.generation", "2");
+    assert_at(doc, "status.n", "");
+    doc = fx_do(&c.fx, 200, "PATCH", KETTLES "/k/status",
+                "{\"metadata\":{\"labels\":{\"l\":\"2\"}},\"spec\":{\"a\":\"z\"},\"status\":{\"n\":"
+                "3}}");
+    assert_at(doc, "metadata.generation", "2");
+    assert_at(doc, "metadata.labels.l", "1");
+    assert_at(doc, "spec.a", "y");
+    assert_at(doc, "status.n", "3");
+    snprintf(body, sizeof(body),
+             "{\"kind\":\"Kettle\",\"apiVersion\":\"shop.example.org/v1\","
+             "\"metadata\":{\"name\":\"k\",\"resourceVersion\":\"%s\"},"
+             "\"spec\":{\"a\":\"w\"}}",
+             fx_at(doc, "metadata.resourceVersion"));
+    doc = fx_do(&c.fx, 200, "PUT", KETTLES "/k", body);
+    assert_at(doc, "metadata.generation", "3");
+    assert_at(doc, "status.n", "3");
+    /* The resourceVersion has to be given. */
+    assert_at(fx_do(&c.fx, 422, "PUT", KETTLES "/k", KETTLE("k", "")), "details.causes[0].field",
+              "metadata.resourceVersion");
+    assert_at(fx_do(&c.fx, 200, "DELETE", KETTLES "/k", ""), "status", "Success");
+    fx_do(&c.fx, 404, "GET", KETTLES "/k", "");
+    fx_do(&c.fx, 201, "POST", KETTLES, KETTLE("l", ""));
+    fx_do(&c.fx, 200, "DELETE", KETTLES, "");
+    assert_at(fx_do(&c.fx, 200, "GET", KETTLES, ""), "items[0]", "");
+    crd_fx_close(&c);
+}
+
+/* Contract crd F5, 4.11.7: without the subresource the status is a field as any other. */
+TEST(crds, a_status_without_its_subresource_counts)
+{
+    struct crd_fx c = {0};
+
+    crd_fx_open(&c, true);
+    define(&c, CRD_OF("kettles", "Kettle", "", "Namespaced", VERSION("v1", STORED, ANY)));
+    fx_do(&c.fx, 201, "POST", KETTLES, KETTLE("k", ",\"status\":{\"n\":1}"));
+    assert_at(fx_do(&c.fx, 200, "PATCH", KETTLES "/k", "{\"status\":{\"n\":2}}"),
+              "metadata.generation", "2");
+    fx_do(&c.fx, 404, "GET", KETTLES "/k/status", "");
+    crd_fx_close(&c);
+}
+
+/* Contract crd B1, B17, B19, B20, B21, 4.1.2, 4.2.3, 3.1.12. */
+TEST(crds, bodies_are_refused_in_upstreams_words)
+{
+    struct crd_fx c = {0};
+
+    crd_fx_open(&c, false);
+    define(&c, KETTLE_CRD(PROPS(SPEC_A)));
+    assert_at(fx_do(&c.fx, 400, "POST", KETTLES "?fieldValidation=Strict",
+                    KETTLE("k", ",\"spec\":{\"a\":\"x\",\"b\":1,\"c\":{\"d\":2}}")),
+              "message",
+              "Kettle in version \"v1\" cannot be handled as a Kettle: strict decoding error: "
+              "unknown field \"spec.b\", unknown field \"spec.c\"");
+    assert_at(fx_do(&c.fx, 400, "POST", KETTLES "?fieldValidation=Strict",
+                    "{\"kind\":\"Kettle\",\"apiVersion\":\"shop.example.org/v1\",\"metadata\":{"
+                    "\"name\":\"k\",\"colour\":\"red\"},\"spec\":{\"a\":\"x\",\"a\":\"y\"}}"),
+              "message",
+              "Kettle in version \"v1\" cannot be handled as a Kettle: strict decoding error: "
+              "duplicate field \"spec.a\", unknown field \"metadata.colour\"");
+    assert_at(fx_do(&c.fx, 400, "POST", KETTLES,
+                    "{\"apiVersion\":\"shop.example.org/v1\",\"metadata\":{\"name\":\"k\"}}"),
+              "message",
+              "the object provided is unrecognized (must be of type Kettle): Object 'Kind' is "
+              "missing in '{\"apiVersion\":\"shop.example.org/v1\",\"metadata\":{\"name\":\"k\"}}' "
+              "({\"apiVersion\":\"shop.example.or ...)");
+    assert_at(fx_do(&c.fx, 422, "POST", KETTLES,
+                    "{\"kind\":\"Teapot\",\"apiVersion\":\"shop.example.org/v1\",\"metadata\":{"
+                    "\"name\":\"k\"}}"),
+              "message",
+              "Teapot.shop.example.org \"k\" is invalid: kind: Invalid value: \"Teapot\": must be "
+              "Kettle");
+    assert_at(fx_do(&c.fx, 400, "POST", KETTLES, "{\"kind\":\"Kettle\",\"metadata\":{}}"),
+              "message",
+              "the API version in the data () does not match the expected API version "
+              "(shop.example.org/v1)");
+    assert_at(fx_do(&c.fx, 400, "POST", KETTLES,
+                    "{\"kind\":\"Kettle\",\"apiVersion\":\"shop.example.org/v1\",\"metadata\":{"
+                    "\"name\":\"k\",\"labels\":{\"a\":1}}}"),
+              "message",
+              "Kettle in version \"v1\" cannot be handled as a Kettle: json: cannot unmarshal "
+              "number into Go struct field ObjectMeta.labels of type string");
+    assert_at(
+        fx_do(&c.fx, 422, "POST", KETTLES, KETTLE("k", ",\"spec\":{\"a\":1}")), "message",
+        "Kettle.shop.example.org \"k\" is invalid: spec.a: Invalid value: \"integer\": spec.a "
+        "in body must be of type string: \"integer\"");
+    fx_do(&c.fx, 201, "POST", KETTLES, KETTLE("k", ""));
+    fx_do_with(&c.fx, 415, "PATCH", KETTLES "/k", "{}",
+               &(struct fx_headers){.content_type = "application/strategic-merge-patch+json"});
+    crd_fx_close(&c);
+}
+
+/* Contract crd H1, 2.2.2, 2.2.4, 2.2.6. */
+TEST(crds, a_name_that_is_used_is_accepted_when_it_is_free)
+{
+    struct crd_fx c = {0};
+    const char *doc;
+
+    crd_fx_open(&c, true);
+    define(&c, KETTLE_CRD(ANY));
+    fx_do(&c.fx, 201, "POST", CRDS,
+          CRD_OF("kettlets", "Kettlet", ",\"shortNames\":[\"kt\"]", "Namespaced",
+                 VERSION("v1", STORED, ANY)));
+    doc = await(&c, CRDS "/kettlets.shop.example.org", "status.conditions[0].status", "False");
+    assert_string_equal(condition(doc, "NamesAccepted"),
+                        "False ShortNamesConflict: \"kt\" is already in use");
+    assert_string_equal(condition(doc, "Established"),
+                        "False NotAccepted: not all names are accepted");
+    assert_at(doc, "status.acceptedNames.plural", "kettlets");
+    assert_at(doc, "status.acceptedNames.shortNames[0]", "");
+    fx_do(&c.fx, 404, "GET", "/apis/shop.example.org/v1/namespaces/default/kettlets", "");
+    fx_do(&c.fx, 200, "DELETE", CRDS "/kettles.shop.example.org", "");
+    doc = await(&c, CRDS "/kettlets.shop.example.org", "status.conditions[1].status", "True");
+    assert_at(doc, "status.acceptedNames.shortNames[0]", "kt");
+    await(&c, "/apis/shop.example.org/v1/namespaces/default/kettlets", "kind", "KettletList");
+    crd_fx_close(&c);
+}
+
+/* Contract crd H7, H8, 2.6.1, 4.5.4, 4.5.7. */
+TEST(crds, several_versions_are_one_resource)
+{
+    struct crd_fx c = {0};
+    const char *doc;
+
+    crd_fx_open(&c, true);
+    define(&c, CRD_OF("kettles", "Kettle", "", "Namespaced",
+                      VERSION("v1", STORED, PROPS(SPEC_A)) "," VERSION(
+                          "v2beta1", "\"storage\":false,\"deprecated\":true,",
+                          ANY) "," VERSION("v10", "\"storage\":false,",
+                                           ANY) "," VERSION("foo1", "\"storage\":false,", ANY)));
+    doc = fx_do(&c.fx, 200, "GET", "/apis/shop.example.org", "");
+    assert_at(doc, "versions[0].version", "v10");
+    assert_at(doc, "versions[1].version", "v1");
+    assert_at(doc, "versions[2].version", "v2beta1");
+    assert_at(doc, "versions[3].version", "foo1");
+    assert_at(doc, "preferredVersion.version", "v10");
+    doc = fx_do(&c.fx, 201, "POST", "/apis/shop.example.org/v10/namespaces/default/kettles",
+                "{\"kind\":\"Kettle\",\"apiVersion\":\"shop.example.org/v10\",\"metadata\":{"
+                "\"name\":\"k\"},\"spec\":{\"a\":\"x\",\"b\":1}}");
+    assert_at(doc, "apiVersion", "shop.example.org/v10");
+    assert_at(doc, "spec.a", "x");
+    assert_at(doc, "spec.b", ""); /* the stored version does not know it */
+    assert_at(fx_do(&c.fx, 200, "GET", KETTLES "/k", ""), "apiVersion", "shop.example.org/v1");
+    {
+        FX_CALL call;
+
+        fx_start(&c.fx, &call, "GET", "/apis/shop.example.org/v2beta1/namespaces/default/kettles/k",
+                 "", NULL);
+        fx_wait(&call);
+        assert_at(cor_buf_z(&call.sink.body), "apiVersion", "shop.example.org/v2beta1");
+    }
+    crd_fx_close(&c);
+}
+
+/* Contract crd B15, H3, 3.2.3, 3.2.5, 4.5.6. */
+TEST(crds, a_changed_schema_ends_watches_and_shows_new_defaults)
+{
+    struct crd_fx c = {0};
+
+    crd_fx_open(&c, true);
+    define(&c, KETTLE_CRD(PROPS("\"spec\":{\"type\":\"object\"}")));
+    fx_do(&c.fx, 201, "POST", KETTLES, KETTLE("k", ",\"spec\":{}"));
+    {
+        FX_CALL watch;
+        const char *rv =
+            fx_at(fx_do(&c.fx, 200, "GET", KETTLES "/k", ""), "metadata.resourceVersion");
+        char was[64];
+
+        snprintf(was, sizeof(was), "%s", rv);
+        fx_start(&c.fx, &watch, "GET", KETTLES "?watch=true", "", NULL);
+        /* A label changes nothing. */
+        fx_do(&c.fx, 200, "PATCH", CRDS "/kettles.shop.example.org",
+              "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}");
+        fx_do(&c.fx, 200, "PATCH", CRDS "/kettles.shop.example.org",
+              "{\"spec\":{\"versions\":[" VERSION(
+                  "v1", STORED STATUS,
+                  PROPS("\"spec\":{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\","
+                        "\"default\":\"z\"}}}")) "]}}");
+        fx_wait(&watch);
+        assert_int_equal(watch.sink.status, 200);
+        await(&c, KETTLES "/k", "spec.a", "z");
+        assert_at(await(&c, KETTLES, "items[0].spec.a", "z"), "items[0].metadata.resourceVersion",
+                  was);
+    }
+    crd_fx_close(&c);
+}
+
+/* Contract crd H4, H5, 2.6.3, 5.2, 5.4, 5.7, 5.8, 5.10. */
+TEST(crds, instances_go_before_their_definition)
+{
+    struct crd_fx c = {0};
+    const char *doc;
+    char uid[64];
+
+    crd_fx_open(&c, true);
+    define(&c, KETTLE_CRD(ANY));
+    doc = fx_do(&c.fx, 201, "POST", KETTLES,
+                "{\"kind\":\"Kettle\",\"apiVersion\":\"shop.example.org/v1\",\"metadata\":{"
+                "\"name\":\"k\",\"finalizers\":[\"example.org/f\"]}}");
+    fx_do(&c.fx, 201, "POST", KETTLES, KETTLE("free", ""));
+    doc = fx_do(&c.fx, 200, "DELETE", CRDS "/kettles.shop.example.org", "");
+    snprintf(uid, sizeof(uid), "%s", fx_at(doc, "metadata.uid"));
+    assert_at(doc, "metadata.finalizers[0]", "customresourcecleanup.apiextensions.k8s.io");
+    assert_at(doc, "metadata.generation", "1");
+    assert_at(doc, "metadata.deletionGracePeriodSeconds", "");
+    assert_string_equal(
+        condition(doc, "Terminating"),
+        "True InstanceDeletionPending: CustomResourceDefinition marked for deletion; "
+        "CustomResource deletion will begin soon");
+    doc = await(&c, CRDS "/kettles.shop.example.org", "status.conditions[2].reason",
+                "InstanceDeletionInProgress");
+    await(&c, KETTLES "/free", NULL, NULL);
+    assert_at(fx_do(&c.fx, 403, "POST", KETTLES, KETTLE("k2", "")), "message",
+              "kettles.shop.example.org \"k2\" is forbidden: create not allowed while custom "
+              "resource definition is terminating");
+    assert_non_null(strstr(fx_do(&c.fx, 200, "GET", "/apis/shop.example.org/v1", ""),
+                           "\"verbs\":[\"delete\",\"deletecollection\",\"get\",\"list\","
+                           "\"watch\"]"));
+    fx_do(&c.fx, 200, "PATCH", KETTLES "/k", "{\"metadata\":{\"finalizers\":null}}");
+    await(&c, CRDS "/kettles.shop.example.org", NULL, NULL);
+    await(&c, "/apis/shop.example.org", NULL, NULL);
+    fx_do(&c.fx, 404, "GET", KETTLES, "");
+    define(&c, KETTLE_CRD(ANY));
+    doc = fx_do(&c.fx, 200, "GET", CRDS "/kettles.shop.example.org", "");
+    assert_string_not_equal(fx_at(doc, "metadata.uid"), uid);
+    assert_at(fx_do(&c.fx, 200, "GET", KETTLES, ""), "items[0]", "");
+    crd_fx_close(&c);
+}
+
+TEST(crds, requests_of_instances_fail_whole_without_memory)
+{
+    struct crd_fx c = {0};
+
+    crd_fx_open(&c, false);
+    define(&c, CRD_OF("kettles", "Kettle", "", "Namespaced",
+                      VERSION("v1", STORED STATUS, PROPS(SPEC_A)) "," VERSION(
+                          "v2", "\"storage\":false,", PROPS(SPEC_A))));
+    fx_do(&c.fx, 201, "POST", KETTLES, KETTLE("k", ",\"spec\":{\"a\":\"x\"}"));
+    fx_fail_each_alloc(&c.fx, "GET", "/apis/shop.example.org/v2/namespaces/default/kettles/k", "",
+                       NULL);
+    fx_fail_each_alloc(&c.fx, "GET", KETTLES, "", NULL);
+    fx_fail_each_alloc(&c.fx, "POST", KETTLES "?dryRun=All",
+                       KETTLE("l", ",\"spec\":{\"a\":\"x\",\"b\":1}"), NULL);
+    fx_fail_each_alloc(&c.fx, "PATCH", KETTLES "/k?dryRun=All", "{\"spec\":{\"a\":\"y\"}}", NULL);
+    crd_fx_close(&c);
+}
