@@ -141,8 +141,11 @@ static int drop_replaced(struct cor_arena *arena, struct cor_field_managers *man
     struct cor_field_managers_index index;
     size_t n = 0;
     bool *is_kept = cor_arena_alloc(arena, managers->n * sizeof(*is_kept));
-    int r = is_kept ? cor_field_managers_index_make(arena, managers, &index) : arena->error;
+    int r;
 
+    if (!is_kept)
+        return arena->error;
+    r = cor_field_managers_index_make(arena, managers, &index);
     if (r < 0)
         return r;
     for (size_t i = 0; i < index.n; i++)
