@@ -96,6 +96,13 @@ static const struct cor_resource_row *deletion_row(const struct cor_crd_work *wo
     return NULL;
 }
 
+static bool is_about_to_be_served(const struct cor_crd_work *work)
+{
+    const struct crd_entry *entry = cor_crds_find(work->crds, work->rec->name);
+
+    return entry && entry->next;
+}
+
 static struct cor_resource_path deletion_path(const struct cor_resource_row *row, struct cor_str ns)
 {
     return (struct cor_resource_path){.gvr = {row->group, row->version, row->plural}, .ns = ns};
@@ -147,6 +154,10 @@ static void deletion_list(struct cor_crd_work *work)
     const struct cor_list_query query = {.metadata_only = true};
 
     work->has_instances = false;
+    if (!row && is_about_to_be_served(work)) {
+        cor_crd_work_fail(work, -COR_EBUSY, NULL);
+        return;
+    }
     if (!row) {
         /* Nothing of it is served, so that nothing can be reached. */
         deletion_finish(work, "InstanceDeletionCompleted", "removed all instances");

@@ -2,7 +2,8 @@
 /* Follows the CustomResourceDefinitions through the port in process, and publishes what they define.
  *
  *   list, watch ──► cor_crds_take: is it newer than the entry's? ──► crds_serve: Established and other than what is served ──►
- *   a definition, its watch cache; the old one is retired ──► crds_publish_soon, once per turn ──► cor_api_publish
+ *   a definition, its watch cache ──► crds_publish_soon, once per turn ──► the cache is filled: the definition takes the place of
+ *   the old one, which is retired ──► cor_api_publish
  *
  * A change of the spec, of the accepted names or the beginning of the deletion makes another
  * definition; a change of labels or other conditions does not (contract crd 3.2.3).
@@ -25,6 +26,7 @@
 #include "server/crd/kube_version.h"
 
 #define RETRY_MS       100
+#define FILLING_MS     1 /* between looks at caches that are being filled */
 #define RECONCILES_MAX 16
 #define USER_AGENT     "kube-apiserver"
 
@@ -111,6 +113,17 @@ static size_t crds_merge_rows(const struct cor_resource_row *const *custom, size
     return n;
 }
 
+/* Drops the reference to a definition that is not served any more; NULL is fine. */
+static void definition_retire(struct cor_definition **definition)
+{
+    struct cor_definition *d = COR_STEAL(*definition);
+
+    if (!d)
+        return;
+    cor_definition_retire(d);
+    cor_row_unref(cor_definition_row(d, 0));
+}
+
 static int crds_publish(struct cor_crds *crds)
 {
     const struct cor_resource_row **rows, **custom;
@@ -134,21 +147,48 @@ static int crds_publish(struct cor_crds *crds)
     crds->generation++;
     cor_api_publish(crds->api, served);
     cor_served_unref(served);
-    if (crds->has_listed)
-        atomic_store(&crds->is_synced, true);
+    crds->has_changed = false;
     return 0;
+}
+
+/* Puts definitions whose caches are filled into the place of those that are served, so that a
+ * client which sees a resource can read it. How many wait for their caches? */
+static size_t crds_settle(struct cor_crds *crds)
+{
+    size_t nwaiting = 0;
+
+    for (size_t i = 0; i < crds->nentries; i++) {
+        struct crd_entry *entry = crds->entries[i];
+
+        if (!entry->next)
+            continue;
+        /* A deletion is shown at once: nothing may be created any more. */
+        if (!cor_definition_is_settled(entry->next) && !cor_crd_is_deleted(entry->crd)) {
+            nwaiting++;
+            continue;
+        }
+        definition_retire(&entry->served);
+        entry->served = COR_STEAL(entry->next);
+        crds->has_changed = true;
+    }
+    return nwaiting;
 }
 
 static void crds_try_publish(struct cor_crds *crds)
 {
-    int r = crds->is_following ? crds_publish(crds) : 0;
+    size_t nwaiting = crds->is_following ? crds_settle(crds) : 0;
+    int r = crds->is_following && crds->has_changed ? crds_publish(crds) : 0;
 
     crds->is_publishing = false;
-    if (r == 0)
+    if (r == 0 && nwaiting == 0) {
+        if (crds->has_listed)
+            atomic_store(&crds->is_synced, true);
         return;
-    COR_LOG_ERROR("custom resources could not be published; another try follows",
-                  COR_F_STR("err", cor_err_text(r)));
-    if (cor_timer_set(&crds->retry, RETRY_MS) == 0)
+    }
+    if (r < 0)
+        COR_LOG_ERROR("custom resources could not be published; another try follows",
+                      COR_F_STR("err", cor_err_text(r)));
+    if (cor_timer_set(&crds->retry, r < 0 ? RETRY_MS : FILLING_MS) == 0)
         crds->is_publishing = true;
 }
 
@@ -201,17 +241,18 @@ struct crd_entry *cor_crds_find(const struct cor_crds *crds, struct cor_str name
 /* Nothing of the entry is served from the next snapshot on. */
 static void entry_retire(struct cor_crds *crds, struct crd_entry *entry)
 {
-    struct cor_definition *d = COR_STEAL(entry->served);
-
-    if (!d)
+    definition_retire(&entry->next);
+    if (!entry->served)
         return;
-    cor_definition_retire(d);
-    cor_row_unref(cor_definition_row(d, 0));
+    definition_retire(&entry->served);
+    crds->has_changed = true;
     crds_publish_soon(crds);
 }
 
 static void entry_free(struct crd_entry *entry)
 {
+    if (entry->next)
+        cor_row_unref(cor_definition_row(entry->next, 0));
     if (entry->served)
         cor_row_unref(cor_definition_row(entry->served, 0));
     cor_buf_deinit(&entry->claimed);
@@ -222,7 +263,7 @@ static void entry_free(struct crd_entry *entry)
 /* Serves the entry as its object is now, if that is something else than what is served. */
 static int crds_serve(struct cor_crds *crds, struct crd_entry *entry)
 {
-    struct cor_definition *d;
+    struct cor_definition *d, *newest = entry->next ? entry->next : entry->served;
     struct cor_custom_cache *cache = NULL;
     int r;
 
@@ -230,7 +271,7 @@ static int crds_serve(struct cor_crds *crds, struct crd_entry *entry)
         entry_retire(crds, entry);
         return 0;
     }
-    if (entry->served && cor_definition_is_of(entry->served, entry->crd))
+    if (newest && cor_definition_is_of(newest, entry->crd))
         return 0;
     r = cor_definition_new(entry->crd, &crds->places, &d);
     if (r == -COR_EINVAL || r == -COR_ETOOBIG) {
@@ -250,8 +291,8 @@ static int crds_serve(struct cor_crds *crds, struct crd_entry *entry)
         }
         cor_definition_set_cache(d, cache);
     }
-    entry_retire(crds, entry);
-    entry->served = d;
+    definition_retire(&entry->next);
+    entry->next = d;
     crds_publish_soon(crds);
     return 0;
 }

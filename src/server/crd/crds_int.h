@@ -17,6 +17,7 @@
 struct crd_entry {
     struct cor_object *crd;        /* the newest known state */
     struct cor_definition *served; /* a reference; NULL: it is not served */
+    struct cor_definition *next;   /* takes its place when its cache is filled; or NULL */
     struct cor_buf claimed;        /* names that are being written to its status; empty: none */
     bool is_listed;                /* the list that is being read has it */
 };
@@ -34,8 +35,10 @@ struct cor_crds {
     struct cor_places places;
     uint64_t generation; /* of the last snapshot that was published */
     struct cor_mail publish_mail;
-    struct cor_timer retry; /* publishes again what could not be published for want of memory */
+    struct cor_timer retry; /* looks again at caches that are being filled, and publishes again what
+                               could not be published for want of memory */
     bool is_publishing;     /* the mail is under way, or the retry is set */
+    bool has_changed;       /* what is served is not what was published last */
     bool is_following;      /* started, and not stopped */
     bool has_listed;        /* the first list is complete */
     atomic_bool is_synced;

@@ -360,6 +360,11 @@ void cor_definition_set_cache(struct cor_definition *d, struct cor_custom_cache 
     d->life.cache = cache;
 }
 
+bool cor_definition_is_settled(const struct cor_definition *d)
+{
+    return !d->life.cache || cor_custom_cache_is_settled(d->life.cache);
+}
+
 void cor_definition_retire(struct cor_definition *d)
 {
     assert(!atomic_load(&d->life.is_retired));

@@ -38,6 +38,9 @@ const struct cor_resource_row *cor_definition_stored(const struct cor_definition
 /* Gives the definition its watch cache, before any row is published. */
 void cor_definition_set_cache(struct cor_definition *definition, struct cor_custom_cache *cache);
 
+/* May its objects be read, or has the last attempt to fill its watch cache failed? */
+bool cor_definition_is_settled(const struct cor_definition *definition);
+
 /* No loop serves it from the next snapshot on, and its watches end. */
 void cor_definition_retire(struct cor_definition *definition);
 
