@@ -262,9 +262,9 @@ static int check_values(const struct cor_structural *schema, const struct cor_cu
 
     cor_object_meta_check(metadata.p ? metadata : COR_STR("{}"), &rules, &errors);
     cor_structural_validate(schema, &validation, &errors);
-    cor_structural_check_lists(schema, &validation, &errors);
     if (scale)
         cor_custom_scale_check(scale, object, false, &errors);
+    cor_structural_check_lists(schema, &validation, &errors);
     return report_errors(report, &errors);
 }
 

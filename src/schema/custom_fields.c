@@ -54,5 +54,9 @@ int cor_custom_fields_new(struct cor_str version, bool is_namespaced,
 
 const char *cor_custom_fields_trigger(const struct cor_field_labels *labels, bool is_namespaced)
 {
-    return labels->n > nmetadata(is_namespaced) ? labels->v[nmetadata(is_namespaced)].label : NULL;
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+    const char *first =
+        labels->n > nmetadata(is_namespaced) ? labels->v[nmetadata(is_namespaced)].label : NULL;
+
+    return first && first[strspn(first, plain)] == '\0' ? first : NULL;
 }

@@ -13,7 +13,8 @@
 int cor_custom_fields_new(struct cor_str version, bool is_namespaced,
                           struct cor_field_labels **ret_labels);
 
-/* The field that watchers are indexed by: the first selectable one; NULL: there is none. */
+/* The field that watchers are indexed by: the first selectable one; NULL: there is none, or it has
+ * a name that a path would have to quote. */
 const char *cor_custom_fields_trigger(const struct cor_field_labels *labels, bool is_namespaced);
 
 #endif

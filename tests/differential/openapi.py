@@ -17,12 +17,16 @@ import pathlib
 import ssl
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "integration"))
 
 from fixture import Server  # noqa: E402
 
+CRDS = pathlib.Path(__file__).parent / "openapi_crds.json"
 RECORD = pathlib.Path(__file__).parent / "openapi.txt"
+GROUPS = {definition["spec"]["group"] for definition in json.loads(CRDS.read_text())}
+DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch")
 SHOWN = 10
 
@@ -106,6 +110,9 @@ class Parts:
         for name, document in documents.items():
             schemas = document["components"].get("schemas", {})
             self.parts[name, "schemas"] = {key: masked(schema, has_enums) for key, schema in schemas.items()}
+            if any(name.startswith(f"apis/{group}/") for group in GROUPS) and DELETE_OPTIONS in schemas:
+                # The groups that know the kind are others in upstream's documents of custom resources: those of a client.
+                self.parts[name, "schemas"][DELETE_OPTIONS].pop("x-kubernetes-group-version-kind")
             self.parts[name, "operations"] = operations(document, has_enums)
         self.parts["version 2", "schemas"] = masked(swagger["definitions"], has_enums)
         self.parts["version 2", "operations"] = operations(swagger, has_enums)
@@ -123,8 +130,29 @@ class Parts:
                 yield f"{name}: {len(both)} {what} {digest[:32]}"
 
 
+def define(post, get):
+    """Creates the definitions of custom resources, and waits until the documents about them are there."""
+    definitions = json.loads(CRDS.read_text())
+    for definition in definitions:
+        post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+    kinds = {(d["spec"]["group"], v["name"], d["spec"]["names"]["kind"]) for d in definitions for v in d["spec"]["versions"] if v["served"]}
+
+    def is_there(group, version, kind, v2):
+        name = ".".join(reversed(group.split("."))) + f".{version}.{kind}"
+        entry = get("/openapi/v3")["paths"].get(f"apis/{group}/{version}")
+        return name in v2 and entry and name in get(entry["serverRelativeURL"])["components"]["schemas"]
+
+    deadline = time.monotonic() + 60
+    while kinds and time.monotonic() < deadline:
+        v2 = get("/openapi/v2")["definitions"]
+        kinds = {kind for kind in kinds if not is_there(*kind, v2)}
+        time.sleep(0.1 if kinds else 0)
+    assert not kinds, f"no document about {sorted(kinds)}"
+
+
 def ask(program):
     with Server(program) as server:
+        define(server.create, lambda path: server.get(path).expect(200).json())
         index = server.get("/openapi/v3").expect(200).json()["paths"]
         documents = {name: server.get(entry["serverRelativeURL"]).expect(200).json() for name, entry in index.items()}
         return documents, server.get("/openapi/v2").expect(200).json()
@@ -172,11 +200,19 @@ def dump(folder):
     from kube_apiserver import KubeApiserver
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as work, Cluster() as etcd, KubeApiserver(etcd, pathlib.Path(work)) as kube:
-        def get(path):
+        def request(method, path, body=None):
             connection = http.client.HTTPSConnection("127.0.0.1", kube.port, context=ssl._create_unverified_context(), timeout=60)
-            connection.request("GET", path, headers={"Authorization": "Bearer kube-token", "Accept": "application/json"})
-            return connection.getresponse().read()
+            connection.request(method, path, body and json.dumps(body), {
+                "Authorization": "Bearer kube-token", "Accept": "application/json", "Content-Type": "application/json"})
+            answer = connection.getresponse()
+            text = answer.read()
+            assert answer.status < 300, f"{method} {path}: {answer.status} {text[:1000]}"
+            return text
 
+        def get(path):
+            return request("GET", path)
+
+        define(lambda path, body: request("POST", path, body), lambda path: json.loads(get(path)))
         (folder / "swagger.json").write_bytes(get("/openapi/v2"))
         for name, entry in json.loads(get("/openapi/v3"))["paths"].items():
             (folder / f"{name.replace('/', '__')}.json").write_bytes(get(entry["serverRelativeURL"]))

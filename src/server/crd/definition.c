@@ -21,6 +21,8 @@
 #include "schema/conversion.h"
 #include "schema/crd_object.h"
 #include "schema/custom_columns.h"
+#include "schema/custom_fields.h"
+#include "schema/custom_scale.h"
 #include "schema/structural/structural.h"
 #include "server/api/api_cachers.h"
 #include "server/crd/kube_version.h"
@@ -33,6 +35,7 @@ struct definition_row {
     struct cor_resource_row row;
     struct cor_custom_row custom;
     struct cor_api_subresource subresources[2];
+    struct cor_field_labels *labels; /* that objects can be selected by */
 };
 
 struct cor_definition {
@@ -86,6 +89,8 @@ static void definition_free(struct cor_definition *d)
     for (size_t i = 0; i < d->n; i++) {
         cor_structural_unref(d->rows[i].custom.schema);
         cor_custom_columns_free(d->rows[i].custom.columns);
+        cor_custom_scale_free(d->rows[i].custom.scale);
+        cor_free(d->rows[i].labels);
     }
     places_give(d->places, d->life.place);
     cor_arena_deinit(&d->arena);
@@ -240,10 +245,9 @@ static int definition_add_row(struct cor_definition *d, size_t i, struct cor_vie
     return 0;
 }
 
-/* Compiles what is made of the JSON of the version: its schema and its columns. A schema that is
- * not structural, which only a definition of long ago can have, is not used: objects stay as they
- * are.
- */
+/* Compiles what is made of the JSON of the version: its schema, its columns, its scale and the
+ * fields that objects are selected by. A schema that is not structural, which only a definition of
+ * long ago can have, is not used: objects stay as they are. */
 static int definition_compile(struct cor_definition *d, size_t i, struct cor_view version)
 {
     struct cor_view schema =
@@ -251,14 +255,38 @@ static int definition_compile(struct cor_definition *d, size_t i, struct cor_vie
     const struct cor_structural_opts opts = {
         .preserves_unknown =
             cor_view_bool_or(cor_crd_spec(d->crd, "preserveUnknownFields"), false)};
-    struct cor_custom_row *custom = &d->rows[i].custom;
+    struct definition_row *made = &d->rows[i];
+    struct cor_custom_row *custom = &made->custom;
     int r = 0;
 
     if (cor_view_type(schema) == COR_JSON_OBJECT)
         r = cor_structural_compile(schema.json, &opts, &custom->schema, NULL);
     if (r == -COR_EINVALID || r == -COR_EINVAL)
         r = 0;
-    return r < 0 ? r : cor_custom_columns_new(version.json, &custom->columns);
+    if (r == 0)
+        r = cor_custom_columns_new(version.json, &custom->columns);
+    if (r == 0)
+        r = cor_custom_scale_new(version.json, &custom->scale);
+    if (r == 0)
+        r = cor_custom_fields_new(version.json, cor_api_is_namespaced(&made->row), &made->labels);
+    if (r < 0)
+        return r;
+    made->row.field_labels = made->labels;
+    made->row.trigger_field =
+        cor_custom_fields_trigger(made->labels, cor_api_is_namespaced(&made->row));
+    if (custom->scale)
+        made->subresources[made->row.nsubresources++] = (struct cor_api_subresource){
+            .name = "scale",
+            .verbs = COR_API_VERB_BIT(GET) | COR_API_VERB_BIT(PATCH) | COR_API_VERB_BIT(UPDATE),
+            .part = COR_PART_SCALE,
+            .group = "autoscaling",
+            .version = "v1",
+            .kind = "Scale",
+            .type = cor_api_scale_type(),
+            .conversion = &cor_custom_scale_conversion,
+            .is_served = true,
+        };
+    return 0;
 }
 
 static int order_versions(const void *a, const void *b)

@@ -131,7 +131,7 @@ struct place {
     uint32_t path_parameters;
 };
 
-/* The first letter of each label of a group as a capital, without ".k8s.io": "RbacAuthorization",
+/* The first letter of each word of a group as a capital, without ".k8s.io": "RbacAuthorization",
  * "Core". With `first_is_small`: "rbacAuthorization". */
 static size_t group_name(struct cor_str group, bool first_is_small, char *out, size_t max)
 {
@@ -145,7 +145,7 @@ static size_t group_name(struct cor_str group, bool first_is_small, char *out, s
     for (bool is_start = true; rest.n > 0 && n + 1 < max; rest = cor_str_from(rest, 1)) {
         char c = rest.p[0];
 
-        if (c == '.') {
+        if (c == '.' || c == '-') {
             is_start = true;
             continue;
         }

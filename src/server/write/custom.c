@@ -21,6 +21,7 @@
 #include "meta/object_edit.h"
 #include "meta/quote.h"
 #include "schema/custom_row.h"
+#include "schema/custom_scale.h"
 #include "schema/decode.h"
 #include "schema/read.h"
 #include "schema/rewrite.h"
@@ -233,10 +234,14 @@ void cor_custom_validate(const struct cor_write *write, struct cor_field_errors 
         .is_status = call->sub && call->sub->part == COR_PART_STATUS,
     };
 
-    if (!call->res->custom->schema)
-        return;
-    cor_structural_validate(call->res->custom->schema, &validation, errs);
-    cor_structural_check_lists(call->res->custom->schema, &validation, errs);
+    const struct cor_custom_row *custom = call->res->custom;
+
+    if (custom->schema)
+        cor_structural_validate(custom->schema, &validation, errs);
+    if (custom->scale)
+        cor_custom_scale_check(custom->scale, validation.object, validation.is_status, errs);
+    if (custom->schema)
+        cor_structural_check_lists(custom->schema, &validation, errs);
 }
 
 bool cor_custom_stores_other(const struct cor_write *write)

@@ -192,7 +192,7 @@ int cor_write_validate(struct cor_write *write)
     }
     validation = make_validation(write);
     check_object(write, &validation, &errs);
-    if (cor_write_is_custom(call))
+    if (call->res->custom)
         cor_custom_validate(write, &errs);
     if (errs.n == 0 && errs.error == 0)
         return 0;

@@ -348,6 +348,7 @@ static void cacher_free(struct cor_cacher *cacher)
     cor_watch_cache_deinit(&cacher->cache);
     store_key_deinit(&cacher->prefix);
     cor_json_path_free(cacher->trigger);
+    cor_free(cacher->trigger_text);
     cor_free(cacher->readers);
     cor_free(cacher);
 }
@@ -405,8 +406,14 @@ static int cacher_init(struct cor_cacher *cacher, const struct cor_cacher_opts *
 {
     int r = cor_watch_cache_init(&cacher->cache, &opts->cachers->pins);
 
-    if (r == 0 && opts->trigger_field)
+    /* The field of a custom resource is named by a definition that may go before the cacher. */
+    if (r == 0 && opts->trigger_field) {
         r = cor_json_path_new(cor_strz(opts->trigger_field), &cacher->trigger, NULL);
+        cacher->trigger_text = r == 0 ? cor_strdup(opts->trigger_field) : NULL;
+        cacher->trigger_field = cor_strz(cacher->trigger_text);
+        if (r == 0 && !cacher->trigger_text)
+            r = -COR_ENOMEM;
+    }
     if (r == 0) {
         cacher->readers = cor_calloc(opts->cachers->nloops, sizeof(struct cacher_reader *));
         r = cacher->readers ? 0 : -COR_ENOMEM;
@@ -433,7 +440,6 @@ int cor_cacher_open(const struct cor_cacher_opts *opts, struct cor_cacher **ret_
     cacher->cachers = opts->cachers;
     cacher->store = opts->store;
     cacher->namespaced = opts->namespaced;
-    cacher->trigger_field = cor_strz(opts->trigger_field);
     cacher->fail_mail.on_mail = cacher_on_fail_mail;
     cor_ready_init(&cacher->ready, cor_cachers_now_ms(opts->cachers));
     cor_dlist_init(&cacher->member);

@@ -83,6 +83,7 @@ struct cor_cacher {
     struct store_key prefix; /* of all its keys */
     bool namespaced;
     struct cor_str trigger_field; /* empty: none */
+    char *trigger_text;           /* its bytes */
     struct cor_json_path *trigger;
     struct cor_watch_cache cache;
     struct cor_ready ready;         /* under cache.lock */

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""What clients are shown of custom resources: tables, scales, selections by fields."""
+
+import time
+
+from fixture import main, test
+
+GROUP = "/apis/shop.example.org/v1"
+KETTLES = GROUP + "/namespaces/default/kettles"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+SCHEMA = {"type": "object", "properties": {
+    "spec": {"type": "object", "properties": {"colour": {"type": "string"}, "size": {"type": "integer"},
+                                              "replicas": {"type": "integer"}, "when": {"type": "string"},
+                                              "any": {"x-kubernetes-preserve-unknown-fields": True}}},
+    "status": {"type": "object", "properties": {"replicas": {"type": "integer"}, "selector": {"type": "string"}}}}}
+COLUMNS = [{"name": "Colour", "type": "string", "jsonPath": ".spec.colour"},
+           {"name": "Size", "type": "integer", "jsonPath": ".spec.size", "priority": 1},
+           {"name": "When", "type": "date", "jsonPath": ".spec.when"},
+           {"name": "Ready", "type": "string", "jsonPath": '.spec.any[?(@.type=="Ready")].status', "description": "Is it?"}]
+SCALE = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas", "labelSelectorPath": ".status.selector"}
+
+
+def define(server, **version):
+    """Defines kettles anew, and waits until they are served."""
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    name = path + "/kettles.shop.example.org"
+    server.request("DELETE", name)
+    await_it(lambda: server.get(name).status == 404)
+    server.create(path, {
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "kettles.shop.example.org"},
+        "spec": {"group": "shop.example.org", "scope": "Namespaced", "names": {"plural": "kettles", "kind": "Kettle"},
+                 "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": SCHEMA}, **version}]}})
+    await_it(lambda: server.get(KETTLES).status == 200)
+
+
+def await_it(is_there):
+    deadline = time.monotonic() + 60
+    while not is_there():
+        assert time.monotonic() < deadline, "it has not come"
+        time.sleep(0.01)
+
+
+def kettle(name, **spec):
+    return {"apiVersion": "shop.example.org/v1", "kind": "Kettle", "metadata": {"name": name}, "spec": spec}
+
+
+def table(server, path):
+    return server.get(path, Accept=TABLE).expect(200).json()
+
+
+@test
+def tables_have_the_columns_of_the_version(server):
+    """Contract crd 4.13.4, 4.13.6, 4.13.7, 4.13.9."""
+    define(server, additionalPrinterColumns=COLUMNS)
+    server.create(KETTLES, kettle("a", colour="red", size=3, any=[{"type": "Ready", "status": "True"}]))
+    server.create(KETTLES, kettle("b", when="yesterday"))
+    got = table(server, KETTLES)
+    assert [(c["name"], c["type"], c["format"], c["priority"]) for c in got["columnDefinitions"]] == [
+        ("Name", "string", "name", 0), ("Colour", "string", "", 0), ("Size", "integer", "", 1), ("When", "date", "", 0),
+        ("Ready", "string", "", 0)], got
+    assert got["columnDefinitions"][1]["description"] == "Custom resource definition column (in JSONPath format): .spec.colour"
+    assert got["columnDefinitions"][4]["description"] == "Is it?"
+    assert [row["cells"] for row in got["rows"]] == [["a", "red", 3, None, "True"], ["b", None, None, "<invalid>", None]], got
+    assert got["rows"][0]["object"]["kind"] == "PartialObjectMetadata"
+    one = table(server, KETTLES + "/a")
+    assert one["rows"][0]["cells"] == ["a", "red", 3, None, "True"]
+
+
+@test
+def tables_show_the_age_when_no_column_is_declared(server):
+    """Contract crd worked case G1."""
+    define(server)
+    server.create(KETTLES, kettle("a"))
+    got = table(server, KETTLES)
+    assert [c["name"] for c in got["columnDefinitions"]] == ["Name", "Age"]
+    assert got["rows"][0]["cells"][0] == "a" and got["rows"][0]["cells"][1].endswith("s"), got
+
+
+@test
+def a_scale_is_read_and_written_at_its_paths(server):
+    """Contract crd 4.12, worked cases F6 to F8."""
+    define(server, subresources={"status": {}, "scale": SCALE})
+    uid = server.create(KETTLES, kettle("k"))["metadata"]["uid"]
+    scale = KETTLES + "/k/scale"
+    gone = server.get(scale).expect(500).json()
+    assert gone["message"] == 'Internal error occurred: the spec replicas field ".spec.replicas" does not exist', gone
+    empty = server.request("PATCH", scale, {"metadata": {}}, Content_Type="application/merge-patch+json").expect(400).json()
+    assert empty["message"] == 'the spec replicas field ".spec.replicas" cannot be empty', empty
+    made = server.request("PATCH", scale, {"spec": {"replicas": 4}}, Content_Type="application/merge-patch+json").expect(200).json()
+    assert made["kind"] == "Scale" and made["apiVersion"] == "autoscaling/v1" and made["spec"] == {"replicas": 4}, made
+    assert made["metadata"]["uid"] == uid and made["status"] == {"replicas": 0}, made
+    stored = server.get(KETTLES + "/k").json()
+    assert stored["spec"] == {"replicas": 4} and stored["metadata"]["generation"] == 2, stored
+    stored["status"] = {"replicas": 3, "selector": "a=b"}
+    server.request("PUT", KETTLES + "/k/status", stored).expect(200)
+    got = server.get(scale).expect(200).json()
+    assert got["status"] == {"replicas": 3, "selector": "a=b"}, got
+    got["spec"]["replicas"] = -1
+    refused = server.request("PUT", scale, got).expect(422).json()
+    assert refused["details"]["causes"][0] == {
+        "reason": "FieldValueInvalid", "field": ".spec.replicas",
+        "message": "Invalid value: -1: should be a non-negative integer"}, refused
+    got["spec"] = {}
+    assert server.request("PUT", scale, got).expect(200).json()["spec"] == {}
+    assert server.get(KETTLES + "/k").json()["spec"] == {"replicas": 0}
+    old = dict(got, metadata=dict(got["metadata"], resourceVersion="1"))
+    server.request("PUT", scale, old).expect(409)
+    assert server.request("PUT", KETTLES + "/k/status", dict(stored, status={"replicas": -2})).status in (409, 422)
+    columns = table(server, scale)
+    assert [c["name"] for c in columns["columnDefinitions"]] == ["Name", "Desired", "Available", "Age"], columns
+    resources = server.get(GROUP).expect(200).json()["resources"]
+    assert [r["name"] for r in resources] == ["kettles", "kettles/status", "kettles/scale"], resources
+    assert resources[2]["group"] == "autoscaling" and resources[2]["kind"] == "Scale"
+
+
+@test
+def objects_are_selected_by_their_selectable_fields(server):
+    """Contract crd 4.13.1 to 4.13.3, worked cases G5, G6."""
+    define(server, selectableFields=[{"jsonPath": ".spec.colour"}, {"jsonPath": ".spec.size"}])
+    for name, spec in {"a": {"colour": "red", "size": 5}, "b": {"colour": "blue"}, "c": {"size": 5}}.items():
+        server.create(KETTLES, kettle(name, **spec))
+
+    def names(selector):
+        return [item["metadata"]["name"] for item in server.get(f"{KETTLES}?fieldSelector={selector}").expect(200).json()["items"]]
+
+    assert names("spec.colour=red") == ["a"] and names("spec.colour!=red") == ["b", "c"]
+    assert names("spec.colour=") == ["c"] and names("spec.size=5") == ["a", "c"]
+    assert names("spec.size=5,spec.colour=red") == ["a"] and names("metadata.name=b") == ["b"]
+    refused = server.get(KETTLES + "?fieldSelector=spec.when=x").expect(400).json()
+    assert refused["message"] == "field label not supported: spec.when", refused
+    at = server.get(KETTLES).json()["metadata"]["resourceVersion"]
+    for selector in "spec.colour%3Dred", "spec.size%3D7":
+        watch = server.watch(f"{KETTLES}?watch=1&resourceVersion={at}&fieldSelector={selector}")
+        name = "w" + selector[5]
+        server.create(KETTLES, kettle(name, colour="blue"))
+        for spec in {"colour": "red", "size": 7}, {"colour": "blue", "size": 8}:
+            server.request("PATCH", f"{KETTLES}/{name}", {"spec": spec}, Content_Type="application/merge-patch+json").expect(200)
+        seen = [next(watch) for _ in range(2)]
+        assert [(e["type"], e["object"]["metadata"]["name"]) for e in seen] == [("ADDED", name), ("DELETED", name)], seen
+        watch.close()
+        server.request("DELETE", f"{KETTLES}/{name}").expect(200)
+        at = server.get(KETTLES).json()["metadata"]["resourceVersion"]
+
+
+if __name__ == "__main__":
+    main()
