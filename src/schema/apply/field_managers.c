@@ -106,6 +106,7 @@ int cor_field_managers_index_make(struct cor_arena *arena,
 {
     const struct cor_field_manager **v = cor_arena_alloc(arena, (managers->n + 1) * sizeof(*v));
 
+    *ret_index = (struct cor_field_managers_index){NULL, 0};
     if (!v)
         return arena->error;
     for (size_t i = 0; i < managers->n; i++)
