@@ -281,7 +281,7 @@ static int definition_compile(struct cor_definition *d, size_t i, struct cor_vie
             .part = COR_PART_SCALE,
             .group = "autoscaling",
             .version = "v1",
-            .kind = "Scale",
+            .kind = "Scale", /* names a kind: what every scale speaks of */
             .type = cor_api_scale_type(),
             .conversion = &cor_custom_scale_conversion,
             .is_served = true,
