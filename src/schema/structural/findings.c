@@ -1,6 +1,5 @@
-/* What validation finds wrong. Findings of a branch of anyOf or oneOf count only if the branch is
- * the best of those that fail, and findings of an unchanged value are forgiven; so that findings
- * are kept in an array, which is cut back, and become field errors at the end. Their texts are in
+/* What validation finds wrong. Findings of an unchanged value are forgiven; so that findings are
+ * kept in an array, which is cut back, and become field errors at the end. Their texts are in
  * the arena of the validation until then.
  * Failures: out of memory, which sticks to the validation. Thread: one at a time. */
 #include <stdarg.h>
@@ -64,7 +63,7 @@ static const char *keep_text(struct cor_validation_run *run, struct cor_str text
 /* Is there room for one more finding, and is it wanted? */
 static bool is_kept(struct cor_validation_run *run)
 {
-    if (run->silence > 0 || run->error < 0 || run->n >= COR_FINDINGS_MAX)
+    if (!cor_validation_keeps(run))
         return false;
     cor_validation_note(run,
                         COR_ARRAY_RESERVE(&run->findings, run->n, &run->cap, COR_FINDINGS_MAX));

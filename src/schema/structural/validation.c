@@ -9,8 +9,10 @@
  *   report  findings become field errors
  *
  * Each function returns a verdict: the number of errors, and the matches by which upstream chooses
- * the best branch of anyOf and oneOf. The work is linear in the object and in the branches of the
- * schema. Recursion is bounded by the depth of JSON.
+ * the best branch of anyOf and oneOf. Branches of anyOf and oneOf
+ * are judged without keeping mistakes; the best one is walked again for them. The work is linear in
+ * the object and in the branches of the schema, for an object with mistakes once per level of
+ * branches. Recursion is bounded by the depth of JSON.
  * Failures: out of memory, which is noted in the field errors. Thread: any. */
 /* clang-format on */
 #include <stdio.h>
@@ -38,54 +40,48 @@ static void verdict_add(struct cor_verdict *verdict, struct cor_verdict more)
 /* --- allOf, anyOf, oneOf, not ------------------------------------------------------------------
  */
 
-/* The failures of the branch that fits best so far. */
-struct best {
-    bool is_known;
-    struct cor_verdict verdict;
-    struct cor_finding *findings;
-    size_t n;
-};
-
-/* Remembers the findings behind the first `start` ones if the verdict is better, and cuts them off.
- */
-static void best_take(struct cor_validation_run *run, struct best *best, size_t start,
-                      struct cor_verdict verdict)
-{
-    if (!best->is_known || verdict.matches > best->verdict.matches) {
-        size_t bytes = (run->n - start) * sizeof(run->findings[0]);
-
-        best->is_known = true;
-        best->verdict = verdict;
-        best->n = run->n - start;
-        best->findings = cor_arena_alloc(&run->arena, bytes + 1);
-        if (!best->findings)
-            cor_validation_note(run, -COR_ENOMEM);
-        else if (bytes > 0)
-            memcpy(best->findings, run->findings + start, bytes);
-    }
-    run->n = start;
-}
-
-/* Appends the findings of the best branch again, as far as there is room for them. */
-static struct cor_verdict best_restore(struct cor_validation_run *run, const struct best *best)
-{
-    size_t n = best->n < COR_FINDINGS_MAX - run->n ? best->n : COR_FINDINGS_MAX - run->n;
-
-    if (run->error < 0 || n == 0)
-        return best->verdict;
-    cor_validation_note(
-        run, COR_ARRAY_RESERVE_MORE(&run->findings, run->n, n, &run->cap, COR_FINDINGS_MAX));
-    if (run->error == 0) {
-        memcpy(run->findings + run->n, best->findings, n * sizeof(run->findings[0]));
-        run->n += n;
-    }
-    return best->verdict;
-}
-
 static const struct cor_structural_node *branch_of(const struct cor_validation_run *run,
                                                    struct cor_structural_run branches, uint32_t i)
 {
     return &run->schema->nodes[run->schema->numbers[branches.first + i]];
+}
+
+/* Judges a value by a branch and keeps no mistakes: those of a branch that does not count would
+ * take memory for each value of a long list. */
+static struct cor_verdict judge_branch(struct cor_validation_run *run,
+                                       struct cor_structural_run branches, uint32_t i,
+                                       uint32_t value, const struct cor_way *way)
+{
+    struct cor_verdict verdict;
+
+    run->silence++;
+    verdict = check_value(run, branch_of(run, branches, i), value, NULL, way);
+    run->silence--;
+    return verdict;
+}
+
+/* The branch that fits best among those that fail: the first with the most matches. */
+struct best {
+    bool is_known;
+    uint32_t branch;
+    struct cor_verdict verdict;
+};
+
+static void best_take(struct best *best, uint32_t branch, struct cor_verdict verdict)
+{
+    if (!best->is_known || verdict.matches > best->verdict.matches)
+        *best = (struct best){true, branch, verdict};
+}
+
+/* Keeps the mistakes of the best branch, which is walked once more for them. A branch inside of it
+ * is walked once per level at most, because a walk that keeps nothing walks nothing again. */
+static struct cor_verdict best_report(struct cor_validation_run *run, const struct best *best,
+                                      struct cor_structural_run branches, uint32_t value,
+                                      const struct cor_way *way)
+{
+    if (cor_validation_keeps(run) && best->is_known)
+        (void)check_value(run, branch_of(run, branches, best->branch), value, NULL, way);
+    return best->verdict;
 }
 
 static struct cor_verdict check_any_of(struct cor_validation_run *run,
@@ -94,18 +90,17 @@ static struct cor_verdict check_any_of(struct cor_validation_run *run,
 {
     struct cor_verdict verdict = {0};
     struct best best = {0};
-    size_t start = run->n;
 
     for (uint32_t i = 0; i < branches.n; i++) {
-        struct cor_verdict branch = check_value(run, branch_of(run, branches, i), value, NULL, way);
+        struct cor_verdict branch = judge_branch(run, branches, i, value, way);
 
         if (branch.nerrors == 0)
             return branch;
-        best_take(run, &best, start, branch);
+        best_take(&best, i, branch);
     }
     verdict.nerrors =
         cor_finding_add_junctor(run, way, " must validate at least one schema (anyOf)");
-    verdict_add(&verdict, best_restore(run, &best));
+    verdict_add(&verdict, best_report(run, &best, branches, value, way));
     return verdict;
 }
 
@@ -115,16 +110,15 @@ static struct cor_verdict check_one_of(struct cor_validation_run *run,
 {
     struct cor_verdict verdict = {0}, success = {0};
     struct best best = {0};
-    size_t start = run->n, valid = 0;
+    size_t valid = 0;
 
     for (uint32_t i = 0; i < branches.n; i++) {
-        struct cor_verdict branch = check_value(run, branch_of(run, branches, i), value, NULL, way);
+        struct cor_verdict branch = judge_branch(run, branches, i, value, way);
 
-        if (branch.nerrors > 0 && valid == 0)
-            best_take(run, &best, start, branch);
-        else if (branch.nerrors == 0 && ++valid == 1)
+        if (branch.nerrors > 0)
+            best_take(&best, i, branch);
+        else if (++valid == 1)
             success = branch;
-        run->n = start;
     }
     if (valid == 1)
         return success;
@@ -136,7 +130,7 @@ static struct cor_verdict check_one_of(struct cor_validation_run *run,
     }
     verdict.nerrors = cor_finding_add_junctor(
         run, way, " must validate one and only one schema (oneOf). Found none valid");
-    verdict_add(&verdict, best_restore(run, &best));
+    verdict_add(&verdict, best_report(run, &best, branches, value, way));
     return verdict;
 }
 
@@ -273,6 +267,19 @@ static struct cor_verdict check_required(struct cor_validation_run *run,
     return verdict;
 }
 
+/* Refuses the member with this key. */
+static size_t refuse_member(struct cor_validation_run *run, uint32_t key, const struct cor_way *way)
+{
+    struct cor_str text;
+
+    if (!cor_validation_keeps(run))
+        return 1;
+    text = cor_value_text(run, key);
+    return cor_finding_add_plain(run, COR_FIELD_INVALID, way, cor_field_string(text),
+                                 "%s.%.*s in body is a forbidden property",
+                                 cor_value_name(run, way), COR_STR_ARG(text));
+}
+
 /* Checks the members that are properties, or those that are none. */
 static struct cor_verdict check_members(struct cor_validation_run *run,
                                         const struct cor_structural_node *node, uint32_t value,
@@ -295,12 +302,7 @@ static struct cor_verdict check_members(struct cor_validation_run *run,
         if ((child != NULL) != are_properties)
             continue;
         if (!child && cor_structural_is(node, COR_STRUCTURAL_NO_ADDITIONAL)) {
-            struct cor_str text = cor_value_text(run, i);
-
-            verdict.nerrors +=
-                cor_finding_add_plain(run, COR_FIELD_INVALID, way, cor_field_string(text),
-                                      "%s.%.*s in body is a forbidden property",
-                                      cor_value_name(run, way), COR_STR_ARG(text));
+            verdict.nerrors += refuse_member(run, i, way);
             continue;
         }
         child = child ? child : additional;

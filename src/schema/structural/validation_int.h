@@ -49,6 +49,12 @@ static inline char cor_value_first(const struct cor_validation_run *run, uint32_
     return cor_json_node_first(run->json, value);
 }
 
+/* Are mistakes that are found now kept? If they are not, their words need not be made. */
+static inline bool cor_validation_keeps(const struct cor_validation_run *run)
+{
+    return run->silence == 0 && run->error == 0 && run->n < COR_FINDINGS_MAX;
+}
+
 void cor_validation_note(struct cor_validation_run *run, int r);
 
 /* --- findings.c --------------------------------------------------------------------------------

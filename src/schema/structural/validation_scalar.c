@@ -215,7 +215,7 @@ struct cor_verdict cor_check_enum(struct cor_validation_run *run,
             return (struct cor_verdict){0};
     }
     return (struct cor_verdict){
-        .nerrors = run->silence > 0 ? 1 : refuse_enum(run, enums, json, way, value)};
+        .nerrors = cor_validation_keeps(run) ? refuse_enum(run, enums, json, way, value) : 1};
 }
 
 /* --- Strings -----------------------------------------------------------------------------------
@@ -307,7 +307,9 @@ struct cor_verdict cor_check_string(struct cor_validation_run *run,
     verdict.matches++;
     accepts = cor_string_format_accepts((enum cor_string_format)node->format, text);
     cor_validation_note(run, accepts);
-    if (accepts == 0) {
+    if (accepts == 0 && !cor_validation_keeps(run)) {
+        verdict.nerrors++;
+    } else if (accepts == 0) {
         COR_CLEANUP(cor_buf_deinit) struct cor_buf quoted = {.max = 32u << 10};
         int r = cor_quote(text, &quoted);
 
@@ -352,7 +354,7 @@ static size_t refuse_number(struct cor_validation_run *run, struct number value,
 {
     char value_text[NUMBER_TEXT_MAX], bound_text[NUMBER_TEXT_MAX];
 
-    if (run->silence > 0)
+    if (!cor_validation_keeps(run))
         return 1;
     print_number(run, value.is_integer, value.integer, value.real, value_text);
     print_number(run, value.is_integer, to_int64(bound), bound, bound_text);
@@ -368,13 +370,12 @@ static size_t check_multiple(struct cor_validation_run *run, struct number value
     bool is_multiple;
 
     if (value.is_integer ? whole <= 0 : factor <= 0) {
+        if (!cor_validation_keeps(run))
+            return 1;
         print_number(run, value.is_integer, whole, factor, text);
-        return run->silence > 0
-                   ? 1
-                   : cor_finding_add_plain(run, COR_FIELD_INVALID, way,
-                                           cor_field_json(cor_strz(text)),
-                                           "factor MultipleOf declared for %s must be positive: %s",
-                                           cor_value_name(run, way), text);
+        return cor_finding_add_plain(run, COR_FIELD_INVALID, way, cor_field_json(cor_strz(text)),
+                                     "factor MultipleOf declared for %s must be positive: %s",
+                                     cor_value_name(run, way), text);
     }
     if (value.is_integer)
         is_multiple = value.integer % whole == 0;

@@ -452,6 +452,30 @@ TEST(structural_validate, keeps_a_bounded_number_of_errors)
     cor_structural_unref(schema);
 }
 
+/* The mistakes of branches that do not count take no memory: the schema is the usual one of an
+ * integer or a string. */
+TEST(structural_validate, accepts_a_long_list_whose_items_fit_the_second_branch)
+{
+    struct cor_structural *schema = compile_spec(
+        "'l':{'type':'array','items':{'anyOf':[{'type':'integer'},{'type':'string'}],"
+        "'oneOf':[{'type':'integer'},{'type':'string'}],'x-kubernetes-int-or-string':true}}");
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf object = {.max = 4u << 20};
+    struct cor_field_errors errors;
+    struct cor_structural_validation validation;
+
+    assert_int_equal(cor_buf_addz(&object, "{\"kind\":\"K\",\"spec\":{\"l\":[\"\""), 0);
+    for (int i = 1; i < 1000000; i++)
+        assert_int_equal(cor_buf_addz(&object, ",\"\""), 0);
+    assert_int_equal(cor_buf_addz(&object, "]}}"), 0);
+    validation = (struct cor_structural_validation){.object = cor_buf_str(&object)};
+    cor_field_errors_init(&errors);
+    cor_structural_validate(schema, &validation, &errors);
+    assert_int_equal(errors.error, 0);
+    assert_int_equal(errors.n, 0);
+    cor_field_errors_deinit(&errors);
+    cor_structural_unref(schema);
+}
+
 TEST(structural_validate, survives_failed_allocations)
 {
     struct cor_structural *schema = compile_spec(
