@@ -242,6 +242,12 @@ struct members {
     uint32_t next_default; /* the next property whose default may be missing */
 };
 
+/* The two members that canonical JSON has first, whatever their names are. */
+static bool is_type_key(struct cor_str raw_key)
+{
+    return cor_str_eq(raw_key, COR_STR("kind")) || cor_str_eq(raw_key, COR_STR("apiVersion"));
+}
+
 /* Inserts the defaults of the properties that come before `raw_key`; p == NULL: of all that are
  * left. `at` is where the next member begins with its comma, or the end of the object. */
 static void insert_defaults(struct rewrite *w, const struct cor_structural_node *node,
@@ -256,6 +262,8 @@ static void insert_defaults(struct rewrite *w, const struct cor_structural_node 
         if (order > 0)
             return;
         m->next_default++;
+        if (m->is_outermost && is_type_key(name)) /* the object has them, before all others */
+            continue;
         if (order == 0) /* the object has the member; what null becomes is decided there */
             return;
         insert(w, at, m->has_any ? COR_STR(",\"") : COR_STR("\""));
@@ -331,12 +339,6 @@ static void replace_null(struct rewrite *w, const struct cor_structural_node *no
         return;
     cut(w, value.p, value.p + value.n);
     write_default(w, node);
-}
-
-/* The two members that canonical JSON has first, whatever their names are. */
-static bool is_type_key(struct cor_str raw_key)
-{
-    return cor_str_eq(raw_key, COR_STR("kind")) || cor_str_eq(raw_key, COR_STR("apiVersion"));
 }
 
 static void rewrite_object(struct rewrite *w, const struct cor_structural_node *node,

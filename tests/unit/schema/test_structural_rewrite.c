@@ -167,6 +167,20 @@ TEST(structural_rewrite, fills_in_defaults)
 }
 
 /* Contract crd 4.1.1. */
+/* The two members come first in an object, before those whose names would be sorted before. */
+TEST(structural_rewrite, inserts_no_second_kind_or_version)
+{
+    struct cor_structural *schema = compile(
+        "{'type':'object','properties':{'apiVersion':{'type':'string','default':'other/v2'},'kind':{'type':'string','default':'Other'},"
+        "'a':{'type':'string','default':'x'},'spec':{'type':'object'}}}");
+
+    check_rewrite(schema, COR_STRUCTURAL_ALL, "{'kind':'K','apiVersion':'g/v1','spec':{}}",
+                  "{'kind':'K','apiVersion':'g/v1','a':'x','spec':{}}", "");
+    check_rewrite(schema, COR_STRUCTURAL_ALL, "{'kind':'K','apiVersion':'g/v1'}",
+                  "{'kind':'K','apiVersion':'g/v1','a':'x'}", "");
+    cor_structural_unref(schema);
+}
+
 TEST(structural_rewrite, writes_numbers_as_upstream_does)
 {
     static const struct spec_row rows[] = {
