@@ -10,8 +10,9 @@
  * A failure (-COR_EINVAL) leaves in the list what upstream's functions return beside their error:
  * `[?(…)]` asks only whether that list is empty.
  *
- * Cost: everything that is read and every value that is noted is charged to a budget, which is a
- * multiple of the size of the JSON. Lists have room for a few values on the stack; longer ones are
+ * Cost: everything that is read, every value that is noted and every node that is applied (a filter
+ * applies its nodes to each element) is charged to a budget, which is a multiple of the size of the
+ * JSON. Lists have room for a few values on the stack; longer ones are
  * allocated, and bounded by the budget. Recursion is bounded by the depth of the query, and that of
  * RECURSIVE by the depth of the JSON. Thread: any. */
 /* clang-format on */
@@ -31,6 +32,7 @@
 #define FEW             8
 #define NUMBER_TEXT_MAX 64
 #define VALUE_CHARGE    16          /* bytes that noting a value counts for */
+#define NODE_CHARGE     4           /* the same of applying a node, also to no value */
 #define BUDGET_PER_BYTE 16          /* how often all of the JSON may be read */
 #define BUDGET_LEAST    (64 * 1024) /* even of a small object */
 #define QUERY_DEPTH_MAX 1024        /* of JSON below which RECURSIVE does not go */
@@ -568,7 +570,9 @@ static int run_list(struct run *run, const struct query_list *list, struct value
     values_init(&other);
     for (const struct query_node *node = list->first; node && r == 0; node = node->next) {
         other.n = 0;
-        r = run_node(run, node, values, &other);
+        r = charge(run, NODE_CHARGE);
+        if (r == 0)
+            r = run_node(run, node, values, &other);
         values->n = 0;
         if (run->error == 0 && values_add_all(run, values, &other) < 0)
             r = run->error;

@@ -297,6 +297,19 @@ static int order_versions(const void *a, const void *b)
                              cor_view_text_or(cor_view_member(*y, COR_STR("name")), NULL, 0, ""));
 }
 
+/* Instances are deleted through the API, so that the stored version is served while they are, if no
+ * other version is: instances that stayed would come back with the next definition of this name. */
+static void definition_show_for_deletion(struct cor_definition *d)
+{
+    struct cor_custom_row *stored = &d->rows[d->stored].custom;
+
+    for (size_t i = 0; i < d->n; i++) {
+        if (!d->rows[i].custom.is_hidden)
+            return;
+    }
+    stored->is_hidden = !stored->is_terminating;
+}
+
 /* Fills in the rows. `versions` has room for all of spec.versions. */
 static int definition_fill(struct cor_definition *d, struct cor_view *versions)
 {
@@ -321,6 +334,8 @@ static int definition_fill(struct cor_definition *d, struct cor_view *versions)
     }
     if (r == 0 && !has_stored)
         return -COR_EINVAL;
+    if (r == 0)
+        definition_show_for_deletion(d);
     for (size_t i = 0; i < n && r == 0; i++) {
         d->rows[i].custom.stored = &d->rows[d->stored].row;
         if (i != d->stored) {

@@ -57,14 +57,19 @@ static int custom_refuse(struct cor_write *write, const char *why)
 
 static int custom_check_kind(struct cor_write *write, const struct cor_object *object)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {.max = WHY_MAX};
     struct cor_call *call = &write->call;
     struct cor_str body = write->apply ? write->json : call->req->body;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {.max = WHY_MAX + body.n};
     int r = cor_decode_check_type(cor_object_json(object), &why);
 
     if (r == 0 && cor_object_kind(object).n == 0) {
-        if (cor_buf_addf(&why, "Object 'Kind' is missing in '%.*s'", COR_STR_ARG(body)) < 0)
-            return cor_status_set_err(&call->status, -COR_ENOMEM);
+        r = cor_buf_addz(&why, "Object 'Kind' is missing in '");
+        if (r == 0)
+            r = cor_buf_adds(&why, body);
+        if (r == 0)
+            r = cor_buf_addc(&why, '\'');
+        if (r < 0)
+            return cor_status_set_err(&call->status, r);
         r = -COR_EINVAL;
     }
     if (r == 0)

@@ -304,6 +304,28 @@ TEST(query, has_no_result_when_it_reads_the_object_too_often)
     cor_buf_deinit(&text);
 }
 
+/* A filter applies its nodes to each element, also when the first of them finds nothing. */
+TEST(query, has_no_result_when_a_filter_applies_too_many_nodes)
+{
+    struct cor_buf json, text, got;
+
+    cor_buf_init(&json, 1u << 20);
+    cor_buf_init(&text, COR_JSON_QUERY_BYTES_MAX);
+    assert_int_equal(cor_buf_addz(&text, ".k}{.l[?(@"), 0);
+    for (int i = 0; i < 1900; i++)
+        assert_int_equal(cor_buf_addz(&text, ".a"), 0);
+    assert_int_equal(cor_buf_addz(&text, ")]"), 0);
+    assert_int_equal(cor_buf_addz(&json, "{\"k\":1,\"l\":[0"), 0);
+    for (int i = 0; i < 5000; i++)
+        assert_int_equal(cor_buf_addz(&json, ",0"), 0);
+    assert_int_equal(cor_buf_addz(&json, "]}"), 0);
+    ask(cor_buf_z(&text), cor_buf_str(&json), &got);
+    assert_string_equal(cor_buf_z(&got), "none");
+    cor_buf_deinit(&got);
+    cor_buf_deinit(&json);
+    cor_buf_deinit(&text);
+}
+
 TEST(query, refuses_texts_beyond_its_maximum)
 {
     static char text[COR_JSON_QUERY_BYTES_MAX + 1];

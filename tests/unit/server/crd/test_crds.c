@@ -306,6 +306,23 @@ TEST(crds, bodies_are_refused_in_upstreams_words)
 }
 
 /* Contract crd H1, 2.2.2, 2.2.4, 2.2.6. */
+TEST(crds, a_large_body_without_a_kind_is_a_bad_request)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf body = {.max = 1u << 20};
+    struct crd_fx c = {0};
+    const char *doc;
+
+    crd_fx_open(&c, false);
+    define(&c, KETTLE_CRD(ANY));
+    assert_int_equal(cor_buf_addz(&body, "{\"apiVersion\":\"shop.example.org/v1\",\"spec\":\""), 0);
+    for (int i = 0; i < 70 * 1024; i++)
+        assert_int_equal(cor_buf_addc(&body, 'x'), 0);
+    assert_int_equal(cor_buf_addz(&body, "\"}"), 0);
+    doc = fx_do(&c.fx, 400, "POST", KETTLES, cor_buf_z(&body));
+    assert_non_null(strstr(doc, "Object 'Kind' is missing in "));
+    crd_fx_close(&c);
+}
+
 TEST(crds, a_name_that_is_used_is_accepted_when_it_is_free)
 {
     struct crd_fx c = {0};
@@ -438,6 +455,27 @@ TEST(crds, instances_go_before_their_definition)
     define(&c, KETTLE_CRD(ANY));
     doc = fx_do(&c.fx, 200, "GET", CRDS "/kettles.shop.example.org", "");
     assert_string_not_equal(fx_at(doc, "metadata.uid"), uid);
+    assert_at(fx_do(&c.fx, 200, "GET", KETTLES, ""), "items[0]", "");
+    crd_fx_close(&c);
+}
+
+/* Instances that no version serves any more go as well: another definition of the same name would
+ * show them again. */
+TEST(crds, instances_of_a_definition_that_serves_no_version_go_before_it)
+{
+    struct crd_fx c = {0};
+
+    crd_fx_open(&c, true);
+    define(&c, KETTLE_CRD(ANY));
+    fx_do(&c.fx, 201, "POST", KETTLES, KETTLE("k", ""));
+    fx_do(&c.fx, 200, "PATCH", CRDS "/kettles.shop.example.org",
+          "{\"spec\":{\"versions\":[{\"name\":\"v1\",\"served\":false,\"storage\":true,"
+          "\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\"," ANY "}}}]}}");
+    await(&c, KETTLES, NULL, NULL);
+    fx_do(&c.fx, 200, "DELETE", CRDS "/kettles.shop.example.org", "");
+    await(&c, CRDS "/kettles.shop.example.org", NULL, NULL);
+    await(&c, "/apis/shop.example.org", NULL, NULL);
+    define(&c, KETTLE_CRD(ANY));
     assert_at(fx_do(&c.fx, 200, "GET", KETTLES, ""), "items[0]", "");
     crd_fx_close(&c);
 }
