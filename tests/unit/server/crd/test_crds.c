@@ -306,6 +306,23 @@ TEST(crds, bodies_are_refused_in_upstreams_words)
 }
 
 /* Contract crd H1, 2.2.2, 2.2.4, 2.2.6. */
+TEST(crds, a_large_body_without_a_kind_is_a_bad_request)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf body = {.max = 1u << 20};
+    struct crd_fx c = {0};
+    const char *doc;
+
+    crd_fx_open(&c, false);
+    define(&c, KETTLE_CRD(ANY));
+    assert_int_equal(cor_buf_addz(&body, "{\"apiVersion\":\"shop.example.org/v1\",\"spec\":\""), 0);
+    for (int i = 0; i < 70 * 1024; i++)
+        assert_int_equal(cor_buf_addc(&body, 'x'), 0);
+    assert_int_equal(cor_buf_addz(&body, "\"}"), 0);
+    doc = fx_do(&c.fx, 400, "POST", KETTLES, cor_buf_z(&body));
+    assert_non_null(strstr(doc, "Object 'Kind' is missing in "));
+    crd_fx_close(&c);
+}
+
 TEST(crds, a_name_that_is_used_is_accepted_when_it_is_free)
 {
     struct crd_fx c = {0};
