@@ -560,40 +560,48 @@ static int change_counts(const struct change *change)
     return r < 0 ? r : !is_equal;
 }
 
-/* Does a member of `a`, which is not in `edits`, differ from that of `b`? */
-static bool members_differ(const struct cor_object *a, const struct cor_object *b,
-                           const struct cor_edits *edits)
+/* Moves to the next member that counts for the generation: it is not kind, apiVersion or metadata,
+ * is not edited, and is not null. False: there is none. */
+static bool next_counted(struct cor_json_iter *it, const struct cor_edits *edits,
+                         struct cor_str *ret_key, struct cor_str *ret_value)
 {
-    struct cor_json_iter it = cor_json_iter(cor_object_json(a));
-    struct cor_str key;
+    while (cor_json_iter_member(it, ret_key)) {
+        bool counts = !cor_str_eqz(*ret_key, "kind") && !cor_str_eqz(*ret_key, "apiVersion") &&
+                      !cor_str_eqz(*ret_key, "metadata");
 
-    while (cor_json_iter_member(&it, &key)) {
-        struct cor_str value = cor_json_iter_value(&it);
-        bool is_edited = cor_str_eqz(key, "kind") || cor_str_eqz(key, "apiVersion") ||
-                         cor_str_eqz(key, "metadata");
-
-        for (size_t i = 0; i < edits->n && !is_edited; i++)
-            is_edited = cor_str_eq(edits->v[i].key, key);
-        if (!is_edited && !cor_str_eq(value, cor_object_member(b, key)) &&
-            cor_json_type(value) != COR_JSON_NULL)
+        *ret_value = cor_json_iter_value(it);
+        for (size_t i = 0; i < edits->n && counts; i++)
+            counts = !cor_str_eq(edits->v[i].key, *ret_key);
+        if (counts && cor_json_type(*ret_value) != COR_JSON_NULL)
             return true;
     }
     return false;
 }
 
 /* Has a member of a custom resource changed, beside its metadata? What is edited is kept from the
- * old state. Both are canonical, so that equal members have equal bytes. */
+ * old state. Both are canonical, so that equal objects have equal members in the same order. */
 static bool change_counts_custom(const struct change *change)
 {
-    return members_differ(change->body, change->old, &change->edit.top_edits) ||
-           members_differ(change->old, change->body, &change->edit.top_edits);
+    struct cor_json_iter body = cor_json_iter(cor_object_json(change->body));
+    struct cor_json_iter old = cor_json_iter(cor_object_json(change->old));
+    const struct cor_edits *edits = &change->edit.top_edits;
+    struct cor_str key, value, old_key, old_value;
+
+    for (;;) {
+        bool has = next_counted(&body, edits, &key, &value);
+        bool had = next_counted(&old, edits, &old_key, &old_value);
+
+        if (!has || !had)
+            return has != had;
+        if (!cor_str_eq(key, old_key) || !cor_str_eq(value, old_value))
+            return true;
+    }
 }
 
 /* What an update of a custom resource keeps: the status, where that is a subresource. */
 static void keep_custom(struct change *change)
 {
-    if (cor_api_has_part(change->call->res, COR_PART_STATUS) &&
-        change->prepare.on == COR_ON_UPDATE)
+    if (cor_api_has_part(change->call->res, COR_PART_STATUS) && change->prepare.on == COR_ON_UPDATE)
         cor_edits_set(&change->edit.top_edits, COR_STR("status"),
                       cor_object_member(change->old, COR_STR("status")));
 }

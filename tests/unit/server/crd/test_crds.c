@@ -306,6 +306,30 @@ TEST(crds, bodies_are_refused_in_upstreams_words)
 }
 
 /* Contract crd H1, 2.2.2, 2.2.4, 2.2.6. */
+/* An update of one of many members: the work is linear, or this test takes minutes. */
+TEST(crds, an_object_with_many_members_is_updated)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf body = {.max = 2u << 20};
+    struct crd_fx c = {0};
+
+    crd_fx_open(&c, false);
+    define(&c, KETTLE_CRD(ANY));
+    assert_int_equal(cor_buf_addz(&body, "{\"kind\":\"Kettle\",\"apiVersion\":"
+                                         "\"shop.example.org/v1\",\"metadata\":{\"name\":\"k\"}"),
+                     0);
+    for (int i = 0; i < 50000; i++)
+        assert_int_equal(cor_buf_addf(&body, ",\"m%05d\":\"0123456789\"", i), 0);
+    assert_int_equal(cor_buf_addc(&body, '}'), 0);
+    fx_do(&c.fx, 201, "POST", KETTLES, cor_buf_z(&body));
+    assert_at(fx_do(&c.fx, 200, "PATCH", KETTLES "/k", "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}"),
+              "metadata.generation", "1");
+    assert_at(fx_do(&c.fx, 200, "PATCH", KETTLES "/k", "{\"m49999\":\"9\"}"), "metadata.generation",
+              "2");
+    assert_at(fx_do(&c.fx, 200, "PATCH", KETTLES "/k", "{\"m00000\":null}"), "metadata.generation",
+              "3");
+    crd_fx_close(&c);
+}
+
 TEST(crds, a_large_body_without_a_kind_is_a_bad_request)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf body = {.max = 1u << 20};
