@@ -174,10 +174,13 @@ static size_t crds_settle(struct cor_crds *crds)
     return nwaiting;
 }
 
+/* From the stop on nothing is published, and the retry is not set any more: it becomes the timer of
+ * crds_check_idle(). */
 static void crds_try_publish(struct cor_crds *crds)
 {
-    size_t nwaiting = crds->is_following ? crds_settle(crds) : 0;
-    int r = crds->is_following && crds->has_changed ? crds_publish(crds) : 0;
+    bool is_ending = !crds->is_following || crds->on_stopped;
+    size_t nwaiting = is_ending ? 0 : crds_settle(crds);
+    int r = !is_ending && crds->has_changed ? crds_publish(crds) : 0;
 
     crds->is_publishing = false;
     if (r == 0 && nwaiting == 0) {
@@ -470,6 +473,7 @@ static void crds_on_port_idle(struct cor_timer *timer);
 /* Requests that were cancelled may need one more turn. */
 static void crds_check_idle(struct cor_crds *crds)
 {
+    assert(!cor_timer_is_set(&crds->retry));
     if (!cor_inner_port_is_idle(&crds->port) || crds->is_publishing) {
         cor_timer_init(&crds->retry, crds_loop(crds), crds_on_port_idle);
         if (cor_timer_set(&crds->retry, 1) == 0)
@@ -574,7 +578,10 @@ void cor_crds_stop(struct cor_crds *crds, uint64_t max_ms, void (*on_stopped)(vo
     assert(on_stopped && !crds->on_stopped && cor_loop_is_current(crds_loop(crds)));
     crds->on_stopped = on_stopped;
     crds->arg = arg;
-    cor_timer_cancel(&crds->retry);
+    if (cor_timer_is_set(&crds->retry)) {
+        cor_timer_cancel(&crds->retry);
+        crds->is_publishing = false;
+    }
     if (crds->is_following)
         cor_port_controller_stop(crds->controller, max_ms);
     else

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "server/api/api_int.h"
 #include "server/crd/crds.h"
+#include "server/crd/crds_int.h"
 
 #define CRDS    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 #define KETTLES "/apis/shop.example.org/v1/namespaces/default/kettles"
@@ -501,6 +502,21 @@ TEST(crds, instances_of_a_definition_that_serves_no_version_go_before_it)
     await(&c, "/apis/shop.example.org", NULL, NULL);
     define(&c, KETTLE_CRD(ANY));
     assert_at(fx_do(&c.fx, 200, "GET", KETTLES, ""), "items[0]", "");
+    crd_fx_close(&c);
+}
+
+static bool waits_for_a_cache(void *arg)
+{
+    return cor_timer_is_set(&((struct crd_fx *)arg)->crds->retry);
+}
+
+TEST(crds, stops_while_a_cache_is_being_filled)
+{
+    struct crd_fx c = {0};
+
+    crd_fx_open(&c, true);
+    fx_do(&c.fx, 201, "POST", CRDS, KETTLE_CRD(ANY));
+    assert_true(cor_loop_run_until(c.fx.loop, waits_for_a_cache, &c, FX_TIMEOUT_MS));
     crd_fx_close(&c);
 }
 
