@@ -25,6 +25,7 @@
 struct cor_quota_line {
     struct cor_str name; /* in the quota's bytes */
     struct cor_view hard;
+    struct cor_str old;             /* what the status has; empty: nothing */
     struct cor_quota_rule rule;     /* for the resource that is listed */
     struct cor_quota_amount listed; /* of that resource */
     struct cor_quota_amount used;
@@ -83,16 +84,10 @@ static void sync_on_written(struct cor_api_request *req, const struct cor_api_an
 
 /* ---- the status ---- */
 
-static struct cor_view old_used(const struct cor_quota_work *w, struct cor_str name)
-{
-    return cor_view_member(cor_quota_part(w->quota, "status", "used"), name);
-}
-
 /* The value of the line in the new status; empty: it has none. */
-static struct cor_str line_used(const struct cor_quota_work *w, const struct cor_quota_line *line)
+static struct cor_str line_used(const struct cor_quota_line *line)
 {
-    return line->is_known && !line->is_failed ? cor_strz(line->used.text)
-                                              : cor_quota_text(old_used(w, line->name));
+    return line->is_known && !line->is_failed ? cor_strz(line->used.text) : line->old;
 }
 
 static bool sync_changes_status(const struct cor_quota_work *w)
@@ -104,15 +99,13 @@ static bool sync_changes_status(const struct cor_quota_work *w)
                                cor_quota_part(w->quota, "status", "hard")))
         return true;
     for (size_t i = 0; i < w->nlines; i++) {
-        struct cor_str value = line_used(w, &w->lines[i]);
+        struct cor_str value = line_used(&w->lines[i]);
         int order;
 
         if (value.n == 0)
             continue;
         n++;
-        if (cor_quantity_cmp(value, cor_quota_text(cor_view_member(used, w->lines[i].name)),
-                             &order) < 0 ||
-            order != 0)
+        if (cor_quantity_cmp(value, w->lines[i].old, &order) < 0 || order != 0)
             return true;
     }
     return n != cor_view_len(used);
@@ -132,7 +125,7 @@ static int sync_write_status(const struct cor_quota_work *w, struct cor_buf *out
     cor_json_key(&j, COR_STR("used"));
     cor_json_begin_object(&j);
     for (size_t i = 0; i < w->nlines; i++) {
-        struct cor_str value = line_used(w, &w->lines[i]);
+        struct cor_str value = line_used(&w->lines[i]);
 
         if (value.n > 0)
             cor_json_member(&j, w->lines[i].name, value);
@@ -284,6 +277,22 @@ static int compare_lines(const void *a, const void *b)
                        ((const struct cor_quota_line *)b)->name);
 }
 
+/* Notes what the status has of each line. Lines and status are in the order of their names. */
+static void sync_note_old(struct cor_quota_work *w)
+{
+    struct cor_view_iter used = cor_view_iter(cor_quota_part(w->quota, "status", "used"));
+    bool has = cor_view_next(&used);
+
+    for (size_t i = 0; i < w->nlines; i++) {
+        struct cor_quota_line *line = &w->lines[i];
+
+        while (has && cor_str_cmp(used.key, line->name) < 0)
+            has = cor_view_next(&used);
+        if (has && cor_str_eq(used.key, line->name))
+            line->old = cor_quota_text(used.value);
+    }
+}
+
 static int sync_make_lines(struct cor_quota_work *w)
 {
     struct cor_view hard = cor_quota_part(w->quota, "spec", "hard");
@@ -299,6 +308,7 @@ static int sync_make_lines(struct cor_quota_work *w)
         w->lines[w->nlines++] =
             (struct cor_quota_line){.name = it.key, .hard = it.value, .used = {"0"}};
     qsort(w->lines, w->nlines, sizeof(*w->lines), compare_lines);
+    sync_note_old(w);
     return 0;
 }
 

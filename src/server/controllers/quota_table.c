@@ -120,19 +120,20 @@ void cor_quota_table_remove_unlisted(struct cor_quota_table *t)
     }
 }
 
+/* Both are canonical, so that equal lists have their names in the same order. */
 bool cor_quota_lists_equal(struct cor_view a, struct cor_view b)
 {
-    struct cor_view_iter it = cor_view_iter(a);
+    struct cor_view_iter a_it = cor_view_iter(a), b_it = cor_view_iter(b);
 
-    if (cor_view_len(a) != cor_view_len(b))
-        return false;
-    while (cor_view_next(&it)) {
+    for (;;) {
+        bool has_a = cor_view_next(&a_it), has_b = cor_view_next(&b_it);
         int order;
 
-        if (cor_quantity_cmp(cor_quota_text(it.value), cor_quota_text(cor_view_member(b, it.key)),
-                             &order) < 0 ||
+        if (!has_a || !has_b)
+            return has_a == has_b;
+        if (!cor_str_eq(a_it.key, b_it.key) ||
+            cor_quantity_cmp(cor_quota_text(a_it.value), cor_quota_text(b_it.value), &order) < 0 ||
             order != 0)
             return false;
     }
-    return true;
 }

@@ -50,14 +50,19 @@ static bool is_counted(const struct cor_quota_controller *c, struct cor_str name
 static bool quota_is_urgent(const struct cor_quota_controller *c, const struct cor_object *quota)
 {
     struct cor_view hard = cor_quota_part(quota, "status", "hard");
-    struct cor_view used = cor_quota_part(quota, "status", "used");
+    struct cor_view_iter used = cor_view_iter(cor_quota_part(quota, "status", "used"));
     struct cor_view_iter it = cor_view_iter(hard);
+    bool has = cor_view_next(&used);
 
     if (!cor_quota_lists_equal(cor_quota_part(quota, "spec", "hard"), hard))
         return true;
-    while (cor_view_next(&it))
-        if (!cor_view_exists(cor_view_member(used, it.key)) && is_counted(c, it.key))
+    /* Both are in the order of their names. */
+    while (cor_view_next(&it)) {
+        while (has && cor_str_cmp(used.key, it.key) < 0)
+            has = cor_view_next(&used);
+        if (!(has && cor_str_eq(used.key, it.key)) && is_counted(c, it.key))
             return true;
+    }
     return false;
 }
 

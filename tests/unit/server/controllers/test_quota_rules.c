@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "server/controllers/quota_pods.h"
+#include "server/controllers/quota_table.h"
 
 #define NOW_MS    1735689600000LL /* 2025-01-01T00:00:00Z */
 #define POD(spec) "{\"metadata\":{\"name\":\"p\"},\"spec\":{" spec "}}"
@@ -425,4 +426,25 @@ TEST(quota_rules, a_failure_leaves_the_sum)
         assert_true(r == 0 || r == -COR_ENOMEM);
     }
     cor_object_unref(o);
+}
+
+/* The work is linear in the names, or this test takes minutes. */
+TEST(quota_rules, lists_with_many_names_are_compared)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf a = {.max = 8u << 20}, b = {.max = 8u << 20};
+
+    for (int i = 0; i < 60000; i++) {
+        assert_int_equal(
+            cor_buf_addf(&a, "%s\"requests.example.org/r%05d\":\"1\"", i ? "," : "{", i), 0);
+        assert_int_equal(
+            cor_buf_addf(&b, "%s\"requests.example.org/r%05d\":\"1000m\"", i ? "," : "{", i), 0);
+    }
+    assert_int_equal(cor_buf_addc(&a, '}'), 0);
+    assert_true(cor_quota_lists_equal(cor_view(cor_buf_str(&a)), cor_view(cor_buf_str(&a))));
+    assert_false(cor_quota_lists_equal(cor_view(cor_buf_str(&a)), cor_view(COR_STR("{}"))));
+    assert_int_equal(cor_buf_addz(&b, ",\"s\":\"1\"}"), 0);
+    assert_false(cor_quota_lists_equal(cor_view(cor_buf_str(&a)), cor_view(cor_buf_str(&b))));
+    b.n -= sizeof(",\"s\":\"1\"}") - 1;
+    assert_int_equal(cor_buf_addc(&b, '}'), 0);
+    assert_true(cor_quota_lists_equal(cor_view(cor_buf_str(&a)), cor_view(cor_buf_str(&b))));
 }
