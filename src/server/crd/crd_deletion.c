@@ -219,7 +219,8 @@ static void deletion_on_begun(struct cor_api_request *req, const struct cor_api_
     struct cor_crd_work *work = COR_CONTAINER_OF(req, struct cor_crd_work, req);
     int r;
 
-    if (answer->error) {
+    /* The definition may be gone by now, and its deletion seen: the answer must not bring it back. */
+    if (answer->error || !cor_crds_find(work->crds, work->rec->name)) {
         deletion_end(req, answer);
         return;
     }

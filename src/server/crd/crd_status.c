@@ -140,6 +140,8 @@ static void status_step(struct cor_crd_work *work)
         cor_crd_delete_instances(work, entry->crd);
         return;
     }
+    /* A try that could not be written has left its claim, which would count as another's. */
+    cor_buf_reset(&entry->claimed);
     use = (struct use){work->crds, cor_crd_group(entry->crd)};
     r = cor_naming_judge(entry->crd, is_used, &use, &naming);
     work->has_named = r == 1;
