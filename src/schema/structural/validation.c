@@ -27,6 +27,9 @@
 /* The memory for findings and keys; what is kept of them is far less. */
 #define ARENA_MAX (256u << 20)
 
+/* Required names up to which an object is searched for each of them. */
+#define REQUIRED_FEW 16
+
 static struct cor_verdict check_value(struct cor_validation_run *run,
                                       const struct cor_structural_node *node, uint32_t value,
                                       const struct cor_correlation *of, const struct cor_way *way);
@@ -238,6 +241,58 @@ static struct cor_verdict check_array(struct cor_validation_run *run,
     return verdict;
 }
 
+/* The keys of an object. Members are sorted, but for the kind and the apiVersion of a whole object,
+ * which come first. */
+struct member_keys {
+    uint32_t *v; /* nodes */
+    size_t n, nfirst;
+};
+
+static bool is_type_key(struct cor_str raw_key)
+{
+    return cor_str_eqz(raw_key, "kind") || cor_str_eqz(raw_key, "apiVersion");
+}
+
+/* -COR_ENOMEM: nothing is there to be freed. */
+static int member_keys_init(struct member_keys *keys, const struct cor_validation_run *run,
+                            uint32_t object)
+{
+    uint32_t end = cor_json_node_next(run->json, object);
+
+    *keys = (struct member_keys){.v = cor_alloc((end - object) * sizeof(keys->v[0]))};
+    if (!keys->v)
+        return -COR_ENOMEM;
+    for (uint32_t i = object + 1; i < end; i = cor_json_node_next(run->json, i + 1)) {
+        if (keys->nfirst == keys->n && is_type_key(cor_json_node_raw(run->json, i)))
+            keys->nfirst++;
+        keys->v[keys->n++] = i;
+    }
+    return 0;
+}
+
+static bool member_keys_have(const struct member_keys *keys, const struct cor_validation_run *run,
+                             struct cor_str name)
+{
+    size_t low = keys->nfirst, high = keys->n;
+
+    for (size_t i = 0; i < keys->nfirst; i++) {
+        if (cor_str_eq(cor_json_node_raw(run->json, keys->v[i]), name))
+            return true;
+    }
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = cor_json_raw_cmp(name, cor_json_node_raw(run->json, keys->v[middle]));
+
+        if (order == 0)
+            return true;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return false;
+}
+
 static bool has_member(const struct cor_validation_run *run, uint32_t object, struct cor_str name)
 {
     uint32_t end = cor_json_node_next(run->json, object);
@@ -249,21 +304,26 @@ static bool has_member(const struct cor_validation_run *run, uint32_t object, st
     return false;
 }
 
+/* Few names are looked for one by one, so that most schemas need no memory for the keys. */
 static struct cor_verdict check_required(struct cor_validation_run *run,
                                          struct cor_structural_run required, uint32_t value,
                                          const struct cor_way *way)
 {
+    struct member_keys keys = {0};
     struct cor_verdict verdict = {0};
 
-    for (uint32_t i = 0; i < required.n; i++) {
+    if (required.n > REQUIRED_FEW)
+        cor_validation_note(run, member_keys_init(&keys, run, value));
+    for (uint32_t i = 0; i < required.n && run->error == 0; i++) {
         struct cor_str name =
             cor_structural_text(run->schema, run->schema->texts[required.first + i]);
         struct cor_way step = {.up = way, .raw_key = name};
 
-        if (!has_member(run, value, name))
+        if (!(keys.v ? member_keys_have(&keys, run, name) : has_member(run, value, name)))
             verdict.nerrors +=
                 cor_finding_add_plain(run, COR_FIELD_REQUIRED, &step, cor_field_none(), NULL);
     }
+    cor_free(keys.v);
     return verdict;
 }
 

@@ -476,6 +476,38 @@ TEST(structural_validate, accepts_a_long_list_whose_items_fit_the_second_branch)
     cor_structural_unref(schema);
 }
 
+/* The work is n log n in the names, or this test takes minutes. */
+TEST(structural_validate, finds_which_of_many_required_names_are_absent)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = 4u << 20}, object = {.max = 4u << 20};
+    struct cor_structural *schema = NULL;
+    struct cor_structural_validation validation;
+    struct cor_field_errors errors;
+
+    assert_int_equal(cor_buf_addz(&text, "{\"type\":\"object\",\"required\":[\"kind\",\"spec\""),
+                     0);
+    assert_int_equal(cor_buf_addz(&object, "{\"kind\":\"K\",\"apiVersion\":\"g/v1\",\"a\":1"), 0);
+    for (int i = 99999; i >= 0; i--)
+        assert_int_equal(cor_buf_addf(&text, ",\"r%05d\"", i), 0);
+    for (int i = 0; i < 100000; i++) {
+        if (i != 7 && i != 50000)
+            assert_int_equal(cor_buf_addf(&object, ",\"r%05d\":1", i), 0);
+    }
+    assert_int_equal(cor_buf_addz(&text, ",\"a\",\"apiVersion\"]}"), 0);
+    assert_int_equal(cor_buf_addz(&object, "}"), 0);
+    assert_int_equal(cor_structural_compile(cor_buf_str(&text), NULL, &schema, NULL), 0);
+    validation = (struct cor_structural_validation){.object = cor_buf_str(&object)};
+    cor_field_errors_init(&errors);
+    cor_structural_validate(schema, &validation, &errors);
+    assert_int_equal(errors.error, 0);
+    assert_int_equal(errors.n, 3);
+    assert_string_equal(errors.v[0].field, "spec");
+    assert_string_equal(errors.v[1].field, "r50000");
+    assert_string_equal(errors.v[2].field, "r00007");
+    cor_field_errors_deinit(&errors);
+    cor_structural_unref(schema);
+}
+
 TEST(structural_validate, survives_failed_allocations)
 {
     struct cor_structural *schema = compile_spec(
@@ -483,11 +515,12 @@ TEST(structural_validate, survives_failed_allocations)
         "'x-kubernetes-list-type':'map','x-kubernetes-list-map-keys':['n'],'items':{'type':'object',"
         "'properties':{'n':{'type':'string','maxLength':1}}}},"
         "'o':{'type':'object','anyOf':[{'required':['a']},{'required':['b']}]},"
+        "'q':{'type':'object','required':['a','b','c','d','e','f','g','h','i','j','k','l','m','n','o','p','q']},"
         "'t':{'type':'object','x-kubernetes-embedded-resource':true}");
     char object[JSON_MAX], old[JSON_MAX];
     struct cor_structural_validation validation = {
         .object = quoted(
-            "{'kind':'K','spec':{'l':[{'n':'x\\ny'},{'n':'x\\ny'}],'o':{},'s':'b\\n','t':{'metadata':{'name':'..'}}}}",
+            "{'kind':'K','spec':{'l':[{'n':'x\\ny'},{'n':'x\\ny'}],'o':{},'q':{},'s':'b\\n','t':{'metadata':{'name':'..'}}}}",
             object),
         .old = quoted("{'kind':'K','spec':{'l':[{'n':'x\\ny'}],'s':'c'}}", old)};
     size_t whole = 0;
@@ -504,6 +537,6 @@ TEST(structural_validate, survives_failed_allocations)
             whole = errors.n;
         cor_field_errors_deinit(&errors);
     }
-    assert_int_equal(whole, 8);
+    assert_int_equal(whole, 8 + 17);
     cor_structural_unref(schema);
 }
