@@ -109,6 +109,25 @@ int cor_stored_form_to_protobuf(const struct cor_object *object, struct cor_buf 
     return r < 0 ? form_fail(r, &why, reterr_status) : 0;
 }
 
+/* Puts the renewed object into the place of `*object`: that of the bytes `json`, or, when they are
+ * NULL, `*converted`, which is taken then. 1, or a negative error with the object as before. */
+static int form_replace(struct cor_object **object, struct cor_object **converted,
+                        const struct cor_buf *json)
+{
+    struct cor_object *renewed = NULL;
+    int r = 0;
+
+    if (json)
+        r = cor_object_from_sorted(cor_buf_str(json), &renewed);
+    else
+        renewed = COR_STEAL(*converted);
+    if (r < 0)
+        return r;
+    cor_object_unref(*object);
+    *object = renewed;
+    return 1;
+}
+
 int cor_stored_form_renew(struct cor_object **object)
 {
     const struct cor_resource_row *kept =
@@ -117,7 +136,6 @@ int cor_stored_form_renew(struct cor_object **object)
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
     const struct cor_object *from = *object;
     const struct cor_type *type;
-    struct cor_object *renewed;
     int r = 0;
 
     assert((*object)->rev == 0);
@@ -133,15 +151,7 @@ int cor_stored_form_renew(struct cor_object **object)
         r = cor_rewrite_stored(type, cor_object_json(from), &json);
     if (r < 0 || (r == 0 && !kept))
         return r;
-    if (r == 0)
-        renewed = COR_STEAL(converted);
-    else
-        r = cor_object_from_sorted(cor_buf_str(&json), &renewed);
-    if (r < 0)
-        return r;
-    cor_object_unref(*object);
-    *object = renewed;
-    return 1;
+    return form_replace(object, &converted, r > 0 ? &json : NULL);
 }
 
 int cor_stored_form_renew_custom(const struct cor_structural *schema, struct cor_str kind,
@@ -149,7 +159,6 @@ int cor_stored_form_renew_custom(const struct cor_structural *schema, struct cor
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *converted = NULL;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
-    struct cor_object *renewed;
     int r = 0;
 
     assert((*object)->rev == 0);
@@ -162,15 +171,7 @@ int cor_stored_form_renew_custom(const struct cor_structural *schema, struct cor
                                    COR_STRUCTURAL_ALL, &json, NULL);
     if (r < 0 || (r == 0 && !converted))
         return r;
-    if (r == 0)
-        renewed = COR_STEAL(converted);
-    else
-        r = cor_object_from_sorted(cor_buf_str(&json), &renewed);
-    if (r < 0)
-        return r;
-    cor_object_unref(*object);
-    *object = renewed;
-    return 1;
+    return form_replace(object, &converted, r > 0 ? &json : NULL);
 }
 
 /* Appends the JSON of a protobuf value as the store would read it: with what protobuf cannot hold.
