@@ -213,9 +213,17 @@ def define(recorder, maker, number):
     return spec
 
 
+def await_served(recorder, path):
+    deadline = time.monotonic() + 60
+    while recorder.send("GET", path)[0] != 200:
+        assert time.monotonic() < deadline, f"{path} is not served"
+        time.sleep(0.05)
+
+
 def record(recorder, maker):
     schemas = [define(recorder, maker, number) for number in range(SCHEMAS)]
-    time.sleep(SETTLE_S)
+    for number in range(SCHEMAS):
+        await_served(recorder, f"/apis/{GROUP}/v1/custom{number}s")
     olds = {}
     for number, schema in enumerate(schemas):
         for i in range(OBJECTS):
@@ -227,6 +235,7 @@ def record(recorder, maker):
         crd = recorder.send("GET", path)[1]
         crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] = schema
         assert recorder.send("PUT", path, crd)[0] == 200
+    # kube-apiserver shows nowhere that its handlers have the new schemas.
     time.sleep(SETTLE_S)
     for number, schema in enumerate(schemas):
         path, options = f"/apis/{GROUP}/v1/custom{number}s", "?dryRun=All&fieldValidation=Warn"

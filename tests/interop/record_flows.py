@@ -101,6 +101,11 @@ class Flow:
                 event["objectRef"]["resource"] in (*RESOURCES, "namespaces")]
 
 
+def let_the_collector_see():
+    """The collector of kube-controller-manager shows nowhere which events its watches have delivered, so the record waits a second."""
+    time.sleep(1)
+
+
 def cycle(flow):
     """Contract controllers 2.7.6."""
     maps = f"{CORE}/configmaps"
@@ -108,7 +113,7 @@ def cycle(flow):
     flow.make(maps, "c2", ("v1", "ConfigMap", "c1"))
     ref = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c2", "uid": flow.uid("c2"), "blockOwnerDeletion": True}
     flow.ask("PATCH", f"{maps}/c1", {"metadata": {"ownerReferences": [ref]}}, Content_Type="application/merge-patch+json")
-    time.sleep(1)  # The collector's watches are no part of the record, and nothing else shows that they have seen it.
+    let_the_collector_see()
     flow.remove(f"{maps}/c1", "Foreground")
     flow.wait_gone(f"{maps}/c1")
     flow.wait_gone(f"{maps}/c2")
@@ -119,7 +124,7 @@ def workload(flow, policy):
     flow.make(f"{APPS}/deployments", "d", spec=TEMPLATE)
     flow.make(f"{APPS}/replicasets", "r", ("apps/v1", "Deployment", "d"), spec=TEMPLATE)
     flow.make(f"{CORE}/pods", "p", ("apps/v1", "ReplicaSet", "r"), spec=CONTAINERS)
-    time.sleep(1)
+    let_the_collector_see()
     flow.remove(f"{APPS}/deployments/d", policy)
     flow.wait_gone(f"{APPS}/deployments/d")
 
