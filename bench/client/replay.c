@@ -125,8 +125,8 @@ static uint64_t now_ns(clockid_t clock)
     return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-/* One event after the other, each with the time at which it is sent. A pause that was missed is not
- * made up for. */
+/* Sends the events at their pace; each event carries the time at which it is sent. When the sender
+ * is late, the next events are not sent faster to catch up. */
 static void send_paced(struct replay *r, int fd)
 {
     uint64_t version = FIRST_VERSION;

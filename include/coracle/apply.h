@@ -95,7 +95,7 @@ struct cor_apply {
     bool dry_run;
     bool unless_changed;       /* patches have the resourceVersion that was read */
     struct cor_cancel *cancel; /* NULL: none */
-    /* Of COR_APPLY_FIELDS alone, which needs a `field_manager`, too: */
+    /* The next three are read with COR_APPLY_FIELDS only, which also needs `field_manager`. */
     bool force;              /* take fields from the managers that own them */
     const char *subresource; /* "status", … to which the fields are applied; absent: the object */
     /* What the builder begins with, for example what the manager has applied before

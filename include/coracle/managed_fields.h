@@ -72,7 +72,7 @@ struct cor_field_conflict {
                           from the status, and never NULL */
     char manager[COR_CONFLICT_MANAGER_MAX];  /* "": the server's message has another form */
     char subresource[COR_CONFLICT_TEXT_MAX]; /* through which the manager wrote; "": none */
-    /* Of an owner by other writes than apply; "": the manager applied the field. */
+    /* The version in which the manager wrote the field; "" when the manager owns it by an apply. */
     char api_version[COR_CONFLICT_TEXT_MAX];
 };
 

@@ -56,7 +56,7 @@ struct cor_text_array {
 struct cor_int_array {
     struct cor_value at;
 };
-/* Of values that have no generated type, such as lists of lists. */
+/* A view of an array whose elements have no generated type, such as a list of lists. */
 struct cor_view_array {
     struct cor_value at;
 };

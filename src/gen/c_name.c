@@ -38,7 +38,7 @@ static int add_words(struct cor_str name, struct cor_buf *out, int (*change)(int
         bool is_part = is_upper(name, i) || is_lower(name, i) || is_digit(name, i);
         int r = 0;
 
-        /* One underscore between words, none at the beginning. */
+        /* Words are separated by one underscore; a name does not begin with one. */
         if ((!is_part || begins_word(name, i)) && out->n > start && out->p[out->n - 1] != '_')
             r = cor_buf_addc(out, '_');
         if (r == 0 && is_part)

@@ -1,3 +1,10 @@
+/* Reads CustomResourceDefinitions through views, and writes the next state of their status.
+ *
+ * A change writes the old conditions with the new ones in their places, and the finalizers that
+ * remain; a builder then makes a copy of the object with these and the accepted names.
+ * Failures: no memory, or a status beyond its maximum; the object is never changed in place, so
+ * nothing is half done. A member that is missing or of another type reads as an empty view.
+ * Thread: any (pure). */
 #include "schema/crd_object.h"
 
 #include <assert.h>

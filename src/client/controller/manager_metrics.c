@@ -242,8 +242,8 @@ static int write_results(struct scrape *s)
 
 /* Histograms. */
 
-/* One histogram of one controller: `counts` has an element for each bound, and one for what is
- * above. `bound` prints the bound of an element. */
+/* A histogram of a controller: `counts` has an element for each bound, and a last element for
+ * values above all bounds. `bound` prints the bound of an element. */
 struct histogram {
     const char *name;
     const struct figures *figures;

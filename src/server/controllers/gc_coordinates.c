@@ -1,3 +1,10 @@
+/* Compares the coordinates (apiVersion, kind, namespace, name) by which dependents name an owner's
+ * uid with those that were observed, or that were found to be absent.
+ *
+ * The graph calls these functions when a virtual node becomes a real one, when a reference is new,
+ * and when an attempt found an owner to be absent; the dependents whose references are doubtful
+ * become due, and an attempt verifies them against the API.
+ * Failures: none; no function allocates memory.  Thread: the graph's. */
 #include "server/controllers/gc_coordinates.h"
 
 #include "server/controllers/gc_edges.h"

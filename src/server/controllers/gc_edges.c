@@ -1,3 +1,10 @@
+/* Reads the owner references of an object into edges, and finds an edge by the uid of its owner.
+ *
+ * cor_gc_new_edges_read() copies the JSON and makes an edge for each reference. The graph compares
+ * them with the edges of the node by a finder, and then gives them to the node. A finder scans up
+ * to EDGES_FEW edges; with more edges it makes a map, so that an object with thousands of
+ * references costs no quadratic work.
+ * Failures: no memory; the node keeps its old edges then.  Thread: the graph's. */
 #include "server/controllers/gc_edges.h"
 
 #include "base/err.h"

@@ -1,3 +1,9 @@
+/* The quotas of each namespace, in a map from the namespace to a list of its quotas.
+ *
+ * The feed of quotas puts and removes them; a list begins a new number, and what does not have this
+ * number at its end is removed. A namespace leaves the map with its last quota.
+ * Failures: no memory, or COR_QUOTA_NAMESPACES_MAX namespaces; the table is unchanged then.
+ * Thread: one at a time. */
 #include "server/controllers/quota_table.h"
 
 #include <string.h>
