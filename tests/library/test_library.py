@@ -251,7 +251,9 @@ def installed_library_serves_programs():
             for static in (False, True):
                 installed.program(compiler, language, static)
                 installed.typed_program(compiler, language, static)
-        for name in ("bin/coracle-gen", "share/man/man1/coracle-gen.1", "include/coracle/types/apps_v1.h", "include/coracle.h", "share/man/man1/coracle.1", "bin/coracle"):
+        for name in ("bin/coracle-gen", "share/man/man1/coracle-gen.1", "share/man/man3/coracle_client.3",
+                     "share/man/man3/cor_client_new.3", "share/doc/coracle/guide-client.md", "include/coracle/types/apps_v1.h", "include/coracle.h",
+                     "share/man/man1/coracle.1", "bin/coracle"):
             found = list(installed.prefix.glob(name + "*"))
             assert found, f"{name} is not installed"
 
