@@ -136,8 +136,9 @@ static void run_shape(const struct shape *shape, size_t n)
 /* NULL: there are no more. */
 static const struct shape *shape_at(size_t i)
 {
-    static const struct shapes *const all[] = {&shapes_of_objects, &shapes_of_patches,
-                                               &shapes_of_yaml, &shapes_of_requests};
+    static const struct shapes *const all[] = {&shapes_of_objects, &shapes_of_applies,
+                                               &shapes_of_patches, &shapes_of_yaml,
+                                               &shapes_of_requests};
 
     for (size_t a = 0; a < COR_ARRAY_LEN(all); a++) {
         if (i < all[a]->n)

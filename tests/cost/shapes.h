@@ -37,7 +37,8 @@ struct shapes {
     {                                                                                              \
         (table), COR_ARRAY_LEN(table)                                                              \
     }
-extern const struct shapes shapes_of_objects, shapes_of_patches, shapes_of_yaml, shapes_of_requests;
+extern const struct shapes shapes_of_objects, shapes_of_applies, shapes_of_patches, shapes_of_yaml,
+    shapes_of_requests;
 
 void shape_add(struct cor_buf *b, const char *fmt, ...) COR_PRINTF(2, 3);
 /* Appends `n` times the format with the element's number, twice, between commas. */

@@ -111,82 +111,6 @@ static void make_annotations(struct request *rq)
     shape_add(&rq->body, "}}}");
 }
 
-static void make_managed_fields(struct request *rq)
-{
-    shape_post(rq, MAPS);
-    shape_add(&rq->body, "{\"metadata\":{\"name\":\"x\",\"managedFields\":[");
-    EACH(&rq->body, rq->n, "{\"manager\":\"m%zu\",\"operation\":\"Update\",\"fieldsV1\":{}}", i);
-    shape_add(&rq->body, "]}}");
-}
-
-#define ENTRY(name, version, operation, fields)                                                    \
-    "{\"manager\":\"" name "\",\"operation\":\"" operation "\",\"apiVersion\":\"" version          \
-    "\",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":" fields "}"
-#define STALE "{\"f:data\":{\"f:zz\":{}}}"
-
-/* Updates that are joined, because there may be ten. */
-static void make_updaters(struct request *rq)
-{
-    shape_post(rq, MAPS);
-    shape_add(&rq->body, "{\"metadata\":{\"name\":\"x\",\"managedFields\":[");
-    EACH(&rq->body, rq->n,
-         ENTRY("m%zu", "v1", "Update", "{\"f:metadata\":{\"f:labels\":{\"f:l%06zu\":{}}}}"), i, i);
-    shape_add(&rq->body, "]}}");
-}
-
-/* Each entry replaces the one before it. */
-static void make_repeated_manager(struct request *rq)
-{
-    shape_post(rq, MAPS);
-    shape_add(&rq->body, "{\"metadata\":{\"name\":\"x\",\"managedFields\":[");
-    EACH(&rq->body, rq->n, ENTRY("m", "v1", "Apply", "{\"f:data\":{\"f:k%06zu\":{}}}"), i);
-    shape_add(&rq->body, "]}}");
-}
-
-/* Half of the entries are of a version that nobody knows. */
-static void make_lost_versions(struct request *rq)
-{
-    shape_post(rq, MAPS);
-    shape_add(&rq->body, "{\"metadata\":{\"name\":\"x\",\"managedFields\":[");
-    EACH(&rq->body, rq->n, ENTRY("m%zu", "v%zu", "Apply", STALE), i, 1 + i % 2);
-    shape_add(&rq->body, "]},\"data\":{\"k\":\"v\"}}");
-}
-
-static void store_appliers(struct request *rq)
-{
-    TEXT body = shape_text();
-
-    shape_add(&body, "{\"metadata\":{\"name\":\"x\",\"managedFields\":[");
-    EACH(&body, rq->n, ENTRY("m%zu", "v1", "Apply", STALE), i);
-    shape_add(&body, "]},\"data\":{\"k\":\"v\"}}");
-    (void)fx_do(rq->fx, 201, "POST", MAPS, cor_buf_z(&body));
-}
-
-/* All managers own the field that is applied. */
-static void make_conflicts(struct request *rq)
-{
-    store_appliers(rq);
-    shape_patch(rq, MAPS "/x?fieldManager=n", "application/apply-patch+yaml");
-    shape_add(&rq->body, "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"data\":{\"zz\":\"1\"}}");
-    rq->status = 409;
-}
-
-/* The same, with force. */
-static void make_forced_apply(struct request *rq)
-{
-    store_appliers(rq);
-    shape_patch(rq, MAPS "/x?fieldManager=n&force=true", "application/apply-patch+yaml");
-    shape_add(&rq->body, "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"data\":{\"zz\":\"1\"}}");
-}
-
-/* One of many appliers gives up its field, so that the fields of all are looked at. */
-static void make_pruning_apply(struct request *rq)
-{
-    store_appliers(rq);
-    shape_patch(rq, MAPS "/x?fieldManager=m0", "application/apply-patch+yaml");
-    shape_add(&rq->body, "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\"}");
-}
-
 static void make_members(struct request *rq)
 {
     shape_post(rq, MAPS);
@@ -287,13 +211,6 @@ static const struct shape table[] = {
     {"labels", make_labels, 0},
     {"wrong-labels", make_wrong_labels, 0},
     {"annotations", make_annotations, 0},
-    {"managed-fields", make_managed_fields, 0},
-    {"managed-fields-of-updates", make_updaters, 0},
-    {"managed-fields-of-one-manager", make_repeated_manager, 0},
-    {"managed-fields-of-lost-versions", make_lost_versions, 0},
-    {"apply-conflicts", make_conflicts, 0},
-    {"forced-apply", make_forced_apply, 0},
-    {"pruning-apply", make_pruning_apply, 0},
     {"members", make_members, 0},
     {"members-reversed", make_reversed_members, 0},
     {"members-shuffled", make_shuffled_members, 0},
