@@ -8,15 +8,12 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "gen/c_name.h"
+#include "gen/c_text.h"
 
-#define COLUMNS_MAX   100
-#define NAME_MAX      1024
 #define FUNCTIONS_MAX 200000
 
 struct function {
@@ -33,70 +30,6 @@ struct views {
     struct cor_map names; /* of functions: their structs */
     struct function *first, **end;
 };
-
-/* Lines of a file. */
-struct lines {
-    struct cor_buf *out;
-    int error;
-};
-
-static void put(struct lines *l, const char *fmt, ...) COR_PRINTF(2, 3);
-static void put(struct lines *l, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    if (l->error == 0)
-        l->error = cor_buf_addv(l->out, fmt, ap);
-    va_end(ap);
-}
-
-/* A comment of any text: words are put on lines, and nothing in it ends the comment. */
-static void put_comment(struct lines *l, struct cor_str text)
-{
-    size_t column = 2;
-
-    put(l, "/*");
-    while (text.n > 0) {
-        size_t n = 0;
-
-        while (n < text.n && text.p[n] > ' ')
-            n++;
-        if (n > 0) {
-            if (column + 1 + n + 3 > COLUMNS_MAX && column > 2) {
-                put(l, "\n *");
-                column = 2;
-            }
-            put(l, " ");
-            for (size_t i = 0; i < n; i++)
-                put(l, i + 1 < n && text.p[i] == '*' && text.p[i + 1] == '/' ? "%c " : "%c",
-                    text.p[i]);
-            column += 1 + n;
-        }
-        text = cor_str_from(text, n < text.n ? n + 1 : n);
-    }
-    put(l, " */\n");
-}
-
-static struct cor_str snake(struct cor_gen_model *model, struct cor_str name)
-{
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
-
-    cor_buf_init(&text, NAME_MAX);
-    if (cor_gen_snake(name, &text) < 0)
-        model->arena.error = -COR_ENOMEM;
-    return cor_arena_copy(&model->arena, cor_buf_str(&text));
-}
-
-static struct cor_str upper(struct cor_gen_model *model, struct cor_str name)
-{
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
-
-    cor_buf_init(&text, NAME_MAX);
-    if (cor_gen_upper(name, &text) < 0)
-        model->arena.error = -COR_ENOMEM;
-    return cor_arena_copy(&model->arena, cor_buf_str(&text));
-}
 
 /* The struct of a type, and those of lists and maps of it. */
 static const char *const struct_suffixes[] = {"", "_array", "_map"};
@@ -127,7 +60,7 @@ int cor_gen_name(struct cor_gen_model *model)
     cor_map_init(&names, FUNCTIONS_MAX);
     for (struct cor_gen_package *p = model->packages; p; p = p->next) {
         for (struct cor_gen_type *t = p->types; t; t = t->next) {
-            struct cor_str name = snake(model, t->name);
+            struct cor_str name = cor_gen_snake_of(model, t->name);
 
             t->c_name =
                 cor_gen_printf(model, "%.*s%.*s", COR_STR_ARG(p->prefix), COR_STR_ARG(name));
@@ -232,7 +165,7 @@ static struct function *add(struct views *v, const struct cor_gen_type *type, st
 static struct cor_str wrapped_body(struct cor_gen_model *model, struct cor_str ret,
                                    struct cor_str call)
 {
-    bool is_long = ret.n + call.n + sizeof("     ret = {};") > COLUMNS_MAX;
+    bool is_long = ret.n + call.n + sizeof("     ret = {};") > COR_GEN_COLUMNS_MAX;
 
     return cor_gen_printf(model, "    %.*s ret = {%s%.*s};\n\n    return ret;\n", COR_STR_ARG(ret),
                           is_long ? "\n        " : "", COR_STR_ARG(call));
@@ -243,28 +176,12 @@ static struct cor_str plain_body(struct cor_gen_model *model, struct cor_str cal
     return cor_gen_printf(model, "    return %.*s;\n", COR_STR_ARG(call));
 }
 
-/* A key of JSON as a literal of C. What is not a plain character is written in octal, which cannot
- * swallow the characters behind it. */
-static struct cor_str literal(struct cor_gen_model *model, struct cor_str text)
-{
-    struct cor_str made = COR_STR("\"");
-
-    for (size_t i = 0; i < text.n; i++) {
-        unsigned char c = (unsigned char)text.p[i];
-        const char *fmt =
-            c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '?' ? "%.*s\\%03o" : "%.*s%c";
-
-        made = cor_gen_printf(model, fmt, COR_STR_ARG(made), c);
-    }
-    return cor_gen_printf(model, "%.*s\"", COR_STR_ARG(made));
-}
-
 static void add_field(struct views *v, const struct cor_gen_type *type,
                       const struct cor_gen_field *field)
 {
     struct cor_gen_model *m = v->model;
     struct form form = form_of(m, field->type);
-    struct cor_str key = literal(m, field->name), member = snake(m, field->name);
+    struct cor_str key = cor_gen_literal(m, field->name), member = cor_gen_snake_of(m, field->name);
     struct cor_str params = cor_gen_printf(m, "struct %.*s v", COR_STR_ARG(type->c_name));
     struct cor_str call =
         cor_gen_printf(m, "%s(v.at, %.*s, %zu)", form.read, COR_STR_ARG(key), field->name.n);
@@ -284,7 +201,7 @@ static void add_field(struct views *v, const struct cor_gen_type *type,
     }
     if (field->key.n > 0 && field->type->shape == COR_SHAPE_LIST &&
         field->type->element->shape == COR_SHAPE_STRUCT) {
-        struct cor_str of = literal(m, field->key), is = snake(m, field->key);
+        struct cor_str of = cor_gen_literal(m, field->key), is = cor_gen_snake_of(m, field->key);
 
         form.ret = cor_gen_printf(m, "struct %.*s", COR_STR_ARG(field->type->element->c_name));
         call = cor_gen_printf(m, "cor_value_find(cor_value_member(v.at, %.*s, %zu), %.*s, %zu, is)",
@@ -330,13 +247,6 @@ static void add_iterators(struct views *v, const struct cor_gen_type *type)
         wrapped_body(m, ret, COR_STR("cor_value_member(map.at, key.p, key.n)")));
 }
 
-static struct cor_str api_version(struct cor_gen_model *m, const struct cor_gen_package *p)
-{
-    return p->group.n > 0
-               ? cor_gen_printf(m, "%.*s/%.*s", COR_STR_ARG(p->group), COR_STR_ARG(p->version))
-               : p->version;
-}
-
 static void collect(struct views *v)
 {
     struct cor_gen_model *m = v->model;
@@ -347,7 +257,7 @@ static void collect(struct views *v)
         if (t->shape != COR_SHAPE_STRUCT)
             continue;
         if (t->is_kind && v->package->version.n > 0) {
-            struct cor_str av = api_version(m, v->package);
+            struct cor_str av = cor_gen_api_version(m, v->package);
 
             add(v, t, ret, t->c_name, COR_STR("const struct cor_object *object"),
                 wrapped_body(m, ret,
@@ -365,53 +275,55 @@ static void collect(struct views *v)
 
 /* A line that is too long is broken behind the return type, else before the parameters, else
  * behind each of them. */
-static void put_prototype(struct lines *l, const char *mark, const struct function *f,
+static void put_prototype(struct cor_gen_lines *l, const char *mark, const struct function *f,
                           const char *end)
 {
     size_t head = strlen(mark) + f->ret.n + 1, rest = f->name.n + f->params.n + 3;
-    bool is_long = head + rest > COLUMNS_MAX, is_split = is_long && rest > COLUMNS_MAX;
-    bool is_alone = is_split ? head + f->name.n + 1 > COLUMNS_MAX : is_long;
+    bool is_long = head + rest > COR_GEN_COLUMNS_MAX,
+         is_split = is_long && rest > COR_GEN_COLUMNS_MAX;
+    bool is_alone = is_split ? head + f->name.n + 1 > COR_GEN_COLUMNS_MAX : is_long;
     struct cor_str params = f->params;
 
-    put(l, "%s%.*s%c%.*s(", mark, COR_STR_ARG(f->ret), is_alone ? '\n' : ' ', COR_STR_ARG(f->name));
+    cor_gen_put(l, "%s%.*s%c%.*s(", mark, COR_STR_ARG(f->ret), is_alone ? '\n' : ' ',
+                COR_STR_ARG(f->name));
     if (is_split)
-        put(l, "\n    ");
-    while (is_split && params.n + 6 > COLUMNS_MAX && cor_str_find(params, ',') >= 0) {
+        cor_gen_put(l, "\n    ");
+    while (is_split && params.n + 6 > COR_GEN_COLUMNS_MAX && cor_str_find(params, ',') >= 0) {
         struct cor_str first = cor_str_cut(&params, ',');
 
-        put(l, "%.*s,\n    ", COR_STR_ARG(first));
+        cor_gen_put(l, "%.*s,\n    ", COR_STR_ARG(first));
         params = cor_str_trim(params);
     }
-    put(l, "%.*s)%s", COR_STR_ARG(params), end);
+    cor_gen_put(l, "%.*s)%s", COR_STR_ARG(params), end);
 }
 
-static void put_values(struct views *v, struct lines *l, const struct cor_gen_type *type)
+static void put_values(struct views *v, struct cor_gen_lines *l, const struct cor_gen_type *type)
 {
     struct cor_gen_model *m = v->model;
-    struct cor_str name = upper(m, type->c_name);
+    struct cor_str name = cor_gen_upper_of(m, type->c_name);
 
-    put(l, "\n/* %.*s */\n", COR_STR_ARG(type->name));
+    cor_gen_put(l, "\n/* %.*s */\n", COR_STR_ARG(type->name));
     for (size_t i = 0; i < type->nvalues; i++) {
-        struct cor_str value = upper(m, type->values[i]);
+        struct cor_str value = cor_gen_upper_of(m, type->values[i]);
         bool is_taken = value.n == 0;
 
         for (size_t j = 0; j < i && !is_taken; j++)
-            is_taken = cor_str_eq(upper(m, type->values[j]), value);
+            is_taken = cor_str_eq(cor_gen_upper_of(m, type->values[j]), value);
         /* A value without a letter or a digit, or one that differs from another in signs only, has
          * no constant: the program writes the text. */
         if (!is_taken)
-            put(l, "#define %.*s_%.*s %.*s\n", COR_STR_ARG(name), COR_STR_ARG(value),
-                COR_STR_ARG(literal(m, type->values[i])));
+            cor_gen_put(l, "#define %.*s_%.*s %.*s\n", COR_STR_ARG(name), COR_STR_ARG(value),
+                        COR_STR_ARG(cor_gen_literal(m, type->values[i])));
     }
 }
 
-static void put_struct(struct lines *l, struct cor_str name, const char *suffix)
+static void put_struct(struct cor_gen_lines *l, struct cor_str name, const char *suffix)
 {
-    put(l, "struct %.*s%s {\n    struct cor_value at;\n};\n", COR_STR_ARG(name), suffix);
+    cor_gen_put(l, "struct %.*s%s {\n    struct cor_value at;\n};\n", COR_STR_ARG(name), suffix);
 }
 
 /* The other packages whose structs the functions return, in the order of the model. */
-static void put_includes(struct views *v, struct lines *l)
+static void put_includes(struct views *v, struct cor_gen_lines *l)
 {
     for (const struct cor_gen_package *p = v->model->packages; p; p = p->next) {
         bool is_used = false;
@@ -424,26 +336,27 @@ static void put_includes(struct views *v, struct lines *l)
             }
         }
         if (is_used)
-            put(l, "#include \"%.*s\"\n", COR_STR_ARG(p->header));
+            cor_gen_put(l, "#include \"%.*s\"\n", COR_STR_ARG(p->header));
     }
 }
 
-static void put_head(struct views *v, struct lines *l, const char *what)
+static void put_head(struct views *v, struct cor_gen_lines *l, const char *what)
 {
     const struct cor_gen_package *p = v->package;
 
-    put(l, "/* %s of %.*s%s%.*s, read from %s.\n * Made by coracle-gen %s; do not edit. ", what,
-        COR_STR_ARG(p->group), p->group.n > 0 ? "/" : "",
-        COR_STR_ARG(p->version.n > 0 ? p->version : p->stem), v->opts->source, v->opts->version);
+    cor_gen_put(l, "/* %s of %.*s%s%.*s, read from %s.\n * Made by coracle-gen %s; do not edit. ",
+                what, COR_STR_ARG(p->group), p->group.n > 0 ? "/" : "",
+                COR_STR_ARG(p->version.n > 0 ? p->version : p->stem), v->opts->source,
+                v->opts->version);
 }
 
-static void put_types(struct views *v, struct lines *l)
+static void put_types(struct views *v, struct cor_gen_lines *l)
 {
     for (const struct cor_gen_type *t = v->package->types; t; t = t->next) {
         if (t->nvalues > 0)
             put_values(v, l, t);
     }
-    put(l, "\n");
+    cor_gen_put(l, "\n");
     for (const struct cor_gen_type *t = v->package->types; t; t = t->next) {
         if (t->shape != COR_SHAPE_STRUCT)
             continue;
@@ -455,52 +368,54 @@ static void put_types(struct views *v, struct lines *l)
     }
 }
 
-static void put_functions(struct views *v, struct lines *l)
+static void put_functions(struct views *v, struct cor_gen_lines *l)
 {
     const struct cor_gen_type *type = NULL;
 
     for (const struct function *f = v->first; f; f = f->next) {
         if (f->type != type) {
             type = f->type;
-            put(l, "\n");
-            put_comment(l, cor_gen_printf(v->model, "%.*s%s %.*s", COR_STR_ARG(type->name),
-                                          type->words.n > 0 ? ":" : ".", COR_STR_ARG(type->words)));
+            cor_gen_put(l, "\n");
+            cor_gen_put_comment(l, cor_gen_printf(v->model, "%.*s%s %.*s", COR_STR_ARG(type->name),
+                                                  type->words.n > 0 ? ":" : ".",
+                                                  COR_STR_ARG(type->words)));
             if (type->plural.n > 0)
-                put(l, "#define %.*s_RESOURCE {\"%.*s\", \"%.*s\", \"%.*s\"}\n",
-                    COR_STR_ARG(upper(v->model, type->c_name)), COR_STR_ARG(v->package->group),
-                    COR_STR_ARG(v->package->version), COR_STR_ARG(type->plural));
+                cor_gen_put(l, "#define %.*s_RESOURCE {\"%.*s\", \"%.*s\", \"%.*s\"}\n",
+                            COR_STR_ARG(cor_gen_upper_of(v->model, type->c_name)),
+                            COR_STR_ARG(v->package->group), COR_STR_ARG(v->package->version),
+                            COR_STR_ARG(type->plural));
         }
         if (f->words.n > 0)
-            put_comment(l, f->words);
+            cor_gen_put_comment(l, f->words);
         put_prototype(l, v->opts->is_exported ? "COR_API " : "", f, ";\n");
     }
 }
 
-static void write_header(struct views *v, struct lines *l)
+static void write_header(struct views *v, struct cor_gen_lines *l)
 {
-    struct cor_str guard =
-        upper(v->model, cor_gen_printf(v->model, "%.*sviews_h", COR_STR_ARG(v->package->prefix)));
+    struct cor_str guard = cor_gen_upper_of(
+        v->model, cor_gen_printf(v->model, "%.*sviews_h", COR_STR_ARG(v->package->prefix)));
 
     put_head(v, l, "Views");
-    put(l, "coracle/value.h explains how views are\n * used. */\n");
-    put(l, "#ifndef %.*s\n#define %.*s\n\n#include \"coracle/value.h\"\n", COR_STR_ARG(guard),
-        COR_STR_ARG(guard));
+    cor_gen_put(l, "coracle/value.h explains how views are\n * used. */\n");
+    cor_gen_put(l, "#ifndef %.*s\n#define %.*s\n\n#include \"coracle/value.h\"\n",
+                COR_STR_ARG(guard), COR_STR_ARG(guard));
     put_includes(v, l);
-    put(l, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
+    cor_gen_put(l, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
     put_types(v, l);
     put_functions(v, l);
-    put(l, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+    cor_gen_put(l, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
 
-static void write_source(struct views *v, struct lines *l, struct cor_str header)
+static void write_source(struct views *v, struct cor_gen_lines *l, struct cor_str header)
 {
     put_head(v, l, "The functions");
-    put(l, "Hash of the header: %016" PRIx64 ". */\n#include \"%.*s\"\n", cor_str_hash(header),
-        COR_STR_ARG(v->package->header));
+    cor_gen_put(l, "Hash of the header: %016" PRIx64 ". */\n#include \"%.*s\"\n",
+                cor_str_hash(header), COR_STR_ARG(v->package->header));
     for (const struct function *f = v->first; f; f = f->next) {
-        put(l, "\n");
+        cor_gen_put(l, "\n");
         put_prototype(l, "", f, "\n{\n");
-        put(l, "%.*s}\n", COR_STR_ARG(f->body));
+        cor_gen_put(l, "%.*s}\n", COR_STR_ARG(f->body));
     }
 }
 
@@ -509,7 +424,7 @@ int cor_gen_views(struct cor_gen_model *model, const struct cor_gen_package *pac
                   struct cor_buf *source)
 {
     struct views v = {.model = model, .package = package, .opts = opts};
-    struct lines h = {header, 0}, s = {source, 0};
+    struct cor_gen_lines h = {header, 0}, s = {source, 0};
     size_t start = header->n;
 
     v.end = &v.first;

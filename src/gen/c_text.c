@@ -1,0 +1,88 @@
+/* Texts of C: what the writers of code share. Failures stick: those of names to the model's arena,
+ * those of lines to the file that is written. */
+#include "gen/c_text.h"
+
+#include <stdarg.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "gen/c_name.h"
+
+#define NAME_MAX 1024
+
+void cor_gen_put(struct cor_gen_lines *l, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    if (l->error == 0)
+        l->error = cor_buf_addv(l->out, fmt, ap);
+    va_end(ap);
+}
+
+void cor_gen_put_comment(struct cor_gen_lines *l, struct cor_str text)
+{
+    size_t column = 2;
+
+    cor_gen_put(l, "/*");
+    while (text.n > 0) {
+        size_t n = 0;
+
+        while (n < text.n && text.p[n] > ' ')
+            n++;
+        if (n > 0) {
+            if (column + 1 + n + 3 > COR_GEN_COLUMNS_MAX && column > 2) {
+                cor_gen_put(l, "\n *");
+                column = 2;
+            }
+            cor_gen_put(l, " ");
+            for (size_t i = 0; i < n; i++)
+                cor_gen_put(l, i + 1 < n && text.p[i] == '*' && text.p[i + 1] == '/' ? "%c " : "%c",
+                            text.p[i]);
+            column += 1 + n;
+        }
+        text = cor_str_from(text, n < text.n ? n + 1 : n);
+    }
+    cor_gen_put(l, " */\n");
+}
+
+struct cor_str cor_gen_snake_of(struct cor_gen_model *model, struct cor_str name)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
+
+    cor_buf_init(&text, NAME_MAX);
+    if (cor_gen_snake(name, &text) < 0)
+        model->arena.error = -COR_ENOMEM;
+    return cor_arena_copy(&model->arena, cor_buf_str(&text));
+}
+
+struct cor_str cor_gen_upper_of(struct cor_gen_model *model, struct cor_str name)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
+
+    cor_buf_init(&text, NAME_MAX);
+    if (cor_gen_upper(name, &text) < 0)
+        model->arena.error = -COR_ENOMEM;
+    return cor_arena_copy(&model->arena, cor_buf_str(&text));
+}
+
+struct cor_str cor_gen_literal(struct cor_gen_model *model, struct cor_str text)
+{
+    struct cor_str made = COR_STR("\"");
+
+    for (size_t i = 0; i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+        const char *fmt =
+            c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '?' ? "%.*s\\%03o" : "%.*s%c";
+
+        made = cor_gen_printf(model, fmt, COR_STR_ARG(made), c);
+    }
+    return cor_gen_printf(model, "%.*s\"", COR_STR_ARG(made));
+}
+
+struct cor_str cor_gen_api_version(struct cor_gen_model *m, const struct cor_gen_package *p)
+{
+    return p->group.n > 0
+               ? cor_gen_printf(m, "%.*s/%.*s", COR_STR_ARG(p->group), COR_STR_ARG(p->version))
+               : p->version;
+}
