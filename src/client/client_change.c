@@ -12,10 +12,10 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/rand.h"
-#include "client/cancel.h"
 #include "client/client_int.h"
 #include "client/dynamic/retry_on_conflict.h"
 #include "client/request_object.h"
+#include "client/waited_cancel.h"
 
 struct change {
     struct cor_client *client;
@@ -29,27 +29,21 @@ struct change {
     struct cor_status *reterr;
     struct cor_waiter done;
     int r;
-    struct cor_cancel_hook on_handle;
-    struct cor_mail cancel_mail;
-    bool cancel_is_posted;    /* under the lock of the cancel handle */
-    bool cancel_is_delivered; /* the loop's, as is: */
-    bool is_over;             /* only the cancel's mail is waited for */
+    struct cor_waited_cancel cancel;
 };
 
-static void change_wake(struct change *c)
+static void change_on_gone(struct cor_waited_cancel *cancel)
 {
+    struct change *c = COR_CONTAINER_OF(cancel, struct change, cancel);
+
     cor_client_leave(c->client);
     cor_waiter_set(&c->done);
 }
 
-/* The struct ends with the caller's wait, so a cancel's mail that is on its way is waited for. */
 static void change_finish(struct change *c)
 {
     cor_dlist_remove(&c->link);
-    cor_cancel_hook_remove(&c->on_handle);
-    c->is_over = true;
-    if (!c->cancel_is_posted || c->cancel_is_delivered)
-        change_wake(c);
+    cor_waited_cancel_end(&c->cancel);
 }
 
 static void on_changed(void *arg, struct cor_object *object, const struct cor_status *error)
@@ -83,24 +77,9 @@ static void change_cancel(struct change *c, const char *text)
     change_finish(c);
 }
 
-static void on_cancel_mail(struct cor_mail *mail)
+static void change_on_cancel(struct cor_waited_cancel *cancel)
 {
-    struct change *c = COR_CONTAINER_OF(mail, struct change, cancel_mail);
-
-    c->cancel_is_delivered = true;
-    if (c->is_over)
-        change_wake(c);
-    else
-        change_cancel(c, "the request was canceled");
-}
-
-/* With the handle's lock held. */
-static void on_cancel_handle(struct cor_cancel_hook *hook)
-{
-    struct change *c = COR_CONTAINER_OF(hook, struct change, on_handle);
-
-    c->cancel_is_posted = true;
-    cor_loop_post_always(c->client->runtime->loop, &c->cancel_mail);
+    change_cancel(COR_CONTAINER_OF(cancel, struct change, cancel), "the request was canceled");
 }
 
 static void begin_change(void *arg)
@@ -126,9 +105,7 @@ static void begin_change(void *arg)
     };
 
     cor_dlist_push(&c->client->changes, &c->link);
-    c->cancel_mail.on_mail = on_cancel_mail;
-    c->on_handle.on_cancel = on_cancel_handle;
-    if (!cor_cancel_hook_add(&c->on_handle, req->cancel)) {
+    if (!cor_waited_cancel_begin(&c->cancel, req->cancel)) {
         change_cancel(c, "the request was canceled");
         return;
     }
@@ -148,7 +125,14 @@ int cor_client_change(struct cor_client *client, const struct cor_request *req, 
                       void *arg, struct cor_object **ret_object, struct cor_status *reterr)
 {
     struct cor_request own;
-    struct change c = {.client = client, .req = &own, .fn = fn, .arg = arg, .reterr = reterr};
+    struct change c = {.client = client,
+                       .req = &own,
+                       .fn = fn,
+                       .arg = arg,
+                       .reterr = reterr,
+                       .cancel = {.on_cancel = change_on_cancel,
+                                  .on_gone = change_on_gone,
+                                  .loop = client->runtime->loop}};
     COR_CLEANUP(cor_request_texts_deinit) struct cor_request_texts texts = {0};
     int r = cor_client_copy_request(&own, req, reterr);
 
