@@ -108,7 +108,7 @@ int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *op
     cor_dlist_init(&client->calls);
     cor_dlist_init(&client->changes);
     cor_dlist_init(&client->applies);
-    cor_dlist_init(&client->reads);
+    cor_dlist_init(&client->raws);
     cor_dlist_init(&client->pauses);
     atomic_init(&client->ncalls, 0);
     atomic_init(&client->is_stopped, false);
@@ -171,7 +171,7 @@ static bool client_cancel_all(struct cor_client *client)
     cor_client_cancel_calls(client);
     cor_client_cancel_changes(client);
     cor_client_cancel_applies(client);
-    cor_client_cancel_reads(client);
+    cor_client_cancel_raws(client);
     cor_client_cancel_pauses(client);
     client->discovery = cor_discovery_free(client->discovery);
     return atomic_load(&client->ncalls) == 0;

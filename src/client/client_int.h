@@ -17,7 +17,7 @@ struct cor_client {
     struct cor_http_port port;    /* over `rest`, for what the kit has; the loop's */
     uint64_t timeout_ms;
     struct cor_discovery *discovery; /* NULL until it is first used; the loop's */
-    struct cor_dlist calls, changes, applies, reads, pauses; /* under way; the loop's */
+    struct cor_dlist calls, changes, applies, raws, pauses; /* under way; the loop's */
     atomic_size_t ncalls;   /* of these, of searches, and of calls that have not reached the loop */
     atomic_bool is_stopped; /* no call is taken any more */
     atomic_size_t nusers;   /* informers, elections and events; 0 when the client is freed */
@@ -93,7 +93,7 @@ int cor_client_give_up(struct cor_status *st, int r, const char *text, const cha
 void cor_client_cancel_calls(struct cor_client *client);
 void cor_client_cancel_changes(struct cor_client *client);
 void cor_client_cancel_applies(struct cor_client *client);
-void cor_client_cancel_reads(struct cor_client *client);
+void cor_client_cancel_raws(struct cor_client *client);
 void cor_client_cancel_pauses(struct cor_client *client);
 
 #endif

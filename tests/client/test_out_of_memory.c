@@ -360,6 +360,34 @@ TEST(out_of_memory, a_path_is_read_or_not)
     world_end(&w);
 }
 
+static int count_bytes(void *arg, struct cor_str piece)
+{
+    *(size_t *)arg += piece.n;
+    return 0;
+}
+
+TEST(out_of_memory, a_log_is_read_or_not)
+{
+    const struct cor_pod_logs logs = {COR_POD_LOGS, .ns = "default", .pod = "nobody",
+                                      .container = "main"};
+    struct world w;
+
+    world_begin(&w, COR_RUNTIME_PUMPED);
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct cor_status why = {0};
+        size_t nread = 0;
+        int r;
+
+        arm(&w, n);
+        r = cor_client_pod_logs(w.client, &logs, count_bytes, &nread, &why);
+        assert_int_equal(nread, 0);
+        if (r != -COR_ENOTFOUND)
+            check(r, &why);
+        cor_status_deinit(&why);
+    }
+    world_end(&w);
+}
+
 struct heard {
     bool is_done;
     int err;
