@@ -29,8 +29,7 @@ struct cor_custom_row {
         *stored; /* the row of the version that is stored; may be itself */
     const struct cor_str *short_names, *categories;
     size_t nshort_names, ncategories;
-    bool is_terminating; /* the definition is being deleted: nothing is created */
-    bool is_hidden;      /* the version is not served; the row is only stored */
+    bool is_hidden; /* the version is not served; the row is only stored */
 
     struct cor_structural *schema;      /* of `version` (src/schema/structural/) */
     struct cor_custom_columns *columns; /* of tables; NULL: Name and Age */

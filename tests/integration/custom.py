@@ -5,6 +5,7 @@ import time
 
 from fixture import main, test
 
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GROUP = "/apis/shop.example.org/v1"
 KETTLES = GROUP + "/namespaces/default/kettles"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -22,11 +23,10 @@ SCALE = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.re
 
 def define(server, **version):
     """Defines kettles anew, and waits until they are served."""
-    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    name = path + "/kettles.shop.example.org"
+    name = DEFINITIONS + "/kettles.shop.example.org"
     server.request("DELETE", name)
     await_it(lambda: server.get(name).status == 404)
-    server.create(path, {
+    server.create(DEFINITIONS, {
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "kettles.shop.example.org"},
         "spec": {"group": "shop.example.org", "scope": "Namespaced", "names": {"plural": "kettles", "kind": "Kettle"},
@@ -112,6 +112,19 @@ def a_scale_is_read_and_written_at_its_paths(server):
     resources = server.get(GROUP).expect(200).json()["resources"]
     assert [r["name"] for r in resources] == ["kettles", "kettles/status", "kettles/scale"], resources
     assert resources[2]["group"] == "autoscaling" and resources[2]["kind"] == "Scale"
+
+
+@test
+def watches_see_the_end_of_the_instances_and_then_their_own(server):
+    """Contract crd 5.8, 5.9."""
+    define(server)
+    for name in "a", "b":
+        server.create(KETTLES, kettle(name))
+    at = server.get(KETTLES).json()["metadata"]["resourceVersion"]
+    watches = [server.watch(f"{KETTLES}?watch=1&resourceVersion={at}") for _ in range(4)]
+    server.request("DELETE", DEFINITIONS + "/kettles.shop.example.org").expect(200)
+    for watch in watches:
+        assert sorted((event["type"], event["object"]["metadata"]["name"]) for event in watch) == [("DELETED", "a"), ("DELETED", "b")]
 
 
 @test

@@ -5,8 +5,9 @@
  *   a definition, its watch cache ──► crds_publish_soon, once per turn ──► the cache is filled: the definition takes the place of
  *   the old one, which is retired ──► cor_api_publish
  *
- * A change of the spec, of the accepted names or the beginning of the deletion makes another
- * definition; a change of labels or other conditions does not (contract crd 3.2.3).
+ * A change of the spec or of the accepted names makes another definition, whose predecessor's watches
+ * end; a change of labels or conditions does not (contract crd 3.2.3). The beginning of the deletion
+ * marks the definition, and publishes it once more for discovery.
  *
  * Failures: without memory for an entry or a definition the reflector lists again, after a pause; a
  * snapshot for which there is no memory is made again after RETRY_MS. What was served stays served
@@ -263,6 +264,19 @@ static void entry_free(struct crd_entry *entry)
     cor_free(entry);
 }
 
+/* What is served, and what will be, is marked as the object is: is it being deleted? */
+static void entry_mark(struct cor_crds *crds, struct crd_entry *entry)
+{
+    bool is_terminating = cor_crd_is_true(entry->crd, "Terminating");
+
+    if (entry->next)
+        (void)cor_definition_set_terminating(entry->next, is_terminating);
+    if (!entry->served || !cor_definition_set_terminating(entry->served, is_terminating))
+        return;
+    crds->has_changed = true;
+    crds_publish_soon(crds);
+}
+
 /* Serves the entry as its object is now, if that is something else than what is served. */
 static int crds_serve(struct cor_crds *crds, struct crd_entry *entry)
 {
@@ -274,8 +288,10 @@ static int crds_serve(struct cor_crds *crds, struct crd_entry *entry)
         entry_retire(crds, entry);
         return 0;
     }
-    if (newest && cor_definition_is_of(newest, entry->crd))
+    if (newest && cor_definition_is_of(newest, entry->crd)) {
+        entry_mark(crds, entry);
         return 0;
+    }
     r = cor_definition_new(entry->crd, &crds->places, &d);
     if (r == -COR_EINVAL || r == -COR_ETOOBIG) {
         COR_LOG_ERROR("a custom resource cannot be served",

@@ -44,6 +44,7 @@ struct cor_definition {
     struct cor_object *crd;
     struct cor_arena arena;
     size_t stored;
+    bool is_unserved; /* spec.versions has none that is served */
     size_t n;
     struct definition_row rows[];
 };
@@ -236,7 +237,6 @@ static int definition_add_row(struct cor_definition *d, size_t i, struct cor_vie
     made->custom.crd = d->crd;
     made->custom.version = version.json;
     made->custom.is_hidden = !cor_view_bool_or(cor_view_member(version, COR_STR("served")), false);
-    made->custom.is_terminating = cor_crd_is_true(d->crd, "Terminating");
     made->custom.short_names = definition_strings(d, cor_view_member(names, COR_STR("shortNames")),
                                                   &made->custom.nshort_names);
     made->custom.categories = definition_strings(d, cor_view_member(names, COR_STR("categories")),
@@ -301,13 +301,11 @@ static int order_versions(const void *a, const void *b)
  * other version is: instances that stayed would come back with the next definition of this name. */
 static void definition_show_for_deletion(struct cor_definition *d)
 {
-    struct cor_custom_row *stored = &d->rows[d->stored].custom;
-
-    for (size_t i = 0; i < d->n; i++) {
-        if (!d->rows[i].custom.is_hidden)
-            return;
-    }
-    stored->is_hidden = !stored->is_terminating;
+    d->is_unserved = true;
+    for (size_t i = 0; i < d->n; i++)
+        d->is_unserved = d->is_unserved && d->rows[i].custom.is_hidden;
+    if (d->is_unserved)
+        d->rows[d->stored].custom.is_hidden = !atomic_load(&d->life.is_terminating);
 }
 
 /* Fills in the rows. `versions` has room for all of spec.versions. */
@@ -369,6 +367,7 @@ int cor_definition_new(struct cor_object *crd, struct cor_places *places,
     d->life.free_row = definition_free_row;
     d->places = places;
     d->crd = cor_object_ref(crd);
+    atomic_store(&d->life.is_terminating, cor_crd_is_true(crd, "Terminating"));
     d->n = n;
     cor_arena_init(&d->arena, ARENA_MAX);
     r = definition_fill(d, versions);
@@ -414,6 +413,11 @@ void cor_definition_retire(struct cor_definition *d)
     atomic_store(&d->life.is_retired, true);
 }
 
+bool cor_definition_set_terminating(struct cor_definition *d, bool is_terminating)
+{
+    return atomic_exchange(&d->life.is_terminating, is_terminating) != is_terminating;
+}
+
 static struct cor_str accepted_names(const struct cor_object *crd)
 {
     return cor_view_member(cor_view_member(cor_object_view(crd), COR_STR("status")),
@@ -427,5 +431,6 @@ bool cor_definition_is_of(const struct cor_definition *d, const struct cor_objec
            cor_str_eq(cor_object_member(d->crd, COR_STR("spec")),
                       cor_object_member(crd, COR_STR("spec"))) &&
            cor_str_eq(accepted_names(d->crd), accepted_names(crd)) &&
-           cor_crd_is_true(d->crd, "Terminating") == cor_crd_is_true(crd, "Terminating");
+           (!d->is_unserved ||
+            atomic_load(&d->life.is_terminating) == cor_crd_is_true(crd, "Terminating"));
 }

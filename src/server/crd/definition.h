@@ -1,10 +1,11 @@
 /* A CustomResourceDefinition as the server serves it: the rows of its versions, made from one state
- * of the object and immutable from then on. Another state of its spec, its accepted names or its
- * deletion makes another definition, which takes the place of this one in the next snapshot.
+ * of the object and immutable from then on, but for the mark of its deletion. Another state of its
+ * spec or its accepted names makes another definition, which takes the place of this one in the
+ * next snapshot.
  *
  * The rows share one life (schema/resource_row.h): a definition is freed with the last reference to
  * any of its rows, on whatever thread that is.
- * Thread: any (immutable).  Owner: whoever holds a reference to a row. */
+ * Thread: any; the first loop of the API marks it.  Owner: whoever holds a reference to a row. */
 #ifndef COR_SERVER_DEFINITION_H
 #define COR_SERVER_DEFINITION_H
 
@@ -44,7 +45,14 @@ bool cor_definition_is_settled(const struct cor_definition *definition);
 /* No loop serves it from the next snapshot on, and its watches end. */
 void cor_definition_retire(struct cor_definition *definition);
 
-/* Would `crd` make the same definition? */
+/* Marks the rows: nothing is created while the definition is being deleted, and discovery shows
+ * fewer verbs from the next snapshot on. Watches go on, so that they see the end of the instances.
+ * Was that another mark? */
+bool cor_definition_set_terminating(struct cor_definition *definition, bool is_terminating);
+
+/* Would `crd` make the same definition, but for the mark of its deletion? That makes another one
+ * only where no version is served: then its stored version is shown while its instances are
+ * deleted. */
 bool cor_definition_is_of(const struct cor_definition *definition, const struct cor_object *crd);
 
 #endif

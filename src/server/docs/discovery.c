@@ -37,7 +37,7 @@ static bool same_version(const struct cor_resource_row *a, const struct cor_reso
 
 /* The verbs of a custom resource have another order upstream, and while its definition is being
  * deleted only these four and watch are shown (contract crd 2.6.3). */
-static void write_custom_verbs(struct cor_json_writer *w, const struct cor_custom_row *custom)
+static void write_custom_verbs(struct cor_json_writer *w, const struct cor_resource_row *row)
 {
     static const char *const verbs[] = {"delete", "deletecollection", "get",    "list",
                                         "patch",  "create",           "update", "watch"};
@@ -45,7 +45,7 @@ static void write_custom_verbs(struct cor_json_writer *w, const struct cor_custo
     cor_json_key(w, COR_STR("verbs"));
     cor_json_begin_array(w);
     for (size_t i = 0; i < COR_ARRAY_LEN(verbs); i++) {
-        if (!custom->is_terminating || i < 4 || i == 7)
+        if (!cor_row_is_terminating(row) || i < 4 || i == 7)
             cor_json_string(w, cor_strz(verbs[i]));
     }
     cor_json_end_array(w);
@@ -77,7 +77,7 @@ static void write_strings(struct cor_json_writer *w, const char *key, const stru
 static void write_row_verbs(struct cor_json_writer *w, const struct cor_resource_row *r)
 {
     if (r->custom)
-        write_custom_verbs(w, r->custom);
+        write_custom_verbs(w, r);
     else
         write_verbs(w, r->verbs);
 }

@@ -265,7 +265,7 @@ int cor_custom_refuse_create(struct cor_write *write)
     struct cor_call *call = &write->call;
     struct cor_gr gr = cor_api_gr(call->res);
 
-    if (!write->is_create || !call->res->custom || !call->res->custom->is_terminating)
+    if (!write->is_create || !cor_row_is_terminating(call->res))
         return 0;
     return cor_status_forbidden(
         &call->status, &gr, cor_object_name(write->body),
