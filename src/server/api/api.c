@@ -86,6 +86,23 @@ static void api_on_published(struct cor_mail *mail)
     }
     cor_variants_drop_retired(&loop->variants);
     cor_frames_drop_retired(&loop->frames);
+    COR_DLIST_FOREACH(link, &loop->served_followers) {
+        struct cor_served_follower *follower =
+            COR_CONTAINER_OF(link, struct cor_served_follower, link);
+
+        follower->on_served(follower);
+    }
+}
+
+void cor_api_follow_served(struct cor_api_loop *loop, struct cor_served_follower *follower)
+{
+    assert(follower->on_served && cor_loop_is_current(loop->loop));
+    cor_dlist_push(&loop->served_followers, &follower->link);
+}
+
+void cor_api_unfollow_served(struct cor_served_follower *follower)
+{
+    cor_dlist_remove(&follower->link);
 }
 
 void cor_api_publish(struct cor_api *api, struct cor_served *served)
@@ -143,6 +160,7 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
         loop->watch_events = cor_calloc(n, sizeof(loop->watch_events[0]));
         cor_held_loop_init(loop);
         cor_dlist_init(&loop->event_jobs);
+        cor_dlist_init(&loop->served_followers);
         cor_dlist_init(&loop->openapi_jobs);
         cor_protobuf_cache_loop_init(&loop->protobuf_cache, &api->protobuf_cache, loop->loop);
         cor_kept_docs_loop_init(&loop->kept_docs, &api->kept_docs, loop->loop);

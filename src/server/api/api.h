@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/dlist.h"
 #include "base/str.h"
 #include "server/access/authorizer.h"
 #include "server/access/user.h"
@@ -132,6 +133,17 @@ bool cor_api_close_cachers(struct cor_api *api, void (*on_closed)(void *arg), vo
  * groups; until there are any, every loop keeps the first generation. From any thread; not after
  * the loops were released. */
 void cor_api_publish(struct cor_api *api, struct cor_served *served);
+
+/* Whoever is told when a loop is routed by another snapshot: the controllers, which follow what is
+ * served. The callback may follow and unfollow nothing. */
+struct cor_served_follower {
+    struct cor_dlist link;
+    void (*on_served)(struct cor_served_follower *follower);
+};
+
+/* On the loop, for both. The follower must stay valid until it is unfollowed. */
+void cor_api_follow_served(struct cor_api_loop *loop, struct cor_served_follower *follower);
+void cor_api_unfollow_served(struct cor_served_follower *follower);
 
 /* Where clients reach it, "host:port", for /api. Before its loops run. 0, -COR_ENOMEM. */
 int cor_api_set_address(struct cor_api *api, const char *server_address);

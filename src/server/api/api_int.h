@@ -20,7 +20,8 @@
 #include "storage/store/transformer.h"
 
 /* Where one resource lives, as one loop sees it. The backing of a built-in resource stays until the
- * loop is released; that of a custom resource until its definition is retired and no call uses it. */
+ * loop is released; that of a custom resource until its definition is retired and no call uses it.
+ */
 struct cor_backing {
     const struct cor_resource_row *row; /* a reference */
     struct cor_store *store;
@@ -44,6 +45,7 @@ struct cor_api_loop {
     struct cor_served *served;              /* what its requests are routed by */
     _Atomic(struct cor_served *) published; /* replaces it with the next mail; NULL: nothing */
     struct cor_mail served_mail;            /* is under way while `published` is not NULL */
+    struct cor_dlist served_followers;      /* struct cor_served_follower */
     struct cor_backing **backings;          /* by cor_row_place(); NULL: not used yet */
     size_t nbackings;
     struct cor_variants variants;

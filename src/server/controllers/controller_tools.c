@@ -20,6 +20,30 @@ bool cor_is_namespace_terminating(const struct cor_status *error)
     return false;
 }
 
+int cor_gvr_key(const struct cor_gvr *gvr, struct cor_buf *key)
+{
+    int r = cor_buf_reserve(key, gvr->group.n + gvr->version.n + gvr->resource.n + 2);
+
+    cor_buf_reset(key);
+    if (r < 0)
+        return r;
+    (void)cor_buf_adds(key, gvr->group);
+    (void)cor_buf_addc(key, '\0');
+    (void)cor_buf_adds(key, gvr->version);
+    (void)cor_buf_addc(key, '\0');
+    return cor_buf_adds(key, gvr->resource);
+}
+
+int cor_gvr_keep(struct cor_gvr *gvr, char **ret_block, struct cor_str *ret_key)
+{
+    int r = cor_str_gather((struct cor_str *const[]){&gvr->group, &gvr->version, &gvr->resource}, 3,
+                           ret_block);
+
+    if (r == 0)
+        *ret_key = cor_str(*ret_block, gvr->group.n + gvr->version.n + gvr->resource.n + 2);
+    return r;
+}
+
 bool cor_control_is_deletion(const void *arg, const struct cor_control_event *event)
 {
     return event->kind == COR_CONTROL_DELETED;

@@ -5,8 +5,10 @@
 
 #include <stdbool.h>
 
+#include "base/buf.h"
 #include "kit/controller/control_event.h"
 #include "kit/controller/control_source.h"
+#include "meta/gvk.h"
 #include "meta/object.h"
 #include "meta/status.h"
 
@@ -16,6 +18,12 @@ bool cor_is_namespace_active(const struct cor_object *ns);
 /* Was the write refused because its namespace is being deleted: has details.causes the reason
  * `NamespaceTerminating`? */
 bool cor_is_namespace_terminating(const struct cor_status *error);
+
+/* The key of a resource in a map replaces what `key` has. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_gvr_key(const struct cor_gvr *gvr, struct cor_buf *key);
+/* Copies the texts of `gvr` into a block, which the caller frees, and points `gvr` there; `ret_key`
+ * is their key, in the block. 0, -COR_ENOMEM. */
+int cor_gvr_keep(struct cor_gvr *gvr, char **ret_block, struct cor_str *ret_key);
 
 /* For `passes` of a predicate; they have no argument. */
 bool cor_control_is_deletion(const void *arg, const struct cor_control_event *event);

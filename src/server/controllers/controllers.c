@@ -66,7 +66,8 @@ struct cor_controller_host {
     const struct cor_clock *clock;
     struct cor_rand rand;
     struct cor_timer timer; /* always set, as is election_timer */
-    bool is_running;        /* the slots are to run: there is no election, or it is won */
+    struct cor_served_follower served;
+    bool is_running; /* the slots are to run: there is no election, or it is won */
     bool is_stopping;
     uint64_t stop_by_ms;
     void (*on_stopped)(void *arg);
@@ -189,6 +190,20 @@ static void host_stop_slots(struct cor_controller_host *host, uint64_t max_ms)
         slot_stop(&host->slots[i], max_ms);
 }
 
+/* A controller that is not running enumerates when it starts. */
+static void host_on_served(struct cor_served_follower *follower)
+{
+    struct cor_controller_host *host =
+        COR_CONTAINER_OF(follower, struct cor_controller_host, served);
+
+    for (size_t i = 0; i < host->nslots; i++) {
+        const struct controller_slot *slot = &host->slots[i];
+
+        if (slot->state == SLOT_RUNS && slot->ops->resources_changed)
+            slot->ops->resources_changed(slot->controller);
+    }
+}
+
 /* ---- the election ---- */
 
 static void election_on_wake_at(void *arg, uint64_t at_ms)
@@ -299,6 +314,7 @@ static void host_turn_stopping(struct cor_controller_host *host)
     }
     cor_timer_cancel(&host->timer);
     cor_timer_cancel(&host->election_timer);
+    cor_api_unfollow_served(&host->served);
     host->on_stopped = NULL;
     on_stopped(host->arg); /* this may free the host */
 }
@@ -364,6 +380,8 @@ int cor_controller_host_new(const struct cor_controller_host_opts *opts,
     cor_rand_init(&host->rand);
     cor_inner_port_init(&host->election_port, opts->api, COR_STR(""), COR_STR("coracle"), 0);
     host->loop = host->election_port.port.loop;
+    cor_dlist_init(&host->served.link);
+    host->served.on_served = host_on_served;
     cor_timer_init(&host->timer, host->loop, host_turn);
     cor_timer_init(&host->election_timer, host->loop, election_on_timer);
     if (gethostname(name, sizeof(name) - 1) < 0 || !name[0])
@@ -407,8 +425,10 @@ void cor_controller_host_start(struct cor_controller_host *host)
 {
     assert(cor_loop_is_current(host->loop) && !host->is_stopping);
     host->is_running = !host->opts.has_others;
-    if (host->nslots > 0)
-        host_wake(host);
+    if (host->nslots == 0)
+        return;
+    cor_api_follow_served(host->opts.api, &host->served);
+    host_wake(host);
 }
 
 void cor_controller_host_stop(struct cor_controller_host *host, uint64_t max_ms,

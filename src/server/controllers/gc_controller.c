@@ -4,7 +4,7 @@
  *
  *   start ──► enumerate the server's resources ──► follow each that can be deleted, listed and watched, but events
  *                 ▲            │                     ──► the collector starts with the first enumeration
- *                 └── 30 s ────┘ later enumerations: new resources are followed, those that are gone are not
+ *                 └────────────┘ when the server serves others, and every 30 s: new resources are followed, those that are gone are not
  *
  * An enumeration that fails, or that has no resources, changes nothing; a version that could not be
  * enumerated keeps the feeds of its resources.
@@ -16,10 +16,12 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "kit/controller/control_feed.h"
 #include "loop/timer.h"
 #include "server/controllers/builtin.h"
+#include "server/controllers/controller_tools.h"
 #include "server/controllers/garbage_collector.h"
 #include "json/writer.h"
 
@@ -27,6 +29,8 @@
 #define ENUMERATE_MS 30000
 #define REPORT_MAX   4096
 #define ABOUT_MAX    (16u * 1024)
+#define FEEDS_MAX    (1u << 16)
+#define KEY_MAX      1024
 
 struct gc_feed {
     struct cor_reflector_store store;
@@ -36,6 +40,7 @@ struct gc_feed {
     struct cor_control_feed *feed;
     struct cor_gvr gvr; /* the texts are in `strings` */
     char *strings;
+    struct cor_str key; /* in `strings`; empty: it is not known by its resource */
     uint64_t wake_ms;
     bool is_kept; /* by the enumeration that is looked at */
 };
@@ -44,6 +49,8 @@ struct gc_controller {
     struct cor_server_controller_env env;
     struct cor_gc *gc;
     struct cor_dlist feeds;
+    struct cor_map by_resource; /* cor_gvr_key() -> struct gc_feed */
+    struct cor_buf key;         /* of the call under way */
     struct cor_api_request enumerate;
     struct cor_timer timer; /* set from the beginning, so that moving it cannot fail */
     uint64_t gc_wake_ms, enumerate_ms;
@@ -153,6 +160,7 @@ static void feed_on_error(void *arg, const struct cor_status *error)
 
 static void feed_free(struct gc_feed *f)
 {
+    cor_map_remove(&f->c->by_resource, f->key);
     cor_control_feed_free(f->feed);
     if (f->followed)
         cor_gc_unfollow(f->c->gc, f->followed);
@@ -185,8 +193,9 @@ static int feed_new(struct gc_controller *c, const struct cor_port_resource *res
     f->is_kept = true;
     opts.store = &f->store;
     cor_dlist_push(&c->feeds, &f->link);
-    r = cor_str_gather((struct cor_str *const[]){&f->gvr.group, &f->gvr.version, &f->gvr.resource},
-                       3, &f->strings);
+    r = cor_gvr_keep(&f->gvr, &f->strings, &f->key);
+    if (r == 0)
+        r = cor_map_put(&c->by_resource, f->key, f, NULL);
     if (r == 0)
         r = cor_gc_follow(c->gc, resource, &f->followed);
     if (r == 0)
@@ -213,16 +222,19 @@ static bool is_collectable(const struct cor_port_resource *resource)
     return resource->is_preferred && (resource->verbs & wanted) == wanted && !is_event;
 }
 
-static struct gc_feed *find_feed(const struct gc_controller *c, const struct cor_gvr *gvr)
+/* Follows the resource, unless it is followed. */
+static int keep_feed(struct gc_controller *c, const struct cor_port_resource *resource)
 {
-    COR_DLIST_FOREACH(it, &c->feeds) {
-        struct gc_feed *f = COR_CONTAINER_OF(it, struct gc_feed, link);
+    struct gc_feed *f;
+    int r = cor_gvr_key(&resource->gvr, &c->key);
 
-        if (cor_str_eq(f->gvr.resource, gvr->resource) && cor_str_eq(f->gvr.group, gvr->group) &&
-            cor_str_eq(f->gvr.version, gvr->version))
-            return f;
-    }
-    return NULL;
+    if (r < 0)
+        return r;
+    f = cor_map_peek(&c->by_resource, cor_buf_str(&c->key));
+    if (!f)
+        return feed_new(c, resource);
+    f->is_kept = true;
+    return 0;
 }
 
 /* Contract 2.2.4, 2.2.5. */
@@ -236,17 +248,9 @@ static int sync_feeds(struct gc_controller *c, struct cor_api_resources *resourc
 
         f->is_kept = cor_api_resources_has_failed(resources, &f->gvr);
     }
-    for (size_t i = 0; i < resources->n && r == 0; i++) {
-        struct gc_feed *f;
-
-        if (!is_collectable(&resources->list[i]))
-            continue;
-        f = find_feed(c, &resources->list[i].gvr);
-        if (f)
-            f->is_kept = true;
-        else
-            r = feed_new(c, &resources->list[i]);
-    }
+    for (size_t i = 0; i < resources->n && r == 0; i++)
+        if (is_collectable(&resources->list[i]))
+            r = keep_feed(c, &resources->list[i]);
     COR_DLIST_FOREACH_SAFE(it, &c->feeds) {
         struct gc_feed *f = COR_CONTAINER_OF(it, struct gc_feed, link);
 
@@ -282,6 +286,15 @@ static void gc_controller_enumerate(struct gc_controller *c)
     c->enumerate_ms = NEVER;
     c->enumerate = (struct cor_api_request){.cbs = &cbs};
     cor_api_resources(c->env.port, &c->enumerate);
+}
+
+/* What is under way shows the resources of before. */
+static void gc_controller_resources_changed(void *controller)
+{
+    struct gc_controller *c = controller;
+
+    cor_api_cancel(c->env.port, &c->enumerate);
+    gc_controller_enumerate(c);
 }
 
 /* ---- callbacks of the collector ---- */
@@ -383,6 +396,8 @@ static void gc_controller_free(void *controller)
         feed_free(COR_CONTAINER_OF(it, struct gc_feed, link));
     cor_api_cancel(c->env.port, &c->enumerate);
     cor_gc_free(c->gc);
+    cor_map_deinit(&c->by_resource);
+    cor_buf_deinit(&c->key);
     cor_timer_cancel(&c->timer);
     cor_free(c);
 }
@@ -398,6 +413,8 @@ static int gc_controller_new(const struct cor_server_controller_env *env, void *
     c->env = *env;
     c->gc_wake_ms = c->enumerate_ms = NEVER;
     cor_dlist_init(&c->feeds);
+    cor_map_init(&c->by_resource, FEEDS_MAX);
+    cor_buf_init(&c->key, KEY_MAX);
     cor_timer_init(&c->timer, env->port->loop, gc_controller_on_timer);
     r = cor_timer_set(&c->timer, NEVER);
     if (r == 0)
@@ -459,6 +476,7 @@ const struct cor_server_controller_ops cor_garbage_collector_ops = {
     .queues = {"garbage_collector_attempt_to_delete", "garbage_collector_attempt_to_orphan"},
     .new = gc_controller_new,
     .start = gc_controller_start,
+    .resources_changed = gc_controller_resources_changed,
     .stop = gc_controller_stop,
     .free = gc_controller_free,
     .loop = gc_controller_loop,

@@ -39,6 +39,7 @@ struct cor_quota_controller {
     struct cor_reflector_store store; /* of the quotas */
     struct cor_quota_table quotas;
     struct cor_dlist monitors;
+    struct cor_map by_resource;          /* cor_gvr_key() -> one of `monitors` */
     struct cor_api_resources *resources; /* the last enumeration; NULL: there was none yet */
     bool is_stopping;
     struct cor_status failure; /* why the first queue ended by itself; err is 0 when none did */

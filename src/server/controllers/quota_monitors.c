@@ -1,7 +1,7 @@
 /* clang-format off */
 /* What changes in the namespaces, for quotas: a feed for each resource that some quota counts. Contract controllers 3.3.5, 3.3.6.
  *
- *   a quota came, changed or went, or 30 s have passed ──► enumerate ──► names of all quotas ──► follow each resource that
+ *   a quota came, changed or went, other resources are served, or 30 s have passed ──► enumerate ──► names of all quotas ──► follow each resource that
  *   one of them counts; follow the others no more
  *   an object was created or deleted, or what it uses has changed ──► the quotas of its namespace that count it are queued
  *   a list is complete ──► all quotas that count the resource: there may be deletions that no watch has shown
@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cache/store/object_key.h"
+#include "server/controllers/controller_tools.h"
 #include "server/controllers/quota_int.h"
 
 #define OBJECTS_MAX  (16u * 1024 * 1024)
@@ -43,6 +44,7 @@ struct quota_monitor {
     struct cor_control_feed *feed;
     struct cor_gvr gvr; /* the texts are in `strings` */
     char *strings;
+    struct cor_str resource; /* its key in `by_resource`, in `strings` */
     enum cor_quota_kind kind;
     struct cor_map seen; /* "namespace/name" -> struct quota_seen */
     struct cor_buf key;  /* of the call under way */
@@ -245,6 +247,7 @@ static void monitor_free(struct quota_monitor *m)
 {
     COR_MAP_FOREACH(it, &m->seen)
         cor_free(it.value);
+    cor_map_remove(&m->c->by_resource, m->resource);
     cor_map_deinit(&m->seen);
     cor_buf_deinit(&m->key);
     cor_dlist_remove(&m->link);
@@ -280,8 +283,9 @@ static int monitor_new(struct cor_quota_controller *c, const struct cor_gvr *gvr
     cor_map_init(&m->seen, OBJECTS_MAX);
     cor_buf_init(&m->key, KEY_MAX);
     cor_dlist_push(&c->monitors, &m->link);
-    r = cor_str_gather((struct cor_str *const[]){&m->gvr.group, &m->gvr.version, &m->gvr.resource},
-                       3, &m->strings);
+    r = cor_gvr_keep(&m->gvr, &m->strings, &m->resource);
+    if (r == 0)
+        r = cor_map_put(&c->by_resource, m->resource, m, NULL);
     if (r == 0)
         r = cor_port_controller_follow(feeds_of(c), &what, &m->store, &m->feed, NULL);
     if (r < 0)
@@ -289,17 +293,20 @@ static int monitor_new(struct cor_quota_controller *c, const struct cor_gvr *gvr
     return r;
 }
 
-static struct quota_monitor *find_monitor(const struct cor_quota_controller *c,
-                                          const struct cor_gvr *gvr)
+/* Follows the resource, unless it is followed. `key` is for this call. */
+static int monitor_keep(struct cor_quota_controller *c, const struct cor_gvr *gvr,
+                        struct cor_buf *key)
 {
-    COR_DLIST_FOREACH(link, &c->monitors) {
-        struct quota_monitor *m = monitor_at(link);
+    struct quota_monitor *m;
+    int r = cor_gvr_key(gvr, key);
 
-        if (cor_str_eq(m->gvr.resource, gvr->resource) && cor_str_eq(m->gvr.group, gvr->group) &&
-            cor_str_eq(m->gvr.version, gvr->version))
-            return m;
-    }
-    return NULL;
+    if (r < 0)
+        return r;
+    m = cor_map_peek(&c->by_resource, cor_buf_str(key));
+    if (!m)
+        return monitor_new(c, gvr);
+    m->is_kept = true;
+    return 0;
 }
 
 /* Puts the names of all quotas into `names`, each once. The keys are in the quotas' bytes. 0,
@@ -335,6 +342,7 @@ static bool counts_one_of(const struct cor_gvr *gvr, const struct cor_map *names
  * try does the rest. */
 static int monitors_update(struct cor_quota_controller *c, struct cor_api_resources *resources)
 {
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf key = {.max = KEY_MAX};
     struct cor_map names;
     bool follows_all;
     int r;
@@ -348,16 +356,10 @@ static int monitors_update(struct cor_quota_controller *c, struct cor_api_resour
         monitor_at(link)->is_kept = cor_api_resources_has_failed(resources, &monitor_at(link)->gvr);
     for (size_t i = 0; i < resources->n && r == 0; i++) {
         const struct cor_port_resource *resource = &resources->list[i];
-        struct quota_monitor *m;
 
-        if (!cor_quota_is_countable(resource) ||
-            (!follows_all && !counts_one_of(&resource->gvr, &names)))
-            continue;
-        m = find_monitor(c, &resource->gvr);
-        if (m)
-            m->is_kept = true;
-        else
-            r = monitor_new(c, &resource->gvr);
+        if (cor_quota_is_countable(resource) &&
+            (follows_all || counts_one_of(&resource->gvr, &names)))
+            r = monitor_keep(c, &resource->gvr, &key);
     }
     cor_map_deinit(&names);
     COR_DLIST_FOREACH_SAFE(link, &c->monitors)

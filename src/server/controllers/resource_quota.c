@@ -19,6 +19,7 @@
 #include "server/controllers/quota_int.h"
 
 #define RECONCILES_MAX 5 /* upstream's workers */
+#define MONITORS_MAX   (1u << 16)
 
 static struct cor_quota_controller *controller_of(struct cor_reflector_store *store)
 {
@@ -204,6 +205,7 @@ static void quota_controller_free(void *controller)
         if (c->queues[i].reconciler)
             cor_reconciler_release(c->queues[i].reconciler);
     cor_quota_monitors_deinit(c);
+    cor_map_deinit(&c->by_resource);
     cor_quota_table_deinit(&c->quotas);
     cor_api_resources_unref(c->resources);
     cor_status_deinit(&c->failure);
@@ -257,6 +259,7 @@ static int quota_controller_new(const struct cor_server_controller_env *env, voi
     c->store.ops = &quotas_ops;
     cor_quota_table_init(&c->quotas);
     cor_dlist_init(&c->monitors);
+    cor_map_init(&c->by_resource, MONITORS_MAX);
     for (size_t i = 0; i < COR_QUOTA_QUEUES && r == 0; i++)
         r = quota_queue_new(c, &c->queues[i], &queues[i], reterr);
     if (r == 0)
@@ -278,6 +281,15 @@ static int quota_controller_start(void *controller, struct cor_status *reterr)
     for (size_t i = 0; i < COR_QUOTA_QUEUES && r == 0; i++)
         r = cor_reconciler_start(c->queues[i].reconciler, reterr);
     return r;
+}
+
+/* Without quotas nothing is followed. Without memory the next enumeration follows in 30 s. */
+static void quota_controller_resources_changed(void *controller)
+{
+    struct cor_quota_controller *c = controller;
+
+    if (cor_map_len(&c->quotas.namespaces) > 0)
+        (void)cor_quota_monitors_enqueue(c);
 }
 
 static void quota_controller_stop(void *controller, uint64_t max_ms)
@@ -305,6 +317,7 @@ const struct cor_server_controller_ops cor_resource_quota_ops = {
     .queues = {"resourcequota_primary", "resourcequota_priority"},
     .new = quota_controller_new,
     .start = quota_controller_start,
+    .resources_changed = quota_controller_resources_changed,
     .stop = quota_controller_stop,
     .free = quota_controller_free,
     .loop = quota_controller_loop};

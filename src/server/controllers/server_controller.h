@@ -59,6 +59,9 @@ struct cor_server_controller_ops {
                struct cor_status *reterr);
     /* 0, or an error: `free` follows, and another try later. */
     int (*start)(void *controller, struct cor_status *reterr);
+    /* The server serves other resources than at the last enumeration. Only while it runs; may be
+     * NULL. */
+    void (*resources_changed)(void *controller);
     /* Ends it: on_stopped is called in a later turn, `max_ms` later at most. Called once at most,
      * and not after on_stopped. */
     void (*stop)(void *controller, uint64_t max_ms);

@@ -306,6 +306,36 @@ TEST(controller_timers, the_collector_follows_the_resources_as_they_come_and_go)
         cor_api_resources_unref(rounds[i]);
 }
 
+/* A custom resource comes and goes: the host tells it, and no time passes. */
+TEST(controller_timers, the_collector_enumerates_at_once_when_it_is_told)
+{
+    static const struct cor_port_resource both[] = {MAPS, THINGS("v1")};
+    static const char *none[] = {NULL};
+    struct cor_api_resources *with = resources_of(both, 2, NULL, 0);
+    struct cor_api_resources *without = resources_of(both, 1, NULL, 0);
+    struct stage s;
+
+    open_stage(&s, &cor_garbage_collector_ops);
+    scripted_resources(&s.sp, 0, without);
+    scripted_items(&s.sp, 0, none, false);
+    scripted_items(&s.sp, 0, none, true);
+    start(&s);
+    scripted_assert_log(&s.sp, "RESOURCES\nLIST v1 configmaps \nWATCH v1 configmaps  100\n");
+    scripted_resources(&s.sp, 0, with);
+    scripted_items(&s.sp, 0, none, false);
+    scripted_items(&s.sp, 0, none, true);
+    s.ops->resources_changed(s.controller);
+    pass(&s, 0, 100);
+    scripted_assert_log(&s.sp, "RESOURCES\nLIST a.io/v1 things \nWATCH a.io/v1 things  100\n");
+    scripted_resources(&s.sp, 0, without);
+    s.ops->resources_changed(s.controller);
+    pass(&s, 0, 100);
+    scripted_assert_log(&s.sp, "RESOURCES\nCANCEL a.io/v1 things \n");
+    close_stage(&s);
+    cor_api_resources_unref(with);
+    cor_api_resources_unref(without);
+}
+
 #define ORPHANED                                                                                   \
     "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"d\","                  \
     "\"namespace\":\"default\",\"resourceVersion\":\"5\",\"uid\":\"u-d\",\"ownerReferences\":[{"   \
