@@ -106,6 +106,8 @@ def a_scale_is_read_and_written_at_its_paths(server):
     assert server.get(KETTLES + "/k").json()["spec"] == {"replicas": 0}
     old = dict(got, metadata=dict(got["metadata"], resourceVersion="1"))
     server.request("PUT", scale, old).expect(409)
+    # Without a revision it is written, other than the object itself.
+    assert server.request("PUT", scale, {**got, "metadata": {"name": "k"}, "spec": {"replicas": 5}}).expect(200).json()["spec"] == {"replicas": 5}
     assert server.request("PUT", KETTLES + "/k/status", dict(stored, status={"replicas": -2})).status in (409, 422)
     columns = table(server, scale)
     assert [c["name"] for c in columns["columnDefinitions"]] == ["Name", "Desired", "Available", "Age"], columns
@@ -125,6 +127,31 @@ def watches_see_the_end_of_the_instances_and_then_their_own(server):
     server.request("DELETE", DEFINITIONS + "/kettles.shop.example.org").expect(200)
     for watch in watches:
         assert sorted((event["type"], event["object"]["metadata"]["name"]) for event in watch) == [("DELETED", "a"), ("DELETED", "b")]
+
+
+@test
+def items_of_a_list_say_their_kind(server):
+    """Upstream has no type for custom resources that would leave it out, nor an empty `continue`."""
+    define(server)
+    server.create(KETTLES, kettle("a", colour="red"))
+    for query in "", "?pretty=true", "?limit=1":
+        got = server.get(KETTLES + query).expect(200).json()
+        assert [(item["kind"], item["apiVersion"]) for item in got["items"]] == [("Kettle", "shop.example.org/v1")], got
+        assert got["metadata"]["continue"] == "", got
+    partial = server.get(KETTLES, Accept="application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io").expect(200).json()
+    assert "continue" not in partial["metadata"] and partial["items"][0]["kind"] == "PartialObjectMetadata", partial
+
+
+@test
+def a_subresource_that_is_off_is_not_found_by_the_name_of_the_object(server):
+    """Contract crd worked case F5."""
+    define(server)
+    server.create(KETTLES, kettle("a"))
+    for sub in "status", "scale", "lid":
+        for method in "GET", "PUT":
+            gone = server.request(method, f"{KETTLES}/a/{sub}", kettle("a") if method == "PUT" else None).expect(404).json()
+            assert gone["message"] == 'kettles.shop.example.org "a" not found', gone
+            assert gone["details"] == {"name": "a", "group": "shop.example.org", "kind": "kettles"}, gone
 
 
 @test

@@ -85,7 +85,12 @@ static const struct cor_verb_ops *route_choose_verb(const struct cor_server_requ
 
 static int route_check_subresource(struct cor_call *call)
 {
+    struct cor_gr gr = cor_api_gr(call->res);
+
     call->sub = cor_api_subresource(call->res, call->req->info.subresource);
+    /* Upstream's handler of custom resources says that the object is not there. */
+    if ((!call->sub || !call->sub->is_served) && call->res->custom)
+        return cor_status_not_found(&call->status, &gr, call->req->info.name);
     if (!call->sub || !call->sub->is_served)
         return cor_call_no_such_resource(call);
     if (call->sub->type) {
@@ -127,10 +132,11 @@ static int route_check(struct cor_call *call)
 {
     const struct cor_request_info *info = &call->req->info;
     bool all_namespaces = cor_api_is_namespaced(call->res) && info->ns.n == 0;
+    int r = info->subresource.n > 0 ? route_check_subresource(call) : 0;
     unsigned here;
 
-    if (info->subresource.n > 0 && route_check_subresource(call) < 0)
-        return cor_call_no_such_resource(call);
+    if (r < 0)
+        return r;
     if (info->has_more && !(call->sub && call->sub->takes_path))
         return cor_call_no_such_resource(call);
     if (!cor_api_is_namespaced(call->res) && info->in_namespace)

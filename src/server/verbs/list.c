@@ -62,12 +62,10 @@
 /* A list in protobuf that has no more bytes of items than this is made once. */
 #define FIRST_BYTES (256u * 1024)
 
-/* An item as spans of the object's own bytes. A list item has no kind and apiVersion: `{` and the
- * bytes after the type part. */
+/* An item as spans of the object's own bytes. */
 static void list_add_item_spans(struct cor_list_call *list, const struct cor_object *object)
 {
     struct cor_call *call = &list->call;
-    struct cor_str json = cor_object_json(object);
 
     if (call->accept.view == COR_VIEW_PARTIAL) {
         if (list->is_begun)
@@ -77,7 +75,7 @@ static void list_add_item_spans(struct cor_list_call *list, const struct cor_obj
         cor_call_add_span(call, COR_STR("}"));
     } else {
         cor_call_add_span(call, list->is_begun ? COR_STR(",{") : COR_STR("{"));
-        cor_call_add_span(call, cor_str_from(json, object->type_end));
+        cor_call_add_span(call, cor_list_item_json(call, object));
     }
     list->is_begun = true;
 }

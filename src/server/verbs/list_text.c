@@ -4,8 +4,8 @@
  *
  * Failures: no memory, or the maximum of the buffer; what the buffer has is of no use then.
  * Thread: the thread that has the call (its loop, or an offload thread during a stage). */
-#include "schema/custom_row.h"
 #include "server/verbs/list_text.h"
+#include "schema/custom_row.h"
 
 #include <stdio.h>
 
@@ -13,7 +13,15 @@
 #include "meta/object_edit.h"
 #include "json/pretty.h"
 
-void cor_list_write_meta(struct cor_json_writer *w, const struct cor_list_cursor *cursor)
+struct cor_str cor_list_item_json(const struct cor_call *call, const struct cor_object *object)
+{
+    struct cor_str json = cor_object_json(object);
+
+    return cor_str_from(json, call->res->custom ? 1 : object->type_end);
+}
+
+static void list_write_meta(struct cor_json_writer *w, const struct cor_list_cursor *cursor,
+                            bool has_continue)
 {
     char rv[24];
 
@@ -21,13 +29,18 @@ void cor_list_write_meta(struct cor_json_writer *w, const struct cor_list_cursor
     cor_json_begin_object(w);
     if (cursor->rev > 0)
         cor_json_member(w, COR_STR("resourceVersion"), cor_strz(rv));
-    if (cursor->continue_token[0])
+    if (cursor->continue_token[0] || has_continue)
         cor_json_member(w, COR_STR("continue"), cor_strz(cursor->continue_token));
     if (cursor->remaining >= 0) {
         cor_json_key(w, COR_STR("remainingItemCount"));
         cor_json_i64(w, cursor->remaining);
     }
     cor_json_end_object(w);
+}
+
+void cor_list_write_meta(struct cor_json_writer *w, const struct cor_list_cursor *cursor)
+{
+    list_write_meta(w, cursor, false);
 }
 
 int cor_list_write_head(struct cor_list_call *list)
@@ -54,7 +67,8 @@ int cor_list_write_head(struct cor_list_call *list)
         break;
     }
     cor_json_key(&w, COR_STR("metadata"));
-    cor_list_write_meta(&w, cursor);
+    /* Upstream has no type for a list of custom resources that would leave an empty text out. */
+    list_write_meta(&w, cursor, call->res->custom && call->accept.view == COR_VIEW_OBJECT);
     if (call->accept.view == COR_VIEW_TABLE) {
         cor_json_key(&w, COR_STR("columnDefinitions"));
         cor_table_columns(&w, call->columns);
@@ -93,8 +107,7 @@ static int text_write_item(struct cor_list_call *list, const struct cor_object *
     switch (call->accept.view) {
     case COR_VIEW_OBJECT:
         r = cor_buf_addc(out, '{');
-        return r < 0 ? r
-                     : cor_buf_adds(out, cor_str_from(cor_object_json(object), object->type_end));
+        return r < 0 ? r : cor_buf_adds(out, cor_list_item_json(call, object));
     case COR_VIEW_TABLE:
         return text_write_row(list, object, object, out);
     case COR_VIEW_PARTIAL:

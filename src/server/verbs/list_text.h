@@ -9,6 +9,10 @@
 /* Writes the value of a list's `metadata`. */
 void cor_list_write_meta(struct cor_json_writer *w, const struct cor_list_cursor *cursor);
 
+/* An item behind its `{`: without kind and apiVersion, which upstream writes into the items of
+ * custom resources alone. Borrowed from the object. */
+struct cor_str cor_list_item_json(const struct cor_call *call, const struct cor_object *object);
+
 /* The head up to its first item, into the call's output. The tail closes what is open. */
 int cor_list_write_head(struct cor_list_call *list);
 

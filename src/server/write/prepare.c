@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "meta/field_error.h"
 #include "schema/default.h"
+#include "server/api/custom_scale.h"
 #include "server/strategy/strategy.h"
 #include "server/write/custom.h"
 #include "server/write/stages.h"
@@ -31,7 +32,7 @@ int cor_write_check_revision(struct cor_write *write)
         return 0;
     if (write->rev > 0)
         return cor_status_conflict(&call->status, &gr, call->name, COR_WRITE_MODIFIED);
-    if (call->res->flags & COR_API_UNCONDITIONAL)
+    if (call->res->flags & COR_API_UNCONDITIONAL || cor_call_has_custom_scale(call))
         return 0;
     cor_field_errors_add(&errs, COR_FIELD_INVALID, &path, cor_field_json(COR_STR("0")),
                          "must be specified for an update");
