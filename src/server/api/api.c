@@ -325,7 +325,7 @@ int cor_api_store_new(struct cor_api *api, const struct cor_resource_row *resour
 
     assert(!resource->conversion && !(resource->flags & COR_API_VIRTUAL));
     cor_buf_init(ret_prefix, PREFIX_MAX);
-    r = cor_key_resource_prefix(&gr, false, ret_prefix);
+    r = cor_key_resource_prefix(&gr, resource->custom, ret_prefix);
     if (r == 0 && api->transformers)
         r = cor_dynamic_transformers_peek(api->transformers, &gr, &opts.transformer);
     if (r < 0)
