@@ -261,17 +261,28 @@ static int instance_start_crds(struct cor_instance *in, struct cor_status *st)
     return 0;
 }
 
+static bool instance_has_builtins(const struct cor_instance *in)
+{
+    return cor_api_is_synced(in->api) && cor_alloc_is_ready(in->alloc);
+}
+
+static bool instance_has_crds(const struct cor_instance *in)
+{
+    return cor_crds_is_synced(in->crds);
+}
+
 /* The caches fill themselves while the bootstrap runs. Nothing reports when the last one is filled:
  * the home loop looks each millisecond. An object that cannot be read (its encryption key is
  * missing) keeps its cache from being filled; the server starts all the same, and readiness says
  * why. Returns 1 when all are filled, and 0 when one cannot be. */
-static int instance_wait_for_caches(struct cor_instance *in, struct cor_status *st)
+static int instance_wait_for_caches(struct cor_instance *in,
+                                    bool (*are_filled)(const struct cor_instance *in),
+                                    struct cor_status *st)
 {
     char why[COR_READY_MESSAGE_MAX];
 
     for (uint64_t ms = 0; ms < SYNC_MAX_MS; ms++) {
-        if (cor_api_is_synced(in->api) && cor_alloc_is_ready(in->alloc) &&
-            cor_crds_is_synced(in->crds))
+        if (are_filled(in))
             return 1;
         if (cor_api_sync_failed(in->api, why)) {
             COR_LOG_ERROR("a watch cache cannot be filled, and is tried again each second",
@@ -293,6 +304,7 @@ static int instance_start_loops(struct cor_instance *in, struct cor_status *st)
                                               .ports = in->opts.node_ports};
     const struct cor_crds_opts crds_opts = {.api = in->api};
     char name[16];
+    bool are_filled;
     int r = cor_compactor_open(&opts, &in->compactor);
 
     if (r == 0)
@@ -328,12 +340,18 @@ static int instance_start_loops(struct cor_instance *in, struct cor_status *st)
         cor_status_move(st, &in->bootstrap_status);
         return in->bootstrap_err;
     }
-    r = instance_start_crds(in, st);
-    if (r == 0)
-        r = instance_wait_for_caches(in, st);
+    /* A watch that asks a cache before it is filled comes again only after a pause, in which no new
+     * definition would be served. */
+    r = instance_wait_for_caches(in, instance_has_builtins, st);
     if (r < 0)
         return r;
-    cor_instance_start_service(in, r == 1);
+    are_filled = r == 1;
+    r = instance_start_crds(in, st);
+    if (r == 0)
+        r = instance_wait_for_caches(in, instance_has_crds, st);
+    if (r < 0)
+        return r;
+    cor_instance_start_service(in, are_filled && r == 1);
     r = cor_instance_start_upkeep(in);
     if (r == 0)
         cor_instance_start_controllers(in);
