@@ -68,26 +68,6 @@ static struct cor_str without_dot(struct cor_str path)
 
 /* --- reading -------------------------------------------------------------------------------- */
 
-static const char *go_type(struct cor_str value)
-{
-    int64_t integer;
-
-    switch (cor_json_type(value)) {
-    case COR_JSON_OBJECT:
-        return "map[string]interface {}";
-    case COR_JSON_ARRAY:
-        return "[]interface {}";
-    case COR_JSON_STRING:
-        return "string";
-    case COR_JSON_BOOL:
-        return "bool";
-    case COR_JSON_NUMBER:
-        return cor_json_to_i64(value, &integer) == 0 ? "int64" : "float64";
-    default:
-        return "<nil>";
-    }
-}
-
 /* `path` is printed with a dot before it. */
 static int refuse_type(struct cor_str path, struct cor_str value, const char *wanted,
                        struct cor_buf *why)
@@ -97,7 +77,7 @@ static int refuse_type(struct cor_str path, struct cor_str value, const char *wa
     if (r == 0)
         r = cor_go_text(value, why);
     if (r == 0)
-        r = cor_buf_addf(why, " is of the type %s, expected %s", go_type(value), wanted);
+        r = cor_buf_addf(why, " is of the type %s, expected %s", cor_go_type_of(value), wanted);
     return r == -COR_ENOMEM ? r : -COR_EINVAL;
 }
 

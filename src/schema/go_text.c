@@ -176,3 +176,23 @@ int cor_go_text(struct cor_str json, struct cor_buf *out)
 {
     return print_span(json, true, out);
 }
+
+const char *cor_go_type_of(struct cor_str value)
+{
+    int64_t integer;
+
+    switch (cor_json_type(value)) {
+    case COR_JSON_OBJECT:
+        return "map[string]interface {}";
+    case COR_JSON_ARRAY:
+        return "[]interface {}";
+    case COR_JSON_STRING:
+        return "string";
+    case COR_JSON_BOOL:
+        return "bool";
+    case COR_JSON_NUMBER:
+        return cor_json_to_i64(value, &integer) == 0 ? "int64" : "float64";
+    default:
+        return "<nil>";
+    }
+}

@@ -11,4 +11,8 @@
  * failure `out` may have grown. Recursion is bounded by the depth of JSON. */
 int cor_go_text(struct cor_str json, struct cor_buf *out);
 
+/* What Go calls the type of a value in a map[string]interface{}: "int64", "[]interface {}"; null
+ * is "<nil>". */
+const char *cor_go_type_of(struct cor_str value);
+
 #endif

@@ -58,11 +58,6 @@ struct cor_strategic_directives *cor_strategic_directives_of(const struct cor_st
                                                              const char *object);
 bool cor_strategic_has_marker(const struct cor_strategic *m, struct cor_str value);
 
-/* Writes the current value of `it`, which the old state has not, without nulls and without
- * directives, and moves behind it; the second one writes a value by itself. */
-void cor_strategic_write_new(struct cor_strategic *m, struct cor_json_iter *it);
-void cor_strategic_write_value(struct cor_strategic *m, struct cor_str value);
-
 /* Writes the merge of the current values of both, which are objects, and moves behind them. */
 void cor_strategic_map(struct cor_strategic *m, struct cor_json_iter *old,
                        struct cor_json_iter *patch, const struct cor_type *type, bool outermost);

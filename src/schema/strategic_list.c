@@ -241,7 +241,7 @@ static void write_element(struct cor_strategic *m, const struct cor_strategic_li
     if (!item->new_.p)
         cor_json_raw(&m->w, item->old);
     else if (!item->old.p || rule->key.n == 0)
-        cor_strategic_write_new(m, &new_);
+        cor_json_raw(&m->w, item->new_);
     else
         cor_strategic_map(m, &old, &new_, rule->element, false);
 }
@@ -355,6 +355,21 @@ static void check_order(struct cor_strategic *m, const struct cor_strategic_list
                        cor_buf_z(&sent), cor_buf_z(&wanted));
 }
 
+/* Writes the elements of a list that replaces the old one. */
+static void write_unmarked(struct cor_strategic *m, struct cor_str list)
+{
+    struct cor_json_iter it = cor_json_iter(list);
+
+    cor_json_begin_array(&m->w);
+    while (cor_json_iter_elem(&it)) {
+        struct cor_str element = cor_json_iter_value(&it);
+
+        if (!cor_strategic_has_marker(m, element))
+            cor_json_raw(&m->w, element);
+    }
+    cor_json_end_array(&m->w);
+}
+
 void cor_strategic_list(struct cor_strategic *m, const struct cor_strategic_list_rule *rule,
                         struct cor_str old, struct cor_str patch, struct cor_str order,
                         struct cor_str deleted)
@@ -370,7 +385,7 @@ void cor_strategic_list(struct cor_strategic *m, const struct cor_strategic_list
         check_elements(m, rule, old, deleted);
     take_old(m, &items, rule, old);
     if (patch.p && apply_markers(m, &items, rule, patch)) {
-        cor_strategic_write_value(m, patch);
+        write_unmarked(m, patch);
         items_deinit(&items);
         return;
     }

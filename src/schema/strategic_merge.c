@@ -235,9 +235,9 @@ bool cor_strategic_has_marker(const struct cor_strategic *m, struct cor_str valu
     return d && d->marker.p;
 }
 
-/* Writes the current value of `it`, which the old state has not, without nulls and without
- * directives, and moves behind it. */
-void cor_strategic_write_new(struct cor_strategic *m, struct cor_json_iter *it)
+/* Writes the current value of `it`, which the old state has not, without nulls and without objects
+ * that have a marker, and moves behind it. Other directives are members as any other there. */
+static void write_new(struct cor_strategic *m, struct cor_json_iter *it)
 {
     struct cor_str open = cor_json_iter_open_value(it), key;
     struct cor_json_iter inner = cor_json_iter(open);
@@ -246,11 +246,11 @@ void cor_strategic_write_new(struct cor_strategic *m, struct cor_json_iter *it)
     case COR_JSON_OBJECT:
         cor_json_begin_object(&m->w);
         while (cor_json_iter_member(&inner, &key)) {
-            if (is_directive(key) || type_at(&inner) == COR_JSON_NULL ||
+            if (type_at(&inner) == COR_JSON_NULL ||
                 cor_strategic_has_marker(m, cor_json_iter_open_value(&inner)))
                 continue;
             cor_json_raw_key(&m->w, key);
-            cor_strategic_write_new(m, &inner);
+            write_new(m, &inner);
         }
         cor_json_end_object(&m->w);
         cor_json_iter_leave(it, &inner);
@@ -259,7 +259,7 @@ void cor_strategic_write_new(struct cor_strategic *m, struct cor_json_iter *it)
         cor_json_begin_array(&m->w);
         while (cor_json_iter_elem(&inner)) {
             if (!cor_strategic_has_marker(m, cor_json_iter_open_value(&inner)))
-                cor_strategic_write_new(m, &inner);
+                write_new(m, &inner);
         }
         cor_json_end_array(&m->w);
         cor_json_iter_leave(it, &inner);
@@ -270,11 +270,24 @@ void cor_strategic_write_new(struct cor_strategic *m, struct cor_json_iter *it)
     }
 }
 
-void cor_strategic_write_value(struct cor_strategic *m, struct cor_str value)
+/* Writes the current value of `it`, an object whose marker says that it replaces the old one, as it
+ * is but for the marker, and moves behind it. */
+static void write_replacing(struct cor_strategic *m, struct cor_json_iter *it)
 {
-    struct cor_json_iter it = cor_strategic_iter(value);
+    struct cor_json_iter inner = cor_json_iter(cor_json_iter_open_value(it));
+    struct cor_str key;
 
-    cor_strategic_write_new(m, &it);
+    cor_json_begin_object(&m->w);
+    while (cor_json_iter_member(&inner, &key)) {
+        struct cor_str value = cor_json_iter_value(&inner);
+
+        if (cor_str_eq(key, COR_STR("$patch")))
+            continue;
+        cor_json_raw_key(&m->w, key);
+        cor_json_raw(&m->w, value);
+    }
+    cor_json_end_object(&m->w);
+    cor_json_iter_leave(it, &inner);
 }
 
 /* One side of the merge of two objects: the member at which it stands. */
@@ -339,23 +352,48 @@ static void merge_member(struct cor_strategic *m, struct cor_str key, struct cor
     struct cor_strategic_list_rule rule = {.key = COR_STR("")};
     bool is_merged = find_rule(field, &rule);
 
-    if (value && type_at(value) == COR_JSON_NULL)
+    if (value &&
+        (type_at(value) == COR_JSON_NULL ||
+         (type_at(value) != type && cor_strategic_has_marker(m, cor_json_iter_open_value(value)))))
         return;
     cor_json_raw_key(&m->w, key);
     if (value && type_at(value) != type)
-        cor_strategic_write_new(m, value);
+        write_new(m, value);
     else if (type == COR_JSON_OBJECT && value && field &&
              cor_type_field_patch(field) & COR_PATCH_FLAG_REPLACE)
         cor_json_raw(&m->w, cor_json_iter_value(value));
     else if (type == COR_JSON_OBJECT && value)
         cor_strategic_map(m, old, value, type_below(parent, field), false);
     else if (type == COR_JSON_ARRAY && value && !is_merged && !deleted.p)
-        cor_strategic_write_new(m, value);
+        cor_json_raw(&m->w, cor_json_iter_value(value));
     else if (type == COR_JSON_ARRAY && (value || order.p || deleted.p))
         cor_strategic_list(m, &rule, cor_json_iter_value(old),
                            value ? cor_json_iter_value(value) : cor_str(NULL, 0), order, deleted);
     else
         cor_json_raw(&m->w, cor_json_iter_value(value ? value : old));
+}
+
+/* A directive about the order of elements is a list, and so is what it is about. */
+static void check_list(struct cor_strategic *m, struct cor_str value)
+{
+    enum cor_json_type type = cor_json_type(value);
+
+    if (type != COR_JSON_ARRAY)
+        cor_strategic_fail(m, -COR_EINTERNAL, "expected a []interface {}, but received a %s",
+                           type == COR_JSON_NULL ? "%!s(<nil>)" : cor_go_type_of(value));
+}
+
+/* The order of the elements of a member, which the old object or the patch has or both have. */
+static struct cor_str take_order(struct cor_strategic *m, struct member_rules *rules,
+                                 const struct side *a, const struct side *b)
+{
+    struct cor_str order = take_directive(&rules->orders, a ? a->key : b->key);
+
+    if (order.p && a)
+        check_list(m, cor_json_first_value(cor_json_iter_open_value(&a->it)));
+    if (order.p && b)
+        check_list(m, cor_json_first_value(cor_json_iter_open_value(&b->it)));
+    return order;
 }
 
 static void merge_old(struct cor_strategic *m, struct member_rules *rules, struct side *a,
@@ -364,7 +402,7 @@ static void merge_old(struct cor_strategic *m, struct member_rules *rules, struc
     struct cor_str order = {NULL, 0}, deleted = {NULL, 0};
 
     if (type_rank(a->key, outermost) == 2) {
-        order = take_directive(&rules->orders, a->key);
+        order = take_order(m, rules, a, b);
         deleted = take_directive(&rules->deletes, a->key);
     }
     if (!rules->retains || cor_str_set_has(&rules->retain, a->key))
@@ -396,9 +434,13 @@ static void merge_members(struct cor_strategic *m, struct member_rules *rules, s
             cor_strategic_fail(m, -COR_EINVAL, "invalid patch format of retainKeys");
         } else if (c <= 0) {
             merge_old(m, rules, a, c == 0 ? b : NULL, outermost);
-        } else if (!says_nothing(m, b)) {
-            cor_json_raw_key(&m->w, b->key);
-            cor_strategic_write_new(m, &b->it);
+        } else {
+            if (type_rank(b->key, outermost) == 2)
+                (void)take_order(m, rules, NULL, b);
+            if (!says_nothing(m, b)) {
+                cor_json_raw_key(&m->w, b->key);
+                write_new(m, &b->it);
+            }
         }
         if (c >= 0)
             advance(b);
@@ -420,6 +462,8 @@ static void rules_init(struct cor_strategic *m, struct member_rules *rules,
     rules->deletes = d ? d->deletes : NULL;
     rules->retains = d && d->retain.p;
     cor_str_set_init(&rules->retain, COR_STRATEGIC_ITEMS_MAX);
+    for (const struct cor_strategic_directive *o = rules->orders; o; o = o->next)
+        check_list(m, o->value);
     while (m->error == 0 && cor_json_iter_elem(&it)) {
         if (cor_json_to_raw(cor_json_iter_value(&it), &raw) == 0 &&
             cor_str_set_add(&rules->retain, raw, &is_new) < 0)
@@ -438,7 +482,7 @@ void cor_strategic_map(struct cor_strategic *m, struct cor_json_iter *old,
     struct member_rules rules;
 
     if (marker.p && cor_str_eq(marker, COR_STR("\"replace\""))) {
-        cor_strategic_write_new(m, patch);
+        write_replacing(m, patch);
         return;
     }
     if (marker.p && !cor_str_eq(marker, COR_STR("\"delete\"")))

@@ -20,7 +20,7 @@
 
 A file begins its cases with `contract`; `let` before the first section holds for the whole file, later for its section. The base objects
 are those of tests/differential/minimal.json and bases.json; a kind that two versions share is written with its version
-([events.k8s.io/v1 Event]).
+([events.k8s.io/v1 Event]). The kinds of definitions.json are custom resources, whose base objects have only a name.
 
 A step is VERB[/SUBRESOURCE][?QUERY] [KIND] [BODY] CHANGE.., or a VERB with a path that begins with a slash.
     create (may be left out)      POST of the base object of KIND, or of the section's kind
@@ -33,7 +33,8 @@ A step is VERB[/SUBRESOURCE][?QUERY] [KIND] [BODY] CHANGE.., or a VERB with a pa
     row                           GET as a Table: "row" has the cells ("*" is an age), "conditions" those of the row, "columns" the
                                   definitions: NAME[:TYPE][/FORMAT][*], a star for wide output
 When the first step is none of create, put, list, apply and a path, the base object of the section is created before it. "as NAME"
-before the verb sends the request as that user, by impersonation.
+before the verb sends the request as that user, by impersonation; "typed TYPE" and "accept TYPE" give its Content-Type and its Accept.
+BODY is JSON; a string is sent as the text that it is ("a: 1\\nb: 2").
 
 A change is PATH=VALUE, PATH+=VALUE (adds to a list) or -PATH (removes). A path is written as in causes: metadata.labels[a/b],
 spec.ports[0].name. A value is JSON, or a bare word (spec.type=NodePort). VALUE*N repeats a string, the elements of a list or the
@@ -54,7 +55,10 @@ import re
 HERE = pathlib.Path(__file__).resolve().parent
 NUMBER = r"\d+(?:\.\d+)+"
 HEADER = re.compile(rf"(pending )?((?:[a-z]+ )?{NUMBER}(?:, (?:[a-z]+ )?{NUMBER})*)(?: +(.*))?$")
+# What stands before a verb, and the header that it gives to the request.
+PREFIXES = {"as": "Impersonate-User", "typed": "Content-Type", "accept": "Accept"}
 VERBS = ("create", "update", "replace", "put", "status", "patch", "strategic", "edits", "apply", "get", "list", "row", "delete")
+PREFIX = re.compile(rf"({'|'.join(PREFIXES)}) +")
 VERB = re.compile(rf"({'|'.join(VERBS)})(/[\w/]+)?(\?\S*)?(?=\s|$)")
 KIND = re.compile(r"((?:[\w.]+/)?v\d\w* )?[A-Z]\w*(?=\s|$)")
 STEP = re.compile(r"([^.\[\]=+\s]+)|\[([^\]]*)\]|\.")
@@ -76,7 +80,7 @@ class Step:
 
     def __init__(self):
         self.verb, self.sub, self.query, self.kind, self.path, self.body, self.changes = "create", "", "", None, None, None, []
-        self.user = None
+        self.headers = {}
 
 
 class Case:
@@ -159,9 +163,11 @@ def read_steps(text, lets):
     steps, at = [], 0
     while at < len(text) or not steps:
         step = Step()
-        user = re.compile(r"as (\S+) +").match(text, at)
-        if user:
-            step.user, at = user.group(1), user.end()
+        prefix = PREFIX.match(text, at)
+        while prefix:
+            step.headers[PREFIXES[prefix.group(1)]], at = read_value(text, prefix.end())
+            at = skip_space(text, at)
+            prefix = PREFIX.match(text, at)
         verb = VERB.match(text, at)
         if verb:
             step.verb, step.sub, step.query = verb.group(1), verb.group(2) or "", verb.group(3) or ""
@@ -173,7 +179,7 @@ def read_steps(text, lets):
         if kind:
             step.kind = kind.group()
             at = skip_space(text, kind.end())
-        if text[at:at + 1] in ("{", "["):
+        if text[at:at + 1] in ("{", "[", '"'):
             step.body, at = read_value(text, at)
         step.changes, at = read_changes(text, at, lets)
         if step.verb == "status":

@@ -37,6 +37,7 @@ BODY_TYPES = {"patch": "application/merge-patch+json", "strategic": "application
 REASONS = {"Required value": "FieldValueRequired", "Invalid value": "FieldValueInvalid", "Unsupported value": "FieldValueNotSupported",
            "Duplicate value": "FieldValueDuplicate", "Forbidden": "FieldValueForbidden", "Too long": "FieldValueTooLong",
            "Too many": "FieldValueTooMany", "Not found": "FieldValueNotFound", "Internal error": "InternalError"}
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 ABSENT = object()
 CONFLICTS_MAX = 9
 
@@ -51,6 +52,15 @@ class Kinds:
                 self.subresources[name] = given
                 continue
             self.kinds[name] = kind_description(name, given)
+        # The definitions of custom resources, by the kinds that they define.
+        self.definitions = {}
+        for definition in json.loads((HERE / "definitions.json").read_text()):
+            spec = definition["spec"]
+            for version in (version for version in spec["versions"] if version["served"]):
+                name = f"{spec['group']}/{version['name']} {spec['names']['kind']}"
+                self.definitions[name] = definition
+                self.kinds[name] = kind_description(name, {"in" if spec["scope"] == "Namespaced" else "of": spec["names"]["plural"],
+                                                           "object": {}})
 
     def base(self, name, sub):
         kind = name.split()[-1]
@@ -58,6 +68,11 @@ class Kinds:
             if key in self.subresources:
                 return self.subresources[key]
         return self.kinds[name]["minimal"]
+
+
+def name_in(body, other):
+    """The name of the object in a body, or another name if it has none."""
+    return body.get("metadata", {}).get("name", other) if isinstance(body, dict) else other
 
 
 def in_path(name):
@@ -199,10 +214,23 @@ class Player:
         self.target, self.kinds, self.created, self.is_peer = target, kinds, [], is_peer
         target.prepare()
 
-    def send(self, method, path, body, content_type="application/json", user=None):
-        text = None if body is None else json.dumps(body, separators=(",", ":"))
-        headers = {"Accept": TABLE} if content_type == TABLE else {"Content-Type": content_type}
-        return self.target.request(method, path, text, {**headers, **({"Impersonate-User": user} if user else {})})
+    def define(self, names):
+        """Defines those of the kinds that are custom resources, and waits until all of them are served."""
+        made = {self.kinds.definitions[name]["metadata"]["name"]: name for name in sorted(names) if name in self.kinds.definitions}
+        for name in made:
+            self.send("DELETE", f"{DEFINITIONS}/{name}", None)
+        for name, kind in made.items():
+            def is_made():
+                status, _, text = self.send("POST", DEFINITIONS, self.kinds.definitions[kind])
+                assert status in (201, 409), text.decode()
+                return status == 201
+            wait_for(f"an earlier {name} to be deleted", REQUEST_S, is_made)
+        for kind in (kind for kind in self.kinds.definitions if self.kinds.definitions[kind]["metadata"]["name"] in made):
+            wait_for(f"{kind} to be served", REQUEST_S, lambda kind=kind: self.send("GET", self.kinds.kinds[kind]["path"], None)[0] == 200)
+
+    def send(self, method, path, body, headers=None):
+        text = body.encode() if isinstance(body, str) else None if body is None else json.dumps(body, separators=(",", ":"))
+        return self.target.request(method, path, text, {"Content-Type": "application/json", **(headers or {})})
 
     def play(self, case):
         """The lines that describe the last answer of a case, or an AssertionError when an earlier step fails."""
@@ -219,18 +247,18 @@ class Player:
         self.created, known, before = [], {}, None
         try:
             for number, step in enumerate(steps):
-                method, path, body, content_type = self.request(case, step, known)
+                method, path, body, headers = self.request(case, step, known)
                 before = known.get(step.kind, {}).get("metadata", {}).get("resourceVersion")
-                status, headers, text = self.send(method, path, body, content_type, step.user)
+                status, found, text = self.send(method, path, body, headers)
                 if status == 409 and method == "POST" and not step.sub and b"AlreadyExists" in text and not self.created:
                     # A program that was interrupted has left it on a server that goes on running.
                     self.created.append((step.kind, body["metadata"]["name"]))
                     self.clean()
-                    status, headers, text = self.send(method, path, body, content_type, step.user)
-                if step.user and self.is_peer and number + 1 == len(steps):
+                    status, found, text = self.send(method, path, body, headers)
+                if "Impersonate-User" in step.headers and self.is_peer and number + 1 == len(steps):
                     def is_let_in():
-                        nonlocal status, headers, text
-                        status, headers, text = self.send(method, path, body, content_type, step.user)
+                        nonlocal status, found, text
+                        status, found, text = self.send(method, path, body, headers)
                         return status != 403 or b" cannot " not in text
                     if status == 403:
                         wait_for("a role's effect", REQUEST_S, is_let_in)
@@ -239,8 +267,8 @@ class Player:
                         break
                     # A controller of the peer has written to the object meanwhile.
                     known[step.kind] = json.loads(self.send("GET", path.removesuffix(step.query).removesuffix(step.sub), None)[2])
-                    method, path, body, content_type = self.request(case, step, known)
-                    status, headers, text = self.send(method, path, body, content_type, step.user)
+                    method, path, body, headers = self.request(case, step, known)
+                    status, found, text = self.send(method, path, body, headers)
                 try:
                     decoded = json.loads(text)
                 except ValueError:
@@ -253,14 +281,14 @@ class Player:
                 sent = known.get(step.kind)
             if step.verb == "row" and status == 200:
                 return describe({"code": status, "object": row_of(decoded)}, sent, case.expected)
-            answer = answers.reduce(status, headers, without_generated(decoded, sent))
+            answer = answers.reduce(status, found, without_generated(decoded, sent))
             lines = describe(answer, sent, case.expected, not keeps_set(case))
             return lines + (own_lines(case.expected, {**decoded, "before": before}) if status < 300 else [])
         finally:
             self.clean()
 
     def request(self, case, step, known):
-        """Method, path, body and its type."""
+        """Method, path, body and headers."""
         kind = self.kinds.kinds[step.kind]
         method = METHODS.get(step.verb, "GET")
         base = self.kinds.base(step.kind, step.sub)
@@ -271,7 +299,7 @@ class Player:
         body = step.body
         if step.verb == "apply":
             body = case_file.changed(base if body is None else body, step.changes)
-            name = body.get("metadata", {}).get("name", name)
+            name = name_in(body, name)
         elif method == "PATCH":
             body = case_file.as_merge_patch(step.changes) if body is None else body
         elif method in ("POST", "PUT"):
@@ -279,7 +307,7 @@ class Player:
                 body = stored if step.verb == "update" and base is not self.kinds.subresources.get("*" + step.sub) else base
             body = case_file.changed(body, step.changes)
             if method == "PUT" and step.verb != "update":
-                name = body.get("metadata", {}).get("name", name)
+                name = name_in(body, name)
         if step.path:
             path = step.path
         elif step.verb in ("create", "list") and not step.sub:
@@ -287,8 +315,8 @@ class Player:
         else:
             path = f"{kind['path']}/{in_path(name)}{step.sub}{step.query}"
         if step.verb == "row":
-            return method, path + "?includeObject=None", None, TABLE
-        return method, path, body, BODY_TYPES.get(step.verb, "application/json")
+            return method, path + "?includeObject=None", None, {"Accept": TABLE}
+        return method, path, body, {"Content-Type": BODY_TYPES.get(step.verb, "application/json"), **step.headers}
 
     def remember(self, step, method, status, answer, known):
         """Keeps what an answer says about the object, and that it must be deleted."""
@@ -341,6 +369,7 @@ def play_all(player, files, words):
     """(file, case, the lines of the answer or nothing, what differs) of each chosen case."""
     names = {path.stem for path in HERE.glob("*.cases")}
     words = [word for word in words if word not in names]
+    player.define({step.kind for one in files for case in one.cases if is_chosen(case, words) for step in case.steps})
     for one in files:
         for case in one.cases:
             if is_chosen(case, words):

@@ -14,7 +14,7 @@ each, in lists by keys, sets and atomic parts. Requests that read an object befo
 history is compared up to its first difference.
 
 Each kind also has the history "whole": its full object (of differential.py's records) is created, applied, pruned and patched, so that
-every field of every kind is in managedFields once.
+every field of every kind is in managedFields once, and what an empty object of the kind shows is owned by nobody (Contract apply 4.5.4).
 
 The order of entries is checked against their own times, and times themselves only for being there: two requests may fall into one
 second on one server, and into two on the other."""

@@ -37,6 +37,7 @@ struct op {
     const struct cor_apply_request *request;
     struct cor_arena *arena;
     struct doc *docs;
+    struct cor_buf *words; /* of an apply: why an object cannot be read in another version */
 };
 
 static struct cor_typed typed(const struct doc *doc)
@@ -120,7 +121,9 @@ static int doc_convert(struct op *op, struct doc *doc, struct cor_str version, s
     *ret_doc = other;
     r = doc_read(op, other, cor_buf_str(&other->own));
     /* Upstream allows items with repeated keys only in the version of the request. */
-    return r < 0 ? r : check_typed(other, false);
+    if (r < 0 || !op->words)
+        return r < 0 ? r : check_typed(other, false);
+    return cor_typed_check(typed(other), false, op->words);
 }
 
 /* The document without a set of fields. */
@@ -744,7 +747,7 @@ int cor_field_managers_apply(struct cor_field_managers *managers,
                              struct cor_str live, struct cor_str config, struct cor_buf *out,
                              struct cor_buf *words)
 {
-    struct op op = {.request = request, .arena = request->arena};
+    struct op op = {.request = request, .arena = request->arena, .words = words};
     struct doc *empty, *old, *new;
     int r = doc_open(&op, zero, request->api_version, &empty);
 

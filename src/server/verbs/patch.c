@@ -25,10 +25,14 @@ typedef int (*patch_fn)(struct cor_str doc, struct cor_str patch,
                         const struct cor_json_limits *limits, struct cor_buf *out,
                         struct cor_json_dups *dups, struct cor_json_patch_error *reterr);
 
-/* The types of a custom resource, for which there are no strategies of merging. */
-#define CUSTOM_PATCHES                                                                             \
+/* The types of a built-in kind, and those of a custom resource, for which there are no strategies
+ * of merging. */
+#define UNKNOWN_FORMAT                                                                             \
     "the body of the request was in an unknown format - accepted media types include: "            \
-    "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+    "application/json-patch+json, application/merge-patch+json, "
+#define BUILT_IN_PATCHES                                                                           \
+    UNKNOWN_FORMAT "application/strategic-merge-patch+json, application/apply-patch+yaml"
+#define CUSTOM_PATCHES UNKNOWN_FORMAT "application/apply-patch+yaml"
 
 struct patch_call {
     struct cor_update_call update;
@@ -122,15 +126,19 @@ static int patch_refuse_type(struct cor_call *call)
 static int patch_choose(struct patch_call *patch)
 {
     struct cor_call *call = &patch->update.write.call;
-    struct cor_str media_type = cor_media_type(call->req->content_type);
+    struct cor_str rest = call->req->content_type, media_type = cor_str_cut(&rest, ';');
     enum cor_patch_type type;
+    bool is_known = cor_patch_type_of(media_type, &type);
 
-    if (call->type->custom &&
-        (!cor_patch_type_of(media_type, &type) || type == COR_PATCH_STRATEGIC))
+    if (call->type->custom && (!is_known || type == COR_PATCH_STRATEGIC))
         return cor_status_set(&call->status, -COR_EMEDIATYPE, "%s", CUSTOM_PATCHES);
     if (call->type->custom && type == COR_PATCH_APPLY)
         return patch_refuse_type(call);
-    if (!cor_patch_type_of(media_type, &type))
+    /* Upstream's router of built-in kinds ignores the spaces around a type, its handler does not.
+     */
+    if (!is_known && cor_patch_type_of(cor_str_trim(media_type), &type))
+        return cor_status_set(&call->status, -COR_EMEDIATYPE, "%s", BUILT_IN_PATCHES);
+    if (!is_known)
         return patch_refuse_type(call);
     switch (type) {
     case COR_PATCH_JSON:

@@ -21,7 +21,13 @@ static const struct {
      "\"y\"}]}}"},
     {"a new container is added", "{\"spec\":{\"containers\":[{\"name\":\"x\"}]}}",
      "{\"spec\":{\"containers\":[{\"name\":\"z\",\"env\":null}]}}",
-     "{\"spec\":{\"containers\":[{\"name\":\"z\"},{\"name\":\"x\"}]}}"},
+     "{\"spec\":{\"containers\":[{\"env\":null,\"name\":\"z\"},{\"name\":\"x\"}]}}"},
+    {"a list without keys is replaced as it is", "{\"spec\":{\"tolerations\":[{\"key\":\"a\"}]}}",
+     "{\"spec\":{\"tolerations\":[{\"$patch\":\"replace\"},{\"key\":\"b\"}]}}",
+     "{\"spec\":{\"tolerations\":[{\"$patch\":\"replace\"},{\"key\":\"b\"}]}}"},
+    {"directives of a new object are members", "{\"metadata\":{}}",
+     "{\"metadata\":{\"annotations\":{\"$retainKeys\":[\"a\"],\"a\":\"1\"}}}",
+     "{\"metadata\":{\"annotations\":{\"$retainKeys\":[\"a\"],\"a\":\"1\"}}}"},
     {"an element is deleted", "{\"spec\":{\"containers\":[{\"name\":\"x\"},{\"name\":\"y\"}]}}",
      "{\"spec\":{\"containers\":[{\"$patch\":\"delete\",\"name\":\"x\"}]}}",
      "{\"spec\":{\"containers\":[{\"name\":\"y\"}]}}"},
@@ -113,7 +119,7 @@ TEST(strategic_merge, merges_as_upstream_does)
     }
 }
 
-/* Contract apply 13.2.1, 13.2.7, 13.3.3, 13.3.4, 13.3.6, 13.3.7. */
+/* Contract apply 13.2.1, 13.2.7, 13.3.3, 13.3.4, 13.3.6, 13.3.7, 13.4.6. */
 TEST(strategic_merge, refuses_what_it_cannot_merge)
 {
     static const struct {
@@ -132,6 +138,12 @@ TEST(strategic_merge, refuses_what_it_cannot_merge)
          "list element types are not identical: [[map[name:a]] [1 <nil>]]", -COR_EINTERNAL},
         {"{\"spec\":{\"containers\":[{\"$patch\":\"merge\",\"name\":\"a\"}]}}",
          "merging lists cannot yet be specified in the patch", -COR_EINTERNAL},
+        {"{\"spec\":{\"$setElementOrder/containers\":[],\"containers\":null}}",
+         "expected a []interface {}, but received a %!s(<nil>)", -COR_EINTERNAL},
+        {"{\"spec\":{\"$setElementOrder/volumes\":[],\"volumes\":{}}}",
+         "expected a []interface {}, but received a map[string]interface {}", -COR_EINTERNAL},
+        {"{\"spec\":{\"$setElementOrder/containers\":1.5}}",
+         "expected a []interface {}, but received a float64", -COR_EINTERNAL},
         {"{\"$patch\":\"frob\",\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"z\":[1.5,true,1e6]}",
          "unknown patch type: frob in map: map[$patch:frob apiVersion:v1 kind:Pod z:[1.5 true 1e+06]]",
          -COR_EINTERNAL},

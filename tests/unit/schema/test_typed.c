@@ -105,7 +105,7 @@ static void check_set(struct bench *b, struct cor_fieldset set, const char *want
 }
 
 /* clang-format off */
-/* Contract apply 5.1.1 to 5.1.5, 4.4.1 to 4.4.6. */
+/* Contract apply 5.1.1 to 5.1.5, 4.1.3, 4.1.5, 4.4.1 to 4.4.6. */
 TEST(typed, fields_of_a_configuration)
 {
     static const struct { const char *json, *set; } cases[] = {
@@ -310,7 +310,7 @@ TEST(typed, what_a_manager_owns_is_extracted)
     }
 }
 
-/* Contract apply 4.3, 4.3.1 to 4.3.3. */
+/* Contract apply 4.1.1, 4.1.2, 4.3, 4.3.1 to 4.3.3. */
 TEST(typed, what_is_not_of_its_type_is_named_with_its_path)
 {
     static const struct { const char *json; bool allow_duplicates; const char *words; } cases[] = {

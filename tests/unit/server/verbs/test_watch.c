@@ -84,7 +84,7 @@ TEST(watch, begins_with_the_state_and_goes_on_with_changes)
     fx_close(&fx);
 }
 
-/* Contract apply 8.4.3, 8.4.4: not even a time of managedFields changes; a manager who joins is an
+/* Contract apply 8.4.1, 8.4.3, 8.4.4: not even a time of managedFields changes; a manager who joins is an
  * event. */
 TEST(watch, an_apply_that_changes_nothing_is_no_event)
 {

@@ -231,7 +231,7 @@ TEST(managed_fields, of_more_than_ten_updates_are_joined)
     fx_close(&fx);
 }
 
-/* Contract apply 10.1, 8.1.6; scenarios 57 and 63. */
+/* Contract apply 10.1, 10.1.1, 5.2.8, 6.1.1, 8.1.6; scenarios 57 and 63. */
 TEST(managed_fields, of_a_subresource_have_its_name_and_what_it_can_change)
 {
     struct fx fx;
@@ -265,7 +265,7 @@ TEST(managed_fields, of_a_subresource_have_its_name_and_what_it_can_change)
     fx_close(&fx);
 }
 
-/* Contract apply 6.1.3; kube-apiserver does the same. */
+/* Contract apply 6.1.2, 6.1.3; kube-apiserver does the same. */
 TEST(managed_fields, of_another_version_are_compared_in_it_and_those_of_another_group_go)
 {
     static const char hpa[] = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers";
@@ -757,6 +757,62 @@ TEST(apply, after_a_lost_compare_is_judged_against_the_newer_object)
                             "k/U@00: {\"f:data\":{\"f:c\":{}}}");
     }
     fx_close(&fx);
+}
+
+/* Contract apply 1.2.8: a patch that names a revision is not based on a newer one. */
+TEST(patch, with_a_revision_that_loses_the_compare_is_a_conflict)
+{
+    char patch[128];
+    struct fx fx;
+
+    open_ready(&fx);
+    snprintf(patch, sizeof(patch),
+             "{\"metadata\":{\"resourceVersion\":\"%s\"},\"data\":{\"a\":\"2\"}}",
+             fx_at(fx_do(&fx, 201, "POST", CONFIGMAPS,
+                         "{\"metadata\":{\"name\":\"c\"},\"data\":{\"a\":\"1\"}}"),
+                   "metadata.resourceVersion"));
+    {
+        FX_CALL one, two;
+
+        fx_start(&fx, &one, "PATCH", C, patch, &merge);
+        fx_start(&fx, &two, "PATCH", C, patch, &merge);
+        fx_wait(&one);
+        fx_wait(&two);
+        assert_int_equal(one.sink.status + two.sink.status, 200 + 409);
+    }
+    fx_close(&fx);
+}
+
+/* Contract apply 8.4.1, 8.4.5: an apply that changes only how a quantity is written is not stored,
+ * unless its new time moves its entry behind another one. kube-apiserver does the same. */
+TEST(apply, that_only_moves_its_entry_is_written)
+{
+#define LIMITED                                                                                    \
+    "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: d\nspec:\n  selector:\n    "        \
+    "matchLabels: {app: x}\n  template:\n    metadata:\n      labels: {app: x}\n    spec:\n      " \
+    "containers:\n      - {name: a, image: i, resources: {limits: {cpu: 1000m}}}\n"
+    char revision[32];
+    struct fx fx;
+    const char *answer;
+
+    open_ready(&fx);
+    snprintf(revision, sizeof(revision), "%s",
+             fx_at(fx_do_with(&fx, 201, "PATCH", D "?fieldManager=a", LIMITED, &apply),
+                   "metadata.resourceVersion"));
+    pass_second(&fx);
+    assert_at(fx_do_with(&fx, 200, "PATCH", D "?fieldManager=a", LIMITED, &apply),
+              "metadata.resourceVersion", revision);
+    answer = fx_do_with(
+        &fx, 200, "PATCH", D "?fieldManager=b",
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, labels: {z: \"1\"}}", &apply);
+    assert_at(answer, "metadata.managedFields[1].manager", "b");
+    snprintf(revision, sizeof(revision), "%s", fx_at(answer, "metadata.resourceVersion"));
+    pass_second(&fx);
+    answer = fx_do_with(&fx, 200, "PATCH", D "?fieldManager=a", LIMITED, &apply);
+    assert_at(answer, "metadata.managedFields[1].manager", "a");
+    assert_string_not_equal(fx_at(answer, "metadata.resourceVersion"), revision);
+    fx_close(&fx);
+#undef LIMITED
 }
 
 TEST(apply, survives_every_failed_allocation)
