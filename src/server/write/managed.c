@@ -43,11 +43,18 @@ static const struct cor_resource_row *version_row(const struct cor_write *write,
     return NULL;
 }
 
+/* Most rows are that of the request, whose type is known already. */
+static const struct cor_type *row_type(const struct cor_call *call,
+                                       const struct cor_resource_row *row)
+{
+    return row == call->type ? call->schema : cor_row_schema(row);
+}
+
 static bool version_place(const struct cor_write *write, struct cor_str version,
                           struct cor_apply_place *ret_place)
 {
     const struct cor_resource_row *row = version_row(write, version);
-    const struct cor_type *type = row ? cor_row_schema(row) : NULL;
+    const struct cor_type *type = row ? row_type(&write->call, row) : NULL;
 
     if (!type)
         return false;
@@ -93,7 +100,7 @@ static struct cor_fieldset managed_mask(void *arg, struct cor_str version)
     if (m->has_mask)
         return m->mask;
     if (!cor_scale_is_written(call))
-        text = cor_strategy_mask(cor_strategy_of(cor_row_schema(call->stored)),
+        text = cor_strategy_mask(cor_strategy_of(row_type(call, call->stored)),
                                  cor_strategy_endpoint(call));
     if (text.n > 0)
         r = cor_fieldset_read(&m->arena, text, &m->mask);
