@@ -38,7 +38,7 @@ static void deployment(char *out, const struct deployments *d, size_t i)
         "\"mountPath\":\"/etc/app\",\"readOnly\":true}]}],"
         "\"volumes\":[{\"name\":\"data\",\"emptyDir\":{}},{\"name\":\"config\",\"configMap\":"
         "{\"name\":\"app\",\"defaultMode\":420}}]}}}}",
-        i, i % 100, d->turn);
+        d->first + i, i % 100, d->turn);
 
     if (n < 0 || n >= BODY_MAX)
         die("a Deployment does not fit");
@@ -60,7 +60,8 @@ static void send_one(struct cor_buf *out, const struct deployments *d, size_t i,
 {
     char path[PATH_MAX_BYTES];
 
-    snprintf(path, sizeof(path), "/apis/apps/v1/namespaces/%s/deployments/d-%zu%s", d->ns, i, rest);
+    snprintf(path, sizeof(path), "/apis/apps/v1/namespaces/%s/deployments/d-%zu%s", d->ns,
+             d->first + i, rest);
     send(out, method, path, type, body);
 }
 

@@ -9,7 +9,8 @@
 
 struct deployments {
     const char *ns;
-    size_t turn; /* the tag of the image: another turn changes one field */
+    size_t first; /* added to the number of a request */
+    size_t turn;  /* the tag of the image: another turn changes one field */
 };
 
 /* Created and replaced as a whole, by a client called "bench". */

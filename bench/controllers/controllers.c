@@ -12,28 +12,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "asker.h"
 #include "base/cleanup.h"
 #include "client.h"
 #include "measure.h"
 #include "process.h"
 #include "requests.h"
 #include "target.h"
+#include "versus.h"
 
-#define WRITERS    16
-#define ROUNDS_MAX 9
-#define DIR_MAX    1024
-#define TEXT_MAX   1024
-#define ANSWER_MAX (64u * 1024)
-#define ANSWER_MS  60000
-#define POLL_NS    5000000
-#define DELETE_S   1800
-/* A server is at rest when its CPU clock has moved by less than REST_CPU_NS in REST_NS. */
-#define REST_NS     300000000
-#define REST_CPU_NS 1000000
-#define REST_TURNS  30
+#define TEXT_MAX 1024
+#define POLL_NS  5000000
+#define DELETE_S 1800
 /* What must hold. */
 #define NAMESPACE_BAR_S  2.0
 #define DEPENDENTS_BAR_S 3.0
@@ -75,115 +67,17 @@ struct taken {
     double s, cpu_s;
 };
 
-static void say(const char *what)
-{
-    fprintf(stderr, "bench: %s\n", what);
-}
-
-static double median(double *v, size_t n)
-{
-    for (size_t i = 1; i < n; i++)
-        for (size_t j = i; j > 0 && v[j - 1] > v[j]; j--) {
-            double t = v[j];
-
-            v[j] = v[j - 1];
-            v[j - 1] = t;
-        }
-    return v[n / 2];
-}
-
-/* Waits: between two requests that ask whether a deletion has finished, and after a start before
- * the memory is read. A watch would show the end of a deletion without a pause, but the server's
- * work for the watch would be counted as work of the deletion. */
-static void pause_ns(long ns)
-{
-    const struct timespec gap = {.tv_nsec = ns};
-
-    nanosleep(&gap, NULL);
-}
-
-/* A client of a server over one connection: it sends one request at a time, and keeps the status
- * and the body of the last answer. */
-struct asker {
-    struct client *client;
-    struct conn *conn;
-    struct cor_buf body; /* of the last answer */
-    int status;
-    bool is_answered;
-};
-
-static void on_asker_body(struct cor_str piece, void *arg)
-{
-    if (cor_buf_adds(&((struct asker *)arg)->body, piece) < 0)
-        die("an answer is too large to keep");
-}
-
-static void on_asker_response(int status, void *arg)
-{
-    struct asker *a = arg;
-
-    a->status = status;
-    a->is_answered = true;
-}
-
-static bool asker_is_answered(void *arg)
-{
-    return ((struct asker *)arg)->is_answered;
-}
-
-static void asker_open(struct asker *a, const struct target *t)
-{
-    static const struct conn_cbs cbs = {.on_body = on_asker_body, .on_response = on_asker_response};
-
-    *a = (struct asker){.client = client_open()};
-    cor_buf_init(&a->body, ANSWER_MAX);
-    a->conn = conn_open(a->client, t->port, t->is_plain, &cbs, a);
-}
-
-static void asker_close(struct asker *a)
-{
-    conn_close(a->conn);
-    client_close(a->client);
-    cor_buf_deinit(&a->body);
-}
-
-/* Returns the status of the answer. `body` may be empty. */
-static int ask(struct asker *a, const char *method, const char *path, const char *body)
-{
-    char text[2 * TEXT_MAX];
-    int n = snprintf(text, sizeof(text),
-                     "%s %s HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n"
-                     "Authorization: Bearer " TARGET_TOKEN "\r\n"
-                     "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
-                     method, path, strlen(body), body);
-
-    cor_buf_reset(&a->body);
-    a->is_answered = false;
-    conn_send(a->conn, cor_str(text, (size_t)n));
-    if (!client_run(a->client, asker_is_answered, a, ANSWER_MS))
-        die("%s %s is not answered", method, path);
-    return a->status;
-}
-
-static void must(struct asker *a, const char *method, const char *path, const char *body)
-{
-    int status = ask(a, method, path, body);
-
-    if (status < 200 || status > 299)
-        die("%s %s was answered with %d: %s", method, path, status, cor_buf_z(&a->body));
-}
-
 /* Sends the DELETE and asks for `watched` until `is_over` says that nothing is left. */
 static struct taken delete_and_wait(const struct target *t, struct asker *a, const char *path,
                                     const char *watched, bool (*is_over)(struct asker *a))
 {
     uint64_t cpu = target_cpu_ns(t), began = measure_now_ns(), now;
 
-    must(a, "DELETE", path, "{\"propagationPolicy\":\"Background\"}");
-    while ((void)ask(a, "GET", watched, ""), now = measure_now_ns(), !is_over(a)) {
+    asker_must(a, "DELETE", path, "{\"propagationPolicy\":\"Background\"}");
+    while ((void)asker_ask(a, "GET", watched, ""), now = measure_now_ns(), !is_over(a)) {
         if (now - began > DELETE_S * UINT64_C(1000000000))
             die("the deletion of %s does not end", path);
-        pause_ns(POLL_NS);
+        asker_pause(POLL_NS);
     }
     return (struct taken){(double)(now - began) / 1e9, (double)(target_cpu_ns(t) - cpu) / 1e9};
 }
@@ -193,13 +87,14 @@ static void make_namespace(struct asker *a, const char *ns)
     char body[TEXT_MAX];
 
     snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"%s\"}}", ns);
-    must(a, "POST", "/api/v1/namespaces", body);
+    asker_must(a, "POST", "/api/v1/namespaces", body);
 }
 
 static void create(const struct target *t, size_t n,
                    void (*write)(struct cor_buf *out, size_t i, void *arg), void *arg)
 {
-    const struct requests r = {.target = t, .conns = WRITERS, .n = n, .write = write, .arg = arg};
+    const struct requests r = {
+        .target = t, .conns = VERSUS_WRITERS, .n = n, .write = write, .arg = arg};
     struct client *client = client_open();
 
     (void)requests_run(client, &r);
@@ -256,7 +151,7 @@ static void make_owner(struct asker *a, const char *configmaps, struct family *f
     static const char member[] = "\"uid\":\"";
     const char *uid, *end;
 
-    must(a, "POST", configmaps, "{\"metadata\":{\"name\":\"owner\"}}");
+    asker_must(a, "POST", configmaps, "{\"metadata\":{\"name\":\"owner\"}}");
     uid = strstr(cor_buf_z(&a->body), member);
     end = uid ? strchr(uid + strlen(member), '"') : NULL;
     if (!end || (size_t)(end - uid) - strlen(member) >= sizeof(f->uid))
@@ -296,7 +191,8 @@ static struct taken delete_owner(const struct target *t, const char *ns, size_t 
 
 static void deletions(const struct sizes *sizes, const struct target *t, struct figures *f)
 {
-    double s[ROUNDS_MAX], cpu[ROUNDS_MAX], owner_s[ROUNDS_MAX], owner_cpu[ROUNDS_MAX];
+    double s[VERSUS_ROUNDS_MAX], cpu[VERSUS_ROUNDS_MAX], owner_s[VERSUS_ROUNDS_MAX],
+        owner_cpu[VERSUS_ROUNDS_MAX];
 
     /* The first deletion waits until the controllers have synced. */
     (void)delete_namespace(t, "first-namespace", 1);
@@ -314,37 +210,22 @@ static void deletions(const struct sizes *sizes, const struct target *t, struct 
         owner_s[i] = taken.s;
         owner_cpu[i] = taken.cpu_s;
     }
-    f->namespace_s = median(s, sizes->rounds);
-    f->namespace_cpu_s = median(cpu, sizes->rounds);
-    f->dependents_s = median(owner_s, sizes->rounds);
-    f->dependents_cpu_s = median(owner_cpu, sizes->rounds);
-}
-
-/* VmRSS in MB when the server has done what it does after a start: readiness waits for no
- * controller. */
-static double memory_at_rest(const struct target *t)
-{
-    uint64_t before = target_cpu_ns(t), now;
-
-    for (int i = 0; i < REST_TURNS; i++, before = now) {
-        pause_ns(REST_NS);
-        now = target_cpu_ns(t);
-        if (now - before < REST_CPU_NS)
-            break;
-    }
-    return (double)target_memory(t, "VmRSS") / 1e6;
+    f->namespace_s = versus_median(s, sizes->rounds);
+    f->namespace_cpu_s = versus_median(cpu, sizes->rounds);
+    f->dependents_s = versus_median(owner_s, sizes->rounds);
+    f->dependents_cpu_s = versus_median(owner_cpu, sizes->rounds);
 }
 
 /* Starts on folders that another start has filled: with all controllers and with none in turns, so
  * that what else the machine does falls on both. */
 static void starts(const struct sizes *sizes, const struct empty_server *servers, size_t n)
 {
-    double ms[2][ROUNDS_MAX], cpu_ms[2][ROUNDS_MAX], mb[2][ROUNDS_MAX];
+    double ms[2][VERSUS_ROUNDS_MAX], cpu_ms[2][VERSUS_ROUNDS_MAX], mb[2][VERSUS_ROUNDS_MAX];
     struct target t;
 
     for (size_t i = 0; i < n; i++) {
         target_start_coracle(&servers[i].program, servers[i].dir, &t);
-        (void)memory_at_rest(&t);
+        (void)asker_memory_at_rest(&t);
         target_stop(&t);
     }
     for (size_t round = 0; round < sizes->starts; round++)
@@ -352,26 +233,26 @@ static void starts(const struct sizes *sizes, const struct empty_server *servers
             target_start_coracle(&servers[i].program, servers[i].dir, &t);
             ms[i][round] = t.start_ms;
             cpu_ms[i][round] = (double)target_cpu_ns(&t) / 1e6;
-            mb[i][round] = memory_at_rest(&t);
+            mb[i][round] = asker_memory_at_rest(&t);
             target_stop(&t);
         }
     for (size_t i = 0; i < n; i++)
-        *servers[i].ret =
-            (struct empty_figures){median(ms[i], sizes->starts), median(cpu_ms[i], sizes->starts),
-                                   median(mb[i], sizes->starts)};
+        *servers[i].ret = (struct empty_figures){versus_median(ms[i], sizes->starts),
+                                                 versus_median(cpu_ms[i], sizes->starts),
+                                                 versus_median(mb[i], sizes->starts)};
 }
 
 static void measure_coracle(const struct sizes *sizes, const char *path, const char *dir,
                             struct figures *f)
 {
-    char all[DIR_MAX], without[DIR_MAX];
+    char all[VERSUS_DIR_MAX], without[VERSUS_DIR_MAX];
     const struct empty_server servers[] = {
         {.program = {.program = path, .has_controllers = true}, .dir = all, .ret = &f->all},
         {.program = {.program = path}, .dir = without, .ret = &f->none},
     };
     struct target t;
 
-    say("coracle");
+    versus_say("coracle");
     *f = nothing;
     snprintf(all, sizeof(all), "%s/all", dir);
     snprintf(without, sizeof(without), "%s/none", dir);
@@ -386,27 +267,27 @@ static void measure_kube(const struct sizes *sizes, const char *dir, struct figu
     const char *manager = process_named("COR_KUBE_CONTROLLER_MANAGER");
     const struct target_program program = {.program = process_named("COR_KUBE_APISERVER"),
                                            .helper = process_named("COR_ETCD")};
-    char own[DIR_MAX];
+    char own[VERSUS_DIR_MAX];
     struct target t;
     uint64_t cpu;
 
     *f = nothing;
     if (!program.program || !program.helper || !manager) {
-        say("kube-controller-manager: skipped; name it, kube-apiserver and etcd by "
-            "COR_KUBE_CONTROLLER_MANAGER, COR_KUBE_APISERVER and COR_ETCD");
+        versus_say("kube-controller-manager: skipped; name it, kube-apiserver and etcd by "
+                   "COR_KUBE_CONTROLLER_MANAGER, COR_KUBE_APISERVER and COR_ETCD");
         return;
     }
-    say("kube-apiserver and kube-controller-manager");
+    versus_say("kube-apiserver and kube-controller-manager");
     snprintf(own, sizeof(own), "%s/kube", dir);
     target_start_kube(&program, own, &t);
     target_stop(&t);
     target_start_kube(&program, own, &t);
-    f->none =
-        (struct empty_figures){t.start_ms, (double)target_cpu_ns(&t) / 1e6, memory_at_rest(&t)};
+    f->none = (struct empty_figures){t.start_ms, (double)target_cpu_ns(&t) / 1e6,
+                                     asker_memory_at_rest(&t)};
     cpu = target_cpu_ns(&t);
     f->all.ms = f->none.ms + target_add_controller_manager(manager, own, &t);
     f->all.cpu_ms = f->none.cpu_ms + (double)(target_cpu_ns(&t) - cpu) / 1e6;
-    f->all.mb = memory_at_rest(&t);
+    f->all.mb = asker_memory_at_rest(&t);
     deletions(sizes, &t, f);
     target_stop(&t);
 }
@@ -460,18 +341,11 @@ static bool print(bool is_short, const struct figures *c, const struct figures *
 
 int main(int argc, char **argv)
 {
-    bool is_short = false, is_strict = false;
+    struct versus v = versus_read(argc, argv);
     struct figures coracle, kube;
 
-    for (int i = 3; i < argc; i++) {
-        is_short |= strcmp(argv[i], "--short") == 0;
-        is_strict |= strcmp(argv[i], "--strict") == 0;
-    }
-    if (argc < 3 || argc > 3 + is_short + is_strict) {
-        fprintf(stderr, "usage: bench_controllers CORACLE DATA_DIR [--short] [--strict]\n");
-        return 2;
-    }
-    measure_coracle(is_short ? &brief : &whole, argv[1], argv[2], &coracle);
-    measure_kube(is_short ? &brief : &slow, argv[2], &kube);
-    return print(is_short, &coracle, &kube) && is_strict ? 1 : 0;
+    measure_coracle(v.is_short ? &brief : &whole, v.program, v.dir, &coracle);
+    measure_kube(v.is_short ? &brief : &slow, v.dir, &kube);
+    v.missed = print(v.is_short, &coracle, &kube);
+    return versus_status(&v);
 }

@@ -9,25 +9,20 @@
  * A failure ends the program with words (process.h). Thread: one. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "client.h"
-#include "measure.h"
 #include "pods.h"
 #include "process.h"
 #include "requests.h"
-#include "target.h"
+#include "versus.h"
 #include "watchers.h"
 
-#define WRITERS    16
-#define ROUNDS_MAX 5
-#define DIR_MAX    1024
-#define LIST_MAX   (256u * 1024 * 1024)
-#define PROBE_MS   60000
-#define NS         "bench"
+#define LIST_MAX (256u * 1024 * 1024)
+#define PROBE_MS 60000
+#define NS       "bench"
 /* What must hold. */
 #define CREATE_BAR     (1.0 / 10)
 #define CONFIG_MAP_BAR 1.5
@@ -93,51 +88,17 @@ struct nginx_figures {
     double kept_ms, openapi_us;
 };
 
-static void say(const char *what)
-{
-    fprintf(stderr, "bench: %s\n", what);
-}
-
-static double median(const double *v, size_t n)
-{
-    uint64_t ns[ROUNDS_MAX];
-
-    for (size_t i = 0; i < n; i++)
-        ns[i] = (uint64_t)(v[i] * 1e3);
-    return (double)measure_percentile(ns, n, 50) / 1e3;
-}
-
-typedef void (*write_cb)(struct cor_buf *out, size_t i, void *arg);
-
-/* Server CPU of one request in µs. */
-static double run(const struct target *t, size_t conns, size_t n, write_cb write, void *arg)
-{
-    const struct requests r = {.target = t, .conns = conns, .n = n, .write = write, .arg = arg};
-    struct client *client = client_open();
-    struct requests_result result = requests_run(client, &r);
-
-    client_close(client);
-    return result.cpu_us;
-}
-
 /* Creates Services with 16 writers: the time between two answers in µs. */
 static double create_services(const struct target *t, size_t n)
 {
     struct pods p = {.ns = NS, .prefix = "s"};
     const struct requests r = {
-        .target = t, .conns = WRITERS, .n = n, .write = pods_write_service, .arg = &p};
+        .target = t, .conns = VERSUS_WRITERS, .n = n, .write = pods_write_service, .arg = &p};
     struct client *client = client_open();
     struct requests_result result = requests_run(client, &r);
 
     client_close(client);
     return 1e6 / result.per_second;
-}
-
-static void make_namespace(const struct target *t, const char *ns)
-{
-    struct request_object o = {.ns = ns};
-
-    (void)run(t, 1, 1, request_write_namespace, &o);
 }
 
 struct probe {
@@ -203,26 +164,28 @@ static bool watches_protobuf(const struct target *t)
 /* The first of the Pods are in `ns` for good; those of the other rounds cost as much. */
 static void writes(const struct sizes *sizes, const struct target *t, struct figures *f)
 {
-    double pods_us[ROUNDS_MAX], maps_us[ROUNDS_MAX];
+    double pods_us[VERSUS_ROUNDS_MAX], maps_us[VERSUS_ROUNDS_MAX];
     struct pods p = {.ns = NS, .prefix = "p"};
 
-    make_namespace(t, NS);
+    versus_make_namespace(t, NS);
     for (size_t i = 0; i < sizes->rounds; i++) {
         char prefix[16];
 
         snprintf(prefix, sizeof(prefix), "p%zu", i);
         p.prefix = prefix;
-        pods_us[i] = run(t, WRITERS, sizes->pods / sizes->rounds, pods_write_create, &p);
-        maps_us[i] = run(t, WRITERS, sizes->pods / sizes->rounds, pods_write_config_map, &p);
+        pods_us[i] =
+            versus_run(t, VERSUS_WRITERS, sizes->pods / sizes->rounds, pods_write_create, &p);
+        maps_us[i] =
+            versus_run(t, VERSUS_WRITERS, sizes->pods / sizes->rounds, pods_write_config_map, &p);
     }
-    f->create_us = median(pods_us, sizes->rounds);
-    f->config_map_us = median(maps_us, sizes->rounds);
+    f->create_us = versus_median(pods_us, sizes->rounds);
+    f->config_map_us = versus_median(maps_us, sizes->rounds);
     f->service_us = create_services(t, sizes->services);
     p.prefix = "patched";
-    make_namespace(t, "patches");
+    versus_make_namespace(t, "patches");
     p.ns = "patches";
-    (void)run(t, WRITERS, sizes->patches, pods_write_create, &p);
-    f->patch_us = run(t, WRITERS, sizes->patches, pods_write_patch, &p);
+    (void)versus_run(t, VERSUS_WRITERS, sizes->patches, pods_write_create, &p);
+    f->patch_us = versus_run(t, VERSUS_WRITERS, sizes->patches, pods_write_patch, &p);
 }
 
 /* Each round has a namespace of its own: a watch begins with what is there. */
@@ -231,15 +194,18 @@ static double deliver(const struct sizes *sizes, const struct target *t, bool is
 {
     char ns[32], path[128];
     struct pods p = {.ns = ns, .prefix = "f"};
-    const struct requests r = {
-        .target = t, .conns = WRITERS, .n = sizes->burst, .write = pods_write_create, .arg = &p};
+    const struct requests r = {.target = t,
+                               .conns = VERSUS_WRITERS,
+                               .n = sizes->burst,
+                               .write = pods_write_create,
+                               .arg = &p};
     struct client *client = client_open();
     struct watchers *w;
     double us;
 
     snprintf(ns, sizeof(ns), "fan-%zu-%s", round, is_protobuf ? "protobuf" : "json");
     snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods", ns);
-    make_namespace(t, ns);
+    versus_make_namespace(t, ns);
     w = watchers_open_at(client, t, path, is_protobuf, sizes->watchers);
     us = fanout_burst(w, &r).cpu_us;
     watchers_close(w);
@@ -250,23 +216,23 @@ static double deliver(const struct sizes *sizes, const struct target *t, bool is
 /* In turns, so that what else the machine does falls on both forms. */
 static void deliveries(const struct sizes *sizes, const struct target *t, struct figures *f)
 {
-    double json[ROUNDS_MAX] = {0}, protobuf[ROUNDS_MAX] = {0};
+    double json[VERSUS_ROUNDS_MAX] = {0}, protobuf[VERSUS_ROUNDS_MAX] = {0};
     bool has_protobuf = watches_protobuf(t);
 
     for (size_t i = 0; i < sizes->rounds; i++) {
         json[i] = deliver(sizes, t, false, i);
         protobuf[i] = has_protobuf ? deliver(sizes, t, true, i) : NAN;
     }
-    f->json_watch_us = median(json, sizes->rounds);
+    f->json_watch_us = versus_median(json, sizes->rounds);
     if (has_protobuf)
-        f->protobuf_watch_us = median(protobuf, sizes->rounds);
+        f->protobuf_watch_us = versus_median(protobuf, sizes->rounds);
 }
 
 static double list_ms(const struct target *t, size_t n, const char *accept)
 {
     struct pods p = {.ns = NS, .accept = accept};
 
-    return run(t, 1, n, pods_write_list, &p) / 1e3;
+    return versus_run(t, 1, n, pods_write_list, &p) / 1e3;
 }
 
 /* A list as kubectl asks for it: a page of Pods as a Table. */
@@ -274,23 +240,19 @@ static double table_ms(const struct target *t, size_t n)
 {
     struct pods p = {.ns = NS, .accept = PODS_TABLE, .limit = TABLE_PODS};
 
-    (void)run(t, 1, 1, pods_write_list, &p);
-    return run(t, 1, n, pods_write_list, &p) / 1e3;
+    (void)versus_run(t, 1, 1, pods_write_list, &p);
+    return versus_run(t, 1, n, pods_write_list, &p) / 1e3;
 }
 
-static void save(const struct target *t, write_cb write, void *arg, const char *dir,
+static void save(const struct target *t, versus_write_cb write, void *arg, const char *dir,
                  const char *name)
 {
     struct cor_buf body;
-    const struct requests r = {
-        .target = t, .conns = 1, .n = 1, .write = write, .arg = arg, .save = &body};
-    struct client *client = client_open();
-    char file[2 * DIR_MAX];
+    char file[2 * VERSUS_DIR_MAX];
     FILE *f;
 
     cor_buf_init(&body, LIST_MAX);
-    (void)requests_run(client, &r);
-    client_close(client);
+    versus_save(t, write, arg, &body);
     snprintf(file, sizeof(file), "%s/www/%s", dir, name);
     f = fopen(file, "we");
     if (!f || fwrite(body.p, 1, body.n, f) != body.n || fclose(f) != 0)
@@ -306,7 +268,7 @@ static const char *find_nginx(void)
     for (size_t i = 0; i < COR_ARRAY_LEN(places); i++)
         if (access(places[i], X_OK) == 0)
             return places[i];
-    say("nginx: skipped; it is not installed");
+    versus_say("nginx: skipped; it is not installed");
     return NULL;
 }
 
@@ -315,8 +277,9 @@ static struct nginx_figures kept_bytes(const struct sizes *sizes, const char *di
                                        const struct target *t, struct figures *f)
 {
     const struct target_program program = {.program = find_nginx()};
-    double lists[ROUNDS_MAX], their_lists[ROUNDS_MAX], docs[ROUNDS_MAX], their_docs[ROUNDS_MAX];
-    char own[DIR_MAX], www[DIR_MAX + 8], pki[DIR_MAX + 32];
+    double lists[VERSUS_ROUNDS_MAX], their_lists[VERSUS_ROUNDS_MAX], docs[VERSUS_ROUNDS_MAX],
+        their_docs[VERSUS_ROUNDS_MAX];
+    char own[VERSUS_DIR_MAX], www[VERSUS_DIR_MAX + 8], pki[VERSUS_DIR_MAX + 32];
     struct pods pods = {.ns = NS, .prefix = "p0", .accept = PODS_PROTOBUF};
     struct request_path list = {"/list"}, doc = {"/openapi"}, openapi = {OPENAPI_PATH};
     struct target nginx;
@@ -333,146 +296,106 @@ static struct nginx_figures kept_bytes(const struct sizes *sizes, const char *di
         target_start_nginx(&program, own, pki, &nginx);
     for (size_t i = 0; i < sizes->rounds; i++) {
         lists[i] = list_ms(t, sizes->lists, PODS_PROTOBUF);
-        docs[i] = run(t, 1, sizes->documents, request_write_get, &openapi);
+        docs[i] = versus_run(t, 1, sizes->documents, request_write_get, &openapi);
         if (program.program) {
-            their_lists[i] = run(&nginx, 1, sizes->lists, request_write_get, &list) / 1e3;
-            their_docs[i] = run(&nginx, 1, sizes->documents, request_write_get, &doc);
+            their_lists[i] = versus_run(&nginx, 1, sizes->lists, request_write_get, &list) / 1e3;
+            their_docs[i] = versus_run(&nginx, 1, sizes->documents, request_write_get, &doc);
         }
     }
-    f->kept_ms = median(lists, sizes->rounds);
-    f->openapi_us = median(docs, sizes->rounds);
+    f->kept_ms = versus_median(lists, sizes->rounds);
+    f->openapi_us = versus_median(docs, sizes->rounds);
     if (!program.program)
         return (struct nginx_figures){NAN, NAN};
     target_stop(&nginx);
-    return (struct nginx_figures){median(their_lists, sizes->rounds),
-                                  median(their_docs, sizes->rounds)};
+    return (struct nginx_figures){versus_median(their_lists, sizes->rounds),
+                                  versus_median(their_docs, sizes->rounds)};
 }
 
 /* A server that has just read its store keeps no protobuf of the Pods, and no documents. */
-static void first_answers(const struct sizes *sizes, const struct target_program *program,
-                          const char *dir, struct target *t, struct figures *f)
+static void first_answers(const struct versus *v, const struct sizes *sizes, struct target *t,
+                          struct figures *f)
 {
     struct request_path openapi = {OPENAPI_PATH};
-    double ms[ROUNDS_MAX], openapi_ms[ROUNDS_MAX];
+    double ms[VERSUS_ROUNDS_MAX], openapi_ms[VERSUS_ROUNDS_MAX];
 
     for (size_t i = 0; i < sizes->rounds; i++) {
         target_stop(t);
-        target_start_coracle(program, dir, t);
+        versus_start_coracle(v, t);
         /* A list in JSON comes first: it does the work that a server does only once after its
          * start, which is not to be measured. */
         (void)list_ms(t, 1, NULL);
         ms[i] = list_ms(t, 1, PODS_PROTOBUF);
-        openapi_ms[i] = run(t, 1, 1, request_write_get, &openapi) / 1e3;
+        openapi_ms[i] = versus_run(t, 1, 1, request_write_get, &openapi) / 1e3;
     }
-    f->transcoded_ms = median(ms, sizes->rounds);
-    f->openapi_first_ms = median(openapi_ms, sizes->rounds);
+    f->transcoded_ms = versus_median(ms, sizes->rounds);
+    f->openapi_first_ms = versus_median(openapi_ms, sizes->rounds);
 }
 
-static struct nginx_figures measure_coracle(const struct sizes *sizes, const char *program_path,
-                                            const char *dir, struct figures *f)
+static struct nginx_figures measure_coracle(const struct versus *v, const struct sizes *sizes,
+                                            struct figures *f)
 {
-    const struct target_program program = {.program = program_path};
     struct nginx_figures nginx = {NAN, NAN};
-    char own[DIR_MAX];
     struct target t;
 
-    say("coracle");
+    versus_say("coracle");
     *f = none;
-    snprintf(own, sizeof(own), "%s/coracle", dir);
-    target_start_coracle(&program, own, &t);
+    versus_start_coracle(v, &t);
     writes(sizes, &t, f);
     deliveries(sizes, &t, f);
     f->list_ms = list_ms(&t, sizes->lists, NULL);
     f->table_ms = table_ms(&t, sizes->tables);
     if (lists_protobuf(&t)) {
-        first_answers(sizes, &program, own, &t, f);
-        nginx = kept_bytes(sizes, dir, &t, f);
+        first_answers(v, sizes, &t, f);
+        nginx = kept_bytes(sizes, v->dir, &t, f);
     }
     target_stop(&t);
     return nginx;
 }
 
-static void measure_kube(const struct sizes *sizes, const char *dir, struct figures *f)
+static void measure_kube(const struct versus *v, const struct sizes *sizes, struct figures *f)
 {
     struct request_path openapi = {OPENAPI_PATH};
-    const struct target_program program = {.program = process_named("COR_KUBE_APISERVER"),
-                                           .helper = process_named("COR_ETCD")};
-    char own[DIR_MAX];
     struct target t;
 
     *f = none;
-    if (!program.program || !program.helper) {
-        say("kube-apiserver: skipped; name it and etcd by COR_KUBE_APISERVER and COR_ETCD");
+    if (!versus_start_kube(v, &t))
         return;
-    }
-    say("kube-apiserver");
-    snprintf(own, sizeof(own), "%s/kube", dir);
-    target_start_kube(&program, own, &t);
     writes(sizes, &t, f);
     deliveries(sizes, &t, f);
     f->list_ms = list_ms(&t, sizes->lists, NULL);
     f->table_ms = table_ms(&t, sizes->tables);
     f->transcoded_ms = f->kept_ms = list_ms(&t, sizes->lists, PODS_PROTOBUF);
-    f->openapi_us = run(&t, 1, sizes->documents, request_write_get, &openapi);
+    f->openapi_us = versus_run(&t, 1, sizes->documents, request_write_get, &openapi);
     target_stop(&t);
 }
 
-/* `peer` is what `value` is held against; `bar` is the largest ratio, NAN: none. True when it was
- * missed. A short run judges nothing. */
-static bool print_row(bool is_short, const char *what, double value, double peer,
-                      const char *peer_name, double bar)
-{
-    bool missed = !is_short && !isnan(value) && !isnan(peer) && value / peer > bar;
-
-    printf("%-54s", what);
-    if (isnan(value)) {
-        printf(" is not there yet\n");
-        return false;
-    }
-    printf(" %10.2f", value);
-    if (isnan(peer))
-        printf(" %10s %-12s", "-", peer_name);
-    else
-        printf(" %10.2f %-12s %6.3f", peer, peer_name, value / peer);
-    if (!isnan(bar))
-        printf("  <= %.3g%s", bar, missed ? "  MISSED" : isnan(peer) || is_short ? "" : "  ok");
-    putchar('\n');
-    return missed;
-}
-
-static bool print(bool is_short, const struct figures *c, const struct figures *k,
+static void print(struct versus *v, const struct figures *c, const struct figures *k,
                   struct nginx_figures nginx)
 {
-    bool missed;
-
-    printf("%-54s %10s %10s %12s %6s\n", "server CPU", "coracle", "peer", "", "ratio");
-    missed = print_row(is_short, "create of a Pod with 40 fields, 16 writers, us", c->create_us,
-                       k->create_us, "kube", CREATE_BAR);
-    missed |= print_row(is_short, "  beside a ConfigMap of as many bytes, us", c->create_us,
-                        c->config_map_us, "ConfigMap", CONFIG_MAP_BAR);
-    missed |= print_row(is_short, "strategic merge patch of a Pod, 16 writers, us", c->patch_us,
-                        k->patch_us, "kube", PATCH_BAR);
-    missed |= print_row(is_short, "create of a Service, 16 writers, us on the clock", c->service_us,
-                        k->service_us, "kube", SERVICE_BAR);
-    missed |=
-        print_row(is_short, "LIST of the Pods in JSON, ms", c->list_ms, k->list_ms, "kube", NAN);
-    missed |= print_row(is_short, "LIST of 500 Pods as a Table, ms", c->table_ms, k->table_ms,
-                        "kube", TABLE_BAR);
-    missed |= print_row(is_short, "LIST in protobuf, transcoded, ms", c->transcoded_ms,
-                        k->transcoded_ms, "kube", TRANSCODE_BAR);
-    missed |= print_row(is_short, "LIST in protobuf, from what is kept, ms", c->kept_ms,
-                        nginx.kept_ms, "nginx", KEPT_BAR);
-    missed |= print_row(is_short, "a delivery to 1,000 watchers in JSON, us", c->json_watch_us,
-                        k->json_watch_us, "kube", NAN);
-    missed |= print_row(is_short, "a delivery to 1,000 watchers in protobuf, us",
-                        c->protobuf_watch_us, c->json_watch_us, "in JSON", WATCH_BAR);
-    missed |= print_row(is_short, "an OpenAPI document, the first time, ms", c->openapi_first_ms,
-                        OPENAPI_MS, "at most", 1);
-    missed |= print_row(is_short, "  from what is kept, us", c->openapi_us, nginx.openapi_us,
-                        "nginx", OPENAPI_BAR);
-    missed |= print_row(is_short, "  beside another server's, us", c->openapi_us, k->openapi_us,
-                        "kube", NAN);
-    return missed;
+    versus_print_head("server CPU");
+    versus_print(v, "create of a Pod with 40 fields, 16 writers, us", c->create_us, k->create_us,
+                 "kube", CREATE_BAR);
+    versus_print(v, "  beside a ConfigMap of as many bytes, us", c->create_us, c->config_map_us,
+                 "ConfigMap", CONFIG_MAP_BAR);
+    versus_print(v, "strategic merge patch of a Pod, 16 writers, us", c->patch_us, k->patch_us,
+                 "kube", PATCH_BAR);
+    versus_print(v, "create of a Service, 16 writers, us on the clock", c->service_us,
+                 k->service_us, "kube", SERVICE_BAR);
+    versus_print(v, "LIST of the Pods in JSON, ms", c->list_ms, k->list_ms, "kube", NAN);
+    versus_print(v, "LIST of 500 Pods as a Table, ms", c->table_ms, k->table_ms, "kube", TABLE_BAR);
+    versus_print(v, "LIST in protobuf, transcoded, ms", c->transcoded_ms, k->transcoded_ms, "kube",
+                 TRANSCODE_BAR);
+    versus_print(v, "LIST in protobuf, from what is kept, ms", c->kept_ms, nginx.kept_ms, "nginx",
+                 KEPT_BAR);
+    versus_print(v, "a delivery to 1,000 watchers in JSON, us", c->json_watch_us, k->json_watch_us,
+                 "kube", NAN);
+    versus_print(v, "a delivery to 1,000 watchers in protobuf, us", c->protobuf_watch_us,
+                 c->json_watch_us, "in JSON", WATCH_BAR);
+    versus_print(v, "an OpenAPI document, the first time, ms", c->openapi_first_ms, OPENAPI_MS,
+                 "at most", 1);
+    versus_print(v, "  from what is kept, us", c->openapi_us, nginx.openapi_us, "nginx",
+                 OPENAPI_BAR);
+    versus_print(v, "  beside another server's, us", c->openapi_us, k->openapi_us, "kube", NAN);
 }
 
 static void raise_file_limit(void)
@@ -487,20 +410,13 @@ static void raise_file_limit(void)
 
 int main(int argc, char **argv)
 {
-    bool is_short = false, is_strict = false;
+    struct versus v = versus_read(argc, argv);
     struct figures coracle, kube;
     struct nginx_figures nginx;
 
-    for (int i = 3; i < argc; i++) {
-        is_short |= strcmp(argv[i], "--short") == 0;
-        is_strict |= strcmp(argv[i], "--strict") == 0;
-    }
-    if (argc < 3 || argc > 3 + is_short + is_strict) {
-        fprintf(stderr, "usage: bench_types CORACLE DATA_DIR [--short] [--strict]\n");
-        return 2;
-    }
     raise_file_limit();
-    nginx = measure_coracle(is_short ? &brief : &whole, argv[1], argv[2], &coracle);
-    measure_kube(is_short ? &brief : &slow, argv[2], &kube);
-    return print(is_short, &coracle, &kube, nginx) && is_strict ? 1 : 0;
+    nginx = measure_coracle(&v, v.is_short ? &brief : &whole, &coracle);
+    measure_kube(&v, v.is_short ? &brief : &slow, &kube);
+    print(&v, &coracle, &kube, nginx);
+    return versus_status(&v);
 }
