@@ -1,5 +1,6 @@
 /* The one place memory comes from. Every allocation of the project goes through the functions here,
- * so that a program can set its own allocator and a test can fail the n-th call.
+ * so that a program can set its own allocator and a test can fail the n-th call; cor_alloc(),
+ * cor_realloc() and cor_free() are public.
  * Thread: any. */
 #ifndef COR_BASE_MEM_H
 #define COR_BASE_MEM_H
@@ -9,14 +10,8 @@
 
 #include "coracle/mem.h"
 
-/* Uninitialised memory, or NULL. A size of 0 gives a valid pointer. */
-void *cor_alloc(size_t n) __attribute__((malloc, warn_unused_result));
-
 /* Zeroed memory for n * size bytes, or NULL, also when the product overflows. */
 void *cor_calloc(size_t n, size_t size) __attribute__((malloc, warn_unused_result));
-
-/* On failure returns NULL and leaves `p` as it was. */
-void *cor_realloc(void *p, size_t n) __attribute__((warn_unused_result));
 
 void *cor_memdup(const void *p, size_t n) __attribute__((malloc, warn_unused_result));
 
@@ -24,10 +19,7 @@ void *cor_memdup(const void *p, size_t n) __attribute__((malloc, warn_unused_res
 char *cor_strndup(const char *s, size_t n) __attribute__((malloc, warn_unused_result));
 char *cor_strdup(const char *s) __attribute__((malloc, warn_unused_result));
 
-/* Frees `p` (NULL is fine) and returns NULL: `p = cor_free(p)`. */
-void *cor_free(void *p);
-
-/* The same for text that is overwritten first. */
+/* cor_free() of a text that is overwritten first. */
 void *cor_free_secret(char *text);
 
 /* Cleanup function for COR_CLEANUP on any pointer from this header. */

@@ -220,25 +220,6 @@ static int collect(struct emitter *e, yyjson_val *object, bool *ret_sorted)
     return 0;
 }
 
-char *cor_json_put_escape(char *dst, unsigned char c)
-{
-    static const char hex[] = "0123456789abcdef";
-    static const char named[256] = {['"'] = '"',  ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f',
-                                    ['\n'] = 'n', ['\r'] = 'r',  ['\t'] = 't'};
-
-    *dst++ = '\\';
-    if (named[c]) {
-        *dst++ = named[c];
-        return dst;
-    }
-    *dst++ = 'u';
-    *dst++ = '0';
-    *dst++ = '0';
-    *dst++ = hex[c >> 4];
-    *dst++ = hex[c & 15];
-    return dst;
-}
-
 static char *put_string(char *w, struct cor_str s)
 {
     const char *p = s.p, *end = s.p + s.n;

@@ -78,8 +78,8 @@ int cor_json_to_raw(struct cor_str value, struct cor_str *ret_raw);
 int cor_json_to_bool(struct cor_str value, bool *ret);
 int cor_json_to_i64(struct cor_str value, int64_t *ret);
 
-/* The text of raw text: `raw` itself when it has no escapes, else decoded into `buf`. raw.n bytes
- * are always enough. 0, -COR_ETOOBIG (more than `cap` bytes). */
+/* The text of raw text: `raw` itself when it has no escapes, else decoded into `buf`, which may be
+ * raw.p. raw.n bytes are always enough. 0, -COR_ETOOBIG (more than `cap` bytes). */
 int cor_json_unescape(struct cor_str raw, char *buf, size_t cap, struct cor_str *ret_text);
 
 /* Compare texts without decoding them into memory; byte order. */

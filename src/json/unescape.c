@@ -79,7 +79,7 @@ int cor_json_unescape(struct cor_str raw, char *buf, size_t cap, struct cor_str 
             return -COR_ETOOBIG;
         /* Without a buffer there is nothing to copy before the first escape. */
         if (run > 0)
-            memcpy(buf + n, p, run);
+            memmove(buf + n, p, run);
         n += run;
         p += run;
         if (p == end)

@@ -130,6 +130,25 @@ void cor_json_member(struct cor_json_writer *w, struct cor_str key, struct cor_s
     cor_json_string(w, text);
 }
 
+char *cor_json_put_escape(char *dst, unsigned char c)
+{
+    static const char hex[] = "0123456789abcdef";
+    static const char named[256] = {['"'] = '"',  ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f',
+                                    ['\n'] = 'n', ['\r'] = 'r',  ['\t'] = 't'};
+
+    *dst++ = '\\';
+    if (named[c]) {
+        *dst++ = named[c];
+        return dst;
+    }
+    *dst++ = 'u';
+    *dst++ = '0';
+    *dst++ = '0';
+    *dst++ = hex[c >> 4];
+    *dst++ = hex[c & 15];
+    return dst;
+}
+
 /* Adds what stands for the bytes at `p` that cannot be copied; returns how many they are, or an
  * error. */
 static int add_special(struct cor_buf *out, const char *p, const char *end)
