@@ -8,7 +8,7 @@ import re
 import sys
 
 # Bottom to top; a folder may include itself and what stands before it, less what DENIED names.
-LAYERS = ["base", "json", "loop", "net", "http", "grpc", "meta", "codec", "schema", "gen", "cel", "queue", "cache", "kit",
+LAYERS = ["base", "json", "loop", "net", "http", "grpc", "meta", "codec", "schema", "gen", "own", "cel", "queue", "cache", "kit",
           "storage", "server", "client"]
 VALUES = {"loop", "net", "http", "grpc"}  # what a folder of plain values knows nothing of
 DENIED = {
@@ -17,7 +17,8 @@ DENIED = {
     "codec": VALUES,
     "schema": VALUES,
     "gen": VALUES,
-    "cel": VALUES | {"gen"},
+    "own": VALUES | {"meta", "codec", "gen"},
+    "cel": VALUES | {"gen", "own"},
     "queue": VALUES | {"json", "meta", "codec", "schema", "cel"},
     "cache": VALUES | {"codec", "schema", "cel"},
     "storage": {"kit"},

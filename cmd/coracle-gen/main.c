@@ -1,10 +1,10 @@
 /* coracle-gen: writes C for API types (docs/man/coracle-gen.1).
  *
  * Flow: the input is read into a model (src/gen/model.h), every type gets its name in C, and each
- * package that was asked for becomes two files in the output folder. A file is written whole or not
- * at all, and one that would not change is not touched, so that a build does not compile it again.
- * What is wrong with the input or the words ends the program with a line on stderr and status 1 or
- * 2; nothing is written before the whole input was read. */
+ * package that was asked for becomes two files in the output folder, or four with structs. A file
+ * is written whole or not at all, and one that would not change is not touched, so that a build
+ * does not compile it again. What is wrong with the input or the words ends the program with a line
+ * on stderr and status 1 or 2; nothing is written before the whole input was read. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -18,6 +18,7 @@
 #include "gen/from_crd.h"
 #include "gen/from_openapi.h"
 #include "gen/from_tables.h"
+#include "gen/structs.h"
 #include "gen/views.h"
 
 #define FILE_BYTES_MAX (64u * 1024 * 1024)
@@ -28,6 +29,7 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 struct gen_opts {
     const char *crd, *openapi; /* NULL: the built-in types */
     const char *out, *prefix, *include;
+    const char *structs; /* kinds; NULL: views alone */
     bool is_list, is_version;
 };
 
@@ -41,6 +43,9 @@ static const struct flag flags[] = {
      "Begin the names of symbols of --crd and --openapi with this", 0, 0, false},
     {"include", 0, FLAG_TEXT, offsetof(struct gen_opts, include), "DIR",
      "Name this folder in the #include lines of files of --crd and --openapi", 0, 0, false},
+    {"structs", 0, FLAG_TEXT, offsetof(struct gen_opts, structs), "KIND[,KIND...]",
+     "Write structs of these kinds, too, and of all that they hold; all for every kind", 0, 0,
+     false},
     {"out", 'o', FLAG_TEXT, offsetof(struct gen_opts, out), "DIR", "Folder of the files; default .",
      0, 0, false},
     {"list", 0, FLAG_SWITCH, offsetof(struct gen_opts, is_list), NULL,
@@ -56,11 +61,11 @@ static int print_help(void)
     cor_buf_init(&text, 1u << 16);
     if (flags_help(flags, COR_ARRAY_LEN(flags), &text) < 0)
         return EXIT_FAILED;
-    printf(
-        "usage: coracle-gen [FLAG...] [PACKAGE...]\n\n"
-        "Writes PACKAGE.h and PACKAGE.c, views of the types of a group and version, for each\n"
-        "package that is named, or for all of the input. The built-in types are the input.\n\n%s",
-        cor_buf_z(&text));
+    printf("usage: coracle-gen [FLAG...] [PACKAGE...]\n\n"
+           "Writes PACKAGE.h and PACKAGE.c, views of the types of a group and version, for each\n"
+           "package that is named, or for all of the input, and PACKAGE_structs.h and\n"
+           "PACKAGE_structs.c with --structs. The built-in types are the input.\n\n%s",
+           cor_buf_z(&text));
     return EXIT_OK;
 }
 
@@ -108,8 +113,14 @@ static int write_whole(const char *path, struct cor_str text)
     return 0;
 }
 
-static int write_package(struct cor_gen_model *model, const struct cor_gen_package *package,
-                         const struct cor_gen_views_opts *views, const char *folder)
+typedef int (*writer)(struct cor_gen_model *model, const struct cor_gen_package *package,
+                      const struct cor_gen_views_opts *opts, struct cor_buf *header,
+                      struct cor_buf *source);
+
+/* Writes the two files FOLDER/STEM SUFFIX.h and .c. */
+static int write_pair(struct cor_gen_model *model, const struct cor_gen_package *package,
+                      const struct cor_gen_views_opts *views, const char *folder,
+                      const char *suffix, writer write)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf header, source, path;
     int r;
@@ -117,15 +128,25 @@ static int write_package(struct cor_gen_model *model, const struct cor_gen_packa
     cor_buf_init(&header, FILE_BYTES_MAX);
     cor_buf_init(&source, FILE_BYTES_MAX);
     cor_buf_init(&path, 1u << 16);
-    r = cor_gen_views(model, package, views, &header, &source);
+    r = write(model, package, views, &header, &source);
     if (r == 0)
-        r = cor_buf_addf(&path, "%s/%.*s.h", folder, COR_STR_ARG(package->stem));
+        r = cor_buf_addf(&path, "%s/%.*s%s.h", folder, COR_STR_ARG(package->stem), suffix);
     if (r == 0)
         r = write_whole(cor_buf_z(&path), cor_buf_str(&header));
     if (r == 0) {
         path.p[path.n - 1] = 'c';
         r = write_whole(cor_buf_z(&path), cor_buf_str(&source));
     }
+    return r;
+}
+
+static int write_package(struct cor_gen_model *model, const struct cor_gen_package *package,
+                         const struct cor_gen_views_opts *views, const char *folder)
+{
+    int r = write_pair(model, package, views, folder, "", cor_gen_views);
+
+    if (r == 0 && cor_gen_has_structs(package))
+        r = write_pair(model, package, views, folder, "_structs", cor_gen_structs);
     return r;
 }
 
@@ -228,6 +249,8 @@ static int run(const struct gen_opts *opts, const char *const *names, size_t n)
     r = read_input(&model, opts, &why);
     if (r == 0)
         r = cor_gen_name(&model);
+    if (r == 0 && opts->structs)
+        r = cor_gen_structs_choose(&model, cor_strz(opts->structs), &why);
     for (size_t i = 0; r == 0 && i < n; i++) {
         if (!cor_gen_find_package(&model, cor_strz(names[i]))) {
             fprintf(stderr, "coracle-gen: the input has no package %s; --list prints those of it\n",

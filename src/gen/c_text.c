@@ -20,20 +20,20 @@ void cor_gen_put(struct cor_gen_lines *l, const char *fmt, ...)
     va_end(ap);
 }
 
-void cor_gen_put_comment(struct cor_gen_lines *l, struct cor_str text)
+void cor_gen_put_inner_comment(struct cor_gen_lines *l, unsigned indent, struct cor_str text)
 {
-    size_t column = 2;
+    size_t start = indent + 2, column = start;
 
-    cor_gen_put(l, "/*");
+    cor_gen_put(l, "%*s/*", (int)indent, "");
     while (text.n > 0) {
         size_t n = 0;
 
         while (n < text.n && text.p[n] > ' ')
             n++;
         if (n > 0) {
-            if (column + 1 + n + 3 > COR_GEN_COLUMNS_MAX && column > 2) {
-                cor_gen_put(l, "\n *");
-                column = 2;
+            if (column + 1 + n + 3 > COR_GEN_COLUMNS_MAX && column > start) {
+                cor_gen_put(l, "\n%*s *", (int)indent, "");
+                column = start;
             }
             cor_gen_put(l, " ");
             for (size_t i = 0; i < n; i++)
@@ -44,6 +44,11 @@ void cor_gen_put_comment(struct cor_gen_lines *l, struct cor_str text)
         text = cor_str_from(text, n < text.n ? n + 1 : n);
     }
     cor_gen_put(l, " */\n");
+}
+
+void cor_gen_put_comment(struct cor_gen_lines *l, struct cor_str text)
+{
+    cor_gen_put_inner_comment(l, 0, text);
 }
 
 struct cor_str cor_gen_snake_of(struct cor_gen_model *model, struct cor_str name)

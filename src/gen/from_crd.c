@@ -48,6 +48,7 @@ static struct cor_gen_package *package_of(struct cor_gen_schemas *s,
     }
     package->group = group;
     package->version = version;
+    package->is_structural = true;
     return package;
 }
 

@@ -49,6 +49,7 @@ static bool split_name(struct cor_str name, struct parts *ret)
 
 static struct cor_gen_package *package_of(struct cor_gen_schemas *s, const struct parts *parts)
 {
+    struct cor_gen_package *package;
     const struct document *d = s->arg;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf stem;
     struct cor_str prefix;
@@ -65,7 +66,10 @@ static struct cor_gen_package *package_of(struct cor_gen_schemas *s, const struc
         return NULL;
     }
     prefix = cor_gen_printf(s->model, "%s%s_", d->input->prefix, cor_buf_z(&stem));
-    return cor_gen_package(s->model, cor_buf_str(&stem), prefix, d->input->folder);
+    package = cor_gen_package(s->model, cor_buf_str(&stem), prefix, d->input->folder);
+    if (package)
+        package->is_structural = true;
+    return package;
 }
 
 /* A kind says of which group and version it is. Options that every group has say it of all. */

@@ -79,6 +79,18 @@ static size_t index_of(const struct cor_type *type)
     return SIZE_MAX;
 }
 
+/* The members of a struct that is inlined in JSON are in a message of its own in protobuf, or,
+ * those of TypeMeta, in none. */
+static void copy_number(const struct cor_member *member, struct cor_gen_field *to)
+{
+    to->number = cor_type_field_number(member->field);
+    for (size_t i = 0; i < COR_TYPE_INLINE_MAX && member->via[i]; i++) {
+        to->via[i] = cor_type_field_number(member->via[i]);
+        if (to->via[i] == 0)
+            to->number = 0;
+    }
+}
+
 static void copy_members(struct cor_gen_model *model, const struct cor_type *from,
                          struct cor_gen_type *to, struct cor_gen_type *const *made)
 {
@@ -93,6 +105,7 @@ static void copy_members(struct cor_gen_model *model, const struct cor_type *fro
             return;
         field->is_pointer = cor_type_field_is(member.field, COR_FIELD_POINTER);
         field->words = cor_type_field_words(member.field);
+        copy_number(&member, field);
         if (cor_type_field_list_kind(member.field) == COR_LIST_KIND_MAP &&
             cor_type_field_nkeys(member.field) == 1)
             field->key = cor_type_field_key(member.field, 0);

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -26,6 +27,10 @@ struct cor_gen_field {
     struct cor_str name; /* in JSON */
     const struct cor_gen_type *type;
     bool is_pointer; /* absent and zero are two things */
+    uint32_t number; /* in protobuf; 0: it has none */
+    /* Of a member of an inlined struct: the numbers of the messages around it, outermost first, as
+     * far as they are not 0. */
+    uint32_t via[COR_TYPE_INLINE_MAX];
     /* The key of a list whose elements are told apart by one text; empty: it is no such list. */
     struct cor_str key;
     struct cor_str words; /* what the field is for; may be empty */
@@ -45,6 +50,8 @@ struct cor_gen_type {
     size_t nvalues;
     struct cor_str words;
     bool is_element, is_map_value; /* of a list or a map of the model */
+    bool is_owned;                 /* it gets a struct of its own (gen/structs.h) */
+    bool is_open, is_written;      /* while structs are written */
     struct cor_gen_type *next;     /* in its package */
 };
 
@@ -55,6 +62,7 @@ struct cor_gen_package {
     struct cor_str prefix;  /* of its symbols: "cor_apps_v1_" */
     struct cor_str header;  /* how other files include its header: "coracle/types/apps_v1.h" */
     bool is_external;       /* exists elsewhere: only referred to */
+    bool is_structural;     /* values are what JSON says: a time is a text */
     struct cor_gen_type *types;
     struct cor_gen_package *next;
 };

@@ -2,7 +2,7 @@
 """Prints the ABI of libcoracle as its public headers declare it: every exported function with its types, every
 callback, the values of the enumerations, and size and offset of every member of every public struct (of a machine with
 64 bits). tests/library/abi.txt is the ABI that programs were promised; a change of it is a decision. With the folder of the
-generated headers of libcoracle-types it prints the functions of that library, whose structs are all one struct cor_value.
+generated headers of libcoracle-types it prints the same of that library, without the views, which are all one struct cor_value.
 
 abi.py SOURCE_ROOT > tests/library/abi.txt
 abi.py SOURCE_ROOT BUILD/include/coracle/types > tests/library/abi_types.txt"""
@@ -16,6 +16,7 @@ import tempfile
 
 STRUCT = re.compile(r"^struct (cor_\w+) \{\n(.*?)^\};", re.M | re.S)
 ENUM = re.compile(r"\benum (cor_\w+) \{(.*?)\}", re.S)
+TABLE = re.compile(r"extern COR_API (const struct cor_own_type (cor_\w+));")
 PROTOTYPE = re.compile(r"COR_API ([^;{]*?\b(cor_\w+)\([^;]*);")
 CALLBACK = re.compile(r"^typedef [^;]*?\(\*(cor_\w+)\)[^;]*;", re.M)
 
@@ -41,9 +42,9 @@ def words(text):
     return re.sub(r"\s+", " ", text).strip()
 
 
-def program(text):
+def program(text, headers):
     """A program that prints what only a compiler knows."""
-    lines = ["#include <coracle.h>", "#include <stddef.h>", "#include <stdio.h>", "int main(void) {"]
+    lines = [*(f"#include <{header}>" for header in headers), "#include <stddef.h>", "#include <stdio.h>", "int main(void) {"]
     for name, body in STRUCT.findall(text):
         lines.append(f'printf("struct {name} %zu\\n", sizeof(struct {name}));')
         for member in members(body):
@@ -53,17 +54,18 @@ def program(text):
         for value in re.findall(r"^\s*(COR_\w+)\s*(?:=[^,]*)?,?\s*$", re.sub(r",", ",\n", body), re.M):
             if not value.startswith("COR_ERR"):
                 lines.append(f'printf("enum {name} {value} %d\\n", (int){value});')
-    lines.append('#define COR_ERR_ROW(name, http, reason, retry, text) printf("error %s %d\\n", #name, COR_##name);')
-    lines.append("COR_ERRORS(COR_ERR_ROW)\nreturn 0; }")
-    return "\n".join(lines)
+    if "coracle.h" in headers:
+        lines.append('#define COR_ERR_ROW(name, http, reason, retry, text) printf("error %s %d\\n", #name, COR_##name);')
+        lines.append("COR_ERRORS(COR_ERR_ROW)")
+    return "\n".join([*lines, "return 0; }"])
 
 
-def measure(root, text):
+def measure(folders, text, headers):
     compiler = os.environ.get("CC", "cc").split()
     with tempfile.TemporaryDirectory() as folder:
         source, exe = pathlib.Path(folder) / "abi.c", pathlib.Path(folder) / "abi"
-        source.write_text(program(text))
-        subprocess.run([*compiler, f"-I{root / 'include'}", source, "-o", exe], check=True, timeout=60)
+        source.write_text(program(text, headers))
+        subprocess.run([*compiler, *(f"-I{folder}" for folder in folders), source, "-o", exe], check=True, timeout=60)
         return subprocess.run([exe], check=True, capture_output=True, text=True, timeout=60).stdout.splitlines()
 
 
@@ -72,16 +74,23 @@ def describe(root):
     text = "\n".join(without_comments(h.read_text()) for h in sorted((root / "include" / "coracle").glob("*.h")))
     functions = {name: f"function {words(prototype)}" for prototype, name in PROTOTYPE.findall(text)}
     callbacks = {m.group(1): words(m.group(0)) for m in CALLBACK.finditer(text)}
-    return [kind[name] for kind in (functions, callbacks) for name in sorted(kind)] + measure(root, text)
+    return [kind[name] for kind in (functions, callbacks) for name in sorted(kind)] + measure([root / "include"], text, ["coracle.h"])
 
 
-def describe_types(folder):
-    """The functions of libcoracle-types, sorted by name, and its constants as the headers define them."""
-    text = "\n".join(h.read_text() for h in sorted(folder.glob("*.h")))
-    functions = {name: words(prototype) for prototype, name in PROTOTYPE.findall(without_comments(text))}
+def describe_types(root, folder):
+    """The functions, tables and structs of libcoracle-types, each sorted by name, and its constants as the headers define
+    them."""
+    own = sorted((root / "include/coracle/types").glob("*.h"))
+    structs = own + sorted(folder.glob("*_structs.h"))
+    text = "\n".join(h.read_text() for h in [*own, *sorted(folder.glob("*.h"))])
+    plain = without_comments(text)
+    functions = {name: words(prototype) for prototype, name in PROTOTYPE.findall(plain)}
+    tables = sorted(table for table, name in TABLE.findall(plain))
     constants = [words(line) for line in re.findall(r"^#define (\w+ [\"{].*)$", text, re.M)]
-    return [functions[name] for name in sorted(functions)] + sorted(constants)
+    layouts = measure([root / "include", folder.parent.parent], "\n".join(without_comments(h.read_text()) for h in structs),
+                      [f"coracle/types/{h.name}" for h in structs])
+    return [functions[name] for name in sorted(functions)] + tables + sorted(constants) + layouts
 
 
 if __name__ == "__main__":
-    print("\n".join(describe_types(pathlib.Path(sys.argv[2])) if len(sys.argv) > 2 else describe(pathlib.Path(sys.argv[1]))))
+    print("\n".join(describe_types(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])) if len(sys.argv) > 2 else describe(pathlib.Path(sys.argv[1]))))

@@ -1,0 +1,183 @@
+/* What the functions on generated structs share: fields by name, presence, lists and maps that
+ * grow. A list grows by doubling; the memory that it leaves stays with the pool, so that a list of
+ * n entries takes less than three times their bytes. */
+#include "own/own_int.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+
+#define CAP_FIRST 2
+
+const struct cor_own_field *cor_own_find(const struct cor_own_type *type, struct cor_str name)
+{
+    size_t low = 0, high = type->nfields;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        const struct cor_own_field *field = &type->fields[middle];
+        size_t n = name.n < field->name_n ? name.n : field->name_n;
+        int order = memcmp(name.p, field->name, n);
+
+        if (order == 0 && name.n == field->name_n)
+            return field;
+        if (order < 0 || (order == 0 && name.n < field->name_n))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}
+
+void cor_own_init(const struct cor_own_type *type, void *own)
+{
+    static const char *const names[] = {"apiVersion", "kind"};
+    const char *const values[] = {type->api_version, type->kind};
+
+    memset(own, 0, type->size);
+    for (size_t i = 0; i < 2 && type->kind; i++) {
+        const struct cor_own_field *field = cor_own_find(type, cor_strz(names[i]));
+
+        if (field && field->kind == COR_OWN_TEXT && field->form == COR_OWN_ONE)
+            *(struct cor_str *)cor_own_at(own, field) = cor_strz(values[i]);
+    }
+}
+
+bool cor_own_is_set(const struct cor_own_field *field, const void *value)
+{
+    const struct cor_own_run *run = value;
+
+    if (field->form != COR_OWN_ONE)
+        return run->p || run->n > 0;
+    switch ((enum cor_own_kind)field->kind) {
+    case COR_OWN_BOOL:
+        return ((const struct cor_opt_bool *)value)->is_set;
+    case COR_OWN_INT32:
+        return ((const struct cor_opt_int32 *)value)->is_set;
+    case COR_OWN_INT64:
+        return ((const struct cor_opt_int64 *)value)->is_set;
+    case COR_OWN_DOUBLE:
+        return ((const struct cor_opt_double *)value)->is_set;
+    case COR_OWN_TIME:
+        return ((const struct cor_opt_time *)value)->is_set;
+    case COR_OWN_MICRO_TIME:
+        return ((const struct cor_opt_micro_time *)value)->is_set;
+    case COR_OWN_INT_OR_STR:
+        return ((const struct cor_int_or_str *)value)->type != COR_INT_OR_STR_NONE;
+    case COR_OWN_STRUCT:
+        return !(field->flags & COR_OWN_POINTER) || *(void *const *)value;
+    case COR_OWN_TEXT:
+    case COR_OWN_BYTES:
+    case COR_OWN_QUANTITY:
+    case COR_OWN_RAW:
+        break;
+    }
+    return ((const struct cor_str *)value)->p != NULL;
+}
+
+void *cor_own_add(struct cor_pool *pool, void *list, size_t size)
+{
+    struct cor_own_run *run = list;
+
+    assert(size > 0 && (run->cap == 0 || run->n <= run->cap));
+    if (run->n >= run->cap) {
+        size_t cap = run->n < CAP_FIRST ? CAP_FIRST : run->n * 2;
+        char *p =
+            run->n <= COR_POOL_BYTES_MAX / size ? cor_arena_alloc(&pool->arena, cap * size) : NULL;
+
+        if (!p) {
+            if (pool->arena.error == 0)
+                pool->arena.error = -COR_ETOOBIG;
+            return NULL;
+        }
+        if (run->n > 0)
+            memcpy(p, run->p, run->n * size);
+        run->p = p;
+        run->cap = cap;
+    }
+    return memset(run->p + run->n++ * size, 0, size);
+}
+
+int cor_str_list_add(struct cor_pool *pool, struct cor_str_list *list, struct cor_str text)
+{
+    struct cor_str *added = cor_own_add(pool, list, sizeof(*added));
+
+    if (!added)
+        return cor_pool_error(pool);
+    *added = text;
+    return 0;
+}
+
+static struct cor_str_entry *find_entry(const struct cor_str_map *map, struct cor_str key)
+{
+    for (size_t i = 0; i < map->n; i++) {
+        if (cor_str_eq(map->p[i].key, key))
+            return &map->p[i];
+    }
+    return NULL;
+}
+
+int cor_str_map_set(struct cor_pool *pool, struct cor_str_map *map, struct cor_str key,
+                    struct cor_str value)
+{
+    struct cor_str_entry *entry = find_entry(map, key);
+
+    if (!entry)
+        entry = cor_own_add(pool, map, sizeof(*entry));
+    if (!entry)
+        return cor_pool_error(pool);
+    entry->key = key;
+    entry->value = value;
+    return 0;
+}
+
+const struct cor_str *cor_str_map_get(const struct cor_str_map *map, struct cor_str key)
+{
+    const struct cor_str_entry *entry = find_entry(map, key);
+
+    return entry ? &entry->value : NULL;
+}
+
+static struct cor_str key_of(const struct cor_own_run *map, size_t entry_size, size_t i)
+{
+    return ((const struct cor_own_key *)(const void *)(map->p + i * entry_size))->key;
+}
+
+bool cor_own_is_sorted(const struct cor_own_run *map, size_t entry_size)
+{
+    for (size_t i = 1; i < map->n; i++) {
+        if (cor_str_cmp(key_of(map, entry_size, i - 1), key_of(map, entry_size, i)) >= 0)
+            return false;
+    }
+    return true;
+}
+
+/* Equal keys come in the order of their addresses when all entries were written one behind the
+ * other; the sort itself is not stable, so the place is compared through the key's text, which lies
+ * in the input. */
+static int compare_keys(const void *a, const void *b)
+{
+    struct cor_str x = ((const struct cor_own_key *)a)->key,
+                   y = ((const struct cor_own_key *)b)->key;
+    int order = cor_str_cmp(x, y);
+
+    return order != 0 ? order : (x.p > y.p) - (x.p < y.p);
+}
+
+void cor_own_sort(struct cor_own_run *map, size_t entry_size)
+{
+    size_t kept = 0;
+
+    qsort(map->p, map->n, entry_size, compare_keys);
+    for (size_t i = 0; i < map->n; i++) {
+        if (i + 1 < map->n &&
+            cor_str_eq(key_of(map, entry_size, i), key_of(map, entry_size, i + 1)))
+            continue;
+        if (kept != i)
+            memcpy(map->p + kept * entry_size, map->p + i * entry_size, entry_size);
+        kept++;
+    }
+    map->n = kept;
+}

@@ -1,0 +1,92 @@
+/* How values of generated structs lie in memory (coracle/types/own.h), for the files of this
+ * folder. Thread: any (pure). */
+#ifndef COR_OWN_OWN_INT_H
+#define COR_OWN_OWN_INT_H
+
+#include "base/arena.h"
+#include "coracle/types/own.h"
+
+/* Deepest nesting of structs that are copied, compared or encoded: a program may make a loop. */
+#define COR_OWN_DEPTH_MAX 1000
+
+struct cor_pool {
+    struct cor_arena arena;
+};
+
+/* Any struct …_list or …_map. */
+struct cor_own_run {
+    char *p;
+    size_t n, cap;
+};
+
+/* Any struct …_entry begins with its key; the value is aligned as the key is. */
+struct cor_own_key {
+    struct cor_str key;
+};
+
+static inline void *cor_own_at(void *own, const struct cor_own_field *field)
+{
+    return (char *)own + field->offset;
+}
+
+static inline const void *cor_own_at_const(const void *own, const struct cor_own_field *field)
+{
+    return (const char *)own + field->offset;
+}
+
+/* Bytes of an element of a list. */
+static inline size_t cor_own_element_size(const struct cor_own_field *field)
+{
+    switch ((enum cor_own_kind)field->kind) {
+    case COR_OWN_BOOL:
+        return sizeof(bool);
+    case COR_OWN_INT32:
+        return sizeof(int32_t);
+    case COR_OWN_INT64:
+        return sizeof(int64_t);
+    case COR_OWN_DOUBLE:
+        return sizeof(double);
+    case COR_OWN_INT_OR_STR:
+        return sizeof(struct cor_int_or_str);
+    case COR_OWN_STRUCT:
+        return field->type->size;
+    case COR_OWN_TEXT:
+    case COR_OWN_BYTES:
+    case COR_OWN_TIME:
+    case COR_OWN_MICRO_TIME:
+    case COR_OWN_QUANTITY:
+    case COR_OWN_RAW:
+        break;
+    }
+    return sizeof(struct cor_str);
+}
+
+/* Bytes of an entry of a list or a map, and where its value begins. */
+static inline size_t cor_own_entry_size(const struct cor_own_field *field)
+{
+    const size_t align = sizeof(void *);
+    size_t size = cor_own_element_size(field);
+
+    return field->form == COR_OWN_MAP
+               ? sizeof(struct cor_own_key) + (size + align - 1) / align * align
+               : size;
+}
+
+static inline size_t cor_own_value_at(const struct cor_own_field *field)
+{
+    return field->form == COR_OWN_MAP ? sizeof(struct cor_own_key) : 0;
+}
+
+/* The field with this name; NULL: there is none. */
+const struct cor_own_field *cor_own_find(const struct cor_own_type *type, struct cor_str name);
+
+/* Does a map have its keys in order, each once? */
+bool cor_own_is_sorted(const struct cor_own_run *map, size_t entry_size);
+
+/* Sorts the entries of a map by their keys; of equal keys the last stays. */
+void cor_own_sort(struct cor_own_run *map, size_t entry_size);
+
+/* Is the value set? A struct that is not pointed to always is. */
+bool cor_own_is_set(const struct cor_own_field *field, const void *value);
+
+#endif

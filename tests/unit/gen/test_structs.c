@@ -1,0 +1,336 @@
+/* Every kind that libcoracle-types has structs of: upstream's golden objects and random ones go
+ * through structs and come back as they were, or as Go would write them; copies stand on their own;
+ * every allocation fails once. What is written for Go's form is src/schema's, which is compared
+ * with upstream elsewhere (schema/normalize, schema/protobuf). */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "coracle/types/apps_v1_structs.h"
+#include "coracle/types/autoscaling_v1_structs.h"
+#include "coracle/types/autoscaling_v2_structs.h"
+#include "coracle/types/batch_v1_structs.h"
+#include "coracle/types/coordination_v1_structs.h"
+#include "coracle/types/core_v1_structs.h"
+#include "coracle/types/discovery_v1_structs.h"
+#include "coracle/types/events_v1_structs.h"
+#include "coracle/types/networking_v1_structs.h"
+#include "coracle/view.h"
+#include "random_object.h"
+#include "schema/normalize.h"
+#include "schema/raw_values.h"
+#include "schema/types.h"
+#include "test.h"
+#include "json/json.h"
+
+#define OBJECT_MAX (1u << 22)
+#define LOOSE_RUNS 20
+
+static const struct cor_own_type *const kinds[] = {
+    &cor_apps_v1_daemon_set_own_type,
+    &cor_apps_v1_deployment_own_type,
+    &cor_apps_v1_replica_set_own_type,
+    &cor_apps_v1_stateful_set_own_type,
+    &cor_autoscaling_v1_horizontal_pod_autoscaler_own_type,
+    &cor_autoscaling_v2_horizontal_pod_autoscaler_own_type,
+    &cor_batch_v1_cron_job_own_type,
+    &cor_batch_v1_job_own_type,
+    &cor_coordination_v1_lease_own_type,
+    &cor_core_v1_config_map_own_type,
+    &cor_core_v1_event_own_type,
+    &cor_core_v1_namespace_own_type,
+    &cor_core_v1_node_own_type,
+    &cor_core_v1_persistent_volume_own_type,
+    &cor_core_v1_persistent_volume_claim_own_type,
+    &cor_core_v1_pod_own_type,
+    &cor_core_v1_pod_list_own_type,
+    &cor_core_v1_secret_own_type,
+    &cor_core_v1_service_own_type,
+    &cor_core_v1_service_account_own_type,
+    &cor_discovery_v1_endpoint_slice_own_type,
+    &cor_events_v1_event_own_type,
+    &cor_networking_v1_ingress_own_type,
+};
+
+static const struct cor_type *schema_of(const struct cor_own_type *type)
+{
+    struct cor_str rest = cor_strz(type->api_version), group = {"", 0};
+
+    if (cor_str_find(rest, '/') >= 0)
+        group = cor_str_cut(&rest, '/');
+    return cor_type_of_kind(group, rest, cor_strz(type->kind));
+}
+
+static void canonical(struct cor_str json, struct cor_buf *out)
+{
+    struct cor_json_limits limits = COR_JSON_LIMITS_DEFAULT;
+
+    limits.guide = &cor_raw_values;
+    assert_int_equal(cor_json_canonicalize(json, &limits, out, NULL, NULL), 0);
+}
+
+/* What Go writes after it has read the JSON. */
+static void go_form(const struct cor_own_type *type, struct cor_str json, struct cor_buf *out)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf in;
+    int r;
+
+    cor_buf_init(&in, OBJECT_MAX);
+    canonical(json, &in);
+    r = cor_normalize(schema_of(type), cor_buf_str(&in), out);
+    assert_true(r >= 0);
+    if (r == 0)
+        assert_int_equal(cor_buf_adds(out, cor_buf_str(&in)), 0);
+}
+
+static void assert_same(struct cor_str got, struct cor_str want)
+{
+    size_t at = 0;
+
+    while (at < got.n && at < want.n && got.p[at] == want.p[at])
+        at++;
+    if (at < got.n || at < want.n) {
+        size_t from = at > 80 ? at - 80 : 0;
+
+        printf("# got  ...%.160s\n# want ...%.160s\n", got.p + from, want.p + from);
+        fail();
+    }
+}
+
+/* Decodes, copies, compares and encodes; the JSON is in `out`. */
+static void through_struct(const struct cor_own_type *type, struct cor_str json,
+                           struct cor_buf *out)
+{
+    struct cor_pool *first, *second;
+    struct cor_own_error why;
+    void *own = cor_alloc(type->size), *copy = cor_alloc(type->size);
+    struct cor_str again;
+    int r;
+
+    assert_int_equal(cor_pool_new(0, &first), 0);
+    assert_int_equal(cor_pool_new(0, &second), 0);
+    r = cor_own_decode(type, first, json, NULL, own, &why);
+    if (r < 0)
+        printf("# %s: %s: %s\n# %.*s\n", type->kind, why.path, why.message, COR_STR_ARG(json));
+    assert_int_equal(r, 0);
+    assert_int_equal(cor_own_copy(type, second, own, copy), 0);
+    assert_true(cor_own_equal(type, own, copy));
+    memset(own, 0xaa, type->size);
+    cor_pool_free(first);
+    assert_int_equal(cor_own_encode(type, second, copy, &again), 0);
+    assert_int_equal(cor_buf_adds(out, again), 0);
+    cor_pool_free(second);
+    cor_free(own);
+    cor_free(copy);
+}
+
+/* The random type is replaced by the one that the object must have. */
+static void random_of(const struct cor_own_type *type, enum random_form form, struct cor_buf *out)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
+    struct cor_view_iter it;
+
+    cor_buf_init(&json, OBJECT_MAX);
+    random_object(schema_of(type), form, &json);
+    cor_buf_reset(out);
+    assert_int_equal(
+        cor_buf_addf(out, "{\"kind\":\"%s\",\"apiVersion\":\"%s\"", type->kind, type->api_version),
+        0);
+    it = cor_view_iter(cor_view(cor_buf_str(&json)));
+    while (cor_view_next(&it)) {
+        if (!cor_str_eqz(it.key, "kind") && !cor_str_eqz(it.key, "apiVersion"))
+            assert_int_equal(cor_buf_addf(out, ",\"%.*s\":%.*s", COR_STR_ARG(it.key),
+                                          COR_STR_ARG(it.value.json)),
+                             0);
+    }
+    assert_int_equal(cor_buf_addc(out, '}'), 0);
+}
+
+TEST(structs, give_full_objects_back_as_they_were)
+{
+    for (size_t i = 0; i < COR_ARRAY_LEN(kinds); i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf json, made, want, got;
+
+        cor_buf_init(&json, OBJECT_MAX);
+        cor_buf_init(&want, OBJECT_MAX);
+        cor_buf_init(&got, OBJECT_MAX);
+        cor_buf_init(&made, OBJECT_MAX);
+        random_of(kinds[i], RANDOM_FULL, &json);
+        canonical(cor_buf_str(&json), &want);
+        through_struct(kinds[i], cor_buf_str(&json), &made);
+        /* FieldsV1 in templates keep their order, but are no raw values of a stored object. */
+        canonical(cor_buf_str(&made), &got);
+        assert_same(cor_buf_str(&got), cor_buf_str(&want));
+    }
+}
+
+/* Members that are missing, null, empty or spelled in an unusual way. */
+TEST(structs, give_loose_objects_back_as_go_reads_them)
+{
+    for (size_t i = 0; i < COR_ARRAY_LEN(kinds) * LOOSE_RUNS; i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf json, made, want, got;
+        const struct cor_own_type *type = kinds[i / LOOSE_RUNS];
+
+        cor_buf_init(&json, OBJECT_MAX);
+        cor_buf_init(&made, OBJECT_MAX);
+        cor_buf_init(&want, OBJECT_MAX);
+        cor_buf_init(&got, OBJECT_MAX);
+        random_of(type, RANDOM_LOOSE, &json);
+        go_form(type, cor_buf_str(&json), &want);
+        through_struct(type, cor_buf_str(&json), &made);
+        go_form(type, cor_buf_str(&made), &got);
+        assert_same(cor_buf_str(&got), cor_buf_str(&want));
+    }
+}
+
+static bool read_file(const char *folder, const char *name, struct cor_buf *out)
+{
+    char path[512], piece[4096];
+    FILE *f;
+    size_t n;
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    f = fopen(path, "rb");
+    if (!f)
+        return false;
+    while ((n = fread(piece, 1, sizeof(piece), f)) > 0)
+        assert_int_equal(cor_buf_add(out, piece, n), 0);
+    fclose(f);
+    return true;
+}
+
+/* Reads the golden object of a kind; upstream names its file after the group. False: there is none.
+ */
+static bool read_golden(const struct cor_own_type *type, const char *suffix, struct cor_buf *out)
+{
+    const char *folder = getenv("COR_GOLDEN");
+    struct cor_str rest = cor_strz(type->api_version), group = {"core", 4};
+    char name[256];
+
+    if (cor_str_find(rest, '/') >= 0)
+        group = cor_str_cut(&rest, '/');
+    snprintf(name, sizeof(name), "%.*s.%.*s.%s.%s", COR_STR_ARG(group), COR_STR_ARG(rest),
+             type->kind, suffix);
+    return folder && read_file(folder, name, out);
+}
+
+TEST(structs, give_upstreams_golden_objects_back)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(kinds); i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf json, want, got;
+
+        cor_buf_init(&json, OBJECT_MAX);
+        cor_buf_init(&want, OBJECT_MAX);
+        cor_buf_init(&got, OBJECT_MAX);
+        if (!read_golden(kinds[i], "json", &json))
+            continue;
+        canonical(cor_buf_str(&json), &want);
+        through_struct(kinds[i], cor_buf_str(&json), &got);
+        assert_same(cor_buf_str(&got), cor_buf_str(&want));
+        n++;
+    }
+    printf("# %zu golden objects\n", n);
+    /* Lists have none, and a clone may be without all. */
+    assert_true(n == 0 || n == COR_ARRAY_LEN(kinds) - 1);
+}
+
+static bool is_held(const struct cor_own_field *field)
+{
+    return field->kind == COR_OWN_STRUCT && field->form == COR_OWN_ONE &&
+           !(field->flags & COR_OWN_POINTER);
+}
+
+/* Bytes of a member that is not a struct which is held. */
+static size_t member_size(const struct cor_own_field *field)
+{
+    if (field->form != COR_OWN_ONE)
+        return sizeof(struct cor_str_list);
+    switch (field->kind) {
+    case COR_OWN_STRUCT:
+        return sizeof(void *);
+    case COR_OWN_BOOL:
+        return sizeof(struct cor_opt_bool);
+    case COR_OWN_INT32:
+        return sizeof(struct cor_opt_int32);
+    case COR_OWN_INT_OR_STR:
+        return sizeof(struct cor_int_or_str);
+    default:
+        return sizeof(struct cor_str);
+    }
+}
+
+static bool is_zero_json(struct cor_str json)
+{
+    return cor_str_eqz(json, "0") || cor_str_eqz(json, "false") || cor_str_eqz(json, "\"\"");
+}
+
+/* Takes each member of a full object away, also those of structs that it holds: the rest is not the
+ * same object. */
+static void check_each_member(const struct cor_own_type *type, struct cor_str json,
+                              struct cor_pool *pool)
+{
+    void *whole = cor_pool_alloc(pool, type->size), *less = cor_pool_alloc(pool, type->size);
+
+    assert_int_equal(cor_own_decode(type, pool, json, NULL, whole, NULL), 0);
+    for (size_t i = 0; i < type->nfields; i++) {
+        const struct cor_own_field *field = &type->fields[i];
+        struct cor_view value =
+            cor_view_member(cor_view(json), cor_str(field->name, field->name_n));
+
+        bool is_zero;
+
+        assert_true(cor_view_exists(value));
+        if (is_held(field)) {
+            check_each_member(field->type, value.json, pool);
+            continue;
+        }
+        assert_int_equal(cor_own_copy(type, pool, whole, less), 0);
+        memset((char *)less + field->offset, 0, member_size(field));
+        is_zero = !(field->flags & COR_OWN_POINTER) && is_zero_json(value.json);
+        assert_int_equal(cor_own_equal(type, whole, less), is_zero);
+        assert_int_equal(cor_own_equal(type, less, whole), is_zero);
+    }
+}
+
+TEST(structs, differ_when_a_member_is_missing)
+{
+    for (size_t i = 0; i < COR_ARRAY_LEN(kinds); i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
+        struct cor_pool *pool;
+
+        cor_buf_init(&json, OBJECT_MAX);
+        random_of(kinds[i], RANDOM_FULL, &json);
+        assert_int_equal(cor_pool_new(0, &pool), 0);
+        check_each_member(kinds[i], cor_buf_str(&json), pool);
+        cor_pool_free(pool);
+    }
+}
+
+TEST(structs, fail_without_memory)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
+
+    cor_buf_init(&json, OBJECT_MAX);
+    random_of(&cor_core_v1_pod_own_type, RANDOM_FULL, &json);
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct cor_core_v1_pod_own pod, copy;
+        struct cor_pool *pool = NULL;
+        struct cor_str again;
+        int r = cor_pool_new(0, &pool);
+
+        if (r == 0)
+            r = cor_core_v1_pod_own_decode(pool, cor_buf_str(&json), NULL, &pod, NULL);
+        if (r == 0)
+            r = cor_core_v1_pod_own_copy(pool, &pod, &copy);
+        if (r == 0)
+            r = cor_core_v1_pod_own_encode(pool, &copy, &again);
+        assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+        cor_pool_free(pool);
+    }
+}
