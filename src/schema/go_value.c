@@ -398,6 +398,39 @@ static void write_zero(struct go_walk *w, const struct cor_type *type, const str
     }
 }
 
+/* A schema, or something else in its place: Go has a struct with a field for each. */
+static void write_schema_or(struct go_walk *w, enum cor_shape shape, uint32_t node,
+                            const struct opened *around)
+{
+    const struct cor_type *schema = cor_type_named(COR_STR("apiextensions_v1.JSONSchemaProps"));
+    char first = cor_json_node_first(&w->nodes, node);
+    uint32_t end = cor_json_node_next(&w->nodes, node);
+
+    if (shape == COR_SHAPE_SCHEMA_OR_BOOL)
+        put(w, first == 'f' ? COR_STR("{\"Allows\":false,") : COR_STR("{\"Allows\":true,"));
+    else
+        put(w, COR_STR("{"));
+    put(w, COR_STR("\"Schema\":"));
+    write_value(w, schema, true, first == '{' ? node : COR_JSON_NO_NODE, around);
+    if (shape == COR_SHAPE_SCHEMA_OR_ARRAY)
+        put(w, COR_STR(",\"JSONSchemas\":"));
+    else if (shape == COR_SHAPE_SCHEMA_OR_STRINGS)
+        put(w, COR_STR(",\"Property\":"));
+    if (shape != COR_SHAPE_SCHEMA_OR_BOOL && first != '[')
+        put(w, COR_STR("null"));
+    for (uint32_t i = node + 1; first == '[' && w->error == 0 && i < end;
+         i = cor_json_node_next(&w->nodes, i)) {
+        put(w, i == node + 1 ? COR_STR("[") : COR_STR(","));
+        if (shape == COR_SHAPE_SCHEMA_OR_ARRAY)
+            write_value(w, schema, false, i, around);
+        else
+            write_string(w, cor_json_node_raw(&w->nodes, i));
+    }
+    if (first == '[')
+        put(w, end > node + 1 ? COR_STR("]") : COR_STR("[]"));
+    put(w, COR_STR("}"));
+}
+
 static void write_value(struct go_walk *w, const struct cor_type *type, bool is_pointer,
                         uint32_t node, const struct opened *around)
 {
@@ -424,10 +457,12 @@ static void write_value(struct go_walk *w, const struct cor_type *type, bool is_
     case COR_SHAPE_RAW:
     case COR_SHAPE_FIELDS_V1:
     case COR_SHAPE_JSON:
+        write_raw(w, cor_json_node_bytes(&w->nodes, node));
+        break;
     case COR_SHAPE_SCHEMA_OR_BOOL:
     case COR_SHAPE_SCHEMA_OR_ARRAY:
     case COR_SHAPE_SCHEMA_OR_STRINGS:
-        write_raw(w, cor_json_node_bytes(&w->nodes, node));
+        write_schema_or(w, cor_type_shape(type), node, around);
         break;
     default: /* a string, a number or a boolean */
         if (cor_json_node_first(&w->nodes, node) == '"')

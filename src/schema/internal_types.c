@@ -18,6 +18,13 @@ static const struct {
     {"admissionregistration_v1.ValidatingAdmissionPolicySpec",
      "ParamKind MatchConstraints Validations MatchConditions FailurePolicy "
      "AuditAnnotations Variables"},
+    {"apiextensions_v1.JSONSchemaProps",
+     "ID Schema Ref Description Type Nullable Format Title Default Maximum ExclusiveMaximum "
+     "Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems "
+     "MultipleOf Enum MaxProperties MinProperties Required Items AllOf OneOf AnyOf Not "
+     "Properties AdditionalProperties PatternProperties Dependencies AdditionalItems "
+     "Definitions ExternalDocs Example XPreserveUnknownFields XEmbeddedResource XIntOrString "
+     "XListMapKeys XListType XMapType XValidations"},
     {"apiregistration_v1.ServiceReference",
      "Namespace Name Port!"},
     {"apps_v1.DaemonSetSpec",
