@@ -4,7 +4,8 @@
  *   a definition   JSON of an object ──► cor_read: types, unknown and repeated fields ──► normal form
  *                  ──► defaults ──► status of a new definition ──► the program of the kind
  *   an object      JSON of an object ──► metadata by its type ──► rewrite by the schema: unknown
- *                  fields, nulls, defaults ──► metadata ──► schema, lists, scale
+ *                  fields, nulls, defaults ──► metadata ──► schema, scale, embedded
+ *                  resources, lists
  *
  * What a step refuses ends the checks where a server would answer. Failures: no memory, and texts
  * over the maximum of an object. Thread: any. */
@@ -264,6 +265,7 @@ static int check_values(const struct cor_structural *schema, const struct cor_cu
     cor_structural_validate(schema, &validation, &errors);
     if (scale)
         cor_custom_scale_check(scale, object, false, &errors);
+    cor_structural_check_embedded(schema, &validation, &errors);
     cor_structural_check_lists(schema, &validation, &errors);
     return report_errors(report, &errors);
 }
@@ -302,8 +304,13 @@ int cor_custom_check_object(struct cor_str definition, struct cor_str json,
     if (r < 0)
         return r;
     form = cor_buf_str(&named);
-    r = take_form(cor_structural_rewrite(schema, form, COR_STRUCTURAL_ALL, &rewritten, unknown),
-                  &rewritten, &form);
+    r = cor_structural_rewrite(schema, form, COR_STRUCTURAL_ALL | COR_STRUCTURAL_EMBEDDED_REQUEST,
+                               &rewritten, unknown);
+    if (r == -COR_EINVAL) {
+        report_add(report, false, COR_STR(""), cor_buf_str(&unknown->why));
+        return 0;
+    }
+    r = take_form(r, &rewritten, &form);
     report_unknown(report, unknown);
     return r < 0 ? r : check_values(schema, scale, form, is_namespaced, report);
 }

@@ -1,6 +1,7 @@
 /* The defaults of a schema, checked against the schema itself when the definition is written
  * (contract crd 1.8): a default that its own node would prune or refuse is an error of the
- * definition. Children of a default get no defaults first, as upstream has it. The walk goes over
+ * definition, and so is one of an embedded resource without apiVersion and kind. Children of a
+ * default get no defaults first, as upstream has it. The walk goes over
  * the nodes in the order of properties and items. Failures: out of memory, which is noted in the
  * field errors. Thread: any. */
 #include "base/err.h"
@@ -22,16 +23,21 @@ static void check_default(const struct cor_structural *schema,
     COR_CLEANUP(cor_buf_deinit) struct cor_buf prefix = {.max = PATH_MAX_BYTES};
     struct cor_str json = cor_structural_text(schema, node->default_json);
     struct cor_field_path at = cor_field_child(path, COR_STR("default"));
-    int r =
-        cor_structural_rewrite_value(schema, node, cor_structural_is(node, COR_STRUCTURAL_EMBEDDED),
-                                     json, COR_STRUCTURAL_PRUNE, &pruned, NULL);
+    bool is_resource =
+        cor_structural_is(node, COR_STRUCTURAL_EMBEDDED) || node == cor_structural_root(schema);
+    size_t before;
+    int r = cor_structural_rewrite_value(schema, node, is_resource, json, COR_STRUCTURAL_PRUNE,
+                                         &pruned, NULL);
 
     note(errors, r);
     if (r == 1)
         cor_field_errors_add(errors, COR_FIELD_INVALID, &at, cor_field_json(json),
                              "must not have unknown fields");
     note(errors, cor_field_path_print(&at, &prefix));
+    before = errors->n;
     if (errors->error == 0)
+        cor_structural_check_embedded_value(schema, node, is_resource, json, &at, errors);
+    if (errors->error == 0 && errors->n == before)
         cor_structural_validate_value(schema, node, json, cor_str(NULL, 0), cor_buf_str(&prefix),
                                       true, errors);
 }

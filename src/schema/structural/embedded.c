@@ -272,14 +272,14 @@ static void check_value(struct embedded *e, const struct cor_structural_node *no
     }
 }
 
-void cor_structural_check_embedded(const struct cor_structural *schema,
-                                   const struct cor_structural_validation *validation,
-                                   struct cor_field_errors *errors)
+void cor_structural_check_embedded_value(const struct cor_structural *schema,
+                                         const struct cor_structural_node *node, bool is_resource,
+                                         struct cor_str json, const struct cor_field_path *path,
+                                         struct cor_field_errors *errors)
 {
     struct embedded *e;
 
-    if (validation->is_status ||
-        !cor_structural_is(cor_structural_root(schema), COR_STRUCTURAL_EMBEDDED_BELOW))
+    if (!is_resource && !(node->flags & (COR_STRUCTURAL_EMBEDDED | COR_STRUCTURAL_EMBEDDED_BELOW)))
         return;
     e = cor_calloc(1, sizeof(*e)); /* json.few would be much for a stack */
     if (!e) {
@@ -288,9 +288,21 @@ void cor_structural_check_embedded(const struct cor_structural *schema,
     }
     e->schema = schema;
     e->errors = errors;
-    note(e, cor_json_nodes_init(&e->json, validation->object));
+    note(e, cor_json_nodes_init(&e->json, json));
+    if (errors->error == 0 && is_resource && !cor_structural_is(node, COR_STRUCTURAL_EMBEDDED) &&
+        cor_json_node_first(&e->json, 0) == '{')
+        check_resource(e, 0, path);
     if (errors->error == 0)
-        check_value(e, cor_structural_root(schema), 0, NULL);
+        check_value(e, node, 0, path);
     cor_json_nodes_deinit(&e->json);
     cor_free(e);
+}
+
+void cor_structural_check_embedded(const struct cor_structural *schema,
+                                   const struct cor_structural_validation *validation,
+                                   struct cor_field_errors *errors)
+{
+    if (!validation->is_status)
+        cor_structural_check_embedded_value(schema, cor_structural_root(schema), false,
+                                            validation->object, NULL, errors);
 }

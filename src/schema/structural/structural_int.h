@@ -169,6 +169,13 @@ int cor_structural_rewrite_value(const struct cor_structural *schema,
                                  struct cor_str json, unsigned steps, struct cor_buf *out,
                                  struct cor_structural_unknown *unknown);
 
+/* The walk of cor_structural_check_embedded() over any value of a node (embedded.c). `is_resource`:
+ * the value itself is a resource, whatever the node says. */
+void cor_structural_check_embedded_value(const struct cor_structural *schema,
+                                         const struct cor_structural_node *node, bool is_resource,
+                                         struct cor_str json, const struct cor_field_path *path,
+                                         struct cor_field_errors *errors);
+
 /* The walk of cor_structural_validate() over any value of a node (validation.c); old.p == NULL:
  * nothing is forgiven. Fields begin with `prefix`. `is_default`: the value is one of the schema
  * itself; upstream does not drop the formats that nobody knows then. */

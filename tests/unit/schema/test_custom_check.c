@@ -57,6 +57,43 @@ TEST(custom_check, finds_the_definition_of_an_object)
     assert_false(cor_custom_is_definition(COR_STR("null")));
 }
 
+TEST(custom_check, looks_into_embedded_resources)
+{
+    static const char embedding[] =
+        "{\"apiVersion\":\"apiextensions.k8s.io/v1\",\"kind\":\"CustomResourceDefinition\",\"metadata\":"
+        "{\"name\":\"pots.example.org\"},\"spec\":{\"group\":\"example.org\",\"scope\":\"Cluster\",\"names\":"
+        "{\"plural\":\"pots\",\"kind\":\"Pot\"},\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,"
+        "\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\",\"properties\":{\"t\":{\"type\":\"object\","
+        "\"x-kubernetes-embedded-resource\":true,\"x-kubernetes-preserve-unknown-fields\":true}}}}}]}}";
+    static const struct {
+        const char *t, *findings;
+    } rows[] = {
+        {"{\"apiVersion\":\"v1\",\"kind\":\"X\",\"metadata\":{\"colour\":\"red\"}}",
+         "warning t.metadata.colour: unknown field\n"},
+        {"{\"kind\":\"X\"}", "error t.apiVersion: Required value\n"},
+        {"{\"apiVersion\":5,\"kind\":\"X\"}",
+         "error : t.apiVersion: Invalid value: 5: must be a string\n"},
+    };
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf whole = {.max = OUT_MAX};
+    char all[1000] = "";
+    struct cor_custom_report report = {.on_finding = on_finding, .arg = all};
+
+    assert_int_equal(cor_custom_check_definition(cor_strz(embedding), &report, &whole), 0);
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf pot = {.max = OUT_MAX};
+
+        all[0] = '\0';
+        assert_int_equal(cor_buf_addf(&pot,
+                                      "{\"apiVersion\":\"example.org/v1\",\"kind\":\"Pot\","
+                                      "\"metadata\":{\"name\":\"p\"},\"t\":%s}",
+                                      rows[i].t),
+                         0);
+        assert_int_equal(cor_custom_check_object(cor_buf_str(&whole), cor_buf_str(&pot), &report),
+                         0);
+        assert_string_equal(all, rows[i].findings);
+    }
+}
+
 TEST(custom_check, survives_every_failed_allocation)
 {
     FOR_EACH_FAILED_ALLOC(n) {
