@@ -171,6 +171,27 @@ def a_subresource_that_is_off_is_not_found_by_the_name_of_the_object(server):
 
 
 @test
+def cells_are_those_of_the_version_that_was_asked_for(server):
+    """The schema of that version has dropped what it does not know."""
+    other = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}}
+    columns = [COLUMNS[0], COLUMNS[1]]
+    define(server, additionalPrinterColumns=columns)
+    crd = server.get(DEFINITIONS + "/kettles.shop.example.org").json()
+    crd["spec"]["versions"].append({"name": "v2", "served": True, "storage": False, "schema": {"openAPIV3Schema": other},
+                                    "additionalPrinterColumns": columns})
+    server.request("PUT", DEFINITIONS + "/kettles.shop.example.org", crd).expect(200)
+    newer = KETTLES.replace("/v1/", "/v2/")
+    await_it(lambda: server.get(newer).status == 200)
+    server.create(KETTLES, kettle("a", colour="red", size=3))
+    assert [row["cells"] for row in table(server, KETTLES)["rows"]] == [["a", "red", 3]]
+    for path in newer, newer + "/a", newer + "?includeObject=Object":
+        assert [row["cells"] for row in table(server, path)["rows"]] == [["a", None, 3]], path
+    watch = server.watch(newer + "?watch=1&resourceVersion=0", accept=TABLE)
+    assert next(watch)["object"]["rows"][0]["cells"] == ["a", None, 3]
+    watch.close()
+
+
+@test
 def objects_are_selected_by_their_selectable_fields(server):
     """Contract crd 4.13.1 to 4.13.3, worked cases G5, G6."""
     define(server, selectableFields=[{"jsonPath": ".spec.colour"}, {"jsonPath": ".spec.size"}])

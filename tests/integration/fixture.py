@@ -169,9 +169,9 @@ class Server:
     def create(self, path, body, status=201):
         return self.request("POST", path, body).expect(status).json()
 
-    def watch(self, path, token="admin"):
+    def watch(self, path, token="admin", accept="application/json"):
         connection = self.connect()
-        connection.request("GET", path, headers={"Authorization": "Bearer " + (self.token if token == "admin" else token)})
+        connection.request("GET", path, headers={"Authorization": "Bearer " + (self.token if token == "admin" else token), "Accept": accept})
         response = connection.getresponse()
         assert response.status == 200, response.read()
         return Watch(connection, response)

@@ -557,11 +557,12 @@ static int call_write_table(struct cor_call *call, struct cor_object *object)
         .now_us = cor_call_now_ms(call) * 1000,
         .is_v1beta1 = call->accept.is_v1beta1,
         .has_columns = true,
+        .shows_cells = call->res->custom,
     };
     struct cor_json_writer w;
     int r = 0;
 
-    if (cor_call_has_stored_cells(call) && opts.include == COR_TABLE_OBJECT)
+    if (cor_call_has_stored_cells(call) && cor_call_converts_rows(call, opts.include))
         r = cor_call_convert(call, object, &shown);
     if (r < 0)
         return r;

@@ -104,6 +104,15 @@ static inline bool cor_call_has_stored_cells(const struct cor_call *call)
     return call->accept.view == COR_VIEW_TABLE && !(call->sub && call->sub->conversion);
 }
 
+/* Is a row made of the object in the version of the request? Upstream has a converter of tables for
+ * each version of a custom resource; rows of other kinds have that version if they have the whole
+ * object. */
+static inline bool cor_call_converts_rows(const struct cor_call *call,
+                                          enum cor_table_include include)
+{
+    return include == COR_TABLE_OBJECT || call->res->custom;
+}
+
 /* A stored object in the version of the answer: a new reference. 0, or a failure in `status`. */
 int cor_call_convert(struct cor_call *call, struct cor_object *object,
                      struct cor_object **ret_object);

@@ -80,7 +80,7 @@ void cor_table_row(struct cor_json_writer *w, const struct cor_table_opts *opts,
     struct cor_cells cells;
 
     assert(opts->columns && object && shown);
-    cor_cells_init(&cells, w, cor_object_json(object), opts->now_us);
+    cor_cells_init(&cells, w, cor_object_json(opts->shows_cells ? shown : object), opts->now_us);
     cor_json_begin_object(w);
     cor_json_key(w, COR_STR("cells"));
     cor_cells_write(&cells, opts->columns);

@@ -31,11 +31,12 @@ struct cor_table_opts {
     int64_t now_us; /* the time up to which ages are counted */
     bool is_v1beta1;
     bool has_columns; /* false: the columns are null, as in a watch after its first event */
+    bool shows_cells; /* the cells and the metadata are those of `shown` */
 };
 
 /* `{"cells":[…],"conditions":[…],"object":…}`. The cells and the metadata are those of `object`,
- * which the columns are for; `shown` is the same object in the version that the client asked for,
- * which a row with whole objects has. */
+ * which the columns are for, unless the options say otherwise; `shown` is the same object in the
+ * version that the client asked for, which a row with whole objects has. */
 void cor_table_row(struct cor_json_writer *w, const struct cor_table_opts *opts,
                    const struct cor_object *object, const struct cor_object *shown);
 

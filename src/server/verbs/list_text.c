@@ -89,7 +89,8 @@ static int text_write_row(struct cor_list_call *list, const struct cor_object *o
     const struct cor_table_opts opts = {.columns = call->columns,
                                         .include = list->include,
                                         .now_us = cor_call_now_ms(call) * 1000,
-                                        .is_v1beta1 = call->accept.is_v1beta1};
+                                        .is_v1beta1 = call->accept.is_v1beta1,
+                                        .shows_cells = call->res->custom};
     struct cor_json_writer w;
 
     cor_json_writer_init(&w, out);
@@ -129,7 +130,7 @@ int cor_list_write_item(struct cor_list_call *list, const struct cor_object *obj
     int r;
 
     if (!call->conversion ||
-        (call->accept.view == COR_VIEW_TABLE && list->include != COR_TABLE_OBJECT))
+        (call->accept.view == COR_VIEW_TABLE && !cor_call_converts_rows(call, list->include)))
         return text_write_item(list, object, out);
     r = cor_row_convert(call->type, call->conversion, object, &made);
     if (r < 0)

@@ -174,8 +174,8 @@ static enum cor_table_include include_of(const struct watch_call *w, enum cor_wa
                                                                       : w->include;
 }
 
-/* The cells are those of the stored object; a row with whole objects has it in the version of the
- * watch. */
+/* The cells are those of the stored object, or of a custom resource those of the version of the
+ * watch; a row with whole objects has it in that version. */
 static int watch_write_table(struct watch_call *w, enum cor_watch_type type,
                              struct cor_object *object)
 {
@@ -187,6 +187,7 @@ static int watch_write_table(struct watch_call *w, enum cor_watch_type type,
         .now_us = cor_call_now_ms(call) * 1000,
         .is_v1beta1 = call->accept.is_v1beta1,
         .has_columns = !w->has_columns,
+        .shows_cells = call->res->custom,
     };
     struct cor_json_writer writer;
     int r = 0;
@@ -196,7 +197,7 @@ static int watch_write_table(struct watch_call *w, enum cor_watch_type type,
         r = cor_object_at(w->shown, object->rev, &shown);
     else if (w->shown)
         shown = cor_object_ref(w->shown);
-    else if (opts.include == COR_TABLE_OBJECT)
+    else if (cor_call_converts_rows(call, opts.include))
         r = cor_call_convert(call, object, &shown);
     w->shown = cor_object_unref(w->shown);
     if (r < 0)
@@ -476,7 +477,7 @@ static void watch_on_event(void *arg, const struct cor_reader_event *event)
     if (call->accept.is_protobuf) {
         r = watch_set_frame(w, &own);
     } else if (call->conversion && watch_is_large(w, &own) &&
-               (call->accept.view != COR_VIEW_TABLE || w->include == COR_TABLE_OBJECT)) {
+               (call->accept.view != COR_VIEW_TABLE || cor_call_converts_rows(call, w->include))) {
         const struct cor_frame_key key = {.source = own.object, .type = call->type};
 
         r = watch_order(w, &own, COR_EVENT_CONVERTED, &key);
@@ -523,8 +524,9 @@ static void watch_begin(struct watch_call *w)
                    NULL, 0, COR_HTTP_LENGTH_UNKNOWN);
 }
 
-/* The time is over, the server shuts down, or a custom resource has changed. When the client has seen a part of a revision, the
- * rest of that revision is delivered first, and the watch then ends by itself. */
+/* The time is over, the server shuts down, or a custom resource has changed. When the client has
+ * seen a part of a revision, the rest of that revision is delivered first, and the watch then ends
+ * by itself. */
 static void watch_end_now(struct watch_call *w)
 {
     /* The event that the watch waits for counts as delivered there: it is sent first. */
