@@ -22,18 +22,21 @@ COLUMNS = [{"name": "Colour", "type": "string", "jsonPath": ".spec.colour"},
 SCALE = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas", "labelSelectorPath": ".status.selector"}
 
 
+def definition(name, **version):
+    plural = name + "s"
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"{plural}.shop.example.org"},
+            "spec": {"group": "shop.example.org", "scope": "Namespaced", "names": {"plural": plural, "kind": name.capitalize()},
+                     "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": SCHEMA}, **version}]}}
+
+
 def define(server, name="kettle", **version):
     """Defines kettles anew, or another kind, and waits until they are served."""
-    plural = name + "s"
-    path = f"{DEFINITIONS}/{plural}.shop.example.org"
+    path = f"{DEFINITIONS}/{name}s.shop.example.org"
     server.request("DELETE", path)
     await_it(lambda: server.get(path).status == 404)
-    server.create(DEFINITIONS, {
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.shop.example.org"},
-        "spec": {"group": "shop.example.org", "scope": "Namespaced", "names": {"plural": plural, "kind": name.capitalize()},
-                 "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": SCHEMA}, **version}]}})
-    await_it(lambda: server.get(f"{GROUP}/namespaces/default/{plural}").status == 200)
+    server.create(DEFINITIONS, definition(name, **version))
+    await_it(lambda: server.get(f"{GROUP}/namespaces/default/{name}s").status == 200)
 
 
 def await_it(is_there):
@@ -41,6 +44,10 @@ def await_it(is_there):
     while not is_there():
         assert time.monotonic() < deadline, "it has not come"
         time.sleep(0.01)
+
+
+def is_established(crd):
+    return any(c["type"] == "Established" and c["status"] == "True" for c in crd["status"].get("conditions") or [])
 
 
 def kettle(name, **spec):
@@ -130,6 +137,24 @@ def a_definition_is_established_at_once_after_a_start(_):
                 define(server, name=name)
                 took.append(time.monotonic() - begin)
         assert took[0] < 0.7 + 10 * took[1], took
+
+
+@test
+def what_is_established_is_served_and_discovered(server):
+    """Contract crd 3.1.5. At kube-apiserver discovery follows some time later."""
+    connection = server.connect()
+    for _ in range(20):
+        watch = server.watch(f"{DEFINITIONS}?watch=1&fieldSelector=metadata.name%3Dpots.shop.example.org")
+        server.create(DEFINITIONS, definition("pot"))
+        while not is_established(next(watch)["object"]):
+            pass
+        resources = server.get(GROUP, connection=connection).expect(200).json()["resources"]
+        assert "pots" in [resource["name"] for resource in resources]
+        server.get(GROUP + "/pots", connection=connection).expect(200)
+        watch.close()
+        server.request("DELETE", DEFINITIONS + "/pots.shop.example.org").expect(200)
+        await_it(lambda: server.get(DEFINITIONS + "/pots.shop.example.org", connection=connection).status == 404)
+    connection.close()
 
 
 @test

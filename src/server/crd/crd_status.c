@@ -3,10 +3,11 @@
  * until nothing is left to write (contract crd 2.1.3).
  *
  *   status_step: its names are not those that it asks for ──► names judged ──► PUT status ──┐
- *                its names are accepted, it is not Established ──► PUT status ──────────────┤
- *                nothing ──► the reconcile ends                                             │
+ *                its names are accepted, it is served, it is not Established ──► PUT status ┤
+ *                nothing, or it is not served yet ──► the reconcile ends                    │
  *   status_on_written: the answer is the newest state, which is served at once ◄────────────┘ ──► status_step
  *
+ * Whoever sees that a definition is Established can use what it defines, and finds it in discovery.
  * While names are being written they count as used, so that two definitions that are judged at the
  * same time do not both get a name. The answer 409 or 404 ends the reconcile: a newer state comes by
  * the watch, and with it the next one. Other failures are tried again by the limiter.
@@ -152,7 +153,7 @@ static void status_step(struct cor_crd_work *work)
     else if (work->has_named)
         cor_crd_work_write(work, entry->crd, &naming.change, &cbs);
     else if (cor_crd_is_true(entry->crd, "NamesAccepted") &&
-             !cor_crd_is_true(entry->crd, "Established"))
+             !cor_crd_is_true(entry->crd, "Established") && cor_crds_shows(work->crds, entry))
         cor_crd_work_write(work, entry->crd, &established, &cbs);
     else
         cor_crd_work_fail(work, 0, NULL);

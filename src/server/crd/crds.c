@@ -1,9 +1,9 @@
 /* clang-format off */
 /* Follows the CustomResourceDefinitions through the port in process, and publishes what they define.
  *
- *   list, watch ──► cor_crds_take: is it newer than the entry's? ──► crds_serve: Established and other than what is served ──►
- *   a definition, its watch cache ──► crds_publish_soon, once per turn ──► the cache is filled: the definition takes the place of
- *   the old one, which is retired ──► cor_api_publish
+ *   list, watch ──► cor_crds_take: is it newer than the entry's? ──► crds_serve: its names are accepted, and it is other than what
+ *   is served ──► a definition, its watch cache ──► crds_publish_soon, once per turn ──► the cache is filled: the definition takes
+ *   the place of the old one, which is retired ──► cor_api_publish ──► those that wait to be Established are reconciled
  *
  * A change of the spec or of the accepted names makes another definition, whose predecessor's watches
  * end; a change of labels or conditions does not (contract crd 3.2.3). The beginning of the deletion
@@ -125,6 +125,25 @@ static void definition_retire(struct cor_definition **definition)
     cor_row_unref(cor_definition_row(d, 0));
 }
 
+static int crds_enqueue(struct cor_crds *crds, struct cor_str name)
+{
+    return cor_control_loop_enqueue(cor_port_controller_loop(crds->controller), COR_STR(""), name,
+                                    0);
+}
+
+/* Without memory for a key the next event of that definition does it. */
+static void crds_enqueue_waiting(struct cor_crds *crds)
+{
+    for (size_t i = 0; i < crds->nentries; i++) {
+        struct crd_entry *entry = crds->entries[i];
+
+        if (!entry->awaits_publication)
+            continue;
+        entry->awaits_publication = false;
+        (void)crds_enqueue(crds, cor_object_name(entry->crd));
+    }
+}
+
 static int crds_publish(struct cor_crds *crds)
 {
     const struct cor_resource_row **rows, **custom;
@@ -149,6 +168,7 @@ static int crds_publish(struct cor_crds *crds)
     cor_api_publish(crds->api, served);
     cor_served_unref(served);
     crds->has_changed = false;
+    crds_enqueue_waiting(crds);
     return 0;
 }
 
@@ -284,7 +304,8 @@ static int crds_serve(struct cor_crds *crds, struct crd_entry *entry)
     struct cor_custom_cache *cache = NULL;
     int r;
 
-    if (!cor_crd_is_true(entry->crd, "Established")) {
+    if (!cor_crd_is_true(entry->crd, "NamesAccepted") &&
+        !cor_crd_is_true(entry->crd, "Established")) {
         entry_retire(crds, entry);
         return 0;
     }
@@ -339,12 +360,6 @@ static int entries_insert(struct cor_crds *crds, struct cor_object *crd,
     return 0;
 }
 
-static int crds_enqueue(struct cor_crds *crds, struct cor_str name)
-{
-    return cor_control_loop_enqueue(cor_port_controller_loop(crds->controller), COR_STR(""), name,
-                                    0);
-}
-
 int cor_crds_take(struct cor_crds *crds, struct cor_object *crd)
 {
     struct crd_entry *entry = cor_crds_find(crds, cor_object_name(crd));
@@ -366,6 +381,12 @@ int cor_crds_take(struct cor_crds *crds, struct cor_object *crd)
     if (r == 0)
         r = crds_serve(crds, entry);
     return r < 0 ? r : crds_enqueue(crds, cor_object_name(crd));
+}
+
+bool cor_crds_shows(struct cor_crds *crds, struct crd_entry *entry)
+{
+    entry->awaits_publication = entry->next || crds->has_changed;
+    return !entry->awaits_publication;
 }
 
 void cor_crds_requeue_group(struct cor_crds *crds, struct cor_str group, struct cor_str but)

@@ -20,6 +20,7 @@ struct crd_entry {
     struct cor_definition *next;   /* takes its place when its cache is filled; or NULL */
     struct cor_buf claimed;        /* names that are being written to its status; empty: none */
     bool is_listed;                /* the list that is being read has it */
+    bool awaits_publication;       /* its key is enqueued after the next snapshot */
 };
 
 struct cor_crds {
@@ -52,6 +53,10 @@ struct crd_entry *cor_crds_find(const struct cor_crds *crds, struct cor_str name
 /* A newer state of a definition, from the watch or from the answer to a write; an older one is left
  * alone. 0, -COR_ENOMEM. */
 int cor_crds_take(struct cor_crds *crds, struct cor_object *crd);
+
+/* Do the loops serve the entry as it is known, as far as it can be served? If not, its key is
+ * enqueued when they do. */
+bool cor_crds_shows(struct cor_crds *crds, struct crd_entry *entry);
 
 /* Has the names of all other definitions of the group judged again. */
 void cor_crds_requeue_group(struct cor_crds *crds, struct cor_str group, struct cor_str but);
