@@ -7,6 +7,7 @@ test says that the test shows behaviour 1.4.2. The page says how many behaviours
 (`Status: complete` or `Status: not complete`).
 
 A case of tests/cases/ (a line that begins with the number, after `contract NAME`) shows a behaviour too, unless it is marked as pending.
+A page may name worked cases, which have a letter and a number (`Worked cases: A1 to A40, A13b`); they are cited by these names.
 A page may name the rows of a table without numbers (`Rows of 4.2: Pod, Node`); a case cites such a row by the number of the table and
 the kind of its section. For contracts that are not complete the number of shown behaviours is printed.
 
@@ -23,7 +24,7 @@ import sys
 PAGES = "docs/internals"
 END = "-behaviours.md"
 SUFFIXES = {".c", ".h", ".py"}
-NUMBER = r"\d+(?:\.\d+){1,2}"
+NUMBER = r"(?:\d+(?:\.\d+){1,2}|[A-H]\d+[a-z]?)"
 CASE = re.compile(rf"(pending )?((?:[a-z]+ )?{NUMBER}(?:, (?:[a-z]+ )?{NUMBER})*)(?: |$)")
 LIST = rf"{NUMBER}(?:(?:,| and| to|, and)[\s*#]+{NUMBER})*"
 
@@ -46,6 +47,8 @@ class Contract:
         self.known = [f"{section}.{n}" for section, last in self.sections.items() for n in range(int(first.get(section, 1)), int(last) + 1)]
         for section, kinds in re.findall(rf"^Rows of ({NUMBER}): ((?:.+\n)+)", text + "\n", re.M):
             self.known += [f"{section} {kind}" for kind in re.findall(r"\w+", kinds)]
+        for names in re.findall(r"^Worked cases: (.+)$", text, re.M):
+            self.known += expand(names)
         self.excused = [number for numbers in re.findall(rf"^- ({LIST}): \S", text, re.M) for number in expand(numbers)]
         self.named_tests = list(named_tests(text))
 
@@ -62,9 +65,12 @@ def expand(text):
     """The numbers of "1.4.2, 1.4.6 to 1.4.9 and 1.5.1"."""
     numbers = []
     for first, last in re.findall(rf"({NUMBER})(?:\s+to[\s*#]+({NUMBER}))?", text):
-        section, begin = first.rsplit(".", 1)
-        end = (last or first).rsplit(".", 1)[1]
-        numbers += [f"{section}.{n}" for n in range(int(begin), int(end) + 1)]
+        if not last:
+            numbers.append(first)
+            continue
+        section, begin = re.fullmatch(r"(.*?)(\d+)", first).groups()
+        end = re.fullmatch(r".*?(\d+)", last).group(1)
+        numbers += [f"{section}{n}" for n in range(int(begin), int(end) + 1)]
     return numbers
 
 

@@ -53,7 +53,7 @@ import pathlib
 import re
 
 HERE = pathlib.Path(__file__).resolve().parent
-NUMBER = r"\d+(?:\.\d+)+"
+NUMBER = r"(?:\d+(?:\.\d+)+|[A-H]\d+[a-z]?)"
 HEADER = re.compile(rf"(pending )?((?:[a-z]+ )?{NUMBER}(?:, (?:[a-z]+ )?{NUMBER})*)(?: +(.*))?$")
 # What stands before a verb, and the header that it gives to the request.
 PREFIXES = {"as": "Impersonate-User", "typed": "Content-Type", "accept": "Accept"}

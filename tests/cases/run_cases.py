@@ -70,9 +70,14 @@ class Kinds:
         return self.kinds[name]["minimal"]
 
 
+def metadata_in(body):
+    metadata = body.get("metadata") if isinstance(body, dict) else None
+    return metadata if isinstance(metadata, dict) else {}
+
+
 def name_in(body, other):
     """The name of the object in a body, or another name if it has none."""
-    return body.get("metadata", {}).get("name", other) if isinstance(body, dict) else other
+    return metadata_in(body).get("name", other)
 
 
 def in_path(name):
@@ -81,7 +86,7 @@ def in_path(name):
 
 def without_generated(answer, sent):
     """An answer in which "*" is what the server added to a generateName."""
-    prefix = sent.get("metadata", {}).get("generateName") if isinstance(sent, dict) else None
+    prefix = metadata_in(sent).get("generateName")
     if not prefix or sent["metadata"].get("name") or not isinstance(answer, dict):
         return answer
     name = answer.get("details", {}).get("name", "") if answer.get("kind") == "Status" else answer["metadata"]["name"]
@@ -186,10 +191,10 @@ def describe_invalid(answer, gk, name, is_creation):
 def describe(answer, body, expected, is_creation=True):
     """An answer to a request with a body as the lines of a case."""
     code, lines = answer["code"], []
-    group, _, _ = (body or {}).get("apiVersion", "").rpartition("/")
-    gk = (body or {}).get("kind", "") + ("." + group if group else "")
+    group, _, _ = str((body or {}).get("apiVersion", "")).rpartition("/")
+    gk = str((body or {}).get("kind", "")) + ("." + group if group else "")
     if code == 422:
-        lines = describe_invalid(answer, gk, (body or {}).get("metadata", {}).get("name", ""), is_creation)
+        lines = describe_invalid(answer, gk, name_in(body, ""), is_creation)
     elif "object" in answer:
         lines = [str(code)]
         for path in member_paths(expected):

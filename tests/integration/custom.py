@@ -78,7 +78,7 @@ def tables_have_the_columns_of_the_version(server):
 
 @test
 def tables_show_the_age_when_no_column_is_declared(server):
-    """Contract crd worked case G1."""
+    """Contract crd G1."""
     define(server)
     server.create(KETTLES, kettle("a"))
     got = table(server, KETTLES)
@@ -88,7 +88,7 @@ def tables_show_the_age_when_no_column_is_declared(server):
 
 @test
 def a_scale_is_read_and_written_at_its_paths(server):
-    """Contract crd 4.12, worked cases F6 to F8."""
+    """Contract crd 4.12, F6 to F8."""
     define(server, subresources={"status": {}, "scale": SCALE})
     uid = server.create(KETTLES, kettle("k"))["metadata"]["uid"]
     scale = KETTLES + "/k/scale"
@@ -185,7 +185,7 @@ def items_of_a_list_say_their_kind(server):
 
 @test
 def a_subresource_that_is_off_is_not_found_by_the_name_of_the_object(server):
-    """Contract crd worked case F5."""
+    """Contract crd F5."""
     define(server)
     server.create(KETTLES, kettle("a"))
     for sub in "status", "scale", "lid":
@@ -218,7 +218,7 @@ def cells_are_those_of_the_version_that_was_asked_for(server):
 
 @test
 def objects_are_selected_by_their_selectable_fields(server):
-    """Contract crd 4.13.1 to 4.13.3, worked cases G5, G6."""
+    """Contract crd 4.13.1 to 4.13.3, G5, G6."""
     define(server, selectableFields=[{"jsonPath": ".spec.colour"}, {"jsonPath": ".spec.size"}])
     for name, spec in {"a": {"colour": "red", "size": 5}, "b": {"colour": "blue"}, "c": {"size": 5}}.items():
         server.create(KETTLES, kettle(name, **spec))

@@ -87,6 +87,9 @@ def checks():
         ("create", "", "?dryRun=All", "v1 Pod"), ("update", "/status", "", "v1 Pod"), ("patch", "", "", "v1 Pod")]
     yield "bodies, paths and expectations are read", first.steps[2].body == {"a": None} and second.steps[0].path == "/api" \
         and first.expected == ["200", "a = 1"]
+    step = read("contract crd\n[Pod]\nA1 as joe typed \"a/b ;c\" accept a/d create \"x: 1\\n\"\n")[0].cases[0].steps[0]
+    yield "a step has headers and raw text", step.headers == {"Impersonate-User": "joe", "Content-Type": "a/b ;c", "Accept": "a/d"} \
+        and step.body == "x: 1\n"
     yield "a message that follows from the causes is left out", run_cases.describe(INVALID, POD, []) == LINES
     yield "another message is written", run_cases.describe({**INVALID, "message": "else"}, POD, [])[0] == "422 Invalid: else"
     yield "another reason is written", run_cases.describe(

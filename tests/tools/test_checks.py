@@ -128,6 +128,8 @@ CONTRACTS = [
      "2.1.2 has neither a test nor a line here"),
     ("a section may go on from the numbers of another", "Status: complete.\n" + TABLE + "| 2.2 | More | 3 to 4 |\n",
      "/* Contract server 2.1.1, 2.1.2 and 2.2.3 */\n", 1, "2.2.4 has neither a test nor a line here"),
+    ("worked cases are cited by their names", "Status: complete.\n" + TABLE + "\nWorked cases: A1 to A3, A2b\n",
+     "/* Contract server 2.1.1, 2.1.2, A1 to A2, A2b */\n", 1, "A3 has neither a test nor a line here"),
     ("contracts do not share numbers", "Status: complete.\n" + TABLE, "/* Contract server 2.1.1 and 2.1.2 */\n", 0, ""),
     ("a page says whether its contract is complete", TABLE, "/* Contract server 2.1.1 and 2.1.2 */\n", 1,
      "there is no line 'Status: complete' or 'Status: not complete'"),

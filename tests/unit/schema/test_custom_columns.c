@@ -73,7 +73,7 @@ static void assert_cell(const char *type, const char *path, const char *spec, co
     cor_custom_columns_free(columns);
 }
 
-/* Contract crd 4.13.7, 4.13.8, worked cases G2 to G4. */
+/* Contract crd 4.13.7, 4.13.8, G2 to G4. */
 TEST(custom_columns, show_values_by_the_type_of_the_column)
 {
     static const struct {
@@ -163,7 +163,7 @@ TEST(custom_columns, have_definitions_as_they_were_declared)
                        "\"description\":\"How many.\",\"priority\":0}]");
 }
 
-/* Contract crd 4.13.4, worked case G1. */
+/* Contract crd 4.13.4, G1. */
 TEST(custom_columns, are_an_age_when_none_is_declared)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = OUT_MAX}, out = {.max = OUT_MAX};

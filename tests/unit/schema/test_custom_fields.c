@@ -42,7 +42,7 @@ static bool matches(const char *text, const char *object)
     return is_match;
 }
 
-/* Contract crd 4.13.1, 4.13.2, worked cases G5, G6. */
+/* Contract crd 4.13.1, 4.13.2, G5, G6. */
 TEST(custom_fields, select_by_the_printed_value)
 {
     static const char red[] = "{\"flag\":true,\"metadata\":{\"name\":\"k\",\"namespace\":\"n\"},"

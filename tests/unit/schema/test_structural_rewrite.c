@@ -87,7 +87,7 @@ static void check_spec_rows(const struct spec_row *rows, size_t n)
 
 /* clang-format off */
 
-/* Contract crd 4.3.1, 4.3.2, 4.3.3, 4.3.5, 4.3.6, 8.2 (B1 to B6). */
+/* Contract crd 4.3.1, 4.3.2, 4.3.3, 4.3.5, 4.3.6, B1 to B6. */
 TEST(structural_rewrite, prunes_unknown_fields)
 {
     static const struct spec_row rows[] = {
@@ -116,7 +116,7 @@ TEST(structural_rewrite, prunes_unknown_fields)
     check_spec_rows(rows, COR_ARRAY_LEN(rows));
 }
 
-/* Contract crd 4.4.1, 4.4.2, 4.2.5, 8.2 (B8, B10, B11). */
+/* Contract crd 4.4.1, 4.4.2, 4.2.5, B8, B10, B11. */
 TEST(structural_rewrite, drops_nulls_that_the_schema_does_not_allow)
 {
     static const struct spec_row rows[] = {
@@ -136,7 +136,7 @@ TEST(structural_rewrite, drops_nulls_that_the_schema_does_not_allow)
     check_spec_rows(rows, COR_ARRAY_LEN(rows));
 }
 
-/* Contract crd 4.5.1, 4.5.2, 8.2 (B13, B14). */
+/* Contract crd 4.5.1, 4.5.2, B13, B14. */
 TEST(structural_rewrite, fills_in_defaults)
 {
     static const struct spec_row rows[] = {
