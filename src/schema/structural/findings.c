@@ -38,7 +38,7 @@ struct cor_str cor_value_text(struct cor_validation_run *run, uint32_t value)
 
 const char *cor_value_name(struct cor_validation_run *run, const struct cor_way *way)
 {
-    struct cor_str name = cor_way_print(way, true, &run->arena);
+    struct cor_str name = cor_way_print(way, COR_WAY_DOTTED, &run->arena);
 
     if (name.p)
         return name.p;

@@ -109,7 +109,7 @@ static void write_default(struct rewrite *w, const struct cor_structural_node *n
  */
 
 static void note_unknown(struct rewrite *w, struct cor_structural_unknown *unknown,
-                         const struct cor_way *way)
+                         const struct cor_way *way, enum cor_way_style style)
 {
     struct cor_str text;
 
@@ -117,7 +117,7 @@ static void note_unknown(struct rewrite *w, struct cor_structural_unknown *unkno
         return;
     rewrite_note(
         w, COR_ARRAY_RESERVE(&unknown->v, unknown->n, &unknown->cap, COR_STRUCTURAL_UNKNOWN_MAX));
-    text = cor_way_print(way, false, &unknown->text);
+    text = cor_way_print(way, style, &unknown->text);
     if (text.p && w->error == 0)
         unknown->v[unknown->n++] = text;
     else if (unknown->text.error != -COR_ETOOBIG) /* paths past the maximum are left out */
@@ -181,7 +181,7 @@ static int note_unknown_meta(void *arg, struct cor_str path)
     struct meta_fields *fields = arg;
     struct cor_way step = {.up = fields->way, .raw_key = path};
 
-    note_unknown(fields->w, fields->w->unknown_meta, &step);
+    note_unknown(fields->w, fields->w->unknown_meta, &step, COR_WAY_BRACKETS);
     return fields->w->error;
 }
 
@@ -194,7 +194,7 @@ static void refuse_embedded(struct rewrite *w, const struct cor_way *way, struct
     rewrite_note(w, -COR_EINVAL);
     if (!w->unknown)
         return;
-    path = cor_way_print(way, false, &w->unknown->text);
+    path = cor_way_print(way, COR_WAY_BRACKETS, &w->unknown->text);
     cor_buf_reset(&w->unknown->why);
     (void)cor_buf_addf(&w->unknown->why, "%.*s: Invalid value: %.*s: %s", COR_STR_ARG(path),
                        COR_STR_ARG(value), why);
@@ -298,13 +298,15 @@ static void drop_member(struct rewrite *w, struct members *m, const char *key,
 /* The schema of a member and how it is pruned; false: the member is dropped. */
 static bool find_member(const struct rewrite *w, const struct cor_structural_node *node,
                         enum mode mode, struct cor_str raw_key, bool is_resource,
-                        const struct cor_structural_node **ret_node, enum mode *ret_mode)
+                        const struct cor_structural_node **ret_node, enum mode *ret_mode,
+                        bool *ret_additional)
 {
     const struct cor_structural_node *property =
         node ? cor_structural_find(w->schema, node, raw_key) : NULL;
     bool is_pruned = w->steps & COR_STRUCTURAL_PRUNE && mode != MODE_KEEP;
 
     *ret_node = property || !node ? property : cor_structural_node(w->schema, node->additional);
+    *ret_additional = *ret_node && !property;
     *ret_mode = MODE_KEEP;
     if (is_resource && cor_structural_is_meta(raw_key))
         return true;
@@ -361,8 +363,9 @@ static void rewrite_object(struct rewrite *w, const struct cor_structural_node *
 
         if (fills && !(m.is_outermost && is_type_key(raw_key)))
             insert_defaults(w, node, &m, raw_key, m.is_first ? key : key - 1);
-        if (!find_member(w, node, mode, raw_key, is_resource, &child, &child_mode)) {
-            note_unknown(w, w->unknown, &step);
+        if (!find_member(w, node, mode, raw_key, is_resource, &child, &child_mode,
+                         &step.is_additional)) {
+            note_unknown(w, w->unknown, &step, COR_WAY_PLAIN);
             drop_member(w, &m, key, it);
         } else if (is_bad_null(it, child) && w->steps & COR_STRUCTURAL_NULLS &&
                    !cor_structural_is(child, COR_STRUCTURAL_HAS_DEFAULT)) {

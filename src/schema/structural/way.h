@@ -17,9 +17,16 @@ struct cor_way {
     bool is_additional; /* a key that is no property */
 };
 
+/* How a key that is no property is written; upstream has three ways of its own. */
+enum cor_way_style {
+    COR_WAY_PLAIN,    /* m.a: fields that the schema does not know */
+    COR_WAY_DOTTED,   /* .m as well, if it is the first: what keywords refuse */
+    COR_WAY_BRACKETS, /* m[a]: embedded resources */
+};
+
 /* The text in the arena, with a NUL behind it; `way` NULL: the outermost value, whose text is
- * empty. `has_dot`: a first key that is no property has a dot before it, as in upstream's messages.
- * p == NULL: the arena has failed. */
-struct cor_str cor_way_print(const struct cor_way *way, bool has_dot, struct cor_arena *arena);
+ * empty. p == NULL: the arena has failed. */
+struct cor_str cor_way_print(const struct cor_way *way, enum cor_way_style style,
+                             struct cor_arena *arena);
 
 #endif

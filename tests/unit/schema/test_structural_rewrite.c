@@ -248,6 +248,19 @@ TEST(structural_rewrite, reads_the_metadata_of_embedded_resources)
     cor_structural_unref(schema);
 }
 
+/* As at kube-apiserver (tests/differential/instances.py): only paths of embedded resources have the keys of maps in brackets. */
+TEST(structural_rewrite, names_embedded_resources_in_maps_by_their_keys)
+{
+    struct cor_structural *schema =
+        compile("{'type':'object','properties':{'m':{'type':'object','additionalProperties':{'type':'object','properties':{'t':{'type':'object',"
+                "'x-kubernetes-embedded-resource':true,'x-kubernetes-preserve-unknown-fields':true}}}}}}");
+
+    check_rewrite(schema, COR_STRUCTURAL_ALL | COR_STRUCTURAL_EMBEDDED_REQUEST,
+                  "{'kind':'K','apiVersion':'g','m':{'k.1':{'t':{'apiVersion':'v1','kind':'X','metadata':{'x':1}},'y':1}}}",
+                  "{'kind':'K','apiVersion':'g','m':{'k.1':{'t':{'apiVersion':'v1','kind':'X','metadata':{}}}}}", "m.k.1.y m[k.1].t.metadata.x");
+    cor_structural_unref(schema);
+}
+
 TEST(structural_rewrite, does_only_the_steps_that_are_asked_for)
 {
     static const char in[] = "{'kind':'K','apiVersion':'g/v1','spec':{'b':1,'n':null}}";
