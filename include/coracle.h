@@ -63,6 +63,7 @@
 #include "coracle/str.h"
 #include "coracle/time.h"
 #include "coracle/transform.h"
+#include "coracle/typed.h"
 #include "coracle/until.h"
 #include "coracle/value.h"
 #include "coracle/version.h"

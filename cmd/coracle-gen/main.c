@@ -15,6 +15,8 @@
 #include "base/err.h"
 #include "coracle/version.h"
 #include "flags.h"
+#include "from_server.h"
+#include "gen/clients.h"
 #include "gen/from_crd.h"
 #include "gen/from_openapi.h"
 #include "gen/from_tables.h"
@@ -27,22 +29,41 @@
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct gen_opts {
-    const char *crd, *openapi; /* NULL: the built-in types */
+    const char *crd, *openapi; /* NULL, and not is_from_server: the built-in types */
     const char *out, *prefix, *include;
-    const char *structs; /* kinds; NULL: views alone */
-    bool is_list, is_version;
+    struct from_server_opts server;
+    const char *structs; /* kinds; NULL: views and clients alone */
+    bool is_from_server, is_list, is_version;
 };
 
 static const struct flag flags[] = {
     {"crd", 0, FLAG_TEXT, offsetof(struct gen_opts, crd), "FILE[,FILE...]",
      "Read CustomResourceDefinitions, as YAML or JSON; - is the standard input", 0, 0, false},
-    {"openapi", 0, FLAG_TEXT, offsetof(struct gen_opts, openapi), "FILE",
-     "Read an OpenAPI v3 document, as /openapi/v3/apis/apps/v1 of a server; - is the standard input",
+    {"openapi", 0, FLAG_TEXT, offsetof(struct gen_opts, openapi), "FILE[,FILE...]",
+     "Read OpenAPI v3 documents, as /openapi/v3/apis/apps/v1 of a server; - is the standard input",
      0, 0, false},
+    {"from-server", 0, FLAG_SWITCH, offsetof(struct gen_opts, is_from_server), NULL,
+     "Read the OpenAPI v3 documents of the server that the kubeconfig or --server names", 0, 0,
+     false},
+    {"group", 0, FLAG_TEXT, offsetof(struct gen_opts, server.group), "GROUP[/VERSION]",
+     "Of --from-server: only this group, or its one version; v1 is the core group", 0, 0, false},
+    {"kubeconfig", 0, FLAG_TEXT, offsetof(struct gen_opts, server.kubeconfig), "FILE",
+     "Of --from-server: the configuration; default $KUBECONFIG, then ~/.kube/config", 0, 0, false},
+    {"context", 0, FLAG_TEXT, offsetof(struct gen_opts, server.context), "NAME",
+     "Of --from-server: the context of the kubeconfig", 0, 0, false},
+    {"server", 0, FLAG_TEXT, offsetof(struct gen_opts, server.server), "URL",
+     "Of --from-server: the server, with or without a kubeconfig", 0, 0, false},
+    {"token", 0, FLAG_TEXT, offsetof(struct gen_opts, server.token), "TEXT",
+     "Of --from-server: a bearer token", 0, 0, false},
+    {"certificate-authority", 0, FLAG_TEXT, offsetof(struct gen_opts, server.ca_file), "FILE",
+     "Of --from-server: who signed the server's certificate", 0, 0, false},
+    {"insecure-skip-tls-verify", 0, FLAG_SWITCH,
+     offsetof(struct gen_opts, server.insecure_skip_tls_verify), NULL,
+     "Of --from-server: do not check the server's certificate", 0, 0, false},
     {"prefix", 0, FLAG_TEXT, offsetof(struct gen_opts, prefix), "TEXT",
-     "Begin the names of symbols of --crd and --openapi with this", 0, 0, false},
+     "Begin the names of symbols of all but the built-in types with this", 0, 0, false},
     {"include", 0, FLAG_TEXT, offsetof(struct gen_opts, include), "DIR",
-     "Name this folder in the #include lines of files of --crd and --openapi", 0, 0, false},
+     "Name this folder in the #include lines of files of all but the built-in types", 0, 0, false},
     {"structs", 0, FLAG_TEXT, offsetof(struct gen_opts, structs), "KIND[,KIND...]",
      "Write structs of these kinds, too, and of all that they hold; all for every kind", 0, 0,
      false},
@@ -62,9 +83,10 @@ static int print_help(void)
     if (flags_help(flags, COR_ARRAY_LEN(flags), &text) < 0)
         return EXIT_FAILED;
     printf("usage: coracle-gen [FLAG...] [PACKAGE...]\n\n"
-           "Writes PACKAGE.h and PACKAGE.c, views of the types of a group and version, for each\n"
-           "package that is named, or for all of the input, and PACKAGE_structs.h and\n"
-           "PACKAGE_structs.c with --structs. The built-in types are the input.\n\n%s",
+           "Writes PACKAGE.h and PACKAGE.c, views of the types of a group and version, and\n"
+           "PACKAGE_client.h, typed clients and informers of its kinds, for each package that is\n"
+           "named, or for all of the input; and PACKAGE_structs.h and PACKAGE_structs.c with\n"
+           "--structs. The built-in types are the input.\n\n%s",
            cor_buf_z(&text));
     return EXIT_OK;
 }
@@ -117,26 +139,33 @@ typedef int (*writer)(struct cor_gen_model *model, const struct cor_gen_package 
                       const struct cor_gen_views_opts *opts, struct cor_buf *header,
                       struct cor_buf *source);
 
-/* Writes the two files FOLDER/STEM SUFFIX.h and .c. */
+/* Writes a file of a package: FOLDER/STEM, and then the suffix and the end. */
+static int write_file(const char *folder, const struct cor_gen_package *package, const char *suffix,
+                      const char *end, const struct cor_buf *text)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf path;
+    int r;
+
+    cor_buf_init(&path, 1u << 16);
+    r = cor_buf_addf(&path, "%s/%.*s%s%s", folder, COR_STR_ARG(package->stem), suffix, end);
+    return r < 0 ? r : write_whole(cor_buf_z(&path), cor_buf_str(text));
+}
+
+/* Writes a header, and a source if the writer has written one. */
 static int write_pair(struct cor_gen_model *model, const struct cor_gen_package *package,
                       const struct cor_gen_views_opts *views, const char *folder,
                       const char *suffix, writer write)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf header, source, path;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf header, source;
     int r;
 
     cor_buf_init(&header, FILE_BYTES_MAX);
     cor_buf_init(&source, FILE_BYTES_MAX);
-    cor_buf_init(&path, 1u << 16);
     r = write(model, package, views, &header, &source);
     if (r == 0)
-        r = cor_buf_addf(&path, "%s/%.*s%s.h", folder, COR_STR_ARG(package->stem), suffix);
-    if (r == 0)
-        r = write_whole(cor_buf_z(&path), cor_buf_str(&header));
-    if (r == 0) {
-        path.p[path.n - 1] = 'c';
-        r = write_whole(cor_buf_z(&path), cor_buf_str(&source));
-    }
+        r = write_file(folder, package, suffix, ".h", &header);
+    if (r == 0 && source.n > 0)
+        r = write_file(folder, package, suffix, ".c", &source);
     return r;
 }
 
@@ -145,6 +174,8 @@ static int write_package(struct cor_gen_model *model, const struct cor_gen_packa
 {
     int r = write_pair(model, package, views, folder, "", cor_gen_views);
 
+    if (r == 0)
+        r = write_pair(model, package, views, folder, "_client", cor_gen_clients);
     if (r == 0 && cor_gen_has_structs(package))
         r = write_pair(model, package, views, folder, "_structs", cor_gen_structs);
     return r;
@@ -201,11 +232,18 @@ static int read_input(struct cor_gen_model *model, const struct gen_opts *opts,
     struct cor_str files = cor_strz(opts->crd ? opts->crd : opts->openapi), folder = {"", 0};
     int r = 0;
 
-    if (files.n == 0)
+    if (files.n == 0 && !opts->is_from_server)
         return cor_gen_from_tables(model);
     if (opts->include[0] != '\0')
         folder = cor_gen_printf(model, "%s%s", opts->include,
                                 cor_str_ends(cor_strz(opts->include), COR_STR("/")) ? "" : "/");
+    if (opts->is_from_server) {
+        struct from_server_opts server = opts->server;
+
+        server.prefix = opts->prefix;
+        server.folder = folder;
+        return from_server(model, &server, reterr);
+    }
     while (r == 0 && files.p && files.n > 0) {
         struct cor_str file = cor_str_cut(&files, ',');
         struct cor_str name = cor_gen_printf(model, "%.*s", COR_STR_ARG(file));
@@ -218,7 +256,7 @@ static int read_input(struct cor_gen_model *model, const struct gen_opts *opts,
 static int write_all(struct cor_gen_model *model, const struct gen_opts *opts,
                      const char *const *names, size_t n)
 {
-    const bool is_builtin = !opts->crd && !opts->openapi;
+    const bool is_builtin = !opts->crd && !opts->openapi && !opts->is_from_server;
     const struct cor_gen_views_opts views = {
         .source = is_builtin  ? "Coracle's built-in types"
                   : opts->crd ? "CustomResourceDefinitions"
@@ -284,8 +322,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "coracle-gen: %s\n", r < 0 ? cor_buf_z(&why) : "too many packages");
         return EXIT_USAGE;
     }
-    if (opts.crd && opts.openapi) {
-        fprintf(stderr, "coracle-gen: one of --crd and --openapi was expected, not both\n");
+    if (!!opts.crd + !!opts.openapi + opts.is_from_server > 1) {
+        fprintf(stderr,
+                "coracle-gen: one of --crd, --openapi and --from-server was expected, not more\n");
         return EXIT_USAGE;
     }
     if (opts.is_version) {

@@ -20,6 +20,12 @@ void cor_gen_put(struct cor_gen_lines *l, const char *fmt, ...)
     va_end(ap);
 }
 
+/* Do two characters end a comment, or begin one, which compilers warn of inside another? */
+static bool is_mark(char a, char b)
+{
+    return (a == '*' && b == '/') || (a == '/' && b == '*');
+}
+
 void cor_gen_put_inner_comment(struct cor_gen_lines *l, unsigned indent, struct cor_str text)
 {
     size_t start = indent + 2, column = start;
@@ -37,7 +43,7 @@ void cor_gen_put_inner_comment(struct cor_gen_lines *l, unsigned indent, struct 
             }
             cor_gen_put(l, " ");
             for (size_t i = 0; i < n; i++)
-                cor_gen_put(l, i + 1 < n && text.p[i] == '*' && text.p[i + 1] == '/' ? "%c " : "%c",
+                cor_gen_put(l, i + 1 < n && is_mark(text.p[i], text.p[i + 1]) ? "%c " : "%c",
                             text.p[i]);
             column += 1 + n;
         }

@@ -16,7 +16,8 @@ struct cor_gen_lines {
 
 void cor_gen_put(struct cor_gen_lines *l, const char *fmt, ...) COR_PRINTF(2, 3);
 
-/* A comment of any text: words are put on lines, and nothing in it ends the comment. */
+/* A comment of any text: words are put on lines, and nothing in it ends the comment or begins
+ * another. */
 void cor_gen_put_comment(struct cor_gen_lines *l, struct cor_str text);
 /* The same behind so many spaces. */
 void cor_gen_put_inner_comment(struct cor_gen_lines *l, unsigned indent, struct cor_str text);

@@ -52,9 +52,38 @@ static struct cor_gen_package *package_of(struct cor_gen_schemas *s,
     return package;
 }
 
-static void add_kind(struct cor_gen_schemas *s, struct cor_gen_package *package,
-                     struct cor_view names, struct cor_view schema)
+/* What the definition says about requests. A custom resource has all verbs, and a subresource for
+ * each member of `subresources`. */
+static void read_resource(struct cor_gen_schemas *s, struct cor_view spec, struct cor_view version,
+                          struct cor_gen_type *kind)
 {
+    static const char *const names[] = {"scale", "status"};
+    struct cor_view subresources = cor_view_member(version, COR_STR("subresources"));
+
+    kind->plural = cor_gen_text(
+        s, cor_view_member(cor_view_member(spec, COR_STR("names")), COR_STR("plural")));
+    kind->is_namespaced = !cor_str_eqz(
+        cor_view_text_or(cor_view_member(spec, COR_STR("scope")), NULL, 0, ""), "Cluster");
+    kind->verbs = COR_API_VERBS_ALL;
+    for (size_t i = 0; i < COR_ARRAY_LEN(names); i++) {
+        const struct cor_gen_type *type = kind;
+        struct cor_gen_subresource *made;
+
+        if (cor_view_type(cor_view_member(subresources, cor_strz(names[i]))) != COR_JSON_OBJECT)
+            continue;
+        if (strcmp(names[i], "scale") == 0)
+            type = cor_gen_builtin_scale(s->model);
+        made = type ? cor_gen_subresource(s->model, kind, cor_strz(names[i]), type) : NULL;
+        if (made)
+            made->verbs =
+                COR_API_VERB_BIT(GET) | COR_API_VERB_BIT(PATCH) | COR_API_VERB_BIT(UPDATE);
+    }
+}
+
+static void add_kind(struct cor_gen_schemas *s, struct cor_gen_package *package,
+                     struct cor_view spec, struct cor_view version, struct cor_view schema)
+{
+    struct cor_view names = cor_view_member(spec, COR_STR("names"));
     struct cor_gen_model *m = s->model;
     struct cor_gen_package *meta = cor_gen_builtin_meta(m);
     struct cor_str name = cor_gen_text(s, cor_view_member(names, COR_STR("kind")));
@@ -73,7 +102,7 @@ static void add_kind(struct cor_gen_schemas *s, struct cor_gen_package *package,
     if (!kind)
         return;
     kind->is_kind = true;
-    kind->plural = cor_gen_text(s, cor_view_member(names, COR_STR("plural")));
+    read_resource(s, spec, version, kind);
     kind->words = cor_gen_text(s, cor_view_member(schema, COR_STR("description")));
     cor_gen_add_field(m, kind, COR_STR("apiVersion"), text);
     cor_gen_add_field(m, kind, COR_STR("kind"), text);
@@ -89,7 +118,7 @@ static void add_kind(struct cor_gen_schemas *s, struct cor_gen_package *package,
 static void read_version(struct cor_gen_schemas *s, const struct cor_gen_input *input,
                          struct cor_view spec, struct cor_view version)
 {
-    struct cor_view names = cor_view_member(spec, COR_STR("names")), schema, all;
+    struct cor_view schema, all;
     struct cor_str group = cor_gen_text(s, cor_view_member(spec, COR_STR("group")));
     struct cor_str name = cor_gen_need_text(s, version, "name");
     size_t outer, inner;
@@ -99,7 +128,7 @@ static void read_version(struct cor_gen_schemas *s, const struct cor_gen_input *
     all = cor_gen_need(s, schema, "openAPIV3Schema", COR_JSON_OBJECT);
     inner = cor_gen_path_enter(s, COR_STR("openAPIV3Schema"));
     if (s->error == 0)
-        add_kind(s, package_of(s, input, group, name), names, all);
+        add_kind(s, package_of(s, input, group, name), spec, version, all);
     cor_gen_path_leave(s, inner);
     cor_gen_path_leave(s, outer);
 }

@@ -1,6 +1,8 @@
 /* Reads an OpenAPI v3 document into a model: each of components.schemas becomes a type, and what it
  * refers to is read when the reference is met. A struct is registered before its fields are read,
- * so a type may hold itself. The plural of a kind is the end of the path that lists or creates it.
+ * so a type may hold itself. The paths tell which kinds have a resource, and which verbs and
+ * subresources it has. A model may be filled from several documents: a schema that two of them have
+ * is one type, as the first describes it.
  * Thread: one at a time. */
 #include "gen/from_openapi.h"
 
@@ -12,14 +14,12 @@
 #include "gen/from_schema.h"
 #include "gen/input_json.h"
 
-#define REFERENCE   "#/components/schemas/"
-#define SCHEMAS_MAX 100000
-#define STEM_MAX    1024
+#define REFERENCE "#/components/schemas/"
+#define STEM_MAX  1024
 
 struct document {
     const struct cor_gen_input *input;
     struct cor_view schemas;
-    struct cor_map types; /* names of schemas to struct cor_gen_type, as far as they are read */
 };
 
 /* The last `n` words of a name between dots, without the first ones. */
@@ -94,7 +94,6 @@ static void mark_kind(struct cor_gen_schemas *s, struct cor_gen_type *type,
 static const struct cor_gen_type *read_struct(struct cor_gen_schemas *s, struct cor_str name,
                                               struct cor_view schema)
 {
-    struct document *d = s->arg;
     struct cor_gen_package *package;
     struct cor_gen_type *type;
     struct parts parts;
@@ -114,7 +113,7 @@ static const struct cor_gen_type *read_struct(struct cor_gen_schemas *s, struct 
     name = cor_arena_copy(&s->model->arena, name);
     if (!type || !name.p)
         return NULL;
-    if (cor_map_put(&d->types, name, type, NULL) < 0) {
+    if (cor_map_put(&s->model->schemas, name, type, NULL) < 0) {
         s->error = -COR_ENOMEM;
         return NULL;
     }
@@ -145,8 +144,7 @@ static const struct cor_gen_type *read_unnamed(struct cor_gen_schemas *s, struct
 static const struct cor_gen_type *read_named(struct cor_gen_schemas *s, struct cor_str name,
                                              struct cor_view schema)
 {
-    struct document *d = s->arg;
-    const struct cor_gen_type *type = cor_map_peek(&d->types, name);
+    const struct cor_gen_type *type = cor_map_peek(&s->model->schemas, name);
     struct cor_buf outer = s->path;
 
     if (type)
@@ -188,53 +186,149 @@ static const struct cor_gen_type *refer(struct cor_gen_schemas *s, struct cor_st
     return read_named(s, name, schema);
 }
 
-/* The type that an operation creates or lists. */
-static struct cor_gen_type *type_of_operation(const struct document *d, struct cor_view operation)
+static struct cor_str text_member(struct cor_view object, const char *key)
+{
+    return cor_view_text_or(cor_view_member(object, cor_strz(key)), NULL, 0, "");
+}
+
+/* The kind that an operation names. NULL: the document has none, or it is no operation. */
+static struct cor_gen_type *kind_of_operation(const struct cor_gen_model *model,
+                                              struct cor_view operation)
 {
     struct cor_view gvk = cor_view_member(operation, COR_STR("x-kubernetes-group-version-kind"));
-    struct cor_str action =
-        cor_view_text_or(cor_view_member(operation, COR_STR("x-kubernetes-action")), NULL, 0, "");
-    const char *const members[] = {"group", "version", "kind"};
-    struct cor_str want[3];
 
-    if (!cor_str_eqz(action, "list") && !cor_str_eqz(action, "post"))
-        return NULL;
-    for (size_t i = 0; i < 3; i++)
-        want[i] = cor_view_text_or(cor_view_member(gvk, cor_strz(members[i])), NULL, 0, "");
-    COR_MAP_FOREACH(it, &d->types) {
+    COR_MAP_FOREACH(it, &model->schemas) {
         struct cor_gen_type *type = it.value;
 
-        if (type->is_kind && cor_str_eq(type->package->group, want[0]) &&
-            cor_str_eq(type->package->version, want[1]) && cor_str_eq(type->name, want[2]))
+        if (type->is_kind && cor_str_eq(type->package->group, text_member(gvk, "group")) &&
+            cor_str_eq(type->package->version, text_member(gvk, "version")) &&
+            cor_str_eq(type->name, text_member(gvk, "kind")))
             return type;
     }
     return NULL;
 }
 
-static void read_plurals(struct cor_gen_schemas *s, struct cor_view paths)
+/* A path of a resource: /apis/GROUP/VERSION[/namespaces/{namespace}]/PLURAL[/{name}[/SUB]]. */
+struct resource_path {
+    struct cor_str group, version, plural, sub; /* sub: empty if there is none */
+    bool is_namespaced, has_name;
+};
+
+static bool split_path(struct cor_str path, struct resource_path *ret)
+{
+    struct cor_str rest = path, root, last;
+
+    *ret = (struct resource_path){.group = COR_STR("")};
+    cor_str_cut(&rest, '/');
+    root = cor_str_cut(&rest, '/');
+    if (cor_str_eqz(root, "apis"))
+        ret->group = cor_str_cut(&rest, '/');
+    else if (!cor_str_eqz(root, "api"))
+        return false;
+    ret->version = cor_str_cut(&rest, '/');
+    if (rest.p && cor_str_starts(rest, COR_STR("namespaces/{namespace}/"))) {
+        ret->is_namespaced = true;
+        rest = cor_str_from(rest, sizeof("namespaces/{namespace}/") - 1);
+    }
+    ret->plural = rest.p ? cor_str_cut(&rest, '/') : COR_STR("");
+    last = rest.p ? cor_str_cut(&rest, '/') : COR_STR("");
+    ret->has_name = cor_str_eqz(last, "{name}");
+    ret->sub = rest.p ? rest : COR_STR("");
+    /* The deprecated paths below /watch/ have the shape of a name that is another text. */
+    return ret->plural.n > 0 && (last.n == 0 || ret->has_name) && cor_str_find(ret->sub, '/') < 0;
+}
+
+static bool has_parameter(struct cor_view operation, const char *name)
+{
+    struct cor_view_iter it = cor_view_iter(cor_view_member(operation, COR_STR("parameters")));
+
+    while (cor_view_next(&it)) {
+        if (cor_str_eqz(text_member(it.value, "name"), name))
+            return true;
+    }
+    return false;
+}
+
+/* Does an operation answer with an object? The log of a pod and connections do not. */
+static bool answers_with_object(struct cor_view operation)
+{
+    struct cor_view_iter it = cor_view_iter(cor_view_member(operation, COR_STR("responses")));
+
+    while (cor_view_next(&it)) {
+        struct cor_view content = cor_view_member(it.value, COR_STR("content"));
+        struct cor_view json = cor_view_member(content, COR_STR("application/json"));
+
+        if (text_member(cor_view_member(json, COR_STR("schema")), "$ref").n > 0)
+            return true;
+    }
+    return false;
+}
+
+/* What a method does: with a collection, and with one object or its subresource. 0: nothing. */
+static const struct method {
+    const char *name;
+    unsigned of_all, of_one;
+} methods[] = {
+    {"delete", COR_API_VERB_BIT(DELETECOLLECTION), COR_API_VERB_BIT(DELETE)},
+    {"get", COR_API_VERB_BIT(LIST), COR_API_VERB_BIT(GET)},
+    {"patch", 0, COR_API_VERB_BIT(PATCH)},
+    {"post", COR_API_VERB_BIT(CREATE), COR_API_VERB_BIT(CREATE)},
+    {"put", 0, COR_API_VERB_BIT(UPDATE)},
+};
+
+static void read_resource(struct cor_gen_schemas *s, const struct resource_path *path,
+                          const struct method *method, struct cor_view operation)
+{
+    struct cor_gen_type *type = kind_of_operation(s->model, operation);
+
+    if (!type)
+        return;
+    if (type->plural.n == 0)
+        type->plural = cor_arena_copy(&s->model->arena, path->plural);
+    type->is_namespaced |= path->is_namespaced;
+    type->verbs |= path->has_name ? method->of_one : method->of_all;
+    if (!path->has_name && has_parameter(operation, "watch"))
+        type->verbs |= COR_API_VERB_BIT(WATCH);
+}
+
+static void read_subresource(struct cor_gen_schemas *s, const struct resource_path *path,
+                             const struct method *method, struct cor_view operation)
+{
+    const struct cor_gen_type *speaks =
+        answers_with_object(operation) ? kind_of_operation(s->model, operation) : NULL;
+    struct cor_gen_subresource *made;
+
+    if (!speaks)
+        return;
+    COR_MAP_FOREACH(it, &s->model->schemas) {
+        struct cor_gen_type *type = it.value;
+
+        if (type->is_kind && cor_str_eq(type->plural, path->plural) &&
+            cor_str_eq(type->package->group, path->group) &&
+            cor_str_eq(type->package->version, path->version)) {
+            made = cor_gen_subresource(s->model, type, path->sub, speaks);
+            if (made)
+                made->verbs |= method->of_one;
+        }
+    }
+}
+
+/* Reads the resources, or when all of them are known their subresources. */
+static void read_paths(struct cor_gen_schemas *s, struct cor_view paths, bool of_subresources)
 {
     struct cor_view_iter it = cor_view_iter(paths);
 
     while (cor_view_next(&it)) {
-        struct cor_str last = it.key;
-        const char *const verbs[] = {"get", "post"};
+        struct resource_path path;
 
-        for (size_t i = it.key.n; i > 0; i--) {
-            if (it.key.p[i - 1] == '/') {
-                last = cor_str_from(it.key, i);
-                break;
-            }
-        }
-        /* A path behind a name is that of a subresource, as pods/{name}/binding is. */
-        if (last.n == 0 || last.p[last.n - 1] == '}' ||
-            cor_str_ends(cor_str(it.key.p, it.key.n - last.n), COR_STR("/{name}/")))
+        if (!split_path(it.key, &path) || (path.sub.n > 0) != of_subresources)
             continue;
-        for (size_t i = 0; i < 2; i++) {
-            struct cor_gen_type *type =
-                type_of_operation(s->arg, cor_view_member(it.value, cor_strz(verbs[i])));
+        for (size_t i = 0; i < COR_ARRAY_LEN(methods); i++) {
+            struct cor_view operation = cor_view_member(it.value, cor_strz(methods[i].name));
 
-            if (type && type->plural.n == 0)
-                type->plural = cor_arena_copy(&s->model->arena, last);
+            if (cor_view_exists(operation))
+                (of_subresources ? read_subresource : read_resource)(s, &path, &methods[i],
+                                                                     operation);
         }
     }
 }
@@ -250,7 +344,6 @@ int cor_gen_from_openapi(struct cor_gen_model *model, const struct cor_gen_input
     size_t mark;
 
     cor_buf_init(&json, COR_GEN_INPUT_MAX);
-    cor_map_init(&d.types, SCHEMAS_MAX);
     cor_gen_schemas_init(&s, model, input->file, reterr);
     s.refer = refer;
     s.arg = &d;
@@ -268,11 +361,10 @@ int cor_gen_from_openapi(struct cor_gen_model *model, const struct cor_gen_input
         if (cor_gen_schema_is_struct(it.value))
             read_named(&s, it.key, it.value);
     }
-    if (s.error == 0)
-        read_plurals(&s, cor_view_member(whole, COR_STR("paths")));
+    for (int pass = 0; s.error == 0 && pass < 2; pass++)
+        read_paths(&s, cor_view_member(whole, COR_STR("paths")), pass == 1);
     if (s.error == 0)
         s.error = cor_gen_model_error(model);
     cor_gen_schemas_deinit(&s);
-    cor_map_deinit(&d.types);
     return s.error;
 }

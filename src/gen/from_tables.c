@@ -16,7 +16,8 @@ static struct cor_gen_package *package_of(struct cor_gen_model *model, struct co
     return cor_gen_package(model, stem, prefix, FOLDER);
 }
 
-static struct cor_str plural_of(const struct cor_type *type)
+/* The resource whose objects are of this kind. NULL: there is none. */
+static const struct cor_resource_row *row_of(const struct cor_type *type)
 {
     const struct cor_resource_row *rows;
     size_t n;
@@ -26,9 +27,9 @@ static struct cor_str plural_of(const struct cor_type *type)
         if (cor_str_eq(rows[i].group, cor_type_group(type)) &&
             cor_str_eq(rows[i].version, cor_type_version(type)) &&
             cor_str_eq(rows[i].kind, cor_type_name(type)))
-            return rows[i].plural;
+            return &rows[i];
     }
-    return COR_STR("");
+    return NULL;
 }
 
 static void copy_values(struct cor_gen_model *model, const struct cor_type *from,
@@ -52,6 +53,7 @@ static struct cor_gen_type *declare(struct cor_gen_model *model, const struct co
     enum cor_shape shape = cor_type_shape(from);
     bool is_declared =
         cor_type_name(from).n > 0 && shape != COR_SHAPE_LIST && shape != COR_SHAPE_MAP;
+    const struct cor_resource_row *row;
     struct cor_gen_package *package;
     struct cor_gen_type *to;
 
@@ -64,7 +66,12 @@ static struct cor_gen_type *declare(struct cor_gen_model *model, const struct co
     package->group = cor_type_group(from);
     package->version = cor_type_version(from);
     to->is_kind = cor_type_is(from, COR_TYPE_KIND);
-    to->plural = to->is_kind ? plural_of(from) : COR_STR("");
+    row = to->is_kind ? row_of(from) : NULL;
+    if (row) {
+        to->plural = row->plural;
+        to->is_namespaced = cor_api_is_namespaced(row);
+        to->verbs = row->verbs;
+    }
     to->words = cor_type_words(from);
     copy_values(model, from, to);
     return to;
@@ -112,6 +119,45 @@ static void copy_members(struct cor_gen_model *model, const struct cor_type *fro
     }
 }
 
+static const struct cor_gen_type *find_kind(const struct cor_gen_model *model, struct cor_str group,
+                                            struct cor_str version, struct cor_str name)
+{
+    for (const struct cor_gen_package *p = model->packages; p; p = p->next) {
+        const struct cor_gen_type *type =
+            cor_str_eq(p->group, group) && cor_str_eq(p->version, version)
+                ? cor_gen_find_type(model, p, name)
+                : NULL;
+
+        if (type && type->is_kind)
+            return type;
+    }
+    return NULL;
+}
+
+/* Copies the subresources that speak of objects. Those that connect the client with something have
+ * no body that a type describes. */
+static void copy_subresources(struct cor_gen_model *model, const struct cor_type *from,
+                              struct cor_gen_type *to)
+{
+    const struct cor_resource_row *row = row_of(from);
+
+    for (size_t i = 0; row && i < row->nsubresources; i++) {
+        const struct cor_api_subresource *sub = &row->subresources[i];
+        const struct cor_gen_type *type = to;
+        struct cor_gen_subresource *made;
+
+        if (sub->connect != COR_CONNECT_NONE)
+            continue;
+        if (sub->kind)
+            type = find_kind(model, sub->group ? cor_strz(sub->group) : row->group,
+                             sub->version ? cor_strz(sub->version) : row->version,
+                             cor_strz(sub->kind));
+        made = type ? cor_gen_subresource(model, to, cor_strz(sub->name), type) : NULL;
+        if (made)
+            made->verbs = sub->verbs;
+    }
+}
+
 static void link_element(const struct cor_type *from, struct cor_gen_type *to,
                          struct cor_gen_type *element)
 {
@@ -137,23 +183,56 @@ int cor_gen_from_tables(struct cor_gen_model *model)
 
         if (cor_type_shape(from) == COR_SHAPE_STRUCT)
             copy_members(model, from, made[i], made);
+        if (made[i]->plural.n > 0)
+            copy_subresources(model, from, made[i]);
         if (element)
             link_element(from, made[i], made[index_of(element)]);
     }
     return cor_gen_model_error(model);
 }
 
+/* A package of libcoracle-types that the model refers to. Its stem is the path of its header, which
+ * is that of no group. `ret_is_new`: it has no types yet. */
+static struct cor_gen_package *external(struct cor_gen_model *model, const char *name,
+                                        bool *ret_is_new)
+{
+    struct cor_str stem = cor_gen_printf(model, "coracle/types/%s", name);
+    struct cor_str prefix = cor_gen_printf(model, "cor_%s_", name);
+    struct cor_gen_package *package;
+
+    *ret_is_new = !cor_gen_find_package(model, stem);
+    package = cor_gen_package(model, stem, prefix, COR_STR(""));
+    if (package)
+        package->is_external = true;
+    return package;
+}
+
 struct cor_gen_package *cor_gen_builtin_meta(struct cor_gen_model *model)
 {
-    struct cor_gen_package *meta = cor_gen_find_package(model, COR_STR("meta_v1"));
+    bool is_new;
+    struct cor_gen_package *meta = external(model, "meta_v1", &is_new);
 
-    if (meta)
-        return meta;
-    meta = package_of(model, COR_STR("meta_v1"));
-    if (!meta)
-        return NULL;
-    meta->is_external = true;
-    cor_gen_add_type(model, meta, COR_STR("ObjectMeta"), COR_SHAPE_STRUCT);
-    cor_gen_add_type(model, meta, COR_STR("ListMeta"), COR_SHAPE_STRUCT);
+    if (meta && is_new) {
+        cor_gen_add_type(model, meta, COR_STR("ObjectMeta"), COR_SHAPE_STRUCT);
+        cor_gen_add_type(model, meta, COR_STR("ListMeta"), COR_SHAPE_STRUCT);
+    }
     return meta;
+}
+
+const struct cor_gen_type *cor_gen_builtin_scale(struct cor_gen_model *model)
+{
+    const struct cor_resource_row *row = cor_api_scale_type();
+    struct cor_gen_package *package;
+    struct cor_gen_type *scale;
+    bool is_new;
+
+    package = external(model, "autoscaling_v1", &is_new);
+    if (!package || !is_new)
+        return package ? cor_gen_find_type(model, package, row->kind) : NULL;
+    package->group = row->group;
+    package->version = row->version;
+    scale = cor_gen_add_type(model, package, row->kind, COR_SHAPE_STRUCT);
+    if (scale)
+        scale->is_kind = true;
+    return scale;
 }

@@ -8,8 +8,12 @@
  * -COR_ETOOBIG. */
 int cor_gen_from_tables(struct cor_gen_model *model);
 
-/* The package `meta_v1` with ObjectMeta and ListMeta, to refer to: code of custom resources uses
+/* The package of meta/v1 with ObjectMeta and ListMeta, to refer to: code of custom resources uses
  * the views of libcoracle-types for them. */
 struct cor_gen_package *cor_gen_builtin_meta(struct cor_gen_model *model);
+
+/* The kind autoscaling/v1, Scale, in the same way: what the subresource scale speaks. NULL: the
+ * arena has the failure. */
+const struct cor_gen_type *cor_gen_builtin_scale(struct cor_gen_model *model);
 
 #endif

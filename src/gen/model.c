@@ -18,11 +18,13 @@ void cor_gen_model_init(struct cor_gen_model *model)
     *model = (struct cor_gen_model){.packages = NULL};
     cor_arena_init(&model->arena, MODEL_BYTES_MAX);
     cor_map_init(&model->by_name, TYPES_MAX);
+    cor_map_init(&model->schemas, TYPES_MAX);
 }
 
 void cor_gen_model_deinit(struct cor_gen_model *model)
 {
     cor_map_deinit(&model->by_name);
+    cor_map_deinit(&model->schemas);
     cor_arena_deinit(&model->arena);
 }
 
@@ -148,6 +150,28 @@ struct cor_gen_field *cor_gen_add_field(struct cor_gen_model *model, struct cor_
         end = &(*end)->next;
     *end = field;
     return field;
+}
+
+struct cor_gen_subresource *cor_gen_subresource(struct cor_gen_model *model,
+                                                struct cor_gen_type *resource, struct cor_str name,
+                                                const struct cor_gen_type *type)
+{
+    struct cor_gen_subresource **at = &resource->subresources, *made;
+    int order = 1;
+
+    assert(type && type->is_kind);
+    while (*at && (order = cor_str_cmp((*at)->name, name)) < 0)
+        at = &(*at)->next;
+    if (*at && order == 0)
+        return *at;
+    made = model_alloc(model, sizeof(*made));
+    if (!made)
+        return NULL;
+    made->name = cor_arena_copy(&model->arena, name);
+    made->type = type;
+    made->next = *at;
+    *at = made;
+    return made;
 }
 
 void cor_gen_add_list_kind(struct cor_gen_model *model, struct cor_gen_type *kind,

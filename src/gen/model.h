@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "meta/api_verb.h"
 #include "schema/types.h"
 
 struct cor_gen_type;
@@ -37,16 +38,27 @@ struct cor_gen_field {
     struct cor_gen_field *next;
 };
 
+/* A part of a resource with verbs of its own: pods/status, deployments/scale, pods/binding. */
+struct cor_gen_subresource {
+    struct cor_str name;
+    const struct cor_gen_type *type; /* of its bodies and answers: a kind */
+    unsigned verbs;                  /* COR_API_VERB_BIT() */
+    struct cor_gen_subresource *next;
+};
+
 struct cor_gen_type {
     struct cor_gen_package *package; /* NULL: a list, a map or a plain scalar */
     struct cor_str name;             /* as it was declared: "PodSpec" */
     struct cor_str c_name;           /* of its struct: "cor_core_v1_pod_spec" (cor_gen_name()) */
     enum cor_shape shape;
     bool is_kind;
-    struct cor_str plural;              /* of the resource, of a kind that has one; empty: none */
-    const struct cor_gen_type *element; /* of a list and a map */
-    struct cor_gen_field *fields;       /* of a struct, in the order in which they were added */
-    const struct cor_str *values;       /* of an enum */
+    struct cor_str plural; /* of the resource, of a kind that has one; empty: none */
+    bool is_namespaced;    /* the resource; the next two are the resource's, too */
+    unsigned verbs;        /* COR_API_VERB_BIT() */
+    struct cor_gen_subresource *subresources; /* sorted by their names */
+    const struct cor_gen_type *element;       /* of a list and a map */
+    struct cor_gen_field *fields; /* of a struct, in the order in which they were added */
+    const struct cor_str *values; /* of an enum */
     size_t nvalues;
     struct cor_str words;
     bool is_element, is_map_value; /* of a list or a map of the model */
@@ -71,6 +83,7 @@ struct cor_gen_model {
     struct cor_arena arena;
     struct cor_gen_package *packages; /* in the order in which they were added */
     struct cor_map by_name;           /* "stem.Name" to struct cor_gen_type */
+    struct cor_map schemas; /* names of OpenAPI schemas, of all documents, to struct cor_gen_type */
 };
 
 /* Why an input could not be read: the file, the path in it, and what was expected there. */
@@ -105,6 +118,11 @@ const struct cor_gen_type *cor_gen_plain_type(struct cor_gen_model *model, enum 
                                               struct cor_gen_type *element);
 struct cor_gen_field *cor_gen_add_field(struct cor_gen_model *model, struct cor_gen_type *type,
                                         struct cor_str name, const struct cor_gen_type *of);
+
+/* The subresource of this name, added if it is not there; the first call's `type` is kept. */
+struct cor_gen_subresource *cor_gen_subresource(struct cor_gen_model *model,
+                                                struct cor_gen_type *resource, struct cor_str name,
+                                                const struct cor_gen_type *type);
 
 /* The kind `nameList` with metadata and items, as the API server has one for each resource. */
 void cor_gen_add_list_kind(struct cor_gen_model *model, struct cor_gen_type *kind,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""TAP: every C block of the client's guide compiles as it stands. A block that is a whole program has a main(); the
-others are taken as what they are, declarations or the statements of a function. test_guide.py SOURCE_ROOT"""
+"""TAP: every C block of the guides compiles as it stands. A block that is a whole program has a main(); the
+others are taken as what they are, declarations or the statements of a function. test_guide.py SOURCE_ROOT BUILD_ROOT"""
 
 import os
 import pathlib
@@ -9,8 +9,8 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(sys.argv[1])
-PAGES = ["docs/guide-client.md", "README.md"]
+ROOT, BUILD = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+PAGES = ["docs/guide-client.md", "docs/guide-gen.md", "README.md"]
 FENCE = re.compile(r"^```c\n(.*?)^```$", re.M | re.S)
 HEAD = '#define _GNU_SOURCE\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <sys/epoll.h>\n#include <coracle.h>\n'
 
@@ -44,7 +44,7 @@ def compile_block(code, folder):
     source = pathlib.Path(folder) / "block.c"
     source.write_text(HEAD + (around.format(code) if is_statements(code) else code))
     command = [*os.environ.get("CC", "cc").split(), "-std=gnu17", "-Wall", "-Werror", "-Wno-unused", "-fsyntax-only",
-               f"-I{ROOT / 'include'}", *flags_for(code), str(source)]
+               f"-I{ROOT / 'include'}", f"-I{BUILD / 'include'}", *flags_for(code), str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
 

@@ -112,7 +112,7 @@ def refuses_wrong_words():
     for args, code, words in ((["--structs", "Pods"], 1, '--structs: a kind of the input was expected, but it is "Pods"'),
                               (["--structs", "Pod,Event"], 1, '--structs: a kind as PACKAGE.KIND was expected, but it is "Event"'),
                               (["nothing_v1"], 1, "the input has no package nothing_v1"),
-                              (["--crd", "a", "--openapi", "b"], 2, "one of --crd and --openapi"),
+                              (["--crd", "a", "--openapi", "b"], 2, "one of --crd, --openapi and --from-server"),
                               (["--crd", "/nonexistent"], 1, "/nonexistent: cannot be read: No such file or directory"),
                               (["--crd", HERE / "website.yaml", "--out", "/nonexistent"], 1, "cannot be written"),
                               (["--outt", "x"], 2, "--out")):

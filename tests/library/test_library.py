@@ -19,6 +19,7 @@ ROOT, BUILD, SHARED, STATIC = (pathlib.Path(a).resolve() for a in sys.argv[1:5])
 SHARED_TYPES, STATIC_TYPES = (pathlib.Path(a).resolve() for a in sys.argv[6:8])
 HEADERS = sorted(h for h in (ROOT / "include").rglob("*.h") if h.parent.name != "types")  # those are of libcoracle-types
 TYPES_HEADERS = sorted((BUILD / "include/coracle/types").glob("*.h"))
+CLIENTS_HEADERS = [header for header in TYPES_HEADERS if header.name.endswith("_client.h")]
 STRIPPED_MAX = 800_000
 TYPES_STRIPPED_MAX = 3_000_000
 CC = os.environ.get("CC", "cc").split()
@@ -142,12 +143,15 @@ def types_compile_in_c_and_cpp_without_warnings():
         one = pathlib.Path(folder) / "all.c"
         for file in kept.iterdir():
             shutil.copy(file, pathlib.Path(folder) / file.stem)
-        one.write_text("".join(f'#include "{source}"\n' for source in [*sources, *(f.stem for f in kept.glob("*.c.txt"))]))
+        one.write_text("".join(f'#include "{source}"\n'
+                               for source in [*sources, *CLIENTS_HEADERS, *(f.stem for f in kept.glob("*.c.txt")),
+                                              *(f.stem for f in kept.glob("*_client.h.txt"))]))
         compilers = [c for c in ([*CC, "-std=c11", "-xc"], [*CXX, "-std=c++17", "-xc++"], ["clang", "-std=c11", "-xc"],
                                  ["clang++", "-std=c++17", "-xc++"]) if shutil.which(c[0])]
         for compiler in compilers:
             run(*compiler, *flags, one)
-    assert len(sources) == len(TYPES_HEADERS) > 20, len(sources)
+    # Clients have no source, and clients.h includes all of them.
+    assert len(CLIENTS_HEADERS) > 20 and len(TYPES_HEADERS) == len(sources) + len(CLIENTS_HEADERS) + 1, len(TYPES_HEADERS)
     for header in TYPES_HEADERS:
         for name in re.findall(r'^#include "(.*?)"', header.read_text(), flags=re.M):
             assert name.startswith("coracle/"), f"{header.name} includes {name}"
@@ -163,6 +167,31 @@ def a_view_is_typed_and_cannot_be_written():
                   "*(char *)cor_core_v1_pod_spec(p) = 0;",
                   "cor_core_v1_pod_spec_node_name(cor_core_v1_pod_spec(p)).raw.p[0] = 'x';",
                   "cor_core_v1_pod_spec_priority(cor_core_v1_pod_spec(p)) = 1;"):
+        done = subprocess.run([*CC, *flags], input=head + wrong + " }", capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode != 0, f"compiles: {wrong}"
+
+
+def a_client_is_typed():
+    """Objects, informers, handlers and answers of another kind do not compile."""
+    head = "#include <coracle/types/clients.h>\n" \
+           "int f(struct cor_client *c, struct cor_informers *set, struct cor_status *why);\n" \
+           "static void on_pod(void *arg, struct cor_core_v1_pod pod, bool first) { (void)arg; (void)pod; (void)first; }\n" \
+           "int f(struct cor_client *c, struct cor_informers *set, struct cor_status *why) {\n" \
+           "struct cor_core_v1_pod_object pod = {NULL}; struct cor_core_v1_node_object node = {NULL};\n" \
+           "struct cor_core_v1_pod_informer pods; struct cor_core_v1_node_informer nodes;\n" \
+           "struct cor_core_v1_pod_handler handler = {on_pod, NULL, NULL, NULL, NULL, NULL}; struct cor_core_v1_node_handler of_nodes;\n" \
+           "(void)pod; (void)node; (void)pods; (void)nodes; (void)handler; (void)of_nodes; (void)c; (void)set; (void)why;\n"
+    flags = ["-fsyntax-only", "-Wall", "-Werror", f"-I{ROOT / 'include'}", f"-I{BUILD / 'include'}", "-xc", "-"]
+    right = ['return cor_core_v1_pods_create(c, "a", pod, NULL, &pod, why);', "return cor_core_v1_pods_informer(set, NULL, NULL, &pods, why);",
+             "return cor_core_v1_pod_informer_add_handler(pods, &handler, NULL, NULL);"]
+    for text in right:
+        run(*CC, *flags, input=head + text + " }")
+    for wrong in ('return cor_core_v1_pods_create(c, "a", node, NULL, &pod, why);', 'return cor_core_v1_pods_get(c, "a", "b", NULL, &node, why);',
+                  "return cor_core_v1_pods_informer(set, NULL, NULL, &nodes, why);", "of_nodes.on_add = on_pod; return 0;",
+                  "return cor_core_v1_pod_informer_add_handler(nodes, &handler, NULL, NULL);",
+                  "return cor_core_v1_node_informer_add_handler(nodes, &handler, NULL, NULL);",
+                  'return cor_core_v1_pods_create_binding(c, "a", "b", pod, NULL, NULL, why);',
+                  "return cor_core_v1_nodes_update_scale(c, node, NULL, NULL, why);"):
         done = subprocess.run([*CC, *flags], input=head + wrong + " }", capture_output=True, text=True, check=False, timeout=60)
         assert done.returncode != 0, f"compiles: {wrong}"
 
@@ -323,7 +352,7 @@ def installed_files_need_nothing_of_the_clone():
 CASES = [exports_what_its_headers_declare, static_library_has_no_other_visible_symbols, abi_is_the_promised_one,
          option_structs_can_grow, soname_is_of_the_minor_version_until_1_0, needs_no_signals_and_prints_nothing,
          contains_no_storage_and_no_server, is_small, types_abi_is_the_promised_one,
-         types_compile_in_c_and_cpp_without_warnings, a_view_is_typed_and_cannot_be_written,
+         types_compile_in_c_and_cpp_without_warnings, a_view_is_typed_and_cannot_be_written, a_client_is_typed,
          headers_stand_alone_in_c_and_cpp, all_headers_are_in_the_one,
          the_guides_program_compiles_without_warnings, installed_library_serves_programs,
          projects_generate_views_with_meson_and_cmake,
