@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "meta/quote.h"
 #include "json/scan.h"
 
 #define DIGITS_MAX 17 /* of a double's shortest text */
@@ -175,6 +176,58 @@ static int print_value(struct cor_json_iter *it, bool is_outermost, struct cor_b
 int cor_go_text(struct cor_str json, struct cor_buf *out)
 {
     return print_span(json, true, out);
+}
+
+static int syntax_scalar(struct cor_str json, struct cor_buf *out)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = json.n + 1};
+    int r;
+
+    switch (cor_json_type(json)) {
+    case COR_JSON_STRING:
+        r = print_scalar(json, &text);
+        return r < 0 ? r : cor_quote(cor_buf_str(&text), out);
+    case COR_JSON_NULL:
+        return cor_buf_addz(out, "interface {}(nil)");
+    default:
+        return print_scalar(json, out);
+    }
+}
+
+static int syntax_value(struct cor_json_iter *it, struct cor_buf *out)
+{
+    struct cor_str open = cor_json_iter_open_value(it), key;
+    enum cor_json_type type = cor_json_type(open);
+    struct cor_json_iter inner;
+    int r;
+
+    if (type != COR_JSON_OBJECT && type != COR_JSON_ARRAY)
+        return syntax_scalar(cor_json_iter_value(it), out);
+    inner = cor_json_iter(open);
+    r = cor_buf_addf(out, "%s{", cor_go_type_of(open));
+    for (size_t i = 0; r == 0; i++) {
+        if (type == COR_JSON_OBJECT ? !cor_json_iter_member(&inner, &key)
+                                    : !cor_json_iter_elem(&inner))
+            break;
+        if (i > 0)
+            r = cor_buf_addz(out, ", ");
+        if (r == 0 && type == COR_JSON_OBJECT)
+            r = syntax_scalar(cor_str(key.p - 1, key.n + 2), out); /* with its quotes */
+        if (r == 0 && type == COR_JSON_OBJECT)
+            r = cor_buf_addc(out, ':');
+        if (r == 0)
+            r = syntax_value(&inner, out);
+    }
+    if (r == 0)
+        cor_json_iter_leave(it, &inner);
+    return r < 0 ? r : cor_buf_addc(out, '}');
+}
+
+int cor_go_syntax(struct cor_str json, struct cor_buf *out)
+{
+    struct cor_json_iter it = {json.p, json.p + json.n, json.p};
+
+    return syntax_value(&it, out);
 }
 
 const char *cor_go_type_of(struct cor_str value)

@@ -11,6 +11,10 @@
  * failure `out` may have grown. Recursion is bounded by the depth of JSON. */
 int cor_go_text(struct cor_str json, struct cor_buf *out);
 
+/* Appends `json`, any value that is no object with kind and apiVersion, as Go's %#v prints it:
+ * `map[string]interface {}{"a":1, "b":[]interface {}{"x", true}}`. Otherwise the same. */
+int cor_go_syntax(struct cor_str json, struct cor_buf *out);
+
 /* What Go calls the type of a value in a map[string]interface{}: "int64", "[]interface {}"; null
  * is "<nil>". */
 const char *cor_go_type_of(struct cor_str value);

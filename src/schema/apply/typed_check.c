@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "schema/apply/typed_int.h"
+#include "schema/go_text.h"
 #include "json/scan.h"
 
 struct check {
@@ -73,14 +74,12 @@ static void add_got_value(struct check *c, const struct cor_path *path, const ch
     struct cor_str bytes = cor_apply_bytes(v);
     bool is_text_expected = strcmp(expected, "string") == 0;
 
-    if (cor_apply_first(v) == '"') /* Go prints the text of a string without its quotes */
-        bytes = cor_str(bytes.p + 1, bytes.n - 2);
     begin_error(c, path);
     /* Upstream prints what is no string by another verb of Go's. */
     note(c, cor_buf_addf(&c->lines, "expected %s, got &%s{%s", expected,
                          is_text_expected ? "value.valueUnstructured" : "",
                          is_text_expected ? "Value:" : ""));
-    note(c, cor_buf_adds(&c->lines, bytes));
+    note(c, is_text_expected ? cor_go_syntax(bytes, &c->lines) : cor_go_text(bytes, &c->lines));
     note(c, cor_buf_addc(&c->lines, '}'));
     end_error(c);
 }
