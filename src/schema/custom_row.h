@@ -27,6 +27,7 @@ struct cor_custom_row {
     struct cor_str version; /* the member of its spec.versions that the row is of, as JSON */
     const struct cor_resource_row
         *stored; /* the row of the version that is stored; may be itself */
+    const struct cor_resource_row *next; /* all versions of the definition, in a ring */
     const struct cor_str *short_names, *categories;
     size_t nshort_names, ncategories;
     bool is_hidden; /* the version is not served; the row is only stored */

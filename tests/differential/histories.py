@@ -4,7 +4,7 @@ object, managedFields and whether the resourceVersion changed are compared after
 
   histories.py PROGRAM [WORD..]            replays the recorded answers and prints TAP, one test per kind; words choose kinds and steps
   histories.py PROGRAM --live [WORD..]     plays them on the kube-apiserver of COR_KUBE_APISERVER too, and prints what differs
-  histories.py PROGRAM --record            asks it, and keeps a digest of each answer in records/histories.txt
+  histories.py PROGRAM --record [WORD..]   asks it, and keeps a digest of each answer in records/histories.txt
   histories.py PROGRAM --update            replays, and brings histories.txt up to date, which names the histories that differ
 
 A history is made from its kind and its number alone. It begins with a creation by POST or by an apply; then two to four managers
@@ -13,7 +13,9 @@ then reset or rename the entries of managedFields. What they write are the piece
 each, in lists by keys, sets and atomic parts. Requests that read an object before they write it read it from the same server, so that a
 history is compared up to its first difference.
 
-Each kind also has the history "whole": its full object (of differential.py's records) is created, applied, pruned and patched, so that
+Custom resources have histories as well (custom_histories.py), with configurations in YAML, and such as are refused.
+
+Each built-in kind also has the history "whole": its full object (of differential.py's records) is created, applied, pruned and patched, so that
 every field of every kind is in managedFields once, and what an empty object of the kind shows is owned by nobody (Contract apply 4.5.4).
 
 The order of entries is checked against their own times, and times themselves only for being there: two requests may fall into one
@@ -33,9 +35,12 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "integration"))
 
 import answers  # noqa: E402
+import custom_histories  # noqa: E402
 import records  # noqa: E402
 from cases import PATCH_TYPES, SERVER_FIELDS  # noqa: E402
-from differential import COMPAT, all_kinds, chosen, coracle, kube_apiserver  # noqa: E402
+from differential import COMPAT, NAMESPACE, all_kinds, chosen, coracle, kube_apiserver  # noqa: E402
+from etcd_cluster import wait_for  # noqa: E402
+from fixture import REQUEST_S  # noqa: E402
 from tables import Types  # noqa: E402
 
 RECORD = HERE / "records/histories.txt"
@@ -155,10 +160,13 @@ class Writer:
     def __init__(self, kind, number):
         self.kind, self.random = kind, random.Random(f"{kind['kind']} {number}")
         self.managers = MANAGERS[:self.random.randint(2, 4)]
-        self.pieces = {**PIECES["*"], **PIECES[kind["kind"]]}
+        self.pieces = {**PIECES["*"], **PIECES.get(kind["kind"], {})}
         self.applied = {}  # (manager, subresource) -> {piece: value}
         self.owns_base = None  # the manager whose apply created the object
         self.versions = ["v2", "v1"] if kind["kind"].startswith("autoscaling/v2") else [""]
+        self.group, _, self.version = kind["kind"].split()[0].rpartition("/")
+        self.has_scale, self.ways = kind["kind"] in SCALED, ("update", "merge", "strategic", "edits")
+        self.scale_ways = ("apply", "forced apply", "update", "merge")
 
     def pieces_of(self, sub, version):
         """The pieces of the main resource or of a subresource, by their paths in the object."""
@@ -177,14 +185,14 @@ class Writer:
     def target(self, sub, version, query, is_collection=False):
         path = self.kind["path"]
         if version:
-            path = path.replace("/autoscaling/v2/", f"/autoscaling/{version}/")
+            path = path.replace(f"/{self.group}/{self.version}/", f"/{self.group}/{version}/")
         name = "" if is_collection else f"/{self.kind['name']}{'/' + sub if sub else ''}"
         return f"{path}{name}?{query}"
 
     def identity(self, version):
         found = {word: self.kind["minimal"][word] for word in ("apiVersion", "kind")}
         if version:
-            found["apiVersion"] = f"autoscaling/{version}"
+            found["apiVersion"] = f"{self.group}/{version}"
         return {**found, "metadata": {"name": self.kind["name"]}}
 
     def draw(self, pieces, least, most):
@@ -197,7 +205,7 @@ class Writer:
         if current is None:
             return self.create(manager, version, query)
         subs = [""] * 6 + [sub for sub in ("status", "approval") if self.pieces_of(sub, version)]
-        if self.kind["kind"] in SCALED:
+        if self.has_scale:
             subs += ["scale", "scale"]
         sub = rng.choice(subs)
         if rng.random() < 0.05:
@@ -246,7 +254,7 @@ class Writer:
 
     def update(self, manager, version, sub, query, pieces, current):
         rng, old = self.random, copy.deepcopy(current)
-        if version and old["apiVersion"] != f"autoscaling/{version}":
+        if version and old["apiVersion"] != f"{self.group}/{version}":
             version = old["apiVersion"].split("/")[1]
             pieces = self.pieces_of(sub, version)
         old["metadata"].pop("managedFields", None)
@@ -257,7 +265,7 @@ class Writer:
             else:
                 put(new, read_path(path), value)
                 put(partial, read_path(path), value)
-        way, target = rng.choice(("update", "merge", "strategic", "edits")), self.target(sub, version, query)
+        way, target = rng.choice(self.ways), self.target(sub, version, query)
         if way == "update":
             if rng.random() < 0.5:
                 del new["metadata"]["resourceVersion"]
@@ -267,7 +275,7 @@ class Writer:
 
     def scale(self, manager, query):
         rng, replicas = self.random, self.random.randint(0, 3)
-        target, way = self.target("scale", "", query), rng.choice(("apply", "forced apply", "update", "merge"))
+        target, way = self.target("scale", "", query), rng.choice(self.scale_ways)
         body = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": self.kind["name"], "namespace": "differential"},
                 "spec": {"replicas": replicas}}
         if way == "update":
@@ -292,11 +300,35 @@ class Writer:
                        PATCH_TYPES["merge"])
 
 
+class CustomWriter(Writer):
+    """The history of a custom resource."""
+
+    def __init__(self, kind, number, versions, pieces, has_scale):
+        self.kind, self.random = kind, random.Random(f"{kind['kind']} {number}")
+        self.managers = MANAGERS[:self.random.randint(2, 4)]
+        self.pieces = {**PIECES["*"], **pieces}
+        self.applied, self.owns_base, self.versions, self.has_scale = {}, None, versions, has_scale
+        self.group, _, self.version = kind["kind"].split()[0].rpartition("/")
+        self.ways = ("update", "merge", "edits")
+        self.scale_ways = ("update", "merge")  # an apply is `scales` of docs/COMPAT.md
+
+    def apply(self, manager, version, sub, query, pieces):
+        way, body = self.random.random(), self.identity(version)
+        if way < 0.1:
+            words, query, text = custom_histories.yaml_body(self.random, body)
+            return Request(f"apply of {words}", "PATCH", self.target(sub, version, f"fieldManager={manager}{query}"), text, APPLY)
+        if way < 0.25:
+            words, body = custom_histories.odd_body(self.random, body)
+            return Request(f"apply of {words}", "PATCH", self.target(sub, version, query), body, APPLY)
+        return super().apply(manager, version, sub, query, pieces)
+
+
 class WholeWriter(Writer):
     """The history of a kind's full object."""
 
     def __init__(self, kind):
-        self.kind, self.number = kind, 0
+        super().__init__(kind, 0)
+        self.number = 0
 
     def next(self, current):
         kind, self.number = self.kind, self.number + 1
@@ -385,7 +417,8 @@ def play(target, kind, writer):
         if request is None:
             break
         before = (current or {}).get("metadata", {}).get("resourceVersion")
-        status, headers, text = target.request(request.method, request.target, json.dumps(request.body, separators=(",", ":")), {"Content-Type": request.content_type})
+        body = request.body if isinstance(request.body, str) else json.dumps(request.body, separators=(",", ":"))
+        status, headers, text = target.request(request.method, request.target, body, {"Content-Type": request.content_type})
         answer = reduce(status, headers, json.loads(text), kind, before)
         is_read = "/scale" not in request.target and "dryRun" not in request.target and status < 300 and "v1 Event" not in kind["kind"]
         current = json.loads(text) if is_read and not kind["volatile"] else read()
@@ -409,6 +442,15 @@ def all_histories(types):
             yield f"{name} whole", kind, lambda kind=kind: WholeWriter(kind)
         for number in range(HISTORIES if name in PIECES else 0):
             yield f"{name} {number}", kind, lambda kind=kind, number=number: Writer(kind, number)
+    for kind, versions, pieces, has_scale, histories in custom_histories.all_kinds(NAMESPACE):
+        for number in range(histories):
+            yield (f"{kind['kind']} {number}", kind, lambda kind=kind, number=number, rest=(versions, pieces, has_scale):
+                   CustomWriter(kind, number, *rest))
+
+
+def prepare(target):
+    target.prepare()
+    custom_histories.define_all(target, wait_for, REQUEST_S)
 
 
 def read_lines(path):
@@ -486,14 +528,15 @@ def main():
     histories = [history for history in all_histories(types) if chosen(options.words, history[0])]
     if options.record:
         with kube_apiserver(types) as peer:
-            peer.prepare()
-            lines = [f"{name} | {' '.join(got for _, _, got in play(peer, kind, make()))}\n" for name, kind, make in histories]
-        RECORD.write_text("".join(lines))
+            prepare(peer)
+            asked = {name: " ".join(got for _, _, got in play(peer, kind, make())) for name, kind, make in histories}
+        asked = {**read_lines(RECORD), **asked}
+        RECORD.write_text("".join(f"{name} | {asked[name]}\n" for name, *_ in all_histories(types) if name in asked))
     with coracle(options.program, types) as target:
-        target.prepare()
+        prepare(target)
         if options.live:
             with kube_apiserver(types) as peer:
-                peer.prepare()
+                prepare(peer)
                 return compare_live(target, peer, histories)
         known = read_lines(KNOWN)
         kinds, found = replay(target, histories, read_lines(RECORD), known)
@@ -501,6 +544,8 @@ def main():
         lines = ["# Histories that differ from kube-apiserver's: the history, the reason (a row of docs/COMPAT.md), and where. ./dev differential",
                  "# --histories --update removes those that have become equal, and adds those that differ."]
         reasons = {name: line.split(" | ")[0] for name, line in known.items()}
+        kept = {name: line for name, line in known.items() if not chosen(options.words, name)}
+        lines += [f"{name} | {line}" for name, line in kept.items()]
         lines += [f"{name} | {reasons.get(name, 'unknown')} | {where}" for name, where in found.items()]
         KNOWN.write_text("\n".join(lines) + "\n")
         print(f"{len(found)} of {len(histories)} histories differ")

@@ -49,6 +49,9 @@ struct cor_apply_versions {
     /* Appends the object in another version, canonical. 0 or a negative error. */
     int (*convert)(void *arg, struct cor_str object, struct cor_str from, struct cor_str to,
                    struct cor_buf *out);
+    /* Entries of a version that is not known, or that the live object is none of, are an error
+     * (-COR_EINVALID); else the first are dropped, and the second cannot be. */
+    bool is_custom;
 };
 
 struct cor_apply_request {
@@ -57,8 +60,9 @@ struct cor_apply_request {
     struct cor_str manager, api_version, subresource;
     struct cor_str now; /* RFC 3339 in UTC, whole seconds */
     /* Of an apply: */
-    bool force;             /* take fields from their managers */
-    struct cor_str subject; /* what messages call the object; empty: nothing */
+    bool force;                  /* take fields from their managers */
+    struct cor_str subject;      /* what messages call the configuration; empty: nothing */
+    struct cor_str live_subject; /* the same of the live object */
     /* The object that the applier has applied before by itself, canonical; empty: none. What the
      * live object still has of it is taken without a conflict. */
     struct cor_str last_applied;

@@ -36,8 +36,8 @@ struct doc {
 struct op {
     const struct cor_apply_request *request;
     struct cor_arena *arena;
+    struct cor_buf *words; /* of an apply: why it fails; else NULL */
     struct doc *docs;
-    struct cor_buf *words; /* of an apply: why an object cannot be read in another version */
 };
 
 static struct cor_typed typed(const struct doc *doc)
@@ -92,15 +92,40 @@ static int doc_open(struct op *op, struct cor_str text, struct cor_str version,
     return *ret_doc ? doc_read(op, *ret_doc, text) : -COR_ENOMEM;
 }
 
-static int check_typed(const struct doc *doc, bool allow_duplicates)
+/* `words` may be NULL. */
+static int check_typed(const struct doc *doc, bool allow_duplicates, struct cor_buf *words)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf words = {.max = TEXT_MAX};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf ignored = {.max = TEXT_MAX};
 
-    return cor_typed_check(typed(doc), allow_duplicates, &words);
+    return cor_typed_check(typed(doc), allow_duplicates, words ? words : &ignored);
+}
+
+/* Checks a document that was converted. `what` says what of the operation fails with it; the
+ * version is added to a text that ends in a space. */
+static int doc_check_converted(struct op *op, const struct doc *doc, const char *what)
+{
+    struct cor_buf *words = op->words;
+    size_t begin = words ? words->n : 0;
+    int r = 0;
+
+    if (words && *what) {
+        r = cor_buf_addz(words, what);
+        if (r == 0 && what[strlen(what) - 1] == ' ')
+            r = cor_buf_adds(words, doc->version);
+        if (r == 0)
+            r = cor_buf_addz(words, ": ");
+    }
+    /* Upstream allows items with repeated keys only in the version of the request. */
+    if (r == 0)
+        r = check_typed(doc, false, words);
+    if (r == 0 && words)
+        cor_buf_truncate(words, begin);
+    return r;
 }
 
 /* The document in another version: itself, or a converted one. */
-static int doc_convert(struct op *op, struct doc *doc, struct cor_str version, struct doc **ret_doc)
+static int doc_convert(struct op *op, struct doc *doc, struct cor_str version, const char *what,
+                       struct doc **ret_doc)
 {
     const struct cor_apply_versions *versions = op->request->versions;
     struct cor_apply_place place;
@@ -120,10 +145,7 @@ static int doc_convert(struct op *op, struct doc *doc, struct cor_str version, s
         return r;
     *ret_doc = other;
     r = doc_read(op, other, cor_buf_str(&other->own));
-    /* Upstream allows items with repeated keys only in the version of the request. */
-    if (r < 0 || !op->words)
-        return r < 0 ? r : check_typed(other, false);
-    return cor_typed_check(typed(other), false, op->words);
+    return r < 0 ? r : doc_check_converted(op, other, what);
 }
 
 /* The document without a set of fields. */
@@ -165,10 +187,10 @@ static int view_make(struct op *op, struct doc *before, struct doc *after, struc
     struct cor_fieldset mask = reset_fields(op, version);
     struct cor_comparison *c = &ret_view->changes;
     struct doc *old, *new;
-    int r = doc_convert(op, before, version, &old);
+    int r = doc_convert(op, before, version, "failed to convert old object", &old);
 
     if (r == 0)
-        r = doc_convert(op, after, version, &new);
+        r = doc_convert(op, after, version, "failed to convert new object", &new);
     if (r == 0)
         r = cor_typed_compare(typed(old), typed(new), op->arena, c);
     if (r < 0)
@@ -249,15 +271,29 @@ static int step_take(struct op *op, struct cor_field_managers *managers,
     return r < 0 ? r : op->arena->error;
 }
 
-/* Brings the sets in line with the schema of today; managers of unknown versions are dropped. */
-static int step_reconcile(struct op *op, struct cor_field_managers *managers)
+/* A custom resource has an entry of a version that its definition does not have any more. */
+static int refuse_version(struct op *op, struct cor_str version)
+{
+    int r = op->words
+                ? cor_buf_addf(op->words, "request to convert CR to an invalid group/version: %.*s",
+                               COR_STR_ARG(version))
+                : 0;
+
+    return r < 0 ? r : -COR_EINVALID;
+}
+
+/* Brings the sets in line with the schema of today; managers of unknown versions are dropped. Of a
+ * custom resource these are refused, and so are versions that the live object is none of. */
+static int step_reconcile(struct op *op, struct cor_field_managers *managers, struct doc *live)
 {
     const struct cor_apply_versions *versions = op->request->versions;
 
     struct cor_apply_place place = {0};
     struct cor_str version = {NULL, 0}; /* of `place` */
+    struct doc *converted;
     bool is_known = false;
     size_t n = 0;
+    int r = 0;
 
     for (size_t i = 0; i < managers->n; i++) {
         struct cor_field_manager manager = managers->v[i];
@@ -265,7 +301,13 @@ static int step_reconcile(struct op *op, struct cor_field_managers *managers)
         if (!version.p || !cor_str_eq(version, manager.api_version)) {
             version = manager.api_version;
             is_known = versions->place(versions->arg, version, &place);
+            if (!is_known && versions->is_custom)
+                r = refuse_version(op, version);
+            else if (versions->is_custom)
+                r = doc_convert(op, live, version, "", &converted);
         }
+        if (r < 0)
+            return r;
         if (!is_known)
             continue;
         manager.set = cor_fieldset_reconcile(op->arena, manager.set, &place);
@@ -342,18 +384,35 @@ struct cor_field_manager cor_field_manager_requester(const struct cor_apply_requ
 
 /* ---- update ---- */
 
+/* An apply may begin with an update: what the live object has belongs to before-first-apply. */
+static int check_after(struct op *op, const struct doc *after)
+{
+    size_t begin = op->words ? op->words->n : 0;
+    int r = op->words ? cor_buf_addf(op->words,
+                                     "failed to create manager for existing fields: failed to "
+                                     "convert new object (%.*s) to smd typed: ",
+                                     COR_STR_ARG(op->request->live_subject))
+                      : 0;
+
+    if (r == 0)
+        r = check_typed(after, true, op->words);
+    if (r == 0 && op->words)
+        cor_buf_truncate(op->words, begin);
+    return r;
+}
+
 static int update_docs(struct op *op, struct cor_field_managers *managers,
                        struct cor_field_manager self, struct doc *before, struct doc *after)
 {
     struct cor_field_managers none = {0};
     const struct view *view;
     struct cor_field_manager *old;
-    int r = check_typed(before, true);
+    int r = check_typed(before, true, NULL);
 
     if (r == 0)
-        r = check_typed(after, true);
+        r = check_after(op, after);
     if (r == 0)
-        r = step_reconcile(op, managers);
+        r = step_reconcile(op, managers, before);
     if (r == 0)
         r = step_take(op, managers, NULL, before, after, true, &none, &view);
     if (r < 0)
@@ -417,6 +476,9 @@ static int named_fields(struct op *op, const struct doc *doc, struct cor_fieldse
     return r < 0 ? r : op->arena->error;
 }
 
+#define PRUNE    "failed to prune fields: "
+#define ADD_BACK PRUNE "failed add back owned items: "
+
 /* Everything that managers own in one version. False: no manager uses the version. */
 static bool owned_in(struct op *op, const struct cor_field_managers *managers,
                      struct cor_str version, struct cor_fieldset *ret_owned)
@@ -442,9 +504,11 @@ static int add_back_owned(struct op *op, const struct cor_field_managers *manage
 
     if (!owned_in(op, managers, version, &owned))
         return op->arena->error;
-    r = doc_convert(op, *merged, version, merged);
+    r = doc_convert(op, *merged, version, ADD_BACK "failed to convert merged object at version ",
+                    merged);
     if (r == 0)
-        r = doc_convert(op, *pruned, version, pruned);
+        r = doc_convert(op, *pruned, version,
+                        ADD_BACK "failed to convert pruned object at version ", pruned);
     if (r == 0)
         r = named_fields(op, *merged, &all);
     if (r == 0)
@@ -494,7 +558,8 @@ static int prune(struct op *op, const struct cor_field_managers *managers,
     *ret_pruned = merged;
     if (cor_fieldset_is_empty(last->set))
         return 0;
-    r = doc_convert(op, merged, last->api_version, &at_last);
+    r = doc_convert(op, merged, last->api_version,
+                    PRUNE "failed to convert merged object to last applied version", &at_last);
     if (r < 0)
         return r;
     named = cor_fieldset_name_parents(op->arena, last->set, &at_last->place);
@@ -505,7 +570,10 @@ static int prune(struct op *op, const struct cor_field_managers *managers,
     if (r == 0)
         r = add_back_others(op, managers, last->api_version, &walked, &pruned);
     if (r == 0)
-        r = doc_convert(op, pruned, last->api_version, &pruned);
+        r = doc_convert(op, pruned, last->api_version,
+                        PRUNE "failed add back dangling items: failed to convert pruned object to "
+                              "last applied version",
+                        &pruned);
     if (r == 0)
         r = named_fields(op, pruned, &left);
     if (r == 0)
@@ -515,7 +583,9 @@ static int prune(struct op *op, const struct cor_field_managers *managers,
     all = cor_fieldset_difference(op->arena, all, left);
     all = cor_fieldset_intersection(op->arena, all, named);
     r = op->arena->error < 0 ? op->arena->error : doc_without(op, at_last, all, &pruned);
-    return r < 0 ? r : doc_convert(op, pruned, op->request->api_version, ret_pruned);
+    return r < 0 ? r
+                 : doc_convert(op, pruned, op->request->api_version, "failed to prune fields",
+                               ret_pruned);
 }
 
 /* ---- conflicts in words ---- */
@@ -642,9 +712,9 @@ static int forgive(struct op *op, struct doc *live, struct cor_field_managers *c
         return 0;
     r = doc_open(op, request->last_applied, request->api_version, &last);
     if (r == 0)
-        r = check_typed(last, false);
+        r = check_typed(last, false, NULL);
     if (r == 0)
-        r = check_typed(live, false);
+        r = check_typed(live, false, NULL);
     if (r == 0)
         r = cor_typed_fields(typed(last), op->arena, &allowed);
     if (r == 0)
@@ -672,7 +742,7 @@ static int apply_docs(struct op *op, struct cor_field_managers *managers, struct
     const struct view *view;
     struct doc *merged, *pruned;
     bool is_same;
-    int r = step_reconcile(op, managers);
+    int r = step_reconcile(op, managers, live);
 
     if (r < 0)
         return r;
@@ -727,12 +797,13 @@ static int apply_docs(struct op *op, struct cor_field_managers *managers, struct
 static int check_applied(const struct op *op, const struct doc *doc, bool is_live,
                          struct cor_buf *words)
 {
+    struct cor_str subject = is_live ? op->request->live_subject : op->request->subject;
     size_t before = words->n;
     int r = cor_buf_addz(words, is_live ? "failed to create typed live object"
                                         : "failed to create typed patch object");
 
-    if (r == 0 && op->request->subject.n > 0)
-        r = cor_buf_addf(words, " (%.*s)", COR_STR_ARG(op->request->subject));
+    if (r == 0 && subject.n > 0)
+        r = cor_buf_addf(words, " (%.*s)", COR_STR_ARG(subject));
     if (r == 0)
         r = cor_buf_addz(words, ": ");
     if (r == 0)

@@ -669,3 +669,11 @@ const struct cor_structural_node *cor_structural_find(const struct cor_structura
     }
     return NULL;
 }
+
+bool cor_structural_fills_in(const struct cor_structural *schema, struct cor_str member)
+{
+    const struct cor_structural_node *node =
+        cor_structural_find(schema, cor_structural_root(schema), member);
+
+    return node && cor_structural_is(node, COR_STRUCTURAL_HAS_DEFAULT);
+}

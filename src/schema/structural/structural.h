@@ -52,6 +52,9 @@ size_t cor_structural_bytes(const struct cor_structural *schema);
 /* The schema of the object itself, for the walks of other files. */
 const struct cor_structural_node *cor_structural_root(const struct cor_structural *schema);
 
+/* Has a member of the object itself a default? */
+bool cor_structural_fills_in(const struct cor_structural *schema, struct cor_str member);
+
 /* Has the schema rules in CEL (x-kubernetes-validations)? They are not evaluated. */
 bool cor_structural_has_rules(const struct cor_structural *schema);
 

@@ -336,6 +336,7 @@ static int definition_fill(struct cor_definition *d, struct cor_view *versions)
         definition_show_for_deletion(d);
     for (size_t i = 0; i < n && r == 0; i++) {
         d->rows[i].custom.stored = &d->rows[d->stored].row;
+        d->rows[i].custom.next = &d->rows[(i + 1) % n].row;
         if (i != d->stored) {
             d->rows[i].row.conversion = &version_alone;
             d->rows[i].row.stored_as = d->rows[d->stored].row.api_version;

@@ -46,6 +46,7 @@
 #include "schema/gates.h"
 #include "schema/strategy_hooks.h"
 #include "server/api/heavy.h"
+#include "server/strategy/custom_counts.h"
 #include "server/strategy/scale.h"
 #include "json/scan.h"
 #include "json/writer.h"
@@ -560,44 +561,6 @@ static int change_counts(const struct change *change)
     return r < 0 ? r : !is_equal;
 }
 
-/* Moves to the next member that counts for the generation: it is not kind, apiVersion or metadata,
- * is not edited, and is not null. False: there is none. */
-static bool next_counted(struct cor_json_iter *it, const struct cor_edits *edits,
-                         struct cor_str *ret_key, struct cor_str *ret_value)
-{
-    while (cor_json_iter_member(it, ret_key)) {
-        bool counts = !cor_str_eqz(*ret_key, "kind") && !cor_str_eqz(*ret_key, "apiVersion") &&
-                      !cor_str_eqz(*ret_key, "metadata");
-
-        *ret_value = cor_json_iter_value(it);
-        for (size_t i = 0; i < edits->n && counts; i++)
-            counts = !cor_str_eq(edits->v[i].key, *ret_key);
-        if (counts && cor_json_type(*ret_value) != COR_JSON_NULL)
-            return true;
-    }
-    return false;
-}
-
-/* Has a member of a custom resource changed, beside its metadata? What is edited is kept from the
- * old state. Both are canonical, so that equal objects have equal members in the same order. */
-static bool change_counts_custom(const struct change *change)
-{
-    struct cor_json_iter body = cor_json_iter(cor_object_json(change->body));
-    struct cor_json_iter old = cor_json_iter(cor_object_json(change->old));
-    const struct cor_edits *edits = &change->edit.top_edits;
-    struct cor_str key, value, old_key, old_value;
-
-    for (;;) {
-        bool has = next_counted(&body, edits, &key, &value);
-        bool had = next_counted(&old, edits, &old_key, &old_value);
-
-        if (!has || !had)
-            return has != had;
-        if (!cor_str_eq(key, old_key) || !cor_str_eq(value, old_value))
-            return true;
-    }
-}
-
 /* What an update of a custom resource keeps: the status, where that is a subresource. */
 static void keep_custom(struct change *change)
 {
@@ -636,7 +599,7 @@ static int set_generation(struct change *change, bool sends_empty)
     if (change->strategy && change->prepare.on != COR_ON_STATUS)
         r = sends_empty ? 1 : change_counts(change);
     if (change->call->res->custom)
-        r = change_counts_custom(change);
+        r = cor_custom_counts(change->call, change->body, change->old, &change->edit.top_edits);
     if (r > 0)
         cor_edits_set(meta, COR_STR("generation"),
                       cor_object_next_generation(change->old, change->scratch.generation));

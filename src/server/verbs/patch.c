@@ -132,8 +132,6 @@ static int patch_choose(struct patch_call *patch)
 
     if (call->type->custom && (!is_known || type == COR_PATCH_STRATEGIC))
         return cor_status_set(&call->status, -COR_EMEDIATYPE, "%s", CUSTOM_PATCHES);
-    if (call->type->custom && type == COR_PATCH_APPLY)
-        return patch_refuse_type(call);
     /* Upstream's router of built-in kinds ignores the spaces around a type, its handler does not.
      */
     if (!is_known && cor_patch_type_of(cor_str_trim(media_type), &type))

@@ -260,24 +260,34 @@ static int apply_merged(struct cor_managed *m, struct cor_field_managers *manage
     return check_uid(write);
 }
 
+/* Appends what messages call an object: "ns/name; group/version, Kind=Kind". */
+static int add_subject(const struct cor_call *call, struct cor_str ns, struct cor_str name,
+                       struct cor_buf *out)
+{
+    return cor_buf_addf(out, "%.*s/%.*s; %.*s/%.*s, Kind=%.*s", COR_STR_ARG(ns), COR_STR_ARG(name),
+                        COR_STR_ARG(call->type->group), COR_STR_ARG(call->type->version),
+                        COR_STR_ARG(call->type->kind));
+}
+
 int cor_write_apply_config(struct cor_write *write, struct cor_str sent)
 {
     struct cor_call *call = &write->call;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf config = {.max = COR_WRITE_JSON_MAX};
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf subject = {.max = COR_WRITE_JSON_MAX};
+    COR_CLEANUP(cor_buf_deinit)
+    struct cor_buf subject = {.max = COR_WRITE_JSON_MAX}, live = {.max = COR_WRITE_JSON_MAX};
     struct cor_field_managers managers;
     struct cor_managed m;
     struct cor_str metadata;
     int r = read_config(write, sent, &config);
 
-    assert(write->is_applied && call->schema && (write->is_create || write->current));
+    assert(write->is_applied && (call->schema || call->type->custom));
+    assert(write->is_create || write->current);
     if (r < 0)
         return r;
     metadata = member_at(cor_buf_str(&config), "metadata");
-    r = cor_buf_addf(&subject, "%.*s/%.*s; %.*s/%.*s, Kind=%.*s",
-                     COR_STR_ARG(text_at(metadata, "namespace")),
-                     COR_STR_ARG(text_at(metadata, "name")), COR_STR_ARG(call->type->group),
-                     COR_STR_ARG(call->type->version), COR_STR_ARG(call->type->kind));
+    r = add_subject(call, text_at(metadata, "namespace"), text_at(metadata, "name"), &subject);
+    if (r == 0)
+        r = add_subject(call, call->ns, call->name, &live);
     if (r < 0)
         return cor_status_set_err(&call->status, r);
     r = cor_managed_init(&m, write);
@@ -285,6 +295,7 @@ int cor_write_apply_config(struct cor_write *write, struct cor_str sent)
         r = cor_status_set_err(&call->status, r);
     m.request.force = call->opts.force == COR_TRUE;
     m.request.subject = cor_buf_str(&subject);
+    m.request.live_subject = cor_buf_str(&live);
     m.request.on_conflict = on_conflict;
     m.request.arg = write;
     if (r == 0)

@@ -2,11 +2,12 @@
 /* What the stages of a write do to objects of custom resources, in upstream's order (contract crd 4.1.4):
  *
  *   decode    a kind and a version are there ──► the metadata is one of Kubernetes ──► fields that the schema of the request's
- *             version does not know, and nulls, are dropped; defaults are filled in
+ *             version does not know, and nulls, are dropped; metadata of embedded resources is read; defaults are filled in
  *   strict    what was repeated, unknown in the metadata, and dropped, in this order (`findings`)
  *   match     the kind is the resource's
- *   validate  the keywords of the schema of the request's version
- *   store     the schema of the stored version drops and fills in once more, if that is another version
+ *   validate  the keywords of the schema of the request's version, its scale, embedded resources, lists
+ *   store     numbers get upstream's form; the schema of the stored version drops and fills in once more, unless the object is
+ *             stored as it was decoded: an apply drops nothing before, a scale adds to an object, a creation drops the status
  *
  * An object of another kind passes decoding as it is, and is refused by "match".
  * Failures: 400 for a body, 422 for what a patch made; no memory; an object over its maximum.
@@ -26,6 +27,7 @@
 #include "schema/read.h"
 #include "schema/rewrite.h"
 #include "schema/structural/structural.h"
+#include "server/strategy/scale.h"
 #include "server/write/body.h"
 #include "server/write/stages.h"
 
@@ -161,8 +163,10 @@ static int custom_take_metadata(struct cor_write *write, struct cor_object **obj
     return 0;
 }
 
-int cor_custom_rewrite(struct cor_call *call, const struct cor_resource_row *row, unsigned steps,
-                       struct cor_structural_unknown *unknown, struct cor_object **object)
+/* Runs steps of the schema of `row` (enum cor_structural_step) over the object. -COR_EINVAL, of
+ * EMBEDDED_REQUEST, is left to the caller: `unknown` says why. */
+static int custom_rewrite(struct cor_call *call, const struct cor_resource_row *row, unsigned steps,
+                          struct cor_structural_unknown *unknown, struct cor_object **object)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = COR_WRITE_JSON_MAX};
     int r;
@@ -172,16 +176,38 @@ int cor_custom_rewrite(struct cor_call *call, const struct cor_resource_row *row
         return 0;
     r = cor_structural_rewrite(row->custom->schema, cor_object_json(*object), steps, &json,
                                unknown);
+    if (r == -COR_EINVAL)
+        return r;
     if (r == -COR_ETOOBIG)
         return cor_status_set(&call->status, r,
                               "Request entity too large: defaults make the object too large");
     return cor_write_take_rewritten(call, r, &json, object);
 }
 
+/* Upstream decodes bodies and what other patches make; what an apply makes gets defaults alone,
+ * until it is read from the store. */
+static int custom_take_fields(struct cor_write *write, struct cor_object **object)
+{
+    unsigned steps = write->is_applied ? COR_STRUCTURAL_DEFAULT
+                                       : COR_STRUCTURAL_ALL | COR_STRUCTURAL_EMBEDDED_REQUEST;
+    COR_CLEANUP(cor_structural_unknown_freep)
+    struct cor_structural_unknown *unknown = cor_structural_unknown_new();
+    struct cor_call *call = &write->call;
+    int r = unknown ? custom_rewrite(call, call->type, steps, unknown, object)
+                    : cor_status_set_err(&call->status, -COR_ENOMEM);
+
+    if (r == -COR_EINVAL)
+        return custom_refuse(write, cor_buf_z(&unknown->why));
+    if (r < 0 || cor_str_eq(call->opts.field_validation, COR_STR("Ignore")))
+        return r;
+    for (size_t i = 0; i < unknown->n && r == 0; i++)
+        r = add_finding(write, "unknown field ", COR_STR(""), unknown->v[i]);
+    return r < 0 ? cor_status_set_err(&call->status, r) : 0;
+}
+
 int cor_write_decode_custom(struct cor_write *write, const struct cor_json_dups *dups,
                             struct cor_object **object)
 {
-    COR_CLEANUP(cor_structural_unknown_freep) struct cor_structural_unknown *unknown = NULL;
     struct cor_call *call = &write->call;
     int r = custom_check_kind(write, *object);
 
@@ -198,17 +224,7 @@ int cor_write_decode_custom(struct cor_write *write, const struct cor_json_dups 
     r = custom_take_metadata(write, object);
     if (r < 0)
         return r;
-    if (!cor_str_eq(call->opts.field_validation, COR_STR("Ignore"))) {
-        unknown = cor_structural_unknown_new();
-        if (!unknown)
-            return cor_status_set_err(&call->status, -COR_ENOMEM);
-    }
-    r = cor_custom_rewrite(call, call->type, COR_STRUCTURAL_ALL, unknown, object);
-    for (size_t i = 0; unknown && i < unknown->n && r == 0; i++) {
-        r = add_finding(write, "unknown field ", COR_STR(""), unknown->v[i]);
-        if (r < 0)
-            cor_status_set_err(&call->status, r);
-    }
+    r = custom_take_fields(write, object);
     write->api_version = cor_object_api_version(*object);
     return r;
 }
@@ -246,18 +262,35 @@ void cor_custom_validate(const struct cor_write *write, struct cor_field_errors 
     if (custom->scale)
         cor_custom_scale_check(custom->scale, validation.object, validation.is_status, errs);
     if (custom->schema)
+        cor_structural_check_embedded(custom->schema, &validation, errs);
+    if (custom->schema)
         cor_structural_check_lists(custom->schema, &validation, errs);
 }
 
-bool cor_custom_stores_other(const struct cor_write *write)
+bool cor_custom_is_stored(const struct cor_write *write)
 {
-    return write->call.stored->custom && write->call.res != write->call.stored;
+    return write->call.stored->custom != NULL;
+}
+
+/* May the schema of the stored version have something left to do? It has nothing for an object that
+ * was decoded in that version, and is stored as it was decoded. */
+static bool is_changed_after_decoding(const struct cor_write *write)
+{
+    const struct cor_call *call = &write->call;
+
+    return write->is_applied || call->res != call->stored || cor_scale_is_written(call) ||
+           (write->is_create && call->stored->custom->schema &&
+            cor_structural_fills_in(call->stored->custom->schema, COR_STR("status")));
 }
 
 int cor_custom_to_stored(struct cor_write *write)
 {
-    return cor_custom_rewrite(&write->call, write->call.stored, COR_STRUCTURAL_ALL, NULL,
-                              &write->object);
+    const struct cor_call *call = &write->call;
+    unsigned steps = COR_STRUCTURAL_NUMBERS;
+
+    if (is_changed_after_decoding(write))
+        steps |= COR_STRUCTURAL_ALL | COR_STRUCTURAL_EMBEDDED_STORED;
+    return custom_rewrite(&write->call, call->stored, steps, NULL, &write->object);
 }
 
 int cor_custom_refuse_create(struct cor_write *write)

@@ -23,12 +23,9 @@ int cor_custom_refuse_create(struct cor_write *write);
 /* For "validate": adds what the schema of the request's version finds wrong. */
 void cor_custom_validate(const struct cor_write *write, struct cor_field_errors *errs);
 
-/* Is another version stored than the request's? Then its schema has the last word. */
-bool cor_custom_stores_other(const struct cor_write *write);
+/* For "default late": the object becomes what upstream reads when it has stored it; the schema of
+ * the stored version has the last word. */
+bool cor_custom_is_stored(const struct cor_write *write);
 int cor_custom_to_stored(struct cor_write *write);
-
-/* Runs steps of the schema of `row` (enum cor_structural_step) over the object. */
-int cor_custom_rewrite(struct cor_call *call, const struct cor_resource_row *row, unsigned steps,
-                       struct cor_structural_unknown *unknown, struct cor_object **object);
 
 #endif

@@ -90,7 +90,7 @@ const struct cor_type *cor_write_late_type(const struct cor_write *write)
 
 bool cor_write_defaults_late(const struct cor_write *write)
 {
-    return cor_write_late_type(write) != NULL || cor_custom_stores_other(write);
+    return cor_write_late_type(write) != NULL || cor_custom_is_stored(write);
 }
 
 int cor_write_default_late(struct cor_write *write)

@@ -22,6 +22,20 @@
 
 /* ---- versions ---- */
 
+/* A version of a custom resource, also one that is not served. */
+static const struct cor_resource_row *custom_version_row(const struct cor_resource_row *stored,
+                                                         struct cor_str version)
+{
+    const struct cor_resource_row *row = stored;
+
+    do {
+        if (cor_str_eq(row->api_version, version))
+            return row;
+        row = row->custom->next;
+    } while (row != stored);
+    return NULL;
+}
+
 /* The row of a version in which the object can be compared; NULL: the version is not known.
  * Upstream knows those of the request's own group alone, also of Events, which two groups have. */
 static const struct cor_resource_row *version_row(const struct cor_write *write,
@@ -31,6 +45,8 @@ static const struct cor_resource_row *version_row(const struct cor_write *write,
     struct cor_str group = write->call.res->group;
     size_t n;
 
+    if (stored->custom)
+        return custom_version_row(stored, version);
     if (cor_str_eq(version, stored->api_version))
         return cor_str_eq(stored->group, group) ? stored : NULL;
     rows = cor_api_builtins(&n);
@@ -54,11 +70,15 @@ static bool version_place(const struct cor_write *write, struct cor_str version,
                           struct cor_apply_place *ret_place)
 {
     const struct cor_resource_row *row = version_row(write, version);
-    const struct cor_type *type = row ? row_type(&write->call, row) : NULL;
 
-    if (!type)
+    if (!row)
         return false;
-    *ret_place = cor_apply_place_builtin(type);
+    if (!row->custom)
+        *ret_place = cor_apply_place_builtin(row_type(&write->call, row));
+    else if (row->custom->schema)
+        *ret_place = cor_apply_place_structural(row->custom->schema);
+    else
+        *ret_place = cor_apply_place_schema(&cor_apply_deduced);
     return true;
 }
 
@@ -88,7 +108,17 @@ static struct cor_fieldset deletion_fields(struct cor_arena *arena)
     return (struct cor_fieldset){cor_field_level_end(&root)};
 }
 
-/* The mask of the endpoint. A failure is kept in the arena. */
+/* What the endpoint resets of a custom resource (contract crd 4.11.6). */
+static struct cor_str custom_mask(const struct cor_call *call)
+{
+    if (cor_strategy_endpoint(call) == COR_ON_STATUS)
+        return COR_STR("{\"f:spec\":{}}");
+    return cor_api_has_part(call->res, COR_PART_STATUS) ? COR_STR("{\"f:status\":{}}")
+                                                        : COR_STR("");
+}
+
+/* The mask of the endpoint. A failure is kept in the arena. That of a custom resource counts in the
+ * version of the request alone. */
 static struct cor_fieldset managed_mask(void *arg, struct cor_str version)
 {
     struct cor_managed *m = arg;
@@ -96,10 +126,13 @@ static struct cor_fieldset managed_mask(void *arg, struct cor_str version)
     struct cor_str text = COR_STR("");
     int r = 0;
 
-    (void)version;
+    if (call->type->custom && !cor_str_eq(version, call->type->api_version))
+        return (struct cor_fieldset){NULL};
     if (m->has_mask)
         return m->mask;
-    if (!cor_scale_is_written(call))
+    if (call->type->custom)
+        text = custom_mask(call);
+    else if (!cor_scale_is_written(call))
         text = cor_strategy_mask(cor_strategy_of(row_type(call, call->stored)),
                                  cor_strategy_endpoint(call));
     if (text.n > 0)
@@ -152,6 +185,22 @@ static int add_with_revision(const struct cor_object *object, const struct cor_r
     return cor_json_writer_finish(&w);
 }
 
+/* A custom resource gets another apiVersion, and nothing else. */
+static int convert_custom(struct cor_str object, const struct cor_resource_row *to,
+                          struct cor_buf *out)
+{
+    static const struct cor_edits none = {.n = 0};
+    struct cor_json_writer w;
+
+    cor_json_writer_init(&w, out);
+    cor_json_begin_object(&w);
+    cor_json_member(&w, COR_STR("kind"), to->kind);
+    cor_json_member(&w, COR_STR("apiVersion"), to->api_version);
+    cor_edits_write(&none, object, true, &w);
+    cor_json_end_object(&w);
+    return cor_json_writer_finish(&w);
+}
+
 /* All versions are converted through the stored one. What apply takes out of an object leaves null,
  * also in place of the metadata; Go's types do not have these, so the object is normalised first.
  */
@@ -167,6 +216,8 @@ static int managed_convert(void *arg, struct cor_str object, struct cor_str from
     int r;
 
     assert(from_row && to_row);
+    if (to_row->custom)
+        return convert_custom(object, to_row, out);
     if (cor_json_get(object, COR_STR("metadata"), COR_JSON_ANY_ORDER, &metadata) == 0 &&
         cor_json_type(metadata) == COR_JSON_OBJECT &&
         cor_json_get(metadata, COR_STR("resourceVersion"), COR_JSON_ANY_ORDER, &revision) < 0)
@@ -228,7 +279,7 @@ int cor_managed_add_zero(const struct cor_call *call, struct cor_buf *out)
     int r = cor_buf_addf(&empty, "{\"kind\":\"%.*s\",\"apiVersion\":\"%.*s\"}",
                          COR_STR_ARG(call->type->kind), COR_STR_ARG(call->type->api_version));
 
-    if (r == 0)
+    if (r == 0 && call->schema)
         r = cor_normalize(call->schema, cor_buf_str(&empty), out);
     if (r == 0)
         r = cor_buf_adds(out, cor_buf_str(&empty));
@@ -301,7 +352,7 @@ int cor_managed_init(struct cor_managed *m, struct cor_write *write)
     assert(call->type);
     *m = (struct cor_managed){
         .write = write,
-        .versions = {m, managed_place, managed_mask, managed_convert},
+        .versions = {m, managed_place, managed_mask, managed_convert, call->type->custom != NULL},
         .request =
             {
                 .arena = &m->arena,

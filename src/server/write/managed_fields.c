@@ -34,6 +34,7 @@
 #include "schema/default.h"
 #include "server/strategy/scale.h"
 #include "server/strategy/strategy.h"
+#include "server/write/custom.h"
 #include "server/write/managed.h"
 #include "server/write/stages.h"
 #include "json/scan.h"
@@ -227,7 +228,9 @@ static int managed_keep(struct cor_managed *m, const struct sides *sides, struct
     struct cor_str sent = write->call.sub ? cor_str(NULL, 0) : sent_list(write);
     int r;
 
-    if (!live.p || cor_scale_is_written(&write->call) || (sent.p && !cor_str_eq(sent, live)))
+    /* The schema of a custom resource may have changed since the entries were made. */
+    if (!live.p || cor_write_is_custom(&write->call) || cor_scale_is_written(&write->call) ||
+        (sent.p && !cor_str_eq(sent, live)))
         return 1;
     r = cor_field_managers_keep(&m->request, live, sides->before, sides->after,
                                 &write->managed_text);
@@ -308,11 +311,6 @@ int cor_write_managed_fields(struct cor_write *write)
         return 0;
     write->managed = cor_str(NULL, 0);
     cor_buf_reset(&write->managed_text);
-    /* A kind without a type keeps what was sent. */
-    if (!write->call.schema) {
-        write->managed = cor_object_meta_member(write->body, COR_STR("managedFields"));
-        return 0;
-    }
     r = cor_managed_init(&m, write);
     if (r == 0)
         r = managed_run(&m, live);

@@ -147,9 +147,12 @@ static void check_object(const struct cor_write *write, struct cor_validation *v
     cor_object_meta_check(metadata, rules, errs);
     generic.is_checked = errs->n == 0;
     cor_object_meta_check_update(metadata, cor_object_metadata(write->old), &generic, errs);
+    /* Upstream goes over the metadata once more, of a built-in kind twice. Where nothing was wrong,
+     * nothing will be. */
+    if (write->call.res->custom && errs->n > 0)
+        cor_object_meta_check_update(metadata, cor_object_metadata(write->old), &generic, errs);
     if (!has_program)
         return;
-    /* Upstream goes over the metadata twice more. Where nothing was wrong, nothing will be. */
     validation->meta.is_checked = validation->meta.is_update_checked = errs->n == 0;
     (void)cor_validate(validation, errs);
 }

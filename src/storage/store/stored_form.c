@@ -168,7 +168,9 @@ int cor_stored_form_renew_custom(const struct cor_structural *schema, struct cor
         r = cor_convert_object(cor_convert_version_alone, kind, api_version, *object, &converted);
     if (r == 0 && schema)
         r = cor_structural_rewrite(schema, cor_object_json(converted ? converted : *object),
-                                   COR_STRUCTURAL_ALL, &json, NULL);
+                                   COR_STRUCTURAL_ALL | COR_STRUCTURAL_EMBEDDED_STORED |
+                                       COR_STRUCTURAL_NUMBERS,
+                                   &json, NULL);
     if (r < 0 || (r == 0 && !converted))
         return r;
     return form_replace(object, &converted, r > 0 ? &json : NULL);
