@@ -3,6 +3,7 @@
 //	client modes                          names what it can watch with, one word per line
 //	client crud KUBECONFIG NAMESPACE      every verb of the client (verbs.go), reads from the cache (caches.go) and a
 //	                                      manager with a reconciler (manager.go), then exits
+//	client custom KUBECONFIG NAMESPACE    a manager on a kind of its own, whose definition it installs (custom.go), then exits
 //	client apply KUBECONFIG NAMESPACE N   server-side apply to the deployment of ../appliers.py (apply.go), then exits
 //	client MODE KUBECONFIG NAMESPACE      a cache's informer on the namespace's config maps; prints SYNCED, and
 //	                                      ADDED, UPDATED and DELETED with name and resourceVersion
@@ -38,7 +39,7 @@ var forms = map[string]func() client.Object{
 // How long everything that crud does may take, on however busy a machine; clients.py waits for two minutes.
 const patience = 110 * time.Second
 
-const modes = "typed-cache\nunstructured-cache\nmetadata-cache\nstreaming-typed-cache"
+const modes = "typed-cache\nunstructured-cache\nmetadata-cache\nstreaming-typed-cache\ncustom ends"
 
 func unstructuredConfigMap() *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
@@ -113,6 +114,12 @@ func main() {
 		verbs(ctx, restConfig, os.Args[3])
 		caches(ctx, restConfig, os.Args[3])
 		managers(ctx, restConfig, os.Args[3])
+		return
+	}
+	if os.Args[1] == "custom" {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		custom(ctx, restConfig, os.Args[3])
 		return
 	}
 	if os.Args[1] == "apply" {

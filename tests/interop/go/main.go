@@ -3,9 +3,11 @@
 //	client modes                          names what it can watch with, one word per line
 //	client crud KUBECONFIG NAMESPACE      every verb of the dynamic client, and typed clients and informers in
 //	                                      protobuf (typed.go), then exits
+//	client custom KUBECONFIG NAMESPACE    a definition by the client of apiextensions-apiserver, and objects of its kind
+//	                                      (custom.go), then exits
 //	client apply KUBECONFIG NAMESPACE N   server-side apply to the deployment of ../appliers.py (apply.go), then exits
-//	client MODE KUBECONFIG NAMESPACE      an informer on the namespace's config maps; prints SYNCED, and
-//	                                      ADDED, UPDATED and DELETED with name and resourceVersion
+//	client MODE KUBECONFIG NAMESPACE      an informer on the namespace's config maps, or on the boats of ../clients.py;
+//	                                      prints SYNCED, and ADDED, UPDATED and DELETED with name and resourceVersion
 package main
 
 import (
@@ -25,27 +27,30 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+var (
+	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	boats      = schema.GroupVersionResource{Group: "clients.example.com", Version: "v1", Resource: "boats"}
+)
 
 func fatal(format string, words ...any) {
 	fmt.Fprintf(os.Stderr, format+"\n", words...)
 	os.Exit(1)
 }
 
-func dynamicInformer(config *rest.Config, namespace string) cache.SharedIndexInformer {
+func dynamicInformer(config *rest.Config, namespace string, resource schema.GroupVersionResource) cache.SharedIndexInformer {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		fatal("dynamic client: %v", err)
 	}
-	return dynamicinformer.NewFilteredDynamicInformer(client, configMaps, namespace, 0, cache.Indexers{}, nil).Informer()
+	return dynamicinformer.NewFilteredDynamicInformer(client, resource, namespace, 0, cache.Indexers{}, nil).Informer()
 }
 
-func metadataInformer(config *rest.Config, namespace string) cache.SharedIndexInformer {
+func metadataInformer(config *rest.Config, namespace string, resource schema.GroupVersionResource) cache.SharedIndexInformer {
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
 		fatal("metadata client: %v", err)
 	}
-	return metadatainformer.NewFilteredMetadataInformer(client, configMaps, namespace, 0, cache.Indexers{}, nil).Informer()
+	return metadatainformer.NewFilteredMetadataInformer(client, resource, namespace, 0, cache.Indexers{}, nil).Informer()
 }
 
 func show(what string, object any) {
@@ -81,7 +86,8 @@ func setWatchList(on string) {
 
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == "modes" {
-		fmt.Println("dynamic\nmetadata\ntyped-protobuf\nstreaming-dynamic\nstreaming-metadata\nstreaming-typed-protobuf")
+		fmt.Println("dynamic\nmetadata\ntyped-protobuf\nstreaming-dynamic\nstreaming-metadata\nstreaming-typed-protobuf\n" +
+			"custom ends\ncustom-dynamic boats\ncustom-metadata boats\nstreaming-custom-dynamic boats")
 		return
 	}
 	if len(os.Args) != 4 && (len(os.Args) != 5 || os.Args[1] != "apply") {
@@ -98,25 +104,36 @@ func main() {
 		defer cancel()
 		crud(ctx, config, os.Args[3])
 		typed(ctx, config, os.Args[3])
+	case "custom":
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		custom(ctx, config, os.Args[3])
 	case "apply":
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		apply(ctx, config, os.Args[3], os.Args[4])
 	case "dynamic":
-		follow(dynamicInformer(config, os.Args[3]))
+		follow(dynamicInformer(config, os.Args[3], configMaps))
 	case "metadata":
-		follow(metadataInformer(config, os.Args[3]))
+		follow(metadataInformer(config, os.Args[3], configMaps))
 	case "typed-protobuf":
 		follow(typedInformer(config, os.Args[3]))
 	case "streaming-dynamic":
 		setWatchList("true")
-		follow(dynamicInformer(config, os.Args[3]))
+		follow(dynamicInformer(config, os.Args[3], configMaps))
 	case "streaming-metadata":
 		setWatchList("true")
-		follow(metadataInformer(config, os.Args[3]))
+		follow(metadataInformer(config, os.Args[3], configMaps))
 	case "streaming-typed-protobuf":
 		setWatchList("true")
 		follow(typedInformer(config, os.Args[3]))
+	case "custom-dynamic":
+		follow(dynamicInformer(config, os.Args[3], boats))
+	case "custom-metadata":
+		follow(metadataInformer(config, os.Args[3], boats))
+	case "streaming-custom-dynamic":
+		setWatchList("true")
+		follow(dynamicInformer(config, os.Args[3], boats))
 	default:
 		fatal("unknown mode %s", os.Args[1])
 	}

@@ -76,6 +76,78 @@ def crud(namespace):
     discover(namespace)
 
 
+GROUP = "python.example.com"
+
+
+def buoys_definition():
+    spec = client.V1JSONSchemaProps(type="object", required=["depth"], properties={
+        "depth": client.V1JSONSchemaProps(type="integer", minimum=1), "colour": client.V1JSONSchemaProps(type="string", default="red")})
+    status = client.V1JSONSchemaProps(type="object", properties={"seen": client.V1JSONSchemaProps(type="boolean")})
+    schema = client.V1JSONSchemaProps(type="object", properties={"spec": spec, "status": status})
+    version = client.V1CustomResourceDefinitionVersion(
+        name="v1", served=True, storage=True, schema=client.V1CustomResourceValidation(open_apiv3_schema=schema),
+        subresources=client.V1CustomResourceSubresources(
+            status={}, scale=client.V1CustomResourceSubresourceScale(spec_replicas_path=".spec.depth", status_replicas_path=".status.depth")))
+    names = client.V1CustomResourceDefinitionNames(plural="buoys", kind="Buoy")
+    return client.V1CustomResourceDefinition(
+        metadata=client.V1ObjectMeta(name=f"buoys.{GROUP}"),
+        spec=client.V1CustomResourceDefinitionSpec(group=GROUP, scope="Namespaced", names=names, versions=[version]))
+
+
+def await_definition(api, is_wanted):
+    for event in watch.Watch().stream(api.list_custom_resource_definition, field_selector=f"metadata.name=buoys.{GROUP}", timeout_seconds=60):
+        if is_wanted(event):
+            return
+    raise AssertionError("the definition is not as wanted")
+
+
+def is_established(event):
+    return any(condition.type == "Established" and condition.status == "True" for condition in event["object"].status.conditions or [])
+
+
+def use_buoys(namespace):
+    """The verbs of CustomObjectsApi, which knows no kinds."""
+    api, place = client.CustomObjectsApi(), (GROUP, "v1", namespace, "buoys")
+    buoy = {"apiVersion": f"{GROUP}/v1", "kind": "Buoy", "metadata": {"name": "a"}, "spec": {"depth": 2}}
+    made = api.create_namespaced_custom_object(*place, buoy)
+    assert made["spec"] == {"depth": 2, "colour": "red"}, made
+    refused(409, api.create_namespaced_custom_object, *place, buoy)
+    refused(422, api.create_namespaced_custom_object, *place, {**buoy, "metadata": {"name": "b"}, "spec": {"depth": "two"}})
+    made["spec"]["depth"] = 3
+    api.replace_namespaced_custom_object(*place, "a", made)
+    refused(409, api.replace_namespaced_custom_object, *place, "a", made)
+    # A dict goes out as a merge patch.
+    changed = api.patch_namespaced_custom_object(*place, "a", {"spec": {"colour": "blue"}})
+    assert (changed["spec"], changed["metadata"]["generation"]) == ({"depth": 3, "colour": "blue"}, 3), changed
+    shown = api.patch_namespaced_custom_object_status(*place, "a", {"status": {"seen": True}, "spec": {"depth": 9}})
+    assert (shown["status"], shown["spec"]["depth"], shown["metadata"]["generation"]) == ({"seen": True}, 3, 3), shown
+    assert api.get_namespaced_custom_object_status(*place, "a") == shown
+    scale = api.get_namespaced_custom_object_scale(*place, "a")
+    assert scale["kind"] == "Scale" and scale["spec"] == {"replicas": 3}, scale
+    api.patch_namespaced_custom_object_scale(*place, "a", {"spec": {"replicas": 5}})
+    listed = api.list_cluster_custom_object(GROUP, "v1", "buoys", field_selector=f"metadata.namespace={namespace}")
+    assert [(item["metadata"]["name"], item["spec"]["depth"]) for item in listed["items"]] == [("a", 5)], listed
+    api.delete_namespaced_custom_object(*place, "a")
+    refused(404, api.get_namespaced_custom_object, *place, "a")
+    buoys = dynamic.DynamicClient(client.ApiClient()).resources.get(api_version=f"{GROUP}/v1", kind="Buoy")
+    buoys.create(namespace=namespace, body=buoy)
+    assert [item.metadata.name for item in buoys.get(namespace=namespace).items] == ["a"]
+
+
+def custom(namespace):
+    """A definition by the typed client, and objects of its kind, the last of which is deleted with it."""
+    api = client.ApiextensionsV1Api()
+    made = api.create_custom_resource_definition(buoys_definition())
+    assert made.spec.names.list_kind == "BuoyList", made.spec.names
+    await_definition(api, is_established)
+    use_buoys(namespace)
+    api.delete_custom_resource_definition(f"buoys.{GROUP}")
+    deadline = time.monotonic() + 60
+    while api.list_custom_resource_definition(field_selector=f"metadata.name=buoys.{GROUP}").items:
+        assert time.monotonic() < deadline, "the definition is still there"
+    refused(404, client.CustomObjectsApi().list_namespaced_custom_object, GROUP, "v1", namespace, "buoys")
+
+
 MANAGER = "python"
 
 
@@ -178,7 +250,7 @@ def follow_socket(namespace):
 
 def main():
     if sys.argv[1] == "modes":
-        print("watch\nstreaming-watch\nsocket-watch")
+        print("watch\nstreaming-watch\nsocket-watch\ncustom ends")
         return
     mode, kubeconfig, namespace, *number = sys.argv[1:]
     config.load_kube_config(kubeconfig)
@@ -186,6 +258,8 @@ def main():
         apply(namespace, int(number[0]))
     elif mode == "crud":
         crud(namespace)
+    elif mode == "custom":
+        custom(namespace)
     elif mode == "socket-watch":
         follow_socket(namespace)
     else:
