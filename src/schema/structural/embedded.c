@@ -96,6 +96,7 @@ int cor_embedded_metadata(struct cor_str json, bool drops_invalid, struct cor_bu
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf readable = {.max = METADATA_MAX};
     int r = read_metadata(json, why, unknown, arg), normal;
+    bool is_null = cor_json_type(json) == COR_JSON_NULL; /* Go reads it as an empty struct */
 
     if (r == -COR_EINVAL && drops_invalid && cor_json_type(json) == COR_JSON_OBJECT) {
         r = keep_readable(json, &readable);
@@ -103,8 +104,10 @@ int cor_embedded_metadata(struct cor_str json, bool drops_invalid, struct cor_bu
     }
     if (r < 0)
         return r;
-    normal = cor_json_type(json) == COR_JSON_OBJECT ? cor_normalize(metadata_type(), json, out) : 0;
-    if (normal != 0 || readable.n == 0)
+    if (is_null)
+        json = COR_STR("{}");
+    normal = cor_normalize(metadata_type(), json, out);
+    if (normal != 0 || (readable.n == 0 && !is_null))
         return normal;
     r = cor_buf_adds(out, json);
     return r < 0 ? r : 1;
@@ -179,7 +182,7 @@ static void check_metadata(struct embedded *e, uint32_t value, const struct cor_
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors found = {0};
     struct cor_str json = cor_json_node_bytes(&e->json, value), name, space;
     struct cor_field_path path = cor_field_child(around, COR_STR("metadata"));
-    struct cor_object_meta_rules rules = {.name = COR_NAME_PATH_SEGMENT};
+    struct cor_object_meta_rules rules = {.name = COR_NAME_PATH_SEGMENT, .any_finalizer = true};
     int r = read_metadata(json, &why, NULL, NULL);
 
     if (r == -COR_EINVAL) {
