@@ -41,6 +41,7 @@
 #include "coracle/managed_fields.h"
 #include "coracle/mem.h"
 #include "coracle/metadata.h"
+#include "coracle/metrics.h"
 #include "coracle/namespaced_informer.h"
 #include "coracle/object.h"
 #include "coracle/object_key.h"

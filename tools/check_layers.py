@@ -32,7 +32,7 @@ ROOMS = {
     "kit": ["", "config", "controller", "election", "events"],
     "storage": ["engine", "sqlite", "etcd", "store", "encryption", "cacher", "maintenance", ""],
     "server": ["catalog", "docs", "request", "access", "metrics", "api", "alloc", "strategy", "write", "verbs", "port", "crd", "controllers", "http", "instance"],
-    "client": ["config", "rest", "dynamic", "discovery", "runtime", "", "informers", "controller"],
+    "client": ["config", "rest", "dynamic", "discovery", "runtime", "", "informers", "metrics", "controller"],
 }
 ROOMS_DENIED = {
     "kit/controller": {"config"},

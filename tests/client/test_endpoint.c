@@ -271,6 +271,8 @@ TEST(endpoint, has_controller_runtimes_metrics)
         expect_sample(body, "workqueue_work_duration_seconds_bucket{" Q ",le=\"+Inf\"} 2\n");
         expect_sample(body, "workqueue_work_duration_seconds_count{" Q "} 2\n");
         expect_sample(body, "\nleader_election_master_status{name=\"keeper\"} 1\n");
+        expect_sample(body, "\nrest_client_requests_total{code=\"200\",host=\"");
+        expect_sample(body, "\nreflector_lists_total{name=\"v1/configmaps\",namespace=\"");
         assert_null(cor_manager_free(p.manager));
         world_end(&w);
     }
@@ -355,7 +357,7 @@ TEST(endpoint, closes_without_waiting_for_its_clients)
 TEST(endpoint, answers_whole_or_not_at_all_without_memory)
 {
     static const char *const targets[] = {"/metrics", "/readyz?verbose&exclude=b", "/readyz/disk"};
-    static const char *const ends[] = {"} 1\n", "\"b\"\nhealthz check passed\n", "ok"};
+    static const char *const ends[] = {"} 0\n", "\"b\"\nhealthz check passed\n", "ok"};
     struct world w;
     struct program p;
 

@@ -237,6 +237,7 @@ static void free_informer(struct cor_informer *inf)
     cor_free(inf->group);
     cor_free(inf->version);
     cor_free(inf->plural);
+    cor_free(inf->ns);
     cor_free(inf->kind);
     cor_free(inf);
 }
@@ -321,9 +322,10 @@ static struct cor_informer *informers_make_informer(struct cor_informers *set,
     inf->group = cor_strdup(opts->resource.group ? opts->resource.group : "");
     inf->version = cor_strdup(opts->resource.version);
     inf->plural = cor_strdup(opts->resource.plural);
+    inf->ns = cor_strdup(opts->ns ? opts->ns : "");
     inf->kind = cor_strdup(opts->kind ? opts->kind : "");
     cor_dlist_push(&set->informers, &inf->link);
-    if (inf->group && inf->version && inf->plural && inf->kind)
+    if (inf->group && inf->version && inf->plural && inf->ns && inf->kind)
         return inf;
     free_informer(inf);
     return NULL;

@@ -39,7 +39,7 @@ struct cor_informer {
     struct cor_informers *set;
     struct cor_dlist link;
     struct cor_shared_informer *shared;
-    char *group, *version, *plural;
+    char *group, *version, *plural, *ns;
     char *kind; /* "": the options have none */
     atomic_uint nadded; /* handlers, to name those without a name */
 };

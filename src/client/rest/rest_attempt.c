@@ -334,6 +334,8 @@ static void on_call_done(void *arg, int r, const char *text)
 {
     struct cor_rest_request *req = arg;
     bool is_broken = r < 0 && is_transient(req, r);
+    bool is_asked = req->code != 0 && asks_for_retry(req);
+    bool is_repeated = is_asked || (is_broken && req->attempt <= req->rc->retries_max);
 
     req->call = NULL;
     if (r == -COR_EPROTOCOL && req->is_encoded && is_success(req->code)) {
@@ -346,10 +348,11 @@ static void on_call_done(void *arg, int r, const char *text)
     }
     if (req->code == 401)
         cor_credentials_refused(&req->rc->credentials, req->generation);
-    if (req->code != 0 && asks_for_retry(req)) {
+    cor_rest_metrics_answer(&req->rc->metrics, req->opts.method, req->code, is_repeated);
+    if (is_asked) {
         keep_answer(req);
         retry_in(req, refused_wait_ms(req));
-    } else if (is_broken && req->attempt <= req->rc->retries_max) {
+    } else if (is_repeated) {
         keep_previous(req, text);
         cor_backoff_reset(&req->backoff);
         retry_in(req, BROKEN_WAIT_MS);

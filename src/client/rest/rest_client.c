@@ -40,6 +40,19 @@ struct cor_loop *cor_rest_client_loop(const struct cor_rest_client *rc)
     return rc->loop;
 }
 
+const char *cor_rest_client_host(const struct cor_rest_client *rc)
+{
+    const char *host = strstr(rc->url.origin, "://");
+
+    assert(host);
+    return host + strlen("://");
+}
+
+const struct cor_rest_metrics *cor_rest_client_metrics(const struct cor_rest_client *rc)
+{
+    return &rc->metrics;
+}
+
 uint64_t cor_rest_client_end_ms(const struct cor_rest_client *rc, uint64_t timeout_ms)
 {
     uint64_t now = cor_loop_now_ms(rc->loop);

@@ -17,6 +17,7 @@
 struct cor_loop;
 struct cor_net;
 struct cor_rest_client;
+struct cor_rest_metrics;
 struct cor_rest_request;
 
 #define COR_REST_REQUESTS_MAX 1000        /* under way or waiting, of one client */
@@ -55,6 +56,12 @@ int cor_rest_client_open(struct cor_net *net, const struct cor_rest_client_opts 
 void cor_rest_client_close(struct cor_rest_client *rc, void (*on_closed)(void *arg), void *arg);
 
 struct cor_loop *cor_rest_client_loop(const struct cor_rest_client *rc);
+
+/* "127.0.0.1:6443", as the server's URL has it. Borrowed. */
+const char *cor_rest_client_host(const struct cor_rest_client *rc);
+
+/* What the client has counted. Borrowed. */
+const struct cor_rest_metrics *cor_rest_client_metrics(const struct cor_rest_client *rc);
 
 /* The time that several requests have together: when it ends, on the loop's clock (0: never), and
  * what is left of it for the next one, as its timeout and deadline (0: no end). -COR_ETIMEOUT:

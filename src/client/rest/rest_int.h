@@ -10,6 +10,7 @@
 #include "client/config/server_url.h"
 #include "client/rest/header_list.h"
 #include "client/rest/rest_client.h"
+#include "client/rest/rest_metrics.h"
 #include "client/rest/rest_throttle.h"
 #include "client/rest/warning.h"
 #include "codec/gzip.h"
@@ -35,6 +36,7 @@ struct cor_rest_client {
     size_t nclosing;       /* of HTTP client and plugin, those that are not closed yet */
     struct cor_rest_throttle throttle, discovery_throttle;
     struct cor_warner warner;
+    struct cor_rest_metrics metrics;
     uint64_t timeout_ms;
     int retries_max;
     struct cor_backoff_opts backoff; /* of requests that are tried again; initial_ms 0: none */
@@ -69,7 +71,8 @@ struct cor_rest_request {
     struct cor_timer timer; /* always set, so that moving it cannot fail */
     struct cor_rest_turn turn;
     struct cor_credentials_wait identity;
-    uint64_t deadline_ms; /* of the loop's clock */
+    uint64_t began_ms;    /* of the loop's clock, as is: */
+    uint64_t deadline_ms;
     uint64_t timeout_ms;  /* shortens the deadline from the first attempt on; 0: none */
 
     /* The attempt under way. */

@@ -48,6 +48,9 @@ void cor_rest_request_deliver(struct cor_rest_request *req)
 
     if (!req->has_error && req->opts.kind == COR_REST_WHOLE)
         result.body = cor_buf_str(&req->body);
+    if (req->was_sent && req->opts.kind != COR_REST_WATCH)
+        cor_rest_metrics_time(&rc->metrics, req->opts.method,
+                              cor_loop_now_ms(rc->loop) - req->began_ms);
     req->opts.cbs->on_done(req->opts.arg, &result);
     rest_request_free(req);
     cor_rest_client_look_closed(rc);
@@ -159,7 +162,8 @@ int cor_rest_request_open(struct cor_rest_client *rc, const struct cor_rest_requ
     req->turn.on_turn = cor_rest_request_on_turn;
     req->identity.on_ready = cor_rest_request_on_identity;
     cor_timer_init(&req->timer, rc->loop, cor_rest_request_on_timer);
-    cor_backoff_init(&req->backoff, &rc->backoff, cor_loop_now_ms(rc->loop));
+    req->began_ms = cor_loop_now_ms(rc->loop);
+    cor_backoff_init(&req->backoff, &rc->backoff, req->began_ms);
     cor_buf_init(&req->target, COR_REST_TARGET_MAX);
     r = rest_request_fill(req, opts);
     if (r < 0) {
