@@ -38,7 +38,7 @@ struct cor_custom_cache {
 struct cor_api_cachers {
     struct cor_api *api;
     struct cor_cachers *cachers;
-    size_t open;             /* cachers that have not closed yet, and custom caches that are not freed */
+    size_t open; /* cachers that have not closed yet, and custom caches that are not freed */
     struct cor_dlist custom; /* the first loop's */
     void (*on_closed)(void *arg);
     void *arg;

@@ -156,9 +156,11 @@ static int call_copy_names(struct cor_call *call)
 {
     const struct cor_request_info *info = &call->req->info;
     size_t ns_n = cor_api_is_namespaced(call->res) ? info->ns.n : 0;
+    /* A custom resource is created whatever name its path has. */
+    bool has_name = !call->res->custom || call->sub || info->verb != COR_API_VERB_CREATE;
     int r = cor_buf_add(&call->names, info->ns.p, ns_n);
 
-    if (r == 0)
+    if (r == 0 && has_name)
         r = cor_buf_adds(&call->names, info->name);
     if (r < 0)
         return cor_status_set_err(&call->status, r);

@@ -11,8 +11,8 @@
  * RETRY_MS and is submitted again; without memory for that timer it runs on the loop.
  * Thread: see the header; maker_run_job() on an offload thread. */
 /* clang-format on */
-#include "schema/custom_row.h"
 #include "server/api/event_maker.h"
+#include "schema/custom_row.h"
 
 #include <assert.h>
 

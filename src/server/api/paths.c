@@ -12,8 +12,8 @@
 #include "schema/protobuf.h"
 #include "server/api/call_int.h"
 #include "server/api/health.h"
-#include "server/api/openapi_reply.h"
 #include "server/api/kube_version.h"
+#include "server/api/openapi_reply.h"
 #include "server/api/root_paths.h"
 #include "server/docs/discovery.h"
 #include "json/writer.h"
@@ -33,7 +33,8 @@ static struct cor_served *served_of(struct cor_call *call)
     return ((struct path_call *)call)->served;
 }
 
-/* Is the path below /api or below a served group, where a 404 is a Status? */
+/* Is the path below /api or below a served group, where a 404 is a Status? What upstream's handler
+ * of custom resources does not know is a page. */
 static bool is_below_group(struct cor_call *call)
 {
     struct cor_str path = call->req->info.path;
@@ -44,7 +45,8 @@ static bool is_below_group(struct cor_call *call)
         return false;
     path = cor_str_from(path, 6);
     path = cor_str_cut(&path, '/');
-    return path.n > 0 && cor_served_has_group(served_of(call), path);
+    return path.n > 0 && cor_served_has_group(served_of(call), path) &&
+           !cor_served_is_custom(served_of(call), path);
 }
 
 static void reply_not_found(struct cor_call *call)

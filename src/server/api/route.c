@@ -102,6 +102,27 @@ static int route_check_subresource(struct cor_call *call)
     return 0;
 }
 
+/* A verb that upstream's handler of custom resources does not have at this path. */
+static int refuse_custom_verb(struct cor_call *call)
+{
+    static const char *const words[] = {[COR_API_VERB_CREATE] = "create",
+                                        [COR_API_VERB_DELETE] = "delete",
+                                        [COR_API_VERB_LIST] = "list",
+                                        [COR_API_VERB_WATCH] = "watch"};
+    enum cor_api_verb verb = call->req->info.verb;
+    int r;
+
+    if (call->req->info.name.n == 0)
+        return cor_status_bad_request(&call->status, "name must be provided");
+    if ((size_t)verb >= COR_ARRAY_LEN(words) || !words[verb])
+        return cor_call_not_allowed(call);
+    r = cor_status_set(&call->status, -COR_ENOTSUP,
+                       "%s is not supported on resources of kind \"%.*s.%.*s\"", words[verb],
+                       COR_STR_ARG(call->res->plural), COR_STR_ARG(call->res->group));
+    (void)cor_status_set_details(&call->status, COR_STR(""), call->res->group, call->res->plural);
+    return r;
+}
+
 static int refuse_watch(struct cor_call *call)
 {
     int r = cor_status_set(&call->status, -COR_ENOTSUP,
@@ -122,7 +143,7 @@ static unsigned route_verbs_at(const struct cor_call *call, bool all_namespaces)
     if (call->req->info.name.n == 0)
         here &= COR_API_VERB_BIT(LIST) | COR_API_VERB_BIT(WATCH) | COR_API_VERB_BIT(CREATE) |
                 COR_API_VERB_BIT(DELETECOLLECTION);
-    else if (!call->sub)
+    else if (!call->sub && !call->res->custom)
         here &= ~COR_API_VERB_BIT(CREATE);
     return here;
 }
@@ -153,7 +174,7 @@ static int route_check(struct cor_call *call)
         return refuse_watch(call);
     if (info->verb == COR_API_VERB_NONE || !(here & (1u << info->verb)) ||
         (info->is_watch_path && call->req->method != COR_HTTP_GET))
-        return cor_call_not_allowed(call);
+        return call->res->custom ? refuse_custom_verb(call) : cor_call_not_allowed(call);
     return 0;
 }
 
@@ -215,8 +236,8 @@ static int route_prepare(struct cor_call *call)
     if (r == 0)
         r = cor_api_options_parse(req->query, req->info.verb, &call->opts, &call->status);
     if (r == 0)
-        r = cor_negotiate(req->accept, answer_of(req->info.verb), call->res, &call->accept,
-                          &call->status);
+        r = cor_negotiate(req->accept, answer_of(req->info.verb),
+                          call->res->custom ? call->type : call->res, &call->accept, &call->status);
     if (r == 0 && call->accept.view == COR_VIEW_TABLE)
         call->columns = route_columns(call);
     call->accept.is_pretty =
@@ -226,6 +247,16 @@ static int route_prepare(struct cor_call *call)
     return r;
 }
 
+/* Is the path one of the scope in which the custom resource is? Upstream's handler passes others
+ * on. Only lists and watches may be of all namespaces. */
+static bool route_is_in_scope(const struct cor_resource_row *res,
+                              const struct cor_request_info *info)
+{
+    if (!cor_api_is_namespaced(res))
+        return !info->in_namespace;
+    return info->ns.n > 0 || info->verb == COR_API_VERB_LIST || info->verb == COR_API_VERB_WATCH;
+}
+
 /* Is the request answered by cor_verb_path: it names no resource, or one of a version that is not
  * served? */
 static bool route_is_path(const struct cor_served *served, const struct cor_request_info *info,
@@ -233,7 +264,10 @@ static bool route_is_path(const struct cor_served *served, const struct cor_requ
 {
     if (!info->is_resource || cor_str_starts(info->path, COR_STR("//")))
         return true;
-    return !res && !cor_served_has_version(served, info->group, info->version);
+    if (res)
+        return res->custom && !route_is_in_scope(res, info);
+    return !cor_served_has_version(served, info->group, info->version) ||
+           cor_served_is_custom(served, info->group);
 }
 
 void cor_api_call(struct cor_api_loop *loop, const struct cor_server_request *request,

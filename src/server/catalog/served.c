@@ -154,6 +154,20 @@ bool cor_served_has_group(const struct cor_served *served, struct cor_str group)
     return false;
 }
 
+bool cor_served_is_custom(const struct cor_served *served, struct cor_str group)
+{
+    bool is_custom = false;
+
+    for (size_t i = 0; i < served->nrows; i++) {
+        if (!cor_str_eq(served->rows[i]->group, group))
+            continue;
+        if (!served->rows[i]->custom)
+            return false;
+        is_custom = true;
+    }
+    return is_custom;
+}
+
 bool cor_served_has_version(const struct cor_served *served, struct cor_str group,
                             struct cor_str version)
 {

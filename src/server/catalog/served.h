@@ -50,6 +50,8 @@ const struct cor_resource_row *cor_served_find(const struct cor_served *served,
 
 /* Is there a resource in this group, in this version of it? */
 bool cor_served_has_group(const struct cor_served *served, struct cor_str group);
+/* Is the group served, and has it no resource but custom ones? */
+bool cor_served_is_custom(const struct cor_served *served, struct cor_str group);
 bool cor_served_has_version(const struct cor_served *served, struct cor_str group,
                             struct cor_str version);
 

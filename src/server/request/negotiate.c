@@ -117,12 +117,14 @@ static bool is_protobuf(const struct clause *clause)
     return cor_media_type_is(clause->type, PROTOBUF);
 }
 
-/* Is it a form of objects at all? A Table has no message in protobuf, and neither have documents
- * that do not belong to discovery. */
+/* Is it a form of objects at all? A Table has no message in protobuf, and neither have custom
+ * resources and documents that do not belong to discovery. */
 static bool is_known_form(const struct clause *clause, enum cor_answer answer,
                           const struct cor_resource_row *resource)
 {
     if (clause->stream.n > 0 && !cor_str_eq(clause->stream, COR_STR("watch")))
+        return false;
+    if (is_protobuf(clause) && resource && resource->custom && clause->as.n == 0)
         return false;
     if (is_protobuf(clause))
         return (resource || answer == COR_ANSWER_DISCOVERY) &&
