@@ -187,7 +187,9 @@ static int view_make(struct op *op, struct doc *before, struct doc *after, struc
     struct cor_fieldset mask = reset_fields(op, version);
     struct cor_comparison *c = &ret_view->changes;
     struct doc *old, *new;
-    int r = doc_convert(op, before, version, "failed to convert old object", &old);
+    /* Upstream converts the old object for the reconciliation first, and there its words stand
+     * alone. */
+    int r = doc_convert(op, before, version, "", &old);
 
     if (r == 0)
         r = doc_convert(op, after, version, "failed to convert new object", &new);
