@@ -89,6 +89,18 @@ int cor_key_resource_prefix(const struct cor_gr *gr, bool is_custom, struct cor_
     return undo(out, mark, add_joined(out, gr->resource, COR_STR("")));
 }
 
+bool cor_key_is_builtin(const struct cor_gr *gr)
+{
+    for (size_t i = 0; i < COR_ARRAY_LEN(special_prefixes); i++) {
+        struct cor_str resource = cor_strz(special_prefixes[i].prefix);
+        struct cor_str group = cor_str_cut(&resource, '/');
+
+        if (cor_str_eq(group, gr->group) && cor_str_eq(resource, gr->resource))
+            return true;
+    }
+    return false;
+}
+
 static int refuse_name(struct cor_str name, const struct cor_complaints *c, struct cor_status *st)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf quoted = {.max = 8 * COR_KEY_BYTES_MAX};

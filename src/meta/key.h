@@ -25,6 +25,8 @@ int cor_key_path_prefix(struct cor_str prefix, struct cor_buf *out);
 
 /* `/pods`; the group is in it only for custom resources, CRDs and APIServices. */
 int cor_key_resource_prefix(const struct cor_gr *gr, bool is_custom, struct cor_buf *out);
+/* Would a custom resource of this name have the keys of a built-in one? */
+bool cor_key_is_builtin(const struct cor_gr *gr);
 
 /* The logical key of one object, or of all objects of a namespace ("": all of them). The name is
  * checked: -COR_EINVAL with upstream's 400. */

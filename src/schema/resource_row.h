@@ -14,6 +14,7 @@
 #include "meta/gvk.h"
 #include "meta/validation.h"
 #include "schema/conversion.h"
+#include "schema/creation_gate.h"
 #include "schema/types.h"
 
 struct cor_custom_cache;
@@ -117,7 +118,7 @@ struct cor_row_life {
     /* Another definition has taken the place of this one, or none: loops release its stores, and
      * end its watches, when they learn of the next snapshot. Set once. */
     _Atomic bool is_retired;
-    _Atomic bool is_terminating; /* the definition is being deleted: nothing is created */
+    struct cor_creation_gate *gate; /* a reference; closed while the definition is being deleted */
     struct cor_custom_cache *cache; /* server/api/api_cachers.h; NULL: it is read from the store */
     void (*free_row)(const struct cor_resource_row *row); /* after the last reference */
 };
@@ -179,7 +180,7 @@ static inline bool cor_row_is_retired(const struct cor_resource_row *row)
 /* Is the definition of the row being deleted? */
 static inline bool cor_row_is_terminating(const struct cor_resource_row *row)
 {
-    return row->life && atomic_load(&row->life->is_terminating);
+    return row->life && atomic_load(&row->life->gate->is_closed);
 }
 
 /* The type of the kind's objects: of a constant it is looked up by name. NULL: it has none. */

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/utf8.h"
+#include "meta/key.h"
 #include "meta/quote.h"
 #include "schema/equal.h"
 #include "schema/go_value.h"
@@ -86,6 +87,7 @@ void cor_hook_crd_name(struct cor_check *check, const struct cor_place *place, s
     static const char *const members[] = {"generateName", "name"};
     struct cor_place metadata, spec, names, name;
     struct cor_str parts[3], wanted, text;
+    struct cor_gr gr;
 
     (void)arg;
     cor_place_field(check, place, "metadata", &metadata);
@@ -100,6 +102,11 @@ void cor_hook_crd_name(struct cor_check *check, const struct cor_place *place, s
         text = cor_place_text(check, &name);
         if (text.n > 0 && !cor_str_eq(text, wanted))
             cor_check_invalid(check, &name, "must be spec.names.plural+\".\"+spec.group");
+    }
+    gr = (struct cor_gr){parts[2], parts[0]};
+    if (cor_key_is_builtin(&gr)) {
+        cor_place_field(check, &names, "plural", &name);
+        cor_check_invalid(check, &name, "instances overlap with built-in resources in storage");
     }
 }
 

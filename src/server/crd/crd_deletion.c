@@ -3,7 +3,8 @@
  *
  *   Terminating is True, InstanceDeletionInProgress ──► it was never Established: no instances
  *   ──► list all instances, by their metadata ──► DELETE of each namespace that has one ──► list again:
- *   some are left ──► again after POLL_MS;  none ──► the finalizer goes, and Terminating is False, in one write
+ *   some are left ──► again after POLL_MS;  none, but some were being created ──► again after CREATION_MS;
+ *   none ──► the finalizer goes, and Terminating is False, in one write
  *
  * What cannot be listed or deleted is InstanceDeletionFailed in the condition, and is tried again by
  * the limiter. Instances that have finalizers wait for those: the definition stays until they are
@@ -14,9 +15,14 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "meta/key.h"
+#include "server/api/api_int.h"
 #include "server/crd/crd_status.h"
 
+#define FAILED         "InstanceDeletionFailed"
 #define POLL_MS        1000
+#define CREATION_MS    10
+#define OTHERS_MS      250
 #define NAMESPACES_MAX (16u << 20)
 
 void cor_crd_work_deinit_deletion(struct cor_crd_work *work)
@@ -69,9 +75,7 @@ static void deletion_refuse(struct cor_crd_work *work, const char *what,
     const struct crd_entry *entry = cor_crds_find(work->crds, work->rec->name);
     char message[512];
     struct cor_crd_change change = {
-        .conditions = {{.type = "Terminating",
-                        .reason = "InstanceDeletionFailed",
-                        .is_true = true}},
+        .conditions = {{.type = "Terminating", .reason = FAILED, .is_true = true}},
         .nconditions = 1,
     };
 
@@ -83,7 +87,7 @@ static void deletion_refuse(struct cor_crd_work *work, const char *what,
         cor_crd_work_fail(work, entry ? -COR_EIO : 0, entry ? error : NULL);
 }
 
-/* The collection of the stored version, or of any that is served. */
+/* A version that can be reached; NULL: there is none. */
 static const struct cor_resource_row *deletion_row(const struct cor_crd_work *work)
 {
     const struct crd_entry *entry = cor_crds_find(work->crds, work->rec->name);
@@ -94,13 +98,6 @@ static const struct cor_resource_row *deletion_row(const struct cor_crd_work *wo
             return cor_definition_row(d, i);
     }
     return NULL;
-}
-
-static bool is_about_to_be_served(const struct cor_crd_work *work)
-{
-    const struct crd_entry *entry = cor_crds_find(work->crds, work->rec->name);
-
-    return entry && entry->next;
 }
 
 static struct cor_resource_path deletion_path(const struct cor_resource_row *row, struct cor_str ns)
@@ -135,15 +132,55 @@ static void deletion_on_listed(struct cor_api_request *req, const struct cor_api
 {
     struct cor_crd_work *work = COR_CONTAINER_OF(req, struct cor_crd_work, req);
     const struct cor_reconcile_result again = {.again_after_ms = POLL_MS};
+    const struct cor_reconcile_result soon = {.again_after_ms = CREATION_MS};
 
     if (answer->error)
         deletion_refuse(work, "could not list instances", answer->error);
-    else if (!work->has_instances)
+    else if (!work->has_instances && work->is_quiet)
         deletion_finish(work, "InstanceDeletionCompleted", "removed all instances");
+    else if (!work->has_instances)
+        cor_crd_work_end(work, &soon);
     else if (work->has_checked)
         cor_crd_work_end(work, &again);
     else
         deletion_next(work);
+}
+
+/* A definition that is not served may have instances in the store: it stays until it is served
+ * again. One that is served, but in versions of built-in groups alone, cannot be reached, and has
+ * none. */
+static void deletion_without_row(struct cor_crd_work *work)
+{
+    COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
+    struct crd_entry *entry = cor_crds_find(work->crds, work->rec->name);
+    int r = 0;
+
+    if (entry && entry->served && !entry->next) {
+        deletion_finish(work, "InstanceDeletionCompleted", "removed all instances");
+        return;
+    }
+    if (entry && !entry->next)
+        r = cor_crds_serve(work->crds, entry);
+    if (!entry || r < 0 || entry->next) {
+        cor_crd_work_fail(work, entry && r == 0 ? -COR_EBUSY : r, NULL);
+        return;
+    }
+    cor_status_set(&why, -COR_EUNAVAILABLE, "the custom resource cannot be served");
+    deletion_refuse(work, "could not list instances", &why);
+}
+
+/* Will no instance come any more that a list sent now does not show? Requests of this server that
+ * entered the gate before it was closed are awaited. Other servers that share the store close their
+ * gates when they see the deletion; they have OTHERS_MS for that, and for the requests of before.
+ */
+static bool is_quiet(const struct cor_crd_work *work)
+{
+    const struct crd_entry *entry = cor_crds_find(work->crds, work->rec->name);
+    struct cor_api *api = work->crds->api;
+
+    return entry && cor_creation_gate_is_empty(entry->gate) &&
+           (!cor_engine_shares_store(api->engine) ||
+            cor_loop_now_ms(api->loops[0].loop) >= entry->closed_ms + OTHERS_MS);
 }
 
 static void deletion_list(struct cor_crd_work *work)
@@ -153,16 +190,12 @@ static void deletion_list(struct cor_crd_work *work)
     const struct cor_resource_row *row = deletion_row(work);
     const struct cor_list_query query = {.metadata_only = true};
 
-    work->has_instances = false;
-    if (!row && is_about_to_be_served(work)) {
-        cor_crd_work_fail(work, -COR_EBUSY, NULL);
-        return;
-    }
     if (!row) {
-        /* Nothing of it is served, so that nothing can be reached. */
-        deletion_finish(work, "InstanceDeletionCompleted", "removed all instances");
+        deletion_without_row(work);
         return;
     }
+    work->has_instances = false;
+    work->is_quiet = is_quiet(work);
     work->req = (struct cor_api_request){.at = deletion_path(row, COR_STR("")), .cbs = &cbs};
     cor_api_list(&work->crds->port.port, &work->req, &query);
 }
@@ -198,12 +231,23 @@ static void deletion_next(struct cor_crd_work *work)
 static void deletion_begin(struct cor_crd_work *work)
 {
     const struct crd_entry *entry = cor_crds_find(work->crds, work->rec->name);
+    struct cor_gr gr;
 
     if (!entry) {
         cor_crd_work_fail(work, 0, NULL);
         return;
     }
-    if (!cor_crd_is_true(entry->crd, "Established")) {
+    gr = (struct cor_gr){
+        cor_crd_group(entry->crd),
+        cor_view_text_or(cor_view_member(cor_crd_spec(entry->crd, "names"), COR_STR("plural")),
+                         NULL, 0, "")};
+    if (cor_key_is_builtin(&gr)) {
+        deletion_finish(work, "OverlappingBuiltInResource",
+                        "instances overlap with built-in resources in storage");
+        return;
+    }
+    /* It is served before that can be read in its condition. */
+    if (!cor_crd_is_true(entry->crd, "Established") && !entry->served && !entry->next) {
         deletion_finish(work, "NeverEstablished", "resource was never established");
         return;
     }
@@ -219,7 +263,8 @@ static void deletion_on_begun(struct cor_api_request *req, const struct cor_api_
     struct cor_crd_work *work = COR_CONTAINER_OF(req, struct cor_crd_work, req);
     int r;
 
-    /* The definition may be gone by now, and its deletion seen: the answer must not bring it back. */
+    /* The definition may be gone by now, and its deletion seen: the answer must not bring it back.
+     */
     if (answer->error || !cor_crds_find(work->crds, work->rec->name)) {
         deletion_end(req, answer);
         return;
@@ -229,6 +274,16 @@ static void deletion_on_begun(struct cor_api_request *req, const struct cor_api_
         cor_crd_work_fail(work, r, NULL);
     else
         deletion_begin(work);
+}
+
+/* A try that has failed stays in the condition: each write of it would begin the next try at once.
+ */
+static bool has_failed(const struct cor_object *crd)
+{
+    struct cor_view condition = cor_crd_condition(crd, "Terminating");
+
+    return cor_str_eqz(cor_view_text_or(cor_view_member(condition, COR_STR("reason")), NULL, 0, ""),
+                       FAILED);
 }
 
 void cor_crd_delete_instances(struct cor_crd_work *work, const struct cor_object *crd)
@@ -244,7 +299,7 @@ void cor_crd_delete_instances(struct cor_crd_work *work, const struct cor_object
 
     if (!cor_crd_has_finalizer(crd))
         cor_crd_work_fail(work, 0, NULL);
-    else if (cor_crd_has_condition(crd, &begun.conditions[0]))
+    else if (cor_crd_has_condition(crd, &begun.conditions[0]) || has_failed(crd))
         deletion_begin(work);
     else
         cor_crd_work_write(work, crd, &begun, &cbs);

@@ -15,6 +15,7 @@ struct cor_crd_work {
     size_t last, at;           /* the last of them, and the next one to empty */
     bool is_deleting;          /* `namespaces` is set up */
     bool has_instances;
+    bool is_quiet;    /* nothing was being created when the list was sent */
     bool has_checked; /* the deletion was asked for, and it is checked what is left */
 };
 

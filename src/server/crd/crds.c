@@ -1,7 +1,7 @@
 /* clang-format off */
 /* Follows the CustomResourceDefinitions through the port in process, and publishes what they define.
  *
- *   list, watch ──► cor_crds_take: is it newer than the entry's? ──► crds_serve: its names are accepted, and it is other than what
+ *   list, watch ──► cor_crds_take: is it newer than the entry's? ──► cor_crds_serve: its names are accepted, and it is other than what
  *   is served ──► a definition, its watch cache ──► crds_publish_soon, once per turn ──► the cache is filled: the definition takes
  *   the place of the old one, which is retired ──► cor_api_publish ──► those that wait to be Established are reconciled
  *
@@ -50,23 +50,6 @@ static int order_rows(const void *a, const void *b)
     return order ? order : cor_str_cmp(x->plural, y->plural);
 }
 
-/* Is the whole version of this group built in? Then its custom resources cannot be reached
- * (1.3.15).
- */
-static bool is_builtin_version(const struct cor_resource_row *row)
-{
-    const struct cor_resource_row *builtins;
-    size_t n;
-
-    builtins = cor_api_builtins(&n);
-    for (size_t i = 0; i < n; i++) {
-        if (cor_str_eq(builtins[i].group, row->group) &&
-            cor_str_eq(builtins[i].version, row->version))
-            return true;
-    }
-    return false;
-}
-
 /* The rows of all definitions that are served, in discovery's order. */
 static size_t crds_custom_rows(const struct cor_crds *crds, const struct cor_resource_row **rows)
 {
@@ -78,7 +61,7 @@ static size_t crds_custom_rows(const struct cor_crds *crds, const struct cor_res
         for (size_t k = 0; d && k < cor_definition_n(d); k++) {
             const struct cor_resource_row *row = cor_definition_row(d, k);
 
-            if (!row->custom->is_hidden && !is_builtin_version(row))
+            if (!row->custom->is_hidden)
                 rows[n++] = row;
         }
     }
@@ -280,40 +263,38 @@ static void entry_free(struct crd_entry *entry)
     if (entry->served)
         cor_row_unref(cor_definition_row(entry->served, 0));
     cor_buf_deinit(&entry->claimed);
+    cor_creation_gate_unref(entry->gate);
     cor_object_unref(entry->crd);
     cor_free(entry);
 }
 
-/* What is served, and what will be, is marked as the object is: is it being deleted? */
-static void entry_mark(struct cor_crds *crds, struct crd_entry *entry)
+/* Nothing is created any more when the object is being deleted; discovery shows it. */
+static void entry_close_gate(struct cor_crds *crds, struct crd_entry *entry)
 {
-    bool is_terminating = cor_crd_is_true(entry->crd, "Terminating");
-
-    if (entry->next)
-        (void)cor_definition_set_terminating(entry->next, is_terminating);
-    if (!entry->served || !cor_definition_set_terminating(entry->served, is_terminating))
+    if ((!cor_crd_is_deleted(entry->crd) && !cor_crd_is_true(entry->crd, "Terminating")) ||
+        atomic_exchange(&entry->gate->is_closed, true))
         return;
-    crds->has_changed = true;
-    crds_publish_soon(crds);
+    entry->closed_ms = cor_loop_now_ms(crds_loop(crds));
+    crds->has_changed = crds->has_changed || entry->served;
+    if (entry->served)
+        crds_publish_soon(crds);
 }
 
-/* Serves the entry as its object is now, if that is something else than what is served. */
-static int crds_serve(struct cor_crds *crds, struct crd_entry *entry)
+int cor_crds_serve(struct cor_crds *crds, struct crd_entry *entry)
 {
     struct cor_definition *d, *newest = entry->next ? entry->next : entry->served;
     struct cor_custom_cache *cache = NULL;
     int r;
 
+    entry_close_gate(crds, entry);
     if (!cor_crd_is_true(entry->crd, "NamesAccepted") &&
         !cor_crd_is_true(entry->crd, "Established")) {
         entry_retire(crds, entry);
         return 0;
     }
-    if (newest && cor_definition_is_of(newest, entry->crd)) {
-        entry_mark(crds, entry);
+    if (newest && cor_definition_is_of(newest, entry->crd))
         return 0;
-    }
-    r = cor_definition_new(entry->crd, &crds->places, &d);
+    r = cor_definition_new(entry->crd, &crds->places, entry->gate, &d);
     if (r == -COR_EINVAL || r == -COR_ETOOBIG) {
         COR_LOG_ERROR("a custom resource cannot be served",
                       COR_F_STR("name", cor_object_name(entry->crd)),
@@ -342,14 +323,17 @@ static int entries_insert(struct cor_crds *crds, struct cor_object *crd,
 {
     size_t at = entries_lower(crds, cor_object_name(crd));
     struct crd_entry *entry = cor_calloc(1, sizeof(*entry));
-    int r =
-        entry ? COR_ARRAY_RESERVE(&crds->entries, crds->nentries, &crds->entries_cap, COR_CRDS_MAX)
-              : -COR_ENOMEM;
+    struct cor_creation_gate *gate = cor_creation_gate_new();
+    int r = entry && gate ? COR_ARRAY_RESERVE(&crds->entries, crds->nentries, &crds->entries_cap,
+                                              COR_CRDS_MAX)
+                          : -COR_ENOMEM;
 
     if (r < 0) {
+        cor_creation_gate_unref(gate);
         cor_free(entry);
         return r;
     }
+    entry->gate = gate;
     cor_buf_init(&entry->claimed, COR_CRD_STATUS_MAX);
     memmove(&crds->entries[at + 1], &crds->entries[at],
             (crds->nentries - at) * sizeof(crds->entries[0]));
@@ -360,6 +344,23 @@ static int entries_insert(struct cor_crds *crds, struct cor_object *crd,
     return 0;
 }
 
+/* Another object of that name has a gate of its own: that of the one before stays closed. */
+static int entry_replace(struct crd_entry *entry, struct cor_object *crd)
+{
+    bool is_other = !cor_str_eq(cor_object_uid(entry->crd), cor_object_uid(crd));
+    struct cor_creation_gate *gate = is_other ? cor_creation_gate_new() : NULL;
+
+    if (is_other && !gate)
+        return -COR_ENOMEM;
+    if (is_other) {
+        cor_creation_gate_unref(entry->gate);
+        entry->gate = gate;
+    }
+    cor_object_unref(entry->crd);
+    entry->crd = cor_object_ref(crd);
+    return 0;
+}
+
 int cor_crds_take(struct cor_crds *crds, struct cor_object *crd)
 {
     struct crd_entry *entry = cor_crds_find(crds, cor_object_name(crd));
@@ -367,19 +368,17 @@ int cor_crds_take(struct cor_crds *crds, struct cor_object *crd)
 
     if (entry && entry->crd->rev > crd->rev)
         return 0;
-    if (!entry) {
+    if (!entry)
         r = entries_insert(crds, crd, &entry);
-    } else if (entry->crd->rev < crd->rev) {
-        cor_object_unref(entry->crd);
-        entry->crd = cor_object_ref(crd);
-    }
+    else if (entry->crd->rev < crd->rev)
+        r = entry_replace(entry, crd);
     if (r == -COR_ETOOBIG) {
         COR_LOG_ERROR("too many CustomResourceDefinitions",
                       COR_F_STR("name", cor_object_name(crd)));
         return 0;
     }
     if (r == 0)
-        r = crds_serve(crds, entry);
+        r = cor_crds_serve(crds, entry);
     return r < 0 ? r : crds_enqueue(crds, cor_object_name(crd));
 }
 

@@ -15,12 +15,14 @@
 
 /* One CustomResourceDefinition. */
 struct crd_entry {
-    struct cor_object *crd;        /* the newest known state */
-    struct cor_definition *served; /* a reference; NULL: it is not served */
-    struct cor_definition *next;   /* takes its place when its cache is filled; or NULL */
-    struct cor_buf claimed;        /* names that are being written to its status; empty: none */
-    bool is_listed;                /* the list that is being read has it */
-    bool awaits_publication;       /* its key is enqueued after the next snapshot */
+    struct cor_object *crd;         /* the newest known state */
+    struct cor_definition *served;  /* a reference; NULL: it is not served */
+    struct cor_definition *next;    /* takes its place when its cache is filled; or NULL */
+    struct cor_creation_gate *gate; /* of its instances; a reference */
+    uint64_t closed_ms;             /* when the gate was closed, on cor_loop_now_ms()'s clock */
+    struct cor_buf claimed;         /* names that are being written to its status; empty: none */
+    bool is_listed;                 /* the list that is being read has it */
+    bool awaits_publication;        /* its key is enqueued after the next snapshot */
 };
 
 struct cor_crds {
@@ -57,6 +59,10 @@ int cor_crds_take(struct cor_crds *crds, struct cor_object *crd);
 /* Do the loops serve the entry as it is known, as far as it can be served? If not, its key is
  * enqueued when they do. */
 bool cor_crds_shows(struct cor_crds *crds, struct crd_entry *entry);
+
+/* Serves the entry as its object is now, if that is something else than what is served. 0, also
+ * when it cannot be served, which is logged; -COR_ENOMEM. */
+int cor_crds_serve(struct cor_crds *crds, struct crd_entry *entry);
 
 /* Has the names of all other definitions of the group judged again. */
 void cor_crds_requeue_group(struct cor_crds *crds, struct cor_str group, struct cor_str but);

@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "coracle/view.h"
+#include "meta/key.h"
 #include "meta/object_edit.h"
 #include "net/crypto.h"
 #include "schema/conversion.h"
@@ -44,7 +45,7 @@ struct cor_definition {
     struct cor_object *crd;
     struct cor_arena arena;
     size_t stored;
-    bool is_unserved; /* spec.versions has none that is served */
+    bool can_be_shown; /* no version is served, but the stored one could be */
     size_t n;
     struct definition_row rows[];
 };
@@ -94,6 +95,7 @@ static void definition_free(struct cor_definition *d)
         cor_free(d->rows[i].labels);
     }
     places_give(d->places, d->life.place);
+    cor_creation_gate_unref(d->life.gate);
     cor_arena_deinit(&d->arena);
     cor_object_unref(d->crd);
     cor_free(d);
@@ -204,6 +206,23 @@ static void definition_add_subresources(struct definition_row *made, struct cor_
         };
 }
 
+/* Is the whole version of this group built in? Then its custom resources cannot be reached
+ * (1.3.15).
+ */
+static bool is_builtin_version(const struct cor_resource_row *row)
+{
+    const struct cor_resource_row *builtins;
+    size_t n;
+
+    builtins = cor_api_builtins(&n);
+    for (size_t i = 0; i < n; i++) {
+        if (cor_str_eq(builtins[i].group, row->group) &&
+            cor_str_eq(builtins[i].version, row->version))
+            return true;
+    }
+    return false;
+}
+
 /* The row of one member of spec.versions; `names` is status.acceptedNames. */
 static int definition_add_row(struct cor_definition *d, size_t i, struct cor_view version,
                               struct cor_view names)
@@ -212,6 +231,7 @@ static int definition_add_row(struct cor_definition *d, size_t i, struct cor_vie
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TEXT_MAX};
     struct definition_row *made = &d->rows[i];
     struct cor_resource_row *row = &made->row;
+    struct cor_gr gr;
     int r;
 
     row->life = &d->life;
@@ -222,7 +242,9 @@ static int definition_add_row(struct cor_definition *d, size_t i, struct cor_vie
     row->plural = cor_view_text_or(cor_view_member(names, COR_STR("plural")), NULL, 0, "");
     row->singular = cor_view_text_or(cor_view_member(names, COR_STR("singular")), NULL, 0, "");
     row->list_kind = cor_view_text_or(cor_view_member(names, COR_STR("listKind")), NULL, 0, "");
-    if (row->group.n == 0 || row->version.n == 0 || row->kind.n == 0 || row->plural.n == 0)
+    gr = cor_api_gr(row);
+    if (row->group.n == 0 || row->version.n == 0 || row->kind.n == 0 || row->plural.n == 0 ||
+        cor_key_is_builtin(&gr))
         return -COR_EINVAL;
     r = cor_buf_addf(&text, "%.*s/%.*s", COR_STR_ARG(row->group), COR_STR_ARG(row->version));
     if (r < 0)
@@ -236,7 +258,9 @@ static int definition_add_row(struct cor_definition *d, size_t i, struct cor_vie
         row->flags |= COR_API_NAMESPACED;
     made->custom.crd = d->crd;
     made->custom.version = version.json;
-    made->custom.is_hidden = !cor_view_bool_or(cor_view_member(version, COR_STR("served")), false);
+    made->custom.is_hidden =
+        !cor_view_bool_or(cor_view_member(version, COR_STR("served")), false) ||
+        is_builtin_version(row);
     made->custom.short_names = definition_strings(d, cor_view_member(names, COR_STR("shortNames")),
                                                   &made->custom.nshort_names);
     made->custom.categories = definition_strings(d, cor_view_member(names, COR_STR("categories")),
@@ -301,11 +325,13 @@ static int order_versions(const void *a, const void *b)
  * other version is: instances that stayed would come back with the next definition of this name. */
 static void definition_show_for_deletion(struct cor_definition *d)
 {
-    d->is_unserved = true;
+    struct definition_row *stored = &d->rows[d->stored];
+
+    d->can_be_shown = !is_builtin_version(&stored->row);
     for (size_t i = 0; i < d->n; i++)
-        d->is_unserved = d->is_unserved && d->rows[i].custom.is_hidden;
-    if (d->is_unserved)
-        d->rows[d->stored].custom.is_hidden = !atomic_load(&d->life.is_terminating);
+        d->can_be_shown = d->can_be_shown && d->rows[i].custom.is_hidden;
+    if (d->can_be_shown)
+        stored->custom.is_hidden = !atomic_load(&d->life.gate->is_closed);
 }
 
 /* Fills in the rows. `versions` has room for all of spec.versions. */
@@ -351,7 +377,7 @@ static int definition_fill(struct cor_definition *d, struct cor_view *versions)
 }
 
 int cor_definition_new(struct cor_object *crd, struct cor_places *places,
-                       struct cor_definition **ret_definition)
+                       struct cor_creation_gate *gate, struct cor_definition **ret_definition)
 {
     size_t n = cor_view_len(cor_view_member(cor_view_member(cor_object_view(crd), COR_STR("spec")),
                                             COR_STR("versions")));
@@ -368,7 +394,7 @@ int cor_definition_new(struct cor_object *crd, struct cor_places *places,
     d->life.free_row = definition_free_row;
     d->places = places;
     d->crd = cor_object_ref(crd);
-    atomic_store(&d->life.is_terminating, cor_crd_is_true(crd, "Terminating"));
+    d->life.gate = cor_creation_gate_ref(gate);
     d->n = n;
     cor_arena_init(&d->arena, ARENA_MAX);
     r = definition_fill(d, versions);
@@ -414,11 +440,6 @@ void cor_definition_retire(struct cor_definition *d)
     atomic_store(&d->life.is_retired, true);
 }
 
-bool cor_definition_set_terminating(struct cor_definition *d, bool is_terminating)
-{
-    return atomic_exchange(&d->life.is_terminating, is_terminating) != is_terminating;
-}
-
 static struct cor_str accepted_names(const struct cor_object *crd)
 {
     return cor_view_member(cor_view_member(cor_object_view(crd), COR_STR("status")),
@@ -432,6 +453,6 @@ bool cor_definition_is_of(const struct cor_definition *d, const struct cor_objec
            cor_str_eq(cor_object_member(d->crd, COR_STR("spec")),
                       cor_object_member(crd, COR_STR("spec"))) &&
            cor_str_eq(accepted_names(d->crd), accepted_names(crd)) &&
-           (!d->is_unserved ||
-            atomic_load(&d->life.is_terminating) == cor_crd_is_true(crd, "Terminating"));
+           (!d->can_be_shown ||
+            d->rows[d->stored].custom.is_hidden != atomic_load(&d->life.gate->is_closed));
 }

@@ -24,12 +24,15 @@ struct cor_places {
 
 /* Makes the definition of `crd`, whose names are accepted: the names come from
  * status.acceptedNames, all else from the spec. The caller owns the reference of row 0. `places`
- * must outlive the definition. 0, -COR_ENOMEM, -COR_ETOOBIG (COR_DEFINITIONS_MAX), -COR_EINVAL (it
- * has no version that is stored, or no accepted names). */
+ * must outlive the definition; `gate` is that of the object, and is closed when it is being
+ * deleted. 0, -COR_ENOMEM, -COR_ETOOBIG (COR_DEFINITIONS_MAX), -COR_EINVAL (it
+ * has no version that is stored, no accepted names, or the keys of a built-in resource). */
 int cor_definition_new(struct cor_object *crd, struct cor_places *places,
-                       struct cor_definition **ret_definition);
+                       struct cor_creation_gate *gate, struct cor_definition **ret_definition);
 
-/* The rows, best version first; those of versions that are not served are hidden. At least one. */
+/* The rows, best version first. Those are hidden whose version is not served, or is a version of a
+ * built-in group, which is reached by built-in resources alone (contract crd 1.3.15). At least one.
+ */
 size_t cor_definition_n(const struct cor_definition *definition);
 const struct cor_resource_row *cor_definition_row(const struct cor_definition *definition,
                                                   size_t i);
@@ -45,14 +48,8 @@ bool cor_definition_is_settled(const struct cor_definition *definition);
 /* No loop serves it from the next snapshot on, and its watches end. */
 void cor_definition_retire(struct cor_definition *definition);
 
-/* Marks the rows: nothing is created while the definition is being deleted, and discovery shows
- * fewer verbs from the next snapshot on. Watches go on, so that they see the end of the instances.
- * Was that another mark? */
-bool cor_definition_set_terminating(struct cor_definition *definition, bool is_terminating);
-
-/* Would `crd` make the same definition, but for the mark of its deletion? That makes another one
- * only where no version is served: then its stored version is shown while its instances are
- * deleted. */
+/* Would `crd` make the same definition? Its deletion makes another one only where no version is
+ * served: then its stored version is shown while its instances are deleted. */
 bool cor_definition_is_of(const struct cor_definition *definition, const struct cor_object *crd);
 
 #endif

@@ -298,8 +298,12 @@ int cor_custom_refuse_create(struct cor_write *write)
     struct cor_call *call = &write->call;
     struct cor_gr gr = cor_api_gr(call->res);
 
-    if (!write->is_create || !cor_row_is_terminating(call->res))
+    if (!write->is_create || !call->res->life || write->gate)
         return 0;
+    if (cor_creation_gate_enter(call->res->life->gate)) {
+        write->gate = call->res->life->gate;
+        return 0;
+    }
     return cor_status_forbidden(
         &call->status, &gr, cor_object_name(write->body),
         "create not allowed while custom resource definition is terminating");

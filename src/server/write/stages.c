@@ -94,6 +94,9 @@ void cor_write_deinit(struct cor_write *write)
     if (write->creation)
         cor_creations_end(write->creation);
     write->creation = NULL;
+    if (write->gate)
+        cor_creation_gate_leave(write->gate);
+    write->gate = NULL;
 }
 
 static bool write_has_work(const struct cor_write *write, enum cor_write_stage stage)

@@ -74,7 +74,8 @@ struct cor_write {
     struct cor_json_dups *dups; /* PATCH: fields that the patch repeats; the verb's */
     const char *dups_prefix;    /* stands before each of `dups` in messages; NULL: nothing */
     struct cor_buf yaml_dups;   /* the same for keys of a YAML body, in the words of its decoder */
-    struct cor_buf findings; /* decode to strict, of custom resources: the same, as texts with NULs */
+    struct cor_buf
+        findings; /* decode to strict, of custom resources: the same, as texts with NULs */
     struct cor_read_report *report; /* decode to strict: what is wrong; NULL: nothing */
 
     bool has_gated;   /* from default on: the body has a field of a feature gate that is off */
@@ -85,15 +86,16 @@ struct cor_write {
     struct cor_str managed; /* from managed fields on: the next managedFields, in
                              * `managed_text` or in an object; p == NULL: none */
     struct cor_buf managed_text;
-    struct cor_object *body;      /* from decode on; from convert on in the hub's version */
-    struct cor_object *sent;      /* from default on: the body as it was sent, when it has empty
-                                   * lists or maps, which messages show; else NULL */
-    struct cor_str api_version;   /* decode to match: of the body; "": the request's */
-    struct cor_str rv;            /* decode to match: resourceVersion of the body, in `json` */
-    cor_rev rev;                  /* from match on: the same; 0: none */
-    struct cor_object *ns_object; /* from mutate on, of creations: the namespace; or NULL */
-    _Atomic uint32_t *creation;   /* from mutate on, of creations: it is counted; or NULL */
-    struct cor_object *current;   /* the present object (served form, hub); NULL: a create */
+    struct cor_object *body;        /* from decode on; from convert on in the hub's version */
+    struct cor_object *sent;        /* from default on: the body as it was sent, when it has empty
+                                     * lists or maps, which messages show; else NULL */
+    struct cor_str api_version;     /* decode to match: of the body; "": the request's */
+    struct cor_str rv;              /* decode to match: resourceVersion of the body, in `json` */
+    cor_rev rev;                    /* from match on: the same; 0: none */
+    struct cor_object *ns_object;   /* from mutate on, of creations: the namespace; or NULL */
+    _Atomic uint32_t *creation;     /* from mutate on, of creations: it is counted; or NULL */
+    struct cor_creation_gate *gate; /* the same of custom resources: it was entered; or NULL */
+    struct cor_object *current;     /* the present object (served form, hub); NULL: a create */
     struct cor_object *old; /* from managed fields on: `current` without managedFields, for the
                              * stages that have no use for them; NULL: a create */
     struct cor_object *allocated;      /* from allocate on: the body with what was reserved for it;
