@@ -558,6 +558,24 @@ void cor_hook_conversion_review_versions(struct cor_check *check, const struct c
         cor_check_invalid(check, &list, "must include at least one of v1, v1beta1");
 }
 
+/* This server calls no webhooks. It says so when nothing else is wrong, and only of a new strategy:
+ * an object that another server has stored can be changed and deleted. */
+void cor_hook_crd_converted_here(struct cor_check *check, const struct cor_place *place,
+                                 struct cor_str arg)
+{
+    struct cor_place spec, conversion, strategy, old;
+
+    (void)arg;
+    cor_place_field(check, place, "spec", &spec);
+    cor_place_field(check, &spec, "conversion", &conversion);
+    cor_place_field(check, &conversion, "strategy", &strategy);
+    old = cor_place_old(&strategy);
+    if (check->errors->n > 0 || !cor_str_eqz(cor_place_text(check, &strategy), "Webhook") ||
+        (check->has_old && cor_str_eqz(cor_place_text(check, &old), "Webhook")))
+        return;
+    cor_check_invalid(check, &strategy, "must be None: this server calls no conversion webhooks");
+}
+
 /* --- Fields that clients may select by -------------------------------------------------------- */
 
 /* The bytes of the first token of a path: a delimiter, or all up to the next one. */

@@ -15,6 +15,7 @@
     X(crd_list_kind)        /* names: kind and listKind differ */                                  \
     X(crd_stored_versions)  /* the object: status.storedVersions fits spec.versions */             \
     X(crd_approval)         /* the object: a group of the community needs an annotation */         \
+    X(crd_converted_here)   /* the object: its versions are not converted by a webhook */          \
     X(crd_schema)           /* openAPIV3Schema: a structural schema with known keywords */         \
     X(joined_format)        /* a text of the format that the argument names; one error for all */  \
     X(mixed_case)           /* a kind: a DNS-1035 label, but for capitals */                       \

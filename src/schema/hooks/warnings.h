@@ -1,6 +1,6 @@
 /* The hooks of the warn programs (contract types 5.2 to 5.4): what no line of a rule file can say.
  * A hook is cor_hook_NAME() in warnings.c, which has what several kinds share, in pod_warnings.c,
- * volume_paths.c or schema_formats.c; hooks.h declares it. tools/compile_validation.py reads the
+ * volume_paths.c or schema_warnings.c; hooks.h declares it. tools/compile_validation.py reads the
  * names here. */
 #ifndef COR_SCHEMA_HOOKS_WARNINGS_H
 #define COR_SCHEMA_HOOKS_WARNINGS_H
@@ -15,6 +15,7 @@
     X(warn_fraction)     /* a quantity: bytes with a fraction */                                    \
     X(warn_key_pair)     /* a Secret: its certificate and its key do not belong together */         \
     X(warn_formats)      /* the spec of a CustomResourceDefinition: formats that are not known */   \
+    X(warn_rules)        /* the spec of a CustomResourceDefinition: rules in CEL */                 \
     X(warn_repeated)     /* a list: elements whose field, the arg, has the same text */             \
     X(warn_annotations)  /* a container: annotations of its pod in place of a field of its own */   \
     X(warn_env)          /* a list of variables: one that hides another */                          \

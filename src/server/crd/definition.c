@@ -14,6 +14,7 @@
 #include "base/base64.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "coracle/view.h"
 #include "meta/key.h"
@@ -321,6 +322,39 @@ static int order_versions(const void *a, const void *b)
                              cor_view_text_or(cor_view_member(*y, COR_STR("name")), NULL, 0, ""));
 }
 
+/* Are all objects stored in the stored version, as far as the status knows? */
+static bool definition_is_of_one_version(const struct cor_definition *d)
+{
+    struct cor_view versions = cor_view_member(
+        cor_view_member(cor_object_view(d->crd), COR_STR("status")), COR_STR("storedVersions"));
+    struct cor_view_iter it = cor_view_iter(versions);
+
+    while (cor_view_next(&it)) {
+        if (!cor_str_eq(cor_view_text_or(it.value, NULL, 0, ""), d->rows[d->stored].row.version))
+            return false;
+    }
+    return true;
+}
+
+/* A definition of another server may have a webhook that converts, which this server does not call.
+ * Then no version is served but the stored one, and that only when no object needs a conversion. */
+static void definition_hide_unconverted(struct cor_definition *d)
+{
+    struct cor_str strategy = cor_view_text_or(
+        cor_view_member(cor_crd_spec(d->crd, "conversion"), COR_STR("strategy")), NULL, 0, "");
+    bool is_readable = definition_is_of_one_version(d);
+
+    if (!cor_str_eqz(strategy, "Webhook") || (d->n == 1 && is_readable))
+        return;
+    for (size_t i = 0; i < d->n; i++) {
+        if (i != d->stored || !is_readable)
+            d->rows[i].custom.is_hidden = true;
+    }
+    COR_LOG_WARN("versions are converted by a webhook, which this server does not call",
+                 COR_F_STR("definition", cor_object_name(d->crd)),
+                 COR_F_BOOL("serves_stored_version", is_readable));
+}
+
 /* Instances are deleted through the API, so that the stored version is served while they are, if no
  * other version is: instances that stayed would come back with the next definition of this name. */
 static void definition_show_for_deletion(struct cor_definition *d)
@@ -358,8 +392,10 @@ static int definition_fill(struct cor_definition *d, struct cor_view *versions)
     }
     if (r == 0 && !has_stored)
         return -COR_EINVAL;
-    if (r == 0)
+    if (r == 0) {
+        definition_hide_unconverted(d);
         definition_show_for_deletion(d);
+    }
     for (size_t i = 0; i < n && r == 0; i++) {
         d->rows[i].custom.stored = &d->rows[d->stored].row;
         d->rows[i].custom.next = &d->rows[(i + 1) % n].row;

@@ -1,10 +1,11 @@
 /* clang-format off */
-/* The formats in the schemas of a CustomResourceDefinition that the server does not know: it would
- * not check them (contract types 5.3).
+/* What in the schemas of a CustomResourceDefinition the server does not check: formats that it does
+ * not know (contract types 5.3), and rules in CEL.
  *
- *   each version ──► its schema ──► its own format ──► the schemas in it, in upstream's order
+ *   each version ──► its schema ──► the schema itself ──► the schemas in it, in upstream's order
  *
- * An update warns of formats that the old object does not have; they are remembered first. Schemas
+ * An update warns of formats that the old object does not have; they are remembered first. Every
+ * write warns of rules, once, and names the first version that has any. Schemas
  * are walked by their nodes. The depth of the recursion is that of the JSON, at most
  * COR_JSON_DEPTH_MAX. Failures: no memory, which the errors keep. Thread: any. */
 /* clang-format on */
@@ -47,9 +48,21 @@ struct schema_walk {
     struct cor_check *check;
     const struct cor_place *spec;
     bool is_old;
+    void (*take)(struct schema_walk *walk, uint32_t node); /* each schema in turn */
+    bool is_done;
 };
 
-static void take_format(const struct schema_walk *walk, uint32_t node)
+static void take_rules(struct schema_walk *walk, uint32_t node)
+{
+    const struct cor_json_nodes *nodes = &walk->check->object.nodes;
+    uint32_t rules =
+        cor_check_find_entry(walk->check, false, node, COR_STR("x-kubernetes-validations"));
+
+    walk->is_done = rules != COR_JSON_NO_NODE && cor_json_node_first(nodes, rules) == '[' &&
+                    cor_json_node_has_nodes(nodes, rules);
+}
+
+static void take_format(struct schema_walk *walk, uint32_t node)
 {
     struct cor_check *check = walk->check;
     uint32_t format = cor_check_find_entry(check, walk->is_old, node, COR_STR("format"));
@@ -67,10 +80,10 @@ static void take_format(const struct schema_walk *walk, uint32_t node)
                                                     cor_check_quote(check, name))));
 }
 
-static void walk_schema(const struct schema_walk *walk, uint32_t node);
+static void walk_schema(struct schema_walk *walk, uint32_t node);
 
 /* Walks the schemas that a member of a schema has: one, a list, or the values of a map. */
-static void walk_schemas(const struct schema_walk *walk, uint32_t node, bool is_map)
+static void walk_schemas(struct schema_walk *walk, uint32_t node, bool is_map)
 {
     const struct cor_json_nodes *nodes =
         walk->is_old ? &walk->check->old.nodes : &walk->check->object.nodes;
@@ -88,7 +101,7 @@ static void walk_schemas(const struct schema_walk *walk, uint32_t node, bool is_
     }
 }
 
-static void walk_schema(const struct schema_walk *walk, uint32_t node)
+static void walk_schema(struct schema_walk *walk, uint32_t node)
 {
     static const struct {
         struct cor_str name;
@@ -109,10 +122,10 @@ static void walk_schema(const struct schema_walk *walk, uint32_t node)
     struct cor_check *check = walk->check;
     const struct cor_json_nodes *nodes = walk->is_old ? &check->old.nodes : &check->object.nodes;
 
-    if (cor_json_node_first(nodes, node) != '{' || cor_check_is_warned(check))
+    if (cor_json_node_first(nodes, node) != '{' || cor_check_is_warned(check) || walk->is_done)
         return;
-    take_format(walk, node);
-    for (size_t i = 0; i < COR_ARRAY_LEN(members); i++) {
+    walk->take(walk, node);
+    for (size_t i = 0; i < COR_ARRAY_LEN(members) && !walk->is_done; i++) {
         uint32_t member = cor_check_find_entry(check, walk->is_old, node, members[i].name);
 
         if (member != COR_JSON_NO_NODE)
@@ -120,12 +133,14 @@ static void walk_schema(const struct schema_walk *walk, uint32_t node)
     }
 }
 
-/* Walks the schemas of all versions. */
-static void walk_versions(const struct schema_walk *walk, const struct cor_place *spec)
+/* Walks the schemas of the versions until the walk is done. Returns how many came before the last.
+ */
+static size_t walk_versions(struct schema_walk *walk, const struct cor_place *spec)
 {
     struct cor_check *check = walk->check;
     struct cor_place list, version, validation, schema;
     struct cor_each each;
+    size_t n = 0;
 
     cor_place_field(check, spec, "versions", &list);
     each = cor_each(check, &list);
@@ -133,17 +148,37 @@ static void walk_versions(const struct schema_walk *walk, const struct cor_place
         if (cor_place_field(check, &version, "schema", &validation) &&
             cor_place_field(check, &validation, "openAPIV3Schema", &schema))
             walk_schema(walk, walk->is_old ? schema.old : schema.node);
+        if (walk->is_done)
+            break;
+        n++;
     }
+    return n;
 }
 
 void cor_hook_warn_formats(struct cor_check *check, const struct cor_place *place,
                            struct cor_str arg)
 {
-    struct schema_walk of_old = {check, place, true}, of_new = {check, place, false};
+    struct schema_walk of_old = {check, place, true, take_format, false};
+    struct schema_walk of_new = {check, place, false, take_format, false};
     struct cor_place old = cor_place_old(place);
 
     (void)arg;
     if (check->has_old && cor_place_is_present(&old))
-        walk_versions(&of_old, &old);
-    walk_versions(&of_new, place);
+        (void)walk_versions(&of_old, &old);
+    (void)walk_versions(&of_new, place);
+}
+
+void cor_hook_warn_rules(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+{
+    struct schema_walk walk = {check, place, false, take_rules, false};
+    size_t i = walk_versions(&walk, place);
+
+    (void)arg;
+    if (walk.is_done)
+        cor_check_warn(check,
+                       cor_strz(cor_check_printf(
+                           check,
+                           "spec.versions[%zu].schema: x-kubernetes-validations is stored but has "
+                           "no effect on this server: rules in CEL are not enforced",
+                           i)));
 }
