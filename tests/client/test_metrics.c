@@ -1,7 +1,7 @@
 /* Metrics of clients, informers and queues as Prometheus text, on both kinds of runtime. */
 #include <stdio.h>
 
-#include "coracle/metrics.h"
+#include "coracle/prometheus.h"
 #include "ear.h"
 #include "script.h"
 
@@ -70,7 +70,7 @@ TEST(metrics, of_clients_count_answers_by_method_and_code)
     {
         struct text t = {.r = 7};
         struct cor_client *clients[2];
-        const struct cor_metrics_of of = {COR_METRICS_OF, .clients = clients, .nclients = 2};
+        const struct cor_prometheus_of of = {COR_PROMETHEUS_OF, .clients = clients, .nclients = 2};
         struct cor_client_opts opts = {COR_CLIENT_OPTS, .qps = -1};
         struct script s;
         struct world w;
@@ -85,7 +85,7 @@ TEST(metrics, of_clients_count_answers_by_method_and_code)
         ask(clients[1], "/fine");
         ask(clients[1], "/absent");
         assert_int_equal(cor_client_raw(clients[0], &post, NULL, NULL, NULL, NULL), 0);
-        assert_int_equal(cor_metrics_write(&of, take, &t, NULL), 7);
+        assert_int_equal(cor_prometheus_write(&of, take, &t, NULL), 7);
         assert_int_equal(t.n, 1);
         expect_families(&t);
         snprintf(part, sizeof(part),
@@ -121,11 +121,12 @@ TEST(metrics, of_clients_count_attempts_without_an_answer)
     SCRIPT_BEGIN(&s, broken);
     world_begin_at(&w, COR_RUNTIME_PUMPED, s.url);
     {
-        const struct cor_metrics_of of = {COR_METRICS_OF, .clients = &w.client, .nclients = 1};
+        const struct cor_prometheus_of of = {COR_PROMETHEUS_OF, .clients = &w.client,
+                                             .nclients = 1};
 
         assert_int_equal(cor_client_get_path(w.client, "/slow", 50, NULL, NULL, NULL),
                          -COR_ETIMEOUT);
-        assert_int_equal(cor_metrics_write(&of, take, &t, NULL), 0);
+        assert_int_equal(cor_prometheus_write(&of, take, &t, NULL), 0);
     }
     expect(&t, "\nrest_client_requests_total{code=\"<error>\",host=");
     expect_families(&t);
@@ -143,7 +144,7 @@ TEST(metrics, of_informers_and_queues)
         struct cor_informers *informers;
         struct cor_informer *informer;
         struct cor_named_queue queues[] = {{"maps\"", NULL}, {"pods", NULL}};
-        struct cor_metrics_of of = {COR_METRICS_OF, .queues = queues, .nqueues = 2};
+        struct cor_prometheus_of of = {COR_PROMETHEUS_OF, .queues = queues, .nqueues = 2};
         const char *key;
         struct world w;
 
@@ -164,7 +165,7 @@ TEST(metrics, of_informers_and_queues)
         cor_workqueue_done(queues[1].queue, key);
         of.informers = &informers;
         of.ninformers = 1;
-        assert_int_equal(cor_metrics_write(&of, take, &t, NULL), 0);
+        assert_int_equal(cor_prometheus_write(&of, take, &t, NULL), 0);
         expect_families(&t);
         /* Both informers: one has two objects, the other has one. */
         expect(&t, "\nreflector_lists_total{name=\"v1/configmaps\",namespace=\"default\"} 2\n");
@@ -187,14 +188,14 @@ TEST(metrics, of_informers_and_queues)
 
 TEST(metrics, of_nothing_are_empty_and_mistakes_are_named)
 {
-    const struct cor_metrics_of nothing = {COR_METRICS_OF}, unset = {.nqueues = 0};
+    const struct cor_prometheus_of nothing = {COR_PROMETHEUS_OF}, unset = {.nqueues = 0};
     struct cor_status why = {0};
     struct text t = {.r = 0};
 
-    assert_int_equal(cor_metrics_write(&nothing, take, &t, NULL), 0);
+    assert_int_equal(cor_prometheus_write(&nothing, take, &t, NULL), 0);
     assert_string_equal(t.at, "");
     assert_int_equal(t.n, 1);
-    assert_int_equal(cor_metrics_write(&unset, take, &t, &why), -COR_EINVAL);
+    assert_int_equal(cor_prometheus_write(&unset, take, &t, &why), -COR_EINVAL);
     assert_non_null(strstr(cor_status_message(&why), "metrics: "));
     assert_int_equal(t.n, 1);
     cor_status_deinit(&why);
@@ -205,7 +206,7 @@ TEST(metrics, allocations_fail)
     const struct cor_informer_opts opts = {COR_INFORMER_OPTS, .resource = configmaps};
     struct cor_named_queue queue = {"q", NULL};
     struct text whole = {.r = 0};
-    struct cor_metrics_of of;
+    struct cor_prometheus_of of;
     struct cor_informers *informers;
     struct cor_informer *informer;
     struct world w;
@@ -214,17 +215,17 @@ TEST(metrics, allocations_fail)
     assert_int_equal(cor_informers_new(w.client, NULL, &informers), 0);
     assert_int_equal(cor_informers_for_resource(informers, &opts, &informer, NULL), 0);
     assert_int_equal(cor_workqueue_new(NULL, &queue.queue), 0);
-    of = (struct cor_metrics_of){
-        COR_METRICS_OF,  .clients = &w.client, .nclients = 1, .informers = &informers,
-        .ninformers = 1, .queues = &queue,     .nqueues = 1};
-    assert_int_equal(cor_metrics_write(&of, take, &whole, NULL), 0);
+    of = (struct cor_prometheus_of){
+        COR_PROMETHEUS_OF, .clients = &w.client, .nclients = 1, .informers = &informers,
+        .ninformers = 1,   .queues = &queue,     .nqueues = 1};
+    assert_int_equal(cor_prometheus_write(&of, take, &whole, NULL), 0);
     FOR_EACH_FAILED_ALLOC(n) {
         struct cor_status why = {0};
         struct text t = {.r = 0};
         int r;
 
         test_fail_alloc(n, false);
-        r = cor_metrics_write(&of, take, &t, &why);
+        r = cor_prometheus_write(&of, take, &t, &why);
         test_fail_alloc(0, false);
         if (!test_alloc_failed())
             assert_int_equal(r, 0);

@@ -1,12 +1,12 @@
 /* clang-format off */
-/* cor_metrics_write(): figures of all sources, then one text.
+/* cor_prometheus_write(): figures of all sources, then one text.
  *
  *   caller ──► the loop of each client and set: copies of its counts ──► the caller: queues, the text, fn()
  *
  * Nothing is held while a loop is waited for. Any failure ends the call before `fn`.
  * Thread: any that may wait. */
 /* clang-format on */
-#include "coracle/metrics.h"
+#include "coracle/prometheus.h"
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -33,7 +33,7 @@ static int gather(void *arg, struct cor_status *reterr)
     return r < 0 ? cor_status_set(reterr, r, "gather metrics: %s", cor_err_text(r)) : 0;
 }
 
-static int gather_all(const struct cor_metrics_of *of, struct cor_figures *figures,
+static int gather_all(const struct cor_prometheus_of *of, struct cor_figures *figures,
                       struct cor_status *reterr)
 {
     int r = 0;
@@ -67,7 +67,7 @@ static int read_queue(const struct cor_named_queue *named, struct cor_buf *label
     return 0;
 }
 
-static int write_queues(const struct cor_metrics_of *of, struct cor_buf *out)
+static int write_queues(const struct cor_prometheus_of *of, struct cor_buf *out)
 {
     struct cor_queue_figures *figures;
     struct cor_buf *labels;
@@ -92,12 +92,13 @@ static int write_queues(const struct cor_metrics_of *of, struct cor_buf *out)
     return r;
 }
 
-int cor_metrics_write(const struct cor_metrics_of *of, int (*fn)(void *arg, struct cor_str text),
-                      void *arg, struct cor_status *reterr)
+int cor_prometheus_write(const struct cor_prometheus_of *of,
+                         int (*fn)(void *arg, struct cor_str text), void *arg,
+                         struct cor_status *reterr)
 {
     COR_CLEANUP(cor_figures_deinit) struct cor_figures figures = {0};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = METRICS_MAX};
-    struct cor_metrics_of own;
+    struct cor_prometheus_of own;
     int r = cor_sized_copy(&own, sizeof(own), of);
 
     if (r < 0)
