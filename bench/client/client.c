@@ -1,7 +1,8 @@
 /* ./dev bench client: what the library costs a program, beside client-go in the same run against
  * the same server. docs/internals/performance.md says how to read it.
  *
- *   bench_client CORACLE SUBJECT DATA_DIR [--peer PROGRAM] [--short] [--strict] */
+ *   bench_client CORACLE SUBJECT DATA_DIR [--peer PROGRAM] [--rust PROGRAM]
+ *     [--short] [--strict] */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -38,6 +39,7 @@ static const struct sizes brief = {200, 300, 1000, 1000, 20, 1000, 100, 1};
 struct bench {
     const struct sizes *sizes;
     const char *dir, *subject, *peer;
+    const char *rust; /* may be NULL, as `peer` */
     struct target_program coracle;
     char url[64], events_url[64], paced_url[64];
     struct figures figures;
@@ -181,6 +183,15 @@ static void fields(const struct bench *b, const struct side *side)
     take_least(&side->figures[FIELDS_CPU], answer.cpu_ms * 1e3 / (double)n);
 }
 
+/* The same pod into a struct of the language. */
+static void decode(const struct bench *b, const struct side *side, enum figure figure)
+{
+    size_t n = b->sizes->reads / 10;
+    struct answer answer = ask(b, side, "decode", POD_FILE, n);
+
+    take_least(&side->figures[figure], answer.cpu_ms * 1e3 / (double)n);
+}
+
 /* The sides take turns, so that a busy moment of the machine does not hit one only. */
 static void measure(struct bench *b)
 {
@@ -190,6 +201,7 @@ static void measure(struct bench *b)
     const struct side metadata = {b->subject, "metadata", f->coracle};
     const struct side typed = {b->peer, "typed", f->typed};
     const struct side dynamic = {b->peer, "dynamic", f->dynamic};
+    const struct side rust = {b->rust, "typed", f->typed};
     const struct side peer_metadata = {b->peer, "metadata", f->typed};
     const struct side *const sides[] = {&coracle, &typed, &dynamic};
 
@@ -205,8 +217,13 @@ static void measure(struct bench *b)
         reconciles(b, &coracle);
         lookups_and_queue(b, &coracle);
         fields(b, &coracle);
+        decode(b, &coracle, DECODE_CPU);
+        f->coracle[SERDE_CPU] = f->coracle[DECODE_CPU];
+        if (b->rust)
+            decode(b, &rust, SERDE_CPU);
         if (b->peer) {
             fields(b, &typed);
+            decode(b, &typed, DECODE_CPU);
             reconciles(b, &typed);
             lookups_and_queue(b, &typed);
         }
@@ -286,6 +303,8 @@ static bool read_args(int argc, char **argv, struct bench *b, bool *ret_strict)
             b->figures.is_short = true;
         else if (strcmp(argv[i], "--peer") == 0 && i + 1 < argc)
             b->peer = argv[++i];
+        else if (strcmp(argv[i], "--rust") == 0 && i + 1 < argc)
+            b->rust = argv[++i];
         else
             return false;
     }
@@ -300,8 +319,10 @@ int main(int argc, char **argv)
     char dir[PATH_MAX_];
 
     if (!read_args(argc, argv, &b, &strict)) {
-        fprintf(stderr, "usage: bench_client CORACLE SUBJECT DATA_DIR [--peer PROGRAM] [--short] "
-                        "[--strict]\n");
+        fprintf(
+            stderr,
+            "usage: bench_client CORACLE SUBJECT DATA_DIR [--peer PROGRAM] [--rust PROGRAM] [--short] "
+            "[--strict]\n");
         return 2;
     }
     if (b.figures.is_short)

@@ -11,7 +11,8 @@ enum bar { NO_BAR, AT_MOST, PART_OF_PEER, TIMES_PEER };
 
 /* The peer of the rows about controllers is controller-runtime, in the column of the typed
  * informer, which it uses. client-go has no projection: its column there is the metadata-only
- * informer's where that is what the row is about, else empty. */
+ * informer's where that is what the row is about, else empty. Structs are beside encoding/json and
+ * beside Rust, both in that column. */
 static const struct row {
     const char *what;
     enum figure figure;
@@ -37,6 +38,8 @@ static const struct row {
     {"index lookups, each of 1 % of the small set, 1/s", LOOKUP_RATE, NO_BAR, 0},
     {"work queue, add + get + done, 1/s", QUEUE_RATE, NO_BAR, 0},
     {"ten fields of a 2 KB pod, views / decode, CPU, us", FIELDS_CPU, PART_OF_PEER, 0.05},
+    {"the pod into a struct, beside encoding/json, CPU, us", DECODE_CPU, PART_OF_PEER, 1.0 / 3},
+    {"  beside the types of kube-rs (serde_json)", SERDE_CPU, PART_OF_PEER, 1},
     {"pod agent, 1,000 pods, RssAnon, MB", AGENT_MB, AT_MOST, 5},
 };
 

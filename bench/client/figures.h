@@ -24,6 +24,8 @@ enum figure {
     LOOKUP_RATE,
     QUEUE_RATE,
     FIELDS_CPU,
+    DECODE_CPU,
+    SERDE_CPU,
     AGENT_MB,
     FIGURES,
 };

@@ -1,11 +1,11 @@
 /* The program that ./dev bench client measures: informers, work queues and a controller by the
  * library's public API. go/ has the same by client-go and controller-runtime.
  *
- *   bench_client_subject sync|events|reconcile|lookups|queue|agent|fields KIND URL TOKEN NAMESPACE
- * N
+ *   bench_client_subject sync|events|reconcile|lookups|queue|agent|fields|decode KIND URL TOKEN
+ *     NAMESPACE N
  *
- * NAMESPACE is the file of a pod for `fields`. KIND is whole, projected (three fields) or metadata.
- * Prints lines of "NAME VALUE". */
+ * NAMESPACE is the file of a pod for `fields` and `decode`. KIND is whole, projected (three fields)
+ * or metadata. Prints lines of "NAME VALUE". */
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,6 +16,7 @@
 
 #include <coracle.h>
 #include <coracle/types/core_v1.h>
+#include <coracle/types/core_v1_structs.h>
 
 #include "measure.h"
 #include "process.h"
@@ -346,22 +347,50 @@ static size_t read_ten(const struct cor_object *object)
            cor_core_v1_pod_condition_status(ready).raw.n;
 }
 
-static void do_fields(struct subject *s)
+/* The file of a pod. */
+static struct cor_str read_pod(const char *path)
 {
     static char json[16384];
-    struct cor_object *pod;
-    FILE *f = fopen(s->ns, "rb");
-    size_t n = f ? fread(json, 1, sizeof(json), f) : 0, total = 0;
+    FILE *f = fopen(path, "rb");
+    size_t n = f ? fread(json, 1, sizeof(json), f) : 0;
 
     if (f)
         fclose(f);
-    must(s, cor_object_from_json(cor_str(json, n), &pod, &s->why), s->ns);
+    return cor_str(json, n);
+}
+
+static void do_fields(struct subject *s)
+{
+    struct cor_object *pod;
+    size_t total = 0;
+
+    must(s, cor_object_from_json(read_pod(s->ns), &pod, &s->why), s->ns);
     begin(s);
     for (size_t i = 0; i < s->n; i++)
         total += read_ten(pod);
     show_time(s);
     printf("found %zu\n", total);
     cor_object_unref(pod);
+}
+
+/* Into a struct, with the memory of each pod taken and freed. */
+static void do_decode(struct subject *s)
+{
+    struct cor_str json = read_pod(s->ns);
+    size_t total = 0;
+
+    begin(s);
+    for (size_t i = 0; i < s->n; i++) {
+        struct cor_core_v1_pod_own pod;
+        struct cor_pool *pool;
+
+        must(s, cor_pool_new(0, &pool), "pool");
+        must(s, cor_core_v1_pod_own_decode(pool, json, NULL, &pod, NULL), s->ns);
+        total += pod.metadata.name.n;
+        cor_pool_free(pool);
+    }
+    show_time(s);
+    printf("found %zu\n", total);
 }
 
 int main(int argc, char **argv)
@@ -371,7 +400,7 @@ int main(int argc, char **argv)
         void (*run)(struct subject *s);
     } works[] = {{"sync", do_sync},       {"events", do_events}, {"reconcile", do_reconcile},
                  {"lookups", do_lookups}, {"queue", do_queue},   {"agent", do_agent},
-                 {"fields", do_fields}};
+                 {"fields", do_fields},   {"decode", do_decode}};
 
     for (size_t i = 0; argc == 7 && i < sizeof(works) / sizeof(works[0]); i++)
         if (strcmp(argv[1], works[i].name) == 0) {
@@ -383,8 +412,9 @@ int main(int argc, char **argv)
             cor_status_deinit(&s.why);
             return 0;
         }
-    fprintf(stderr,
-            "usage: bench_client_subject sync|events|reconcile|lookups|queue|agent|fields KIND "
-            "URL TOKEN NAMESPACE N\n");
+    fprintf(
+        stderr,
+        "usage: bench_client_subject sync|events|reconcile|lookups|queue|agent|fields|decode KIND "
+        "URL TOKEN NAMESPACE N\n");
     return 2;
 }

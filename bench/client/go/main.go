@@ -1,12 +1,13 @@
 // The peer of ../subject.c: the same work by client-go and controller-runtime, with the same arguments and the same answer.
 //
-//	peer sync|events|reconcile|lookups|queue|fields KIND URL TOKEN NAMESPACE N
+//	peer sync|events|reconcile|lookups|queue|fields|decode KIND URL TOKEN NAMESPACE N
 //
 // KIND is typed, dynamic or metadata. Prints lines of "NAME VALUE".
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"runtime"
@@ -206,14 +207,29 @@ func (w *work) fields() {
 	fmt.Printf("found %d\n", found)
 }
 
+// decode decodes the same pod with encoding/json alone.
+func (w *work) decode() {
+	text, err := os.ReadFile(w.namespace)
+	check(err, "pod")
+	found := 0
+	m := start()
+	for range w.n {
+		pod := corev1.Pod{}
+		check(json.Unmarshal(text, &pod), "decode")
+		found += len(pod.Name)
+	}
+	m.show()
+	fmt.Printf("found %d\n", found)
+}
+
 func main() {
 	if len(os.Args) != 7 {
-		fmt.Fprintln(os.Stderr, "usage: peer sync|events|reconcile|lookups|queue|fields KIND URL TOKEN NAMESPACE N")
+		fmt.Fprintln(os.Stderr, "usage: peer sync|events|reconcile|lookups|queue|fields|decode KIND URL TOKEN NAMESPACE N")
 		os.Exit(2)
 	}
 	n, err := strconv.Atoi(os.Args[6])
 	check(err, "N")
 	w := &work{kind: os.Args[2], namespace: os.Args[5], n: n, config: &rest.Config{
 		Host: os.Args[3], BearerToken: os.Args[4], QPS: -1, TLSClientConfig: rest.TLSClientConfig{Insecure: strings.HasPrefix(os.Args[3], "https")}}}
-	map[string]func(){"sync": w.sync, "events": w.events, "reconcile": w.reconcile, "lookups": w.lookups, "queue": w.queue, "fields": w.fields}[os.Args[1]]()
+	map[string]func(){"sync": w.sync, "events": w.events, "reconcile": w.reconcile, "lookups": w.lookups, "queue": w.queue, "fields": w.fields, "decode": w.decode}[os.Args[1]]()
 }
