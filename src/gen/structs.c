@@ -400,6 +400,8 @@ static void put_functions(const struct structs *s, struct cor_gen_lines *l)
         cor_gen_put(l, "\nextern %sconst struct cor_own_type %.*s_own_type;\n",
                     s->opts->is_exported ? "COR_API " : "", COR_STR_ARG(t->c_name));
         cor_gen_put(l, "COR_OWN_FUNCTIONS(%.*s_own)\n", COR_STR_ARG(t->c_name));
+        if (t->is_kind && s->package->version.n > 0 && !s->package->is_structural)
+            cor_gen_put(l, "COR_OWN_PROTOBUF_FUNCTIONS(%.*s_own)\n", COR_STR_ARG(t->c_name));
         if (t->is_element)
             cor_gen_put(l, "COR_OWN_LIST_FUNCTIONS(%.*s_own)\n", COR_STR_ARG(t->c_name));
         if (t->is_map_value)
@@ -454,10 +456,51 @@ static void put_field(const struct structs *s, struct cor_gen_lines *l,
                 field->via[1], field->number);
 }
 
+/* The order of protobuf: by the numbers of the messages around a field, then by its own. */
+static int compare_numbers(const void *a, const void *b)
+{
+    const struct cor_gen_field *x = (*(const struct member *const *)a)->field;
+    const struct cor_gen_field *y = (*(const struct member *const *)b)->field;
+    const uint32_t xs[] = {x->via[0], x->via[1], x->number},
+                   ys[] = {y->via[0], y->via[1], y->number};
+    size_t i = 0, j = 0;
+
+    for (;; i++, j++) {
+        while (xs[i] == 0)
+            i++;
+        while (ys[j] == 0)
+            j++;
+        if (xs[i] != ys[j] || i == 2 || j == 2)
+            return xs[i] < ys[j] ? -1 : xs[i] > ys[j];
+    }
+}
+
+/* Returns how many fields have numbers. */
+static size_t put_numbers(const struct structs *s, struct cor_gen_lines *l,
+                          const struct cor_gen_type *type, const struct member *members, size_t n)
+{
+    const struct member **sorted =
+        cor_arena_alloc(&s->model->arena, n * sizeof(const struct member *));
+    size_t found = 0;
+
+    for (size_t i = 0; sorted && i < n; i++) {
+        if (members[i].field->number > 0)
+            sorted[found++] = &members[i];
+    }
+    if (found == 0)
+        return 0;
+    qsort(sorted, found, sizeof(const struct member *), compare_numbers);
+    cor_gen_put(l, "\nstatic const uint16_t %.*s_own_by_number[] = {", COR_STR_ARG(type->c_name));
+    for (size_t i = 0; i < found; i++)
+        cor_gen_put(l, "%s%zu,", i % 16 == 0 ? "\n    " : " ", (size_t)(sorted[i] - members));
+    cor_gen_put(l, "\n};\n");
+    return found;
+}
+
 static void put_table(const struct structs *s, struct cor_gen_lines *l,
                       const struct cor_gen_type *type)
 {
-    size_t n;
+    size_t n, numbers;
     const struct member *members = members_of(s, type, &n);
     struct cor_str c = type->c_name;
 
@@ -468,6 +511,7 @@ static void put_table(const struct structs *s, struct cor_gen_lines *l,
             put_field(s, l, type, &members[i]);
         cor_gen_put(l, "};\n");
     }
+    numbers = n > 0 ? put_numbers(s, l, type, members, n) : 0;
     cor_gen_put(l, "\nconst struct cor_own_type %.*s_own_type = {\n", COR_STR_ARG(c));
     if (type->is_kind && s->package->version.n > 0)
         cor_gen_put(l, "    \"%.*s\", \"%.*s\",\n", COR_STR_ARG(type->name),
@@ -478,8 +522,12 @@ static void put_table(const struct structs *s, struct cor_gen_lines *l,
         cor_gen_put(l, "    %.*s_own_fields, %zu,\n", COR_STR_ARG(c), n);
     else
         cor_gen_put(l, "    NULL, 0,\n");
-    cor_gen_put(l, "    sizeof(struct %.*s_own), offsetof(struct %.*s_own, unknown_fields),\n};\n",
+    cor_gen_put(l, "    sizeof(struct %.*s_own), offsetof(struct %.*s_own, unknown_fields),\n",
                 COR_STR_ARG(c), COR_STR_ARG(c));
+    if (numbers > 0)
+        cor_gen_put(l, "    %zu, %.*s_own_by_number,\n};\n", numbers, COR_STR_ARG(c));
+    else
+        cor_gen_put(l, "    0, NULL,\n};\n");
 }
 
 static void write_source(const struct structs *s, struct cor_gen_lines *l, struct cor_str header)

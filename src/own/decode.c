@@ -12,7 +12,6 @@
  * Recursion is as deep as the input, which the check has limited. Linear in the bytes of the input,
  * but for maps whose keys are not sorted (n log n). Thread: one at a time. */
 #include <assert.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +29,7 @@
 #include "json/scan.h"
 
 #define INPUT_BYTES_MAX (64u << 20)
-#define NUMBER_SHOWN    40
+#define NUMBER_SHOWN    COR_OWN_SHOWN
 
 struct reader {
     char *p, *end; /* of the copy; the next byte to read */
@@ -40,58 +39,6 @@ struct reader {
 };
 
 static int read_struct(struct reader *rd, const struct cor_own_type *type, void *own);
-
-static int __attribute__((cold, noinline)) COR_PRINTF(2, 3)
-    refuse(struct reader *rd, const char *fmt, ...)
-{
-    va_list ap;
-
-    if (rd->why) {
-        va_start(ap, fmt);
-        vsnprintf(rd->why->message, sizeof(rd->why->message), fmt, ap);
-        va_end(ap);
-    }
-    return -COR_EINVAL;
-}
-
-/* Puts a part before the path, of which the end is kept. */
-static void __attribute__((cold, noinline))
-prepend(struct reader *rd, struct cor_str part, bool is_index)
-{
-    struct cor_own_error *why = rd->why;
-    char old[sizeof(why->path)], whole[2 * sizeof(why->path)];
-    int n;
-
-    if (!why)
-        return;
-    memcpy(old, why->path, sizeof(old));
-    if (part.n > sizeof(old) / 2)
-        part.n = sizeof(old) / 2;
-    n = snprintf(whole, sizeof(whole), is_index ? "[%.*s]%s%s" : "%.*s%s%s", COR_STR_ARG(part),
-                 old[0] != '\0' && old[0] != '[' ? "." : "", old);
-    assert(n >= 0 && (size_t)n < sizeof(whole));
-    if ((size_t)n >= sizeof(why->path))
-        memcpy(why->path, whole + n - (sizeof(why->path) - 1), sizeof(why->path));
-    else
-        memcpy(why->path, whole, (size_t)n + 1);
-}
-
-static int __attribute__((cold, noinline)) in_member(struct reader *rd, struct cor_str name, int r)
-{
-    if (r == -COR_EINVAL)
-        prepend(rd, name, false);
-    return r;
-}
-
-static int __attribute__((cold, noinline)) in_element(struct reader *rd, size_t i, int r)
-{
-    char text[24];
-    int n = snprintf(text, sizeof(text), "%zu", i);
-
-    if (r == -COR_EINVAL)
-        prepend(rd, cor_str(text, (size_t)n), true);
-    return r;
-}
 
 static inline void skip_space(struct reader *rd)
 {
@@ -121,7 +68,7 @@ static const char *found_words(const struct reader *rd)
 
 static int __attribute__((cold, noinline)) refuse_type(struct reader *rd, const char *expected)
 {
-    return refuse(rd, "%s was expected, but there is %s", expected, found_words(rd));
+    return cor_own_refuse(rd->why, "%s was expected, but there is %s", expected, found_words(rd));
 }
 
 /* The string at `p`, which is a quote: decoded in place and terminated. */
@@ -193,12 +140,13 @@ static int read_int(struct reader *rd, int64_t min, int64_t max, int64_t *ret)
     number = take_value(rd);
     r = cor_json_to_i64(number, ret);
     if (r == -COR_EINVAL)
-        return refuse(rd, "a whole number was expected, but it is %.*s",
-                      number.n < NUMBER_SHOWN ? (int)number.n : NUMBER_SHOWN, number.p);
+        return cor_own_refuse(rd->why, "a whole number was expected, but it is %.*s",
+                              number.n < NUMBER_SHOWN ? (int)number.n : NUMBER_SHOWN, number.p);
     if (r < 0 || *ret < min || *ret > max)
-        return refuse(rd, "a number that fits into %d bits was expected, but it is %.*s",
-                      max == INT32_MAX ? 32 : 64,
-                      number.n < NUMBER_SHOWN ? (int)number.n : NUMBER_SHOWN, number.p);
+        return cor_own_refuse(rd->why,
+                              "a number that fits into %d bits was expected, but it is %.*s",
+                              max == INT32_MAX ? 32 : 64,
+                              number.n < NUMBER_SHOWN ? (int)number.n : NUMBER_SHOWN, number.p);
     return 0;
 }
 
@@ -211,7 +159,7 @@ static int read_double(struct reader *rd, double *ret)
     number = take_value(rd);
     return cor_view_double(cor_view(number), ret) == 0
                ? 0
-               : refuse(rd, "a number that a double holds was expected");
+               : cor_own_refuse(rd->why, "a number that a double holds was expected");
 }
 
 static int read_bool(struct reader *rd, bool *ret)
@@ -233,7 +181,7 @@ static int read_bytes(struct reader *rd, struct cor_str *ret)
     if (r == 0)
         r = cor_base64_decode(COR_BASE64_STD, text, &bytes, NULL);
     if (r == -COR_EINVAL && text.p)
-        return refuse(rd, "base64 was expected");
+        return cor_own_refuse(rd->why, "base64 was expected");
     if (r < 0)
         return r;
     /* The bytes are shorter than their base64. */
@@ -250,8 +198,9 @@ static int read_time(struct reader *rd, bool is_micro, bool *ret_is_set, int64_t
     if (r < 0)
         return r;
     if ((is_micro ? cor_micro_time_parse(text, ret) : cor_time_parse(text, ret)) < 0)
-        return refuse(rd, "a time as 2006-01-02T15:04:05Z was expected, but it is \"%.*s\"",
-                      text.n < NUMBER_SHOWN ? (int)text.n : NUMBER_SHOWN, text.p);
+        return cor_own_refuse(rd->why,
+                              "a time as 2006-01-02T15:04:05Z was expected, but it is \"%.*s\"",
+                              text.n < NUMBER_SHOWN ? (int)text.n : NUMBER_SHOWN, text.p);
     *ret_is_set = true;
     return 0;
 }
@@ -273,8 +222,8 @@ static int read_quantity(struct reader *rd, struct cor_str *ret)
     if (r == -COR_ENOMEM)
         return r;
     if (r < 0)
-        return refuse(rd, "a quantity was expected, but it is \"%.*s\"",
-                      text.n < NUMBER_SHOWN ? (int)text.n : NUMBER_SHOWN, text.p);
+        return cor_own_refuse(rd->why, "a quantity was expected, but it is \"%.*s\"",
+                              text.n < NUMBER_SHOWN ? (int)text.n : NUMBER_SHOWN, text.p);
     *ret = text;
     if (!cor_str_eqz(text, canonical) || text.p[text.n] != '\0')
         *ret = cor_pool_copy(rd->pool, cor_strz(canonical));
@@ -356,7 +305,7 @@ static int read_list(struct reader *rd, const struct cor_own_field *field, struc
                 continue;
             r = read_element(rd, field, to);
             if (r < 0)
-                return in_element(rd, made.n - 1, r);
+                return cor_own_in_element(rd->why, made.n - 1, r);
         } while (take_comma(rd));
     }
     *list = made;
@@ -385,7 +334,7 @@ static int read_map(struct reader *rd, const struct cor_own_field *field, struct
                 continue;
             r = read_element(rd, field, (char *)entry + cor_own_value_at(field));
             if (r < 0)
-                return in_member(rd, entry->key, r);
+                return cor_own_in_member(rd->why, entry->key, r);
         } while (take_comma(rd));
     }
     if (!cor_own_is_sorted(&made, size)) {
@@ -393,7 +342,7 @@ static int read_map(struct reader *rd, const struct cor_own_field *field, struct
 
         cor_own_sort(&made, size);
         if (made.n < n && rd->unknown == COR_OWN_UNKNOWN_REFUSE)
-            return refuse(rd, "each key was expected once");
+            return cor_own_refuse(rd->why, "each key was expected once");
     }
     *map = made;
     return 0;
@@ -514,7 +463,8 @@ static int read_unknown(struct reader *rd, const char *member, struct cor_str ke
     case COR_OWN_UNKNOWN_KEEP:
         return grow(rd->pool, unknown, cor_str(member, (size_t)(rd->p - member)));
     case COR_OWN_UNKNOWN_REFUSE:
-        return in_member(rd, key, refuse(rd, "a member that the type has was expected"));
+        return cor_own_in_member(
+            rd->why, key, cor_own_refuse(rd->why, "a member that the type has was expected"));
     case COR_OWN_UNKNOWN_DROP:
         break;
     }
@@ -574,35 +524,18 @@ static int read_struct(struct reader *rd, const struct cor_own_type *type, void 
             guess = field + 1;
             if (rd->unknown == COR_OWN_UNKNOWN_REFUSE && field->kind != COR_OWN_STRUCT &&
                 cor_own_is_set(field, to))
-                return in_member(rd, key, refuse(rd, "the member was expected once"));
+                return cor_own_in_member(rd->why, key,
+                                         cor_own_refuse(rd->why, "the member was expected once"));
             if (!take_null(rd))
                 r = read_member(rd, field, to);
             if (r < 0)
-                return in_member(rd, key, r);
+                return cor_own_in_member(rd->why, key, r);
         }
     } while (r == 0 && take_comma(rd));
     if (unknown.n > 0)
         *(struct cor_str *)(void *)((char *)own + type->unknown_fields_at) =
             cor_str(unknown.p, unknown.n);
     return r;
-}
-
-/* An object that says which kind it is has to be of the type's. */
-static int check_kind(struct reader *rd, const struct cor_own_type *type, const void *own)
-{
-    static const char *const names[] = {"apiVersion", "kind"};
-    const char *const values[] = {type->api_version, type->kind};
-
-    for (size_t i = 0; i < 2 && type->kind; i++) {
-        const struct cor_own_field *field = cor_own_find(type, cor_strz(names[i]));
-        const struct cor_str *text = field ? cor_own_at_const(own, field) : NULL;
-
-        if (text && text->n > 0 && !cor_str_eqz(*text, values[i]))
-            return in_member(rd, cor_strz(names[i]),
-                             refuse(rd, "%s was expected, but it is \"%.*s\"", values[i],
-                                    text->n < NUMBER_SHOWN ? (int)text->n : NUMBER_SHOWN, text->p));
-    }
-    return 0;
 }
 
 static int check_input(struct cor_str json, const struct cor_own_opts *opts,
@@ -648,7 +581,7 @@ int cor_own_decode(const struct cor_own_type *type, struct cor_pool *pool, struc
     skip_space(&rd);
     r = read_struct(&rd, type, ret);
     if (r == 0)
-        r = check_kind(&rd, type, ret);
+        r = cor_own_check_kind(type, ret, reterr);
     if (r < 0)
         memset(ret, 0, type->size);
     return r;

@@ -141,16 +141,12 @@ static void write_map(struct writer *w, const struct cor_own_field *field,
                       const struct cor_own_run *map)
 {
     size_t size = cor_own_entry_size(field);
-    struct cor_own_run sorted = *map;
+    struct cor_own_run sorted;
+    int r = cor_own_sorted(w->pool, map, size, &sorted);
 
-    if (!cor_own_is_sorted(map, size)) {
-        sorted.p = (char *)cor_pool_copy(w->pool, cor_str(map->p, map->n * size)).p;
-        if (!sorted.p) {
-            check(w, cor_pool_error(w->pool));
-            return;
-        }
-        cor_own_sort(&sorted, size);
-    }
+    check(w, r);
+    if (r < 0)
+        return;
     put(w, COR_STR("{"));
     for (size_t i = 0; i < sorted.n && w->error == 0; i++) {
         const char *entry = sorted.p + i * size;

@@ -181,3 +181,16 @@ void cor_own_sort(struct cor_own_run *map, size_t entry_size)
     }
     map->n = kept;
 }
+
+int cor_own_sorted(struct cor_pool *pool, const struct cor_own_run *map, size_t entry_size,
+                   struct cor_own_run *ret)
+{
+    *ret = *map;
+    if (cor_own_is_sorted(map, entry_size))
+        return 0;
+    ret->p = (char *)cor_pool_copy(pool, cor_str(map->p, map->n * entry_size)).p;
+    if (!ret->p)
+        return cor_pool_error(pool);
+    cor_own_sort(ret, entry_size);
+    return 0;
+}

@@ -4,10 +4,13 @@
 #define COR_OWN_OWN_INT_H
 
 #include "base/arena.h"
+#include "base/cleanup.h"
 #include "coracle/types/own.h"
 
 /* Deepest nesting of structs that are copied, compared or encoded: a program may make a loop. */
 #define COR_OWN_DEPTH_MAX 1000
+/* Bytes of a wrong value that a message has. */
+#define COR_OWN_SHOWN 40
 
 struct cor_pool {
     struct cor_arena arena;
@@ -85,6 +88,34 @@ bool cor_own_is_sorted(const struct cor_own_run *map, size_t entry_size);
 
 /* Sorts the entries of a map by their keys; of equal keys the last stays. */
 void cor_own_sort(struct cor_own_run *map, size_t entry_size);
+
+/* The map itself when its keys are sorted, or a sorted copy in the pool. 0, -COR_ENOMEM,
+ * -COR_ETOOBIG. */
+int cor_own_sorted(struct cor_pool *pool, const struct cor_own_run *map, size_t entry_size,
+                   struct cor_own_run *ret);
+
+/* Writes the message, unless `why` is NULL. Returns -COR_EINVAL. */
+int cor_own_refuse(struct cor_own_error *why, const char *fmt, ...) __attribute__((cold, noinline))
+COR_PRINTF(2, 3);
+/* Put a member or an element before the path of what was refused, and return `r`. */
+int cor_own_in_member(struct cor_own_error *why, struct cor_str name, int r)
+    __attribute__((cold, noinline));
+int cor_own_in_element(struct cor_own_error *why, size_t i, int r) __attribute__((cold, noinline));
+/* An object that says which kind it is has to be of the type's. 0, -COR_EINVAL. */
+int cor_own_check_kind(const struct cor_own_type *type, const void *own, struct cor_own_error *why);
+
+/* The number of a field in the message at this level: level 0 is the struct's own message, the
+ * levels below are those of inlined structs. */
+static inline uint32_t cor_own_number(const struct cor_own_field *field, unsigned level)
+{
+    return level < 2 && field->via[level] != 0 ? field->via[level] : field->number;
+}
+
+/* Is the field in a message below this level? */
+static inline bool cor_own_is_below(const struct cor_own_field *field, unsigned level)
+{
+    return level < 2 && field->via[level] != 0;
+}
 
 /* Is the value set? A struct that is not pointed to always is. */
 bool cor_own_is_set(const struct cor_own_field *field, const void *value);

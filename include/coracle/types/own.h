@@ -16,17 +16,16 @@
  * Presence: a struct of zeros is an empty object, and encoding writes what is set and nothing else,
  * which makes the structs apply configurations, too:
  *
- *   text, bytes, quantity, raw JSON | struct cor_str       | set when p is not NULL; "" is set
- *   number, bool, time              | struct cor_opt_…      | set when is_set; the value of an
- * absent one is 0 number or text                  | struct cor_int_or_str | set when type is not
- * COR_INT_OR_STR_NONE struct                          | a pointer             | set when it is not
- * NULL struct that every object has    | the struct itself     | set when anything in it is list,
- * map                       | struct …_list, …_map  | set when p is not NULL; n of 0 is an empty
- * one
+ *   text, bytes, quantity, raw JSON  | struct cor_str         | set when p is not NULL; "" is set
+ *   number, bool, time               | struct cor_opt_...     | set when is_set; the value of an absent one is 0
+ *   number or text                   | struct cor_int_or_str  | set when type is not COR_INT_OR_STR_NONE
+ *   struct that may be missing       | a pointer              | set when it is not NULL
+ *   struct that upstream always has  | the struct itself      | set when anything in it is
+ *   list, map                        | struct ..._list, ..._map | set when p is not NULL; n of 0 is an empty one
  *
  * Members that the type does not have are kept in `unknown_fields`, so that an update does not drop
- * them. Names that C or C++ reserves have an underscore behind them: metadata.namespace_. Thread:
- * one at a time for what is written; any for what is read. */
+ * them. Names that C or C++ reserves have an underscore behind them: metadata.namespace_.
+ * Thread: one at a time for what is written; any for what is read. */
 /* clang-format on */
 #ifndef CORACLE_TYPES_OWN_H
 #define CORACLE_TYPES_OWN_H
@@ -279,6 +278,10 @@ struct cor_own_type {
     uint32_t nfields;
     uint32_t size;              /* of the struct */
     uint32_t unknown_fields_at; /* offset of its unknown_fields */
+    /* Protobuf: the places of fields in the order of their numbers (via, then number). NULL: it has
+     * none. */
+    uint32_t nnumbers;
+    const uint16_t *by_number;
 };
 
 /* Makes an empty object; one of a kind gets its apiVersion and kind. */
@@ -299,6 +302,18 @@ COR_API int cor_own_decode(const struct cor_own_type *type, struct cor_pool *poo
  * not finite), -COR_ETOOBIG, -COR_ENOMEM. */
 COR_API int cor_own_encode(const struct cor_own_type *type, struct cor_pool *pool, const void *own,
                            struct cor_str *ret_json);
+
+/* The same in Kubernetes' protobuf, with its envelope, as application/vnd.kubernetes.protobuf has
+ * it. Fields that the type does not have are skipped, as every reader does: they are not kept and
+ * not refused. A scalar that upstream has no pointer for is not set when it is 0. Also
+ * -COR_ENOTSUP: the type was not made from field numbers (a custom resource). `unknown_fields` are
+ * not encoded; times, numbers and quantities are what upstream writes, so that the bytes are those
+ * of Go's encoder. */
+COR_API int cor_own_decode_protobuf(const struct cor_own_type *type, struct cor_pool *pool,
+                                    struct cor_str bytes, const struct cor_own_opts *opts,
+                                    void *ret, struct cor_own_error *reterr);
+COR_API int cor_own_encode_protobuf(const struct cor_own_type *type, struct cor_pool *pool,
+                                    const void *own, struct cor_str *ret_bytes);
 
 /* Copies everything, also what the program set, into the pool. What is absent stays absent and what
  * is empty stays empty. 0, -COR_ENOMEM, -COR_ETOOBIG; after a failure `ret` is empty. */
@@ -348,6 +363,20 @@ COR_API const struct cor_str *cor_str_map_get(const struct cor_str_map *map, str
     static inline bool name##_equal(const struct name *a, const struct name *b)                    \
     {                                                                                              \
         return cor_own_equal(&name##_type, a, b);                                                  \
+    }
+
+/* The functions of a kind that has field numbers. */
+#define COR_OWN_PROTOBUF_FUNCTIONS(name)                                                           \
+    static inline int name##_decode_protobuf(struct cor_pool *pool, struct cor_str bytes,          \
+                                             const struct cor_own_opts *opts, struct name *ret,    \
+                                             struct cor_own_error *reterr)                         \
+    {                                                                                              \
+        return cor_own_decode_protobuf(&name##_type, pool, bytes, opts, ret, reterr);              \
+    }                                                                                              \
+    static inline int name##_encode_protobuf(struct cor_pool *pool, const struct name *own,        \
+                                             struct cor_str *ret_bytes)                            \
+    {                                                                                              \
+        return cor_own_encode_protobuf(&name##_type, pool, own, ret_bytes);                        \
     }
 
 /* Adds an empty element to a list; NULL: the pool has failed. */

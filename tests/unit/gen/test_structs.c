@@ -22,6 +22,7 @@
 #include "coracle/view.h"
 #include "random_object.h"
 #include "schema/normalize.h"
+#include "schema/protobuf.h"
 #include "schema/raw_values.h"
 #include "schema/types.h"
 #include "test.h"
@@ -240,6 +241,87 @@ TEST(structs, give_upstreams_golden_objects_back)
     assert_true(n == 0 || n == COR_ARRAY_LEN(kinds) - 1);
 }
 
+/* Encodes as protobuf what was decoded from JSON, or the reverse, through one struct. */
+static void convert(const struct cor_own_type *type, bool to_protobuf, struct cor_str in,
+                    struct cor_buf *out)
+{
+    struct cor_pool *pool;
+    struct cor_own_error why;
+    struct cor_str made;
+    void *own;
+    int r;
+
+    assert_int_equal(cor_pool_new(0, &pool), 0);
+    own = cor_pool_alloc(pool, type->size);
+    r = to_protobuf ? cor_own_decode(type, pool, in, NULL, own, &why)
+                    : cor_own_decode_protobuf(type, pool, in, NULL, own, &why);
+    if (r < 0)
+        printf("# %s: %s: %s\n", type->kind, why.path, why.message);
+    assert_int_equal(r, 0);
+    assert_int_equal(to_protobuf ? cor_own_encode_protobuf(type, pool, own, &made)
+                                 : cor_own_encode(type, pool, own, &made),
+                     0);
+    assert_int_equal(cor_buf_adds(out, made), 0);
+    cor_pool_free(pool);
+}
+
+/* Both ways; the JSON that comes back is compared in Go's form. */
+static void check_protobuf(const struct cor_own_type *type, struct cor_str json,
+                           struct cor_str protobuf)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf made, again, want, got;
+
+    cor_buf_init(&made, OBJECT_MAX);
+    cor_buf_init(&again, OBJECT_MAX);
+    cor_buf_init(&want, OBJECT_MAX);
+    cor_buf_init(&got, OBJECT_MAX);
+    convert(type, true, json, &made);
+    assert_int_equal(made.n, protobuf.n);
+    assert_memory_equal(made.p, protobuf.p, protobuf.n);
+    convert(type, false, protobuf, &again);
+    go_form(type, json, &want);
+    go_form(type, cor_buf_str(&again), &got);
+    assert_same(cor_buf_str(&got), cor_buf_str(&want));
+}
+
+TEST(structs, have_the_protobuf_of_upstreams_golden_objects)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(kinds); i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf json, protobuf;
+
+        cor_buf_init(&json, OBJECT_MAX);
+        cor_buf_init(&protobuf, OBJECT_MAX);
+        if (!read_golden(kinds[i], "json", &json) || !read_golden(kinds[i], "pb", &protobuf))
+            continue;
+        check_protobuf(kinds[i], cor_buf_str(&json), cor_buf_str(&protobuf));
+        n++;
+    }
+    printf("# %zu golden objects\n", n);
+    assert_true(n == 0 || n == COR_ARRAY_LEN(kinds) - 1);
+}
+
+TEST(structs, have_the_protobuf_that_go_makes)
+{
+    for (size_t i = 0; i < COR_ARRAY_LEN(kinds) * LOOSE_RUNS; i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf json, normal, protobuf;
+        const struct cor_own_type *type = kinds[i / LOOSE_RUNS];
+        struct cor_pb_error why;
+
+        cor_buf_init(&json, OBJECT_MAX);
+        cor_buf_init(&normal, OBJECT_MAX);
+        cor_buf_init(&protobuf, OBJECT_MAX);
+        random_of(type, i % LOOSE_RUNS == 0 ? RANDOM_FULL : RANDOM_LOOSE, &json);
+        go_form(type, cor_buf_str(&json), &normal);
+        assert_int_equal(cor_protobuf_from_json(cor_strz(type->api_version), cor_strz(type->kind),
+                                                schema_of(type), cor_buf_str(&normal), &protobuf,
+                                                &why),
+                         0);
+        check_protobuf(type, cor_buf_str(&normal), cor_buf_str(&protobuf));
+    }
+}
+
 static bool is_held(const struct cor_own_field *field)
 {
     return field->kind == COR_OWN_STRUCT && field->form == COR_OWN_ONE &&
@@ -330,6 +412,10 @@ TEST(structs, fail_without_memory)
             r = cor_core_v1_pod_own_copy(pool, &pod, &copy);
         if (r == 0)
             r = cor_core_v1_pod_own_encode(pool, &copy, &again);
+        if (r == 0)
+            r = cor_core_v1_pod_own_encode_protobuf(pool, &copy, &again);
+        if (r == 0)
+            r = cor_core_v1_pod_own_decode_protobuf(pool, again, NULL, &pod, NULL);
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
         cor_pool_free(pool);
     }
