@@ -22,6 +22,7 @@
 #include "codec/yaml.h"
 #include "meta/gvk.h"
 #include "meta/object_edit.h"
+#include "schema/structural/numbers.h"
 #include "server/write/last_applied.h"
 #include "server/write/managed.h"
 #include "json/scan.h"
@@ -70,6 +71,19 @@ static int add_yaml(struct cor_write *write, struct cor_str sent,
     return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 
+/* Writes numbers as they are after a trip through Go's YAML: 3.0 is 3. */
+static int write_numbers(struct cor_buf *config)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf numbers = {.max = COR_WRITE_JSON_MAX};
+    int r = cor_structural_write_numbers(cor_buf_str(config), &numbers);
+
+    if (r > 0) {
+        cor_buf_reset(config);
+        r = cor_buf_adds(config, cor_buf_str(&numbers));
+    }
+    return r;
+}
+
 /* The configuration as canonical JSON. 0, or a failure in the status. */
 static int read_config(struct cor_write *write, struct cor_str sent, struct cor_buf *out)
 {
@@ -86,6 +100,9 @@ static int read_config(struct cor_write *write, struct cor_str sent, struct cor_
         r = add_yaml(write, sent, &limits, out);
     if (r < 0)
         return r;
+    r = write_numbers(out);
+    if (r < 0)
+        return cor_status_set_err(&call->status, r);
     type = cor_json_type(cor_buf_str(out));
     if (type == COR_JSON_NULL) {
         cor_buf_reset(out);
@@ -251,6 +268,8 @@ static int apply_merged(struct cor_managed *m, struct cor_field_managers *manage
                                  config, &write->text, &words);
     if (r < 0)
         return refuse_apply(call, r, &words);
+    write->applies_nothing =
+        write->current && cor_str_eq(cor_buf_str(&write->text), cor_buf_str(&live));
     r = cor_managed_write(m, managers);
     if (r == 0 && is_kubectl)
         r = cor_last_applied_renew(config, &write->text);

@@ -185,7 +185,7 @@ static int custom_rewrite(struct cor_call *call, const struct cor_resource_row *
 }
 
 /* Upstream decodes bodies and what other patches make; what an apply makes gets defaults alone,
- * until it is read from the store. */
+ * until it is read from the store, and not even them if it is the present object. */
 static int custom_take_fields(struct cor_write *write, struct cor_object **object)
 {
     unsigned steps = write->is_applied ? COR_STRUCTURAL_DEFAULT
@@ -193,9 +193,12 @@ static int custom_take_fields(struct cor_write *write, struct cor_object **objec
     COR_CLEANUP(cor_structural_unknown_freep)
     struct cor_structural_unknown *unknown = cor_structural_unknown_new();
     struct cor_call *call = &write->call;
-    int r = unknown ? custom_rewrite(call, call->type, steps, unknown, object)
-                    : cor_status_set_err(&call->status, -COR_ENOMEM);
+    int r;
 
+    if (write->is_applied && write->applies_nothing)
+        return 0;
+    r = unknown ? custom_rewrite(call, call->type, steps, unknown, object)
+                : cor_status_set_err(&call->status, -COR_ENOMEM);
     if (r == -COR_EINVAL)
         return custom_refuse(write, cor_buf_z(&unknown->why));
     if (r < 0 || cor_str_eq(call->opts.field_validation, COR_STR("Ignore")))

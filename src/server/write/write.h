@@ -67,6 +67,7 @@ struct cor_write {
     size_t patch_copies;      /* PATCH: operations of a JSON patch that may copy, at most */
     struct cor_str strategic; /* a strategic merge patch as it was sent; p == NULL: another body */
     bool is_applied;          /* server-side apply: `apply` also sets `managed` */
+    bool applies_nothing;     /* what an apply made is the present object */
     bool is_create;           /* of a new object, also by PUT; else the next state of `current` */
 
     struct cor_str json;        /* decode to convert: what was sent or patched, as JSON */

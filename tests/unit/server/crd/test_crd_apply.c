@@ -143,6 +143,40 @@ TEST(crd_apply, an_apply_that_changes_nothing_writes_nothing)
     crd_fx_close(&c);
 }
 
+/* As at kube-apiserver (tests/differential/instances.py): only an apply that changes something gets
+ * the defaults of its version. */
+TEST(crd_apply, an_apply_that_changes_nothing_gets_no_defaults)
+{
+    struct crd_fx c = {0};
+    const char *doc;
+
+    open_with(&c,
+              VERSION("v1", STORED, SPEC(TEXT, "1")) "," VERSION(
+                  "v2", OTHER, SPEC(TEXT ",\"d\":{\"type\":\"string\",\"default\":\"new\"}", "1")));
+    apply(&c, 201, KETTLES "/k?fieldManager=a", KETTLE("k", ",\"spec\":{\"t\":\"x\"}"));
+    doc = apply(&c, 200, KETTLES_2 "/k?fieldManager=b", KETTLE_2("k", ",\"spec\":{\"t\":\"x\"}"));
+    assert_at(doc, "metadata.generation", "1");
+    assert_non_null(strstr(entries(doc), "b Apply "));
+    doc = apply(&c, 200, KETTLES_2 "/k?fieldManager=b&force=true",
+                KETTLE_2("k", ",\"spec\":{\"t\":\"y\"}"));
+    assert_at(doc, "metadata.generation", "2");
+    crd_fx_close(&c);
+}
+
+/* Contract crd 4.14.5: YAML, which an apply is, has no other form of a whole number. */
+TEST(crd_apply, numbers_of_a_configuration_are_read_as_yaml)
+{
+    struct crd_fx c = {0};
+    const char *doc;
+
+    crd_fx_open(&c, false);
+    define(&c, KETTLE_CRD(SPEC("\"n\":{\"type\":\"integer\",\"maximum\":5}", "1")));
+    doc = apply(&c, 422, KETTLES "/k?fieldManager=a", KETTLE("k", ",\"spec\":{\"n\":1e7}"));
+    assert_at(doc, "details.causes[0].message",
+              "Invalid value: 10000000: spec.n in body should be less than or equal to 5");
+    crd_fx_close(&c);
+}
+
 /* Contract crd 4.11.6. */
 TEST(crd_apply, an_endpoint_owns_nothing_that_it_resets)
 {
