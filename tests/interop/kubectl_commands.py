@@ -31,6 +31,8 @@ Beside kubectl a command may call
                                                after the first line; with -r it runs again and again from the start, for a watch that
                                                shows only changes
   minimal 'apps/v1 Deployment'                 prints the object of tests/differential/minimal.json
+  eventually COMMAND ..                        runs the COMMAND until it succeeds, and prints what it printed then: a kube-apiserver serves and
+                                               describes a custom resource some time after its definition was accepted
   fields                                       prints the fields that `kubectl explain --recursive` found, without the description and without
                                                the fields of metadata"""
 
@@ -49,6 +51,7 @@ import sys
 import tempfile
 import textwrap
 import threading
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[1:1] = [str(HERE.parent / "integration"), str(HERE.parent / "differential")]
@@ -60,6 +63,8 @@ OWN = "coracle"
 VERSIONS = ("1.34", "1.32")  # The kubectls whose outputs are recorded, the one first whose outputs have no mark.
 LINES_MAX = 150
 COMMAND_S = 120
+EVENTUALLY_S = 60
+DEFINING = "custom"  # The file whose scenes define resources, which the other scenes must not find.
 USER = 'kube-token,kube,kube,"system:masters"\n'
 
 
@@ -199,7 +204,7 @@ class Target:
         self.url, self.home = url, pathlib.Path(home)
         (self.home / "bin").mkdir()
         (self.home / "bin/kubectl").symlink_to(kubectl)
-        for word in ("lines", "minimal", "fields"):
+        for word in ("lines", "minimal", "eventually", "fields"):
             script = self.home / "bin" / word
             script.write_text(f'#!/bin/sh\nexec {sys.executable} {HERE / "kubectl_commands.py"} --{word} "$@"\n')
             script.chmod(0o755)
@@ -224,6 +229,8 @@ class Target:
         config.write_text(json.dumps(self.config(scene.name)))
         env = {"PATH": f"{self.home}/bin:{os.environ['PATH']}", "HOME": str(self.home), "KUBECONFIG": str(config), "TZ": "UTC",
                "LC_ALL": "C", "TERM": "dumb"}
+        if scene.path.stem == DEFINING:  # Whether kubectl's discovery is fresh must not depend on other scenes.
+            env["KUBECACHEDIR"] = str(folder / "cache")
         self.shell(f"kubectl create namespace {scene.name}", folder, env)
         outputs, name, content = [], None, []
         for line in [*scene.lines, ""]:
@@ -275,9 +282,13 @@ def kube_apiserver(kubectl):
 
 
 def all_outputs(target, scenes):
-    """{scene: its outputs}. Scenes share no object, so that several run at a time."""
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        return dict(zip(scenes, pool.map(target.run, scenes)))
+    """{scene: its outputs}. Scenes share no object, so that several run at a time; those that define resources run after the others."""
+    outputs = {}
+    for defining in (False, True):
+        some = [scene for scene in scenes if (scene.path.stem == DEFINING) == defining]
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            outputs.update(zip(some, pool.map(target.run, some)))
+    return outputs
 
 
 def compare(scene, got, wanted, version, with_pending):
@@ -352,6 +363,17 @@ def print_lines(words):
     return 0
 
 
+def print_eventually(words):
+    """eventually COMMAND ..: see above."""
+    deadline = time.monotonic() + EVENTUALLY_S
+    while True:
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode == 0 or time.monotonic() > deadline:
+            print(done.stdout, end="")
+            return done.returncode
+        time.sleep(0.1)
+
+
 def print_minimal(kind):
     group_version, name = kind.split()
     text = (HERE.parent / "differential/minimal.json").read_text().replace('"differential"', json.dumps(pathlib.Path.cwd().name))
@@ -373,6 +395,8 @@ def main():
         return print_fields()
     if sys.argv[1] == "--lines":
         return print_lines(sys.argv[2:])
+    if sys.argv[1] == "--eventually":
+        return print_eventually(sys.argv[2:])
     if sys.argv[1] == "--minimal":
         return print_minimal(sys.argv[2])
     program, words = sys.argv[1], sys.argv[2:]
