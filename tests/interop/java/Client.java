@@ -1,5 +1,5 @@
 // A program over Java's official client for ../clients.py:
-//   Client modes | crud KUBECONFIG NAMESPACE | apply KUBECONFIG NAMESPACE N | MODE KUBECONFIG NAMESPACE
+//   Client modes | crud KUBECONFIG NAMESPACE | custom KUBECONFIG NAMESPACE | apply KUBECONFIG NAMESPACE N | MODE KUBECONFIG NAMESPACE
 // Its informers and its watch print SYNCED, and ADDED, UPDATED and DELETED with name and resourceVersion.
 
 import com.google.gson.reflect.TypeToken;
@@ -118,7 +118,7 @@ public final class Client {
 
     public static void main(String[] words) throws Exception {
         if (words.length == 1 && words[0].equals("modes")) {
-            System.out.println("informer lists-again\ndynamic-informer lists-again\nstreaming-watch");
+            System.out.println("informer lists-again\ndynamic-informer lists-again\nstreaming-watch\ncustom ends");
             return;
         }
         String mode = words[0];
@@ -129,8 +129,9 @@ public final class Client {
         }
         config.setFile(new File(words[1]));
         ApiClient client = ClientBuilder.kubeconfig(config).build();
-        if (mode.equals("apply") || mode.equals("crud")) {
+        if (mode.equals("apply") || mode.equals("custom") || mode.equals("crud")) {
             if (mode.equals("apply")) new Apply(client, namespace).run(Integer.parseInt(words[3]));
+            else if (mode.equals("custom")) new Custom(client, namespace).run();
             else new Crud(client, namespace).run();
             System.exit(0); // The pool of connections would keep the program alive.
         }

@@ -2,6 +2,7 @@
 //! Its watchers print SYNCED, and ADDED, UPDATED and DELETED with name and resourceVersion.
 mod apply;
 mod controller;
+mod custom;
 
 use std::error::Error;
 
@@ -107,7 +108,7 @@ async fn crud(maps: Api<ConfigMap>) -> Result<()> {
 async fn main() -> Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words == ["modes"] {
-        println!("watcher\nmetadata-watcher\nstreaming-watcher");
+        println!("watcher\nmetadata-watcher\nstreaming-watcher\ncustom ends");
         return Ok(());
     }
     let [mode, kubeconfig, namespace, number @ ..] = &words[..] else {
@@ -118,6 +119,9 @@ async fn main() -> Result<()> {
     let client = Client::try_from(config)?;
     if let ("apply", [number]) = (mode.as_str(), number) {
         return apply::run(Api::namespaced(client, namespace), number.parse()?).await;
+    }
+    if mode == "custom" {
+        return custom::run(client, namespace).await;
     }
     let maps = Api::<ConfigMap>::namespaced(client, namespace);
     let listing = watcher::Config::default();
