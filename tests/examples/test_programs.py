@@ -315,11 +315,55 @@ def operator_cleans_up_before_a_service_is_gone(server):
         program.stops()
 
 
+def boat_operator_keeps_a_list_through_restarts(server):
+    """With the definition that docs/custom-resources.md shows, and a server that knows of it only while the operator runs already."""
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    boats = f"/apis/harbour.example.com/v1/namespaces/{server.ns}/boats"
+    maps = f"/api/v1/namespaces/{server.ns}/configmaps"
+
+    def boat(name, crew):
+        return {"apiVersion": "harbour.example.com/v1", "kind": "Boat", "metadata": {"name": name}, "spec": {"crew": crew}}
+
+    def await_list(**lines):
+        until(server, (maps, "harbour"), lambda harbour: harbour and harbour.get("data", {}) == lines, f"the list {lines}")
+
+    def is_listed(crew, generation):
+        def is_so(found):
+            conditions = found.get("status", {}).get("conditions", []) if found else []
+            return [(c["type"], c["status"], c["observedGeneration"]) for c in conditions] == [("Listed", "True", generation)] \
+                and found["status"]["crew"] == crew
+        return is_so
+
+    with example(server, "boat_operator") as program:
+        text = (pathlib.Path(__file__).parent.parent.parent / "examples/boats.yaml").read_text()
+        server.request("POST", definitions, text, Content_Type="application/yaml").expect(201)
+        wait_for("the boats", PATIENCE_S, lambda: server.get(boats).status == 200)
+        server.create(boats, boat("tide", 3))
+        await_list(tide="red, 3 at the oars")
+        until(server, (boats, "tide"), is_listed(3, 1), "the status of tide")
+        server.restart(signal.SIGKILL, keep_port=True)
+        server.create(boats, boat("wave", 1))
+        server.request("PATCH", boats + "/tide", {"spec": {"colour": "blue", "crew": 4}}, Content_Type=MERGE).expect(200)
+        await_list(tide="blue, 4 at the oars", wave="red, 1 at the oars")
+        until(server, (boats, "tide"), is_listed(4, 2), "the next status of tide")
+        server.request("DELETE", boats + "/wave").expect(200)
+        until(server, (boats, "wave"), lambda found: found is None, "the end of wave")
+        await_list(tide="blue, 4 at the oars")
+        program.stops()
+    # The definition waits for its boats, and they for the operator.
+    server.request("DELETE", definitions + "/boats.harbour.example.com").expect(200)
+    assert "deletionTimestamp" in server.get(definitions + "/boats.harbour.example.com").expect(200).json()["metadata"]
+    with example(server, "boat_operator") as program:
+        until(server, (definitions, "boats.harbour.example.com"), lambda found: found is None, "the end of the definition")
+        await_list()
+        program.stops()
+
+
 TESTS = [each_says_how_it_is_used, controller_test_needs_neither_a_server_nor_time, list_pods_prints_names_and_phases, watch_prints_what_happens, informer_serves_three_handlers,
          crud_retries_after_a_conflict, pod_agent_keeps_a_thousand_pods_in_five_megabytes,
          controller_works_in_one_process_at_a_time, controller_tells_of_what_stands_in_its_way,
          uv_controller_works_in_a_loop_of_its_own, secret_keeper_keeps_secrets_through_restarts,
-         operator_cleans_up_before_a_service_is_gone, a_server_that_is_away_is_told_of]
+         operator_cleans_up_before_a_service_is_gone, boat_operator_keeps_a_list_through_restarts, a_server_that_is_away_is_told_of]
 
 if __name__ == "__main__":
     fixture.TESTS.extend(TESTS)
