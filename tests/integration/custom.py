@@ -2,6 +2,7 @@
 """What clients are shown of custom resources: tables, scales, selections by fields."""
 
 import sys
+import signal
 import time
 
 from fixture import Server, main, test
@@ -168,6 +169,26 @@ def watches_see_the_end_of_the_instances_and_then_their_own(server):
     server.request("DELETE", DEFINITIONS + "/kettles.shop.example.org").expect(200)
     for watch in watches:
         assert sorted((event["type"], event["object"]["metadata"]["name"]) for event in watch) == [("DELETED", "a"), ("DELETED", "b")]
+
+
+@test
+def definitions_and_instances_are_served_when_a_restarted_server_is_ready(server):
+    """The ready line comes after them; a watch goes on where it was. The second start follows a kill."""
+    define(server)
+    at = server.create(KETTLES, kettle("first"))["metadata"]["resourceVersion"]
+    made = server.create(KETTLES, kettle("second", colour="red"))
+    for number in signal.SIGTERM, signal.SIGKILL:
+        server.restart(number)
+        server.get("/readyz").expect(200)
+        listed = server.get(KETTLES).expect(200).json()
+        assert [item["metadata"]["name"] for item in listed["items"]] == ["first", "second"], listed
+        assert [r["name"] for r in server.get(GROUP).expect(200).json()["resources"]] == ["kettles"]
+        assert GROUP.lstrip("/") in server.get("/openapi/v3").expect(200).json()["paths"]
+        watch = server.watch(f"{KETTLES}?watch=1&resourceVersion={at}")
+        seen = next(watch)
+        assert seen == {"type": "ADDED", "object": made}, seen
+        watch.close()
+    server.create(KETTLES, kettle("third"))
 
 
 @test

@@ -132,6 +132,34 @@ def what_is_stored_is_json_at_upstreams_keys(coracle, flags):
 
 
 @test
+def a_definition_through_one_is_served_by_the_other(coracle, flags):
+    """Each server follows definitions; one of them writes each status. Keys: contract crd 3.2.2."""
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    lids = "/apis/shop.example.org/v1/namespaces/default/lids"
+    lid = {"apiVersion": "shop.example.org/v1", "kind": "Lid", "metadata": {"name": "one"}}
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    with Shared() as etcd, Server(coracle, "--etcd-servers", etcd.urls, *flags) as a, \
+            Server(coracle, "--etcd-servers", etcd.urls, *flags) as b:
+        a.create(path, {
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "lids.shop.example.org"},
+            "spec": {"group": "shop.example.org", "scope": "Namespaced", "names": {"plural": "lids", "kind": "Lid"},
+                     "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}]}})
+        for server in a, b:
+            wait_for("the custom resource", WAIT_S, lambda: server.get(lids).status == 200)
+        watch = a.watch(f"{lids}?watch=1&resourceVersion={a.get(lids).json()['metadata']['resourceVersion']}")
+        made = b.create(lids, lid)
+        assert next(watch) == {"type": "ADDED", "object": made}
+        key = base64.b64encode(b"/registry/shop.example.org/lids/default/one").decode()
+        assert etcd.members[0].ask("/v3/kv/range", {"key": key})["count"] == "1"
+        b.request("DELETE", f"{path}/lids.shop.example.org").expect(200)
+        assert name_of(next(watch)) == ("DELETED", "one")
+        for server in a, b:
+            wait_for("its end", WAIT_S, lambda: server.get(lids).status == 404)
+        assert list(watch) == []
+        assert etcd.members[0].ask("/v3/kv/range", {"key": key}).get("count", "0") == "0"
+
+
+@test
 def the_folder_of_the_credentials_is_made(coracle, flags):
     with tempfile.TemporaryDirectory() as name, Shared() as etcd, \
             Server(coracle, "--etcd-servers", etcd.urls, *flags, data=pathlib.Path(name) / "new") as a:
