@@ -15,6 +15,7 @@
 #include "base/utf8.h"
 #include "meta/key.h"
 #include "meta/quote.h"
+#include "schema/crd_approval.h"
 #include "schema/equal.h"
 #include "schema/go_value.h"
 #include "schema/hooks/hooks.h"
@@ -22,8 +23,6 @@
 #include "json/writer.h"
 
 #define CRD_TEXTS_MAX     (32u << 20)
-#define APPROVAL          "api-approved.kubernetes.io"
-#define APPROVAL_SEE      "see https://github.com/kubernetes/enhancements/pull/1111"
 #define SELECTABLE_MAX    8
 #define DEPRECATION_MAX   256
 #define SIMPLE_PATH_WORDS "must be a simple json path starting with ."
@@ -432,79 +431,27 @@ bool cor_test_crd_was_established(struct cor_check *check, const struct cor_plac
 
 /* --- Approval by the community ---------------------------------------------------------------- */
 
-enum approval { APPROVAL_MISSING, APPROVAL_BYPASSED, APPROVAL_GIVEN, APPROVAL_INVALID };
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-/* Has the text a scheme and a host, as Go's url.ParseRequestURI() finds them? */
-static bool is_url(struct cor_str text)
-{
-    struct cor_str rest = text, scheme = cor_str_cut(&rest, ':');
-    size_t n;
-
-    if (scheme.n == 0 || !is_letter(scheme.p[0]) || !rest.p || !cor_str_starts(rest, COR_STR("//")))
-        return false;
-    for (size_t i = 0; i < scheme.n; i++) {
-        if (!is_letter(scheme.p[i]) && !(scheme.p[i] >= '0' && scheme.p[i] <= '9') &&
-            scheme.p[i] != '+' && scheme.p[i] != '-' && scheme.p[i] != '.')
-            return false;
-    }
-    for (size_t i = 0; i < text.n; i++) {
-        if ((unsigned char)text.p[i] < ' ' || text.p[i] == 0x7f)
-            return false;
-    }
-    rest = cor_str_from(rest, 2);
-    for (n = 0; n < rest.n && rest.p[n] != '/' && rest.p[n] != '?'; n++) {
-        if (rest.p[n] == ' ')
-            return false;
-    }
-    return n > 0;
-}
-
-static enum approval approval_of(struct cor_str text)
-{
-    if (text.n == 0)
-        return APPROVAL_MISSING;
-    if (cor_str_starts(text, COR_STR("unapproved")))
-        return APPROVAL_BYPASSED;
-    return is_url(text) ? APPROVAL_GIVEN : APPROVAL_INVALID;
-}
-
-static bool is_protected(struct cor_str group)
-{
-    return cor_str_eqz(group, "k8s.io") || cor_str_ends(group, COR_STR(".k8s.io")) ||
-           cor_str_eqz(group, "kubernetes.io") || cor_str_ends(group, COR_STR(".kubernetes.io"));
-}
-
 void cor_hook_crd_approval(struct cor_check *check, const struct cor_place *place,
                            struct cor_str arg)
 {
     struct cor_place spec, metadata, annotations, approval, old;
-    enum approval now;
+    enum cor_crd_approval now;
 
     (void)arg;
     cor_place_field(check, place, "spec", &spec);
-    if (!is_protected(cor_field_text(check, &spec, "group")))
+    if (!cor_crd_is_protected(cor_field_text(check, &spec, "group")))
         return;
     cor_place_field(check, place, "metadata", &metadata);
     cor_place_field(check, &metadata, "annotations", &annotations);
-    cor_place_entry(check, &annotations, COR_STR(APPROVAL), &approval);
-    now = approval_of(cor_place_text(check, &approval));
+    cor_place_entry(check, &annotations, COR_STR(COR_CRD_APPROVAL), &approval);
+    now = cor_crd_approval_of(cor_place_text(check, &approval));
     old = cor_place_old(&approval);
-    if (check->has_old && approval_of(cor_place_text(check, &old)) == now)
+    if (check->has_old && cor_crd_approval_of(cor_place_text(check, &old)) == now)
         return;
-    if (now == APPROVAL_MISSING)
-        cor_check_required(check, &approval,
-                           "protected groups must have approval annotation \"" APPROVAL
-                           "\", " APPROVAL_SEE);
-    if (now == APPROVAL_INVALID)
-        cor_check_invalid(
-            check, &approval,
-            "protected groups must have approval annotation \"" APPROVAL
-            "\" with either a URL or a reason starting with \"unapproved\", " APPROVAL_SEE);
+    if (now == COR_APPROVAL_MISSING)
+        cor_check_required(check, &approval, COR_CRD_APPROVAL_MISSING);
+    if (now == COR_APPROVAL_INVALID)
+        cor_check_invalid(check, &approval, COR_CRD_APPROVAL_INVALID);
 }
 
 /* --- Conversion ------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
  *
  *   status_step: its names are not those that it asks for ──► names judged ──► PUT status ──┐
  *                its names are accepted, it is served, it is not Established ──► PUT status ┤
+ *                the condition about its approval is another ──► PUT status ────────────────┤
  *                nothing, or it is not served yet ──► the reconcile ends                    │
  *   status_on_written: the answer is the newest state, which is served at once ◄────────────┘ ──► status_step
  *
@@ -17,6 +18,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "schema/crd_approval.h"
 #include "server/crd/crd_status.h"
 #include "server/crd/naming.h"
 
@@ -118,9 +120,23 @@ void cor_crd_work_write(struct cor_crd_work *work, const struct cor_object *crd,
     cor_api_update(&work->crds->port.port, &work->req, next, NULL);
 }
 
+static const struct cor_api_request_cbs status_cbs = {.on_done = status_on_written};
+
+/* The last step: what the group says of the definition. */
+static void status_approve(struct cor_crd_work *work, const struct cor_object *crd)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf message = {.max = COR_CRD_STATUS_MAX};
+    struct cor_crd_change change = {.nconditions = 1};
+    int r = cor_crd_judge_approval(crd, &message, &change.conditions[0]);
+
+    if (r == 1)
+        cor_crd_work_write(work, crd, &change, &status_cbs);
+    else
+        cor_crd_work_fail(work, r, NULL);
+}
+
 static void status_step(struct cor_crd_work *work)
 {
-    static const struct cor_api_request_cbs cbs = {.on_done = status_on_written};
     static const struct cor_crd_change established = {
         .conditions = {{.type = "Established",
                         .reason = "InitialNamesAccepted",
@@ -151,12 +167,12 @@ static void status_step(struct cor_crd_work *work)
     if (r < 0)
         cor_crd_work_fail(work, r, NULL);
     else if (work->has_named)
-        cor_crd_work_write(work, entry->crd, &naming.change, &cbs);
+        cor_crd_work_write(work, entry->crd, &naming.change, &status_cbs);
     else if (cor_crd_is_true(entry->crd, "NamesAccepted") &&
              !cor_crd_is_true(entry->crd, "Established") && cor_crds_shows(work->crds, entry))
-        cor_crd_work_write(work, entry->crd, &established, &cbs);
+        cor_crd_work_write(work, entry->crd, &established, &status_cbs);
     else
-        cor_crd_work_fail(work, 0, NULL);
+        status_approve(work, entry->crd);
     cor_naming_deinit(&naming);
 }
 

@@ -47,6 +47,34 @@ TEST(crds, a_definition_is_accepted_established_and_discovered)
     check_definition(true);
 }
 
+/* 2.4.1. */
+TEST(crds, a_definition_of_a_protected_group_says_whether_it_is_approved)
+{
+    static const char path[] = CRDS "/pots.cook.k8s.io";
+    struct crd_fx c = {0};
+
+    crd_fx_open(&c, true);
+    fx_do(&c.fx, 201, "POST", CRDS,
+          "{\"kind\":\"CustomResourceDefinition\",\"apiVersion\":\"apiextensions.k8s.io/v1\","
+          "\"metadata\":{\"name\":\"pots.cook.k8s.io\",\"annotations\":{"
+          "\"api-approved.kubernetes.io\":\"unapproved, \\\"a test\\\"\"}},\"spec\":{\"group\":"
+          "\"cook.k8s.io\",\"scope\":\"Cluster\",\"names\":{\"plural\":\"pots\",\"kind\":\"Pot\"},"
+          "\"versions\":[" VERSION("v1", STORED, ANY) "]}}");
+    assert_string_equal(
+        condition(await(&c, path, "status.conditions[2].reason", "UnapprovedAnnotation"),
+                  "KubernetesAPIApprovalPolicyConformant"),
+        "False UnapprovedAnnotation: not approved: \"unapproved, \\\"a test\\\"\"");
+    fx_do_with(&c.fx, 200, "PATCH", path,
+               "{\"metadata\":{\"annotations\":{\"api-approved.kubernetes.io\":"
+               "\"https://example.org/1\"}}}",
+               &(struct fx_headers){.content_type = "application/merge-patch+json"});
+    assert_string_equal(
+        condition(await(&c, path, "status.conditions[2].reason", "ApprovedAnnotation"),
+                  "KubernetesAPIApprovalPolicyConformant"),
+        "True ApprovedAnnotation: approved in https://example.org/1");
+    crd_fx_close(&c);
+}
+
 /* Contract crd F1, F2, F3, 4.11.2, 4.11.3, B1, B6. */
 TEST(crds, instances_have_all_verbs)
 {
