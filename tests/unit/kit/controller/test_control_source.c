@@ -1,6 +1,7 @@
 /* How events become keys: owners, mappings and predicates. */
 #include "kit/controller/control_source.h"
 
+#include "base/mem.h"
 #include "control_fixture.h"
 #include "coracle/label_selector.h"
 
@@ -206,6 +207,31 @@ TEST(controller, predicates_compare_the_field_that_they_name)
     assert_true(passes(cor_control_annotations_changed, NULL,
                        META("\"annotations\":{\"a\":\"1\",\"b\":\"2\"}"),
                        META("\"annotations\":{\"a\":\"1\",\"b\":\"3\"}")));
+}
+
+/* An object with `n` annotations, in one order or the other. */
+static char *annotated(size_t n, bool is_reversed)
+{
+    struct cor_buf json = {.max = 4u << 20};
+
+    assert_int_equal(cor_buf_addz(&json, "{\"metadata\":{\"annotations\":{"), 0);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(
+            cor_buf_addf(&json, "%s\"key-%06zu\":\"v\"", i ? "," : "", is_reversed ? n - 1 - i : i),
+            0);
+    assert_int_equal(cor_buf_addz(&json, "}}}"), 0);
+    return (char *)cor_buf_z(&json);
+}
+
+/* Looking for each of the keys took minutes. */
+TEST(controller, predicates_compare_many_annotations_in_linear_time)
+{
+    char *sorted = annotated(50000, false), *reversed = annotated(50000, true);
+
+    assert_false(passes(cor_control_annotations_changed, NULL, sorted, sorted));
+    assert_true(passes(cor_control_annotations_changed, NULL, sorted, reversed));
+    cor_free(sorted);
+    cor_free(reversed);
 }
 
 /* Contract controllers 6.4.2. */
