@@ -86,12 +86,13 @@ bool cor_custom_is_definition(struct cor_str json)
            cor_str_eq(text_of(json, "kind"), COR_STR(KIND));
 }
 
-/* Appends the canonical form of the document. */
-static int canonical_of(struct cor_str json, struct cor_buf *out)
+/* Appends the canonical form of the document. Fields that stand twice are added to `dups` (NULL:
+ * not asked for). */
+static int canonical_of(struct cor_str json, struct cor_buf *out, struct cor_json_dups *dups)
 {
     static const struct cor_json_limits limits = {BYTES_MAX, COR_JSON_DEPTH_MAX, true};
 
-    return cor_json_canonicalize(json, &limits, out, NULL, NULL);
+    return cor_json_canonicalize(json, &limits, out, dups, NULL);
 }
 
 /* Replaces *json by what a walk makes of it, in `room`: 1 of the walk means that there is another
@@ -163,7 +164,7 @@ int cor_custom_check_definition(struct cor_str json, struct cor_custom_report *r
     if (r == -COR_EINVAL || r == -COR_ENOMEM)
         return report_read(report, read, r);
     (void)report_read(report, read, r);
-    r = canonical_of(json, &canonical);
+    r = canonical_of(json, &canonical, NULL);
     form = cor_buf_str(&canonical);
     if (r == 0)
         r = take_form(cor_normalize(type, form, &normal), &normal, &form);
@@ -252,6 +253,12 @@ static void report_unknown(struct cor_custom_report *report,
         report_add(report, true, unknown->v[i], COR_STR("unknown field"));
 }
 
+static void report_duplicates(struct cor_custom_report *report, const struct cor_json_dups *dups)
+{
+    for (size_t i = 0; i < dups->n; i++)
+        report_add(report, true, cor_strz(dups->v[i].path), COR_STR("duplicate field"));
+}
+
 static int check_values(const struct cor_structural *schema, const struct cor_custom_scale *scale,
                         struct cor_str object, bool is_namespaced, struct cor_custom_report *report)
 {
@@ -281,13 +288,16 @@ int cor_custom_check_object(struct cor_str definition, struct cor_str json,
     struct cor_buf canonical = {.max = BYTES_MAX}, named = {.max = BYTES_MAX},
                    rewritten = {.max = BYTES_MAX}, why = {.max = BYTES_MAX};
     struct cor_str spec = cor_convert_member(definition, "spec"), form, version;
+    COR_CLEANUP(cor_json_dups_deinit) struct cor_json_dups dups;
     bool is_namespaced = cor_str_eq(text_of(spec, "scope"), COR_STR("Namespaced"));
     size_t before = report->nerrors;
     struct cor_gv gv;
     int r;
 
     assert(cor_custom_defines(definition, json));
-    r = unknown ? canonical_of(json, &canonical) : -COR_ENOMEM;
+    cor_json_dups_init(&dups);
+    r = unknown ? canonical_of(json, &canonical, &dups) : -COR_ENOMEM;
+    report_duplicates(report, &dups);
     if (r == 0)
         r = check_metadata_type(cor_buf_str(&canonical), report);
     if (r < 0 || report->nerrors > before)

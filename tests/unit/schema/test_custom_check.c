@@ -18,7 +18,7 @@ static const char definition[] =
     "\"properties\":{\"n\":{\"type\":\"integer\",\"default\":1}}}}},{\"name\":\"v2\",\"served\":false,"
     "\"storage\":false,\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\"}}}]}}";
 static const char kettle[] = "{\"apiVersion\":\"shop.example.org/v1\",\"kind\":\"Kettle\","
-                             "\"metadata\":{\"name\":\"k\"},\"n\":\"x\",\"z\":1}";
+                             "\"metadata\":{\"name\":\"k\"},\"n\":1,\"n\":\"x\",\"z\":1}";
 
 static void on_finding(void *arg, bool is_warning, struct cor_str path, struct cor_str words)
 {
@@ -71,6 +71,8 @@ TEST(custom_check, looks_into_embedded_resources)
         {"{\"apiVersion\":\"v1\",\"kind\":\"X\",\"metadata\":{\"colour\":\"red\"}}",
          "warning t.metadata.colour: unknown field\n"},
         {"{\"kind\":\"X\"}", "error t.apiVersion: Required value\n"},
+        {"{\"apiVersion\":\"v1\",\"kind\":\"X\",\"kind\":\"Y\"}",
+         "warning t.kind: duplicate field\n"},
         {"{\"apiVersion\":5,\"kind\":\"X\"}",
          "error : t.apiVersion: Invalid value: 5: must be a string\n"},
     };
@@ -110,7 +112,8 @@ TEST(custom_check, survives_every_failed_allocation)
         assert_true(r == 0 || r == -COR_ENOMEM);
         assert_int_equal(r == -COR_ENOMEM, test_alloc_failed());
         if (r == 0)
-            assert_string_equal(all, "warning z: unknown field\nerror n: Invalid value: "
-                                     "\"string\": n in body must be of type integer: \"string\"\n");
+            assert_string_equal(all, "warning n: duplicate field\nwarning z: unknown field\n"
+                                     "error n: Invalid value: \"string\": n in body must be of "
+                                     "type integer: \"string\"\n");
     }
 }
