@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "integration"))
 
 from fixture import Server, main, test  # noqa: E402
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 HOME = tempfile.TemporaryDirectory()
 # A signed PKCS#10 request of CN=u.
 REQUEST = (
@@ -416,10 +418,72 @@ def an_orphan_deletion_leaves_the_dependents(_):
 
 
 @test
+def custom_resources_are_deleted_with_each_cascade(_):
+    """Also those that they own, of built-in kinds and of their own."""
+    with with_controllers() as server:
+        kubectl(server, "create", "-f", str(ROOT / "examples/boats.yaml"))
+        kubectl(server, "wait", "--for=condition=Established", "crd/boats.harbour.example.com")
+        boat = {"kind": "Boat", "apiVersion": "harbour.example.com/v1", "metadata": {"name": "owner"}, "spec": {"crew": 1}}
+        for cascade in "background", "foreground", "orphan":
+            kubectl(server, "create", "-f", "-", stdin=json.dumps(boat))
+            uid = kubectl(server, "get", "boat", "owner", "-o", "jsonpath={.metadata.uid}")
+            ref = {"apiVersion": "harbour.example.com/v1", "kind": "Boat", "name": "owner", "uid": uid, "blockOwnerDeletion": True}
+            for child in {**boat, "metadata": {"name": "child", "ownerReferences": [ref]}}, \
+                    {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "child", "ownerReferences": [ref]}}:
+                kubectl(server, "create", "-f", "-", stdin=json.dumps(child))
+            assert kubectl(server, "delete", "boat", "owner", f"--cascade={cascade}").startswith('boat.harbour.example.com "owner" deleted')
+            if cascade == "orphan":
+                left = kubectl(server, "get", "boat/child", "configmap/child", "-o", "jsonpath={.items[*].metadata.ownerReferences}")
+                assert left == "", left
+            elif cascade == "foreground":
+                assert kubectl(server, "get", "boat/child", "configmap/child", "--ignore-not-found") == ""
+            else:
+                kubectl(server, "wait", "--for=delete", "boat/child", "configmap/child", "--timeout=60s")
+        kubectl(server, "delete", "crd", "boats.harbour.example.com")
+        assert "NotFound" in kubectl(server, "get", "--raw", "/apis/harbour.example.com/v1", fails=True)
+
+
+def lines_of(text):
+    return [line.rstrip() for line in text.splitlines() if line.strip()]
+
+
+def documented_commands(text):
+    """[command, what it prints] of the blocks of a document whose first line begins with `$ `."""
+    found = []
+    for block in re.findall(r"^```\n(\$ .*?)^```", text, re.MULTILINE | re.DOTALL):
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                found.append([line[2:], ""])
+            else:
+                found[-1][1] += line + "\n"
+    return found
+
+
+@test
+def the_five_minutes_of_custom_resources_print_what_is_documented(server):
+    """A command whose status is not 0 is compared like the others: the document shows what kubectl says then."""
+    program = pathlib.Path(sys.argv[1]).resolve()
+    commands, background = documented_commands((ROOT / "docs/custom-resources.md").read_text()), []
+    assert len(commands) > 15, commands
+    try:
+        for command, wanted in commands:
+            words = {"cwd": ROOT, "env": environment(server), "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+            line = command.replace("build/", f"{program.parent}/")
+            if command.endswith(" &"):
+                background.append(subprocess.Popen(["sh", "-c", "exec " + line.removesuffix(" &")], **words))
+                continue
+            said = subprocess.run(["sh", "-c", line], timeout=120, check=False, **words).stdout
+            assert lines_of(said) == lines_of(wanted), f"$ {command}\n{said}"
+    finally:
+        for process in background:
+            process.kill()
+            process.communicate()
+
+
+@test
 def the_picture_of_the_readme_shows_what_kubectl_prints(server):
     """It is compared where kubectl has the release that it was made with."""
-    root = pathlib.Path(__file__).parent.parent.parent
-    done = subprocess.run(["python3", root / "tools" / "picture.py", sys.argv[1], "--check", root / "docs" / "session.svg"], text=True,
+    done = subprocess.run(["python3", ROOT / "tools" / "picture.py", sys.argv[1], "--check", ROOT / "docs" / "session.svg"], text=True,
                           capture_output=True, timeout=240)
     assert done.returncode in (0, 77), done.stdout + done.stderr
 
