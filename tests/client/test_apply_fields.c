@@ -1,6 +1,7 @@
 /* Server-side apply by cor_client_apply(), and what a manager owns afterwards, on both kinds of
  * runtime, against a server and against a script of one. */
 #include <pthread.h>
+#include <time.h>
 
 #include "script.h"
 #include "world.h"
@@ -217,6 +218,60 @@ TEST(apply_fields, a_status_is_applied_and_extracted_on_its_own)
 static int rename_it(void *arg, const struct cor_object *current, struct cor_builder *b)
 {
     return cor_builder_set_text(b, "metadata.name", COR_STR("other"));
+}
+
+static int set_definition(void *arg, const struct cor_object *current, struct cor_builder *b)
+{
+    return cor_builder_set_json(
+        b, "spec",
+        COR_STR("{\"group\":\"shop.example.org\",\"scope\":\"Namespaced\",\"names\":{\"plural\":"
+                "\"kettles\",\"kind\":\"Kettle\"},\"versions\":[{\"name\":\"v1\",\"served\":true,"
+                "\"storage\":true,\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\","
+                "\"properties\":{\"data\":{\"type\":\"object\",\"additionalProperties\":{"
+                "\"type\":\"string\"}}}}}}]}"));
+}
+
+/* Applies until the definition is served. */
+static void await_served(struct world *w, const struct cor_apply *apply)
+{
+    struct cor_status why = {0};
+    time_t end = time(NULL) + PATIENCE_MS / 1000;
+    int r;
+
+    do {
+        cor_status_deinit(&why);
+        r = cor_client_apply(w->client, apply, NULL, NULL, &why);
+    } while (r == -COR_ENOTFOUND && time(NULL) < end);
+    if (r < 0)
+        fail_msg("%s", cor_status_message(&why));
+}
+
+/* Contract crd 4.14.2 */
+TEST(apply_fields, a_custom_resource_is_applied_as_any_other)
+{
+    struct cor_apply definition = fields_of("m", ""), apply = fields_of("m", "a1b2");
+    struct cor_object *object;
+    struct world w;
+
+    definition.kind = "CustomResourceDefinition";
+    definition.resource =
+        (struct cor_resource){"apiextensions.k8s.io", "v1", "customresourcedefinitions"};
+    definition.ns = NULL;
+    definition.name = "kettles.shop.example.org";
+    definition.mutate = set_definition;
+    apply.kind = "Kettle";
+    apply.resource = (struct cor_resource){"shop.example.org", "v1", "kettles"};
+    world_begin(&w, COR_RUNTIME_THREADS);
+    assert_int_equal(cor_client_apply(w.client, &definition, NULL, NULL, NULL), 0);
+    await_served(&w, &apply);
+    apply.arg = (char *)"a9";
+    apply.field_manager = "other";
+    expect_refused(&w, &apply, -COR_ECONFLICT,
+                   "Apply failed with 1 conflict: conflict with \"m\": .data.a");
+    apply.force = true;
+    object = expect_applied(&w, &apply, "applied", "{\"a\":\"9\",\"b\":\"2\"}");
+    cor_object_unref(object);
+    world_end(&w);
 }
 
 /* Contract controllers 5.2.8 */
