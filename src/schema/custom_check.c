@@ -4,8 +4,8 @@
  *   a definition   JSON of an object ──► cor_read: types, unknown and repeated fields ──► normal form
  *                  ──► defaults ──► status of a new definition ──► the program of the kind
  *   an object      JSON of an object ──► metadata by its type ──► rewrite by the schema: unknown
- *                  fields, nulls, defaults ──► metadata ──► schema, scale, embedded
- *                  resources, lists
+ *                  fields, nulls, defaults ──► no status, if that is a subresource ──►
+ *                  metadata ──► schema, scale, embedded resources, lists
  *
  * What a step refuses ends the checks where a server would answer. Failures: no memory, and texts
  * over the maximum of an object. Thread: any. */
@@ -246,6 +246,16 @@ static int add_namespace(struct cor_str json, bool is_namespaced, struct cor_buf
     return cor_edits_apply(&top, json, out);
 }
 
+/* Appends the object without the status, which a server drops from a new object when the
+ * subresource is on. */
+static int drop_status(struct cor_str json, struct cor_buf *out)
+{
+    struct cor_edits edits = {.n = 0};
+
+    cor_edits_drop(&edits, COR_STR("status"));
+    return cor_edits_apply(&edits, json, out);
+}
+
 static void report_unknown(struct cor_custom_report *report,
                            const struct cor_structural_unknown *unknown)
 {
@@ -286,7 +296,8 @@ int cor_custom_check_object(struct cor_str definition, struct cor_str json,
     COR_CLEANUP(cor_custom_scale_freep) struct cor_custom_scale *scale = NULL;
     COR_CLEANUP(cor_buf_deinit)
     struct cor_buf canonical = {.max = BYTES_MAX}, named = {.max = BYTES_MAX},
-                   rewritten = {.max = BYTES_MAX}, why = {.max = BYTES_MAX};
+                   rewritten = {.max = BYTES_MAX}, created = {.max = BYTES_MAX},
+                   why = {.max = BYTES_MAX};
     struct cor_str spec = cor_convert_member(definition, "spec"), form, version;
     COR_CLEANUP(cor_json_dups_deinit) struct cor_json_dups dups;
     bool is_namespaced = cor_str_eq(text_of(spec, "scope"), COR_STR("Namespaced"));
@@ -322,5 +333,9 @@ int cor_custom_check_object(struct cor_str definition, struct cor_str json,
     }
     r = take_form(r, &rewritten, &form);
     report_unknown(report, unknown);
+    if (r == 0 && cor_convert_member(cor_convert_member(version, "subresources"), "status").p) {
+        r = drop_status(form, &created);
+        form = cor_buf_str(&created);
+    }
     return r < 0 ? r : check_values(schema, scale, form, is_namespaced, report);
 }

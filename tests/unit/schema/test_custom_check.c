@@ -96,6 +96,28 @@ TEST(custom_check, looks_into_embedded_resources)
     }
 }
 
+TEST(custom_check, looks_at_no_status_that_is_a_subresource)
+{
+    static const char with_status[] =
+        "{\"apiVersion\":\"apiextensions.k8s.io/v1\",\"kind\":\"CustomResourceDefinition\",\"metadata\":"
+        "{\"name\":\"pots.example.org\"},\"spec\":{\"group\":\"example.org\",\"scope\":\"Cluster\",\"names\":"
+        "{\"plural\":\"pots\",\"kind\":\"Pot\"},\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,"
+        "\"subresources\":{\"status\":{}},\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\",\"properties\":"
+        "{\"status\":{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"}}}}}}}]}}";
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf whole = {.max = OUT_MAX};
+    char all[1000] = "";
+    struct cor_custom_report report = {.on_finding = on_finding, .arg = all};
+
+    assert_int_equal(cor_custom_check_definition(cor_strz(with_status), &report, &whole), 0);
+    assert_int_equal(
+        cor_custom_check_object(cor_buf_str(&whole),
+                                COR_STR("{\"apiVersion\":\"example.org/v1\",\"kind\":\"Pot\","
+                                        "\"metadata\":{\"name\":\"p\"},\"status\":{\"n\":\"x\"}}"),
+                                &report),
+        0);
+    assert_string_equal(all, "");
+}
+
 TEST(custom_check, survives_every_failed_allocation)
 {
     FOR_EACH_FAILED_ALLOC(n) {
