@@ -460,6 +460,10 @@ def read_lines(path):
 
 def show(name, step, request, ours, theirs):
     print(f"{name}: step {step}: {request.words}\n    {request.method} {request.target}\n    {json.dumps(request.body)[:1500]}")
+    show_edits(ours, theirs)
+
+
+def show_edits(ours, theirs):
     for edit in answers.difference(theirs, ours):
         print(f"    {json.dumps(edit)[:1500]}")
         base = theirs
