@@ -159,6 +159,24 @@ def what_is_established_is_served_and_discovered(server):
 
 
 @test
+def documents_follow_a_definition_that_goes_with_its_instances(server):
+    """Contract crd 2.7.1, 2.7.2, 5.12: a policy of deletion keeps no instance."""
+    define(server)
+    server.create(KETTLES, kettle("a"))
+
+    def is_described(path, key):
+        return [name for name in server.get(path).expect(200).json()[key] if "shop.example" in name or "example.shop" in name]
+
+    await_it(lambda: is_described("/openapi/v3", "paths") == ["apis/shop.example.org/v1"])
+    await_it(lambda: "org.example.shop.v1.Kettle" in is_described("/openapi/v2", "definitions"))
+    server.request("DELETE", DEFINITIONS + "/kettles.shop.example.org?propagationPolicy=Orphan").expect(200)
+    await_it(lambda: server.get(DEFINITIONS + "/kettles.shop.example.org").status == 404)
+    await_it(lambda: not is_described("/openapi/v3", "paths") and not is_described("/openapi/v2", "definitions"))
+    define(server)
+    assert server.get(KETTLES).expect(200).json()["items"] == []
+
+
+@test
 def watches_see_the_end_of_the_instances_and_then_their_own(server):
     """Contract crd 5.8, 5.9."""
     define(server)

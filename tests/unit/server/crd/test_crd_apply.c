@@ -198,7 +198,7 @@ TEST(crd_apply, an_endpoint_owns_nothing_that_it_resets)
     crd_fx_close(&c);
 }
 
-/* Contract crd 4.14.9. */
+/* Contract crd 4.14.1, 4.14.9. */
 TEST(crd_apply, each_version_is_compared_in_its_own_schema)
 {
     struct crd_fx c = {0};

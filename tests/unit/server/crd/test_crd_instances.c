@@ -46,6 +46,7 @@ static void check_apart(bool has_caches)
     crd_fx_close(&c);
 }
 
+/* Contract crd 3.2.2. */
 TEST(crd_instances, resources_of_the_same_name_in_other_groups_are_apart)
 {
     check_apart(true);
@@ -105,7 +106,8 @@ static void take_places(struct crd_fx *c, uint64_t taken[])
         taken[i] |= ~atomic_exchange(&c->crds->places.taken[i], UINT64_MAX);
 }
 
-/* There is no place for another definition: what is stored must not be forgotten. 5.6. */
+/* There is no place for another definition: what is stored must not be forgotten.
+ * Contract crd 5.6. */
 TEST(crd_instances, a_definition_that_cannot_be_served_is_not_deleted_before_its_instances)
 {
     struct crd_fx c = {0};
@@ -145,7 +147,7 @@ TEST(crd_instances, a_definition_that_cannot_be_served_is_not_deleted_before_its
     "\"conversion\":{\"strategy\":\"None\"},"                                                      \
     "\"versions\":[" VERSION("v2", STORED, ANY) "]}" status "}"
 
-/* 5.4: its instances would be the definitions themselves. */
+/* Contract crd 5.4: its instances would be the definitions themselves. */
 TEST(crd_instances, a_definition_with_the_keys_of_a_built_in_resource_is_refused)
 {
     struct crd_fx c = {0};

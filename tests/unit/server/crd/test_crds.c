@@ -6,7 +6,7 @@
 #include "server/api/api_int.h"
 #include "server/crd/crds_int.h"
 
-/* Contract crd 2.1.3, 2.1.4, 2.2.5, 2.3.2, 2.6.3, 2.6.4, 2.6.6. */
+/* Contract crd 2.1.3, 2.1.4, 2.2.5, 2.3.2, 2.6.3 to 2.6.6. */
 static void check_definition(bool has_caches)
 {
     struct crd_fx c = {0};
@@ -188,7 +188,6 @@ TEST(crds, bodies_are_refused_in_upstreams_words)
     crd_fx_close(&c);
 }
 
-/* Contract crd H1, 2.2.2, 2.2.4, 2.2.6. */
 /* An update of one of many members: the work is linear, or this test takes minutes. */
 TEST(crds, an_object_with_many_members_is_updated)
 {
@@ -230,6 +229,7 @@ TEST(crds, a_large_body_without_a_kind_is_a_bad_request)
     crd_fx_close(&c);
 }
 
+/* Contract crd H1, H2, 2.2.2, 2.2.4, 2.2.6, 3.2.1. */
 TEST(crds, a_name_that_is_used_is_accepted_when_it_is_free)
 {
     struct crd_fx c = {0};
@@ -247,11 +247,53 @@ TEST(crds, a_name_that_is_used_is_accepted_when_it_is_free)
                         "False NotAccepted: not all names are accepted");
     assert_at(doc, "status.acceptedNames.plural", "kettlets");
     assert_at(doc, "status.acceptedNames.shortNames[0]", "");
-    fx_do(&c.fx, 404, "GET", "/apis/shop.example.org/v1/namespaces/default/kettlets", "");
+    assert_string_equal(
+        fx_do(&c.fx, 404, "GET", "/apis/shop.example.org/v1/namespaces/default/kettlets", ""),
+        "404 page not found");
     fx_do(&c.fx, 200, "DELETE", CRDS "/kettles.shop.example.org", "");
     doc = await(&c, CRDS "/kettlets.shop.example.org", "status.conditions[1].status", "True");
     assert_at(doc, "status.acceptedNames.shortNames[0]", "kt");
     await(&c, "/apis/shop.example.org/v1/namespaces/default/kettlets", "kind", "KettletList");
+    crd_fx_close(&c);
+}
+
+#define SHORT_NAMES(names) "{\"spec\":{\"names\":{\"shortNames\":" names "}}}"
+
+/* Contract crd 2.1.5, 2.2.1, 2.2.3, 2.2.7, 2.3.3: short names are accepted together or not at all,
+ * a definition may be in its own way, and what is Established stays so. */
+TEST(crds, short_names_are_accepted_together)
+{
+    struct crd_fx c = {0};
+    const char *doc;
+    char since[64];
+
+    crd_fx_open(&c, true);
+    define(&c, KETTLE_CRD(ANY));
+    define(&c, CRD_OF("pots", "Pot", ",\"shortNames\":[\"p\"]", "Namespaced",
+                      VERSION("v1", STORED, ANY)));
+    snprintf(since, sizeof(since), "%s",
+             fx_at(fx_do(&c.fx, 200, "GET", CRDS "/pots.shop.example.org", ""),
+                   "status.conditions[1].lastTransitionTime"));
+    fx_do(&c.fx, 200, "PATCH", CRDS "/pots.shop.example.org",
+          SHORT_NAMES("[\"q\",\"kt\",\"kettles\"]"));
+    doc = await(&c, CRDS "/pots.shop.example.org", "status.conditions[0].status", "False");
+    assert_string_equal(condition(doc, "NamesAccepted"),
+                        "False ShortNamesConflict: [\"kt\" is already in use, \"kettles\" is "
+                        "already in use]");
+    assert_at(doc, "status.acceptedNames.shortNames", "[\"p\"]");
+    /* A condition stays in its place, and keeps its time while it does not change. */
+    assert_at(doc, "status.conditions[1].type", "Established");
+    assert_at(doc, "status.conditions[1].status", "True");
+    assert_at(doc, "status.conditions[1].lastTransitionTime", since);
+    assert_non_null(strstr(fx_do(&c.fx, 200, "GET", "/apis/shop.example.org/v1", ""),
+                           "\"shortNames\":[\"p\"]"));
+    fx_do(&c.fx, 200, "PATCH", CRDS "/pots.shop.example.org", SHORT_NAMES("[\"q\"]"));
+    await(&c, CRDS "/pots.shop.example.org", "status.acceptedNames.shortNames", "[\"q\"]");
+    /* Its own plural is in use as well. */
+    fx_do(&c.fx, 200, "PATCH", CRDS "/pots.shop.example.org", SHORT_NAMES("[\"pots\"]"));
+    doc = await(&c, CRDS "/pots.shop.example.org", "status.conditions[0].status", "False");
+    assert_string_equal(condition(doc, "NamesAccepted"),
+                        "False ShortNamesConflict: \"pots\" is already in use");
     crd_fx_close(&c);
 }
 
@@ -291,7 +333,7 @@ TEST(crds, several_versions_are_one_resource)
     crd_fx_close(&c);
 }
 
-/* Contract crd B15, H3, 3.2.3, 3.2.5, 4.5.6. */
+/* Contract crd B15, H3, 3.2.3 to 3.2.5, 4.5.6. */
 TEST(crds, a_changed_schema_ends_watches_and_shows_new_defaults)
 {
     struct crd_fx c = {0};
@@ -324,7 +366,7 @@ TEST(crds, a_changed_schema_ends_watches_and_shows_new_defaults)
     crd_fx_close(&c);
 }
 
-/* Contract crd H4, H5, 2.6.3, 5.2, 5.4, 5.7, 5.8, 5.10. */
+/* Contract crd H4, H5, 2.6.3, 3.1.11, 5.2, 5.4, 5.5, 5.7, 5.8, 5.10. */
 TEST(crds, instances_go_before_their_definition)
 {
     struct crd_fx c = {0};
