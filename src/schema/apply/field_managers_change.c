@@ -13,158 +13,12 @@
  * and is freed with it. The first failure ends the operation.
  * Thread: one at a time. */
 #include <assert.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/err.h"
-#include "base/mem.h"
+#include "schema/apply/apply_doc.h"
 #include "schema/apply/field_managers_int.h"
-#include "json/scan.h"
 
-#define TEXT_MAX (64u << 20) /* of one document; bodies are smaller by far */
-
-/* An object in one version. */
-struct doc {
-    struct doc *next;
-    struct cor_buf own;  /* the text, when the operation has made it */
-    struct cor_str text; /* in `own`, or the caller's */
-    struct cor_str version;
-    struct cor_apply_place place;
-    struct cor_json_nodes json;
-};
-
-struct op {
-    const struct cor_apply_request *request;
-    struct cor_arena *arena;
-    struct cor_buf *words; /* of an apply: why it fails; else NULL */
-    struct doc *docs;
-};
-
-static struct cor_typed typed(const struct doc *doc)
-{
-    return (struct cor_typed){&doc->place, &doc->json};
-}
-
-static void op_deinit(struct op *op)
-{
-    struct doc *doc = op->docs, *next;
-
-    for (; doc; doc = next) {
-        next = doc->next;
-        cor_json_nodes_deinit(&doc->json);
-        cor_buf_deinit(&doc->own);
-        cor_free(doc);
-    }
-}
-
-static struct doc *doc_new(struct op *op, struct cor_str version)
-{
-    struct doc *doc = cor_alloc(sizeof(*doc));
-
-    if (!doc)
-        return NULL;
-    /* The nodes are most of the struct, and are not cleared. */
-    cor_buf_init(&doc->own, TEXT_MAX);
-    doc->text = COR_STR("");
-    doc->version = version;
-    doc->place = (struct cor_apply_place){0};
-    cor_json_nodes_init(&doc->json, COR_STR("null"));
-    doc->next = op->docs;
-    op->docs = doc;
-    return doc;
-}
-
-/* Reads the text of a document. -COR_ENOTFOUND: its version is not known. */
-static int doc_read(struct op *op, struct doc *doc, struct cor_str text)
-{
-    const struct cor_apply_versions *versions = op->request->versions;
-
-    doc->text = text;
-    if (!versions->place(versions->arg, doc->version, &doc->place))
-        return -COR_ENOTFOUND;
-    return cor_json_nodes_init(&doc->json, text);
-}
-
-static int doc_open(struct op *op, struct cor_str text, struct cor_str version,
-                    struct doc **ret_doc)
-{
-    *ret_doc = doc_new(op, version);
-    return *ret_doc ? doc_read(op, *ret_doc, text) : -COR_ENOMEM;
-}
-
-/* `words` may be NULL. */
-static int check_typed(const struct doc *doc, bool allow_duplicates, struct cor_buf *words)
-{
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf ignored = {.max = TEXT_MAX};
-
-    return cor_typed_check(typed(doc), allow_duplicates, words ? words : &ignored);
-}
-
-/* Checks a document that was converted. `what` says what of the operation fails with it; the
- * version is added to a text that ends in a space. */
-static int doc_check_converted(struct op *op, const struct doc *doc, const char *what)
-{
-    struct cor_buf *words = op->words;
-    size_t begin = words ? words->n : 0;
-    int r = 0;
-
-    if (words && *what) {
-        r = cor_buf_addz(words, what);
-        if (r == 0 && what[strlen(what) - 1] == ' ')
-            r = cor_buf_adds(words, doc->version);
-        if (r == 0)
-            r = cor_buf_addz(words, ": ");
-    }
-    /* Upstream allows items with repeated keys only in the version of the request. */
-    if (r == 0)
-        r = check_typed(doc, false, words);
-    if (r == 0 && words)
-        cor_buf_truncate(words, begin);
-    return r;
-}
-
-/* The document in another version: itself, or a converted one. */
-static int doc_convert(struct op *op, struct doc *doc, struct cor_str version, const char *what,
-                       struct doc **ret_doc)
-{
-    const struct cor_apply_versions *versions = op->request->versions;
-    struct cor_apply_place place;
-    struct doc *other;
-    int r;
-
-    *ret_doc = doc;
-    if (cor_str_eq(doc->version, version))
-        return 0;
-    if (!versions->place(versions->arg, version, &place))
-        return -COR_ENOTFOUND;
-    other = doc_new(op, version);
-    if (!other)
-        return -COR_ENOMEM;
-    r = versions->convert(versions->arg, doc->text, doc->version, version, &other->own);
-    if (r < 0)
-        return r;
-    *ret_doc = other;
-    r = doc_read(op, other, cor_buf_str(&other->own));
-    return r < 0 ? r : doc_check_converted(op, other, what);
-}
-
-/* The document without a set of fields. */
-static int doc_without(struct op *op, const struct doc *doc, struct cor_fieldset set,
-                       struct doc **ret_doc)
-{
-    struct doc *other = doc_new(op, doc->version);
-    int r;
-
-    if (!other)
-        return -COR_ENOMEM;
-    r = cor_typed_remove(typed(doc), set, op->arena, &other->own);
-    if (r < 0)
-        return r;
-    *ret_doc = other;
-    return doc_read(op, other, cor_buf_str(&other->own));
-}
-
-static struct cor_fieldset reset_fields(const struct op *op, struct cor_str version)
+static struct cor_fieldset reset_fields(const struct cor_apply_op *op, struct cor_str version)
 {
     const struct cor_apply_versions *versions = op->request->versions;
 
@@ -181,20 +35,20 @@ struct view {
     struct cor_fieldset taken; /* modified and added */
 };
 
-static int view_make(struct op *op, struct doc *before, struct doc *after, struct cor_str version,
-                     struct view *ret_view)
+static int view_make(struct cor_apply_op *op, struct cor_apply_doc *before,
+                     struct cor_apply_doc *after, struct cor_str version, struct view *ret_view)
 {
     struct cor_fieldset mask = reset_fields(op, version);
     struct cor_comparison *c = &ret_view->changes;
-    struct doc *old, *new;
+    struct cor_apply_doc *old, *new;
     /* Upstream converts the old object for the reconciliation first, and there its words stand
      * alone. */
-    int r = doc_convert(op, before, version, "", &old);
+    int r = cor_apply_doc_convert(op, before, version, "", &old);
 
     if (r == 0)
-        r = doc_convert(op, after, version, "failed to convert new object", &new);
+        r = cor_apply_doc_convert(op, after, version, "failed to convert new object", &new);
     if (r == 0)
-        r = cor_typed_compare(typed(old), typed(new), op->arena, c);
+        r = cor_typed_compare(cor_apply_doc_typed(old), cor_apply_doc_typed(new), op->arena, c);
     if (r < 0)
         return r;
     c->added = cor_fieldset_recursive_difference(op->arena, c->added, mask);
@@ -211,8 +65,9 @@ struct views {
     size_t n;
 };
 
-static int views_find(struct op *op, struct views *views, struct doc *before, struct doc *after,
-                      struct cor_str version, const struct view **ret_view)
+static int views_find(struct cor_apply_op *op, struct views *views, struct cor_apply_doc *before,
+                      struct cor_apply_doc *after, struct cor_str version,
+                      const struct view **ret_view)
 {
     int r;
 
@@ -231,9 +86,10 @@ static int views_find(struct op *op, struct views *views, struct doc *before, st
 /* Takes what changed out of the sets of all managers but `self` (NULL: of all). *ret_view is the
  * comparison in the version of the request. Without force a conflict is written to `conflicts`, by
  * manager, and the sets stay as they are: -COR_ECONFLICT. */
-static int step_take(struct op *op, struct cor_field_managers *managers,
-                     const struct cor_field_manager *self, struct doc *before, struct doc *after,
-                     bool force, struct cor_field_managers *conflicts, const struct view **ret_view)
+static int step_take(struct cor_apply_op *op, struct cor_field_managers *managers,
+                     const struct cor_field_manager *self, struct cor_apply_doc *before,
+                     struct cor_apply_doc *after, bool force, struct cor_field_managers *conflicts,
+                     const struct view **ret_view)
 {
     struct views views = {0};
     const struct view *view = NULL;
@@ -274,7 +130,7 @@ static int step_take(struct op *op, struct cor_field_managers *managers,
 }
 
 /* A custom resource has an entry of a version that its definition does not have any more. */
-static int refuse_version(struct op *op, struct cor_str version)
+static int refuse_version(struct cor_apply_op *op, struct cor_str version)
 {
     int r = op->words
                 ? cor_buf_addf(op->words, "request to convert CR to an invalid group/version: %.*s",
@@ -286,13 +142,14 @@ static int refuse_version(struct op *op, struct cor_str version)
 
 /* Brings the sets in line with the schema of today; managers of unknown versions are dropped. Of a
  * custom resource these are refused, and so are versions that the live object is none of. */
-static int step_reconcile(struct op *op, struct cor_field_managers *managers, struct doc *live)
+static int step_reconcile(struct cor_apply_op *op, struct cor_field_managers *managers,
+                          struct cor_apply_doc *live)
 {
     const struct cor_apply_versions *versions = op->request->versions;
 
     struct cor_apply_place place = {0};
     struct cor_str version = {NULL, 0}; /* of `place` */
-    struct doc *converted;
+    struct cor_apply_doc *converted;
     bool is_known = false;
     size_t n = 0;
     int r = 0;
@@ -306,7 +163,7 @@ static int step_reconcile(struct op *op, struct cor_field_managers *managers, st
             if (!is_known && versions->is_custom)
                 r = refuse_version(op, version);
             else if (versions->is_custom)
-                r = doc_convert(op, live, version, "", &converted);
+                r = cor_apply_doc_convert(op, live, version, "", &converted);
         }
         if (r < 0)
             return r;
@@ -387,7 +244,7 @@ struct cor_field_manager cor_field_manager_requester(const struct cor_apply_requ
 /* ---- update ---- */
 
 /* An apply may begin with an update: what the live object has belongs to before-first-apply. */
-static int check_after(struct op *op, const struct doc *after)
+static int check_after(struct cor_apply_op *op, const struct cor_apply_doc *after)
 {
     size_t begin = op->words ? op->words->n : 0;
     int r = op->words ? cor_buf_addf(op->words,
@@ -397,19 +254,20 @@ static int check_after(struct op *op, const struct doc *after)
                       : 0;
 
     if (r == 0)
-        r = check_typed(after, true, op->words);
+        r = cor_apply_doc_check(after, true, op->words);
     if (r == 0 && op->words)
         cor_buf_truncate(op->words, begin);
     return r;
 }
 
-static int update_docs(struct op *op, struct cor_field_managers *managers,
-                       struct cor_field_manager self, struct doc *before, struct doc *after)
+static int update_docs(struct cor_apply_op *op, struct cor_field_managers *managers,
+                       struct cor_field_manager self, struct cor_apply_doc *before,
+                       struct cor_apply_doc *after)
 {
     struct cor_field_managers none = {0};
     const struct view *view;
     struct cor_field_manager *old;
-    int r = check_typed(before, true, NULL);
+    int r = cor_apply_doc_check(before, true, NULL);
 
     if (r == 0)
         r = check_after(op, after);
@@ -435,15 +293,15 @@ int cor_field_managers_update(struct cor_field_managers *managers,
                               const struct cor_apply_request *request, struct cor_str before,
                               struct cor_str after)
 {
-    struct op op = {.request = request, .arena = request->arena};
-    struct doc *old, *new;
-    int r = doc_open(&op, before, request->api_version, &old);
+    struct cor_apply_op op = {.request = request, .arena = request->arena};
+    struct cor_apply_doc *old, *new;
+    int r = cor_apply_doc_open(&op, before, request->api_version, &old);
 
     if (r == 0)
-        r = doc_open(&op, after, request->api_version, &new);
+        r = cor_apply_doc_open(&op, after, request->api_version, &new);
     if (r == 0)
         r = update_docs(&op, managers, cor_field_manager_requester(request, false), old, new);
-    op_deinit(&op);
+    cor_apply_op_deinit(&op);
     return r;
 }
 
@@ -451,27 +309,28 @@ int cor_field_managers_changes(const struct cor_apply_request *request, struct c
                                struct cor_str after, struct cor_comparison *ret_changes,
                                struct cor_fieldset *ret_taken)
 {
-    struct op op = {.request = request, .arena = request->arena};
+    struct cor_apply_op op = {.request = request, .arena = request->arena};
     struct view view = {.taken = {NULL}};
-    struct doc *old, *new;
-    int r = doc_open(&op, before, request->api_version, &old);
+    struct cor_apply_doc *old, *new;
+    int r = cor_apply_doc_open(&op, before, request->api_version, &old);
 
     if (r == 0)
-        r = doc_open(&op, after, request->api_version, &new);
+        r = cor_apply_doc_open(&op, after, request->api_version, &new);
     if (r == 0)
         r = view_make(&op, old, new, request->api_version, &view);
     *ret_changes = view.changes;
     *ret_taken = view.taken;
-    op_deinit(&op);
+    cor_apply_op_deinit(&op);
     return r;
 }
 
 /* ---- apply ---- */
 
 /* The fields of an object, with the named fields around them. */
-static int named_fields(struct op *op, const struct doc *doc, struct cor_fieldset *ret_set)
+static int named_fields(struct cor_apply_op *op, const struct cor_apply_doc *doc,
+                        struct cor_fieldset *ret_set)
 {
-    int r = cor_typed_fields(typed(doc), op->arena, ret_set);
+    int r = cor_typed_fields(cor_apply_doc_typed(doc), op->arena, ret_set);
 
     if (r == 0)
         *ret_set = cor_fieldset_name_parents(op->arena, *ret_set, &doc->place);
@@ -482,7 +341,7 @@ static int named_fields(struct op *op, const struct doc *doc, struct cor_fieldse
 #define ADD_BACK PRUNE "failed add back owned items: "
 
 /* Everything that managers own in one version. False: no manager uses the version. */
-static bool owned_in(struct op *op, const struct cor_field_managers *managers,
+static bool owned_in(struct cor_apply_op *op, const struct cor_field_managers *managers,
                      struct cor_str version, struct cor_fieldset *ret_owned)
 {
     struct cor_fieldset *sets = cor_arena_alloc(op->arena, (managers->n + 1) * sizeof(*sets));
@@ -498,19 +357,20 @@ static bool owned_in(struct op *op, const struct cor_field_managers *managers,
 
 /* Puts back what managers of this version own: the pruned object is the merged one without what
  * neither the pruned one has nor anybody owns. */
-static int add_back_owned(struct op *op, const struct cor_field_managers *managers,
-                          struct cor_str version, struct doc **merged, struct doc **pruned)
+static int add_back_owned(struct cor_apply_op *op, const struct cor_field_managers *managers,
+                          struct cor_str version, struct cor_apply_doc **merged,
+                          struct cor_apply_doc **pruned)
 {
     struct cor_fieldset all, left, owned;
     int r;
 
     if (!owned_in(op, managers, version, &owned))
         return op->arena->error;
-    r = doc_convert(op, *merged, version, ADD_BACK "failed to convert merged object at version ",
-                    merged);
+    r = cor_apply_doc_convert(op, *merged, version,
+                              ADD_BACK "failed to convert merged object at version ", merged);
     if (r == 0)
-        r = doc_convert(op, *pruned, version,
-                        ADD_BACK "failed to convert pruned object at version ", pruned);
+        r = cor_apply_doc_convert(op, *pruned, version,
+                                  ADD_BACK "failed to convert pruned object at version ", pruned);
     if (r == 0)
         r = named_fields(op, *merged, &all);
     if (r == 0)
@@ -519,13 +379,15 @@ static int add_back_owned(struct op *op, const struct cor_field_managers *manage
         return r;
     owned = cor_fieldset_name_parents(op->arena, owned, &(*merged)->place);
     all = cor_fieldset_difference(op->arena, all, cor_fieldset_union(op->arena, left, owned));
-    return op->arena->error < 0 ? op->arena->error : doc_without(op, *merged, all, pruned);
+    return op->arena->error < 0 ? op->arena->error
+                                : cor_apply_doc_without(op, *merged, all, pruned);
 }
 
 /* The same for each version of the managers but `last`, in the order in which managers have them.
  * There are few versions: entries of unknown ones are gone. */
-static int add_back_others(struct op *op, const struct cor_field_managers *managers,
-                           struct cor_str last, struct doc **merged, struct doc **pruned)
+static int add_back_others(struct cor_apply_op *op, const struct cor_field_managers *managers,
+                           struct cor_str last, struct cor_apply_doc **merged,
+                           struct cor_apply_doc **pruned)
 {
     struct cor_str *done = cor_arena_alloc(op->arena, (managers->n + 1) * sizeof(*done));
     size_t n = 0;
@@ -550,32 +412,35 @@ static int add_back_others(struct op *op, const struct cor_field_managers *manag
 /* Removes from the merged object what the applier owned (`last`) and nobody owns any more. The
  * order is upstream's: what `last` names goes, what managers own comes back, version by version,
  * and so does what `last` never named. */
-static int prune(struct op *op, const struct cor_field_managers *managers,
-                 const struct cor_field_manager *last, struct doc *merged, struct doc **ret_pruned)
+static int prune(struct cor_apply_op *op, const struct cor_field_managers *managers,
+                 const struct cor_field_manager *last, struct cor_apply_doc *merged,
+                 struct cor_apply_doc **ret_pruned)
 {
-    struct doc *at_last, *pruned, *walked;
+    struct cor_apply_doc *at_last, *pruned, *walked;
     struct cor_fieldset named, all, left;
     int r;
 
     *ret_pruned = merged;
     if (cor_fieldset_is_empty(last->set))
         return 0;
-    r = doc_convert(op, merged, last->api_version,
-                    PRUNE "failed to convert merged object to last applied version", &at_last);
+    r = cor_apply_doc_convert(op, merged, last->api_version,
+                              PRUNE "failed to convert merged object to last applied version",
+                              &at_last);
     if (r < 0)
         return r;
     named = cor_fieldset_name_parents(op->arena, last->set, &at_last->place);
-    r = doc_without(op, at_last, named, &pruned);
+    r = cor_apply_doc_without(op, at_last, named, &pruned);
     walked = at_last;
     if (r == 0)
         r = add_back_owned(op, managers, last->api_version, &walked, &pruned);
     if (r == 0)
         r = add_back_others(op, managers, last->api_version, &walked, &pruned);
     if (r == 0)
-        r = doc_convert(op, pruned, last->api_version,
-                        PRUNE "failed add back dangling items: failed to convert pruned object to "
-                              "last applied version",
-                        &pruned);
+        r = cor_apply_doc_convert(
+            op, pruned, last->api_version,
+            PRUNE "failed add back dangling items: failed to convert pruned object to "
+                  "last applied version",
+            &pruned);
     if (r == 0)
         r = named_fields(op, pruned, &left);
     if (r == 0)
@@ -584,143 +449,36 @@ static int prune(struct op *op, const struct cor_field_managers *managers,
         return r;
     all = cor_fieldset_difference(op->arena, all, left);
     all = cor_fieldset_intersection(op->arena, all, named);
-    r = op->arena->error < 0 ? op->arena->error : doc_without(op, at_last, all, &pruned);
+    r = op->arena->error < 0 ? op->arena->error : cor_apply_doc_without(op, at_last, all, &pruned);
     return r < 0 ? r
-                 : doc_convert(op, pruned, op->request->api_version, "failed to prune fields",
-                               ret_pruned);
+                 : cor_apply_doc_convert(op, pruned, op->request->api_version,
+                                         "failed to prune fields", ret_pruned);
 }
 
-/* ---- conflicts in words ---- */
-
-struct conflict_lines {
-    const struct cor_apply_request *request;
-    struct cor_buf *out;
-    const char *before; /* each path */
-    struct cor_buf who;
-};
-
-static int count_path(void *arg, const struct cor_path *path)
-{
-    (void)path;
-    (*(size_t *)arg)++;
-    return 0;
-}
-
-static int add_path(void *arg, const struct cor_path *path)
-{
-    struct conflict_lines *lines = arg;
-    const struct cor_apply_request *request = lines->request;
-    int r = cor_buf_addz(lines->out, lines->before);
-    size_t at = lines->out->n;
-
-    if (r == 0)
-        r = cor_path_print(path, lines->out);
-    if (r == 0 && request->on_conflict)
-        r = request->on_conflict(request->arg, cor_buf_str(&lines->who),
-                                 cor_str_from(cor_buf_str(lines->out), at));
-    return r;
-}
-
-static int add_who(struct cor_buf *out, const struct cor_field_manager *manager)
-{
-    int r = cor_buf_addf(out, "\"%.*s\"", (int)manager->name.n, manager->name.p);
-
-    if (r == 0 && manager->subresource.n > 0)
-        r = cor_buf_addf(out, " with subresource \"%.*s\"", (int)manager->subresource.n,
-                         manager->subresource.p);
-    if (r == 0 && !manager->is_apply)
-        r = cor_buf_addf(out, " using %.*s", (int)manager->api_version.n, manager->api_version.p);
-    return r;
-}
-
-/* A conflict and the text by which it is sorted. */
-struct named_conflict {
-    struct cor_str identifier;
-    struct cor_field_manager manager;
-};
-
-static int named_conflict_cmp(const void *a, const void *b)
-{
-    const struct named_conflict *x = a, *y = b;
-
-    return cor_str_cmp(x->identifier, y->identifier);
-}
-
-static int sort_conflicts(struct cor_arena *arena, struct cor_field_managers *conflicts)
-{
-    struct named_conflict *v = cor_arena_alloc(arena, (conflicts->n + 1) * sizeof(*v));
-
-    for (size_t i = 0; v && i < conflicts->n; i++)
-        v[i] = (struct named_conflict){cor_field_manager_identifier(arena, &conflicts->v[i]),
-                                       conflicts->v[i]};
-    if (arena->error < 0)
-        return arena->error;
-    qsort(v, conflicts->n, sizeof(*v), named_conflict_cmp);
-    for (size_t i = 0; i < conflicts->n; i++)
-        conflicts->v[i] = v[i].manager;
-    return 0;
-}
-
-/* Appends the conflicts with one manager. */
-static int write_conflict(struct conflict_lines *lines, const struct cor_field_manager *manager,
-                          bool is_only, bool is_first)
-{
-    int r = cor_buf_addz(lines->out, is_only     ? "conflict with "
-                                     : !is_first ? "\nconflicts with "
-                                                 : "conflicts with ");
-
-    cor_buf_reset(&lines->who);
-    if (r == 0)
-        r = add_who(lines->out, manager);
-    if (r == 0)
-        r = cor_buf_addc(lines->out, ':');
-    if (r == 0)
-        r = cor_buf_addz(&lines->who, "conflict with ");
-    if (r == 0)
-        r = add_who(&lines->who, manager);
-    lines->before = is_only ? " " : "\n- ";
-    return r < 0 ? r : cor_fieldset_each(manager->set, add_path, lines);
-}
-
-/* Appends upstream's message. -COR_ECONFLICT, or what failed. */
-static int write_conflicts(struct op *op, struct cor_field_managers *conflicts,
-                           struct cor_buf *words)
-{
-    struct conflict_lines lines = {op->request, words, "", {.max = TEXT_MAX}};
-    size_t n = 0;
-    int r = sort_conflicts(op->arena, conflicts);
-
-    for (size_t i = 0; i < conflicts->n; i++)
-        cor_fieldset_each(conflicts->v[i].set, count_path, &n);
-    if (r == 0)
-        r = cor_buf_addf(words, "Apply failed with %zu conflict%s: ", n, n == 1 ? "" : "s");
-    for (size_t i = 0; i < conflicts->n && r == 0; i++)
-        r = write_conflict(&lines, &conflicts->v[i], n == 1, i == 0);
-    cor_buf_deinit(&lines.who);
-    return r < 0 ? r : -COR_ECONFLICT;
-}
+/* ---- conflicts ---- */
 
 /* Drops the conflicts over fields that the applier has set before by itself, and that nobody has
  * changed since. An object that is none of the type forgives nothing. */
-static int forgive(struct op *op, struct doc *live, struct cor_field_managers *conflicts)
+static int forgive(struct cor_apply_op *op, struct cor_apply_doc *live,
+                   struct cor_field_managers *conflicts)
 {
     const struct cor_apply_request *request = op->request;
     struct cor_fieldset allowed;
     struct cor_comparison c;
-    struct doc *last;
+    struct cor_apply_doc *last;
     int r;
 
     if (request->last_applied.n == 0)
         return 0;
-    r = doc_open(op, request->last_applied, request->api_version, &last);
+    r = cor_apply_doc_open(op, request->last_applied, request->api_version, &last);
     if (r == 0)
-        r = check_typed(last, false, NULL);
+        r = cor_apply_doc_check(last, false, NULL);
     if (r == 0)
-        r = check_typed(live, false, NULL);
+        r = cor_apply_doc_check(live, false, NULL);
     if (r == 0)
-        r = cor_typed_fields(typed(last), op->arena, &allowed);
+        r = cor_typed_fields(cor_apply_doc_typed(last), op->arena, &allowed);
     if (r == 0)
-        r = cor_typed_compare(typed(last), typed(live), op->arena, &c);
+        r = cor_typed_compare(cor_apply_doc_typed(last), cor_apply_doc_typed(live), op->arena, &c);
     if (r < 0)
         return r == -COR_EINVALID || r == -COR_EINVAL ? 0 : r;
     allowed = cor_fieldset_difference(op->arena, allowed, c.modified);
@@ -735,27 +493,29 @@ static int forgive(struct op *op, struct doc *live, struct cor_field_managers *c
     return op->arena->error;
 }
 
-static int apply_docs(struct op *op, struct cor_field_managers *managers, struct doc *live,
-                      struct doc *config, struct cor_buf *out, struct cor_buf *words)
+static int apply_docs(struct cor_apply_op *op, struct cor_field_managers *managers,
+                      struct cor_apply_doc *live, struct cor_apply_doc *config, struct cor_buf *out,
+                      struct cor_buf *words)
 {
     struct cor_field_manager self = cor_field_manager_requester(op->request, true), last = {0},
                              *old;
     struct cor_field_managers conflicts = {0};
     const struct view *view;
-    struct doc *merged, *pruned;
+    struct cor_apply_doc *merged, *pruned;
     bool is_same;
     int r = step_reconcile(op, managers, live);
 
     if (r < 0)
         return r;
-    merged = doc_new(op, op->request->api_version);
+    merged = cor_apply_doc_new(op, op->request->api_version);
     if (!merged)
         return -COR_ENOMEM;
-    r = cor_typed_merge(typed(live), typed(config), op->arena, &merged->own);
+    r = cor_typed_merge(cor_apply_doc_typed(live), cor_apply_doc_typed(config), op->arena,
+                        &merged->own);
     if (r == 0)
-        r = doc_read(op, merged, cor_buf_str(&merged->own));
+        r = cor_apply_doc_read(op, merged, cor_buf_str(&merged->own));
     if (r == 0)
-        r = cor_typed_fields(typed(config), op->arena, &self.set);
+        r = cor_typed_fields(cor_apply_doc_typed(config), op->arena, &self.set);
     if (r < 0)
         return r;
     self.set = cor_fieldset_recursive_difference(op->arena, self.set,
@@ -773,13 +533,13 @@ static int apply_docs(struct op *op, struct cor_field_managers *managers, struct
     if (r == -COR_ECONFLICT) {
         r = forgive(op, live, &conflicts);
         if (r == 0 && conflicts.n > 0)
-            return write_conflicts(op, &conflicts, words);
+            return cor_field_managers_write_conflicts(op->request, &conflicts, words);
         if (r == 0)
             r = step_take(op, managers, &self, live, pruned, true, &conflicts, &view);
     }
     if (r < 0)
         return r;
-    is_same = cor_typed_equal(typed(live), typed(pruned));
+    is_same = cor_typed_equal(cor_apply_doc_typed(live), cor_apply_doc_typed(pruned));
     r = strip(op->arena, &self.set);
     if (r == 0 && !is_same)
         self.time = op->request->now;
@@ -796,8 +556,8 @@ static int apply_docs(struct op *op, struct cor_field_managers *managers, struct
 }
 
 /* Checks an object and says in `words` which of the two is wrong. */
-static int check_applied(const struct op *op, const struct doc *doc, bool is_live,
-                         struct cor_buf *words)
+static int check_applied(const struct cor_apply_op *op, const struct cor_apply_doc *doc,
+                         bool is_live, struct cor_buf *words)
 {
     struct cor_str subject = is_live ? op->request->live_subject : op->request->subject;
     size_t before = words->n;
@@ -809,7 +569,7 @@ static int check_applied(const struct op *op, const struct doc *doc, bool is_liv
     if (r == 0)
         r = cor_buf_addz(words, ": ");
     if (r == 0)
-        r = cor_typed_check(typed(doc), is_live, words);
+        r = cor_typed_check(cor_apply_doc_typed(doc), is_live, words);
     if (r == 0)
         cor_buf_truncate(words, before);
     return r;
@@ -820,14 +580,14 @@ int cor_field_managers_apply(struct cor_field_managers *managers,
                              struct cor_str live, struct cor_str config, struct cor_buf *out,
                              struct cor_buf *words)
 {
-    struct op op = {.request = request, .arena = request->arena, .words = words};
-    struct doc *empty, *old, *new;
-    int r = doc_open(&op, zero, request->api_version, &empty);
+    struct cor_apply_op op = {.request = request, .arena = request->arena, .words = words};
+    struct cor_apply_doc *empty, *old, *new;
+    int r = cor_apply_doc_open(&op, zero, request->api_version, &empty);
 
     if (r == 0)
-        r = doc_open(&op, live, request->api_version, &old);
+        r = cor_apply_doc_open(&op, live, request->api_version, &old);
     if (r == 0)
-        r = doc_open(&op, config, request->api_version, &new);
+        r = cor_apply_doc_open(&op, config, request->api_version, &new);
     if (r == 0 && managers->n == 0) {
         struct cor_field_manager before = cor_field_manager_requester(request, false);
 
@@ -840,6 +600,6 @@ int cor_field_managers_apply(struct cor_field_managers *managers,
         r = check_applied(&op, old, true, words);
     if (r == 0)
         r = apply_docs(&op, managers, old, new, out, words);
-    op_deinit(&op);
+    cor_apply_op_deinit(&op);
     return r;
 }

@@ -53,6 +53,11 @@ int cor_field_managers_changes(const struct cor_apply_request *request, struct c
                                struct cor_str after, struct cor_comparison *ret_changes,
                                struct cor_fieldset *ret_taken);
 
+/* Appends the conflicts as upstream words them, and sorts them so. -COR_ECONFLICT, or what failed.
+ */
+int cor_field_managers_write_conflicts(const struct cor_apply_request *request,
+                                       struct cor_field_managers *conflicts, struct cor_buf *words);
+
 /* The manager of a request, without its set and time. */
 struct cor_field_manager cor_field_manager_requester(const struct cor_apply_request *request,
                                                      bool is_apply);
