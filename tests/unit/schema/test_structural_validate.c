@@ -540,3 +540,27 @@ TEST(structural_validate, survives_failed_allocations)
     assert_int_equal(whole, 8 + 17);
     cor_structural_unref(schema);
 }
+
+TEST(structural_validate, checks_of_defaults_survive_failed_allocations)
+{
+    const struct cor_field_path path = cor_field_root(COR_STR("schema"));
+    struct cor_structural *schema =
+        compile_spec("'t':{'type':'object','x-kubernetes-embedded-resource':true,'x-kubernetes-preserve-unknown-fields':true,"
+                     "'default':{'kind':'%','metadata':{'name':'..','x':1}}},'o':{'type':'object','default':{'a':'x','z':1},"
+                     "'properties':{'a':{'type':'integer'}}}");
+    size_t whole = 0;
+
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct cor_field_errors errors;
+
+        cor_field_errors_init(&errors);
+        cor_structural_check_defaults(schema, &path, &errors);
+        assert_int_equal(errors.error, test_alloc_failed() ? -COR_ENOMEM : 0);
+        if (errors.error == 0)
+            whole = errors.n;
+        cor_field_errors_deinit(&errors);
+    }
+    /* apiVersion, kind and name of the resource; an unknown field and the type of the other. */
+    assert_int_equal(whole, 3 + 2);
+    cor_structural_unref(schema);
+}

@@ -523,3 +523,19 @@ TEST(typed, every_failed_allocation_is_reported)
     }
     bench_deinit(&b);
 }
+
+TEST(typed, what_is_refused_is_printed_or_there_is_no_memory)
+{
+    struct bench b;
+
+    bench_init(&b, SOURCE_TYPE);
+    object(&b, 0, "{'spec':{'color':[{'a':'x'},null,1.5],'parts':{'a':[1]}}}");
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct cor_typed typed = {&b.place, &b.json[0]};
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = BYTES_MAX};
+        int r = cor_typed_check(typed, false, &out);
+
+        assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : -COR_EINVALID);
+    }
+    bench_deinit(&b);
+}
