@@ -67,9 +67,9 @@ static bool is_used(void *arg, enum cor_name_pool pool, struct cor_str name)
     for (size_t i = 0; i < use->crds->nentries; i++) {
         const struct crd_entry *entry = use->crds->entries[i];
 
-        if (!cor_str_eq(cor_crd_group(entry->crd), use->group))
+        if (!cor_str_eq(entry->group, use->group))
             continue;
-        if (cor_names_have(cor_crd_status(entry->crd, "acceptedNames"), pool, name) ||
+        if (cor_names_have(entry->accepted, pool, name) ||
             (entry->claimed.n > 0 &&
              cor_names_have(cor_view(cor_buf_str(&entry->claimed)), pool, name)))
             return true;
@@ -99,7 +99,7 @@ static void status_on_written(struct cor_api_request *req, const struct cor_api_
     r = cor_crds_take(work->crds, answer->object);
     /* The status may have released a name. */
     if (r == 0 && work->has_named)
-        cor_crds_requeue_group(work->crds, cor_crd_group(entry->crd), work->rec->name);
+        cor_crds_requeue_group(work->crds, entry->group, work->rec->name);
     if (r < 0)
         cor_crd_work_fail(work, r, NULL);
     else
@@ -159,7 +159,7 @@ static void status_step(struct cor_crd_work *work)
     }
     /* A try that could not be written has left its claim, which would count as another's. */
     cor_buf_reset(&entry->claimed);
-    use = (struct use){work->crds, cor_crd_group(entry->crd)};
+    use = (struct use){work->crds, entry->group};
     r = cor_naming_judge(entry->crd, is_used, &use, &naming);
     work->has_named = r == 1;
     if (r == 1)

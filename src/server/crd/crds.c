@@ -318,6 +318,16 @@ int cor_crds_serve(struct cor_crds *crds, struct crd_entry *entry)
     return 0;
 }
 
+/* Takes the newest state of the definition. */
+static void entry_set(struct crd_entry *entry, struct cor_object *crd)
+{
+    cor_object_unref(entry->crd);
+    entry->crd = cor_object_ref(crd);
+    entry->group = cor_crd_group(crd);
+    entry->accepted = cor_crd_status(crd, "acceptedNames");
+    entry->is_named = cor_str_eq(cor_crd_spec(crd, "names").json, entry->accepted.json);
+}
+
 static int entries_insert(struct cor_crds *crds, struct cor_object *crd,
                           struct crd_entry **ret_entry)
 {
@@ -339,7 +349,7 @@ static int entries_insert(struct cor_crds *crds, struct cor_object *crd,
             (crds->nentries - at) * sizeof(crds->entries[0]));
     crds->entries[at] = entry;
     crds->nentries++;
-    entry->crd = cor_object_ref(crd);
+    entry_set(entry, crd);
     *ret_entry = entry;
     return 0;
 }
@@ -356,8 +366,7 @@ static int entry_replace(struct crd_entry *entry, struct cor_object *crd)
         cor_creation_gate_unref(entry->gate);
         entry->gate = gate;
     }
-    cor_object_unref(entry->crd);
-    entry->crd = cor_object_ref(crd);
+    entry_set(entry, crd);
     return 0;
 }
 
@@ -391,11 +400,13 @@ bool cor_crds_shows(struct cor_crds *crds, struct crd_entry *entry)
 void cor_crds_requeue_group(struct cor_crds *crds, struct cor_str group, struct cor_str but)
 {
     for (size_t i = 0; i < crds->nentries; i++) {
-        const struct cor_object *crd = crds->entries[i]->crd;
+        const struct crd_entry *entry = crds->entries[i];
 
+        if (entry->is_named || !cor_str_eq(entry->group, group) ||
+            cor_str_eq(cor_object_name(entry->crd), but))
+            continue;
         /* Without memory for the key the next event of that definition does it. */
-        if (cor_str_eq(cor_crd_group(crd), group) && !cor_str_eq(cor_object_name(crd), but))
-            (void)crds_enqueue(crds, cor_object_name(crd));
+        (void)crds_enqueue(crds, cor_object_name(entry->crd));
     }
 }
 
@@ -408,7 +419,7 @@ static void entries_remove(struct cor_crds *crds, size_t at)
             (crds->nentries - at) * sizeof(crds->entries[0]));
     entry_retire(crds, entry);
     /* The names are free. */
-    cor_crds_requeue_group(crds, cor_crd_group(entry->crd), COR_STR(""));
+    cor_crds_requeue_group(crds, entry->group, COR_STR(""));
     entry_free(entry);
 }
 

@@ -15,7 +15,11 @@
 
 /* One CustomResourceDefinition. */
 struct crd_entry {
-    struct cor_object *crd;         /* the newest known state */
+    struct cor_object *crd; /* the newest known state */
+    /* What a change of another definition asks for, in the bytes of `crd`, which are many. */
+    struct cor_str group;
+    struct cor_view accepted;       /* names */
+    bool is_named;                  /* they are those that it asks for */
     struct cor_definition *served;  /* a reference; NULL: it is not served */
     struct cor_definition *next;    /* takes its place when its cache is filled; or NULL */
     struct cor_creation_gate *gate; /* of its instances; a reference */
@@ -64,7 +68,8 @@ bool cor_crds_shows(struct cor_crds *crds, struct crd_entry *entry);
  * when it cannot be served, which is logged; -COR_ENOMEM. */
 int cor_crds_serve(struct cor_crds *crds, struct crd_entry *entry);
 
-/* Has the names of all other definitions of the group judged again. */
+/* Has the names of all other definitions of the group judged again that do not have those they ask
+ * for. */
 void cor_crds_requeue_group(struct cor_crds *crds, struct cor_str group, struct cor_str but);
 
 /* In crd_status.c: a key of the control loop is due, or its reconcile is cancelled. `arg` is the
