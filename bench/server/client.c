@@ -10,7 +10,7 @@
 #include "process.h"
 
 #define MAIL_MAX 1024
-#define OUT_MAX  (256u * 1024)
+#define OUT_MAX  (4u << 20)
 #define CLOSE_MS 30000
 
 struct client {

@@ -11,7 +11,8 @@
 #include "process.h"
 #include "target.h"
 
-#define REQUEST_MAX 8192
+#define REQUEST_MAX (4u << 20)
+#define OBJECT_MAX  8192
 #define PAYLOAD     1024
 #define PAYLOAD_MAX 4096
 #define LABELS      100
@@ -59,7 +60,7 @@ static void write_object(struct cor_buf *out, const struct request_object *o, si
                          bool is_update)
 {
     char payload[PAYLOAD_MAX + 1] = "";
-    char body[REQUEST_MAX], name[96] = "";
+    char body[OBJECT_MAX], name[96] = "";
     int n;
 
     memset(payload, 'x', o->payload ? o->payload : PAYLOAD);
