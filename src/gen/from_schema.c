@@ -350,6 +350,19 @@ static struct cor_str list_key(struct cor_gen_schemas *s, struct cor_view schema
     return cor_gen_text(s, it.value);
 }
 
+static void read_default(struct cor_gen_schemas *s, struct cor_view value,
+                         struct cor_gen_type *type, struct cor_str name)
+{
+    struct cor_gen_default *added =
+        cor_view_exists(value) ? cor_gen_add_default(s->model, type) : NULL;
+
+    if (!added)
+        return;
+    added->path.names[0] = name;
+    added->path.n = 1;
+    added->value = cor_arena_copy(&s->model->arena, value.json);
+}
+
 void cor_gen_schema_fields(struct cor_gen_schemas *s, struct cor_view schema,
                            struct cor_gen_type *type)
 {
@@ -370,6 +383,7 @@ void cor_gen_schema_fields(struct cor_gen_schemas *s, struct cor_view schema,
             field->is_pointer = !is_required(schema, name);
             field->words = cor_gen_text(s, member(it.value, "description"));
             field->key = list_key(s, it.value);
+            read_default(s, member(it.value, "default"), type, name);
         }
         cor_gen_path_leave(s, mark);
     }

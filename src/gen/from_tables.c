@@ -3,9 +3,12 @@
  * JSON. Failures are the arena's. */
 #include "gen/from_tables.h"
 
+#include <assert.h>
+
 #include "base/err.h"
 #include "base/mem.h"
 #include "schema/resource_row.h"
+#include "schema/rules.h"
 
 #define FOLDER COR_STR("coracle/types/")
 
@@ -158,6 +161,89 @@ static void copy_subresources(struct cor_gen_model *model, const struct cor_type
     }
 }
 
+/* The names of a path, whose steps are places of members. */
+static struct cor_gen_path path_of(const struct cor_type *type, size_t depth, const void *of,
+                                   size_t (*step)(const void *of, size_t i))
+{
+    struct cor_gen_path path = {.n = depth};
+
+    for (size_t i = 0; i < depth; i++) {
+        struct cor_member member;
+
+        cor_type_member(type, step(of, i), &member);
+        path.names[i] = cor_type_field_name(member.field);
+        type = cor_type_field_type(member.field);
+    }
+    return path;
+}
+
+static size_t rule_step(const void *of, size_t i)
+{
+    return cor_rule_step(of, i);
+}
+
+static size_t source_step(const void *of, size_t i)
+{
+    return cor_rule_source_step(of, i);
+}
+
+static size_t condition_step(const void *of, size_t i)
+{
+    return cor_condition_step(of, i);
+}
+
+/* Texts that a field may have, without their quotes. */
+static struct cor_str condition_values(struct cor_gen_model *model,
+                                       const struct cor_rule_condition *condition)
+{
+    struct cor_str all = COR_STR("");
+
+    for (size_t i = 0; i < cor_condition_nvalues(condition); i++) {
+        struct cor_str value = cor_condition_value(condition, i);
+
+        assert(value.n >= 2 && value.p[0] == '"');
+        all = cor_gen_printf(model, "%.*s%s%.*s", COR_STR_ARG(all), i > 0 ? "|" : "",
+                             (int)value.n - 2, value.p + 1);
+    }
+    return all;
+}
+
+/* What a hook does, and what clears a field or follows another one, is no default of a client. */
+static void copy_defaults(struct cor_gen_model *model, const struct cor_type *from,
+                          struct cor_gen_type *to)
+{
+    static const enum cor_gen_test tests[] = {[COR_RULE_TEST_IS] = COR_GEN_IS,
+                                              [COR_RULE_TEST_SET] = COR_GEN_IS_SET,
+                                              [COR_RULE_TEST_UNSET] = COR_GEN_IS_UNSET};
+
+    for (size_t i = 0; i < cor_type_nrules(from); i++) {
+        const struct cor_rule *rule = cor_type_rule(from, i);
+        enum cor_rule_op op = cor_rule_op(rule);
+        struct cor_gen_default *added;
+
+        if ((op != COR_RULE_SET && op != COR_RULE_COPY) || cor_rule_is_late(rule))
+            continue;
+        added = cor_gen_add_default(model, to);
+        if (!added)
+            return;
+        added->path = path_of(from, cor_rule_depth(rule), rule, rule_step);
+        added->from =
+            path_of(from, op == COR_RULE_COPY ? cor_rule_source_depth(rule) : 0, rule, source_step);
+        if (op == COR_RULE_SET)
+            added->value = cor_rule_value(rule);
+        added->nwhen = cor_rule_nconditions(rule);
+        assert(added->nwhen <= COR_GEN_WHEN_MAX);
+        for (size_t j = 0; j < added->nwhen; j++) {
+            const struct cor_rule_condition *condition = cor_rule_condition(rule, j);
+
+            added->when[j].path =
+                path_of(from, cor_condition_depth(condition), condition, condition_step);
+            added->when[j].test = tests[cor_condition_test(condition)];
+            added->when[j].values = condition_values(model, condition);
+        }
+    }
+}
+
 static void link_element(const struct cor_type *from, struct cor_gen_type *to,
                          struct cor_gen_type *element)
 {
@@ -183,6 +269,8 @@ int cor_gen_from_tables(struct cor_gen_model *model)
 
         if (cor_type_shape(from) == COR_SHAPE_STRUCT)
             copy_members(model, from, made[i], made);
+        if (cor_type_shape(from) == COR_SHAPE_STRUCT)
+            copy_defaults(model, from, made[i]);
         if (made[i]->plural.n > 0)
             copy_subresources(model, from, made[i]);
         if (element)

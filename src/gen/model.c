@@ -174,6 +174,18 @@ struct cor_gen_subresource *cor_gen_subresource(struct cor_gen_model *model,
     return made;
 }
 
+struct cor_gen_default *cor_gen_add_default(struct cor_gen_model *model, struct cor_gen_type *type)
+{
+    struct cor_gen_default *added = model_alloc(model, sizeof(*added)), **end;
+
+    if (!added)
+        return NULL;
+    for (end = &type->defaults; *end;)
+        end = &(*end)->next;
+    *end = added;
+    return added;
+}
+
 void cor_gen_add_list_kind(struct cor_gen_model *model, struct cor_gen_type *kind,
                            struct cor_str name, const struct cor_gen_type *list_meta)
 {

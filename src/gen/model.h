@@ -46,6 +46,32 @@ struct cor_gen_subresource {
     struct cor_gen_subresource *next;
 };
 
+#define COR_GEN_PATH_MAX 8
+#define COR_GEN_WHEN_MAX 2
+
+/* Fields by their names, the first of them of the type that has the path. */
+struct cor_gen_path {
+    struct cor_str names[COR_GEN_PATH_MAX];
+    size_t n;
+};
+
+enum cor_gen_test { COR_GEN_IS, COR_GEN_IS_SET, COR_GEN_IS_UNSET };
+
+struct cor_gen_condition {
+    struct cor_gen_path path;
+    enum cor_gen_test test;
+    struct cor_str values; /* of COR_GEN_IS: texts with | between them */
+};
+
+/* A field gets a value when it has none and all conditions hold. */
+struct cor_gen_default {
+    struct cor_gen_path path, from; /* `from` is empty, or the field whose value it gets */
+    struct cor_str value;           /* JSON, when there is no `from` */
+    struct cor_gen_condition when[COR_GEN_WHEN_MAX];
+    size_t nwhen;
+    struct cor_gen_default *next;
+};
+
 struct cor_gen_type {
     struct cor_gen_package *package; /* NULL: a list, a map or a plain scalar */
     struct cor_str name;             /* as it was declared: "PodSpec" */
@@ -57,8 +83,9 @@ struct cor_gen_type {
     unsigned verbs;        /* COR_API_VERB_BIT() */
     struct cor_gen_subresource *subresources; /* sorted by their names */
     const struct cor_gen_type *element;       /* of a list and a map */
-    struct cor_gen_field *fields; /* of a struct, in the order in which they were added */
-    const struct cor_str *values; /* of an enum */
+    struct cor_gen_field *fields;     /* of a struct, in the order in which they were added */
+    struct cor_gen_default *defaults; /* of a struct, in the order in which they apply */
+    const struct cor_str *values;     /* of an enum */
     size_t nvalues;
     struct cor_str words;
     bool is_element, is_map_value; /* of a list or a map of the model */
@@ -123,6 +150,9 @@ struct cor_gen_field *cor_gen_add_field(struct cor_gen_model *model, struct cor_
 struct cor_gen_subresource *cor_gen_subresource(struct cor_gen_model *model,
                                                 struct cor_gen_type *resource, struct cor_str name,
                                                 const struct cor_gen_type *type);
+
+/* Adds a default without conditions that the caller fills in. */
+struct cor_gen_default *cor_gen_add_default(struct cor_gen_model *model, struct cor_gen_type *type);
 
 /* The kind `nameList` with metadata and items, as the API server has one for each resource. */
 void cor_gen_add_list_kind(struct cor_gen_model *model, struct cor_gen_type *kind,

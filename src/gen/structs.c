@@ -497,10 +497,66 @@ static size_t put_numbers(const struct structs *s, struct cor_gen_lines *l,
     return found;
 }
 
+/* The place of a field among the members, which are sorted by their names. */
+static size_t place_of(const struct cor_gen_type *type, struct cor_str name,
+                       const struct cor_gen_type **ret_next)
+{
+    size_t place = 0;
+
+    for (const struct cor_gen_field *f = type->fields; f; f = f->next) {
+        int order = cor_str_cmp(f->name, name);
+
+        place += order < 0;
+        if (order == 0)
+            *ret_next = f->type;
+    }
+    return place;
+}
+
+static void put_path(struct cor_gen_lines *l, const struct cor_gen_type *type,
+                     const struct cor_gen_path *path)
+{
+    cor_gen_put(l, "{%zu, {", path->n);
+    for (size_t i = 0; i < path->n; i++)
+        cor_gen_put(l, "%s%zu", i > 0 ? ", " : "", place_of(type, path->names[i], &type));
+    cor_gen_put(l, path->n > 0 ? "}}" : "0}}");
+}
+
+static size_t put_defaults(const struct structs *s, struct cor_gen_lines *l,
+                           const struct cor_gen_type *type)
+{
+    static const char *const tests[] = {"IS", "IS_SET", "IS_UNSET"};
+    struct cor_gen_model *m = s->model;
+    size_t n = 0;
+
+    for (const struct cor_gen_default *d = type->defaults; d; d = d->next, n++) {
+        if (n == 0)
+            cor_gen_put(l, "\nstatic const struct cor_own_default %.*s_own_defaults[] = {\n",
+                        COR_STR_ARG(type->c_name));
+        cor_gen_put(l, "    {");
+        put_path(l, type, &d->path);
+        cor_gen_put(l, ", ");
+        put_path(l, type, &d->from);
+        cor_gen_put(l, ", %.*s, %zu, {",
+                    COR_STR_ARG(d->from.n > 0 ? COR_STR("NULL") : cor_gen_literal(m, d->value)),
+                    d->nwhen);
+        for (size_t i = 0; i < COR_GEN_WHEN_MAX; i++) {
+            cor_gen_put(l, i > 0 ? ", {" : "{");
+            put_path(l, type, &d->when[i].path);
+            cor_gen_put(l, ", COR_OWN_%s, %.*s}", tests[d->when[i].test],
+                        COR_STR_ARG(cor_gen_literal(m, d->when[i].values)));
+        }
+        cor_gen_put(l, "}},\n");
+    }
+    if (n > 0)
+        cor_gen_put(l, "};\n");
+    return n;
+}
+
 static void put_table(const struct structs *s, struct cor_gen_lines *l,
                       const struct cor_gen_type *type)
 {
-    size_t n, numbers;
+    size_t n, numbers, defaults;
     const struct member *members = members_of(s, type, &n);
     struct cor_str c = type->c_name;
 
@@ -512,6 +568,7 @@ static void put_table(const struct structs *s, struct cor_gen_lines *l,
         cor_gen_put(l, "};\n");
     }
     numbers = n > 0 ? put_numbers(s, l, type, members, n) : 0;
+    defaults = put_defaults(s, l, type);
     cor_gen_put(l, "\nconst struct cor_own_type %.*s_own_type = {\n", COR_STR_ARG(c));
     if (type->is_kind && s->package->version.n > 0)
         cor_gen_put(l, "    \"%.*s\", \"%.*s\",\n", COR_STR_ARG(type->name),
@@ -525,9 +582,13 @@ static void put_table(const struct structs *s, struct cor_gen_lines *l,
     cor_gen_put(l, "    sizeof(struct %.*s_own), offsetof(struct %.*s_own, unknown_fields),\n",
                 COR_STR_ARG(c), COR_STR_ARG(c));
     if (numbers > 0)
-        cor_gen_put(l, "    %zu, %.*s_own_by_number,\n};\n", numbers, COR_STR_ARG(c));
+        cor_gen_put(l, "    %zu, %.*s_own_by_number,\n", numbers, COR_STR_ARG(c));
     else
-        cor_gen_put(l, "    0, NULL,\n};\n");
+        cor_gen_put(l, "    0, NULL,\n");
+    if (defaults > 0)
+        cor_gen_put(l, "    %.*s_own_defaults, %zu,\n};\n", COR_STR_ARG(c), defaults);
+    else
+        cor_gen_put(l, "    NULL, 0,\n};\n");
 }
 
 static void write_source(const struct structs *s, struct cor_gen_lines *l, struct cor_str header)

@@ -586,3 +586,22 @@ int cor_own_decode(const struct cor_own_type *type, struct cor_pool *pool, struc
         memset(ret, 0, type->size);
     return r;
 }
+
+int cor_own_decode_member(const struct cor_own_field *field, struct cor_pool *pool,
+                          struct cor_str json, void *to)
+{
+    const struct cor_own_opts opts = {COR_OWN_OPTS};
+    struct reader rd = {.pool = pool};
+    struct cor_str copy;
+    int r = check_input(json, &opts, NULL);
+
+    if (r < 0)
+        return r;
+    copy = cor_pool_copy(pool, json);
+    if (!copy.p)
+        return cor_pool_error(pool);
+    rd.p = (char *)copy.p;
+    rd.end = rd.p + copy.n;
+    skip_space(&rd);
+    return take_null(&rd) ? 0 : read_member(&rd, field, to);
+}

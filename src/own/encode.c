@@ -284,20 +284,38 @@ static void write_struct(struct writer *w, const struct cor_own_type *type, cons
     w->depth--;
 }
 
+/* Moves what was written into the pool. */
+static int finish(struct writer *w, struct cor_str *ret_json)
+{
+    struct cor_str json;
+
+    if (w->error < 0)
+        return w->error;
+    json = cor_pool_copy(w->pool, cor_buf_str(w->out));
+    if (!json.p)
+        return cor_pool_error(w->pool);
+    *ret_json = json;
+    return 0;
+}
+
 int cor_own_encode(const struct cor_own_type *type, struct cor_pool *pool, const void *own,
                    struct cor_str *ret_json)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf out;
     struct writer w = {.out = &out, .pool = pool};
-    struct cor_str json;
 
     cor_buf_init(&out, COR_POOL_BYTES_MAX);
     write_struct(&w, type, own);
-    if (w.error < 0)
-        return w.error;
-    json = cor_pool_copy(pool, cor_buf_str(&out));
-    if (!json.p)
-        return cor_pool_error(pool);
-    *ret_json = json;
-    return 0;
+    return finish(&w, ret_json);
+}
+
+int cor_own_encode_member(const struct cor_own_field *field, struct cor_pool *pool,
+                          const void *value, struct cor_str *ret_json)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf out;
+    struct writer w = {.out = &out, .pool = pool, .depth = 1};
+
+    cor_buf_init(&out, COR_POOL_BYTES_MAX);
+    write_member(&w, field, value);
+    return finish(&w, ret_json);
 }

@@ -94,6 +94,13 @@ void cor_own_sort(struct cor_own_run *map, size_t entry_size);
 int cor_own_sorted(struct cor_pool *pool, const struct cor_own_run *map, size_t entry_size,
                    struct cor_own_run *ret);
 
+/* One member from JSON that the library or a generator made, and to JSON in the pool. 0,
+ * -COR_EINVAL (a value that it cannot have), -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_own_decode_member(const struct cor_own_field *field, struct cor_pool *pool,
+                          struct cor_str json, void *to);
+int cor_own_encode_member(const struct cor_own_field *field, struct cor_pool *pool,
+                          const void *value, struct cor_str *ret_json);
+
 /* Writes the message, unless `why` is NULL. Returns -COR_EINVAL. */
 int cor_own_refuse(struct cor_own_error *why, const char *fmt, ...) __attribute__((cold, noinline))
 COR_PRINTF(2, 3);

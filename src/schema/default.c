@@ -225,3 +225,58 @@ struct cor_str cor_rule_text(const struct cor_rule *rule)
 {
     return pool_text(rule->text);
 }
+
+struct cor_str cor_rule_value(const struct cor_rule *rule)
+{
+    assert(rule->op == COR_RULE_SET);
+    return pool_text(rule->value);
+}
+
+size_t cor_rule_source_depth(const struct cor_rule *rule)
+{
+    return rule->source_depth;
+}
+
+size_t cor_rule_source_step(const struct cor_rule *rule, size_t i)
+{
+    assert(i < rule->source_depth);
+    return cor_rule_steps[rule->source + i];
+}
+
+size_t cor_rule_nconditions(const struct cor_rule *rule)
+{
+    return rule->nconditions;
+}
+
+const struct cor_rule_condition *cor_rule_condition(const struct cor_rule *rule, size_t i)
+{
+    assert(i < rule->nconditions);
+    return &cor_rule_conditions[rule->first_condition + i];
+}
+
+enum cor_rule_test cor_condition_test(const struct cor_rule_condition *condition)
+{
+    return (enum cor_rule_test)condition->test;
+}
+
+size_t cor_condition_depth(const struct cor_rule_condition *condition)
+{
+    return condition->depth;
+}
+
+size_t cor_condition_step(const struct cor_rule_condition *condition, size_t i)
+{
+    assert(i < condition->depth);
+    return cor_rule_steps[condition->path + i];
+}
+
+size_t cor_condition_nvalues(const struct cor_rule_condition *condition)
+{
+    return condition->nvalues;
+}
+
+struct cor_str cor_condition_value(const struct cor_rule_condition *condition, size_t i)
+{
+    assert(i < condition->nvalues);
+    return pool_text(cor_rule_values[condition->first_value + i]);
+}

@@ -37,6 +37,21 @@ bool cor_rule_is_late(const struct cor_rule *rule);
 /* How many names its path has, and the member that each is of the type before it. */
 size_t cor_rule_depth(const struct cor_rule *rule);
 size_t cor_rule_step(const struct cor_rule *rule, size_t i);
+/* Of COR_RULE_SET: the value as JSON. */
+struct cor_str cor_rule_value(const struct cor_rule *rule);
+/* Of COR_RULE_COPY: the path that the value comes from, as the rule's own. */
+size_t cor_rule_source_depth(const struct cor_rule *rule);
+size_t cor_rule_source_step(const struct cor_rule *rule, size_t i);
+/* The conditions of a rule, all of which must hold: their paths, as the rule's own, and the values
+ * as JSON, of which the field is to have one (COR_RULE_TEST_IS). */
+struct cor_rule_condition;
+size_t cor_rule_nconditions(const struct cor_rule *rule);
+const struct cor_rule_condition *cor_rule_condition(const struct cor_rule *rule, size_t i);
+enum cor_rule_test cor_condition_test(const struct cor_rule_condition *condition);
+size_t cor_condition_depth(const struct cor_rule_condition *condition);
+size_t cor_condition_step(const struct cor_rule_condition *condition, size_t i);
+size_t cor_condition_nvalues(const struct cor_rule_condition *condition);
+struct cor_str cor_condition_value(const struct cor_rule_condition *condition, size_t i);
 /* What stands behind the field in the overlay: "= 25% when spec.strategy.type is RollingUpdate". */
 struct cor_str cor_rule_text(const struct cor_rule *rule);
 

@@ -271,6 +271,30 @@ struct cor_own_field {
     uint16_t number;
 };
 
+/* The way to a field: its place in the table of the type, then in that of the type of that field,
+ * and so on. */
+#define COR_OWN_PATH_MAX 8
+struct cor_own_path {
+    uint16_t n, steps[COR_OWN_PATH_MAX];
+};
+
+enum cor_own_test { COR_OWN_IS, COR_OWN_IS_SET, COR_OWN_IS_UNSET };
+
+struct cor_own_condition {
+    struct cor_own_path path;
+    uint16_t test;      /* enum cor_own_test */
+    const char *values; /* of COR_OWN_IS: texts with | between them */
+};
+
+/* A field gets a value when it has none and all conditions hold. */
+#define COR_OWN_WHEN_MAX 2
+struct cor_own_default {
+    struct cor_own_path path, from; /* `from` is empty, or the field whose value it gets */
+    const char *value;              /* JSON; NULL: there is a `from` */
+    uint32_t nwhen;
+    struct cor_own_condition when[COR_OWN_WHEN_MAX];
+};
+
 struct cor_own_type {
     const char *kind;                   /* NULL: it is no kind */
     const char *api_version;            /* of a kind */
@@ -282,6 +306,8 @@ struct cor_own_type {
      * none. */
     uint32_t nnumbers;
     const uint16_t *by_number;
+    const struct cor_own_default *defaults; /* in the order in which they apply */
+    uint32_t ndefaults;
 };
 
 /* Makes an empty object; one of a kind gets its apiVersion and kind. */
@@ -325,6 +351,13 @@ COR_API int cor_own_copy(const struct cor_own_type *type, struct cor_pool *pool,
  * pointer. */
 COR_API bool cor_own_equal(const struct cor_own_type *type, const void *a, const void *b);
 
+/* Fills in the defaults that the data of the type has: those of a CustomResourceDefinition's
+ * schema, or of Kubernetes for a built-in type. The defaults of a struct come before those of what
+ * it holds. The server knows more of them: what it computes, such as imagePullPolicy from the tag
+ * of an image, stays absent. 0, -COR_ENOMEM, -COR_ETOOBIG, -COR_EINVAL (a default of the schema
+ * that its member cannot have). */
+COR_API int cor_own_fill(const struct cor_own_type *type, struct cor_pool *pool, void *own);
+
 /* Adds an empty entry of `size` bytes at the end of a list or a map and returns it. NULL: the pool
  * has failed. `list` is any struct …_list or …_map. */
 COR_API void *cor_own_add(struct cor_pool *pool, void *list, size_t size);
@@ -359,6 +392,10 @@ COR_API const struct cor_str *cor_str_map_get(const struct cor_str_map *map, str
                                   struct name *ret)                                                \
     {                                                                                              \
         return cor_own_copy(&name##_type, pool, from, ret);                                        \
+    }                                                                                              \
+    static inline int name##_fill(struct cor_pool *pool, struct name *own)                         \
+    {                                                                                              \
+        return cor_own_fill(&name##_type, pool, own);                                              \
     }                                                                                              \
     static inline bool name##_equal(const struct name *a, const struct name *b)                    \
     {                                                                                              \

@@ -369,3 +369,62 @@ TEST(struct_values, of_custom_resources_are_what_json_says)
     assert_int_equal(copy.spec.backends.n, 3);
     cor_pool_free(pool);
 }
+
+/* Contract controllers 5.6.2 and 5.6.3. */
+TEST(struct_values, get_the_defaults_of_kubernetes)
+{
+    struct cor_pool *pool = pool_new();
+    struct cor_apps_v1_deployment_own web;
+    struct cor_core_v1_service_own service;
+    struct cor_str json;
+
+    assert_int_equal(
+        cor_apps_v1_deployment_own_decode(
+            pool,
+            COR_STR("{\"spec\":{\"replicas\":0,\"strategy\":{\"rollingUpdate\":{\"maxSurge\":1}},"
+                    "\"template\":{\"spec\":{\"containers\":[{\"ports\":[{}]}]}}}}"),
+            NULL, &web, NULL),
+        0);
+    assert_int_equal(cor_apps_v1_deployment_own_fill(pool, &web), 0);
+    assert_int_equal(web.spec.replicas.value, 0);
+    assert_int_equal(web.spec.revision_history_limit.value, 10);
+    assert_str(web.spec.strategy.type, "RollingUpdate");
+    assert_int_equal(web.spec.strategy.rolling_update->max_surge.number, 1);
+    assert_str(web.spec.strategy.rolling_update->max_unavailable.text, "25%");
+    assert_str(web.spec.template_.spec.restart_policy, "Always");
+    assert_str(web.spec.template_.spec.containers.p[0].ports.p[0].protocol, "TCP");
+    assert_null(web.spec.template_.spec.containers.p[0].liveness_probe);
+
+    assert_int_equal(
+        cor_core_v1_service_own_decode(pool, COR_STR("{\"spec\":{\"ports\":[{\"port\":80}]}}"),
+                                       NULL, &service, NULL),
+        0);
+    assert_int_equal(cor_core_v1_service_own_fill(pool, &service), 0);
+    assert_int_equal(service.spec.ports.p[0].target_port.number, 80);
+    assert_int_equal(service.spec.ports.p[0].target_port.type, COR_INT_OR_STR_INT);
+    assert_str(service.spec.internal_traffic_policy, "Cluster");
+    assert_null(service.spec.external_traffic_policy.p);
+    assert_int_equal(cor_core_v1_service_own_encode(pool, &service, &json), 0);
+    assert_str(json, "{\"spec\":{\"internalTrafficPolicy\":\"Cluster\",\"ports\":[{\"port\":80,"
+                     "\"protocol\":\"TCP\",\"targetPort\":80}],\"sessionAffinity\":\"None\","
+                     "\"type\":\"ClusterIP\"}}");
+    cor_pool_free(pool);
+}
+
+TEST(struct_values, get_the_defaults_of_a_schema)
+{
+    struct cor_pool *pool = pool_new();
+    struct example_v1_website_own site;
+    struct cor_str json;
+
+    assert_int_equal(example_v1_website_own_decode(
+                         pool, COR_STR("{\"spec\":{\"image\":\"i\",\"ports\":[{},{\"port\":0}]}}"),
+                         NULL, &site, NULL),
+                     0);
+    assert_int_equal(example_v1_website_own_fill(pool, &site), 0);
+    assert_int_equal(example_v1_website_own_encode(pool, &site, &json), 0);
+    assert_str(json,
+               "{\"spec\":{\"hosts\":[\"localhost\"],\"image\":\"i\",\"ports\":[{\"port\":80},"
+               "{\"port\":0}],\"tier\":\"free\"}}");
+    cor_pool_free(pool);
+}

@@ -21,6 +21,7 @@
 #include "coracle/types/networking_v1_structs.h"
 #include "coracle/view.h"
 #include "random_object.h"
+#include "schema/default.h"
 #include "schema/normalize.h"
 #include "schema/protobuf.h"
 #include "schema/raw_values.h"
@@ -322,6 +323,52 @@ TEST(structs, have_the_protobuf_that_go_makes)
     }
 }
 
+/* What the server makes of an object: Go's form with all defaults, those of hooks as well. */
+static void served(const struct cor_own_type *type, struct cor_str json, struct cor_buf *out)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf normal;
+    int r;
+
+    cor_buf_init(&normal, OBJECT_MAX);
+    go_form(type, json, &normal);
+    r = cor_default(schema_of(type), cor_buf_str(&normal), out);
+    assert_true(r >= 0);
+    if (r == 0)
+        assert_int_equal(cor_buf_adds(out, cor_buf_str(&normal)), 0);
+}
+
+/* Defaults that a client has filled in are those that the server would have filled in. */
+TEST(structs, fill_in_defaults_of_the_server)
+{
+    size_t filled = 0;
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(kinds) * LOOSE_RUNS; i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf json, want, got;
+        const struct cor_own_type *type = kinds[i / LOOSE_RUNS];
+        struct cor_pool *pool;
+        struct cor_str before, after;
+        void *own;
+
+        cor_buf_init(&json, OBJECT_MAX);
+        cor_buf_init(&want, OBJECT_MAX);
+        cor_buf_init(&got, OBJECT_MAX);
+        random_of(type, RANDOM_LOOSE, &json);
+        served(type, cor_buf_str(&json), &want);
+        assert_int_equal(cor_pool_new(0, &pool), 0);
+        own = cor_pool_alloc(pool, type->size);
+        assert_int_equal(cor_own_decode(type, pool, cor_buf_str(&json), NULL, own, NULL), 0);
+        assert_int_equal(cor_own_encode(type, pool, own, &before), 0);
+        assert_int_equal(cor_own_fill(type, pool, own), 0);
+        assert_int_equal(cor_own_encode(type, pool, own, &after), 0);
+        filled += after.n > before.n;
+        served(type, after, &got);
+        assert_same(cor_buf_str(&got), cor_buf_str(&want));
+        cor_pool_free(pool);
+    }
+    printf("# %zu of %zu objects got defaults\n", filled, COR_ARRAY_LEN(kinds) * LOOSE_RUNS);
+    assert_true(filled > COR_ARRAY_LEN(kinds));
+}
+
 static bool is_held(const struct cor_own_field *field)
 {
     return field->kind == COR_OWN_STRUCT && field->form == COR_OWN_ONE &&
@@ -412,6 +459,11 @@ TEST(structs, fail_without_memory)
             r = cor_core_v1_pod_own_copy(pool, &pod, &copy);
         if (r == 0)
             r = cor_core_v1_pod_own_encode(pool, &copy, &again);
+        if (r == 0)
+            r = cor_core_v1_pod_own_decode(pool, COR_STR("{\"spec\":{\"containers\":[{}]}}"), NULL,
+                                           &pod, NULL);
+        if (r == 0)
+            r = cor_core_v1_pod_own_fill(pool, &pod);
         if (r == 0)
             r = cor_core_v1_pod_own_encode_protobuf(pool, &copy, &again);
         if (r == 0)
