@@ -70,8 +70,8 @@ struct cor_informers_opts {
     /* A list or a watch failed, and is tried again. Called on the I/O thread or inside the pump;
      * may be NULL. */
     void (*on_watch_error)(void *arg, struct cor_str plural, const struct cor_status *error);
-    /* Reports, since the library writes no log: objects that were left out, watches that ended or
-     * were silent, slow lists, changes and handlers. `status` has the details. Called like
+    /* Reports, which the log of the runtime has as text: objects that were left out, watches that
+     * ended or were silent, slow lists, changes and handlers. `status` has the details. Called like
      * on_watch_error; may be NULL. */
     void (*on_report)(void *arg, struct cor_str plural, enum cor_reflector_report what,
                       const struct cor_status *status);

@@ -67,6 +67,14 @@ struct cor_runtime;
 
 enum cor_runtime_kind { COR_RUNTIME_THREADS, COR_RUNTIME_PUMPED };
 
+/* How serious a line of the log is. */
+enum cor_severity {
+    COR_SEVERITY_DEBUG,   /* a request is tried again */
+    COR_SEVERITY_INFO,    /* a watch begins again, another process leads */
+    COR_SEVERITY_WARNING, /* a list failed, a handler is slow, the server warns */
+    COR_SEVERITY_ERROR,   /* something was lost: an object that was left out, an Event */
+};
+
 struct cor_runtime_opts {
     size_t size; /* of this struct: COR_RUNTIME_OPTS sets it (coracle/api.h) */
     enum cor_runtime_kind kind;
@@ -81,6 +89,14 @@ struct cor_runtime_opts {
      * descriptor tells of I/O only, since nobody can wait for a time that the program moves. Must
      * stay valid until the runtime is freed. NULL: the machine's clock. */
     const struct cor_clock *clock;
+    /* Receives the log of everything on the runtime, one line of text without its newline at a
+     * time: what client-go writes to klog. Lines contain no credentials and no contents of objects;
+     * a text of the server's in them has its control characters replaced. Called on the I/O thread
+     * or inside the pump, perhaps with locks held: it must not block, and must not call the
+     * library. NULL: nothing is logged. A manager's own lines go to its on_log
+     * (coracle/controller.h). */
+    void (*on_log)(void *arg, enum cor_severity severity, const char *line);
+    void *log_arg;
 };
 
 #define COR_RUNTIME_OPTS .size = sizeof(struct cor_runtime_opts)

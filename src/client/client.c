@@ -25,6 +25,25 @@
 #include "http/proxy.h"
 #include "net/host.h"
 
+static void client_on_warning(void *arg, struct cor_str text)
+{
+    const struct cor_client *client = arg;
+
+    cor_runtime_log(client->runtime, COR_SEVERITY_WARNING, "the server warns: %.*s",
+                    COR_STR_ARG(text));
+    if (client->on_warning)
+        client->on_warning(client->warning_arg, text);
+}
+
+static void client_on_retry(void *arg, struct cor_str method, struct cor_str target,
+                            const char *why, uint64_t wait_ms)
+{
+    const struct cor_client *client = arg;
+
+    cor_runtime_log(client->runtime, COR_SEVERITY_DEBUG, "%.*s %.*s: %s; again in %llu ms",
+                    COR_STR_ARG(method), COR_STR_ARG(target), why, (unsigned long long)wait_ms);
+}
+
 struct opening {
     struct cor_client *client;
     const struct cor_client_opts *opts;
@@ -37,8 +56,9 @@ static int client_open_rest(void *arg, struct cor_status *reterr)
                                               .user_agent = o->opts->user_agent,
                                               .qps = o->opts->qps,
                                               .burst = o->opts->burst,
-                                              .on_warning = o->opts->on_warning,
-                                              .warning_arg = o->opts->arg,
+                                              .on_warning = client_on_warning,
+                                              .on_retry = client_on_retry,
+                                              .arg = o->client,
                                               .warns_once = true,
                                               .resolve = o->client->runtime->resolve,
                                               .resolve_arg = o->client->runtime->resolve_arg};
@@ -102,6 +122,8 @@ int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *op
     }
     client->runtime = runtime;
     client->timeout_ms = o.timeout_ms;
+    client->on_warning = o.on_warning;
+    client->warning_arg = o.arg;
     client->end_ms = o.end_ms > 0 ? o.end_ms : COR_CLIENT_END_MS;
     client->stop.on_mail = on_stop_mail;
     cor_dlist_init(&client->hooks);

@@ -16,6 +16,8 @@ struct cor_client {
     struct cor_rest_client *rest; /* the loop's */
     struct cor_http_port port;    /* over `rest`, for what the kit has; the loop's */
     uint64_t timeout_ms;
+    void (*on_warning)(void *arg, struct cor_str text); /* the program's; may be NULL */
+    void *warning_arg;
     struct cor_discovery *discovery; /* NULL until it is first used; the loop's */
     struct cor_dlist calls, changes, applies, raws, pauses; /* under way; the loop's */
     atomic_size_t ncalls;   /* of these, of searches, and of calls that have not reached the loop */

@@ -106,6 +106,8 @@ static void on_new_leader(void *arg, const char *identity)
 {
     struct cor_election *e = arg;
 
+    cor_runtime_log(e->client->runtime, COR_SEVERITY_INFO, "lease %s/%s: the leader is %s",
+                    e->opts.ns, e->opts.name, identity);
     if (e->opts.on_new_leader)
         e->opts.on_new_leader(e->opts.arg, identity);
 }
@@ -114,6 +116,8 @@ static void on_error(void *arg, const struct cor_status *error)
 {
     struct cor_election *e = arg;
 
+    cor_runtime_log(e->client->runtime, COR_SEVERITY_WARNING, "lease %s/%s: %s", e->opts.ns,
+                    e->opts.name, cor_status_message(error));
     if (e->opts.on_error)
         e->opts.on_error(e->opts.arg, error);
 }

@@ -51,6 +51,9 @@ static void on_given_up(void *arg, const struct cor_event *event, int r)
                                         .reason = event->reason,
                                         .message = event->message};
 
+    cor_runtime_log(ev->client->runtime, COR_SEVERITY_ERROR,
+                    "an Event of %.*s %.*s was not written: %s", COR_STR_ARG(lost.about_kind),
+                    COR_STR_ARG(lost.about_name), cor_err_text(r));
     if (ev->opts.on_given_up)
         ev->opts.on_given_up(ev->opts.arg, &lost, r);
 }

@@ -257,3 +257,90 @@ TEST(reports, an_informer_may_have_a_resync_of_its_own)
         script_end(&s);
     }
 }
+
+struct lines {
+    pthread_mutex_t lock;
+    char text[1 << 14];
+};
+
+static void on_log(void *arg, enum cor_severity severity, const char *line)
+{
+    struct lines *l = arg;
+    size_t n;
+
+    pthread_mutex_lock(&l->lock);
+    n = strlen(l->text);
+    snprintf(l->text + n, sizeof(l->text) - n, "%c %s\n", "DIWE"[severity], line);
+    pthread_mutex_unlock(&l->lock);
+}
+
+static bool has_lines(void *arg)
+{
+    static const char *const wanted[] = {
+        "E informer of configmaps in default: change refused: ",
+        "W informer of boats.example.com: failed to list boats: ",
+        "W the server warns: unknown field \"sea\"",
+        "I lease default/boat: the leader is me",
+    };
+    struct lines *l = arg;
+    bool has_all_lines = true;
+
+    pthread_mutex_lock(&l->lock);
+    for (size_t i = 0; i < COR_ARRAY_LEN(wanted); i++)
+        has_all_lines = has_all_lines && strstr(l->text, wanted[i]);
+    pthread_mutex_unlock(&l->lock);
+    return has_all_lines;
+}
+
+static void send_unknown_field(struct cor_client *client)
+{
+    const struct cor_raw_request req = {
+        COR_RAW_REQUEST, .method = "POST", .path = "/api/v1/namespaces/default/configmaps",
+        .body = COR_STR("{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":"
+                        "\"odd\"},\"sea\":1}")};
+
+    assert_int_equal(cor_client_raw(client, &req, NULL, NULL, NULL, NULL), 0);
+}
+
+/* One function of the runtime hears of its informers, clients and elections. */
+TEST(reports, the_log_of_a_runtime_has_what_client_go_logs)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct lines lines = {.lock = PTHREAD_MUTEX_INITIALIZER};
+        const struct cor_runtime_opts logs = {COR_RUNTIME_OPTS, .kind = kind, .on_log = on_log,
+                                              .log_arg = &lines};
+        const struct cor_informer_opts maps = {COR_INFORMER_OPTS, .resource = configmaps,
+                                               .ns = "default"};
+        const struct cor_informer_opts boats = {COR_INFORMER_OPTS,
+                                                .resource = {"example.com", "v1", "boats"}};
+        const struct cor_election_opts lease = {COR_ELECTION_OPTS,    .ns = "default",
+                                                .name = "boat",       .identity = "me",
+                                                .on_started = ignore, .on_stopped = ignore};
+        const struct cor_index_def index = {COR_STR("name"), by_name, NULL};
+        struct cor_client_opts opts = {COR_CLIENT_OPTS, .qps = -1};
+        struct cor_election *election;
+        struct cor_informers *set;
+        struct cor_informer *inf;
+        struct world w, logged;
+
+        world_begin(&w, kind);
+        opts.config = &w.config;
+        logged = w;
+        assert_int_equal(cor_runtime_new(&logs, &logged.rt), 0);
+        assert_int_equal(cor_client_new(logged.rt, &opts, &logged.client, NULL), 0);
+        assert_int_equal(cor_informers_new(logged.client, NULL, &set), 0);
+        assert_int_equal(cor_informers_for_resource(set, &maps, &inf, NULL), 0);
+        assert_int_equal(cor_informer_add_indexes(inf, &index, 1), 0);
+        assert_int_equal(cor_informers_for_resource(set, &boats, &inf, NULL), 0);
+        cor_informers_start(set);
+        assert_int_equal(cor_election_new(logged.client, &lease, &election, NULL), 0);
+        send_unknown_field(logged.client);
+        world_run(&logged, has_lines, &lines);
+        cor_election_free(election);
+        cor_informers_free(set);
+        cor_client_free(logged.client);
+        cor_runtime_free(logged.rt);
+        world_end(&w);
+    }
+}

@@ -120,6 +120,8 @@ static void factory_on_watch_error(void *arg, const struct cor_status *error)
     const struct cor_informer_factory *f = e->factory;
 
     factory_note_failure(e, error);
+    if (f->opts.on_watch_error)
+        f->opts.on_watch_error(f->opts.arg, &e->scope, error);
     if (f->opts.set.on_watch_error)
         f->opts.set.on_watch_error(f->opts.set.arg, e->scope.resource.resource, error);
 }
@@ -133,6 +135,8 @@ static void factory_on_report(void *arg, enum cor_reflector_report what,
     if (what == COR_REFLECTOR_STREAM_FAILED || what == COR_REFLECTOR_STREAM_RETRY ||
         what == COR_REFLECTOR_STREAM_LATE)
         factory_note_failure(e, status);
+    if (f->opts.on_report)
+        f->opts.on_report(f->opts.arg, &e->scope, what, status);
     if (f->opts.set.on_report)
         f->opts.set.on_report(f->opts.set.arg, e->scope.resource.resource, what, status);
 }

@@ -38,7 +38,12 @@ struct cor_informer_factory_opts {
     struct cor_informers_opts set;
     const struct cor_clock *clock; /* NULL: the machine's */
     void (*on_work)(void *arg);    /* as cor_cache_controller_opts; may be NULL */
-    void *arg;                     /* of on_work */
+    /* Called before the functions of `set` with the same names; may be NULL. */
+    void (*on_watch_error)(void *arg, const struct cor_informer_scope *scope,
+                           const struct cor_status *error);
+    void (*on_report)(void *arg, const struct cor_informer_scope *scope,
+                      enum cor_reflector_report what, const struct cor_status *status);
+    void *arg; /* of these three */
 };
 
 /* 0 or -COR_ENOMEM. */

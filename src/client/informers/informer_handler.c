@@ -95,6 +95,7 @@ void cor_informers_tell_slow(struct cor_informers *set)
 
     cor_status_init(&st);
     while (handler_take_slow(set, &inf, &st)) {
+        cor_runtime_log(set->runtime, COR_SEVERITY_WARNING, "%s", cor_status_message(&st));
         if (set->opts.on_report)
             set->opts.on_report(set->opts.arg, cor_strz(inf->plural), COR_REFLECTOR_SLOW_HANDLER,
                                 &st);

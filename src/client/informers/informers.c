@@ -123,13 +123,61 @@ static void informers_free_driver(void *arg, struct cor_reflector_driver *driver
     cor_list_watch_free(lw);
 }
 
+/* "configmaps", or "deployments.apps"; with the namespace that is followed. */
+static void informers_log(const struct cor_informers *set, enum cor_severity severity,
+                          const struct cor_informer_scope *scope, const char *what,
+                          const struct cor_status *status)
+{
+    const struct cor_gvr *of = &scope->resource;
+
+    cor_runtime_log(set->runtime, severity, "informer of %.*s%s%.*s%s%.*s: %s%s%s",
+                    COR_STR_ARG(of->resource), of->group.n ? "." : "", COR_STR_ARG(of->group),
+                    scope->ns.n ? " in " : "", COR_STR_ARG(scope->ns), what,
+                    *what && status ? ": " : "", status ? cor_status_message(status) : "");
+}
+
+static void informers_on_watch_error(void *arg, const struct cor_informer_scope *scope,
+                                     const struct cor_status *error)
+{
+    informers_log(arg, COR_SEVERITY_WARNING, scope, "", error);
+}
+
+static enum cor_severity severity_of(enum cor_reflector_report what)
+{
+    switch (what) {
+    case COR_REFLECTOR_UNEXPECTED_TYPE:
+    case COR_REFLECTOR_UNREADABLE:
+    case COR_REFLECTOR_UNKNOWN_EVENT:
+    case COR_REFLECTOR_STORE_FAILED:
+    case COR_REFLECTOR_CHANGE_REFUSED:
+    case COR_REFLECTOR_RESYNC_FAILED:
+        return COR_SEVERITY_ERROR;
+    case COR_REFLECTOR_STREAM_LATE:
+    case COR_REFLECTOR_SLOW:
+    case COR_REFLECTOR_SLOW_CHANGE:
+    case COR_REFLECTOR_SLOW_HANDLER:
+        return COR_SEVERITY_WARNING;
+    default:
+        return COR_SEVERITY_INFO;
+    }
+}
+
+static void informers_on_report(void *arg, const struct cor_informer_scope *scope,
+                                enum cor_reflector_report what, const struct cor_status *status)
+{
+    informers_log(arg, severity_of(what), scope, cor_reflector_report_name(what), status);
+}
+
 static int informers_make_factory(struct cor_informers *set)
 {
+    bool has_log = set->runtime->on_log;
     const struct cor_informer_factory_opts opts = {
         .maker = {informers_make_driver, informers_set_reflector, informers_free_driver, set},
         .set = set->opts,
         .clock = set->runtime->clock,
         .on_work = informers_on_work,
+        .on_watch_error = has_log ? informers_on_watch_error : NULL,
+        .on_report = has_log ? informers_on_report : NULL,
         .arg = set,
     };
 

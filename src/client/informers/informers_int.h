@@ -40,7 +40,7 @@ struct cor_informer {
     struct cor_dlist link;
     struct cor_shared_informer *shared;
     char *group, *version, *plural, *ns;
-    char *kind; /* "": the options have none */
+    char *kind;         /* "": the options have none */
     atomic_uint nadded; /* handlers, to name those without a name */
 };
 

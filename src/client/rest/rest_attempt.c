@@ -272,10 +272,14 @@ static uint64_t refused_wait_ms(struct cor_rest_request *req)
 
 static void retry_in(struct cor_rest_request *req, uint64_t wait_ms)
 {
+    const struct cor_rest_client *rc = req->rc;
     uint64_t left = left_ms(req);
 
     req->state = COR_REST_DELAYED;
     cor_timer_set(&req->timer, wait_ms < left ? wait_ms : left);
+    if (rc->on_retry)
+        rc->on_retry(rc->retry_arg, req->opts.method, cor_buf_str(&req->target),
+                     req->previous ? req->previous : "", wait_ms);
 }
 
 static void keep_previous(struct cor_rest_request *req, const char *text)

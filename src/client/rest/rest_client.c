@@ -331,7 +331,9 @@ int cor_rest_client_open(struct cor_net *net, const struct cor_rest_client_opts 
     rc->backoff = read_backoff();
     rc->is_h1_only = cor_config_has(getenv("DISABLE_HTTP2"));
     cor_dlist_init(&rc->requests);
-    cor_warner_init(&rc->warner, opts->on_warning, opts->warning_arg, opts->warns_once);
+    cor_warner_init(&rc->warner, opts->on_warning, opts->arg, opts->warns_once);
+    rc->on_retry = opts->on_retry;
+    rc->retry_arg = opts->arg;
     r = rest_client_fill(rc, net, opts, reterr);
     if (r == -COR_ENOMEM)
         cor_status_set(reterr, r, "no memory for a client");

@@ -40,8 +40,12 @@ struct cor_rest_client_opts {
     int retries_max; /* 0: COR_REST_RETRIES; below 0: none */
     /* What a server warns of with its answers; NULL: nobody listens. It may not call the client. */
     void (*on_warning)(void *arg, struct cor_str text);
-    void *warning_arg;
-    bool warns_once;        /* the same text is told once */
+    bool warns_once; /* the same text is told once */
+    /* An attempt is to be repeated; the texts are borrowed. May be NULL; may not call the client.
+     */
+    void (*on_retry)(void *arg, struct cor_str method, struct cor_str target, const char *why,
+                     uint64_t wait_ms);
+    void *arg;              /* of both */
     cor_resolve_fn resolve; /* NULL: the system's resolver, on a worker thread */
     void *resolve_arg;
 };

@@ -37,6 +37,9 @@ struct cor_rest_client {
     struct cor_rest_throttle throttle, discovery_throttle;
     struct cor_warner warner;
     struct cor_rest_metrics metrics;
+    void (*on_retry)(void *arg, struct cor_str method, struct cor_str target, const char *why,
+                     uint64_t wait_ms);
+    void *retry_arg;
     uint64_t timeout_ms;
     int retries_max;
     struct cor_backoff_opts backoff; /* of requests that are tried again; initial_ms 0: none */
@@ -71,9 +74,9 @@ struct cor_rest_request {
     struct cor_timer timer; /* always set, so that moving it cannot fail */
     struct cor_rest_turn turn;
     struct cor_credentials_wait identity;
-    uint64_t began_ms;    /* of the loop's clock, as is: */
+    uint64_t began_ms; /* of the loop's clock, as is: */
     uint64_t deadline_ms;
-    uint64_t timeout_ms;  /* shortens the deadline from the first attempt on; 0: none */
+    uint64_t timeout_ms; /* shortens the deadline from the first attempt on; 0: none */
 
     /* The attempt under way. */
     int attempt; /* 1 is the first */

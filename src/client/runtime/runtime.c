@@ -15,6 +15,8 @@
 
 #include <assert.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -152,6 +154,8 @@ int cor_runtime_new(const struct cor_runtime_opts *opts, struct cor_runtime **re
     rt->pid = getpid();
     rt->resolve = o.resolve;
     rt->resolve_arg = o.resolve_arg;
+    rt->on_log = o.on_log;
+    rt->log_arg = o.log_arg;
     atomic_init(&rt->nusers, 0);
     r = cor_loop_new(MAIL_MAX, &rt->loop);
     if (r == 0 && o.clock)
@@ -260,6 +264,23 @@ static void on_errand(struct cor_mail *mail)
 
 /* On the loop's own thread `fn` is called at once, also between turns; the pump then looks again at
  * what is due. */
+void cor_runtime_log(const struct cor_runtime *rt, enum cor_severity severity, const char *fmt, ...)
+{
+    char line[COR_RUNTIME_LOG_MAX];
+    va_list args;
+
+    assert(cor_loop_is_current(rt->loop));
+    if (!rt->on_log)
+        return;
+    va_start(args, fmt);
+    vsnprintf(line, sizeof(line), fmt, args);
+    va_end(args);
+    for (char *p = line; *p; p++)
+        if ((unsigned char)*p < ' ' || *p == 0x7f)
+            *p = ' ';
+    rt->on_log(rt->log_arg, severity, line);
+}
+
 int cor_runtime_run(struct cor_runtime *rt, void (*fn)(void *arg), void *arg)
 {
     struct errand e = {.mail.on_mail = on_errand, .fn = fn, .arg = arg};

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "base/cleanup.h"
 #include "client/runtime/handler_pool.h"
 #include "client/runtime/waiter.h"
 #include "coracle/runtime.h"
@@ -15,6 +16,8 @@
 #include "loop/pump.h"
 #include "loop/timer.h"
 #include "net/net.h"
+
+#define COR_RUNTIME_LOG_MAX 4096 /* with its NUL */
 
 struct cor_runtime {
     enum cor_runtime_kind kind;
@@ -27,6 +30,8 @@ struct cor_runtime {
     struct cor_timer patrol;       /* always set, so that moving it needs no memory */
     cor_resolve_fn resolve;
     void *resolve_arg;
+    void (*on_log)(void *arg, enum cor_severity severity, const char *line); /* may be NULL */
+    void *log_arg;
     atomic_size_t nusers; /* clients; 0 when the runtime is freed */
     pid_t pid;            /* of the process that made it: a forked child has none of its threads */
 };
@@ -48,6 +53,11 @@ int cor_runtime_may_wait(const struct cor_runtime *rt, struct cor_status *reterr
 /* Counts what is made on the runtime in, and out again when it has been freed. Any thread. */
 void cor_runtime_enter(struct cor_runtime *rt);
 void cor_runtime_leave(struct cor_runtime *rt);
+
+/* Writes a line to the program's log, cut to COR_RUNTIME_LOG_MAX bytes; control characters become
+ * spaces. On the loop. */
+void cor_runtime_log(const struct cor_runtime *rt, enum cor_severity severity, const char *fmt, ...)
+    COR_PRINTF(3, 4);
 
 /* See cor_waiter_wait(); -COR_EINVAL in a forked child, too. */
 int cor_runtime_wait(struct cor_runtime *rt, struct cor_waiter *w, uint64_t timeout_ms);

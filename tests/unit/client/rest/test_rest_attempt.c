@@ -74,12 +74,43 @@ TEST(rest_attempt, only_the_last_attempt_warns)
     struct heard h;
 
     world_begin(&w, NULL);
-    world_connect(
-        &w, &(struct cor_rest_client_opts){.on_warning = count_warning, .warning_arg = &nwarnings});
+    world_connect(&w,
+                  &(struct cor_rest_client_opts){.on_warning = count_warning, .arg = &nwarnings});
     WORLD_SCRIPT(&w, script);
     ask(&w, "/x", &h);
     assert_int_equal(h.err, 0);
     assert_int_equal(nwarnings, 1);
+    heard_deinit(&h);
+    world_end(&w);
+}
+
+static void note_retry(void *arg, struct cor_str method, struct cor_str target, const char *why,
+                       uint64_t wait_ms)
+{
+    snprintf(arg, 128, "%.*s %.*s, %s, %llu", COR_STR_ARG(method), COR_STR_ARG(target), why,
+             (unsigned long long)wait_ms);
+}
+
+TEST(rest_attempt, a_repeated_attempt_is_told_of_and_counted)
+{
+    static const struct answer script[] = {
+        {.status = 429, .body = busy, .header = "Retry-After", .value = "0"}, {.body = "{}"}};
+    const struct cor_rest_metrics *metrics;
+    char told[128] = "";
+    struct world w;
+    struct heard h;
+
+    world_begin(&w, NULL);
+    world_connect(&w, &(struct cor_rest_client_opts){.on_retry = note_retry, .arg = told});
+    WORLD_SCRIPT(&w, script);
+    ask(&w, "/x", &h);
+    assert_string_equal(told, "GET /x, the server answered 429, 0");
+    metrics = cor_rest_client_metrics(w.rc);
+    assert_int_equal(metrics->nanswers, 2);
+    assert_int_equal(metrics->answers[0].code, 429);
+    assert_int_equal(metrics->answers[0].retries, 1);
+    assert_int_equal(metrics->answers[1].code, 200);
+    assert_int_equal(metrics->answers[1].retries, 0);
     heard_deinit(&h);
     world_end(&w);
 }

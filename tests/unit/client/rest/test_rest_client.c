@@ -97,7 +97,7 @@ TEST(rest_client, tells_what_the_server_warns_of)
     cor_buf_init(&told, 4096);
     world_begin(&w, NULL);
     world_connect(&w, &(struct cor_rest_client_opts){
-                          .on_warning = note_warning, .warning_arg = &told, .warns_once = true});
+                          .on_warning = note_warning, .arg = &told, .warns_once = true});
     WORLD_SCRIPT(&w, script);
     for (size_t i = 0; i < COR_ARRAY_LEN(script); i++) {
         ask(&w, "/x", &h);
