@@ -5,7 +5,7 @@
  *             version does not know, and nulls, are dropped; metadata of embedded resources is read; defaults are filled in
  *   strict    what was repeated, unknown in the metadata, and dropped, in this order (`findings`)
  *   match     the kind is the resource's
- *   validate  the keywords of the schema of the request's version, its scale, embedded resources, lists
+ *   validate  the keywords of the schema of the request's version, its scale, embedded resources, lists; warnings
  *   store     numbers get upstream's form; the schema of the stored version drops and fills in once more, unless the object is
  *             stored as it was decoded: an apply drops nothing before, a scale adds to an object, a creation drops the status
  *
@@ -17,8 +17,13 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/array.h"
 #include "base/err.h"
+#include "base/mem.h"
+#include "base/str_set.h"
 #include "meta/object_edit.h"
 #include "meta/quote.h"
 #include "schema/custom_row.h"
@@ -31,7 +36,8 @@
 #include "server/write/body.h"
 #include "server/write/stages.h"
 
-#define WHY_MAX (64u * 1024)
+#define WHY_MAX        (64u * 1024)
+#define FINALIZERS_MAX (1u << 22) /* more than a body has room for */
 
 bool cor_write_is_custom(const struct cor_call *call)
 {
@@ -120,6 +126,19 @@ static int add_metadata_findings(struct cor_write *write, const struct cor_read_
             r = cor_buf_addc(&write->findings, '\0');
     }
     return r == -COR_ETOOBIG ? 0 : r;
+}
+
+int cor_custom_check_metadata(struct cor_write *write, struct cor_str json)
+{
+    struct cor_str metadata;
+    char why[96];
+
+    if (cor_json_get(json, COR_STR("metadata"), COR_JSON_ANY_ORDER, &metadata) < 0 ||
+        cor_json_type(metadata) == COR_JSON_OBJECT || cor_json_type(metadata) == COR_JSON_NULL)
+        return 0;
+    snprintf(why, sizeof(why), "json: cannot unmarshal %s into Go value of type v1.ObjectMeta",
+             cor_json_go_type(cor_json_type(metadata)));
+    return custom_refuse(write, why);
 }
 
 /* Reads the metadata as upstream's typed ObjectMeta, and writes it back. */
@@ -268,6 +287,70 @@ void cor_custom_validate(const struct cor_write *write, struct cor_field_errors 
         cor_structural_check_embedded(custom->schema, &validation, errs);
     if (custom->schema)
         cor_structural_check_lists(custom->schema, &validation, errs);
+}
+
+/* Finalizers of an object: raw text of a JSON list. */
+static struct cor_json_iter finalizers_of(const struct cor_object *object)
+{
+    struct cor_str list =
+        object ? cor_object_meta_member(object, COR_STR("finalizers")) : cor_str(NULL, 0);
+
+    return cor_json_iter(list.p ? list : COR_STR("[]"));
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return cor_str_cmp(*(const struct cor_str *)a, *(const struct cor_str *)b);
+}
+
+/* `name` is valid, and a quoted text. */
+static int warn_of_finalizer(struct cor_call *call, struct cor_str name)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = WHY_MAX};
+    int r;
+
+    if (memchr(name.p, '/', name.n) || cor_str_eq(name, COR_STR("\"orphan\"")) ||
+        cor_str_eq(name, COR_STR("\"foregroundDeletion\"")) ||
+        cor_str_eq(name, COR_STR("\"kubernetes\"")))
+        return 0;
+    r = cor_buf_addf(&text,
+                     "metadata.finalizers: %.*s: prefer a domain-qualified finalizer name %sto "
+                     "avoid accidental conflicts with other finalizer writers",
+                     COR_STR_ARG(name), memchr(name.p, '.', name.n) ? "including a path (/) " : "");
+    return r < 0 ? r : cor_warnings_add(&call->warnings, cor_buf_str(&text));
+}
+
+int cor_custom_warn(struct cor_write *write)
+{
+    struct cor_json_iter old = finalizers_of(write->is_create ? NULL : write->current);
+    struct cor_json_iter new_ = finalizers_of(write->object);
+    struct cor_str *added = NULL;
+    struct cor_str_set known;
+    size_t n = 0, cap = 0;
+    bool is_new;
+    int r = 0;
+
+    if (write->call.sub && write->call.sub->part != COR_PART_SCALE)
+        return 0;
+    cor_str_set_init(&known, FINALIZERS_MAX);
+    while (r == 0 && cor_json_iter_elem(&old))
+        r = cor_str_set_add(&known, cor_json_iter_value(&old), &is_new);
+    while (r == 0 && cor_json_iter_elem(&new_)) {
+        struct cor_str name = cor_json_iter_value(&new_);
+
+        r = cor_str_set_add(&known, name, &is_new);
+        if (r == 0 && is_new)
+            r = COR_ARRAY_RESERVE(&added, n, &cap, FINALIZERS_MAX);
+        if (r == 0 && is_new)
+            added[n++] = name;
+    }
+    if (n > 1)
+        qsort(added, n, sizeof(added[0]), compare_texts);
+    for (size_t i = 0; r == 0 && i < n; i++)
+        r = warn_of_finalizer(&write->call, added[i]);
+    cor_str_set_deinit(&known);
+    cor_free(added);
+    return r < 0 ? cor_status_set_err(&write->call.status, r) : 0;
 }
 
 bool cor_custom_is_stored(const struct cor_write *write)

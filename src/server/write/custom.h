@@ -14,6 +14,10 @@ bool cor_write_is_custom(const struct cor_call *call);
 int cor_write_decode_custom(struct cor_write *write, const struct cor_json_dups *dups,
                             struct cor_object **object);
 
+/* For "decode", of bytes that are no object: refuses metadata of another type in upstream's words.
+ */
+int cor_custom_check_metadata(struct cor_write *write, struct cor_str json);
+
 /* For "match": 422 for an object of another kind. */
 int cor_custom_match_kind(struct cor_write *write);
 
@@ -22,6 +26,9 @@ int cor_custom_refuse_create(struct cor_write *write);
 
 /* For "validate": adds what the schema of the request's version finds wrong. */
 void cor_custom_validate(const struct cor_write *write, struct cor_field_errors *errs);
+
+/* For "validate", when nothing is wrong: warns of new finalizers that name no domain. */
+int cor_custom_warn(struct cor_write *write);
 
 /* For "default late": the object becomes what upstream reads when it has stored it; the schema of
  * the stored version has the last word. */

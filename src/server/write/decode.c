@@ -112,6 +112,8 @@ static int decode_refuse_bytes(struct cor_write *write)
         (void)cor_json_to_raw(value, &sent.kind);
     if (cor_json_get(json, COR_STR("apiVersion"), COR_JSON_ANY_ORDER, &value) == 0)
         (void)cor_json_to_raw(value, &sent.api_version);
+    if (cor_write_is_custom(call) && cor_custom_check_metadata(write, json) < 0)
+        return call->status.err;
     r = decode_read(write, &sent, true);
     if (r == 0)
         r = cor_decode_check_numbers(json, &why);

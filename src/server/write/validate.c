@@ -198,6 +198,6 @@ int cor_write_validate(struct cor_write *write)
     if (call->res->custom)
         cor_custom_validate(write, &errs);
     if (errs.n == 0 && errs.error == 0)
-        return 0;
+        return call->res->custom ? cor_custom_warn(write) : 0;
     return refuse_object(write, &errs);
 }

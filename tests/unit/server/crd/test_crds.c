@@ -459,5 +459,7 @@ TEST(crds, requests_of_instances_fail_whole_without_memory)
     fx_fail_each_alloc(&c.fx, "POST", KETTLES "?dryRun=All",
                        KETTLE("l", ",\"spec\":{\"a\":\"x\",\"b\":1}"), NULL);
     fx_fail_each_alloc(&c.fx, "PATCH", KETTLES "/k?dryRun=All", "{\"spec\":{\"a\":\"y\"}}", NULL);
+    fx_fail_each_alloc(&c.fx, "PATCH", KETTLES "/k?dryRun=All",
+                       "{\"metadata\":{\"finalizers\":[\"b\",\"a.b\"]}}", NULL);
     crd_fx_close(&c);
 }
