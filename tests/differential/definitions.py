@@ -16,9 +16,10 @@ GROUPS = 12
 FORMATS = {"date-time": ["2026-01-02T03:04:05Z", "2026-01-02"], "date": ["2026-01-02", "2026-13-02"], "duration": ["5s", "1 day", "x"],
            "byte": ["aGk=", "?"], "uri": ["https://example.org/x", "::"], "email": ["a@b.org", "a"], "hostname": ["a.example.org", "-"],
            "ipv4": ["10.0.0.1", "10.0.0.256"], "ipv6": ["::1", "10.0.0.1"], "cidr": ["10.0.0.0/8", "10.0.0.0/99"], "mac": ["01:23:45:67:89:ab", "x"],
-           "uuid": ["123e4567-e89b-12d3-a456-426614174000", "x"], "uuid4": ["123e4567-e89b-42d3-a456-426614174000", "123e4567-e89b-12d3-a456-426614174000"],
-           "isbn10": ["0-306-40615-2", "1"], "creditcard": ["4111111111111111", "1"], "ssn": ["111-22-3333", "1"], "hexcolor": ["#fff", "fff"],
-           "rgbcolor": ["rgb(1,2,3)", "red"], "bsonobjectid": ["507f1f77bcf86cd799439011", "x"], "password": ["x"], "nope": ["x"], "k8s-short-name": ["a", "A_"]}
+           "uuid": ["123e4567-e89b-12d3-a456-426614174000", "x"], "uuid4": ["123e4567-e89b-42d3-a456-426614174000",
+           "123e4567-e89b-12d3-a456-426614174000"], "isbn10": ["0-306-40615-2", "1"], "creditcard": ["4111111111111111", "1"], "ssn": ["111-22-3333",
+           "1"], "hexcolor": ["#fff", "fff"], "rgbcolor": ["rgb(1,2,3)", "red"], "bsonobjectid": ["507f1f77bcf86cd799439011", "x"], "password": ["x"],
+           "nope": ["x"], "k8s-short-name": ["a", "A_"]}
 PATTERNS = {"^a": ["a", "abc"], "^[a-z]*$": ["abc", ""], "[0-9]+": ["5", "a1"], "^.{2}$": ["ab", "äö"], "b": ["b"], **FITTING}
 OPTIONAL_MAX = 5  # so that an instance of a schema with thousands of fields stays small
 
@@ -60,7 +61,8 @@ class RichMaker(Maker):
 
     def filled(self, _):
         """Defaults within defaults."""
-        inner = {"type": "object", "properties": {"b": {"type": "integer", "default": 3}, "c": {"type": "string", "nullable": True, "default": "x"}}, "default": {}}
+        inner = {"type": "object", "properties": {"b": {"type": "integer", "default": 3}, "c": {"type": "string", "nullable": True, "default": "x"}},
+                 "default": {}}
         return {"type": "object", "properties": {"a": inner, "l": {"type": "array", "items": inner}, "m": {"type": "object", "additionalProperties": inner}},
                 **({"default": {"a": {"b": 5}}} if self.chance(0.5) else {})}
 
@@ -216,10 +218,11 @@ def random_definition(number):
         properties["replicas"] = {"type": "integer", **({"maximum": 5} if maker.chance(0.3) else {})}
         made.scale = SCALE if maker.chance(0.5) else {name: path for name, path in SCALE.items() if name != "labelSelectorPath"}
     if maker.chance(0.5):
-        paths = [f".spec.{name}" for name in properties] + [".status.phase", ".metadata.creationTimestamp", ".metadata.name", ".spec.p0.a", ".spec.p1[0]", ".spec.p2[*].name",
-                                                            ".spec['p0']", ".spec.p1[?(@.name=='a')].v"]
-        made.columns = [{"name": f"C{i}", "type": maker.random.choice(["string", "integer", "number", "boolean", "date"]), "jsonPath": maker.random.choice(paths),
-                         **({"priority": 1} if maker.chance(0.2) else {})} for i in range(maker.random.randint(1, 4))]
+        paths = [f".spec.{name}" for name in properties] + [".status.phase", ".metadata.creationTimestamp", ".metadata.name", ".spec.p0.a",
+            ".spec.p1[0]", ".spec.p2[*].name", ".spec['p0']", ".spec.p1[?(@.name=='a')].v"]
+        made.columns = [{"name": f"C{i}", "type": maker.random.choice(["string", "integer", "number", "boolean", "date"]),
+                        "jsonPath": maker.random.choice(paths),
+                        **({"priority": 1} if maker.chance(0.2) else {})} for i in range(maker.random.randint(1, 4))]
     if maker.chance(0.4):
         flat = [name for name, node in properties.items() if node.get("type") in ("string", "integer", "boolean")]
         made.selectable = [f".spec.{name}" for name in flat[:2]]
@@ -246,26 +249,35 @@ def all_definitions():
 
 # ---- mistakes ----
 
-KEYWORDS = [("type", "text"), ("type", "null"), ("type", None), ("pattern", "("), ("pattern", "a{2000}"), ("uniqueItems", True), ("additionalProperties", False), ("additionalProperties", True),
-            ("additionalProperties", {"type": "string"}), ("nullable", True), ("default", {"zz": 1}), ("default", []), ("default", "x"), ("default", 7),
-            ("x-kubernetes-list-type", "bag"), ("x-kubernetes-list-type", "set"), ("x-kubernetes-list-type", "map"), ("x-kubernetes-map-type", "bag"),
-            ("x-kubernetes-map-type", "atomic"), ("x-kubernetes-list-map-keys", ["a", "a"]), ("x-kubernetes-list-map-keys", ["nope"]), ("x-kubernetes-embedded-resource", True),
-            ("x-kubernetes-int-or-string", True), ("x-kubernetes-preserve-unknown-fields", False), ("x-kubernetes-preserve-unknown-fields", True), ("$ref", "#/x"),
-            ("items", [{"type": "string"}]), ("items", None), ("items", {}), ("items", {"type": "array"}), ("definitions", {"a": {"type": "string"}}), ("dependencies", {"a": ["b"]}),
-            ("patternProperties", {"a": {"type": "string"}}), ("id", "x"), ("$schema", "x"), ("anyOf", [{"type": "string"}]), ("anyOf", [{"type": "integer"}, {"type": "string"}]),
-            ("oneOf", [{"properties": {"q": {"minLength": 1}}}]), ("allOf", [{"description": "x", "title": "y"}]), ("not", {"nullable": True, "default": 1}),
-            ("allOf", [{"additionalProperties": {"maxLength": 1}}]), ("properties", {"metadata": {"type": "string"}, "kind": {"type": "object"}}), ("properties", {"x": {}}),
-            ("required", ["q"]), ("enum", []), ("enum", [{}]), ("format", "nope"), ("maxLength", -1), ("minimum", 1e300), ("multipleOf", 0), ("additionalItems", True),
-            ("x-kubernetes-validations", [{"rule": ""}]), ("x-kubernetes-validations", [{"rule": "true", "message": "a\nb"}]), ("x-kubernetes-validations", [{"rule": "true", "message": " "}])]
-PARTS = [(("names", "plural"), "No"), (("names", "kind"), "no_"), (("names", "kind"), ""), (("names", "listKind"), "Same"), (("names", "singular"), "A"), (("names", "shortNames"), ["ok", "No"]),
-         (("names", "categories"), ["all", "-"]), (("group",), ""), (("group",), "nodot"), (("group",), "Bad.Group"), (("group",), "x.k8s.io"), (("scope",), ""), (("scope",), "Galaxy"),
-         (("versions",), []), (("versions", 0, "name"), "1"), (("versions", 0, "storage"), False), (("versions", 0, "served"), False), (("versions", 0, "schema"), None),
-         (("versions", 0, "deprecationWarning"), "old"), (("versions", 0, "schema"), {}), (("versions", 0, "additionalPrinterColumns"), [{"name": "", "type": "text", "jsonPath": "x"}]),
-         (("versions", 0, "additionalPrinterColumns"), [{"name": "a", "type": "string", "format": "huge", "jsonPath": ""}]), (("versions", 0, "selectableFields"), [{"jsonPath": ".spec.nope"}]),
-         (("versions", 0, "selectableFields"), [{"jsonPath": "spec"}, {"jsonPath": ".spec[0]"}, {"jsonPath": ""}]), (("versions", 0, "subresources"), {"scale": {"specReplicasPath": ".status.x",
-         "statusReplicasPath": ".spec.x", "labelSelectorPath": ".metadata.x"}}), (("versions", 0, "subresources"), {"scale": {"specReplicasPath": "", "statusReplicasPath": "x"}}),
-         (("conversion",), {"strategy": "Sometimes"}), (("conversion",), {"strategy": "Webhook"}), (("conversion",), {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v9", "v9"],
-         "clientConfig": {"url": "http://u@x/?q#f"}}}), (("conversion",), {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": {"service": {"name": "a", "port": 0}}}}),
+KEYWORDS = [("type", "text"), ("type", "null"), ("type", None), ("pattern", "("), ("pattern", "a{2000}"), ("uniqueItems", True),
+            ("additionalProperties", False), ("additionalProperties", True), ("additionalProperties", {"type": "string"}), ("nullable", True),
+            ("default", {"zz": 1}), ("default", []), ("default", "x"), ("default", 7), ("x-kubernetes-list-type", "bag"),
+            ("x-kubernetes-list-type", "set"), ("x-kubernetes-list-type", "map"), ("x-kubernetes-map-type", "bag"),
+            ("x-kubernetes-map-type", "atomic"), ("x-kubernetes-list-map-keys", ["a", "a"]), ("x-kubernetes-list-map-keys", ["nope"]),
+            ("x-kubernetes-embedded-resource", True), ("x-kubernetes-int-or-string", True), ("x-kubernetes-preserve-unknown-fields", False),
+            ("x-kubernetes-preserve-unknown-fields", True), ("$ref", "#/x"), ("items", [{"type": "string"}]), ("items", None), ("items", {}),
+            ("items", {"type": "array"}), ("definitions", {"a": {"type": "string"}}), ("dependencies", {"a": ["b"]}),
+            ("patternProperties", {"a": {"type": "string"}}), ("id", "x"), ("$schema", "x"), ("anyOf", [{"type": "string"}]),
+            ("anyOf", [{"type": "integer"}, {"type": "string"}]), ("oneOf", [{"properties": {"q": {"minLength": 1}}}]),
+            ("allOf", [{"description": "x", "title": "y"}]), ("not", {"nullable": True, "default": 1}),
+            ("allOf", [{"additionalProperties": {"maxLength": 1}}]), ("properties", {"metadata": {"type": "string"}, "kind": {"type": "object"}}),
+            ("properties", {"x": {}}), ("required", ["q"]), ("enum", []), ("enum", [{}]), ("format", "nope"), ("maxLength", -1), ("minimum", 1e300),
+            ("multipleOf", 0), ("additionalItems", True), ("x-kubernetes-validations", [{"rule": ""}]),
+            ("x-kubernetes-validations", [{"rule": "true", "message": "a\nb"}]), ("x-kubernetes-validations", [{"rule": "true", "message": " "}])]
+PARTS = [(("names", "plural"), "No"), (("names", "kind"), "no_"), (("names", "kind"), ""), (("names", "listKind"), "Same"),
+         (("names", "singular"), "A"), (("names", "shortNames"), ["ok", "No"]), (("names", "categories"), ["all", "-"]), (("group",), ""),
+         (("group",), "nodot"), (("group",), "Bad.Group"), (("group",), "x.k8s.io"), (("scope",), ""), (("scope",), "Galaxy"), (("versions",), []),
+         (("versions", 0, "name"), "1"), (("versions", 0, "storage"), False), (("versions", 0, "served"), False), (("versions", 0, "schema"), None),
+         (("versions", 0, "deprecationWarning"), "old"), (("versions", 0, "schema"), {}),
+         (("versions", 0, "additionalPrinterColumns"), [{"name": "", "type": "text", "jsonPath": "x"}]),
+         (("versions", 0, "additionalPrinterColumns"), [{"name": "a", "type": "string", "format": "huge", "jsonPath": ""}]),
+         (("versions", 0, "selectableFields"), [{"jsonPath": ".spec.nope"}]),
+         (("versions", 0, "selectableFields"), [{"jsonPath": "spec"}, {"jsonPath": ".spec[0]"}, {"jsonPath": ""}]),
+         (("versions", 0, "subresources"), {"scale": {"specReplicasPath": ".status.x", "statusReplicasPath": ".spec.x", "labelSelectorPath": ".metadata.x"}}),
+         (("versions", 0, "subresources"), {"scale": {"specReplicasPath": "", "statusReplicasPath": "x"}}),
+         (("conversion",), {"strategy": "Sometimes"}), (("conversion",), {"strategy": "Webhook"}),
+         (("conversion",), {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v9", "v9"], "clientConfig": {"url": "http://u@x/?q#f"}}}),
+         (("conversion",), {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": {"service": {"name": "a", "port": 0}}}}),
          (("preserveUnknownFields",), True)]
 
 
