@@ -9,7 +9,7 @@ import sys
 
 # Bottom to top; a folder may include itself and what stands before it, less what DENIED names.
 LAYERS = ["base", "json", "loop", "net", "http", "grpc", "meta", "codec", "schema", "gen", "own", "cel", "queue", "cache", "kit",
-          "storage", "server", "client"]
+          "storage", "server", "client", "testing"]
 VALUES = {"loop", "net", "http", "grpc"}  # what a folder of plain values knows nothing of
 DENIED = {
     "json": {"loop"},
@@ -24,6 +24,7 @@ DENIED = {
     "storage": {"kit"},
     "server": {"client"},
     "client": {"storage", "server"},
+    "testing": {"gen", "own", "client"},
 }
 # The rooms of a folder, bottom to top: a room may include itself and the rooms before it, less what ROOMS_DENIED names.
 # "" is the folder's own top.

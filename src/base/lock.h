@@ -38,6 +38,7 @@
     ROW(ELECTION,         "client/election")                                                       \
     ROW(WAITER,           "client/runtime/waiter")                                                 \
     ROW(CANCEL,           "client/cancel")                                                         \
+    ROW(TESTING,          "testing/testing")                                                       \
     ROW(CONTROLLER_HOST,  "server/controllers/controllers")                                        \
     ROW(EVENT_RECORDER,   "kit/events/event_recorder")                                             \
     ROW(WORKQUEUE,        "queue/workqueue")                                                       \

@@ -5,7 +5,8 @@ callback, the values of the enumerations, and size and offset of every member of
 generated headers of libcoracle-types it prints the same of that library, without the views, which are all one struct cor_value.
 
 abi.py SOURCE_ROOT > tests/library/abi.txt
-abi.py SOURCE_ROOT BUILD/include/coracle/types > tests/library/abi_types.txt"""
+abi.py SOURCE_ROOT BUILD/include/coracle/types > tests/library/abi_types.txt
+abi.py SOURCE_ROOT testing > tests/library/abi_testing.txt: the same of libcoracle-testing"""
 
 import os
 import pathlib
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 
+TESTING = "testing.h"  # of libcoracle-testing
 STRUCT = re.compile(r"^struct (cor_\w+) \{\n(.*?)^\};", re.M | re.S)
 ENUM = re.compile(r"\benum (cor_\w+) \{(.*?)\}", re.S)
 TABLE = re.compile(r"extern COR_API (const struct cor_own_type (cor_\w+));")
@@ -71,10 +73,18 @@ def measure(folders, text, headers):
 
 def describe(root):
     """The lines of the ABI, sorted by name within their kind."""
-    text = "\n".join(without_comments(h.read_text()) for h in sorted((root / "include" / "coracle").glob("*.h")))
+    headers = (h for h in sorted((root / "include" / "coracle").glob("*.h")) if h.name != TESTING)
+    return describe_text(root, "\n".join(without_comments(h.read_text()) for h in headers), "coracle.h")
+
+
+def describe_testing(root):
+    return describe_text(root, without_comments((root / "include/coracle" / TESTING).read_text()), f"coracle/{TESTING}")
+
+
+def describe_text(root, text, header):
     functions = {name: f"function {words(prototype)}" for prototype, name in PROTOTYPE.findall(text)}
     callbacks = {m.group(1): words(m.group(0)) for m in CALLBACK.finditer(text)}
-    return [kind[name] for kind in (functions, callbacks) for name in sorted(kind)] + measure([root / "include"], text, ["coracle.h"])
+    return [kind[name] for kind in (functions, callbacks) for name in sorted(kind)] + measure([root / "include"], text, [header])
 
 
 def describe_types(root, folder):
@@ -92,5 +102,11 @@ def describe_types(root, folder):
     return [functions[name] for name in sorted(functions)] + tables + sorted(constants) + layouts
 
 
+def main(root, what=None):
+    if what == "testing":
+        return describe_testing(root)
+    return describe_types(root, pathlib.Path(what)) if what else describe(root)
+
+
 if __name__ == "__main__":
-    print("\n".join(describe_types(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])) if len(sys.argv) > 2 else describe(pathlib.Path(sys.argv[1]))))
+    print("\n".join(main(pathlib.Path(sys.argv[1]), *sys.argv[2:])))

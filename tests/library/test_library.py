@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """TAP: libcoracle as others meet it: what it exports, what it uses, its headers, and the installed files with a
 program outside the tree; libcoracle-types likewise. Arguments: source root, build folder, shared library, static library, the
-folder of yyjson's pkg-config file ("" when the installed library brings its own), and shared and static libcoracle-types."""
+folder of yyjson's pkg-config file ("" when the installed library brings its own), and shared and static libcoracle-types, and shared
+libcoracle-testing."""
 
 import difflib
 import json
@@ -17,7 +18,9 @@ import abi
 
 ROOT, BUILD, SHARED, STATIC = (pathlib.Path(a).resolve() for a in sys.argv[1:5])
 SHARED_TYPES, STATIC_TYPES = (pathlib.Path(a).resolve() for a in sys.argv[6:8])
-HEADERS = sorted(h for h in (ROOT / "include").rglob("*.h") if h.parent.name != "types")  # those are of libcoracle-types
+SHARED_TESTING = pathlib.Path(sys.argv[8]).resolve()
+# Of libcoracle: the others are those of libcoracle-types and libcoracle-testing.
+HEADERS = sorted(h for h in (ROOT / "include").rglob("*.h") if h.parent.name != "types" and h.name != abi.TESTING)
 TYPES_HEADERS = sorted((BUILD / "include/coracle/types").glob("*.h"))
 CLIENTS_HEADERS = [header for header in TYPES_HEADERS if header.name.endswith("_client.h")]
 STRIPPED_MAX = 900_000
@@ -134,6 +137,19 @@ def types_abi_is_the_promised_one():
                                    *changes[:40]])
 
 
+def testing_abi_is_the_promised_one():
+    """libcoracle-testing exports what its header declares, which is what abi_testing.txt lists, and nothing of its server."""
+    found = abi.describe_testing(ROOT)
+    declared = {re.search(r"\b(cor_testing_\w+)\(", line).group(1) for line in found if line.startswith("function ")}
+    exported = {name for kind, name in symbols(SHARED_TESTING, "-D", "--defined-only")}
+    assert exported == declared, f"only declared: {declared - exported}; only exported: {sorted(exported - declared)[:20]}"
+    promised = (ROOT / "tests/library/abi_testing.txt").read_text().splitlines()
+    changes = [line for line in difflib.unified_diff(promised, found, lineterm="", n=0)
+               if line[0] in "+-" and line[:3] not in ("+++", "---")]
+    assert not changes, "\n".join(["the ABI of libcoracle-testing has changed; if it may, run",
+                                   "python3 tests/library/abi.py . testing > tests/library/abi_testing.txt", *changes])
+
+
 def types_compile_in_c_and_cpp_without_warnings():
     """As C11 and C++17, by each compiler that is there: libcoracle-types, and the kept output for other inputs."""
     sources = sorted((BUILD / "include/coracle/types").glob("*.c"))
@@ -198,12 +214,13 @@ def a_client_is_typed():
 
 def headers_stand_alone_in_c_and_cpp():
     flags = ["-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{ROOT / 'include'}"]
-    for header in HEADERS:
+    headers = [*HEADERS, ROOT / "include/coracle" / abi.TESTING]
+    for header in headers:
         for name in re.findall(r'^#include ["<](.*?)[">]', header.read_text(), flags=re.M):
             assert name.startswith(("coracle/", "std")) or name == "string.h", f"{header.name} includes {name}"
     with tempfile.TemporaryDirectory() as folder:
-        programs = [pathlib.Path(folder) / f"{number}.c" for number in range(len(HEADERS))]
-        for program, header in zip(programs, HEADERS):
+        programs = [pathlib.Path(folder) / f"{number}.c" for number in range(len(headers))]
+        for program, header in zip(programs, headers):
             program.write_text(f'#include "{header}"\nint main(void) {{ return 0; }}\n')
         run(*CC, *flags, "-std=c11", "-xc", *programs)
         run(*CXX, *flags, "-std=c++11", "-xc++", *programs)
@@ -238,7 +255,7 @@ class Installed:
         self.pc = next(pathlib.Path(folder).rglob("coracle.pc"))
         prefix = re.search(r"^prefix=(.*)$", self.pc.read_text(), flags=re.M).group(1)
         self.prefix = pathlib.Path(folder) / prefix.lstrip("/")
-        for pc in (self.pc, self.pc.parent / "coracle-types.pc"):
+        for pc in (self.pc, self.pc.parent / "coracle-types.pc", self.pc.parent / "coracle-testing.pc"):
             pc.write_text(pc.read_text().replace(f"prefix={prefix}\n", f"prefix={self.prefix}\n"))
         self.libdir = self.pc.parent.parent
         self.env = {**os.environ, "PKG_CONFIG_PATH": f"{self.pc.parent}:{sys.argv[5]}"}
@@ -274,6 +291,15 @@ class Installed:
         assert said == ["node-1", "3", "web:v2", "True", "node-2", "0"], said
 
 
+    def test_program(self):
+        """A unit test on libcoracle-testing."""
+        exe = self.prefix / "test"
+        flags = self.pkg_config("--cflags", "--libs", "coracle-types", "coracle-testing")
+        run(*CC, "-Wall", "-Wextra", "-Werror", "-pedantic", "-std=c11", ROOT / "tests/testing/fake.c", "-o", exe, *flags, env=self.env)
+        said = run(exe, env=self.env)
+        assert "ok 6" in said and "not ok" not in said, said
+
+
 def installed_library_serves_programs():
     with tempfile.TemporaryDirectory() as folder:
         installed = Installed(folder)
@@ -281,6 +307,7 @@ def installed_library_serves_programs():
             for static in (False, True):
                 installed.program(compiler, language, static)
                 installed.typed_program(compiler, language, static)
+        installed.test_program()
         for name in ("bin/coracle-gen", "share/man/man1/coracle-gen.1", "share/man/man3/coracle_client.3",
                      "share/man/man3/cor_client_new.3", "share/doc/coracle/guide-client.md", "include/coracle/types/apps_v1.h", "include/coracle.h",
                      "share/man/man1/coracle.1", "bin/coracle"):
@@ -352,7 +379,7 @@ def installed_files_need_nothing_of_the_clone():
 CASES = [exports_what_its_headers_declare, static_library_has_no_other_visible_symbols, abi_is_the_promised_one,
          option_structs_can_grow, soname_is_of_the_minor_version_until_1_0, needs_no_signals_and_prints_nothing,
          contains_no_storage_and_no_server, is_small, types_abi_is_the_promised_one,
-         types_compile_in_c_and_cpp_without_warnings, a_view_is_typed_and_cannot_be_written, a_client_is_typed,
+         testing_abi_is_the_promised_one, types_compile_in_c_and_cpp_without_warnings, a_view_is_typed_and_cannot_be_written, a_client_is_typed,
          headers_stand_alone_in_c_and_cpp, all_headers_are_in_the_one,
          the_guides_program_compiles_without_warnings, installed_library_serves_programs,
          projects_generate_views_with_meson_and_cmake,

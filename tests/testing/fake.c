@@ -1,0 +1,380 @@
+/* TAP: libcoracle-testing as a test of somebody else's uses it: clients and informers run on the
+ * fake unchanged, actions are recorded, reactors answer. The contract is section 5.3 of
+ * controllers.md; where the store behind the fake is better than client-go's tracker, the test says
+ * so. */
+#include <coracle/metadata.h>
+#include <coracle/testing.h>
+#include <coracle/types/clients.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define WAIT_MS 60000
+
+struct fixture {
+    struct cor_testing *fake;
+    struct cor_runtime *runtime;
+    struct cor_client *client;
+    struct cor_testing_error wrong;
+    struct cor_status why;
+};
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            printf("Bail out! line %d: %s: %s %s\n", __LINE__, #condition, fx.wrong.message,       \
+                   cor_status_message(&fx.why));                                                   \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+static struct fixture fx;
+
+static void open_fixture(void)
+{
+    memset(&fx, 0, sizeof(fx));
+    cor_status_init(&fx.why);
+    CHECK(cor_testing_new(&fx.fake, &fx.wrong) == 0);
+    CHECK(cor_runtime_new(NULL, &fx.runtime) == 0);
+    CHECK(cor_testing_client(fx.fake, fx.runtime, &fx.client, &fx.why) == 0);
+}
+
+static void close_fixture(void)
+{
+    cor_client_free(fx.client);
+    cor_runtime_free(fx.runtime);
+    cor_testing_free(fx.fake);
+    cor_status_deinit(&fx.why);
+}
+
+static struct cor_core_v1_config_map_object config_map(const char *name, const char *color)
+{
+    struct cor_core_v1_config_map_object map;
+    struct cor_builder *b = NULL;
+
+    CHECK(cor_builder_new(NULL, &b) == 0);
+    cor_builder_set_text(b, "metadata.name", cor_strz(name));
+    cor_builder_set_text(b, "data.color", cor_strz(color));
+    CHECK(cor_core_v1_config_map_object_build(b, &map, &fx.why) == 0);
+    cor_builder_free(b);
+    return map;
+}
+
+static bool is_color(struct cor_core_v1_config_map_object map, const char *color)
+{
+    return cor_text_is(
+        cor_text_map_get(cor_core_v1_config_map_data(cor_core_v1_config_map_object_view(map)),
+                         COR_STR("color")),
+        color);
+}
+
+/* Contract controllers 5.3.2: verb, resource, subresource, namespace, name and body of every call,
+ * in order; 5.3.6, but with resourceVersions and conflicts. */
+static void records_actions(void)
+{
+    struct cor_core_v1_config_map_object map = config_map("a", "red"), made;
+    struct cor_testing_action action;
+
+    CHECK(cor_core_v1_configmaps_create(fx.client, "default", map, NULL, &made, &fx.why) == 0);
+    CHECK(cor_object_resource_version(made.object).n > 0 && cor_object_uid(made.object).n > 0);
+    CHECK(cor_core_v1_configmaps_create(fx.client, "default", map, NULL, NULL, &fx.why) ==
+          -COR_EEXIST);
+    CHECK(cor_core_v1_configmaps_update(fx.client, "default", made, NULL, NULL, &fx.why) == 0);
+    CHECK(cor_core_v1_configmaps_patch(fx.client, "default", "a", COR_PATCH_MERGE,
+                                       COR_STR("{\"data\":{\"color\":\"blue\"}}"), NULL, NULL,
+                                       &fx.why) == 0);
+    CHECK(cor_core_v1_configmaps_update(fx.client, "default", made, NULL, NULL, &fx.why) ==
+          -COR_ECONFLICT);
+    CHECK(cor_core_v1_configmaps_delete(fx.client, "default", "none", NULL, &fx.why) ==
+          -COR_ENOTFOUND);
+    CHECK(cor_testing_actions(fx.fake) == 6);
+    CHECK(cor_testing_action(fx.fake, 3, &action));
+    CHECK(cor_str_eqz(action.verb, "patch") && cor_str_eqz(action.resource, "configmaps"));
+    CHECK(cor_str_eqz(action.ns, "default") && cor_str_eqz(action.name, "a"));
+    CHECK(cor_str_eqz(action.group, "") && cor_str_eqz(action.version, "v1"));
+    CHECK(cor_str_eqz(action.content_type, "application/merge-patch+json"));
+    CHECK(cor_str_eqz(action.body, "{\"data\":{\"color\":\"blue\"}}"));
+    CHECK(!cor_testing_action(fx.fake, 6, &action));
+    CHECK(cor_testing_count(fx.fake, "update", "configmaps") == 2);
+    CHECK(cor_testing_count(fx.fake, "*", "*") == 6);
+    cor_testing_clear_actions(fx.fake);
+    CHECK(cor_testing_actions(fx.fake) == 0);
+    cor_core_v1_config_map_object_unref(&map);
+    cor_core_v1_config_map_object_unref(&made);
+}
+
+static int refuse_twice(void *arg, const struct cor_testing_action *action,
+                        struct cor_testing_answer *answer)
+{
+    _Atomic int *left = arg;
+
+    (void)action;
+    answer->message = COR_STR("another writer was faster");
+    return (*left)-- > 0 ? -COR_ECONFLICT : 0;
+}
+
+static int answer_green(void *arg, const struct cor_testing_action *action,
+                        struct cor_testing_answer *answer)
+{
+    (void)arg;
+    if (!cor_str_eqz(action->name, "green"))
+        return 0;
+    answer->json = COR_STR("{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":"
+                           "\"green\"},\"data\":{\"color\":\"green\"}}");
+    return 1;
+}
+
+static int fail_always(void *arg, const struct cor_testing_action *action,
+                       struct cor_testing_answer *answer)
+{
+    (void)arg;
+    (void)action;
+    (void)answer;
+    return -COR_EFORBIDDEN;
+}
+
+/* Contract controllers 5.3.3: the last reactor is asked first; the first that answers decides; a
+ * resource's name is that of its subresources, too. */
+static void reacts(void)
+{
+    _Atomic int left = 2;
+    struct cor_core_v1_config_map_object map = config_map("a", "red"), got;
+
+    CHECK(cor_testing_prepend_reactor(fx.fake, "create", "configmaps", refuse_twice, &left) == 0);
+    CHECK(cor_testing_prepend_reactor(fx.fake, "get", "configmaps", answer_green, NULL) == 0);
+    CHECK(cor_core_v1_configmaps_create(fx.client, "default", map, NULL, NULL, &fx.why) ==
+          -COR_ECONFLICT);
+    CHECK(strcmp(cor_status_message(&fx.why), "another writer was faster") == 0);
+    CHECK(cor_core_v1_configmaps_create(fx.client, "default", map, NULL, NULL, &fx.why) ==
+          -COR_ECONFLICT);
+    CHECK(cor_core_v1_configmaps_create(fx.client, "default", map, NULL, NULL, &fx.why) == 0);
+    CHECK(cor_core_v1_configmaps_get(fx.client, "default", "green", NULL, &got, &fx.why) == 0);
+    CHECK(is_color(got, "green"));
+    cor_core_v1_config_map_object_unref(&got);
+    CHECK(cor_core_v1_configmaps_get(fx.client, "default", "a", NULL, &got, &fx.why) == 0);
+    CHECK(is_color(got, "red"));
+    cor_core_v1_config_map_object_unref(&got);
+    CHECK(cor_testing_prepend_reactor(fx.fake, "*", "deployments/status", fail_always, NULL) == 0);
+    CHECK(cor_apps_v1_deployments_get_status(fx.client, "default", "d", NULL, NULL, &fx.why) ==
+          -COR_EFORBIDDEN);
+    CHECK(cor_apps_v1_deployments_get(fx.client, "default", "d", NULL, NULL, &fx.why) ==
+          -COR_ENOTFOUND);
+    CHECK(cor_testing_prepend_reactor(fx.fake, "get", "deployments", fail_always, NULL) == 0);
+    CHECK(cor_apps_v1_deployments_get_scale(fx.client, "default", "d", NULL, NULL, &fx.why) ==
+          -COR_EFORBIDDEN);
+    CHECK(cor_testing_count(fx.fake, "get", "deployments") == 3);
+    CHECK(cor_testing_count(fx.fake, "get", "deployments/status") == 1);
+    cor_core_v1_config_map_object_unref(&map);
+}
+
+struct seen {
+    _Atomic int added, updated, deleted;
+};
+
+static void on_add(void *arg, struct cor_core_v1_config_map map, bool in_initial_list)
+{
+    (void)map;
+    (void)in_initial_list;
+    ((struct seen *)arg)->added++;
+}
+
+static void on_update(void *arg, struct cor_core_v1_config_map old,
+                      struct cor_core_v1_config_map map)
+{
+    (void)old;
+    (void)map;
+    ((struct seen *)arg)->updated++;
+}
+
+static void on_delete(void *arg, struct cor_str key, struct cor_core_v1_config_map map,
+                      bool final_state_unknown)
+{
+    (void)key;
+    (void)map;
+    (void)final_state_unknown;
+    ((struct seen *)arg)->deleted++;
+}
+
+static void wait_for_version(struct cor_core_v1_config_map_informer informer,
+                             struct cor_core_v1_config_map_object *take_object)
+{
+    CHECK(cor_informer_wait_for_version(
+              informer.informer, cor_object_resource_version(take_object->object), WAIT_MS) == 0);
+    cor_core_v1_config_map_object_unref(take_object);
+}
+
+/* Contract controllers 5.3.9, without its race: an object that is written between list and watch
+ * is not missed. Informers try a list again that a reactor refused. */
+static void runs_informers(void)
+{
+    _Atomic int left = 1;
+    struct seen seen = {0};
+    struct cor_core_v1_config_map_handler handler = {
+        .on_add = on_add, .on_update = on_update, .on_delete = on_delete, .arg = &seen};
+    struct cor_core_v1_config_map_object map = config_map("a", "red"), made;
+    struct cor_core_v1_config_map_informer informer;
+    struct cor_informers *set = NULL;
+
+    CHECK(cor_testing_add(fx.fake, cor_object_json(map.object), &fx.wrong) == 0);
+    CHECK(cor_testing_prepend_reactor(fx.fake, "list", "configmaps", refuse_twice, &left) == 0);
+    CHECK(cor_informers_new(fx.client, NULL, &set) == 0);
+    CHECK(cor_core_v1_configmaps_informer(set, "default", NULL, &informer, &fx.why) == 0);
+    CHECK(cor_core_v1_config_map_informer_add_handler(informer, &handler, NULL, NULL) == 0);
+    cor_informers_start(set);
+    CHECK(cor_informers_wait_for_sync(set, WAIT_MS, &fx.why) == 0);
+    CHECK(cor_testing_wait_for_actions(fx.fake, "watch", "configmaps", 1, WAIT_MS) == 0);
+    CHECK(cor_testing_count(fx.fake, "list", "configmaps") == 2);
+    cor_core_v1_config_map_object_unref(&map);
+    map = config_map("b", "blue");
+    CHECK(cor_core_v1_configmaps_create(fx.client, "default", map, NULL, &made, &fx.why) == 0);
+    wait_for_version(informer, &made);
+    CHECK(cor_core_v1_configmaps_patch(fx.client, "default", "b", COR_PATCH_MERGE,
+                                       COR_STR("{\"data\":{\"color\":\"green\"}}"), NULL, &made,
+                                       &fx.why) == 0);
+    wait_for_version(informer, &made);
+    CHECK(cor_core_v1_config_map_informer_get(informer, COR_STR("default"), COR_STR("b"), &made,
+                                              &fx.why) == 0);
+    CHECK(is_color(made, "green"));
+    cor_core_v1_config_map_object_unref(&made);
+    CHECK(cor_core_v1_configmaps_delete(fx.client, "default", "b", NULL, &fx.why) == 0);
+    for (int i = 0; seen.deleted == 0 && i < WAIT_MS; i++)
+        CHECK(cor_testing_wait_for_actions(fx.fake, "none", "none", 1, 1) == -COR_ETIMEOUT);
+    CHECK(seen.added == 2 && seen.updated == 1 && seen.deleted == 1);
+    cor_informers_free(set);
+    cor_core_v1_config_map_object_unref(&map);
+}
+
+static const char definition[] =
+    "kind: CustomResourceDefinition\n"
+    "apiVersion: apiextensions.k8s.io/v1\n"
+    "metadata: {name: boats.example.com}\n"
+    "spec:\n"
+    "  group: example.com\n"
+    "  scope: Namespaced\n"
+    "  names: {kind: Boat, plural: boats}\n"
+    "  versions:\n"
+    "  - name: v1\n"
+    "    served: true\n"
+    "    storage: true\n"
+    "    subresources: {status: {}}\n"
+    "    schema:\n"
+    "      openAPIV3Schema:\n"
+    "        type: object\n"
+    "        properties:\n"
+    "          spec: {type: object, properties: {crew: {type: integer, "
+    "default: 2}}}\n"
+    "          status: {type: object, properties: {afloat: {type: "
+    "boolean}}}\n";
+
+/* Objects of the test are stored with their status, whatever their namespace; a definition's
+ * resource is served at once, with defaults and validation. */
+static void stores_objects_of_the_test(void)
+{
+    const struct cor_request get = {COR_REQUEST, .verb = COR_VERB_GET,
+                                    .resource = {"example.com", "v1", "boats"}, .ns = "harbour",
+                                    .name = "argo"};
+    struct cor_core_v1_pod_object pod;
+    struct cor_object *boat = NULL;
+    struct cor_view status, spec;
+
+    CHECK(cor_testing_add(fx.fake,
+                          COR_STR("{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{"
+                                  "\"name\":\"p\",\"namespace\":\"shop\"},\"spec\":{"
+                                  "\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]},"
+                                  "\"status\":{\"phase\":\"Running\"}}"),
+                          &fx.wrong) == 0);
+    CHECK(cor_core_v1_pods_get(fx.client, "shop", "p", NULL, &pod, &fx.why) == 0);
+    CHECK(cor_text_is(
+        cor_core_v1_pod_status_phase(cor_core_v1_pod_status(cor_core_v1_pod_object_view(pod))),
+        COR_CORE_V1_POD_PHASE_RUNNING));
+    cor_core_v1_pod_object_unref(&pod);
+
+    CHECK(cor_testing_add(fx.fake, COR_STR("kind: Boat\napiVersion: example.com/v1\n"),
+                          &fx.wrong) == -COR_EINVAL);
+    CHECK(strcmp(fx.wrong.message, "Boat of example.com/v1 is not served") == 0);
+    CHECK(cor_testing_add(fx.fake, cor_strz(definition), &fx.wrong) == 0);
+    CHECK(cor_testing_add(fx.fake,
+                          COR_STR("kind: Boat\napiVersion: example.com/v1\nmetadata: {name: argo, "
+                                  "namespace: harbour}\nspec: {}\nstatus: {afloat: true}\n"),
+                          &fx.wrong) == 0);
+    CHECK(cor_client_do(fx.client, &get, &boat, &fx.why) == 0);
+    spec = cor_view_member(cor_object_view(boat), COR_STR("spec"));
+    status = cor_view_member(cor_object_view(boat), COR_STR("status"));
+    CHECK(cor_view_int_or(cor_view_member(spec, COR_STR("crew")), 0) == 2);
+    CHECK(cor_view_bool_or(cor_view_member(status, COR_STR("afloat")), false));
+    cor_object_unref(boat);
+    CHECK(cor_testing_add(fx.fake,
+                          COR_STR("kind: Boat\napiVersion: example.com/v1\nmetadata: {name: "
+                                  "argo, namespace: harbour}\n"),
+                          &fx.wrong) == -COR_EEXIST);
+    CHECK(cor_testing_add(fx.fake,
+                          COR_STR("kind: Boat\napiVersion: example.com/v1\nmetadata: {name: "
+                                  "odd}\nspec: {crew: many}\n"),
+                          &fx.wrong) == -COR_EINVAL);
+    CHECK(cor_testing_add(fx.fake, COR_STR("{"), &fx.wrong) == -COR_EINVAL);
+    CHECK(cor_testing_count(fx.fake, "create", "*") == 0);
+}
+
+/* Services get addresses, as on a real server, and finalizers keep objects: 5.3.6 has neither. */
+static void behaves_as_a_server(void)
+{
+    struct cor_core_v1_service_object service;
+    struct cor_core_v1_config_map_object map;
+
+    CHECK(cor_testing_add(fx.fake,
+                          COR_STR("{\"kind\":\"Service\",\"apiVersion\":\"v1\",\"metadata\":{"
+                                  "\"name\":\"web\"},\"spec\":{\"ports\":[{\"port\":80}]}}"),
+                          &fx.wrong) == 0);
+    CHECK(cor_core_v1_services_get(fx.client, "default", "web", NULL, &service, &fx.why) == 0);
+    CHECK(cor_text_exists(cor_core_v1_service_spec_cluster_ip(
+        cor_core_v1_service_spec(cor_core_v1_service_object_view(service)))));
+    cor_core_v1_service_object_unref(&service);
+    CHECK(cor_testing_add(fx.fake,
+                          COR_STR("{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{"
+                                  "\"name\":\"kept\",\"finalizers\":[\"example.com/keep\"]}}"),
+                          &fx.wrong) == 0);
+    CHECK(cor_core_v1_configmaps_delete(fx.client, "default", "kept", NULL, &fx.why) == 0);
+    CHECK(cor_core_v1_configmaps_get(fx.client, "default", "kept", NULL, &map, &fx.why) == 0);
+    CHECK(cor_object_is_being_deleted(map.object));
+    cor_core_v1_config_map_object_unref(&map);
+}
+
+/* A fake that goes away ends what clients wait for. */
+static void ends_with_a_watch_open(void)
+{
+    struct cor_core_v1_config_map_informer informer;
+    struct cor_informers *set = NULL;
+
+    CHECK(cor_informers_new(fx.client, NULL, &set) == 0);
+    CHECK(cor_core_v1_configmaps_informer(set, NULL, NULL, &informer, &fx.why) == 0);
+    cor_informers_start(set);
+    CHECK(cor_informers_wait_for_sync(set, WAIT_MS, &fx.why) == 0);
+    fx.fake = cor_testing_free(fx.fake);
+    cor_informers_free(set);
+}
+
+int main(void)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } cases[] = {
+        {"records actions", records_actions},
+        {"reacts", reacts},
+        {"runs informers", runs_informers},
+        {"stores objects of the test", stores_objects_of_the_test},
+        {"behaves as a server", behaves_as_a_server},
+        {"ends with a watch open", ends_with_a_watch_open},
+    };
+    const size_t n = sizeof(cases) / sizeof(cases[0]);
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    printf("1..%zu\n", n);
+    for (size_t i = 0; i < n; i++) {
+        open_fixture();
+        cases[i].run();
+        close_fixture();
+        printf("ok %zu - %s\n", i + 1, cases[i].name);
+    }
+    return 0;
+}
