@@ -109,8 +109,10 @@ public final class Client {
                     version = event.object.getMetadata().getResourceVersion();
                 }
             } catch (ApiException | RuntimeException error) {
-                // Both have the error of the connection as their cause; anything else is a failure.
-                if (!(error.getCause() instanceof IOException)) throw error;
+                // Both have the error of the connection as their cause; a server that has just started answers 429 until its watch
+                // caches are filled. Anything else is a failure.
+                boolean isEarly = error instanceof ApiException refusal && refusal.getCode() == 429;
+                if (!isEarly && !(error.getCause() instanceof IOException)) throw error;
             }
             Thread.sleep(RECONNECT_MS);
         }

@@ -215,6 +215,9 @@ def follow(namespace, begin):
                 version = event["object"].metadata.resource_version
         except HTTPError:
             time.sleep(RECONNECT_S)
+        except client.ApiException as error:
+            assert error.status == 429, error  # A server that has just started fills its watch caches.
+            time.sleep(RECONNECT_S)
 
 
 def connect_socket(path):
