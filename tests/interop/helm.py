@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""helm against a real server: a chart is installed, upgraded, rolled back and uninstalled, with releases in Secrets.
+"""helm against a real server: charts are installed, upgraded, rolled back and uninstalled, with releases in Secrets, also one with a definition of
+its own in crds/.
 helm.py PROGRAM [FLAG...], with helm's command in $COR_CLIENT; prints TAP."""
 
 import base64
@@ -19,6 +20,8 @@ from fixture import main, test  # noqa: E402
 
 COMMAND = shlex.split(os.environ["COR_CLIENT"])
 CHART = HERE / "helm/chart"
+HARBOUR = HERE / "helm/harbour"
+DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/berths.helm.example.com"
 WAIT_S = 120
 
 
@@ -128,6 +131,35 @@ def shows_what_the_server_refuses_and_can_go_back(server):
         rendered = helm.run("upgrade", "r", str(CHART), "--set", "colour=pink", "--dry-run=server")
         assert f'namespaceFound: "{server.ns}"' in rendered and "boat:pink" in rendered, rendered
         assert config_map(server, "r-colour")["colour"] == "red"
+
+
+def berth(server):
+    return get(server, "apis/helm.example.com/v1:berths", "r").expect(200).json()
+
+
+@test
+def installs_the_definitions_of_a_chart_before_its_objects(server):
+    with Helm(server) as helm:
+        server.get(DEFINITION).expect(404)
+        why = helm.refused("install", "r", str(HARBOUR), "--skip-crds")
+        assert "Kind=Berth: the server could not find the requested resource" in why, why
+        helm.run("install", "r", str(HARBOUR), "--set", "ropes={a,b}")
+        assert berth(server)["spec"] == {"depth": 4, "side": "port", "ropes": ["a", "b"]}, berth(server)["spec"]
+        assert config_map(server, "r-found") == {"hasBerths": "true", "berths": "0"}, config_map(server, "r-found")
+        first = berth(server)["metadata"]["uid"]
+        # Objects of no built-in kind are changed by merge patches, so that a default stays, and a list is replaced.
+        helm.run("upgrade", "r", str(HARBOUR), "--set", "depth=6,ropes={c}")
+        assert berth(server)["spec"] == {"depth": 6, "side": "port", "ropes": ["c"]}, berth(server)["spec"]
+        assert config_map(server, "r-found") == {"hasBerths": "true", "berths": "1"}, config_map(server, "r-found")
+        why = helm.refused("upgrade", "r", str(HARBOUR), "--set", "depth=0")
+        assert 'Berth.helm.example.com "r" is invalid: spec.depth: Invalid value: 0: spec.depth in body should be greater than or equal to 1' in why, why
+        helm.run("rollback", "r", "1")
+        assert berth(server)["spec"]["ropes"] == ["a", "b"] and berth(server)["metadata"]["uid"] == first, berth(server)
+        helm.run("uninstall", "r")
+        get(server, "apis/helm.example.com/v1:berths", "r").expect(404)
+        # helm never deletes a definition.
+        server.get(DEFINITION).expect(200)
+        helm.run("install", "again", str(HARBOUR))
 
 
 if __name__ == "__main__":
