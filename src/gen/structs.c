@@ -443,6 +443,11 @@ static void put_field(const struct structs *s, struct cor_gen_lines *l,
     struct cor_gen_model *m = s->model;
     const struct cor_gen_field *field = member->field;
     bool is_struct = member->value->shape == COR_SHAPE_STRUCT;
+    bool is_narrow = member->value->shape == COR_SHAPE_INT_OR_STRING && !s->package->is_structural;
+    const char *flags = is_narrow && field->is_pointer ? "COR_OWN_POINTER | COR_OWN_NARROW"
+                        : is_narrow                    ? "COR_OWN_NARROW"
+                        : field->is_pointer            ? "COR_OWN_POINTER"
+                                                       : "0";
     struct cor_str of =
         is_struct ? cor_gen_printf(m, "&%.*s_own_type", COR_STR_ARG(member->value->c_name))
                   : COR_STR("NULL");
@@ -452,8 +457,7 @@ static void put_field(const struct structs *s, struct cor_gen_lines *l,
                 "COR_OWN_%s, %s, {%u, %u}, %u},\n",
                 COR_STR_ARG(cor_gen_literal(m, field->name)), COR_STR_ARG(of),
                 COR_STR_ARG(type->c_name), COR_STR_ARG(member->name), field->name.n, member->kind,
-                member->form, field->is_pointer ? "COR_OWN_POINTER" : "0", field->via[0],
-                field->via[1], field->number);
+                member->form, flags, field->via[0], field->via[1], field->number);
 }
 
 /* The order of protobuf: by the numbers of the messages around a field, then by its own. */

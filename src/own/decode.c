@@ -30,6 +30,7 @@
 
 #define INPUT_BYTES_MAX (64u << 20)
 #define NUMBER_SHOWN    COR_OWN_SHOWN
+#define SEEN_WORDS      4 /* of 64 fields each */
 
 struct reader {
     char *p, *end; /* of the copy; the next byte to read */
@@ -230,14 +231,15 @@ static int read_quantity(struct reader *rd, struct cor_str *ret)
     return ret->p ? 0 : cor_pool_error(rd->pool);
 }
 
-static int read_int_or_str(struct reader *rd, struct cor_int_or_str *ret)
+static int read_int_or_str(struct reader *rd, bool is_narrow, struct cor_int_or_str *ret)
 {
     if (*rd->p == '"') {
         *ret = cor_int_or_str_text(take_text(rd));
         return 0;
     }
     *ret = cor_int_or_str_int(0);
-    return read_int(rd, INT64_MIN, INT64_MAX, &ret->number);
+    return read_int(rd, is_narrow ? INT32_MIN : INT64_MIN, is_narrow ? INT32_MAX : INT64_MAX,
+                    &ret->number);
 }
 
 /* One value that is not a container, into memory of an element: a list has plain numbers, where a
@@ -266,7 +268,7 @@ static int read_element(struct reader *rd, const struct cor_own_field *field, vo
     case COR_OWN_QUANTITY:
         return read_quantity(rd, to);
     case COR_OWN_INT_OR_STR:
-        return read_int_or_str(rd, to);
+        return read_int_or_str(rd, field->flags & COR_OWN_NARROW, to);
     case COR_OWN_RAW:
         *(struct cor_str *)to = take_value(rd);
         return 0;
@@ -482,10 +484,27 @@ field_of(const struct cor_own_type *type, const struct cor_own_field *guess, str
     return cor_own_find(type, key);
 }
 
+/* Notes a member in `seen`; true when it is there already. Of the fields beyond those that fit,
+ * only one that is set counts. */
+static bool is_repeated(const struct cor_own_type *type, const struct cor_own_field *field,
+                        const void *value, uint64_t seen[SEEN_WORDS])
+{
+    size_t place = (size_t)(field - type->fields);
+    uint64_t bit = UINT64_C(1) << place % 64;
+    bool is_seen;
+
+    if (place >= SEEN_WORDS * 64)
+        return field->kind != COR_OWN_STRUCT && cor_own_is_set(field, value);
+    is_seen = seen[place / 64] & bit;
+    seen[place / 64] |= bit;
+    return is_seen;
+}
+
 static int read_struct(struct reader *rd, const struct cor_own_type *type, void *own)
 {
     const struct cor_own_field *guess = type->fields;
     struct grown unknown = {NULL, 0, 0};
+    uint64_t seen[SEEN_WORDS] = {0};
     int r = 0;
 
     if (*rd->p != '{')
@@ -522,8 +541,7 @@ static int read_struct(struct reader *rd, const struct cor_own_type *type, void 
             void *to = cor_own_at(own, field);
 
             guess = field + 1;
-            if (rd->unknown == COR_OWN_UNKNOWN_REFUSE && field->kind != COR_OWN_STRUCT &&
-                cor_own_is_set(field, to))
+            if (rd->unknown == COR_OWN_UNKNOWN_REFUSE && is_repeated(type, field, to, seen))
                 return cor_own_in_member(rd->why, key,
                                          cor_own_refuse(rd->why, "the member was expected once"));
             if (!take_null(rd))

@@ -251,8 +251,9 @@ enum cor_own_kind {
 enum cor_own_form { COR_OWN_ONE, COR_OWN_LIST, COR_OWN_MAP };
 
 enum cor_own_flag {
-    COR_OWN_POINTER =
-        1 << 0, /* a struct is pointed to; a scalar that is 0 differs from an absent one */
+    /* A struct is pointed to; a scalar that is 0 differs from an absent one. */
+    COR_OWN_POINTER = 1 << 0,
+    COR_OWN_NARROW = 1 << 1, /* the number of COR_OWN_INT_OR_STR has 32 bits */
 };
 
 struct cor_own_type;

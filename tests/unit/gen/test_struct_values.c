@@ -159,6 +159,9 @@ static const struct {
      "a quantity was expected, but there is a list"},
     {"{\"metadata\":{\"creationTimestamp\":\"today\"}}", "metadata.creationTimestamp",
      "a time as 2006-01-02T15:04:05Z was expected, but it is \"today\""},
+    {"{\"spec\":{\"containers\":[{\"livenessProbe\":{\"httpGet\":{\"port\":2147483648}}}]}}",
+     "spec.containers[0].livenessProbe.httpGet.port",
+     "a number that fits into 32 bits was expected, but it is 2147483648"},
     {"{\"kind\":\"Node\"}", "kind", "Pod was expected, but it is \"Node\""},
     {"{\"apiVersion\":\"v2\"}", "apiVersion", "v1 was expected, but it is \"v2\""},
     {"{\"spec\":{\"a\":}}", "",
@@ -235,6 +238,50 @@ TEST(struct_values, keep_or_drop_or_refuse_what_the_type_does_not_have)
                          &opts, &pod, &why),
                      -COR_EINVAL);
     assert_string_equal(why.path, "spec.nodeSelector");
+    assert_int_equal(
+        cor_core_v1_pod_own_decode(pool, COR_STR("{\"spec\":{},\"spec\":{}}"), &opts, &pod, &why),
+        -COR_EINVAL);
+    assert_string_equal(why.path, "spec");
+    assert_int_equal(
+        cor_core_v1_pod_own_decode(
+            pool, COR_STR("{\"spec\":{\"containers\":[],\"containers\":[{}]}}"), &opts, &pod, &why),
+        -COR_EINVAL);
+    assert_string_equal(why.path, "spec.containers");
+    cor_pool_free(pool);
+}
+
+/* 20,000 items, and a map of as many keys in falling order. */
+TEST(struct_values, may_be_many)
+{
+    enum { MANY = 20000 };
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf list, map;
+    struct cor_pool *pool = pool_new();
+    struct cor_core_v1_pod_list_own pods;
+    struct cor_core_v1_config_map_own config;
+    struct cor_str json;
+
+    cor_buf_init(&list, 1u << 24);
+    cor_buf_init(&map, 1u << 24);
+    for (int i = 0; i < MANY; i++) {
+        assert_int_equal(cor_buf_addf(&list, "%s{\"metadata\":{\"name\":\"p-%d\"}}",
+                                      i > 0 ? "," : "{\"kind\":\"PodList\",\"items\":[", i),
+                         0);
+        assert_int_equal(
+            cor_buf_addf(&map, "%s\"k%05d\":\"%d\"", i > 0 ? "," : "{\"data\":{", MANY - i, i), 0);
+    }
+    assert_int_equal(cor_buf_addz(&list, "]}"), 0);
+    assert_int_equal(cor_buf_addz(&map, "}}"), 0);
+    assert_int_equal(cor_core_v1_pod_list_own_decode(pool, cor_buf_str(&list), NULL, &pods, NULL),
+                     0);
+    assert_int_equal(pods.items.n, MANY);
+    assert_str(pods.items.p[MANY - 1].metadata.name, "p-19999");
+    assert_int_equal(cor_core_v1_pod_list_own_encode(pool, &pods, &json), 0);
+    assert_true(cor_str_eq(json, cor_buf_str(&list)));
+    assert_int_equal(
+        cor_core_v1_config_map_own_decode(pool, cor_buf_str(&map), NULL, &config, NULL), 0);
+    assert_int_equal(config.data.n, MANY);
+    assert_str(config.data.p[0].key, "k00001");
+    assert_str(config.data.p[0].value, "19999");
     cor_pool_free(pool);
 }
 
