@@ -47,7 +47,7 @@ TEST(crds, a_definition_is_accepted_established_and_discovered)
     check_definition(true);
 }
 
-/* 2.4.1. */
+/* Contract crd 2.4.1. */
 TEST(crds, a_definition_of_a_protected_group_says_whether_it_is_approved)
 {
     static const char path[] = CRDS "/pots.cook.k8s.io";
