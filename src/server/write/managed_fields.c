@@ -37,6 +37,7 @@
 #include "server/write/custom.h"
 #include "server/write/managed.h"
 #include "server/write/stages.h"
+#include "json/json.h"
 #include "json/scan.h"
 #include "json/writer.h"
 
@@ -369,13 +370,29 @@ bool cor_write_has_managed(const struct cor_write *write)
     return write->managed.p != NULL;
 }
 
+/* Sorts the fields in the entries of a custom resource, for which upstream has no type that keeps
+ * their order: so they are read from the store. Sets *list to the text in `room`. */
+static int sort_fields(struct cor_write *write, struct cor_buf *room, struct cor_str *list)
+{
+    static const struct cor_json_limits limits = {COR_WRITE_JSON_MAX, COR_JSON_DEPTH_MAX, true};
+    int r = cor_json_canonicalize(*list, &limits, room, NULL, NULL);
+
+    *list = cor_buf_str(room);
+    return r < 0 ? cor_status_set_err(&write->call.status, r) : 0;
+}
+
 int cor_write_times(struct cor_write *write)
 {
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf sorted = {.max = COR_WRITE_JSON_MAX};
     struct cor_str list = write->managed;
     struct cor_object *with;
-    int r;
+    int r = 0;
 
     assert(write->object && list.p);
+    if (write->call.res->custom)
+        r = sort_fields(write, &sorted, &list);
+    if (r < 0)
+        return r;
     if (!write->is_create && !write->removes && cor_object_same_stored(write->object, write->old)) {
         struct cor_str live = cor_object_meta_member(write->current, COR_STR("managedFields"));
 
