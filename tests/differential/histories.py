@@ -211,7 +211,7 @@ class Writer:
         if rng.random() < 0.05:
             query += "&dryRun=All"
         if sub == "scale":
-            return self.scale(manager, query)
+            return self.scale(manager, version, query)
         pieces, way = self.pieces_of(sub, version), rng.random()
         if way < 0.5:
             return self.apply(manager, version, sub, query, pieces)
@@ -273,9 +273,9 @@ class Writer:
         body = {"merge": lambda: merge_patch(old, new), "strategic": lambda: partial, "edits": lambda: json_patch(old, new)}[way]()
         return Request(f"{way} patch{words}", "PATCH", target, body, PATCH_TYPES[way])
 
-    def scale(self, manager, query):
+    def scale(self, manager, version, query):
         rng, replicas = self.random, self.random.randint(0, 3)
-        target, way = self.target("scale", "", query), rng.choice(self.scale_ways)
+        target, way = self.target("scale", version, query), rng.choice(self.scale_ways)
         body = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": self.kind["name"], "namespace": "differential"},
                 "spec": {"replicas": replicas}}
         if way == "update":
