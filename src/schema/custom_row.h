@@ -26,15 +26,16 @@ struct cor_custom_row {
     struct cor_object *crd; /* the CustomResourceDefinition; held by the row's life */
     struct cor_str version; /* the member of its spec.versions that the row is of, as JSON */
     const struct cor_resource_row
-        *stored; /* the row of the version that is stored; may be itself */
+        *stored;                         /* the row of the version that is stored; may be itself */
     const struct cor_resource_row *next; /* all versions of the definition, in a ring */
     const struct cor_str *short_names, *categories;
     size_t nshort_names, ncategories;
     bool is_hidden; /* the version is not served; the row is only stored */
 
-    struct cor_structural *schema;      /* of `version` (src/schema/structural/) */
-    struct cor_custom_columns *columns; /* of tables; NULL: Name and Age */
-    struct cor_custom_scale *scale;     /* the paths of the subresource; NULL: it has none */
+    struct cor_structural *schema;            /* of `version` (src/schema/structural/) */
+    struct cor_custom_columns *columns;       /* of tables; NULL: Name and Age */
+    struct cor_custom_scale *scale;           /* the paths of the subresource; NULL: it has none */
+    struct cor_custom_columns *scale_columns; /* of its tables */
 };
 
 /* A stored object as `to` serves it: converted, and of a custom resource without the fields that

@@ -190,6 +190,8 @@ static const struct cor_table_columns *route_columns(const struct cor_call *call
 {
     const struct cor_custom_row *custom = call->res->custom;
 
+    if (custom && call->sub && call->sub->part == COR_PART_SCALE)
+        return &custom->scale_columns->table;
     if (!cor_call_has_stored_cells(call))
         return cor_columns_of(call->schema);
     return custom && custom->columns ? &custom->columns->table

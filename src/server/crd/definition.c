@@ -32,6 +32,15 @@
 #define ARENA_MAX  (1u << 20)
 #define TEXT_MAX   1024
 #define HASH_BYTES 8
+/* What the table of a scale shows: it has the type autoscaling/v1 Scale, whatever its paths are. */
+#define SCALE_COLUMNS                                                                              \
+    "{\"additionalPrinterColumns\":["                                                              \
+    "{\"description\":\"How many replicas are wanted.\",\"jsonPath\":\".spec.replicas\","          \
+    "\"name\":\"Desired\",\"type\":\"integer\"},"                                                  \
+    "{\"description\":\"How many replicas there are.\",\"jsonPath\":\".status.replicas\","         \
+    "\"name\":\"Available\",\"type\":\"integer\"},"                                                \
+    "{\"description\":\"How long the object has existed.\",\"jsonPath\":"                          \
+    "\".metadata.creationTimestamp\",\"name\":\"Age\",\"type\":\"date\"}]}"
 
 struct definition_row {
     struct cor_resource_row row;
@@ -93,6 +102,7 @@ static void definition_free(struct cor_definition *d)
         cor_structural_unref(d->rows[i].custom.schema);
         cor_custom_columns_free(d->rows[i].custom.columns);
         cor_custom_scale_free(d->rows[i].custom.scale);
+        cor_custom_columns_free(d->rows[i].custom.scale_columns);
         cor_free(d->rows[i].labels);
     }
     places_give(d->places, d->life.place);
@@ -292,6 +302,8 @@ static int definition_compile(struct cor_definition *d, size_t i, struct cor_vie
         r = cor_custom_columns_new(version.json, &custom->columns);
     if (r == 0)
         r = cor_custom_scale_new(version.json, &custom->scale);
+    if (r == 0 && custom->scale)
+        r = cor_custom_columns_new(COR_STR(SCALE_COLUMNS), &custom->scale_columns);
     if (r == 0)
         r = cor_custom_fields_new(version.json, cor_api_is_namespaced(&made->row), &made->labels);
     if (r < 0)
