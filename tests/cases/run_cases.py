@@ -288,7 +288,8 @@ class Player:
                 return describe({"code": status, "object": row_of(decoded)}, sent, case.expected)
             answer = answers.reduce(status, found, without_generated(decoded, sent))
             lines = describe(answer, sent, case.expected, not keeps_set(case))
-            return lines + (own_lines(case.expected, {**decoded, "before": before}) if status < 300 else [])
+            has_object = status < 300 and isinstance(decoded, dict)
+            return lines + (own_lines(case.expected, {**decoded, "before": before}) if has_object else [])
         finally:
             self.clean()
 
