@@ -353,11 +353,22 @@ size_t cor_apply_place_keys(const struct cor_apply_place *place,
     return place->schema->nkeys;
 }
 
+/* Has the schema no type of its own? Upstream calls an int-or-string so, too. */
+static bool is_untyped(const struct cor_structural_node *node)
+{
+    return cor_structural_is(node, COR_STRUCTURAL_INT_OR_STRING) ||
+           (node->type == COR_STRUCTURAL_ANY && cor_structural_is(node, COR_STRUCTURAL_PRESERVE));
+}
+
 bool cor_apply_place_is_deduced(const struct cor_apply_place *place)
 {
-    if (place->structural)
+    if (place->structural) {
+        const struct cor_structural_node *others =
+            cor_structural_node(place->structural, place->node->additional);
+
         return place->node->nproperties == 0 && !is_resource(place) &&
-               place->node->additional == COR_STRUCTURAL_NONE && has_deduced_members(place);
+               (others ? is_untyped(others) : has_deduced_members(place));
+    }
     return place->schema && place->schema->nfields == 0 &&
            place->schema->others == &cor_apply_deduced;
 }

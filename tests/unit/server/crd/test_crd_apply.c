@@ -265,6 +265,30 @@ TEST(crd_apply, entries_of_a_version_that_is_gone_are_refused)
     crd_fx_close(&c);
 }
 
+#define MAP(more, values)                                                                          \
+    TEXT ",\"m\":{\"type\":\"object\"" more ",\"additionalProperties\":{" values "}}"
+#define ATOMIC ",\"x-kubernetes-map-type\":\"atomic\""
+#define EITHER "\"x-kubernetes-int-or-string\":true"
+
+/* As at kube-apiserver (tests/differential/instances.py), which does not follow maps of values
+ * without a type. */
+TEST(crd_apply, sets_follow_no_map_of_numbers_or_texts)
+{
+    struct crd_fx c = {0};
+
+    open_with(&c, VERSION("v1", STORED, SPEC(MAP("", EITHER), "1")));
+    apply(&c, 201, KETTLES "/k?fieldManager=a", KETTLE("k", ",\"spec\":{\"m\":{\"x\":1}}"));
+    redefine(&c, VERSION("v1", STORED, SPEC(MAP(ATOMIC, EITHER), "2")), "2");
+    fx_do(&c.fx, 200, "PATCH", KETTLES "/k?fieldManager=a", "{\"spec\":{\"t\":\"1\"}}");
+    assert_non_null(strstr(entries(fx_do(&c.fx, 200, "GET", KETTLES "/k", "")),
+                           "a Apply {\"f:spec\":{\"f:m\":{\"f:x\":{}}}}"));
+    redefine(&c, VERSION("v1", STORED, SPEC(MAP(ATOMIC, "\"type\":\"integer\""), "3")), "3");
+    fx_do(&c.fx, 200, "PATCH", KETTLES "/k?fieldManager=a", "{\"spec\":{\"t\":\"2\"}}");
+    assert_non_null(strstr(entries(fx_do(&c.fx, 200, "GET", KETTLES "/k", "")),
+                           "a Apply {\"f:spec\":{\"f:m\":{}}}"));
+    crd_fx_close(&c);
+}
+
 TEST(crd_apply, sets_follow_a_list_that_becomes_atomic)
 {
     struct crd_fx c = {0};
