@@ -110,7 +110,12 @@ func custom(ctx context.Context, config *rest.Config, namespace string) {
 	_, err = definitions.Create(ctx, buoysDefinition(), metav1.CreateOptions{})
 	expect(apierrors.IsAlreadyExists(err), "the second create", err)
 	definitionOnce(ctx, definitions, "", isEstablished)
-	found, err := discovery.NewDiscoveryClientForConfigOrDie(config).ServerResourcesForGroupVersion(buoys.GroupVersion().String())
+	// At kube-apiserver discovery follows.
+	known := discovery.NewDiscoveryClientForConfigOrDie(config)
+	found, err := known.ServerResourcesForGroupVersion(buoys.GroupVersion().String())
+	for apierrors.IsNotFound(err) && ctx.Err() == nil {
+		found, err = known.ServerResourcesForGroupVersion(buoys.GroupVersion().String())
+	}
 	check(err, "discovery")
 	expect(len(found.APIResources) == 2 && found.APIResources[0].Kind == "Buoy" && found.APIResources[1].Name == "buoys/status", "discovery", found)
 	useBuoys(ctx, objects)
@@ -138,6 +143,9 @@ func custom(ctx context.Context, config *rest.Config, namespace string) {
 	check(err, "get")
 	check(definitions.Delete(ctx, buoysName, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &current.UID}}), "delete")
 	definitionOnce(ctx, definitions, current.ResourceVersion, func(event watch.Event) (bool, error) { return event.Type == watch.Deleted, nil })
-	_, err = objects.List(ctx, metav1.ListOptions{})
+	// kube-apiserver serves what is no longer defined for a moment.
+	for err = nil; err == nil; {
+		_, err = objects.List(ctx, metav1.ListOptions{})
+	}
 	expect(apierrors.IsNotFound(err), "a list of what is no longer defined", err)
 }
