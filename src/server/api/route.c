@@ -238,8 +238,8 @@ static int route_prepare(struct cor_call *call)
     if (r == 0)
         r = cor_api_options_parse(req->query, req->info.verb, &call->opts, &call->status);
     if (r == 0)
-        r = cor_negotiate(req->accept, answer_of(req->info.verb),
-                          call->res->custom ? call->type : call->res, &call->accept, &call->status);
+        r = cor_negotiate(req->accept, answer_of(req->info.verb), call->res, &call->accept,
+                          &call->status);
     if (r == 0 && call->accept.view == COR_VIEW_TABLE)
         call->columns = route_columns(call);
     call->accept.is_pretty =

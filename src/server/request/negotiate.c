@@ -118,7 +118,7 @@ static bool is_protobuf(const struct clause *clause)
 }
 
 /* Is it a form of objects at all? A Table has no message in protobuf, and neither have custom
- * resources and documents that do not belong to discovery. */
+ * resources and documents that do not belong to discovery. Upstream refuses a scale, too. */
 static bool is_known_form(const struct clause *clause, enum cor_answer answer,
                           const struct cor_resource_row *resource)
 {
