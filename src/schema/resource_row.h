@@ -4,8 +4,8 @@
 #ifndef COR_SCHEMA_RESOURCE_ROW_H
 #define COR_SCHEMA_RESOURCE_ROW_H
 
-#include <stdbool.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/ref.h"
@@ -24,14 +24,14 @@ struct cor_resource_row;
 /* Which resource the server itself works with, whatever the client asked for. */
 enum cor_api_role {
     COR_ROLE_NONE,
-    COR_ROLE_NAMESPACES, /* its objects hold the objects of namespaced resources */
-    COR_ROLE_PODS,       /* what a Binding binds and an Eviction deletes */
-    COR_ROLE_BUDGETS,    /* what limits evictions */
-    COR_ROLE_SERVICES,   /* its objects get addresses and node ports (server/alloc/) */
-    COR_ROLE_ENDPOINTS,  /* an object of it goes with the Service of its name */
-    COR_ROLE_ADDRESSES,  /* an object of it reserves an address */
-    COR_ROLE_RANGES,     /* its objects say which addresses there are */
-    COR_ROLE_NODES,      /* where pods run */
+    COR_ROLE_NAMESPACES,  /* its objects hold the objects of namespaced resources */
+    COR_ROLE_PODS,        /* what a Binding binds and an Eviction deletes */
+    COR_ROLE_BUDGETS,     /* what limits evictions */
+    COR_ROLE_SERVICES,    /* its objects get addresses and node ports (server/alloc/) */
+    COR_ROLE_ENDPOINTS,   /* an object of it goes with the Service of its name */
+    COR_ROLE_ADDRESSES,   /* an object of it reserves an address */
+    COR_ROLE_RANGES,      /* its objects say which addresses there are */
+    COR_ROLE_NODES,       /* where pods run */
     COR_ROLE_DEFINITIONS, /* its objects define resources, whose instances go first */
 };
 
@@ -115,9 +115,11 @@ enum cor_api_flag {
 struct cor_row_life {
     struct cor_ref refs;
     size_t place;
-    /* Another definition has taken the place of this one, or none: loops release its stores, and
-     * end its watches, when they learn of the next snapshot. Set once. */
-    _Atomic bool is_retired;
+    /* The first generation of the catalog without it, because another definition has taken its
+     * place, or none; 0: it is served. A loop releases its stores, and ends its watches, when it
+     * takes a snapshot of that generation or a later one: one before it still routes to them. Set
+     * once. */
+    _Atomic uint64_t retired_at;
     struct cor_creation_gate *gate; /* a reference; closed while the definition is being deleted */
     struct cor_custom_cache *cache; /* server/api/api_cachers.h; NULL: it is read from the store */
     void (*free_row)(const struct cor_resource_row *row); /* after the last reference */
@@ -174,7 +176,15 @@ static inline void cor_row_unref(const struct cor_resource_row *row)
  * than a request that has it. */
 static inline bool cor_row_is_retired(const struct cor_resource_row *row)
 {
-    return row->life && atomic_load(&row->life->is_retired);
+    return row->life && atomic_load(&row->life->retired_at) != 0;
+}
+
+/* The same as of this generation of the catalog. */
+static inline bool cor_row_is_retired_in(const struct cor_resource_row *row, uint64_t generation)
+{
+    uint64_t retired_at = row->life ? atomic_load(&row->life->retired_at) : 0;
+
+    return retired_at != 0 && retired_at <= generation;
 }
 
 /* Is the definition of the row being deleted? */

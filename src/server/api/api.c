@@ -73,15 +73,16 @@ static void api_on_published(struct cor_mail *mail)
 {
     struct cor_api_loop *loop = COR_CONTAINER_OF(mail, struct cor_api_loop, served_mail);
     struct cor_served *next = atomic_exchange(&loop->published, NULL);
+    uint64_t generation = cor_served_generation(next);
     size_t nbuiltins;
 
-    assert(next && cor_loop_is_current(loop->loop));
-    assert(cor_served_generation(next) > cor_served_generation(loop->served));
+    assert(cor_loop_is_current(loop->loop));
+    assert(generation > cor_served_generation(loop->served));
     cor_served_unref(loop->served);
     loop->served = next;
     (void)cor_api_builtins(&nbuiltins);
     for (size_t place = nbuiltins; place < loop->nbackings; place++) {
-        if (loop->backings[place] && cor_row_is_retired(loop->backings[place]->row))
+        if (loop->backings[place] && cor_row_is_retired_in(loop->backings[place]->row, generation))
             api_retire_backing(loop, place);
     }
     cor_variants_drop_retired(&loop->variants);

@@ -98,13 +98,13 @@ static size_t crds_merge_rows(const struct cor_resource_row *const *custom, size
 }
 
 /* Drops the reference to a definition that is not served any more; NULL is fine. */
-static void definition_retire(struct cor_definition **definition)
+static void definition_retire(const struct cor_crds *crds, struct cor_definition **definition)
 {
     struct cor_definition *d = COR_STEAL(*definition);
 
     if (!d)
         return;
-    cor_definition_retire(d);
+    cor_definition_retire(d, crds->generation + 1);
     cor_row_unref(cor_definition_row(d, 0));
 }
 
@@ -171,7 +171,7 @@ static size_t crds_settle(struct cor_crds *crds)
             nwaiting++;
             continue;
         }
-        definition_retire(&entry->served);
+        definition_retire(crds, &entry->served);
         entry->served = COR_STEAL(entry->next);
         crds->has_changed = true;
     }
@@ -248,10 +248,10 @@ struct crd_entry *cor_crds_find(const struct cor_crds *crds, struct cor_str name
 /* Nothing of the entry is served from the next snapshot on. */
 static void entry_retire(struct cor_crds *crds, struct crd_entry *entry)
 {
-    definition_retire(&entry->next);
+    definition_retire(crds, &entry->next);
     if (!entry->served)
         return;
-    definition_retire(&entry->served);
+    definition_retire(crds, &entry->served);
     crds->has_changed = true;
     crds_publish_soon(crds);
 }
@@ -312,7 +312,7 @@ int cor_crds_serve(struct cor_crds *crds, struct crd_entry *entry)
         }
         cor_definition_set_cache(d, cache);
     }
-    definition_retire(&entry->next);
+    definition_retire(crds, &entry->next);
     entry->next = d;
     crds_publish_soon(crds);
     return 0;

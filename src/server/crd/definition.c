@@ -482,10 +482,10 @@ bool cor_definition_is_settled(const struct cor_definition *d)
     return !d->life.cache || cor_custom_cache_is_settled(d->life.cache);
 }
 
-void cor_definition_retire(struct cor_definition *d)
+void cor_definition_retire(struct cor_definition *d, uint64_t generation)
 {
-    assert(!atomic_load(&d->life.is_retired));
-    atomic_store(&d->life.is_retired, true);
+    assert(generation > 0 && !atomic_load(&d->life.retired_at));
+    atomic_store(&d->life.retired_at, generation);
 }
 
 static struct cor_str accepted_names(const struct cor_object *crd)

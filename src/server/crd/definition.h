@@ -45,8 +45,8 @@ void cor_definition_set_cache(struct cor_definition *definition, struct cor_cust
 /* May its objects be read, or has the last attempt to fill its watch cache failed? */
 bool cor_definition_is_settled(const struct cor_definition *definition);
 
-/* No loop serves it from the next snapshot on, and its watches end. */
-void cor_definition_retire(struct cor_definition *definition);
+/* No loop serves it from this generation of the catalog on, and its watches end. */
+void cor_definition_retire(struct cor_definition *definition, uint64_t generation);
 
 /* Would `crd` make the same definition? Its deletion makes another one only where no version is
  * served: then its stored version is shown while its instances are deleted. */

@@ -200,3 +200,43 @@ TEST(crd_instances, a_definition_in_a_built_in_version_is_deleted_with_its_insta
     assert_string_equal(names_of(&c, "/apis/networking.k8s.io/v1alpha9/kettles"), "");
     crd_fx_close(&c);
 }
+
+/* The life of a definition with an instance that is watched. */
+static void live_once(struct crd_fx *c)
+{
+    FX_CALL watch = {0};
+
+    define(c, KETTLE_CRD(PROPS(SPEC_A)));
+    fx_do(&c->fx, 201, "POST", KETTLES, KETTLE("k", ",\"spec\":{\"a\":\"b\"}"));
+    fx_start(&c->fx, &watch, "GET", KETTLES "?watch=1", "", NULL);
+    fx_do(&c->fx, 200, "GET", "/openapi/v2", "");
+    fx_do_with(&c->fx, 200, "PATCH", CRDS "/kettles.shop.example.org",
+               "{\"spec\":{\"versions\":[" VERSION("v1", STORED, ANY) "]}}",
+               &(struct fx_headers){.content_type = "application/merge-patch+json"});
+    fx_do(&c->fx, 200, "DELETE", CRDS "/kettles.shop.example.org", "");
+    await(c, CRDS "/kettles.shop.example.org", NULL, NULL);
+    fx_wait(&watch);
+}
+
+/* `per_life`: what caches keep of the events of the definitions themselves. */
+static void check_memory(bool has_caches, size_t per_life)
+{
+    const size_t slack = 64u << 10;
+    struct crd_fx c = {0};
+    size_t before;
+
+    crd_fx_open(&c, has_caches);
+    for (int i = 0; i < 10; i++) /* documents are kept up to a number of them */
+        live_once(&c);
+    before = test_live_bytes();
+    for (int i = 0; i < 10; i++)
+        live_once(&c);
+    assert_true(test_live_bytes() < before + slack + 10 * per_life);
+    crd_fx_close(&c);
+}
+
+TEST(crd_instances, memory_returns_when_a_definition_has_gone)
+{
+    check_memory(false, 0);
+    check_memory(true, 32u << 10);
+}
