@@ -55,9 +55,6 @@ def reduced(status, headers, text, before):
     except ValueError:
         body = text.decode(errors="replace")
     answer = histories.reduce(status, headers, body, {"volatile": None}, before)
-    # Upstream has the fields of a custom resource as a map, and writes it in the order of its texts.
-    for entry in answer.get("managed", {}).get("entries", []):
-        entry["fieldsV1"] = json.dumps(json.loads(entry["fieldsV1"]), sort_keys=True)
     if isinstance(body, dict) and body.get("kind", "").endswith("List"):
         answer.pop("written", None)
     # An apply names its mistakes in the order of a Go map, and looks no further in a map when it has met an unknown field.
