@@ -8,12 +8,14 @@
 
 #include "base/err.h"
 #include "schema/float_text.h"
+#include "json/bytes.h"
 
 /* Behind the string whose opening quote `p` is at. */
 static const char *skip_string(const char *p, const char *end)
 {
-    for (p++; p < end && *p != '"'; p++)
-        p += *p == '\\';
+    p = cor_json_find_quote_or_escape(p + 1, end);
+    while (end - p >= 2 && *p == '\\')
+        p = cor_json_find_quote_or_escape(p + 2, end);
     return p < end ? p + 1 : end;
 }
 

@@ -321,11 +321,14 @@ int cor_crds_serve(struct cor_crds *crds, struct crd_entry *entry)
 /* Takes the newest state of the definition. */
 static void entry_set(struct crd_entry *entry, struct cor_object *crd)
 {
+    struct cor_view spec = cor_view_member(cor_object_view(crd), COR_STR("spec"));
+
     cor_object_unref(entry->crd);
     entry->crd = cor_object_ref(crd);
-    entry->group = cor_crd_group(crd);
+    entry->group = cor_view_text_or(cor_view_member(spec, COR_STR("group")), NULL, 0, "");
     entry->accepted = cor_crd_status(crd, "acceptedNames");
-    entry->is_named = cor_str_eq(cor_crd_spec(crd, "names").json, entry->accepted.json);
+    entry->is_named =
+        cor_str_eq(cor_view_member(spec, COR_STR("names")).json, entry->accepted.json);
 }
 
 static int entries_insert(struct cor_crds *crds, struct cor_object *crd,

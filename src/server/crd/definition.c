@@ -53,6 +53,7 @@ struct cor_definition {
     struct cor_row_life life;
     struct cor_places *places;
     struct cor_object *crd;
+    struct cor_view spec, status; /* of `crd`: long texts, which are found once */
     struct cor_arena arena;
     size_t stored;
     bool can_be_shown; /* no version is served, but the stored one could be */
@@ -238,7 +239,7 @@ static bool is_builtin_version(const struct cor_resource_row *row)
 static int definition_add_row(struct cor_definition *d, size_t i, struct cor_view version,
                               struct cor_view names)
 {
-    struct cor_view spec = cor_view_member(cor_object_view(d->crd), COR_STR("spec"));
+    struct cor_view spec = d->spec;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TEXT_MAX};
     struct definition_row *made = &d->rows[i];
     struct cor_resource_row *row = &made->row;
@@ -289,7 +290,7 @@ static int definition_compile(struct cor_definition *d, size_t i, struct cor_vie
         cor_view_member(cor_view_member(version, COR_STR("schema")), COR_STR("openAPIV3Schema"));
     const struct cor_structural_opts opts = {
         .preserves_unknown =
-            cor_view_bool_or(cor_crd_spec(d->crd, "preserveUnknownFields"), false)};
+            cor_view_bool_or(cor_view_member(d->spec, COR_STR("preserveUnknownFields")), false)};
     struct definition_row *made = &d->rows[i];
     struct cor_custom_row *custom = &made->custom;
     int r = 0;
@@ -337,8 +338,7 @@ static int order_versions(const void *a, const void *b)
 /* Are all objects stored in the stored version, as far as the status knows? */
 static bool definition_is_of_one_version(const struct cor_definition *d)
 {
-    struct cor_view versions = cor_view_member(
-        cor_view_member(cor_object_view(d->crd), COR_STR("status")), COR_STR("storedVersions"));
+    struct cor_view versions = cor_view_member(d->status, COR_STR("storedVersions"));
     struct cor_view_iter it = cor_view_iter(versions);
 
     while (cor_view_next(&it)) {
@@ -353,7 +353,8 @@ static bool definition_is_of_one_version(const struct cor_definition *d)
 static void definition_hide_unconverted(struct cor_definition *d)
 {
     struct cor_str strategy = cor_view_text_or(
-        cor_view_member(cor_crd_spec(d->crd, "conversion"), COR_STR("strategy")), NULL, 0, "");
+        cor_view_member(cor_view_member(d->spec, COR_STR("conversion")), COR_STR("strategy")), NULL,
+        0, "");
     bool is_readable = definition_is_of_one_version(d);
 
     if (!cor_str_eqz(strategy, "Webhook") || (d->n == 1 && is_readable))
@@ -383,11 +384,8 @@ static void definition_show_for_deletion(struct cor_definition *d)
 /* Fills in the rows. `versions` has room for all of spec.versions. */
 static int definition_fill(struct cor_definition *d, struct cor_view *versions)
 {
-    struct cor_view root = cor_object_view(d->crd);
-    struct cor_view names =
-        cor_view_member(cor_view_member(root, COR_STR("status")), COR_STR("acceptedNames"));
-    struct cor_view_iter it =
-        cor_view_iter(cor_view_member(cor_view_member(root, COR_STR("spec")), COR_STR("versions")));
+    struct cor_view names = cor_view_member(d->status, COR_STR("acceptedNames"));
+    struct cor_view_iter it = cor_view_iter(cor_view_member(d->spec, COR_STR("versions")));
     size_t n = 0;
     bool has_stored = false;
     int r = 0;
@@ -427,8 +425,8 @@ static int definition_fill(struct cor_definition *d, struct cor_view *versions)
 int cor_definition_new(struct cor_object *crd, struct cor_places *places,
                        struct cor_creation_gate *gate, struct cor_definition **ret_definition)
 {
-    size_t n = cor_view_len(cor_view_member(cor_view_member(cor_object_view(crd), COR_STR("spec")),
-                                            COR_STR("versions")));
+    struct cor_view spec = cor_view_member(cor_object_view(crd), COR_STR("spec"));
+    size_t n = cor_view_len(cor_view_member(spec, COR_STR("versions")));
     struct cor_definition *d = cor_calloc(1, sizeof(*d) + n * sizeof(d->rows[0]));
     struct cor_view *versions = cor_calloc(n ? n : 1, sizeof(struct cor_view));
     int r = d && versions ? places_take(places, &d->life.place) : -COR_ENOMEM;
@@ -442,6 +440,8 @@ int cor_definition_new(struct cor_object *crd, struct cor_places *places,
     d->life.free_row = definition_free_row;
     d->places = places;
     d->crd = cor_object_ref(crd);
+    d->spec = spec;
+    d->status = cor_view_member(cor_object_view(crd), COR_STR("status"));
     d->life.gate = cor_creation_gate_ref(gate);
     d->n = n;
     cor_arena_init(&d->arena, ARENA_MAX);
