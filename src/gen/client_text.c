@@ -147,6 +147,31 @@ const char cor_gen_delete_collection_text[] =
     "    return cor_client_do(client, &req, NULL, reterr);\n"
     "}\n";
 
+const char cor_gen_own_text[] =
+    "\n"
+    "/* What a struct has (coracle/types/own.h), as a $k; apiVersion and kind need not be set. */\n"
+    "static inline int $b_object_of_own(\n"
+    "    struct cor_pool *pool, const struct $v_own *own,\n"
+    "    struct $b_object *ret, struct cor_status *reterr)\n"
+    "{\n"
+    "    struct $v_own whole = *own;\n"
+    "    struct cor_str json;\n"
+    "    int r;\n"
+    "\n"
+    "    whole.api_version = cor_strz(\"$a\");\n"
+    "    whole.kind = cor_strz(\"$k\");\n"
+    "    r = $v_own_encode(pool, &whole, &json);\n"
+    "    return r < 0 ? r : cor_object_from_json(json, &ret->object, reterr);\n"
+    "}\n"
+    "\n"
+    "/* What the object has, as a struct whose memory is the pool's. */\n"
+    "static inline int $b_object_own(\n"
+    "    struct cor_pool *pool, struct $b_object object,\n"
+    "    struct $v_own *ret, struct cor_own_error *reterr)\n"
+    "{\n"
+    "    return $v_own_decode(pool, cor_object_json(object.object), NULL, ret, reterr);\n"
+    "}\n";
+
 const char cor_gen_items_text[] =
     "\n"
     "/* A list, or a page of one, which $b_items_deinit() releases. */\n"

@@ -15,8 +15,8 @@
 #ifndef COR_GEN_CLIENT_TEXT_H
 #define COR_GEN_CLIENT_TEXT_H
 
-/* A kind's objects. */
-extern const char cor_gen_object_text[];
+/* A kind's objects, and how structs that programs own become objects. */
+extern const char cor_gen_object_text[], cor_gen_own_text[];
 
 /* Functions of verbs. */
 extern const char cor_gen_get_text[], cor_gen_create_text[], cor_gen_update_text[],

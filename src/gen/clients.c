@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "gen/c_text.h"
 #include "gen/client_text.h"
+#include "gen/structs.h"
 
 #define NAMES_MAX 200000
 
@@ -76,6 +77,8 @@ static struct cor_str base_of(struct clients *c, const struct cor_gen_type *kind
         "_object_of",
         "_object_build",
         "_object_unref",
+        "_object_of_own",
+        "_object_own",
         "_items_at",
         "_items_deinit",
         "_watch_on_event",
@@ -291,6 +294,9 @@ static void put_head(struct clients *c, const struct cor_gen_views_opts *opts, s
                 COR_STR_ARG(cor_gen_api_version(c->model, p)), opts->source, opts->version,
                 COR_STR_ARG(guard), COR_STR_ARG(guard));
     cor_gen_put(&c->lines, "#include \"%.*s\"\n", COR_STR_ARG(p->header));
+    if (cor_gen_has_structs(p))
+        cor_gen_put(&c->lines, "#include \"%.*s_structs.h\"\n",
+                    COR_STR_ARG(cor_str(p->header.p, p->header.n - 2)));
     for (const struct cor_gen_package *other = c->model->packages; other; other = other->next) {
         if (speaks_of(p, other))
             cor_gen_put(&c->lines, "#include \"%.*s\"\n", COR_STR_ARG(client_header(c, other)));
@@ -311,8 +317,12 @@ int cor_gen_clients(struct cor_gen_model *model, const struct cor_gen_package *p
     note_views(&c);
     put_head(&c, opts, guard);
     for (const struct cor_gen_type *t = package->types; t; t = t->next) {
+        const struct places at = {.kind = t, .speaks = t};
+
         if (has_objects(t))
-            put_text(&c, &(struct places){.kind = t, .speaks = t}, cor_gen_object_text);
+            put_text(&c, &at, cor_gen_object_text);
+        if (has_objects(t) && t->is_owned)
+            put_text(&c, &at, cor_gen_own_text);
     }
     for (const struct cor_gen_type *t = package->types; t; t = t->next) {
         if (has_objects(t) && t->plural.n > 0)
