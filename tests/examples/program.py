@@ -12,11 +12,11 @@ PATIENCE_S = 60
 class Program:
     """Its output, both streams in one, is read by a thread; whoever waits for a line is woken by it."""
 
-    def __init__(self, command, **env):
+    def __init__(self, command, stdin=None, **env):
         self.text = ""
         self.is_over = False  # of the output
         self.changed = threading.Condition()
-        self.process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        self.process = subprocess.Popen([str(word) for word in command], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                         env=dict(os.environ, **env))
         self.reader = threading.Thread(target=self.read)
         self.reader.start()

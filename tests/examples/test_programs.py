@@ -7,6 +7,7 @@ import pathlib
 import re
 import shutil
 import signal
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "integration"))
@@ -15,6 +16,7 @@ from etcd_cluster import wait_for  # noqa: E402
 from program import PATIENCE_S, Program  # noqa: E402
 
 SERVER, FOLDER, SANITIZERS = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
+EXAMPLES = pathlib.Path(__file__).resolve().parent.parent.parent / "examples"
 MERGE = "application/merge-patch+json"
 
 
@@ -255,11 +257,8 @@ def await_secret(server, name, **data):
 
 def secret_keeper_keeps_secrets_through_restarts(server):
     """Through deletions, foreign edits, a server that is killed, and a second process; under valgrind where it is installed."""
-    under = []
-    if SANITIZERS == "none" and shutil.which("valgrind"):
-        under = ["valgrind", "-q", "--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite,indirect"]
     core = f"/api/v1/namespaces/{server.ns}"
-    command = [*under, FOLDER / "example_secret_keeper"]
+    command = [*under_valgrind(), FOLDER / "example_secret_keeper"]
     config = {"KUBECONFIG": str(server.data / "admin.kubeconfig")}
     server.create(core + "/configmaps", labelled("before", word="one", quoted='a"\n'))
     server.create(core + "/configmaps", fixture.config_map("plain", word="one"))
@@ -359,7 +358,112 @@ def boat_operator_keeps_a_list_through_restarts(server):
         program.stops()
 
 
-TESTS = [each_says_how_it_is_used, controller_test_needs_neither_a_server_nor_time, list_pods_prints_names_and_phases, watch_prints_what_happens, informer_serves_three_handlers,
+def binder_test_needs_no_server(server):
+    with Program([FOLDER / "example_binder_test"]) as program:
+        text = program.ends()
+    assert "not ok" not in text and "ok - the next pod is on the emptier node\n" in text, text
+
+
+def under_valgrind():
+    if SANITIZERS != "none" or not shutil.which("valgrind"):
+        return []
+    return ["valgrind", "-q", "--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite,indirect"]
+
+
+def typed_example(server, name, *args, **options):
+    return Program([*under_valgrind(), FOLDER / f"example_{name}", *args], KUBECONFIG=str(server.data / "admin.kubeconfig"), **options)
+
+
+def node(name, is_ready):
+    return {"kind": "Node", "apiVersion": "v1", "metadata": {"name": name},
+            "status": {"conditions": [{"type": "Ready", "status": str(is_ready)}]}}
+
+
+def binder_binds_pods_through_a_restart(server):
+    pods = f"/api/v1/namespaces/{server.ns}/pods"
+
+    def waiting(name):
+        made = pod(name)
+        made["spec"]["schedulerName"] = "binder"
+        return made
+
+    def is_on(which):
+        return lambda item: item and item["spec"].get("nodeName") == which
+
+    server.create(pods, waiting("early"))
+    with typed_example(server, "binder") as program:
+        server.create("/api/v1/nodes", node("n-away", False))
+        server.create("/api/v1/nodes", node("n-1", True))
+        until(server, (pods, "early"), is_on("n-1"), "early on n-1")
+        server.restart(signal.SIGKILL, keep_port=True)
+        server.create(pods, waiting("late"))
+        until(server, (pods, "late"), is_on("n-1"), "late on n-1")
+        program.says(f"{server.ns}/late runs on n-1")
+        program.stops()
+
+
+def enricher_knows_pods_through_a_restart(server):
+    pods = f"/api/v1/namespaces/{server.ns}/pods"
+
+    def run_pod(name, address):
+        server.create(pods, pod(name, "n-1", app="shop"))
+        server.request("PATCH", f"{pods}/{name}/status", {"status": {"podIP": address, "podIPs": [{"ip": address}]}}, Content_Type=MERGE).expect(200)
+
+    def line_of(name):
+        return f"{server.ns}/{name} node=n-1 app=shop 10.9.{len(name)}.1 hello"
+
+    def asks(name):
+        """Says the line again until the pod is known: a line that comes before the pod's address is passed on as it is."""
+        def is_known():
+            program.process.stdin.write(f"10.9.{len(name)}.1 hello\n".encode())
+            program.process.stdin.flush()
+            return line_of(name) in program.text
+        wait_for(name, PATIENCE_S, is_known)
+
+    run_pod("a", "10.9.1.1")
+    with typed_example(server, "enricher", stdin=subprocess.PIPE) as program:
+        asks("a")
+        server.restart(signal.SIGKILL, keep_port=True)
+        run_pod("bb", "10.9.2.1")
+        asks("bb")
+        program.process.stdin.write(b"no address\n")
+        program.process.stdin.close()
+        text = program.ends()
+    assert text.endswith("no address\n"), text
+
+
+def website_operator_keeps_deployments_through_a_restart(server):
+    server.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", (EXAMPLES / "website.yaml").read_text(),
+                   Content_Type="application/yaml").expect(201)
+    sites = f"/apis/example.com/v1/namespaces/{server.ns}/websites"
+    deployments = f"/apis/apps/v1/namespaces/{server.ns}/deployments"
+    wait_for("websites", PATIENCE_S, lambda: server.get(sites).status == 200)
+    site = {"kind": "Website", "apiVersion": "example.com/v1", "metadata": {"name": "home"}, "spec": {"image": "web:v1", "replicas": 2}}
+
+    def has(image, replicas):
+        def is_so(item):
+            spec = item and item["spec"]
+            return spec and spec["replicas"] == replicas and spec["template"]["spec"]["containers"][0]["image"] == image
+        return is_so
+
+    server.create(sites, site)
+    with typed_example(server, "website_operator") as program:
+        until(server, (deployments, "home"), has("web:v1", 2), "the Deployment of home")
+        owner = server.get(deployments + "/home").expect(200).json()["metadata"]["ownerReferences"][0]
+        assert owner["kind"] == "Website" and owner["name"] == "home" and owner["controller"] is True, owner
+        server.request("PATCH", deployments + "/home", {"spec": {"replicas": 9}}, Content_Type=MERGE).expect(200)
+        until(server, (deployments, "home"), has("web:v1", 2), "two replicas again")
+        server.restart(signal.SIGKILL, keep_port=True)
+        server.request("PATCH", sites + "/home", {"spec": {"image": "web:v2"}}, Content_Type=MERGE).expect(200)
+        until(server, (deployments, "home"), has("web:v2", 2), "the new image")
+        server.request("PATCH", deployments + "/home/status", {"status": {"replicas": 2, "readyReplicas": 2}}, Content_Type=MERGE).expect(200)
+        until(server, (sites, "home"), lambda item: item and item.get("status", {}).get("readyReplicas") == 2, "the status of home")
+        program.says(f"{server.ns}/home has 2 ready")
+        program.stops()
+
+
+TESTS = [each_says_how_it_is_used, binder_test_needs_no_server, binder_binds_pods_through_a_restart, enricher_knows_pods_through_a_restart,
+         website_operator_keeps_deployments_through_a_restart, controller_test_needs_neither_a_server_nor_time, list_pods_prints_names_and_phases, watch_prints_what_happens, informer_serves_three_handlers,
          crud_retries_after_a_conflict, pod_agent_keeps_a_thousand_pods_in_five_megabytes,
          controller_works_in_one_process_at_a_time, controller_tells_of_what_stands_in_its_way,
          uv_controller_works_in_a_loop_of_its_own, secret_keeper_keeps_secrets_through_restarts,
