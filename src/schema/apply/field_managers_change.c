@@ -316,6 +316,11 @@ int cor_field_managers_changes(const struct cor_apply_request *request, struct c
 
     if (r == 0)
         r = cor_apply_doc_open(&op, after, request->api_version, &new);
+    /* Only an object of a custom resource may be none of its type. */
+    if (r == 0 && request->versions->is_custom)
+        r = cor_apply_doc_check(old, true, NULL);
+    if (r == 0 && request->versions->is_custom)
+        r = cor_apply_doc_check(new, true, NULL);
     if (r == 0)
         r = view_make(&op, old, new, request->api_version, &view);
     *ret_changes = view.changes;

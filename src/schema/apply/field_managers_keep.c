@@ -162,6 +162,23 @@ static bool has_repeated(const struct entry *entries, size_t n)
     return false;
 }
 
+/* Are the sets of all entries as the schema of today has them? Those of built-in kinds are. */
+static int are_reconciled(const struct cor_apply_request *request, const struct entry *entries,
+                          size_t n)
+{
+    const struct cor_apply_versions *versions = request->versions;
+    struct cor_apply_place place;
+    int r = 1;
+
+    if (!versions->is_custom)
+        return 1;
+    if (!versions->place(versions->arg, request->api_version, &place))
+        return 0;
+    for (size_t i = 0; i < n && r == 1; i++)
+        r = cor_fields_v1_is_reconciled(request->arena, entries[i].fields, &place);
+    return r;
+}
+
 int cor_field_managers_keep(const struct cor_apply_request *request, struct cor_str list,
                             struct cor_str before, struct cor_str after, struct cor_buf *out)
 {
@@ -185,6 +202,9 @@ int cor_field_managers_keep(const struct cor_apply_request *request, struct cor_
     }
     if (updates > COR_MANAGERS_UPDATES_MAX || has_repeated(entries, n))
         return 0;
+    r = are_reconciled(request, entries, n);
+    if (r < 1)
+        return r;
     r = cor_field_managers_changes(request, before, after, &changes, &taken);
     for (size_t i = 0; i < n && r == 0; i++) {
         struct found gone = {.all = true}, lost = {.all = true};

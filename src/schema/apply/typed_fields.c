@@ -1,6 +1,7 @@
 /* The field set of an object, and what the schema makes of a set. */
 #include "base/err.h"
 #include "schema/apply/typed_int.h"
+#include "json/scan.h"
 
 struct fields {
     struct cor_arena *arena;
@@ -132,6 +133,34 @@ struct cor_fieldset cor_fieldset_name_parents(struct cor_arena *arena, struct co
     return (struct cor_fieldset){name_parents(arena, set.first, place)};
 }
 
+/* What becomes of the fields below a place. */
+enum reconciled {
+    RECONCILED_AS_IT_IS,
+    RECONCILED_AS_ONE, /* the place is owned as a whole now */
+    RECONCILED_BELOW,  /* each for itself */
+};
+
+static enum reconciled reconciled_below(const struct cor_apply_place *place,
+                                        const struct cor_path_element *element,
+                                        struct cor_apply_place *ret_below)
+{
+    enum cor_apply_known known;
+    enum cor_apply_form form;
+
+    if (!place_below(place, element, ret_below, &known))
+        return RECONCILED_AS_IT_IS;
+    form = cor_apply_first_form(
+        cor_apply_forms(ret_below, (struct cor_apply_value){NULL, COR_JSON_NO_NODE}));
+    /* Upstream leaves what a schema says nothing about as it is. */
+    if (form == COR_APPLY_FORM_SCALAR ||
+        (form == COR_APPLY_FORM_MAP && cor_apply_place_is_deduced(ret_below)))
+        return RECONCILED_AS_IT_IS;
+    if ((form == COR_APPLY_FORM_MAP && ret_below->map == COR_APPLY_MAP_ATOMIC) ||
+        (form == COR_APPLY_FORM_LIST && ret_below->list == COR_APPLY_LIST_ATOMIC))
+        return RECONCILED_AS_ONE;
+    return RECONCILED_BELOW;
+}
+
 static const struct cor_field_node *reconcile(struct cor_arena *arena,
                                               const struct cor_field_node *node,
                                               const struct cor_apply_place *place)
@@ -141,24 +170,15 @@ static const struct cor_field_node *reconcile(struct cor_arena *arena,
     for (; node; node = node->next) {
         const struct cor_field_node *children = node->first;
         struct cor_apply_place below;
-        enum cor_apply_known known;
-        bool is_member = node->is_member;
+        enum reconciled how =
+            children ? reconciled_below(place, &node->element, &below) : RECONCILED_AS_IT_IS;
 
-        if (children && place_below(place, &node->element, &below, &known)) {
-            enum cor_apply_form form = cor_apply_first_form(
-                cor_apply_forms(&below, (struct cor_apply_value){NULL, COR_JSON_NO_NODE}));
-
-            if (form == COR_APPLY_FORM_MAP && cor_apply_place_is_deduced(&below)) {
-                /* Upstream leaves what a schema says nothing about as it is. */
-            } else if ((form == COR_APPLY_FORM_MAP && below.map == COR_APPLY_MAP_ATOMIC) ||
-                       (form == COR_APPLY_FORM_LIST && below.list == COR_APPLY_LIST_ATOMIC)) {
-                children = NULL;
-                is_member = true;
-            } else if (form != COR_APPLY_FORM_SCALAR) {
-                children = reconcile(arena, children, &below);
-            }
-        }
-        cor_field_level_add(arena, &level, &node->element, is_member, children);
+        if (how == RECONCILED_AS_ONE)
+            children = NULL;
+        else if (how == RECONCILED_BELOW)
+            children = reconcile(arena, children, &below);
+        cor_field_level_add(arena, &level, &node->element,
+                            node->is_member || how == RECONCILED_AS_ONE, children);
     }
     return cor_field_level_end(&level);
 }
@@ -167,4 +187,35 @@ struct cor_fieldset cor_fieldset_reconcile(struct cor_arena *arena, struct cor_f
                                            const struct cor_apply_place *place)
 {
     return (struct cor_fieldset){reconcile(arena, set.first, place)};
+}
+
+/* Has an object of FieldsV1 fields, beside the one that stands for itself? */
+static bool has_fields(struct cor_str object)
+{
+    return object.n > 2 && !cor_str_eq(object, COR_STR("{\".\":{}}"));
+}
+
+int cor_fields_v1_is_reconciled(struct cor_arena *arena, struct cor_str fields,
+                                const struct cor_apply_place *place)
+{
+    struct cor_json_iter it = cor_json_iter(fields);
+    struct cor_str raw;
+    int r = 1;
+
+    while (r == 1 && cor_json_iter_member(&it, &raw)) {
+        struct cor_str object = cor_json_iter_value(&it);
+        struct cor_path_element element;
+        struct cor_apply_place below;
+        enum reconciled how;
+
+        if (!has_fields(object) || cor_str_eq(raw, COR_STR(".")))
+            continue;
+        r = cor_path_element_read(arena, raw, &element);
+        if (r != 0 || cor_json_type(object) != COR_JSON_OBJECT)
+            return r < 0 && r != -COR_EINVAL ? r : 0;
+        how = reconciled_below(place, &element, &below);
+        r = how == RECONCILED_BELOW ? cor_fields_v1_is_reconciled(arena, object, &below)
+                                    : how == RECONCILED_AS_IT_IS;
+    }
+    return r;
 }

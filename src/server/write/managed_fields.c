@@ -34,7 +34,6 @@
 #include "schema/default.h"
 #include "server/strategy/scale.h"
 #include "server/strategy/strategy.h"
-#include "server/write/custom.h"
 #include "server/write/managed.h"
 #include "server/write/stages.h"
 #include "json/json.h"
@@ -229,9 +228,7 @@ static int managed_keep(struct cor_managed *m, const struct sides *sides, struct
     struct cor_str sent = write->call.sub ? cor_str(NULL, 0) : sent_list(write);
     int r;
 
-    /* The schema of a custom resource may have changed since the entries were made. */
-    if (!live.p || cor_write_is_custom(&write->call) || cor_scale_is_written(&write->call) ||
-        (sent.p && !cor_str_eq(sent, live)))
+    if (!live.p || cor_scale_is_written(&write->call) || (sent.p && !cor_str_eq(sent, live)))
         return 1;
     r = cor_field_managers_keep(&m->request, live, sides->before, sides->after,
                                 &write->managed_text);

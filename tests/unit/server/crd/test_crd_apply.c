@@ -299,7 +299,10 @@ TEST(crd_apply, sets_follow_a_list_that_becomes_atomic)
           KETTLE("k", ",\"spec\":{\"l\":[{\"name\":\"a\"}]}"));
     apply(&c, 200, KETTLES "/k?fieldManager=b",
           KETTLE("k", ",\"spec\":{\"l\":[{\"name\":\"b\"}]}"));
+    fx_do(&c.fx, 200, "PATCH", KETTLES "/k?fieldManager=w",
+          "{\"metadata\":{\"labels\":{\"l\":\"0\"}}}");
     redefine(&c, VERSION("v1", STORED, SPEC(LIST(""), "2")), "2");
+    /* Its writer owns this field already, and no set would have to be read. */
     doc = fx_do(&c.fx, 200, "PATCH", KETTLES "/k?fieldManager=w",
                 "{\"metadata\":{\"labels\":{\"l\":\"1\"}}}");
     assert_string_equal(entries(doc), "a Apply {\"f:spec\":{\"f:l\":{}}}; b Apply {\"f:spec\":{"
