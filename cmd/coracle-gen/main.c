@@ -17,6 +17,7 @@
 #include "flags.h"
 #include "from_server.h"
 #include "gen/clients.h"
+#include "gen/conversions.h"
 #include "gen/from_crd.h"
 #include "gen/from_openapi.h"
 #include "gen/from_tables.h"
@@ -33,6 +34,7 @@ struct gen_opts {
     const char *out, *prefix, *include;
     struct from_server_opts server;
     const char *structs; /* kinds; NULL: views and clients alone */
+    const char *convert; /* pairs of kinds; may be NULL */
     bool is_from_server, is_list, is_version;
 };
 
@@ -67,6 +69,9 @@ static const struct flag flags[] = {
     {"structs", 0, FLAG_TEXT, offsetof(struct gen_opts, structs), "KIND[,KIND...]",
      "Write structs of these kinds, too, and of all that they hold; all for every kind", 0, 0,
      false},
+    {"convert", 0, FLAG_TEXT, offsetof(struct gen_opts, convert), "A=B[,A=B...]",
+     "Write conversions between the structs of two kinds, each PACKAGE.KIND, and a test of them", 0,
+     0, false},
     {"out", 'o', FLAG_TEXT, offsetof(struct gen_opts, out), "DIR", "Folder of the files; default .",
      0, 0, false},
     {"list", 0, FLAG_SWITCH, offsetof(struct gen_opts, is_list), NULL,
@@ -139,15 +144,15 @@ typedef int (*writer)(struct cor_gen_model *model, const struct cor_gen_package 
                       const struct cor_gen_views_opts *opts, struct cor_buf *header,
                       struct cor_buf *source);
 
-/* Writes a file of a package: FOLDER/STEM, and then the suffix and the end. */
-static int write_file(const char *folder, const struct cor_gen_package *package, const char *suffix,
-                      const char *end, const struct cor_buf *text)
+/* Writes a file: FOLDER/STEM, and then the suffix and the end. */
+static int write_file(const char *folder, struct cor_str stem, const char *suffix, const char *end,
+                      const struct cor_buf *text)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf path;
     int r;
 
     cor_buf_init(&path, 1u << 16);
-    r = cor_buf_addf(&path, "%s/%.*s%s%s", folder, COR_STR_ARG(package->stem), suffix, end);
+    r = cor_buf_addf(&path, "%s/%.*s%s%s", folder, COR_STR_ARG(stem), suffix, end);
     return r < 0 ? r : write_whole(cor_buf_z(&path), cor_buf_str(text));
 }
 
@@ -163,9 +168,9 @@ static int write_pair(struct cor_gen_model *model, const struct cor_gen_package 
     cor_buf_init(&source, FILE_BYTES_MAX);
     r = write(model, package, views, &header, &source);
     if (r == 0)
-        r = write_file(folder, package, suffix, ".h", &header);
+        r = write_file(folder, package->stem, suffix, ".h", &header);
     if (r == 0 && source.n > 0)
-        r = write_file(folder, package, suffix, ".c", &source);
+        r = write_file(folder, package->stem, suffix, ".c", &source);
     return r;
 }
 
@@ -178,6 +183,26 @@ static int write_package(struct cor_gen_model *model, const struct cor_gen_packa
         r = write_pair(model, package, views, folder, "_client", cor_gen_clients);
     if (r == 0 && cor_gen_has_structs(package))
         r = write_pair(model, package, views, folder, "_structs", cor_gen_structs);
+    return r;
+}
+
+static int write_conversion(struct cor_gen_model *model,
+                            const struct cor_gen_conversion *conversion,
+                            const struct cor_gen_views_opts *views, const char *folder)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf header, source, test;
+    int r;
+
+    cor_buf_init(&header, FILE_BYTES_MAX);
+    cor_buf_init(&source, FILE_BYTES_MAX);
+    cor_buf_init(&test, FILE_BYTES_MAX);
+    r = cor_gen_conversion_write(model, conversion, views, &header, &source, &test);
+    if (r == 0)
+        r = write_file(folder, conversion->stem, "", ".h", &header);
+    if (r == 0)
+        r = write_file(folder, conversion->stem, "", ".c", &source);
+    if (r == 0)
+        r = write_file(folder, conversion->stem, "_test", ".c", &test);
     return r;
 }
 
@@ -254,6 +279,7 @@ static int read_input(struct cor_gen_model *model, const struct gen_opts *opts,
 }
 
 static int write_all(struct cor_gen_model *model, const struct gen_opts *opts,
+                     const struct cor_gen_conversion *conversions, size_t nconversions,
                      const char *const *names, size_t n)
 {
     const bool is_builtin = !opts->crd && !opts->openapi && !opts->is_from_server;
@@ -274,6 +300,8 @@ static int write_all(struct cor_gen_model *model, const struct gen_opts *opts,
         else
             r = write_package(model, p, &views, opts->out);
     }
+    for (size_t i = 0; r == 0 && i < nconversions && !opts->is_list; i++)
+        r = write_conversion(model, &conversions[i], &views, opts->out);
     return r;
 }
 
@@ -281,6 +309,9 @@ static int run(const struct gen_opts *opts, const char *const *names, size_t n)
 {
     COR_CLEANUP(cor_gen_model_deinit) struct cor_gen_model model;
     struct cor_gen_error why = {.message = ""};
+    struct cor_gen_conversion conversions[PACKAGES_MAX];
+    struct cor_str pairs = cor_strz(opts->convert);
+    size_t nconversions = 0;
     int r;
 
     cor_gen_model_init(&model);
@@ -289,6 +320,14 @@ static int run(const struct gen_opts *opts, const char *const *names, size_t n)
         r = cor_gen_name(&model);
     if (r == 0 && opts->structs)
         r = cor_gen_structs_choose(&model, cor_strz(opts->structs), &why);
+    while (r == 0 && pairs.n > 0) {
+        struct cor_str pair = cor_str_cut(&pairs, ',');
+
+        if (nconversions == PACKAGES_MAX)
+            r = -COR_ETOOBIG;
+        else
+            r = cor_gen_conversion_read(&model, pair, &conversions[nconversions++], &why);
+    }
     for (size_t i = 0; r == 0 && i < n; i++) {
         if (!cor_gen_find_package(&model, cor_strz(names[i]))) {
             fprintf(stderr, "coracle-gen: the input has no package %s; --list prints those of it\n",
@@ -297,7 +336,7 @@ static int run(const struct gen_opts *opts, const char *const *names, size_t n)
         }
     }
     if (r == 0)
-        r = write_all(&model, opts, names, n);
+        r = write_all(&model, opts, conversions, nconversions, names, n);
     if (r == -COR_EINVAL)
         fprintf(stderr, "coracle-gen: %s\n", why.message);
     else if (r < 0 && r != -COR_EIO)

@@ -85,6 +85,14 @@ static struct cor_gen_type *find_kind(struct cor_gen_model *model, struct cor_st
     return found;
 }
 
+const struct cor_gen_type *cor_gen_find_kind(struct cor_gen_model *model, struct cor_str kind)
+{
+    size_t n;
+    const struct cor_gen_type *type = find_kind(model, kind, &n);
+
+    return n == 1 ? type : NULL;
+}
+
 static void mark_all(struct cor_gen_model *model)
 {
     for (const struct cor_gen_package *p = model->packages; p; p = p->next) {
@@ -321,7 +329,7 @@ static struct member *members_of(const struct structs *s, const struct cor_gen_t
     return members;
 }
 
-static struct cor_str structs_header(struct cor_gen_model *m, const struct cor_gen_package *p)
+struct cor_str cor_gen_structs_header(struct cor_gen_model *m, const struct cor_gen_package *p)
 {
     return cor_gen_printf(m, "%.*s_structs.h", (int)p->header.n - 2, p->header.p);
 }
@@ -337,7 +345,7 @@ static void put_includes(const struct structs *s, struct cor_gen_lines *l)
                 is_used |= value_of(f)->package == p && value_of(f)->shape == COR_SHAPE_STRUCT;
         }
         if (is_used)
-            cor_gen_put(l, "#include \"%.*s\"\n", COR_STR_ARG(structs_header(s->model, p)));
+            cor_gen_put(l, "#include \"%.*s\"\n", COR_STR_ARG(cor_gen_structs_header(s->model, p)));
     }
 }
 
@@ -599,7 +607,7 @@ static void write_source(const struct structs *s, struct cor_gen_lines *l, struc
 {
     put_head(s, l, "The tables");
     cor_gen_put(l, "Hash of the header: %016" PRIx64 ". */\n#include \"%.*s\"\n",
-                cor_str_hash(header), COR_STR_ARG(structs_header(s->model, s->package)));
+                cor_str_hash(header), COR_STR_ARG(cor_gen_structs_header(s->model, s->package)));
     for (const struct cor_gen_type *t = s->package->types; t; t = t->next) {
         if (t->is_owned)
             put_table(s, l, t);

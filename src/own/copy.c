@@ -80,6 +80,21 @@ static int copy_pointer(struct cor_pool *pool, const struct cor_own_type *type, 
     return copy_struct(pool, type, *pointer, depth);
 }
 
+static int copy_member(struct cor_pool *pool, const struct cor_own_field *field, void *value,
+                       unsigned depth)
+{
+    if (field->form != COR_OWN_ONE)
+        return copy_run(pool, field, value, depth);
+    if (field->kind == COR_OWN_STRUCT && (field->flags & COR_OWN_POINTER))
+        return copy_pointer(pool, field->type, value, depth);
+    return copy_element(pool, field, value, depth);
+}
+
+int cor_own_copy_member(struct cor_pool *pool, const struct cor_own_field *field, void *value)
+{
+    return copy_member(pool, field, value, 0);
+}
+
 static int copy_struct(struct cor_pool *pool, const struct cor_own_type *type, void *own,
                        unsigned depth)
 {
@@ -87,14 +102,8 @@ static int copy_struct(struct cor_pool *pool, const struct cor_own_type *type, v
 
     for (size_t i = 0; r == 0 && i < type->nfields; i++) {
         const struct cor_own_field *field = &type->fields[i];
-        void *value = cor_own_at(own, field);
 
-        if (field->form != COR_OWN_ONE)
-            r = copy_run(pool, field, value, depth + 1);
-        else if (field->kind == COR_OWN_STRUCT && (field->flags & COR_OWN_POINTER))
-            r = copy_pointer(pool, field->type, value, depth + 1);
-        else
-            r = copy_element(pool, field, value, depth + 1);
+        r = copy_member(pool, field, cor_own_at(own, field), depth + 1);
     }
     if (r == 0)
         r = copy_text(pool, (void *)((char *)own + type->unknown_fields_at));

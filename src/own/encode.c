@@ -249,13 +249,6 @@ static void write_unknown(struct writer *w, const struct cor_own_type *type, con
     put(w, *unknown);
 }
 
-static bool is_about_kind(const struct cor_own_field *field)
-{
-    struct cor_str name = cor_str(field->name, field->name_n);
-
-    return cor_str_eq(name, COR_STR("kind")) || cor_str_eq(name, COR_STR("apiVersion"));
-}
-
 static void write_struct(struct writer *w, const struct cor_own_type *type, const void *own)
 {
     bool is_outermost = w->depth == 0, is_first = true;
@@ -276,7 +269,7 @@ static void write_struct(struct writer *w, const struct cor_own_type *type, cons
         }
     }
     for (size_t i = 0; i < type->nfields; i++) {
-        if (!is_outermost || !is_about_kind(&type->fields[i]))
+        if (!is_outermost || !cor_own_is_about_kind(&type->fields[i]))
             write_field(w, &type->fields[i], own, &is_first);
     }
     write_unknown(w, type, own, is_first);

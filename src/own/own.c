@@ -45,6 +45,13 @@ void cor_own_init(const struct cor_own_type *type, void *own)
     }
 }
 
+bool cor_own_is_about_kind(const struct cor_own_field *field)
+{
+    struct cor_str name = cor_str(field->name, field->name_n);
+
+    return cor_str_eq(name, COR_STR("kind")) || cor_str_eq(name, COR_STR("apiVersion"));
+}
+
 bool cor_own_is_set(const struct cor_own_field *field, const void *value)
 {
     const struct cor_own_run *run = value;

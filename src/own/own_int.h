@@ -124,6 +124,44 @@ static inline bool cor_own_is_below(const struct cor_own_field *field, unsigned 
     return level < 2 && field->via[level] != 0;
 }
 
+/* Bytes of a member, but for a struct that is not pointed to. */
+static inline size_t cor_own_member_size(const struct cor_own_field *field)
+{
+    if (field->form != COR_OWN_ONE)
+        return sizeof(struct cor_own_run);
+    switch ((enum cor_own_kind)field->kind) {
+    case COR_OWN_BOOL:
+        return sizeof(struct cor_opt_bool);
+    case COR_OWN_INT32:
+        return sizeof(struct cor_opt_int32);
+    case COR_OWN_INT64:
+        return sizeof(struct cor_opt_int64);
+    case COR_OWN_DOUBLE:
+        return sizeof(struct cor_opt_double);
+    case COR_OWN_TIME:
+        return sizeof(struct cor_opt_time);
+    case COR_OWN_MICRO_TIME:
+        return sizeof(struct cor_opt_micro_time);
+    case COR_OWN_INT_OR_STR:
+        return sizeof(struct cor_int_or_str);
+    case COR_OWN_STRUCT:
+        return sizeof(void *);
+    case COR_OWN_TEXT:
+    case COR_OWN_BYTES:
+    case COR_OWN_QUANTITY:
+    case COR_OWN_RAW:
+        break;
+    }
+    return sizeof(struct cor_str);
+}
+
+/* Replaces what a member, which was copied byte by byte, points to by copies in the pool. 0,
+ * -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_own_copy_member(struct cor_pool *pool, const struct cor_own_field *field, void *value);
+
+/* Is it apiVersion or kind? */
+bool cor_own_is_about_kind(const struct cor_own_field *field);
+
 /* Is the value set? A struct that is not pointed to always is. */
 bool cor_own_is_set(const struct cor_own_field *field, const void *value);
 

@@ -63,7 +63,8 @@ def gen(*args, text=None):
 
 def make(folder):
     for flags in (["--crd", f"{HERE / 'website.yaml'},{HERE / 'styles.yaml'}"], ["--openapi", HERE / "openapi.json", "--prefix", "fleet_"]):
-        code, _, said = gen(*flags, "--structs", "all", "--out", folder)
+        code, _, said = gen(*flags, "--structs", "all", *(["--convert", "fleet_v1alpha1.Boat=fleet_v1.Boat"] if "--crd" in flags else []),
+                            "--out", folder)
         assert code == 0 and said == "", said
     return {path.name: path.read_text() for path in pathlib.Path(folder).iterdir()}
 
@@ -109,7 +110,9 @@ def names_the_file_the_path_and_what_was_expected():
 
 
 def refuses_wrong_words():
-    for args, code, words in ((["--structs", "Pods"], 1, '--structs: a kind of the input was expected, but it is "Pods"'),
+    for args, code, words in ((["--convert", "core_v1.Event=Pods"], 1,
+                               '--convert: two kinds as PACKAGE.KIND=PACKAGE.KIND were expected, but it is "core_v1.Event=Pods"'),
+                              (["--structs", "Pods"], 1, '--structs: a kind of the input was expected, but it is "Pods"'),
                               (["--structs", "Pod,Event"], 1, '--structs: a kind as PACKAGE.KIND was expected, but it is "Event"'),
                               (["nothing_v1"], 1, "the input has no package nothing_v1"),
                               (["--crd", "a", "--openapi", "b"], 2, "one of --crd, --openapi and --from-server"),

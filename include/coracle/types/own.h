@@ -359,6 +359,17 @@ COR_API bool cor_own_equal(const struct cor_own_type *type, const void *a, const
  * that its member cannot have). */
 COR_API int cor_own_fill(const struct cor_own_type *type, struct cor_pool *pool, void *own);
 
+/* Makes an object of another version of a kind from what the two types agree on: members of the
+ * same name and kind. The rest stays absent: coracle-gen --convert writes functions that call one
+ * of the program for it. 0, -COR_ENOMEM, -COR_ETOOBIG; after a failure `ret` is empty. */
+COR_API int cor_own_convert(const struct cor_own_type *from_type,
+                            const struct cor_own_type *to_type, struct cor_pool *pool,
+                            const void *from, void *ret);
+
+/* An object for tests, in which every member is set, to values that differ. 0, -COR_ENOMEM,
+ * -COR_ETOOBIG. */
+COR_API int cor_own_sample(const struct cor_own_type *type, struct cor_pool *pool, void *ret);
+
 /* Adds an empty entry of `size` bytes at the end of a list or a map and returns it. NULL: the pool
  * has failed. `list` is any struct …_list or …_map. */
 COR_API void *cor_own_add(struct cor_pool *pool, void *list, size_t size);

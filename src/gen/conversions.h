@@ -1,0 +1,27 @@
+/* Writes conversions between two versions of a kind, in both directions: what agrees is copied by
+ * tables (coracle/types/own.h), and for the rest a function is declared that the program has to
+ * write; it does not link without. A test of the way there and back is written beside them. The
+ * output is a function of the model alone. Thread: any (no state). */
+#ifndef COR_GEN_CONVERSIONS_H
+#define COR_GEN_CONVERSIONS_H
+
+#include "base/buf.h"
+#include "gen/model.h"
+#include "gen/views.h"
+
+struct cor_gen_conversion {
+    const struct cor_gen_type *a, *b;
+    struct cor_str stem; /* of its files: "core_v1_event_conversion" */
+};
+
+/* Reads "PACKAGE.KIND=PACKAGE.KIND". Both kinds get structs. 0, -COR_EINVAL with words,
+ * -COR_ENOMEM. */
+int cor_gen_conversion_read(struct cor_gen_model *model, struct cor_str words,
+                            struct cor_gen_conversion *ret, struct cor_gen_error *reterr);
+
+/* Appends the three files. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_gen_conversion_write(struct cor_gen_model *model, const struct cor_gen_conversion *c,
+                             const struct cor_gen_views_opts *opts, struct cor_buf *header,
+                             struct cor_buf *source, struct cor_buf *test);
+
+#endif
