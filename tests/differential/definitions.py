@@ -139,6 +139,7 @@ class Definition:
         self.status = self.scale = None
         self.columns, self.selectable, self.versions = [], [], ["v1"]
         self.is_loose_first = False  # objects are stored under a schema that preserves everything before the definition gets its own
+        self.old = {}  # the specs of those objects, by name
 
     def maker(self, words, wild=0.2):
         made = RichMaker(f"{self.name} {words}")

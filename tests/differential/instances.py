@@ -27,7 +27,6 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "integration"))
 
-import answers  # noqa: E402
 import histories  # noqa: E402
 from cases import PATCH_TYPES  # noqa: E402
 from definitions import all_definitions, mistakes  # noqa: E402
@@ -89,7 +88,6 @@ class Player:
     def __init__(self, target, definitions, told=None):
         self.target, self.definitions, self.told = target, definitions, told
         self.steps = {definition.name: [] for definition in definitions}
-        self.revisions = {}
 
     def send(self, request, accept=None):
         headers = {"Content-Type": request.content_type, **({"Accept": accept} if accept else {})}
@@ -106,7 +104,7 @@ class Player:
         steps.append(step)
         if self.told is None:
             return step.line
-        lines = self.told[definition.name]
+        lines = self.told.get(definition.name, [])
         assert len(lines) >= len(steps), f"the requests of {definition.name} are not the recorded ones: ./dev differential --custom --record"
         return lines[len(steps) - 1]
 
@@ -147,7 +145,6 @@ class Player:
 
     def store_loose(self, definition):
         maker = definition.maker("loose", 0.1)
-        definition.old = {}
         for number in range(2):
             spec = maker.value(definition.spec)
             spec = spec if isinstance(spec, dict) else {}
@@ -174,7 +171,7 @@ class Instances:
     """The steps with the instances of one definition."""
 
     def __init__(self, player, definition):
-        self.player, self.definition, self.objects = player, definition, dict(getattr(definition, "old", {}))
+        self.player, self.definition, self.objects = player, definition, dict(definition.old)
         self.rng = definition.maker("steps").random
 
     def target(self, name="", query="", version=None):
@@ -298,7 +295,7 @@ class Instances:
             elif number == 1:
                 self.ask("merge patch/status", "PATCH", target, {"status": status, "spec": None}, PATCH_TYPES["merge"], name=name)
             else:
-                body = {**definition.instance(name, {}, status=status)}
+                body = definition.instance(name, {}, status=status)
                 del body["spec"]
                 self.ask("apply/status", "PATCH", target + ("&" if "?" in target else "?") + "fieldManager=s&force=true", body, APPLY, name=name)
         self.ask("get/status", "GET", self.target(name + "/status"))
