@@ -30,6 +30,7 @@
 
 /* The elements of a table. A schema has fewer than it has bytes, so that 32 bits are enough. */
 #define TABLE_MAX UINT32_MAX
+#define ENUM_FEW  16 /* values of an enum that are looked for one after the other */
 
 struct builder {
     struct cor_json_nodes json;
@@ -325,6 +326,31 @@ static void set_keys(struct builder *b, uint32_t node, uint32_t value)
     }
 }
 
+static int order_enums(const void *x, const void *y, void *arg)
+{
+    const struct builder *b = arg;
+    struct cor_structural_text p = b->texts[*(const uint32_t *)x],
+                               q = b->texts[*(const uint32_t *)y];
+
+    return cor_structural_enum_cmp(cor_str(b->pool.p + p.at, p.n), cor_str(b->pool.p + q.at, q.n));
+}
+
+/* Sorts the numbers of the texts: messages show the values in the schema's order. */
+static void sort_enums(struct builder *b, uint32_t node, struct cor_structural_run enums)
+{
+    struct cor_structural_run order = {0, enums.n};
+
+    if (enums.n <= ENUM_FEW)
+        return;
+    order.first = reserve_numbers(b, enums.n);
+    if (b->error < 0)
+        return;
+    for (uint32_t i = 0; i < enums.n; i++)
+        b->numbers[order.first + i] = enums.first + i;
+    qsort_r(&b->numbers[order.first], enums.n, sizeof(b->numbers[0]), order_enums, b);
+    checks_of(b, node)->enum_order = order;
+}
+
 static void set_additional(struct builder *b, uint32_t node, uint32_t value, bool is_deduced)
 {
     char first = cor_json_node_first(&b->json, value);
@@ -387,6 +413,7 @@ static bool compile_check(struct builder *b, uint32_t node, struct cor_str key, 
     } else if (cor_str_eqz(key, "enum")) {
         run = add_texts(b, value, false);
         checks_of(b, node)->enums = run;
+        sort_enums(b, node, run);
     } else if (cor_str_eqz(key, "required")) {
         run = add_texts(b, value, true);
         checks_of(b, node)->required = run;

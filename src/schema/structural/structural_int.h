@@ -17,6 +17,7 @@
 #include <assert.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "base/ref.h"
 #include "schema/structural/structural.h"
@@ -103,9 +104,10 @@ struct cor_structural_checks {
     int64_t min_length, max_length, min_items, max_items, min_properties, max_properties;
     struct cor_structural_run any_of, one_of, all_of; /* in numbers: of nodes */
     struct cor_structural_run enums, required;        /* in texts: JSON; raw names */
-    struct cor_structural_text format;                /* as the schema writes it */
-    uint32_t not_node, pattern;                       /* or COR_STRUCTURAL_NONE */
-    uint16_t has;                                     /* enum cor_structural_has */
+    struct cor_structural_run enum_order; /* in numbers: `enums` sorted; n is 0 if they are few */
+    struct cor_structural_text format;    /* as the schema writes it */
+    uint32_t not_node, pattern;           /* or COR_STRUCTURAL_NONE */
+    uint16_t has;                         /* enum cor_structural_has */
 };
 
 /* A pattern is compiled when a value meets it first. */
@@ -133,6 +135,25 @@ static inline struct cor_str cor_structural_text(const struct cor_structural *sc
                                                  struct cor_structural_text text)
 {
     return cor_str(schema->pool + text.at, text.n);
+}
+
+static inline bool cor_structural_is_number(struct cor_str json)
+{
+    return json.p[0] == '-' || (json.p[0] >= '0' && json.p[0] <= '9');
+}
+
+/* The order of an enum's values, each with a byte behind it that ends a number: numbers by their
+ * value, after all others by their bytes. */
+static inline int cor_structural_enum_cmp(struct cor_str a, struct cor_str b)
+{
+    bool is_a = cor_structural_is_number(a), is_b = cor_structural_is_number(b);
+    double x, y;
+
+    if (!is_a || !is_b)
+        return is_a != is_b ? is_a - is_b : cor_str_cmp(a, b);
+    x = strtod(a.p, NULL);
+    y = strtod(b.p, NULL);
+    return (x > y) - (x < y);
 }
 
 /* The node of a number; NULL: there is none. */

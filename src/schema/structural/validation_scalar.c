@@ -22,6 +22,7 @@
 #define JSON_INTEGER_MAX 9007199254740991.0
 #define JSON_INTEGER_MIN (-9007199254740992.0)
 #define EPSILON          1e-9
+#define DOUBLE_MAX       512 /* bytes of a double without an exponent */
 
 struct number {
     bool is_integer;
@@ -38,11 +39,6 @@ static struct number number_of(const struct cor_validation_run *run, uint32_t va
     /* A number is followed by another byte of JSON, which ends it. */
     number.real = number.is_integer ? (double)number.integer : strtod(json.p, NULL);
     return number;
-}
-
-static bool is_number(char first)
-{
-    return first == '-' || (first >= '0' && first <= '9');
 }
 
 /* --- Type --------------------------------------------------------------------------------------
@@ -181,8 +177,8 @@ static size_t refuse_enum(struct cor_validation_run *run, struct cor_structural_
         cor_validation_note(run, r);
         return 1;
     }
-    r = is_number(json.p[0]) ? cor_go_text(json, &number)
-                             : cor_structural_write_numbers(json, &number);
+    r = cor_structural_is_number(json) ? cor_go_text(json, &number)
+                                       : cor_structural_write_numbers(json, &number);
     cor_validation_note(run, r == -COR_ETOOBIG ? 0 : r);
     if (number.n > 0)
         json = cor_buf_str(&number);
@@ -193,29 +189,81 @@ static size_t refuse_enum(struct cor_validation_run *run, struct cor_structural_
                                  "%s", cor_buf_z(&words));
 }
 
+static bool is_enum(const struct cor_validation_run *run, struct cor_str text, uint32_t value)
+{
+    struct cor_str json = cor_json_node_bytes(run->json, value);
+
+    return cor_structural_is_number(json) && cor_structural_is_number(text)
+               ? are_numbers_equal(number_of(run, value), text)
+               : cor_str_eq(json, text);
+}
+
+/* Is the value among those that are sorted as `like` is? */
+static bool is_enum_like(const struct cor_validation_run *run, struct cor_structural_run order,
+                         struct cor_str like, uint32_t value)
+{
+    const uint32_t *sorted = &run->schema->numbers[order.first];
+    uint32_t lo = 0, hi = order.n;
+
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+
+        if (cor_structural_enum_cmp(
+                cor_structural_text(run->schema, run->schema->texts[sorted[mid]]), like) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    for (; lo < order.n; lo++) {
+        struct cor_str text = cor_structural_text(run->schema, run->schema->texts[sorted[lo]]);
+
+        if (cor_structural_enum_cmp(text, like) != 0)
+            return false;
+        if (is_enum(run, text, value))
+            return true;
+    }
+    return false;
+}
+
+/* A number equals values of two places: the integer that it is truncated to, and itself. */
+static bool is_in_order(const struct cor_validation_run *run, struct cor_structural_run order,
+                        uint32_t value)
+{
+    struct cor_str json = cor_json_node_bytes(run->json, value);
+    char whole[DOUBLE_MAX];
+
+    if (is_enum_like(run, order, json, value))
+        return true;
+    if (!cor_structural_is_number(json))
+        return false;
+    snprintf(whole, sizeof(whole), "%.0f", trunc(number_of(run, value).real));
+    return is_enum_like(run, order, cor_strz(whole), value);
+}
+
 struct cor_verdict cor_check_enum(struct cor_validation_run *run,
                                   const struct cor_structural_node *node, uint32_t value,
                                   const struct cor_way *way)
 {
-    struct cor_structural_run enums = node->checks == COR_STRUCTURAL_NONE
-                                          ? (struct cor_structural_run){0, 0}
-                                          : run->schema->checks[node->checks].enums;
-    char first = cor_value_first(run, value);
-    struct cor_str json;
+    const struct cor_structural_checks *checks =
+        node->checks == COR_STRUCTURAL_NONE ? NULL : &run->schema->checks[node->checks];
+    bool is_listed = false;
 
-    if (enums.n == 0)
+    if (!checks || checks->enums.n == 0)
         return (struct cor_verdict){0};
-    json = cor_json_node_bytes(run->json, value);
-    for (uint32_t i = 0; i < enums.n && first != 'n'; i++) {
-        struct cor_str text = cor_structural_text(run->schema, run->schema->texts[enums.first + i]);
-
-        if (is_number(first) && is_number(text.p[0])
-                ? are_numbers_equal(number_of(run, value), text)
-                : cor_str_eq(json, text))
-            return (struct cor_verdict){0};
-    }
+    if (cor_value_first(run, value) != 'n' && checks->enum_order.n > 0)
+        is_listed = is_in_order(run, checks->enum_order, value);
+    else if (cor_value_first(run, value) != 'n')
+        for (uint32_t i = 0; i < checks->enums.n && !is_listed; i++)
+            is_listed = is_enum(
+                run, cor_structural_text(run->schema, run->schema->texts[checks->enums.first + i]),
+                value);
+    if (is_listed)
+        return (struct cor_verdict){0};
     return (struct cor_verdict){
-        .nerrors = cor_validation_keeps(run) ? refuse_enum(run, enums, json, way, value) : 1};
+        .nerrors =
+            cor_validation_keeps(run)
+                ? refuse_enum(run, checks->enums, cor_json_node_bytes(run->json, value), way, value)
+                : 1};
 }
 
 /* --- Strings -----------------------------------------------------------------------------------
