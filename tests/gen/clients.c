@@ -3,10 +3,9 @@
  * and for one of a CustomResourceDefinition (website.yaml), which the server has already.
  * clients NAMESPACE. It ends with 0, or says which line was not as expected. */
 #include <coracle/types/clients.h>
-#include <stdatomic.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "example_v1_client.h"
 
@@ -206,17 +205,38 @@ static void lists(struct cor_client *client)
     cor_core_v1_pod_items_deinit(&pods);
 }
 
-/* What handlers and a watch have seen, by any thread. */
+/* What handlers and a watch have seen; the lock guards it. */
 struct seen {
-    _Atomic int added, updated, deleted, events, done;
+    int added, updated, deleted, events, done;
 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+
+static int set(int *number, int value)
+{
+    pthread_mutex_lock(&lock);
+    *number = value;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    return value;
+}
+
+/* The test's own timeout ends a wait that is in vain. */
+static void await(const int *number, int value)
+{
+    pthread_mutex_lock(&lock);
+    while (*number != value)
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+}
 
 static void on_add(void *arg, struct cor_core_v1_pod pod, bool in_initial_list)
 {
     struct seen *seen = arg;
 
     CHECK(image_of(pod).n > 0 && in_initial_list);
-    seen->added++;
+    set(&seen->added, seen->added + 1);
 }
 
 static void on_update(void *arg, struct cor_core_v1_pod old, struct cor_core_v1_pod pod)
@@ -227,7 +247,7 @@ static void on_update(void *arg, struct cor_core_v1_pod old, struct cor_core_v1_
     if (cor_text_exists(cor_meta_v1_object_meta_deletion_timestamp(cor_core_v1_pod_metadata(pod))))
         return;
     CHECK(cor_str_eqz(image_of(old), "web:v1") && cor_str_eqz(image_of(pod), "web:v3"));
-    seen->updated++;
+    set(&seen->updated, seen->updated + 1);
 }
 
 static void on_delete(void *arg, struct cor_str key, struct cor_core_v1_pod pod,
@@ -236,7 +256,7 @@ static void on_delete(void *arg, struct cor_str key, struct cor_core_v1_pod pod,
     struct seen *seen = arg;
 
     CHECK(key.n > 0 && image_of(pod).n > 0 && !final_state_unknown);
-    seen->deleted++;
+    set(&seen->deleted, seen->deleted + 1);
 }
 
 static int by_image(void *arg, struct cor_core_v1_pod pod, struct cor_index_values *out)
@@ -257,24 +277,14 @@ static int on_event(void *arg, struct cor_core_v1_pod pod, const struct cor_watc
     struct seen *seen = arg;
 
     CHECK(event->type == COR_WATCH_ADDED && image_of(pod).n > 0);
-    return ++seen->events == 3 ? -COR_ECANCELED : 0;
+    return set(&seen->events, seen->events + 1) == 3 ? -COR_ECANCELED : 0;
 }
 
 static void on_done(void *arg, const struct cor_response *response)
 {
     struct seen *seen = arg;
 
-    seen->done = response->error ? response->error->err : 1;
-}
-
-static void await(const _Atomic int *number, int value)
-{
-    struct timespec pause = {0, 1000000};
-
-    for (int i = 0; *number != value; i++) {
-        CHECK(i < WAIT_MS);
-        nanosleep(&pause, NULL);
-    }
+    set(&seen->done, response->error ? response->error->err : 1);
 }
 
 static void follows(struct cor_client *client)

@@ -5,6 +5,7 @@
 #include <coracle/metadata.h>
 #include <coracle/testing.h>
 #include <coracle/types/clients.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,15 +168,27 @@ static void reacts(void)
     cor_core_v1_config_map_object_unref(&map);
 }
 
+/* What a handler has seen; the lock guards it. */
 struct seen {
-    _Atomic int added, updated, deleted;
+    int added, updated, deleted;
 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+
+static void count(int *number)
+{
+    pthread_mutex_lock(&lock);
+    ++*number;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
 
 static void on_add(void *arg, struct cor_core_v1_config_map map, bool in_initial_list)
 {
     (void)map;
     (void)in_initial_list;
-    ((struct seen *)arg)->added++;
+    count(&((struct seen *)arg)->added);
 }
 
 static void on_update(void *arg, struct cor_core_v1_config_map old,
@@ -183,7 +196,7 @@ static void on_update(void *arg, struct cor_core_v1_config_map old,
 {
     (void)old;
     (void)map;
-    ((struct seen *)arg)->updated++;
+    count(&((struct seen *)arg)->updated);
 }
 
 static void on_delete(void *arg, struct cor_str key, struct cor_core_v1_config_map map,
@@ -192,7 +205,7 @@ static void on_delete(void *arg, struct cor_str key, struct cor_core_v1_config_m
     (void)key;
     (void)map;
     (void)final_state_unknown;
-    ((struct seen *)arg)->deleted++;
+    count(&((struct seen *)arg)->deleted);
 }
 
 static void wait_for_version(struct cor_core_v1_config_map_informer informer,
@@ -237,8 +250,11 @@ static void runs_informers(void)
     CHECK(is_color(made, "green"));
     cor_core_v1_config_map_object_unref(&made);
     CHECK(cor_core_v1_configmaps_delete(fx.client, "default", "b", NULL, &fx.why) == 0);
-    for (int i = 0; seen.deleted == 0 && i < WAIT_MS; i++)
-        CHECK(cor_testing_wait_for_actions(fx.fake, "none", "none", 1, 1) == -COR_ETIMEOUT);
+    CHECK(cor_testing_wait_for_actions(fx.fake, "delete", "pods", 1, 0) == -COR_ETIMEOUT);
+    pthread_mutex_lock(&lock);
+    while (seen.deleted == 0)
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
     CHECK(seen.added == 2 && seen.updated == 1 && seen.deleted == 1);
     cor_informers_free(set);
     cor_core_v1_config_map_object_unref(&map);
