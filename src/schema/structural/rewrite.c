@@ -25,6 +25,7 @@
 #include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "schema/go_text.h"
 #include "schema/structural/embedded.h"
 #include "schema/structural/numbers.h"
 #include "schema/structural/structural_int.h"
@@ -189,15 +190,19 @@ static int note_unknown_meta(void *arg, struct cor_str path)
 static void refuse_embedded(struct rewrite *w, const struct cor_way *way, struct cor_str value,
                             const char *why)
 {
+    struct cor_buf *words;
     struct cor_str path;
 
     rewrite_note(w, -COR_EINVAL);
     if (!w->unknown)
         return;
+    words = &w->unknown->why;
     path = cor_way_print(way, COR_WAY_BRACKETS, &w->unknown->text);
-    cor_buf_reset(&w->unknown->why);
-    (void)cor_buf_addf(&w->unknown->why, "%.*s: Invalid value: %.*s: %s", COR_STR_ARG(path),
-                       COR_STR_ARG(value), why);
+    cor_buf_reset(words);
+    (void)cor_buf_addf(words, "%.*s: Invalid value: ", COR_STR_ARG(path));
+    (void)(cor_json_type(value) == COR_JSON_NUMBER ? cor_go_text(value, words)
+                                                   : cor_buf_adds(words, value));
+    (void)cor_buf_addf(words, ": %s", why);
 }
 
 /* Rewrites apiVersion, kind or metadata of an embedded resource; `it` is at the value, and behind

@@ -203,6 +203,9 @@ static size_t refuse_too_many(struct cor_validation_run *run, const struct cor_w
     char count[24];
 
     snprintf(count, sizeof(count), "%zu", n);
+    if (bound < 0)
+        return cor_finding_add_plain(run, COR_FIELD_TOO_MANY, way, cor_field_json(cor_strz(count)),
+                                     "has too many items");
     return cor_finding_add_plain(run, COR_FIELD_TOO_MANY, way, cor_field_json(cor_strz(count)),
                                  "must have at most %lld item%s", (long long)bound,
                                  bound == 1 ? "" : "s");

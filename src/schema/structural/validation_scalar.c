@@ -324,6 +324,9 @@ static size_t check_length_and_pattern(struct cor_validation_run *run,
     const unsigned lengths = COR_STRUCTURAL_HAS_MIN_LENGTH | COR_STRUCTURAL_HAS_MAX_LENGTH;
     int64_t n = checks->has & lengths ? count_code_points(text) : 0;
 
+    if (checks->has & COR_STRUCTURAL_HAS_MAX_LENGTH && checks->max_length < 0)
+        return cor_finding_add_plain(run, COR_FIELD_TOO_LONG, way, cor_field_none(),
+                                     "value is too long");
     if (checks->has & COR_STRUCTURAL_HAS_MAX_LENGTH && n > checks->max_length)
         return cor_finding_add_plain(
             run, COR_FIELD_TOO_LONG, way, cor_field_none(), "may not be more than %lld byte%s",

@@ -223,7 +223,7 @@ TEST(structural_rewrite, reads_the_metadata_of_embedded_resources)
 {
     static const char in[] = "{'kind':'K','apiVersion':'g','l':[{'apiVersion':'v1','kind':'X','metadata':{'colour':'red','creationTimestamp':null,"
                              "'labels':{'a':'b'}}}],'t':{'apiVersion':'v1','kind':'X','metadata':{'x':1}},'zz':1}";
-    static const char bad[] = "{'kind':'K','apiVersion':'g','t':{'apiVersion':5,'kind':'X','metadata':{'labels':['x'],'name':'n'}}}";
+    static const char bad[] = "{'kind':'K','apiVersion':'g','t':{'apiVersion':5.0,'kind':'X','metadata':{'labels':['x'],'name':'n'}}}";
     struct cor_structural *schema =
         compile("{'type':'object','properties':{'l':{'type':'array','items':{'type':'object','x-kubernetes-embedded-resource':true,"
                 "'x-kubernetes-preserve-unknown-fields':true}},'t':{'type':'object','x-kubernetes-embedded-resource':true,"

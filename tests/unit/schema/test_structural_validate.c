@@ -123,6 +123,7 @@ TEST(structural_validate, checks_lengths_and_numbers)
 {
     static const struct row rows[] = {
         {"'s':{'type':'string','maxLength':3}", "{'s':'bbbb'}", "spec.s: Too long: may not be more than 3 bytes"},
+        {"'s':{'type':'string','maxLength':-1}", "{'s':''}", "spec.s: Too long: value is too long"},
         {"'s':{'type':'string','maxLength':1}", "{'s':'bb'}", "spec.s: Too long: may not be more than 1 byte"},
         {"'s':{'type':'string','maxLength':3}", "{'s':'\xc3\xa4\xc3\xb6\xc3\xbc'}", ""},
         {"'s':{'type':'string','minLength':2}", "{'s':'a'}", "spec.s: Invalid value: `a`: spec.s in body should be at least 2 chars long"},
@@ -188,6 +189,7 @@ TEST(structural_validate, refuses_patterns_in_the_words_of_go)
 TEST(structural_validate, checks_lists_and_maps)
 {
     static const struct row rows[] = {
+        {"'l':{'type':'array','maxItems':-1,'items':{'type':'string'}}", "{'l':['a']}", "spec.l: Too many: 1: has too many items"},
         {"'l':{'type':'array','maxItems':1,'items':{'type':'string'}}", "{'l':['a','b']}", "spec.l: Too many: 2: must have at most 1 item"},
         {"'l':{'type':'array','minItems':2,'items':{'type':'string'}}", "{'l':[1]}",
          "spec.l[0]: Invalid value: `integer`: spec.l[0] in body must be of type string: `integer`|spec.l: Invalid value: 1: spec.l in body should have at least 2 items"},
