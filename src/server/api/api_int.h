@@ -90,6 +90,7 @@ struct cor_api {
     struct cor_feed_shares feeds;
     struct cor_creations creations;
     struct cor_ending_namespaces ending_namespaces;
+    atomic_bool awaits_definitions; /* custom resources may be served that are not known yet */
     size_t nloops;
     struct cor_api_loop loops[];
 };

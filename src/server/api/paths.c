@@ -20,7 +20,8 @@
 
 /* What this server's API is compatible with. */
 
-#define TEXT_TYPE "text/plain; charset=utf-8"
+#define TEXT_TYPE       "text/plain; charset=utf-8"
+#define UNKNOWN_RETRY_S 5 /* until a path may be known */
 
 struct path_call {
     struct cor_call call;
@@ -56,6 +57,16 @@ static void reply_not_found(struct cor_call *call)
 
     if (is_below_group(call)) {
         (void)cor_call_no_such_resource(call);
+        cor_call_fail(call);
+        return;
+    }
+    /* A client must not take a custom resource for gone that is not known yet. */
+    if (atomic_load(&call->loop->api->awaits_definitions)) {
+        cor_status_set(&call->status, -COR_EUNAVAILABLE,
+                       "the request has been made before all known HTTP paths have been installed, "
+                       "please try again");
+        call->status.has_details = true;
+        call->status.retry_after_s = UNKNOWN_RETRY_S;
         cor_call_fail(call);
         return;
     }

@@ -178,6 +178,13 @@ static size_t crds_settle(struct cor_crds *crds)
     return nwaiting;
 }
 
+/* All definitions that were stored are served. */
+static void set_synced(struct cor_crds *crds)
+{
+    atomic_store(&crds->is_synced, true);
+    atomic_store(&crds->api->awaits_definitions, false);
+}
+
 /* From the stop on nothing is published, and the retry is not set any more: it becomes the timer of
  * crds_check_idle(). */
 static void crds_try_publish(struct cor_crds *crds)
@@ -189,7 +196,7 @@ static void crds_try_publish(struct cor_crds *crds)
     crds->is_publishing = false;
     if (r == 0 && nwaiting == 0) {
         if (crds->has_listed)
-            atomic_store(&crds->is_synced, true);
+            set_synced(crds);
         return;
     }
     if (r < 0)
@@ -490,7 +497,7 @@ static int crds_on_listed(struct cor_reflector_store *store, struct cor_str rv,
         crds->has_listed = true;
         cor_control_loop_source_synced(cor_port_controller_loop(crds->controller), crds->source);
         if (!crds->is_publishing)
-            atomic_store(&crds->is_synced, true);
+            set_synced(crds);
     }
     return 0;
 }
@@ -574,6 +581,7 @@ int cor_crds_new(const struct cor_crds_opts *opts, struct cor_crds **ret_crds,
     if (!crds)
         return cor_status_set_err(reterr, -COR_ENOMEM);
     crds->api = opts->api;
+    atomic_store(&crds->api->awaits_definitions, true);
     crds->clock = opts->clock ? opts->clock : cor_clock_real();
     crds->generation = cor_served_generation(opts->api->loops[0].served);
     crds->store.ops = &store_ops;
@@ -601,6 +609,7 @@ struct cor_crds *cor_crds_free(struct cor_crds *crds)
 {
     if (!crds)
         return NULL;
+    atomic_store(&crds->api->awaits_definitions, false);
     cor_port_controller_free(crds->controller);
     cor_inner_port_deinit(&crds->port);
     for (size_t i = 0; i < crds->nentries; i++)

@@ -257,6 +257,31 @@ TEST(crds, a_name_that_is_used_is_accepted_when_it_is_free)
     crd_fx_close(&c);
 }
 
+/* Contract crd 2.1.2. */
+TEST(crds, what_may_be_defined_is_unavailable_until_the_definitions_are_read)
+{
+    struct cor_crds_opts opts = {0};
+    struct crd_fx c = {0};
+    const char *doc;
+
+    fx_open(&c.fx);
+    fx_bootstrap(&c.fx);
+    opts.api = c.fx.api;
+    assert_int_equal(cor_crds_new(&opts, &c.crds, NULL), 0);
+    doc = fx_do(&c.fx, 503, "GET", KETTLES, "");
+    assert_at(doc, "reason", "ServiceUnavailable");
+    assert_at(doc, "message",
+              "the request has been made before all known HTTP paths have been installed, please "
+              "try again");
+    assert_at(doc, "details.retryAfterSeconds", "5");
+    fx_do(&c.fx, 503, "GET", "/apis/shop.example.org", "");
+    fx_do(&c.fx, 404, "GET", "/api/v1/nothings", "");
+    assert_int_equal(cor_crds_start(c.crds, NULL), 0);
+    assert_true(cor_loop_run_until(c.fx.loop, is_synced, &c, FX_TIMEOUT_MS));
+    fx_do(&c.fx, 404, "GET", KETTLES, "");
+    crd_fx_close(&c);
+}
+
 #define SHORT_NAMES(names) "{\"spec\":{\"names\":{\"shortNames\":" names "}}}"
 
 /* Contract crd 2.1.5, 2.2.1, 2.2.3, 2.2.7, 2.3.3: short names are accepted together or not at all,
