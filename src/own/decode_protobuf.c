@@ -50,11 +50,12 @@ static int need(struct reader *rd, const struct cor_pb_item *item, enum cor_pb_w
  * read: so there is room for the NUL behind it. */
 static int read_text(struct reader *rd, const struct cor_pb_item *item, struct cor_str *ret)
 {
-    char *to = (char *)item->bytes.p - 1;
     int r = need(rd, item, COR_PB_LEN);
+    char *to;
 
     if (r < 0)
         return r;
+    to = (char *)item->bytes.p - 1;
     memmove(to, item->bytes.p, item->bytes.n);
     to[item->bytes.n] = '\0';
     *ret = cor_str(to, item->bytes.n);
