@@ -31,6 +31,8 @@
 /* The elements of a table. A schema has fewer than it has bytes, so that 32 bits are enough. */
 #define TABLE_MAX UINT32_MAX
 #define ENUM_FEW  16 /* values of an enum that are looked for one after the other */
+/* Leaves and patterns that are looked at for one to share; the first are the usual ones. */
+#define SHARED_MAX 32
 
 struct builder {
     struct cor_json_nodes json;
@@ -44,6 +46,8 @@ struct builder {
     uint32_t *numbers;
     size_t nnodes, cap_nodes, nproperties, cap_properties, nchecks, cap_checks, ntexts, cap_texts;
     size_t npatterns, cap_patterns, nnumbers, cap_numbers;
+    uint32_t leaves[SHARED_MAX]; /* nodes that others may share */
+    size_t nleaves;
     bool has_rules;
     int error; /* the first failure */
 };
@@ -287,6 +291,13 @@ static void set_format(struct builder *b, uint32_t node, uint32_t value)
     checks_of(b, node)->format = text;
 }
 
+static int compare_texts(struct builder *b, struct cor_structural_text x,
+                         struct cor_structural_text y)
+{
+    return cor_str_cmp(cor_str(b->pool.p + x.at, x.n), cor_str(b->pool.p + y.at, y.n));
+}
+
+/* The same text is one pattern, which is compiled once. */
 static void set_pattern(struct builder *b, uint32_t node, uint32_t value)
 {
     struct cor_structural_text text;
@@ -297,14 +308,15 @@ static void set_pattern(struct builder *b, uint32_t node, uint32_t value)
     if (builder_note(
             b, COR_ARRAY_RESERVE(&b->patterns, b->npatterns, &b->cap_patterns, TABLE_MAX)) < 0)
         return;
+    for (uint32_t i = 0; i < b->npatterns && i < SHARED_MAX; i++) {
+        if (compare_texts(b, b->patterns[i], text) == 0) {
+            cor_buf_truncate(&b->pool, text.at);
+            checks_of(b, node)->pattern = i;
+            return;
+        }
+    }
     checks_of(b, node)->pattern = (uint32_t)b->npatterns;
     b->patterns[b->npatterns++] = text;
-}
-
-static int compare_texts(struct builder *b, struct cor_structural_text x,
-                         struct cor_structural_text y)
-{
-    return cor_str_cmp(cor_str(b->pool.p + x.at, x.n), cor_str(b->pool.p + y.at, y.n));
 }
 
 static void set_keys(struct builder *b, uint32_t node, uint32_t value)
@@ -516,6 +528,61 @@ static bool preserves_unknown(const struct builder *b, uint32_t value, uint32_t 
     return false;
 }
 
+/* Is there nothing below the node, and nothing that only it can have? */
+static bool is_leaf(const struct builder *b, uint32_t number)
+{
+    const struct cor_structural_node *node = &b->nodes[number];
+    const struct cor_structural_checks *c =
+        node->checks == COR_STRUCTURAL_NONE ? NULL : &b->checks[node->checks];
+
+    return number + 1 == b->nnodes && node->nproperties == 0 && node->nkeys == 0 &&
+           node->additional == COR_STRUCTURAL_NONE && node->items == COR_STRUCTURAL_NONE &&
+           !(node->flags & COR_STRUCTURAL_HAS_DEFAULT) &&
+           (!c || (node->checks + 1 == b->nchecks && c->not_node == COR_STRUCTURAL_NONE &&
+                   c->any_of.n + c->one_of.n + c->all_of.n + c->enums.n + c->required.n == 0 &&
+                   c->format.n == 0));
+}
+
+/* Have both leaves the same limits and the same pattern? */
+static bool is_same_checks(const struct builder *b, uint32_t x, uint32_t y)
+{
+    const struct cor_structural_checks *p, *q;
+
+    if (x == COR_STRUCTURAL_NONE || y == COR_STRUCTURAL_NONE)
+        return x == y;
+    p = &b->checks[x];
+    q = &b->checks[y];
+    return p->has == q->has && p->pattern == q->pattern && p->minimum == q->minimum &&
+           p->maximum == q->maximum && p->multiple_of == q->multiple_of &&
+           p->min_length == q->min_length && p->max_length == q->max_length &&
+           p->min_items == q->min_items && p->max_items == q->max_items &&
+           p->min_properties == q->min_properties && p->max_properties == q->max_properties;
+}
+
+/* The number of a node that says what the newest one says, which is taken back then; else its own
+ * number. Most fields of a definition are plain texts and numbers. */
+static uint32_t share_leaf(struct builder *b, uint32_t number)
+{
+    const struct cor_structural_node *node = &b->nodes[number];
+
+    if (!is_leaf(b, number))
+        return number;
+    for (size_t i = 0; i < b->nleaves; i++) {
+        const struct cor_structural_node *other = &b->nodes[b->leaves[i]];
+
+        if (other->flags != node->flags || other->type != node->type ||
+            other->format != node->format || other->list != node->list ||
+            !is_same_checks(b, other->checks, node->checks))
+            continue;
+        b->nnodes--;
+        b->nchecks -= node->checks != COR_STRUCTURAL_NONE;
+        return b->leaves[i];
+    }
+    if (b->nleaves < SHARED_MAX)
+        b->leaves[b->nleaves++] = number;
+    return number;
+}
+
 /* Compiles the schema at `value` and returns the number of its node; the number means nothing when
  * the builder has failed. */
 static uint32_t compile_schema(struct builder *b, uint32_t value, bool is_deduced)
@@ -548,7 +615,8 @@ static uint32_t compile_schema(struct builder *b, uint32_t value, bool is_deduce
     note_below(b, node, b->nodes[node].additional);
     note_below(b, node, b->nodes[node].items);
     set_flag(b, node, COR_STRUCTURAL_LISTS_BELOW, b->nodes[node].list >= COR_STRUCTURAL_LIST_SET);
-    return node;
+    /* The first node is that of the object. */
+    return node == 0 ? node : share_leaf(b, node);
 }
 
 /* --- The block ---------------------------------------------------------------------------------

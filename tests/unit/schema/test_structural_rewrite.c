@@ -370,3 +370,39 @@ TEST(structural_rewrite, survives_failed_allocations)
         }
     }
 }
+
+/* How much a property adds to the compiled schema. */
+static size_t bytes_of_property(const char *first, const char *second)
+{
+    COR_CLEANUP(cor_structural_unrefp) struct cor_structural *one = NULL;
+    COR_CLEANUP(cor_structural_unrefp) struct cor_structural *two = NULL;
+    char properties[JSON_MAX];
+
+    snprintf(properties, sizeof(properties), "'a':%s", first);
+    one = compile_spec(properties);
+    snprintf(properties, sizeof(properties), "'a':%s,'b':%s", first, second);
+    two = compile_spec(properties);
+    return cor_structural_bytes(two) - cor_structural_bytes(one);
+}
+
+TEST(structural_rewrite, fields_that_say_the_same_share_their_schema)
+{
+    /* A name and a number of a node. */
+    const size_t shared = 14;
+
+    assert_int_equal(bytes_of_property("{'type':'string'}", "{'type':'string'}"), shared);
+    assert_int_equal(bytes_of_property("{'type':'string','minLength':1,'pattern':'^a'}",
+                                       "{'type':'string','minLength':1,'pattern':'^a'}"),
+                     shared);
+    assert_true(bytes_of_property("{'type':'string'}", "{'type':'boolean'}") > shared);
+    assert_true(bytes_of_property("{'type':'string'}", "{'type':'string','nullable':true}") >
+                shared);
+    assert_true(bytes_of_property("{'type':'string','minLength':1}",
+                                  "{'type':'string','minLength':2}") > shared);
+    assert_true(bytes_of_property("{'type':'string','minLength':1,'pattern':'^a'}",
+                                  "{'type':'string','minLength':1,'pattern':'^b'}") > shared);
+    assert_true(bytes_of_property("{'type':'string','default':'x'}",
+                                  "{'type':'string','default':'y'}") > shared);
+    assert_true(bytes_of_property("{'type':'string','enum':['x']}",
+                                  "{'type':'string','enum':['y']}") > shared);
+}
