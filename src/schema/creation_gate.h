@@ -1,14 +1,15 @@
+/* clang-format off */
 /* Whether instances of a CustomResourceDefinition may be created, and how many are being created
  * now. All definitions that are made of one CustomResourceDefinition share its gate, so that a
  * request that holds an older one is stopped and counted, too.
  *
- *   a create enters ──► is counted, unless the gate is closed ──► its object is stored, or not ──►
- * leaves a deletion closes the gate ──► waits until it is empty ──► lists what there is: nothing
- * comes after that
+ *   a create enters: is counted, unless the gate is closed ──► its object is stored, or not ──► leaves
+ *   a deletion closes the gate ──► waits until it is empty ──► lists what there is: nothing comes after that
  *
  * A create counts itself before it looks whether the gate is closed, and the deletion closes it
  * before it looks at the count; so one of the two sees the other.
  * Thread: any.  Owner: whoever holds a reference. */
+/* clang-format on */
 #ifndef COR_SCHEMA_CREATION_GATE_H
 #define COR_SCHEMA_CREATION_GATE_H
 

@@ -384,7 +384,7 @@ int cor_custom_refuse_create(struct cor_write *write)
     struct cor_call *call = &write->call;
     struct cor_gr gr = cor_api_gr(call->res);
 
-    if (!write->is_create || !call->res->life || write->gate)
+    if (!write->is_create || !call->res->custom || write->gate)
         return 0;
     if (cor_creation_gate_enter(call->res->life->gate)) {
         write->gate = call->res->life->gate;

@@ -70,12 +70,13 @@ static bool version_place(const struct cor_write *write, struct cor_str version,
                           struct cor_apply_place *ret_place)
 {
     const struct cor_resource_row *row = version_row(write, version);
+    const struct cor_type *type = row ? row_type(&write->call, row) : NULL;
 
     if (!row)
         return false;
-    if (!row->custom)
-        *ret_place = cor_apply_place_builtin(row_type(&write->call, row));
-    else if (row->custom->schema)
+    if (type)
+        *ret_place = cor_apply_place_builtin(type);
+    else if (row->custom && row->custom->schema)
         *ret_place = cor_apply_place_structural(row->custom->schema);
     else
         *ret_place = cor_apply_place_schema(&cor_apply_deduced);
