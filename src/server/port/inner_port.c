@@ -17,6 +17,7 @@
 #include "server/port/inner_port.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -239,14 +240,35 @@ static void inner_serves(struct cor_api_port *port, struct cor_api_request *req)
                (struct cor_inner_opts){.kind = COR_INNER_NOTHING, .method = COR_HTTP_GET});
 }
 
-/* The rows of a group are in the order of its versions' preference. */
-static bool is_preferred(const struct cor_resource_row *const *rows, size_t at)
+/* Resources by group and name; of one in several versions the rows keep their order, which is that
+ * of preference. */
+static int order_resources(const void *a, const void *b)
 {
-    for (size_t i = at; i-- > 0 && cor_str_eq(rows[i]->group, rows[at]->group);) {
-        if (cor_str_eq(rows[i]->plural, rows[at]->plural))
-            return false;
-    }
-    return true;
+    const struct cor_port_resource *x = *(struct cor_port_resource *const *)a;
+    const struct cor_port_resource *y = *(struct cor_port_resource *const *)b;
+    int order = cor_str_cmp(x->gvr.resource, y->gvr.resource);
+
+    if (order == 0)
+        order = cor_str_cmp(x->gvr.group, y->gvr.group);
+    return order ? order : (x > y) - (x < y);
+}
+
+/* Marks the best version of each resource. 0, -COR_ENOMEM. */
+static int inner_prefer(struct cor_port_resource *list, size_t n)
+{
+    struct cor_port_resource **sorted = cor_calloc(n ? n : 1, sizeof(struct cor_port_resource *));
+
+    if (!sorted)
+        return -COR_ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = &list[i];
+    qsort(sorted, n, sizeof(sorted[0]), order_resources);
+    for (size_t i = 0; i < n; i++)
+        sorted[i]->is_preferred =
+            i == 0 || !cor_str_eq(sorted[i]->gvr.resource, sorted[i - 1]->gvr.resource) ||
+            !cor_str_eq(sorted[i]->gvr.group, sorted[i - 1]->gvr.group);
+    cor_free(sorted);
+    return 0;
 }
 
 /* Makes the enumeration of the current snapshot, unless the port has it. 0, -COR_ENOMEM. */
@@ -270,10 +292,11 @@ static int inner_enumerate(struct cor_inner_port *ip)
             .gvr = {rows[i]->group, rows[i]->version, rows[i]->plural},
             .kind = rows[i]->kind,
             .is_namespaced = cor_api_is_namespaced(rows[i]),
-            .is_preferred = is_preferred(rows, i),
             .verbs = rows[i]->verbs,
         };
-    r = cor_api_resources_new(list, n, NULL, 0, &resources);
+    r = inner_prefer(list, n);
+    if (r == 0)
+        r = cor_api_resources_new(list, n, NULL, 0, &resources);
     if (r < 0)
         return r;
     cor_api_resources_unref(ip->resources);
