@@ -17,7 +17,7 @@
 #define PAYLOAD_MAX 4096
 #define LABELS      100
 #define OPEN_MS     60000
-#define RUN_MS      600000
+#define RUN_MS      1800000
 
 struct run {
     const struct requests *opts;
