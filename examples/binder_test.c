@@ -90,9 +90,9 @@ int main(int argc, char **argv)
     struct cor_manager_opts opts = {COR_MANAGER_OPTS, .name = BINDER_NAME, .config = &config};
     struct pod_binder binder = {NULL};
     struct cor_core_v1_pod_object other;
-    struct cor_manager *manager;
-    struct cor_runtime *runtime;
-    struct cor_client *client;
+    struct cor_manager *manager = NULL;
+    struct cor_runtime *runtime = NULL;
+    struct cor_client *client = NULL;
     bool has_failed = false;
 
     usage(argc, argv, 0, 0, "binder_test\nTests the binder without a server.");
