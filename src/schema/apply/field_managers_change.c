@@ -140,6 +140,32 @@ static int refuse_version(struct cor_apply_op *op, struct cor_str version)
     return r < 0 ? r : -COR_EINVALID;
 }
 
+/* Versions of the managers, each once, in the order in which managers have them. There are few: an
+ * operation ends with the first that is not known, or has dropped it. */
+struct seen_versions {
+    struct cor_str *v; /* with room for one more than there are managers */
+    size_t n;
+};
+
+/* Is the version new? Then it is added. */
+static bool versions_see(struct seen_versions *seen, struct cor_str version)
+{
+    for (size_t i = 0; i < seen->n; i++) {
+        if (cor_str_eq(seen->v[i], version))
+            return false;
+    }
+    seen->v[seen->n++] = version;
+    return true;
+}
+
+static int versions_init(struct seen_versions *seen, struct cor_apply_op *op,
+                         const struct cor_field_managers *managers)
+{
+    seen->v = cor_arena_alloc(op->arena, (managers->n + 1) * sizeof(seen->v[0]));
+    seen->n = 0;
+    return seen->v ? 0 : op->arena->error;
+}
+
 /* Brings the sets in line with the schema of today; managers of unknown versions are dropped. Of a
  * custom resource these are refused, and so are versions that the live object is none of. */
 static int step_reconcile(struct cor_apply_op *op, struct cor_field_managers *managers,
@@ -150,10 +176,13 @@ static int step_reconcile(struct cor_apply_op *op, struct cor_field_managers *ma
     struct cor_apply_place place = {0};
     struct cor_str version = {NULL, 0}; /* of `place` */
     struct cor_apply_doc *converted;
+    struct seen_versions seen;
     bool is_known = false;
     size_t n = 0;
-    int r = 0;
+    int r = versions_init(&seen, op, managers);
 
+    if (r < 0)
+        return r;
     for (size_t i = 0; i < managers->n; i++) {
         struct cor_field_manager manager = managers->v[i];
 
@@ -162,7 +191,7 @@ static int step_reconcile(struct cor_apply_op *op, struct cor_field_managers *ma
             is_known = versions->place(versions->arg, version, &place);
             if (!is_known && versions->is_custom)
                 r = refuse_version(op, version);
-            else if (versions->is_custom)
+            else if (versions->is_custom && versions_see(&seen, version))
                 r = cor_apply_doc_convert(op, live, version, "", &converted);
         }
         if (r < 0)
@@ -394,22 +423,16 @@ static int add_back_others(struct cor_apply_op *op, const struct cor_field_manag
                            struct cor_str last, struct cor_apply_doc **merged,
                            struct cor_apply_doc **pruned)
 {
-    struct cor_str *done = cor_arena_alloc(op->arena, (managers->n + 1) * sizeof(*done));
-    size_t n = 0;
-    int r = done ? 0 : op->arena->error;
+    struct seen_versions seen;
+    int r = versions_init(&seen, op, managers);
 
-    if (done)
-        done[n++] = last;
+    if (r == 0)
+        (void)versions_see(&seen, last);
     for (size_t i = 0; r == 0 && i < managers->n; i++) {
         struct cor_str version = managers->v[i].api_version;
-        bool is_done = false;
 
-        for (size_t k = 0; k < n && !is_done; k++)
-            is_done = cor_str_eq(done[k], version);
-        if (is_done)
-            continue;
-        done[n++] = version;
-        r = add_back_owned(op, managers, version, merged, pruned);
+        if (versions_see(&seen, version))
+            r = add_back_owned(op, managers, version, merged, pruned);
     }
     return r;
 }
@@ -460,44 +483,6 @@ static int prune(struct cor_apply_op *op, const struct cor_field_managers *manag
                                          "failed to prune fields", ret_pruned);
 }
 
-/* ---- conflicts ---- */
-
-/* Drops the conflicts over fields that the applier has set before by itself, and that nobody has
- * changed since. An object that is none of the type forgives nothing. */
-static int forgive(struct cor_apply_op *op, struct cor_apply_doc *live,
-                   struct cor_field_managers *conflicts)
-{
-    const struct cor_apply_request *request = op->request;
-    struct cor_fieldset allowed;
-    struct cor_comparison c;
-    struct cor_apply_doc *last;
-    int r;
-
-    if (request->last_applied.n == 0)
-        return 0;
-    r = cor_apply_doc_open(op, request->last_applied, request->api_version, &last);
-    if (r == 0)
-        r = cor_apply_doc_check(last, false, NULL);
-    if (r == 0)
-        r = cor_apply_doc_check(live, false, NULL);
-    if (r == 0)
-        r = cor_typed_fields(cor_apply_doc_typed(last), op->arena, &allowed);
-    if (r == 0)
-        r = cor_typed_compare(cor_apply_doc_typed(last), cor_apply_doc_typed(live), op->arena, &c);
-    if (r < 0)
-        return r == -COR_EINVALID || r == -COR_EINVAL ? 0 : r;
-    allowed = cor_fieldset_difference(op->arena, allowed, c.modified);
-    allowed = cor_fieldset_difference(op->arena, allowed, c.added);
-    allowed = cor_fieldset_difference(op->arena, allowed, c.removed);
-    for (size_t i = 0; i < conflicts->n; i++) {
-        struct cor_field_manager *conflict = &conflicts->v[i];
-
-        conflict->set = cor_fieldset_difference(op->arena, conflict->set, allowed);
-    }
-    cor_field_managers_drop_empty(conflicts);
-    return op->arena->error;
-}
-
 static int apply_docs(struct cor_apply_op *op, struct cor_field_managers *managers,
                       struct cor_apply_doc *live, struct cor_apply_doc *config, struct cor_buf *out,
                       struct cor_buf *words)
@@ -536,7 +521,7 @@ static int apply_docs(struct cor_apply_op *op, struct cor_field_managers *manage
     if (r == 0)
         r = step_take(op, managers, &self, live, pruned, op->request->force, &conflicts, &view);
     if (r == -COR_ECONFLICT) {
-        r = forgive(op, live, &conflicts);
+        r = cor_field_managers_forgive(op, live, &conflicts);
         if (r == 0 && conflicts.n > 0)
             return cor_field_managers_write_conflicts(op->request, &conflicts, words);
         if (r == 0)

@@ -1,12 +1,48 @@
-/* Conflicts of an apply in upstream's words: managers in the order of their identifiers, and below
- * each of them its fields. Each field is also given to the request's on_conflict(). Failures: no
- * memory, or too many words. Thread: one at a time for a request. */
+/* Conflicts of an apply: which of them are forgiven, and the others in upstream's words, with the
+ * managers in the order of their identifiers and below each of them its fields. Each field is also
+ * given to the request's on_conflict(). Failures: no memory, or too many words. Thread: one at a
+ * time for a request. */
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "schema/apply/apply_doc.h"
 #include "schema/apply/field_managers_int.h"
 
 #define TEXT_MAX (64u << 20) /* of the name of one manager */
+
+int cor_field_managers_forgive(struct cor_apply_op *op, struct cor_apply_doc *live,
+                               struct cor_field_managers *conflicts)
+{
+    const struct cor_apply_request *request = op->request;
+    struct cor_fieldset allowed;
+    struct cor_comparison c;
+    struct cor_apply_doc *last;
+    int r;
+
+    if (request->last_applied.n == 0)
+        return 0;
+    r = cor_apply_doc_open(op, request->last_applied, request->api_version, &last);
+    if (r == 0)
+        r = cor_apply_doc_check(last, false, NULL);
+    if (r == 0)
+        r = cor_apply_doc_check(live, false, NULL);
+    if (r == 0)
+        r = cor_typed_fields(cor_apply_doc_typed(last), op->arena, &allowed);
+    if (r == 0)
+        r = cor_typed_compare(cor_apply_doc_typed(last), cor_apply_doc_typed(live), op->arena, &c);
+    if (r < 0)
+        return r == -COR_EINVALID || r == -COR_EINVAL ? 0 : r;
+    allowed = cor_fieldset_difference(op->arena, allowed, c.modified);
+    allowed = cor_fieldset_difference(op->arena, allowed, c.added);
+    allowed = cor_fieldset_difference(op->arena, allowed, c.removed);
+    for (size_t i = 0; i < conflicts->n; i++) {
+        struct cor_field_manager *conflict = &conflicts->v[i];
+
+        conflict->set = cor_fieldset_difference(op->arena, conflict->set, allowed);
+    }
+    cor_field_managers_drop_empty(conflicts);
+    return op->arena->error;
+}
 
 struct conflict_lines {
     const struct cor_apply_request *request;

@@ -4,6 +4,9 @@
 
 #include "schema/apply/field_managers.h"
 
+struct cor_apply_doc;
+struct cor_apply_op;
+
 /* Do both name the same manager: name, operation, subresource, and of updates the version? */
 bool cor_field_manager_is_same(const struct cor_field_manager *a,
                                const struct cor_field_manager *b);
@@ -52,6 +55,12 @@ int cor_field_manager_cmp(const struct cor_field_manager *a, const struct cor_fi
 int cor_field_managers_changes(const struct cor_apply_request *request, struct cor_str before,
                                struct cor_str after, struct cor_comparison *ret_changes,
                                struct cor_fieldset *ret_taken);
+
+/* Drops the conflicts over fields that the applier has set before by itself
+ * (request->last_applied), and that nobody has changed since. An object that is none of the type
+ * forgives nothing. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_field_managers_forgive(struct cor_apply_op *op, struct cor_apply_doc *live,
+                               struct cor_field_managers *conflicts);
 
 /* Appends the conflicts as upstream words them, and sorts them so. -COR_ECONFLICT, or what failed.
  */

@@ -532,3 +532,50 @@ TEST(managers, every_failed_allocation_is_reported)
         cor_arena_deinit(&arena);
     }
 }
+
+static int nconversions;
+
+static int count_conversion(void *arg, struct cor_str object, struct cor_str from,
+                            struct cor_str to, struct cor_buf *out)
+{
+    nconversions++;
+    return convert(arg, object, from, to, out);
+}
+
+/* Clients write the entries, so that their order must not decide how often an object is converted:
+ * once to reconcile the sets, and before and after the change. */
+TEST(managers, a_custom_resource_is_converted_once_for_each_version)
+{
+    static const char live[] =
+        "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"data\":{\"a\":\"1\"}}";
+    static const char next[] =
+        "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"data\":{\"a\":\"2\"}}";
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf list = {.max = BYTES_MAX};
+    struct stage s = {0};
+    const struct cor_apply_versions versions = {&s, place_of, reset_nothing, count_conversion,
+                                                true};
+    struct cor_field_managers managers;
+    struct cor_arena arena;
+    struct cor_apply_request request = {.arena = &arena,
+                                        .versions = &versions,
+                                        .manager = COR_STR("a"),
+                                        .api_version = COR_STR("v1"),
+                                        .now = COR_STR("2026-01-01T00:00:00Z")};
+
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(cor_buf_addf(&list,
+                                      "%s{\"apiVersion\":\"v%d\",\"fieldsType\":\"FieldsV1\","
+                                      "\"fieldsV1\":{\"f:data\":{\"f:b\":{}}},"
+                                      "\"manager\":\"m%d\",\"operation\":\"Apply\"}",
+                                      i == 0 ? "[" : ",", 1 + i % 2, i),
+                         0);
+    assert_int_equal(cor_buf_addc(&list, ']'), 0);
+    cor_arena_init(&arena, BYTES_MAX);
+    assert_int_equal(cor_field_managers_read(&arena, cor_buf_str(&list), &managers, NULL), 0);
+    assert_int_equal(managers.n, 20);
+    nconversions = 0;
+    assert_int_equal(cor_field_managers_update(&managers, &request, cor_strz(live), cor_strz(next)),
+                     0);
+    assert_int_equal(nconversions, 3);
+    cor_arena_deinit(&arena);
+}
