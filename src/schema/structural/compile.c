@@ -31,6 +31,9 @@
 /* The elements of a table. A schema has fewer than it has bytes, so that 32 bits are enough. */
 #define TABLE_MAX UINT32_MAX
 #define ENUM_FEW  16 /* values of an enum that are looked for one after the other */
+/* Patterns that a loop may compile in one walk: most take some 50 us, the largest some ms. */
+#define LOOP_PATTERNS_MAX 32
+
 /* Leaves and patterns that are looked at for one to share; the first are the usual ones. */
 #define SHARED_MAX 32
 
@@ -640,9 +643,10 @@ static struct cor_structural *builder_finish(struct builder *b,
                                              const struct cor_structural_opts *opts)
 {
     size_t patterns = b->npatterns * sizeof(struct cor_structural_pattern);
-    size_t bytes = sizeof(struct cor_structural) + TABLE_BYTES(b, checks) + patterns +
-                   TABLE_BYTES(b, nodes) + TABLE_BYTES(b, properties) + TABLE_BYTES(b, texts) +
-                   TABLE_BYTES(b, numbers) + b->pool.n;
+    size_t bytes = sizeof(struct cor_structural) + sizeof(struct cor_structural_kept) +
+                   TABLE_BYTES(b, checks) + patterns + TABLE_BYTES(b, nodes) +
+                   TABLE_BYTES(b, properties) + TABLE_BYTES(b, texts) + TABLE_BYTES(b, numbers) +
+                   b->pool.n;
     struct cor_structural *schema = cor_alloc(bytes);
     char *at;
 
@@ -656,6 +660,9 @@ static struct cor_structural *builder_finish(struct builder *b,
         .npatterns = (uint32_t)b->npatterns,
     };
     cor_ref_init(&schema->ref);
+    schema->kept = (struct cor_structural_kept *)(void *)at;
+    *schema->kept = (struct cor_structural_kept){0};
+    at += sizeof(*schema->kept);
     schema->checks = gather(&at, b->checks, TABLE_BYTES(b, checks));
     schema->patterns = (struct cor_structural_pattern *)(void *)at;
     for (size_t i = 0; i < b->npatterns; i++) {
@@ -726,6 +733,12 @@ struct cor_structural *cor_structural_unref(struct cor_structural *schema)
     for (uint32_t i = 0; i < schema->npatterns; i++)
         cor_pattern_free(atomic_load_explicit(&schema->patterns[i].compiled, memory_order_acquire));
     return cor_free(schema);
+}
+
+bool cor_structural_has_work(const struct cor_structural *schema)
+{
+    return atomic_load(&schema->kept->is_full) ||
+           schema->npatterns - atomic_load(&schema->kept->n) > LOOP_PATTERNS_MAX;
 }
 
 size_t cor_structural_bytes(const struct cor_structural *schema)

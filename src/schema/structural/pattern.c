@@ -1,20 +1,35 @@
 /* Loads the module of regular expressions once and passes calls on to it. The module stays until
  * the program ends. When it cannot be loaded, every compilation says so, because a schema with
- * patterns must not be served without them. Thread: any; the first callers wait for the one that
- * loads. */
+ * patterns must not be served without them.
+ *
+ * What a compiled pattern takes is known by its maximum alone: RE2 fills the rest of it with states
+ * while it matches, and matches more slowly when it is full. So the maximum is what is charged.
+ * Thread: any; the first callers wait for the one that loads. */
 #include "schema/structural/pattern.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 #include "schema/re2/module.h"
 #include "schema/re2/module_paths.h"
 
 /* The bytes of a mistake that a message shows. */
 #define PART_MAX 4096
+
+struct cor_pattern {
+    void *compiled;                      /* the module's */
+    size_t bytes;                        /* at most */
+    struct cor_pattern_account *account; /* that it is charged to; NULL: it is not kept */
+};
+
+static const size_t maxima[] = {64u << 10, 256u << 10, 1u << 20, COR_PATTERN_BYTES_MAX};
+
+static atomic_size_t kept_bytes; /* of all accounts */
 
 static pthread_once_t module_once = PTHREAD_ONCE_INIT;
 static const struct cor_re2_module *module; /* NULL: it could not be loaded */
@@ -85,6 +100,7 @@ static const char *words_of(enum cor_re2_mistake mistake)
 int cor_pattern_compile(struct cor_str text, struct cor_pattern **ret_pattern, struct cor_buf *why)
 {
     enum cor_re2_mistake mistake = COR_RE2_NO_MISTAKE;
+    struct cor_pattern *pattern;
     char part[PART_MAX];
     size_t part_n = 0;
     int r = 0;
@@ -95,10 +111,21 @@ int cor_pattern_compile(struct cor_str text, struct cor_pattern **ret_pattern, s
             (void)cor_buf_addf(why, "regular expressions cannot be checked: %s", module_why);
         return -COR_EINTERNAL;
     }
-    *ret_pattern = module->compile(text.p, text.n, COR_PATTERN_BYTES_MAX, &mistake, part,
-                                   sizeof(part), &part_n);
-    if (*ret_pattern)
+    pattern = cor_calloc(1, sizeof(*pattern));
+    if (!pattern)
+        return -COR_ENOMEM;
+    for (size_t i = 0; i < COR_ARRAY_LEN(maxima) && !pattern->compiled; i++) {
+        if (i > 0 && mistake != COR_RE2_TOO_LARGE)
+            break;
+        pattern->bytes = maxima[i];
+        pattern->compiled =
+            module->compile(text.p, text.n, maxima[i], &mistake, part, sizeof(part), &part_n);
+    }
+    if (pattern->compiled) {
+        *ret_pattern = pattern;
         return 0;
+    }
+    cor_free(pattern);
     if (mistake == COR_RE2_NO_MEMORY)
         return -COR_ENOMEM;
     if (why)
@@ -107,16 +134,43 @@ int cor_pattern_compile(struct cor_str text, struct cor_pattern **ret_pattern, s
     return r == -COR_ENOMEM ? r : -COR_EINVALID;
 }
 
+/* Adds to a sum that has a maximum. False: it would be passed, and the sum is as it was. */
+static bool charge(atomic_size_t *sum, size_t bytes, size_t max)
+{
+    if (atomic_fetch_add(sum, bytes) + bytes <= max)
+        return true;
+    atomic_fetch_sub(sum, bytes);
+    return false;
+}
+
+bool cor_pattern_keep(struct cor_pattern *pattern, struct cor_pattern_account *account)
+{
+    assert(!pattern->account);
+    if (!charge(&account->bytes, pattern->bytes, COR_PATTERN_ACCOUNT_MAX))
+        return false;
+    if (!charge(&kept_bytes, pattern->bytes, COR_PATTERNS_BYTES_MAX)) {
+        atomic_fetch_sub(&account->bytes, pattern->bytes);
+        return false;
+    }
+    pattern->account = account;
+    return true;
+}
+
 struct cor_pattern *cor_pattern_free(struct cor_pattern *pattern)
 {
-    if (pattern)
-        module->release(pattern);
-    return NULL;
+    if (!pattern)
+        return NULL;
+    if (pattern->account) {
+        atomic_fetch_sub(&pattern->account->bytes, pattern->bytes);
+        atomic_fetch_sub(&kept_bytes, pattern->bytes);
+    }
+    module->release(pattern->compiled);
+    return cor_free(pattern);
 }
 
 int cor_pattern_matches(const struct cor_pattern *pattern, struct cor_str text)
 {
-    int r = module->match(pattern, text.p, text.n);
+    int r = module->match(pattern->compiled, text.p, text.n);
 
     return r < 0 ? -COR_ENOMEM : r;
 }

@@ -46,6 +46,10 @@ struct cor_structural *cor_structural_ref(struct cor_structural *schema);
 struct cor_structural *cor_structural_unref(struct cor_structural *schema); /* NULL is fine */
 COR_DEFINE_CLEANUP(struct cor_structural, cor_structural_unref)
 
+/* Has the schema so many patterns that were not compiled yet, or cannot be kept, that a walk of
+ * validation is too much for a loop? */
+bool cor_structural_has_work(const struct cor_structural *schema);
+
 /* The bytes that the compiled schema takes, without its patterns. */
 size_t cor_structural_bytes(const struct cor_structural *schema);
 

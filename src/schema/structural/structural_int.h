@@ -20,6 +20,7 @@
 #include <stdlib.h>
 
 #include "base/ref.h"
+#include "schema/structural/pattern.h"
 #include "schema/structural/structural.h"
 
 #define COR_STRUCTURAL_NONE UINT32_MAX
@@ -110,11 +111,16 @@ struct cor_structural_checks {
     uint16_t has;                         /* enum cor_structural_has */
 };
 
-/* A pattern is compiled when a value meets it first. */
-struct cor_pattern;
+/* A pattern is compiled when a value meets it first, and kept if there is room for it. */
 struct cor_structural_pattern {
     _Atomic(struct cor_pattern *) compiled;
     struct cor_structural_text text;
+};
+
+struct cor_structural_kept {
+    atomic_uint n;       /* patterns */
+    atomic_bool is_full; /* a pattern found no room */
+    struct cor_pattern_account account;
 };
 
 struct cor_structural {
@@ -122,6 +128,7 @@ struct cor_structural {
     bool preserves_unknown, has_rules;
     size_t bytes;
     uint32_t npatterns;
+    struct cor_structural_kept *kept; /* in the same block; changes while the rest does not */
     const struct cor_structural_checks *checks;
     struct cor_structural_pattern *patterns;
     const struct cor_structural_node *nodes; /* the first is the object's */

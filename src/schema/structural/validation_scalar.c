@@ -278,36 +278,48 @@ static int64_t count_code_points(struct cor_str text)
     return n;
 }
 
-/* The compiled pattern, which the first caller makes for all. NULL: it could not be made, which is
- * noted, or it is no pattern (`ret_why`). */
-static const struct cor_pattern *pattern_of(struct cor_validation_run *run,
-                                            struct cor_structural_pattern *slot,
-                                            struct cor_buf *ret_why)
+/* Keeps a compiled pattern for all who come later. False: there is no room. */
+static bool pattern_keep(const struct cor_validation_run *run, struct cor_structural_pattern *slot,
+                         struct cor_pattern *pattern)
+{
+    struct cor_structural_kept *kept = run->schema->kept;
+    struct cor_pattern *other = NULL;
+
+    if (!cor_pattern_keep(pattern, &kept->account)) {
+        atomic_store(&kept->is_full, true);
+        return false;
+    }
+    if (!atomic_compare_exchange_strong_explicit(&slot->compiled, &other, pattern,
+                                                 memory_order_acq_rel, memory_order_acquire))
+        return false; /* another thread was faster */
+    atomic_fetch_add(&kept->n, 1);
+    return true;
+}
+
+/* Does the pattern match? 1; 0: also when it is no pattern (`why`); or a negative error. */
+static int pattern_matches(const struct cor_validation_run *run,
+                           struct cor_structural_pattern *slot, struct cor_str text,
+                           struct cor_buf *why)
 {
     struct cor_pattern *pattern = atomic_load_explicit(&slot->compiled, memory_order_acquire);
-    struct cor_pattern *other = NULL;
     int r;
 
     if (pattern)
-        return pattern;
-    r = cor_pattern_compile(cor_structural_text(run->schema, slot->text), &pattern, ret_why);
-    if (r < 0) {
-        cor_validation_note(run, r == -COR_EINVALID ? 0 : r);
-        return NULL;
-    }
-    if (atomic_compare_exchange_strong_explicit(&slot->compiled, &other, pattern,
-                                                memory_order_acq_rel, memory_order_acquire))
-        return pattern;
-    cor_pattern_free(pattern); /* another thread was faster */
-    return other;
+        return cor_pattern_matches(pattern, text);
+    r = cor_pattern_compile(cor_structural_text(run->schema, slot->text), &pattern, why);
+    if (r < 0)
+        return r == -COR_EINVALID ? 0 : r;
+    r = cor_pattern_matches(pattern, text);
+    if (!pattern_keep(run, slot, pattern))
+        cor_pattern_free(pattern);
+    return r;
 }
 
 static size_t check_pattern(struct cor_validation_run *run, struct cor_structural_pattern *slot,
                             struct cor_str text, const struct cor_way *way)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {.max = 16u << 10};
-    const struct cor_pattern *pattern = pattern_of(run, slot, &why);
-    int r = pattern ? cor_pattern_matches(pattern, text) : 0;
+    int r = pattern_matches(run, slot, text, &why);
 
     cor_validation_note(run, r);
     if (r != 0 || run->error < 0)

@@ -19,7 +19,9 @@
 
 #include "base/err.h"
 #include "meta/object_edit.h"
+#include "schema/custom_row.h"
 #include "schema/strategy.h"
+#include "schema/structural/structural.h"
 #include "server/access/user.h"
 #include "server/alloc/allocation.h"
 #include "server/write/body.h"
@@ -105,12 +107,25 @@ static bool write_has_work(const struct cor_write *write, enum cor_write_stage s
            (!stages[stage].applies || stages[stage].applies(write));
 }
 
+/* Must the write's schemas be compiled first: those of a definition, or the patterns of a kind? */
+static bool write_compiles(const struct cor_write *write)
+{
+    const struct cor_resource_row *row = write->call.type;
+
+    if (!row)
+        return false;
+    return row->role == COR_ROLE_DEFINITIONS ||
+           (row->custom && row->custom->schema && cor_structural_has_work(row->custom->schema));
+}
+
 /* What the pure stages from here on go over, as far as it is known before they run. Each copy of a
  * JSON patch may double the object. */
 static size_t write_weight(const struct cor_write *write)
 {
     size_t n = write->current ? cor_object_json(write->current).n : 0, body;
 
+    if (write_compiles(write))
+        n += COR_HEAVY_BYTES;
     if (write->at == COR_WRITE_APPLY && write->apply) {
         n += write->patch_bytes;
         for (size_t i = 0; i < write->patch_copies && n <= COR_HEAVY_BYTES; i++)

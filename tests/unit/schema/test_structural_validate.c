@@ -600,3 +600,40 @@ TEST(structural_validate, checks_of_defaults_survive_failed_allocations)
     assert_int_equal(whole, 3 + 2);
     cor_structural_unref(schema);
 }
+
+/* Patterns that are kept are charged to their schema, and a schema has only so much. */
+TEST(structural_validate, keeps_patterns_until_their_account_is_full)
+{
+    static struct cor_pattern_account account;
+    struct cor_pattern *kept[COR_PATTERN_ACCOUNT_MAX / (64u << 10)], *pattern;
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(kept); i++) {
+        assert_int_equal(cor_pattern_compile(COR_STR("^a+$"), &kept[i], NULL), 0);
+        assert_true(cor_pattern_keep(kept[i], &account));
+    }
+    assert_int_equal(cor_pattern_compile(COR_STR("^a+$"), &pattern, NULL), 0);
+    assert_false(cor_pattern_keep(pattern, &account));
+    assert_int_equal(cor_pattern_matches(pattern, COR_STR("aaa")), 1);
+    cor_pattern_free(kept[0]);
+    assert_true(cor_pattern_keep(pattern, &account));
+    cor_pattern_free(pattern);
+    for (size_t i = 1; i < COR_ARRAY_LEN(kept); i++)
+        cor_pattern_free(kept[i]);
+    assert_int_equal(atomic_load(&account.bytes), 0);
+}
+
+/* A pattern gets what it needs, up to the maximum; one that needs more is refused, as a large one is
+ * by Go. */
+TEST(structural_validate, bounds_what_a_pattern_takes)
+{
+    struct cor_pattern_account account = {0};
+    struct cor_pattern *pattern = NULL;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {.max = 4096};
+
+    assert_int_equal(cor_pattern_compile(COR_STR("^[^a]{900}$"), &pattern, NULL), 0);
+    assert_true(cor_pattern_keep(pattern, &account));
+    assert_true(atomic_load(&account.bytes) > 64u << 10);
+    cor_pattern_free(pattern);
+    assert_int_equal(cor_pattern_compile(COR_STR("^[\\pL\\pS]{999}$"), &pattern, &why), -COR_EINVALID);
+    assert_non_null(strstr(cor_buf_z(&why), "expression too large"));
+}
