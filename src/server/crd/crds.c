@@ -598,6 +598,7 @@ int cor_crds_new(const struct cor_crds_opts *opts, struct cor_crds **ret_crds,
     if (r == 0)
         r = cor_port_controller_follow(crds->controller, &what, &crds->store, NULL, reterr);
     if (r < 0) {
+        atomic_store(&crds->api->awaits_definitions, false);
         cor_crds_free(crds);
         return r;
     }
@@ -609,7 +610,6 @@ struct cor_crds *cor_crds_free(struct cor_crds *crds)
 {
     if (!crds)
         return NULL;
-    atomic_store(&crds->api->awaits_definitions, false);
     cor_port_controller_free(crds->controller);
     cor_inner_port_deinit(&crds->port);
     for (size_t i = 0; i < crds->nentries; i++)
