@@ -26,6 +26,13 @@ static bool is_mark(char a, char b)
     return (a == '*' && b == '/') || (a == '/' && b == '*');
 }
 
+void cor_gen_put_in_comment(struct cor_gen_lines *l, struct cor_str text)
+{
+    for (size_t i = 0; i < text.n; i++)
+        cor_gen_put(l, i + 1 < text.n && is_mark(text.p[i], text.p[i + 1]) ? "%c " : "%c",
+                    text.p[i]);
+}
+
 void cor_gen_put_inner_comment(struct cor_gen_lines *l, unsigned indent, struct cor_str text)
 {
     size_t start = indent + 2, column = start;
@@ -42,9 +49,7 @@ void cor_gen_put_inner_comment(struct cor_gen_lines *l, unsigned indent, struct 
                 column = start;
             }
             cor_gen_put(l, " ");
-            for (size_t i = 0; i < n; i++)
-                cor_gen_put(l, i + 1 < n && is_mark(text.p[i], text.p[i + 1]) ? "%c " : "%c",
-                            text.p[i]);
+            cor_gen_put_in_comment(l, cor_str(text.p, n));
             column += 1 + n;
         }
         text = cor_str_from(text, n < text.n ? n + 1 : n);

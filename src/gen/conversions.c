@@ -51,9 +51,11 @@ static size_t put_differences(struct cor_gen_model *m, struct cor_gen_lines *l, 
             n += put_differences(m, l, whole, inner(f->type), inner(g->type), both, depth + 1);
         if (is_same || (g && !both))
             continue;
-        if (l)
-            cor_gen_put(l, " *   %.*s: %s\n", COR_STR_ARG(whole),
-                        g ? "of different kinds" : "not in the other one");
+        if (l) {
+            cor_gen_put(l, " *   ");
+            cor_gen_put_in_comment(l, whole);
+            cor_gen_put(l, ": %s\n", g ? "of different kinds" : "not in the other one");
+        }
         n++;
     }
     return n;

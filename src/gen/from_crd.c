@@ -120,7 +120,7 @@ static void read_version(struct cor_gen_schemas *s, const struct cor_gen_input *
 {
     struct cor_view schema, all;
     struct cor_str group = cor_gen_text(s, cor_view_member(spec, COR_STR("group")));
-    struct cor_str name = cor_gen_need_text(s, version, "name");
+    struct cor_str name = cor_gen_need_name(s, version, "name");
     size_t outer, inner;
 
     schema = cor_gen_need(s, version, "schema", COR_JSON_OBJECT);
@@ -149,11 +149,11 @@ static void read_definition(struct cor_gen_schemas *s, const struct cor_gen_inpu
     }
     spec = cor_gen_need(s, crd, "spec", COR_JSON_OBJECT);
     outer = cor_gen_path_enter(s, COR_STR("spec"));
-    cor_gen_need_text(s, spec, "group");
+    cor_gen_need_name(s, spec, "group");
     names = cor_gen_need(s, spec, "names", COR_JSON_OBJECT);
     mark = cor_gen_path_enter(s, COR_STR("names"));
-    cor_gen_need_text(s, names, "kind");
-    cor_gen_need_text(s, names, "plural");
+    cor_gen_need_name(s, names, "kind");
+    cor_gen_need_name(s, names, "plural");
     cor_gen_path_leave(s, mark);
     it = cor_view_iter(cor_gen_need(s, spec, "versions", COR_JSON_ARRAY));
     while (s->error == 0 && cor_view_next(&it)) {

@@ -44,7 +44,7 @@ static bool split_name(struct cor_str name, struct parts *ret)
     ret->group = cor_str_cut(&rest, '.');
     ret->version = cor_str_cut(&rest, '.');
     ret->type = rest.p ? rest : COR_STR("");
-    return ret->group.n > 0 && ret->version.n > 0 && ret->type.n > 0;
+    return ret->group.n > 0 && ret->version.n > 0 && ret->type.n > 0 && cor_gen_is_name(name);
 }
 
 static struct cor_gen_package *package_of(struct cor_gen_schemas *s, const struct parts *parts)
@@ -88,6 +88,12 @@ static void mark_kind(struct cor_gen_schemas *s, struct cor_gen_type *type,
     if (!type->is_kind)
         return;
     package->group = cor_gen_text(s, cor_view_member(it.value, COR_STR("group")));
+    if (!cor_gen_is_name(package->group)) {
+        size_t mark = cor_gen_path_enter(s, COR_STR("x-kubernetes-group-version-kind"));
+
+        cor_gen_wrong(s, COR_GEN_NAME_EXPECTED);
+        cor_gen_path_leave(s, mark);
+    }
     package->version = cor_arena_copy(&s->model->arena, parts->version);
 }
 
@@ -235,7 +241,8 @@ static bool split_path(struct cor_str path, struct resource_path *ret)
     ret->has_name = cor_str_eqz(last, "{name}");
     ret->sub = rest.p ? rest : COR_STR("");
     /* The deprecated paths below /watch/ have the shape of a name that is another text. */
-    return ret->plural.n > 0 && (last.n == 0 || ret->has_name) && cor_str_find(ret->sub, '/') < 0;
+    return ret->plural.n > 0 && cor_gen_is_name(ret->plural) && (last.n == 0 || ret->has_name) &&
+           cor_str_find(ret->sub, '/') < 0;
 }
 
 static bool has_parameter(struct cor_view operation, const char *name)

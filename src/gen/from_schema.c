@@ -133,6 +133,31 @@ struct cor_str cor_gen_need_text(struct cor_gen_schemas *s, struct cor_view obje
     return text;
 }
 
+bool cor_gen_is_name(struct cor_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+
+        if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
+            c != '-' && c != '.' && c != '_')
+            return false;
+    }
+    return true;
+}
+
+struct cor_str cor_gen_need_name(struct cor_gen_schemas *s, struct cor_view object, const char *key)
+{
+    struct cor_str text = cor_gen_need_text(s, object, key);
+
+    if (s->error == 0 && !cor_gen_is_name(text)) {
+        size_t mark = cor_gen_path_enter(s, cor_strz(key));
+
+        cor_gen_wrong(s, COR_GEN_NAME_EXPECTED);
+        cor_gen_path_leave(s, mark);
+    }
+    return text;
+}
+
 static struct cor_view member(struct cor_view object, const char *key)
 {
     return cor_view_member(object, cor_strz(key));

@@ -45,6 +45,14 @@ struct cor_view cor_gen_need(struct cor_gen_schemas *s, struct cor_view object, 
 struct cor_str cor_gen_need_text(struct cor_gen_schemas *s, struct cor_view object,
                                  const char *key);
 
+/* Groups, versions, kinds and plurals stand in the files that are written as they are, and the
+ * input may be a stranger's: none may end a text or a comment there. An empty one is fine. */
+#define COR_GEN_NAME_EXPECTED "a name of letters, digits, -, . and _ was expected"
+bool cor_gen_is_name(struct cor_str text);
+/* cor_gen_need_text() of such a name. */
+struct cor_str cor_gen_need_name(struct cor_gen_schemas *s, struct cor_view object,
+                                 const char *key);
+
 /* The type of a schema. `name` is for a struct; `package` gets it. NULL: it has failed. */
 const struct cor_gen_type *cor_gen_schema(struct cor_gen_schemas *s, struct cor_view schema,
                                           struct cor_gen_package *package, struct cor_str name);

@@ -13,6 +13,7 @@ KEPT = HERE / "kept"
 CRD = "kind: CustomResourceDefinition\nspec:\n  group: example.com\n  names: {kind: Site, plural: sites}\n"
 SCHEMA = "  versions:\n  - name: v1\n    schema:\n      openAPIV3Schema:\n        type: object\n        properties: {spec: %s}\n"
 OPENAPI = '{"openapi":"3.0.0","components":{"schemas":%s}}'
+NAME = "a name of letters, digits, -, . and _ was expected"
 
 # What is wrong: the flag, the input, and the message behind "coracle-gen: FILE: ".
 MISTAKES = [
@@ -53,6 +54,15 @@ MISTAKES = [
      'components.schemas.a.v1.S.properties.b: a reference that begins with #/components/schemas/ was expected, but it is "x.json"'),
     ("--openapi", OPENAPI % '{"a.v1.S":{"properties":{}},"b.a.v1.S":{"properties":{}}}',
      "components.schemas.b.a.v1.S: a name that differs from others in its last three words was expected"),
+    # Names that would end a text or a comment of the files that are written.
+    ("--crd", CRD.replace("example.com", "'a\"b'") + SCHEMA % "{type: string}", "spec.group: " + NAME),
+    ("--crd", CRD.replace("kind: Site", "kind: S*/") + SCHEMA % "{type: string}", "spec.names.kind: " + NAME),
+    ("--crd", CRD.replace("plural: sites", "plural: 's\"'") + SCHEMA % "{type: string}", "spec.names.plural: " + NAME),
+    ("--crd", CRD + (SCHEMA % "{type: string}").replace("name: v1", "name: 'v1*/'"), "spec.versions[0].name: " + NAME),
+    ("--openapi", OPENAPI % '{"a.v1.S*/":{"properties":{}}}', "components.schemas.a.v1.S*/: a name as GROUP.VERSION.TYPE was expected"),
+    ("--openapi", OPENAPI % ('{"a.v1.S":{"properties":{},"x-kubernetes-group-version-kind":'
+                             '[{"group":"a*/","version":"v1","kind":"S"}]}}'),
+     "components.schemas.a.v1.S.x-kubernetes-group-version-kind: " + NAME),
 ]
 
 
