@@ -169,10 +169,12 @@ static int read_list(struct reader *rd, const struct cor_own_field *field,
                      const struct cor_pb_item *item, struct cor_own_run *list)
 {
     void *to = cor_own_add(rd->pool, list, cor_own_entry_size(field));
+    int r;
 
     if (!to)
         return cor_pool_error(rd->pool);
-    return cor_own_in_element(rd->why, list->n - 1, read_element(rd, field, item, to));
+    r = read_element(rd, field, item, to);
+    return r < 0 ? cor_own_in_element(rd->why, list->n - 1, r) : 0;
 }
 
 /* An entry of a map; keys are sorted when the whole struct has been read. */
@@ -196,7 +198,7 @@ static int read_map(struct reader *rd, const struct cor_own_field *field,
         r = inner.number == 1   ? read_text(rd, &inner, &entry->key)
             : inner.number == 2 ? read_element(rd, field, &inner, value)
                                 : 0;
-    return cor_own_in_member(rd->why, entry->key, r);
+    return r < 0 ? cor_own_in_member(rd->why, entry->key, r) : 0;
 }
 
 static int read_pointer(struct reader *rd, const struct cor_own_field *field,
