@@ -29,7 +29,7 @@ COR_API void cor_mem_set(const struct cor_mem_fns *fns);
 
 /* The allocator that is set, for libraries beside this one. `cor_alloc` and `cor_realloc` return
  * NULL when out of memory, and for a size of 0 a valid pointer; the memory is not initialised.
- * `cor_free` accepts NULL and returns NULL. */
+ * When `cor_realloc` fails, `p` stays as it was. `cor_free` accepts NULL and returns NULL. */
 COR_API void *cor_alloc(size_t n) __attribute__((malloc, warn_unused_result));
 COR_API void *cor_realloc(void *p, size_t n) __attribute__((warn_unused_result));
 COR_API void *cor_free(void *p);

@@ -48,7 +48,8 @@ struct cor_testing_error {
 };
 
 /* Starts an empty server with the namespaces that every cluster has: default, kube-system, … 0,
- * -COR_EIO (no thread, or no socket in $TMPDIR or /tmp), -COR_ENOMEM. */
+ * -COR_EIO (no thread, or no socket in $TMPDIR or /tmp), -COR_ETIMEOUT (after a minute),
+ * -COR_ENOMEM. */
 COR_API int cor_testing_new(struct cor_testing **ret_testing, struct cor_testing_error *reterr);
 
 /* Ends it, and with it what clients still wait for. Reactors are not called any more when it
@@ -107,7 +108,8 @@ COR_API void cor_testing_clear_actions(struct cor_testing *testing);
 COR_API size_t cor_testing_count(struct cor_testing *testing, const char *verb,
                                  const char *resource);
 
-/* Waits until so many actions match. 0, -COR_ETIMEOUT. Not from a reactor. */
+/* Waits until so many actions match. 0, -COR_ETIMEOUT, -COR_EINVAL (a pattern that is too long).
+ * Not from a reactor. */
 COR_API int cor_testing_wait_for_actions(struct cor_testing *testing, const char *verb,
                                          const char *resource, size_t n, uint64_t timeout_ms);
 

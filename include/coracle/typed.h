@@ -54,6 +54,7 @@ static inline struct cor_request cor_typed_request(const struct cor_request *opt
     req.name = name;
     req.subresource = subresource;
     req.object = NULL;
+    memset(&req.patch, 0, sizeof(req.patch));
     req.of = NULL;
     return req;
 }

@@ -218,8 +218,10 @@ int cor_testing_new(struct cor_testing **ret_testing, struct cor_testing_error *
     struct cor_testing *testing = cor_calloc(1, sizeof(*testing));
     int r;
 
-    if (!testing)
+    if (!testing) {
+        snprintf(reterr->message, sizeof(reterr->message), "%s", cor_err_text(-COR_ENOMEM));
         return -COR_ENOMEM;
+    }
     cor_lock_init(&testing->lock, COR_LOCK_TESTING);
     cor_cond_init(&testing->changed);
     r = open_parts(testing, &status);

@@ -262,8 +262,6 @@ static void on_errand(struct cor_mail *mail)
     cor_waiter_set(&e->done);
 }
 
-/* On the loop's own thread `fn` is called at once, also between turns; the pump then looks again at
- * what is due. */
 void cor_runtime_log(const struct cor_runtime *rt, enum cor_severity severity, const char *fmt, ...)
 {
     char line[COR_RUNTIME_LOG_MAX];
@@ -281,6 +279,8 @@ void cor_runtime_log(const struct cor_runtime *rt, enum cor_severity severity, c
     rt->on_log(rt->log_arg, severity, line);
 }
 
+/* On the loop's own thread `fn` is called at once, also between turns; the pump then looks again at
+ * what is due. */
 int cor_runtime_run(struct cor_runtime *rt, void (*fn)(void *arg), void *arg)
 {
     struct errand e = {.mail.on_mail = on_errand, .fn = fn, .arg = arg};
