@@ -26,6 +26,7 @@ struct reader {
     struct cor_pool *pool;
     struct cor_own_error *why; /* may be NULL */
     unsigned depth;
+    bool is_unsorted; /* a map has keys that are not in order */
 };
 
 static int read_struct(struct reader *rd, const struct cor_own_type *type, struct cor_str message,
@@ -177,7 +178,15 @@ static int read_list(struct reader *rd, const struct cor_own_field *field,
     return r < 0 ? cor_own_in_element(rd->why, list->n - 1, r) : 0;
 }
 
-/* An entry of a map; keys are sorted when the whole struct has been read. */
+/* Is the last key of a map behind the one before it? */
+static bool is_in_order(const struct cor_own_run *map, size_t entry_size)
+{
+    const struct cor_own_run last = {map->p + (map->n - 2) * entry_size, 2, 2};
+
+    return cor_own_is_sorted(&last, entry_size);
+}
+
+/* An entry of a map; keys are sorted when the whole object has been read. */
 static int read_map(struct reader *rd, const struct cor_own_field *field,
                     const struct cor_pb_item *item, struct cor_own_run *map)
 {
@@ -198,6 +207,8 @@ static int read_map(struct reader *rd, const struct cor_own_field *field,
         r = inner.number == 1   ? read_text(rd, &inner, &entry->key)
             : inner.number == 2 ? read_element(rd, field, &inner, value)
                                 : 0;
+    if (map->n > 1 && !rd->is_unsorted)
+        rd->is_unsorted = !is_in_order(map, cor_own_entry_size(field));
     return r < 0 ? cor_own_in_member(rd->why, entry->key, r) : 0;
 }
 
@@ -334,15 +345,35 @@ static int read_range(struct reader *rd, const struct cor_own_type *type, struct
     return r;
 }
 
+static void sort_maps(const struct cor_own_type *type, void *own);
+
+/* Sorts the maps of the structs that a list or a map has. */
+static void sort_elements(const struct cor_own_field *field, const struct cor_own_run *run)
+{
+    size_t size = cor_own_entry_size(field), at = cor_own_value_at(field);
+
+    for (size_t i = 0; i < run->n; i++)
+        sort_maps(field->type, run->p + i * size + at);
+}
+
+/* Sorts all maps of an object that was read, once: a struct whose message comes again and again
+ * would be sorted as often. As deep as what was read. */
 static void sort_maps(const struct cor_own_type *type, void *own)
 {
     for (size_t i = 0; i < type->nfields; i++) {
         const struct cor_own_field *field = &type->fields[i];
-        struct cor_own_run *map = cor_own_at(own, field);
-        size_t size = field->form == COR_OWN_MAP ? cor_own_entry_size(field) : 0;
+        void *value = cor_own_at(own, field);
 
-        if (size > 0 && !cor_own_is_sorted(map, size))
-            cor_own_sort(map, size);
+        if (field->form == COR_OWN_MAP && !cor_own_is_sorted(value, cor_own_entry_size(field)))
+            cor_own_sort(value, cor_own_entry_size(field));
+        if (field->kind != COR_OWN_STRUCT)
+            continue;
+        if (field->form != COR_OWN_ONE)
+            sort_elements(field, value);
+        else if (!(field->flags & COR_OWN_POINTER))
+            sort_maps(field->type, value);
+        else if (*(void **)value)
+            sort_maps(field->type, *(void **)value);
     }
 }
 
@@ -357,8 +388,6 @@ static int read_struct(struct reader *rd, const struct cor_own_type *type, struc
     rd->depth++;
     r = read_range(rd, type, message, 0, type->nnumbers, 0, own);
     rd->depth--;
-    if (r == 0)
-        sort_maps(type, own);
     return r;
 }
 
@@ -422,6 +451,8 @@ int cor_own_decode_protobuf(const struct cor_own_type *type, struct cor_pool *po
         r = cor_own_check_kind(type, ret, reterr);
     if (r == 0)
         r = read_struct(&rd, type, message, ret);
+    if (r == 0 && rd.is_unsorted)
+        sort_maps(type, ret);
     if (r < 0)
         memset(ret, 0, type->size);
     return r;

@@ -337,6 +337,39 @@ static void served(const struct cor_own_type *type, struct cor_str json, struct 
         assert_int_equal(cor_buf_adds(out, cor_buf_str(&normal)), 0);
 }
 
+/* A message that comes again is joined with what was read before: many of them take linear time,
+ * and the map that they fill is sorted once, with the last of equal keys. */
+TEST(structs, join_messages_that_come_again)
+{
+    enum { N = 100000 };
+    COR_CLEANUP(cor_buf_deinit)
+    struct cor_buf object = {.max = 64u << 20},
+                   all = {.max = 64u << 20};
+    struct cor_core_v1_config_map_own map;
+    struct cor_pool *pool;
+    size_t n;
+
+    for (int i = N; i > 0; i--) /* metadata (1), an entry of labels (11): a key and the value "v" */
+        assert_int_equal(
+            cor_buf_addf(&object, "\n\x0d\x5a\x0b\n\x06%06d\x12\x01%c", i / 2, i % 2 ? 'b' : 'a'),
+            0);
+    n = object.n;
+    assert_int_equal(cor_buf_add(&all, "k8s\0\n\x0f\n\x02v1\x12\tConfigMap\x12", 22), 0);
+    for (; n >= 0x80; n >>= 7)
+        assert_int_equal(cor_buf_addc(&all, (char)(n | 0x80)), 0);
+    assert_int_equal(cor_buf_addc(&all, (char)n), 0);
+    assert_int_equal(cor_buf_adds(&all, cor_buf_str(&object)), 0);
+    assert_int_equal(cor_pool_new(0, &pool), 0);
+    assert_int_equal(
+        cor_core_v1_config_map_own_decode_protobuf(pool, cor_buf_str(&all), NULL, &map, NULL), 0);
+    assert_int_equal(map.metadata.labels.n, N / 2 + 1);
+    assert_str(map.metadata.labels.p[0].key, "000000");
+    assert_str(map.metadata.labels.p[1].key, "000001");
+    assert_str(map.metadata.labels.p[1].value, "a");
+    assert_str(map.metadata.labels.p[N / 2].key, "050000");
+    cor_pool_free(pool);
+}
+
 /* Defaults that a client has filled in are those that the server would have filled in. */
 TEST(structs, fill_in_defaults_of_the_server)
 {
