@@ -1,3 +1,5 @@
+/* The annotation api-approved.kubernetes.io: what it says, and the condition that tells of it.
+ * Failures: no memory for the message. Thread: any (pure). */
 #include "schema/crd_approval.h"
 
 #include "coracle/view.h"

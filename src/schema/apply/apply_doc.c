@@ -1,3 +1,7 @@
+/* The objects of an update or an apply, in a list that the operation frees. A document that was
+ * converted is checked against the type of its version, since the caller's conversion promises
+ * nothing. Failures: no memory, a version that is not known, an object that is none of its type.
+ * Thread: one at a time for a request. */
 #include "schema/apply/apply_doc.h"
 
 #include <string.h>
