@@ -2,8 +2,8 @@
 """TAP: each program of examples/ does what it says, against a real server.
 test_programs.py SERVER FOLDER SANITIZERS"""
 
-import os
 import base64
+import os
 import pathlib
 import re
 import shutil
