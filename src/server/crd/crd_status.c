@@ -22,6 +22,9 @@
 #include "server/crd/crd_status.h"
 #include "server/crd/naming.h"
 
+#define SHORT_NAMES_FEW 16         /* each of which is looked for in all definitions */
+#define GROUP_NAMES_MAX (1u << 24) /* more than the definitions of a group have room for */
+
 void cor_crd_work_end(struct cor_crd_work *work, const struct cor_reconcile_result *result)
 {
     struct cor_reconcile *rec = work->rec;
@@ -58,12 +61,34 @@ struct cor_resource_path cor_crd_path(struct cor_str name, const char *subresour
 struct use {
     const struct cor_crds *crds;
     struct cor_str group;
+    struct cor_str_set resources; /* all of that pool, if has_resources */
+    bool has_resources;
 };
+
+/* A definition that asks for many short names is compared with a set of those that are used. */
+static int use_gather(struct use *use)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < use->crds->nentries; i++) {
+        const struct crd_entry *entry = use->crds->entries[i];
+
+        if (!cor_str_eq(entry->group, use->group))
+            continue;
+        r = cor_names_add(entry->accepted, &use->resources);
+        if (r == 0 && entry->claimed.n > 0)
+            r = cor_names_add(cor_view(cor_buf_str(&entry->claimed)), &use->resources);
+    }
+    use->has_resources = r == 0;
+    return r;
+}
 
 static bool is_used(void *arg, enum cor_name_pool pool, struct cor_str name)
 {
     const struct use *use = arg;
 
+    if (pool == COR_POOL_RESOURCES && use->has_resources)
+        return cor_str_set_has(&use->resources, name);
     for (size_t i = 0; i < use->crds->nentries; i++) {
         const struct crd_entry *entry = use->crds->entries[i];
 
@@ -135,6 +160,12 @@ static void status_approve(struct cor_crd_work *work, const struct cor_object *c
         cor_crd_work_fail(work, r, NULL);
 }
 
+static bool asks_for_many(const struct cor_object *crd)
+{
+    return cor_view_len(cor_view_member(cor_crd_spec(crd, "names"), COR_STR("shortNames"))) >
+           SHORT_NAMES_FEW;
+}
+
 static void status_step(struct cor_crd_work *work)
 {
     static const struct cor_crd_change established = {
@@ -147,7 +178,7 @@ static void status_step(struct cor_crd_work *work)
     struct crd_entry *entry = cor_crds_find(work->crds, work->rec->name);
     struct cor_naming naming = {0};
     struct use use;
-    int r;
+    int r = 0;
 
     if (!entry) {
         cor_crd_work_fail(work, 0, NULL);
@@ -160,7 +191,12 @@ static void status_step(struct cor_crd_work *work)
     /* A try that could not be written has left its claim, which would count as another's. */
     cor_buf_reset(&entry->claimed);
     use = (struct use){work->crds, entry->group};
-    r = cor_naming_judge(entry->crd, is_used, &use, &naming);
+    cor_str_set_init(&use.resources, GROUP_NAMES_MAX);
+    if (!entry->is_named && asks_for_many(entry->crd))
+        r = use_gather(&use);
+    if (r == 0)
+        r = cor_naming_judge(entry->crd, is_used, &use, &naming);
+    cor_str_set_deinit(&use.resources);
     work->has_named = r == 1;
     if (r == 1)
         r = cor_buf_adds(&entry->claimed, naming.change.accepted_names);

@@ -15,6 +15,17 @@ static struct cor_str name_of(struct cor_view names, const char *member)
     return cor_view_text_or(cor_view_member(names, cor_strz(member)), NULL, 0, "");
 }
 
+static int add_list(struct cor_view list, struct cor_str_set *set)
+{
+    struct cor_view_iter it = cor_view_iter(list);
+    bool is_new;
+    int r = 0;
+
+    while (r == 0 && cor_view_next(&it))
+        r = cor_str_set_add(set, cor_view_text_or(it.value, NULL, 0, ""), &is_new);
+    return r;
+}
+
 static bool list_has(struct cor_view list, struct cor_str name)
 {
     struct cor_view_iter it = cor_view_iter(list);
@@ -34,6 +45,16 @@ bool cor_names_have(struct cor_view accepted, enum cor_name_pool pool, struct co
     return cor_str_eq(name_of(accepted, "plural"), name) ||
            cor_str_eq(name_of(accepted, "singular"), name) ||
            list_has(cor_view_member(accepted, COR_STR("shortNames")), name);
+}
+
+int cor_names_add(struct cor_view accepted, struct cor_str_set *set)
+{
+    bool is_new;
+    int r = cor_str_set_add(set, name_of(accepted, "plural"), &is_new);
+
+    if (r == 0)
+        r = cor_str_set_add(set, name_of(accepted, "singular"), &is_new);
+    return r < 0 ? r : add_list(cor_view_member(accepted, COR_STR("shortNames")), set);
 }
 
 void cor_naming_deinit(struct cor_naming *naming)
@@ -79,18 +100,23 @@ static struct cor_view judge_short_names(struct judge *j)
     struct cor_view asked = cor_view_member(j->asked, COR_STR("shortNames"));
     struct cor_view accepted = cor_view_member(j->accepted, COR_STR("shortNames"));
     struct cor_view_iter it = cor_view_iter(asked);
+    struct cor_str_set own;
     struct cor_str names[64];
     size_t n = 0;
 
-    while (cor_view_next(&it) && n < COR_ARRAY_LEN(names)) {
+    cor_str_set_init(&own, NAMES_MAX);
+    if (j->r == 0)
+        j->r = add_list(accepted, &own);
+    while (j->r == 0 && cor_view_next(&it) && n < COR_ARRAY_LEN(names)) {
         struct cor_str name = cor_view_text_or(it.value, NULL, 0, "");
-        bool is_known = list_has(accepted, name);
+        bool is_known = cor_str_set_has(&own, name);
 
         for (size_t i = 0; i < n && !is_known; i++)
             is_known = cor_str_eq(names[i], name);
         if (!is_known && j->is_used(j->arg, COR_POOL_RESOURCES, name))
             names[n++] = name;
     }
+    cor_str_set_deinit(&own);
     if (n == 0)
         return asked;
     judge_conflict(j, "ShortNamesConflict");

@@ -4,6 +4,7 @@
 #ifndef COR_SERVER_NAMING_H
 #define COR_SERVER_NAMING_H
 
+#include "base/str_set.h"
 #include "schema/crd_object.h"
 
 /* The names of a group are two pools: plural, singular and short names, and kinds and list kinds.
@@ -12,6 +13,10 @@ enum cor_name_pool { COR_POOL_RESOURCES, COR_POOL_KINDS };
 
 /* Has `accepted`, the acceptedNames of a definition, this name in this pool? */
 bool cor_names_have(struct cor_view accepted, enum cor_name_pool pool, struct cor_str name);
+
+/* Adds all names of the pool of resources to a set, which borrows them: for who looks for many. 0,
+ * -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_names_add(struct cor_view accepted, struct cor_str_set *set);
 
 struct cor_naming {
     struct cor_buf accepted;      /* the next status.acceptedNames, as JSON */

@@ -322,6 +322,43 @@ TEST(crds, short_names_are_accepted_together)
     crd_fx_close(&c);
 }
 
+#define MANY 20000
+
+/* A patch of MANY short names with this letter, and one more. */
+static void write_many(struct cor_buf *out, char letter, const char *last)
+{
+    cor_buf_reset(out);
+    assert_int_equal(cor_buf_addz(out, "{\"spec\":{\"names\":{\"shortNames\":["), 0);
+    for (int i = 0; i < MANY; i++)
+        assert_int_equal(cor_buf_addf(out, "\"%c%05d\",", letter, i), 0);
+    assert_int_equal(cor_buf_addf(out, "\"%s\"]}}}", last), 0);
+}
+
+/* The names of one definition are looked for in those of the others without comparing each with
+ * each, which would take minutes. */
+TEST(crds, many_short_names_are_judged_soon)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf patch = {.max = 1u << 20};
+    struct crd_fx c = {0};
+    const char *doc;
+
+    crd_fx_open(&c, true);
+    define(&c, KETTLE_CRD(ANY));
+    define(&c, CRD_OF("pots", "Pot", "", "Namespaced", VERSION("v1", STORED, ANY)));
+    write_many(&patch, 'k', "kt");
+    fx_do(&c.fx, 200, "PATCH", CRDS "/kettles.shop.example.org", cor_buf_z(&patch));
+    await(&c, CRDS "/kettles.shop.example.org", "status.acceptedNames.shortNames[20000]", "kt");
+    write_many(&patch, 'p', "k12345");
+    fx_do(&c.fx, 200, "PATCH", CRDS "/pots.shop.example.org", cor_buf_z(&patch));
+    doc = await(&c, CRDS "/pots.shop.example.org", "status.conditions[0].status", "False");
+    assert_string_equal(condition(doc, "NamesAccepted"),
+                        "False ShortNamesConflict: \"k12345\" is already in use");
+    write_many(&patch, 'p', "pt");
+    fx_do(&c.fx, 200, "PATCH", CRDS "/pots.shop.example.org", cor_buf_z(&patch));
+    await(&c, CRDS "/pots.shop.example.org", "status.acceptedNames.shortNames[20000]", "pt");
+    crd_fx_close(&c);
+}
+
 /* Contract crd H7, H8, 2.6.1, 4.5.4, 4.5.7. */
 TEST(crds, several_versions_are_one_resource)
 {
