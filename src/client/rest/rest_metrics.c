@@ -1,5 +1,6 @@
-/* The counts of a REST client. Nothing fails and nothing is allocated: a pair of method and code
- * that finds no place is left out, which a server would have to answer with over fifty codes for.
+/* The counts of a REST client. Nothing fails and nothing is allocated. A pair of method and code
+ * that finds no place is left out; a server would have to answer with dozens of different codes for
+ * that to happen.
  * Thread: the loop. */
 #include "client/rest/rest_metrics.h"
 
