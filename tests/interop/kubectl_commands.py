@@ -150,6 +150,7 @@ def write_scenes(path, head, scenes):
 
 
 MASKS = [
+    (r'in scheme "[^"]*scheme\.go:\d+"', 'in scheme "SCHEME"'),  # where kubectl was built
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UID"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", "TIME"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)? [+-]\d{4}( UTC)?( m=\S+)?", "TIME"),
