@@ -22,7 +22,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "integration"))
@@ -31,7 +30,7 @@ import histories  # noqa: E402
 from cases import PATCH_TYPES  # noqa: E402
 from definitions import all_definitions, mistakes  # noqa: E402
 from differential import COMPAT, chosen, coracle, kube_apiserver  # noqa: E402
-from fixture import REQUEST_S  # noqa: E402
+from fixture import REQUEST_S, await_it  # noqa: E402
 from histories import APPLY, Request, digest, json_patch, merge_patch, read_lines  # noqa: E402
 from schema_maker import DEFINITIONS  # noqa: E402
 from tables import Types  # noqa: E402
@@ -138,10 +137,7 @@ class Player:
                 self.wait(definition, lambda: self.target.request("GET", definition.collection.replace("VERSION", version))[0] == 200)
 
     def wait(self, definition, is_there):
-        deadline = time.monotonic() + REQUEST_S
-        while not is_there():
-            assert time.monotonic() < deadline, f"{definition.name} is not served"
-            time.sleep(0.02)
+        await_it(is_there, f"what {definition.name} defines", REQUEST_S)
 
     def store_loose(self, definition):
         maker = definition.maker("loose", 0.1)

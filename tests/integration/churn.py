@@ -5,9 +5,8 @@ The short form runs in every suite; `./dev` runs it with 200 definitions."""
 import concurrent.futures
 import sys
 import threading
-import time
 
-from fixture import Server, report
+from fixture import Server, await_it, report
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -25,13 +24,6 @@ def definition(plural, versions):
             "spec": {"group": "churn.example.org", "scope": "Namespaced", "names": {"plural": plural, "kind": plural.capitalize()},
                      "versions": [{"name": name, "served": True, "storage": name == "v1", "schema": {"openAPIV3Schema": schema},
                                    "subresources": {"status": {}}} for name in versions]}}
-
-
-def await_it(what, is_there):
-    deadline = time.monotonic() + WAIT_S
-    while not is_there():
-        assert time.monotonic() < deadline, f"{what} has not come"
-        time.sleep(0.005)
 
 
 class Reader(threading.Thread):
@@ -78,7 +70,7 @@ def play_one(server, number):
         return {"apiVersion": "churn.example.org/v1", "kind": plural.capitalize(), "metadata": {"name": name, **metadata}, "spec": {"n": 1}}
 
     server.create(DEFINITIONS, definition(plural, ["v1"]))
-    await_it(plural, lambda: server.get(things).status == 200)
+    await_it(lambda: server.get(things).status == 200, plural, WAIT_S)
     reader = Reader(server, things)
     reader.start()
     owner = server.create(MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": plural}})["metadata"]
@@ -95,11 +87,11 @@ def play_one(server, number):
             current["spec"]["versions"] = definition(plural, versions)["spec"]["versions"]
             answer = server.request("PUT", path, current)
         answer.expect(200)
-        await_it("the change", lambda: (server.get(things.replace("/v1/", "/v2beta1/")).status == 200) == (len(versions) == 2))
-    await_it("the end of what is owned", lambda: server.get(f"{things}/owned").status == 404)
+        await_it(lambda: (server.get(things.replace("/v1/", "/v2beta1/")).status == 200) == (len(versions) == 2), "the change", WAIT_S)
+    await_it(lambda: server.get(f"{things}/owned").status == 404, "the end of what is owned", WAIT_S)
     assert server.get(f"{things}/kept").expect(200).json()["spec"] == {"a": "x", "n": 1}
     server.request("DELETE", path).expect(200)
-    await_it("the end", lambda: server.get(path).status == 404)
+    await_it(lambda: server.get(path).status == 404, "the end", WAIT_S)
     reader.join(WAIT_S)
     assert not reader.is_alive() and not reader.failure, reader.failure
     assert "kept" in reader.seen, reader.seen

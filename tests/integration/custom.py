@@ -5,7 +5,7 @@ import sys
 import signal
 import time
 
-from fixture import Server, main, test
+from fixture import Server, await_it, main, test
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GROUP = "/apis/shop.example.org/v1"
@@ -38,13 +38,6 @@ def define(server, name="kettle", **version):
     await_it(lambda: server.get(path).status == 404)
     server.create(DEFINITIONS, definition(name, **version))
     await_it(lambda: server.get(f"{GROUP}/namespaces/default/{name}s").status == 200)
-
-
-def await_it(is_there):
-    deadline = time.monotonic() + 60
-    while not is_there():
-        assert time.monotonic() < deadline, "it has not come"
-        time.sleep(0.01)
 
 
 def is_established(crd):

@@ -12,6 +12,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 
 START_S = 120
@@ -181,6 +182,14 @@ def workload():
     """What the spec of a Deployment, a ReplicaSet ... needs to be valid."""
     return {"selector": {"matchLabels": {"a": "b"}},
             "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}
+
+
+def await_it(is_there, what="it", seconds=60):
+    """Asks another process again and again until `is_there()`; fails after so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not is_there():
+        assert time.monotonic() < deadline, f"{what} has not come"
+        time.sleep(0.01)
 
 
 def config_map(name, labels=None, **data):
