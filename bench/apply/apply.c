@@ -37,8 +37,8 @@ static const struct sizes brief = {.objects = 50, .rounds = 1};
 /* Server CPU of a request in us, and bytes; NAN: not measured. */
 struct figures {
     double create_us, put_us, apply_create_us, apply_us, apply_same_us, status_us;
-    /* Of an object with two managers: a further one beside many, and the first ones, each with its
-     * share of what the server keeps once. */
+    /* An object with two managers: the bytes of its payload, the memory of one more beside many
+     * others, and that of each of the first ones with its share of what the server keeps once. */
     double payload_bytes, memory_bytes, first_memory_bytes;
 };
 

@@ -10,7 +10,8 @@
 #define PATH_BYTES 256
 #define GROUPS     20 /* of fields, in the spec of a typed object */
 #define FIELDS     10 /* of each group */
-/* Of a large definition; a section is SECTION_LINES lines as YAML. */
+/* The sizes of large definitions, in lines as YAML: LINES_LEAST, and STEPS - 1 times LINES_STEP
+ * more. A section of a spec has SECTION_LINES lines. */
 #define LINES_LEAST   1000
 #define LINES_STEP    1000
 #define STEPS         5
@@ -108,7 +109,7 @@ void definitions_add_loose(struct cor_buf *out)
     "value of the parent is used, and changes of it restart what runs already."
 #define SAYS "\"description\":\"%s " WORDS "\","
 
-/* One section of the spec, with every kind of schema that real definitions have. */
+/* Appends one section of the spec, which has every kind of schema that real definitions have. */
 static void add_section(struct cor_buf *out, size_t i)
 {
     add(out,

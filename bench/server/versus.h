@@ -42,7 +42,7 @@ void versus_make_namespace(const struct target *t, const char *ns);
 /* Sends one request, and appends the body of its answer. */
 void versus_save(const struct target *t, versus_write_cb write, void *arg, struct cor_buf *body);
 
-/* Of at most VERSUS_ROUNDS_MAX values. */
+/* Returns the median of `n` values, which are at most VERSUS_ROUNDS_MAX. */
 double versus_median(const double *v, size_t n);
 
 /* Starts Coracle without controllers in its folder of the benchmark's. */

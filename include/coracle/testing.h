@@ -88,8 +88,8 @@ static inline int cor_testing_client(struct cor_testing *testing, struct cor_run
 COR_API int cor_testing_add(struct cor_testing *testing, struct cor_str object,
                             struct cor_testing_error *reterr);
 
-/* One request for a resource, in the order in which they came. Texts are terminated, and empty when
- * they are absent. They live until the actions are cleared. */
+/* A request for a resource, as the fake has recorded it. Texts end with a NUL that is not counted,
+ * and are empty when they are absent; they live until the actions are cleared. */
 struct cor_testing_action {
     struct cor_str verb;
     struct cor_str group, version, resource, subresource, ns, name;

@@ -215,7 +215,7 @@ static int write_leader(struct scrape *s, const struct cor_manager *m)
     return r == 0 ? cor_buf_addf(s->out, "} %d\n", atomic_load(&m->is_leader)) : r;
 }
 
-/* Of the manager's client and its informers. */
+/* Writes the metrics of the manager's client and of its informers. */
 static int write_own(const struct cor_manager *m, struct cor_buf *out)
 {
     COR_CLEANUP(cor_figures_deinit) struct cor_figures figures = {0};

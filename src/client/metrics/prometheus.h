@@ -21,7 +21,8 @@ int cor_prometheus_seconds(struct cor_buf *out, uint64_t us);
 struct cor_prometheus_histogram {
     const char *name;
     const char *labels; /* without braces */
-    /* One for each bound, and a last one for values above all bounds; not cumulative. */
+    /* How many values were up to each bound and above the one before it; the last count is of the
+     * values above all bounds. */
     const uint64_t *counts;
     size_t nbounds;
     uint64_t sum_us;
