@@ -233,10 +233,9 @@ def cells_are_those_of_the_version_that_was_asked_for(server):
     other = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}}
     columns = [COLUMNS[0], COLUMNS[1]]
     define(server, additionalPrinterColumns=columns)
-    crd = server.get(DEFINITIONS + "/kettles.shop.example.org").json()
-    crd["spec"]["versions"].append({"name": "v2", "served": True, "storage": False, "schema": {"openAPIV3Schema": other},
-                                    "additionalPrinterColumns": columns})
-    server.request("PUT", DEFINITIONS + "/kettles.shop.example.org", crd).expect(200)
+    second = {"name": "v2", "served": True, "storage": False, "schema": {"openAPIV3Schema": other}, "additionalPrinterColumns": columns}
+    patch = [{"op": "add", "path": "/spec/versions/-", "value": second}]
+    server.request("PATCH", DEFINITIONS + "/kettles.shop.example.org", patch, Content_Type="application/json-patch+json").expect(200)
     newer = KETTLES.replace("/v1/", "/v2/")
     await_it(lambda: server.get(newer).status == 200)
     server.create(KETTLES, kettle("a", colour="red", size=3))
