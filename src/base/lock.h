@@ -56,10 +56,13 @@
     ROW(SQLITE_READERS,   "storage/sqlite/readers")                                                \
     ROW(CHECKPOINTER,     "storage/sqlite/checkpointer")                                           \
     ROW(ETCD_ENGINE,      "storage/etcd/engine")                                                   \
+    ROW(CLIENT_TRUST,     "server/access/client_trust")                                            \
+    ROW(CLIENT_CAS,       "net/client_cas")                                                        \
     ROW(HTTP_BUDGET,      "http/budget")                                                           \
     ROW(OFFLOAD,          "loop/offload")                                                          \
     ROW(MAILBOX,          "loop/mailbox")                                                          \
-    ROW(BTREE,            "base/btree")
+    ROW(BTREE,            "base/btree")                                                            \
+    ROW(CUSTOM_SCHEMA,    "schema/custom_schema")
 /* clang-format on */
 
 enum cor_lock_rank {

@@ -16,10 +16,11 @@ struct cor_h1 {
     bool to_head;
     bool in_value;   /* the last header field has got its value's first byte */
     bool is_interim; /* a 1xx response, which is not shown */
-    bool is_paused;  /* after the head, because on_head asked for it */
-    int r;           /* the code of a failure found in a callback */
-    size_t extra;    /* bytes of trailers and chunk extensions */
-    uint64_t body_bytes;
+    bool is_paused;  /* after the head or a piece of the body, because its callback asked for it */
+    bool takes_upgrade; /* client: a 101 is a response */
+    int r;              /* the code of a failure found in a callback */
+    size_t extra;       /* bytes of trailers and chunk extensions */
+    uint64_t body_bytes, body_max;
     struct cor_buf bytes;            /* target and header fields of the head */
     struct cor_http_header *headers; /* while the head is read, `p` counts from bytes.p */
     size_t nheaders, headers_cap;
@@ -189,7 +190,7 @@ static int check_request(struct cor_h1 *h)
 
 static uint64_t body_length(const struct cor_h1 *h)
 {
-    if (h->to_head || h->head.status == 204 || h->head.status == 304)
+    if (h->to_head || h->head.status == 101 || h->head.status == 204 || h->head.status == 304)
         return 0;
     if (h->parser.flags & F_CONTENT_LENGTH)
         return h->parser.content_length;
@@ -207,11 +208,13 @@ static int on_headers_complete(llhttp_t *parser)
     rebase(h);
     h->head.status = is_request ? 0 : parser->status_code;
     h->head.minor = parser->http_minor;
-    h->is_interim = h->head.status >= 100 && h->head.status < 200;
+    h->is_interim = h->head.status >= 100 && h->head.status < 200 && h->head.status != 101;
     if (parser->http_major != 1)
         return fail(h, -COR_ENOTSUP, 505, "unsupported protocol version");
     if (!is_request && h->head.status < 100)
         return fail(h, -COR_EINVAL, 400, "a status below 100");
+    if (h->head.status == 101 && !h->takes_upgrade)
+        return fail(h, -COR_EINVAL, 400, "an upgrade that was not asked for");
     r = check_transfer_encoding(h);
     if (r == 0 && is_request)
         r = check_request(h);
@@ -232,9 +235,9 @@ static int on_headers_complete(llhttp_t *parser)
         h->is_paused = true;
         return HPE_PAUSED;
     }
-    if (h->head.length != COR_H1_LENGTH_UNKNOWN && h->head.length > h->limits->body_max)
+    if (h->head.length != COR_H1_LENGTH_UNKNOWN && h->head.length > h->body_max)
         return fail(h, -COR_ETOOBIG, 413, "body too large");
-    return h->to_head ? 1 : 0;
+    return h->to_head || h->head.status == 101 ? 1 : 0;
 }
 
 static int on_body(llhttp_t *parser, const char *p, size_t n)
@@ -242,10 +245,16 @@ static int on_body(llhttp_t *parser, const char *p, size_t n)
     struct cor_h1 *h = parser->data;
     int r;
 
+    if (n == 0)
+        return 0;
     h->body_bytes += n;
-    if (h->body_bytes > h->limits->body_max)
+    if (h->body_bytes > h->body_max)
         return fail(h, -COR_ETOOBIG, 413, "body too large");
     r = h->cbs->on_body(cor_str(p, n), h->arg);
+    if (r == COR_H1_PAUSE) {
+        h->is_paused = true;
+        return HPE_PAUSED;
+    }
     return r < 0 ? fail(h, r, 500, "refused") : 0;
 }
 
@@ -285,6 +294,7 @@ struct cor_h1 *cor_h1_new(enum cor_h1_role role, const struct cor_h1_limits *lim
     h->parser.data = h;
     cor_buf_init(&h->bytes, limits->head_max);
     h->limits = limits;
+    h->body_max = limits->body_max;
     h->cbs = cbs;
     h->arg = arg;
     return h;
@@ -302,7 +312,8 @@ static void forget(struct cor_h1 *h)
     free_fields(h);
     h->target_n = h->extra = 0;
     h->body_bytes = 0;
-    h->in_value = h->is_interim = h->is_paused = false;
+    h->body_max = h->limits->body_max;
+    h->in_value = h->is_interim = h->is_paused = h->takes_upgrade = false;
     h->head = (struct cor_h1_head){0};
     h->phase = PHASE_IDLE;
 }
@@ -360,6 +371,8 @@ static int feed(struct cor_h1 *h, struct cor_str in, size_t *ret_used)
 
 int cor_h1_feed(struct cor_h1 *h, struct cor_str in, size_t *ret_used)
 {
+    /* After the last piece of a body there is nothing to read, and its end to be noticed. */
+    bool was_in_body = h->is_paused && h->body_bytes > 0;
     size_t used;
     int r;
 
@@ -369,15 +382,20 @@ int cor_h1_feed(struct cor_h1 *h, struct cor_str in, size_t *ret_used)
         h->is_paused = false;
         llhttp_resume(&h->parser);
     }
-    while (in.n > 0 && h->phase != PHASE_DONE && !h->is_paused) {
+    while ((in.n > 0 || was_in_body) && h->phase != PHASE_DONE && !h->is_paused) {
         used = 0;
+        was_in_body = false;
         r = feed(h, in, &used);
         *ret_used += used;
         if (r < 0)
             return r;
         in = cor_str_from(in, used);
-        if (h->phase == PHASE_DONE && h->is_interim)
+        if (h->phase == PHASE_DONE && h->is_interim) {
+            bool takes_upgrade = h->takes_upgrade;
+
             cor_h1_next(h, h->to_head);
+            h->takes_upgrade = takes_upgrade;
+        }
     }
     return 0;
 }
@@ -405,6 +423,26 @@ bool cor_h1_is_done(const struct cor_h1 *h)
 bool cor_h1_is_paused(const struct cor_h1 *h)
 {
     return h->is_paused;
+}
+
+uint64_t cor_h1_body_left(const struct cor_h1 *h)
+{
+    if (h->phase == PHASE_DONE)
+        return 0;
+    if (h->head.length == COR_H1_LENGTH_UNKNOWN)
+        return COR_H1_LENGTH_UNKNOWN;
+    return h->head.length - h->body_bytes;
+}
+
+void cor_h1_set_body_max(struct cor_h1 *h, uint64_t max)
+{
+    h->body_max = max;
+}
+
+void cor_h1_take_upgrade(struct cor_h1 *h)
+{
+    assert(h->phase == PHASE_IDLE);
+    h->takes_upgrade = true;
 }
 
 void cor_h1_release_head(struct cor_h1 *h)

@@ -34,8 +34,9 @@ struct cor_h1_head {
 };
 
 /* Each returns 0, or a negative code that cor_h1_feed() then returns; no session function but
- * cor_h1_head() may be called from them. on_head may also return COR_H1_PAUSE: the feed ends after
- * the head, and the next one goes on with the body. */
+ * cor_h1_head() and cor_h1_set_body_max() may be called from them. on_head, of a message with a
+ * body, and on_body may also return COR_H1_PAUSE: the feed ends after the head or the piece, and
+ * the next one goes on. */
 #define COR_H1_PAUSE 1
 struct cor_h1_cbs {
     int (*on_head)(const struct cor_h1_head *head, void *arg);
@@ -59,7 +60,7 @@ struct cor_h1 *cor_h1_new(enum cor_h1_role role, const struct cor_h1_limits *lim
                           const struct cor_h1_cbs *cbs, void *arg);
 struct cor_h1 *cor_h1_free(struct cor_h1 *h);
 
-/* Takes bytes up to the end of the message at most, or to the end of its head when on_head paused;
+/* Takes bytes up to the end of the message at most, or to where a callback paused;
  * `ret_used` says how many (always set).
  * 0, or -COR_EINVAL (malformed), -COR_ETOOBIG (a limit), -COR_ENOTSUP, -COR_ENOMEM, or a callback's
  * code; after a failure the session can only be freed, and cor_h1_error() says what to answer. */
@@ -72,8 +73,19 @@ int cor_h1_finish(struct cor_h1 *h);
 /* Has the message ended? Then cor_h1_next() must come before more input. */
 bool cor_h1_is_done(const struct cor_h1 *h);
 
-/* Did the last feed end because on_head paused? */
+/* Did the last feed end because a callback paused? */
 bool cor_h1_is_paused(const struct cor_h1 *h);
+
+/* Bytes of the current message's body that have not come; COR_H1_LENGTH_UNKNOWN when only its end
+ * tells. */
+uint64_t cor_h1_body_left(const struct cor_h1 *h);
+
+/* The body of the current message may have this many bytes, rather than limits->body_max. */
+void cor_h1_set_body_max(struct cor_h1 *h, uint64_t max);
+
+/* Client role, before the response comes: its request asked for another protocol, so a 101 is a
+ * response as others are, and what follows its head is not HTTP. Without this a 101 is refused. */
+void cor_h1_take_upgrade(struct cor_h1 *h);
 
 /* Frees the head's memory early, from after on_head on: target and headers are empty then, the
  * other members of cor_h1_head() stay. */

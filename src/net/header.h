@@ -4,8 +4,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/str.h"
+
+/* The length of a body that is not known beforehand: sent in chunks. */
+#define COR_HTTP_LENGTH_UNKNOWN UINT64_MAX
 
 struct cor_http_header {
     struct cor_str name, value;

@@ -40,6 +40,7 @@ void cor_net_block_put(struct cor_net *net, struct cor_block *block)
 static void call_back(struct cor_stream *s)
 {
     size_t waiting;
+    bool has_room;
 
     if (s->open_is_due) {
         s->open_is_due = false;
@@ -48,8 +49,10 @@ static void call_back(struct cor_stream *s)
         else
             s->cbs->on_open(s, s->arg);
     }
-    if (s->wants_writable && !s->is_failed && cor_stream_room(s) >= s->out_max / 2) {
-        s->wants_writable = false;
+    has_room = s->wants_writable && cor_stream_room(s) >= s->out_max / 2;
+    if ((has_room || s->wants_turn) && !s->is_failed) {
+        s->wants_turn = false;
+        s->wants_writable = s->wants_writable && !has_room;
         s->cbs->on_writable(s, s->arg);
     }
     if (s->end_is_due && s->state == COR_STREAM_ENDED) {
@@ -164,6 +167,12 @@ void cor_net_close(struct cor_net *net, void (*on_closed)(void *arg), void *arg)
 uint64_t cor_net_turn(const struct cor_net *net)
 {
     return net->turn;
+}
+
+void cor_net_use_dns(struct cor_net *net, const char *servers)
+{
+    net->has_dns = true;
+    net->dns_servers = servers;
 }
 
 struct cor_loop *cor_net_loop(const struct cor_net *net)

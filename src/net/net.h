@@ -16,6 +16,11 @@ int cor_net_open(struct cor_loop *loop, struct cor_net **ret_net);
  * memory is gone after it. */
 void cor_net_close(struct cor_net *net, void (*on_closed)(void *arg), void *arg);
 
+/* From now on host names are looked up on the loop, by c-ares, and not by the system's resolver on
+ * a worker thread. `servers`: "address:port", with commas between them, borrowed; NULL: those of
+ * /etc/resolv.conf. */
+void cor_net_use_dns(struct cor_net *net, const char *servers);
+
 struct cor_loop *cor_net_loop(const struct cor_net *net);
 
 /* The number of the loop's present turn: what is read from sockets and the callbacks that follow

@@ -9,6 +9,7 @@
 #include "base/ref.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
+#include "net/client_cas.h"
 #include "net/handshakes.h"
 #include "net/net.h"
 #include "net/stream.h"
@@ -44,9 +45,11 @@ struct cor_net {
     struct cor_block *free_blocks;
     size_t nfree, nused;
     struct cor_handshakes handshakes;
-    uint64_t turn;   /* of the loop */
-    size_t nfresh;   /* blocks taken since the last flush */
-    size_t nhandles; /* streams and listeners that are open */
+    uint64_t turn;           /* of the loop */
+    size_t nfresh;           /* blocks taken since the last flush */
+    size_t nhandles;         /* streams, listeners and look-ups that are open */
+    bool has_dns;            /* names are looked up on the loop (net/dns.h) */
+    const char *dns_servers; /* NULL: the system's */
     int nclosing;
     void (*on_closed)(void *arg);
     void *arg;
@@ -87,8 +90,9 @@ struct cor_stream {
     enum cor_stream_state state;
     bool is_reading;
     bool wants_writable;
-    bool is_failed; /* no output any more */
-    bool says_end;  /* cor_stream_end() was called */
+    bool wants_turn; /* on_writable is due, however much waits */
+    bool is_failed;  /* no output any more */
+    bool says_end;   /* cor_stream_end() was called */
     bool has_said_end;
     bool open_is_due; /* on_open is to be called */
     bool end_is_due;  /* on_end(why) is to be called */
@@ -139,7 +143,12 @@ struct cor_tls {
     bool is_server;
     unsigned char *alpn; /* as on the wire: length, name, … */
     unsigned alpn_n;
+    struct cor_client_cas *client_cas; /* of a server; NULL: none */
 };
+
+/* The names of all authorities, for the handshake: a client may choose its certificate by them. The
+ * caller frees them. NULL: no memory. */
+struct stack_st_X509_NAME *cor_client_cas_names(struct cor_client_cas *cas);
 
 /* The TLS part of a stream. open: with s->tls, inside the session that is there; 0, -COR_ENOMEM,
  * -COR_EINVAL (server name). */

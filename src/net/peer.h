@@ -5,13 +5,22 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/str.h"
 
 /* A client certificate's subject. Its size is bounded by what TLS lets a peer send (100 KB). */
 struct cor_peer_cert {
-    bool is_verified; /* by the client CA; otherwise nothing here may be believed */
+    /* By the authorities of the TLS options; otherwise nothing here may be believed. False on a
+     * server with `client_cas`, which judge the certificate per request (net/client_cas.h). */
+    bool is_verified;
+    struct {
+        uint64_t generation; /* of the authorities; 0: not judged yet */
+        int64_t until_s;
+        unsigned by;
+    } judged;           /* the kept answer of cor_client_cas_judge() */
+    void *x509, *chain; /* OpenSSL's certificate, and what was sent after it; of the session */
     struct cor_str common_name;
     size_t norgs;
     struct cor_str orgs[]; /* in the certificate's order */
@@ -23,8 +32,8 @@ struct cor_peer {
     uid_t uid;
     gid_t gid;
     pid_t pid;
-    const struct cor_peer_cert *cert; /* NULL: none was sent */
-    char address[64];                 /* "127.0.0.1:40000", "[::1]:40000", "@" for a Unix socket */
+    struct cor_peer_cert *cert; /* NULL: none was sent */
+    char address[64];           /* "127.0.0.1:40000", "[::1]:40000", "@" for a Unix socket */
 };
 
 #endif

@@ -336,14 +336,15 @@ bool cor_stream_is_quiet(const struct cor_stream *s)
            recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-int cor_stream_start_tls(struct cor_stream *s, struct cor_tls *tls, const char *server_name)
+int cor_stream_start_tls(struct cor_stream *s, struct cor_tls *tls, const char *server_name,
+                         bool is_h1_only)
 {
     struct cor_tls *old = s->tls;
     int r;
 
     assert(s->state == COR_STREAM_OPEN && s->out_n == 0 && !s->outer);
     s->tls = cor_tls_ref(tls);
-    r = cor_tls_session_open(s, server_name, false);
+    r = cor_tls_session_open(s, server_name, is_h1_only);
     if (r < 0) {
         cor_tls_unref(tls);
         s->tls = old;

@@ -71,9 +71,10 @@ int cor_stream_connect_unix(struct cor_net *net, const char *path,
                             const struct cor_stream_opts *opts, struct cor_stream **ret_stream);
 
 /* Client: TLS begins on an open stream, inside the TLS it may have already: on_open comes again
- * when the handshake is done. Nothing must wait to be sent. 0, -COR_ENOMEM, -COR_EINVAL (server
- * name). */
-int cor_stream_start_tls(struct cor_stream *s, struct cor_tls *tls, const char *server_name);
+ * when the handshake is done. Nothing must wait to be sent. The last two as in the options. 0,
+ * -COR_ENOMEM, -COR_EINVAL (server name). */
+int cor_stream_start_tls(struct cor_stream *s, struct cor_tls *tls, const char *server_name,
+                         bool is_h1_only);
 
 /* Copies all of the spans. 0, -COR_EBUSY (they do not fit; nothing was taken), -COR_ENOMEM,
  * -COR_ECANCELED (ended or failed). Before on_open it waits. */
@@ -84,6 +85,8 @@ size_t cor_stream_room(const struct cor_stream *s);
 
 /* One on_writable, as soon as half of out_max is free. */
 void cor_stream_want_writable(struct cor_stream *s);
+/* One on_writable at the end of this turn or of the next, whether there is room or not. */
+void cor_stream_want_turn(struct cor_stream *s);
 
 /* Stops reading the socket, or goes on. The peer's end is not noticed meanwhile. */
 void cor_stream_read_stop(struct cor_stream *s);

@@ -63,6 +63,12 @@ void cor_stream_want_writable(struct cor_stream *s)
     set_wake_if_writable(s);
 }
 
+void cor_stream_want_turn(struct cor_stream *s)
+{
+    s->wants_turn = true;
+    cor_stream_set_wake(s);
+}
+
 /* Makes the blocks first, so that a failure changes nothing. */
 static int add_blocks(struct cor_stream *s, size_t n)
 {

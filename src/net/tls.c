@@ -92,6 +92,13 @@ static int on_verify_client(int ok, X509_STORE_CTX *store)
     return 1;
 }
 
+/* The handshake judges nothing: the certificate is judged per request. */
+static int on_take_client(X509_STORE_CTX *store, void *arg)
+{
+    X509_STORE_CTX_set_error(store, X509_V_OK);
+    return 1;
+}
+
 static int on_choose_alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen,
                           const unsigned char *in, unsigned inlen, void *arg)
 {
@@ -153,10 +160,15 @@ static int set_up(struct cor_tls *tls, const struct cor_tls_opts *opts)
         r = SSL_CTX_set_default_verify_paths(ctx) == 1 ? 0 : -COR_ENOMEM;
     if (r < 0)
         return r;
-    if (is_server && opts->ca_pem.n > 0)
-        SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, on_verify_client);
-    else if (!is_server && !opts->is_insecure)
+    if (is_server && opts->client_cas) {
+        tls->client_cas = opts->client_cas;
+        SSL_CTX_set_cert_verify_callback(ctx, on_take_client, NULL);
         SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
+    } else if (is_server && opts->ca_pem.n > 0) {
+        SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, on_verify_client);
+    } else if (!is_server && !opts->is_insecure) {
+        SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
+    }
     return set_alpn(tls, opts);
 }
 

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
+struct cor_client_cas;
 struct cor_tls;
 
 enum cor_tls_role { COR_TLS_SERVER, COR_TLS_CLIENT };
@@ -23,6 +24,9 @@ struct cor_tls_opts {
      * handshake, struct cor_peer_cert says so. Client: who may sign the server's; empty: whom the
      * system trusts (OpenSSL's default places, SSL_CERT_FILE and SSL_CERT_DIR). */
     struct cor_str ca_pem;
+    /* Server, in place of `ca_pem`: clients are asked for a certificate, and who needs to know
+     * judges it by these authorities (net/client_cas.h). They outlive the TLS. NULL: none. */
+    struct cor_client_cas *client_cas;
     bool is_insecure;        /* client: takes any server certificate and name */
     const char *const *alpn; /* "h2", "http/1.1", most wanted first */
     size_t nalpn;

@@ -98,6 +98,20 @@ static int set_client(SSL *ssl, const char *server_name, bool is_h1_only)
     return server_name ? set_server_name(ssl, server_name) : 0;
 }
 
+static int set_server(SSL *ssl, const struct cor_tls *tls)
+{
+    struct stack_st_X509_NAME *names;
+
+    SSL_set_accept_state(ssl);
+    if (!tls->client_cas)
+        return 0;
+    names = cor_client_cas_names(tls->client_cas);
+    if (!names)
+        return -COR_ENOMEM;
+    SSL_set_client_CA_list(ssl, names); /* which owns them */
+    return 0;
+}
+
 int cor_tls_session_open(struct cor_stream *s, const char *server_name, bool is_h1_only)
 {
     BIO *bio = new_bio(s);
@@ -111,7 +125,7 @@ int cor_tls_session_open(struct cor_stream *s, const char *server_name, bool is_
     SSL_set_bio(ssl, bio, bio);
     SSL_set_app_data(ssl, s);
     if (s->tls->is_server)
-        SSL_set_accept_state(ssl);
+        r = set_server(ssl, s->tls);
     else
         r = set_client(ssl, server_name, is_h1_only);
     if (r < 0) {
@@ -196,8 +210,10 @@ static int learn_cert(struct cor_stream *s)
     s->cert = copy_subject(X509_get_subject_name(x509));
     if (!s->cert)
         return -COR_ENOMEM;
-    s->cert->is_verified = SSL_get_verify_mode(s->ssl) != SSL_VERIFY_NONE && !s->cert_refused &&
-                           SSL_get_verify_result(s->ssl) == X509_V_OK;
+    s->cert->x509 = x509;
+    s->cert->chain = SSL_get_peer_cert_chain(s->ssl);
+    s->cert->is_verified = !s->tls->client_cas && SSL_get_verify_mode(s->ssl) != SSL_VERIFY_NONE &&
+                           !s->cert_refused && SSL_get_verify_result(s->ssl) == X509_V_OK;
     s->peer.cert = s->cert;
     return 0;
 }
@@ -286,6 +302,10 @@ void cor_tls_session_input(struct cor_stream *s, struct cor_str bytes)
         is_open = s->state == COR_STREAM_OPEN;
     }
     s->cipher_in = (struct cor_str){0};
+    /* OpenSSL releases its buffers by itself, but not after records that are no data, such as a
+     * server's session tickets. A client's connection may be idle from then on. */
+    if (is_open && !s->tls->is_server)
+        (void)SSL_free_buffers(s->ssl);
 }
 
 bool cor_tls_session_encrypt(struct cor_stream *s, struct cor_str plain)

@@ -274,6 +274,152 @@ TEST(h1, malformed_heads_are_refused)
     NOT_KNOWN("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505);
 }
 
+/* What a name or a value may hold, and what a proxy would pass on otherwise than it was read. */
+TEST(h1, names_and_values_with_odd_bytes_are_refused)
+{
+    static const char odd[] = " \t\"(),/:;<=>?@[\\]{}\x01\x1f\x7f\x80\xff";
+
+    for (size_t i = 0; i < sizeof(odd) - 1; i++) {
+        char in[100];
+
+        if (odd[i] == ':') /* ends the name */
+            continue;
+        snprintf(in, sizeof(in), "GET / HTTP/1.1\r\nHost: x\r\nA%cB: c\r\n\r\n", odd[i]);
+        check(COR_H1_SERVER, cor_strz(in), -COR_EINVAL, 400, NULL);
+        snprintf(in, sizeof(in), "HTTP/1.1 200 OK\r\nA%cB: c\r\n\r\n", odd[i]);
+        check(COR_H1_CLIENT, cor_strz(in), -COR_EINVAL, 0, NULL);
+    }
+    BAD("GET / HTTP/1.1\r\nHost: x\r\nA : b\r\n\r\n", 400);
+    BAD("GET / HTTP/1.1\r\nHost: x\r\nA\t: b\r\n\r\n", 400);
+    BAD("GET / HTTP/1.1\r\nHost: x\r\nA: b\x01\r\n\r\n", 400);
+    BAD("GET / HTTP/1.1\r\nHost: x\r\nA: b\x7f\r\n\r\n", 400);
+    GOOD("GET / HTTP/1.1\r\nHost: x\r\nA: b\tc \xc3\xa9\r\n\r\n",
+         "GET / 1.1 ka len=0|Host=x|A=b\tc \xc3\xa9||.");
+}
+
+/* An underscore is no hyphen: who looks for X-Remote-User does not find it. */
+TEST(h1, names_with_underscores_are_names_of_their_own)
+{
+    struct cor_http_header headers[] = {{COR_STR("X_Remote_User"), COR_STR("a")},
+                                        {COR_STR("X-Remote_User"), COR_STR("b")}};
+
+    GOOD("GET / HTTP/1.1\r\nHost: x\r\nX_Remote_User: a\r\n\r\n",
+         "GET / 1.1 ka len=0|Host=x|X_Remote_User=a||.");
+    assert_null(cor_header_find(headers, 2, COR_STR("X-Remote-User")).p);
+}
+
+/* What Connection names is for the next hop to drop; it changes nothing of how a message is read.
+ */
+TEST(h1, headers_named_by_connection_frame_the_message_all_the_same)
+{
+    GOOD("POST / HTTP/1.1\r\nHost: x\r\nConnection: Content-Length\r\nContent-Length: 3\r\n\r\nabc",
+         "POST / 1.1 ka len=3|Host=x|Connection=Content-Length|Content-Length=3|abc|.");
+    BAD("POST / HTTP/1.1\r\nHost: x\r\nConnection: Transfer-Encoding\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        400);
+}
+
+TEST(h1, request_lines_that_two_parsers_could_read_differently_are_refused)
+{
+    BAD("GET /a b HTTP/1.1\r\nHost: x\r\n\r\n", 400);
+    BAD("GET /a\tb HTTP/1.1\r\nHost: x\r\n\r\n", 400);
+    BAD("GET /a\x01 HTTP/1.1\r\nHost: x\r\n\r\n", 400);
+    BAD("GET /a\x7f HTTP/1.1\r\nHost: x\r\n\r\n", 400);
+    BAD("GET\t/ HTTP/1.1\r\nHost: x\r\n\r\n", 400);
+    BAD("GET / HTTP/1.1 \r\nHost: x\r\n\r\n", 400);
+    NOT_KNOWN("GET /\r\nHost: x\r\n\r\n", 505);
+    BAD("GET / HTTP/1.1\r\n\nHost: x\r\n\r\n", 400);
+    BAD("G(T / HTTP/1.1\r\nHost: x\r\n\r\n", 400);
+}
+
+TEST(h1, responses_that_could_smuggle_are_refused)
+{
+    BAD_RESPONSE("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc", NULL);
+    BAD_RESPONSE("HTTP/1.1 200 OK\r\nContent-Length: 3, 3\r\n\r\nabc", NULL);
+    BAD_RESPONSE(
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        NULL);
+    BAD_RESPONSE(
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n",
+        NULL);
+    BAD_RESPONSE("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", NULL);
+    BAD_RESPONSE("HTTP/1.1 200 OK\nContent-Length: 0\n\n", NULL);
+    BAD_RESPONSE("HTTP/1.1 200 OK\r\nA: b\r\n folded\r\n\r\n", NULL);
+    BAD_RESPONSE("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n",
+                 "");
+}
+
+/* After its head a 101 is another protocol's, whatever the head says of a body. */
+TEST(h1, an_upgrade_that_was_asked_for_ends_with_its_head)
+{
+    static const char *const heads[] = {
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n",
+        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 101 Switching Protocols\r\n\r\n",
+        "HTTP/1.1 101 Switching Protocols\r\nContent-Length: 3\r\n\r\n",
+        "HTTP/1.1 101 Switching Protocols\r\nTransfer-Encoding: chunked\r\n\r\n",
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(heads); i++) {
+        struct log log = {0};
+        char in[200];
+        size_t used;
+
+        snprintf(in, sizeof(in), "%sraw", heads[i]);
+        cor_buf_init(&log.text, 1 << 20);
+        log.h = cor_h1_new(COR_H1_CLIENT, &small, &cbs, &log);
+        cor_h1_take_upgrade(log.h);
+        assert_int_equal(cor_h1_feed(log.h, cor_strz(in), &used), 0);
+        assert_true(cor_h1_is_done(log.h));
+        assert_int_equal(used, strlen(heads[i]));
+        assert_int_equal(cor_h1_head(log.h)->status, 101);
+        assert_int_equal(cor_h1_head(log.h)->length, 0);
+        end(&log);
+    }
+}
+
+static int pause_body(struct cor_str piece, void *arg)
+{
+    struct log *log = arg;
+
+    cor_buf_addf(&log->text, "[%.*s]", COR_STR_ARG(piece));
+    return COR_H1_PAUSE;
+}
+
+/* Piece by piece, however the message is cut; the end comes with the feed after the last. */
+TEST(h1, a_feed_may_end_after_each_piece_of_the_body)
+{
+    static const struct cor_h1_cbs pausing = {on_head, pause_body, on_end};
+    static const char *const bodies[] = {
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\nabcdef",
+        "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n4\r\ncdef\r\n0\r\n\r\n"};
+
+    for (int i = 0; i < 40; i++) {
+        struct cor_str in = cor_strz(bodies[i % 2]);
+        struct log log = {0};
+        size_t used, nempty = 0, nbytes = 0;
+
+        cor_buf_init(&log.text, 1 << 20);
+        log.h = cor_h1_new(COR_H1_SERVER, &small, &pausing, &log);
+        cor_h1_set_body_max(log.h, 6);
+        while (!cor_h1_is_done(log.h) && nempty < 3) {
+            size_t n = piece_size(i < 2 ? WHOLE : i < 4 ? BYTES : RANDOM, in.n);
+
+            assert_int_equal(cor_h1_feed(log.h, cor_str(in.p, n), &used), 0);
+            in = cor_str_from(in, used);
+            nempty = n == 0 ? nempty + 1 : 0;
+        }
+        assert_true(cor_h1_is_done(log.h) && in.n == 0);
+        assert_int_equal(cor_h1_body_left(log.h), 0);
+        for (size_t k = 0; k < log.text.n; k++)
+            nbytes += log.text.p[k] == '[';
+        assert_true(nbytes >= 1 && nbytes <= 6);
+        if (i == 0)
+            assert_non_null(strstr(cor_buf_z(&log.text), "[abcdef]"));
+        if (i == 1)
+            assert_non_null(strstr(cor_buf_z(&log.text), "[ab][cdef]"));
+        end(&log);
+    }
+}
+
 TEST(h1, limits_have_their_own_answers)
 {
     char in[600];
