@@ -49,6 +49,7 @@ static void on_soon(struct cor_timer *timer)
     struct cor_http_client *c = COR_CONTAINER_OF(timer, struct cor_http_client, soon);
 
     cor_timer_set(timer, COR_HTTP_CLIENT_FAR_MS);
+    cor_http_client_run_woken(c);
     cor_http_client_look_closed(c);
 }
 
@@ -93,14 +94,19 @@ static void run(struct cor_http_link *l, struct cor_http_call *call)
     call->at = l;
     l->nserved++;
     cor_dlist_push(&l->calls, &call->link);
+    if (call->wants_writable)
+        cor_http_call_set_started(call);
 }
 
 /* Until it is known what the server speaks, one connection is tried; it may do for all. */
 static size_t dials_wanted(const struct cor_http_client *c)
 {
     bool one_for_all = c->opts.tls ? !c->is_h1 : c->opts.knows_h2;
+    size_t wanted = one_for_all && c->nwaiting > 1 ? 1 : c->nwaiting;
+    size_t nopen = c->nlinks - c->ndialling;
+    size_t free = nopen < c->opts.connections_max ? c->opts.connections_max - nopen : 0;
 
-    return one_for_all && c->nwaiting > 1 ? 1 : c->nwaiting;
+    return wanted < free ? wanted : free;
 }
 
 static void give_up_dials(struct cor_http_client *c)
@@ -108,7 +114,7 @@ static void give_up_dials(struct cor_http_client *c)
     COR_DLIST_FOREACH_SAFE(it, &c->links) {
         struct cor_http_link *l = COR_CONTAINER_OF(it, struct cor_http_link, link);
 
-        if (c->ndialling > dials_wanted(c) && l->state < COR_HTTP_LINK_OPEN)
+        if (c->ndialling > dials_wanted(c) && l->state < COR_HTTP_LINK_OPEN && !l->is_own)
             cor_http_link_close(l);
     }
 }
@@ -159,6 +165,9 @@ void cor_http_client_pump(struct cor_http_client *c)
     }
     if (c->ndialling > dials_wanted(c))
         give_up_dials(c);
+    /* Those who would need one more connection than there may be. */
+    while (c->nwaiting > 0 && c->ndialling == 0 && c->nlinks >= c->opts.connections_max)
+        cor_http_call_end(first_waiting(c), -COR_EBUSY, "too many connections to the server");
 }
 
 void cor_http_client_dial_failed(struct cor_http_client *c, int r, const char *text)
@@ -185,6 +194,8 @@ static void call_free(struct cor_http_call *call)
     drop_request(call);
     cor_free(call->redirect);
     cor_free(call->moved);
+    cor_buf_deinit(&call->kept);
+    cor_dlist_remove(&call->woken_link);
     cor_free(call);
 }
 
@@ -195,15 +206,16 @@ static void leave(struct cor_http_call *call)
     struct cor_h2_stream *stream = COR_STEAL(call->stream);
 
     cor_dlist_remove(&call->link);
+    cor_dlist_remove(&call->woken_link);
+    if (call->client->current == call)
+        call->client->current = NULL;
     if (call->state == COR_HTTP_CALL_WAITING)
         call->client->nwaiting--;
     if (!l)
         return;
-    if (l->current == call)
-        l->current = NULL;
     if (stream)
         cor_h2_reset(stream, COR_H2_CANCEL);
-    if (l->h1 && !cor_h1_is_done(l->h1))
+    if (call->is_tunnel || l->state < COR_HTTP_LINK_OPEN || (l->h1 && !cor_h1_is_done(l->h1)))
         cor_http_link_close(l);
 }
 
@@ -235,7 +247,8 @@ static bool may_resend(const struct cor_http_call *call, bool is_unseen)
     bool is_draining = l->conn && cor_client_conn_is_draining(l->conn);
     unsigned max = is_unseen && is_draining ? COR_HTTP_CLIENT_GOAWAY_MAX : 1;
 
-    if (call->nresent >= max || call->has_head || !call->request || call->client->is_closing)
+    if (call->nresent >= max || call->has_head || call->body_begun || call->wants_upgrade ||
+        !call->request || call->client->is_closing)
         return false;
     return is_unseen ||
            (call->is_idempotent && l->nserved > 1 && !(l->h1 && cor_h1_is_begun(l->h1)));
@@ -284,7 +297,8 @@ static int take_redirection(struct cor_http_call *call, int status,
 {
     struct cor_str location, target;
 
-    if (!is_redirection(status) || call->nredirects == COR_HTTP_CLIENT_REDIRECT_MAX)
+    if (!is_redirection(status) || call->nredirects == COR_HTTP_CLIENT_REDIRECT_MAX ||
+        call->keeps_redirects)
         return 0;
     location = cor_header_find(headers, n, COR_STR("location"));
     target = same_server_target(call->client, cor_str(location.p ? location.p : "", location.n));
@@ -301,37 +315,20 @@ static int take_redirection(struct cor_http_call *call, int status,
 int cor_http_call_head(struct cor_http_call *call, int status,
                        const struct cor_http_header *headers, size_t nheaders)
 {
-    struct cor_http_link *l = call->at;
+    struct cor_http_client *c = call->client;
     bool is_alive;
     int r = take_redirection(call, status, headers, nheaders);
 
     call->has_head = true;
     if (r > 0)
         return 0;
-    l->current = call;
-    if (r == 0 && (l->h1 || call->written == call->body.n))
+    c->current = call;
+    if (r == 0 && (call->at->h1 || call->written == call->body.n))
         drop_request(call);
     if (r == 0)
         r = call->cbs->on_head(call->arg, status, headers, nheaders);
-    is_alive = l->current == call;
-    l->current = NULL;
-    if (r < 0 && is_alive)
-        cor_http_call_end(call, r, cor_err_text(r));
-    return is_alive ? r : -COR_ECANCELED;
-}
-
-int cor_http_call_body(struct cor_http_call *call, struct cor_str piece)
-{
-    struct cor_http_link *l = call->at;
-    bool is_alive;
-    int r;
-
-    if (call->redirect)
-        return 0;
-    l->current = call;
-    r = call->cbs->on_body(call->arg, piece);
-    is_alive = l->current == call;
-    l->current = NULL;
+    is_alive = c->current == call;
+    c->current = NULL;
     if (r < 0 && is_alive)
         cor_http_call_end(call, r, cor_err_text(r));
     return is_alive ? r : -COR_ECANCELED;
@@ -417,13 +414,29 @@ static bool is_idempotent(struct cor_str method)
            cor_str_eqz(method, "OPTIONS");
 }
 
+/* Nothing in it may end the request line, or begin another part of it. */
+static bool is_word(struct cor_str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        if ((unsigned char)s.p[i] <= ' ' || s.p[i] == 0x7f)
+            return false;
+    }
+    return s.n > 0;
+}
+
 int cor_http_call_open(struct cor_http_client *c, const struct cor_http_call_opts *opts,
                        struct cor_http_call **ret_call)
 {
     struct cor_http_call *call;
     int r;
 
-    if (c->is_closing || c->ncalls == COR_HTTP_CLIENT_CALLS_MAX)
+    assert(!opts->streams_body || opts->body.n == 0);
+    assert(!opts->wants_upgrade || (opts->body.n == 0 && !opts->streams_body));
+    if (!is_word(opts->method) || !is_word(opts->target))
+        return -COR_EINVAL;
+    if (c->is_closing || c->ncalls >= c->opts.calls_max)
+        return -COR_EBUSY;
+    if (opts->wants_upgrade && c->nlinks >= c->opts.connections_max)
         return -COR_EBUSY;
     call = cor_calloc(1, sizeof(*call));
     if (!call)
@@ -432,6 +445,12 @@ int cor_http_call_open(struct cor_http_client *c, const struct cor_http_call_opt
     call->cbs = opts->cbs;
     call->arg = opts->arg;
     call->is_idempotent = is_idempotent(opts->method);
+    call->streams_body = opts->streams_body;
+    call->body_left = opts->body_length;
+    call->keeps_redirects = opts->keeps_redirects || opts->streams_body || opts->wants_upgrade;
+    call->wants_upgrade = opts->wants_upgrade;
+    cor_dlist_init(&call->woken_link);
+    cor_buf_init(&call->kept, c->h2_limits.window + COR_STREAM_READ_MAX);
     c->ncalls++;
     cor_timer_init(&call->timer, cor_net_loop(c->net), on_call_timer);
     r = keep_request(call, opts);
@@ -440,6 +459,14 @@ int cor_http_call_open(struct cor_http_client *c, const struct cor_http_call_opt
                           opts->deadline_ms ? opts->deadline_ms : COR_HTTP_CLIENT_FAR_MS);
     if (r < 0) {
         call_free(call);
+        return r;
+    }
+    if (opts->wants_upgrade) {
+        r = cor_http_link_open_own(c, call);
+        if (r < 0)
+            call_free(call);
+        else
+            *ret_call = call;
         return r;
     }
     cor_dlist_push(&c->waiting, &call->link);
@@ -495,6 +522,15 @@ static void set_opts(struct cor_http_client *c, const struct cor_http_client_opt
         c->opts.silence_ms = COR_HTTP_CLIENT_SILENCE_MS;
     if (c->opts.ping_ms == 0)
         c->opts.ping_ms = COR_HTTP_CLIENT_PING_MS;
+    if (c->opts.calls_max == 0)
+        c->opts.calls_max = COR_HTTP_CLIENT_CALLS_MAX;
+    if (c->opts.connections_max == 0)
+        c->opts.connections_max = SIZE_MAX;
+    c->h2_limits =
+        (struct cor_h2_limits){.streams_max = COR_HTTP_CLIENT_CALLS_MAX,
+                               .window = opts->window ? opts->window : COR_HTTP_CLIENT_WINDOW,
+                               .head_max = COR_H2_HEAD_MAX,
+                               .headers_max = COR_H2_HEADERS_MAX};
 }
 
 int cor_http_client_open(struct cor_net *net, const struct cor_http_client_opts *opts,
@@ -511,7 +547,9 @@ int cor_http_client_open(struct cor_net *net, const struct cor_http_client_opts 
     cor_dlist_init(&c->links);
     cor_dlist_init(&c->ready);
     cor_dlist_init(&c->waiting);
+    cor_dlist_init(&c->kept);
     cor_dlist_init(&c->due);
+    cor_dlist_init(&c->woken);
     cor_buf_init(&c->authority, 512);
     cor_timer_init(&c->soon, cor_net_loop(net), on_soon);
     cor_timer_init(&c->cert, cor_net_loop(net), on_cert_timer);
@@ -550,6 +588,7 @@ void cor_http_client_close(struct cor_http_client *c, void (*on_closed)(void *ar
     c->on_closed = on_closed;
     c->closed_arg = arg;
     end_all(&c->waiting);
+    end_all(&c->kept);
     COR_DLIST_FOREACH_SAFE(it, &c->links) {
         struct cor_http_link *l = COR_CONTAINER_OF(it, struct cor_http_link, link);
 

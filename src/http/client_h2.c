@@ -6,14 +6,6 @@
 #include "http/client_int.h"
 #include "net/h2.h"
 
-/* As much as Go's client: what a server may send before it is looked at; nothing of it is kept. */
-#define WINDOW (4u << 20)
-
-static const struct cor_h2_limits limits = {.streams_max = COR_HTTP_CLIENT_CALLS_MAX,
-                                            .window = WINDOW,
-                                            .head_max = COR_H2_HEAD_MAX,
-                                            .headers_max = COR_H2_HEADERS_MAX};
-
 static int on_head(struct cor_h2_stream *s, const struct cor_h2_head *head, void *arg)
 {
     cor_http_call_head(arg, head->status, head->headers, head->nheaders);
@@ -22,8 +14,17 @@ static int on_head(struct cor_h2_stream *s, const struct cor_h2_head *head, void
 
 static int on_body(struct cor_h2_stream *s, struct cor_str piece, void *arg)
 {
-    cor_h2_consume(s, piece.n);
-    cor_http_call_body(arg, piece);
+    struct cor_http_call *call = arg;
+    int r;
+
+    if (!call->is_paused && call->kept.n == 0) {
+        cor_h2_consume(s, piece.n);
+        cor_http_call_show(call, piece);
+        return 0;
+    }
+    r = cor_http_call_keep(call, piece);
+    if (r < 0)
+        cor_http_call_end(call, r, "no memory for the answer");
     return 0;
 }
 
@@ -35,7 +36,12 @@ static void write_body(struct cor_http_call *call)
 
 static void on_writable(struct cor_h2_stream *s, void *arg)
 {
-    write_body(arg);
+    struct cor_http_call *call = arg;
+
+    if (call->streams_body)
+        cor_http_call_writable(call);
+    else
+        write_body(call);
 }
 
 /* A link without calls idles. */
@@ -46,12 +52,47 @@ static void settle(struct cor_http_link *l)
     cor_http_client_pump(l->client);
 }
 
+/* The answer is whole, but not all of it has been shown: it needs its connection no more. */
+static void leave_link(struct cor_http_call *call)
+{
+    struct cor_h2_stream *stream = COR_STEAL(call->stream);
+
+    cor_dlist_remove(&call->link);
+    cor_dlist_push(&call->client->kept, &call->link);
+    call->state = COR_HTTP_CALL_KEPT;
+    call->at = NULL;
+    if (stream)
+        cor_h2_reset(stream, COR_H2_CANCEL);
+}
+
 static void finish(struct cor_http_call *call)
 {
     struct cor_http_link *l = call->at;
 
-    cor_http_call_whole(call);
+    if (call->is_paused || call->kept.n > 0)
+        leave_link(call);
+    else
+        cor_http_call_whole(call);
     settle(l);
+}
+
+void cor_http_h2_resume(struct cor_http_call *call)
+{
+    struct cor_http_client *client = call->client;
+    struct cor_buf kept = call->kept;
+    int r = 0;
+
+    cor_buf_init(&call->kept, kept.max);
+    if (kept.n > 0) {
+        if (call->stream)
+            cor_h2_consume(call->stream, kept.n);
+        r = cor_http_call_show(call, cor_buf_str(&kept));
+    }
+    cor_buf_deinit(&kept);
+    if (r == 0 && call->state == COR_HTTP_CALL_KEPT && !call->is_paused) {
+        cor_http_call_whole(call);
+        cor_http_client_pump(client);
+    }
 }
 
 /* A server that has answered need not take the rest of the request. */
@@ -60,7 +101,7 @@ static void on_end(struct cor_h2_stream *s, void *arg)
     struct cor_http_call *call = arg;
 
     call->is_ended = true;
-    if (call->written < call->body.n)
+    if (call->written < call->body.n || cor_http_call_is_writing(call))
         finish(call);
 }
 
@@ -118,7 +159,7 @@ int cor_http_h2_speak(struct cor_http_link *l, struct cor_stream *stream)
     struct cor_client_conn_opts opts = {.connect_timeout_ms = o->connect_timeout_ms,
                                         .keepalive_ms = o->silence_ms,
                                         .keepalive_timeout_ms = o->ping_ms,
-                                        .limits = &limits,
+                                        .limits = &l->client->h2_limits,
                                         .cbs = &conn_cbs,
                                         .arg = l};
     int r = cor_client_conn_adopt(l->client->net, &opts, stream, &l->conn);
@@ -128,9 +169,16 @@ int cor_http_h2_speak(struct cor_http_link *l, struct cor_stream *stream)
     return r;
 }
 
+static uint64_t body_length(const struct cor_http_call *call)
+{
+    return call->streams_body ? call->body_left : call->body.n;
+}
+
 static bool says_length(const struct cor_http_call *call)
 {
-    return call->body.n > 0 || cor_str_eqz(call->method, "POST") ||
+    if (body_length(call) == COR_HTTP_LENGTH_UNKNOWN)
+        return false;
+    return body_length(call) > 0 || cor_str_eqz(call->method, "POST") ||
            cor_str_eqz(call->method, "PUT") || cor_str_eqz(call->method, "PATCH");
 }
 
@@ -144,13 +192,13 @@ int cor_http_h2_start(struct cor_http_link *l, struct cor_http_call *call)
                                  .path = call->target,
                                  .headers = headers,
                                  .nheaders = call->nheaders,
-                                 .has_body = call->body.n > 0};
+                                 .has_body = body_length(call) > 0 && !call->body_ended};
     int r;
 
     for (size_t i = 0; i < call->nheaders; i++)
         headers[i] = call->headers[i];
     if (says_length(call)) {
-        int n = snprintf(digits, sizeof(digits), "%zu", call->body.n);
+        int n = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)body_length(call));
 
         headers[req.nheaders++] =
             (struct cor_http_header){COR_STR("content-length"), cor_str(digits, (size_t)n)};
@@ -162,4 +210,16 @@ int cor_http_h2_start(struct cor_http_link *l, struct cor_http_call *call)
     call->written = 0;
     write_body(call);
     return 0;
+}
+
+size_t cor_http_h2_write(struct cor_http_call *call, struct cor_str bytes)
+{
+    return call->stream ? cor_h2_write(call->stream, &bytes, 1, 0, bytes.n == call->body_left) : 0;
+}
+
+void cor_http_h2_end_body(struct cor_http_call *call)
+{
+    /* The last byte of a known length was the end. */
+    if (call->stream && call->body_left == COR_HTTP_LENGTH_UNKNOWN)
+        cor_h2_write(call->stream, NULL, 0, 0, true);
 }

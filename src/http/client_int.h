@@ -14,12 +14,22 @@
 /* Timers that must be there, so that moving them cannot fail. */
 #define COR_HTTP_CLIENT_FAR_MS (UINT64_C(1) << 40)
 
-/*   WAITING (for a connection) ◄──► RUNNING ──► DUE (on_done comes from the timer) */
-enum cor_http_call_state { COR_HTTP_CALL_WAITING, COR_HTTP_CALL_RUNNING, COR_HTTP_CALL_DUE };
+/* clang-format off */
+/*   WAITING (for a connection) ◄──► RUNNING ──► DUE (on_done comes from the timer)
+ *                                      └──► KEPT (HTTP/2: the answer is whole, the rest of it waits
+ *                                                 for cor_http_call_resume()) ──► DUE */
+/* clang-format on */
+enum cor_http_call_state {
+    COR_HTTP_CALL_WAITING,
+    COR_HTTP_CALL_RUNNING,
+    COR_HTTP_CALL_KEPT,
+    COR_HTTP_CALL_DUE,
+};
 
 struct cor_http_call {
     struct cor_http_client *client;
-    struct cor_dlist link; /* client->waiting or due, or at->calls */
+    struct cor_dlist link;       /* client->waiting, kept or due, or at->calls */
+    struct cor_dlist woken_link; /* client->woken: resumed, or on_writable is due */
     enum cor_http_call_state state;
     struct cor_http_link *at;     /* RUNNING */
     struct cor_h2_stream *stream; /* RUNNING over HTTP/2, until it is closed */
@@ -33,6 +43,19 @@ struct cor_http_call {
     size_t nheaders;
     struct cor_str method, target, body;
     size_t written; /* HTTP/2: bytes of the body */
+
+    /* Streamed bodies and tunnels: client_body.c. */
+    uint64_t body_left;  /* of a streamed body; or COR_HTTP_LENGTH_UNKNOWN */
+    struct cor_buf kept; /* what came while it was paused; HTTP/1.1: as it came */
+    bool streams_body;
+    bool body_begun;     /* a byte of it was taken */
+    bool body_ended;     /* cor_http_call_end_body() */
+    bool wants_writable; /* the last write was short */
+    bool is_started;     /* woken: it has a connection, and may write */
+    bool is_paused;
+    bool is_resumed; /* woken: what was kept is to be shown */
+    bool is_tunnel;  /* a 101 has come */
+    bool keeps_redirects, wants_upgrade;
 
     bool is_idempotent;
     bool has_head;    /* of the answer, or of a redirection */
@@ -61,15 +84,17 @@ struct cor_http_link {
     struct cor_dlist link;       /* client->links */
     struct cor_dlist ready_link; /* client->ready: may take a call */
     enum cor_http_link_state state;
-    struct cor_dlist calls;        /* RUNNING on it; HTTP/1.1: one at most */
-    struct cor_http_call *current; /* whose callback runs; NULL when it was cancelled by that */
-    size_t nserved;                /* calls that it was given */
+    struct cor_dlist calls; /* RUNNING on it; HTTP/1.1: one at most */
+    size_t nserved;         /* calls that it was given */
     struct cor_dial *dial;
     struct cor_stream *stream; /* HTTP/1.1 */
     struct cor_h1 *h1;
     struct cor_client_conn *conn; /* HTTP/2 */
     bool is_stale;                /* made with TLS that the client has no more */
     bool keep_alive;              /* HTTP/1.1: of the answer under way */
+    bool is_own;                  /* of a call that wants an upgrade, from its opening on */
+    bool peer_ended;              /* HTTP/1.1: while its call was paused */
+    size_t out_max;               /* HTTP/1.1: the stream's */
     struct cor_timer timer;       /* its end when it is idle; always set */
     size_t nclosing;              /* of dial, stream and conn, what is being closed */
 };
@@ -81,13 +106,17 @@ struct cor_http_client {
     struct cor_buf authority;
     struct cor_proxy proxy;
     struct cor_dlist links, ready;
-    struct cor_dlist waiting, due;
+    struct cor_dlist waiting, kept, due;
+    struct cor_dlist woken;
+    struct cor_http_call *current; /* whose callback runs; NULL when it was cancelled by that */
+    struct cor_h2_limits h2_limits;
     size_t nwaiting, ndialling, nidle, ncalls;
-    bool is_h1; /* what the last connection spoke: each call needs its own */
+    size_t nlinks; /* that are not closing */
+    bool is_h1;    /* what the last connection spoke: each call needs its own */
     bool is_closing;
     struct cor_timer cert; /* the next look at the files of its certificate */
     uint64_t cert_looked_ms;
-    struct cor_timer soon; /* closing: looks whether all is gone */
+    struct cor_timer soon; /* due when calls are woken, or to look whether all is gone */
     void (*on_closed)(void *arg);
     void *closed_arg;
 };
@@ -104,15 +133,35 @@ void cor_http_call_end(struct cor_http_call *call, int r, const char *text);
 /* Its connection failed it: sent again where that is right, else ended. `is_unseen`: the server has
  * surely done nothing. */
 void cor_http_call_lost(struct cor_http_call *call, int r, const char *text, bool is_unseen);
-/* What is shown to a call. Negative: it has ended, or is gone. */
+/* The head of an answer is shown to a call. Negative: it has ended, or is gone. */
 int cor_http_call_head(struct cor_http_call *call, int status,
                        const struct cor_http_header *headers, size_t nheaders);
-int cor_http_call_body(struct cor_http_call *call, struct cor_str piece);
 /* Its answer is whole, and its connection has been told. */
 void cor_http_call_whole(struct cor_http_call *call);
 
-/* 0, -COR_ENOMEM, -COR_EINVAL. */
+/* client_body.c: what is shown to a call, on its connection or after it. Negative: it has ended, or
+ * is gone. */
+int cor_http_call_show(struct cor_http_call *call, struct cor_str piece);
+/* There is room for a streamed body. The call may be gone. */
+void cor_http_call_writable(struct cor_http_call *call);
+/* Keeps what came while it is paused. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_http_call_keep(struct cor_http_call *call, struct cor_str bytes);
+/* It is looked at from a later turn. */
+void cor_http_call_wake(struct cor_http_call *call);
+/* A write was refused before it had a connection, or a tunnel: now it may write. */
+void cor_http_call_set_started(struct cor_http_call *call);
+/* Calls that were resumed, or may write. */
+void cor_http_client_run_woken(struct cor_http_client *c);
+/* Does its request still want bytes of the caller? */
+static inline bool cor_http_call_is_writing(const struct cor_http_call *call)
+{
+    return ((call->streams_body && call->body_left > 0) || call->is_tunnel) && !call->body_ended;
+}
+
+/* For waiting calls; or (cor_http_link_open_own()) for this call alone, which runs on it from now
+ * on. 0, -COR_ENOMEM, -COR_EINVAL. */
 int cor_http_link_open(struct cor_http_client *c);
+int cor_http_link_open_own(struct cor_http_client *c, struct cor_http_call *call);
 /* Its calls must have left. */
 void cor_http_link_close(struct cor_http_link *l);
 /* Ends it; its calls are lost. */
@@ -133,5 +182,14 @@ int cor_http_h2_speak(struct cor_http_link *l, struct cor_stream *stream);
  * calls), -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_http_h1_start(struct cor_http_link *l, struct cor_http_call *call);
 int cor_http_h2_start(struct cor_http_link *l, struct cor_http_call *call);
+/* Of a streamed body: how much was taken; a short write brings cor_http_call_writable(). */
+size_t cor_http_h1_write(struct cor_http_call *call, struct cor_str bytes);
+size_t cor_http_h2_write(struct cor_http_call *call, struct cor_str bytes);
+void cor_http_h1_end_body(struct cor_http_call *call);
+void cor_http_h2_end_body(struct cor_http_call *call);
+void cor_http_h1_pause(struct cor_http_call *call);
+/* Shows what was kept; the call may be gone. */
+void cor_http_h1_resume(struct cor_http_call *call);
+void cor_http_h2_resume(struct cor_http_call *call);
 
 #endif

@@ -53,7 +53,7 @@ void cor_http_link_set_stale(struct cor_http_link *l)
 
 static void leave_state(struct cor_http_link *l)
 {
-    if (l->state < COR_HTTP_LINK_OPEN)
+    if (l->state < COR_HTTP_LINK_OPEN && !l->is_own)
         l->client->ndialling--;
     cor_http_link_retire(l);
 }
@@ -64,6 +64,7 @@ void cor_http_link_close(struct cor_http_link *l)
         return;
     assert(cor_dlist_empty(&l->calls));
     leave_state(l);
+    l->client->nlinks--;
     l->state = COR_HTTP_LINK_CLOSING;
     if (l->dial)
         close_dial(l);
@@ -85,7 +86,7 @@ void cor_http_link_fail(struct cor_http_link *l, int r, const char *text)
 {
     struct cor_http_client *client = l->client;
     struct cor_dlist calls, *it;
-    bool was_dialling = l->state < COR_HTTP_LINK_OPEN;
+    bool was_dialling = l->state < COR_HTTP_LINK_OPEN && !l->is_own;
 
     if (r == -COR_EINVAL)
         r = -COR_EPROTOCOL;
@@ -110,6 +111,8 @@ void cor_http_link_set_open(struct cor_http_link *l)
     assert(l->state < COR_HTTP_LINK_OPEN);
     leave_state(l);
     l->state = COR_HTTP_LINK_OPEN;
+    if (l->is_own)
+        return;
     client->is_h1 = l->h1;
     if (l->is_stale)
         return;
@@ -122,7 +125,7 @@ void cor_http_link_set_open(struct cor_http_link *l)
 static void on_dialled(int r, const char *text, struct cor_stream *take_stream, void *arg)
 {
     struct cor_http_link *l = arg;
-    bool is_h2 = l->client->opts.knows_h2;
+    bool is_h2 = l->client->opts.knows_h2 && !l->is_own;
 
     close_dial(l);
     if (r < 0) {
@@ -130,7 +133,8 @@ static void on_dialled(int r, const char *text, struct cor_stream *take_stream, 
         return;
     }
     if (l->client->opts.tls)
-        is_h2 = cor_str_eqz(cor_stream_alpn(take_stream), "h2");
+        is_h2 =
+            cor_str_eqz(cor_stream_alpn(take_stream), "h2"); /* which an own link did not offer */
     r = is_h2 ? cor_http_h2_speak(l, take_stream) : cor_http_h1_speak(l, take_stream);
     if (r < 0) {
         l->nclosing++;
@@ -173,6 +177,7 @@ static int dial(struct cor_http_link *l)
                                  .unix_path = c->unix_path,
                                  .tls = c->opts.tls,
                                  .server_name = c->server_name,
+                                 .is_h1_only = l->is_own,
                                  .proxy = c->proxy.host ? &c->proxy : NULL,
                                  .resolve = c->opts.resolve,
                                  .resolve_arg = c->opts.resolve_arg,
@@ -183,7 +188,7 @@ static int dial(struct cor_http_link *l)
     return cor_dial_open(c->net, &opts, &l->dial);
 }
 
-int cor_http_link_open(struct cor_http_client *c)
+static int open_link(struct cor_http_client *c, bool is_own, struct cor_http_link **ret_link)
 {
     struct cor_http_link *l = cor_calloc(1, sizeof(*l));
     int r;
@@ -191,6 +196,7 @@ int cor_http_link_open(struct cor_http_client *c)
     if (!l)
         return -COR_ENOMEM;
     l->client = c;
+    l->is_own = is_own;
     cor_dlist_init(&l->ready_link);
     cor_dlist_init(&l->calls);
     cor_timer_init(&l->timer, cor_net_loop(c->net), on_timer);
@@ -203,6 +209,30 @@ int cor_http_link_open(struct cor_http_client *c)
         return r;
     }
     cor_dlist_push(&c->links, &l->link);
-    c->ndialling++;
+    c->nlinks++;
+    *ret_link = l;
+    return 0;
+}
+
+int cor_http_link_open(struct cor_http_client *c)
+{
+    struct cor_http_link *l;
+    int r = open_link(c, false, &l);
+
+    if (r == 0)
+        c->ndialling++;
+    return r;
+}
+
+int cor_http_link_open_own(struct cor_http_client *c, struct cor_http_call *call)
+{
+    struct cor_http_link *l;
+    int r = open_link(c, true, &l);
+
+    if (r < 0)
+        return r;
+    call->state = COR_HTTP_CALL_RUNNING;
+    call->at = l;
+    cor_dlist_push(&l->calls, &call->link);
     return 0;
 }

@@ -180,7 +180,9 @@ static void on_end(struct cor_stream *s, int why, void *arg)
     struct cor_conn *c = arg;
 
     c->peer_ended = true;
-    if (cor_response_is_held(&c->resp) || c->nexchanges > 0)
+    if (c->is_tunnel && why == 0 && cor_response_is_held(&c->resp))
+        cor_conn_h1_peer_ended(c);
+    else if (cor_response_is_held(&c->resp) || c->nexchanges > 0)
         cor_conn_gone(c, why == -COR_ETIMEOUT || why == -COR_ENOMEM ? why : -COR_ECANCELED);
     else if (why < 0 || c->state == COR_CONN_LINGERING)
         cor_conn_cut(c);
@@ -282,6 +284,7 @@ static struct cor_conn *new_conn(struct cor_http_worker *w)
     cor_buf_init(&c->pending, COR_HTTP_PENDING_MAX + COR_STREAM_READ_MAX);
     cor_dlist_init(&c->exchanges);
     cor_dlist_init(&c->ready);
+    cor_dlist_init(&c->woken);
     cor_dlist_init(&c->unknown_link);
     return c;
 }

@@ -4,6 +4,11 @@
  * handler sees the head before a byte of the body is taken; the body of a request that was answered
  * then is read and dropped when it is short, and else the connection ends.
  *
+ * A handler that takes the body as a stream (intake.c) is shown it piece by piece: the parser
+ * pauses after each, so that the handler is never called from inside of it and may end the
+ * response. While a piece is not taken whole, the socket is not read. A tunnel is such a stream
+ * without a parser.
+ *
  * A response may put another protocol in the place of HTTP (struct cor_http_upgrade): then what it
  * writes are messages, and what the client sends goes to that protocol. While a message is half
  * written, or the output is nearly full, input waits as that of a pipelining client does
@@ -39,7 +44,12 @@ static int on_body(struct cor_str piece, void *arg)
 {
     struct cor_conn *c = arg;
 
-    return c->is_skipping ? 0 : cor_response_take_body(&c->resp, piece);
+    if (c->is_skipping)
+        return 0;
+    if (c->resp.intake == COR_INTAKE_COLLECT)
+        return cor_response_take_body(&c->resp, piece);
+    c->piece = piece;
+    return COR_H1_PAUSE;
 }
 
 static int on_message_end(void *arg)
@@ -79,11 +89,20 @@ static int charge_head(struct cor_conn *c)
 /* The response is complete: the next request, or the end of the connection. */
 static void finish(struct cor_conn *c)
 {
+    bool was_streaming = c->resp.intake == COR_INTAKE_STREAM;
+    size_t used;
+
     cor_response_reset(&c->resp);
+    /* The end of a body is noticed by the parser when it goes on after the last piece. */
+    if (was_streaming && cor_h1_body_left(c->h1) == 0 && cor_h1_feed(c->h1, COR_STR(""), &used) < 0)
+        c->keep_alive = false;
     if (!c->keep_alive || c->peer_ended) {
         cor_conn_end(c);
         return;
     }
+    /* It may have been stopped for a handler that took no more of the body. */
+    if (was_streaming && c->pending.n <= COR_HTTP_PENDING_MAX)
+        cor_stream_read_start(c->stream);
     c->is_skipping = !cor_h1_is_done(c->h1);
     if (c->is_skipping) {
         cor_h1_release_head(c->h1);
@@ -103,7 +122,7 @@ static void finish(struct cor_conn *c)
  * waits for 100 Continue may or may not send its body. */
 static bool can_skip(const struct cor_conn *c)
 {
-    return cor_h1_is_done(c->h1) || (!c->wants_continue && cor_h1_head(c->h1)->length <= SKIP_MAX);
+    return cor_h1_is_done(c->h1) || (!c->wants_continue && cor_h1_body_left(c->h1) <= SKIP_MAX);
 }
 
 static void write_out(struct cor_conn *c, const struct cor_str *spans, size_t n)
@@ -240,17 +259,14 @@ static void on_cut(struct cor_http_response *resp)
     cor_conn_cut(resp->conn);
 }
 
-static void on_upgrade(struct cor_http_response *resp, const struct cor_http_header *headers,
-                       size_t nheaders, struct cor_http_upgrade *take_upgrade)
+/* What is read and written after it is no HTTP. */
+static void answer_101(struct cor_conn *c, const struct cor_http_header *headers, size_t nheaders)
 {
-    struct cor_conn *c = resp->conn;
     struct cor_buf *out = &c->worker->head;
     const struct cor_h1_message msg = {
         .peer_minor = 1, .keep_alive = true, .headers = headers, .nheaders = nheaders};
     struct cor_str head;
 
-    assert(!c->upgrade && cor_h1_is_done(c->h1));
-    c->upgrade = take_upgrade;
     c->keep_alive = false;
     cor_buf_reset(out);
     if (cor_h1_write_response(out, 101, &msg, &c->framing) < 0) {
@@ -259,12 +275,40 @@ static void on_upgrade(struct cor_http_response *resp, const struct cor_http_hea
     }
     head = cor_buf_str(out);
     write_out(c, &head, 1);
+}
+
+static void on_upgrade(struct cor_http_response *resp, const struct cor_http_header *headers,
+                       size_t nheaders, struct cor_http_upgrade *take_upgrade)
+{
+    struct cor_conn *c = resp->conn;
+
+    assert(!c->upgrade && cor_h1_is_done(c->h1));
+    c->upgrade = take_upgrade;
+    answer_101(c, headers, nheaders);
     /* What the client has sent already is no request. */
     cor_stream_want_writable(c->stream);
 }
 
-static const struct cor_response_ops h1_ops = {on_start, on_room,   on_write,  on_finish,
-                                               on_cut,   on_settle, on_upgrade};
+static void on_wake(struct cor_http_response *resp)
+{
+    resp->is_woken = true;
+    cor_stream_want_turn(resp->conn->stream);
+}
+
+static void on_tunnel(struct cor_http_response *resp, const struct cor_http_header *headers,
+                      size_t nheaders)
+{
+    struct cor_conn *c = resp->conn;
+
+    assert(!c->is_tunnel && cor_h1_is_done(c->h1));
+    c->is_tunnel = true;
+    resp->body_ended = resp->body_end_told = false;
+    answer_101(c, headers, nheaders);
+    on_wake(resp);
+}
+
+static const struct cor_response_ops h1_ops = {on_start,  on_room,    on_write,  on_finish, on_cut,
+                                               on_settle, on_upgrade, on_tunnel, on_wake};
 
 int cor_conn_h1_open(struct cor_conn *c)
 {
@@ -301,6 +345,11 @@ static void refuse(struct cor_conn *c, int r)
         cor_conn_end(c);
         return;
     }
+    /* The answer to a body that is streamed may have begun. */
+    if (c->resp.state == COR_RESPONSE_STARTED) {
+        cor_conn_gone(c, -COR_ECANCELED);
+        return;
+    }
     cor_response_tell_gone(&c->resp, -COR_ECANCELED);
     if (error->status != 500) {
         answer_error(c, error->status, error->text);
@@ -311,15 +360,29 @@ static void refuse(struct cor_conn *c, int r)
     cor_response_refuse(&c->resp, r);
 }
 
+/* There is no room for more of a body that is held back or streamed. */
+static void refuse_body(struct cor_conn *c, int r)
+{
+    c->keep_alive = false;
+    if (c->resp.state == COR_RESPONSE_STARTED)
+        cor_conn_gone(c, -COR_ECANCELED);
+    else
+        cor_response_refuse(&c->resp, r);
+}
+
 /* There is no room for what a pipelining client has sent: this is its last answer. */
 static void drop_input(struct cor_conn *c)
 {
+    bool is_body = cor_response_defers_body(&c->resp) && (c->is_tunnel || !cor_h1_is_done(c->h1));
+
     cor_buf_deinit(&c->pending);
     cor_conn_charge(c, &c->pending_charged, 0);
     c->keep_alive = false;
     c->drops_input = true;
     if (c->upgrade) /* its messages have a meaning only one after the other */
         cor_conn_gone(c, -COR_ECANCELED);
+    else if (is_body)
+        refuse_body(c, -COR_EBUSY);
     else if (c->state == COR_CONN_READING)
         cor_conn_end(c);
 }
@@ -419,6 +482,82 @@ static void wait_for_more(struct cor_conn *c)
     settle(c);
 }
 
+static bool is_streaming(const struct cor_conn *c)
+{
+    return c->state == COR_CONN_RESPONDING && cor_response_is_streaming(&c->resp);
+}
+
+/* The next piece of a streamed body among `bytes`, from which it is removed; empty: more of them
+ * are needed, or the body has ended, or cannot be read. */
+static struct cor_str next_piece(struct cor_conn *c, struct cor_str *bytes)
+{
+    size_t used;
+    int r;
+
+    c->piece = (struct cor_str){0};
+    if (c->is_tunnel) {
+        c->piece = *bytes;
+        *bytes = (struct cor_str){0};
+        c->resp.body_ended = c->piece.n == 0 && c->peer_ended;
+        return c->piece;
+    }
+    r = cor_h1_feed(c->h1, *bytes, &used);
+    *bytes = cor_str_from(*bytes, used);
+    if (r < 0) {
+        bytes->n = 0;
+        refuse(c, r);
+        return (struct cor_str){0};
+    }
+    c->resp.body_ended = cor_h1_is_done(c->h1);
+    return c->piece;
+}
+
+/* Shows a streamed body to its handler, as far as that takes it. */
+static void feed_body(struct cor_conn *c, struct cor_str bytes)
+{
+    while (is_streaming(c) && !c->resp.is_blocked && !c->resp.body_ended) {
+        struct cor_str piece = next_piece(c, &bytes);
+        size_t taken;
+        int r;
+
+        if (piece.n == 0)
+            break;
+        r = cor_response_pass_body(&c->resp, piece, &taken);
+        if (r < 0)
+            refuse_body(c, r);
+    }
+    if (is_streaming(c) && c->resp.is_blocked)
+        cor_stream_read_stop(c->stream);
+    else if (is_streaming(c))
+        cor_response_show_end(&c->resp);
+    keep_rest(c, bytes);
+}
+
+/* The body is taken as a stream from now on. */
+static void begin_stream(struct cor_conn *c)
+{
+    cor_h1_set_body_max(c->h1, UINT64_MAX);
+    c->resp.body_ended = cor_h1_is_done(c->h1) && !c->is_tunnel;
+    if (c->wants_continue && c->pending.n == 0)
+        say_continue(c);
+    c->wants_continue = false;
+}
+
+/* The head was shown, and the request is not to be collected, or not yet. */
+static void wait_for_handler(struct cor_conn *c, struct cor_str bytes)
+{
+    if (c->state == COR_CONN_RESPONDING)
+        wait_for_answer(c);
+    if (!is_streaming(c)) {
+        keep_rest(c, bytes);
+        return;
+    }
+    if (bytes.n > 0)
+        c->wants_continue = false;
+    begin_stream(c);
+    feed_body(c, bytes);
+}
+
 /* Takes input up to the end of one request. */
 static void feed(struct cor_conn *c, struct cor_str bytes)
 {
@@ -428,9 +567,7 @@ static void feed(struct cor_conn *c, struct cor_str bytes)
     bytes = cor_str_from(bytes, used);
     if (r == 0 && cor_h1_is_paused(c->h1)) {
         if (!show_head(c)) {
-            if (c->state == COR_CONN_RESPONDING)
-                wait_for_answer(c);
-            keep_rest(c, bytes);
+            wait_for_handler(c, bytes);
             return;
         }
         if (c->wants_continue && bytes.n == 0)
@@ -451,9 +588,7 @@ static void feed(struct cor_conn *c, struct cor_str bytes)
         end_skipping(c);
     else if (c->resp.state == COR_RESPONSE_ACCEPTED || show_head(c))
         dispatch_request(c);
-    if (c->state == COR_CONN_RESPONDING)
-        wait_for_answer(c);
-    keep_rest(c, bytes);
+    wait_for_handler(c, bytes);
 }
 
 /* May the upgraded protocol take input now, and write what it answers? */
@@ -487,12 +622,20 @@ static void feed_upgrade(struct cor_conn *c, struct cor_str bytes)
         cor_conn_end(c);
 }
 
+/* Is nothing before what comes now of a streamed body? */
+static bool can_stream(const struct cor_http_response *resp)
+{
+    return !resp->is_blocked && !resp->body_ended && resp->body.n == 0;
+}
+
 void cor_conn_h1_data(struct cor_conn *c, struct cor_str bytes)
 {
     if (c->upgrade && c->state == COR_CONN_RESPONDING && c->pending.n == 0 && can_feed_upgrade(c))
         feed_upgrade(c, bytes);
     else if (c->state == COR_CONN_READING && c->pending.n == 0)
         feed(c, bytes);
+    else if (is_streaming(c) && can_stream(&c->resp) && c->pending.n == 0)
+        feed_body(c, bytes);
     else if (c->state == COR_CONN_READING || c->state == COR_CONN_RESPONDING)
         keep_for_later(c, bytes);
 }
@@ -505,18 +648,65 @@ static void feed_pending(struct cor_conn *c)
     cor_conn_charge(c, &c->pending_charged, 0);
     if (c->upgrade)
         feed_upgrade(c, cor_buf_str(&pending));
+    else if (is_streaming(c))
+        feed_body(c, cor_buf_str(&pending));
     else
         feed(c, cor_buf_str(&pending));
     cor_buf_deinit(&pending);
-    if (c->state != COR_CONN_CLOSING && c->pending.n <= COR_HTTP_PENDING_MAX && !c->peer_ended)
+    if (c->state != COR_CONN_CLOSING && c->pending.n <= COR_HTTP_PENDING_MAX && !c->peer_ended &&
+        !c->resp.is_blocked)
         cor_stream_read_start(c->stream);
+}
+
+/* The handler has decided that a body which was held back is collected. */
+static void begin_collect(struct cor_conn *c)
+{
+    cor_response_accept(&c->resp);
+    if (c->resp.state != COR_RESPONSE_ACCEPTED)
+        return;
+    c->state = COR_CONN_READING;
+    if (c->wants_continue && c->pending.n == 0)
+        say_continue(c);
+    c->wants_continue = false;
+    feed_pending(c);
+}
+
+/* The handler has decided about the body, or takes more of it. */
+static void proceed(struct cor_conn *c)
+{
+    struct cor_http_response *resp = &c->resp;
+    bool is_due = resp->intake_is_due;
+
+    resp->is_woken = resp->intake_is_due = false;
+    if (c->state != COR_CONN_RESPONDING || !cor_response_is_held(resp))
+        return;
+    if (is_due && resp->intake == COR_INTAKE_COLLECT) {
+        begin_collect(c);
+        return;
+    }
+    if (is_due)
+        begin_stream(c);
+    if (is_streaming(c) && !resp->is_blocked)
+        cor_response_show_kept(resp);
+    if (is_streaming(c) && !resp->is_blocked && !resp->body_ended)
+        feed_pending(c);
+    else if (is_streaming(c))
+        cor_response_show_end(resp);
+}
+
+void cor_conn_h1_peer_ended(struct cor_conn *c)
+{
+    if (is_streaming(c) && can_stream(&c->resp) && c->pending.n == 0)
+        feed_body(c, (struct cor_str){0});
 }
 
 void cor_conn_h1_writable(struct cor_conn *c)
 {
+    if (c->resp.is_woken)
+        proceed(c);
     if (c->state == COR_CONN_READING && c->pending.n > 0)
         feed_pending(c);
-    else
+    else if (on_room(&c->resp) > 0)
         cor_response_writable(&c->resp);
     if (c->upgrade && c->state == COR_CONN_RESPONDING && c->pending.n > 0 && can_feed_upgrade(c))
         feed_pending(c);

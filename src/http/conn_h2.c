@@ -35,11 +35,13 @@
 struct exchange {
     struct cor_dlist link;
     struct cor_dlist ready_link; /* conn->ready, while the request waits to be run */
+    struct cor_dlist woken_link; /* conn->woken, while its body waits to be looked at */
     struct cor_http_response resp;
     struct cor_h2_stream *stream; /* NULL: its end was said, or it is gone */
     struct cor_timer timer;
     uint64_t stalled_ms; /* since when the client takes nothing of what waits; 0: it does */
-    bool is_dispatching; /* the handler's on_request runs: the memory stays until it returns */
+    bool is_dispatching; /* the handler runs: the memory stays until it returns */
+    bool wants_continue; /* 100 Continue is to be sent when the body is wanted */
     bool is_over;
     size_t charged; /* to the connection's share: its own memory and the stream's */
     struct cor_http_header headers[]; /* of the request, when it is kept; their text follows */
@@ -76,6 +78,7 @@ static void finish(struct exchange *x)
     cor_timer_cancel(&x->timer);
     cor_dlist_remove(&x->link);
     cor_dlist_remove(&x->ready_link);
+    cor_dlist_remove(&x->woken_link);
     x->resp.state = COR_RESPONSE_NONE;
     x->is_over = true;
     if (!x->is_dispatching)
@@ -195,8 +198,17 @@ static void on_cut(struct cor_http_response *resp)
     reset(exchange_of(resp));
 }
 
-static const struct cor_response_ops h2_ops = {on_start,  on_room, on_write,
-                                               on_finish, on_cut,  settle};
+static void on_wake(struct cor_http_response *resp)
+{
+    struct exchange *x = exchange_of(resp);
+
+    if (cor_dlist_empty(&x->woken_link))
+        cor_dlist_push(&resp->conn->woken, &x->woken_link);
+    cor_stream_want_turn(resp->conn->stream);
+}
+
+static const struct cor_response_ops h2_ops = {on_start, on_room, on_write, on_finish, on_cut,
+                                               settle,   NULL,    NULL,     on_wake};
 
 static void on_timer(struct cor_timer *timer)
 {
@@ -259,6 +271,7 @@ static struct exchange *new_exchange(struct cor_conn *c, const struct cor_h2_hea
         return NULL;
     memset(x, 0, sizeof(*x));
     cor_dlist_init(&x->ready_link);
+    cor_dlist_init(&x->woken_link);
     cor_response_init(&x->resp, c, &h2_ops);
     if (cor_conn_charge(c, &x->charged, bytes + COR_HTTP_STREAM_BYTES) < 0)
         return cor_free(x);
@@ -275,18 +288,32 @@ static struct exchange *new_exchange(struct cor_conn *c, const struct cor_h2_hea
     return x;
 }
 
-/* False: it has been answered, and may be over. */
-static bool show_head(struct exchange *x, uint64_t length)
+/* The handler has returned. False: the exchange is over, and its memory gone. */
+static bool end_dispatching(struct exchange *x)
 {
-    bool is_accepted;
-
-    x->is_dispatching = true;
-    cor_response_show_head(&x->resp, length);
     x->is_dispatching = false;
-    is_accepted = !x->is_over && x->resp.state == COR_RESPONSE_ACCEPTED;
-    if (x->is_over)
-        free_exchange(x);
-    return is_accepted;
+    if (!x->is_over)
+        return true;
+    free_exchange(x);
+    return false;
+}
+
+/* The body is wanted from now on. */
+static void say_continue(struct exchange *x)
+{
+    if (x->wants_continue && x->stream)
+        (void)cor_h2_continue(x->stream);
+    x->wants_continue = false;
+}
+
+static void show_head(struct exchange *x, const struct cor_h2_head *head)
+{
+    x->wants_continue = head->expects_continue && head->length > 0;
+    x->is_dispatching = true;
+    cor_response_show_head(&x->resp, head->length);
+    if (end_dispatching(x) &&
+        (x->resp.state == COR_RESPONSE_ACCEPTED || cor_response_is_streaming(&x->resp)))
+        say_continue(x);
 }
 
 /* There is no room for a stream. Who has authenticated is answered. Others may send it again at
@@ -336,15 +363,66 @@ static void run(struct exchange *x)
     x->resp.conn->nrun++;
     x->is_dispatching = true;
     cor_response_dispatch(&x->resp);
-    x->is_dispatching = false;
-    if (x->is_over)
-        free_exchange(x);
+    end_dispatching(x);
 }
 
 static void run_ready(struct cor_conn *c)
 {
     while (!cor_dlist_empty(&c->ready) && may_run(c))
         run(COR_CONTAINER_OF(cor_dlist_pop(&c->ready), struct exchange, ready_link));
+}
+
+/* The handler has decided what becomes of a body that was held back. */
+static void begin_intake(struct exchange *x)
+{
+    struct cor_http_response *resp = &x->resp;
+    size_t kept = resp->body.n;
+
+    resp->intake_is_due = false;
+    if (resp->intake == COR_INTAKE_COLLECT) {
+        cor_response_accept(resp);
+        if (resp->state != COR_RESPONSE_ACCEPTED)
+            return;
+        if (kept > 0)
+            cor_h2_consume(x->stream, kept);
+        if (resp->body_ended)
+            cor_dlist_push(&resp->conn->ready, &x->ready_link);
+    }
+    if (kept == 0 && !resp->body_ended)
+        say_continue(x);
+}
+
+/* Shows what was kept of a streamed body, and its end. */
+static void show_kept(struct exchange *x)
+{
+    size_t taken = cor_response_show_kept(&x->resp);
+
+    if (taken > 0 && x->stream)
+        cor_h2_consume(x->stream, taken);
+    if (!x->resp.is_blocked)
+        cor_response_show_end(&x->resp);
+}
+
+static void run_woken(struct cor_conn *c)
+{
+    struct cor_dlist batch, *link;
+
+    if (cor_dlist_empty(&c->woken))
+        return;
+    cor_dlist_init(&batch);
+    cor_dlist_splice(&batch, &c->woken);
+    while ((link = cor_dlist_pop(&batch))) {
+        struct exchange *x = COR_CONTAINER_OF(link, struct exchange, woken_link);
+
+        if (!cor_response_is_held(&x->resp))
+            continue;
+        x->is_dispatching = true;
+        if (x->resp.intake_is_due)
+            begin_intake(x);
+        if (cor_response_is_streaming(&x->resp) && !x->resp.is_blocked)
+            show_kept(x);
+        end_dispatching(x);
+    }
 }
 
 static int on_request(struct cor_h2_stream *s, const struct cor_h2_head *head, void *arg)
@@ -367,9 +445,28 @@ static int on_request(struct cor_h2_stream *s, const struct cor_h2_head *head, v
     settle(&x->resp);
     if (r < 0)
         cor_response_refuse(&x->resp, r);
-    else if (show_head(x, head->length) && head->expects_continue && head->length > 0)
-        (void)cor_h2_continue(s);
+    else
+        show_head(x, head);
     return 0;
+}
+
+/* More of a body that is held back or streamed. */
+static void pass_body(struct exchange *x, struct cor_str piece)
+{
+    size_t taken;
+    int r;
+
+    x->is_dispatching = true;
+    r = cor_response_pass_body(&x->resp, piece, &taken);
+    if (r == 0 && taken > 0 && x->stream)
+        cor_h2_consume(x->stream, taken);
+    if (r < 0 && x->resp.state == COR_RESPONSE_STARTED) {
+        cor_response_tell_gone(&x->resp, -COR_ECANCELED);
+        reset(x);
+    } else if (r < 0) {
+        cor_response_refuse(&x->resp, r);
+    }
+    end_dispatching(x);
 }
 
 static int on_body(struct cor_h2_stream *s, struct cor_str piece, void *arg)
@@ -377,6 +474,10 @@ static int on_body(struct cor_h2_stream *s, struct cor_str piece, void *arg)
     struct exchange *x = arg;
     int r;
 
+    if (cor_response_defers_body(&x->resp)) {
+        pass_body(x, piece);
+        return 0;
+    }
     /* It has been refused, and the answer waits for its reader. */
     if (x->resp.state != COR_RESPONSE_ACCEPTED)
         return 0;
@@ -392,6 +493,13 @@ static void on_end(struct cor_h2_stream *s, void *arg)
 {
     struct exchange *x = arg;
 
+    x->resp.body_ended = true;
+    if (cor_response_is_streaming(&x->resp)) {
+        x->is_dispatching = true;
+        cor_response_show_end(&x->resp);
+        end_dispatching(x);
+        return;
+    }
     if (x->resp.state != COR_RESPONSE_ACCEPTED)
         return;
     if (cor_dlist_empty(&x->resp.conn->ready) && may_run(x->resp.conn))
@@ -562,6 +670,7 @@ void cor_conn_h2_writable(struct cor_conn *c)
 
     if (c->state != COR_CONN_READING)
         return;
+    run_woken(c);
     run_ready(c);
     r = c->state == COR_CONN_READING ? cor_h2_turn(c->h2, cor_conn_now_ms(c)) : 0;
     if (r == 0 && c->state == COR_CONN_READING && c->pending.n > 0)

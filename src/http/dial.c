@@ -178,7 +178,7 @@ static void take_tunnel(struct cor_dial *d)
         return;
     }
     d->state = SECURING;
-    r = cor_stream_start_tls(d->stream, d->opts.tls, server_name(d));
+    r = cor_stream_start_tls(d->stream, d->opts.tls, server_name(d), d->opts.is_h1_only);
     if (r < 0)
         fail(d, r, cor_err_text(r));
 }
@@ -252,6 +252,7 @@ static int connect_stream(struct cor_dial *d, const char *address)
     struct cor_stream_opts opts = {.cbs = &stream_cbs,
                                    .arg = d,
                                    .tls = o->tls,
+                                   .is_h1_only = o->is_h1_only,
                                    .server_name = server_name(d),
                                    .out_max = OUT_MAX,
                                    .stall_ms = STALL_MS};
@@ -289,7 +290,10 @@ static void on_resolved(int r, const struct cor_addresses *found, void *arg)
     if (d->state != RESOLVING)
         return;
     if (r < 0) {
-        fail(d, -COR_EUNREACHABLE, "the host name is not known");
+        fail(d, r == -COR_ENOMEM ? r : -COR_EUNREACHABLE,
+             r == -COR_ENOMEM     ? cor_err_text(r)
+             : r == -COR_ETIMEOUT ? "no name server answers"
+                                  : "the host name is not known");
         return;
     }
     d->addresses = *found;

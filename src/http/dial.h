@@ -8,6 +8,7 @@
 #ifndef COR_HTTP_DIAL_H
 #define COR_HTTP_DIAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "net/resolver.h"
@@ -25,6 +26,7 @@ struct cor_dial_opts {
     const char *unix_path;
     struct cor_tls *tls;           /* NULL: plain */
     const char *server_name;       /* for TLS; NULL: `host` */
+    bool is_h1_only;               /* offers HTTP/1.1 alone, whatever `tls` would */
     const struct cor_proxy *proxy; /* NULL: none. `tls` is also for the way to an https proxy */
     cor_resolve_fn resolve;        /* NULL: the system's resolver */
     void *resolve_arg;

@@ -23,8 +23,9 @@ bool cor_response_is_held(const struct cor_http_response *resp)
 
 bool cor_response_waits_for_peer(const struct cor_http_response *resp)
 {
-    return resp->state != COR_RESPONSE_HELD &&
-           (resp->state != COR_RESPONSE_STARTED || resp->is_short);
+    if (resp->state == COR_RESPONSE_HELD)
+        return cor_response_is_streaming(resp) && !resp->is_blocked && !resp->body_ended;
+    return resp->state != COR_RESPONSE_STARTED || resp->is_short;
 }
 
 int cor_response_begin(struct cor_http_response *resp, struct cor_str method, struct cor_str target)
@@ -64,37 +65,66 @@ static int make_room(struct cor_http_response *resp, size_t n)
 
 static int expect_body(struct cor_http_response *resp, uint64_t length)
 {
-    size_t first = length < BODY_FIRST_BYTES ? (size_t)length : BODY_FIRST_BYTES;
+    size_t first;
 
     if (length == COR_HTTP_LENGTH_UNKNOWN)
         return 0;
     if (length > cor_conn_limits(resp->conn)->body_max)
         return -COR_ETOOBIG;
+    length -= resp->body.n < length ? resp->body.n : length;
+    first = length < BODY_FIRST_BYTES ? (size_t)length : BODY_FIRST_BYTES;
     return first > 0 ? make_room(resp, first) : 0;
+}
+
+void cor_response_accept(struct cor_http_response *resp)
+{
+    int r = cor_budget_check(&resp->conn->share);
+
+    resp->state = COR_RESPONSE_ACCEPTED;
+    resp->body.max = cor_conn_limits(resp->conn)->body_max;
+    if (r == 0 && resp->body.n > resp->body.max)
+        r = -COR_ETOOBIG;
+    if (r == 0)
+        r = expect_body(resp, resp->body_length);
+    if (r < 0)
+        cor_response_refuse(resp, r);
+}
+
+/* The handler holds the response from on_head on, and its body back, or takes it as a stream. */
+static void begin_intake(struct cor_http_response *resp)
+{
+    int r = resp->state == COR_RESPONSE_HELD ? cor_budget_check(&resp->conn->share) : 0;
+
+    assert(resp->cbs && resp->cbs->on_gone);
+    if (r < 0)
+        cor_response_refuse(resp, r);
+    else if (resp->conn->worker->is_draining)
+        cor_response_tell_drain(resp);
 }
 
 void cor_response_show_head(struct cor_http_response *resp, uint64_t length)
 {
     struct cor_http_worker *w = resp->conn->worker;
     const struct cor_http_server_opts *opts = &w->server->opts;
-    int r;
 
     count(&w->requests);
+    resp->body_length = length;
     if (opts->on_head) {
         resp->state = COR_RESPONSE_HELD;
+        resp->in_head = true;
         opts->on_head(&resp->request, resp, opts->arg);
+        resp->in_head = false;
         if (resp->has_request)
             forget_head(resp);
+        if (resp->intake != COR_INTAKE_COLLECT && cor_response_is_held(resp)) {
+            begin_intake(resp);
+            return;
+        }
         if (resp->state != COR_RESPONSE_HELD)
             return;
         assert(resp->cbs && resp->cbs->on_gone);
     }
-    resp->state = COR_RESPONSE_ACCEPTED;
-    r = cor_budget_check(&resp->conn->share);
-    if (r == 0)
-        r = expect_body(resp, length);
-    if (r < 0)
-        cor_response_refuse(resp, r);
+    cor_response_accept(resp);
 }
 
 int cor_response_take_body(struct cor_http_response *resp, struct cor_str piece)

@@ -116,7 +116,7 @@ void cor_http_response_start(struct cor_http_response *resp, int status,
 
 bool cor_http_response_can_upgrade(const struct cor_http_response *resp)
 {
-    return resp->ops->upgrade != NULL;
+    return resp->ops->upgrade != NULL && resp->body_length == 0;
 }
 
 void cor_http_response_upgrade(struct cor_http_response *resp,
@@ -128,6 +128,16 @@ void cor_http_response_upgrade(struct cor_http_response *resp,
     resp->state = COR_RESPONSE_STARTED;
     resp->left = COR_HTTP_LENGTH_UNKNOWN;
     resp->ops->upgrade(resp, headers, nheaders, take_upgrade);
+}
+
+void cor_http_response_tunnel(struct cor_http_response *resp, const struct cor_http_header *headers,
+                              size_t nheaders)
+{
+    assert_state(resp, COR_RESPONSE_HELD);
+    assert(cor_http_response_can_upgrade(resp) && resp->intake == COR_INTAKE_STREAM);
+    resp->state = COR_RESPONSE_STARTED;
+    resp->left = COR_HTTP_LENGTH_UNKNOWN;
+    resp->ops->tunnel(resp, headers, nheaders);
 }
 
 size_t cor_http_response_room(const struct cor_http_response *resp)

@@ -8,7 +8,8 @@
  *   cor_http_response_abort()  it gives up; the client sees a broken connection
  *   on_gone                    the client went away, was cut, or the deadline passed
  * A handler that returns before the end must have set its callbacks. Between on_head and on_request
- * only the deadline may be changed; an answer would have to be given by on_head.
+ * only the deadline may be changed; an answer would have to be given by on_head, unless on_head held
+ * the body back or took it as a stream (cor_http_response_hold_body(), _stream_body()).
  *
  * Output is copied and sent once per loop turn. A response buffers COR_HTTP_RESPONSE_MAX bytes at
  * most: a write takes what there is room for, and on_writable tells when there is room again.
@@ -30,8 +31,6 @@ struct cor_http_response;
 struct cor_loop;
 
 #define COR_HTTP_RESPONSE_MAX (256u * 1024)
-/* The length of a body that is not known beforehand: sent in chunks. */
-#define COR_HTTP_LENGTH_UNKNOWN UINT64_MAX
 /* cor_http_response_set_deadline(): for watches. */
 #define COR_HTTP_NO_DEADLINE UINT64_MAX
 
@@ -56,18 +55,55 @@ void *cor_http_response_arg(const struct cor_http_response *resp);
 
 struct cor_loop *cor_http_response_loop(const struct cor_http_response *resp);
 
-/* From on_head, before any answer: who sends the request. What its connection holds is charged to
- * that user from now on, rather than to the address it comes from (docs/internals/http.md). With
- * COR_HTTP_UNKNOWN, when nobody could be authenticated, `name` is not read and the connection stays
- * charged to whom it is charged. 0; -COR_EBUSY: the server holds too much for this sender already,
- * output that waits to be read included, and the request should be answered with a 429;
- * -COR_ENOMEM. */
+/* From on_head, or while the body is held back, before any answer: who sends the request. What its
+ * connection holds is charged to that user from now on, rather than to the address it comes from
+ * (docs/internals/http.md). With COR_HTTP_UNKNOWN, when nobody could be authenticated, `name` is
+ * not read and the connection stays charged to whom it is charged. 0; -COR_EBUSY: the server holds
+ * too much for this sender already, output that waits to be read included, and the request should
+ * be answered with a 429; -COR_ENOMEM. */
 int cor_http_response_set_sender(struct cor_http_response *resp, enum cor_http_rank rank,
                                  struct cor_str name);
 
 /* The handler keeps `bytes` of memory for this response; charged until the response is over, or
  * this is called again. 0; -COR_EBUSY: that is too much, and what was said before stays. */
 int cor_http_response_hold(struct cor_http_response *resp, size_t bytes);
+
+/* From on_head: the handler decides in a later turn what becomes of the body. Until then no byte of
+ * it is asked for (no 100 Continue), and what a client sends unasked is bounded: on HTTP/1.1 it
+ * stays in the connection's input, on HTTP/2 the stream's window (COR_H2_WINDOW) is not opened. The
+ * handler must set its callbacks, and copy what it needs of the head, which is freed when on_head
+ * returns. Later it answers, or calls one of the next two. */
+void cor_http_response_hold_body(struct cor_http_response *resp);
+
+/* The body that was held back is collected, and on_request follows from a later turn, as if on_head
+ * had accepted the request; or on_gone, after a 413 or a 429. */
+void cor_http_response_collect_body(struct cor_http_response *resp);
+
+struct cor_http_body_cbs {
+    /* The next piece, borrowed while this runs. Returns how many of its bytes the handler took.
+     * Fewer than all: the others stay with the connection, which then stops reading (HTTP/1.1) or
+     * does not open the stream's window (HTTP/2), until cor_http_response_resume_body(). The
+     * response may be ended or aborted from here; what is returned then does not matter. */
+    size_t (*on_body)(struct cor_http_response *resp, struct cor_str piece, void *arg);
+    /* All of the body has been taken. (A body that breaks off is an on_gone.) */
+    void (*on_body_end)(struct cor_http_response *resp, void *arg);
+};
+
+/* From on_head, or while the body is held back: the body is shown in pieces, from a later turn or
+ * after on_head has returned, and on_request does not come. The server's body_max does not apply.
+ * The response may be started and ended at any time, also before the body has ended: the rest of
+ * the body is then dropped as that of a request which on_head refused. Nothing is shown after the
+ * response is over. `cbs` must stay valid; `arg` is theirs alone. */
+void cor_http_response_stream_body(struct cor_http_response *resp,
+                                   const struct cor_http_body_cbs *cbs, void *arg);
+
+/* The handler takes more of a streamed body; what was left of the last piece is shown again, from a
+ * later turn. Without effect when nothing was left, and so in on_body itself. */
+void cor_http_response_resume_body(struct cor_http_response *resp);
+
+/* The length that the head of the request says: 0 when there is no body, COR_HTTP_LENGTH_UNKNOWN
+ * when only its end will tell (chunked). From on_head on. */
+uint64_t cor_http_response_body_length(const struct cor_http_response *resp);
 
 /* On cor_loop_now_ms()'s clock. Begins at the server's request_timeout_ms after the head. */
 uint64_t cor_http_response_deadline(const struct cor_http_response *resp);
@@ -125,7 +161,7 @@ struct cor_http_upgrade {
     void (*free)(struct cor_http_upgrade *upgrade);
 };
 
-/* Is that possible? HTTP/1.1 only. */
+/* Is that possible? HTTP/1.1 only, and not for a request that has a body. */
 bool cor_http_response_can_upgrade(const struct cor_http_response *resp);
 
 /* In place of cor_http_response_start(): a 101 with these headers, `Connection` and `Upgrade` among
@@ -134,6 +170,15 @@ bool cor_http_response_can_upgrade(const struct cor_http_response *resp);
 void cor_http_response_upgrade(struct cor_http_response *resp,
                                const struct cor_http_header *headers, size_t nheaders,
                                struct cor_http_upgrade *take_upgrade);
+
+/* In place of cor_http_response_start(), HTTP/1.1 only: a 101 with these headers, `Connection` and
+ * `Upgrade` among them, and nothing else; what is written and what the client sends are bytes of
+ * another protocol from then on. Needs cor_http_response_stream_body() before it, and
+ * cor_http_response_can_upgrade(). The body callbacks show what the client sends, with the
+ * same back-pressure; on_body_end says that it has ended its side, and writes may go on. The
+ * connection ends with the response. */
+void cor_http_response_tunnel(struct cor_http_response *resp, const struct cor_http_header *headers,
+                              size_t nheaders);
 
 /* Start, write and end of a whole body, of any size up to 64 MB: what does not fit the buffer is
  * copied and sent as the client reads. */

@@ -35,8 +35,9 @@ struct cor_http_server_opts {
 
     /* Runs on the connection's loop when the head of a request is complete, before a byte of its
      * body is taken; a client that expects it gets 100 Continue only afterwards. It either ends the
-     * response, so that the body is never kept and on_request does not come, or sets the response's
-     * callbacks and returns without having started it: on_request or on_gone follows. The head
+     * response, so that the body is never kept and on_request does not come; or sets the response's
+     * callbacks and returns without having started it: on_request or on_gone follows; or takes the
+     * body as a stream, or decides later (cor_http_response_stream_body(), _hold_body()). The head
      * (everything of the request but method, peer, received_us and loop) is freed when it returns.
      * NULL: every request is accepted, and its head stays until the response is over. */
     void (*on_head)(const struct cor_http_request *req, struct cor_http_response *resp, void *arg);

@@ -88,6 +88,23 @@ enum cor_http_response_state {
     COR_RESPONSE_ENDED,
 };
 
+/* What becomes of the body of a request; intake.c. */
+/* clang-format off */
+/*   COLLECT ──► HOLD ──► COLLECT (on_request follows)
+ *      │          └────► STREAM (shown in pieces)
+ *      └───────────────► STREAM
+ */
+/* clang-format on */
+enum cor_http_intake {
+    COR_INTAKE_COLLECT,
+    COR_INTAKE_HOLD,
+    COR_INTAKE_STREAM,
+};
+
+/* What a body that is held back or streamed may have waiting: a stream's window twice, because what
+ * was taken of it is moved out only when it is half. */
+#define COR_HTTP_KEPT_MAX (2 * COR_H2_WINDOW + COR_STREAM_READ_MAX)
+
 /* What differs between HTTP/1.1 (conn_h1.c) and HTTP/2 (conn_h2.c). Out of memory fails the
  * connection's stream, which reaches the handler as on_gone. */
 struct cor_response_ops {
@@ -105,24 +122,40 @@ struct cor_response_ops {
     /* Another protocol from here on; NULL: there is none. */
     void (*upgrade)(struct cor_http_response *resp, const struct cor_http_header *headers,
                     size_t nheaders, struct cor_http_upgrade *take_upgrade);
+    /* The same for bytes that nobody looks into; NULL: likewise. */
+    void (*tunnel)(struct cor_http_response *resp, const struct cor_http_header *headers,
+                   size_t nheaders);
+    /* The handler has decided about the body, or takes more of it: looked at in a later turn. */
+    void (*wake)(struct cor_http_response *resp);
 };
 
 struct cor_http_response {
     const struct cor_response_ops *ops;
     struct cor_conn *conn;
     enum cor_http_response_state state;
-    bool is_short;    /* on_writable is due */
-    bool is_bodiless; /* what is written goes nowhere */
-    bool has_request; /* the head could be parsed */
-    bool lacks_head;  /* it has been freed */
-    uint64_t left;    /* of a body whose length was said; else COR_HTTP_LENGTH_UNKNOWN */
-    uint64_t bytes;   /* body bytes taken */
+    bool is_short;      /* on_writable is due */
+    bool is_bodiless;   /* what is written goes nowhere */
+    bool has_request;   /* the head could be parsed */
+    bool lacks_head;    /* it has been freed */
+    bool in_head;       /* the handler's on_head runs */
+    bool is_woken;      /* HTTP/1.1: ops->wake() was called */
+    bool intake_is_due; /* the handler has decided, and nothing was done about it yet */
+    bool is_blocked;    /* STREAM: the handler did not take all of the last piece */
+    bool body_ended;    /* HOLD and STREAM: all of it has come */
+    bool body_end_told;
+    enum cor_http_intake intake;
+    uint64_t left;  /* of a body whose length was said; else COR_HTTP_LENGTH_UNKNOWN */
+    uint64_t bytes; /* body bytes taken */
     uint64_t deadline_ms;
     const char *timeout_text; /* of the 504 at the deadline */
     struct cor_http_request request;
     const struct cor_http_response_cbs *cbs;
     void *arg;
-    struct cor_buf body; /* of the request */
+    struct cor_buf body;  /* of the request; HOLD and STREAM: what waits of it */
+    size_t body_done;     /* STREAM: bytes of it that the handler has taken */
+    uint64_t body_length; /* as the head says; COR_HTTP_LENGTH_UNKNOWN */
+    const struct cor_http_body_cbs *body_cbs; /* STREAM */
+    void *body_arg;
     struct cor_buf tail; /* what cor_http_response_send() could not write yet */
     size_t tail_done;
     size_t body_charged, tail_charged; /* to the connection's share, as long as they are held */
@@ -171,7 +204,9 @@ struct cor_conn {
     bool is_skipping;    /* what comes is the body of a request that has been answered */
     bool drops_input; /* what a pipelining client sends cannot be kept: it is not read as a request
                        */
+    bool is_tunnel;   /* 101 was answered, and what comes is no HTTP */
     enum cor_h1_framing framing;
+    struct cor_str piece;             /* of a streamed body, that the parser has just found */
     struct cor_http_upgrade *upgrade; /* the protocol in the place of HTTP/1.1; NULL: none */
     size_t message_left;              /* bytes of its message that are not written yet */
     struct cor_http_response resp;
@@ -179,6 +214,7 @@ struct cor_conn {
     /* HTTP/2 */
     struct cor_dlist exchanges;
     struct cor_dlist ready; /* those whose requests are whole and wait for a later turn */
+    struct cor_dlist woken; /* those whose bodies are to be looked at in a later turn */
     size_t nexchanges;
     uint64_t turn;         /* of the loop, in which the next three are counted */
     size_t nbegun;         /* heads that were shown */
@@ -237,6 +273,8 @@ void cor_conn_h1_data(struct cor_conn *c, struct cor_str bytes);
 void cor_conn_h1_writable(struct cor_conn *c);
 void cor_conn_h1_timer(struct cor_conn *c);
 void cor_conn_h1_drain(struct cor_conn *c);
+/* The peer of a tunnel has ended its side. */
+void cor_conn_h1_peer_ended(struct cor_conn *c);
 
 /* conn_h2.c. */
 int cor_conn_h2_open(struct cor_conn *c);
@@ -250,7 +288,7 @@ void cor_conn_h2_gone(struct cor_conn *c, int why);
 /* Does every stream wait for its client, as cor_response_waits_for_peer() says? */
 bool cor_conn_h2_waits_for_peer(const struct cor_conn *c);
 
-/* response.c, exchange.c */
+/* response.c, exchange.c, intake.c */
 void cor_response_init(struct cor_http_response *resp, struct cor_conn *c,
                        const struct cor_response_ops *ops);
 /* As after cor_response_init(); frees the bodies. */
@@ -269,6 +307,22 @@ int cor_response_begin(struct cor_http_response *resp, struct cor_str method,
  * response is in ACCEPTED; a body of `length` bytes (or of COR_HTTP_LENGTH_UNKNOWN) has room, or
  * has been refused. The response may be over when this returns. */
 void cor_response_show_head(struct cor_http_response *resp, uint64_t length);
+
+/* The request is accepted, as cor_response_show_head() says. */
+void cor_response_accept(struct cor_http_response *resp);
+
+/* Is the body one that is not, or not yet, collected? */
+bool cor_response_defers_body(const struct cor_http_response *resp);
+/* Is a handler shown the body in pieces now? */
+bool cor_response_is_streaming(const struct cor_http_response *resp);
+/* More of a body that is held back or streamed; what the handler does not take is kept. `ret_taken`
+ * says how much it took (always set). The response may be over when this returns. 0, -COR_EBUSY,
+ * -COR_ENOMEM, -COR_ETOOBIG (the peer sent more than it may). */
+int cor_response_pass_body(struct cor_http_response *resp, struct cor_str piece, size_t *ret_taken);
+/* Shows what was kept, and returns how much of it was taken. The response may be over. */
+size_t cor_response_show_kept(struct cor_http_response *resp);
+/* Tells the end of a streamed body, when all of it was taken. The response may be over. */
+void cor_response_show_end(struct cor_http_response *resp);
 
 /* More of the request's body. 0, -COR_EBUSY (too many bodies at once), -COR_ETOOBIG, -COR_ENOMEM.
  */

@@ -469,6 +469,56 @@ TEST(h2, a_bad_target_is_a_400)
     part_h2(&h, &cl);
 }
 
+static bool client_lost_one(void *arg)
+{
+    return ((struct client *)arg)->nclosed > 0;
+}
+
+/* What could become another message when a proxy writes it as HTTP/1.1. */
+TEST(h2, heads_that_could_smuggle_reset_their_stream)
+{
+    static const struct {
+        const char *path;
+        struct cor_http_header header;
+        const char *body;
+    } bad[] = {
+        {"/a b", {{0}, {0}}, ""},
+        {"/ HTTP/1.1\r\nx: y", {{0}, {0}}, ""},
+        {"/", {COR_STR("transfer-encoding"), COR_STR("chunked")}, ""},
+        {"/", {COR_STR("connection"), COR_STR("close")}, ""},
+        {"/", {COR_STR("a b"), COR_STR("c")}, ""},
+        {"/", {COR_STR("a\r\nb"), COR_STR("c")}, ""},
+        {"/", {COR_STR("a:b"), COR_STR("c")}, ""},
+        {"/", {COR_STR("a"), COR_STR("b\x01")}, ""},
+        {"/", {COR_STR("content-length"), COR_STR("3")}, ""},
+        {"/", {COR_STR("content-length"), COR_STR("3")}, "ab"},
+        {"/", {COR_STR("content-length"), COR_STR("3")}, "abcd"},
+        {"/", {COR_STR("content-length"), COR_STR("3, 3")}, "abc"},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(bad); i++) {
+        struct http h;
+        struct client cl;
+        struct cor_h2_request req = {.method = COR_STR("POST"),
+                                     .scheme = COR_STR("http"),
+                                     .authority = COR_STR("x"),
+                                     .path = cor_strz(bad[i].path),
+                                     .headers = &bad[i].header,
+                                     .nheaders = bad[i].header.name.n > 0 ? 1 : 0,
+                                     .has_body = bad[i].body[0] != '\0'};
+        struct cor_str body = cor_strz(bad[i].body);
+
+        meet_h2(&h, &cl, (struct cor_http_limits){0});
+        assert_int_equal(cor_h2_open(cl.h2, &req, &client_h2_cbs, &cl, &cl.last), 0);
+        if (body.n > 0)
+            cor_h2_write(cl.last, &body, 1, 0, true);
+        await(&h, client_lost_one, &cl);
+        assert_int_equal(cl.code, COR_H2_PROTOCOL_ERROR);
+        assert_int_equal(h.seen.n, 0);
+        part_h2(&h, &cl);
+    }
+}
+
 TEST(h2, expect_continue_is_answered)
 {
     static const struct cor_http_header expect[] = {{COR_STR("expect"), COR_STR("100-continue")}};

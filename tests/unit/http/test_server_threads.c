@@ -36,6 +36,33 @@ static void on_request(const struct cor_http_request *req, struct cor_http_respo
     cor_http_response_send(resp, 200, NULL, 0, COR_STR("fine"));
 }
 
+/* The same for a server that takes bodies piece by piece and echoes them. */
+static void on_gone(struct cor_http_response *resp, int why, void *arg)
+{
+}
+
+static size_t on_body(struct cor_http_response *resp, struct cor_str piece, void *arg)
+{
+    return cor_http_response_write(resp, piece);
+}
+
+static void on_body_end(struct cor_http_response *resp, void *arg)
+{
+    cor_http_response_end(resp);
+}
+
+static void on_head(const struct cor_http_request *req, struct cor_http_response *resp, void *arg)
+{
+    static const struct cor_http_response_cbs cbs = {.on_gone = on_gone};
+    static const struct cor_http_body_cbs body_cbs = {on_body, on_body_end};
+    struct load *load = arg;
+
+    atomic_fetch_add(&load->per_loop[req->loop], 1);
+    cor_http_response_set_cbs(resp, &cbs, NULL);
+    cor_http_response_start(resp, 200, NULL, 0, 4);
+    cor_http_response_stream_body(resp, &body_cbs, load);
+}
+
 static int connect_to(uint16_t port)
 {
     struct sockaddr_in addr = {
@@ -52,7 +79,7 @@ static int connect_to(uint16_t port)
 /* False unless a whole response ending in "fine" arrives. */
 static bool ask(int fd)
 {
-    static const char request[] = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+    static const char request[] = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nfine";
     char got[1000] = {0};
     size_t n = 0;
 
@@ -120,7 +147,7 @@ static uint64_t requests_of(struct cor_http_server *server)
     return stats.requests;
 }
 
-TEST(server, loops_share_the_connections_and_close_together)
+static void check_loops(bool streams)
 {
     struct load load = {.lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
     struct cor_loop *loops[LOOPS];
@@ -129,6 +156,7 @@ TEST(server, loops_share_the_connections_and_close_together)
     struct cor_http_server *server;
     pthread_t clients[CLIENTS];
 
+    opts.on_head = streams ? on_head : NULL;
     for (int i = 0; i < LOOPS; i++)
         assert_int_equal(cor_loop_new(1000, &loops[i]), 0);
     assert_int_equal(cor_http_server_new(&opts, &server), 0);
@@ -151,4 +179,14 @@ TEST(server, loops_share_the_connections_and_close_together)
     assert_int_equal(atomic_load(&load.bad), 0);
     for (int i = 0; i < LOOPS; i++)
         assert_true(atomic_load(&load.per_loop[i]) >= CLIENTS * CONNS * REQUESTS / LOOPS / 2);
+}
+
+TEST(server, loops_share_the_connections_and_close_together)
+{
+    check_loops(false);
+}
+
+TEST(server, loops_share_streamed_bodies)
+{
+    check_loops(true);
 }
