@@ -51,8 +51,8 @@ struct cor_client_opts {
 
 /* Makes a client; it connects with its first request. 0; -COR_EINVAL (an unusable server,
  * certificate, key or token file, or a configuration that contradicts itself); -COR_ENOTSUP (the
- * runtime is pumped and has no resolver, but the server or its proxy is a host name: the message
- * says so); -COR_ENOMEM. */
+ * runtime is pumped and has no resolver, the server or its proxy is a host name, and c-ares is not
+ * installed: the message says so); -COR_ENOMEM. */
 COR_API int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *opts,
                            struct cor_client **ret_client, struct cor_status *reterr);
 

@@ -12,9 +12,9 @@
  * COR_RUNTIME_PUMPED: no threads. The program waits for cor_runtime_fd() in its own loop (epoll,
  * libuv, glib) and calls cor_runtime_pump(), inside of which every callback runs. A handler that
  * blocks therefore blocks the pump; but a pump ends after one long call, and between two calls of a
- * slow handler every other handler has its turn, and so do I/O and timers. Host names are
- * resolved only by a resolver of the program's, because the system's blocks: without one, the
- * server, or the proxy before it, is a numeric address or a local socket.
+ * slow handler every other handler has its turn, and so do I/O and timers. Host names are looked
+ * up by c-ares (libcares.so.2, loaded with the first name) or by a resolver of the program's,
+ * because the system's blocks. Of /etc/nsswitch.conf c-ares follows `files` and `dns` only.
  *
  * Where functions may be called. The library calls functions of the program in two places:
  * - *callbacks* (answers of requests, conditions of a watch, elections, reports, transforms, …) run
@@ -82,7 +82,7 @@ struct cor_runtime_opts {
      * how many there may be with those that are added while handlers block (0:
      * COR_RUNTIME_HANDLER_THREADS_MAX). */
     unsigned handler_threads, handler_threads_max;
-    cor_resolve_fn resolve; /* NULL: the system's, on a thread; of a pumped runtime none */
+    cor_resolve_fn resolve; /* NULL: the system's, on a thread; of a pumped runtime c-ares */
     void *resolve_arg;
     /* For tests with a runtime of the kind COR_RUNTIME_PUMPED: every timer of the runtime follows
      * this clock, and cor_runtime_pump() runs those that it has reached (coracle/clock.h). The

@@ -20,9 +20,10 @@
 #include "base/mem.h"
 #include "base/sized.h"
 #include "client/client_int.h"
-#include "client/config/server_url.h"
 #include "client/discovery/discovery.h"
 #include "http/proxy.h"
+#include "kit/config/server_url.h"
+#include "net/dns.h"
 #include "net/host.h"
 
 static void client_on_warning(void *arg, struct cor_str text)
@@ -69,16 +70,16 @@ static int client_open_rest(void *arg, struct cor_status *reterr)
     return r;
 }
 
-/* A runtime without threads cannot use the system's resolver, which blocks: without a resolver of
- * the program's, the server, or the proxy in front of it, must be a numeric address. The name of a
- * server behind a proxy is looked up by the proxy. A proxy's URL that cannot be read is reported
+/* A runtime without threads looks names up by c-ares, unless the program has a resolver. Where that
+ * is not installed the server, or the proxy in front of it, must be a numeric address. The name of
+ * a server behind a proxy is looked up by the proxy. A proxy's URL that cannot be read is reported
  * when the REST client is opened. */
 static int client_check_names(const struct cor_runtime *rt, const struct cor_client_config *config,
                               struct cor_status *reterr)
 {
     COR_CLEANUP(cor_server_url_deinit) struct cor_server_url url = {0};
     COR_CLEANUP(cor_proxy_deinit) struct cor_proxy proxy = {0};
-    const char *proxy_url, *host, *what;
+    const char *proxy_url, *host, *what, *why;
     int r;
 
     if (!rt->pump || rt->resolve)
@@ -91,12 +92,12 @@ static int client_check_names(const struct cor_runtime *rt, const struct cor_cli
         return 0;
     host = proxy_url ? proxy.host : url.host;
     what = proxy_url ? "proxy" : "server";
-    if (!host || cor_host_is_numeric(host))
+    if (!host || cor_host_is_numeric(host) || cor_dns_load(&why) == 0)
         return 0;
     return cor_status_set(reterr, -COR_ENOTSUP,
-                          "the %s is %s: a runtime without threads looks up no names; give it a "
-                          "resolver, or the %s as a numeric address",
-                          what, host, what);
+                          "the %s is %s: a runtime without threads looks up names by c-ares (%s); "
+                          "install it, give the runtime a resolver, or the %s as a numeric address",
+                          what, host, why, what);
 }
 
 static void on_stop_mail(struct cor_mail *mail);

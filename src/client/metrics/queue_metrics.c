@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "client/metrics/prometheus.h"
+#include "queue/workqueue_families.h"
 
 /* The bounds of the durations, as client-go computes and prints them. */
 static const char *const decade_texts[COR_WORKQUEUE_DECADES] = {"1e-08",
@@ -25,43 +26,14 @@ struct family {
     bool is_time; /* microseconds, shown as seconds */
 };
 
-static uint64_t read_depth(const struct cor_workqueue_stats *stats)
-{
-    return stats->depth;
-}
+#define GAUGE                                "gauge"
+#define COUNTER                              "counter"
+#define ROW(member, name, help, type, scale) {name, type, help, read_##member, (scale) > 1},
 
-static uint64_t read_adds(const struct cor_workqueue_stats *stats)
-{
-    return stats->adds;
-}
-
-static uint64_t read_retries(const struct cor_workqueue_stats *stats)
-{
-    return stats->retries;
-}
-
-static uint64_t read_unfinished(const struct cor_workqueue_stats *stats)
-{
-    return stats->unfinished_us;
-}
-
-static uint64_t read_longest(const struct cor_workqueue_stats *stats)
-{
-    return stats->longest_run_us;
-}
+COR_WORKQUEUE_FAMILIES(COR_WORKQUEUE_READ)
 
 /* The first is the depth. */
-static const struct family families[] = {
-    {"workqueue_depth", "gauge", "Keys that wait.", read_depth, false},
-    {"workqueue_adds_total", "counter", "Keys that were added.", read_adds, false},
-    {"workqueue_retries_total", "counter", "Keys that were added with a delay.", read_retries,
-     false},
-    {"workqueue_unfinished_work_seconds", "gauge",
-     "How long the keys that are worked on have been with a worker, together.", read_unfinished,
-     true},
-    {"workqueue_longest_running_processor_seconds", "gauge",
-     "How long the oldest key that is worked on has been with a worker.", read_longest, true},
-};
+static const struct family families[] = {COR_WORKQUEUE_FAMILIES(ROW)};
 
 static int write_family(struct cor_buf *out, const struct family *family,
                         const struct cor_queue_figures *figures, size_t n)

@@ -7,7 +7,6 @@
 #include "base/buf.h"
 #include "base/dlist.h"
 #include "client/config/credentials.h"
-#include "client/config/server_url.h"
 #include "client/rest/header_list.h"
 #include "client/rest/rest_client.h"
 #include "client/rest/rest_metrics.h"
@@ -15,6 +14,7 @@
 #include "client/rest/warning.h"
 #include "codec/gzip.h"
 #include "http/client.h"
+#include "kit/config/server_url.h"
 #include "loop/timer.h"
 
 #define COR_REST_NEVER UINT64_MAX

@@ -33,6 +33,7 @@
 
 static int runtime_make_pumped(struct cor_runtime *rt)
 {
+    cor_net_use_dns(rt->net, NULL);
     return cor_pump_new(rt->loop, &rt->pump);
 }
 

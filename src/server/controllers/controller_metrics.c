@@ -5,9 +5,8 @@
 #include "server/controllers/controllers.h"
 
 #include "base/buf.h"
+#include "queue/workqueue_families.h"
 #include "server/metrics/metrics.h"
-
-#define US_PER_S 1000000
 
 /* One family: which number of a queue it shows. */
 struct queue_family {
@@ -15,49 +14,12 @@ struct queue_family {
     uint64_t (*read)(const struct cor_workqueue_stats *stats);
 };
 
-static uint64_t read_depth(const struct cor_workqueue_stats *stats)
-{
-    return stats->depth;
-}
+#define ROW(member, name, help, type, scale)                                                       \
+    {{name, help, COR_METRIC_##type, scale}, read_##member},
 
-static uint64_t read_adds(const struct cor_workqueue_stats *stats)
-{
-    return stats->adds;
-}
+COR_WORKQUEUE_FAMILIES(COR_WORKQUEUE_READ)
 
-static uint64_t read_retries(const struct cor_workqueue_stats *stats)
-{
-    return stats->retries;
-}
-
-static uint64_t read_unfinished(const struct cor_workqueue_stats *stats)
-{
-    return stats->unfinished_us;
-}
-
-static uint64_t read_longest(const struct cor_workqueue_stats *stats)
-{
-    return stats->longest_run_us;
-}
-
-static const struct queue_family families[] = {
-    {{"workqueue_depth", "Current depth of workqueue", COR_METRIC_GAUGE}, read_depth},
-    {{"workqueue_adds_total", "Total number of adds handled by workqueue", COR_METRIC_COUNTER},
-     read_adds},
-    {{"workqueue_retries_total", "Total number of retries handled by workqueue",
-      COR_METRIC_COUNTER},
-     read_retries},
-    {{"workqueue_unfinished_work_seconds",
-      "How many seconds of work has done that is in progress and hasn't been observed by "
-      "work_duration. Large values indicate stuck threads. One can deduce the number of stuck "
-      "threads by observing the rate at which this increases.",
-      COR_METRIC_GAUGE, US_PER_S},
-     read_unfinished},
-    {{"workqueue_longest_running_processor_seconds",
-      "How many seconds has the longest running processor for workqueue been running.",
-      COR_METRIC_GAUGE, US_PER_S},
-     read_longest},
-};
+static const struct queue_family families[] = {COR_WORKQUEUE_FAMILIES(ROW)};
 
 struct collecting {
     struct cor_metric_out *to;

@@ -1,8 +1,8 @@
 /* Where an API server listens, out of a configuration's `server`: a URL, a host, or a host and a
  * port, or "unix:///path" for a local socket.
  * Thread: one at a time.  Owner: whoever embeds it. */
-#ifndef COR_CLIENT_SERVER_URL_H
-#define COR_CLIENT_SERVER_URL_H
+#ifndef COR_KIT_SERVER_URL_H
+#define COR_KIT_SERVER_URL_H
 
 #include <stdbool.h>
 #include <stdint.h>

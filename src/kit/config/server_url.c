@@ -3,7 +3,7 @@
  * URL with user information, a query or a fragment is refused with -COR_EINVAL; the message has no
  * password that may be in it.
  * Thread: any (values). */
-#include "client/config/server_url.h"
+#include "kit/config/server_url.h"
 
 #include "base/buf.h"
 #include "base/err.h"

@@ -1,4 +1,4 @@
-#include "client/config/server_url.h"
+#include "kit/config/server_url.h"
 
 #include "base/err.h"
 #include "base/mem.h"
