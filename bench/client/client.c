@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "client.h"
 #include "figures.h"
+#include "pods.h"
 #include "process.h"
 #include "replay.h"
 #include "requests.h"
@@ -146,6 +147,16 @@ static void sync_part(const struct bench *b, const struct side *side, enum figur
     take_least(&side->figures[bytes], (large.bytes - none.bytes) / (double)b->sizes->large);
 }
 
+/* Pods by the typed informer. */
+static void sync_pods(const struct bench *b, const struct side *side)
+{
+    struct answer none = ask(b, side, "sync", EMPTY_NS, 0);
+    struct answer pods = ask(b, side, "sync", PODS_NS, b->sizes->small);
+
+    take_least(&side->figures[PODS_CPU], pods.cpu_ms);
+    take_least(&side->figures[PODS_BYTES], (pods.bytes - none.bytes) / (double)b->sizes->small);
+}
+
 static void events(const struct bench *b, const struct side *side)
 {
     size_t n = b->sizes->events;
@@ -197,6 +208,8 @@ static void measure(struct bench *b)
 {
     struct figures *f = &b->figures;
     const struct side coracle = {b->subject, "whole", f->coracle};
+    const struct side pods = {b->subject, "pods", f->coracle};
+    const struct side peer_pods = {b->peer, "pods", f->typed};
     const struct side projected = {b->subject, "projected", f->coracle};
     const struct side metadata = {b->subject, "metadata", f->coracle};
     const struct side typed = {b->peer, "typed", f->typed};
@@ -214,6 +227,9 @@ static void measure(struct bench *b)
             sync_whole(b, sides[i]);
             events(b, sides[i]);
         }
+        sync_pods(b, &pods);
+        if (b->peer)
+            sync_pods(b, &peer_pods);
         reconciles(b, &coracle);
         lookups_and_queue(b, &coracle);
         fields(b, &coracle);
@@ -289,6 +305,9 @@ static void fill(struct bench *b, const struct target *t)
     fill_namespace(client, t, EMPTY_NS, 0);
     fill_namespace(client, t, SMALL_NS, b->sizes->small);
     fill_namespace(client, t, LARGE_NS, b->sizes->large);
+    fill_namespace(client, t, PODS_NS, 0);
+    send_all(client, t, b->sizes->small, pods_write_create, NULL);
+    send_all(client, t, b->sizes->small, pods_write_status, NULL);
     send_all(client, t, b->sizes->pods, write_pod, NULL);
     b->figures.json_bytes = (double)requests_run(client, &get).body_bytes;
     client_close(client);

@@ -25,6 +25,8 @@ static const struct row {
     {"  wall, ms", LARGE_WALL, NO_BAR, 0},
     {"  three projected fields, CPU, ms", PROJECTED_CPU, NO_BAR, 0},
     {"  metadata only, CPU, ms", METADATA_CPU, NO_BAR, 0},
+    {"typed sync of as many pods, CPU, ms", PODS_CPU, PART_OF_PEER, 0.25},
+    {"  memory per pod, bytes", PODS_BYTES, PART_OF_PEER, 0.5},
     {"memory per object, whole, bytes", OBJECT_BYTES, AT_MOST, 1800},
     {"  beside client-go's after a collection", OBJECT_BYTES, PART_OF_PEER, 0.6},
     {"  as it runs, without a forced collection", RUNNING_BYTES, NO_BAR, 0},

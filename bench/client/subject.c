@@ -5,7 +5,8 @@
  *     NAMESPACE N
  *
  * NAMESPACE is the file of a pod for `fields` and `decode`. KIND is whole, projected (three fields)
- * or metadata. Prints lines of "NAME VALUE". */
+ * or metadata, of config maps, or pods, which are read by the typed informer. Prints lines of "NAME
+ * VALUE". */
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 
 #include <coracle.h>
 #include <coracle/types/core_v1.h>
+#include <coracle/types/core_v1_client.h>
 #include <coracle/types/core_v1_structs.h>
 
 #include "measure.h"
@@ -98,6 +100,20 @@ static void open_informer(struct subject *s, struct cor_informer_opts *opts,
     must(s, cor_informers_for_resource(s->informers, opts, &s->informer, &s->why), "informer");
 }
 
+static bool wants_pods(const struct subject *s)
+{
+    return strncmp(s->kind, "pods", strlen("pods")) == 0;
+}
+
+static void open_pods(struct subject *s)
+{
+    struct cor_core_v1_pod_informer informer;
+
+    open_client(s, COR_RUNTIME_THREADS);
+    must(s, cor_core_v1_pods_informer(s->informers, s->ns, NULL, &informer, &s->why), "informer");
+    s->informer = informer.informer;
+}
+
 static void open_maps(struct subject *s)
 {
     static const struct cor_str fields[] = {COR_STR("metadata.labels.app"),
@@ -134,7 +150,10 @@ static void check_len(const struct subject *s)
 static void do_sync(struct subject *s)
 {
     begin(s);
-    open_maps(s);
+    if (wants_pods(s))
+        open_pods(s);
+    else
+        open_maps(s);
     run_until_synced(s);
     show_time(s);
     check_len(s);

@@ -415,12 +415,7 @@ static void measure_kube(struct bench *b)
 
 static void find_peers(struct bench *b)
 {
-    static const char *const places[] = {"/usr/sbin/nginx", "/usr/bin/nginx",
-                                         "/usr/local/sbin/nginx"};
-
-    for (size_t i = 0; i < COR_ARRAY_LEN(places) && !b->nginx.program; i++)
-        if (access(places[i], X_OK) == 0)
-            b->nginx.program = places[i];
+    b->nginx.program = target_find_nginx();
     if (!b->nginx.program)
         say("nginx: skipped; it is not installed");
     b->kube.program = process_named("COR_KUBE_APISERVER");

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "client.h"
 #include "held_port.h"
 #include "measure.h"
@@ -125,9 +126,18 @@ void target_start_coracle(const struct target_program *p, const char *dir, struc
                           "--port", port, "--max-requests-inflight", "0",
                           "--service-cluster-ip-range", "10.96.0.0/12", "--die-with-parent",
                           /* kube-apiserver has none either. */
-                          p->has_controllers ? "--controllers=*" : "--controllers=-*",
-                          p->etcd_url ? "--etcd-servers" : NULL, p->etcd_url, NULL};
+                          p->has_controllers ? "--controllers=*" : "--controllers=-*", NULL, NULL,
+                          NULL, NULL};
+    size_t n = 0;
 
+    while (argv[n])
+        n++;
+    if (p->flag)
+        argv[n++] = p->flag;
+    if (p->etcd_url) {
+        argv[n++] = "--etcd-servers";
+        argv[n++] = p->etcd_url;
+    }
     *ret = (struct target){.npids = 1, .port = target_free_port()};
     mkdir(dir, 0700);
     snprintf(data, sizeof(data), "%s/data", dir);
@@ -138,13 +148,25 @@ void target_start_coracle(const struct target_program *p, const char *dir, struc
     start(ret, argv, log, "/readyz");
 }
 
-void target_start_nginx(const struct target_program *p, const char *dir, const char *pki,
-                        struct target *ret)
+const char *target_find_nginx(void)
 {
-    char conf[TEXT_MAX], log[TEXT_MAX], text[4 * TEXT_MAX];
+    static const char *const places[] = {"/usr/sbin/nginx", "/usr/bin/nginx",
+                                         "/usr/local/sbin/nginx"};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(places); i++)
+        if (access(places[i], X_OK) == 0)
+            return places[i];
+    return NULL;
+}
+
+void target_start_nginx_as(const struct target_program *p, const struct target_nginx *what,
+                           const char *dir, const char *pki, struct target *ret)
+{
+    char conf[TEXT_MAX], log[TEXT_MAX], text[8 * TEXT_MAX];
     const char *argv[] = {p->program, "-c", conf, "-e", log, NULL};
 
     *ret = (struct target){.npids = 1, .port = target_free_port()};
+    mkdir(dir, 0700);
     snprintf(conf, sizeof(conf), "%s/nginx.conf", dir);
     snprintf(log, sizeof(log), "%s/nginx.log", dir);
     snprintf(text, sizeof(text),
@@ -153,15 +175,25 @@ void target_start_nginx(const struct target_program *p, const char *dir, const c
              "http {\n access_log off;\n default_type application/json;\n sendfile on;\n"
              " open_file_cache max=100;\n keepalive_requests 100000000;\n"
              " client_body_temp_path %s/t1;\n proxy_temp_path %s/t2;\n fastcgi_temp_path %s/t3;\n"
-             " uwsgi_temp_path %s/t4;\n scgi_temp_path %s/t5;\n"
-             " server {\n  listen 127.0.0.1:%u ssl;\n  root %s/www;\n"
+             " uwsgi_temp_path %s/t4;\n scgi_temp_path %s/t5;\n%s"
+             " server {\n  listen 127.0.0.1:%u ssl;\n%s"
              "  ssl_certificate %s/server.crt;\n  ssl_certificate_key %s/server.key;\n"
              " }\n}\n",
-             geteuid() == 0 ? "user root;\n" : "", dir, dir, dir, dir, dir, dir, ret->port, dir,
-             pki, pki);
+             geteuid() == 0 ? "user root;\n" : "", dir, dir, dir, dir, dir, dir, what->http,
+             ret->port, what->server, pki, pki);
     write_file(conf, text);
-    start(ret, argv, log, "/get");
+    start(ret, argv, log, what->probe);
     ret->npids += process_children(ret->pids[0], ret->pids + 1, TARGET_PIDS_MAX - 1);
+}
+
+void target_start_nginx(const struct target_program *p, const char *dir, const char *pki,
+                        struct target *ret)
+{
+    char root[TEXT_MAX + 32];
+    const struct target_nginx what = {.http = "", .server = root, .probe = "/get"};
+
+    snprintf(root, sizeof(root), "  root %s/www;\n", dir);
+    target_start_nginx_as(p, &what, dir, pki, ret);
 }
 
 void target_start_etcd(const char *program, const char *dir, char *ret_url, size_t n,

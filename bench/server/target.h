@@ -27,6 +27,13 @@ struct target_program {
     const char *helper;   /* etcd, for kube-apiserver */
     const char *etcd_url; /* not NULL: the store is there, and its keeper does not count */
     bool has_controllers; /* of Coracle: all run inside the server; else none */
+    const char *flag;     /* of Coracle: one more flag; NULL: none */
+};
+
+/* What an nginx does beside TLS. The texts are lines of its configuration. */
+struct target_nginx {
+    const char *http, *server; /* lines of the block `http`, and of its only `server` */
+    const char *probe;         /* the path that is answered with 200 when it has started */
 };
 
 /* The URL is for `etcd_url`. The process counts nowhere; target_stop() ends it. */
@@ -35,7 +42,14 @@ void target_start_etcd(const char *program, const char *dir, char *ret_url, size
 
 void target_start_coracle(const struct target_program *p, const char *dir, struct target *ret);
 
-/* Serves the files of `dir`/www with the certificate that Coracle made in `pki`. */
+/* Where nginx is installed; NULL: it is not. */
+const char *target_find_nginx(void);
+
+/* With the certificate that Coracle made in `pki`. */
+void target_start_nginx_as(const struct target_program *p, const struct target_nginx *what,
+                           const char *dir, const char *pki, struct target *ret);
+
+/* Serves the files of `dir`/www. */
 void target_start_nginx(const struct target_program *p, const char *dir, const char *pki,
                         struct target *ret);
 

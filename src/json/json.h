@@ -72,6 +72,13 @@ void cor_json_dups_deinit(struct cor_json_dups *dups);
 int cor_json_check(struct cor_str in, const struct cor_json_limits *limits, bool *ret_canonical,
                    struct cor_json_error *reterr);
 
+/* The same of the object or array that `in` begins with; what follows it is not looked at. `ret_n`
+ * is its length. 0, -COR_EINVAL (as above, it goes on behind `in`, or it has more bytes than the
+ * limit).
+ */
+int cor_json_check_first(struct cor_str in, const struct cor_json_limits *limits,
+                         bool *ret_canonical, size_t *ret_n);
+
 /* The first number of `in` that no double holds; the refusal of it is worded by the caller.
  * 0, -COR_ENOTFOUND (there is none), -COR_EINVAL (`in` is not JSON). */
 int cor_json_find_huge(struct cor_str in, struct cor_str *ret_number);

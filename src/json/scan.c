@@ -95,16 +95,30 @@ static inline uint64_t parity_below(uint64_t x)
     return x;
 }
 
+/* Which of 64 bytes stand behind an odd number of backslashes, and so are no end of a string. The
+ * byte before them is no backslash. A run of backslashes that begins at an odd place is added to
+ * its own start: the carry moves the bit behind the run, and by its place the length is known to be
+ * even or odd. *ret_is_open: the byte behind the 64 is escaped. */
+static inline uint64_t find_escaped(uint64_t escapes, bool *ret_is_open)
+{
+    const uint64_t even = 0x5555555555555555ull;
+    uint64_t behind = escapes << 1, odd_starts = escapes & ~even & ~behind, runs;
+
+    *ret_is_open = __builtin_add_overflow(odd_starts, escapes, &runs);
+    return (even ^ (runs << 1)) & behind;
+}
+
 /* Goes on in a container from a place that is in no string, 64 bytes at a time, until it ends
- * (*depth is 0 then), few bytes are left, or a string has an escape. */
+ * (*depth is 0 then), or few bytes are left. */
 static const char *skip_blocks(const char *p, const char *end, size_t *depth)
 {
     while (end - p >= 64) {
         struct marks marks = read_marks(p);
         uint64_t in_string, empty, rest;
+        bool is_open = false;
 
         if (marks.escapes)
-            break;
+            marks.quotes &= ~find_escaped(marks.escapes, &is_open);
         in_string = parity_below(marks.quotes);
         marks.opens &= ~in_string;
         marks.closes &= ~in_string;
@@ -121,7 +135,7 @@ static const char *skip_blocks(const char *p, const char *end, size_t *depth)
         }
         p += 64;
         if (in_string >> 63) {
-            p = find_quote(p, end);
+            p = find_quote(p + (is_open && p < end), end);
             if (p < end)
                 p++;
         }
@@ -327,24 +341,31 @@ int cor_json_get(struct cor_str object, struct cor_str key, enum cor_json_order 
     return 0;
 }
 
-void cor_json_get_each(struct cor_str object, const struct cor_str *keys, size_t n,
-                       struct cor_str *ret_values)
+void cor_json_iter_each(struct cor_json_iter *it, const struct cor_str *keys, size_t n,
+                        struct cor_str *ret_values)
 {
-    struct cor_json_iter it =
-        cor_json_iter(cor_json_type(object) == COR_JSON_OBJECT ? object : COR_STR(""));
     struct cor_str raw;
     size_t i = 0;
 
     for (size_t j = 0; j < n; j++)
         ret_values[j] = (struct cor_str){NULL, 0};
-    while (i < n && cor_json_iter_member(&it, &raw)) {
+    while (i < n && cor_json_iter_member(it, &raw)) {
         int c = cor_json_raw_cmp_text(raw, keys[i]);
 
         while (c > 0 && ++i < n)
             c = cor_json_raw_cmp_text(raw, keys[i]);
         if (c == 0)
-            ret_values[i++] = cor_json_iter_value(&it);
+            ret_values[i++] = cor_json_iter_value(it);
     }
+}
+
+void cor_json_get_each(struct cor_str object, const struct cor_str *keys, size_t n,
+                       struct cor_str *ret_values)
+{
+    struct cor_json_iter it =
+        cor_json_iter(cor_json_type(object) == COR_JSON_OBJECT ? object : COR_STR(""));
+
+    cor_json_iter_each(&it, keys, n, ret_values);
 }
 
 int cor_json_to_raw(struct cor_str value, struct cor_str *ret_raw)

@@ -71,6 +71,10 @@ int cor_json_get(struct cor_str object, struct cor_str key, enum cor_json_order 
  * in byte order. What is absent has a p of NULL. */
 void cor_json_get_each(struct cor_str object, const struct cor_str *keys, size_t n,
                        struct cor_str *ret_values);
+/* The same for the object that `it` iterates over from its beginning; it stops behind the last of
+ * `keys`. */
+void cor_json_iter_each(struct cor_json_iter *it, const struct cor_str *keys, size_t n,
+                        struct cor_str *ret_values);
 
 /* 0, or -COR_EINVAL when the value has another type; int64 also -COR_ETOOBIG, and a number with a
  * fraction or an exponent is none. */

@@ -1,6 +1,7 @@
 #include "json/splitter.h"
 
 #include "base/err.h"
+#include "json/json.h"
 #include "json/json_int.h"
 
 #define KEY_MAX 1024 /* bytes of a member's name, quotes included */
@@ -99,6 +100,27 @@ static const char *skip_value(struct cor_json_splitter *s, const char *p, const 
     return NULL;
 }
 
+/* Takes an item that lies in [*p, end) as a whole, and checks it. False: it goes on in the next
+ * piece, or something is wrong with it; then it is looked at again, in the way of all other values.
+ */
+static bool take_checked(struct cor_json_splitter *s, const char **p, const char *end, int *ret)
+{
+    const struct cor_json_limits limits = {s->part.max, COR_JSON_DEPTH_MAX, true};
+    struct cor_str item;
+    size_t n;
+
+    if (!s->checks || **p != '{' ||
+        cor_json_check_first(cor_str(*p, (size_t)(end - *p)), &limits, &s->is_canonical, &n) < 0)
+        return false;
+    item = cor_str(*p, n);
+    *p += n;
+    s->state = AFTER_ITEM;
+    s->is_checked = true;
+    *ret = s->cbs->on_value(s->arg, item);
+    s->is_checked = false;
+    return true;
+}
+
 static int begin_value(struct cor_json_splitter *s, char first, enum state state)
 {
     if (first == ',' || first == ']' || first == '}')
@@ -172,9 +194,10 @@ static int begin_member(struct cor_json_splitter *s, char first, const char **p)
 }
 
 /* One character of structure, which is not white space. */
-static int feed_structure(struct cor_json_splitter *s, const char **p)
+static int feed_structure(struct cor_json_splitter *s, const char **p, const char *end)
 {
     char c = **p;
+    int r;
 
     switch (s->state) {
     case BETWEEN:
@@ -183,7 +206,7 @@ static int feed_structure(struct cor_json_splitter *s, const char **p)
         return begin_member(s, c, p);
     case ITEM_OR_END:
         if (c != ']')
-            return begin_value(s, c, VALUE_ITEM);
+            return take_checked(s, p, end, &r) ? r : begin_value(s, c, VALUE_ITEM);
         break;
     default:
         break;
@@ -221,7 +244,7 @@ int cor_json_splitter_feed(struct cor_json_splitter *s, struct cor_str bytes)
         else if (cor_json_is_space(*p))
             p++;
         else
-            r = feed_structure(s, &p);
+            r = feed_structure(s, &p, end);
     }
     return r;
 }

@@ -253,14 +253,17 @@ static struct cor_object *copy_for_key(const struct cor_object *object, size_t k
 
 int cor_object_with_key(struct cor_object *object, struct cor_object **ret_object)
 {
-    struct cor_str ns = cor_object_namespace(object), name = cor_object_name(object);
-    size_t key_len = key_size(ns, name);
+    struct cor_str ns, name;
     struct cor_object *copy;
+    size_t key_len;
 
     if (object->key_len > 0 && !object->key_is_given) {
         *ret_object = cor_object_ref(object);
         return 0;
     }
+    ns = cor_object_namespace(object);
+    name = cor_object_name(object);
+    key_len = key_size(ns, name);
     if (key_len == 0)
         return name.n == 0 ? -COR_EINVAL : -COR_ETOOBIG;
     copy = copy_for_key(object, key_len);
@@ -331,22 +334,31 @@ int cor_object_from_checked(struct cor_str json, enum cor_json_order order,
     return keep(json, &f, &none, order, ret_object) < 0 ? cor_status_no_memory(reterr) : 0;
 }
 
+int cor_object_received_checked(struct cor_str json, enum cor_json_order order, struct cor_str kind,
+                                struct cor_str api_version, struct cor_object **ret_object,
+                                struct cor_status *reterr)
+{
+    struct type type = {kind, api_version};
+    struct found f;
+
+    if (!find_parts(json, &f) || f.has_kind != f.has_api_version)
+        return rebuild(json, &type, ret_object, reterr);
+    if (f.has_kind)
+        type = (struct type){{NULL, 0}, {NULL, 0}};
+    return keep(json, &f, &type, order, ret_object) < 0 ? cor_status_no_memory(reterr) : 0;
+}
+
 int cor_object_received(struct cor_str json, struct cor_str kind, struct cor_str api_version,
                         struct cor_object **ret_object, struct cor_status *reterr)
 {
     const struct cor_json_limits limits = {BYTES_MAX, COR_JSON_DEPTH_MAX, true};
-    struct type type = {kind, api_version};
-    struct found f;
+    const struct type type = {kind, api_version};
     bool canonical;
 
-    if (cor_json_check(json, &limits, &canonical, NULL) < 0 || !find_parts(json, &f) ||
-        f.has_kind != f.has_api_version)
+    if (cor_json_check(json, &limits, &canonical, NULL) < 0)
         return rebuild(json, &type, ret_object, reterr);
-    if (f.has_kind)
-        type = (struct type){{NULL, 0}, {NULL, 0}};
-    if (keep(json, &f, &type, canonical ? COR_JSON_SORTED : COR_JSON_FIRST, ret_object) < 0)
-        return cor_status_no_memory(reterr);
-    return 0;
+    return cor_object_received_checked(json, canonical ? COR_JSON_SORTED : COR_JSON_FIRST, kind,
+                                       api_version, ret_object, reterr);
 }
 
 int cor_object_from_json(struct cor_str json, struct cor_object **ret_object,

@@ -15,6 +15,11 @@ int cor_object_received(struct cor_str json, struct cor_str kind, struct cor_str
                         struct cor_object **ret_object, struct cor_status *reterr);
 
 /* The same for bytes that are known to be JSON, with keys in this order. */
+int cor_object_received_checked(struct cor_str json, enum cor_json_order order, struct cor_str kind,
+                                struct cor_str api_version, struct cor_object **ret_object,
+                                struct cor_status *reterr);
+
+/* The same for an object that gets no type. */
 int cor_object_from_checked(struct cor_str json, enum cor_json_order order,
                             struct cor_object **ret_object, struct cor_status *reterr);
 

@@ -4,6 +4,9 @@
 
 #include "ear.h"
 
+/* A server that runs no controllers has none of them when it starts. */
+static const struct cor_resource accounts = {"", "v1", "serviceaccounts"};
+
 /* Each informer of a set, with its handler. */
 struct set {
     struct world w;
@@ -26,7 +29,8 @@ static struct ear *follow(struct set *s, struct cor_informer_opts opts)
     struct cor_handler_opts handler = ear_opts(ear);
 
     ear_init(ear);
-    opts.resource = configmaps;
+    if (!opts.resource.plural)
+        opts.resource = accounts;
     assert_int_equal(cor_informers_for_resource(s->informers, &opts, &s->inf[s->n], NULL), 0);
     assert_int_equal(cor_informer_add_handler(s->inf[s->n++], &handler, NULL), 0);
     return ear;
@@ -46,12 +50,11 @@ static void end(struct set *s)
 
 static void create_in(struct set *s, const char *ns, const char *name, const char *labels)
 {
-    struct cor_request req = {COR_REQUEST, .verb = COR_VERB_CREATE, .resource = configmaps,
-                              .ns = ns};
+    struct cor_request req = {COR_REQUEST, .verb = COR_VERB_CREATE, .resource = accounts, .ns = ns};
     char json[256];
 
     snprintf(json, sizeof(json),
-             "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"%s\","
+             "{\"apiVersion\":\"v1\",\"kind\":\"ServiceAccount\",\"metadata\":{\"name\":\"%s\","
              "\"namespace\":\"%s\",\"labels\":%s}}",
              name, ns, labels);
     assert_int_equal(cor_object_from_json(cor_strz(json), &req.object, NULL), 0);
@@ -82,19 +85,19 @@ TEST(informer_scopes, a_namespace_and_tweaks_choose_what_is_held)
         struct set s;
 
         begin(&s, kind, NULL);
-        create_in(&s, "kube-system", "one", "{\"color\":\"red\"}");
+        create_in(&s, "kube-node-lease", "one", "{\"color\":\"red\"}");
         create_in(&s, "default", "two", "{\"color\":\"blue\"}");
         all = follow(&s, (struct cor_informer_opts){COR_INFORMER_OPTS, .ns = NULL});
         of_namespace =
-            follow(&s, (struct cor_informer_opts){COR_INFORMER_OPTS, .ns = "kube-system"});
+            follow(&s, (struct cor_informer_opts){COR_INFORMER_OPTS, .ns = "kube-node-lease"});
         of_label = follow(&s, (struct cor_informer_opts){COR_INFORMER_OPTS, .tweak = ask_for_label,
                                                          .tweak_arg = red});
         of_field = follow(&s, (struct cor_informer_opts){COR_INFORMER_OPTS, .tweak = ask_for_field,
                                                          .tweak_arg = last});
         start(&s);
         create_in(&s, "default", "three", "{\"color\":\"red\"}");
-        create_in(&s, "kube-system", "four", "{}");
-        create_in(&s, "kube-system", "last", "{\"color\":\"red\"}");
+        create_in(&s, "kube-node-lease", "four", "{}");
+        create_in(&s, "kube-node-lease", "last", "{\"color\":\"red\"}");
         ear_await(all, &s.w, "!two !one +three +four +last ");
         ear_await(of_namespace, &s.w, "!one +four +last ");
         ear_await(of_label, &s.w, "!one +three +last ");
@@ -107,7 +110,7 @@ TEST(informer_scopes, a_namespace_and_tweaks_choose_what_is_held)
 TEST(informer_scopes, what_a_selector_leaves_out_is_not_found_although_it_exists)
 {
     struct cor_object *object = NULL;
-    struct cor_request again = {COR_REQUEST, .verb = COR_VERB_CREATE, .resource = configmaps,
+    struct cor_request again = {COR_REQUEST, .verb = COR_VERB_CREATE, .resource = accounts,
                                 .ns = "default"};
     struct set s;
 
@@ -118,7 +121,7 @@ TEST(informer_scopes, what_a_selector_leaves_out_is_not_found_although_it_exists
     assert_int_equal(cor_informer_get(s.inf[0], COR_STR("default"), COR_STR("blue"), &object, NULL),
                      -COR_ENOTFOUND);
     assert_int_equal(cor_object_from_json(COR_STR("{\"apiVersion\":\"v1\",\"kind\":"
-                                                  "\"ConfigMap\",\"metadata\":{\"name\":"
+                                                  "\"ServiceAccount\",\"metadata\":{\"name\":"
                                                   "\"blue\"}}"),
                                           &again.object, NULL),
                      0);
@@ -228,7 +231,8 @@ TEST(informer_scopes, metadata_only_follows_adds_updates_and_deletions)
 
         begin(&s, kind, NULL);
         world_create(&s.w, "one", "{}", "1");
-        ear = follow(&s, (struct cor_informer_opts){COR_INFORMER_OPTS, .metadata_only = true});
+        ear = follow(&s, (struct cor_informer_opts){COR_INFORMER_OPTS, .resource = configmaps,
+                                                    .ns = "default", .metadata_only = true});
         start(&s);
         world_create(&s.w, "two", "{}", "1");
         world_update(&s.w, "one", "2", rv);
@@ -276,7 +280,7 @@ TEST(informer_scopes, what_was_stopped_stays_and_is_not_started_again)
     FOR_EACH_KIND(kind)
     {
         struct cor_informer *again;
-        const struct cor_informer_opts opts = {COR_INFORMER_OPTS, .resource = configmaps,
+        const struct cor_informer_opts opts = {COR_INFORMER_OPTS, .resource = accounts,
                                                .ns = "default"};
         struct set s;
 

@@ -6,7 +6,7 @@
 
 static const struct cor_informer_opts of_configmaps = {COR_INFORMER_OPTS,
                                                        .resource = {"", "v1", "configmaps"}};
-static const char *const both[] = {"kube-system", "default", "kube-system"};
+static const char *const both[] = {"kube-node-lease", "default", "kube-node-lease"};
 
 struct several {
     struct world w;
@@ -97,7 +97,7 @@ TEST(namespaced, objects_of_the_namespaces_are_read_as_one_cache)
         struct several s;
 
         begin(&s, kind);
-        create_in(&s, "kube-system", "one");
+        create_in(&s, "kube-node-lease", "one");
         create_in(&s, "default", "two");
         create_in(&s, "kube-public", "three");
         assert_int_equal(cor_namespaced_informer_add_indexes(s.all, &sea, 1), 0);
@@ -107,16 +107,16 @@ TEST(namespaced, objects_of_the_namespaces_are_read_as_one_cache)
         assert_int_equal(get(&s, "default", "two"), 0);
         assert_int_equal(get(&s, "default", "one"), -COR_ENOTFOUND);
         assert_int_equal(get(&s, "kube-public", "three"), -COR_ENOTFOUND);
-        assert_int_equal(get_by_key(&s, "kube-system/one"), 0);
+        assert_int_equal(get_by_key(&s, "kube-node-lease/one"), 0);
         assert_int_equal(get_by_key(&s, "kube-public/three"), -COR_ENOTFOUND);
         assert_int_equal(get_by_key(&s, "one"), -COR_ENOTFOUND);
         assert_int_equal(get_by_key(&s, "a/b/c"), -COR_ENOTFOUND);
         assert_int_equal(cor_namespaced_informer_each(s.all, COR_STR(""), NULL, add_name, names[0]),
                          0);
         assert_string_equal(names[0], "two one ");
-        assert_int_equal(
-            cor_namespaced_informer_each(s.all, COR_STR("kube-system"), NULL, add_name, names[1]),
-            0);
+        assert_int_equal(cor_namespaced_informer_each(s.all, COR_STR("kube-node-lease"), NULL,
+                                                      add_name, names[1]),
+                         0);
         assert_int_equal(
             cor_namespaced_informer_each(s.all, COR_STR("kube-public"), NULL, add_name, names[1]),
             0);
@@ -162,7 +162,7 @@ TEST(namespaced, a_handler_hears_of_every_namespace_and_is_removed_once)
         assert_int_equal(cor_namespaced_informer_add_handler(s.all, &opts, &handler), 0);
         start(&s);
         ear_await(&ear, &s.w, "!one ");
-        create_in(&s, "kube-system", "two");
+        create_in(&s, "kube-node-lease", "two");
         ear_await(&ear, &s.w, "!one +two ");
         create_in(&s, "kube-public", "three");
         create_in(&s, "default", "four");

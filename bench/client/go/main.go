@@ -2,7 +2,8 @@
 //
 //	peer sync|events|reconcile|lookups|queue|fields|decode KIND URL TOKEN NAMESPACE N
 //
-// KIND is typed, dynamic or metadata. Prints lines of "NAME VALUE".
+// KIND is typed, pods (typed), dynamic or metadata; all but pods are of config maps. Typed clients ask for protobuf, which is
+// client-go's default since 0.33. Prints lines of "NAME VALUE".
 package main
 
 import (
@@ -90,6 +91,11 @@ type work struct {
 
 func (w *work) informer() cache.SharedIndexInformer {
 	switch w.kind {
+	case "pods":
+		client, err := kubernetes.NewForConfig(w.config)
+		check(err, "client")
+		factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(w.namespace))
+		return factory.Core().V1().Pods().Informer()
 	case "typed":
 		client, err := kubernetes.NewForConfig(w.config)
 		check(err, "client")

@@ -25,6 +25,7 @@ struct cor_list_reader {
     struct cor_buf kind, api_version; /* of the items; raw JSON text */
     struct cor_buf rv, token;         /* of the list */
     int64_t remaining;                /* metadata.remainingItemCount; -1: absent */
+    size_t room;                      /* bytes of items for which the heap has been grown */
     bool has_null_items, is_status;
 };
 

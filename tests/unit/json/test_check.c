@@ -375,3 +375,46 @@ TEST(check, allows_a_thousand_levels)
     memset(in + COR_JSON_DEPTH_MAX + 1, ']', COR_JSON_DEPTH_MAX + 1);
     assert_int_equal(check(cor_str(in, sizeof(in)), &canonical), -COR_EINVAL);
 }
+
+TEST(check, reads_the_first_of_several_values)
+{
+    static const struct {
+        const char *in;
+        size_t n; /* 0: refused */
+        bool is_canonical;
+    } rows[] = {{"{\"a\":1,\"b\":[]},{\"c\":", 14, true},
+                {"{\"b\":1,\"a\":2}]}", 13, false},
+                {"[1, 2]nothing", 6, false},
+                {"{}", 2, true},
+                {"{\"a\":1", 0, false},
+                {"{\"a\":\"x", 0, false},
+                {"{", 0, false},
+                {"{\"a\":+1},", 0, false},
+                {"{\"a\":\"\xff\"}", 0, false}};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        struct cor_str in = cor_strz(rows[i].in);
+        bool is_canonical;
+        size_t n;
+
+        assert_int_equal(cor_json_check_first(in, &limits, &is_canonical, &n),
+                         rows[i].n > 0 ? 0 : -COR_EINVAL);
+        if (rows[i].n == 0)
+            continue;
+        assert_int_equal(n, rows[i].n);
+        assert_int_equal(is_canonical, rows[i].is_canonical);
+    }
+}
+
+TEST(check, the_first_value_has_the_limits)
+{
+    const struct cor_json_limits few = {.bytes_max = 9, .depth_max = 1};
+    bool is_canonical;
+    size_t n;
+
+    assert_int_equal(cor_json_check_first(COR_STR("{\"a\":123}}"), &few, &is_canonical, &n), 0);
+    assert_int_equal(n, 9);
+    assert_int_equal(cor_json_check_first(COR_STR("{\"a\":1234}"), &few, &is_canonical, &n),
+                     -COR_EINVAL);
+    assert_int_equal(cor_json_check_first(COR_STR("[[]]"), &few, &is_canonical, &n), -COR_EINVAL);
+}

@@ -76,6 +76,46 @@ TEST(scan, finds_the_end_of_long_containers)
     }
 }
 
+/* The end of the container at the start of `text`, byte by byte. */
+static size_t plain_end(const char *text)
+{
+    size_t depth = 0;
+    bool in_string = false;
+
+    for (size_t i = 0;; i++) {
+        if (in_string && text[i] == '\\')
+            i++;
+        else if (text[i] == '"')
+            in_string = !in_string;
+        else if (!in_string && (text[i] == '{' || text[i] == '['))
+            depth++;
+        else if (!in_string && (text[i] == '}' || text[i] == ']') && --depth == 0)
+            return i + 1;
+    }
+}
+
+/* As the keys of FieldsV1 are: "k:{\"type\":\"Ready\"}". Every length of a run of backslashes meets
+ * every place of a block, its end included. */
+TEST(scan, finds_the_end_of_long_containers_with_escapes)
+{
+    char text[600];
+
+    for (size_t lead = 0; lead < 130; lead++)
+        for (size_t run = 0; run < 5; run++) {
+            int n = snprintf(
+                text, sizeof(text),
+                "[\"1\",\"2\",\"3\",\"4\",\"%.*s%.*s\\\"}]{%.*s\",{\"b\":\"]\\\\\"},[{}],\"%*s\"]"
+                "tail\"]",
+                (int)lead,
+                "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+                "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+                (int)(2 * run), "\\\\\\\\\\\\\\\\", (int)(2 * run), "\\\\\\\\\\\\\\\\", 150, "");
+
+            assert_in_range(n, 1, sizeof(text) - 1);
+            assert_int_equal(cor_json_first_value(cor_str(text, (size_t)n)).n, plain_end(text));
+        }
+}
+
 TEST(scan, scalars_and_nothing_have_no_members)
 {
     static const char *const values[] = {"", "1", "\"{\"", "null", "{}", "[]"};

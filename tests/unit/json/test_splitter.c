@@ -72,6 +72,48 @@ TEST(splitter, a_list_is_cut_into_its_items)
     }
 }
 
+static int note_checked(void *arg, struct cor_str value)
+{
+    const struct cor_json_splitter *s = arg;
+    size_t n = strlen(seen);
+
+    snprintf(seen + n, sizeof(seen) - n, "<%.*s>%s", COR_STR_ARG(value),
+             !s->is_checked    ? ""
+             : s->is_canonical ? "canonical"
+                               : "checked");
+    return 0;
+}
+
+TEST(splitter, items_that_lie_in_one_piece_are_checked)
+{
+    static const struct cor_json_splitter_cbs checked_cbs = {note_checked, note_member};
+    const char *text = "{\"items\":[{\"a\":1,\"b\":2},{\"b\":1,\"a\":2},7,{\"a\":+},{\"a\":3}]}";
+    struct cor_json_splitter s;
+
+    seen[0] = '\0';
+    cor_json_splitter_init(&s, COR_JSON_SPLIT_ITEMS, 100, &checked_cbs, &s);
+    s.checks = true;
+    assert_int_equal(cor_json_splitter_feed(&s, cor_str(text, strlen(text) - 4)), 0);
+    assert_int_equal(cor_json_splitter_feed(&s, cor_strz(text + strlen(text) - 4)), 0);
+    assert_int_equal(cor_json_splitter_end(&s), 0);
+    assert_string_equal(seen, "<{\"a\":1,\"b\":2}>canonical<{\"b\":1,\"a\":2}>checked<7><{\"a\":+}>"
+                              "<{\"a\":3}>");
+    cor_json_splitter_deinit(&s);
+}
+
+TEST(splitter, a_checked_item_has_the_same_maximum)
+{
+    const char *text = "{\"items\":[{\"a\":1234}]}";
+    struct cor_json_splitter s;
+
+    for (size_t max = 9; max <= 10; max++) {
+        cor_json_splitter_init(&s, COR_JSON_SPLIT_ITEMS, max, &cbs, &s);
+        s.checks = true;
+        assert_int_equal(cor_json_splitter_feed(&s, cor_strz(text)), max == 10 ? 0 : -COR_ETOOBIG);
+        cor_json_splitter_deinit(&s);
+    }
+}
+
 TEST(splitter, lists_may_be_empty_and_items_null)
 {
     assert_int_equal(split(COR_JSON_SPLIT_ITEMS, "{}", 9, 100), 0);
