@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Turns the files api/*.types and their overlays into the const tables of src/schema/types.h and rules.h:
 compile_types.py OUT.c FILE... where a FILE is a .types, a .rules (below a folder "validation": rules of validation), a .words, a
-.facts, a .strategies, a .columns, a .gates, or a header that lists hooks or formats.
+.facts, a .strategies, a .columns, a .gates, a .conversions, or a header that lists hooks or formats.
 
 Everything is checked before a line is written: a type that is declared nowhere or twice, a field number or a JSON name that
 a type has twice, a key that a list's elements lack, an unknown word. The message names file and line, and the build stops.
@@ -13,6 +13,7 @@ import re
 import sys
 
 import compile_columns
+import compile_conversions
 import compile_rules
 import compile_gates
 import compile_strategies
@@ -343,7 +344,7 @@ def flag_text(prefix, words):
     return " | ".join(f"{prefix}_{word}" for word in words) or "0"
 
 
-def write(out, tables, validation, strategies, gated, columns):
+def write(out, tables, validation, strategies, gated, columns, conversions):
     pool, fields, members, values, keys = Pool(), [], [], [], []
     rows, rules = [], compile_rules.Out(pool)
     packages = {package.stem: i for i, package in enumerate(tables.packages)}
@@ -402,7 +403,7 @@ def write(out, tables, validation, strategies, gated, columns):
 
     parts = [
         "/* Made by tools/compile_types.py from the files of api/. */\n",
-        '#include "schema/cell_hooks.h"\n#include "schema/default_hooks.h"\n#include "schema/format.h"\n#include "schema/hooks/hooks.h"\n#include "schema/gates.h"\n#include "schema/strategy_hooks.h"\n'
+        '#include "schema/cell_hooks.h"\n#include "schema/conversion_data.h"\n#include "schema/default_hooks.h"\n#include "schema/format.h"\n#include "schema/hooks/hooks.h"\n#include "schema/gates.h"\n#include "schema/strategy_hooks.h"\n'
         '#include "schema/types_int.h"\n#include "schema/validate_int.h"\n',
         "const char cor_type_pool[] =\n" + "\n".join(pool.c_text()) + ";\n",
         array("struct cor_type", "cor_types", rows),
@@ -428,6 +429,7 @@ def write(out, tables, validation, strategies, gated, columns):
         f"const size_t cor_types_n = {len(rows)}, cor_type_packages_n = {len(tables.packages)};\n",
         *checks.parts(array),
         *shown.rows(array),
+        *compile_conversions.rows(conversions),
     ]
     out.write_text("\n".join(parts))
 
@@ -483,10 +485,12 @@ def main(arguments):
         cell_hooks = [hook for path in headers if path.stem == CELL_HOOKS for hook in compile_rules.read_hooks(path)]
         columns = [table for path in paths if path.suffix == ".columns"
                    for table in compile_columns.read_columns(path, types, cell_hooks)]
+        conversions = [made for path in paths if path.suffix == ".conversions"
+                       for made in compile_conversions.read_conversions(path, types)]
     except Wrong as wrong:
         print(wrong, file=sys.stderr)
         return 1
-    write(pathlib.Path(arguments[0]), tables, validation, strategies, gated, columns)
+    write(pathlib.Path(arguments[0]), tables, validation, strategies, gated, columns, conversions)
     return 0
 
 

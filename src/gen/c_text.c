@@ -84,16 +84,24 @@ struct cor_str cor_gen_upper_of(struct cor_gen_model *model, struct cor_str name
 
 struct cor_str cor_gen_literal(struct cor_gen_model *model, struct cor_str text)
 {
-    struct cor_str made = COR_STR("\"");
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf made;
+    int r;
 
-    for (size_t i = 0; i < text.n; i++) {
+    cor_buf_init(&made, 4 * text.n + 2); /* each byte as an escape, and the quotes */
+    r = cor_buf_addz(&made, "\"");
+    for (size_t i = 0; r == 0 && i < text.n; i++) {
         unsigned char c = (unsigned char)text.p[i];
-        const char *fmt =
-            c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '?' ? "%.*s\\%03o" : "%.*s%c";
 
-        made = cor_gen_printf(model, fmt, COR_STR_ARG(made), c);
+        if (c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '?')
+            r = cor_buf_addf(&made, "\\%03o", c);
+        else
+            r = cor_buf_add(&made, text.p + i, 1);
     }
-    return cor_gen_printf(model, "%.*s\"", COR_STR_ARG(made));
+    if (r == 0)
+        r = cor_buf_addz(&made, "\"");
+    if (r < 0)
+        model->arena.error = r;
+    return cor_arena_copy(&model->arena, cor_buf_str(&made));
 }
 
 struct cor_str cor_gen_api_version(struct cor_gen_model *m, const struct cor_gen_package *p)

@@ -1,7 +1,8 @@
 /* Writes conversions between two versions of a kind, in both directions: what agrees is copied by
- * tables (coracle/types/own.h), and for the rest a function is declared that the program has to
- * write; it does not link without. A test of the way there and back is written beside them. The
- * output is a function of the model alone. Thread: any (no state). */
+ * tables (coracle/types/own.h), so is what was declared to be renamed, and for the rest a function
+ * is declared that the program has to write; it does not link without. A test of the way there and
+ * back is written beside them. The output is a function of the model alone. Thread: any (no state).
+ */
 #ifndef COR_GEN_CONVERSIONS_H
 #define COR_GEN_CONVERSIONS_H
 
@@ -9,13 +10,24 @@
 #include "gen/model.h"
 #include "gen/views.h"
 
+/* The same member under two names, in structs at the same path. */
+struct cor_gen_rename {
+    struct cor_str parent; /* "spec"; "" is the object */
+    struct cor_str a, b;
+    const struct cor_gen_type *a_type, *b_type; /* the structs at `parent` */
+    struct cor_gen_rename *next;
+};
+
 struct cor_gen_conversion {
     const struct cor_gen_type *a, *b;
+    struct cor_gen_rename *renames; /* in the order in which they were declared */
+    bool settles;        /* the way from b there and back may add something, but only once */
     struct cor_str stem; /* of its files: "core_v1_event_conversion" */
 };
 
-/* Reads "PACKAGE.KIND=PACKAGE.KIND". Both kinds get structs. 0, -COR_EINVAL with words,
- * -COR_ENOMEM. */
+/* Reads "PACKAGE.KIND=PACKAGE.KIND[:PATH=PATH...][:settles]". What api/all.conversions declares of
+ * two built-in kinds counts as if it stood there. Both kinds get structs. 0, -COR_EINVAL with
+ * words, -COR_ENOMEM. */
 int cor_gen_conversion_read(struct cor_gen_model *model, struct cor_str words,
                             struct cor_gen_conversion *ret, struct cor_gen_error *reterr);
 

@@ -5,36 +5,22 @@
  * docs/internals/gen.md has the sizes that decided it.
  *
  * Flow: the header declares all structs, then those of lists and maps, which only point to them,
- * then the structs themselves, each behind those that it holds; the source has the tables. A struct
+ * then the structs themselves, each behind those that it holds; the source has the tables
+ * (struct_tables.c). A struct
  * that would hold itself is pointed to instead. The first failure sticks to the arena or to the
  * lines and is returned at the end. */
 #include "gen/structs.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "gen/c_text.h"
+#include "gen/structs_int.h"
 
 #define FIELDS_MAX 4096 /* of a struct */
-
-struct structs {
-    struct cor_gen_model *model;
-    const struct cor_gen_package *package;
-    const struct cor_gen_views_opts *opts;
-};
-
-/* A member of a struct in C. */
-struct member {
-    const struct cor_gen_field *field;
-    const struct cor_gen_type *value; /* its type, or that of its elements */
-    const char *kind, *form;          /* of the table */
-    struct cor_str name, type;        /* in C */
-    bool is_pointer;                  /* to a struct */
-};
 
 static int refuse(struct cor_gen_error *reterr, const char *what, struct cor_str kind)
 {
@@ -188,7 +174,7 @@ static bool is_reserved(struct cor_str name)
     return false;
 }
 
-static const char *kind_of(const struct structs *s, const struct cor_gen_type *value,
+static const char *kind_of(const struct cor_gen_structs_of *s, const struct cor_gen_type *value,
                            bool is_element)
 {
     const bool is_text = s->package->is_structural || is_element;
@@ -248,7 +234,7 @@ static const char *scalar_stem(const char *kind)
     return "cor_str";
 }
 
-static struct cor_str member_type(struct cor_gen_model *m, const struct member *member)
+static struct cor_str member_type(struct cor_gen_model *m, const struct cor_gen_member *member)
 {
     static const struct {
         const char *kind, *type;
@@ -274,11 +260,12 @@ static struct cor_str member_type(struct cor_gen_model *m, const struct member *
     return COR_STR("struct cor_str");
 }
 
-static struct member member_of(const struct structs *s, const struct cor_gen_field *field)
+static struct cor_gen_member member_of(const struct cor_gen_structs_of *s,
+                                       const struct cor_gen_field *field)
 {
     struct cor_gen_model *m = s->model;
     enum cor_shape shape = field->type->shape;
-    struct member member = {.field = field, .value = value_of(field)};
+    struct cor_gen_member member = {.field = field, .value = value_of(field)};
     struct cor_str name = cor_gen_snake_of(m, field->name);
 
     member.form = shape == COR_SHAPE_LIST ? "LIST" : shape == COR_SHAPE_MAP ? "MAP" : "ONE";
@@ -295,16 +282,14 @@ static struct member member_of(const struct structs *s, const struct cor_gen_fie
 
 static int compare_names(const void *a, const void *b)
 {
-    return cor_str_cmp(((const struct member *)a)->field->name,
-                       ((const struct member *)b)->field->name);
+    return cor_str_cmp(((const struct cor_gen_member *)a)->field->name,
+                       ((const struct cor_gen_member *)b)->field->name);
 }
 
-/* The members of a type, sorted by their names in JSON; a name in C that is taken gets an
- * underscore. */
-static struct member *members_of(const struct structs *s, const struct cor_gen_type *type,
-                                 size_t *ret_n)
+struct cor_gen_member *cor_gen_members_of(const struct cor_gen_structs_of *s,
+                                          const struct cor_gen_type *type, size_t *ret_n)
 {
-    struct member *members;
+    struct cor_gen_member *members;
     size_t n = 0, i = 0;
 
     for (const struct cor_gen_field *f = type->fields; f; f = f->next)
@@ -335,7 +320,7 @@ struct cor_str cor_gen_structs_header(struct cor_gen_model *m, const struct cor_
 }
 
 /* The other packages whose structs are held or pointed to, in the order of the model. */
-static void put_includes(const struct structs *s, struct cor_gen_lines *l)
+static void put_includes(const struct cor_gen_structs_of *s, struct cor_gen_lines *l)
 {
     for (const struct cor_gen_package *p = s->model->packages; p; p = p->next) {
         bool is_used = false;
@@ -349,7 +334,7 @@ static void put_includes(const struct structs *s, struct cor_gen_lines *l)
     }
 }
 
-static void put_declarations(const struct structs *s, struct cor_gen_lines *l)
+static void put_declarations(const struct cor_gen_structs_of *s, struct cor_gen_lines *l)
 {
     cor_gen_put(l, "\n");
     for (const struct cor_gen_type *t = s->package->types; t; t = t->next) {
@@ -368,15 +353,16 @@ static void put_declarations(const struct structs *s, struct cor_gen_lines *l)
     }
 }
 
-static void put_struct(const struct structs *s, struct cor_gen_lines *l, struct cor_gen_type *type)
+static void put_struct(const struct cor_gen_structs_of *s, struct cor_gen_lines *l,
+                       struct cor_gen_type *type)
 {
     size_t n;
-    const struct member *members;
+    const struct cor_gen_member *members;
 
     if (type->is_written || !type->is_owned || type->package != s->package)
         return;
     type->is_written = true;
-    members = members_of(s, type, &n);
+    members = cor_gen_members_of(s, type, &n);
     for (size_t i = 0; i < n; i++) {
         if (members[i].value->shape == COR_SHAPE_STRUCT && *members[i].form == 'O' &&
             !members[i].is_pointer)
@@ -400,7 +386,7 @@ static void put_struct(const struct structs *s, struct cor_gen_lines *l, struct 
                     COR_STR_ARG(type->c_name), COR_STR_ARG(type->c_name));
 }
 
-static void put_functions(const struct structs *s, struct cor_gen_lines *l)
+static void put_functions(const struct cor_gen_structs_of *s, struct cor_gen_lines *l)
 {
     for (const struct cor_gen_type *t = s->package->types; t; t = t->next) {
         if (!t->is_owned)
@@ -417,7 +403,8 @@ static void put_functions(const struct structs *s, struct cor_gen_lines *l)
     }
 }
 
-static void put_head(const struct structs *s, struct cor_gen_lines *l, const char *what)
+void cor_gen_structs_head(const struct cor_gen_structs_of *s, struct cor_gen_lines *l,
+                          const char *what)
 {
     const struct cor_gen_package *p = s->package;
 
@@ -427,12 +414,12 @@ static void put_head(const struct structs *s, struct cor_gen_lines *l, const cha
                 s->opts->version);
 }
 
-static void write_header(const struct structs *s, struct cor_gen_lines *l)
+static void write_header(const struct cor_gen_structs_of *s, struct cor_gen_lines *l)
 {
     struct cor_str guard = cor_gen_upper_of(
         s->model, cor_gen_printf(s->model, "%.*sstructs_h", COR_STR_ARG(s->package->prefix)));
 
-    put_head(s, l, "Structs");
+    cor_gen_structs_head(s, l, "Structs");
     cor_gen_put(l, "coracle/types/own.h explains how they are\n * used. */\n");
     cor_gen_put(l, "#ifndef %.*s\n#define %.*s\n\n#include \"coracle/types/own.h\"\n",
                 COR_STR_ARG(guard), COR_STR_ARG(guard));
@@ -445,186 +432,17 @@ static void write_header(const struct structs *s, struct cor_gen_lines *l)
     cor_gen_put(l, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
 
-static void put_field(const struct structs *s, struct cor_gen_lines *l,
-                      const struct cor_gen_type *type, const struct member *member)
-{
-    struct cor_gen_model *m = s->model;
-    const struct cor_gen_field *field = member->field;
-    bool is_struct = member->value->shape == COR_SHAPE_STRUCT;
-    bool is_narrow = member->value->shape == COR_SHAPE_INT_OR_STRING && !s->package->is_structural;
-    const char *flags = is_narrow && field->is_pointer ? "COR_OWN_POINTER | COR_OWN_NARROW"
-                        : is_narrow                    ? "COR_OWN_NARROW"
-                        : field->is_pointer            ? "COR_OWN_POINTER"
-                                                       : "0";
-    struct cor_str of =
-        is_struct ? cor_gen_printf(m, "&%.*s_own_type", COR_STR_ARG(member->value->c_name))
-                  : COR_STR("NULL");
-
-    cor_gen_put(l,
-                "    {%.*s, %.*s,\n     offsetof(struct %.*s_own, %.*s), %zu, COR_OWN_%s, "
-                "COR_OWN_%s, %s, {%u, %u}, %u},\n",
-                COR_STR_ARG(cor_gen_literal(m, field->name)), COR_STR_ARG(of),
-                COR_STR_ARG(type->c_name), COR_STR_ARG(member->name), field->name.n, member->kind,
-                member->form, flags, field->via[0], field->via[1], field->number);
-}
-
-/* The order of protobuf: by the numbers of the messages around a field, then by its own. */
-static int compare_numbers(const void *a, const void *b)
-{
-    const struct cor_gen_field *x = (*(const struct member *const *)a)->field;
-    const struct cor_gen_field *y = (*(const struct member *const *)b)->field;
-    const uint32_t xs[] = {x->via[0], x->via[1], x->number},
-                   ys[] = {y->via[0], y->via[1], y->number};
-    size_t i = 0, j = 0;
-
-    for (;; i++, j++) {
-        while (xs[i] == 0)
-            i++;
-        while (ys[j] == 0)
-            j++;
-        if (xs[i] != ys[j] || i == 2 || j == 2)
-            return xs[i] < ys[j] ? -1 : xs[i] > ys[j];
-    }
-}
-
-/* Returns how many fields have numbers. */
-static size_t put_numbers(const struct structs *s, struct cor_gen_lines *l,
-                          const struct cor_gen_type *type, const struct member *members, size_t n)
-{
-    const struct member **sorted =
-        cor_arena_alloc(&s->model->arena, n * sizeof(const struct member *));
-    size_t found = 0;
-
-    for (size_t i = 0; sorted && i < n; i++) {
-        if (members[i].field->number > 0)
-            sorted[found++] = &members[i];
-    }
-    if (found == 0)
-        return 0;
-    qsort(sorted, found, sizeof(const struct member *), compare_numbers);
-    cor_gen_put(l, "\nstatic const uint16_t %.*s_own_by_number[] = {", COR_STR_ARG(type->c_name));
-    for (size_t i = 0; i < found; i++)
-        cor_gen_put(l, "%s%zu,", i % 16 == 0 ? "\n    " : " ", (size_t)(sorted[i] - members));
-    cor_gen_put(l, "\n};\n");
-    return found;
-}
-
-/* The place of a field among the members, which are sorted by their names. */
-static size_t place_of(const struct cor_gen_type *type, struct cor_str name,
-                       const struct cor_gen_type **ret_next)
-{
-    size_t place = 0;
-
-    for (const struct cor_gen_field *f = type->fields; f; f = f->next) {
-        int order = cor_str_cmp(f->name, name);
-
-        place += order < 0;
-        if (order == 0)
-            *ret_next = f->type;
-    }
-    return place;
-}
-
-static void put_path(struct cor_gen_lines *l, const struct cor_gen_type *type,
-                     const struct cor_gen_path *path)
-{
-    cor_gen_put(l, "{%zu, {", path->n);
-    for (size_t i = 0; i < path->n; i++)
-        cor_gen_put(l, "%s%zu", i > 0 ? ", " : "", place_of(type, path->names[i], &type));
-    cor_gen_put(l, path->n > 0 ? "}}" : "0}}");
-}
-
-static size_t put_defaults(const struct structs *s, struct cor_gen_lines *l,
-                           const struct cor_gen_type *type)
-{
-    static const char *const tests[] = {"IS", "IS_SET", "IS_UNSET"};
-    struct cor_gen_model *m = s->model;
-    size_t n = 0;
-
-    for (const struct cor_gen_default *d = type->defaults; d; d = d->next, n++) {
-        if (n == 0)
-            cor_gen_put(l, "\nstatic const struct cor_own_default %.*s_own_defaults[] = {\n",
-                        COR_STR_ARG(type->c_name));
-        cor_gen_put(l, "    {");
-        put_path(l, type, &d->path);
-        cor_gen_put(l, ", ");
-        put_path(l, type, &d->from);
-        cor_gen_put(l, ", %.*s, %zu, {",
-                    COR_STR_ARG(d->from.n > 0 ? COR_STR("NULL") : cor_gen_literal(m, d->value)),
-                    d->nwhen);
-        for (size_t i = 0; i < COR_GEN_WHEN_MAX; i++) {
-            cor_gen_put(l, i > 0 ? ", {" : "{");
-            put_path(l, type, &d->when[i].path);
-            cor_gen_put(l, ", COR_OWN_%s, %.*s}", tests[d->when[i].test],
-                        COR_STR_ARG(cor_gen_literal(m, d->when[i].values)));
-        }
-        cor_gen_put(l, "}},\n");
-    }
-    if (n > 0)
-        cor_gen_put(l, "};\n");
-    return n;
-}
-
-static void put_table(const struct structs *s, struct cor_gen_lines *l,
-                      const struct cor_gen_type *type)
-{
-    size_t n, numbers, defaults;
-    const struct member *members = members_of(s, type, &n);
-    struct cor_str c = type->c_name;
-
-    if (n > 0) {
-        cor_gen_put(l, "\nstatic const struct cor_own_field %.*s_own_fields[] = {\n",
-                    COR_STR_ARG(c));
-        for (size_t i = 0; i < n; i++)
-            put_field(s, l, type, &members[i]);
-        cor_gen_put(l, "};\n");
-    }
-    numbers = n > 0 ? put_numbers(s, l, type, members, n) : 0;
-    defaults = put_defaults(s, l, type);
-    cor_gen_put(l, "\nconst struct cor_own_type %.*s_own_type = {\n", COR_STR_ARG(c));
-    if (type->is_kind && s->package->version.n > 0)
-        cor_gen_put(l, "    \"%.*s\", \"%.*s\",\n", COR_STR_ARG(type->name),
-                    COR_STR_ARG(cor_gen_api_version(s->model, s->package)));
-    else
-        cor_gen_put(l, "    NULL, NULL,\n");
-    if (n > 0)
-        cor_gen_put(l, "    %.*s_own_fields, %zu,\n", COR_STR_ARG(c), n);
-    else
-        cor_gen_put(l, "    NULL, 0,\n");
-    cor_gen_put(l, "    sizeof(struct %.*s_own), offsetof(struct %.*s_own, unknown_fields),\n",
-                COR_STR_ARG(c), COR_STR_ARG(c));
-    if (numbers > 0)
-        cor_gen_put(l, "    %zu, %.*s_own_by_number,\n", numbers, COR_STR_ARG(c));
-    else
-        cor_gen_put(l, "    0, NULL,\n");
-    if (defaults > 0)
-        cor_gen_put(l, "    %.*s_own_defaults, %zu,\n};\n", COR_STR_ARG(c), defaults);
-    else
-        cor_gen_put(l, "    NULL, 0,\n};\n");
-}
-
-static void write_source(const struct structs *s, struct cor_gen_lines *l, struct cor_str header)
-{
-    put_head(s, l, "The tables");
-    cor_gen_put(l, "Hash of the header: %016" PRIx64 ". */\n#include \"%.*s\"\n",
-                cor_str_hash(header), COR_STR_ARG(cor_gen_structs_header(s->model, s->package)));
-    for (const struct cor_gen_type *t = s->package->types; t; t = t->next) {
-        if (t->is_owned)
-            put_table(s, l, t);
-    }
-}
-
 int cor_gen_structs(struct cor_gen_model *model, const struct cor_gen_package *package,
                     const struct cor_gen_views_opts *opts, struct cor_buf *header,
                     struct cor_buf *source)
 {
-    const struct structs s = {model, package, opts};
+    const struct cor_gen_structs_of s = {model, package, opts};
     struct cor_gen_lines h = {header, 0}, c = {source, 0};
     size_t start = header->n;
 
     write_header(&s, &h);
     if (h.error == 0)
-        write_source(&s, &c, cor_str_from(cor_buf_str(header), start));
+        cor_gen_struct_tables(&s, &c, cor_str_from(cor_buf_str(header), start));
     if (cor_gen_model_error(model) < 0)
         return cor_gen_model_error(model);
     return h.error < 0 ? h.error : c.error;

@@ -341,8 +341,10 @@ static int read_map(struct reader *rd, const struct cor_own_field *field, struct
     }
     if (!cor_own_is_sorted(&made, size)) {
         size_t n = made.n;
+        int r = cor_own_sort(rd->pool, &made, size);
 
-        cor_own_sort(&made, size);
+        if (r < 0)
+            return r;
         if (made.n < n && rd->unknown == COR_OWN_UNKNOWN_REFUSE)
             return cor_own_refuse(rd->why, "each key was expected once");
     }
@@ -428,42 +430,13 @@ static int read_member(struct reader *rd, const struct cor_own_field *field, voi
     return read_element(rd, field, to);
 }
 
-/* Text that grows in the pool: the unknown members of an object. */
-struct grown {
-    char *p;
-    size_t n, cap;
-};
-
-static int grow(struct cor_pool *pool, struct grown *text, struct cor_str more)
-{
-    size_t need = text->n + more.n + 2;
-
-    if (need > text->cap) {
-        size_t cap = text->cap * 2 > need ? text->cap * 2 : need;
-        char *p = cor_pool_alloc(pool, cap);
-
-        if (!p)
-            return cor_pool_error(pool);
-        if (text->n > 0)
-            memcpy(p, text->p, text->n);
-        text->p = p;
-        text->cap = cap;
-    }
-    if (text->n > 0)
-        text->p[text->n++] = ',';
-    memcpy(text->p + text->n, more.p, more.n);
-    text->n += more.n;
-    text->p[text->n] = '\0';
-    return 0;
-}
-
 static int read_unknown(struct reader *rd, const char *member, struct cor_str key,
-                        struct grown *unknown)
+                        struct cor_own_grown *unknown)
 {
     take_value(rd);
     switch (rd->unknown) {
     case COR_OWN_UNKNOWN_KEEP:
-        return grow(rd->pool, unknown, cor_str(member, (size_t)(rd->p - member)));
+        return cor_own_grow(rd->pool, unknown, cor_str(member, (size_t)(rd->p - member)));
     case COR_OWN_UNKNOWN_REFUSE:
         return cor_own_in_member(
             rd->why, key, cor_own_refuse(rd->why, "a member that the type has was expected"));
@@ -503,7 +476,7 @@ static bool is_repeated(const struct cor_own_type *type, const struct cor_own_fi
 static int read_struct(struct reader *rd, const struct cor_own_type *type, void *own)
 {
     const struct cor_own_field *guess = type->fields;
-    struct grown unknown = {NULL, 0, 0};
+    struct cor_own_grown unknown = {NULL, 0, 0};
     uint64_t seen[SEEN_WORDS] = {0};
     int r = 0;
 

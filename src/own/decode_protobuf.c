@@ -345,35 +345,36 @@ static int read_range(struct reader *rd, const struct cor_own_type *type, struct
     return r;
 }
 
-static void sort_maps(const struct cor_own_type *type, void *own);
+static void sort_maps(struct cor_pool *pool, const struct cor_own_type *type, void *own);
 
 /* Sorts the maps of the structs that a list or a map has. */
-static void sort_elements(const struct cor_own_field *field, const struct cor_own_run *run)
+static void sort_elements(struct cor_pool *pool, const struct cor_own_field *field,
+                          const struct cor_own_run *run)
 {
     size_t size = cor_own_entry_size(field), at = cor_own_value_at(field);
 
     for (size_t i = 0; i < run->n; i++)
-        sort_maps(field->type, run->p + i * size + at);
+        sort_maps(pool, field->type, run->p + i * size + at);
 }
 
 /* Sorts all maps of an object that was read, once: a struct whose message comes again and again
- * would be sorted as often. As deep as what was read. */
-static void sort_maps(const struct cor_own_type *type, void *own)
+ * would be sorted as often. As deep as what was read. A failure stays in the pool. */
+static void sort_maps(struct cor_pool *pool, const struct cor_own_type *type, void *own)
 {
     for (size_t i = 0; i < type->nfields; i++) {
         const struct cor_own_field *field = &type->fields[i];
         void *value = cor_own_at(own, field);
 
         if (field->form == COR_OWN_MAP && !cor_own_is_sorted(value, cor_own_entry_size(field)))
-            cor_own_sort(value, cor_own_entry_size(field));
+            (void)cor_own_sort(pool, value, cor_own_entry_size(field));
         if (field->kind != COR_OWN_STRUCT)
             continue;
         if (field->form != COR_OWN_ONE)
-            sort_elements(field, value);
+            sort_elements(pool, field, value);
         else if (!(field->flags & COR_OWN_POINTER))
-            sort_maps(field->type, value);
+            sort_maps(pool, field->type, value);
         else if (*(void **)value)
-            sort_maps(field->type, *(void **)value);
+            sort_maps(pool, field->type, *(void **)value);
     }
 }
 
@@ -451,8 +452,10 @@ int cor_own_decode_protobuf(const struct cor_own_type *type, struct cor_pool *po
         r = cor_own_check_kind(type, ret, reterr);
     if (r == 0)
         r = read_struct(&rd, type, message, ret);
-    if (r == 0 && rd.is_unsorted)
-        sort_maps(type, ret);
+    if (r == 0 && rd.is_unsorted) {
+        sort_maps(pool, type, ret);
+        r = cor_pool_error(pool);
+    }
     if (r < 0)
         memset(ret, 0, type->size);
     return r;

@@ -57,10 +57,11 @@ static bool equal_elements(const struct cor_own_field *field, const void *a, con
     return cor_str_eq(*(const struct cor_str *)a, *(const struct cor_str *)b);
 }
 
+/* Of equal keys, which a program may have added, the last counts. */
 static const char *find_key(const struct cor_own_run *map, size_t size, struct cor_str key)
 {
-    for (size_t i = 0; i < map->n; i++) {
-        const char *entry = map->p + i * size;
+    for (size_t i = map->n; i > 0; i--) {
+        const char *entry = map->p + (i - 1) * size;
 
         if (cor_str_eq(((const struct cor_own_key *)(const void *)entry)->key, key))
             return entry;
@@ -68,22 +69,41 @@ static const char *find_key(const struct cor_own_run *map, size_t size, struct c
     return NULL;
 }
 
+static struct cor_str key_of(const char *entry)
+{
+    return ((const struct cor_own_key *)(const void *)entry)->key;
+}
+
+/* Does `b` have all that counts of `a`? */
+static bool has_all(const struct cor_own_field *field, const struct cor_own_run *a,
+                    const struct cor_own_run *b, unsigned depth)
+{
+    size_t size = cor_own_entry_size(field), at = cor_own_value_at(field);
+
+    for (size_t i = 0; i < a->n; i++) {
+        const char *x = find_key(a, size, key_of(a->p + i * size));
+        const char *y = find_key(b, size, key_of(x));
+
+        if (!y || !equal_elements(field, x + at, y + at, depth))
+            return false;
+    }
+    return true;
+}
+
 static bool equal_maps(const struct cor_own_field *field, const struct cor_own_run *a,
                        const struct cor_own_run *b, unsigned depth)
 {
     size_t size = cor_own_entry_size(field), at = cor_own_value_at(field);
-    bool is_sorted = cor_own_is_sorted(a, size) && cor_own_is_sorted(b, size);
 
-    for (size_t i = 0; i < a->n; i++) {
-        const char *x = a->p + i * size, *y;
-        struct cor_str key = ((const struct cor_own_key *)(const void *)x)->key;
+    if (!cor_own_is_sorted(a, size) || !cor_own_is_sorted(b, size))
+        return has_all(field, a, b, depth) && has_all(field, b, a, depth);
+    for (size_t i = 0; i < a->n && a->n == b->n; i++) {
+        const char *x = a->p + i * size, *y = b->p + i * size;
 
-        y = is_sorted ? b->p + i * size : find_key(b, size, key);
-        if (!y || !cor_str_eq(((const struct cor_own_key *)(const void *)y)->key, key) ||
-            !equal_elements(field, x + at, y + at, depth))
+        if (!cor_str_eq(key_of(x), key_of(y)) || !equal_elements(field, x + at, y + at, depth))
             return false;
     }
-    return true;
+    return a->n == b->n;
 }
 
 static bool equal_runs(const struct cor_own_field *field, const struct cor_own_run *a,
@@ -91,10 +111,10 @@ static bool equal_runs(const struct cor_own_field *field, const struct cor_own_r
 {
     size_t size = cor_own_entry_size(field);
 
-    if (a->n != b->n)
-        return false;
     if (field->form == COR_OWN_MAP)
         return equal_maps(field, a, b, depth);
+    if (a->n != b->n)
+        return false;
     for (size_t i = 0; i < a->n; i++) {
         if (!equal_elements(field, a->p + i * size, b->p + i * size, depth))
             return false;
@@ -131,26 +151,17 @@ static bool equal_members(const struct cor_own_field *field, const void *a, cons
         return has_a == has_b && ((const struct cor_opt_micro_time *)a)->unix_us ==
                                      ((const struct cor_opt_micro_time *)b)->unix_us;
     case COR_OWN_BOOL:
-        at = offsetof(struct cor_opt_bool, value);
-        break;
     case COR_OWN_INT32:
-        at = offsetof(struct cor_opt_int32, value);
-        break;
     case COR_OWN_INT64:
-        at = offsetof(struct cor_opt_int64, value);
-        break;
     case COR_OWN_DOUBLE:
-        at = offsetof(struct cor_opt_double, value);
-        break;
     case COR_OWN_TEXT:
     case COR_OWN_BYTES:
     case COR_OWN_QUANTITY:
     case COR_OWN_INT_OR_STR:
     case COR_OWN_RAW:
-    default:
-        at = 0;
         break;
     }
+    at = cor_own_opt_at(field);
     return equal_elements(field, has_a ? (const void *)((const char *)a + at) : &zero,
                           has_b ? (const void *)((const char *)b + at) : &zero, depth);
 }

@@ -117,11 +117,12 @@ int cor_str_list_add(struct cor_pool *pool, struct cor_str_list *list, struct co
     return 0;
 }
 
+/* Of equal keys, which a program may have added, the last counts. */
 static struct cor_str_entry *find_entry(const struct cor_str_map *map, struct cor_str key)
 {
-    for (size_t i = 0; i < map->n; i++) {
-        if (cor_str_eq(map->p[i].key, key))
-            return &map->p[i];
+    for (size_t i = map->n; i > 0; i--) {
+        if (cor_str_eq(map->p[i - 1].key, key))
+            return &map->p[i - 1];
     }
     return NULL;
 }
@@ -161,23 +162,43 @@ bool cor_own_is_sorted(const struct cor_own_run *map, size_t entry_size)
     return true;
 }
 
-/* Equal keys come in the order of their addresses when all entries were written one behind the
- * other; the sort itself is not stable, so the place is compared through the key's text, which lies
- * in the input. */
-static int compare_keys(const void *a, const void *b)
+/* Merges the sorted runs [from, middle) and [middle, to) of `map` into `out`: of equal keys the one
+ * of the first run comes first. */
+static void merge_runs(const struct cor_own_run *map, size_t entry_size, size_t from, size_t middle,
+                       size_t to, char *out)
 {
-    struct cor_str x = ((const struct cor_own_key *)a)->key,
-                   y = ((const struct cor_own_key *)b)->key;
-    int order = cor_str_cmp(x, y);
+    size_t a = from, b = middle;
 
-    return order != 0 ? order : (x.p > y.p) - (x.p < y.p);
+    for (size_t i = from; i < to; i++) {
+        bool takes_a = b == to || (a < middle && cor_str_cmp(key_of(map, entry_size, a),
+                                                             key_of(map, entry_size, b)) <= 0);
+
+        memcpy(out + i * entry_size, map->p + (takes_a ? a++ : b++) * entry_size, entry_size);
+    }
 }
 
-void cor_own_sort(struct cor_own_run *map, size_t entry_size)
+static size_t least(size_t a, size_t b)
 {
+    return a < b ? a : b;
+}
+
+/* qsort() is not stable, and the order of equal keys is what tells the last of them. */
+int cor_own_sort(struct cor_pool *pool, struct cor_own_run *map, size_t entry_size)
+{
+    char *other = cor_pool_alloc(pool, map->n * entry_size);
     size_t kept = 0;
 
-    qsort(map->p, map->n, entry_size, compare_keys);
+    if (!other)
+        return cor_pool_error(pool);
+    for (size_t width = 1; width < map->n; width *= 2) {
+        char *sorted = other;
+
+        for (size_t i = 0; i < map->n; i += 2 * width)
+            merge_runs(map, entry_size, i, least(i + width, map->n), least(i + 2 * width, map->n),
+                       sorted);
+        other = map->p;
+        map->p = sorted;
+    }
     for (size_t i = 0; i < map->n; i++) {
         if (i + 1 < map->n &&
             cor_str_eq(key_of(map, entry_size, i), key_of(map, entry_size, i + 1)))
@@ -187,6 +208,8 @@ void cor_own_sort(struct cor_own_run *map, size_t entry_size)
         kept++;
     }
     map->n = kept;
+    map->cap = kept;
+    return 0;
 }
 
 int cor_own_sorted(struct cor_pool *pool, const struct cor_own_run *map, size_t entry_size,
@@ -198,6 +221,5 @@ int cor_own_sorted(struct cor_pool *pool, const struct cor_own_run *map, size_t 
     ret->p = (char *)cor_pool_copy(pool, cor_str(map->p, map->n * entry_size)).p;
     if (!ret->p)
         return cor_pool_error(pool);
-    cor_own_sort(ret, entry_size);
-    return 0;
+    return cor_own_sort(pool, ret, entry_size);
 }

@@ -86,8 +86,9 @@ const struct cor_own_field *cor_own_find(const struct cor_own_type *type, struct
 /* Does a map have its keys in order, each once? */
 bool cor_own_is_sorted(const struct cor_own_run *map, size_t entry_size);
 
-/* Sorts the entries of a map by their keys; of equal keys the last stays. */
-void cor_own_sort(struct cor_own_run *map, size_t entry_size);
+/* Sorts the entries of a map in the pool by their keys; of equal keys the last stays. 0,
+ * -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_own_sort(struct cor_pool *pool, struct cor_own_run *map, size_t entry_size);
 
 /* The map itself when its keys are sorted, or a sorted copy in the pool. 0, -COR_ENOMEM,
  * -COR_ETOOBIG. */
@@ -100,6 +101,15 @@ int cor_own_decode_member(const struct cor_own_field *field, struct cor_pool *po
                           struct cor_str json, void *to);
 int cor_own_encode_member(const struct cor_own_field *field, struct cor_pool *pool,
                           const void *value, struct cor_str *ret_json);
+
+/* Text that grows in the pool: the unknown members of an object, with commas between them. */
+struct cor_own_grown {
+    char *p;
+    size_t n, cap;
+};
+
+/* 0, -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_own_grow(struct cor_pool *pool, struct cor_own_grown *text, struct cor_str more);
 
 /* Writes the message, unless `why` is NULL. Returns -COR_EINVAL. */
 int cor_own_refuse(struct cor_own_error *why, const char *fmt, ...) __attribute__((cold, noinline))
@@ -153,6 +163,31 @@ static inline size_t cor_own_member_size(const struct cor_own_field *field)
         break;
     }
     return sizeof(struct cor_str);
+}
+
+/* Where the value of an optional number begins, which its flag comes before; of others 0. */
+static inline size_t cor_own_opt_at(const struct cor_own_field *field)
+{
+    switch ((enum cor_own_kind)field->kind) {
+    case COR_OWN_BOOL:
+        return offsetof(struct cor_opt_bool, value);
+    case COR_OWN_INT32:
+        return offsetof(struct cor_opt_int32, value);
+    case COR_OWN_INT64:
+        return offsetof(struct cor_opt_int64, value);
+    case COR_OWN_DOUBLE:
+        return offsetof(struct cor_opt_double, value);
+    case COR_OWN_STRUCT:
+    case COR_OWN_TEXT:
+    case COR_OWN_BYTES:
+    case COR_OWN_TIME:
+    case COR_OWN_MICRO_TIME:
+    case COR_OWN_QUANTITY:
+    case COR_OWN_INT_OR_STR:
+    case COR_OWN_RAW:
+        break;
+    }
+    return 0;
 }
 
 /* Replaces what a member, which was copied byte by byte, points to by copies in the pool. 0,

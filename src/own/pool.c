@@ -53,3 +53,26 @@ struct cor_str cor_pool_copy(struct cor_pool *pool, struct cor_str bytes)
     p[bytes.n] = '\0';
     return cor_str(p, bytes.n);
 }
+
+int cor_own_grow(struct cor_pool *pool, struct cor_own_grown *text, struct cor_str more)
+{
+    size_t need = text->n + more.n + 2; /* a comma before it and a NUL behind */
+
+    if (need > text->cap) {
+        size_t cap = text->cap * 2 > need ? text->cap * 2 : need;
+        char *p = cor_pool_alloc(pool, cap);
+
+        if (!p)
+            return cor_pool_error(pool);
+        if (text->n > 0)
+            memcpy(p, text->p, text->n);
+        text->p = p;
+        text->cap = cap;
+    }
+    if (text->n > 0)
+        text->p[text->n++] = ',';
+    memcpy(text->p + text->n, more.p, more.n);
+    text->n += more.n;
+    text->p[text->n] = '\0';
+    return 0;
+}

@@ -88,18 +88,6 @@ static void sample_member(struct sampler *s, const struct cor_own_field *field, 
         if (to)
             sample_struct(s, field->type, to, depth);
         return;
-    case COR_OWN_BOOL:
-        *(struct cor_opt_bool *)to = cor_opt_bool(true);
-        return;
-    case COR_OWN_INT32:
-        *(struct cor_opt_int32 *)to = cor_opt_int32((int32_t)++s->count);
-        return;
-    case COR_OWN_INT64:
-        *(struct cor_opt_int64 *)to = cor_opt_int64(++s->count);
-        return;
-    case COR_OWN_DOUBLE:
-        *(struct cor_opt_double *)to = cor_opt_double(++s->count);
-        return;
     case COR_OWN_TIME:
         *(struct cor_opt_time *)to = cor_opt_time(SAMPLE_TIME + ++s->count);
         return;
@@ -107,6 +95,12 @@ static void sample_member(struct sampler *s, const struct cor_own_field *field, 
         *(struct cor_opt_micro_time *)to =
             cor_opt_micro_time(SAMPLE_TIME * MICRO_OF_S + ++s->count);
         return;
+    case COR_OWN_BOOL:
+    case COR_OWN_INT32:
+    case COR_OWN_INT64:
+    case COR_OWN_DOUBLE:
+        *(bool *)to = true; /* is_set, the first member of each */
+        break;
     case COR_OWN_TEXT:
     case COR_OWN_BYTES:
     case COR_OWN_QUANTITY:
@@ -114,7 +108,7 @@ static void sample_member(struct sampler *s, const struct cor_own_field *field, 
     case COR_OWN_RAW:
         break;
     }
-    sample_element(s, field, to, depth);
+    sample_element(s, field, (char *)to + cor_own_opt_at(field), depth);
 }
 
 static void sample_struct(struct sampler *s, const struct cor_own_type *type, void *own,

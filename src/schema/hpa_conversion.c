@@ -4,34 +4,22 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "schema/conversion.h"
+#include "schema/conversion_data.h"
 #include "schema/hpa_metrics.h"
 #include "schema/read.h"
 #include "json/edits.h"
 #include "json/json.h"
 #include "json/scan.h"
 
-#define PREFIX     "autoscaling.alpha.kubernetes.io/"
-#define METRICS    PREFIX "metrics"
-#define STATUSES   PREFIX "current-metrics"
-#define CONDITIONS PREFIX "conditions"
-#define BEHAVIOR   PREFIX "behavior"
-#define TEXT_MAX   (4u * COR_OBJECT_BYTES_MAX_DEFAULT)
+#define TEXT_MAX (4u * COR_OBJECT_BYTES_MAX_DEFAULT)
 /* Of the JSON in an annotation. In the object of version 2 it is at most NESTING levels deeper:
  * below the object, its spec or status, and the members around a metric. */
 #define NESTING   8
 #define DEPTH_MAX (COR_JSON_DEPTH_MAX - NESTING)
-#define CPU_DEFAULT                                                                                \
-    "[{\"resource\":{\"name\":\"cpu\",\"target\":{\"averageUtilization\":80,\"type\":"             \
-    "\"Utilization\"}},\"type\":\"Resource\"}]"
+/* api/all.conversions: what of the two versions is converted here. */
+#define DECLARED (&cor_declared_autoscaling_v2_horizontal_pod_autoscaler)
 
-static const char *const annotations_made[] = {
-    METRICS,
-    STATUSES,
-    CONDITIONS,
-    BEHAVIOR,
-    PREFIX "scale-down-tolerance",
-    PREFIX "scale-up-tolerance",
-};
+enum { V2, V1 };
 
 /* The parts of the object that is made; each is empty or one JSON value. */
 struct parts {
@@ -109,8 +97,17 @@ static int make_metadata(struct cor_str json, const struct cor_edits *edits, str
 
 static void drop_made(struct cor_edits *edits)
 {
-    for (size_t i = 0; i < COR_ARRAY_LEN(annotations_made); i++)
-        cor_edits_drop(edits, cor_strz(annotations_made[i]));
+    for (size_t i = 0; i < COR_ARRAY_LEN(cor_hpa_annotations); i++)
+        cor_edits_drop(edits, cor_hpa_annotations[i]);
+}
+
+/* The members of spec or status that the other version does not have. */
+static void drop_by_hand(struct cor_edits *edits, int version, const char *part)
+{
+    for (size_t i = 0; i < DECLARED->by_hand[version].n; i++) {
+        if (cor_str_eqz(DECLARED->by_hand[version].v[i].parent, part))
+            cor_edits_drop(edits, DECLARED->by_hand[version].v[i].name);
+    }
 }
 
 /* What was made as JSON becomes the text of an annotation. */
@@ -144,13 +141,13 @@ static int make_annotations(struct cor_str json, struct parts *p)
     if (conditions.n > 2)
         r = cor_buf_adds(&p->conditions, conditions);
     if (r == 0)
-        r = annotate(&edits, METRICS, &p->metrics);
+        r = annotate(&edits, COR_HPA_METRICS, &p->metrics);
     if (r == 0)
-        r = annotate(&edits, STATUSES, &p->statuses);
+        r = annotate(&edits, COR_HPA_STATUSES, &p->statuses);
     if (r == 0)
-        r = annotate(&edits, CONDITIONS, &p->conditions);
+        r = annotate(&edits, COR_HPA_CONDITIONS, &p->conditions);
     if (r == 0)
-        r = annotate(&edits, BEHAVIOR, &p->behavior);
+        r = annotate(&edits, COR_HPA_BEHAVIOR, &p->behavior);
     return r < 0 ? r : make_metadata(json, &edits, p);
 }
 
@@ -158,8 +155,7 @@ static int make_v1_spec(struct cor_str spec, struct parts *p)
 {
     struct cor_edits edits = {.n = 0};
 
-    cor_edits_drop(&edits, COR_STR("metrics"));
-    cor_edits_drop(&edits, COR_STR("behavior"));
+    drop_by_hand(&edits, V2, "spec");
     cor_edits_set(&edits, COR_STR("targetCPUUtilizationPercentage"),
                   cor_hpa_cpu(cor_convert_member(spec, "metrics"), COR_HPA_SPEC));
     return cor_edits_apply(&edits, spec, &p->spec);
@@ -169,8 +165,7 @@ static int make_v1_status(struct cor_str status, struct parts *p)
 {
     struct cor_edits edits = {.n = 0};
 
-    cor_edits_drop(&edits, COR_STR("currentMetrics"));
-    cor_edits_drop(&edits, COR_STR("conditions"));
+    drop_by_hand(&edits, V2, "status");
     cor_edits_set(&edits, COR_STR("currentCPUUtilizationPercentage"),
                   cor_hpa_cpu(cor_convert_member(status, "currentMetrics"), COR_HPA_STATUS));
     if (!cor_convert_member(status, "currentReplicas").p)
@@ -250,6 +245,46 @@ static int drop_unless_held(struct cor_buf *made, const char *type_name)
     return r == -COR_EINVAL ? 0 : r;
 }
 
+static int canonicalize(const struct cor_buf *text, struct cor_buf *out)
+{
+    const struct cor_json_limits limits = {TEXT_MAX, COR_JSON_DEPTH_MAX, true};
+
+    return cor_json_canonicalize(cor_buf_str(text), &limits, out, NULL, NULL);
+}
+
+static int metrics_to_v2(struct cor_str metrics, enum cor_hpa_side side, struct cor_str cpu,
+                         struct cor_buf *out)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
+    int r;
+
+    cor_buf_init(&text, TEXT_MAX);
+    r = cor_hpa_metrics_to_v2(metrics, side, cpu, &text);
+    return r < 0 || text.n == 0 ? r : canonicalize(&text, out);
+}
+
+/* In an array while it is made canonical: only the outermost object has its kind first. */
+static int behavior_to_v2(struct cor_str behavior, struct cor_buf *out)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0}, canonical = {0};
+    int r;
+
+    if (behavior.n == 0)
+        return 0;
+    cor_buf_init(&text, TEXT_MAX);
+    cor_buf_init(&canonical, TEXT_MAX);
+    r = cor_buf_addc(&text, '[');
+    if (r == 0)
+        r = cor_hpa_behavior_to_v2(behavior, &text);
+    if (r == 0)
+        r = cor_buf_addc(&text, ']');
+    if (r == 0)
+        r = canonicalize(&text, &canonical);
+    if (r < 0 || canonical.n <= 4)
+        return r;
+    return cor_buf_add(out, canonical.p + 1, canonical.n - 2);
+}
+
 /* Spec and status of version 2 from the annotations' metrics and the numbers for the CPU. */
 static int make_metrics(struct cor_str annotations, const char *name, enum cor_hpa_side side,
                         struct cor_str cpu, struct cor_buf *out)
@@ -262,32 +297,32 @@ static int make_metrics(struct cor_str annotations, const char *name, enum cor_h
     cor_buf_init(&others, TEXT_MAX);
     r = read_annotation(annotations, name, COR_JSON_ARRAY, &others);
     if (r == 0)
-        r = cor_hpa_metrics_to_v2(cor_buf_str(&others), side, cpu, out);
+        r = metrics_to_v2(cor_buf_str(&others), side, cpu, out);
     if (r < 0 || others.n == 0 || out->n == 0)
         return r;
     r = drop_unless_held(out, type);
-    return r < 0 || out->n > 0 ? r : cor_hpa_metrics_to_v2(COR_STR(""), side, cpu, out);
+    return r < 0 || out->n > 0 ? r : metrics_to_v2(COR_STR(""), side, cpu, out);
 }
 
 static int make_v2_spec(struct cor_str spec, struct cor_str annotations, struct parts *p)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf behavior = {0};
     struct cor_edits edits = {.n = 0};
-    int r = make_metrics(annotations, METRICS, COR_HPA_SPEC,
+    int r = make_metrics(annotations, COR_HPA_METRICS, COR_HPA_SPEC,
                          cor_convert_member(spec, "targetCPUUtilizationPercentage"), &p->metrics);
 
     cor_buf_init(&behavior, TEXT_MAX);
     if (r == 0 && p->metrics.n == 0)
-        r = cor_buf_addz(&p->metrics, CPU_DEFAULT);
+        r = cor_buf_addz(&p->metrics, COR_HPA_CPU_DEFAULT);
     if (r == 0)
-        r = read_annotation(annotations, BEHAVIOR, COR_JSON_OBJECT, &behavior);
+        r = read_annotation(annotations, COR_HPA_BEHAVIOR, COR_JSON_OBJECT, &behavior);
     if (r == 0)
-        r = cor_hpa_behavior_to_v2(cor_buf_str(&behavior), &p->behavior);
+        r = behavior_to_v2(cor_buf_str(&behavior), &p->behavior);
     if (r == 0 && p->behavior.n > 0)
         r = drop_unless_held(&p->behavior, "autoscaling_v2.HorizontalPodAutoscalerBehavior");
     if (r < 0)
         return r;
-    cor_edits_drop(&edits, COR_STR("targetCPUUtilizationPercentage"));
+    drop_by_hand(&edits, V1, "spec");
     cor_edits_set(&edits, COR_STR("metrics"), cor_buf_str(&p->metrics));
     cor_edits_set(&edits, COR_STR("behavior"), value_or_none(&p->behavior));
     return cor_edits_apply(&edits, spec, &p->spec);
@@ -297,16 +332,16 @@ static int make_v2_status(struct cor_str status, struct cor_str annotations, str
 {
     struct cor_edits edits = {.n = 0};
     int r =
-        make_metrics(annotations, STATUSES, COR_HPA_STATUS,
+        make_metrics(annotations, COR_HPA_STATUSES, COR_HPA_STATUS,
                      cor_convert_member(status, "currentCPUUtilizationPercentage"), &p->statuses);
 
     if (r == 0)
-        r = read_annotation(annotations, CONDITIONS, COR_JSON_ARRAY, &p->conditions);
+        r = read_annotation(annotations, COR_HPA_CONDITIONS, COR_JSON_ARRAY, &p->conditions);
     if (r == 0 && p->conditions.n > 0)
         r = drop_unless_held(&p->conditions, "autoscaling_v2.HorizontalPodAutoscalerCondition");
     if (r < 0 || (!status.p && p->statuses.n == 0 && p->conditions.n == 0))
         return r;
-    cor_edits_drop(&edits, COR_STR("currentCPUUtilizationPercentage"));
+    drop_by_hand(&edits, V1, "status");
     cor_edits_set(&edits, COR_STR("currentMetrics"), value_or_none(&p->statuses));
     cor_edits_set(&edits, COR_STR("conditions"), value_or_none(&p->conditions));
     if (cor_str_eq(cor_convert_member(status, "currentReplicas"), COR_STR("0")))

@@ -1,18 +1,26 @@
 /* The metrics of a HorizontalPodAutoscaler between autoscaling/v2 and the annotations of v1, one
- * function per kind of metric and direction. Everything is read from canonical JSON and appended to
- * a buffer; a member of the wrong type counts as absent.
+ * function per kind of metric and direction. Everything is read from JSON and appended to a buffer;
+ * a member of the wrong type counts as absent. The server and the structs of libcoracle-types share
+ * this file, so it needs no more than the scanner and the writer of JSON.
  * Thread: any (pure). */
 #include "schema/hpa_metrics.h"
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "schema/conversion.h"
-#include "json/json.h"
 #include "json/scan.h"
+#include "json/writer.h"
 
 #define MOVES_MAX 5
-#define BYTES_MAX (4u * COR_OBJECT_BYTES_MAX_DEFAULT)
 #define REST      "v2"
+
+const struct cor_str cor_hpa_annotations[6] = {
+    COR_STR(COR_HPA_METRICS),
+    COR_STR(COR_HPA_STATUSES),
+    COR_STR(COR_HPA_CONDITIONS),
+    COR_STR(COR_HPA_BEHAVIOR),
+    COR_STR(COR_HPA_PREFIX "scale-down-tolerance"),
+    COR_STR(COR_HPA_PREFIX "scale-up-tolerance"),
+};
 
 /* A field of version 1, and where version 2 has it. */
 struct move {
@@ -101,6 +109,36 @@ static const struct source status_sources[] = {
 _Static_assert(COR_ARRAY_LEN(spec_sources) == COR_ARRAY_LEN(status_sources),
                "one kind, both sides");
 
+static struct cor_str find(struct cor_str object, const char *key, enum cor_json_order order)
+{
+    struct cor_str value;
+
+    if (!object.p || cor_json_type(object) != COR_JSON_OBJECT ||
+        cor_json_get(object, cor_strz(key), order, &value) < 0 ||
+        cor_json_type(value) == COR_JSON_NULL)
+        return (struct cor_str){NULL, 0};
+    return value;
+}
+
+/* Of version 2, which is canonical. */
+static struct cor_str member(struct cor_str object, const char *key)
+{
+    return find(object, key, COR_JSON_SORTED);
+}
+
+/* Of an annotation's text, which has its members in any order. */
+static struct cor_str annotated(struct cor_str object, const char *key)
+{
+    return find(object, key, COR_JSON_ANY_ORDER);
+}
+
+static bool is_text(struct cor_str value, const char *text)
+{
+    struct cor_str raw;
+
+    return value.p && cor_json_to_raw(value, &raw) == 0 && cor_str_eqz(raw, text);
+}
+
 static const struct source *find_source(struct cor_str raw_key, enum cor_hpa_side side)
 {
     const struct source *sources = side == COR_HPA_SPEC ? spec_sources : status_sources;
@@ -127,30 +165,27 @@ static bool same_parent(const struct move *move, const char *parent)
 /* Where version 2 has the field of a move. */
 static struct cor_str value_of(const struct move *move, struct cor_str source)
 {
-    return cor_convert_member(move->parent ? cor_convert_member(source, move->parent) : source,
-                              move->v2);
+    return member(move->parent ? member(source, move->parent) : source, move->v2);
 }
 
 static const char *type_of(const struct source *s, struct cor_str parent)
 {
-    return cor_convert_member(parent, s->decides).p ? s->type_with : s->type_without;
+    return member(parent, s->decides).p ? s->type_with : s->type_without;
 }
 
 static bool is_cpu(struct cor_str metric)
 {
-    struct cor_str resource = cor_convert_member(metric, "resource");
+    struct cor_str resource = member(metric, "resource");
 
-    return cor_convert_is_text(cor_convert_member(metric, "type"), "Resource") &&
-           cor_convert_is_text(cor_convert_member(resource, "name"), "cpu");
+    return is_text(member(metric, "type"), "Resource") && is_text(member(resource, "name"), "cpu");
 }
 
 static struct cor_str utilization_of(struct cor_str metric, enum cor_hpa_side side)
 {
-    struct cor_str resource = cor_convert_member(metric, "resource");
+    struct cor_str resource = member(metric, "resource");
 
-    return cor_convert_member(
-        cor_convert_member(resource, side == COR_HPA_SPEC ? "target" : "current"),
-        "averageUtilization");
+    return member(member(resource, side == COR_HPA_SPEC ? "target" : "current"),
+                  "averageUtilization");
 }
 
 struct cor_str cor_hpa_cpu(struct cor_str metrics, enum cor_hpa_side side)
@@ -180,7 +215,7 @@ static bool is_told(const struct source *s, const char *parent, struct cor_str r
             return true;
     }
     return s->decides && parent && cor_str_eqz(COR_STR("target"), parent) &&
-           cor_str_eq(raw_key, COR_STR("type")) && cor_convert_is_text(value, type_of(s, around));
+           cor_str_eq(raw_key, COR_STR("type")) && is_text(value, type_of(s, around));
 }
 
 static const char *parent_named(const struct source *s, struct cor_str raw_key)
@@ -291,7 +326,7 @@ static void write_parent(const struct source *s, const char *parent, struct cor_
     cor_json_begin_object(w);
     for (size_t i = 0; i < MOVES_MAX && s->moves[i].v1; i++) {
         const struct move *move = &s->moves[i];
-        struct cor_str value = cor_convert_member(source, move->v1);
+        struct cor_str value = annotated(source, move->v1);
 
         if (!value.p || !same_parent(move, parent))
             continue;
@@ -314,7 +349,7 @@ static bool has_parent(const struct source *s, const char *parent)
 static void source_to_v2(const struct source *s, struct cor_str source, struct cor_json_writer *w)
 {
     static const char *const parents[] = {"metric", "target", "current"};
-    struct cor_str rest = cor_convert_member(source, REST), key;
+    struct cor_str rest = annotated(source, REST), key;
     struct cor_json_iter it = cor_json_iter(source);
 
     cor_json_begin_object(w);
@@ -329,7 +364,7 @@ static void source_to_v2(const struct source *s, struct cor_str source, struct c
     if (rest.p && is_object(rest))
         copy_members(rest, w);
     for (size_t i = 0; i < MOVES_MAX && s->moves[i].v1; i++) {
-        struct cor_str value = cor_convert_member(source, s->moves[i].v1);
+        struct cor_str value = annotated(source, s->moves[i].v1);
 
         if (!value.p || s->moves[i].parent)
             continue;
@@ -338,7 +373,7 @@ static void source_to_v2(const struct source *s, struct cor_str source, struct c
     }
     for (size_t i = 0; i < COR_ARRAY_LEN(parents); i++) {
         if (has_parent(s, parents[i]))
-            write_parent(s, parents[i], source, cor_convert_member(rest, parents[i]), w);
+            write_parent(s, parents[i], source, annotated(rest, parents[i]), w);
     }
     cor_json_end_object(w);
 }
@@ -349,7 +384,7 @@ typedef void (*source_fn)(const struct source *s, struct cor_str source, struct 
 static void convert_metric(struct cor_str metric, enum cor_hpa_side side, source_fn convert,
                            struct cor_json_writer *w)
 {
-    struct cor_str type = cor_convert_member(metric, "type"), key;
+    struct cor_str type = annotated(metric, "type"), key;
     struct cor_json_iter it = cor_json_iter(metric);
 
     cor_json_begin_object(w);
@@ -428,25 +463,25 @@ static bool are_objects(struct cor_str array)
 int cor_hpa_metrics_to_v2(struct cor_str metrics, enum cor_hpa_side side, struct cor_str cpu,
                           struct cor_buf *out)
 {
-    const struct cor_json_limits limits = {BYTES_MAX, COR_JSON_DEPTH_MAX, true};
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
     bool is_read = metrics.n > 0 && are_objects(metrics);
     struct cor_json_iter it = cor_json_iter(is_read ? metrics : COR_STR("[]"));
+    bool has_cpu = cpu.p && (side == COR_HPA_SPEC || !is_read), is_empty = !has_cpu;
     struct cor_json_writer w;
     int r;
 
-    cor_buf_init(&text, BYTES_MAX);
-    cor_json_writer_init(&w, &text);
+    cor_json_writer_init(&w, out);
     cor_json_begin_array(&w);
-    while (cor_json_iter_elem(&it))
+    while (cor_json_iter_elem(&it)) {
         convert_metric(cor_json_iter_value(&it), side, source_to_v2, &w);
-    if (cpu.p && (side == COR_HPA_SPEC || !is_read))
+        is_empty = false;
+    }
+    if (has_cpu)
         write_cpu(side, cpu, &w);
     cor_json_end_array(&w);
     r = cor_json_writer_finish(&w);
-    if (r < 0 || text.n == 2)
-        return r;
-    return cor_json_canonicalize(cor_buf_str(&text), &limits, out, NULL, NULL);
+    if (is_empty)
+        cor_buf_reset(out);
+    return r;
 }
 
 /* Upstream writes its internal type, whose members are named as Go's are: with a capital. */
@@ -502,26 +537,13 @@ int cor_hpa_behavior_to_v1(struct cor_str behavior, struct cor_buf *out)
     return cor_json_writer_finish(&w);
 }
 
-/* In an array while it is made canonical: only the outermost object has its kind first. */
 int cor_hpa_behavior_to_v2(struct cor_str behavior, struct cor_buf *out)
 {
-    const struct cor_json_limits limits = {BYTES_MAX, COR_JSON_DEPTH_MAX, true};
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0}, canonical = {0};
     struct cor_json_writer w;
-    int r;
 
-    if (behavior.n == 0)
+    if (!behavior.p || !is_object(behavior))
         return 0;
-    cor_buf_init(&text, BYTES_MAX);
-    cor_buf_init(&canonical, BYTES_MAX);
-    cor_json_writer_init(&w, &text);
-    cor_json_begin_array(&w);
+    cor_json_writer_init(&w, out);
     write_renamed(behavior, false, &w);
-    cor_json_end_array(&w);
-    r = cor_json_writer_finish(&w);
-    if (r == 0)
-        r = cor_json_canonicalize(cor_buf_str(&text), &limits, &canonical, NULL, NULL);
-    if (r < 0 || canonical.n <= 4)
-        return r;
-    return cor_buf_add(out, canonical.p + 1, canonical.n - 2);
+    return cor_json_writer_finish(&w);
 }

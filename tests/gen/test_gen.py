@@ -73,7 +73,7 @@ def gen(*args, text=None):
 
 def make(folder):
     for flags in (["--crd", f"{HERE / 'website.yaml'},{HERE / 'styles.yaml'}"], ["--openapi", HERE / "openapi.json", "--prefix", "fleet_"]):
-        code, _, said = gen(*flags, "--structs", "all", *(["--convert", "fleet_v1alpha1.Boat=fleet_v1.Boat"] if "--crd" in flags else []),
+        code, _, said = gen(*flags, "--structs", "all", *(["--convert", "fleet_v1alpha1.Boat=fleet_v1.Boat:spec.home=spec.port"] if "--crd" in flags else []),
                             "--out", folder)
         assert code == 0 and said == "", said
     return {path.name: path.read_text() for path in pathlib.Path(folder).iterdir()}
@@ -122,6 +122,12 @@ def names_the_file_the_path_and_what_was_expected():
 def refuses_wrong_words():
     for args, code, words in ((["--convert", "core_v1.Event=Pods"], 1,
                                '--convert: two kinds as PACKAGE.KIND=PACKAGE.KIND were expected, but it is "core_v1.Event=Pods"'),
+                              (["--convert", "core_v1.Event=events_v1.Event:count=metadata.name"], 1,
+                               '--convert: two members of one struct were expected, but it is "count=metadata.name": convert it in'),
+                              (["--convert", "core_v1.Event=events_v1.Event:count=counted"], 1,
+                               '--convert: a member of the first kind and one of the second were expected, but it is "count=counted"'),
+                              (["--convert", "core_v1.Event=events_v1.Event:count=note"], 1,
+                               '--convert: two members of the same shape were expected, but it is "count=note"'),
                               (["--structs", "Pods"], 1, '--structs: a kind of the input was expected, but it is "Pods"'),
                               (["--structs", "Pod,Event"], 1, '--structs: a kind as PACKAGE.KIND was expected, but it is "Event"'),
                               (["nothing_v1"], 1, "the input has no package nothing_v1"),

@@ -366,6 +366,21 @@ COR_API int cor_own_convert(const struct cor_own_type *from_type,
                             const struct cor_own_type *to_type, struct cor_pool *pool,
                             const void *from, void *ret);
 
+/* A member that two structs have under different names. */
+struct cor_own_rename {
+    const struct cor_own_type *a;
+    const char *a_name; /* in JSON */
+    const struct cor_own_type *b;
+    const char *b_name;
+};
+
+/* As cor_own_convert(), and the members of `renames` go to their other name, in either direction. A
+ * member that has the name which another one is renamed to stays absent. */
+COR_API int cor_own_convert_renamed(const struct cor_own_type *from_type,
+                                    const struct cor_own_type *to_type,
+                                    const struct cor_own_rename *renames, size_t nrenames,
+                                    struct cor_pool *pool, const void *from, void *ret);
+
 /* An object for tests, in which every member is set, to values that differ. 0, -COR_ENOMEM,
  * -COR_ETOOBIG. */
 COR_API int cor_own_sample(const struct cor_own_type *type, struct cor_pool *pool, void *ret);

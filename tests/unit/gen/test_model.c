@@ -2,9 +2,13 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/mem.h"
+#include "gen/c_text.h"
 #include "gen/from_tables.h"
 #include "gen/views.h"
 #include "test.h"
+
+#define LONG_TEXT 200000
 
 static const struct cor_gen_views_opts opts = {.source = "a test", .version = "1"};
 
@@ -128,4 +132,23 @@ TEST(model, gives_names_that_are_taken_an_underscore)
         strstr(cor_buf_z(&header), "struct cor_text a_v1_pod_spec_name_(struct a_v1_pod_spec v);"));
     assert_true(strstr(cor_buf_z(&header), "/* ends a comment: * / and is \"quoted\". */"));
     cor_gen_model_deinit(&model);
+}
+
+TEST(model, a_long_text_is_a_literal_in_linear_time)
+{
+    struct cor_gen_model model;
+    char *text = cor_calloc(1, LONG_TEXT);
+    struct cor_str made;
+
+    assert_non_null(text);
+    memset(text, 'x', LONG_TEXT);
+    text[0] = '"';
+    text[1] = '\n';
+    cor_gen_model_init(&model);
+    made = cor_gen_literal(&model, cor_str(text, LONG_TEXT));
+    assert_int_equal(cor_gen_model_error(&model), 0);
+    assert_int_equal(made.n, LONG_TEXT + 2 + 6);
+    assert_memory_equal(made.p, "\"\\042\\012xx", 11);
+    cor_gen_model_deinit(&model);
+    cor_free(text);
 }

@@ -475,3 +475,34 @@ TEST(struct_values, get_the_defaults_of_a_schema)
                "{\"port\":0}],\"tier\":\"free\"}}");
     cor_pool_free(pool);
 }
+
+/* A program may add a key twice, also by the same literal: the last one counts, everywhere. */
+TEST(struct_values, of_equal_keys_of_a_map_the_last_counts)
+{
+    struct cor_str_entry entries[40];
+    struct cor_core_v1_config_map_own map, same;
+    struct cor_pool *pool;
+    struct cor_str json;
+
+    assert_int_equal(cor_pool_new(0, &pool), 0);
+    cor_core_v1_config_map_own_init(&map);
+    cor_core_v1_config_map_own_init(&same);
+    for (size_t i = 0; i < COR_ARRAY_LEN(entries); i++) {
+        static const char *const keys[] = {"b", "a"};
+        struct cor_str value = i + 2 < COR_ARRAY_LEN(entries) ? COR_STR("old") : COR_STR("new");
+
+        entries[i] = (struct cor_str_entry){cor_strz(keys[i % 2]), value};
+    }
+    map.data = (struct cor_str_map){entries, COR_ARRAY_LEN(entries), COR_ARRAY_LEN(entries)};
+    assert_int_equal(cor_core_v1_config_map_own_encode(pool, &map, &json), 0);
+    assert_str(json, "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"data\":{\"a\":\"new\","
+                     "\"b\":\"new\"}}");
+    assert_str(*cor_str_map_get(&map.data, COR_STR("a")), "new");
+    assert_int_equal(cor_str_map_set(pool, &same.data, COR_STR("a"), COR_STR("new")), 0);
+    assert_false(cor_core_v1_config_map_own_equal(&map, &same));
+    assert_false(cor_core_v1_config_map_own_equal(&same, &map));
+    assert_int_equal(cor_str_map_set(pool, &same.data, COR_STR("b"), COR_STR("new")), 0);
+    assert_true(cor_core_v1_config_map_own_equal(&map, &same));
+    assert_true(cor_core_v1_config_map_own_equal(&same, &map));
+    cor_pool_free(pool);
+}
