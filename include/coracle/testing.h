@@ -115,7 +115,9 @@ COR_API int cor_testing_wait_for_actions(struct cor_testing *testing, const char
 
 /* What a reactor answers with; copied when it returns. */
 struct cor_testing_answer {
-    struct cor_str json;    /* of a return of 1: the object, or the list */
+    /* Of a return of 1: the object, or the list; of a watch its events, a line each, behind which
+     * the stream ends: {"type":"ADDED","object":{...}}. */
+    struct cor_str json;
     struct cor_str message; /* of a failure; empty: the error's own text */
 };
 

@@ -36,7 +36,24 @@
 extern "C" {
 #endif
 
-/* The request of a typed function. */
+/* Copies the options that the caller has and this header knows, by the size with which they begin.
+ * False: the caller set one that this header does not know. */
+static inline bool cor_typed_copy(void *to, size_t n, const void *from)
+{
+    const char *bytes = (const char *)from;
+    size_t size;
+
+    memcpy(&size, from, sizeof(size));
+    for (size_t i = n; i < size; i++) {
+        if (bytes[i] != 0)
+            return false;
+    }
+    memcpy(to, from, size < n ? size : n);
+    return true;
+}
+
+/* The request of a typed function. `opts` with an option that this header does not know become a
+ * request without a size, which is refused. */
 static inline struct cor_request cor_typed_request(const struct cor_request *opts,
                                                    enum cor_verb verb, struct cor_resource resource,
                                                    const char *ns, const char *name,
@@ -46,8 +63,10 @@ static inline struct cor_request cor_typed_request(const struct cor_request *opt
 
     memset(&req, 0, sizeof(req));
     req.size = sizeof(req);
-    if (opts)
-        req = *opts;
+    if (opts && !cor_typed_copy(&req, sizeof(req), opts))
+        req.size = 0;
+    else if (req.size > sizeof(req))
+        req.size = sizeof(req);
     req.verb = verb;
     req.resource = resource;
     req.ns = ns;
@@ -112,8 +131,10 @@ static inline int cor_typed_informer(struct cor_informers *set,
 
     memset(&all, 0, sizeof(all));
     all.size = sizeof(all);
-    if (opts)
-        all = *opts;
+    if (opts && !cor_typed_copy(&all, sizeof(all), opts))
+        return -COR_ENOTSUP;
+    if (all.size > sizeof(all))
+        all.size = sizeof(all);
     all.resource = resource;
     all.ns = ns;
     all.kind = kind;

@@ -23,6 +23,8 @@
 #include "meta/api_verb.h"
 #include "meta/status.h"
 #include "testing/testing_int.h"
+#include "json/json.h"
+#include "json/scan.h"
 
 #define STATUS_BYTES_MAX (1u << 20)
 #define REQUEST_MS       60000
@@ -142,6 +144,31 @@ static void send_failure(struct cor_http_response *response, int err, struct cor
         send_json(response, status.code, cor_buf_str(&json));
 }
 
+/* Is it an event of a watch, as JSON? */
+static bool is_event(struct cor_str line)
+{
+    const struct cor_json_limits limits = {STATUS_BYTES_MAX, COR_JSON_DEPTH_MAX};
+    struct cor_str type, object;
+    bool is_canonical;
+
+    return cor_json_check(line, &limits, &is_canonical, NULL) == 0 &&
+           cor_json_type(line) == COR_JSON_OBJECT &&
+           cor_json_get(line, COR_STR("type"), COR_JSON_ANY_ORDER, &type) == 0 &&
+           cor_json_get(line, COR_STR("object"), COR_JSON_ANY_ORDER, &object) == 0;
+}
+
+/* A watch is answered with events, a line each; the stream ends behind them. */
+static bool are_events(struct cor_str lines)
+{
+    while (lines.n > 0) {
+        struct cor_str line = cor_str_cut(&lines, '\n');
+
+        if (line.n > 0 && !is_event(line))
+            return false;
+    }
+    return true;
+}
+
 /* Did a reactor answer? */
 static bool is_reacted(struct cor_testing *testing, const struct cor_testing_action *action,
                        struct cor_http_response *response)
@@ -160,6 +187,10 @@ static bool is_reacted(struct cor_testing *testing, const struct cor_testing_act
             continue;
         if (said < 0)
             send_failure(response, said, answer.message);
+        else if (cor_str_eqz(action->verb, "watch") && !are_events(answer.json))
+            send_failure(response, -COR_EINTERNAL,
+                         COR_STR("a reactor answers a watch with events, a line each: "
+                                 "{\"type\":\"ADDED\",\"object\":{...}}"));
         else
             send_json(response, cor_str_eqz(action->verb, "create") ? 201 : 200, answer.json);
         return true;

@@ -28,26 +28,19 @@
 #define STOP_MS     2000
 #define SOCKET_MODE 0600
 
-/* What a step of the start or of the end waits for. */
-struct step {
-    bool is_done;
-    int err;
-    struct cor_status status;
-};
-
 static void on_step(void *arg)
 {
-    ((struct step *)arg)->is_done = true;
+    ((struct cor_testing_step *)arg)->is_done = true;
 }
 
 static bool is_step_done(void *arg)
 {
-    return ((struct step *)arg)->is_done;
+    return ((struct cor_testing_step *)arg)->is_done;
 }
 
 static void on_bootstrapped(void *arg, int err, const struct cor_status *status)
 {
-    struct step *step = arg;
+    struct cor_testing_step *step = arg;
 
     step->err = err;
     if (err < 0 && status)
@@ -133,28 +126,27 @@ static int open_parts(struct cor_testing *testing, struct cor_status *st)
 }
 
 static int run_until(struct cor_testing *testing, bool (*done)(void *arg), void *arg,
-                     struct cor_status *st)
+                     uint64_t start_ms, struct cor_status *st)
 {
-    if (cor_loop_run_until(testing->loop, done, arg, START_MS))
+    if (cor_loop_run_until(testing->loop, done, arg, start_ms))
         return 0;
     return cor_status_set(st, -COR_ETIMEOUT, "the fake did not start");
 }
 
-static int start_parts(struct cor_testing *testing, struct cor_status *st)
+static int start_parts(struct cor_testing *testing, uint64_t start_ms, struct cor_status *st)
 {
     struct cor_api_loop *loop = cor_api_loop(testing->api, 0);
-    struct step step = {.is_done = false};
-    int r = cor_api_bootstrap(loop, on_bootstrapped, &step, st);
+    struct cor_testing_step *step = &testing->bootstrap;
+    int r = cor_api_bootstrap(loop, on_bootstrapped, step, st);
 
     if (r == 0)
-        r = run_until(testing, is_step_done, &step, st);
-    if (r == 0 && step.err < 0) {
-        cor_status_move(st, &step.status);
-        r = step.err;
+        r = run_until(testing, is_step_done, step, start_ms, st);
+    if (r == 0 && step->err < 0) {
+        cor_status_move(st, &step->status);
+        r = step->err;
     }
-    cor_status_deinit(&step.status);
     if (r == 0)
-        r = run_until(testing, is_ready, testing, st);
+        r = run_until(testing, is_ready, testing, start_ms, st);
     if (r == 0)
         r = cor_crds_start(testing->crds, st);
     if (r < 0)
@@ -162,7 +154,7 @@ static int start_parts(struct cor_testing *testing, struct cor_status *st)
     testing->is_following = true;
     testing->follower.on_served = on_served;
     cor_api_follow_served(loop, &testing->follower);
-    return run_until(testing, is_following, testing, st);
+    return run_until(testing, is_following, testing, start_ms, st);
 }
 
 /* Turns the loop, whose thread has stopped or was never started, until a step has ended. */
@@ -174,7 +166,7 @@ static void finish(struct cor_testing *testing, bool (*done)(void *arg), void *a
 
 static void close_parts(struct cor_testing *testing)
 {
-    struct step step = {.is_done = false};
+    struct cor_testing_step step = {.is_done = false};
 
     if (testing->is_following) {
         cor_api_unfollow_served(&testing->follower);
@@ -206,6 +198,7 @@ static void close_parts(struct cor_testing *testing)
         unlink(testing->socket);
         rmdir(testing->folder);
     }
+    cor_status_deinit(&testing->bootstrap.status);
     cor_testing_free_actions(testing);
     cor_cond_deinit(&testing->changed);
     cor_lock_deinit(&testing->lock);
@@ -213,6 +206,12 @@ static void close_parts(struct cor_testing *testing)
 }
 
 int cor_testing_new(struct cor_testing **ret_testing, struct cor_testing_error *reterr)
+{
+    return cor_testing_open(START_MS, ret_testing, reterr);
+}
+
+int cor_testing_open(uint64_t start_ms, struct cor_testing **ret_testing,
+                     struct cor_testing_error *reterr)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status status = {0};
     struct cor_testing *testing = cor_calloc(1, sizeof(*testing));
@@ -226,7 +225,7 @@ int cor_testing_new(struct cor_testing **ret_testing, struct cor_testing_error *
     cor_cond_init(&testing->changed);
     r = open_parts(testing, &status);
     if (r == 0)
-        r = start_parts(testing, &status);
+        r = start_parts(testing, start_ms, &status);
     if (r == 0)
         r = cor_loop_start(testing->loop, "fake");
     if (r < 0) {

@@ -8,6 +8,7 @@
 #include "base/lock.h"
 #include "coracle/testing.h"
 #include "http/server.h"
+#include "meta/status.h"
 #include "server/access/user.h"
 #include "server/api/api.h"
 
@@ -36,6 +37,13 @@ struct cor_testing_reaction {
     struct cor_testing_reaction *next;
 };
 
+/* What a step of the start or of the end waits for. */
+struct cor_testing_step {
+    bool is_done;
+    int err;
+    struct cor_status status;
+};
+
 struct cor_testing {
     char folder[256]; /* of the socket; "" until it exists */
     char socket[300]; /* its path */
@@ -46,7 +54,8 @@ struct cor_testing {
     struct cor_alloc *alloc;
     struct cor_crds *crds;
     struct cor_http_server *http;
-    bool is_listening, is_following; /* what has to be stopped before it is freed */
+    bool is_listening, is_following;   /* what has to be stopped before it is freed */
+    struct cor_testing_step bootstrap; /* it may end after the start was given up */
     struct cor_served_follower follower;
     struct cor_lock lock; /* TESTING: guards the members below */
     struct cor_cond changed;
@@ -56,6 +65,10 @@ struct cor_testing {
     size_t nreactions;
     uint64_t generation; /* how often something else was served */
 };
+
+/* cor_testing_new() with another time for each part of the start. */
+int cor_testing_open(uint64_t start_ms, struct cor_testing **ret_testing,
+                     struct cor_testing_error *reterr);
 
 /* The sender of all requests: an administrator. */
 extern const struct cor_user cor_testing_user;

@@ -5,6 +5,7 @@
 #include <coracle/metadata.h>
 #include <coracle/testing.h>
 #include <coracle/types/clients.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -369,6 +370,94 @@ static void ends_with_a_watch_open(void)
     cor_informers_free(set);
 }
 
+static int answer_watch(void *arg, const struct cor_testing_action *action,
+                        struct cor_testing_answer *answer)
+{
+    (void)action;
+    answer->json = *(const struct cor_str *)arg;
+    return 1;
+}
+
+/* Events of a watch, and how it ended. */
+struct watched {
+    size_t nevents;
+    int r;
+    atomic_bool is_done;
+};
+
+static int on_event(void *arg, struct cor_core_v1_config_map map,
+                    const struct cor_watch_event *event)
+{
+    ((struct watched *)arg)->nevents++;
+    (void)map;
+    (void)event;
+    return 0;
+}
+
+static void on_watch_done(void *arg, const struct cor_response *response)
+{
+    struct watched *watched = arg;
+
+    watched->r = response->error ? response->error->err : 0;
+    atomic_store(&watched->is_done, true);
+}
+
+static void watch_once(const struct cor_str *answer, struct watched *ret)
+{
+    struct cor_core_v1_config_map_watch watch = {on_event, on_watch_done, ret};
+    struct cor_client_call *call;
+
+    ret->nevents = 0;
+    atomic_init(&ret->is_done, false);
+    CHECK(cor_testing_prepend_reactor(fx.fake, "watch", "configmaps", answer_watch,
+                                      (void *)(uintptr_t)answer) == 0);
+    CHECK(cor_core_v1_configmaps_watch(fx.client, "default", NULL, &watch, &call) == 0);
+    for (int i = 0; i < WAIT_MS && !atomic_load(&ret->is_done); i++)
+        (void)poll(NULL, 0, 1);
+    CHECK(atomic_load(&ret->is_done));
+    cor_client_call_unref(call);
+}
+
+/* Contract controllers 5.3.3: a reactor answers a watch with events; what is none is told. */
+static void answers_watches_with_events(void)
+{
+    static const struct cor_str plain =
+        COR_STR_INIT("{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\"}");
+    static const struct cor_str events = COR_STR_INIT(
+        "{\"type\":\"ADDED\",\"object\":{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\","
+        "\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"7\"}}}\n{\"type\":\"DELETED\","
+        "\"object\":{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"a\","
+        "\"resourceVersion\":\"8\"}}}\n");
+    struct watched watched;
+
+    watch_once(&plain, &watched);
+    CHECK(watched.nevents == 0 && watched.r < 0);
+    watch_once(&events, &watched);
+    CHECK(watched.nevents == 2 && watched.r == 0);
+}
+
+/* Options of a program that was compiled with an older header end before the new ones. */
+static void takes_options_by_their_size(void)
+{
+    struct {
+        struct cor_request req;
+        char more[16];
+    } newer = {.req = {COR_REQUEST}};
+    struct cor_request older = {COR_REQUEST, .field_manager = "me"};
+    struct cor_request made;
+
+    older.size = offsetof(struct cor_request, field_manager);
+    made = cor_typed_request(&older, COR_VERB_GET, older.resource, NULL, "a", NULL);
+    CHECK(made.field_manager == NULL && made.size == older.size);
+    newer.req.size = sizeof(newer);
+    newer.req.field_manager = "me";
+    made = cor_typed_request(&newer.req, COR_VERB_GET, older.resource, NULL, "a", NULL);
+    CHECK(strcmp(made.field_manager, "me") == 0 && made.size == sizeof(made));
+    newer.more[15] = 1;
+    made = cor_typed_request(&newer.req, COR_VERB_GET, older.resource, "default", "a", NULL);
+    CHECK(cor_client_do(fx.client, &made, NULL, &fx.why) == -COR_EINVAL);
+}
+
 int main(void)
 {
     static const struct {
@@ -381,6 +470,8 @@ int main(void)
         {"stores objects of the test", stores_objects_of_the_test},
         {"behaves as a server", behaves_as_a_server},
         {"ends with a watch open", ends_with_a_watch_open},
+        {"answers watches with events", answers_watches_with_events},
+        {"takes options by their size", takes_options_by_their_size},
     };
     const size_t n = sizeof(cases) / sizeof(cases[0]);
 
