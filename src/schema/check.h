@@ -129,6 +129,7 @@ enum cor_check_topic {
     COR_SEEN_BY_WARNINGS,    /* what only one element should have */
     COR_SEEN_SHARED,         /* fields that all versions of a custom resource share */
     COR_SEEN_CONTAINER_KEYS, /* keys of annotations that are about a container */
+    COR_SEEN_PATTERNS,       /* patterns of a definition that are regular expressions */
     COR_SEEN_TOPICS
 };
 

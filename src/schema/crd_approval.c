@@ -60,7 +60,7 @@ static struct cor_str annotation_of(const struct cor_object *crd, char *room, si
                             room, max, "");
 }
 
-int cor_crd_judge_approval(const struct cor_object *crd, struct cor_buf *message,
+int cor_crd_judge_approval(const struct cor_crd *crd, struct cor_buf *message,
                            struct cor_crd_condition *ret_condition)
 {
     static const char *const reasons[] = {
@@ -76,7 +76,7 @@ int cor_crd_judge_approval(const struct cor_object *crd, struct cor_buf *message
 
     if (!cor_crd_is_protected(cor_crd_group(crd)))
         return 0;
-    text = annotation_of(crd, room, sizeof(room));
+    text = annotation_of(crd->object, room, sizeof(room));
     approval = cor_crd_approval_of(text);
     switch (approval) {
     case COR_APPROVAL_MISSING:

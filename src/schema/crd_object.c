@@ -15,19 +15,30 @@
 #include "meta/object_edit.h"
 #include "json/writer.h"
 
-struct cor_view cor_crd_spec(const struct cor_object *crd, const char *member)
+struct cor_crd cor_crd_of(const struct cor_object *object)
 {
-    return cor_view_member(cor_view_member(cor_object_view(crd), COR_STR("spec")),
-                           cor_strz(member));
+    static const struct cor_str keys[] = {COR_STR_INIT("spec"), COR_STR_INIT("status")};
+    struct cor_view view = cor_object_view(object);
+    struct cor_crd crd = {object, view, view};
+    struct cor_str values[COR_ARRAY_LEN(keys)];
+
+    cor_json_get_each(cor_object_json(object), keys, COR_ARRAY_LEN(keys), values);
+    crd.spec.json = values[0];
+    crd.status.json = values[1];
+    return crd;
 }
 
-struct cor_view cor_crd_status(const struct cor_object *crd, const char *member)
+struct cor_view cor_crd_spec(const struct cor_crd *crd, const char *member)
 {
-    return cor_view_member(cor_view_member(cor_object_view(crd), COR_STR("status")),
-                           cor_strz(member));
+    return cor_view_member(crd->spec, cor_strz(member));
 }
 
-struct cor_str cor_crd_group(const struct cor_object *crd)
+struct cor_view cor_crd_status(const struct cor_crd *crd, const char *member)
+{
+    return cor_view_member(crd->status, cor_strz(member));
+}
+
+struct cor_str cor_crd_group(const struct cor_crd *crd)
 {
     return cor_view_text_or(cor_crd_spec(crd, "group"), NULL, 0, "");
 }
@@ -39,7 +50,7 @@ static struct cor_str text_of(struct cor_view object, const char *member)
     return cor_view_raw(cor_view_member(object, cor_strz(member)), &text) == 0 ? text : COR_STR("");
 }
 
-struct cor_view cor_crd_condition(const struct cor_object *crd, const char *type)
+struct cor_view cor_crd_condition(const struct cor_crd *crd, const char *type)
 {
     struct cor_view_iter it = cor_view_iter(cor_crd_status(crd, "conditions"));
 
@@ -50,7 +61,7 @@ struct cor_view cor_crd_condition(const struct cor_object *crd, const char *type
     return (struct cor_view){0};
 }
 
-bool cor_crd_is_true(const struct cor_object *crd, const char *type)
+bool cor_crd_is_true(const struct cor_crd *crd, const char *type)
 {
     return cor_str_eqz(text_of(cor_crd_condition(crd, type), "status"), "True");
 }
@@ -92,7 +103,7 @@ static bool has_message(struct cor_view present, struct cor_str message)
            cor_str_eq(cor_buf_str(&quoted), cor_view_member(present, COR_STR("message")).json);
 }
 
-bool cor_crd_has_condition(const struct cor_object *crd, const struct cor_crd_condition *condition)
+bool cor_crd_has_condition(const struct cor_crd *crd, const struct cor_crd_condition *condition)
 {
     struct cor_view present = cor_crd_condition(crd, condition->type);
 
@@ -130,7 +141,7 @@ static const struct cor_crd_condition *replacement(const struct cor_crd_change *
     return NULL;
 }
 
-int cor_crd_write_conditions(const struct cor_object *crd, const struct cor_crd_change *change,
+int cor_crd_write_conditions(const struct cor_crd *crd, const struct cor_crd_change *change,
                              struct cor_str now, struct cor_buf *out)
 {
     struct cor_view_iter it = cor_view_iter(cor_crd_status(crd, "conditions"));
@@ -171,8 +182,8 @@ static int write_finalizers(const struct cor_object *crd, struct cor_buf *out)
     return cor_json_writer_finish(&w);
 }
 
-int cor_crd_change(const struct cor_object *crd, const struct cor_crd_change *change,
-                   int64_t now_ms, struct cor_object **ret_object)
+int cor_crd_change(const struct cor_crd *crd, const struct cor_crd_change *change, int64_t now_ms,
+                   struct cor_object **ret_object)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf conditions = {.max = COR_CRD_STATUS_MAX};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf finalizers = {.max = COR_CRD_STATUS_MAX};
@@ -181,9 +192,9 @@ int cor_crd_change(const struct cor_object *crd, const struct cor_crd_change *ch
     int r = cor_crd_write_conditions(crd, change, cor_time_print(now_ms / 1000, now), &conditions);
 
     if (r == 0 && change->drops_finalizer)
-        r = write_finalizers(crd, &finalizers);
+        r = write_finalizers(crd->object, &finalizers);
     if (r == 0)
-        r = cor_builder_new(crd, &b);
+        r = cor_builder_new(crd->object, &b);
     if (r < 0)
         return r;
     /* The first failure is the result of `finish`. */

@@ -14,14 +14,23 @@
 #define COR_CRD_FINALIZER  "customresourcecleanup.apiextensions.k8s.io"
 #define COR_CRD_STATUS_MAX (1u << 20)
 
-struct cor_view cor_crd_spec(const struct cor_object *crd, const char *member);
-struct cor_view cor_crd_status(const struct cor_object *crd, const char *member);
-struct cor_str cor_crd_group(const struct cor_object *crd);
+/* A definition whose long texts are found once. Schemas make `spec` long, and who looks for a
+ * member behind it walks over all of them. The views lie in the bytes of `object`, which is
+ * borrowed. */
+struct cor_crd {
+    const struct cor_object *object;
+    struct cor_view spec, status;
+};
+struct cor_crd cor_crd_of(const struct cor_object *object);
+
+struct cor_view cor_crd_spec(const struct cor_crd *crd, const char *member);
+struct cor_view cor_crd_status(const struct cor_crd *crd, const char *member);
+struct cor_str cor_crd_group(const struct cor_crd *crd);
 
 /* The condition of this type; a view of nothing: it has none. */
-struct cor_view cor_crd_condition(const struct cor_object *crd, const char *type);
+struct cor_view cor_crd_condition(const struct cor_crd *crd, const char *type);
 /* Has it the condition with status True? */
-bool cor_crd_is_true(const struct cor_object *crd, const char *type);
+bool cor_crd_is_true(const struct cor_crd *crd, const char *type);
 bool cor_crd_is_deleted(const struct cor_object *crd); /* it has a deletionTimestamp */
 bool cor_crd_has_finalizer(const struct cor_object *crd);
 
@@ -32,12 +41,12 @@ struct cor_crd_condition {
 };
 
 /* Is the condition there, with the same status, reason and message? */
-bool cor_crd_has_condition(const struct cor_object *crd, const struct cor_crd_condition *condition);
+bool cor_crd_has_condition(const struct cor_crd *crd, const struct cor_crd_condition *condition);
 
 /* Appends the conditions of `crd` with those of `change` set at the time `now`. 0, -COR_ENOMEM,
  * -COR_ETOOBIG. */
 struct cor_crd_change;
-int cor_crd_write_conditions(const struct cor_object *crd, const struct cor_crd_change *change,
+int cor_crd_write_conditions(const struct cor_crd *crd, const struct cor_crd_change *change,
                              struct cor_str now, struct cor_buf *out);
 
 /* A copy of `crd` with these conditions set, at `now_ms`, and, if they are given, other accepted
@@ -49,7 +58,7 @@ struct cor_crd_change {
     struct cor_str accepted_names; /* p == NULL: as they are */
     bool drops_finalizer;
 };
-int cor_crd_change(const struct cor_object *crd, const struct cor_crd_change *change,
-                   int64_t now_ms, struct cor_object **ret_object);
+int cor_crd_change(const struct cor_crd *crd, const struct cor_crd_change *change, int64_t now_ms,
+                   struct cor_object **ret_object);
 
 #endif

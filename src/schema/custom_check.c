@@ -319,7 +319,7 @@ int cor_custom_check_object(struct cor_str definition, struct cor_str json,
         cor_convert_member(cor_convert_member(version, "schema"), "openAPIV3Schema"), NULL, &schema,
         &why);
     if (r == 0)
-        r = cor_custom_scale_new(version, &scale);
+        r = cor_custom_scale_new(cor_convert_member(version, "subresources"), &scale);
     if (r == 0)
         r = add_namespace(cor_buf_str(&canonical), is_namespaced, &named);
     if (r < 0)

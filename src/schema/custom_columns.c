@@ -111,11 +111,10 @@ static int columns_compile(struct cor_custom_columns *columns, struct cor_str li
     return r < 0 ? r : 0;
 }
 
-int cor_custom_columns_new(struct cor_str version, struct cor_custom_columns **ret_columns)
+int cor_custom_columns_new(struct cor_str list, struct cor_custom_columns **ret_columns)
 {
     COR_CLEANUP(cor_custom_columns_freep)
     struct cor_custom_columns *columns = cor_calloc(1, sizeof(*columns));
-    struct cor_str list = cor_convert_member(version, "additionalPrinterColumns");
     int r;
 
     if (!columns)

@@ -28,10 +28,10 @@ struct cor_custom_columns {
     struct cor_arena arena; /* has the columns, their texts and their queries */
 };
 
-/* Compiles the columns of `version`, a member of spec.versions as canonical JSON. A column whose
- * path cannot be parsed ends them: the columns before it are shown, as upstream shows them. 0,
- * -COR_ENOMEM, -COR_ETOOBIG. */
-int cor_custom_columns_new(struct cor_str version, struct cor_custom_columns **ret_columns);
+/* Compiles `list`, the additionalPrinterColumns of a version as canonical JSON; its p may be NULL.
+ * A column whose path cannot be parsed ends them: the columns before it are shown, as upstream
+ * shows them. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_custom_columns_new(struct cor_str list, struct cor_custom_columns **ret_columns);
 
 /* NULL is fine; returns NULL. */
 struct cor_custom_columns *cor_custom_columns_free(struct cor_custom_columns *columns);

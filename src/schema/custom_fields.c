@@ -14,10 +14,9 @@ static size_t nmetadata(bool is_namespaced)
     return is_namespaced ? 2 : 1;
 }
 
-int cor_custom_fields_new(struct cor_str version, bool is_namespaced,
+int cor_custom_fields_new(struct cor_str list, bool is_namespaced,
                           struct cor_field_labels **ret_labels)
 {
-    struct cor_str list = cor_convert_member(version, "selectableFields");
     struct cor_json_iter it = cor_json_iter(list.p ? list : COR_STR("[]"));
     size_t n = nmetadata(is_namespaced), max = n;
     struct cor_field_labels *labels;

@@ -8,9 +8,9 @@
 
 #include "meta/field_selector.h"
 
-/* The table of `version`, a member of spec.versions as canonical JSON, in one block that cor_free()
- * frees. The selectable fields are its last ones. 0, -COR_ENOMEM. */
-int cor_custom_fields_new(struct cor_str version, bool is_namespaced,
+/* The table of `list`, the selectableFields of a version as canonical JSON, whose p may be NULL, in
+ * one block that cor_free() frees. The selectable fields are its last ones. 0, -COR_ENOMEM. */
+int cor_custom_fields_new(struct cor_str list, bool is_namespaced,
                           struct cor_field_labels **ret_labels);
 
 /* The field that watchers are indexed by: the first selectable one; NULL: there is none, or it has

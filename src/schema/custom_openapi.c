@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "schema/conversion.h"
 #include "schema/custom_row.h"
+#include "schema/custom_schema.h"
 #include "json/scan.h"
 
 #define OBJECT_META "meta_v1.ObjectMeta"
@@ -462,7 +463,7 @@ void cor_custom_openapi_write_kind(struct cor_json_writer *w, enum cor_openapi_v
 {
     struct cor_str schema = {NULL, 0};
 
-    if (row->custom && row->custom->schema)
+    if (row->custom && cor_custom_schema_is_shown(row->custom->schema))
         schema = member(member(row->custom->version, "schema"), "openAPIV3Schema");
     cor_json_begin_object(w);
     if (!schema.p ||

@@ -3,17 +3,16 @@
 #include <assert.h>
 
 #include "base/err.h"
-#include "schema/structural/structural.h"
+#include "schema/custom_schema.h"
 
 #define OBJECT_MAX (8u << 20)
 
-/* Drops from `*object` what the schema of the row does not know. Defaults are not filled in: an
+/* Drops from `*object` what the schema does not know. Defaults are not filled in: an
  * object has those of the version that is stored. 0, -COR_ENOMEM, -COR_ETOOBIG. */
-static int custom_prune(const struct cor_resource_row *row, struct cor_object **object)
+static int custom_prune(const struct cor_structural *schema, struct cor_object **object)
 {
     COR_CLEANUP(cor_buf_deinit)
-    struct cor_buf json = {.max = OBJECT_MAX},
-                   pruned = {.max = OBJECT_MAX};
+    struct cor_buf json = {.max = OBJECT_MAX}, pruned = {.max = OBJECT_MAX};
     COR_CLEANUP(cor_object_unrefp) struct cor_object *stored = NULL;
     struct cor_object *made;
     struct cor_str before, after;
@@ -24,7 +23,7 @@ static int custom_prune(const struct cor_resource_row *row, struct cor_object **
     if (r == 0)
         r = cor_buf_adds(&json, after);
     if (r == 0)
-        r = cor_structural_rewrite(row->custom->schema, cor_buf_str(&json),
+        r = cor_structural_rewrite(schema, cor_buf_str(&json),
                                    COR_STRUCTURAL_PRUNE | COR_STRUCTURAL_NULLS, &pruned, NULL);
     if (r <= 0)
         return r;
@@ -43,16 +42,20 @@ static int custom_prune(const struct cor_resource_row *row, struct cor_object **
 int cor_row_convert(const struct cor_resource_row *to, const struct cor_conversion *conversion,
                     const struct cor_object *object, struct cor_object **ret_object)
 {
+    const struct cor_structural *schema = NULL;
     struct cor_object *made;
     int r = cor_convert_object(conversion->from_stored, to->kind, to->api_version, object, &made);
 
     assert(to && conversion);
-    if (r == 0 && to->custom && to->custom->schema) {
-        r = custom_prune(to, &made);
-        if (r < 0)
-            cor_object_unref(made);
-    }
-    if (r == 0)
+    if (r < 0)
+        return r;
+    if (to->custom)
+        r = cor_custom_schema_peek(to->custom->schema, &schema);
+    if (r == 0 && schema)
+        r = custom_prune(schema, &made);
+    if (r < 0)
+        cor_object_unref(made);
+    else
         *ret_object = made;
     return r;
 }

@@ -4,7 +4,8 @@
  *
  * Parts that another module compiles from the definition (the schema, columns, scale) are NULL when
  * the version does not have them. They are made with the row, on one thread, and are immutable from
- * then on; they are freed with the row's life.
+ * then on, but for the schema, which is compiled with its first use (schema/custom_schema.h); they
+ * are freed with the row's life.
  * Thread: any (immutable).  Owner: the definition that made the row (server/crd/definition.h). */
 #ifndef COR_SCHEMA_CUSTOM_ROW_H
 #define COR_SCHEMA_CUSTOM_ROW_H
@@ -19,8 +20,8 @@
 
 struct cor_custom_columns;
 struct cor_custom_scale;
+struct cor_custom_schema;
 struct cor_resource_row;
-struct cor_structural;
 
 struct cor_custom_row {
     struct cor_object *crd; /* the CustomResourceDefinition; held by the row's life */
@@ -32,7 +33,7 @@ struct cor_custom_row {
     size_t nshort_names, ncategories;
     bool is_hidden; /* the version is not served; the row is only stored */
 
-    struct cor_structural *schema;            /* of `version` (src/schema/structural/) */
+    struct cor_custom_schema *schema;         /* of `version` */
     struct cor_custom_columns *columns;       /* of tables; NULL: Name and Age */
     struct cor_custom_scale *scale;           /* the paths of the subresource; NULL: it has none */
     struct cor_custom_columns *scale_columns; /* of its tables */

@@ -35,9 +35,9 @@ static struct cor_str take_path(struct cor_str object, const char *key, char **a
     return text;
 }
 
-int cor_custom_scale_new(struct cor_str version, struct cor_custom_scale **ret_scale)
+int cor_custom_scale_new(struct cor_str subresources, struct cor_custom_scale **ret_scale)
 {
-    struct cor_str json = cor_convert_member(cor_convert_member(version, "subresources"), "scale");
+    struct cor_str json = cor_convert_member(subresources, "scale");
     struct cor_custom_scale *scale;
     char *at;
 

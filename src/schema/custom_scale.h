@@ -29,9 +29,9 @@ struct cor_custom_scale {
     struct cor_str selector;     /* empty: it has none */
 };
 
-/* The scale of `version`, a member of spec.versions as canonical JSON; NULL: it has none. 0,
- * -COR_ENOMEM. */
-int cor_custom_scale_new(struct cor_str version, struct cor_custom_scale **ret_scale);
+/* The scale of the `subresources` of a version as canonical JSON, whose p may be NULL; NULL: it has
+ * none. 0, -COR_ENOMEM. */
+int cor_custom_scale_new(struct cor_str subresources, struct cor_custom_scale **ret_scale);
 
 /* NULL is fine; returns NULL. */
 struct cor_custom_scale *cor_custom_scale_free(struct cor_custom_scale *scale);

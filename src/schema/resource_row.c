@@ -59,7 +59,6 @@ FIELDS(slice_fields, "resource.k8s.io/v1, Kind=ResourceSlice", {.label = "metada
        {.label = "spec.nodeName"}, {.label = "spec.driver"});
 
 /* What kube-apiserver itself would do with these objects, and this server does not yet. */
-#define NO_AGGREGATION "requests are not forwarded to other API servers"
 #define NO_WEBHOOKS    "webhooks are not called"
 #define NO_POLICIES    "admission policies are not evaluated"
 #define NO_RBAC        "roles are not evaluated"
@@ -264,7 +263,7 @@ static const struct cor_resource_row builtins[] = {
      .name_rule = COR_NAME_DNS1035_LABEL, .field_labels = &service_fields, SUBS(service_subs)},
     /* apiregistration.k8s.io/v1 */
     {NAMES("apiregistration.k8s.io", "v1", "APIService", "apiservices", "apiservice"),
-     .flags = COR_API_ANY_FINALIZER, .inert = NO_AGGREGATION, .verbs = COR_API_VERBS_ALL,
+     .flags = COR_API_ANY_FINALIZER, .verbs = COR_API_VERBS_ALL,
      .category = "api-extensions", .hash = "InPBPD7+PqM=", .name_rule = COR_NAME_PATH_SEGMENT,
      SUBS(status_only)},
     /* apps/v1 */

@@ -11,16 +11,37 @@
 
 #define TEXT_MAX (64u << 20) /* of one document; bodies are smaller by far */
 
+static void doc_free(struct cor_apply_doc *doc)
+{
+    cor_json_nodes_deinit(&doc->json);
+    cor_buf_deinit(&doc->own);
+    cor_free(doc);
+}
+
 void cor_apply_op_deinit(struct cor_apply_op *op)
 {
     struct cor_apply_doc *doc = op->docs, *next;
 
     for (; doc; doc = next) {
         next = doc->next;
-        cor_json_nodes_deinit(&doc->json);
-        cor_buf_deinit(&doc->own);
-        cor_free(doc);
+        doc_free(doc);
     }
+}
+
+void cor_apply_doc_drop(struct cor_apply_op *op, struct cor_apply_doc *doc)
+{
+    struct cor_apply_doc **at = &op->docs;
+
+    while (*at != doc)
+        at = &(*at)->next;
+    *at = doc->next;
+    doc_free(doc);
+}
+
+void cor_apply_doc_unread(struct cor_apply_doc *doc)
+{
+    cor_json_nodes_deinit(&doc->json);
+    cor_json_nodes_init(&doc->json, COR_STR("null"));
 }
 
 struct cor_apply_doc *cor_apply_doc_new(struct cor_apply_op *op, struct cor_str version)

@@ -1,6 +1,7 @@
 /* The objects that an update or an apply works on: those that the caller has, and those that are
- * made on the way (merged, pruned, converted). They are freed with the operation. Owner: the
- * operation.  Thread: one at a time for a request. */
+ * made on the way (merged, pruned, converted). They are freed with the operation, or when nothing
+ * borrows from them any more: an operation goes through all versions of a definition, and each of
+ * them is a copy of the object. Owner: the operation.  Thread: one at a time for a request. */
 #ifndef COR_SCHEMA_APPLY_DOC_H
 #define COR_SCHEMA_APPLY_DOC_H
 
@@ -29,6 +30,11 @@ static inline struct cor_typed cor_apply_doc_typed(const struct cor_apply_doc *d
 }
 
 void cor_apply_op_deinit(struct cor_apply_op *op);
+
+/* Frees a document before the operation ends. No set may borrow from its text. */
+void cor_apply_doc_drop(struct cor_apply_op *op, struct cor_apply_doc *doc);
+/* Frees what was read of a document, and keeps its text, from which sets borrow. */
+void cor_apply_doc_unread(struct cor_apply_doc *doc);
 
 /* A document without a text; NULL: no memory is left. */
 struct cor_apply_doc *cor_apply_doc_new(struct cor_apply_op *op, struct cor_str version);

@@ -9,8 +9,9 @@
  * owns any more, and takes the step. Nothing of the live object or of the managers is lost when it
  * fails: the caller keeps the old ones.
  *
- * Every object that is made on the way (merged, pruned, converted) is a document of the operation
- * and is freed with it. The first failure ends the operation.
+ * Every object that is made on the way (merged, pruned, converted) is a document of the operation.
+ * Of the comparisons, whose sets borrow from the objects, the texts stay until the operation ends;
+ * all else is freed with its version. The first failure ends the operation.
  * Thread: one at a time. */
 #include <assert.h>
 
@@ -51,6 +52,10 @@ static int view_make(struct cor_apply_op *op, struct cor_apply_doc *before,
         r = cor_typed_compare(cor_apply_doc_typed(old), cor_apply_doc_typed(new), op->arena, c);
     if (r < 0)
         return r;
+    if (old != before)
+        cor_apply_doc_unread(old);
+    if (new != after)
+        cor_apply_doc_unread(new);
     c->added = cor_fieldset_recursive_difference(op->arena, c->added, mask);
     c->modified = cor_fieldset_recursive_difference(op->arena, c->modified, mask);
     c->removed = cor_fieldset_recursive_difference(op->arena, c->removed, mask);
@@ -175,7 +180,7 @@ static int step_reconcile(struct cor_apply_op *op, struct cor_field_managers *ma
 
     struct cor_apply_place place = {0};
     struct cor_str version = {NULL, 0}; /* of `place` */
-    struct cor_apply_doc *converted;
+    struct cor_apply_doc *converted = live;
     struct seen_versions seen;
     bool is_known = false;
     size_t n = 0;
@@ -196,6 +201,9 @@ static int step_reconcile(struct cor_apply_op *op, struct cor_field_managers *ma
         }
         if (r < 0)
             return r;
+        if (converted != live)
+            cor_apply_doc_drop(op, converted);
+        converted = live;
         if (!is_known)
             continue;
         manager.set = cor_fieldset_reconcile(op->arena, manager.set, &place);
@@ -390,11 +398,12 @@ static bool owned_in(struct cor_apply_op *op, const struct cor_field_managers *m
 }
 
 /* Puts back what managers of this version own: the pruned object is the merged one without what
- * neither the pruned one has nor anybody owns. */
+ * neither the pruned one has nor anybody owns. The pruned one of before is dropped. */
 static int add_back_owned(struct cor_apply_op *op, const struct cor_field_managers *managers,
                           struct cor_str version, struct cor_apply_doc **merged,
                           struct cor_apply_doc **pruned)
 {
+    struct cor_apply_doc *before = *pruned, *converted;
     struct cor_fieldset all, left, owned;
     int r;
 
@@ -413,8 +422,13 @@ static int add_back_owned(struct cor_apply_op *op, const struct cor_field_manage
         return r;
     owned = cor_fieldset_name_parents(op->arena, owned, &(*merged)->place);
     all = cor_fieldset_difference(op->arena, all, cor_fieldset_union(op->arena, left, owned));
-    return op->arena->error < 0 ? op->arena->error
-                                : cor_apply_doc_without(op, *merged, all, pruned);
+    converted = *pruned;
+    r = op->arena->error < 0 ? op->arena->error : cor_apply_doc_without(op, *merged, all, pruned);
+    if (r == 0 && converted != before)
+        cor_apply_doc_drop(op, converted);
+    if (r == 0)
+        cor_apply_doc_drop(op, before);
+    return r;
 }
 
 /* The same for each version of the managers but `last`, in the order in which managers have them.
@@ -423,6 +437,7 @@ static int add_back_others(struct cor_apply_op *op, const struct cor_field_manag
                            struct cor_str last, struct cor_apply_doc **merged,
                            struct cor_apply_doc **pruned)
 {
+    struct cor_apply_doc *first = *merged, *before;
     struct seen_versions seen;
     int r = versions_init(&seen, op, managers);
 
@@ -431,8 +446,12 @@ static int add_back_others(struct cor_apply_op *op, const struct cor_field_manag
     for (size_t i = 0; r == 0 && i < managers->n; i++) {
         struct cor_str version = managers->v[i].api_version;
 
-        if (versions_see(&seen, version))
-            r = add_back_owned(op, managers, version, merged, pruned);
+        if (!versions_see(&seen, version))
+            continue;
+        before = *merged;
+        r = add_back_owned(op, managers, version, merged, pruned);
+        if (r == 0 && *merged != before && before != first)
+            cor_apply_doc_drop(op, before);
     }
     return r;
 }

@@ -11,13 +11,22 @@
 
 #define WORDS_MAX (16u << 10)
 
+/* A definition has the same few patterns again and again, and compiling one is much work. */
 void cor_crd_check_pattern(struct cor_check *check, const struct cor_place *schema)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {.max = WORDS_MAX};
     COR_CLEANUP(cor_pattern_freep) struct cor_pattern *pattern = NULL;
     struct cor_str text = cor_field_text(check, schema, "pattern");
-    int r = text.n > 0 ? cor_pattern_compile(text, &pattern, &why) : 0;
+    const struct cor_place *definition = schema;
+    int r;
 
+    if (text.n == 0 || cor_check_has_seen(check, COR_SEEN_PATTERNS, text))
+        return;
+    while (definition->parent)
+        definition = definition->parent;
+    r = cor_pattern_compile(text, &pattern, &why);
+    if (r == 0)
+        (void)cor_check_see(check, COR_SEEN_PATTERNS, definition, text);
     if (r == -COR_EINVALID)
         refuse_text(check, schema, "pattern",
                     cor_check_printf(check, "must be a valid regular expression, but isn't: %s",

@@ -31,9 +31,6 @@
 /* The elements of a table. A schema has fewer than it has bytes, so that 32 bits are enough. */
 #define TABLE_MAX UINT32_MAX
 #define ENUM_FEW  16 /* values of an enum that are looked for one after the other */
-/* Patterns that a loop may compile in one walk: most take some 50 us, the largest some ms. */
-#define LOOP_PATTERNS_MAX 32
-
 /* Leaves and patterns that are looked at for one to share; the first are the usual ones. */
 #define SHARED_MAX 32
 
@@ -52,7 +49,8 @@ struct builder {
     uint32_t leaves[SHARED_MAX]; /* nodes that others may share */
     size_t nleaves;
     bool has_rules;
-    int error; /* the first failure */
+    int error;                            /* the first failure */
+    struct cor_structural_checks nowhere; /* what a failed builder writes to */
 };
 
 static int builder_note(struct builder *b, int r)
@@ -184,12 +182,10 @@ static uint32_t compile_schema(struct builder *b, uint32_t value, bool is_deduce
  * next node has checks. */
 static struct cor_structural_checks *checks_of(struct builder *b, uint32_t node)
 {
-    static struct cor_structural_checks nowhere; /* what a failed builder writes to */
-
     if (b->nodes[node].checks == COR_STRUCTURAL_NONE) {
         if (builder_note(b, COR_ARRAY_RESERVE(&b->checks, b->nchecks, &b->cap_checks, TABLE_MAX)) <
             0)
-            return &nowhere;
+            return &b->nowhere;
         b->checks[b->nchecks] = (struct cor_structural_checks){.not_node = COR_STRUCTURAL_NONE,
                                                                .pattern = COR_STRUCTURAL_NONE};
         b->nodes[node].checks = (uint32_t)b->nchecks++;
@@ -718,70 +714,4 @@ int cor_structural_compile(struct cor_str schema_json, const struct cor_structur
     cor_free(b->numbers);
     cor_free(b);
     return r;
-}
-
-struct cor_structural *cor_structural_ref(struct cor_structural *schema)
-{
-    cor_ref_get(&schema->ref);
-    return schema;
-}
-
-struct cor_structural *cor_structural_unref(struct cor_structural *schema)
-{
-    if (!schema || !cor_ref_put(&schema->ref))
-        return NULL;
-    for (uint32_t i = 0; i < schema->npatterns; i++)
-        cor_pattern_free(atomic_load_explicit(&schema->patterns[i].compiled, memory_order_acquire));
-    return cor_free(schema);
-}
-
-bool cor_structural_has_work(const struct cor_structural *schema)
-{
-    return atomic_load(&schema->kept->is_full) ||
-           schema->npatterns - atomic_load(&schema->kept->n) > LOOP_PATTERNS_MAX;
-}
-
-size_t cor_structural_bytes(const struct cor_structural *schema)
-{
-    return schema->bytes;
-}
-
-const struct cor_structural_node *cor_structural_root(const struct cor_structural *schema)
-{
-    return &schema->nodes[0];
-}
-
-bool cor_structural_has_rules(const struct cor_structural *schema)
-{
-    return schema->has_rules;
-}
-
-const struct cor_structural_node *cor_structural_find(const struct cor_structural *schema,
-                                                      const struct cor_structural_node *node,
-                                                      struct cor_str raw_name)
-{
-    const struct cor_structural_property *properties = schema->properties + node->first_property;
-    size_t low = 0, high = node->nproperties;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order =
-            cor_json_raw_cmp(raw_name, cor_structural_text(schema, properties[middle].name));
-
-        if (order == 0)
-            return &schema->nodes[properties[middle].node];
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
-}
-
-bool cor_structural_fills_in(const struct cor_structural *schema, struct cor_str member)
-{
-    const struct cor_structural_node *node =
-        cor_structural_find(schema, cor_structural_root(schema), member);
-
-    return node && cor_structural_is(node, COR_STRUCTURAL_HAS_DEFAULT);
 }

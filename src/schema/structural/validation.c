@@ -13,7 +13,8 @@
  * are judged without keeping mistakes; the best one is walked again for them. The work is linear in
  * the object and in the branches of the schema, for an object with mistakes once per level of
  * branches. Recursion is bounded by the depth of JSON.
- * Failures: out of memory, which is noted in the field errors. Thread: any. */
+ * Failures: out of memory, which is noted in the field errors; more than COR_VALIDATION_STEPS_MAX
+ * meetings of a value with a schema or a branch, which is the only error then. Thread: any. */
 /* clang-format on */
 #include <stdio.h>
 #include <string.h>
@@ -94,7 +95,7 @@ static struct cor_verdict check_any_of(struct cor_validation_run *run,
     struct cor_verdict verdict = {0};
     struct best best = {0};
 
-    for (uint32_t i = 0; i < branches.n; i++) {
+    for (uint32_t i = 0; i < branches.n && run->error == 0; i++) {
         struct cor_verdict branch = judge_branch(run, branches, i, value, way);
 
         if (branch.nerrors == 0)
@@ -115,7 +116,7 @@ static struct cor_verdict check_one_of(struct cor_validation_run *run,
     struct best best = {0};
     size_t valid = 0;
 
-    for (uint32_t i = 0; i < branches.n; i++) {
+    for (uint32_t i = 0; i < branches.n && run->error == 0; i++) {
         struct cor_verdict branch = judge_branch(run, branches, i, value, way);
 
         if (branch.nerrors > 0)
@@ -144,7 +145,7 @@ static struct cor_verdict check_all_of(struct cor_validation_run *run,
     struct cor_verdict verdict = {0};
     size_t valid = 0;
 
-    for (uint32_t i = 0; i < branches.n; i++) {
+    for (uint32_t i = 0; i < branches.n && run->error == 0; i++) {
         struct cor_verdict branch = check_value(run, branch_of(run, branches, i), value, NULL, way);
 
         valid += branch.nerrors == 0;
@@ -222,7 +223,8 @@ static struct cor_verdict check_array(struct cor_validation_run *run,
     struct cor_way step = {.up = way};
     size_t n = 0;
 
-    for (uint32_t i = value + 1; i < end; i = cor_json_node_next(run->json, i), n++) {
+    for (uint32_t i = value + 1; i < end && run->error == 0;
+         i = cor_json_node_next(run->json, i), n++) {
         struct cor_correlation item;
 
         step.index = n;
@@ -355,7 +357,8 @@ static struct cor_verdict check_members(struct cor_validation_run *run,
     uint32_t end = cor_json_node_next(run->json, value);
     struct cor_verdict verdict = {0};
 
-    for (uint32_t i = value + 1; i < end; i = cor_json_node_next(run->json, i + 1)) {
+    for (uint32_t i = value + 1; i < end && run->error == 0;
+         i = cor_json_node_next(run->json, i + 1)) {
         struct cor_str key = cor_json_node_raw(run->json, i);
         const struct cor_structural_node *child = cor_structural_find(run->schema, node, key);
         struct cor_way step = {.up = way, .raw_key = key, .is_additional = !child};
@@ -417,6 +420,8 @@ static struct cor_verdict check_value(struct cor_validation_run *run,
     struct cor_verdict verdict = {0};
     size_t start = run->n;
 
+    if (run->steps++ == COR_VALIDATION_STEPS_MAX)
+        cor_validation_note(run, -COR_ETOOBIG);
     if (run->error < 0)
         return verdict;
     if (has_type || first == 'n')
@@ -480,6 +485,16 @@ static void validate_texts(struct cor_validation_run *run, const struct cor_stru
     }
 }
 
+/* Whether the object is valid is not known: it takes too many steps to find out. */
+static void refuse_work(struct cor_str prefix, struct cor_field_errors *errors)
+{
+    struct cor_field_path root = cor_field_root(prefix.n > 0 ? prefix : COR_STR("<nil>"));
+
+    cor_field_errors_add(errors, COR_FIELD_FORBIDDEN, &root, cor_field_none(),
+                         "the object has too many values for the branches of its schema: "
+                         "validation takes more than 16777216 steps");
+}
+
 void cor_structural_validate_value(const struct cor_structural *schema,
                                    const struct cor_structural_node *node, struct cor_str json,
                                    struct cor_str old, struct cor_str prefix, bool is_default,
@@ -494,7 +509,10 @@ void cor_structural_validate_value(const struct cor_structural *schema,
     }
     cor_arena_init(&run.arena, ARENA_MAX);
     validate_texts(&run, node, texts, json, old);
-    cor_findings_report(&run, prefix, errors);
+    if (run.error == -COR_ETOOBIG)
+        refuse_work(prefix, errors);
+    else
+        cor_findings_report(&run, prefix, errors);
     cor_json_nodes_deinit(&texts->object);
     cor_json_nodes_deinit(&texts->old);
     cor_free(texts);

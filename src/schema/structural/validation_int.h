@@ -16,6 +16,11 @@
 #include "schema/structural/way.h"
 #include "json/nodes.h"
 
+/* How many times a schema or a branch of it may meet a value in one validation. An object of the
+ * longest body that has 3 bytes for each value meets a schema with 16 branches as often; a schema
+ * with thousands of them and a list with thousands of items would hold a thread for minutes. */
+#define COR_VALIDATION_STEPS_MAX (1u << 24)
+
 /* Findings that are kept at a time; a Status has fewer causes. */
 #define COR_FINDINGS_MAX 400
 
@@ -34,6 +39,7 @@ struct cor_validation_run {
     size_t n, cap;
     bool has_all_formats; /* of a default: formats that nobody knows count too */
     unsigned silence;     /* above 0: mistakes are counted, not kept */
+    uint32_t steps;       /* up to COR_VALIDATION_STEPS_MAX, which is the end: -COR_ETOOBIG */
     uint8_t *equal;       /* by node of `json`: what is known of its equality; NULL: nothing yet */
     int error;
 };

@@ -57,7 +57,7 @@ static void deletion_finish(struct cor_crd_work *work, const char *reason, const
     };
 
     if (entry)
-        cor_crd_work_write(work, entry->crd, &change, &cbs);
+        cor_crd_work_write(work, &entry->crd, &change, &cbs);
     else
         cor_crd_work_fail(work, 0, NULL);
 }
@@ -81,8 +81,8 @@ static void deletion_refuse(struct cor_crd_work *work, const char *what,
 
     snprintf(message, sizeof(message), "%s: %s", what, cor_status_message(error));
     change.conditions[0].message = cor_strz(message);
-    if (entry && !cor_crd_has_condition(entry->crd, &change.conditions[0]))
-        cor_crd_work_write(work, entry->crd, &change, &cbs);
+    if (entry && !cor_crd_has_condition(&entry->crd, &change.conditions[0]))
+        cor_crd_work_write(work, &entry->crd, &change, &cbs);
     else
         cor_crd_work_fail(work, entry ? -COR_EIO : 0, entry ? error : NULL);
 }
@@ -238,8 +238,8 @@ static void deletion_begin(struct cor_crd_work *work)
         return;
     }
     gr = (struct cor_gr){
-        cor_crd_group(entry->crd),
-        cor_view_text_or(cor_view_member(cor_crd_spec(entry->crd, "names"), COR_STR("plural")),
+        cor_crd_group(&entry->crd),
+        cor_view_text_or(cor_view_member(cor_crd_spec(&entry->crd, "names"), COR_STR("plural")),
                          NULL, 0, "")};
     if (cor_key_is_builtin(&gr)) {
         deletion_finish(work, "OverlappingBuiltInResource",
@@ -247,7 +247,7 @@ static void deletion_begin(struct cor_crd_work *work)
         return;
     }
     /* It is served before that can be read in its condition. */
-    if (!cor_crd_is_true(entry->crd, "Established") && !entry->served && !entry->next) {
+    if (!cor_crd_is_true(&entry->crd, "Established") && !entry->served && !entry->next) {
         deletion_finish(work, "NeverEstablished", "resource was never established");
         return;
     }
@@ -278,7 +278,7 @@ static void deletion_on_begun(struct cor_api_request *req, const struct cor_api_
 
 /* A try that has failed stays in the condition: each write of it would begin the next try at once.
  */
-static bool has_failed(const struct cor_object *crd)
+static bool has_failed(const struct cor_crd *crd)
 {
     struct cor_view condition = cor_crd_condition(crd, "Terminating");
 
@@ -286,7 +286,7 @@ static bool has_failed(const struct cor_object *crd)
                        FAILED);
 }
 
-void cor_crd_delete_instances(struct cor_crd_work *work, const struct cor_object *crd)
+void cor_crd_delete_instances(struct cor_crd_work *work, const struct cor_crd *crd)
 {
     static const struct cor_api_request_cbs cbs = {.on_done = deletion_on_begun};
     static const struct cor_crd_change begun = {
@@ -297,7 +297,7 @@ void cor_crd_delete_instances(struct cor_crd_work *work, const struct cor_object
         .nconditions = 1,
     };
 
-    if (!cor_crd_has_finalizer(crd))
+    if (!cor_crd_has_finalizer(crd->object))
         cor_crd_work_fail(work, 0, NULL);
     else if (cor_crd_has_condition(crd, &begun.conditions[0]) || has_failed(crd))
         deletion_begin(work);

@@ -131,7 +131,7 @@ static void status_on_written(struct cor_api_request *req, const struct cor_api_
         status_step(work);
 }
 
-void cor_crd_work_write(struct cor_crd_work *work, const struct cor_object *crd,
+void cor_crd_work_write(struct cor_crd_work *work, const struct cor_crd *crd,
                         const struct cor_crd_change *change, const struct cor_api_request_cbs *cbs)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *next = NULL;
@@ -148,7 +148,7 @@ void cor_crd_work_write(struct cor_crd_work *work, const struct cor_object *crd,
 static const struct cor_api_request_cbs status_cbs = {.on_done = status_on_written};
 
 /* The last step: what the group says of the definition. */
-static void status_approve(struct cor_crd_work *work, const struct cor_object *crd)
+static void status_approve(struct cor_crd_work *work, const struct cor_crd *crd)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf message = {.max = COR_CRD_STATUS_MAX};
     struct cor_crd_change change = {.nconditions = 1};
@@ -160,7 +160,7 @@ static void status_approve(struct cor_crd_work *work, const struct cor_object *c
         cor_crd_work_fail(work, r, NULL);
 }
 
-static bool asks_for_many(const struct cor_object *crd)
+static bool asks_for_many(const struct cor_crd *crd)
 {
     return cor_view_len(cor_view_member(cor_crd_spec(crd, "names"), COR_STR("shortNames"))) >
            SHORT_NAMES_FEW;
@@ -184,18 +184,18 @@ static void status_step(struct cor_crd_work *work)
         cor_crd_work_fail(work, 0, NULL);
         return;
     }
-    if (cor_crd_is_deleted(entry->crd)) {
-        cor_crd_delete_instances(work, entry->crd);
+    if (cor_crd_is_deleted(entry->object)) {
+        cor_crd_delete_instances(work, &entry->crd);
         return;
     }
     /* A try that could not be written has left its claim, which would count as another's. */
     cor_buf_reset(&entry->claimed);
     use = (struct use){work->crds, entry->group};
     cor_str_set_init(&use.resources, GROUP_NAMES_MAX);
-    if (!entry->is_named && asks_for_many(entry->crd))
+    if (!entry->is_named && asks_for_many(&entry->crd))
         r = use_gather(&use);
     if (r == 0)
-        r = cor_naming_judge(entry->crd, is_used, &use, &naming);
+        r = cor_naming_judge(&entry->crd, is_used, &use, &naming);
     cor_str_set_deinit(&use.resources);
     work->has_named = r == 1;
     if (r == 1)
@@ -203,12 +203,12 @@ static void status_step(struct cor_crd_work *work)
     if (r < 0)
         cor_crd_work_fail(work, r, NULL);
     else if (work->has_named)
-        cor_crd_work_write(work, entry->crd, &naming.change, &status_cbs);
-    else if (cor_crd_is_true(entry->crd, "NamesAccepted") &&
-             !cor_crd_is_true(entry->crd, "Established") && cor_crds_shows(work->crds, entry))
-        cor_crd_work_write(work, entry->crd, &established, &status_cbs);
+        cor_crd_work_write(work, &entry->crd, &naming.change, &status_cbs);
+    else if (cor_crd_is_true(&entry->crd, "NamesAccepted") &&
+             !cor_crd_is_true(&entry->crd, "Established") && cor_crds_shows(work->crds, entry))
+        cor_crd_work_write(work, &entry->crd, &established, &status_cbs);
     else
-        status_approve(work, entry->crd);
+        status_approve(work, &entry->crd);
     cor_naming_deinit(&naming);
 }
 

@@ -25,14 +25,14 @@ void cor_crd_work_end(struct cor_crd_work *work, const struct cor_reconcile_resu
 void cor_crd_work_fail(struct cor_crd_work *work, int err, const struct cor_status *why);
 
 /* Writes the status of `crd` with this change; `cbs` get the answer. */
-void cor_crd_work_write(struct cor_crd_work *work, const struct cor_object *crd,
+void cor_crd_work_write(struct cor_crd_work *work, const struct cor_crd *crd,
                         const struct cor_crd_change *change, const struct cor_api_request_cbs *cbs);
 
 struct cor_resource_path cor_crd_path(struct cor_str name, const char *subresource);
 
 /* In crd_deletion.c. `crd` is being deleted: deletes its instances, then its finalizer, and ends
  * the work. */
-void cor_crd_delete_instances(struct cor_crd_work *work, const struct cor_object *crd);
+void cor_crd_delete_instances(struct cor_crd_work *work, const struct cor_crd *crd);
 void cor_crd_work_deinit_deletion(struct cor_crd_work *work);
 
 #endif

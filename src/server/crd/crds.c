@@ -3,7 +3,7 @@
  *
  *   list, watch ──► cor_crds_take: is it newer than the entry's? ──► cor_crds_serve: its names are accepted, and it is other than what
  *   is served ──► a definition, its watch cache ──► crds_publish_soon, once per turn ──► the cache is filled: the definition takes
- *   the place of the old one, which is retired ──► cor_api_publish ──► those that wait to be Established are reconciled
+ *   the place of the old one, which is retired ──► the next snapshot ──► those that wait to be Established are reconciled
  *
  * A change of the spec or of the accepted names makes another definition, whose predecessor's watches
  * end; a change of labels or conditions does not (contract crd 3.2.3). The beginning of the deletion
@@ -23,8 +23,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "server/api/api_cachers.h"
+#include "server/catalog/version_order.h"
 #include "server/crd/crds_int.h"
-#include "server/crd/kube_version.h"
 
 #define RETRY_MS       100
 #define FILLING_MS     1 /* between looks at caches that are being filled */
@@ -38,7 +38,7 @@ static struct cor_loop *crds_loop(const struct cor_crds *crds)
 
 /* ---- what is published ---- */
 
-/* By group, then the better version first, then by name: discovery's order. */
+/* By group, then the better version first, then by name. */
 static int order_rows(const void *a, const void *b)
 {
     const struct cor_resource_row *x = *(const struct cor_resource_row *const *)a;
@@ -50,9 +50,25 @@ static int order_rows(const void *a, const void *b)
     return order ? order : cor_str_cmp(x->plural, y->plural);
 }
 
-/* The rows of all definitions that are served, in discovery's order. */
-static size_t crds_custom_rows(const struct cor_crds *crds, const struct cor_resource_row **rows)
+static struct cor_crds *crds_of_maker(struct cor_row_maker *maker)
 {
+    return COR_CONTAINER_OF(maker, struct cor_crds, maker);
+}
+
+static size_t crds_nrows_max(struct cor_row_maker *maker)
+{
+    const struct cor_crds *crds = crds_of_maker(maker);
+    size_t max = 0;
+
+    for (size_t i = 0; i < crds->nentries; i++)
+        max += crds->entries[i]->served ? cor_definition_n(crds->entries[i]->served) : 0;
+    return max;
+}
+
+/* The rows of all definitions that are served, sorted. */
+static size_t crds_add_rows(struct cor_row_maker *maker, const struct cor_resource_row **rows)
+{
+    const struct cor_crds *crds = crds_of_maker(maker);
     size_t n = 0;
 
     for (size_t i = 0; i < crds->nentries; i++) {
@@ -69,34 +85,6 @@ static size_t crds_custom_rows(const struct cor_crds *crds, const struct cor_res
     return n;
 }
 
-/* Puts the built-in rows and the custom ones together: a group that has both is one group. */
-static size_t crds_merge_rows(const struct cor_resource_row *const *custom, size_t ncustom,
-                              const struct cor_resource_row **rows)
-{
-    const struct cor_resource_row *builtins;
-    size_t nbuiltins, n = 0;
-
-    builtins = cor_api_builtins(&nbuiltins);
-    for (size_t i = 0; i < nbuiltins; i++) {
-        bool is_last = i + 1 == nbuiltins || !cor_str_eq(builtins[i].group, builtins[i + 1].group);
-
-        rows[n++] = &builtins[i];
-        for (size_t k = 0; is_last && k < ncustom; k++) {
-            if (cor_str_eq(custom[k]->group, builtins[i].group))
-                rows[n++] = custom[k];
-        }
-    }
-    for (size_t k = 0; k < ncustom; k++) {
-        bool is_builtin = false;
-
-        for (size_t i = 0; i < nbuiltins && !is_builtin; i++)
-            is_builtin = cor_str_eq(builtins[i].group, custom[k]->group);
-        if (!is_builtin)
-            rows[n++] = custom[k];
-    }
-    return n;
-}
-
 /* Drops the reference to a definition that is not served any more; NULL is fine. */
 static void definition_retire(const struct cor_crds *crds, struct cor_definition **definition)
 {
@@ -104,7 +92,7 @@ static void definition_retire(const struct cor_crds *crds, struct cor_definition
 
     if (!d)
         return;
-    cor_definition_retire(d, crds->generation + 1);
+    cor_definition_retire(d, crds->publisher->generation + 1);
     cor_row_unref(cor_definition_row(d, 0));
 }
 
@@ -123,36 +111,16 @@ static void crds_enqueue_waiting(struct cor_crds *crds)
         if (!entry->awaits_publication)
             continue;
         entry->awaits_publication = false;
-        (void)crds_enqueue(crds, cor_object_name(entry->crd));
+        (void)crds_enqueue(crds, cor_object_name(entry->object));
     }
 }
 
-static int crds_publish(struct cor_crds *crds)
+static void crds_on_published(struct cor_row_maker *maker)
 {
-    const struct cor_resource_row **rows, **custom;
-    struct cor_served *served;
-    size_t nbuiltins, max = 0, n;
-    int r;
+    struct cor_crds *crds = crds_of_maker(maker);
 
-    (void)cor_api_builtins(&nbuiltins);
-    for (size_t i = 0; i < crds->nentries; i++)
-        max += crds->entries[i]->served ? cor_definition_n(crds->entries[i]->served) : 0;
-    rows = cor_calloc(nbuiltins + 2 * max, sizeof(rows[0]));
-    if (!rows)
-        return -COR_ENOMEM;
-    custom = rows + nbuiltins + max;
-    n = crds_custom_rows(crds, custom);
-    n = crds_merge_rows(custom, n, rows);
-    r = cor_served_new(rows, n, crds->generation + 1, &served);
-    cor_free(rows);
-    if (r < 0)
-        return r;
-    crds->generation++;
-    cor_api_publish(crds->api, served);
-    cor_served_unref(served);
     crds->has_changed = false;
     crds_enqueue_waiting(crds);
-    return 0;
 }
 
 /* Puts definitions whose caches are filled into the place of those that are served, so that a
@@ -167,7 +135,7 @@ static size_t crds_settle(struct cor_crds *crds)
         if (!entry->next)
             continue;
         /* A deletion is shown at once: nothing may be created any more. */
-        if (!cor_definition_is_settled(entry->next) && !cor_crd_is_deleted(entry->crd)) {
+        if (!cor_definition_is_settled(entry->next) && !cor_crd_is_deleted(entry->object)) {
             nwaiting++;
             continue;
         }
@@ -191,7 +159,7 @@ static void crds_try_publish(struct cor_crds *crds)
 {
     bool is_ending = !crds->is_following || crds->on_stopped;
     size_t nwaiting = is_ending ? 0 : crds_settle(crds);
-    int r = !is_ending && crds->has_changed ? crds_publish(crds) : 0;
+    int r = !is_ending && crds->has_changed ? cor_publisher_publish(crds->publisher) : 0;
 
     crds->is_publishing = false;
     if (r == 0 && nwaiting == 0) {
@@ -235,7 +203,7 @@ static size_t entries_lower(const struct cor_crds *crds, struct cor_str name)
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
 
-        if (cor_str_cmp(cor_object_name(crds->entries[mid]->crd), name) < 0)
+        if (cor_str_cmp(cor_object_name(crds->entries[mid]->object), name) < 0)
             lo = mid + 1;
         else
             hi = mid;
@@ -247,7 +215,7 @@ struct crd_entry *cor_crds_find(const struct cor_crds *crds, struct cor_str name
 {
     size_t at = entries_lower(crds, name);
 
-    return at < crds->nentries && cor_str_eq(cor_object_name(crds->entries[at]->crd), name)
+    return at < crds->nentries && cor_str_eq(cor_object_name(crds->entries[at]->object), name)
                ? crds->entries[at]
                : NULL;
 }
@@ -271,14 +239,14 @@ static void entry_free(struct crd_entry *entry)
         cor_row_unref(cor_definition_row(entry->served, 0));
     cor_buf_deinit(&entry->claimed);
     cor_creation_gate_unref(entry->gate);
-    cor_object_unref(entry->crd);
+    cor_object_unref(entry->object);
     cor_free(entry);
 }
 
 /* Nothing is created any more when the object is being deleted; discovery shows it. */
 static void entry_close_gate(struct cor_crds *crds, struct crd_entry *entry)
 {
-    if ((!cor_crd_is_deleted(entry->crd) && !cor_crd_is_true(entry->crd, "Terminating")) ||
+    if ((!cor_crd_is_deleted(entry->object) && !cor_crd_is_true(&entry->crd, "Terminating")) ||
         atomic_exchange(&entry->gate->is_closed, true))
         return;
     entry->closed_ms = cor_loop_now_ms(crds_loop(crds));
@@ -294,17 +262,17 @@ int cor_crds_serve(struct cor_crds *crds, struct crd_entry *entry)
     int r;
 
     entry_close_gate(crds, entry);
-    if (!cor_crd_is_true(entry->crd, "NamesAccepted") &&
-        !cor_crd_is_true(entry->crd, "Established")) {
+    if (!cor_crd_is_true(&entry->crd, "NamesAccepted") &&
+        !cor_crd_is_true(&entry->crd, "Established")) {
         entry_retire(crds, entry);
         return 0;
     }
-    if (newest && cor_definition_is_of(newest, entry->crd))
+    if (newest && cor_definition_is_of(newest, &entry->crd))
         return 0;
-    r = cor_definition_new(entry->crd, &crds->places, entry->gate, &d);
+    r = cor_definition_new(entry->object, &entry->crd, &crds->places, entry->gate, &d);
     if (r == -COR_EINVAL || r == -COR_ETOOBIG) {
         COR_LOG_ERROR("a custom resource cannot be served",
-                      COR_F_STR("name", cor_object_name(entry->crd)),
+                      COR_F_STR("name", cor_object_name(entry->object)),
                       COR_F_STR("err", cor_err_text(r)));
         entry_retire(crds, entry);
         return 0;
@@ -328,14 +296,12 @@ int cor_crds_serve(struct cor_crds *crds, struct crd_entry *entry)
 /* Takes the newest state of the definition. */
 static void entry_set(struct crd_entry *entry, struct cor_object *crd)
 {
-    struct cor_view spec = cor_view_member(cor_object_view(crd), COR_STR("spec"));
-
-    cor_object_unref(entry->crd);
-    entry->crd = cor_object_ref(crd);
-    entry->group = cor_view_text_or(cor_view_member(spec, COR_STR("group")), NULL, 0, "");
-    entry->accepted = cor_crd_status(crd, "acceptedNames");
-    entry->is_named =
-        cor_str_eq(cor_view_member(spec, COR_STR("names")).json, entry->accepted.json);
+    cor_object_unref(entry->object);
+    entry->object = cor_object_ref(crd);
+    entry->crd = cor_crd_of(crd);
+    entry->group = cor_crd_group(&entry->crd);
+    entry->accepted = cor_crd_status(&entry->crd, "acceptedNames");
+    entry->is_named = cor_str_eq(cor_crd_spec(&entry->crd, "names").json, entry->accepted.json);
 }
 
 static int entries_insert(struct cor_crds *crds, struct cor_object *crd,
@@ -367,7 +333,7 @@ static int entries_insert(struct cor_crds *crds, struct cor_object *crd,
 /* Another object of that name has a gate of its own: that of the one before stays closed. */
 static int entry_replace(struct crd_entry *entry, struct cor_object *crd)
 {
-    bool is_other = !cor_str_eq(cor_object_uid(entry->crd), cor_object_uid(crd));
+    bool is_other = !cor_str_eq(cor_object_uid(entry->object), cor_object_uid(crd));
     struct cor_creation_gate *gate = is_other ? cor_creation_gate_new() : NULL;
 
     if (is_other && !gate)
@@ -385,11 +351,11 @@ int cor_crds_take(struct cor_crds *crds, struct cor_object *crd)
     struct crd_entry *entry = cor_crds_find(crds, cor_object_name(crd));
     int r = 0;
 
-    if (entry && entry->crd->rev > crd->rev)
+    if (entry && entry->object->rev > crd->rev)
         return 0;
     if (!entry)
         r = entries_insert(crds, crd, &entry);
-    else if (entry->crd->rev < crd->rev)
+    else if (entry->object->rev < crd->rev)
         r = entry_replace(entry, crd);
     if (r == -COR_ETOOBIG) {
         COR_LOG_ERROR("too many CustomResourceDefinitions",
@@ -413,10 +379,10 @@ void cor_crds_requeue_group(struct cor_crds *crds, struct cor_str group, struct 
         const struct crd_entry *entry = crds->entries[i];
 
         if (entry->is_named || !cor_str_eq(entry->group, group) ||
-            cor_str_eq(cor_object_name(entry->crd), but))
+            cor_str_eq(cor_object_name(entry->object), but))
             continue;
         /* Without memory for the key the next event of that definition does it. */
-        (void)crds_enqueue(crds, cor_object_name(entry->crd));
+        (void)crds_enqueue(crds, cor_object_name(entry->object));
     }
 }
 
@@ -537,6 +503,7 @@ static void crds_check_idle(struct cor_crds *crds)
             return;
     }
     /* What is served stays until the loops are released. */
+    cor_publisher_set_maker(crds->publisher, NULL);
     for (size_t i = 0; i < crds->nentries; i++)
         entry_free(crds->entries[i]);
     crds->nentries = 0;
@@ -583,7 +550,9 @@ int cor_crds_new(const struct cor_crds_opts *opts, struct cor_crds **ret_crds,
     crds->api = opts->api;
     atomic_store(&crds->api->awaits_definitions, true);
     crds->clock = opts->clock ? opts->clock : cor_clock_real();
-    crds->generation = cor_served_generation(opts->api->loops[0].served);
+    crds->publisher = cor_api_publisher(opts->api);
+    crds->maker = (struct cor_row_maker){crds_nrows_max, crds_add_rows, crds_on_published};
+    cor_publisher_set_maker(crds->publisher, &crds->maker);
     crds->store.ops = &store_ops;
     crds->publish_mail.on_mail = crds_on_publish;
     cor_rand_init(&crds->rand);
@@ -599,6 +568,7 @@ int cor_crds_new(const struct cor_crds_opts *opts, struct cor_crds **ret_crds,
         r = cor_port_controller_follow(crds->controller, &what, &crds->store, NULL, reterr);
     if (r < 0) {
         atomic_store(&crds->api->awaits_definitions, false);
+        cor_publisher_set_maker(crds->publisher, NULL);
         cor_crds_free(crds);
         return r;
     }

@@ -7,6 +7,7 @@
 #include "kit/controller/port_controller.h"
 #include "loop/timer.h"
 #include "schema/crd_object.h"
+#include "server/api/publisher.h"
 #include "server/crd/crds.h"
 #include "server/crd/definition.h"
 #include "server/port/inner_port.h"
@@ -15,8 +16,9 @@
 
 /* One CustomResourceDefinition. */
 struct crd_entry {
-    struct cor_object *crd; /* the newest known state */
-    /* What a change of another definition asks for, in the bytes of `crd`, which are many. */
+    struct cor_object *object; /* the newest known state; a reference */
+    struct cor_crd crd;        /* its texts */
+    /* What a change of another definition asks for, in the bytes of `object`, which are many. */
     struct cor_str group;
     struct cor_view accepted;       /* names */
     bool is_named;                  /* they are those that it asks for */
@@ -40,7 +42,8 @@ struct cor_crds {
     struct crd_entry **entries; /* by name */
     size_t nentries, entries_cap;
     struct cor_places places;
-    uint64_t generation; /* of the last snapshot that was published */
+    struct cor_publisher *publisher; /* the API's */
+    struct cor_row_maker maker;      /* its rows, for the publisher */
     struct cor_mail publish_mail;
     struct cor_timer retry; /* looks again at caches that are being filled, and publishes again what
                                could not be published for want of memory */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/array.h"
 #include "base/base64.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -21,26 +22,61 @@
 #include "meta/object_edit.h"
 #include "net/crypto.h"
 #include "schema/conversion.h"
-#include "schema/crd_object.h"
 #include "schema/custom_columns.h"
 #include "schema/custom_fields.h"
 #include "schema/custom_scale.h"
-#include "schema/structural/structural.h"
+#include "schema/custom_schema.h"
 #include "server/api/api_cachers.h"
-#include "server/crd/kube_version.h"
+#include "server/catalog/version_order.h"
 
 #define ARENA_MAX  (1u << 20)
 #define TEXT_MAX   1024
 #define HASH_BYTES 8
 /* What the table of a scale shows: it has the type autoscaling/v1 Scale, whatever its paths are. */
 #define SCALE_COLUMNS                                                                              \
-    "{\"additionalPrinterColumns\":["                                                              \
+    "["                                                                                            \
     "{\"description\":\"How many replicas are wanted.\",\"jsonPath\":\".spec.replicas\","          \
     "\"name\":\"Desired\",\"type\":\"integer\"},"                                                  \
     "{\"description\":\"How many replicas there are.\",\"jsonPath\":\".status.replicas\","         \
     "\"name\":\"Available\",\"type\":\"integer\"},"                                                \
     "{\"description\":\"How long the object has existed.\",\"jsonPath\":"                          \
-    "\".metadata.creationTimestamp\",\"name\":\"Age\",\"type\":\"date\"}]}"
+    "\".metadata.creationTimestamp\",\"name\":\"Age\",\"type\":\"date\"}]"
+
+/* What is read of a member of spec.versions, in the order of its keys. */
+enum member {
+    COLUMNS,
+    DEPRECATED,
+    WARNING,
+    NAME,
+    SCHEMA,
+    FIELDS,
+    SERVED,
+    STORAGE,
+    SUBRESOURCES,
+    NMEMBERS,
+};
+static const struct cor_str members[] = {
+    [COLUMNS] = COR_STR_INIT("additionalPrinterColumns"),
+    [DEPRECATED] = COR_STR_INIT("deprecated"),
+    [WARNING] = COR_STR_INIT("deprecationWarning"),
+    [NAME] = COR_STR_INIT("name"),
+    [SCHEMA] = COR_STR_INIT("schema"),
+    [FIELDS] = COR_STR_INIT("selectableFields"),
+    [SERVED] = COR_STR_INIT("served"),
+    [STORAGE] = COR_STR_INIT("storage"),
+    [SUBRESOURCES] = COR_STR_INIT("subresources"),
+};
+
+/* A member of spec.versions. Its schema is long, and is walked over once. */
+struct version {
+    struct cor_str json;
+    struct cor_str members[NMEMBERS]; /* p NULL: absent */
+};
+
+struct versions {
+    struct version *v; /* n used */
+    size_t n, cap;
+};
 
 struct definition_row {
     struct cor_resource_row row;
@@ -52,8 +88,8 @@ struct definition_row {
 struct cor_definition {
     struct cor_row_life life;
     struct cor_places *places;
-    struct cor_object *crd;
-    struct cor_view spec, status; /* of `crd`: long texts, which are found once */
+    struct cor_object *object; /* a reference */
+    struct cor_crd crd;        /* its texts */
     struct cor_arena arena;
     size_t stored;
     bool can_be_shown; /* no version is served, but the stored one could be */
@@ -64,6 +100,52 @@ struct cor_definition {
 /* strategy None: another apiVersion, nothing else. */
 static const struct cor_conversion version_alone = {cor_convert_version_alone,
                                                     cor_convert_version_alone};
+
+static struct cor_str version_name(const struct version *version)
+{
+    return cor_view_text_or(cor_view(version->members[NAME]), NULL, 0, "");
+}
+
+static bool is_true(const struct version *version, enum member member)
+{
+    return cor_view_bool_or(cor_view(version->members[member]), false);
+}
+
+static int order_versions(const void *a, const void *b)
+{
+    return cor_version_order(version_name(a), version_name(b));
+}
+
+/* Reads spec.versions in one walk over their text, and sorts them, the best first. 0, -COR_ENOMEM.
+ */
+static int versions_read(struct versions *versions, struct cor_str spec)
+{
+    struct cor_json_iter top = cor_json_iter(spec), it = cor_json_iter(COR_STR("[]"));
+    struct cor_str key;
+
+    while (cor_json_iter_member(&top, &key)) {
+        if (!cor_str_eqz(key, "versions"))
+            continue;
+        it = cor_json_iter(cor_json_iter_open_value(&top));
+        break;
+    }
+    while (cor_json_iter_elem(&it)) {
+        struct cor_str open = cor_json_iter_open_value(&it);
+        struct cor_json_iter inner = cor_json_iter(open);
+        struct version *version;
+        int r = COR_ARRAY_RESERVE(&versions->v, versions->n, &versions->cap, COR_ARRAY_NO_MAX);
+
+        if (r < 0)
+            return r;
+        version = &versions->v[versions->n++];
+        cor_json_iter_each(&inner, members, NMEMBERS, version->members);
+        cor_json_iter_leave(&it, &inner);
+        version->json = cor_str(open.p, (size_t)(it.p - open.p));
+    }
+    if (versions->n > 1)
+        qsort(versions->v, versions->n, sizeof(versions->v[0]), order_versions);
+    return 0;
+}
 
 static int places_take(struct cor_places *places, size_t *ret_place)
 {
@@ -100,7 +182,7 @@ static void definition_free(struct cor_definition *d)
 {
     cor_custom_cache_release(d->life.cache);
     for (size_t i = 0; i < d->n; i++) {
-        cor_structural_unref(d->rows[i].custom.schema);
+        cor_custom_schema_unref(d->rows[i].custom.schema);
         cor_custom_columns_free(d->rows[i].custom.columns);
         cor_custom_scale_free(d->rows[i].custom.scale);
         cor_custom_columns_free(d->rows[i].custom.scale_columns);
@@ -109,7 +191,7 @@ static void definition_free(struct cor_definition *d)
     places_give(d->places, d->life.place);
     cor_creation_gate_unref(d->life.gate);
     cor_arena_deinit(&d->arena);
-    cor_object_unref(d->crd);
+    cor_object_unref(d->object);
     cor_free(d);
 }
 
@@ -170,16 +252,17 @@ static int definition_add_hash(struct cor_definition *d)
 
 /* What is sent with every answer of a deprecated version: its own words, or upstream's, which name
  * the best version that is higher, served and not deprecated (3.1.7). The rows are sorted. */
-static int definition_add_deprecation(struct cor_definition *d, size_t i, struct cor_view version)
+static int definition_add_deprecation(struct cor_definition *d, size_t i,
+                                      const struct version *versions)
 {
-    struct cor_view own = cor_view_member(version, COR_STR("deprecationWarning"));
+    struct cor_view own = cor_view(versions[i].members[WARNING]);
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TEXT_MAX};
     struct cor_resource_row *row = &d->rows[i].row;
     char unescaped[TEXT_MAX];
     struct cor_str words;
     int r = 0;
 
-    if (!cor_view_bool_or(cor_view_member(version, COR_STR("deprecated")), false))
+    if (!is_true(&versions[i], DEPRECATED))
         return 0;
     if (cor_view_text(own, unescaped, sizeof(unescaped), &words) == 0) {
         r = cor_buf_adds(&text, words);
@@ -187,10 +270,7 @@ static int definition_add_deprecation(struct cor_definition *d, size_t i, struct
         r = cor_buf_addf(&text, "%.*s %.*s is deprecated", COR_STR_ARG(row->api_version),
                          COR_STR_ARG(row->kind));
         for (size_t k = 0; r == 0 && k < i; k++) {
-            if (d->rows[k].custom.is_hidden ||
-                cor_view_bool_or(
-                    cor_view_member(cor_view(d->rows[k].custom.version), COR_STR("deprecated")),
-                    false))
+            if (d->rows[k].custom.is_hidden || is_true(&versions[k], DEPRECATED))
                 continue;
             r = cor_buf_addf(&text, "; use %.*s %.*s", COR_STR_ARG(d->rows[k].row.api_version),
                              COR_STR_ARG(row->kind));
@@ -204,12 +284,12 @@ static int definition_add_deprecation(struct cor_definition *d, size_t i, struct
     return r;
 }
 
-static void definition_add_subresources(struct definition_row *made, struct cor_view version)
+static void definition_add_subresources(struct definition_row *made, const struct version *version)
 {
-    struct cor_view subs = cor_view_member(version, COR_STR("subresources"));
+    struct cor_str status = cor_convert_member(version->members[SUBRESOURCES], "status");
 
     made->row.subresources = made->subresources;
-    if (cor_view_type(cor_view_member(subs, COR_STR("status"))) == COR_JSON_OBJECT)
+    if (status.p && cor_json_type(status) == COR_JSON_OBJECT)
         made->subresources[made->row.nsubresources++] = (struct cor_api_subresource){
             .name = "status",
             .verbs = COR_API_VERB_BIT(GET) | COR_API_VERB_BIT(PATCH) | COR_API_VERB_BIT(UPDATE),
@@ -236,10 +316,10 @@ static bool is_builtin_version(const struct cor_resource_row *row)
 }
 
 /* The row of one member of spec.versions; `names` is status.acceptedNames. */
-static int definition_add_row(struct cor_definition *d, size_t i, struct cor_view version,
+static int definition_add_row(struct cor_definition *d, size_t i, const struct version *version,
                               struct cor_view names)
 {
-    struct cor_view spec = d->spec;
+    const struct cor_crd *crd = &d->crd;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TEXT_MAX};
     struct definition_row *made = &d->rows[i];
     struct cor_resource_row *row = &made->row;
@@ -248,8 +328,8 @@ static int definition_add_row(struct cor_definition *d, size_t i, struct cor_vie
 
     row->life = &d->life;
     row->custom = &made->custom;
-    row->group = cor_view_text_or(cor_view_member(spec, COR_STR("group")), NULL, 0, "");
-    row->version = cor_view_text_or(cor_view_member(version, COR_STR("name")), NULL, 0, "");
+    row->group = cor_crd_group(crd);
+    row->version = version_name(version);
     row->kind = cor_view_text_or(cor_view_member(names, COR_STR("kind")), NULL, 0, "");
     row->plural = cor_view_text_or(cor_view_member(names, COR_STR("plural")), NULL, 0, "");
     row->singular = cor_view_text_or(cor_view_member(names, COR_STR("singular")), NULL, 0, "");
@@ -265,14 +345,11 @@ static int definition_add_row(struct cor_definition *d, size_t i, struct cor_vie
     row->api_version = definition_text(d, &text);
     row->verbs = COR_API_VERBS_ALL;
     row->flags = COR_API_ANY_FINALIZER;
-    if (cor_str_eqz(cor_view_text_or(cor_view_member(spec, COR_STR("scope")), NULL, 0, ""),
-                    "Namespaced"))
+    if (cor_str_eqz(cor_view_text_or(cor_crd_spec(crd, "scope"), NULL, 0, ""), "Namespaced"))
         row->flags |= COR_API_NAMESPACED;
-    made->custom.crd = d->crd;
-    made->custom.version = version.json;
-    made->custom.is_hidden =
-        !cor_view_bool_or(cor_view_member(version, COR_STR("served")), false) ||
-        is_builtin_version(row);
+    made->custom.crd = d->object;
+    made->custom.version = version->json;
+    made->custom.is_hidden = !is_true(version, SERVED) || is_builtin_version(row);
     made->custom.short_names = definition_strings(d, cor_view_member(names, COR_STR("shortNames")),
                                                   &made->custom.nshort_names);
     made->custom.categories = definition_strings(d, cor_view_member(names, COR_STR("categories")),
@@ -281,32 +358,31 @@ static int definition_add_row(struct cor_definition *d, size_t i, struct cor_vie
     return 0;
 }
 
-/* Compiles what is made of the JSON of the version: its schema, its columns, its scale and the
- * fields that objects are selected by. A schema that is not structural, which only a definition of
- * long ago can have, is not used: objects stay as they are. */
-static int definition_compile(struct cor_definition *d, size_t i, struct cor_view version)
+/* Compiles what is made of the JSON of the version: its columns, its scale and the fields that
+ * objects are selected by. Its schema is compiled with the first request that needs it. */
+static int definition_compile(struct cor_definition *d, size_t i, const struct version *version)
 {
-    struct cor_view schema =
-        cor_view_member(cor_view_member(version, COR_STR("schema")), COR_STR("openAPIV3Schema"));
+    struct cor_str schema = version->members[SCHEMA];
     const struct cor_structural_opts opts = {
         .preserves_unknown =
-            cor_view_bool_or(cor_view_member(d->spec, COR_STR("preserveUnknownFields")), false)};
+            cor_view_bool_or(cor_crd_spec(&d->crd, "preserveUnknownFields"), false)};
     struct definition_row *made = &d->rows[i];
     struct cor_custom_row *custom = &made->custom;
     int r = 0;
 
-    if (cor_view_type(schema) == COR_JSON_OBJECT)
-        r = cor_structural_compile(schema.json, &opts, &custom->schema, NULL);
-    if (r == -COR_EINVALID || r == -COR_EINVAL)
-        r = 0;
+    if (schema.p) {
+        custom->schema = cor_custom_schema_new(d->object, schema, &opts);
+        r = custom->schema ? 0 : -COR_ENOMEM;
+    }
     if (r == 0)
-        r = cor_custom_columns_new(version.json, &custom->columns);
+        r = cor_custom_columns_new(version->members[COLUMNS], &custom->columns);
     if (r == 0)
-        r = cor_custom_scale_new(version.json, &custom->scale);
+        r = cor_custom_scale_new(version->members[SUBRESOURCES], &custom->scale);
     if (r == 0 && custom->scale)
         r = cor_custom_columns_new(COR_STR(SCALE_COLUMNS), &custom->scale_columns);
     if (r == 0)
-        r = cor_custom_fields_new(version.json, cor_api_is_namespaced(&made->row), &made->labels);
+        r = cor_custom_fields_new(version->members[FIELDS], cor_api_is_namespaced(&made->row),
+                                  &made->labels);
     if (r < 0)
         return r;
     made->row.field_labels = made->labels;
@@ -327,19 +403,10 @@ static int definition_compile(struct cor_definition *d, size_t i, struct cor_vie
     return 0;
 }
 
-static int order_versions(const void *a, const void *b)
-{
-    const struct cor_view *x = a, *y = b;
-
-    return cor_version_order(cor_view_text_or(cor_view_member(*x, COR_STR("name")), NULL, 0, ""),
-                             cor_view_text_or(cor_view_member(*y, COR_STR("name")), NULL, 0, ""));
-}
-
 /* Are all objects stored in the stored version, as far as the status knows? */
 static bool definition_is_of_one_version(const struct cor_definition *d)
 {
-    struct cor_view versions = cor_view_member(d->status, COR_STR("storedVersions"));
-    struct cor_view_iter it = cor_view_iter(versions);
+    struct cor_view_iter it = cor_view_iter(cor_crd_status(&d->crd, "storedVersions"));
 
     while (cor_view_next(&it)) {
         if (!cor_str_eq(cor_view_text_or(it.value, NULL, 0, ""), d->rows[d->stored].row.version))
@@ -353,8 +420,7 @@ static bool definition_is_of_one_version(const struct cor_definition *d)
 static void definition_hide_unconverted(struct cor_definition *d)
 {
     struct cor_str strategy = cor_view_text_or(
-        cor_view_member(cor_view_member(d->spec, COR_STR("conversion")), COR_STR("strategy")), NULL,
-        0, "");
+        cor_view_member(cor_crd_spec(&d->crd, "conversion"), COR_STR("strategy")), NULL, 0, "");
     bool is_readable = definition_is_of_one_version(d);
 
     if (!cor_str_eqz(strategy, "Webhook") || (d->n == 1 && is_readable))
@@ -364,7 +430,7 @@ static void definition_hide_unconverted(struct cor_definition *d)
             d->rows[i].custom.is_hidden = true;
     }
     COR_LOG_WARN("versions are converted by a webhook, which this server does not call",
-                 COR_F_STR("definition", cor_object_name(d->crd)),
+                 COR_F_STR("definition", cor_object_name(d->object)),
                  COR_F_BOOL("serves_stored_version", is_readable));
 }
 
@@ -381,21 +447,17 @@ static void definition_show_for_deletion(struct cor_definition *d)
         stored->custom.is_hidden = !atomic_load(&d->life.gate->is_closed);
 }
 
-/* Fills in the rows. `versions` has room for all of spec.versions. */
-static int definition_fill(struct cor_definition *d, struct cor_view *versions)
+/* Fills in the rows of the versions, which are sorted. */
+static int definition_fill(struct cor_definition *d, const struct version *versions)
 {
-    struct cor_view names = cor_view_member(d->status, COR_STR("acceptedNames"));
-    struct cor_view_iter it = cor_view_iter(cor_view_member(d->spec, COR_STR("versions")));
-    size_t n = 0;
+    struct cor_view names = cor_crd_status(&d->crd, "acceptedNames");
+    size_t n = d->n;
     bool has_stored = false;
     int r = 0;
 
-    while (n < d->n && cor_view_next(&it))
-        versions[n++] = it.value;
-    qsort(versions, n, sizeof(versions[0]), order_versions);
     for (size_t i = 0; i < n && r == 0; i++) {
-        r = definition_add_row(d, i, versions[i], names);
-        if (cor_view_bool_or(cor_view_member(versions[i], COR_STR("storage")), false)) {
+        r = definition_add_row(d, i, &versions[i], names);
+        if (is_true(&versions[i], STORAGE)) {
             d->stored = i;
             has_stored = true;
         }
@@ -413,40 +475,54 @@ static int definition_fill(struct cor_definition *d, struct cor_view *versions)
             d->rows[i].row.conversion = &version_alone;
             d->rows[i].row.stored_as = d->rows[d->stored].row.api_version;
         }
-        r = definition_add_deprecation(d, i, versions[i]);
+        r = definition_add_deprecation(d, i, versions);
         if (r == 0)
-            r = definition_compile(d, i, versions[i]);
+            r = definition_compile(d, i, &versions[i]);
     }
     if (r == 0)
         r = definition_add_hash(d);
     return r < 0 ? r : d->arena.error;
 }
 
-int cor_definition_new(struct cor_object *crd, struct cor_places *places,
-                       struct cor_creation_gate *gate, struct cor_definition **ret_definition)
+/* A definition without rows yet. */
+static int definition_alloc(const struct versions *versions, struct cor_places *places,
+                            struct cor_definition **ret_definition)
 {
-    struct cor_view spec = cor_view_member(cor_object_view(crd), COR_STR("spec"));
-    size_t n = cor_view_len(cor_view_member(spec, COR_STR("versions")));
-    struct cor_definition *d = cor_calloc(1, sizeof(*d) + n * sizeof(d->rows[0]));
-    struct cor_view *versions = cor_calloc(n ? n : 1, sizeof(struct cor_view));
-    int r = d && versions ? places_take(places, &d->life.place) : -COR_ENOMEM;
+    struct cor_definition *d = cor_calloc(1, sizeof(*d) + versions->n * sizeof(d->rows[0]));
+    int r = d ? places_take(places, &d->life.place) : -COR_ENOMEM;
 
     if (r < 0) {
-        cor_free(versions);
         cor_free(d);
+        return r;
+    }
+    *ret_definition = d;
+    return 0;
+}
+
+int cor_definition_new(struct cor_object *object, const struct cor_crd *crd,
+                       struct cor_places *places, struct cor_creation_gate *gate,
+                       struct cor_definition **ret_definition)
+{
+    struct versions versions = {0};
+    struct cor_definition *d;
+    int r = versions_read(&versions, crd->spec.json);
+
+    if (r == 0)
+        r = definition_alloc(&versions, places, &d);
+    if (r < 0) {
+        cor_free(versions.v);
         return r;
     }
     cor_ref_init(&d->life.refs);
     d->life.free_row = definition_free_row;
     d->places = places;
-    d->crd = cor_object_ref(crd);
-    d->spec = spec;
-    d->status = cor_view_member(cor_object_view(crd), COR_STR("status"));
+    d->object = cor_object_ref(object);
+    d->crd = *crd;
     d->life.gate = cor_creation_gate_ref(gate);
-    d->n = n;
+    d->n = versions.n;
     cor_arena_init(&d->arena, ARENA_MAX);
-    r = definition_fill(d, versions);
-    cor_free(versions);
+    r = definition_fill(d, versions.v);
+    cor_free(versions.v);
     if (r < 0) {
         definition_free(d);
         return r;
@@ -488,19 +564,16 @@ void cor_definition_retire(struct cor_definition *d, uint64_t generation)
     atomic_store(&d->life.retired_at, generation);
 }
 
-static struct cor_str accepted_names(const struct cor_object *crd)
+static struct cor_str accepted_names(const struct cor_crd *crd)
 {
-    return cor_view_member(cor_view_member(cor_object_view(crd), COR_STR("status")),
-                           COR_STR("acceptedNames"))
-        .json;
+    return cor_crd_status(crd, "acceptedNames").json;
 }
 
-bool cor_definition_is_of(const struct cor_definition *d, const struct cor_object *crd)
+bool cor_definition_is_of(const struct cor_definition *d, const struct cor_crd *crd)
 {
-    return cor_str_eq(cor_object_uid(d->crd), cor_object_uid(crd)) &&
-           cor_str_eq(cor_object_member(d->crd, COR_STR("spec")),
-                      cor_object_member(crd, COR_STR("spec"))) &&
-           cor_str_eq(accepted_names(d->crd), accepted_names(crd)) &&
+    return cor_str_eq(cor_object_uid(d->object), cor_object_uid(crd->object)) &&
+           cor_str_eq(d->crd.spec.json, crd->spec.json) &&
+           cor_str_eq(accepted_names(&d->crd), accepted_names(crd)) &&
            (!d->can_be_shown ||
             d->rows[d->stored].custom.is_hidden != atomic_load(&d->life.gate->is_closed));
 }

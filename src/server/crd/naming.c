@@ -167,7 +167,7 @@ static int judge_write(struct judge *j, struct cor_buf *out)
     return cor_json_writer_finish(&w);
 }
 
-int cor_naming_judge(const struct cor_object *crd,
+int cor_naming_judge(const struct cor_crd *crd,
                      bool (*is_used)(void *arg, enum cor_name_pool pool, struct cor_str name),
                      void *arg, struct cor_naming *ret_naming)
 {

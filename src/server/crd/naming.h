@@ -28,7 +28,7 @@ void cor_naming_deinit(struct cor_naming *naming);
 /* Judges the names. `is_used` tells whether a definition of the group, this one included, has the
  * name. 1: `ret_naming` has the change of the status; 0: nothing is to be changed. -COR_ENOMEM,
  * -COR_ETOOBIG. The caller deinits `ret_naming` in any case. */
-int cor_naming_judge(const struct cor_object *crd,
+int cor_naming_judge(const struct cor_crd *crd,
                      bool (*is_used)(void *arg, enum cor_name_pool pool, struct cor_str name),
                      void *arg, struct cor_naming *ret_naming);
 

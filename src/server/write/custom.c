@@ -28,6 +28,7 @@
 #include "meta/quote.h"
 #include "schema/custom_row.h"
 #include "schema/custom_scale.h"
+#include "schema/custom_schema.h"
 #include "schema/decode.h"
 #include "schema/read.h"
 #include "schema/rewrite.h"
@@ -188,13 +189,16 @@ static int custom_rewrite(struct cor_call *call, const struct cor_resource_row *
                           struct cor_structural_unknown *unknown, struct cor_object **object)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = COR_WRITE_JSON_MAX};
+    const struct cor_structural *schema;
     int r;
 
     assert(row->custom);
-    if (!row->custom->schema)
+    r = cor_custom_schema_peek(row->custom->schema, &schema);
+    if (r < 0)
+        return cor_status_set_err(&call->status, r);
+    if (!schema)
         return 0;
-    r = cor_structural_rewrite(row->custom->schema, cor_object_json(*object), steps, &json,
-                               unknown);
+    r = cor_structural_rewrite(schema, cor_object_json(*object), steps, &json, unknown);
     if (r == -COR_EINVAL)
         return r;
     if (r == -COR_ETOOBIG)
@@ -276,17 +280,21 @@ void cor_custom_validate(const struct cor_write *write, struct cor_field_errors 
         .old = write->is_create ? (struct cor_str){NULL, 0} : cor_object_json(write->current),
         .is_status = call->sub && call->sub->part == COR_PART_STATUS,
     };
-
     const struct cor_custom_row *custom = call->res->custom;
+    const struct cor_structural *schema;
 
-    if (custom->schema)
-        cor_structural_validate(custom->schema, &validation, errs);
+    int r = cor_custom_schema_peek(custom->schema, &schema);
+
+    if (r < 0 && errs->error == 0)
+        errs->error = r;
+    if (schema)
+        cor_structural_validate(schema, &validation, errs);
     if (custom->scale)
         cor_custom_scale_check(custom->scale, validation.object, validation.is_status, errs);
-    if (custom->schema)
-        cor_structural_check_embedded(custom->schema, &validation, errs);
-    if (custom->schema)
-        cor_structural_check_lists(custom->schema, &validation, errs);
+    if (schema)
+        cor_structural_check_embedded(schema, &validation, errs);
+    if (schema)
+        cor_structural_check_lists(schema, &validation, errs);
 }
 
 /* Finalizers of an object: raw text of a JSON list. */
@@ -360,23 +368,27 @@ bool cor_custom_is_stored(const struct cor_write *write)
 
 /* May the schema of the stored version have something left to do? It has nothing for an object that
  * was decoded in that version, and is stored as it was decoded. */
-static bool is_changed_after_decoding(const struct cor_write *write)
+static bool is_changed_after_decoding(const struct cor_write *write,
+                                      const struct cor_structural *schema)
 {
     const struct cor_call *call = &write->call;
 
     return write->is_applied || call->res != call->stored || cor_scale_is_written(call) ||
-           (write->is_create && call->stored->custom->schema &&
-            cor_structural_fills_in(call->stored->custom->schema, COR_STR("status")));
+           (write->is_create && schema && cor_structural_fills_in(schema, COR_STR("status")));
 }
 
 int cor_custom_to_stored(struct cor_write *write)
 {
-    const struct cor_call *call = &write->call;
+    struct cor_call *call = &write->call;
     unsigned steps = COR_STRUCTURAL_NUMBERS;
+    const struct cor_structural *schema;
+    int r = cor_custom_schema_peek(call->stored->custom->schema, &schema);
 
-    if (is_changed_after_decoding(write))
+    if (r < 0)
+        return cor_status_set_err(&call->status, r);
+    if (is_changed_after_decoding(write, schema))
         steps |= COR_STRUCTURAL_ALL | COR_STRUCTURAL_EMBEDDED_STORED;
-    return custom_rewrite(&write->call, call->stored, steps, NULL, &write->object);
+    return custom_rewrite(call, call->stored, steps, NULL, &write->object);
 }
 
 int cor_custom_refuse_create(struct cor_write *write)

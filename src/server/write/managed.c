@@ -10,6 +10,7 @@
 #include "meta/time_text.h"
 #include "schema/custom_row.h"
 #include "schema/custom_scale.h"
+#include "schema/custom_schema.h"
 #include "schema/normalize.h"
 #include "schema/raw_values.h"
 #include "server/strategy/scale.h"
@@ -66,18 +67,23 @@ static const struct cor_type *row_type(const struct cor_call *call,
     return row == call->type ? call->schema : cor_row_schema(row);
 }
 
-static bool version_place(const struct cor_write *write, struct cor_str version,
+/* A failure is kept in the arena. */
+static bool version_place(struct cor_managed *m, struct cor_str version,
                           struct cor_apply_place *ret_place)
 {
-    const struct cor_resource_row *row = version_row(write, version);
-    const struct cor_type *type = row ? row_type(&write->call, row) : NULL;
+    const struct cor_resource_row *row = version_row(m->write, version);
+    const struct cor_type *type = row ? row_type(&m->write->call, row) : NULL;
+    const struct cor_structural *schema = NULL;
+    int r = row && row->custom ? cor_custom_schema_peek(row->custom->schema, &schema) : 0;
 
-    if (!row)
+    if (r < 0 && m->arena.error == 0)
+        m->arena.error = r;
+    if (!row || r < 0)
         return false;
     if (type)
         *ret_place = cor_apply_place_builtin(type);
-    else if (row->custom && row->custom->schema)
-        *ret_place = cor_apply_place_structural(row->custom->schema);
+    else if (schema)
+        *ret_place = cor_apply_place_structural(schema);
     else
         *ret_place = cor_apply_place_schema(&cor_apply_deduced);
     return true;
@@ -85,10 +91,11 @@ static bool version_place(const struct cor_write *write, struct cor_str version,
 
 static bool managed_place(void *arg, struct cor_str version, struct cor_apply_place *ret_place)
 {
-    const struct cor_write *write = ((struct cor_managed *)arg)->write;
+    struct cor_managed *m = arg;
+    const struct cor_write *write = m->write;
 
     if (!cor_scale_is_written(&write->call))
-        return version_place(write, version, ret_place);
+        return version_place(m, version, ret_place);
     *ret_place = cor_apply_place_builtin(write->call.schema);
     return cor_str_eq(version, write->call.type->api_version);
 }

@@ -20,8 +20,8 @@
 #include "base/err.h"
 #include "meta/object_edit.h"
 #include "schema/custom_row.h"
+#include "schema/custom_schema.h"
 #include "schema/strategy.h"
-#include "schema/structural/structural.h"
 #include "server/access/user.h"
 #include "server/alloc/allocation.h"
 #include "server/write/body.h"
@@ -107,6 +107,16 @@ static bool write_has_work(const struct cor_write *write, enum cor_write_stage s
            (!stages[stage].applies || stages[stage].applies(write));
 }
 
+static bool custom_has_work(struct cor_custom_schema *schema)
+{
+    const struct cor_structural *compiled;
+
+    if (cor_custom_schema_weight(schema) > 0)
+        return cor_custom_schema_weight(schema) > COR_HEAVY_BYTES;
+    return cor_custom_schema_peek(schema, &compiled) == 0 && compiled &&
+           cor_structural_has_work(compiled);
+}
+
 /* Must the write's schemas be compiled first: those of a definition, or the patterns of a kind? */
 static bool write_compiles(const struct cor_write *write)
 {
@@ -115,7 +125,7 @@ static bool write_compiles(const struct cor_write *write)
     if (!row)
         return false;
     return row->role == COR_ROLE_DEFINITIONS ||
-           (row->custom && row->custom->schema && cor_structural_has_work(row->custom->schema));
+           (row->custom && custom_has_work(row->custom->schema));
 }
 
 /* What the pure stages from here on go over, as far as it is known before they run. Each copy of a

@@ -75,7 +75,7 @@ int cor_store_new(const struct cor_store_opts *opts, struct cor_store **ret_stor
     store->decode_errors = opts->decode_errors;
     store->old_rev = opts->follows_schema ? cor_engine_old_rev(opts->engine) : 0;
     store->is_custom = opts->is_custom;
-    store->structural = opts->structural ? cor_structural_ref(opts->structural) : NULL;
+    store->schema = cor_custom_schema_ref(opts->schema);
     store->writes_protobuf = opts->form == COR_STORED_PROTOBUF &&
                              cor_stored_form_has_protobuf(opts->api_version, opts->kind);
     cor_lease_manager_init(&store->leases, opts->engine, opts->loop,
@@ -107,7 +107,7 @@ struct cor_store *cor_store_free(struct cor_store *store)
     cor_lease_manager_deinit(&store->leases);
     cor_buf_deinit(&store->path_prefix);
     cor_buf_deinit(&store->kept_head);
-    cor_structural_unref(store->structural);
+    cor_custom_schema_unref(store->schema);
     cor_free(store->resource_prefix);
     cor_free(store->api_version);
     cor_free(store->kind);
@@ -165,7 +165,8 @@ static bool store_is_kept_elsewhere(const struct cor_store *store, struct cor_st
 
 bool cor_store_must_renew(const struct cor_store *store, const struct cor_kv *kv)
 {
-    return store->is_custom || kv->mod_rev <= store->old_rev || cor_str_starts(cor_kv_value(kv), COR_PROTOBUF_PREFIX) ||
+    return store->is_custom || kv->mod_rev <= store->old_rev ||
+           cor_str_starts(cor_kv_value(kv), COR_PROTOBUF_PREFIX) ||
            store_is_kept_elsewhere(store, cor_kv_value(kv));
 }
 
@@ -199,10 +200,9 @@ int cor_store_try_decode(const struct cor_store *store, const struct cor_kv *kv,
         r = cor_object_read_stored(data, renews ? 0 : rev, &cor_raw_values,
                                    renews ? &old : ret_object, &rewrite, &why);
     if (r == 0 && renews) {
-        r = store->is_custom
-                ? cor_stored_form_renew_custom(store->structural, cor_strz(store->kind),
-                                               cor_strz(store->api_version), &old)
-                : cor_stored_form_renew(&old);
+        r = store->is_custom ? cor_stored_form_renew_custom(store->schema, cor_strz(store->kind),
+                                                            cor_strz(store->api_version), &old)
+                             : cor_stored_form_renew(&old);
         rewrite |= is_old && r > 0 && !store->is_custom;
         if (r >= 0)
             r = cor_object_at(old, rev, ret_object);

@@ -15,7 +15,7 @@
 #include "meta/object.h"
 #include "meta/revision.h"
 #include "meta/status.h"
-#include "schema/structural/structural.h"
+#include "schema/custom_schema.h"
 #include "storage/store/lease_manager.h"
 #include "storage/store/stored_form.h"
 #include "storage/store/transformer.h"
@@ -37,9 +37,9 @@ struct cor_store_opts {
     bool follows_schema; /* objects that may be older than the schema (cor_engine_old_rev()) are
                           * normalised and get their defaults when they are read */
     bool is_custom;      /* a custom resource: objects that this process has not just written become
-                          * `kind` of `api_version`, and follow `structural` when they are read */
-    struct cor_structural *structural; /* a reference is taken; NULL: objects stay as they are */
-    const struct cor_clock *clock; /* for leases; NULL: the real one */
+                          * `kind` of `api_version`, and follow `schema` when they are read */
+    struct cor_custom_schema *schema; /* a reference is taken; NULL: objects stay as they are */
+    const struct cor_clock *clock;    /* for leases; NULL: the real one */
     struct cor_lease_limits lease_limits;
     _Atomic uint64_t *decode_errors; /* counts values that could not be decoded; NULL: not counted.
                                       * Shared by the stores of a resource; outlives them */

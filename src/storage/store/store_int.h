@@ -28,7 +28,7 @@ struct cor_store {
     _Atomic uint64_t *decode_errors; /* NULL: not counted */
     bool writes_protobuf;
     bool is_custom;
-    struct cor_structural *structural; /* NULL: none */
+    struct cor_custom_schema *schema; /* NULL: none */
     cor_rev old_rev; /* values up to this revision are renewed when they are read; 0: none */
     size_t busy;     /* operations and watches that are open */
 };

@@ -154,20 +154,23 @@ int cor_stored_form_renew(struct cor_object **object)
     return form_replace(object, &converted, r > 0 ? &json : NULL);
 }
 
-int cor_stored_form_renew_custom(const struct cor_structural *schema, struct cor_str kind,
+int cor_stored_form_renew_custom(struct cor_custom_schema *schema, struct cor_str kind,
                                  struct cor_str api_version, struct cor_object **object)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *converted = NULL;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
-    int r = 0;
+    const struct cor_structural *compiled;
+    int r = cor_custom_schema_peek(schema, &compiled);
 
     assert((*object)->rev == 0);
     cor_buf_init(&json, STORE_VALUE_MAX);
+    if (r < 0)
+        return r;
     if (!cor_str_eq(cor_object_api_version(*object), api_version) ||
         !cor_str_eq(cor_object_kind(*object), kind))
         r = cor_convert_object(cor_convert_version_alone, kind, api_version, *object, &converted);
-    if (r == 0 && schema)
-        r = cor_structural_rewrite(schema, cor_object_json(converted ? converted : *object),
+    if (r == 0 && compiled)
+        r = cor_structural_rewrite(compiled, cor_object_json(converted ? converted : *object),
                                    COR_STRUCTURAL_ALL | COR_STRUCTURAL_EMBEDDED_STORED |
                                        COR_STRUCTURAL_NUMBERS,
                                    &json, NULL);

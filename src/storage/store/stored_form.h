@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "meta/object.h"
 #include "meta/status.h"
-#include "schema/structural/structural.h"
+#include "schema/custom_schema.h"
 #include "schema/types.h"
 
 enum cor_stored_form {
@@ -49,7 +49,7 @@ int cor_stored_form_renew(struct cor_object **object);
 
 /* The same for an object of a custom resource: it becomes `kind` of `api_version`, and follows the
  * schema (NULL: there is none): unknown fields and nulls are dropped, defaults filled in. */
-int cor_stored_form_renew_custom(const struct cor_structural *schema, struct cor_str kind,
+int cor_stored_form_renew_custom(struct cor_custom_schema *schema, struct cor_str kind,
                                  struct cor_str api_version, struct cor_object **object);
 
 /* Brings a value into `form`. 0: it has that form, or its kind has no other. 1: `ret_value` has it,

@@ -7,9 +7,8 @@
 #include "base/mem.h"
 #include "test.h"
 
-static const struct cor_str version =
-    COR_STR("{\"name\":\"v1\",\"selectableFields\":[{\"jsonPath\":\".spec.colour\"},{\"jsonPath\":"
-            "\".spec.deep.n\"},{\"jsonPath\":\".flag\"}]}");
+static const struct cor_str list = COR_STR("[{\"jsonPath\":\".spec.colour\"},{\"jsonPath\":"
+                                           "\".spec.deep.n\"},{\"jsonPath\":\".flag\"}]");
 
 static struct cor_field_selector *parse(const char *text, bool is_namespaced, char *reterr,
                                         size_t max)
@@ -19,7 +18,7 @@ static struct cor_field_selector *parse(const char *text, bool is_namespaced, ch
     struct cor_status status = {0};
     int r;
 
-    assert_int_equal(cor_custom_fields_new(version, is_namespaced, &labels), 0);
+    assert_int_equal(cor_custom_fields_new(list, is_namespaced, &labels), 0);
     r = cor_field_selector_parse(cor_strz(text), labels, &selector, &status);
     if (r < 0) {
         assert_int_equal(r, -COR_EINVAL);
@@ -70,10 +69,10 @@ TEST(custom_fields, index_watchers_by_the_first_of_them)
     struct cor_field_labels *labels;
 
     for (int is_namespaced = 0; is_namespaced < 2; is_namespaced++) {
-        assert_int_equal(cor_custom_fields_new(version, is_namespaced, &labels), 0);
+        assert_int_equal(cor_custom_fields_new(list, is_namespaced, &labels), 0);
         assert_string_equal(cor_custom_fields_trigger(labels, is_namespaced), "spec.colour");
         cor_free(labels);
-        assert_int_equal(cor_custom_fields_new(COR_STR("{}"), is_namespaced, &labels), 0);
+        assert_int_equal(cor_custom_fields_new(cor_str(NULL, 0), is_namespaced, &labels), 0);
         assert_null(cor_custom_fields_trigger(labels, is_namespaced));
         cor_free(labels);
     }
@@ -83,7 +82,7 @@ TEST(custom_fields, survive_every_failed_allocation)
 {
     FOR_EACH_FAILED_ALLOC(n) {
         struct cor_field_labels *labels = NULL;
-        int r = cor_custom_fields_new(version, true, &labels);
+        int r = cor_custom_fields_new(list, true, &labels);
 
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
         if (r == 0)

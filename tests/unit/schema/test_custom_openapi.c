@@ -6,7 +6,9 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "schema/conversion.h"
 #include "schema/custom_row.h"
+#include "schema/custom_schema.h"
 #include "test.h"
 #include "json/json.h"
 #include "json/scan.h"
@@ -162,8 +164,9 @@ static void write_schema(const char *version_json, enum cor_openapi_version vers
                          struct cor_buf *out)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = OUT_MAX}, text = {.max = OUT_MAX};
-    char compiled;
-    struct cor_custom_row custom = {.schema = (struct cor_structural *)(void *)&compiled};
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *crd = NULL;
+    const struct cor_structural_opts opts = {0};
+    struct cor_custom_row custom = {0};
     const struct cor_resource_row row = {
         .custom = &custom,
         .group = COR_STR("shop.example.org"),
@@ -176,6 +179,9 @@ static void write_schema(const char *version_json, enum cor_openapi_version vers
 
     add_canonical(&json, version_json);
     custom.version = cor_buf_str(&json);
+    assert_int_equal(cor_object_parse(COR_STR("{}"), NULL, NULL, NULL, &crd, NULL), 0);
+    custom.schema = cor_custom_schema_new(crd, cor_convert_member(custom.version, "schema"), &opts);
+    assert_non_null(custom.schema);
     cor_json_writer_init(&w, &text);
     if (is_list)
         cor_custom_openapi_write_list(&w, version, &row);
@@ -184,6 +190,7 @@ static void write_schema(const char *version_json, enum cor_openapi_version vers
     assert_int_equal(cor_json_writer_finish(&w), 0);
     cor_buf_init(out, OUT_MAX);
     assert_int_equal(cor_json_canonicalize(cor_buf_str(&text), &limits, out, NULL, NULL), 0);
+    cor_custom_schema_unref(custom.schema);
 }
 
 /* Contract crd 7.4, 7.6, 7.7. */

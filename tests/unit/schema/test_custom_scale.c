@@ -30,9 +30,9 @@ static struct cor_custom_scale *make_scale(void)
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0};
     struct cor_custom_scale *scale = NULL;
 
-    add_canonical(&json, "{'subresources':{'scale':{'specReplicasPath':'.spec.replicas',"
+    add_canonical(&json, "{'scale':{'specReplicasPath':'.spec.replicas',"
                          "'statusReplicasPath':'.status.n.replicas','labelSelectorPath':"
-                         "'.status.selector'}}}");
+                         "'.status.selector'}}");
     assert_int_equal(cor_custom_scale_new(cor_buf_str(&json), &scale), 0);
     assert_non_null(scale);
     return scale;
@@ -42,8 +42,7 @@ TEST(custom_scale, is_absent_without_the_subresource)
 {
     struct cor_custom_scale *scale;
 
-    assert_int_equal(cor_custom_scale_new(COR_STR("{\"subresources\":{\"status\":{}}}"), &scale),
-                     0);
+    assert_int_equal(cor_custom_scale_new(COR_STR("{\"status\":{}}"), &scale), 0);
     assert_null(scale);
 }
 
@@ -191,8 +190,8 @@ TEST(custom_scale, survives_every_failed_allocation)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf version = {0}, object = {0};
 
-    add_canonical(&version, "{'subresources':{'scale':{'specReplicasPath':'.spec.a.b.n',"
-                            "'statusReplicasPath':'.status.n'}}}");
+    add_canonical(&version, "{'scale':{'specReplicasPath':'.spec.a.b.n',"
+                            "'statusReplicasPath':'.status.n'}}");
     add_canonical(&object, "{'spec':{'a':{'b':{'x':1}}},'status':{'n':'x'}}");
     FOR_EACH_FAILED_ALLOC(n) {
         COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = OUT_MAX}, why = {.max = OUT_MAX};

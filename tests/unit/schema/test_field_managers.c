@@ -579,3 +579,79 @@ TEST(managers, a_custom_resource_is_converted_once_for_each_version)
     assert_int_equal(nconversions, 3);
     cor_arena_deinit(&arena);
 }
+
+/* ---- what an operation holds ---- */
+
+#define MANY_VERSIONS 30
+#define LONG_BYTES    60000
+
+static size_t most_bytes;
+
+/* Remembers how much memory there is in use when an object is converted. */
+static int convert_and_look(void *arg, struct cor_str object, struct cor_str from,
+                            struct cor_str to, struct cor_buf *out)
+{
+    int r = convert(arg, object, from, to, out);
+
+    if (test_live_bytes() > most_bytes)
+        most_bytes = test_live_bytes();
+    return r;
+}
+
+static bool place_of_any(void *arg, struct cor_str version, struct cor_apply_place *ret_place)
+{
+    (void)arg, (void)version;
+    *ret_place = cor_apply_place_builtin(named("core_v1.ConfigMap"));
+    return true;
+}
+
+/* The sets of a comparison borrow from its two objects. Nothing else of a version is kept when the
+ * next one is looked at: a definition may have many. */
+TEST(managers, an_apply_holds_two_objects_for_each_version)
+{
+    const struct cor_apply_versions versions = {NULL, place_of_any, reset_nothing, convert_and_look,
+                                                true};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = BYTES_MAX}, words = {.max = BYTES_MAX};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf list = {.max = BYTES_MAX};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf live = {.max = BYTES_MAX};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf config = {.max = BYTES_MAX};
+    struct cor_field_managers managers;
+    struct cor_arena arena;
+    struct cor_apply_request request = {.arena = &arena,
+                                        .versions = &versions,
+                                        .manager = COR_STR("m0"),
+                                        .api_version = COR_STR("v0"),
+                                        .now = COR_STR("2026-01-01T00:00:00Z"),
+                                        .force = true};
+    size_t before;
+
+    for (int i = 0; i < MANY_VERSIONS; i++)
+        assert_int_equal(cor_buf_addf(&list,
+                                      "%s{\"apiVersion\":\"v%d\",\"fieldsType\":\"FieldsV1\","
+                                      "\"fieldsV1\":{\"f:data\":{\"f:%s\":{}}},"
+                                      "\"manager\":\"m%d\",\"operation\":\"Apply\"}",
+                                      i == 0 ? "[" : ",", i, i == 0 ? "a" : "long", i),
+                         0);
+    assert_int_equal(cor_buf_addc(&list, ']'), 0);
+    assert_int_equal(cor_buf_addf(&live,
+                                  "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v0\",\"data\":{\"a\":"
+                                  "\"1\",\"long\":\"%0*d\"}}",
+                                  LONG_BYTES, 0),
+                     0);
+    assert_int_equal(cor_buf_addz(&config,
+                                  "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v0\",\"data\":{\"b\":"
+                                  "\"2\"}}"),
+                     0);
+    cor_arena_init(&arena, BYTES_MAX);
+    assert_int_equal(cor_field_managers_read(&arena, cor_buf_str(&list), &managers, NULL), 0);
+    before = test_live_bytes();
+    most_bytes = 0;
+    assert_int_equal(cor_field_managers_apply(&managers, &request, cor_buf_str(&config),
+                                              cor_buf_str(&live), cor_buf_str(&config), &out,
+                                              &words),
+                     0);
+    cor_arena_deinit(&arena);
+    /* Beside them there are the merged and the pruned object, what was read of them, and sets. */
+    assert_in_range(most_bytes - before, (2 * MANY_VERSIONS - 4) * LONG_BYTES,
+                    (2 * MANY_VERSIONS + 20) * LONG_BYTES);
+}

@@ -622,8 +622,8 @@ TEST(structural_validate, keeps_patterns_until_their_account_is_full)
     assert_int_equal(atomic_load(&account.bytes), 0);
 }
 
-/* A pattern gets what it needs, up to the maximum; one that needs more is refused, as a large one is
- * by Go. */
+/* A pattern gets what it needs, up to the maximum; one that needs more is refused, as a large one
+ * is by Go. */
 TEST(structural_validate, bounds_what_a_pattern_takes)
 {
     struct cor_pattern_account account = {0};
@@ -634,6 +634,38 @@ TEST(structural_validate, bounds_what_a_pattern_takes)
     assert_true(cor_pattern_keep(pattern, &account));
     assert_true(atomic_load(&account.bytes) > 64u << 10);
     cor_pattern_free(pattern);
-    assert_int_equal(cor_pattern_compile(COR_STR("^[\\pL\\pS]{999}$"), &pattern, &why), -COR_EINVALID);
+    assert_int_equal(cor_pattern_compile(COR_STR("^[\\pL\\pS]{999}$"), &pattern, &why),
+                     -COR_EINVALID);
     assert_non_null(strstr(cor_buf_z(&why), "expression too large"));
+}
+
+/* Each item of a list may meet each branch of a schema: both come from clients, and their product
+ * must not hold a thread. */
+TEST(validate, refuses_an_object_that_has_too_many_values_for_its_branches)
+{
+    static const size_t nbranches = 4500;
+    COR_CLEANUP(cor_structural_unrefp) struct cor_structural *schema = NULL;
+    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errors = {0};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = 1u << 20}, object = {.max = 1u << 20};
+    struct cor_structural_validation validation = {0};
+
+    assert_int_equal(cor_buf_addz(&text, "{\"type\":\"object\",\"properties\":{\"list\":{\"type\":"
+                                         "\"array\",\"items\":{\"type\":\"integer\",\"anyOf\":["),
+                     0);
+    for (size_t i = 0; i < nbranches; i++)
+        assert_int_equal(cor_buf_addf(&text, "%s{\"minimum\":%zu}", i ? "," : "", 1000 + i), 0);
+    assert_int_equal(cor_buf_addz(&text, "]}}}}"), 0);
+    assert_int_equal(cor_structural_compile(cor_buf_str(&text), NULL, &schema, NULL), 0);
+    assert_int_equal(cor_buf_addz(&object, "{\"kind\":\"K\",\"apiVersion\":\"v1\",\"list\":["), 0);
+    for (size_t i = 0; i < (1u << 24) / nbranches + 1; i++)
+        assert_int_equal(cor_buf_addz(&object, i ? ",1" : "1"), 0);
+    assert_int_equal(cor_buf_addz(&object, "]}"), 0);
+    validation.object = cor_buf_str(&object);
+    cor_structural_validate(schema, &validation, &errors);
+    assert_int_equal(errors.error, 0);
+    assert_int_equal(errors.n, 1);
+    assert_int_equal(errors.v[0].type, COR_FIELD_FORBIDDEN);
+    assert_string_equal(errors.v[0].body,
+                        "Forbidden: the object has too many values for the branches of its schema: "
+                        "validation takes more than 16777216 steps");
 }

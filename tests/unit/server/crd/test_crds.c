@@ -2,7 +2,8 @@
  * all verbs, several versions, changes while watches are open. Numbers are lines of contract crd.
  */
 #include "crd_fixture.h"
-
+#include "schema/custom_row.h"
+#include "schema/custom_schema.h"
 #include "server/api/api_int.h"
 #include "server/crd/crds_int.h"
 
@@ -503,6 +504,62 @@ TEST(crds, stops_while_a_cache_is_being_filled)
     crd_fx_open(&c, true);
     fx_do(&c.fx, 201, "POST", CRDS, KETTLE_CRD(ANY));
     assert_true(cor_loop_run_until(c.fx.loop, waits_for_a_cache, &c, FX_TIMEOUT_MS));
+    crd_fx_close(&c);
+}
+
+/* Is the schema of the row compiled that serves `kettles` in this version? */
+static bool is_compiled(const struct crd_fx *c, const char *version)
+{
+    const struct cor_served *served = cor_api_loop(c->fx.api, 0)->served;
+    const struct cor_resource_row *const *rows;
+    size_t n;
+
+    rows = cor_served_rows(served, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i]->custom && cor_str_eqz(rows[i]->plural, "kettles") &&
+            cor_str_eqz(rows[i]->version, version))
+            return cor_custom_schema_weight(rows[i]->custom->schema) == 0;
+    }
+    fail_msg("%s is not served", version);
+    return false;
+}
+
+/* A server has many definitions, most of which nobody writes objects of. */
+TEST(crds, a_schema_is_compiled_with_the_first_request_that_needs_it)
+{
+    static const char v2[] = "/apis/shop.example.org/v2/namespaces/default/kettles";
+    struct crd_fx c = {0};
+
+    crd_fx_open(&c, true);
+    define(&c, CRD_OF("kettles", "Kettle", "", "Namespaced",
+                      VERSION("v1", STORED STATUS, PROPS(SPEC_A)) "," VERSION(
+                          "v2", "\"storage\":false,", PROPS(SPEC_A))));
+    fx_do(&c.fx, 200, "GET", KETTLES, "");
+    fx_do(&c.fx, 200, "GET", v2, "");
+    fx_do(&c.fx, 404, "GET", KETTLES "/k", "");
+    fx_do(&c.fx, 404, "DELETE", KETTLES "/k", "");
+    fx_do(&c.fx, 200, "DELETE", KETTLES, "");
+    fx_do(&c.fx, 200, "GET", "/apis/shop.example.org/v1", "");
+    fx_do(&c.fx, 200, "GET", "/openapi/v3/apis/shop.example.org/v1", "");
+    assert_false(is_compiled(&c, "v1"));
+    assert_false(is_compiled(&c, "v2"));
+    fx_do(&c.fx, 201, "POST", KETTLES, KETTLE("k", ",\"spec\":{\"a\":\"x\",\"b\":1}"));
+    assert_true(is_compiled(&c, "v1"));
+    assert_false(is_compiled(&c, "v2"));
+    assert_at(fx_do(&c.fx, 200, "GET", v2, ""), "items[0].spec.a", "x");
+    assert_true(is_compiled(&c, "v2"));
+    crd_fx_close(&c);
+}
+
+TEST(crds, the_first_write_fails_whole_without_memory_for_the_schema)
+{
+    struct crd_fx c = {0};
+
+    crd_fx_open(&c, false);
+    define(&c, KETTLE_CRD(PROPS(SPEC_A)));
+    fx_fail_each_alloc(&c.fx, "POST", KETTLES "?dryRun=All",
+                       KETTLE("l", ",\"spec\":{\"a\":\"x\",\"b\":1}"), NULL);
+    assert_true(is_compiled(&c, "v1"));
     crd_fx_close(&c);
 }
 
