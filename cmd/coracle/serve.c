@@ -43,6 +43,7 @@ struct serve_opts {
 
 #define AT(field)          offsetof(struct serve_opts, field)
 #define AT_INSTANCE(field) offsetof(struct serve_opts, instance.field)
+#define AT_LIST(list)      offsetof(struct serve_opts, instance.requestheader_lists[COR_PROXY_##list])
 
 static const struct flag flags[] = {
     {"data", 0, FLAG_TEXT, AT_INSTANCE(data_dir), "DIR",
@@ -63,12 +64,50 @@ static const struct flag flags[] = {
      "bearer tokens, CSV: token,user,uid,\"group1,group2\""},
     {"client-ca-file", 0, FLAG_TEXT, AT_INSTANCE(client_ca_file), "FILE",
      "who may sign client certificates: CN is the user, O are the groups"},
+    {"requestheader-client-ca-file", 0, FLAG_TEXT, AT_INSTANCE(requestheader_ca_file), "FILE",
+     "who signs the client certificates of front proxies, whose headers name the users"},
+    {"requestheader-allowed-names", 0, FLAG_TEXT, AT_LIST(ALLOWED), "NAME,..",
+     "the common names that these certificates may have (any)"},
+    {"requestheader-username-headers", 0, FLAG_TEXT, AT_LIST(USERNAMES), "HEADER,..",
+     "front proxies say the user's name in these headers (x-remote-user)"},
+    {"requestheader-uid-headers", 0, FLAG_TEXT, AT_LIST(UIDS), "HEADER,..",
+     "and the user's uid in these (none); X-Remote-Uid must be one of them"},
+    {"requestheader-group-headers", 0, FLAG_TEXT, AT_LIST(GROUPS), "HEADER,..",
+     "and the user's groups in these (x-remote-group)"},
+    {"requestheader-extra-headers-prefix", 0, FLAG_TEXT, AT_LIST(EXTRA_PREFIXES), "PREFIX,..",
+     "and extra attributes in headers that begin so (x-remote-extra-)"},
     {"tls-cert-file", 0, FLAG_TEXT, AT_INSTANCE(tls_cert_file), "FILE",
      "the serving certificate, with its chain (made in DIR/pki)"},
     {"tls-private-key-file", 0, FLAG_TEXT, AT_INSTANCE(tls_key_file), "FILE",
      "the key of --tls-cert-file"},
+    {"proxy-client-cert-file", 0, FLAG_TEXT, AT_INSTANCE(proxy_cert_file), "FILE",
+     "the client certificate by which aggregated API servers know this server (made in DIR/pki)"},
+    {"proxy-client-key-file", 0, FLAG_TEXT, AT_INSTANCE(proxy_key_file), "FILE",
+     "the key of --proxy-client-cert-file"},
+    {"aggregator-resolve", 0, FLAG_TEXT, AT_INSTANCE(aggregator_resolve),
+     "NAME.NAMESPACE=HOST:PORT,..",
+     "where the Services of aggregated API servers are reached, when not by their addresses"},
+    {"aggregator-reject-forwarding-redirect", 0, FLAG_SWITCH, AT_INSTANCE(rejects_redirects), NULL,
+     "answer 502 when an aggregated API server redirects a client (true)"},
     {"authorization-mode", 0, FLAG_CHOICE, AT(authorization_mode), "AlwaysAllow|AlwaysDeny",
      "what users outside of system:masters may do (nothing)"},
+    {"authentication-kubeconfig", 0, FLAG_TEXT, AT_INSTANCE(authentication_kubeconfig), "FILE",
+     "the server that is asked whose a bearer token is (TokenReview), and whom to believe"},
+    {"authentication-skip-lookup", 0, FLAG_SWITCH, AT_INSTANCE(authentication_skip_lookup), NULL,
+     "do not read client CAs from that server's ConfigMap extension-apiserver-authentication"},
+    {"authentication-tolerate-lookup-failure", 0, FLAG_SWITCH,
+     AT_INSTANCE(authentication_tolerate_lookup_failure), NULL,
+     "start also when that ConfigMap cannot be read"},
+    {"authentication-token-webhook-cache-ttl", 0, FLAG_DURATION, AT_INSTANCE(token_ttl_ms),
+     "DURATION", "how long answers about tokens are kept (10s)"},
+    {"authorization-kubeconfig", 0, FLAG_TEXT, AT_INSTANCE(authorization_kubeconfig), "FILE",
+     "the server that is asked what users may do (SubjectAccessReview)"},
+    {"authorization-always-allow-paths", 0, FLAG_TEXT, AT_INSTANCE(always_allow_paths), "PATH,..",
+     "what it need not be asked for (/healthz,/readyz,/livez); \"/x/*\" is all below /x/"},
+    {"authorization-webhook-cache-authorized-ttl", 0, FLAG_DURATION, AT_INSTANCE(authorized_ttl_ms),
+     "DURATION", "how long its permissions are kept (10s)"},
+    {"authorization-webhook-cache-unauthorized-ttl", 0, FLAG_DURATION,
+     AT_INSTANCE(unauthorized_ttl_ms), "DURATION", "how long its refusals are kept (10s)"},
     {"allow-privileged", 0, FLAG_SWITCH, AT_INSTANCE(allow_privileged), NULL,
      "let containers be privileged (false)"},
     {"event-ttl", 0, FLAG_DURATION, AT_INSTANCE(event_ttl_ms), "DURATION",
@@ -123,11 +162,16 @@ static const struct serve_opts defaults = {
     .instance = {.data_dir = DATA_DIR_DEFAULT,
                  .compaction_interval_ms = 5 * 60 * 1000,
                  .bind_address = "127.0.0.1",
+                 .token_ttl_ms = 10 * 1000,
+                 .authorized_ttl_ms = 10 * 1000,
+                 .unauthorized_ttl_ms = 10 * 1000,
+                 .always_allow_paths = "/healthz,/readyz,/livez",
                  .event_ttl_ms = 3600 * 1000,
                  .request_timeout_ms = 60 * 1000,
                  .min_request_timeout_s = 1800,
                  .reading_max = 400,
                  .mutating_max = 200,
+                 .rejects_redirects = true,
                  .watch_cache = true,
                  .watch_cache_bytes = 256 << 20,
                  .protobuf_cache_bytes = 64 << 20},
@@ -136,10 +180,10 @@ static const struct serve_opts defaults = {
     .logging_format = "text",
 };
 
-static enum cor_authz_mode authz_mode(const char *word)
+static enum cor_authz_mode authz_mode(const char *word, const char *delegate)
 {
     if (!word)
-        return COR_AUTHZ_MASTERS;
+        return delegate ? COR_AUTHZ_DELEGATED : COR_AUTHZ_MASTERS;
     return strcmp(word, "AlwaysAllow") == 0 ? COR_AUTHZ_ALWAYS_ALLOW : COR_AUTHZ_ALWAYS_DENY;
 }
 
@@ -195,7 +239,8 @@ static int run_serve(const void *opts, const char *const *args, size_t nargs)
     (void)args, (void)nargs;
     cor_status_init(&st);
     instance_opts.port = (uint16_t)o->port;
-    instance_opts.authz_mode = authz_mode(o->authorization_mode);
+    instance_opts.authz_mode =
+        authz_mode(o->authorization_mode, o->instance.authorization_kubeconfig);
     if (o->die_with_parent)
         notify_die_with_parent();
     install_log(o);

@@ -1,5 +1,6 @@
-/* Input: one byte that chooses role and cut, then what a peer sends. However the bytes are cut, a
- * session says the same; it takes nothing past the end of a message, and keeps its limits. */
+/* Input: one byte that chooses role and cut, then what a peer sends. However the bytes are cut, and
+ * whether or not it pauses after each piece of a body, a session says the same; it takes nothing
+ * past the end of a message, and keeps its limits. */
 #include <string.h>
 
 #include "base/err.h"
@@ -13,6 +14,7 @@ struct seen {
     uint64_t hash;
     uint64_t body_hash;
     uint64_t body;
+    bool pauses;
 };
 
 static void mix(uint64_t *hash, struct cor_str s)
@@ -47,7 +49,7 @@ static int on_body(struct cor_str piece, void *arg)
     seen->body += piece.n;
     FUZZ_CHECK(seen->body <= limits.body_max);
     mix(&seen->body_hash, piece);
-    return 0;
+    return seen->pauses ? COR_H1_PAUSE : 0;
 }
 
 static int on_end(void *arg)
@@ -59,19 +61,20 @@ static int on_end(void *arg)
     return 0;
 }
 
-static uint64_t run(enum cor_h1_role role, struct cor_str in, size_t cut)
+static uint64_t run(enum cor_h1_role role, struct cor_str in, size_t cut, bool pauses)
 {
     static const struct cor_h1_cbs cbs = {on_head, on_body, on_end};
-    struct seen seen = {0};
+    struct seen seen = {.pauses = pauses};
     struct cor_h1 *h = cor_h1_new(role, &limits, &cbs, &seen);
     int r = 0;
 
     FUZZ_CHECK(h);
-    while (in.n > 0 && r == 0) {
+    /* After the last piece a paused session is fed once more, for its end. */
+    while ((in.n > 0 || cor_h1_is_paused(h)) && r == 0) {
         size_t used;
 
         r = cor_h1_feed(h, cor_str(in.p, in.n < cut ? in.n : cut), &used);
-        FUZZ_CHECK(used <= in.n && (r < 0 || used > 0));
+        FUZZ_CHECK(used <= in.n && (r < 0 || used > 0 || pauses));
         in = cor_str_from(in, used);
         if (r == 0 && cor_h1_is_done(h))
             cor_h1_next(h, false);
@@ -92,6 +95,7 @@ FUZZ_TARGET(const uint8_t *data, size_t size)
         return 0;
     role = data[0] & 1 ? COR_H1_SERVER : COR_H1_CLIENT;
     in = cor_str((const char *)data + 1, size - 1);
-    FUZZ_CHECK(run(role, in, SIZE_MAX) == run(role, in, 1 + (data[0] >> 1) % 17));
+    FUZZ_CHECK(run(role, in, SIZE_MAX, false) == run(role, in, 1 + (data[0] >> 1) % 17, false));
+    FUZZ_CHECK(run(role, in, SIZE_MAX, false) == run(role, in, 1 + (data[0] >> 1) % 17, true));
     return 0;
 }

@@ -1,4 +1,5 @@
-/* Input: a byte that chooses the protocol and how the answer is cut, then what a server says on
+/* Input: a byte that chooses the protocol, how the answer is cut, whether the first call is paused
+ * after each piece, the second's body streamed and the third an upgrade; then what a server says on
  * every connection as soon as it has heard something; then it ends. Whatever it says: each call is
  * shown at most one head, body only after it, and its end once; and nothing is left. */
 #include <string.h>
@@ -31,6 +32,8 @@ struct peer {
 struct call {
     struct cor_http_call *call;
     bool has_head, is_done;
+    bool pauses, is_paused, wants_upgrade;
+    size_t left; /* of a streamed body */
 };
 
 struct run {
@@ -116,7 +119,8 @@ static int on_call_head(void *arg, int status, const struct cor_http_header *hea
 {
     struct call *c = arg;
 
-    FUZZ_CHECK(!c->has_head && !c->is_done && status >= 200 && status <= 999);
+    FUZZ_CHECK(!c->has_head && !c->is_done && status <= 999);
+    FUZZ_CHECK(status >= 200 || (status == 101 && c->wants_upgrade));
     for (size_t i = 0; i < n; i++)
         FUZZ_CHECK(headers[i].name.n > 0 && !memchr(headers[i].value.p, '\n', headers[i].value.n));
     c->has_head = true;
@@ -127,8 +131,30 @@ static int on_call_body(void *arg, struct cor_str piece)
 {
     struct call *c = arg;
 
-    FUZZ_CHECK(c->has_head && !c->is_done && piece.n > 0);
+    FUZZ_CHECK(c->has_head && !c->is_done && piece.n > 0 && !c->is_paused);
+    c->is_paused = c->pauses;
+    if (c->pauses)
+        cor_http_call_pause(c->call);
     return 0;
+}
+
+static void give(struct call *c)
+{
+    static const char body[100];
+    bool had = c->left > 0;
+
+    if (c->left > 0)
+        c->left -= cor_http_call_write(c->call, cor_str(body, c->left));
+    if (had && c->left == 0)
+        cor_http_call_end_body(c->call);
+}
+
+static void on_call_writable(void *arg)
+{
+    struct call *c = arg;
+
+    FUZZ_CHECK(!c->is_done && c->left > 0);
+    give(c);
 }
 
 static void on_call_done(void *arg, int r, const char *text)
@@ -139,20 +165,32 @@ static void on_call_done(void *arg, int r, const char *text)
     c->is_done = true;
 }
 
-static const struct cor_http_call_cbs call_cbs = {on_call_head, on_call_body, on_call_done};
+static const struct cor_http_call_cbs call_cbs = {on_call_head, on_call_body, on_call_done,
+                                                  on_call_writable};
 
 static void ask(struct run *r, struct call *c, struct cor_str method, struct cor_str body)
 {
-    struct cor_http_call_opts opts = {
-        .method = method, .target = COR_STR("/x"), .body = body, .cbs = &call_cbs, .arg = c};
+    struct cor_http_call_opts opts = {.method = method,
+                                      .target = COR_STR("/x"),
+                                      .body = c->left > 0 ? (struct cor_str){0} : body,
+                                      .streams_body = c->left > 0,
+                                      .body_length = COR_HTTP_LENGTH_UNKNOWN,
+                                      .wants_upgrade = c->wants_upgrade,
+                                      .cbs = &call_cbs,
+                                      .arg = c};
 
     FUZZ_CHECK(cor_http_call_open(r->client, &opts, &c->call) == 0);
+    give(c);
 }
 
 static bool all_done(void *arg)
 {
     struct run *r = arg;
 
+    if (r->calls[0].is_paused && !r->calls[0].is_done) {
+        r->calls[0].is_paused = false;
+        cor_http_call_resume(r->calls[0].call);
+    }
     return r->calls[0].is_done && r->calls[1].is_done && r->calls[2].is_done;
 }
 
@@ -207,9 +245,12 @@ FUZZ_TARGET(const uint8_t *data, size_t size)
     opts.port = cor_listener_port(r.listener);
     opts.knows_h2 = data[0] & 1;
     FUZZ_CHECK(cor_http_client_open(r.net, &opts, &r.client) == 0);
+    r.calls[0].pauses = data[0] & 4;
+    r.calls[1].left = data[0] & 8 ? 100 : 0;
+    r.calls[2].wants_upgrade = data[0] & 16;
     ask(&r, &r.calls[0], COR_STR("GET"), COR_STR(""));
     ask(&r, &r.calls[1], COR_STR("POST"), COR_STR("body"));
-    ask(&r, &r.calls[2], COR_STR("HEAD"), COR_STR(""));
+    ask(&r, &r.calls[2], r.calls[2].wants_upgrade ? COR_STR("GET") : COR_STR("HEAD"), COR_STR(""));
     until(&r, all_done, &r);
     end(&r);
     return 0;

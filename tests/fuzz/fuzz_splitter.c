@@ -1,44 +1,63 @@
-/* Promises of the splitter: however the input is cut, the same values come out and the same verdict
- * is given; no value is empty, and none is longer than the maximum. */
+/* Promises of the splitter: however the input is cut, and whether it checks items or not, the same
+ * values come out and the same verdict is given; no value is empty, and none is longer than the
+ * maximum. What it says of a checked item is what a check of its own says. */
 #include "base/err.h"
 #include "fuzz.h"
+#include "json/json.h"
 #include "json/splitter.h"
 
 #define VALUE_MAX 256
 #define LOG_MAX   (1u << 22)
 
+struct run {
+    struct cor_json_splitter s;
+    struct cor_buf *log;
+};
+
 static int note_value(void *arg, struct cor_str value)
 {
+    const struct cor_json_limits limits = {VALUE_MAX, COR_JSON_DEPTH_MAX, true};
+    struct run *run = arg;
+    bool is_canonical;
+
     FUZZ_CHECK(value.n > 0 && value.n <= VALUE_MAX);
-    FUZZ_CHECK(cor_buf_addf(arg, "<%zu:", value.n) == 0);
-    return cor_buf_adds(arg, value);
+    if (run->s.is_checked) {
+        FUZZ_CHECK(cor_json_check(value, &limits, &is_canonical, NULL) == 0);
+        FUZZ_CHECK(is_canonical == run->s.is_canonical);
+    }
+    FUZZ_CHECK(cor_buf_addf(run->log, "<%zu:", value.n) == 0);
+    return cor_buf_adds(run->log, value);
 }
 
 static int note_member(void *arg, struct cor_str raw_key, struct cor_str value)
 {
+    struct run *run = arg;
+
     FUZZ_CHECK(value.n > 0 && value.n <= VALUE_MAX);
-    FUZZ_CHECK(cor_buf_addf(arg, "=%zu:", raw_key.n) == 0);
-    FUZZ_CHECK(cor_buf_adds(arg, raw_key) == 0);
-    return cor_buf_adds(arg, value);
+    FUZZ_CHECK(cor_buf_addf(run->log, "=%zu:", raw_key.n) == 0);
+    FUZZ_CHECK(cor_buf_adds(run->log, raw_key) == 0);
+    return cor_buf_adds(run->log, value);
 }
 
 static const struct cor_json_splitter_cbs cbs = {note_value, note_member};
 
-static int split(enum cor_json_split kind, struct cor_str in, size_t step, struct cor_buf *log)
+static int split(enum cor_json_split kind, struct cor_str in, size_t step, bool checks,
+                 struct cor_buf *log)
 {
-    struct cor_json_splitter s;
+    struct run run = {.log = log};
     int r = 0;
 
-    cor_json_splitter_init(&s, kind, VALUE_MAX, &cbs, log);
+    cor_json_splitter_init(&run.s, kind, VALUE_MAX, &cbs, &run);
+    run.s.checks = checks;
     while (r == 0 && in.n > 0) {
         size_t n = in.n < step ? in.n : step;
 
-        r = cor_json_splitter_feed(&s, cor_str(in.p, n));
+        r = cor_json_splitter_feed(&run.s, cor_str(in.p, n));
         in = cor_str_from(in, n);
     }
     if (r == 0)
-        r = cor_json_splitter_end(&s);
-    cor_json_splitter_deinit(&s);
+        r = cor_json_splitter_end(&run.s);
+    cor_json_splitter_deinit(&run.s);
     return r;
 }
 
@@ -53,8 +72,8 @@ FUZZ_TARGET(const uint8_t *data, size_t size)
 
             cor_buf_init(&whole, LOG_MAX);
             cor_buf_init(&parts, LOG_MAX);
-            a = split(kind, in, size ? size : 1, &whole);
-            b = split(kind, in, step, &parts);
+            a = split(kind, in, size ? size : 1, true, &whole);
+            b = split(kind, in, step, step > 1, &parts);
             FUZZ_CHECK(a == b);
             FUZZ_CHECK(a == 0 || a == -COR_EINVAL || a == -COR_ETOOBIG);
             FUZZ_CHECK(cor_str_eq(cor_buf_str(&whole), cor_buf_str(&parts)));

@@ -77,7 +77,7 @@ def headers_that_name_users(server):
         ("Impersonate-Uid alone", "GET", "{MAPS}", {"Impersonate-Uid": "u"}, 500, "without impersonating a user"),
         ("Impersonate-Extra-* alone", "GET", "{MAPS}", {"Impersonate-Extra-A": "u"}, 500, "without impersonating a user"),
         ("another Impersonate-*", "POST", WHO, who(**{"Impersonate-Users": "bob"}), 201, '"kubernetes-admin"'),
-        # Only with --requestheader-client-ca-file, which is refused; kube-apiserver without it ignores them too.
+        # Only with --requestheader-client-ca-file (integration/front_proxy).
         ("X-Remote-* of a user", "POST", WHO, who(**front_proxy), 201, '"kubernetes-admin"'),
         ("X-Remote-* of nobody", "GET", "{MAPS}", dict(token=None, **front_proxy), 401, "Unauthorized", nobody),
         ("Authorization: Basic", "GET", "{MAPS}", dict(token=None, Authorization="Basic YTpi"), 401, "Unauthorized", nobody),
@@ -209,14 +209,16 @@ def parameters_of_deletions(server):
 
 
 # All flags of `kube-apiserver --help` in 1.34 but those of klog. Any other word is a mistake in this list.
-TAKEN = """advertise-address allow-privileged bind-address client-ca-file encryption-provider-config encryption-provider-config-automatic-reload etcd-cafile etcd-certfile
+TAKEN = """advertise-address aggregator-reject-forwarding-redirect allow-privileged authentication-token-webhook-cache-ttl authorization-webhook-cache-authorized-ttl
+    authorization-webhook-cache-unauthorized-ttl requestheader-allowed-names requestheader-client-ca-file requestheader-extra-headers-prefix
+    requestheader-group-headers requestheader-uid-headers requestheader-username-headers bind-address client-ca-file encryption-provider-config encryption-provider-config-automatic-reload etcd-cafile etcd-certfile
     etcd-compaction-interval etcd-keyfile etcd-prefix etcd-servers event-ttl http2-max-streams-per-connection logging-format
-    max-mutating-requests-inflight max-requests-inflight min-request-timeout request-timeout service-cluster-ip-range service-node-port-range storage-backend storage-media-type
+    max-mutating-requests-inflight max-requests-inflight min-request-timeout proxy-client-cert-file proxy-client-key-file request-timeout service-cluster-ip-range service-node-port-range storage-backend storage-media-type
     tls-cert-file tls-private-key-file token-auth-file watch-cache watch-cache-sizes""".split()
 TAKEN_IN_PART = {"authorization-mode": ["RBAC", "Node", "Node,RBAC", "ABAC", "Webhook"], "endpoint-reconciler-type": ["master-count"],
                  "logging-format": ["xml"],
                  "storage-media-type": ["application/yaml"]}
-REFUSED = """admission-control admission-control-config-file aggregator-reject-forwarding-redirect allow-metric-labels
+REFUSED = """admission-control admission-control-config-file allow-metric-labels
     allow-metric-labels-manifest anonymous-auth api-audiences audit-log-batch-buffer-size audit-log-batch-max-size
     audit-log-batch-max-wait audit-log-batch-throttle-burst audit-log-batch-throttle-enable audit-log-batch-throttle-qps audit-log-compress
     audit-log-format audit-log-maxage audit-log-maxbackup audit-log-maxsize audit-log-mode audit-log-path audit-log-truncate-enabled
@@ -224,8 +226,8 @@ REFUSED = """admission-control admission-control-config-file aggregator-reject-f
     audit-webhook-batch-max-size audit-webhook-batch-max-wait audit-webhook-batch-throttle-burst audit-webhook-batch-throttle-enable
     audit-webhook-batch-throttle-qps audit-webhook-config-file audit-webhook-initial-backoff audit-webhook-mode audit-webhook-truncate-enabled
     audit-webhook-truncate-max-batch-size audit-webhook-truncate-max-event-size audit-webhook-version authentication-config
-    authentication-token-webhook-cache-ttl authentication-token-webhook-config-file authentication-token-webhook-version authorization-config
-    authorization-policy-file authorization-webhook-cache-authorized-ttl authorization-webhook-cache-unauthorized-ttl
+    authentication-token-webhook-config-file authentication-token-webhook-version authorization-config
+    authorization-policy-file
     authorization-webhook-config-file authorization-webhook-version cert-dir contention-profiling coordinated-leadership-lease-duration
     coordinated-leadership-renew-deadline coordinated-leadership-retry-period cors-allowed-origins debug-socket-path
     default-not-ready-toleration-seconds default-unreachable-toleration-seconds delete-collection-workers disable-admission-plugins
@@ -237,8 +239,7 @@ REFUSED = """admission-control admission-control-config-file aggregator-reject-f
     livez-grace-period log-flush-frequency log-json-info-buffer-size log-json-split-stream log-text-info-buffer-size log-text-split-stream
     max-connection-bytes-per-sec oidc-ca-file oidc-client-id oidc-groups-claim oidc-groups-prefix oidc-issuer-url oidc-required-claim
     oidc-signing-algs oidc-username-claim oidc-username-prefix peer-advertise-ip peer-advertise-port peer-ca-file permit-address-sharing
-    permit-port-sharing profiling proxy-client-cert-file proxy-client-key-file requestheader-allowed-names requestheader-client-ca-file
-    requestheader-extra-headers-prefix requestheader-group-headers requestheader-uid-headers requestheader-username-headers runtime-config
+    permit-port-sharing profiling runtime-config
     runtime-config-emulation-forward-compatible secure-port service-account-extend-token-expiration service-account-issuer
     service-account-jwks-uri service-account-key-file service-account-lookup service-account-max-token-expiration
     service-account-signing-endpoint service-account-signing-key-file

@@ -70,8 +70,8 @@ static int add_subject(struct cor_buf *out, const struct cor_request_info *info)
     return r == 0 ? cor_buf_addz(out, " is forbidden: ") : r;
 }
 
-static int refuse_request(const struct cor_user *user, const struct cor_request_info *info,
-                          const char *verb, const char *reason, struct cor_status *st)
+int cor_authorize_refuse(const struct cor_user *user, const struct cor_request_info *info,
+                         const char *verb, const char *reason, struct cor_status *st)
 {
     struct cor_buf text, message;
     int r;
@@ -124,6 +124,10 @@ bool cor_authz_allows(enum cor_authz_mode mode, const struct cor_user *user,
     if (cor_user_is_in(user, COR_STR(COR_GROUP_MASTERS)) || mode == COR_AUTHZ_ALWAYS_ALLOW ||
         (!request->is_resource && cor_path_is_public(request->path)))
         return true;
+    if (mode == COR_AUTHZ_DELEGATED) {
+        *ret_reason = "this server delegates authorization; ask the server that it delegates to";
+        return false;
+    }
     if (mode == COR_AUTHZ_ALWAYS_DENY) {
         *ret_reason = "Everything is forbidden.";
         return false;
@@ -152,5 +156,5 @@ int cor_authorize(enum cor_authz_mode mode, const struct cor_identity *identity,
         return cor_status_set(reterr_status, -COR_EUNAUTHORIZED, "Unauthorized");
     if (cor_authz_allows(mode, &identity->user, &request, &reason))
         return 0;
-    return refuse_request(&identity->user, info, verb, reason, reterr_status);
+    return cor_authorize_refuse(&identity->user, info, verb, reason, reterr_status);
 }

@@ -9,8 +9,15 @@
 #include "server/access/authenticator.h"
 #include "server/request/request_info.h"
 
-/* kube-apiserver's words. Without a mode only system:masters may do anything. */
-enum cor_authz_mode { COR_AUTHZ_MASTERS, COR_AUTHZ_ALWAYS_ALLOW, COR_AUTHZ_ALWAYS_DENY };
+/* kube-apiserver's words. Without a mode only system:masters may do anything. DELEGATED: another
+ * server is asked (delegation.h); the functions here then only know what it need not be asked for.
+ */
+enum cor_authz_mode {
+    COR_AUTHZ_MASTERS,
+    COR_AUTHZ_ALWAYS_ALLOW,
+    COR_AUTHZ_ALWAYS_DENY,
+    COR_AUTHZ_DELEGATED,
+};
 
 /* /healthz, /livez, /readyz and /version. Not the paths below them: a single check shows more. */
 bool cor_path_is_public(struct cor_str path);
@@ -32,5 +39,9 @@ bool cor_authz_allows(enum cor_authz_mode mode, const struct cor_user *user,
 int cor_authorize(enum cor_authz_mode mode, const struct cor_identity *identity,
                   const struct cor_request_info *info, const char *verb,
                   struct cor_status *reterr_status);
+
+/* The 403 in upstream's words; `reason` (NULL: none) is added. -COR_EFORBIDDEN. */
+int cor_authorize_refuse(const struct cor_user *user, const struct cor_request_info *info,
+                         const char *verb, const char *reason, struct cor_status *reterr_status);
 
 #endif

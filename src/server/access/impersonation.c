@@ -7,13 +7,9 @@
 #include "server/access/impersonation.h"
 
 #include <assert.h>
-#include <ctype.h>
-#include <stdlib.h>
 #include <strings.h>
 
 #include "base/err.h"
-#include "base/mem.h"
-#include "http/url.h"
 #include "meta/quote.h"
 #include "meta/validation.h"
 
@@ -21,12 +17,11 @@
 #define EXTRA           COR_STR("impersonate-extra-")
 #define AUTHENTICATION  COR_STR("authentication.k8s.io")
 #define ANONYMOUS       COR_STR("system:anonymous")
-#define AUTHENTICATED   COR_STR("system:authenticated")
 #define UNAUTHENTICATED COR_STR("system:unauthenticated")
 #define ACCOUNT         COR_STR("system:serviceaccount:")
 #define ACCOUNTS        COR_STR("system:serviceaccounts")
-/* A service account's two groups, and system:authenticated or system:unauthenticated. */
-#define GROUPS_ADDED 3
+/* A service account's two groups, or system:unauthenticated. */
+#define GROUPS_ADDED 2
 /* A refusal quotes headers, whose size is limited; quoting and HTML escapes make it longer. */
 #define REFUSAL_MAX (8u << 20)
 
@@ -89,104 +84,56 @@ static bool split_account(struct cor_str user, struct cor_str *ret_ns, struct co
     return true;
 }
 
-/* Appends to a buffer that has room for it. */
-static struct cor_str keep_text(struct cor_buf *text, struct cor_str s)
+static void add_groups(struct cor_identity_draft *draft, const struct wanted *wanted)
 {
-    size_t at = text->n;
-
-    (void)cor_buf_adds(text, s);
-    return cor_str(text->p + at, text->n - at);
-}
-
-/* The key of an extra is in lower case, and then its escapes are decoded; a key whose escapes are
- * wrong is taken as it is. */
-static struct cor_str keep_key(struct cor_buf *text, struct cor_str header)
-{
-    struct cor_str raw = keep_text(text, cor_str_from(header, EXTRA.n));
-    char *p = text->p + text->n - raw.n;
-    size_t at = text->n;
-
-    for (size_t i = 0; i < raw.n; i++)
-        p[i] = (char)tolower((unsigned char)p[i]);
-    if (cor_url_unescape(raw, COR_URL_PATH, text) < 0)
-        return raw;
-    return cor_str(text->p + at, text->n - at);
-}
-
-/* By key, then in the order of the headers, which is the order of the texts. */
-static int compare_extras(const void *a, const void *b)
-{
-    const struct cor_user_extra *x = a, *y = b;
-    int order = cor_str_cmp(x->key, y->key);
-
-    return order ? order : (x->value.p > y->value.p) - (x->value.p < y->value.p);
-}
-
-static void add_groups(struct cor_identity *id, struct cor_buf *text, const struct wanted *wanted)
-{
-    struct cor_user *user = &id->user;
+    const struct cor_user *user = &draft->id.user;
     struct cor_str ns, name;
-    bool is_anonymous = cor_str_eq(user->name, ANONYMOUS);
 
     if (wanted->ngroups == 0 && split_account(user->name, &ns, &name)) {
-        struct cor_str group = keep_text(text, ACCOUNTS);
+        struct cor_str group = cor_identity_draft_keep(draft, ACCOUNTS);
 
-        id->groups[user->ngroups++] = group;
-        group = keep_text(text, ACCOUNTS);
-        group.n += keep_text(text, COR_STR(":")).n;
-        group.n += keep_text(text, ns).n;
-        id->groups[user->ngroups++] = group;
+        cor_identity_draft_add_group(draft, group);
+        group = cor_identity_draft_keep(draft, ACCOUNTS);
+        group.n += cor_identity_draft_keep(draft, COR_STR(":")).n;
+        group.n += cor_identity_draft_keep(draft, ns).n;
+        cor_identity_draft_add_group(draft, group);
     }
-    if (is_anonymous && !cor_user_is_in(user, UNAUTHENTICATED))
-        id->groups[user->ngroups++] = UNAUTHENTICATED;
-    else if (!is_anonymous && !cor_user_is_in(user, UNAUTHENTICATED) &&
-             !cor_user_is_in(user, AUTHENTICATED))
-        id->groups[user->ngroups++] = AUTHENTICATED;
+    if (cor_str_eq(user->name, ANONYMOUS) && !cor_user_is_in(user, UNAUTHENTICATED))
+        cor_identity_draft_add_group(draft, UNAUTHENTICATED);
+    cor_identity_draft_add_authenticated(draft);
 }
 
 /* 0, or -COR_ENOMEM with nothing to release. */
 static int make_identity(const struct cor_http_request *req, const struct wanted *wanted,
                          struct cor_identity *ret_id)
 {
-    struct cor_identity id = {0};
-    struct cor_buf text;
+    struct cor_identity_draft draft;
     size_t room = 2 * wanted->bytes + 2 * ACCOUNTS.n + 1 + wanted->user.n;
+    int r = cor_identity_draft_init(&draft, wanted->ngroups + GROUPS_ADDED, wanted->nextras, room);
 
-    cor_buf_init(&text, room);
-    id.groups = cor_calloc(wanted->ngroups + GROUPS_ADDED, sizeof(id.groups[0]));
-    id.extras = cor_calloc(wanted->nextras + 1, sizeof(id.extras[0]));
-    if (!id.groups || !id.extras || cor_buf_reserve(&text, room) < 0) {
-        cor_identity_deinit(&id);
-        cor_buf_deinit(&text);
-        return -COR_ENOMEM;
-    }
-    id.text = text.p;
-    id.user = (struct cor_user){.name = keep_text(&text, wanted->user),
-                                .uid = keep_text(&text, wanted->uid),
-                                .groups = id.groups,
-                                .extras = id.extras};
+    if (r < 0)
+        return r;
+    draft.id.user.name = cor_identity_draft_keep(&draft, wanted->user);
+    draft.id.user.uid = cor_identity_draft_keep(&draft, wanted->uid);
     for (size_t i = 0; i < req->nheaders; i++) {
         struct cor_str name = req->headers[i].name, value = req->headers[i].value;
 
         if (is_group(name)) {
-            id.groups[id.user.ngroups++] = keep_text(&text, value);
+            cor_identity_draft_add_group(&draft, cor_identity_draft_keep(&draft, value));
         } else if (name_starts(name, EXTRA)) {
-            struct cor_user_extra *extra = &id.extras[id.user.nextras++];
+            struct cor_str key = cor_identity_draft_keep_key(&draft, cor_str_from(name, EXTRA.n));
 
-            extra->key = keep_key(&text, name);
-            extra->value = keep_text(&text, value);
+            cor_identity_draft_add_extra(&draft, key, cor_identity_draft_keep(&draft, value));
         }
     }
-    if (id.user.nextras > 1)
-        qsort(id.extras, id.user.nextras, sizeof(id.extras[0]), compare_extras);
-    add_groups(&id, &text, wanted);
-    assert(text.p == id.text); /* it never grew */
-    *ret_id = id;
+    add_groups(&draft, wanted);
+    *ret_id = cor_identity_draft_finish(&draft);
     return 0;
 }
 
 struct check {
-    enum cor_authz_mode mode;
+    cor_impersonation_check may;
+    void *arg;
     const struct cor_identity *caller;
     struct cor_status *status;
 };
@@ -194,7 +141,7 @@ struct check {
 static int check_one(const struct check *check, struct cor_request_info what)
 {
     what.is_resource = true;
-    return cor_authorize(check->mode, check->caller, &what, "impersonate", check->status);
+    return check->may(check->arg, check->caller, &what, "impersonate", check->status);
 }
 
 static int check_user(const struct check *check, struct cor_str user)
@@ -281,10 +228,10 @@ static int refuse_without_user(const struct cor_http_request *req, const struct 
     return cor_status_untyped(reterr_status, -COR_EINVAL, "%s", cor_buf_z(&html));
 }
 
-int cor_impersonate(enum cor_authz_mode mode, const struct cor_http_request *req,
+int cor_impersonate(cor_impersonation_check may, void *arg, const struct cor_http_request *req,
                     struct cor_identity *identity, struct cor_status *reterr_status)
 {
-    const struct check check = {mode, identity, reterr_status};
+    const struct check check = {may, arg, identity, reterr_status};
     struct wanted wanted = {0};
     struct cor_identity id;
     int r;
@@ -300,7 +247,7 @@ int cor_impersonate(enum cor_authz_mode mode, const struct cor_http_request *req
         r = refuse_without_user(req, &id, wanted.ngroups, reterr_status);
     else
         r = check_all(&check, &id.user, wanted.ngroups);
-    if (r < 0) {
+    if (r != 0) {
         cor_identity_deinit(&id);
         return r;
     }

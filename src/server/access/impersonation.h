@@ -18,15 +18,22 @@ static inline bool cor_impersonation_may_be(struct cor_str name)
     return name.n >= sizeof("impersonate-") - 1 && (name.p[0] | 0x20) == 'i';
 }
 
+/* May the caller do this? 0, -COR_EFORBIDDEN or -COR_EUNAUTHORIZED with the Status; 1: it is not
+ * known yet. */
+typedef int (*cor_impersonation_check)(void *arg, const struct cor_identity *caller,
+                                       const struct cor_request_info *what, const char *verb,
+                                       struct cor_status *reterr_status);
+
 /* Replaces `identity`, which is the caller's, by the user whom the request's headers name. Without
  * such headers nothing changes. The new identity owns its text and borrows nothing from the
  * request. Its size is bounded by the size of the request's head.
  *
- * 0; -COR_EFORBIDDEN or -COR_EUNAUTHORIZED with the Status of the first part that the caller may
+ * 0; 1, when a check has returned that: call again with the same request when it is known;
+ * -COR_EFORBIDDEN or -COR_EUNAUTHORIZED with the Status of the first part that the caller may
  * not impersonate; -COR_EINVAL when groups, a uid or extras come without a user: upstream answers
  * this with a plain text of code 500, which is the Status' message; -COR_ENOMEM. On failure the
  * identity is still the caller's. */
-int cor_impersonate(enum cor_authz_mode mode, const struct cor_http_request *req,
+int cor_impersonate(cor_impersonation_check check, void *arg, const struct cor_http_request *req,
                     struct cor_identity *identity, struct cor_status *reterr_status);
 
 #endif

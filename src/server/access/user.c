@@ -12,7 +12,7 @@ const struct cor_user *cor_user_or_server(const struct cor_user *user)
 }
 
 /* Extras are ordered by key: the values of one key follow one another. */
-static void user_write_extras(const struct cor_user *user, struct cor_json_writer *w)
+void cor_user_write_extras(const struct cor_user *user, struct cor_json_writer *w)
 {
     const struct cor_user_extra *extra = user->extras, *end = extra + user->nextras;
 
@@ -34,7 +34,7 @@ void cor_user_write(const struct cor_user *user, struct cor_json_writer *w)
 {
     cor_json_begin_object(w);
     if (user->nextras > 0)
-        user_write_extras(user, w);
+        cor_user_write_extras(user, w);
     if (user->ngroups > 0) {
         cor_json_key(w, COR_STR("groups"));
         cor_json_begin_array(w);

@@ -26,6 +26,9 @@ struct cor_json_writer;
  */
 const struct cor_user *cor_user_or_server(const struct cor_user *user);
 
+/* Writes the member `extra`: an object with a list of values for each key. */
+void cor_user_write_extras(const struct cor_user *user, struct cor_json_writer *w);
+
 /* Writes the user as an object with the members of authentication.k8s.io's UserInfo. */
 void cor_user_write(const struct cor_user *user, struct cor_json_writer *w);
 

@@ -174,6 +174,8 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
         if (!loop->watch_events)
             r = -COR_ENOMEM;
     }
+    if (r == 0)
+        cor_publisher_init(&api->publisher, api, cor_served_generation(served));
     cor_served_unref(served);
     if (r < 0) {
         cor_api_free(api);
@@ -205,6 +207,7 @@ struct cor_api *cor_api_free(struct cor_api *api)
         cor_protobuf_cache_loop_deinit(&api->loops[i].protobuf_cache);
         cor_kept_docs_loop_deinit(&api->loops[i].kept_docs);
     }
+    cor_publisher_deinit(&api->publisher);
     cor_free(api->address);
     cor_free(api->decode_errors);
     cor_feed_shares_deinit(&api->feeds);
@@ -319,7 +322,7 @@ int cor_api_store_new(struct cor_api *api, const struct cor_resource_row *resour
         .form = api->stored_form,
         .follows_schema = !resource->custom,
         .is_custom = resource->custom,
-        .structural = resource->custom ? resource->custom->schema : NULL,
+        .schema = resource->custom ? resource->custom->schema : NULL,
         .decode_errors = resource->life ? NULL : &api->decode_errors[cor_row_place(resource)],
     };
     int r;

@@ -129,9 +129,9 @@ void cor_api_loop_release(struct cor_api_loop *loop);
 bool cor_api_close_cachers(struct cor_api *api, void (*on_closed)(void *arg), void *arg);
 
 /* Requests that begin after this, on each loop from its next turn on, are routed by `served`, whose
- * generation is greater than that of the snapshot before. For custom resources and aggregated
- * groups; until there are any, every loop keeps the first generation. From any thread; not after
- * the loops were released. */
+ * generation is greater than that of the snapshot before. For the publisher (api/publisher.h); until
+ * it publishes, every loop keeps the first generation. From any thread; not after the loops were
+ * released. */
 void cor_api_publish(struct cor_api *api, struct cor_served *served);
 
 /* Whoever is told when a loop is routed by another snapshot: the controllers, which follow what is

@@ -13,6 +13,7 @@
 #include "server/api/frames.h"
 #include "server/api/held.h"
 #include "server/api/protobuf_cache.h"
+#include "server/api/publisher.h"
 #include "server/api/variants.h"
 #include "server/catalog/served.h"
 #include "server/docs/kept_docs.h"
@@ -90,6 +91,7 @@ struct cor_api {
     struct cor_feed_shares feeds;
     struct cor_creations creations;
     struct cor_ending_namespaces ending_namespaces;
+    struct cor_publisher publisher;
     atomic_bool awaits_definitions; /* custom resources may be served that are not known yet */
     size_t nloops;
     struct cor_api_loop loops[];

@@ -1,4 +1,5 @@
-/* A snapshot of what is served: the rows in discovery's order, and an index by name.
+/* A snapshot of what is served: rows and APIServices in discovery's order (arrangement.c), and an
+ * index of each: of the rows by name, of the remote services by group and version.
  *
  * The index is a table of row numbers with open addressing, at most half full. A row is placed by
  * the hash of its plural name alone, because hardly two resources share one; rows of the same name
@@ -17,57 +18,104 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "server/catalog/arrangement.h"
 
 struct cor_served {
     struct cor_ref refs;
     uint64_t generation;
     _Atomic(struct cor_served_doc *) docs[COR_DOC_COUNT]; /* NULL: not made yet */
     size_t nrows;
-    size_t mask;                           /* size of the index, a power of two, less one */
-    uint16_t *index;                       /* 1 + a row's number; 0: empty */
-    const struct cor_type **schemas;       /* of each row; NULL: it has none */
-    const struct cor_resource_row *rows[]; /* one reference each */
+    size_t mask;                        /* size of the index, a power of two, less one */
+    uint16_t *index;                    /* 1 + a row's number; 0: empty */
+    const struct cor_type **schemas;    /* of each row; NULL: it has none */
+    struct cor_arrangement arrangement; /* its rows: one reference each */
+    struct cor_api_service **services;  /* one reference each, in discovery's order */
+    size_t nservices;
+    uint16_t *remotes;   /* 1 + the number of a remote service, by its group version; 0: empty */
+    size_t remotes_mask; /* size of the table, a power of two, less one */
+    struct cor_remote_docs *remote_docs; /* a reference; NULL: none */
 };
 
-static size_t index_size(size_t nrows)
+static size_t index_size(size_t n)
 {
-    size_t n = 16;
+    size_t size = 16;
 
-    while (n < 2 * nrows)
-        n *= 2;
-    return n;
+    while (size < 2 * n)
+        size *= 2;
+    return size;
 }
 
-int cor_served_new(const struct cor_resource_row *const *rows, size_t nrows, uint64_t generation,
-                   struct cor_served **ret_served)
+static size_t remote_hash(struct cor_str group, struct cor_str version)
 {
-    size_t size = index_size(nrows);
-    struct cor_served *served;
+    return (size_t)(cor_str_hash(group) ^ cor_str_hash(version));
+}
 
-    assert(rows && nrows > 0 && generation > 0);
-    if (nrows > COR_SERVED_ROWS_MAX)
-        return -COR_ETOOBIG;
-    served = cor_calloc(1, sizeof(*served) +
-                               nrows * (sizeof(served->rows[0]) + sizeof(served->schemas[0])) +
-                               size * sizeof(served->index[0]));
-    if (!served)
-        return -COR_ENOMEM;
-    cor_ref_init(&served->refs);
-    served->generation = generation;
-    served->nrows = nrows;
-    served->mask = size - 1;
-    served->schemas = (const struct cor_type **)&served->rows[nrows];
-    served->index = (uint16_t *)&served->schemas[nrows];
-    for (size_t i = 0; i < nrows; i++) {
-        size_t at = cor_str_hash(rows[i]->plural) & served->mask;
+static void served_index_rows(struct cor_served *served)
+{
+    for (size_t i = 0; i < served->nrows; i++) {
+        const struct cor_resource_row *row = served->arrangement.rows[i];
+        size_t at = cor_str_hash(row->plural) & served->mask;
 
-        assert(!cor_served_find(served, rows[i]->group, rows[i]->version, rows[i]->plural, NULL));
+        assert(!cor_served_find(served, row->group, row->version, row->plural, NULL));
         while (served->index[at])
             at = (at + 1) & served->mask;
         served->index[at] = (uint16_t)(i + 1);
-        served->rows[i] = cor_row_ref(rows[i]);
-        served->schemas[i] = cor_row_schema(rows[i]);
+        served->schemas[i] = cor_row_schema(cor_row_ref(row));
     }
+}
+
+static void served_index_services(struct cor_served *served)
+{
+    for (size_t i = 0; i < served->arrangement.nversions; i++) {
+        const struct cor_served_version *version = &served->arrangement.versions[i];
+
+        if (version->service)
+            served->services[served->nservices++] = cor_api_service_ref(version->service);
+        if (cor_served_version_is_remote(version)) {
+            size_t at = remote_hash(version->group, version->version) & served->remotes_mask;
+
+            while (served->remotes[at])
+                at = (at + 1) & served->remotes_mask;
+            served->remotes[at] = (uint16_t)served->nservices;
+        }
+    }
+}
+
+int cor_served_new(const struct cor_served_opts *opts, struct cor_served **ret_served)
+{
+    struct cor_arrangement a;
+    struct cor_served *served;
+    size_t size, nremotes;
+    int r;
+
+    assert(opts->rows && opts->nrows > 0 && opts->generation > 0);
+    if (opts->nrows > COR_SERVED_ROWS_MAX || opts->nservices > COR_API_SERVICES_MAX)
+        return -COR_ETOOBIG;
+    r = cor_arrangement_init(&a, opts);
+    if (r < 0)
+        return r;
+    size = index_size(a.nrows);
+    nremotes = index_size(a.nremote);
+    served = cor_calloc(1, sizeof(*served) + a.nrows * sizeof(served->schemas[0]) +
+                               opts->nservices * sizeof(served->services[0]) +
+                               (size + nremotes) * sizeof(served->index[0]));
+    if (!served) {
+        cor_arrangement_deinit(&a);
+        return -COR_ENOMEM;
+    }
+    cor_ref_init(&served->refs);
+    served->generation = opts->generation;
+    served->remote_docs = cor_remote_docs_ref(opts->remote_docs);
+    served->arrangement = a;
+    served->nrows = a.nrows;
+    served->schemas = (const struct cor_type **)(served + 1);
+    served->services = (struct cor_api_service **)&served->schemas[a.nrows];
+    served->index = (uint16_t *)&served->services[opts->nservices];
+    served->remotes = &served->index[size];
+    served->mask = size - 1;
+    served->remotes_mask = nremotes - 1;
+    served_index_rows(served);
+    served_index_services(served);
     *ret_served = served;
     return 0;
 }
@@ -84,7 +132,8 @@ int cor_served_new_builtins(struct cor_served **ret_served)
         return -COR_ENOMEM;
     for (size_t i = 0; i < n; i++)
         rows[i] = &builtins[i];
-    r = cor_served_new(rows, n, 1, ret_served);
+    r = cor_served_new(&(struct cor_served_opts){.rows = rows, .nrows = n, .generation = 1},
+                       ret_served);
     cor_free(rows);
     return r;
 }
@@ -106,10 +155,14 @@ struct cor_served *cor_served_unref(struct cor_served *served)
 {
     if (!served || !cor_ref_put(&served->refs))
         return NULL;
-    for (size_t i = 0; i < served->nrows; i++)
-        cor_row_unref(served->rows[i]);
     for (size_t i = 0; i < COR_DOC_COUNT; i++)
         doc_free(atomic_load(&served->docs[i]));
+    for (size_t i = 0; i < served->nservices; i++)
+        cor_api_service_unref(served->services[i]);
+    for (size_t i = 0; i < served->nrows; i++)
+        cor_row_unref(served->arrangement.rows[i]);
+    cor_arrangement_deinit(&served->arrangement);
+    cor_remote_docs_unref(served->remote_docs);
     return cor_free(served);
 }
 
@@ -122,7 +175,33 @@ const struct cor_resource_row *const *cor_served_rows(const struct cor_served *s
                                                       size_t *ret_n)
 {
     *ret_n = served->nrows;
-    return served->rows;
+    return served->arrangement.rows;
+}
+
+const struct cor_served_version *cor_served_versions(const struct cor_served *served, size_t *ret_n)
+{
+    *ret_n = served->arrangement.nversions;
+    return served->arrangement.versions;
+}
+
+struct cor_api_service *const *cor_served_services(const struct cor_served *served, size_t *ret_n)
+{
+    *ret_n = served->nservices;
+    return served->services;
+}
+
+struct cor_api_service *cor_served_service(const struct cor_served *served, struct cor_str group,
+                                           struct cor_str version)
+{
+    size_t at = remote_hash(group, version) & served->remotes_mask;
+
+    for (; served->remotes[at]; at = (at + 1) & served->remotes_mask) {
+        struct cor_api_service *service = served->services[served->remotes[at] - 1];
+
+        if (cor_str_eq(service->group, group) && cor_str_eq(service->version, version))
+            return service;
+    }
+    return NULL;
 }
 
 const struct cor_resource_row *cor_served_find(const struct cor_served *served,
@@ -133,7 +212,7 @@ const struct cor_resource_row *cor_served_find(const struct cor_served *served,
     size_t at = cor_str_hash(plural) & served->mask;
 
     for (; served->index[at]; at = (at + 1) & served->mask) {
-        const struct cor_resource_row *row = served->rows[served->index[at] - 1];
+        const struct cor_resource_row *row = served->arrangement.rows[served->index[at] - 1];
 
         if (cor_str_eq(row->plural, plural) && cor_str_eq(row->group, group) &&
             cor_str_eq(row->version, version)) {
@@ -145,10 +224,23 @@ const struct cor_resource_row *cor_served_find(const struct cor_served *served,
     return NULL;
 }
 
+const struct cor_remote_docs *cor_served_remote_docs(const struct cor_served *served)
+{
+    return served->remote_docs;
+}
+
+const struct cor_remote_version *cor_served_remote(const struct cor_served *served,
+                                                   struct cor_str group, struct cor_str version)
+{
+    return cor_served_service(served, group, version)
+               ? cor_remote_docs_find(served->remote_docs, group, version)
+               : NULL;
+}
+
 bool cor_served_has_group(const struct cor_served *served, struct cor_str group)
 {
     for (size_t i = 0; i < served->nrows; i++) {
-        if (cor_str_eq(served->rows[i]->group, group))
+        if (cor_str_eq(served->arrangement.rows[i]->group, group))
             return true;
     }
     return false;
@@ -159,9 +251,9 @@ bool cor_served_is_custom(const struct cor_served *served, struct cor_str group)
     bool is_custom = false;
 
     for (size_t i = 0; i < served->nrows; i++) {
-        if (!cor_str_eq(served->rows[i]->group, group))
+        if (!cor_str_eq(served->arrangement.rows[i]->group, group))
             continue;
-        if (!served->rows[i]->custom)
+        if (!served->arrangement.rows[i]->custom)
             return false;
         is_custom = true;
     }
@@ -172,8 +264,8 @@ bool cor_served_has_version(const struct cor_served *served, struct cor_str grou
                             struct cor_str version)
 {
     for (size_t i = 0; i < served->nrows; i++) {
-        if (cor_str_eq(served->rows[i]->group, group) &&
-            cor_str_eq(served->rows[i]->version, version))
+        if (cor_str_eq(served->arrangement.rows[i]->group, group) &&
+            cor_str_eq(served->arrangement.rows[i]->version, version))
             return true;
     }
     return false;

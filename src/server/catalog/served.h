@@ -15,6 +15,8 @@
 
 #include "base/buf.h"
 #include "schema/resource_row.h"
+#include "server/catalog/api_service.h"
+#include "server/catalog/remote_docs.h"
 
 #define COR_SERVED_ROWS_MAX  16384
 #define COR_SERVED_DOC_BYTES (16u << 20) /* maximum of one document */
@@ -22,11 +24,20 @@
 
 struct cor_served;
 
-/* `rows` have discovery's order: groups as they are listed, a group's versions by preference, the
- * resources of a version by name. The snapshot takes a reference to each. 0, -COR_ENOMEM,
- * -COR_ETOOBIG. */
-int cor_served_new(const struct cor_resource_row *const *rows, size_t nrows, uint64_t generation,
-                   struct cor_served **ret_served);
+struct cor_served_opts {
+    const struct cor_resource_row *const *rows; /* of a version: sorted by plural name */
+    size_t nrows;
+    /* The APIServices, in any order; none: they are not known (yet), and all rows are listed. */
+    struct cor_api_service *const *services;
+    size_t nservices;
+    struct cor_remote_docs *remote_docs; /* of the remote services; NULL: nothing is known (yet) */
+    uint64_t generation;                 /* greater than 0 */
+};
+
+/* The snapshot takes a reference to each row, to each service and to the remote documents. A row
+ * whose group version has a remote service is left out: that service answers for it. 0,
+ * -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_served_new(const struct cor_served_opts *opts, struct cor_served **ret_served);
 
 /* The first generation: the built-in resources. 0, -COR_ENOMEM. */
 int cor_served_new_builtins(struct cor_served **ret_served);
@@ -36,7 +47,7 @@ struct cor_served *cor_served_unref(struct cor_served *served); /* NULL; NULL is
 
 uint64_t cor_served_generation(const struct cor_served *served);
 
-/* All rows, in discovery's order. */
+/* All rows, in the order of cor_served_versions(), and within a version as they were given. */
 const struct cor_resource_row *const *cor_served_rows(const struct cor_served *served,
                                                       size_t *ret_n);
 
@@ -47,6 +58,38 @@ const struct cor_resource_row *cor_served_find(const struct cor_served *served,
                                                struct cor_str group, struct cor_str version,
                                                struct cor_str plural,
                                                const struct cor_type **ret_schema);
+
+/* A group version, as discovery has it. */
+struct cor_served_version {
+    struct cor_str group, version, api_version; /* live as long as the snapshot */
+    struct cor_api_service *service; /* borrowed; NULL: it has none (yet), or it needs none */
+    size_t first_row, nrows;         /* its rows in cor_served_rows(); none of a remote service's */
+    bool is_listed; /* discovery's lists of groups have it; not: a built-in version whose
+                       APIService was deleted, which is served all the same */
+};
+
+/* All group versions in discovery's order: the core group, that of the APIServices, then groups by
+ * the priority of their highest service, descending, and its name; a group's versions by priority,
+ * descending, then as Kubernetes prefers versions; those that are not listed at the end. */
+const struct cor_served_version *cor_served_versions(const struct cor_served *served,
+                                                     size_t *ret_n);
+
+/* The remote service that answers for this group version, borrowed from the snapshot; NULL: there
+ * is none. For a request that has found no row: rows and remote services exclude each other. */
+struct cor_api_service *cor_served_service(const struct cor_served *served, struct cor_str group,
+                                           struct cor_str version);
+
+/* All APIServices, local and remote, in discovery's order; borrowed. */
+struct cor_api_service *const *cor_served_services(const struct cor_served *served, size_t *ret_n);
+
+/* What remote services have told about themselves, borrowed; NULL: nothing. It may have versions
+ * that the snapshot does not serve. */
+const struct cor_remote_docs *cor_served_remote_docs(const struct cor_served *served);
+
+/* What was told about this group version, which a remote service of the snapshot answers for; NULL:
+ * nothing, or there is no such service. */
+const struct cor_remote_version *cor_served_remote(const struct cor_served *served,
+                                                   struct cor_str group, struct cor_str version);
 
 /* Is there a resource in this group, in this version of it? */
 bool cor_served_has_group(const struct cor_served *served, struct cor_str group);

@@ -11,28 +11,29 @@
 #include "schema/custom_row.h"
 #include "json/writer.h"
 
-/* The rows of a snapshot. */
-struct rows {
-    const struct cor_resource_row *const *v;
+/* The group versions of a snapshot that are listed, and its rows. */
+struct listed {
+    const struct cor_served_version *v;
     size_t n;
+    const struct cor_resource_row *const *rows;
+    const struct cor_served *served;
 };
 
-static struct rows rows_of(const struct cor_served *served)
+static struct listed listed_of(const struct cor_served *served)
 {
-    struct rows rows;
+    struct listed listed = {.served = served};
+    size_t n;
 
-    rows.v = cor_served_rows(served, &rows.n);
-    return rows;
+    listed.rows = cor_served_rows(served, &n);
+    listed.v = cor_served_versions(served, &listed.n);
+    while (listed.n > 0 && !listed.v[listed.n - 1].is_listed)
+        listed.n--;
+    return listed;
 }
 
-static bool same_group(const struct cor_resource_row *a, const struct cor_resource_row *b)
+static bool same_group(const struct cor_served_version *a, const struct cor_served_version *b)
 {
     return cor_str_eq(a->group, b->group);
-}
-
-static bool same_version(const struct cor_resource_row *a, const struct cor_resource_row *b)
-{
-    return same_group(a, b) && cor_str_eq(a->version, b->version);
 }
 
 /* The verbs of a custom resource have another order upstream, and while its definition is being
@@ -104,57 +105,50 @@ static void write_names(struct cor_json_writer *w, const struct cor_resource_row
     }
 }
 
-static void write_group_version(struct cor_json_writer *w, const struct cor_resource_row *r)
+static void write_group_version(struct cor_json_writer *w, const struct cor_served_version *v)
 {
     cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("groupVersion"), r->api_version);
-    cor_json_member(w, COR_STR("version"), r->version);
+    cor_json_member(w, COR_STR("groupVersion"), v->api_version);
+    cor_json_member(w, COR_STR("version"), v->version);
     cor_json_end_object(w);
 }
 
-/* The members of an APIGroup, from the first resource of the group on. */
-static void write_group(struct cor_json_writer *w, const struct rows *d, size_t first)
+/* The members of an APIGroup, from its first version on. */
+static void write_group(struct cor_json_writer *w, const struct cor_served_version *v, size_t n)
 {
-    const struct cor_resource_row *r = d->v[first];
-
-    cor_json_member(w, COR_STR("name"), r->group);
+    cor_json_member(w, COR_STR("name"), v->group);
     cor_json_key(w, COR_STR("versions"));
     cor_json_begin_array(w);
-    for (size_t i = first, last = d->n; i < d->n; i++) {
-        if (!same_group(r, d->v[i]))
-            continue;
-        if (last == d->n || !same_version(d->v[last], d->v[i]))
-            write_group_version(w, d->v[i]);
-        last = i;
-    }
+    for (size_t i = 0; i < n && same_group(v, &v[i]); i++)
+        write_group_version(w, &v[i]);
     cor_json_end_array(w);
     cor_json_key(w, COR_STR("preferredVersion"));
-    write_group_version(w, r);
+    write_group_version(w, v);
 }
 
-/* Calls for the first resource of each group, the core group or all others. */
-typedef void (*group_fn)(struct cor_json_writer *w, const struct rows *d, size_t first);
+/* Calls for the first version of each group, the core group or all others. */
+typedef void (*group_fn)(struct cor_json_writer *w, const struct listed *d, size_t first);
 
-static void each_group(struct cor_json_writer *w, const struct rows *d, bool core, group_fn fn)
+static void each_group(struct cor_json_writer *w, const struct listed *d, bool core, group_fn fn)
 {
-    for (size_t i = 0, prev = d->n; i < d->n; prev = i, i++) {
-        bool first = prev == d->n || !same_group(d->v[prev], d->v[i]);
+    for (size_t i = 0; i < d->n; i++) {
+        bool is_first = i == 0 || !same_group(&d->v[i - 1], &d->v[i]);
 
-        if (first && (d->v[i]->group.n == 0) == core)
+        if (is_first && (d->v[i].group.n == 0) == core)
             fn(w, d, i);
     }
 }
 
-static void write_group_item(struct cor_json_writer *w, const struct rows *d, size_t first)
+static void write_group_item(struct cor_json_writer *w, const struct listed *d, size_t first)
 {
     cor_json_begin_object(w);
-    write_group(w, d, first);
+    write_group(w, &d->v[first], d->n - first);
     cor_json_end_object(w);
 }
 
 static int write_groups(const struct cor_served *served, const void *arg, struct cor_buf *out)
 {
-    const struct rows rows = rows_of(served);
+    const struct listed listed = listed_of(served);
     struct cor_json_writer w;
 
     (void)arg;
@@ -164,7 +158,7 @@ static int write_groups(const struct cor_served *served, const void *arg, struct
     cor_json_member(&w, COR_STR("apiVersion"), COR_STR("v1"));
     cor_json_key(&w, COR_STR("groups"));
     cor_json_begin_array(&w);
-    each_group(&w, &rows, false, write_group_item);
+    each_group(&w, &listed, false, write_group_item);
     cor_json_end_array(&w);
     cor_json_end_object(&w);
     return cor_json_writer_finish(&w);
@@ -262,37 +256,69 @@ static void write_aggregated_resource(struct cor_json_writer *w, const struct co
     cor_json_end_object(w);
 }
 
-static size_t write_aggregated_version(struct cor_json_writer *w, const struct rows *d,
-                                       size_t first)
+/* A version that another server answers for, as that has told it (Contract extension 4.5.2, 4.5.3).
+ */
+static void write_remote_version(struct cor_json_writer *w, const struct cor_remote_version *remote)
 {
-    size_t i;
+    struct cor_str resources = cor_remote_text_str(remote->resources);
 
     cor_json_begin_object(w);
-    cor_json_member(w, COR_STR("version"), d->v[first]->version);
+    cor_json_member(w, COR_STR("version"), remote->version);
+    if (remote->is_current && resources.n > 2) {
+        cor_json_key(w, COR_STR("resources"));
+        cor_json_raw(w, resources);
+    }
+    cor_json_member(w, COR_STR("freshness"),
+                    remote->is_current ? COR_STR("Current") : COR_STR("Stale"));
+    cor_json_end_object(w);
+}
+
+/* Is the version in the aggregated document? One of another server is not before that was asked. */
+static bool is_told(const struct listed *d, const struct cor_served_version *v)
+{
+    return !v->service || !v->service->is_remote ||
+           cor_served_remote(d->served, v->group, v->version);
+}
+
+static void write_aggregated_version(struct cor_json_writer *w, const struct listed *d, size_t at)
+{
+    const struct cor_served_version *version = &d->v[at];
+
+    if (version->service && version->service->is_remote) {
+        write_remote_version(w, cor_served_remote(d->served, version->group, version->version));
+        return;
+    }
+    cor_json_begin_object(w);
+    cor_json_member(w, COR_STR("version"), version->version);
     cor_json_key(w, COR_STR("resources"));
     cor_json_begin_array(w);
-    for (i = first; i < d->n && same_version(d->v[first], d->v[i]); i++)
-        write_aggregated_resource(w, d->v[i]);
+    for (size_t i = 0; i < version->nrows; i++)
+        write_aggregated_resource(w, d->rows[version->first_row + i]);
     cor_json_end_array(w);
     cor_json_member(w, COR_STR("freshness"), COR_STR("Current"));
     cor_json_end_object(w);
-    return i;
 }
 
-static void write_aggregated_group(struct cor_json_writer *w, const struct rows *d, size_t first)
+static void write_aggregated_group(struct cor_json_writer *w, const struct listed *d, size_t first)
 {
-    size_t i = first;
+    bool is_any_told = false;
 
+    for (size_t i = first; i < d->n && same_group(&d->v[first], &d->v[i]); i++)
+        is_any_told = is_any_told || is_told(d, &d->v[i]);
+    if (!is_any_told)
+        return;
     cor_json_begin_object(w);
     cor_json_key(w, COR_STR("metadata"));
     cor_json_begin_object(w);
-    if (d->v[first]->group.n > 0)
-        cor_json_member(w, COR_STR("name"), d->v[first]->group);
+    if (d->v[first].group.n > 0)
+        cor_json_member(w, COR_STR("name"), d->v[first].group);
     cor_json_end_object(w);
     cor_json_key(w, COR_STR("versions"));
     cor_json_begin_array(w);
-    while (i < d->n && same_group(d->v[first], d->v[i]))
-        i = write_aggregated_version(w, d, i);
+    for (size_t i = first; i < d->n && same_group(&d->v[first], &d->v[i]); i++) {
+        if (is_told(d, &d->v[i]))
+            write_aggregated_version(w, d, i);
+    }
     cor_json_end_array(w);
     cor_json_end_object(w);
 }
@@ -300,7 +326,7 @@ static void write_aggregated_group(struct cor_json_writer *w, const struct rows 
 /* `arg`: a bool, the core group or all others. */
 static int write_aggregated(const struct cor_served *served, const void *arg, struct cor_buf *out)
 {
-    const struct rows rows = rows_of(served);
+    const struct listed listed = listed_of(served);
     struct cor_json_writer w;
 
     cor_json_writer_init(&w, out);
@@ -312,7 +338,7 @@ static int write_aggregated(const struct cor_served *served, const void *arg, st
     cor_json_end_object(&w);
     cor_json_key(&w, COR_STR("items"));
     cor_json_begin_array(&w);
-    each_group(&w, &rows, *(const bool *)arg, write_aggregated_group);
+    each_group(&w, &listed, *(const bool *)arg, write_aggregated_group);
     cor_json_end_array(&w);
     cor_json_end_object(&w);
     return cor_json_writer_finish(&w);
@@ -338,22 +364,24 @@ int cor_discovery_doc(struct cor_served *served, enum cor_served_doc_id id,
     return -COR_EINVAL;
 }
 
+/* A group of which nothing is listed is shown by what is served of it. */
 int cor_discovery_group(const struct cor_served *served, struct cor_str group, struct cor_buf *out)
 {
-    const struct rows rows = rows_of(served);
-    size_t i = 0;
+    const struct cor_served_version *v;
     struct cor_json_writer w;
+    size_t n, i = 0;
 
     assert(out);
-    while (i < rows.n && !cor_str_eq(rows.v[i]->group, group))
+    v = cor_served_versions(served, &n);
+    while (i < n && !cor_str_eq(v[i].group, group))
         i++;
-    if (i == rows.n || group.n == 0)
+    if (i == n || group.n == 0)
         return -COR_ENOTFOUND;
     cor_json_writer_init(&w, out);
     cor_json_begin_object(&w);
     cor_json_member(&w, COR_STR("kind"), COR_STR("APIGroup"));
     cor_json_member(&w, COR_STR("apiVersion"), COR_STR("v1"));
-    write_group(&w, &rows, i);
+    write_group(&w, &v[i], n - i);
     cor_json_end_object(&w);
     return cor_json_writer_finish(&w);
 }
@@ -396,35 +424,35 @@ static void write_subresource(struct cor_json_writer *w, const struct cor_resour
 int cor_discovery_version(const struct cor_served *served, struct cor_str group,
                           struct cor_str version, struct cor_buf *out)
 {
-    const struct rows rows = rows_of(served);
-    const struct cor_resource_row *first = NULL;
+    const struct cor_resource_row *const *rows;
+    const struct cor_served_version *v;
     struct cor_json_writer w;
+    size_t n, nrows, at = 0;
 
     assert(out);
+    rows = cor_served_rows(served, &nrows);
+    v = cor_served_versions(served, &n);
+    while (at < n && !(cor_str_eq(v[at].group, group) && cor_str_eq(v[at].version, version)))
+        at++;
+    if (at == n || v[at].nrows == 0)
+        return -COR_ENOTFOUND;
     cor_json_writer_init(&w, out);
-    for (size_t i = 0; i < rows.n; i++) {
-        const struct cor_resource_row *r = rows.v[i];
+    cor_json_begin_object(&w);
+    cor_json_member(&w, COR_STR("kind"), COR_STR("APIResourceList"));
+    if (group.n > 0)
+        cor_json_member(&w, COR_STR("apiVersion"), COR_STR("v1"));
+    cor_json_member(&w, COR_STR("groupVersion"), v[at].api_version);
+    cor_json_key(&w, COR_STR("resources"));
+    cor_json_begin_array(&w);
+    for (size_t i = 0; i < v[at].nrows; i++) {
+        const struct cor_resource_row *r = rows[v[at].first_row + i];
 
-        if (!cor_str_eq(r->group, group) || !cor_str_eq(r->version, version))
-            continue;
-        if (!first) {
-            first = r;
-            cor_json_begin_object(&w);
-            cor_json_member(&w, COR_STR("kind"), COR_STR("APIResourceList"));
-            if (group.n > 0)
-                cor_json_member(&w, COR_STR("apiVersion"), COR_STR("v1"));
-            cor_json_member(&w, COR_STR("groupVersion"), r->api_version);
-            cor_json_key(&w, COR_STR("resources"));
-            cor_json_begin_array(&w);
-        }
         write_resource(&w, r);
         for (size_t s = 0; s < r->nsubresources; s++) {
             if (r->subresources[s].is_served)
                 write_subresource(&w, r, &r->subresources[s]);
         }
     }
-    if (!first)
-        return -COR_ENOTFOUND;
     cor_json_end_array(&w);
     cor_json_end_object(&w);
     return cor_json_writer_finish(&w);

@@ -8,6 +8,9 @@
  * the sources that write documents, and what rows say of themselves. A row of a custom resource
  * names its definition and the generation of it, so that its next form has another hash.
  *
+ * Documents of other servers (catalog/remote_docs.h) are pages of their own in version 3, after
+ * those of our rows, and are merged into that of version 2 in discovery's order (openapi_merge.h).
+ *
  * Failures: no memory for the buffer, or a path that is not served. */
 #include "server/docs/openapi.h"
 
@@ -16,8 +19,10 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 #include "meta/object_edit.h"
 #include "schema/custom_row.h"
+#include "server/docs/openapi_merge.h"
 #include "server/docs/openapi_paths.h"
 #include "json/writer.h"
 
@@ -35,14 +40,15 @@
 /* Made by the build. */
 extern const char cor_openapi_digest[];
 
-enum page_kind { PAGE_ROOT, PAGE_GROUP, PAGE_VERSION };
+enum page_kind { PAGE_ROOT, PAGE_GROUP, PAGE_VERSION, PAGE_REMOTE };
 
 /* A document of version 3. */
 struct page {
     enum page_kind kind;
-    enum cor_openapi_root root; /* of a PAGE_ROOT */
-    size_t first, n;            /* the rows that it describes */
-    struct cor_str path;        /* in `text`, or a constant */
+    enum cor_openapi_root root;         /* of a PAGE_ROOT */
+    size_t first, n;                    /* the rows that it describes */
+    const struct cor_remote_text *told; /* of a PAGE_REMOTE */
+    struct cor_str path;                /* in `text`, or a constant */
     char text[PATH_MAX_BYTES];
 };
 
@@ -50,6 +56,7 @@ struct page {
 struct page_walk {
     unsigned step; /* of the roots; then of the group at `row`: 0 its own page, 1 its versions */
     size_t row;
+    size_t remote; /* then of remote versions: twice the number, for the group's page and its own */
 };
 
 static size_t same_group_until(const struct cor_resource_row *const *rows, size_t n, size_t from)
@@ -95,6 +102,51 @@ static void page_set_path(struct page *page, const char *head, struct cor_str re
     page->path = cor_str(page->text, (size_t)n);
 }
 
+/* Has the snapshot a page of the group before this remote version's? */
+static bool has_group_page(const struct cor_served *served,
+                           const struct cor_remote_version *versions, size_t i)
+{
+    size_t nrows, first = 0;
+    const struct cor_resource_row *const *rows = cor_served_rows(served, &nrows);
+
+    while (first < nrows && !cor_str_eq(rows[first]->group, versions[i].group))
+        first++;
+    if (first < nrows && group_is_described(rows, nrows, first))
+        return true;
+    for (size_t k = 0; k < i; k++) {
+        if (versions[k].openapi_3_group && cor_str_eq(versions[k].group, versions[i].group) &&
+            cor_served_service(served, versions[k].group, versions[k].version))
+            return true;
+    }
+    return false;
+}
+
+/* The next document that another server has written; false: there are no more. */
+static bool page_next_remote(const struct cor_served *served, struct page_walk *walk,
+                             struct page *page)
+{
+    size_t n;
+    const struct cor_remote_version *v = cor_remote_docs_all(cor_served_remote_docs(served), &n);
+
+    for (; walk->remote < 2 * n; walk->remote++) {
+        size_t i = walk->remote / 2;
+        bool is_group = walk->remote % 2 == 0;
+        char rest[PATH_MAX_BYTES];
+
+        *page = (struct page){.kind = PAGE_REMOTE,
+                              .told = is_group ? v[i].openapi_3_group : v[i].openapi_3};
+        if (!page->told || !cor_served_service(served, v[i].group, v[i].version) ||
+            (is_group && has_group_page(served, v, i)))
+            continue;
+        snprintf(rest, sizeof(rest), "%.*s%s%.*s", COR_STR_ARG(v[i].group), is_group ? "" : "/",
+                 is_group ? 0 : (int)v[i].version.n, v[i].version.p);
+        page_set_path(page, "apis", cor_strz(rest));
+        walk->remote++;
+        return true;
+    }
+    return false;
+}
+
 /* The next document; false: there are no more. */
 static bool page_next(const struct cor_served *served, struct page_walk *walk, struct page *page)
 {
@@ -115,7 +167,7 @@ static bool page_next(const struct cor_served *served, struct page_walk *walk, s
         return true;
     }
     if (walk->row >= nrows)
-        return false;
+        return page_next_remote(served, walk, page);
     row = rows[walk->row];
     if (walk->step == nroots && row->group.n > 0 && !group_is_described(rows, nrows, walk->row))
         walk->step++;
@@ -185,6 +237,18 @@ static void hash_add_row(uint64_t *hash, const struct cor_resource_row *row)
     }
 }
 
+/* What others have told about themselves is in the document of version 2. */
+static void hash_add_remotes(uint64_t *hash, const struct cor_served *served)
+{
+    size_t n;
+    const struct cor_remote_version *v = cor_remote_docs_all(cor_served_remote_docs(served), &n);
+
+    for (size_t i = 0; i < n; i++) {
+        if (v[i].openapi_2 && cor_served_service(served, v[i].group, v[i].version))
+            hash_add_str(hash, cor_strz(v[i].openapi_2->hash));
+    }
+}
+
 /* Two hashes of the same, so that the name of a document has 128 bits. */
 static void hash_rows(const struct cor_served *served, struct cor_str path, size_t first, size_t n,
                       char ret_hash[COR_OPENAPI_HASH_MAX])
@@ -198,9 +262,20 @@ static void hash_rows(const struct cor_served *served, struct cor_str path, size
         hash_add_str(&hashes[h], path);
         for (size_t i = first; i < first + n; i++)
             hash_add_row(&hashes[h], rows[i]);
+        if (path.n == 0)
+            hash_add_remotes(&hashes[h], served);
     }
     snprintf(ret_hash, COR_OPENAPI_HASH_MAX, "%016llX%016llX", (unsigned long long)hashes[0],
              (unsigned long long)hashes[1]);
+}
+
+static void page_hash(const struct cor_served *served, const struct page *page,
+                      char ret_hash[COR_OPENAPI_HASH_MAX])
+{
+    if (page->kind == PAGE_REMOTE)
+        snprintf(ret_hash, COR_OPENAPI_HASH_MAX, "%s", page->told->hash);
+    else
+        hash_rows(served, page->path, page->first, page->n, ret_hash);
 }
 
 int cor_openapi_hash(const struct cor_served *served, struct cor_str path,
@@ -216,8 +291,19 @@ int cor_openapi_hash(const struct cor_served *served, struct cor_str path,
     }
     if (!page_find(served, path, &page))
         return -COR_ENOTFOUND;
-    hash_rows(served, path, page.first, page.n, ret_hash);
+    page_hash(served, &page, ret_hash);
     return 0;
+}
+
+/* How many bytes others have told about themselves. */
+static size_t remotes_weigh(const struct cor_served *served)
+{
+    size_t n, bytes = 0;
+    const struct cor_remote_version *v = cor_remote_docs_all(cor_served_remote_docs(served), &n);
+
+    for (size_t i = 0; i < n; i++)
+        bytes += cor_remote_text_str(v[i].openapi_2).n;
+    return bytes;
 }
 
 size_t cor_openapi_weigh(const struct cor_served *served, struct cor_str path)
@@ -228,11 +314,16 @@ size_t cor_openapi_weigh(const struct cor_served *served, struct cor_str path)
 
     if (path.n == 0)
         page = (struct page){.kind = PAGE_VERSION, .n = nrows};
-    else if (!page_find(served, path, &page) || page.kind != PAGE_VERSION)
+    else if (!page_find(served, path, &page))
+        return SMALL_BYTES;
+    else if (page.kind == PAGE_REMOTE)
+        return page.told->n;
+    else if (page.kind != PAGE_VERSION)
         return SMALL_BYTES;
     for (size_t i = page.first; i < page.first + page.n; i++)
         bytes += ROW_BYTES + (rows[i]->custom ? rows[i]->custom->version.n : 0);
-    return bytes;
+    /* What is merged is read, indexed and written. */
+    return path.n == 0 ? bytes + 3 * remotes_weigh(served) : bytes;
 }
 
 int cor_openapi_index(const struct cor_served *served, struct cor_buf *out)
@@ -248,7 +339,7 @@ int cor_openapi_index(const struct cor_served *served, struct cor_buf *out)
     cor_json_key(&w, COR_STR("paths"));
     cor_json_begin_object(&w);
     while (page_next(served, &walk, &page)) {
-        hash_rows(served, page.path, page.first, page.n, hash);
+        page_hash(served, &page, hash);
         snprintf(url, sizeof(url), "/openapi/v3/%.*s?hash=%s", COR_STR_ARG(page.path), hash);
         cor_json_key(&w, page.path);
         cor_json_begin_object(&w);
@@ -301,6 +392,8 @@ int cor_openapi_write_3(const struct cor_served *served, struct cor_str path, st
     assert(out);
     if (!page_find(served, path, &page))
         return -COR_ENOTFOUND;
+    if (page.kind == PAGE_REMOTE)
+        return cor_buf_adds(out, cor_remote_text_str(page.told));
     cor_json_writer_init(&doc.w, out);
     cor_json_begin_object(&doc.w);
     cor_json_member(&doc.w, COR_STR("openapi"), COR_STR("3.0.0"));
@@ -322,7 +415,7 @@ int cor_openapi_write_3(const struct cor_served *served, struct cor_str path, st
     return cor_json_writer_finish(&doc.w);
 }
 
-int cor_openapi_write_2(const struct cor_served *served, struct cor_buf *out)
+static int write_local_2(const struct cor_served *served, struct cor_buf *out)
 {
     size_t nrows;
     const struct cor_resource_row *const *rows = cor_served_rows(served, &nrows);
@@ -337,8 +430,10 @@ int cor_openapi_write_2(const struct cor_served *served, struct cor_buf *out)
     info_write(&doc.w, false);
     cor_json_key(&doc.w, COR_STR("paths"));
     cor_json_begin_object(&doc.w);
-    while (page_next(served, &walk, &page))
-        page_write_paths(&doc, &page, rows);
+    while (page_next(served, &walk, &page)) {
+        if (page.kind != PAGE_REMOTE)
+            page_write_paths(&doc, &page, rows);
+    }
     cor_json_end_object(&doc.w);
     cor_json_key(&doc.w, COR_STR("definitions"));
     cor_json_begin_object(&doc.w);
@@ -353,4 +448,33 @@ int cor_openapi_write_2(const struct cor_served *served, struct cor_buf *out)
     cor_json_raw(&doc.w, COR_STR("[{\"BearerToken\":[]}]"));
     cor_json_end_object(&doc.w);
     return cor_json_writer_finish(&doc.w);
+}
+
+int cor_openapi_write_2(const struct cor_served *served, struct cor_buf *out)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf local = {0};
+    size_t n, nothers = 0;
+    const struct cor_served_version *v = cor_served_versions(served, &n);
+    struct cor_str *others;
+    int r;
+
+    assert(out);
+    if (remotes_weigh(served) == 0)
+        return write_local_2(served, out);
+    others = cor_calloc(n + 1, sizeof(*others));
+    if (!others)
+        return -COR_ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        const struct cor_remote_version *remote =
+            cor_served_remote(served, v[i].group, v[i].version);
+
+        if (remote && remote->openapi_2)
+            others[nothers++] = cor_remote_text_str(remote->openapi_2);
+    }
+    cor_buf_init(&local, COR_OPENAPI_BYTES_MAX);
+    r = write_local_2(served, &local);
+    if (r == 0)
+        r = cor_openapi_merge(cor_buf_str(&local), others, nothers, out);
+    cor_free(others);
+    return r;
 }

@@ -1,9 +1,10 @@
 /* clang-format off */
 /* From the JSON of OpenAPI documents to gnostic's messages.
  *
- * A table for each message has one row for each member that our documents have: its name in JSON,
- * its number, and how its value is written. Members that begin with "x-" are vendor extensions,
- * whose values are YAML, and JSON is YAML.
+ * A table for each message has one row for each member that our documents have, and for those of
+ * other servers' documents that readers use: its name in JSON, its number, and how its value is
+ * written. Members that begin with "x-" are vendor extensions, whose values are YAML, and JSON is
+ * YAML. Members without a row are left out, and so are those that are null.
  *
  *   message_write       the members of an object, by the table of its message
  *     row_write         one member
@@ -16,8 +17,8 @@
  * A message is written behind one byte for its length. When the length needs more bytes, the
  * message moves: its bytes move once for each message around it, and these are few.
  *
- * Failures: no memory; the first one sticks in the writer. The input is our own document, so that
- * an unknown member is an error of this file and stops a debug build. */
+ * Failures: no memory, or a value of another type than its row says, which only documents of other
+ * servers have; the first one sticks in the writer. */
 /* clang-format on */
 #include "server/docs/openapi_protobuf.h"
 
@@ -38,9 +39,12 @@ enum form {
     FORM_MESSAGES, /* an array of objects: a repeated field */
     FORM_MAP,      /* an object of named values */
     FORM_YAMLS,    /* an array of any values */
+    FORM_YAML,     /* any value */
     FORM_INT,
     FORM_DOUBLE,
     FORM_SCHEMA_OR_BOOL, /* an object, or a truth under the number 2 of the message around it */
+    FORM_TYPE,           /* a text or an array of texts */
+    FORM_ITEMS,          /* an object or an array of objects */
 };
 
 struct message;
@@ -74,6 +78,7 @@ struct writer {
 
 static void parameter_write(struct writer *w, struct cor_json_iter *it);
 static void parameter_item_write(struct writer *w, struct cor_json_iter *it);
+static void parameter_3_item_write(struct writer *w, struct cor_json_iter *it);
 static void requirement_write(struct writer *w, struct cor_json_iter *it);
 static void schema_or_reference_write(struct writer *w, struct cor_json_iter *it);
 static void default_write(struct writer *w, struct cor_json_iter *it);
@@ -85,7 +90,12 @@ static const struct message reference_message = {0, ROWS(reference_rows)};
 /* Version 2: openapi.v2. */
 static const struct message schema_message;
 
-static const struct row info_rows[] = {{"title", 1, FORM_TEXT}, {"version", 2, FORM_TEXT}};
+static const struct row info_rows[] = {
+    {"title", 1, FORM_TEXT},
+    {"version", 2, FORM_TEXT},
+    {"description", 3, FORM_TEXT},
+    {"termsOfService", 4, FORM_TEXT},
+};
 static const struct message info_message = {7, ROWS(info_rows)};
 
 static const struct row schema_rows[] = {
@@ -93,6 +103,7 @@ static const struct row schema_rows[] = {
     {"format", 2, FORM_TEXT},
     {"title", 3, FORM_TEXT},
     {"description", 4, FORM_TEXT},
+    {"default", 5, FORM_YAML},
     {"multipleOf", 6, FORM_DOUBLE},
     {"maximum", 7, FORM_DOUBLE},
     {"exclusiveMaximum", 8, FORM_BOOL},
@@ -109,9 +120,13 @@ static const struct row schema_rows[] = {
     {"required", 19, FORM_TEXTS},
     {"enum", 20, FORM_YAMLS},
     {"additionalProperties", 21, FORM_SCHEMA_OR_BOOL, .inner = 1, .message = &schema_message},
-    {"type", 22, FORM_TEXT, .inner = 1},
-    {"items", 23, FORM_MESSAGE, .inner = 1, .message = &schema_message},
+    {"type", 22, FORM_TYPE, .inner = 1},
+    {"items", 23, FORM_ITEMS, .inner = 1, .message = &schema_message},
+    {"allOf", 24, FORM_MESSAGES, .message = &schema_message},
     {"properties", 25, FORM_MAP, .inner = 1, .message = &schema_message},
+    {"discriminator", 26, FORM_TEXT},
+    {"readOnly", 27, FORM_BOOL},
+    {"example", 30, FORM_YAML},
 };
 static const struct message schema_message = {31, ROWS(schema_rows)};
 
@@ -121,8 +136,9 @@ static const struct row response_rows[] = {
 };
 static const struct message response_message = {5, ROWS(response_rows)};
 
-/* The kinds of parameters that our documents have. */
+/* The kinds of parameters that are written; forms have none. */
 static const struct row body_rows[] = {
+    {"description", 1, FORM_TEXT},
     {"name", 2, FORM_TEXT},
     {"in", 3, FORM_TEXT},
     {"required", 4, FORM_BOOL},
@@ -130,13 +146,18 @@ static const struct row body_rows[] = {
 };
 static const struct message body_message = {6, ROWS(body_rows)};
 static const struct row query_rows[] = {
-    {"in", 2, FORM_TEXT},   {"description", 3, FORM_TEXT},  {"name", 4, FORM_TEXT},
-    {"type", 6, FORM_TEXT}, {"uniqueItems", 20, FORM_BOOL},
+    {"required", 1, FORM_BOOL}, {"in", 2, FORM_TEXT},       {"description", 3, FORM_TEXT},
+    {"name", 4, FORM_TEXT},     {"type", 6, FORM_TEXT},     {"format", 7, FORM_TEXT},
+    {"default", 10, FORM_YAML}, {"pattern", 17, FORM_TEXT}, {"uniqueItems", 20, FORM_BOOL},
+    {"enum", 21, FORM_YAMLS},
 };
 static const struct message query_message = {23, ROWS(query_rows)};
+/* Of parameters in the path and in headers. */
 static const struct row in_path_rows[] = {
-    {"required", 1, FORM_BOOL}, {"in", 2, FORM_TEXT},   {"description", 3, FORM_TEXT},
-    {"name", 4, FORM_TEXT},     {"type", 5, FORM_TEXT}, {"uniqueItems", 19, FORM_BOOL},
+    {"required", 1, FORM_BOOL}, {"in", 2, FORM_TEXT},       {"description", 3, FORM_TEXT},
+    {"name", 4, FORM_TEXT},     {"type", 5, FORM_TEXT},     {"format", 6, FORM_TEXT},
+    {"default", 9, FORM_YAML},  {"pattern", 16, FORM_TEXT}, {"uniqueItems", 19, FORM_BOOL},
+    {"enum", 20, FORM_YAMLS},
 };
 static const struct message in_path_message = {22, ROWS(in_path_rows)};
 static const struct message parameter_message = {.write = parameter_write};
@@ -144,6 +165,7 @@ static const struct message parameter_item_message = {.write = parameter_item_wr
 
 static const struct row operation_rows[] = {
     {"tags", 1, FORM_TEXTS},
+    {"summary", 2, FORM_TEXT},
     {"description", 3, FORM_TEXT},
     {"operationId", 5, FORM_TEXT},
     {"produces", 6, FORM_TEXTS},
@@ -151,6 +173,7 @@ static const struct row operation_rows[] = {
     {"parameters", 8, FORM_MESSAGES, .message = &parameter_item_message},
     {"responses", 9, FORM_MAP, .inner = 1, .value_inner = 1, .message = &response_message},
     {"schemes", 10, FORM_TEXTS},
+    {"deprecated", 11, FORM_BOOL},
 };
 static const struct message operation_message = {13, ROWS(operation_rows)};
 
@@ -178,6 +201,11 @@ static const struct message requirement_message = {.write = requirement_write};
 static const struct row document_rows[] = {
     {"swagger", 1, FORM_TEXT},
     {"info", 2, FORM_MESSAGE, .message = &info_message},
+    {"host", 3, FORM_TEXT},
+    {"basePath", 4, FORM_TEXT},
+    {"schemes", 5, FORM_TEXTS},
+    {"consumes", 6, FORM_TEXTS},
+    {"produces", 7, FORM_TEXTS},
     {"paths", 8, FORM_MAP, .inner = 2, .message = &path_message},
     {"definitions", 9, FORM_MAP, .inner = 1, .message = &schema_message},
     {"parameters", 10, FORM_MAP, .inner = 1, .message = &parameter_message},
@@ -190,13 +218,22 @@ static const struct message document_message = {16, ROWS(document_rows)};
 static const struct message schema_or_reference = {.write = schema_or_reference_write};
 static const struct message default_message = {.write = default_write};
 
-static const struct row info_3_rows[] = {{"title", 1, FORM_TEXT}, {"version", 6, FORM_TEXT}};
+static const struct row info_3_rows[] = {
+    {"title", 1, FORM_TEXT},
+    {"description", 2, FORM_TEXT},
+    {"termsOfService", 3, FORM_TEXT},
+    {"version", 6, FORM_TEXT},
+};
 static const struct message info_3_message = {7, ROWS(info_3_rows)};
 
 static const struct message schema_3_message;
 
 static const struct row schema_3_rows[] = {
     {"nullable", 1, FORM_BOOL},
+    {"readOnly", 3, FORM_BOOL},
+    {"writeOnly", 4, FORM_BOOL},
+    {"example", 7, FORM_YAML},
+    {"deprecated", 8, FORM_BOOL},
     {"title", 9, FORM_TEXT},
     {"multipleOf", 10, FORM_DOUBLE},
     {"maximum", 11, FORM_DOUBLE},
@@ -218,7 +255,7 @@ static const struct row schema_3_rows[] = {
     {"oneOf", 27, FORM_MESSAGES, .message = &schema_or_reference},
     {"anyOf", 28, FORM_MESSAGES, .message = &schema_or_reference},
     {"not", 29, FORM_MESSAGE, .message = &schema_3_message},
-    {"items", 30, FORM_MESSAGE, .inner = 1, .message = &schema_or_reference},
+    {"items", 30, FORM_ITEMS, .inner = 1, .message = &schema_or_reference},
     {"properties", 31, FORM_MAP, .inner = 1, .message = &schema_or_reference},
     {"additionalProperties", 32, FORM_SCHEMA_OR_BOOL, .inner = 1, .message = &schema_or_reference},
     {"default", 33, FORM_MESSAGE, .message = &default_message},
@@ -236,12 +273,19 @@ static const struct row parameter_3_rows[] = {
     {"in", 2, FORM_TEXT},
     {"description", 3, FORM_TEXT},
     {"required", 4, FORM_BOOL},
+    {"deprecated", 5, FORM_BOOL},
+    {"allowEmptyValue", 6, FORM_BOOL},
+    {"style", 7, FORM_TEXT},
+    {"explode", 8, FORM_BOOL},
     {"schema", 10, FORM_MESSAGE, .message = &schema_or_reference},
 };
 static const struct message parameter_3_message = {14, ROWS(parameter_3_rows)};
+static const struct message parameter_3_item = {.write = parameter_3_item_write};
 
 static const struct row body_3_rows[] = {
-    {"content", 2, FORM_MAP, .inner = 1, .message = &media_message}, {"required", 3, FORM_BOOL}};
+    {"description", 1, FORM_TEXT},
+    {"content", 2, FORM_MAP, .inner = 1, .message = &media_message},
+    {"required", 3, FORM_BOOL}};
 static const struct message body_3_message = {4, ROWS(body_3_rows)};
 
 static const struct row response_3_rows[] = {
@@ -250,11 +294,13 @@ static const struct message response_3_message = {5, ROWS(response_3_rows)};
 
 static const struct row operation_3_rows[] = {
     {"tags", 1, FORM_TEXTS},
+    {"summary", 2, FORM_TEXT},
     {"description", 3, FORM_TEXT},
     {"operationId", 5, FORM_TEXT},
-    {"parameters", 6, FORM_MESSAGES, .inner = 1, .message = &parameter_3_message},
+    {"parameters", 6, FORM_MESSAGES, .message = &parameter_3_item},
     {"requestBody", 7, FORM_MESSAGE, .inner = 1, .message = &body_3_message},
     {"responses", 8, FORM_MAP, .inner = 2, .value_inner = 1, .message = &response_3_message},
+    {"deprecated", 10, FORM_BOOL},
 };
 static const struct message operation_3_message = {13, ROWS(operation_3_rows)};
 
@@ -266,7 +312,9 @@ static const struct row path_3_rows[] = {
     {"options", 8, FORM_MESSAGE, .message = &operation_3_message},
     {"head", 9, FORM_MESSAGE, .message = &operation_3_message},
     {"patch", 10, FORM_MESSAGE, .message = &operation_3_message},
-    {"parameters", 13, FORM_MESSAGES, .inner = 1, .message = &parameter_3_message},
+    {"summary", 2, FORM_TEXT},
+    {"description", 3, FORM_TEXT},
+    {"parameters", 13, FORM_MESSAGES, .message = &parameter_3_item},
 };
 static const struct message path_3_message = {14, ROWS(path_3_rows)};
 
@@ -280,6 +328,7 @@ static const struct message key_3_message = {9, ROWS(key_3_rows)};
 
 static const struct row components_rows[] = {
     {"schemas", 1, FORM_MAP, .inner = 1, .message = &schema_or_reference},
+    {"parameters", 3, FORM_MAP, .inner = 1, .message = &parameter_3_item},
     {"securitySchemes", 7, FORM_MAP, .inner = 1, .value_inner = 1, .message = &key_3_message},
 };
 static const struct message components_message = {10, ROWS(components_rows)};
@@ -308,6 +357,13 @@ static void bytes_put(struct writer *w, const void *p, size_t n)
 {
     if (w->error == 0)
         w->error = cor_buf_add(w->out, p, n);
+}
+
+/* The value has another type than its row says. */
+static void value_refuse(struct writer *w)
+{
+    if (w->error == 0)
+        w->error = -COR_EINVAL;
 }
 
 static void tag_put(struct writer *w, unsigned number, unsigned wire)
@@ -365,6 +421,8 @@ static void text_put(struct writer *w, struct cor_str value)
 
     if (cor_json_to_raw(value, &raw) == 0)
         raw_text_put(w, raw);
+    else
+        value_refuse(w);
 }
 
 static void text_write(struct writer *w, unsigned number, struct cor_str value)
@@ -386,10 +444,18 @@ static void yaml_write(struct writer *w, unsigned number, struct cor_str value)
     field_end(w, any);
 }
 
+/* Refuses the value that `it` is at unless it has this type. */
+static void value_expect(struct writer *w, const struct cor_json_iter *it, enum cor_json_type type)
+{
+    if (cor_json_type(cor_json_iter_open_value(it)) != type)
+        value_refuse(w);
+}
+
 static void texts_write(struct writer *w, unsigned number, struct cor_json_iter *it)
 {
     struct cor_json_iter inner = cor_json_iter(cor_json_iter_open_value(it));
 
+    value_expect(w, it, COR_JSON_ARRAY);
     while (cor_json_iter_elem(&inner))
         text_write(w, number, cor_json_iter_value(&inner));
     cor_json_iter_leave(it, &inner);
@@ -422,7 +488,9 @@ static void parameter_write(struct writer *w, struct cor_json_iter *it)
         return;
     }
     start = field_begin(w, 2);
-    if (cor_str_eq(in, COR_STR("\"path\"")))
+    if (cor_str_eq(in, COR_STR("\"header\"")))
+        nested_write(w, 1, 0, &in_path_message, it);
+    else if (cor_str_eq(in, COR_STR("\"path\"")))
         nested_write(w, 4, 0, &in_path_message, it);
     else
         nested_write(w, 3, 0, &query_message, it);
@@ -443,6 +511,14 @@ static void parameter_item_write(struct writer *w, struct cor_json_iter *it)
         nested_write(w, 1, 0, &parameter_message, it);
 }
 
+static void parameter_3_item_write(struct writer *w, struct cor_json_iter *it)
+{
+    if (is_reference(it))
+        nested_write(w, 2, 0, &reference_message, it);
+    else
+        nested_write(w, 1, 0, &parameter_3_message, it);
+}
+
 static void schema_or_reference_write(struct writer *w, struct cor_json_iter *it)
 {
     if (is_reference(it))
@@ -454,10 +530,15 @@ static void schema_or_reference_write(struct writer *w, struct cor_json_iter *it
 /* A number as a double, which ends before the end of the document. */
 static void double_write(struct writer *w, unsigned number, struct cor_str value)
 {
-    double real = strtod(value.p, NULL);
+    double real;
     char bytes[8];
     uint64_t bits;
 
+    if (cor_json_type(value) != COR_JSON_NUMBER) {
+        value_refuse(w);
+        return;
+    }
+    real = strtod(value.p, NULL);
     memcpy(&bits, &real, sizeof(bits));
     for (size_t i = 0; i < sizeof(bytes); i++)
         bytes[i] = (char)(bits >> 8 * i);
@@ -470,7 +551,8 @@ static void int_write(struct writer *w, unsigned number, struct cor_str value)
     char bytes[VARINT_MAX];
     int64_t integer = 0;
 
-    (void)cor_json_to_i64(value, &integer);
+    if (cor_json_to_i64(value, &integer) < 0)
+        value_refuse(w);
     tag_put(w, number, 0);
     bytes_put(w, bytes, varint_put((uint64_t)integer, bytes));
 }
@@ -497,9 +579,18 @@ static void entries_write(struct writer *w, const struct row *row, struct cor_js
     struct cor_json_iter inner = cor_json_iter(cor_json_iter_open_value(it));
     struct cor_str key;
 
-    while (cor_json_iter_member(&inner, &key)) {
-        size_t entry = field_begin(w, row->inner), name = field_begin(w, 1);
+    value_expect(w, it, COR_JSON_OBJECT);
+    while (w->error == 0 && cor_json_iter_member(&inner, &key)) {
+        size_t entry, name;
 
+        /* A vendor extension among paths or responses. */
+        if (cor_str_starts(key, COR_STR("x-")) &&
+            cor_json_type(cor_json_iter_open_value(&inner)) != COR_JSON_OBJECT) {
+            (void)cor_json_iter_value(&inner);
+            continue;
+        }
+        entry = field_begin(w, row->inner);
+        name = field_begin(w, 1);
         raw_text_put(w, key);
         field_end(w, name);
         nested_write(w, 2, row->value_inner, row->message, &inner);
@@ -527,7 +618,8 @@ static void elements_write(struct writer *w, const struct row *row, struct cor_j
 {
     struct cor_json_iter inner = cor_json_iter(cor_json_iter_open_value(it));
 
-    while (cor_json_iter_elem(&inner)) {
+    value_expect(w, it, COR_JSON_ARRAY);
+    while (w->error == 0 && cor_json_iter_elem(&inner)) {
         if (row->form == FORM_YAMLS)
             yaml_write(w, row->number, cor_json_iter_value(&inner));
         else
@@ -536,23 +628,43 @@ static void elements_write(struct writer *w, const struct row *row, struct cor_j
     cor_json_iter_leave(it, &inner);
 }
 
+/* A message ItemsItem of several schemas. */
+static void items_write(struct writer *w, const struct row *row, struct cor_json_iter *it)
+{
+    const struct row each = {.number = row->inner, .form = FORM_MESSAGES, .message = row->message};
+    size_t start = field_begin(w, row->number);
+
+    elements_write(w, &each, it);
+    field_end(w, start);
+}
+
 /* The value that `it` is at. */
 static void row_write(struct writer *w, const struct row *row, struct cor_json_iter *it)
 {
+    enum cor_json_type type = cor_json_type(cor_json_iter_open_value(it));
     size_t start;
 
     switch (row->form) {
     case FORM_TEXT:
-        start = row->inner > 0 ? field_begin(w, row->number) : 0;
-        text_write(w, row->inner > 0 ? row->inner : row->number, cor_json_iter_value(it));
-        if (row->inner > 0)
-            field_end(w, start);
+        text_write(w, row->number, cor_json_iter_value(it));
+        return;
+    case FORM_TYPE:
+        start = field_begin(w, row->number);
+        if (type == COR_JSON_ARRAY)
+            texts_write(w, row->inner, it);
+        else
+            text_write(w, row->inner, cor_json_iter_value(it));
+        field_end(w, start);
         return;
     case FORM_BOOL:
+        value_expect(w, it, COR_JSON_BOOL);
         if (cor_str_eq(cor_json_iter_value(it), COR_STR("true"))) {
             tag_put(w, row->number, 0);
             bytes_put(w, "\1", 1);
         }
+        return;
+    case FORM_YAML:
+        yaml_write(w, row->number, cor_json_iter_value(it));
         return;
     case FORM_TEXTS:
         texts_write(w, row->number, it);
@@ -567,14 +679,21 @@ static void row_write(struct writer *w, const struct row *row, struct cor_json_i
         double_write(w, row->number, cor_json_iter_value(it));
         return;
     case FORM_SCHEMA_OR_BOOL:
-        if (cor_json_type(cor_json_iter_open_value(it)) == COR_JSON_OBJECT) {
+        if (type == COR_JSON_OBJECT) {
             nested_write(w, row->number, row->inner, row->message, it);
             return;
         }
+        value_expect(w, it, COR_JSON_BOOL);
         start = field_begin(w, row->number);
         tag_put(w, 2, 0);
         bytes_put(w, cor_str_eq(cor_json_iter_value(it), COR_STR("true")) ? "\1" : "\0", 1);
         field_end(w, start);
+        return;
+    case FORM_ITEMS:
+        if (type == COR_JSON_OBJECT)
+            nested_write(w, row->number, row->inner, row->message, it);
+        else
+            items_write(w, row, it);
         return;
     case FORM_MAP:
         start = field_begin(w, row->number);
@@ -607,16 +726,19 @@ static void message_write(struct writer *w, const struct message *message, struc
         message->write(w, it);
         return;
     }
+    value_expect(w, it, COR_JSON_OBJECT);
     inner = cor_json_iter(cor_json_iter_open_value(it));
-    while (cor_json_iter_member(&inner, &key)) {
+    while (w->error == 0 && cor_json_iter_member(&inner, &key)) {
         size_t i = 0;
 
         while (i < message->nrows && !cor_str_eqz(key, message->rows[i].name))
             i++;
-        if (i < message->nrows) {
+        if (i < message->nrows &&
+            cor_json_type(cor_json_iter_open_value(&inner)) != COR_JSON_NULL) {
             row_write(w, &message->rows[i], &inner);
+        } else if (message->extensions == 0 || !cor_str_starts(key, COR_STR("x-"))) {
+            (void)cor_json_iter_value(&inner);
         } else {
-            assert(message->extensions > 0 && cor_str_starts(key, COR_STR("x-")));
             extension_write(w, message->extensions, key, cor_json_iter_value(&inner));
         }
     }
@@ -629,6 +751,7 @@ int cor_openapi_to_protobuf(struct cor_str json, enum cor_openapi_version versio
     struct cor_json_iter it = {.p = json.p, .end = json.p + json.n, .value = json.p};
     struct writer w = {.out = out};
 
+    assert(json.n > 0);
     message_write(&w, version == COR_OPENAPI_2 ? &document_message : &document_3_message, &it);
     return w.error;
 }

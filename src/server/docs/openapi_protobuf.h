@@ -6,8 +6,10 @@
 #include "base/buf.h"
 #include "schema/openapi.h"
 
-/* Appends the document, which cor_openapi_write_2() or cor_openapi_write_3() wrote, as a message
- * Document. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+/* Appends the document as a message Document. It is one that cor_openapi_write_2() or
+ * cor_openapi_write_3() wrote, or any valid JSON: what it has beyond the documents of Kubernetes is
+ * left out. 0, -COR_ENOMEM, -COR_ETOOBIG, -COR_EINVAL (a member has another type than OpenAPI says;
+ * documents of our own have none). */
 int cor_openapi_to_protobuf(struct cor_str json, enum cor_openapi_version version,
                             struct cor_buf *out);
 

@@ -3,7 +3,10 @@
  *
  *   HTTP layer                     here                                   outcome
  *   head is complete  ──► cor_exchange_on_head: the filters ──► refused: answered at once, no body
- *                                    │      (exchange_filters.c)          byte is read (exchange_reply.c)
+ *                                    │  ▲   (exchange_filters.c)          byte is read (exchange_reply.c)
+ *                                    │  └── a filter that waits for a delegate (exchange_wait.c): the body
+ *                                    │      is held back, and cor_exchange_resume() goes on
+ *                                    ├──► an aggregated server answers: the proxy (exchange_proxy.c)
  *                                    │
  *   body is complete  ──► cor_exchange_on_request: a place in flight ──► none free: 429
  *                                    │
@@ -37,6 +40,7 @@
 #include "loop/loop.h"
 #include "meta/storage_error.h"
 #include "server/http/exchange_int.h"
+#include "server/http/exchange_wait.h"
 #include "server/http/websocket_answer.h"
 
 /* What a watch costs beside its exchange: its call, and its place in the watch cache. */
@@ -75,9 +79,11 @@ void cor_exchange_end(struct cor_exchange *ex, int code)
                              ex->is_dry_run, code, now_us - ex->received_us, ex->body_bytes);
     if (ex->is_watching)
         cor_request_metrics_long(&s->request_metrics, ex->shard, &ex->request.info, ex->row, -1);
+    ex->wait = cor_exchange_wait_free(ex->wait);
     cor_flight_leave(&ex->place);
     cor_websocket_answer_free(ex->websocket);
     cor_row_unref(ex->row);
+    cor_api_service_unref(ex->remote);
     cor_request_info_deinit(&ex->request.info);
     cor_identity_deinit(&ex->identity);
     cor_status_deinit(&ex->status);
@@ -164,6 +170,39 @@ static void exchange_on_gone_early(struct cor_http_response *resp, int why, void
 /* Between the filters and the verb, while the body is being received. */
 static const struct cor_http_response_cbs waiting_cbs = {.on_gone = exchange_on_gone_early};
 
+/* The filters have run as far as they could, with this result. */
+static void exchange_decide(struct cor_exchange *ex, int r)
+{
+    if (r == 0 && ex->remote) {
+        if (!ex->wait || !cor_exchange_wait_has_head(ex->wait))
+            cor_http_response_hold_body(ex->response);
+        cor_exchange_proxy(ex);
+        return;
+    }
+    if (r == 0)
+        r = exchange_keep_head(ex);
+    if (r == -COR_EBUSY) {
+        cor_exchange_reply_busy(ex);
+    } else if (r < 0) {
+        cor_exchange_reply_status(ex);
+    } else {
+        bool is_held = ex->wait && cor_exchange_wait_has_head(ex->wait);
+
+        ex->wait = cor_exchange_wait_free(ex->wait);
+        cor_http_response_set_cbs(ex->response, &waiting_cbs, ex);
+        if (is_held)
+            cor_http_response_collect_body(ex->response);
+    }
+}
+
+void cor_exchange_resume(struct cor_exchange *ex)
+{
+    int r = cor_exchange_filter(ex);
+
+    if (r != COR_EXCHANGE_WAITS)
+        exchange_decide(ex, r);
+}
+
 void cor_exchange_on_head(const struct cor_http_request *http, struct cor_http_response *resp,
                           void *arg)
 {
@@ -176,14 +215,15 @@ void cor_exchange_on_head(const struct cor_http_request *http, struct cor_http_r
         return;
     }
     r = cor_exchange_filter(ex);
-    if (r == 0)
-        r = exchange_keep_head(ex);
-    if (r == -COR_EBUSY)
-        cor_exchange_reply_busy(ex);
-    else if (r == 0)
-        cor_http_response_set_cbs(resp, &waiting_cbs, ex);
-    else
-        cor_exchange_reply_status(ex);
+    if (r == COR_EXCHANGE_WAITS) {
+        r = cor_exchange_wait_keep_head(ex);
+        if (r == 0) {
+            cor_http_response_set_cbs(resp, &waiting_cbs, ex);
+            cor_http_response_hold_body(resp);
+            return;
+        }
+    }
+    exchange_decide(ex, r);
 }
 
 static bool exchange_is_metrics(const struct cor_exchange *ex)

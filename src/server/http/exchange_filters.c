@@ -11,7 +11,9 @@
  *   - any other: the answer is the Status that the filter has set (400, 401, 403; 500 without
  *     memory). `is_plain` says that the message of that Status is the whole answer.
  *
- * No filter waits. Thread: the connection's loop. */
+ * Authentication, impersonation and authorization may wait for a delegate (exchange_wait.h): the row
+ * stops there, and goes on with the same filter when the answer has come.
+ * Thread: the connection's loop. */
 /* clang-format on */
 #include <assert.h>
 #include <ctype.h>
@@ -21,6 +23,7 @@
 #include "loop/loop.h"
 #include "server/access/impersonation.h"
 #include "server/http/exchange_int.h"
+#include "server/http/exchange_wait.h"
 #include "server/http/websocket_answer.h"
 #include "server/request/api_options.h"
 
@@ -30,10 +33,11 @@
 
 /* One pass over the headers: the first header of each name counts. The names differ in length, so
  * that one comparison decides. */
-static void filter_read_headers(struct cor_exchange *ex)
+void cor_exchange_read_head(struct cor_exchange *ex)
 {
     struct cor_server_request *req = &ex->request;
 
+    req->query = ex->http->query;
     for (size_t i = 0; i < ex->http->nheaders; i++) {
         const struct cor_http_header *header = &ex->http->headers[i];
         struct cor_str name = {0}, *value = NULL;
@@ -86,6 +90,8 @@ static void filter_set_row(struct cor_exchange *ex)
             : NULL;
 
     ex->row = row ? cor_row_ref(row) : NULL;
+    if (!row)
+        cor_exchange_set_remote(ex, served);
 }
 
 static int filter_request_info(struct cor_exchange *ex)
@@ -95,8 +101,7 @@ static int filter_request_info(struct cor_exchange *ex)
     int r;
 
     req->method = http->method;
-    req->query = http->query;
-    filter_read_headers(ex);
+    cor_exchange_read_head(ex);
     req->user = &ex->identity.user;
     ex->is_dry_run =
         http->query.n > 0 && memmem(http->query.p, http->query.n, "dryRun=All", 10) != NULL;
@@ -108,30 +113,54 @@ static int filter_request_info(struct cor_exchange *ex)
     return 0;
 }
 
-/* What the connection holds is charged to the caller, not to the user whom the caller impersonates.
+/* What the connection holds is charged to the caller, not to the user whom the caller impersonates;
+ * that of a front proxy, which brings the requests of many users, to the proxy.
  * A caller who is unknown or not authenticated stays charged to the address; also then a sender for
  * whom too much is held gets a 429 (-COR_EBUSY) in place of the 401. */
 static int filter_authenticate(struct cor_exchange *ex)
 {
     const struct cor_user *user = &ex->identity.user;
     enum cor_http_rank rank = COR_HTTP_UNKNOWN;
-    int r = cor_authenticate(&ex->server->authenticator, ex->http, &ex->identity), charged;
+    int r = ex->server->authenticator.asks_delegate
+                ? cor_exchange_authenticate(ex)
+                : cor_authenticate(&ex->server->authenticator, ex->http, NULL, &ex->identity);
+    int charged;
 
-    if (r == 0 && !ex->identity.is_anonymous)
+    if (r == COR_EXCHANGE_WAITS)
+        return r;
+    if (r == 0 && ex->identity.sender.n > 0)
+        rank = COR_HTTP_MASTER;
+    else if (r == 0 && !ex->identity.is_anonymous)
         rank = cor_user_is_in(user, COR_STR(COR_GROUP_MASTERS)) ? COR_HTTP_MASTER : COR_HTTP_USER;
-    charged = cor_http_response_set_sender(ex->response, rank, user->name);
+    charged = cor_http_response_set_sender(
+        ex->response, rank, ex->identity.sender.n > 0 ? ex->identity.sender : user->name);
     if (charged < 0)
         r = charged;
     return r < 0 ? cor_status_set_err(&ex->status, r) : 0;
 }
 
+static int filter_may_impersonate(void *arg, const struct cor_identity *caller,
+                                  const struct cor_request_info *what, const char *verb,
+                                  struct cor_status *st)
+{
+    struct cor_exchange *ex = arg;
+
+    return ex->server->authz_mode == COR_AUTHZ_DELEGATED
+               ? cor_exchange_authorize(ex, caller, what, verb, true)
+               : cor_authorize(ex->server->authz_mode, caller, what, verb, st);
+}
+
 static int filter_impersonate(struct cor_exchange *ex)
 {
-    int r = !ex->may_impersonate
-                ? 0
-                : cor_impersonate(ex->server->authz_mode, ex->http, &ex->identity, &ex->status);
+    int r;
 
+    if (!ex->may_impersonate)
+        return 0;
+    cor_exchange_begin_checks(ex);
+    r = cor_impersonate(filter_may_impersonate, ex, ex->http, &ex->identity, &ex->status);
     ex->is_plain = r == -COR_EINVAL;
+    if (r == 0)
+        cor_exchange_end_checks(ex);
     return r;
 }
 
@@ -194,19 +223,26 @@ static int filter_authorize(struct cor_exchange *ex)
 {
     const struct cor_request_info *info = &ex->request.info;
     char verb[sizeof(ex->method_name)];
+    const char *name;
     size_t i = 0;
+    int r;
 
     for (; ex->method_name[i]; i++)
         verb[i] = (char)tolower((unsigned char)ex->method_name[i]);
     verb[i] = '\0';
-    return cor_authorize(ex->server->authz_mode, &ex->identity, info,
-                         info->is_resource ? cor_api_verb_name(info->verb) : verb, &ex->status);
+    cor_exchange_begin_checks(ex);
+    name = info->is_resource ? cor_api_verb_name(info->verb) : verb;
+    if (ex->server->authz_mode != COR_AUTHZ_DELEGATED)
+        return cor_authorize(ex->server->authz_mode, &ex->identity, info, name, &ex->status);
+    r = cor_exchange_authorize(ex, &ex->identity, info, name, false);
+    ex->is_plain = r == -COR_EINTERNAL;
+    return r;
 }
 
 /* Is it a watch over WebSocket? Other requests that ask for one are answered without. */
 static int filter_websocket(struct cor_exchange *ex)
 {
-    bool is_asked = ex->upgrade.n > 0 && cor_exchange_is_long(ex) &&
+    bool is_asked = !ex->remote && ex->upgrade.n > 0 && cor_exchange_is_long(ex) &&
                     cor_http_response_can_upgrade(ex->response) && cor_websocket_is_asked(ex->http);
 
     ex->upgrade = (struct cor_str){0};
@@ -219,25 +255,48 @@ static int filter_websocket(struct cor_exchange *ex)
     return 0;
 }
 
+static int filter_first(struct cor_exchange *ex)
+{
+    int r = filter_request_info(ex);
+
+    if (r < 0 && cor_http_response_set_sender(ex->response, COR_HTTP_UNKNOWN, COR_STR("")) < 0)
+        r = -COR_EBUSY;
+    return r;
+}
+
 int cor_exchange_filter(struct cor_exchange *ex)
 {
     int r;
 
     assert(ex->http && !ex->sink_cbs);
-    r = filter_request_info(ex);
-    if (r == 0)
+    switch (ex->step) {
+    case COR_EXCHANGE_FIRST:
+        r = filter_first(ex);
+        if (r < 0)
+            return r;
+        ex->step = COR_EXCHANGE_AUTHENTICATE;
+        __attribute__((fallthrough));
+    case COR_EXCHANGE_AUTHENTICATE:
         r = filter_authenticate(ex);
-    else if (cor_http_response_set_sender(ex->response, COR_HTTP_UNKNOWN, COR_STR("")) < 0)
-        r = -COR_EBUSY;
-    if (r == 0)
+        if (r != 0)
+            return r;
+        ex->step = COR_EXCHANGE_IMPERSONATE;
+        __attribute__((fallthrough));
+    case COR_EXCHANGE_IMPERSONATE:
         r = filter_impersonate(ex);
-    if (r == 0)
-        r = filter_deadline(ex);
-    if (r == 0)
-        r = filter_in_flight(ex);
-    if (r == 0)
+        if (r == 0)
+            r = filter_deadline(ex);
+        if (r == 0)
+            r = filter_in_flight(ex);
+        if (r != 0)
+            return r;
+        ex->step = COR_EXCHANGE_AUTHORIZE;
+        __attribute__((fallthrough));
+    case COR_EXCHANGE_AUTHORIZE:
         r = filter_authorize(ex);
-    if (r == 0)
-        r = filter_websocket(ex);
-    return r;
+        if (r == 0)
+            r = filter_websocket(ex);
+        return r;
+    }
+    return -COR_EINTERNAL;
 }

@@ -11,11 +11,20 @@
 #include "server/api/api_int.h"
 #include "server/http/server_int.h"
 
+struct cor_exchange_wait;
 struct cor_gzip_answer;
 struct cor_websocket_answer;
 
 /* The query and five headers of most requests are no longer than this together. */
 #define COR_EXCHANGE_FEW 192u
+
+/* Where the filters begin: at the first, or again at one that has waited. */
+enum cor_exchange_step {
+    COR_EXCHANGE_FIRST,
+    COR_EXCHANGE_AUTHENTICATE,
+    COR_EXCHANGE_IMPERSONATE,
+    COR_EXCHANGE_AUTHORIZE,
+};
 
 struct cor_exchange {
     struct cor_sink sink; /* the first member: the verb's way to write the answer */
@@ -30,6 +39,9 @@ struct cor_exchange {
     struct cor_server_request request;
     const struct cor_resource_row *row; /* of the request's resource when the head came, a
                                          * reference, for the metrics; NULL: none */
+    struct cor_api_service
+        *remote;        /* the aggregated server that answers, a reference; NULL: we do */
+    bool is_connection; /* the answer of `remote` has no end of its own */
     char *kept; /* the strings of `request`, except path and body, when they do not fit `few` */
     size_t query_bytes, kept_bytes;
     struct cor_identity identity;
@@ -44,6 +56,8 @@ struct cor_exchange {
     bool omits_vary;              /* and has no Vary then */
     struct cor_gzip_answer *gzip; /* between the sink and the response; NULL: nothing is */
     struct cor_websocket_answer *websocket; /* of a watch over WebSocket, before it begins */
+    struct cor_exchange_wait *wait; /* for a delegate (exchange_wait.h); NULL: none was asked */
+    enum cor_exchange_step step;    /* of the filters */
     bool is_answered; /* the verb has written everything, and has let go of the sink */
     bool is_watching; /* counted as a long-running request */
     bool is_dry_run;
@@ -55,7 +69,8 @@ struct cor_exchange {
 /* A watch has no deadline, and does not count against the in-flight limits. */
 static inline bool cor_exchange_is_long(const struct cor_exchange *ex)
 {
-    return ex->request.info.is_resource && ex->request.info.verb == COR_API_VERB_WATCH;
+    return ex->request.info.is_resource &&
+           (ex->request.info.verb == COR_API_VERB_WATCH || ex->is_connection);
 }
 
 /* Counts the exchange under the code of its answer (0: its client went first) and frees it. */
@@ -68,15 +83,33 @@ size_t cor_exchange_held(const struct cor_exchange *ex, size_t kept);
 /* Frees the copies of the query and of the headers; the verb reads none of them any more. */
 void cor_exchange_release_strings(struct cor_exchange *ex);
 
+/* What a filter has waited for is known, in a later turn than its asking. */
+void cor_exchange_resume(struct cor_exchange *ex);
+
 /* --- exchange_filters.c ----------------------------------------------------------------------- */
 
-/* Runs all filters over the head. 0; -COR_EBUSY: the answer is a 429; another failure: the answer
- * is in `status`. */
+/* A filter waits for a delegate. */
+#define COR_EXCHANGE_WAITS 1
+
+/* Runs the filters over the head, those that are not done yet. 0; COR_EXCHANGE_WAITS:
+ * cor_exchange_resume() follows, and then this is called again; -COR_EBUSY: the answer is a 429;
+ * another failure: the answer is in `status`. */
 int cor_exchange_filter(struct cor_exchange *ex);
+
+/* What the head says of the request beside its path: sets the strings of the request, which are
+ * empty before. */
+void cor_exchange_read_head(struct cor_exchange *ex);
 
 /* The places that the request counts against; NULL: it needs none. Health checks need none, as in
  * upstream's flow schema "probes": they must be answered while the server is busy. */
 struct cor_flight *cor_exchange_flight(const struct cor_exchange *ex);
+
+/* --- exchange_proxy.c ------------------------------------------------------------------------- */
+
+/* Sets `remote` of a request that no row of ours answers. */
+void cor_exchange_set_remote(struct cor_exchange *ex, const struct cor_served *served);
+/* After the filters, with the body held back: the aggregated server answers. */
+void cor_exchange_proxy(struct cor_exchange *ex);
 
 /* --- exchange_reply.c ------------------------------------------------------------------------- */
 

@@ -16,6 +16,8 @@
 #include "server/api/api.h"
 #include "server/metrics/metrics.h"
 
+struct cor_delegation;
+struct cor_aggregator;
 struct cor_server;
 
 struct cor_server_opts {
@@ -25,6 +27,8 @@ struct cor_server_opts {
     size_t nloops;
     struct cor_authenticator authenticator;
     enum cor_authz_mode authz_mode;
+    struct cor_delegation *delegation;  /* must outlive the server; NULL: nothing is delegated */
+    struct cor_aggregator *aggregator;  /* must outlive the server; NULL: nothing is proxied */
     uint64_t reading_max, mutating_max; /* places of server/http/flight.h; 0: no limit */
     struct cor_http_limits limits;
 };

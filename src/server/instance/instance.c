@@ -7,7 +7,7 @@
  *   the store ──► compactor, watch caches, allocators, default namespaces ──► the loops' threads
  *   start ──►
  *   first health check ──► default namespaces are there, caches are filled ──► the Service
- *   default/kubernetes is there ──► the upkeep of other objects and the controllers begin, and nothing waits for them ──► open
+ *   default/kubernetes is there, and what is served is registered ──► the upkeep of other objects and the controllers begin, and nothing waits for them ──► open
  *
  * When a step fails, cor_instance_close() closes what is open (instance_close.c), and the reason is
  * in the status. There are two exceptions. A cache that cannot be filled does not keep the server
@@ -29,7 +29,6 @@
 #include "base/mem.h"
 #include "loop/offload.h"
 #include "loop/turns.h"
-#include "net/cert.h"
 #include "net/host.h"
 #include "net/tls.h"
 #include "server/alloc/alloc.h"
@@ -51,6 +50,7 @@ static int instance_open_loops(struct cor_instance *in)
     if (r == 0) {
         cor_timer_init(&in->engine_timer, in->home, cor_instance_check_engine);
         cor_timer_init(&in->encryption_timer, in->home, cor_instance_check_encryption);
+        cor_timer_init(&in->trust_timer, in->home, cor_instance_check_trust);
     }
     for (size_t i = 0; r == 0 && i < in->nworkers; i++) {
         in->workers[i].instance = in;
@@ -87,6 +87,8 @@ static int instance_open_credentials(struct cor_instance *in, struct cor_status 
                                                      .address = o->bind_address,
                                                      .tls_cert_file = o->tls_cert_file,
                                                      .tls_key_file = o->tls_key_file,
+                                                     .proxy_cert_file = o->proxy_cert_file,
+                                                     .proxy_key_file = o->proxy_key_file,
                                                      .now_s = cor_clock_wall_ms(cor_clock_real()) /
                                                               1000};
     int r = cor_server_credentials_open(&opts, &in->credentials, st);
@@ -105,26 +107,21 @@ static int instance_open_credentials(struct cor_instance *in, struct cor_status 
 static int instance_open_tls(struct cor_instance *in, struct cor_status *st)
 {
     static const char *const alpn[] = {"h2", "http/1.1"};
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf client_ca;
     struct cor_tls_opts opts = {.role = COR_TLS_SERVER,
                                 .cert_pem = cor_buf_str(&in->credentials.serving.cert_pem),
                                 .key_pem = cor_buf_str(&in->credentials.serving.key_pem),
                                 .alpn = alpn,
                                 .nalpn = COR_ARRAY_LEN(alpn)};
-    const char *path = in->opts.client_ca_file;
-    int r = 0;
+    int r = cor_instance_open_trust(in, st);
 
-    cor_buf_init(&client_ca, COR_PEM_MAX);
-    if (path)
-        r = cor_pem_load(path, &client_ca);
     if (r < 0)
-        return cor_status_set(st, r, "--client-ca-file %s: %s", path, cor_err_text(r));
-    opts.ca_pem = cor_buf_str(&client_ca);
+        return r;
+    if (cor_instance_asks_certs(in))
+        opts.client_cas = cor_client_trust_cas(in->trust);
     r = cor_tls_new(&opts, &in->tls);
     if (r == -COR_EINVAL)
         return cor_status_set(st, r,
-                              "TLS: certificate, key or client CA is not PEM, or certificate and "
-                              "key do not belong together");
+                              "TLS: certificate or key is not PEM, or they do not belong together");
     return r;
 }
 
@@ -151,7 +148,11 @@ static int instance_open_api(struct cor_instance *in, struct cor_loop *const *lo
         .metrics = in->metrics,
         .loops = loops,
         .nloops = in->nworkers,
-        .authenticator = {.tokens = in->tokens, .server_uid = geteuid()},
+        .authenticator = {.tokens = in->tokens,
+                          .server_uid = geteuid(),
+                          .trust = in->trust,
+                          .asks_delegate = o->authentication_kubeconfig != NULL},
+        .delegation = in->delegation,
         .authz_mode = o->authz_mode,
         .reading_max = o->reading_max,
         .mutating_max = o->mutating_max,
@@ -171,7 +172,11 @@ static int instance_open_api(struct cor_instance *in, struct cor_loop *const *lo
     r = cor_api_new(&api_opts, &in->api, st);
     if (r < 0)
         return r;
+    r = cor_instance_open_aggregator(in, st);
+    if (r < 0)
+        return r;
     server_opts.api = in->api;
+    server_opts.aggregator = in->aggregator;
     return cor_server_new(&server_opts, &in->server);
 }
 
@@ -320,6 +325,8 @@ static int instance_start_loops(struct cor_instance *in, struct cor_status *st)
     if (r == 0)
         r = cor_crds_new(&crds_opts, &in->crds, st);
     if (r == 0)
+        r = cor_instance_open_services(in, st);
+    if (r == 0)
         r = cor_instance_open_controllers(in, st);
     if (r == 0)
         r = cor_api_bootstrap(cor_api_loop(in->api, 0), instance_on_bootstrap, in, st);
@@ -340,6 +347,9 @@ static int instance_start_loops(struct cor_instance *in, struct cor_status *st)
         cor_status_move(st, &in->bootstrap_status);
         return in->bootstrap_err;
     }
+    r = cor_instance_start_lookup(in, st);
+    if (r < 0)
+        return r;
     /* A watch that asks a cache before it is filled comes again only after a pause, in which no new
      * definition would be served. */
     r = instance_wait_for_caches(in, instance_has_builtins, st);
@@ -351,7 +361,16 @@ static int instance_start_loops(struct cor_instance *in, struct cor_status *st)
         r = instance_wait_for_caches(in, instance_has_crds, st);
     if (r < 0)
         return r;
-    cor_instance_start_service(in, are_filled && r == 1);
+    are_filled = are_filled && r == 1;
+    r = cor_instance_start_services(in, st);
+    if (r < 0)
+        return r;
+    cor_instance_start_service(in, are_filled);
+    /* Discovery shows the APIServices from the first request on. */
+    if (are_filled)
+        r = instance_wait_for_caches(in, cor_instance_has_services, st);
+    if (r < 0)
+        return r;
     r = cor_instance_start_upkeep(in);
     if (r == 0)
         cor_instance_start_controllers(in);
@@ -368,9 +387,17 @@ static int instance_check_opts(const struct cor_instance_opts *o, struct cor_sta
     if (!o->tls_cert_file != !o->tls_key_file)
         return cor_status_set(st, -COR_EINVAL,
                               "--tls-cert-file and --tls-private-key-file belong together");
+    if (!o->proxy_cert_file != !o->proxy_key_file)
+        return cor_status_set(
+            st, -COR_EINVAL,
+            "--proxy-client-cert-file and --proxy-client-key-file belong together");
     if (cor_alloc_check(&alloc_opts, st) < 0 || cor_instance_check_advertised(o, st) < 0 ||
         cor_server_controllers_check(o->controllers, st) < 0)
         return -COR_EINVAL;
+    if (o->authorization_kubeconfig && o->authz_mode != COR_AUTHZ_DELEGATED)
+        return cor_status_set(st, -COR_EINVAL,
+                              "--authorization-mode and --authorization-kubeconfig exclude one "
+                              "another");
     if (o->encryption_reload && !o->encryption_config)
         return cor_status_set(st, -COR_EINVAL,
                               "--encryption-provider-config-automatic-reload must be set with "
@@ -397,6 +424,8 @@ static int instance_open_all(struct cor_instance *in, struct cor_status *st)
         r = cor_instance_open_encryption(in, st);
     if (r == 0)
         r = instance_open_tls(in, st);
+    if (r == 0)
+        r = cor_instance_open_delegation(in, st);
     if (r == 0)
         r = instance_open_api(in, loops, st);
     if (r == 0)

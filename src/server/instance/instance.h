@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "meta/status.h"
 #include "server/access/authorizer.h"
+#include "server/access/front_proxy.h"
 #include "storage/engine/engine.h"
 
 struct cor_instance;
@@ -29,7 +30,17 @@ struct cor_instance_opts {
     uint16_t port;                   /* 0: a free one */
     const char *unix_socket;
     const char *token_file, *client_ca_file, *tls_cert_file, *tls_key_file;
+    const char *requestheader_ca_file; /* who signs the certificates of front proxies */
+    const char *requestheader_lists[COR_PROXY_LISTS]; /* names with commas; NULL: the default */
+    const char *proxy_cert_file, *proxy_key_file; /* by which aggregated servers know this one */
+    const char *aggregator_resolve; /* where services are reached: name.namespace=host:port,.. */
+    bool rejects_redirects;         /* of aggregated servers */
     enum cor_authz_mode authz_mode;
+    /* The servers that are asked whose a token is and what a user may do (delegation.h). */
+    const char *authentication_kubeconfig, *authorization_kubeconfig;
+    bool authentication_skip_lookup, authentication_tolerate_lookup_failure;
+    uint64_t token_ttl_ms, authorized_ttl_ms, unauthorized_ttl_ms;
+    const char *always_allow_paths; /* with commas; only with `authorization_kubeconfig` */
     uint64_t event_ttl_ms, request_timeout_ms;
     bool allow_privileged; /* containers may be privileged */
     uint64_t min_request_timeout_s;

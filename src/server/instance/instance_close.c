@@ -3,7 +3,7 @@
  *
  *   readiness fails ──► the controllers end ──► custom resources are not followed any more ──► the HTTP server closes: no new connections, watches end, requests have
  *   drain_ms ──► the upkeep of the server stops ──► the Service default/kubernetes and the allocators are not looked after any more ──► each worker's loop, when it has no calls left, frees its stores and readers ──►
- *   the watch caches close on the first worker's loop ──► the workers' threads stop ──► compactor
+ *   the watch caches close on the first worker's loop ──► clients of delegates close on each worker's loop ──► the workers' threads stop ──► compactor
  *   and timers of the home loop ──► memory
  *
  * `waiting` counts the answers that have not come to the home loop yet. Loops whose threads were
@@ -61,7 +61,7 @@ static void on_compactor_closed(void *arg)
     ((struct cor_instance *)arg)->waiting--;
 }
 
-static void worker_on_quiet(struct cor_mail *mail)
+void cor_instance_on_worker_answer(struct cor_mail *mail)
 {
     COR_CONTAINER_OF(mail, struct cor_worker, mail)->instance->waiting--;
 }
@@ -84,7 +84,7 @@ static void worker_check_quiet(struct cor_timer *timer)
         return;
     }
     cor_api_loop_release(loop);
-    w->mail.on_mail = worker_on_quiet;
+    w->mail.on_mail = cor_instance_on_worker_answer;
     cor_loop_post_always(w->instance->home, &w->mail);
 }
 
@@ -94,6 +94,23 @@ static void worker_on_ask_quiet(struct cor_mail *mail)
 
     cor_timer_init(&w->timer, w->loop, worker_check_quiet);
     worker_check_quiet(&w->timer);
+}
+
+static void on_aggregator_closed(void *arg)
+{
+    struct cor_worker *w = arg;
+
+    w->mail.on_mail = cor_instance_on_worker_answer;
+    cor_dlist_init(&w->mail.link);
+    cor_loop_post_always(w->instance->home, &w->mail);
+}
+
+/* On each worker's loop, when no request is proxied any more. */
+static void worker_on_ask_aggregator(struct cor_mail *mail)
+{
+    struct cor_worker *w = COR_CONTAINER_OF(mail, struct cor_worker, mail);
+
+    cor_aggregator_close_loop(w->instance->aggregator, w->index, on_aggregator_closed, w);
 }
 
 static void on_service_stopped(void *arg)
@@ -146,6 +163,19 @@ static void worker_on_ask_crds(struct cor_mail *mail)
     struct cor_instance *in = COR_CONTAINER_OF(mail, struct cor_worker, mail)->instance;
 
     cor_crds_stop(in->crds, CONTROLLERS_STOP_MS, on_crds_stopped, in);
+}
+
+static void on_services_stopped(void *arg)
+{
+    cor_instance_answer_home(arg);
+}
+
+/* On the first worker's loop. */
+static void worker_on_ask_services(struct cor_mail *mail)
+{
+    struct cor_instance *in = COR_CONTAINER_OF(mail, struct cor_worker, mail)->instance;
+
+    cor_api_services_stop(in->services, CONTROLLERS_STOP_MS, on_services_stopped, in);
 }
 
 static void on_alloc_stopped(void *arg)
@@ -202,12 +232,20 @@ static void instance_drain(struct cor_instance *in, uint64_t drain_ms)
         worker_ask(cor_instance_controllers_worker(in), worker_on_ask_controllers);
         instance_wait_for_workers(in);
     }
+    /* Before the custom resources, whose rows its snapshots have. */
+    if (in->are_services_started) {
+        worker_ask(&in->workers[0], worker_on_ask_services);
+        instance_wait_for_workers(in);
+    }
     if (in->are_crds_started) {
         worker_ask(&in->workers[0], worker_on_ask_crds);
         instance_wait_for_workers(in);
     }
     in->waiting++;
     cor_http_server_close(cor_server_http(in->server), drain_ms, on_http_closed, in);
+    instance_wait_for_workers(in);
+    for (size_t i = 0; i < in->nworkers; i++)
+        worker_ask(&in->workers[i], worker_on_ask_aggregator);
     instance_wait_for_workers(in);
     if (in->is_upkeep_started) {
         worker_ask(&in->workers[0], worker_on_ask_upkeep);
@@ -237,6 +275,7 @@ static void instance_close_home(struct cor_instance *in)
 {
     cor_timer_cancel(&in->engine_timer);
     cor_timer_cancel(&in->encryption_timer);
+    cor_timer_cancel(&in->trust_timer);
     if (in->compactor) {
         in->waiting++;
         cor_compactor_close(in->compactor, on_compactor_closed, in);
@@ -255,6 +294,11 @@ struct cor_instance *cor_instance_close(struct cor_instance *instance, uint64_t 
     atomic_store(&in->draining, true);
     if (in->server)
         instance_drain(in, drain_ms);
+    if (in->delegation) {
+        for (size_t i = 0; i < in->nworkers; i++)
+            worker_ask(&in->workers[i], cor_instance_worker_close_delegation);
+        instance_wait_for_workers(in);
+    }
     for (size_t i = 0; i < in->nworkers; i++)
         if (in->workers[i].is_started)
             cor_loop_stop(in->workers[i].loop);
@@ -262,10 +306,12 @@ struct cor_instance *cor_instance_close(struct cor_instance *instance, uint64_t 
         instance_close_home(in);
     cor_offload_free(in->offload);
     cor_server_free(in->server);
+    cor_instance_free_aggregator(in);
     cor_controller_host_free(in->controllers);
     cor_server_upkeep_free(in->upkeep);
     cor_kubernetes_service_free(in->service);
     cor_alloc_free(in->alloc);
+    cor_api_services_free(in->services);
     cor_api_free(in->api);
     cor_crds_free(in->crds);
     cor_engine_close(in->engine);
@@ -275,7 +321,9 @@ struct cor_instance *cor_instance_close(struct cor_instance *instance, uint64_t 
     cor_loop_free(in->home);
     cor_metrics_free(in->metrics);
     cor_token_table_free(in->tokens);
+    cor_delegation_free(in->delegation);
     cor_tls_unref(in->tls);
+    cor_instance_close_trust(in);
     cor_server_credentials_deinit(&in->credentials);
     cor_status_deinit(&in->bootstrap_status);
     cor_lock_deinit(&in->engine_lock);

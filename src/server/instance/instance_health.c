@@ -74,6 +74,16 @@ static bool are_crds_synced(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
     return false;
 }
 
+static bool are_services_registered(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
+{
+    const struct cor_instance *in = arg;
+
+    if (in->services && cor_api_services_are_registered(in->services))
+        return true;
+    snprintf(reterr_why, COR_READY_MESSAGE_MAX, "missing APIService");
+    return false;
+}
+
 static bool is_alloc_ready(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
 {
     const struct cor_instance *in = arg;
@@ -176,6 +186,7 @@ void cor_instance_add_checks(struct cor_instance *in)
         {"poststarthook/bootstrap-controller", is_service_checked, NULL, true, true},
         {"poststarthook/start-kubernetes-service-cidr-controller", is_alloc_ready, NULL, true,
          true},
+        {"autoregister-completion", are_services_registered, NULL, true, true},
         /* Upstream has it as soon as the file is reloaded, also when no provider is a KMS. */
         {"kms-providers", is_always_ok, NULL, true, true},
         {"shutdown", is_not_draining, NULL, false, true},

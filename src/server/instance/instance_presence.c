@@ -1,8 +1,7 @@
 /* How this server makes itself known. In the store, for `coracle store status` and for operators: a
- * key that is unique to the process, with its version, address and start; the engine removes the key
- * at its end. In the API: its upkeep (server_upkeep.h) has the identity Lease. A failure is logged
- * and nothing more: serving does not depend on either.
- * Thread: home. */
+ * key that is unique to the process, with its version, address and start; the engine removes the
+ * key at its end. In the API: its upkeep (server_upkeep.h) has the identity Lease. A failure is
+ * logged and nothing more: serving does not depend on either. Thread: home. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -83,10 +82,38 @@ void cor_instance_announce(struct cor_instance *instance)
                       COR_F_STR("error", cor_err_text(r)));
 }
 
+/* What aggregated servers are told. While our own certificate is used, its CA stands beside that of
+ * the flags, and its name beside the names that are allowed, unless any is. */
+static void presence_set_trust(struct cor_instance *instance)
+{
+    static const struct cor_str usual[COR_PROXY_LISTS] = {
+        [COR_PROXY_USERNAMES] = COR_STR("X-Remote-User"),
+        [COR_PROXY_UIDS] = COR_STR("X-Remote-Uid"),
+        [COR_PROXY_GROUPS] = COR_STR("X-Remote-Group"),
+        [COR_PROXY_EXTRA_PREFIXES] = COR_STR("X-Remote-Extra-"),
+    };
+    const struct cor_instance_opts *o = &instance->opts;
+    struct cor_cluster_trust *trust = &instance->cluster_trust;
+
+    trust->client_ca_file = o->client_ca_file;
+    trust->proxy_ca_file = o->requestheader_ca_file;
+    trust->proxy_ca_pem = cor_buf_str(&instance->credentials.front_proxy.ca_pem);
+    for (size_t i = 0; i < COR_PROXY_LISTS; i++)
+        trust->lists[i] =
+            o->requestheader_lists[i] ? cor_strz(o->requestheader_lists[i]) : usual[i];
+    if (trust->proxy_ca_pem.n > 0 &&
+        (!trust->proxy_ca_file || trust->lists[COR_PROXY_ALLOWED].n > 0))
+        trust->allowed_too = COR_STR(COR_FRONT_PROXY_CN);
+}
+
 int cor_instance_start_upkeep(struct cor_instance *instance)
 {
     char host[HOST_MAX];
-    int r = cor_server_upkeep_new(instance->api, presence_host(host), &instance->upkeep);
+    int r;
+
+    presence_set_trust(instance);
+    r = cor_server_upkeep_new(instance->api, presence_host(host), &instance->cluster_trust,
+                              &instance->upkeep);
 
     if (r < 0)
         return r;

@@ -2,9 +2,9 @@
 /* When the work of server_upkeep.h is done.
  *
  *   start: a mail to the loop ──► beat ──► 10 s later, a little more or less: beat ──► …
- *   beat: what is due and not under way (renewal, pass over the objects, collection) is begun
+ *   beat: what is due and not under way (renewal, pass over the objects, the ConfigMap, collection) is begun
  *
- * All three run side by side through one port. A work that fails is logged once until it succeeds, and
+ * All four run side by side through one port. A work that fails is logged once until it succeeds, and
  * is begun again at the next beat: so a server whose store does not answer asks every ten seconds.
  * Without memory for the timer the next turn tries again. A stop waits until the port has freed its
  * last request.
@@ -23,6 +23,7 @@
 #include "server/api/api_int.h"
 #include "server/instance/bootstrap_keeper.h"
 #include "server/instance/identity_lease.h"
+#include "server/instance/trust_keeper.h"
 #include "server/port/inner_port.h"
 
 #define OBJECTS_MS 60000
@@ -38,7 +39,7 @@ struct upkeep_work {
     bool has_failed; /* that was logged */
 };
 
-enum { WORK_RENEW, WORK_OBJECTS, WORK_COLLECT, WORKS };
+enum { WORK_RENEW, WORK_OBJECTS, WORK_TRUST, WORK_COLLECT, WORKS };
 
 struct cor_server_upkeep {
     struct cor_loop *loop;
@@ -49,6 +50,7 @@ struct cor_server_upkeep {
     struct cor_inner_port port;
     struct cor_bootstrap_keeper keeper;
     struct cor_identity_lease lease;
+    struct cor_trust_keeper trust;
     struct upkeep_work works[WORKS];
     void (*on_stopped)(void *arg);
     void *arg;
@@ -87,6 +89,11 @@ static void upkeep_on_objects(void *arg, int err)
     upkeep_end_work(arg, WORK_OBJECTS, err);
 }
 
+static void upkeep_on_trust(void *arg, int err)
+{
+    upkeep_end_work(arg, WORK_TRUST, err);
+}
+
 static void upkeep_on_collected(void *arg, int err)
 {
     upkeep_end_work(arg, WORK_COLLECT, err);
@@ -109,6 +116,8 @@ static void upkeep_beat(struct cor_server_upkeep *u)
             cor_identity_lease_renew(&u->lease);
         else if (i == WORK_OBJECTS)
             cor_bootstrap_keeper_check(&u->keeper, upkeep_on_objects, u);
+        else if (i == WORK_TRUST)
+            cor_trust_keeper_check(&u->trust, upkeep_on_trust, u);
         else
             cor_identity_lease_collect(&u->lease);
     }
@@ -143,6 +152,7 @@ static void upkeep_on_turn(struct cor_mail *mail)
 /* ---- life ---- */
 
 int cor_server_upkeep_new(struct cor_api *api, struct cor_str host,
+                          const struct cor_cluster_trust *trust,
                           struct cor_server_upkeep **ret_upkeep)
 {
     struct cor_server_upkeep *u = cor_calloc(1, sizeof(*u));
@@ -155,6 +165,8 @@ int cor_server_upkeep_new(struct cor_api *api, struct cor_str host,
         (struct upkeep_work){.what = "the identity Lease", .interval_ms = COR_IDENTITY_RENEW_MS};
     u->works[WORK_OBJECTS] = (struct upkeep_work){.what = "the objects that the server makes",
                                                   .interval_ms = OBJECTS_MS};
+    u->works[WORK_TRUST] = (struct upkeep_work){.what = "the ConfigMap for aggregated servers",
+                                                .interval_ms = OBJECTS_MS};
     u->works[WORK_COLLECT] = (struct upkeep_work){.what = "the identity Leases of other servers",
                                                   .interval_ms = COR_IDENTITY_COLLECT_MS};
     cor_rand_init(&u->rand);
@@ -162,6 +174,7 @@ int cor_server_upkeep_new(struct cor_api *api, struct cor_str host,
     u->loop = u->port.port.loop;
     cor_timer_init(&u->timer, u->loop, upkeep_on_timer);
     cor_bootstrap_keeper_init(&u->keeper, &u->port.port, api->clock);
+    cor_trust_keeper_init(&u->trust, &u->port.port, api->clock, trust);
     r = cor_identity_lease_init(&u->lease, &u->port.port, api->clock, host,
                                 cor_api_uuid(&u->rand, uuid));
     if (r < 0) {
@@ -182,6 +195,7 @@ struct cor_server_upkeep *cor_server_upkeep_free(struct cor_server_upkeep *u)
     assert(!u->has_turn && !cor_timer_is_set(&u->timer));
     cor_bootstrap_keeper_deinit(&u->keeper);
     cor_identity_lease_deinit(&u->lease);
+    cor_trust_keeper_deinit(&u->trust);
     cor_inner_port_deinit(&u->port);
     return cor_free(u);
 }
@@ -200,6 +214,7 @@ void cor_server_upkeep_stop(struct cor_server_upkeep *u, void (*on_stopped)(void
     cor_timer_cancel(&u->timer);
     cor_bootstrap_keeper_cancel(&u->keeper);
     cor_identity_lease_cancel(&u->lease);
+    cor_trust_keeper_cancel(&u->trust);
     if (!u->has_turn)
         upkeep_end_stop(u);
 }

@@ -29,6 +29,8 @@
 #include "server/api/api_int.h"
 #include "server/catalog/served.h"
 
+#define STALE_TEXT_MAX (8u << 20) /* a line for each APIService that there may be */
+
 #define REMOVAL_BODY_MAX 4096
 
 static struct cor_inner_port *inner_port_of(struct cor_api_port *port)
@@ -271,17 +273,63 @@ static int inner_prefer(struct cor_port_resource *list, size_t n)
     return 0;
 }
 
-/* Makes the enumeration of the current snapshot, unless the port has it. 0, -COR_ENOMEM. */
+/* The versions of remote services that are not available, as a discovery client sees them: what
+ * they serve is not known (contract extension 4.5.4). The texts are in `text`. 0, -COR_ENOMEM. */
+static int inner_stale(const struct cor_served *served, struct cor_buf *text,
+                       struct cor_api_resources_failure **ret_failures, size_t *ret_n)
+{
+    size_t nservices, n = 0;
+    struct cor_api_service *const *services = cor_served_services(served, &nservices);
+    struct cor_api_resources_failure *failures =
+        cor_calloc(nservices ? nservices : 1, sizeof(failures[0]));
+    int r = failures ? 0 : -COR_ENOMEM;
+
+    *ret_failures = failures;
+    for (size_t i = 0; i < nservices && r == 0; i++) {
+        const struct cor_api_service *s = services[i];
+        size_t at = text->n;
+
+        if (!s->is_remote || cor_api_service_is_available(s))
+            continue;
+        r = cor_buf_addf(text, "stale GroupVersion discovery: %.*s", COR_STR_ARG(s->api_version));
+        /* The lengths first: the text may move. */
+        if (r == 0)
+            failures[n++] = (struct cor_api_resources_failure){.gv = {s->group, s->version},
+                                                               .message = {.n = text->n - at}};
+    }
+    for (size_t i = 0, at = 0; i < n; at += failures[i++].message.n)
+        failures[i].message.p = text->p + at;
+    *ret_n = n;
+    return r;
+}
+
+static bool has_remote(const struct cor_served *served)
+{
+    size_t n;
+    struct cor_api_service *const *services = cor_served_services(served, &n);
+
+    for (size_t i = 0; i < n; i++) {
+        if (services[i]->is_remote)
+            return true;
+    }
+    return false;
+}
+
+/* Makes the enumeration of the current snapshot, unless the port has it. The availability of remote
+ * services changes without another snapshot. 0, -COR_ENOMEM. */
 static int inner_enumerate(struct cor_inner_port *ip)
 {
     const struct cor_served *served = ip->sender.api->served;
+    COR_CLEANUP(cor_freep) struct cor_api_resources_failure *failures = NULL;
     COR_CLEANUP(cor_freep) struct cor_port_resource *list = NULL;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
     const struct cor_resource_row *const *rows;
     struct cor_api_resources *resources;
-    size_t n;
+    size_t n, nfailures = 0;
     int r;
 
-    if (ip->resources && ip->generation == cor_served_generation(served))
+    cor_buf_init(&text, STALE_TEXT_MAX);
+    if (ip->resources && ip->generation == cor_served_generation(served) && !has_remote(served))
         return 0;
     rows = cor_served_rows(served, &n);
     list = cor_calloc(n ? n : 1, sizeof(list[0]));
@@ -296,7 +344,9 @@ static int inner_enumerate(struct cor_inner_port *ip)
         };
     r = inner_prefer(list, n);
     if (r == 0)
-        r = cor_api_resources_new(list, n, NULL, 0, &resources);
+        r = inner_stale(served, &text, &failures, &nfailures);
+    if (r == 0)
+        r = cor_api_resources_new(list, n, failures, nfailures, &resources);
     if (r < 0)
         return r;
     cor_api_resources_unref(ip->resources);

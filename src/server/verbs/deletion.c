@@ -253,7 +253,8 @@ static int decide_namespace(struct cor_call *call, const struct cor_delete_optio
     return 0;
 }
 
-/* The first deletion of a CustomResourceDefinition, whatever the options ask for (contract crd 5.2).
+/* The first deletion of a CustomResourceDefinition, whatever the options ask for (contract
+ * crd 5.2).
  */
 static int mark_definition(struct cor_call *call, const struct cor_object *object,
                            struct cor_object **ret_marked)
@@ -270,7 +271,8 @@ static int mark_definition(struct cor_call *call, const struct cor_object *objec
     COR_CLEANUP(cor_buf_deinit) struct cor_buf status = {.max = COR_OBJECT_BYTES_MAX_DEFAULT};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf conditions = {.max = COR_OBJECT_BYTES_MAX_DEFAULT};
     struct cor_str old = cor_object_meta_member(object, COR_STR("finalizers"));
-    struct cor_str before = cor_object_member(object, COR_STR("status"));
+    struct cor_crd crd = cor_crd_of(object);
+    struct cor_str before = crd.status.json;
     struct mark mark = {
         .at_s = cor_call_now_ms(call) / 1000, .grace_s = -1, .keeps_generation = true};
     struct cor_json_iter it = cor_json_iter(old.p ? old : COR_STR("[]"));
@@ -288,8 +290,7 @@ static int mark_definition(struct cor_call *call, const struct cor_object *objec
     cor_json_end_array(&w);
     r = cor_json_writer_finish(&w);
     if (r == 0)
-        r = cor_crd_write_conditions(object, &pending, cor_time_print(mark.at_s, time),
-                                     &conditions);
+        r = cor_crd_write_conditions(&crd, &pending, cor_time_print(mark.at_s, time), &conditions);
     cor_edits_set(&edits, COR_STR("conditions"), cor_buf_str(&conditions));
     if (r == 0)
         r = cor_edits_apply(&edits, before.p ? before : COR_STR("{}"), &status);
@@ -377,7 +378,8 @@ int cor_deletion_check_preconditions(struct cor_call *call,
                                       cor_object_resource_version(object), "modified");
 }
 
-/* Upstream has other words for the preconditions of a namespace and of a CustomResourceDefinition. */
+/* Upstream has other words for the preconditions of a namespace and of a CustomResourceDefinition.
+ */
 static int check_namespace_precondition(struct cor_call *call, const char *what, const char *wanted,
                                         struct cor_str found)
 {
@@ -416,7 +418,7 @@ int cor_deletion_decide(struct cor_call *call, const struct cor_delete_options *
     bool is_namespace = call->res->role == COR_ROLE_NAMESPACES;
     bool is_definition = call->res->role == COR_ROLE_DEFINITIONS;
     int r = is_namespace || is_definition ? check_namespace_preconditions(call, options, object)
-                         : cor_deletion_check_preconditions(call, options, object);
+                                          : cor_deletion_check_preconditions(call, options, object);
 
     assert(call->stored && object);
     *ret_deletion = (struct cor_deletion){.step = COR_DELETION_NOW};

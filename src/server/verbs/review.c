@@ -325,17 +325,24 @@ static int answer_access(struct review_call *review, struct cor_json_writer *w)
     "\"selfsubjectrulesreviews\"],\"verbs\":[\"create\"]},{\"apiGroups\":["                        \
     "\"authentication.k8s.io\"],\"resources\":[\"selfsubjectreviews\"],\"verbs\":[\"create\"]}]}"
 
+/* Contract access 3.9: what the delegate would allow cannot be listed. */
+#define RULES_UNKNOWN                                                                              \
+    "{\"evaluationError\":\"webhook authorizer does not support user rule resolution\","           \
+    "\"incomplete\":true,\"nonResourceRules\":[],\"resourceRules\":[]}"
+
 static int answer_rules(struct review_call *review, struct cor_json_writer *w)
 {
     static const struct cor_authz_request anything = {.is_resource = true};
     struct cor_call *call = &review->write.call;
     const char *reason;
+    bool is_all;
 
     if (raw_member(spec_of(review), "namespace").n == 0)
         return cor_status_bad_request(&call->status, "no namespace on request");
-    cor_json_raw(w, cor_authz_allows(call->loop->api->authz_mode, asker(review), &anything, &reason)
-                        ? COR_STR(RULES_ALL)
-                        : COR_STR(RULES_FEW));
+    is_all = cor_authz_allows(call->loop->api->authz_mode, asker(review), &anything, &reason);
+    cor_json_raw(w, is_all                                               ? COR_STR(RULES_ALL)
+                    : call->loop->api->authz_mode == COR_AUTHZ_DELEGATED ? COR_STR(RULES_UNKNOWN)
+                                                                         : COR_STR(RULES_FEW));
     return 0;
 }
 

@@ -3,7 +3,9 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "net/cert.h"
 #include "net/peer.h"
+#include "server/access/client_trust.h"
 #include "test.h"
 
 static struct cor_token_table *tokens(void)
@@ -17,15 +19,43 @@ static struct cor_token_table *tokens(void)
     return table;
 }
 
+/* The generation of authorities that were set `n` times (net/client_cas.c). */
+#define GENERATION(n) ((n) + 1u)
+#define BY_CLIENT_CA  (1u << COR_CA_CLIENT)
+#define BY_PROXY_CA   (1u << COR_CA_PROXY)
+
+/* Trusts a CA for clients, and one for front proxies when there are settings for them. Certificates
+ * of these tests carry what it would say of them; net/test_client_cas.c has real ones. */
+static struct cor_client_trust *make_trust(struct cor_front_proxy *take_proxy)
+{
+    const struct cor_cert_opts opts = {
+        .use = COR_CERT_CA, .common_name = COR_STR("ca"), .now_s = 1700000000, .valid_s = 1 << 30};
+    struct cor_client_trust *trust;
+    struct cor_cert_pair ca;
+
+    cor_cert_pair_init(&ca);
+    assert_int_equal(cor_cert_make(&opts, NULL, &ca), 0);
+    assert_int_equal(cor_client_trust_new(&trust), 0);
+    for (int i = 0; i < (take_proxy ? 2 : 1); i++)
+        assert_int_equal(
+            cor_client_cas_set(cor_client_trust_cas(trust), i, cor_buf_str(&ca.cert_pem)), 0);
+    cor_client_trust_set_proxy(trust, take_proxy);
+    cor_cert_pair_deinit(&ca);
+    return trust;
+}
+
 static int authenticate(const struct cor_token_table *table, const struct cor_peer *peer,
                         const char *authorization, struct cor_identity *id)
 {
-    struct cor_authenticator auth = {.tokens = table, .server_uid = 1000};
+    struct cor_client_trust *trust = make_trust(NULL);
+    struct cor_authenticator auth = {.tokens = table, .server_uid = 1000, .trust = trust};
     struct cor_http_header header = {COR_STR("Authorization"), cor_strz(authorization)};
     struct cor_http_request req = {
         .headers = &header, .nheaders = authorization != NULL, .peer = peer};
+    int r = cor_authenticate(&auth, &req, NULL, id);
 
-    return cor_authenticate(&auth, &req, id);
+    cor_client_trust_free(trust);
+    return r;
 }
 
 TEST(authenticator, a_bearer_token_names_its_user)
@@ -81,7 +111,9 @@ static struct cor_peer_cert *make_cert(bool is_verified, const char *cn)
     struct cor_peer_cert *cert = cor_calloc(1, sizeof(*cert) + 2 * sizeof(struct cor_str));
 
     assert_non_null(cert);
-    cert->is_verified = is_verified;
+    cert->judged.generation = GENERATION(1);
+    cert->judged.until_s = INT64_MAX;
+    cert->judged.by = is_verified ? BY_CLIENT_CA : 0;
     cert->common_name = cor_strz(cn);
     cert->norgs = 2;
     cert->orgs[0] = COR_STR("dev");
@@ -182,7 +214,7 @@ TEST(authenticator, the_token_of_a_websocket_names_its_user)
 
         FOR_EACH_FAILED_ALLOC(n) {
             struct cor_identity id = {0};
-            int r = cor_authenticate(&auth, &req, &id);
+            int r = cor_authenticate(&auth, &req, NULL, &id);
 
             if (r == -COR_ENOMEM) {
                 assert_true(test_alloc_failed());
@@ -203,7 +235,7 @@ TEST(authenticator, the_token_of_a_websocket_names_its_user)
         struct cor_http_request req = {.headers = headers, .nheaders = 2, .peer = &peer};
         struct cor_identity id = {0};
 
-        assert_int_equal(cor_authenticate(&auth, &req, &id), 0);
+        assert_int_equal(cor_authenticate(&auth, &req, NULL, &id), 0);
         assert_true(id.is_anonymous);
         cor_identity_deinit(&id);
     }

@@ -40,6 +40,12 @@ static struct cor_identity caller(const char *name)
     return id;
 }
 
+static int may(void *arg, const struct cor_identity *caller, const struct cor_request_info *what,
+               const char *verb, struct cor_status *st)
+{
+    return cor_authorize(*(enum cor_authz_mode *)arg, caller, what, verb, st);
+}
+
 static int ask(enum cor_authz_mode mode, const struct question *question,
                struct cor_identity *identity, struct cor_status *status)
 {
@@ -49,7 +55,7 @@ static int ask(enum cor_authz_mode mode, const struct question *question,
                                    .headers = headers,
                                    .nheaders = parse(question, headers)};
 
-    return cor_impersonate(mode, &req, identity, status);
+    return cor_impersonate(may, &mode, &req, identity, status);
 }
 
 /* name|uid|group,group|key=value,key=value */

@@ -65,7 +65,11 @@ static struct cor_served *serve_with(const struct cor_resource_row *more, uint64
     for (size_t i = 0; i < n; i++)
         rows[i] = &builtins[i];
     rows[n] = more;
-    assert_int_equal(cor_served_new(rows, n + 1, generation, &served), 0);
+    assert_int_equal(
+        cor_served_new(
+            &(struct cor_served_opts){.rows = rows, .nrows = n + 1, .generation = generation},
+            &served),
+        0);
     return served;
 }
 
@@ -180,7 +184,10 @@ static struct cor_served *serve_builtins(uint64_t generation)
     builtins = cor_api_builtins(&n);
     for (size_t i = 0; i < n; i++)
         rows[i] = &builtins[i];
-    assert_int_equal(cor_served_new(rows, n, generation, &served), 0);
+    assert_int_equal(
+        cor_served_new(
+            &(struct cor_served_opts){.rows = rows, .nrows = n, .generation = generation}, &served),
+        0);
     return served;
 }
 

@@ -5,6 +5,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "server/api/ending_namespaces.h"
+#include "server/api/publisher.h"
+#include "server/catalog/api_service.h"
 #include "server/controllers/builtin.h"
 #include "server/controllers/namespace_pass.h"
 #include "server/controllers/server_controller.h"
@@ -488,4 +490,43 @@ TEST(namespace_controller, a_pass_without_memory_fails_or_is_whole)
         fx_at(fx_do(&p.a.fx, 200, "GET", NAMESPACES "/x", ""), "status.conditions[4].reason"),
         "SomeFinalizersRemain");
     pfx_close(&p);
+}
+
+/* Contract extension 4.5.4: what a dead server has in the namespace is not known. */
+TEST(namespace_controller, a_dead_aggregated_server_holds_namespaces)
+{
+    static const char expected[] =
+        "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of "
+        "server APIs: wardle.example.com/v1alpha1: stale GroupVersion discovery: "
+        "wardle.example.com/v1alpha1";
+    struct cor_api_service *service;
+    struct cor_publisher *publisher;
+    struct cor_object *object;
+    struct hfx h = {0};
+    const char *doc;
+
+    hfx_open(&h, ONLY);
+    make_namespace(&h);
+    assert_int_equal(
+        cor_object_parse(COR_STR("{\"metadata\":{\"name\":\"v1alpha1.wardle.example.com\"},"
+                                 "\"spec\":{\"group\":\"wardle.example.com\",\"version\":"
+                                 "\"v1alpha1\",\"groupPriorityMinimum\":9,\"versionPriority\":9,"
+                                 "\"service\":{\"name\":\"a\",\"namespace\":\"b\"}}}"),
+                         NULL, NULL, NULL, &object, NULL),
+        0);
+    assert_int_equal(cor_api_service_new(object, &service), 0);
+    publisher = cor_api_publisher(h.p.a.fx.api);
+    assert_int_equal(cor_publisher_set_services(publisher, &service, 1), 0);
+    assert_int_equal(cor_publisher_publish(publisher), 0);
+    hfx_do(&h, 200, "DELETE", NAMESPACES "/x", "");
+    doc = hfx_await(&h, NAMESPACES "/x", "status.conditions[0].status", "True");
+    assert_string_equal(fx_at(doc, "status.conditions[0].type"),
+                        "NamespaceDeletionDiscoveryFailure");
+    assert_string_equal(fx_at(doc, "status.conditions[0].reason"), "DiscoveryFailed");
+    assert_string_equal(fx_at(doc, "status.conditions[0].message"), expected);
+    atomic_store(&service->is_available, true);
+    await_gone(&h, NAMESPACES "/x");
+    cor_api_service_unref(service);
+    cor_object_unref(object);
+    hfx_close(&h);
 }

@@ -330,7 +330,10 @@ TEST(openapi, a_kind_without_a_schema_is_an_object)
 #define KETTLE "paths['/apis/shop.example.org/v1/namespaces/{namespace}/kettles/{name}'].patch."
     cor_ref_init(&life.refs);
     life.place = 1000;
-    assert_int_equal(cor_served_new(rows, 1, 1, &served), 0);
+    assert_int_equal(
+        cor_served_new(&(struct cor_served_opts){.rows = rows, .nrows = 1, .generation = 1},
+                       &served),
+        0);
     assert_int_equal(cor_openapi_write_3(served, COR_STR("apis/shop.example.org/v1"), &doc), 0);
     check_references(cor_buf_str(&doc));
     assert_at(cor_buf_z(&doc), KETTLE "operationId", "patchShopExampleOrgV1NamespacedKettle");
@@ -373,7 +376,10 @@ TEST(openapi, long_names_are_whole)
     row.kind = row.list_kind = cor_strz(kind);
     row.api_version = cor_strz(api_version);
     cor_ref_init(&life.refs);
-    assert_int_equal(cor_served_new(rows, 1, 1, &served), 0);
+    assert_int_equal(
+        cor_served_new(&(struct cor_served_opts){.rows = rows, .nrows = 1, .generation = 1},
+                       &served),
+        0);
     assert_int_equal(cor_openapi_hash(served, cor_strz(path), hash), 0);
     assert_int_equal(cor_openapi_write_3(served, cor_strz(path), &doc), 0);
     check_references(cor_buf_str(&doc));

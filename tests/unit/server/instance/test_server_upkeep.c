@@ -8,6 +8,7 @@
 #include "server/instance/bootstrap_keeper.h"
 #include "server/instance/identity_lease.h"
 #include "server/instance/server_upkeep.h"
+#include "server/instance/trust_keeper.h"
 #include "server/port/inner_port.h"
 
 #define CLASSES "/apis/scheduling.k8s.io/v1/priorityclasses"
@@ -431,6 +432,8 @@ static bool is_counted_down(void *arg)
 /* Stops the upkeep after so many turns of the loop. */
 TEST(server_upkeep, stops_at_any_point)
 {
+    static const struct cor_cluster_trust trust = {.client_ca_file = NULL};
+
     for (int n = 0; n < 40; n++) {
         int turns = n;
         struct cor_server_upkeep *upkeep;
@@ -439,7 +442,7 @@ TEST(server_upkeep, stops_at_any_point)
 
         fx_open(&fx);
         fx_bootstrap(&fx);
-        assert_int_equal(cor_server_upkeep_new(fx.api, COR_STR("vm"), &upkeep), 0);
+        assert_int_equal(cor_server_upkeep_new(fx.api, COR_STR("vm"), &trust, &upkeep), 0);
         cor_server_upkeep_start(upkeep);
         (void)cor_loop_run_until(fx.loop, is_counted_down, &turns, 50);
         cor_server_upkeep_stop(upkeep, set_true, &is_stopped);

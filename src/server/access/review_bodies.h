@@ -1,0 +1,31 @@
+/* The bodies of questions to a delegate, TokenReview and SubjectAccessReview, and the reading of
+ * its answers (reviews.h). Thread: any (no state). */
+#ifndef COR_SERVER_REVIEW_BODIES_H
+#define COR_SERVER_REVIEW_BODIES_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "server/access/authorizer.h"
+#include "server/access/reviews.h"
+
+#define COR_TOKEN_REVIEW_PATH  "/apis/authentication.k8s.io/v1/tokenreviews?timeout=10s"
+#define COR_ACCESS_REVIEW_PATH "/apis/authorization.k8s.io/v1/subjectaccessreviews?timeout=10s"
+
+/* The largest question: a request's head, escaped. */
+#define COR_REVIEW_QUESTION_MAX (1u << 20)
+
+/* 0, -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_token_review_write(struct cor_str token, struct cor_buf *out);
+int cor_access_review_write(const struct cor_user *user, const struct cor_request_info *info,
+                            const char *verb, struct cor_buf *out);
+
+/* May the answer be kept? Upstream's bound for what a client chooses freely. */
+bool cor_access_review_is_kept(const struct cor_request_info *info, const char *verb);
+
+/* As struct cor_reviews_opts has it. A token whose user has no name is not accepted. */
+int cor_token_review_read(struct cor_str body, struct cor_review_answer *ret_answer);
+int cor_access_review_read(struct cor_str body, struct cor_review_answer *ret_answer);
+
+#endif
