@@ -48,7 +48,7 @@ def try_object(target, kind, body):
     kind = {**kind, "name": created["metadata"]["name"]}
     path = f"{kind['path']}/{kind['name']}"
     try:
-        if kind["kind"].endswith("CustomResourceDefinition"):
+        if kind["kind"].endswith(("CustomResourceDefinition", "APIService")):
             target.settle(path)
         _, read = target.json("GET", path)
         status, headers, text = target.request("PUT", path + "?fieldValidation=Strict", json.dumps(read), JSON)

@@ -65,10 +65,13 @@ class Target:
                     raise
 
     def settle(self, path):
-        """Waits until the server has written the status of a CustomResourceDefinition that was just written; other objects have none to wait for."""
+        """Waits until the server has written the status of a CustomResourceDefinition or APIService that was just written; other objects
+        have none to wait for."""
         def is_settled():
             crd = json.loads(self.request("GET", path)[2])
             status = crd.get("status", {})
+            if crd["kind"] == "APIService":
+                return any(c["type"] == "Available" for c in status.get("conditions") or [])
             if crd["kind"] != "CustomResourceDefinition":
                 return True
             established = [c["status"] for c in status.get("conditions") or [] if c["type"] == "Established"]

@@ -3,6 +3,7 @@
 test_programs.py SERVER FOLDER SANITIZERS"""
 
 import base64
+import json
 import os
 import pathlib
 import re
@@ -10,10 +11,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "integration"))
 import fixture  # noqa: E402
-from etcd_cluster import wait_for  # noqa: E402
+from etcd_cluster import Cluster, wait_for  # noqa: E402
+from kube_apiserver import KubeApiserver  # noqa: E402
 from program import PATIENCE_S, Program  # noqa: E402
 
 SERVER, FOLDER, SANITIZERS = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
@@ -213,6 +216,19 @@ def uv_controller_works_in_a_loop_of_its_own(server):
         apps.scale("before", 4)
         apps.check("before", 4, 2)
         program.stops()
+
+
+def uv_controller_looks_up_names_by_c_ares(server):
+    """And says what is missing where there is no c-ares."""
+    config = server.data / "name.kubeconfig"
+    config.write_text((server.data / "admin.kubeconfig").read_text().replace("//127.0.0.1:", "//localhost:"))
+    assert "//localhost:" in config.read_text()
+    with Program([FOLDER / "example_uv_controller"], KUBECONFIG=str(config)) as program:
+        program.says("working")
+        program.stops()
+    (server.data / "libcares.so.2").write_text("")
+    with Program([FOLDER / "example_uv_controller"], KUBECONFIG=str(config), LD_LIBRARY_PATH=str(server.data)) as program:
+        assert "the server is localhost: a runtime without threads looks up names by c-ares" in program.ends(1), program.text
 
 
 def a_server_that_is_away_is_told_of(server):
@@ -463,11 +479,54 @@ def website_operator_keeps_deployments_through_a_restart(server):
         program.stops()
 
 
+class Kube(fixture.Server):
+    """The kube-apiserver that COR_KUBE_APISERVER names, with what the tests above ask of a server."""
+
+    def __init__(self, etcd, folder):  # no program of its own is run
+        self.kube, self.data, self.token = KubeApiserver(etcd, folder), folder, "kube-token"
+        self.port = self.kube.port
+        (folder / "admin.kubeconfig").write_text(json.dumps({
+            "apiVersion": "v1", "kind": "Config", "current-context": "c",
+            "clusters": [{"name": "c", "cluster": {"server": f"https://127.0.0.1:{self.port}", "insecure-skip-tls-verify": True}}],
+            "users": [{"name": "u", "user": {"token": self.token}}],
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]}))
+
+    def __enter__(self):
+        self.kube.__enter__()
+        return self
+
+    def __exit__(self, kind, value, trace):
+        self.kube.__exit__(kind, value, trace)
+
+    def connect(self, cert=None):
+        return self.kube.connect()
+
+    def request(self, method, path, body=None, **headers):
+        return super().request(method, path, body, **{"Content_Type": "application/json", **headers})
+
+    def restart(self, number=signal.SIGTERM, keep_port=False):
+        assert number == signal.SIGKILL and keep_port
+        self.kube.__exit__(None, None, None)
+        self.kube.__enter__()
+
+
+def typed_programs_work_with_kube_apiserver(_server):
+    """The enricher, the operator and the binder, through restarts of the real one."""
+    if not os.environ.get("COR_KUBE_APISERVER"):
+        raise fixture.Skip("name a kube-apiserver in COR_KUBE_APISERVER")
+    with tempfile.TemporaryDirectory() as folder, Cluster() as etcd, Kube(etcd, pathlib.Path(folder)) as kube:
+        for number, run in enumerate((binder_binds_pods_through_a_restart, enricher_knows_pods_through_a_restart,
+                                      website_operator_keeps_deployments_through_a_restart)):
+            kube.ns = f"t{number}"
+            kube.create("/api/v1/namespaces", {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": kube.ns}})
+            run(kube)
+
+
 TESTS = [each_says_how_it_is_used, binder_test_needs_no_server, binder_binds_pods_through_a_restart, enricher_knows_pods_through_a_restart,
-         website_operator_keeps_deployments_through_a_restart, controller_test_needs_neither_a_server_nor_time, list_pods_prints_names_and_phases, watch_prints_what_happens, informer_serves_three_handlers,
+         website_operator_keeps_deployments_through_a_restart, typed_programs_work_with_kube_apiserver, controller_test_needs_neither_a_server_nor_time, list_pods_prints_names_and_phases, watch_prints_what_happens, informer_serves_three_handlers,
          crud_retries_after_a_conflict, pod_agent_keeps_a_thousand_pods_in_five_megabytes,
          controller_works_in_one_process_at_a_time, controller_tells_of_what_stands_in_its_way,
-         uv_controller_works_in_a_loop_of_its_own, secret_keeper_keeps_secrets_through_restarts,
+         uv_controller_works_in_a_loop_of_its_own, uv_controller_looks_up_names_by_c_ares, secret_keeper_keeps_secrets_through_restarts,
          operator_cleans_up_before_a_service_is_gone, boat_operator_keeps_a_list_through_restarts, a_server_that_is_away_is_told_of]
 
 if __name__ == "__main__":

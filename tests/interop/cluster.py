@@ -15,40 +15,15 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "integration"))
 
 from fixture import Server, report, test, TESTS  # noqa: E402
+from part import Part  # noqa: E402
 
 NODES = ("node-a", "node-b", "node-c")
 # A cron job begins with the next minute; elections and the first lists of some forty controllers come before everything.
 WAIT_S = 150
 # Of one watch; longer than a cron job waits for its minute is not needed, since the next watch follows.
 WATCH_S = 60
-LINES = 30
 MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
-
-
-class Part:
-    """A program of the cluster; what it said last is shown when a test has failed."""
-
-    def __init__(self, command, env=None):
-        self.name = pathlib.Path(command[0]).name
-        self.log = tempfile.TemporaryFile("w+", errors="replace")
-        self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log, env=env)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, value, trace):
-        self.process.terminate()
-        try:
-            self.process.wait(30)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-
-    def show(self):
-        self.log.seek(0)
-        for line in self.log.readlines()[-LINES:]:
-            print(f"# {self.name}: {line.rstrip()[:300]}")
 
 
 def wait_for(server, path, what, good):

@@ -150,9 +150,20 @@ def testing_abi_is_the_promised_one():
                                    "python3 tests/library/abi.py . testing > tests/library/abi_testing.txt", *changes])
 
 
+def both_languages():
+    """Each compiler that is there, as C11 and C++17."""
+    return [c for c in ([*CC, "-std=c11", "-xc"], [*CXX, "-std=c++17", "-xc++"], ["clang", "-std=c11", "-xc"],
+                        ["clang++", "-std=c++17", "-xc++"]) if shutil.which(c[0])]
+
+
+def mkdir(folder):
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
 def types_compile_in_c_and_cpp_without_warnings():
     """As C11 and C++17, by each compiler that is there: libcoracle-types, and the kept output for other inputs."""
-    sources = sorted((BUILD / "include/coracle/types").glob("*.c"))
+    sources = sorted(f for f in (BUILD / "include/coracle/types").glob("*.c") if not f.name.endswith("_test.c"))
     kept = ROOT / "tests/gen/kept"
     flags = ["-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{ROOT / 'include'}", f"-I{BUILD / 'include'}"]
     with tempfile.TemporaryDirectory() as folder:
@@ -162,9 +173,7 @@ def types_compile_in_c_and_cpp_without_warnings():
         one.write_text("".join(f'#include "{source}"\n'
                                for source in [*sources, *CLIENTS_HEADERS, *(f.stem for f in kept.glob("*.c.txt")),
                                               *(f.stem for f in kept.glob("*_client.h.txt"))]))
-        compilers = [c for c in ([*CC, "-std=c11", "-xc"], [*CXX, "-std=c++17", "-xc++"], ["clang", "-std=c11", "-xc"],
-                                 ["clang++", "-std=c++17", "-xc++"]) if shutil.which(c[0])]
-        for compiler in compilers:
+        for compiler in both_languages():
             run(*compiler, *flags, one)
     # Clients have no source, and clients.h includes all of them.
     assert len(CLIENTS_HEADERS) > 20 and len(TYPES_HEADERS) == len(sources) + len(CLIENTS_HEADERS) + 1, len(TYPES_HEADERS)
@@ -339,6 +348,86 @@ def projects_generate_views_with_meson_and_cmake():
         assert text in guide, f"docs/guide-gen.md does not show {name}"
 
 
+ROUND_TRIPS = """#include <stdio.h>
+
+#include <coracle/err.h>
+%s
+static int check(const struct cor_own_type *type)
+{
+    struct cor_pool *pool;
+    void *made, *again, *copy;
+    struct cor_str json, same;
+    int r = cor_pool_new(0, &pool);
+
+    if (r < 0)
+        return r;
+    made = cor_pool_alloc(pool, type->size);
+    again = cor_pool_alloc(pool, type->size);
+    copy = cor_pool_alloc(pool, type->size);
+    r = cor_own_sample(type, pool, made);
+    if (r == 0)
+        r = cor_own_encode(type, pool, made, &json);
+    if (r == 0)
+        r = cor_own_decode(type, pool, json, NULL, again, NULL);
+    if (r == 0)
+        r = cor_own_copy(type, pool, again, copy);
+    if (r == 0)
+        r = cor_own_encode(type, pool, copy, &same);
+    if (r == 0 && (!cor_own_equal(type, made, copy) || !cor_str_eq(json, same)))
+        r = -COR_EINVAL;
+    if (r == 0)
+        r = cor_own_fill(type, pool, copy);
+    cor_pool_free(pool);
+    return r;
+}
+
+int main(void)
+{
+    static const struct cor_own_type *const types[] = {%s};
+    size_t n = sizeof(types) / sizeof(*types), failed = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        int r = check(types[i]);
+
+        if (r < 0)
+            printf("%%s: %%d\\n", types[i]->kind ? types[i]->kind : "a part", r);
+        failed += r < 0;
+    }
+    printf("%%zu of %%zu failed\\n", failed, n);
+    return failed > 0;
+}
+"""
+
+
+def definitions_of_ten_styles_become_types():
+    """Each gives the same files twice, they compile as C11 and C++17, and each struct makes its round trip."""
+    definitions = sorted((ROOT / "tests/gen/definitions").iterdir())
+    assert len(definitions) == 10, definitions
+    gen = BUILD / "cmd/coracle-gen/coracle-gen"
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        for name in ("one", "two"):
+            for file in definitions:
+                run(gen, "--crd", file, "--structs", "all", "--out", mkdir(folder / name))
+        made = sorted((folder / "one").iterdir())
+        assert [f.read_text() for f in made] == [(folder / "two" / f.name).read_text() for f in made]
+        headers = [f.name for f in made if f.suffix == ".h"]
+        types = [name for f in made if f.name.endswith("_structs.h")
+                 for name in re.findall(r"^extern const struct cor_own_type (\w+);", f.read_text(), flags=re.M)]
+        assert len(types) > 50, types
+        program = folder / "one/program.c"
+        program.write_text(ROUND_TRIPS % ("".join(f'#include "{name}"\n' for name in headers), ", ".join("&" + name for name in types)))
+        flags = ["-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{ROOT / 'include'}", f"-I{BUILD / 'include'}"]
+        sources = [f for f in made if f.suffix == ".c"] + [program]
+        libraries = [SHARED_TYPES, SHARED]
+        paths = ":".join(str(library.parent) for library in libraries) + ":" + os.environ.get("LD_LIBRARY_PATH", "")
+        for number, compiler in enumerate(both_languages()):
+            exe = folder / f"program{number}"
+            run(*compiler, *flags, *sources, "-x", "none", *libraries, "-Wl,--allow-shlib-undefined", "-o", exe)
+            said = run(exe, env={**os.environ, "LD_LIBRARY_PATH": paths})
+            assert said == f"0 of {len(types)} failed\n", said
+
+
 class Skip(Exception):
     pass
 
@@ -382,7 +471,7 @@ CASES = [exports_what_its_headers_declare, static_library_has_no_other_visible_s
          testing_abi_is_the_promised_one, types_compile_in_c_and_cpp_without_warnings, a_view_is_typed_and_cannot_be_written, a_client_is_typed,
          headers_stand_alone_in_c_and_cpp, all_headers_are_in_the_one,
          the_guides_program_compiles_without_warnings, installed_library_serves_programs,
-         projects_generate_views_with_meson_and_cmake,
+         projects_generate_views_with_meson_and_cmake, definitions_of_ten_styles_become_types,
          installed_files_need_nothing_of_the_clone]
 
 

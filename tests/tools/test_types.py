@@ -133,6 +133,42 @@ GATES = [
     ("only what is dropped is kept", "keep apps_v1.Spec.count\n", "apps_v1.Spec.count is not dropped"),
     ("an unknown word of gates is refused", "on New\n", "expected 'off GATE...'"),
 ]
+# (what, the file all.conversions, part of the message or None when it is right)
+CONVERSIONS = [
+    ("two kinds are converted", "# A comment.\nconvert apps_v1.Old = apps_v1.New\n  renamed spec.number = spec.count\n  by-hand spec.mode\n"
+     "  by-hand = spec.mode spec.list\n  settles\n", None),
+    ("a difference is declared", "convert apps_v1.Old = apps_v1.New\n  renamed spec.number = spec.count\n  by-hand = spec.list spec.mode\n",
+     "all.conversions:1: apps_v1.Old has spec.mode, which the other one has not: declare it renamed or by-hand"),
+    ("a difference of the second kind is declared", "convert apps_v1.Old = apps_v1.New\n  renamed spec.number = spec.count\n  by-hand spec.mode\n"
+     "  by-hand = spec.mode\n", "all.conversions:1: apps_v1.New has spec.list"),
+    ("what does not differ is not declared", "convert apps_v1.Old = apps_v1.New\n  renamed spec.number = spec.count\n  by-hand spec.mode spec.same\n"
+     "  by-hand = spec.list spec.mode\n", "all.conversions:1: spec.same of apps_v1.Old does not differ"),
+    ("a renamed member exists", "convert apps_v1.Old = apps_v1.New\n  renamed spec.none = spec.count\n", "apps_v1.Old has no member spec.none"),
+    ("renamed members are in one struct", "convert apps_v1.Old = apps_v1.New\n  renamed spec.number = kind\n", "are not in the same struct"),
+    ("renamed members are of one shape", "convert apps_v1.Old = apps_v1.New\n  renamed spec.number = spec.list\n", "are of different shapes"),
+    ("the kinds exist", "convert apps_v1.Old = apps_v1.Newer\n", "all.conversions:1: there is no kind apps_v1.Newer"),
+    ("a conversion begins with its kinds", "settles\n", 'all.conversions:1: "convert KIND = KIND" was expected'),
+    ("an unknown word of conversions is refused", "convert apps_v1.Old = apps_v1.New\n  moved a = b\n", 'all.conversions:2: "renamed A = B"'),
+]
+CONVERTED = """kind Old
+  - inline meta_v1.TypeMeta
+  1 spec OldSpec
+
+type OldSpec
+  1 same   string
+  2 number int32
+  3 mode   string
+
+kind New
+  - inline meta_v1.TypeMeta
+  1 spec NewSpec
+
+type NewSpec
+  1 same  string
+  2 count int32
+  3 mode  bool
+  4 list  []string
+"""
 # (what, the file all.strategies below its package, part of the message or None when it is right)
 STRATEGIES = [
     ("a strategy resets, sets, keeps, counts and calls hooks",
@@ -336,6 +372,20 @@ def gates_case(text, expected):
     return code == 1 and not made and expected in said and len(said.splitlines()) == 1, said
 
 
+def conversions_case(text, expected):
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "apps_v1.types").write_text(HEAD + "\n" + CONVERTED)
+        (folder / "meta_v1.types").write_text(META)
+        (folder / "all.conversions").write_text(text)
+        code, said = compile_types(folder / "out.c", *sorted(folder.iterdir()))
+        made = (folder / "out.c").read_text() if (folder / "out.c").exists() else ""
+    if expected is None:
+        wanted = ['{COR_STR("spec"), COR_STR("number"), COR_STR("count")}', "cor_declared_apps_v1_old", "true};"]
+        return code == 0 and not said and all(w in made for w in wanted), said + made
+    return code == 1 and not made and expected in said and len(said.splitlines()) == 1, said
+
+
 def strategies_case(text, expected):
     thing = OVERLAID.replace("  1 spec   Spec\n", "  1 metadata meta_v1.ObjectMeta\n  2 spec   Spec\n")
     with tempfile.TemporaryDirectory() as folder:
@@ -439,6 +489,7 @@ def main():
     todo += [(what, rules_case, (text, expected)) for what, text, expected in RULES]
     todo += [(what, words_case, (name, text, expected)) for what, name, text, expected in WORDS]
     todo += [(what, gates_case, (text, expected)) for what, text, expected in GATES]
+    todo += [(what, conversions_case, (text, expected)) for what, text, expected in CONVERSIONS]
     todo += [(what, strategies_case, (text, expected)) for what, text, expected in STRATEGIES]
     todo += [(what, columns_case, (text, expected)) for what, text, expected in COLUMNS]
     todo.append(("declarations in Go become a file", import_case, ()))
