@@ -156,6 +156,11 @@ bool cor_pattern_keep(struct cor_pattern *pattern, struct cor_pattern_account *a
     return true;
 }
 
+size_t cor_pattern_bytes(const struct cor_pattern *pattern)
+{
+    return pattern->bytes;
+}
+
 struct cor_pattern *cor_pattern_free(struct cor_pattern *pattern)
 {
     if (!pattern)

@@ -40,6 +40,9 @@ COR_DEFINE_CLEANUP(struct cor_pattern, cor_pattern_free)
  */
 bool cor_pattern_keep(struct cor_pattern *pattern, struct cor_pattern_account *account);
 
+/* What it may take at most, which is what it is charged with. */
+size_t cor_pattern_bytes(const struct cor_pattern *pattern);
+
 /* Does the pattern match anywhere in the text, which is valid UTF-8? 1, 0, -COR_ENOMEM. */
 int cor_pattern_matches(const struct cor_pattern *pattern, struct cor_str text);
 

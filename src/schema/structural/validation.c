@@ -14,7 +14,7 @@
  * the object and in the branches of the schema, for an object with mistakes once per level of
  * branches. Recursion is bounded by the depth of JSON.
  * Failures: out of memory, which is noted in the field errors; more than COR_VALIDATION_STEPS_MAX
- * meetings of a value with a schema or a branch, which is the only error then. Thread: any. */
+ * steps, which is the only error then. Thread: any. */
 /* clang-format on */
 #include <stdio.h>
 #include <string.h>
@@ -228,8 +228,10 @@ static struct cor_verdict check_array(struct cor_validation_run *run,
         struct cor_correlation item;
 
         step.index = n;
-        if (!items)
+        if (!items) {
+            cor_validation_charge(run, 1);
             continue;
+        }
         if (old.v && cor_correlate_item(run, of, &old, i, &item))
             verdict_add(&verdict, check_value(run, items, i, &item, &step));
         else
@@ -317,6 +319,7 @@ static struct cor_verdict check_required(struct cor_validation_run *run,
     struct member_keys keys = {0};
     struct cor_verdict verdict = {0};
 
+    cor_validation_charge(run, required.n);
     if (required.n > REQUIRED_FEW)
         cor_validation_note(run, member_keys_init(&keys, run, value));
     for (uint32_t i = 0; i < required.n && run->error == 0; i++) {
@@ -365,15 +368,20 @@ static struct cor_verdict check_members(struct cor_validation_run *run,
         struct cor_correlation member;
         bool has_old;
 
-        if ((child != NULL) != are_properties)
+        if ((child != NULL) != are_properties) {
+            cor_validation_charge(run, 1);
             continue;
+        }
         if (!child && cor_structural_is(node, COR_STRUCTURAL_NO_ADDITIONAL)) {
+            cor_validation_charge(run, 1);
             verdict.nerrors += refuse_member(run, i, way);
             continue;
         }
         child = child ? child : additional;
-        if (!child)
+        if (!child) {
+            cor_validation_charge(run, 1);
             continue;
+        }
         has_old = of && cor_correlate_member(run, of, &old, key, i + 1, &member) &&
                   !(value == 0 && (cor_str_eqz(key, "kind") || cor_str_eqz(key, "apiVersion")));
         verdict_add(&verdict, check_value(run, child, i + 1, has_old ? &member : NULL, &step));
@@ -396,6 +404,7 @@ static struct cor_verdict check_object(struct cor_validation_run *run,
 
         for (uint32_t i = value + 1; i < end; i = cor_json_node_next(run->json, i + 1))
             n++;
+        cor_validation_charge(run, n);
         if (checks->has & COR_STRUCTURAL_HAS_MIN_PROPERTIES && (int64_t)n < checks->min_properties)
             verdict.nerrors += refuse_count(run, way, n, checks->min_properties, "properties");
         if (checks->has & COR_STRUCTURAL_HAS_MAX_PROPERTIES && (int64_t)n > checks->max_properties)
@@ -420,8 +429,7 @@ static struct cor_verdict check_value(struct cor_validation_run *run,
     struct cor_verdict verdict = {0};
     size_t start = run->n;
 
-    if (run->steps++ == COR_VALIDATION_STEPS_MAX)
-        cor_validation_note(run, -COR_ETOOBIG);
+    cor_validation_charge(run, 1);
     if (run->error < 0)
         return verdict;
     if (has_type || first == 'n')

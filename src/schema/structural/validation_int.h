@@ -16,10 +16,15 @@
 #include "schema/structural/way.h"
 #include "json/nodes.h"
 
-/* How many times a schema or a branch of it may meet a value in one validation. An object of the
- * longest body that has 3 bytes for each value meets a schema with 16 branches as often; a schema
- * with thousands of them and a list with thousands of items would hold a thread for minutes. */
+/* The work of one validation, in steps: a schema or a branch of it meets a value, looks for a
+ * member that is required, or passes one that it says nothing of. An object of the longest body
+ * that has 3 bytes for each value meets a schema with 16 branches as often; a schema with thousands
+ * of them and a list with thousands of items would hold a thread for minutes. */
 #define COR_VALIDATION_STEPS_MAX (1u << 24)
+/* Bytes of a text that are read in the time of a step, and bytes of a compiled pattern that are
+ * made in it. */
+#define COR_STEP_TEXT_BYTES    16
+#define COR_STEP_PATTERN_BYTES 64
 
 /* Findings that are kept at a time; a Status has fewer causes. */
 #define COR_FINDINGS_MAX 400
@@ -39,7 +44,7 @@ struct cor_validation_run {
     size_t n, cap;
     bool has_all_formats; /* of a default: formats that nobody knows count too */
     unsigned silence;     /* above 0: mistakes are counted, not kept */
-    uint32_t steps;       /* up to COR_VALIDATION_STEPS_MAX, which is the end: -COR_ETOOBIG */
+    uint64_t steps;       /* up to COR_VALIDATION_STEPS_MAX, which is the end: -COR_ETOOBIG */
     uint8_t *equal;       /* by node of `json`: what is known of its equality; NULL: nothing yet */
     int error;
 };
@@ -62,6 +67,14 @@ static inline bool cor_validation_keeps(const struct cor_validation_run *run)
 }
 
 void cor_validation_note(struct cor_validation_run *run, int r);
+
+/* Counts steps; what is too much is noted as -COR_ETOOBIG. */
+static inline void cor_validation_charge(struct cor_validation_run *run, uint64_t steps)
+{
+    run->steps += steps;
+    if (run->steps > COR_VALIDATION_STEPS_MAX)
+        cor_validation_note(run, -COR_ETOOBIG);
+}
 
 /* --- findings.c --------------------------------------------------------------------------------
  */

@@ -296,10 +296,11 @@ static bool pattern_keep(const struct cor_validation_run *run, struct cor_struct
     return true;
 }
 
-/* Does the pattern match? 1; 0: also when it is no pattern (`why`); or a negative error. */
-static int pattern_matches(const struct cor_validation_run *run,
-                           struct cor_structural_pattern *slot, struct cor_str text,
-                           struct cor_buf *why)
+/* Does the pattern match? 1; 0: also when it is no pattern (`why`); or a negative error. A pattern
+ * that stays for later is compiled once; one that does not is charged to each value that meets it.
+ */
+static int pattern_matches(struct cor_validation_run *run, struct cor_structural_pattern *slot,
+                           struct cor_str text, struct cor_buf *why)
 {
     struct cor_pattern *pattern = atomic_load_explicit(&slot->compiled, memory_order_acquire);
     int r;
@@ -307,11 +308,15 @@ static int pattern_matches(const struct cor_validation_run *run,
     if (pattern)
         return cor_pattern_matches(pattern, text);
     r = cor_pattern_compile(cor_structural_text(run->schema, slot->text), &pattern, why);
-    if (r < 0)
+    if (r < 0) {
+        cor_validation_charge(run, COR_PATTERN_BYTES_MAX / COR_STEP_PATTERN_BYTES);
         return r == -COR_EINVALID ? 0 : r;
+    }
     r = cor_pattern_matches(pattern, text);
-    if (!pattern_keep(run, slot, pattern))
+    if (!pattern_keep(run, slot, pattern)) {
+        cor_validation_charge(run, cor_pattern_bytes(pattern) / COR_STEP_PATTERN_BYTES);
         cor_pattern_free(pattern);
+    }
     return r;
 }
 
@@ -363,6 +368,7 @@ struct cor_verdict cor_check_string(struct cor_validation_run *run,
     if (node->checks == COR_STRUCTURAL_NONE)
         return verdict;
     checks = &run->schema->checks[node->checks];
+    cor_validation_charge(run, cor_json_node_raw(run->json, value).n / COR_STEP_TEXT_BYTES);
     text = cor_value_text(run, value);
     verdict.nerrors = check_length_and_pattern(run, checks, text, way);
     if (node->format == COR_STRING_FORMAT_NONE)

@@ -1,0 +1,126 @@
+/* What a validation may cost: schemas and objects both come from clients, and their product must
+ * not hold a thread. Each test makes one kind of work that grows with both, and expects the one
+ * error that ends it. */
+#include "base/err.h"
+#include "schema/structural/structural.h"
+#include "test.h"
+
+#define TEXT_MAX (4u << 20)
+
+/* Adds `text` n times, with commas between; "%zu" in it is the number of the copy. */
+static void add_many(struct cor_buf *to, size_t n, const char *before, bool is_numbered,
+                     const char *after)
+{
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(cor_buf_addz(to, i ? "," : ""), 0);
+        assert_int_equal(cor_buf_addz(to, before), 0);
+        if (is_numbered)
+            assert_int_equal(cor_buf_addf(to, "%zu", i), 0);
+        assert_int_equal(cor_buf_addz(to, after), 0);
+    }
+}
+
+static void assert_is_too_much(const struct cor_buf *text, const struct cor_buf *object)
+{
+    COR_CLEANUP(cor_structural_unrefp) struct cor_structural *schema = NULL;
+    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errors = {0};
+    const struct cor_structural_validation validation = {.object = cor_buf_str(object)};
+
+    assert_int_equal(cor_structural_compile(cor_buf_str(text), NULL, &schema, NULL), 0);
+    cor_structural_validate(schema, &validation, &errors);
+    assert_int_equal(errors.error, 0);
+    assert_int_equal(errors.n, 1);
+    assert_int_equal(errors.v[0].type, COR_FIELD_FORBIDDEN);
+    assert_string_equal(errors.v[0].body,
+                        "Forbidden: the object has too many values for the branches of its schema: "
+                        "validation takes more than 16777216 steps");
+}
+
+TEST(structural_work, ends_when_values_meet_too_many_branches)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TEXT_MAX}, object = {.max = TEXT_MAX};
+
+    assert_int_equal(cor_buf_addz(&text, "{\"type\":\"object\",\"properties\":{\"list\":{\"type\":"
+                                         "\"array\",\"items\":{\"type\":\"integer\",\"anyOf\":["),
+                     0);
+    add_many(&text, 4500, "{\"minimum\":1000", true, "}");
+    assert_int_equal(cor_buf_addz(&text, "]}}}}"), 0);
+    assert_int_equal(cor_buf_addz(&object, "{\"kind\":\"K\",\"apiVersion\":\"v1\",\"list\":["), 0);
+    add_many(&object, 3729, "1", false, "");
+    assert_int_equal(cor_buf_addz(&object, "]}"), 0);
+    assert_is_too_much(&text, &object);
+}
+
+/* A text is read again by each branch. */
+TEST(structural_work, ends_when_a_long_text_meets_too_many_branches)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TEXT_MAX}, object = {.max = TEXT_MAX};
+
+    assert_int_equal(cor_buf_addz(&text, "{\"type\":\"object\",\"properties\":{\"s\":{\"type\":"
+                                         "\"string\",\"anyOf\":["),
+                     0);
+    add_many(&text, 300, "{\"minLength\":1000000", true, "}");
+    assert_int_equal(cor_buf_addz(&text, "]}}}"), 0);
+    assert_int_equal(cor_buf_addz(&object, "{\"kind\":\"K\",\"apiVersion\":\"v1\",\"s\":\""), 0);
+    for (size_t i = 0; i < 1u << 16; i++)
+        assert_int_equal(cor_buf_addz(&object, "0123456789abcdef"), 0);
+    assert_int_equal(cor_buf_addz(&object, "\"}"), 0);
+    assert_is_too_much(&text, &object);
+}
+
+/* The patterns of a schema that its account has no room for are compiled for each value. */
+TEST(structural_work, ends_when_patterns_are_compiled_too_often)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TEXT_MAX}, object = {.max = TEXT_MAX};
+
+    assert_int_equal(cor_buf_addz(&text, "{\"type\":\"object\",\"properties\":{\"list\":{\"type\":"
+                                         "\"array\",\"items\":{\"type\":\"string\",\"anyOf\":["),
+                     0);
+    add_many(&text, 700, "{\"pattern\":\"^x", true, "$\"}");
+    assert_int_equal(cor_buf_addz(&text, "]}}}}"), 0);
+    assert_int_equal(cor_buf_addz(&object, "{\"kind\":\"K\",\"apiVersion\":\"v1\",\"list\":["), 0);
+    add_many(&object, 200, "\"a\"", false, "");
+    assert_int_equal(cor_buf_addz(&object, "]}"), 0);
+    assert_is_too_much(&text, &object);
+}
+
+TEST(structural_work, ends_when_too_many_members_are_required_of_too_many_objects)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TEXT_MAX}, object = {.max = TEXT_MAX};
+
+    assert_int_equal(cor_buf_addz(&text, "{\"type\":\"object\",\"properties\":{\"list\":{\"type\":"
+                                         "\"array\",\"items\":{\"type\":\"object\",\"required\":["),
+                     0);
+    add_many(&text, 5000, "\"r", true, "\"");
+    assert_int_equal(cor_buf_addz(&text, "]}}}}"), 0);
+    assert_int_equal(cor_buf_addz(&object, "{\"kind\":\"K\",\"apiVersion\":\"v1\",\"list\":["), 0);
+    add_many(&object, 3500, "{}", false, "");
+    assert_int_equal(cor_buf_addz(&object, "]}"), 0);
+    assert_is_too_much(&text, &object);
+}
+
+/* Each branch looks at all members of an object, and all items of a list, also at those that it
+ * says nothing of. */
+TEST(structural_work, ends_when_members_and_items_are_passed_too_often)
+{
+    static const char *const opening[] = {"{", "["};
+    static const char *const closing[] = {"}", "]"};
+
+    for (size_t k = 0; k < COR_ARRAY_LEN(opening); k++) {
+        COR_CLEANUP(cor_buf_deinit)
+        struct cor_buf text = {.max = TEXT_MAX}, object = {.max = TEXT_MAX};
+
+        assert_int_equal(cor_buf_addz(&text, "{\"type\":\"object\",\"properties\":{\"o\":{"
+                                             "\"x-kubernetes-preserve-unknown-fields\":true,"
+                                             "\"anyOf\":["),
+                         0);
+        add_many(&text, 4500, "{\"minProperties\":99999", true, ",\"minItems\":99999}");
+        assert_int_equal(cor_buf_addz(&text, "]}}}"), 0);
+        assert_int_equal(cor_buf_addz(&object, "{\"kind\":\"K\",\"apiVersion\":\"v1\",\"o\":"), 0);
+        assert_int_equal(cor_buf_addz(&object, opening[k]), 0);
+        add_many(&object, 3800, k == 0 ? "\"m1" : "1", k == 0, k == 0 ? "\":1" : "");
+        assert_int_equal(cor_buf_addz(&object, closing[k]), 0);
+        assert_int_equal(cor_buf_addz(&object, "}"), 0);
+        assert_is_too_much(&text, &object);
+    }
+}
