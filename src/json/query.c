@@ -312,12 +312,13 @@ static int run_recursive(struct run *run, const struct values *in, struct values
 
     for (size_t i = 0; r == 0 && i < in->n; i++) {
         struct cor_str open = in->v[i].text;
-        struct cor_json_iter it = {open.p, open.p + open.n, open.p};
+        struct cor_json_iter it;
 
         if (in->v[i].kind == COR_JSON_RESULT_TEXT && open.n > 0)
             r = values_add(run, out, in->v[i]);
         if (in->v[i].kind != COR_JSON_RESULT_JSON)
             continue;
+        it = (struct cor_json_iter){open.p, open.p + open.n, open.p};
         r = add_below(run, &it, 0, out);
         if (r == 0)
             r = charge(run, (size_t)(it.p - open.p));
