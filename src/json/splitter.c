@@ -12,11 +12,13 @@ enum state {
     BETWEEN, /* documents */
     BEFORE,  /* the list's object */
     KEY_OR_END,
-    KEY, /* a string under way */
+    NEXT_KEY, /* after a comma */
+    KEY,      /* a string under way */
     COLON,
     MEMBER,
     AFTER_MEMBER,
     ITEM_OR_END,
+    NEXT_ITEM, /* after a comma */
     AFTER_ITEM,
     AFTER,
     VALUE_DOCUMENT, /* a value under way, of one of three kinds */
@@ -133,6 +135,19 @@ static int begin_value(struct cor_json_splitter *s, char first, enum state state
     return 0;
 }
 
+/* A member besides the items: nobody else looks at the whole of it. */
+static int give_member(struct cor_json_splitter *s, struct cor_str value)
+{
+    const struct cor_json_limits limits = {s->part.max, COR_JSON_DEPTH_MAX, true};
+    bool is_canonical;
+
+    if (s->checks && (cor_json_check(cor_buf_str(&s->key), &limits, &is_canonical, NULL) < 0 ||
+                      cor_json_check(value, &limits, &is_canonical, NULL) < 0))
+        return -COR_EINVAL;
+    s->state = AFTER_MEMBER;
+    return s->cbs->on_member(s->arg, cor_str(s->key.p + 1, s->key.n - 2), value);
+}
+
 static int give_value(struct cor_json_splitter *s, struct cor_str value)
 {
     switch (s->state) {
@@ -143,8 +158,7 @@ static int give_value(struct cor_json_splitter *s, struct cor_str value)
         s->state = AFTER_ITEM;
         return s->cbs->on_value(s->arg, value);
     default:
-        s->state = AFTER_MEMBER;
-        return s->cbs->on_member(s->arg, cor_str(s->key.p + 1, s->key.n - 2), value);
+        return give_member(s, value);
     }
 }
 
@@ -205,6 +219,7 @@ static int feed_structure(struct cor_json_splitter *s, const char **p, const cha
     case MEMBER:
         return begin_member(s, c, p);
     case ITEM_OR_END:
+    case NEXT_ITEM:
         if (c != ']')
             return take_checked(s, p, end, &r) ? r : begin_value(s, c, VALUE_ITEM);
         break;
@@ -214,16 +229,16 @@ static int feed_structure(struct cor_json_splitter *s, const char **p, const cha
     (*p)++;
     if (s->state == BEFORE && c == '{')
         s->state = KEY_OR_END;
-    else if (s->state == KEY_OR_END && c == '"')
+    else if ((s->state == KEY_OR_END || s->state == NEXT_KEY) && c == '"')
         return begin_key(s);
     else if (s->state == COLON && c == ':')
         s->state = MEMBER;
     else if (s->state == AFTER_MEMBER && c == ',')
-        s->state = KEY_OR_END;
+        s->state = NEXT_KEY;
     else if ((s->state == AFTER_MEMBER || s->state == KEY_OR_END) && c == '}')
         s->state = AFTER;
     else if (s->state == AFTER_ITEM && c == ',')
-        s->state = ITEM_OR_END;
+        s->state = NEXT_ITEM;
     else if ((s->state == AFTER_ITEM || s->state == ITEM_OR_END) && c == ']')
         s->state = AFTER_MEMBER;
     else

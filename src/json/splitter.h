@@ -1,7 +1,8 @@
 /* Cuts a stream of JSON into values while it comes in, so that no answer need be held as a whole:
  * the documents of a watch, or the items of a list. A value that lies within one piece of input is
  * not copied. It only counts brackets and quotes: who gets a value checks it, unless `checks` is
- * set. Thread: one at a time.  Owner: whoever embeds it. */
+ * set.
+ * Thread: one at a time.  Owner: whoever embeds it. */
 #ifndef COR_JSON_SPLITTER_H
 #define COR_JSON_SPLITTER_H
 
@@ -32,7 +33,8 @@ struct cor_json_splitter {
     int state;
     bool has_items; /* the list's object has an array of that name */
     /* Set by the user after init: an item that is an object and lies in one piece is checked while
-     * its end is looked for, which spares the user a second pass. */
+     * its end is looked for, which spares the user a second pass; other members of the list's
+     * object must be JSON, with their keys. */
     bool checks;
     /* For on_value: the item was checked, as by cor_json_check() with any number; and its result.
      */

@@ -1,6 +1,7 @@
-/* Promises of the splitter: however the input is cut, and whether it checks items or not, the same
- * values come out and the same verdict is given; no value is empty, and none is longer than the
- * maximum. What it says of a checked item is what a check of its own says. */
+/* Promises of the splitter: however the input is cut, the same values come out and the same verdict
+ * is given; one that does not check takes all that one that checks does; no value is empty, and
+ * none is longer than the maximum. What it says of a checked item is what a check of its own says,
+ * and the members that it gives when it checks are JSON. */
 #include "base/err.h"
 #include "fuzz.h"
 #include "json/json.h"
@@ -31,9 +32,12 @@ static int note_value(void *arg, struct cor_str value)
 
 static int note_member(void *arg, struct cor_str raw_key, struct cor_str value)
 {
+    const struct cor_json_limits limits = {VALUE_MAX, COR_JSON_DEPTH_MAX, true};
     struct run *run = arg;
+    bool is_canonical;
 
     FUZZ_CHECK(value.n > 0 && value.n <= VALUE_MAX);
+    FUZZ_CHECK(!run->s.checks || cor_json_check(value, &limits, &is_canonical, NULL) == 0);
     FUZZ_CHECK(cor_buf_addf(run->log, "=%zu:", raw_key.n) == 0);
     FUZZ_CHECK(cor_buf_adds(run->log, raw_key) == 0);
     return cor_buf_adds(run->log, value);
@@ -64,21 +68,26 @@ static int split(enum cor_json_split kind, struct cor_str in, size_t step, bool 
 FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct cor_str in = cor_str((const char *)data, size);
-    struct cor_buf whole, parts;
+    struct cor_buf whole, parts, unchecked;
 
     for (int kind = COR_JSON_SPLIT_DOCUMENTS; kind <= COR_JSON_SPLIT_ITEMS; kind++) {
         for (size_t step = 1; step < 8; step += 3) {
-            int a, b;
+            int a, b, c;
 
             cor_buf_init(&whole, LOG_MAX);
             cor_buf_init(&parts, LOG_MAX);
+            cor_buf_init(&unchecked, LOG_MAX);
             a = split(kind, in, size ? size : 1, true, &whole);
-            b = split(kind, in, step, step > 1, &parts);
+            b = split(kind, in, step, true, &parts);
+            c = split(kind, in, step, false, &unchecked);
             FUZZ_CHECK(a == b);
             FUZZ_CHECK(a == 0 || a == -COR_EINVAL || a == -COR_ETOOBIG);
             FUZZ_CHECK(cor_str_eq(cor_buf_str(&whole), cor_buf_str(&parts)));
+            FUZZ_CHECK(c == a || a == -COR_EINVAL);
+            FUZZ_CHECK(cor_str_starts(cor_buf_str(&unchecked), cor_buf_str(&whole)));
             cor_buf_deinit(&whole);
             cor_buf_deinit(&parts);
+            cor_buf_deinit(&unchecked);
         }
     }
     return 0;
