@@ -36,24 +36,26 @@
 extern "C" {
 #endif
 
-/* Copies the options that the caller has and this header knows, by the size with which they begin.
- * False: the caller set one that this header does not know. */
-static inline bool cor_typed_copy(void *to, size_t n, const void *from)
+/* Copies the options that the caller has and this header knows, by the size with which they begin,
+ * into those of this header, which are empty. When the caller set one that this header does not
+ * know, or no size, the copy gets a size that is refused. */
+static inline void cor_typed_copy(void *to, size_t n, const void *from)
 {
     const char *bytes = (const char *)from;
+    const size_t most = 4096, refused = 0; /* no options are longer */
     size_t size;
+    bool is_known;
 
     memcpy(&size, from, sizeof(size));
-    for (size_t i = n; i < size; i++) {
-        if (bytes[i] != 0)
-            return false;
-    }
-    memcpy(to, from, size < n ? size : n);
-    return true;
+    is_known = size >= sizeof(size) && size <= most;
+    for (size_t i = n; is_known && i < size; i++)
+        is_known = bytes[i] == 0;
+    if (is_known)
+        memcpy(to, from, size < n ? size : n);
+    memcpy(to, is_known ? &n : &refused, sizeof(n));
 }
 
-/* The request of a typed function. `opts` with an option that this header does not know become a
- * request without a size, which is refused. */
+/* The request of a typed function. */
 static inline struct cor_request cor_typed_request(const struct cor_request *opts,
                                                    enum cor_verb verb, struct cor_resource resource,
                                                    const char *ns, const char *name,
@@ -63,10 +65,8 @@ static inline struct cor_request cor_typed_request(const struct cor_request *opt
 
     memset(&req, 0, sizeof(req));
     req.size = sizeof(req);
-    if (opts && !cor_typed_copy(&req, sizeof(req), opts))
-        req.size = 0;
-    else if (req.size > sizeof(req))
-        req.size = sizeof(req);
+    if (opts)
+        cor_typed_copy(&req, sizeof(req), opts);
     req.verb = verb;
     req.resource = resource;
     req.ns = ns;
@@ -131,10 +131,8 @@ static inline int cor_typed_informer(struct cor_informers *set,
 
     memset(&all, 0, sizeof(all));
     all.size = sizeof(all);
-    if (opts && !cor_typed_copy(&all, sizeof(all), opts))
-        return -COR_ENOTSUP;
-    if (all.size > sizeof(all))
-        all.size = sizeof(all);
+    if (opts)
+        cor_typed_copy(&all, sizeof(all), opts);
     all.resource = resource;
     all.ns = ns;
     all.kind = kind;

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -448,7 +449,7 @@ static void takes_options_by_their_size(void)
 
     older.size = offsetof(struct cor_request, field_manager);
     made = cor_typed_request(&older, COR_VERB_GET, older.resource, NULL, "a", NULL);
-    CHECK(made.field_manager == NULL && made.size == older.size);
+    CHECK(made.field_manager == NULL && made.size == sizeof(made));
     newer.req.size = sizeof(newer);
     newer.req.field_manager = "me";
     made = cor_typed_request(&newer.req, COR_VERB_GET, older.resource, NULL, "a", NULL);
@@ -456,6 +457,32 @@ static void takes_options_by_their_size(void)
     newer.more[15] = 1;
     made = cor_typed_request(&newer.req, COR_VERB_GET, older.resource, "default", "a", NULL);
     CHECK(cor_client_do(fx.client, &made, NULL, &fx.why) == -COR_EINVAL);
+}
+
+/* Options that do not begin with their size are refused: a dry run must not become a deletion. */
+static void refuses_options_without_a_size(void)
+{
+    static const size_t sizes[] = {0, 1, sizeof(size_t) - 1, 1u << 20, SIZE_MAX};
+    struct cor_core_v1_config_map_object map = config_map("a", "red"), kept;
+    struct cor_core_v1_config_map_informer informer;
+    struct cor_request opts = {.dry_run = true};
+    struct cor_informer_opts more = {.size = 0};
+    struct cor_informers *set;
+
+    CHECK(cor_core_v1_configmaps_create(fx.client, "default", map, NULL, NULL, &fx.why) == 0);
+    CHECK(cor_informers_new(fx.client, NULL, &set) == 0);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        opts.size = more.size = sizes[i];
+        CHECK(cor_core_v1_configmaps_delete(fx.client, "default", "a", &opts, &fx.why) ==
+              -COR_EINVAL);
+        CHECK(cor_core_v1_configmaps_informer(set, "default", &more, &informer, &fx.why) ==
+              -COR_EINVAL);
+        CHECK(strstr(cor_status_message(&fx.why), "size"));
+    }
+    cor_informers_free(set);
+    CHECK(cor_core_v1_configmaps_get(fx.client, "default", "a", NULL, &kept, &fx.why) == 0);
+    cor_core_v1_config_map_object_unref(&kept);
+    cor_core_v1_config_map_object_unref(&map);
 }
 
 int main(void)
@@ -472,6 +499,7 @@ int main(void)
         {"ends with a watch open", ends_with_a_watch_open},
         {"answers watches with events", answers_watches_with_events},
         {"takes options by their size", takes_options_by_their_size},
+        {"refuses options without a size", refuses_options_without_a_size},
     };
     const size_t n = sizeof(cases) / sizeof(cases[0]);
 
