@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 
+from behind import WIDGETS, api_service, one_behind_another, serve_widgets, widget
 from certificates import Authority, openssl
 from fixture import Server, Skip, await_it, config_map, main, test, token_file
 
@@ -389,36 +390,15 @@ def whom_to_believe_is_read_and_followed(server):
                 await_it(lambda: behind.get(PODS, token=None, cert=proxy, **new).status == 200, "the first CA again")
 
 
-WIDGETS = "/apis/stable.example.com/v1/namespaces/default/widgets"
-
-
-def serve_widgets(behind):
-    """Custom resources of a server that others pass requests on to."""
-    behind.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.stable.example.com"},
-        "spec": {"group": "stable.example.com", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"}, "versions": [
-            {"name": "v1", "served": True, "storage": True,
-             "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}}).expect(201)
-    await_it(lambda: behind.get(WIDGETS).status == 200, "the custom resource")
-
-
-def api_service():
-    return {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": "v1.stable.example.com"}, "spec": {
-        "group": "stable.example.com", "version": "v1", "groupPriorityMinimum": 1000, "versionPriority": 15, "insecureSkipTLSVerify": True,
-        "service": {"name": "behind", "namespace": "default", "port": 443}}}
-
-
 def check_behind(behind, kube):
     """A kube-apiserver passes requests on to us, with its users."""
     serve_widgets(behind)
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "behind"}, "spec": {
         "type": "ExternalName", "externalName": "localhost", "ports": [{"port": behind.port}]}}
     assert kube.request("POST", "/api/v1/namespaces/default/services", service)[0] == 201
-    registered = api_service()
-    registered["spec"]["service"]["port"] = behind.port
-    assert kube.request("POST", "/apis/apiregistration.k8s.io/v1/apiservices", registered)[0] == 201
+    assert kube.request("POST", "/apis/apiregistration.k8s.io/v1/apiservices", api_service(behind.port))[0] == 201
     await_it(lambda: kube.request("GET", WIDGETS)[0] == 200, "a request that was passed on")
-    code, made = kube.request("POST", WIDGETS, {"apiVersion": "stable.example.com/v1", "kind": "Widget", "metadata": {"name": "one"}})
+    code, made = kube.request("POST", WIDGETS, widget("one"))
     assert code == 201 and made["metadata"]["uid"], (code, made)
     assert behind.get(WIDGETS + "/one").expect(200).json() == kube.request("GET", WIDGETS + "/one")[1]
     condition = kube.request("GET", "/apis/apiregistration.k8s.io/v1/apiservices/v1.stable.example.com")[1]["status"]["conditions"][0]
@@ -431,42 +411,51 @@ def check_behind(behind, kube):
     connection.close()
 
 
+def play_behind(front, behind):
+    """What users of the front see of the server behind it."""
+    front.request("POST", WIDGETS, widget("one")).expect(201)
+    assert behind.get(WIDGETS + "/one").expect(200).json() == front.get(WIDGETS + "/one").expect(200).json()
+    watch = front.watch(WIDGETS + "?watch=1")
+    assert next(watch)["object"]["metadata"]["name"] == "one"
+    behind.request("DELETE", WIDGETS + "/one").expect(200)
+    assert next(watch)["type"] == "DELETED"
+    watch.close()
+    # The user is the front's: a master of its token file, and ann, who may nothing at either.
+    front.get(WIDGETS, token="t-root").expect(200)
+    front.get(WIDGETS, token="t-ann").expect(403)
+    behind.get(WIDGETS, token="t-root").expect(200)
+    behind.get(WIDGETS, token="t-ann").expect(403)
+    # Headers of a client do not come through.
+    front.get(WIDGETS, token="t-ann", **{"X-Remote-User": "root", "X-Remote-Group": "system:masters"}).expect(403)
+    assert "widgets" in [r["name"] for r in front.get("/apis/stable.example.com/v1").expect(200).json()["resources"]]
+    # Both may be restarted.
+    front.create(WIDGETS, widget("kept"))
+    behind.restart(keep_port=True)
+    await_it(lambda: front.get(WIDGETS + "/kept").status == 200, "the server behind")
+    front.restart(keep_port=True)
+    await_it(lambda: front.get(WIDGETS + "/kept").status == 200, "the server in front")
+
+
 @test
 def one_coracle_stands_behind_another(server):
-    """Contract extension 4.4, 4.6: the front passes requests on, and decides about users; docs/aggregation.md."""
+    """Contract extension 4.4, 4.6, 4.6.3: the front passes requests on, and decides about users; docs/aggregation.md."""
     with tempfile.TemporaryDirectory() as folder:
-        back_port = free_port()
-        with Server(PROGRAM, "--token-auth-file", token_file(folder), "--aggregator-resolve", f"behind.default=127.0.0.1:{back_port}",
-                    *FLAGS) as front:
-            config = front.data / "admin.kubeconfig"
-            await_it(lambda: front.get("/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication").status == 200, "the trust")
-            behind = Server(PROGRAM, "--authentication-kubeconfig", config, "--authorization-kubeconfig", config, *FLAGS)
-            try:
-                behind.start(back_port)
-                serve_widgets(behind)
-                front.request("POST", "/api/v1/namespaces/default/services", {
-                    "apiVersion": "v1", "kind": "Service", "metadata": {"name": "behind"}, "spec": {"ports": [{"port": 443}]}}).expect(201)
-                front.request("POST", "/apis/apiregistration.k8s.io/v1/apiservices", api_service()).expect(201)
-                await_it(lambda: front.get(WIDGETS).status == 200, "a request that is passed on")
-                widget = {"apiVersion": "stable.example.com/v1", "kind": "Widget", "metadata": {"name": "one"}}
-                front.request("POST", WIDGETS, widget).expect(201)
-                assert behind.get(WIDGETS + "/one").expect(200).json() == front.get(WIDGETS + "/one").expect(200).json()
-                watch = front.watch(WIDGETS + "?watch=1")
-                assert next(watch)["object"]["metadata"]["name"] == "one"
-                behind.request("DELETE", WIDGETS + "/one").expect(200)
-                assert next(watch)["type"] == "DELETED"
-                watch.close()
-                # The user is the front's: a master of its token file, and ann, who may nothing at either.
-                front.get(WIDGETS, token="t-root").expect(200)
-                front.get(WIDGETS, token="t-ann").expect(403)
-                behind.get(WIDGETS, token="t-root").expect(200)
-                behind.get(WIDGETS, token="t-ann").expect(403)
-                # Headers of a client do not come through.
-                front.get(WIDGETS, token="t-ann", **{"X-Remote-User": "root", "X-Remote-Group": "system:masters"}).expect(403)
-                assert "widgets" in [r["name"] for r in front.get("/apis/stable.example.com/v1").expect(200).json()["resources"]]
-            finally:
-                behind.stop()
-                behind.cleanup()
+        with one_behind_another(PROGRAM, ["--token-auth-file", token_file(folder), *FLAGS], FLAGS) as (front, behind):
+            play_behind(front, behind)
+
+
+@test
+def one_coracle_stands_behind_another_over_both_engines(server):
+    """The front on etcd and the other on SQLite, the other way round, and both on one etcd."""
+    from etcd_cluster import Cluster, program
+    if not program():
+        raise Skip("there is no etcd: install etcd-server, or name one in COR_ETCD")
+    with tempfile.TemporaryDirectory() as folder, Cluster() as etcd:
+        on_etcd = lambda prefix: ["--etcd-servers", etcd.urls, "--etcd-prefix", prefix]
+        tokens = ["--token-auth-file", token_file(folder)]
+        for front_flags, behind_flags in ((on_etcd("/a"), []), ([], on_etcd("/b")), (on_etcd("/c"), on_etcd("/d"))):
+            with one_behind_another(PROGRAM, [*tokens, *front_flags, *FLAGS], [*behind_flags, *FLAGS]) as (front, behind):
+                play_behind(front, behind)
 
 
 @test
