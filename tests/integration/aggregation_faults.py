@@ -154,10 +154,14 @@ def a_service_that_breaks_off_is_a_503_or_a_cut(front):
 
 @test
 def a_post_is_sent_once(front):
-    """What may have been done is not asked for again."""
-    front.target.take()
-    ask(front.port, f"POST {BASE}/namespaces/n/things/reset HTTP/1.1\n{AUTH}Content-Length: 3\n\nabc")
-    assert len([r for r in front.target.take() if r.line.startswith("POST")]) == 1
+    """What may have been done is not asked for again. Each loop has a circuit of its own, which may have opened before."""
+    def is_sent():
+        front.target.take()
+        answer = ask(front.port, f"POST {BASE}/namespaces/n/things/reset HTTP/1.1\n{AUTH}Content-Length: 3\n\nabc")
+        sent = [r.line for r in front.target.take() if r.line.startswith("POST")]
+        assert answer.startswith(b"HTTP/1.1 503 ") and len(sent) <= 1, (answer, sent)
+        return sent
+    await_it(is_sent, "a request")
     await_200(front)
 
 
