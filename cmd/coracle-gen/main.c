@@ -63,9 +63,10 @@ static const struct flag flags[] = {
      offsetof(struct gen_opts, server.insecure_skip_tls_verify), NULL,
      "Of --from-server: do not check the server's certificate", 0, 0, false},
     {"prefix", 0, FLAG_TEXT, offsetof(struct gen_opts, prefix), "TEXT",
-     "Begin the names of symbols of all but the built-in types with this", 0, 0, false},
+     "Begin the names of symbols with this; built-in types are then not those of the library", 0, 0,
+     false},
     {"include", 0, FLAG_TEXT, offsetof(struct gen_opts, include), "DIR",
-     "Name this folder in the #include lines of files of all but the built-in types", 0, 0, false},
+     "Name this folder in the #include lines of the files", 0, 0, false},
     {"structs", 0, FLAG_TEXT, offsetof(struct gen_opts, structs), "KIND[,KIND...]",
      "Write structs of these kinds, too, and of all that they hold; all for every kind", 0, 0,
      false},
@@ -216,18 +217,38 @@ static void print_package(const struct cor_gen_package *package)
     printf("\n");
 }
 
-/* A package of strings alone has nothing to view. */
-static bool is_wanted(const struct cor_gen_package *package, const char *const *names, size_t n)
+static bool is_builtin(const struct gen_opts *opts)
 {
-    bool has_struct = false;
+    return !opts->crd && !opts->openapi && !opts->is_from_server;
+}
 
+/* Is what is written libcoracle-types itself, or a part of it? */
+static bool is_types(const struct gen_opts *opts)
+{
+    return is_builtin(opts) && opts->prefix[0] == '\0';
+}
+
+/* Wants the packages that were named, with all that they need, or every one that has something to
+ * view. What libcoracle-types needs is in libcoracle-types. */
+static int want(struct cor_gen_model *model, const struct gen_opts *opts, const char *const *names,
+                size_t n)
+{
     for (size_t i = 0; i < n; i++) {
-        if (cor_str_eqz(package->stem, names[i]))
-            return true;
+        struct cor_gen_package *package = cor_gen_find_package(model, cor_strz(names[i]));
+
+        if (!package) {
+            fprintf(stderr, "coracle-gen: the input has no package %s; --list prints those of it\n",
+                    names[i]);
+            return -COR_EIO;
+        }
+        if (is_types(opts))
+            package->is_wanted = true;
+        else
+            cor_gen_want(package);
     }
-    for (const struct cor_gen_type *t = package->types; t; t = t->next)
-        has_struct |= t->shape == COR_SHAPE_STRUCT;
-    return n == 0 && !package->is_external && has_struct;
+    for (struct cor_gen_package *p = model->packages; n == 0 && p; p = p->next)
+        p->is_wanted = !p->is_external && cor_gen_has_types(p);
+    return 0;
 }
 
 static int read_one(struct cor_gen_model *model, const struct gen_opts *opts, const char *file,
@@ -257,11 +278,13 @@ static int read_input(struct cor_gen_model *model, const struct gen_opts *opts,
     struct cor_str files = cor_strz(opts->crd ? opts->crd : opts->openapi), folder = {"", 0};
     int r = 0;
 
-    if (files.n == 0 && !opts->is_from_server)
-        return cor_gen_from_tables(model);
+    if (is_types(opts))
+        return cor_gen_from_tables(model, COR_GEN_TYPES_PREFIX, COR_GEN_TYPES_FOLDER);
     if (opts->include[0] != '\0')
         folder = cor_gen_printf(model, "%s%s", opts->include,
                                 cor_str_ends(cor_strz(opts->include), COR_STR("/")) ? "" : "/");
+    if (is_builtin(opts))
+        return cor_gen_from_tables(model, cor_strz(opts->prefix), folder);
     if (opts->is_from_server) {
         struct from_server_opts server = opts->server;
 
@@ -279,21 +302,19 @@ static int read_input(struct cor_gen_model *model, const struct gen_opts *opts,
 }
 
 static int write_all(struct cor_gen_model *model, const struct gen_opts *opts,
-                     const struct cor_gen_conversion *conversions, size_t nconversions,
-                     const char *const *names, size_t n)
+                     const struct cor_gen_conversion *conversions, size_t nconversions)
 {
-    const bool is_builtin = !opts->crd && !opts->openapi && !opts->is_from_server;
     const struct cor_gen_views_opts views = {
-        .source = is_builtin  ? "Coracle's built-in types"
-                  : opts->crd ? "CustomResourceDefinitions"
-                              : "an OpenAPI document",
+        .source = is_builtin(opts) ? "Coracle's built-in types"
+                  : opts->crd      ? "CustomResourceDefinitions"
+                                   : "an OpenAPI document",
         .version = COR_VERSION,
-        .is_exported = is_builtin,
+        .is_exported = is_types(opts),
     };
     int r = 0;
 
     for (const struct cor_gen_package *p = model->packages; r == 0 && p; p = p->next) {
-        if (!is_wanted(p, names, n))
+        if (!p->is_wanted)
             continue;
         if (opts->is_list)
             print_package(p);
@@ -328,15 +349,10 @@ static int run(const struct gen_opts *opts, const char *const *names, size_t n)
         else
             r = cor_gen_conversion_read(&model, pair, &conversions[nconversions++], &why);
     }
-    for (size_t i = 0; r == 0 && i < n; i++) {
-        if (!cor_gen_find_package(&model, cor_strz(names[i]))) {
-            fprintf(stderr, "coracle-gen: the input has no package %s; --list prints those of it\n",
-                    names[i]);
-            return EXIT_FAILED;
-        }
-    }
     if (r == 0)
-        r = write_all(&model, opts, conversions, nconversions, names, n);
+        r = want(&model, opts, names, n);
+    if (r == 0)
+        r = write_all(&model, opts, conversions, nconversions);
     if (r == -COR_EINVAL)
         fprintf(stderr, "coracle-gen: %s\n", why.message);
     else if (r < 0 && r != -COR_EIO)

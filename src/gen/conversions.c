@@ -8,6 +8,7 @@
 #include "gen/conversions.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -410,8 +411,10 @@ int cor_gen_conversion_write(struct cor_gen_model *model, const struct cor_gen_c
                              struct cor_buf *source, struct cor_buf *test)
 {
     struct cor_gen_lines h = {header, 0}, s = {source, 0}, t = {test, 0};
+    const struct cor_gen_package *package = c->a->package; /* its folder is the conversion's */
     struct cor_str include = cor_gen_printf(
-        model, "%s%.*s.h", opts->is_exported ? "coracle/types/" : "", COR_STR_ARG(c->stem));
+        model, "%.*s%.*s.h", (int)(package->header.n - package->stem.n - strlen(".h")),
+        package->header.p, COR_STR_ARG(c->stem));
     bool has_rest = differences(c, model, NULL) > 0;
 
     write_header(model, c, opts, &h);

@@ -10,13 +10,18 @@
 #include "schema/resource_row.h"
 #include "schema/rules.h"
 
-#define FOLDER COR_STR("coracle/types/")
+/* The names of what is written. */
+struct naming {
+    struct cor_str prefix, folder;
+};
 
-static struct cor_gen_package *package_of(struct cor_gen_model *model, struct cor_str stem)
+static struct cor_gen_package *package_of(struct cor_gen_model *model, const struct naming *naming,
+                                          struct cor_str stem)
 {
-    struct cor_str prefix = cor_gen_printf(model, "cor_%.*s_", COR_STR_ARG(stem));
+    struct cor_str prefix =
+        cor_gen_printf(model, "%.*s%.*s_", COR_STR_ARG(naming->prefix), COR_STR_ARG(stem));
 
-    return cor_gen_package(model, stem, prefix, FOLDER);
+    return cor_gen_package(model, stem, prefix, naming->folder);
 }
 
 /* The resource whose objects are of this kind. NULL: there is none. */
@@ -51,7 +56,8 @@ static void copy_values(struct cor_gen_model *model, const struct cor_type *from
 
 /* A struct or a named string becomes a type of its package; a list with a name of its own is a list
  * like any other. */
-static struct cor_gen_type *declare(struct cor_gen_model *model, const struct cor_type *from)
+static struct cor_gen_type *declare(struct cor_gen_model *model, const struct naming *naming,
+                                    const struct cor_type *from)
 {
     enum cor_shape shape = cor_type_shape(from);
     bool is_declared =
@@ -60,9 +66,13 @@ static struct cor_gen_type *declare(struct cor_gen_model *model, const struct co
     struct cor_gen_package *package;
     struct cor_gen_type *to;
 
-    if (!is_declared)
-        return (struct cor_gen_type *)cor_gen_plain_type(model, shape, NULL);
-    package = package_of(model, cor_type_package(from));
+    if (!is_declared) {
+        to = (struct cor_gen_type *)cor_gen_plain_type(model, shape, NULL);
+        if (to)
+            to->is_wrapped = cor_type_is(from, COR_TYPE_WRAPPED);
+        return to;
+    }
+    package = package_of(model, naming, cor_type_package(from));
     to = package ? cor_gen_add_type(model, package, cor_type_name(from), shape) : NULL;
     if (!to)
         return NULL;
@@ -252,15 +262,16 @@ static void link_element(const struct cor_type *from, struct cor_gen_type *to,
     element->is_map_value |= cor_type_shape(from) == COR_SHAPE_MAP;
 }
 
-int cor_gen_from_tables(struct cor_gen_model *model)
+int cor_gen_from_tables(struct cor_gen_model *model, struct cor_str prefix, struct cor_str folder)
 {
+    const struct naming naming = {prefix, folder};
     size_t n = cor_types_count();
     struct cor_gen_type **made = cor_arena_alloc(&model->arena, n * sizeof(struct cor_gen_type *));
 
     if (!made)
         return cor_gen_model_error(model);
     for (size_t i = 0; i < n; i++) {
-        made[i] = declare(model, cor_type_at(i));
+        made[i] = declare(model, &naming, cor_type_at(i));
         if (!made[i])
             return cor_gen_model_error(model);
     }

@@ -86,6 +86,37 @@ struct cor_gen_package *cor_gen_package(struct cor_gen_model *model, struct cor_
     return package;
 }
 
+bool cor_gen_has_types(const struct cor_gen_package *package)
+{
+    for (const struct cor_gen_type *t = package->types; t; t = t->next) {
+        if (t->shape == COR_SHAPE_STRUCT)
+            return true;
+    }
+    return false;
+}
+
+/* The package of a type, or of what it is a list or a map of. */
+static void want_package_of(const struct cor_gen_type *type)
+{
+    while (type->element)
+        type = type->element;
+    if (type->package && !type->package->is_external && cor_gen_has_types(type->package))
+        cor_gen_want(type->package);
+}
+
+void cor_gen_want(struct cor_gen_package *package)
+{
+    if (package->is_wanted)
+        return;
+    package->is_wanted = true;
+    for (const struct cor_gen_type *t = package->types; t; t = t->next) {
+        for (const struct cor_gen_field *f = t->fields; f; f = f->next)
+            want_package_of(f->type);
+        for (const struct cor_gen_subresource *s = t->subresources; s; s = s->next)
+            want_package_of(s->type);
+    }
+}
+
 struct cor_gen_type *cor_gen_find_type(const struct cor_gen_model *model,
                                        const struct cor_gen_package *package, struct cor_str name)
 {

@@ -78,6 +78,7 @@ struct cor_gen_type {
     struct cor_str c_name;           /* of its struct: "cor_core_v1_pod_spec" (cor_gen_name()) */
     enum cor_shape shape;
     bool is_kind;
+    bool is_wrapped;       /* a list that is a message of its own in protobuf */
     struct cor_str plural; /* of the resource, of a kind that has one; empty: none */
     bool is_namespaced;    /* the resource; the next two are the resource's, too */
     unsigned verbs;        /* COR_API_VERB_BIT() */
@@ -91,6 +92,7 @@ struct cor_gen_type {
     bool is_element, is_map_value; /* of a list or a map of the model */
     bool is_owned;                 /* it gets a struct of its own (gen/structs.h) */
     bool is_open, is_written;      /* while structs are written */
+    unsigned seen;                 /* by the last question of this number (cor_gen_model.asked) */
     struct cor_gen_type *next;     /* in its package */
 };
 
@@ -101,6 +103,7 @@ struct cor_gen_package {
     struct cor_str prefix;  /* of its symbols: "cor_apps_v1_" */
     struct cor_str header;  /* how other files include its header: "coracle/types/apps_v1.h" */
     bool is_external;       /* exists elsewhere: only referred to */
+    bool is_wanted;         /* its files are written (cor_gen_want()) */
     bool is_structural;     /* values are what JSON says: a time is a text */
     struct cor_gen_type *types;
     struct cor_gen_package *next;
@@ -110,6 +113,7 @@ struct cor_gen_model {
     struct cor_arena arena;
     struct cor_gen_package *packages; /* in the order in which they were added */
     struct cor_map by_name;           /* "stem.Name" to struct cor_gen_type */
+    unsigned asked;                   /* questions that were asked of all that a type holds */
     struct cor_map schemas; /* names of OpenAPI schemas, of all documents, to struct cor_gen_type */
 };
 
@@ -133,6 +137,13 @@ struct cor_gen_package *cor_gen_package(struct cor_gen_model *model, struct cor_
                                         struct cor_str prefix, struct cor_str folder);
 struct cor_gen_package *cor_gen_find_package(const struct cor_gen_model *model,
                                              struct cor_str stem);
+
+/* Wants the files of a package, and those of the packages whose structs its own hold, or whose
+ * kinds its subresources speak, unless they exist elsewhere. */
+void cor_gen_want(struct cor_gen_package *package);
+
+/* Does it have more than strings? */
+bool cor_gen_has_types(const struct cor_gen_package *package);
 
 /* A declared type. NULL: it has not been added. */
 struct cor_gen_type *cor_gen_find_type(const struct cor_gen_model *model,

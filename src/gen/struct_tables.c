@@ -14,8 +14,10 @@ static void put_field(const struct cor_gen_structs_of *s, struct cor_gen_lines *
     const struct cor_gen_field *field = member->field;
     bool is_struct = member->value->shape == COR_SHAPE_STRUCT;
     bool is_narrow = member->value->shape == COR_SHAPE_INT_OR_STRING && !s->package->is_structural;
+    bool is_wrapped = field->type->is_wrapped || member->value->is_wrapped;
     const char *flags = is_narrow && field->is_pointer ? "COR_OWN_POINTER | COR_OWN_NARROW"
                         : is_narrow                    ? "COR_OWN_NARROW"
+                        : is_wrapped                   ? "COR_OWN_WRAPPED"
                         : field->is_pointer            ? "COR_OWN_POINTER"
                                                        : "0";
     struct cor_str of =
@@ -131,7 +133,7 @@ static size_t put_defaults(const struct cor_gen_structs_of *s, struct cor_gen_li
 static void put_table(const struct cor_gen_structs_of *s, struct cor_gen_lines *l,
                       const struct cor_gen_type *type)
 {
-    size_t n, numbers, defaults;
+    size_t n, numbers = 0, defaults;
     const struct cor_gen_member *members = cor_gen_members_of(s, type, &n);
     struct cor_str c = type->c_name;
 
@@ -142,7 +144,9 @@ static void put_table(const struct cor_gen_structs_of *s, struct cor_gen_lines *
             put_field(s, l, type, &members[i]);
         cor_gen_put(l, "};\n");
     }
-    numbers = n > 0 ? put_numbers(s, l, type, members, n) : 0;
+    /* A kind without numbers has no protobuf, whatever it holds. */
+    if (n > 0 && (!type->is_kind || cor_gen_has_protobuf(s, type)))
+        numbers = put_numbers(s, l, type, members, n);
     defaults = put_defaults(s, l, type);
     cor_gen_put(l, "\nconst struct cor_own_type %.*s_own_type = {\n", COR_STR_ARG(c));
     if (type->is_kind && s->package->version.n > 0)

@@ -174,11 +174,8 @@ static bool is_reserved(struct cor_str name)
     return false;
 }
 
-static const char *kind_of(const struct cor_gen_structs_of *s, const struct cor_gen_type *value,
-                           bool is_element)
+static const char *kind_of(const struct cor_gen_structs_of *s, const struct cor_gen_type *value)
 {
-    const bool is_text = s->package->is_structural || is_element;
-
     switch (value->shape) {
     case COR_SHAPE_STRUCT:
         return "STRUCT";
@@ -197,9 +194,9 @@ static const char *kind_of(const struct cor_gen_structs_of *s, const struct cor_
     case COR_SHAPE_INT_OR_STRING:
         return "INT_OR_STR";
     case COR_SHAPE_TIME:
-        return is_text ? "TEXT" : "TIME";
+        return s->package->is_structural ? "TEXT" : "TIME";
     case COR_SHAPE_MICRO_TIME:
-        return is_text ? "TEXT" : "MICRO_TIME";
+        return s->package->is_structural ? "TEXT" : "MICRO_TIME";
     case COR_SHAPE_STRING:
     case COR_SHAPE_DURATION:
         return "TEXT";
@@ -269,7 +266,7 @@ static struct cor_gen_member member_of(const struct cor_gen_structs_of *s,
     struct cor_str name = cor_gen_snake_of(m, field->name);
 
     member.form = shape == COR_SHAPE_LIST ? "LIST" : shape == COR_SHAPE_MAP ? "MAP" : "ONE";
-    member.kind = kind_of(s, member.value, field->type != member.value);
+    member.kind = kind_of(s, member.value);
     member.is_pointer = field->is_pointer && shape == COR_SHAPE_STRUCT;
     if (name.n == 0 || (name.p[0] >= '0' && name.p[0] <= '9'))
         name = cor_gen_printf(m, "_%.*s", COR_STR_ARG(name));
@@ -386,6 +383,36 @@ static void put_struct(const struct cor_gen_structs_of *s, struct cor_gen_lines 
                     COR_STR_ARG(type->c_name), COR_STR_ARG(type->c_name));
 }
 
+/* Is there a member whose protobuf the functions on structs do not know: the schemas of a
+ * CustomResourceDefinition that may also be a bool or a list, and containers in containers? */
+static bool has_odd_member(struct cor_gen_type *type, unsigned asked)
+{
+    if (type->seen == asked)
+        return false;
+    type->seen = asked;
+    for (const struct cor_gen_field *f = type->fields; f; f = f->next) {
+        struct cor_gen_type *value = (struct cor_gen_type *)value_of(f);
+
+        if (value->shape == COR_SHAPE_SCHEMA_OR_BOOL || value->shape == COR_SHAPE_SCHEMA_OR_ARRAY ||
+            value->shape == COR_SHAPE_SCHEMA_OR_STRINGS || value->shape == COR_SHAPE_MAP ||
+            (value->shape == COR_SHAPE_LIST && !value->is_wrapped))
+            return true;
+        if (value->shape == COR_SHAPE_STRUCT && has_odd_member(value, asked))
+            return true;
+    }
+    return false;
+}
+
+bool cor_gen_has_protobuf(const struct cor_gen_structs_of *s, const struct cor_gen_type *type)
+{
+    bool has_number = false;
+
+    for (const struct cor_gen_field *f = type->fields; f; f = f->next)
+        has_number |= f->number > 0;
+    return type->is_kind && s->package->version.n > 0 && has_number &&
+           !has_odd_member((struct cor_gen_type *)type, ++s->model->asked);
+}
+
 static void put_functions(const struct cor_gen_structs_of *s, struct cor_gen_lines *l)
 {
     for (const struct cor_gen_type *t = s->package->types; t; t = t->next) {
@@ -394,7 +421,7 @@ static void put_functions(const struct cor_gen_structs_of *s, struct cor_gen_lin
         cor_gen_put(l, "\nextern %sconst struct cor_own_type %.*s_own_type;\n",
                     s->opts->is_exported ? "COR_API " : "", COR_STR_ARG(t->c_name));
         cor_gen_put(l, "COR_OWN_FUNCTIONS(%.*s_own)\n", COR_STR_ARG(t->c_name));
-        if (t->is_kind && s->package->version.n > 0 && !s->package->is_structural)
+        if (cor_gen_has_protobuf(s, t))
             cor_gen_put(l, "COR_OWN_PROTOBUF_FUNCTIONS(%.*s_own)\n", COR_STR_ARG(t->c_name));
         if (t->is_element)
             cor_gen_put(l, "COR_OWN_LIST_FUNCTIONS(%.*s_own)\n", COR_STR_ARG(t->c_name));

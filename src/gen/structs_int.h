@@ -36,4 +36,7 @@ void cor_gen_structs_head(const struct cor_gen_structs_of *s, struct cor_gen_lin
 void cor_gen_struct_tables(const struct cor_gen_structs_of *s, struct cor_gen_lines *l,
                            struct cor_str header);
 
+/* Does a kind have protobuf: numbers, and no member that the functions on structs do not know? */
+bool cor_gen_has_protobuf(const struct cor_gen_structs_of *s, const struct cor_gen_type *type);
+
 #endif

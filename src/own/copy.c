@@ -36,9 +36,10 @@ static int copy_element(struct cor_pool *pool, const struct cor_own_field *field
     case COR_OWN_INT32:
     case COR_OWN_INT64:
     case COR_OWN_DOUBLE:
-    case COR_OWN_TIME:
-    case COR_OWN_MICRO_TIME:
         break;
+    case COR_OWN_TIME: /* a member is a number, an element a text */
+    case COR_OWN_MICRO_TIME:
+        return field->form == COR_OWN_ONE ? 0 : copy_text(pool, value);
     }
     return 0;
 }

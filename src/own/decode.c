@@ -47,29 +47,10 @@ static inline void skip_space(struct reader *rd)
         rd->p++;
 }
 
-static const char *found_words(const struct reader *rd)
-{
-    switch (cor_json_type(cor_str(rd->p, (size_t)(rd->end - rd->p)))) {
-    case COR_JSON_OBJECT:
-        return "an object";
-    case COR_JSON_ARRAY:
-        return "a list";
-    case COR_JSON_STRING:
-        return "a text";
-    case COR_JSON_NUMBER:
-        return "a number";
-    case COR_JSON_BOOL:
-        return "a bool";
-    case COR_JSON_NULL:
-    case COR_JSON_NONE:
-        break;
-    }
-    return "null";
-}
-
 static int __attribute__((cold, noinline)) refuse_type(struct reader *rd, const char *expected)
 {
-    return cor_own_refuse(rd->why, "%s was expected, but there is %s", expected, found_words(rd));
+    return cor_own_refuse(rd->why, "%s was expected, but there is %s", expected,
+                          cor_own_json_words(cor_str(rd->p, (size_t)(rd->end - rd->p))));
 }
 
 /* The string at `p`, which is a quote: decoded in place and terminated. */
@@ -99,6 +80,14 @@ static struct cor_str take_value(struct reader *rd)
 
     rd->p += value.n;
     return value;
+}
+
+/* The JSON itself, without the space between its words: the copy is changed in place. */
+static struct cor_str take_json(struct reader *rd)
+{
+    struct cor_str value = take_value(rd);
+
+    return cor_str(value.p, cor_own_compact((char *)value.p, value));
 }
 
 /* Goes on behind a comma; false: the object or list ends, and so is passed. */
@@ -270,7 +259,7 @@ static int read_element(struct reader *rd, const struct cor_own_field *field, vo
     case COR_OWN_INT_OR_STR:
         return read_int_or_str(rd, field->flags & COR_OWN_NARROW, to);
     case COR_OWN_RAW:
-        *(struct cor_str *)to = take_value(rd);
+        *(struct cor_str *)to = take_json(rd);
         return 0;
     case COR_OWN_TEXT:
     case COR_OWN_TIME:
@@ -430,13 +419,16 @@ static int read_member(struct reader *rd, const struct cor_own_field *field, voi
     return read_element(rd, field, to);
 }
 
-static int read_unknown(struct reader *rd, const char *member, struct cor_str key,
+static int read_unknown(struct reader *rd, char *member, struct cor_str key,
                         struct cor_own_grown *unknown)
 {
+    size_t n;
+
     take_value(rd);
     switch (rd->unknown) {
     case COR_OWN_UNKNOWN_KEEP:
-        return cor_own_grow(rd->pool, unknown, cor_str(member, (size_t)(rd->p - member)));
+        n = cor_own_compact(member, cor_str(member, (size_t)(rd->p - member)));
+        return cor_own_grow(rd->pool, unknown, cor_str(member, n));
     case COR_OWN_UNKNOWN_REFUSE:
         return cor_own_in_member(
             rd->why, key, cor_own_refuse(rd->why, "a member that the type has was expected"));
@@ -485,7 +477,7 @@ static int read_struct(struct reader *rd, const struct cor_own_type *type, void 
     if (!enter(rd, '}'))
         return 0;
     do {
-        const char *member = rd->p;
+        char *member = rd->p;
         const char *quote = cor_json_find_quote_or_escape(member + 1, rd->end);
         struct cor_str key = cor_str(member + 1, (size_t)(quote - member - 1));
         const struct cor_own_field *field = NULL;

@@ -11,10 +11,14 @@
  * Linear in the bytes, but for maps whose keys are not sorted (n log n). Thread: one at a time. */
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/sized.h"
+#include "coracle/time.h"
 #include "own/own_int.h"
 #include "schema/protobuf_wire.h"
+#include "json/writer.h"
 
 #define INPUT_BYTES_MAX (64u << 20)
 #define MICRO_OF_S      1000000
@@ -123,6 +127,47 @@ static int read_int_or_str(struct reader *rd, const struct cor_pb_item *item,
     return 0;
 }
 
+/* A time as the text of an element; nothing for Go's zero. */
+static int read_time_text(struct reader *rd, const struct cor_pb_item *item, bool is_micro,
+                          struct cor_str *ret)
+{
+    char text[COR_MICRO_TIME_TEXT_MAX];
+    int64_t s = 0, us = 0;
+    bool is_set = false;
+    int r = read_time(rd, item, &is_set, &s, &us);
+
+    *ret = cor_str(NULL, 0);
+    if (r < 0 || !is_set)
+        return r;
+    *ret = cor_pool_copy(rd->pool, is_micro ? cor_micro_time_print(s * MICRO_OF_S + us, text)
+                                            : cor_time_print(s, text));
+    return ret->p ? 0 : cor_pool_error(rd->pool);
+}
+
+/* A list of texts that is a message, as JSON. */
+static int read_texts(struct reader *rd, const struct cor_pb_item *item, struct cor_str *ret)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
+    struct cor_str in = item->bytes;
+    struct cor_pb_item inner;
+    int r = need(rd, item, COR_PB_LEN);
+
+    cor_buf_init(&json, COR_POOL_BYTES_MAX);
+    while (r == 0 && (r = next_item(rd, &in, &inner)) > 0) {
+        r = inner.number == 1 ? need(rd, &inner, COR_PB_LEN) : 0;
+        if (r == 0 && inner.number == 1)
+            r = cor_buf_addz(&json, json.n > 0 ? "," : "[");
+        if (r == 0 && inner.number == 1)
+            r = cor_json_quote(&json, inner.bytes);
+    }
+    if (r == 0)
+        r = cor_buf_addz(&json, json.n > 0 ? "]" : "[]");
+    if (r < 0)
+        return r;
+    *ret = cor_pool_copy(rd->pool, cor_buf_str(&json));
+    return ret->p ? 0 : cor_pool_error(rd->pool);
+}
+
 static int read_double(struct reader *rd, const struct cor_pb_item *item, double *ret)
 {
     int r = need(rd, item, COR_PB_FIXED64);
@@ -152,15 +197,19 @@ static int read_element(struct reader *rd, const struct cor_own_field *field,
         return need(rd, item, COR_PB_VARINT);
     case COR_OWN_DOUBLE:
         return read_double(rd, item, to);
-    case COR_OWN_QUANTITY:
     case COR_OWN_RAW:
+        if (field->flags & COR_OWN_WRAPPED)
+            return read_texts(rd, item, to);
+        return read_wrapped(rd, item, to);
+    case COR_OWN_QUANTITY:
         return read_wrapped(rd, item, to);
     case COR_OWN_INT_OR_STR:
         return read_int_or_str(rd, item, to);
-    case COR_OWN_TEXT:
-    case COR_OWN_BYTES:
     case COR_OWN_TIME:
     case COR_OWN_MICRO_TIME:
+        return read_time_text(rd, item, field->kind == COR_OWN_MICRO_TIME, to);
+    case COR_OWN_TEXT:
+    case COR_OWN_BYTES:
         break;
     }
     return read_text(rd, item, to);
@@ -176,6 +225,21 @@ static int read_list(struct reader *rd, const struct cor_own_field *field,
         return cor_pool_error(rd->pool);
     r = read_element(rd, field, item, to);
     return r < 0 ? cor_own_in_element(rd->why, list->n - 1, r) : 0;
+}
+
+/* A list that is a message of its own. */
+static int read_wrapped_list(struct reader *rd, const struct cor_own_field *field,
+                             const struct cor_pb_item *item, struct cor_own_run *list)
+{
+    struct cor_str in = item->bytes;
+    struct cor_pb_item inner;
+    int r = need(rd, item, COR_PB_LEN);
+
+    if (!list->p)
+        list->p = (char *)"";
+    while (r == 0 && (r = next_item(rd, &in, &inner)) > 0)
+        r = inner.number == 1 ? read_list(rd, field, &inner, list) : 0;
+    return r;
 }
 
 /* Is the last key of a map behind the one before it? */
@@ -230,6 +294,8 @@ static int read_member(struct reader *rd, const struct cor_own_field *field,
     int64_t s, us;
     int r;
 
+    if (field->form == COR_OWN_LIST && field->flags & COR_OWN_WRAPPED && field->kind != COR_OWN_RAW)
+        return read_wrapped_list(rd, field, item, to);
     if (field->form == COR_OWN_LIST)
         return read_list(rd, field, item, to);
     if (field->form == COR_OWN_MAP)

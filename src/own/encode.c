@@ -61,6 +61,15 @@ static void write_bool(struct writer *w, bool v)
     put(w, v ? COR_STR("true") : COR_STR("false"));
 }
 
+/* Puts JSON that was checked. */
+static void put_json(struct writer *w, struct cor_str json)
+{
+    if (w->error == 0)
+        check(w, cor_buf_reserve(w->out, json.n));
+    if (w->error == 0)
+        w->out->n += cor_own_compact(w->out->p + w->out->n, json);
+}
+
 static void write_raw(struct writer *w, struct cor_str json)
 {
     const struct cor_json_limits limits = {.bytes_max = COR_POOL_BYTES_MAX,
@@ -68,7 +77,7 @@ static void write_raw(struct writer *w, struct cor_str json)
     bool is_canonical;
 
     check(w, cor_json_check(json, &limits, &is_canonical, NULL));
-    put(w, json);
+    put_json(w, json);
 }
 
 static void write_quoted(struct writer *w, struct cor_str text)
@@ -114,10 +123,15 @@ static void write_element(struct writer *w, const struct cor_own_field *field, c
     case COR_OWN_RAW:
         write_raw(w, text->p ? *text : COR_STR("null"));
         return;
-    case COR_OWN_TEXT:
-    case COR_OWN_QUANTITY:
     case COR_OWN_TIME:
     case COR_OWN_MICRO_TIME:
+        if (!text->p) {
+            put(w, COR_STR("null"));
+            return;
+        }
+        break;
+    case COR_OWN_TEXT:
+    case COR_OWN_QUANTITY:
         break;
     }
     check(w, cor_json_quote(w->out, *text));
@@ -246,7 +260,7 @@ static void write_unknown(struct writer *w, const struct cor_own_type *type, con
         check(w, cor_json_check(cor_buf_str(&whole), &limits, &is_canonical, NULL));
     if (!is_first)
         put(w, COR_STR(","));
-    put(w, *unknown);
+    put_json(w, *unknown);
 }
 
 static void write_struct(struct writer *w, const struct cor_own_type *type, const void *own)

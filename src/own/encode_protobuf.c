@@ -5,12 +5,14 @@
  * order of their numbers, scalars and structs that are no pointers always, pointers and bytes when
  * they are set, lists and maps entry by entry, maps sorted by their keys. The members of an inlined
  * struct are neighbours in the table's order of numbers, and get a message around them. Failures:
- * no memory, too many bytes, structs nested too deep; the first one sticks. Thread: one at a time.
+ * no memory, too many bytes, structs nested too deep, an element that is no time or no list of
+ * texts; the first one sticks. Thread: one at a time.
  */
 #include <string.h>
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "coracle/time.h"
 #include "own/own_int.h"
 #include "schema/protobuf_wire.h"
 
@@ -155,6 +157,39 @@ static void put_int_or_str(struct writer *w, uint32_t number, const struct cor_i
     put_head(w, number, end);
 }
 
+/* An element that is a time has its text. */
+static void put_time_text(struct writer *w, const struct cor_own_field *field, uint32_t number,
+                          struct cor_str text)
+{
+    struct cor_opt_micro_time time = {.is_set = text.n > 0};
+    int64_t s = 0;
+
+    if (field->kind == COR_OWN_MICRO_TIME) {
+        if (time.is_set && cor_micro_time_parse(text, &time.unix_us) < 0)
+            fail(w, -COR_EINVAL);
+        put_micro_time(w, number, &time);
+        return;
+    }
+    if (time.is_set && cor_time_parse(text, &s) < 0)
+        fail(w, -COR_EINVAL);
+    put_time(w, number, time.is_set, s, 0);
+}
+
+/* A list of texts that is a message; the element has its JSON. */
+static void put_texts(struct writer *w, uint32_t number, struct cor_str json)
+{
+    static const struct cor_own_field texts = {.name = "", .form = COR_OWN_LIST};
+    struct cor_own_run list = {NULL, 0, 0};
+    size_t end = written(w);
+    int r = json.p ? cor_own_decode_member(&texts, w->pool, json, &list) : 0;
+
+    if (r < 0)
+        fail(w, r);
+    for (size_t i = list.n; i > 0 && w->error == 0; i--)
+        put_bytes(w, 1, ((const struct cor_str *)(const void *)list.p)[i - 1]);
+    put_head(w, number, end);
+}
+
 /* A value in the memory of an element, with its tag. */
 static void write_element(struct writer *w, const struct cor_own_field *field, uint32_t number,
                           const void *value)
@@ -187,14 +222,20 @@ static void write_element(struct writer *w, const struct cor_own_field *field, u
         put_int_or_str(w, number, value);
         return;
     case COR_OWN_RAW:
+        if (field->flags & COR_OWN_WRAPPED) {
+            put_texts(w, number, *text);
+            return;
+        }
         if (text->p)
             put_bytes(w, 1, *text);
         put_head(w, number, end);
         return;
-    case COR_OWN_TEXT:
-    case COR_OWN_BYTES:
     case COR_OWN_TIME:
     case COR_OWN_MICRO_TIME:
+        put_time_text(w, field, number, *text);
+        return;
+    case COR_OWN_TEXT:
+    case COR_OWN_BYTES:
         break;
     }
     put_bytes(w, number, *text);
@@ -203,10 +244,13 @@ static void write_element(struct writer *w, const struct cor_own_field *field, u
 static void write_list(struct writer *w, const struct cor_own_field *field,
                        const struct cor_own_run *list)
 {
-    size_t size = cor_own_entry_size(field);
+    size_t size = cor_own_entry_size(field), end = written(w);
+    bool is_wrapped = field->flags & COR_OWN_WRAPPED && field->kind != COR_OWN_RAW;
 
     for (size_t i = list->n; i > 0 && w->error == 0; i--)
-        write_element(w, field, field->number, list->p + (i - 1) * size);
+        write_element(w, field, is_wrapped ? 1 : field->number, list->p + (i - 1) * size);
+    if (is_wrapped && list->p)
+        put_head(w, field->number, end);
 }
 
 static void write_map(struct writer *w, const struct cor_own_field *field,

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "json/bytes.h"
+#include "json/scan.h"
 
 #define CAP_FIRST 2
 
@@ -82,6 +84,31 @@ bool cor_own_is_set(const struct cor_own_field *field, const void *value)
         break;
     }
     return ((const struct cor_str *)value)->p != NULL;
+}
+
+size_t cor_own_compact(char *to, struct cor_str json)
+{
+    const char *p = json.p, *end = json.p + json.n;
+    size_t n = 0;
+
+    while (p < end) {
+        const char *from = p;
+
+        while (p < end && !cor_json_is_space(*p) && *p != '"')
+            p++;
+        if (p < end && *p == '"') {
+            p = cor_json_find_quote_or_escape(p + 1, end);
+            while (*p != '"')
+                p = cor_json_find_quote_or_escape(p + 2, end);
+            p++;
+        }
+        if (to + n != from)
+            memmove(to + n, from, (size_t)(p - from));
+        n += (size_t)(p - from);
+        while (p < end && cor_json_is_space(*p))
+            p++;
+    }
+    return n;
 }
 
 void *cor_own_add(struct cor_pool *pool, void *list, size_t size)

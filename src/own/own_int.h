@@ -102,6 +102,10 @@ int cor_own_decode_member(const struct cor_own_field *field, struct cor_pool *po
 int cor_own_encode_member(const struct cor_own_field *field, struct cor_pool *pool,
                           const void *value, struct cor_str *ret_json);
 
+/* Copies valid JSON without the space between its words, and returns how many bytes that are. The
+ * two may be the same memory. */
+size_t cor_own_compact(char *to, struct cor_str json);
+
 /* Text that grows in the pool: the unknown members of an object, with commas between them. */
 struct cor_own_grown {
     char *p;
@@ -110,6 +114,9 @@ struct cor_own_grown {
 
 /* 0, -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_own_grow(struct cor_pool *pool, struct cor_own_grown *text, struct cor_str more);
+
+/* What a value of JSON is, for a message: "an object". */
+const char *cor_own_json_words(struct cor_str json) __attribute__((cold, noinline));
 
 /* Writes the message, unless `why` is NULL. Returns -COR_EINVAL. */
 int cor_own_refuse(struct cor_own_error *why, const char *fmt, ...) __attribute__((cold, noinline))

@@ -9,6 +9,27 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "own/own_int.h"
+#include "json/scan.h"
+
+const char *cor_own_json_words(struct cor_str json)
+{
+    switch (cor_json_type(json)) {
+    case COR_JSON_OBJECT:
+        return "an object";
+    case COR_JSON_ARRAY:
+        return "a list";
+    case COR_JSON_STRING:
+        return "a text";
+    case COR_JSON_NUMBER:
+        return "a number";
+    case COR_JSON_BOOL:
+        return "a bool";
+    case COR_JSON_NULL:
+    case COR_JSON_NONE:
+        break;
+    }
+    return "null";
+}
 
 int cor_own_refuse(struct cor_own_error *why, const char *fmt, ...)
 {

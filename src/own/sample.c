@@ -49,15 +49,18 @@ static void sample_element(struct sampler *s, const struct cor_own_field *field,
         *(struct cor_str *)to = sample_text(s, "%um");
         return;
     case COR_OWN_RAW:
-        *(struct cor_str *)to = sample_text(s, "{\"n\":%u}");
+        *(struct cor_str *)to =
+            sample_text(s, field->flags & COR_OWN_WRAPPED ? "[\"text-%u\"]" : "{\"n\":%u}");
+        return;
+    case COR_OWN_TIME:
+    case COR_OWN_MICRO_TIME:
+        *(struct cor_str *)to = sample_text(s, "2025-01-01T00:00:%02uZ");
         return;
     case COR_OWN_INT_OR_STR:
         *(struct cor_int_or_str *)to = cor_int_or_str_int(++s->count);
         return;
     case COR_OWN_TEXT:
     case COR_OWN_BYTES:
-    case COR_OWN_TIME:
-    case COR_OWN_MICRO_TIME:
         break;
     }
     *(struct cor_str *)to = sample_text(s, "text-%u");

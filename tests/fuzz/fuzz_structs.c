@@ -1,17 +1,9 @@
 /* Promises of generated structs on any JSON: what is decoded can be encoded, and what was encoded
- * decodes to the same object and is encoded as the same bytes; a copy is equal. The first byte
- * chooses the type and what happens to unknown members. */
+ * decodes to the same object and is encoded as the same bytes; a copy is equal. The first bytes
+ * choose the type and what happens to unknown members. */
 #include "base/err.h"
-#include "coracle/types/apps_v1_structs.h"
-#include "coracle/types/autoscaling_v2_structs.h"
-#include "coracle/types/core_v1_structs.h"
 #include "fuzz.h"
-
-static const struct cor_own_type *const types[] = {
-    &cor_core_v1_pod_own_type,       &cor_apps_v1_stateful_set_own_type,
-    &cor_core_v1_secret_own_type,    &cor_autoscaling_v2_horizontal_pod_autoscaler_own_type,
-    &cor_core_v1_node_list_own_type,
-};
+#include "fuzz_struct_type.h"
 
 static void check_decoded(const struct cor_own_type *type, struct cor_pool *pool, const void *own)
 {
@@ -32,8 +24,8 @@ static void check_decoded(const struct cor_own_type *type, struct cor_pool *pool
 
 FUZZ_TARGET(const uint8_t *data, size_t size)
 {
+    const struct cor_own_type *type = fuzz_struct_type(&data, &size);
     unsigned choice = size > 0 ? data[0] : 0;
-    const struct cor_own_type *type = types[choice % (sizeof(types) / sizeof(types[0]))];
     const struct cor_own_opts opts = {COR_OWN_OPTS,
                                       .unknown = (enum cor_own_unknown)(choice / 64 % 3)};
     struct cor_own_error why;

@@ -348,6 +348,55 @@ def projects_generate_views_with_meson_and_cmake():
         assert text in guide, f"docs/guide-gen.md does not show {name}"
 
 
+ROLES = """#include <stdio.h>
+
+#include "rbac_v1_client.h"
+
+int main(void)
+{
+    struct my_rbac_v1_role_own role;
+    struct my_rbac_v1_policy_rule_own *rule;
+    struct my_rbac_v1_role_object object = {NULL};
+    struct cor_pool *pool;
+    struct cor_status why;
+    int r;
+
+    cor_status_init(&why);
+    if (cor_pool_new(0, &pool) < 0)
+        return 1;
+    my_rbac_v1_role_own_init(&role);
+    role.metadata.name = COR_STR("reader");
+    rule = my_rbac_v1_policy_rule_own_list_add(pool, &role.rules);
+    if (!rule || cor_str_list_add(pool, &rule->verbs, COR_STR("get")) < 0)
+        return 1;
+    r = my_rbac_v1_role_object_of_own(pool, &role, &object, &why);
+    if (r == 0)
+        printf("%.*s\\n", COR_STR_ARG(cor_object_json(object.object)));
+    my_rbac_v1_role_object_unref(&object);
+    cor_pool_free(pool);
+    cor_status_deinit(&why);
+    return r < 0;
+}
+"""
+
+
+def structs_of_other_kinds_are_generated_beside_the_librarys():
+    """As docs/guide-gen.md says, from installed files alone: what the named package needs is written, too."""
+    with tempfile.TemporaryDirectory() as folder:
+        installed = Installed(pathlib.Path(folder) / "root")
+        made = mkdir(pathlib.Path(folder) / "made")
+        run(installed.prefix / "bin/coracle-gen", "--structs", "Role,RoleBinding", "--prefix", "my_", "--out", made, "rbac_v1", env=installed.env)
+        names = {f"{package}{end}" for package in ("meta_v1", "rbac_v1") for end in (".h", ".c", "_client.h", "_structs.h", "_structs.c")}
+        assert {file.name for file in made.iterdir()} == names, sorted(made.iterdir())
+        (made / "main.c").write_text(ROLES)
+        flags = installed.pkg_config("--cflags", "--libs", "coracle-types")
+        for number, compiler in enumerate(both_languages()):
+            exe = made / f"roles{number}"
+            run(*compiler, "-Wall", "-Wextra", "-Werror", "-pedantic", *made.glob("*.c"), "-x", "none", "-o", exe, *flags, env=installed.env)
+            said = run(exe, env=installed.env)
+            assert said == '{"kind":"Role","apiVersion":"rbac.authorization.k8s.io/v1","metadata":{"name":"reader"},"rules":[{"verbs":["get"]}]}\n', said
+
+
 ROUND_TRIPS = """#include <stdio.h>
 
 #include <coracle/err.h>
@@ -471,7 +520,7 @@ CASES = [exports_what_its_headers_declare, static_library_has_no_other_visible_s
          testing_abi_is_the_promised_one, types_compile_in_c_and_cpp_without_warnings, a_view_is_typed_and_cannot_be_written, a_client_is_typed,
          headers_stand_alone_in_c_and_cpp, all_headers_are_in_the_one,
          the_guides_program_compiles_without_warnings, installed_library_serves_programs,
-         projects_generate_views_with_meson_and_cmake, definitions_of_ten_styles_become_types,
+         projects_generate_views_with_meson_and_cmake, structs_of_other_kinds_are_generated_beside_the_librarys, definitions_of_ten_styles_become_types,
          installed_files_need_nothing_of_the_clone]
 
 

@@ -254,6 +254,8 @@ enum cor_own_flag {
     /* A struct is pointed to; a scalar that is 0 differs from an absent one. */
     COR_OWN_POINTER = 1 << 0,
     COR_OWN_NARROW = 1 << 1, /* the number of COR_OWN_INT_OR_STR has 32 bits */
+    /* A list of texts, or one as the raw JSON of an element, that is a message in protobuf. */
+    COR_OWN_WRAPPED = 1 << 2,
 };
 
 struct cor_own_type;

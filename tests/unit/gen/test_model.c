@@ -29,7 +29,7 @@ TEST(model, has_the_built_in_types)
     const struct cor_gen_type *spec, *pod;
 
     cor_gen_model_init(&model);
-    assert_int_equal(cor_gen_from_tables(&model), 0);
+    assert_int_equal(cor_gen_from_tables(&model, COR_GEN_TYPES_PREFIX, COR_GEN_TYPES_FOLDER), 0);
     assert_int_equal(cor_gen_name(&model), 0);
     core = cor_gen_find_package(&model, COR_STR("core_v1"));
     assert_non_null(core);
@@ -57,7 +57,8 @@ TEST(model, writes_what_the_built_in_types_have)
     /* The second time everything is written behind the first. */
     for (size_t i = 0; i < 2; i++) {
         cor_gen_model_init(&model);
-        assert_int_equal(cor_gen_from_tables(&model), 0);
+        assert_int_equal(cor_gen_from_tables(&model, COR_GEN_TYPES_PREFIX, COR_GEN_TYPES_FOLDER),
+                         0);
         assert_int_equal(cor_gen_name(&model), 0);
         assert_int_equal(cor_gen_views(&model,
                                        cor_gen_find_package(&model, COR_STR("scheduling_v1")),

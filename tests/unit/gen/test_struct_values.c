@@ -2,6 +2,8 @@
  * is refused and where, unknown and repeated members, limits. */
 #include <stdio.h>
 
+#include "apps_v1_structs.h"
+#include "authentication_v1_structs.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -9,6 +11,7 @@
 #include "coracle/types/coordination_v1_structs.h"
 #include "coracle/types/core_v1_structs.h"
 #include "example_v1_structs.h"
+#include "policy_v1_structs.h"
 #include "test.h"
 
 static struct cor_pool *pool_new(void)
@@ -204,6 +207,57 @@ TEST(struct_values, that_are_not_base64_are_refused)
     cor_pool_free(pool);
 }
 
+/* Raw values, times and lists of texts inside of containers: their space, and their protobuf. */
+TEST(struct_values, have_raw_elements_times_and_lists_of_texts)
+{
+    static const char revision[] = "{\"kind\":\"ControllerRevision\",\"apiVersion\":\"apps/v1\","
+                                   "\"data\":{ \"b\" : \"a \\\" b\" ,\n\"a\":[ 1 ] }}";
+    static const char budget[] =
+        "{\"kind\":\"PodDisruptionBudget\",\"apiVersion\":\"policy/v1\",\"status\":{"
+        "\"disruptedPods\":{\"a\":\"2026-01-02T03:04:05Z\",\"b\":null}}}";
+    static const char review[] =
+        "{\"kind\":\"TokenReview\",\"apiVersion\":\"authentication.k8s.io/v1\",\"status\":{"
+        "\"user\":{\"extra\":{\"none\":[],\"some\":[\"a\\\"\",\"b\"]}}}}";
+    struct cor_pool *pool = pool_new();
+    struct all_apps_v1_controller_revision_own made;
+    struct all_policy_v1_pod_disruption_budget_own pdb;
+    struct all_authentication_v1_token_review_own token;
+    struct cor_str bytes, again;
+
+    assert_int_equal(
+        all_apps_v1_controller_revision_own_decode(pool, cor_strz(revision), NULL, &made, NULL), 0);
+    assert_int_equal(all_apps_v1_controller_revision_own_encode(pool, &made, &again), 0);
+    assert_str(again, "{\"kind\":\"ControllerRevision\",\"apiVersion\":\"apps/v1\","
+                      "\"data\":{\"b\":\"a \\\" b\",\"a\":[1]}}");
+
+    assert_int_equal(
+        all_policy_v1_pod_disruption_budget_own_decode(pool, cor_strz(budget), NULL, &pdb, NULL),
+        0);
+    assert_int_equal(all_policy_v1_pod_disruption_budget_own_encode_protobuf(pool, &pdb, &bytes),
+                     0);
+    assert_int_equal(
+        all_policy_v1_pod_disruption_budget_own_decode_protobuf(pool, bytes, NULL, &pdb, NULL), 0);
+    assert_int_equal(all_policy_v1_pod_disruption_budget_own_encode(pool, &pdb, &again), 0);
+    assert_str(again, budget);
+    pdb.status.disrupted_pods.p[0].value = COR_STR("soon");
+    assert_int_equal(all_policy_v1_pod_disruption_budget_own_encode_protobuf(pool, &pdb, &bytes),
+                     -COR_EINVAL);
+
+    assert_int_equal(
+        all_authentication_v1_token_review_own_decode(pool, cor_strz(review), NULL, &token, NULL),
+        0);
+    assert_int_equal(all_authentication_v1_token_review_own_encode_protobuf(pool, &token, &bytes),
+                     0);
+    assert_int_equal(
+        all_authentication_v1_token_review_own_decode_protobuf(pool, bytes, NULL, &token, NULL), 0);
+    assert_int_equal(all_authentication_v1_token_review_own_encode(pool, &token, &again), 0);
+    assert_str(again, review);
+    token.status.user.extra.p[0].value = COR_STR("{}");
+    assert_int_equal(all_authentication_v1_token_review_own_encode_protobuf(pool, &token, &bytes),
+                     -COR_EINVAL);
+    cor_pool_free(pool);
+}
+
 TEST(struct_values, keep_or_drop_or_refuse_what_the_type_does_not_have)
 {
     static const char json[] =
@@ -219,7 +273,7 @@ TEST(struct_values, keep_or_drop_or_refuse_what_the_type_does_not_have)
     assert_str(pod.spec.node_name, "n");
     assert_int_equal(cor_core_v1_pod_own_encode(pool, &pod, &again), 0);
     assert_str(again, "{\"kind\":\"Pod\",\"spec\":{\"nodeName\":\"n\",\"new\":{},\"newer\":null},"
-                      "\"x\":[1, {\"y\":\"\\u0041\"}]}");
+                      "\"x\":[1,{\"y\":\"\\u0041\"}]}");
     opts.unknown = COR_OWN_UNKNOWN_DROP;
     assert_int_equal(cor_core_v1_pod_own_decode(pool, cor_strz(json), &opts, &pod, &why), 0);
     assert_int_equal(cor_core_v1_pod_own_encode(pool, &pod, &again), 0);
