@@ -222,8 +222,9 @@ static int on_headers_complete(llhttp_t *parser)
         return r;
     parser->upgrade = 0;
     h->phase = PHASE_BODY;
+    /* The parser would read a body that the head of an interim response declares. */
     if (h->is_interim)
-        return 0;
+        return 1;
     if (is_request)
         h->head.method = cor_strz(llhttp_method_name((llhttp_method_t)parser->method));
     h->head.length = body_length(h);

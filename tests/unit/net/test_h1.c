@@ -467,6 +467,20 @@ TEST(h1, responses_are_read)
         "201 1.1 ka len=0|Content-Length=0||.");
 }
 
+/* Whatever an interim response says of a body, it ends with its head: RFC 9110, section 15.2. */
+TEST(h1, an_interim_response_has_no_body)
+{
+    RESPONSE(
+        "HTTP/1.1 104 X\r\nContent-Length: 5\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
+        "200 1.1 ka len=1|Content-Length=1|x|.");
+    RESPONSE(
+        "HTTP/1.1 199 X\r\nTransfer-Encoding: chunked\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        "200 1.1 ka len=0|Content-Length=0||.");
+    RESPONSE(
+        "HTTP/1.1 100 X\r\nContent-Length: 5\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        "200 1.1 ka len=0|Content-Length=0||.");
+}
+
 TEST(h1, a_response_to_head_has_no_body)
 {
     struct cor_str in = COR_STR(
