@@ -119,11 +119,16 @@ static const struct cor_service_address *find_override(const struct cor_resolve_
 
 /* --- EndpointSlices --------------------------------------------------------------------------- */
 
-/* Takes the address, unless the one chosen so far is better. */
+/* Takes the address, unless the one chosen so far is better. The one that failed last is taken when
+ * there is no other. */
 static void consider(struct cor_resolve *rs, const struct cor_service_address *a)
 {
-    if (rs->has_kept || (rs->avoided && cor_service_address_eq(a, rs->avoided)))
+    if (rs->has_kept)
         return;
+    if (rs->avoided && cor_service_address_eq(a, rs->avoided)) {
+        rs->fallback = *a;
+        return;
+    }
     if (rs->kept && cor_service_address_eq(a, rs->kept))
         rs->has_kept = true;
     rs->ncandidates++;

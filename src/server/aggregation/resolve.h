@@ -67,7 +67,8 @@ struct cor_resolve {
     struct cor_api_request req;
     struct cor_rand rand;
     const struct cor_service_address *kept, *avoided;
-    struct cor_service_address fallback; /* its ClusterIP; no host: none */
+    /* When no other is ready: the address to avoid, else the ClusterIP; no host: neither. */
+    struct cor_service_address fallback;
     char port_name[64];
     uint64_t ncandidates;
     bool has_kept; /* `kept` is among the ready addresses */

@@ -134,6 +134,23 @@ TEST(resolve, a_headless_service_has_only_its_endpoints)
     pfx_close(&s.p);
 }
 
+/* A service whose only server restarts is found again when that server is back. */
+TEST(resolve, an_address_that_failed_is_taken_when_there_is_no_other)
+{
+    struct resolving s;
+    const struct cor_service_address one = {"10.1.0.1", 8443};
+
+    open_with(&s, NULL);
+    put_service(&s, "\"clusterIP\":\"None\",\"ports\":[{\"port\":443}]");
+    put_slice(&s, "a",
+              "\"ports\":[{\"port\":8443}],\"endpoints\":[{\"addresses\":[\"10.1.0.1\"]}]");
+    assert_string_equal(found(&s, 443, &one, &one), "10.1.0.1 8443");
+    put_slice(&s, "b",
+              "\"ports\":[{\"port\":8443}],\"endpoints\":[{\"addresses\":[\"10.1.0.2\"]}]");
+    assert_string_equal(found(&s, 443, &one, &one), "10.1.0.2 8443");
+    pfx_close(&s.p);
+}
+
 /* Contract extension 4.3.5: endpoints do not count for ExternalName. */
 TEST(resolve, an_external_name_is_asked_at_the_port_of_the_api_service)
 {
