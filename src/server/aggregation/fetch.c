@@ -78,9 +78,11 @@ static int fetch_on_head(void *arg, int status, const struct cor_http_header *he
     r = cor_buf_adds(&f->values, etag);
     if (r == 0)
         r = cor_buf_adds(&f->values, type);
+    if (r < 0)
+        return r;
     f->etag_n = etag.n;
     f->type_n = type.n;
-    return r;
+    return 0;
 }
 
 static int fetch_on_body(void *arg, struct cor_str piece)

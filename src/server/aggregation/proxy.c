@@ -54,7 +54,6 @@ struct cor_proxied {
     int code; /* of the answer; 0: not begun */
     bool is_upgrade, is_tunnel;
     bool is_long, is_discovery, forwards_redirects;
-    bool is_answered;   /* the service has sent a head */
     bool is_call_done;  /* the answer is whole, the response is not */
     bool is_body_ended; /* the request's, or the client's side of a tunnel */
     void (*on_over)(void *arg, int code, uint64_t bytes);
@@ -66,7 +65,7 @@ static void proxy_finish(struct cor_proxied *p)
 {
     if (p->call)
         cor_http_call_cancel(COR_STEAL(p->call));
-    cor_target_use_end(&p->use, p->is_answered ? 0 : -COR_ECANCELED, NULL);
+    cor_target_use_end(&p->use, -COR_ECANCELED, NULL);
     p->on_over(p->arg, p->code, p->bytes);
     cor_remote_head_deinit(&p->head);
     cor_buf_deinit(&p->rest);
@@ -206,7 +205,7 @@ static int proxy_on_answer(void *arg, int status, const struct cor_http_header *
     struct cor_proxied *p = arg;
     char text[64];
 
-    p->is_answered = true;
+    cor_target_use_answered(&p->use);
     if (status == 101 && p->is_upgrade)
         return proxy_begin_tunnel(p, headers, nheaders);
     if (p->is_upgrade && status < 400) {

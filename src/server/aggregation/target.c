@@ -6,6 +6,7 @@
  *                     └──► waiting uses, while the address is looked up
  *
  *   circuit:  CLOSED ──(failures in a row)──► OPEN ──(time is up, next use)──► TRIAL ──► CLOSED or OPEN
+ *             TRIAL ──(no answer in time, next use)──► TRIAL
  *
  * What can fail, and what happens:
  *   - the service cannot be resolved: the waiting uses get the reason; nothing is counted;
@@ -326,8 +327,11 @@ static bool circuit_admits(struct cor_target *t, struct cor_target_use *use)
 {
     if (t->circuit == CIRCUIT_CLOSED)
         return true;
-    if (t->circuit == CIRCUIT_TRIAL || now_ms(t->set) < t->open_until_ms)
+    if (now_ms(t->set) < t->open_until_ms)
         return false;
+    /* A trial that is not answered within this time is followed by another one: it may be a request
+     * that takes long, or one whose client is slow. */
+    t->open_until_ms = now_ms(t->set) + COR_TARGET_OPEN_MAX_MS;
     t->circuit = CIRCUIT_TRIAL;
     use->is_trial = true;
     return true;
@@ -343,6 +347,14 @@ static void circuit_open(struct cor_target *t)
                      COR_F_STR("service", t->server_name), COR_F_STR("error", t->why));
     t->circuit = CIRCUIT_OPEN;
     t->open_until_ms = now_ms(t->set) + t->open_ms;
+}
+
+/* Has the service answered nothing because nobody was there? A connection that breaks while a
+ * request is under way says less: the request of one client may do that, and must not cost the
+ * others theirs. */
+static bool is_dead(int r)
+{
+    return r != -COR_EBROKEN && r != -COR_EPROTOCOL;
 }
 
 static void circuit_learn(struct cor_target *t, struct cor_target_use *use, int r, const char *text)
@@ -367,6 +379,11 @@ static void circuit_learn(struct cor_target *t, struct cor_target_use *use, int 
     if (use->client)
         t->avoided = use->client->address;
     t->resolved_ms = 0;
+    if (!is_dead(r)) {
+        if (is_trial)
+            t->circuit = CIRCUIT_CLOSED;
+        return;
+    }
     t->nfailures++;
     if (is_trial || (t->circuit == CIRCUIT_CLOSED && t->nfailures >= COR_TARGET_FAILURES))
         circuit_open(t);
@@ -541,6 +558,12 @@ void cor_target_use_explain(const struct cor_target_use *use, int r, const char 
     } else {
         snprintf(ret, COR_TARGET_TEXT_MAX, "%s", text);
     }
+}
+
+void cor_target_use_answered(struct cor_target_use *use)
+{
+    assert(use->client);
+    circuit_learn(use->target, use, 0, NULL);
 }
 
 void cor_target_use_end(struct cor_target_use *use, int r, const char *text)

@@ -12,8 +12,9 @@
  * goes on for the uses that it has and is closed after the last. So a watch outlives a rotation.
  *
  * The circuit of a target opens after COR_TARGET_FAILURES failures in a row; uses are then refused at
- * once, for half a second at first and at most for two. Then one use is let through, and its end
- * closes the circuit or opens it again. A dead service costs its own requests, and nobody else's.
+ * once, for half a second at first and at most for two. Then one use is let through: an answer
+ * closes the circuit, a failure opens it again, and when neither has come after two seconds another
+ * use is let through. A dead service costs its own requests, and nobody else's.
  *
  * Owner: whoever embeds the uses; the set belongs to its opener.  Thread: the loop. */
 /* clang-format on */
@@ -97,6 +98,10 @@ const struct cor_service_address *cor_target_use_address(const struct cor_target
  * ready; `text` is what the call said. */
 void cor_target_use_explain(const struct cor_target_use *use, int r, const char *text,
                             char ret[COR_TARGET_TEXT_MAX]);
+
+/* The head of an answer has come, so the service works. Of a use that is ready, and goes on: the
+ * answer may be a watch. */
+void cor_target_use_answered(struct cor_target_use *use);
 
 /* `r` is how the call ended: 0 (a head of an answer has come), the code of its failure, or
  * -COR_ECANCELED when nothing is known about the service. `text` (may be NULL) describes a failure.

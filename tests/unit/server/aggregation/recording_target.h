@@ -7,6 +7,7 @@
  *   /stream   pieces that the test sends  /redirect  302 to /elsewhere
  *   /etag     304 for the right tag       /teapot    418 with a text
  *   /count    the length of the body      /huge      64 MB, as fast as they are taken
+ *   /break    the connection or stream breaks
  *   others    200 {"kind":"Echo"}
  *
  * Owner: the test.  Thread: the test's loop. */
@@ -162,6 +163,8 @@ static void recording_on_request(const struct cor_http_request *req, struct cor_
     cor_http_response_set_cbs(resp, &recording_cbs, rec);
     if (cor_str_ends(path, COR_STR("/hang"))) {
         rec->held = resp;
+    } else if (cor_str_ends(path, COR_STR("/break"))) {
+        cor_http_response_abort(resp);
     } else if (cor_str_ends(path, COR_STR("/stream"))) {
         rec->held = resp;
         cor_http_response_set_deadline(resp, COR_HTTP_NO_DEADLINE);

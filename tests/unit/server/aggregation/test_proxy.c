@@ -488,6 +488,78 @@ TEST(proxy, a_service_that_cannot_be_reached_is_a_503_in_upstreams_words)
     front_close(&f);
 }
 
+/* Opens the circuit, as a service does that is away for a while. */
+static void break_circuit(struct front *f)
+{
+    recording_close(&f->rec);
+    for (int i = 0; i < COR_TARGET_FAILURES; i++)
+        assert_memory_equal(answer(f, "GET", WARDLE "/things", ""), "503 ", 4);
+    recording_open(&f->rec, f->loop, &f->ids, true);
+}
+
+/* Begins a request again and again, until the circuit lets it through as its trial. */
+static void begin_trial(struct front *f, struct ask *a, const char *target)
+{
+    ask_with(a, f, "GET", target, "", NULL, 0);
+    while (!cor_loop_run_until(f->loop, ask_has_head, a, 100) && f->rec.nrequests == 0) {
+    }
+    if (a->status != 503)
+        return;
+    pfx_wait(&f->p, ask_is_done, a);
+    ask_deinit(a);
+    begin_trial(f, a, target);
+}
+
+TEST(proxy, a_watch_that_is_answered_closes_the_circuit_at_once)
+{
+    struct front f;
+    struct ask watch;
+
+    front_open(&f, false, true);
+    break_circuit(&f);
+    f.is_long = true;
+    begin_trial(&f, &watch, WARDLE "/stream");
+    assert_int_equal(watch.status, 200);
+    f.is_long = false;
+    assert_string_equal(answer(&f, "GET", WARDLE "/things", ""), "200 {\"kind\":\"Echo\"}");
+    ask_deinit(&watch);
+    front_close(&f);
+}
+
+/* One request that takes long does not keep the others of a service that is back out. */
+TEST(proxy, a_trial_that_hangs_is_followed_by_another)
+{
+    struct front f;
+    struct ask hanging, next;
+
+    front_open(&f, false, true);
+    break_circuit(&f);
+    begin_trial(&f, &hanging, WARDLE "/hang");
+    assert_int_equal(hanging.status, 0);
+    f.rec.nrequests = 0;
+    begin_trial(&f, &next, WARDLE "/things");
+    pfx_wait(&f.p, ask_is_done, &next);
+    assert_int_equal(next.status, 200);
+    assert_false(hanging.is_done);
+    ask_deinit(&next);
+    ask_deinit(&hanging);
+    front_close(&f);
+}
+
+/* A request at which the service breaks the connection off costs its sender alone. */
+TEST(proxy, requests_that_break_the_connection_do_not_open_the_circuit)
+{
+    struct front f;
+
+    FOR_EACH_WAY(f)
+    {
+        for (int i = 0; i < 2 * COR_TARGET_FAILURES; i++)
+            assert_string_equal(answer(&f, "POST", WARDLE "/break", "x"),
+                                "503 error trying to reach service: EOF\n");
+        assert_string_equal(answer(&f, "GET", WARDLE "/things", ""), "200 {\"kind\":\"Echo\"}");
+    }
+}
+
 TEST(proxy, the_request_that_a_hanging_service_does_not_answer_ends_at_its_deadline)
 {
     struct front f;
