@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 #include "server/docs/openapi_spec.h"
 #include "json/scan.h"
 #include "json/writer.h"
@@ -31,9 +32,18 @@
  * schema is written once for each. */
 #define TYPES_MAX 16
 
+/* A parameter of the document that operations refer to. It is converted with the first reference,
+ * because its length times the number of references is not bounded by that of the document. */
+struct shared {
+    bool is_known, is_body;
+    size_t at, n; /* of one that is no body: in converter.texts */
+};
+
 struct converter {
     struct cor_openapi_spec spec;
     struct cor_json_writer w;
+    struct shared *shared; /* of each parameter of the document */
+    struct cor_buf texts;
 };
 
 /* The member of an object; COR_JSON_NO_NODE: it has none, or it is null. */
@@ -181,18 +191,6 @@ static void write_schema(struct converter *c, uint32_t schema)
     cor_json_end_object(&c->w);
 }
 
-/* The parameter, or the one that it refers to. */
-static uint32_t resolve_parameter(const struct converter *c, uint32_t parameter)
-{
-    uint32_t ref = child(c, parameter, "$ref");
-    const struct cor_openapi_member *m;
-
-    if (ref == COR_JSON_NO_NODE)
-        return parameter;
-    m = cor_openapi_referred(&c->spec, ref);
-    return m ? m->value : parameter;
-}
-
 static bool is_body(const struct converter *c, uint32_t parameter)
 {
     uint32_t in = child(c, parameter, "in");
@@ -224,6 +222,40 @@ static void write_parameter(struct converter *c, uint32_t parameter)
     cor_json_end_object(&c->w);
 }
 
+/* The shared parameter that stands here; NULL: it is no reference. */
+static const struct cor_openapi_member *referred_parameter(const struct converter *c,
+                                                           uint32_t parameter)
+{
+    uint32_t ref = child(c, parameter, "$ref");
+
+    if (ref == COR_JSON_NO_NODE || !cor_str_starts(cor_json_node_raw(&c->spec.nodes, ref),
+                                                   COR_STR(COR_OPENAPI_PARAMETER_PREFIX)))
+        return NULL;
+    return cor_openapi_referred(&c->spec, ref);
+}
+
+static const struct shared *shared_parameter(struct converter *c,
+                                             const struct cor_openapi_member *m)
+{
+    struct shared *shared = &c->shared[m - c->spec.parameters.v];
+    struct cor_json_writer outer = c->w;
+
+    if (shared->is_known)
+        return shared;
+    shared->is_known = true;
+    shared->is_body = is_body(c, m->value);
+    shared->at = c->texts.n;
+    if (shared->is_body)
+        return shared;
+    cor_json_writer_init(&c->w, &c->texts);
+    write_parameter(c, m->value);
+    if (outer.error == 0)
+        outer.error = cor_json_writer_finish(&c->w);
+    c->w = outer;
+    shared->n = c->texts.n - shared->at;
+    return shared;
+}
+
 /* Writes the parameters that are no body; the body is returned, COR_JSON_NO_NODE: there is none. */
 static uint32_t write_parameters(struct converter *c, uint32_t list)
 {
@@ -233,11 +265,13 @@ static uint32_t write_parameters(struct converter *c, uint32_t list)
 
     if (list == COR_JSON_NO_NODE)
         return body;
-    for (uint32_t i = list + 1; i < nodes->v[list].end; i = cor_json_node_next(nodes, i)) {
-        uint32_t parameter = resolve_parameter(c, i);
+    for (uint32_t i = list + 1; c->w.error == 0 && i < nodes->v[list].end;
+         i = cor_json_node_next(nodes, i)) {
+        const struct cor_openapi_member *m = referred_parameter(c, i);
+        const struct shared *shared = m ? shared_parameter(c, m) : NULL;
 
-        if (is_body(c, parameter)) {
-            body = parameter;
+        if (shared ? shared->is_body : is_body(c, i)) {
+            body = m ? m->value : i;
             continue;
         }
         if (!has_any) {
@@ -245,7 +279,10 @@ static uint32_t write_parameters(struct converter *c, uint32_t list)
             cor_json_begin_array(&c->w);
             has_any = true;
         }
-        write_parameter(c, parameter);
+        if (!shared)
+            write_parameter(c, i);
+        else if (c->w.error == 0)
+            cor_json_raw(&c->w, cor_str(c->texts.p + shared->at, shared->n));
     }
     if (has_any)
         cor_json_end_array(&c->w);
@@ -374,15 +411,22 @@ static void write_document(struct converter *c)
 
 int cor_openapi_convert(struct cor_str json, struct cor_buf *out)
 {
-    struct converter c;
+    struct converter c = {0};
     int r = cor_openapi_spec_init(&c.spec, json);
 
     assert(out);
+    cor_buf_init(&c.texts, out->max);
+    if (r == 0) {
+        c.shared = cor_calloc(c.spec.parameters.n + 1, sizeof(*c.shared));
+        r = c.shared ? 0 : -COR_ENOMEM;
+    }
     if (r == 0) {
         cor_json_writer_init(&c.w, out);
         write_document(&c);
         r = cor_json_writer_finish(&c.w);
     }
+    cor_free(c.shared);
+    cor_buf_deinit(&c.texts);
     cor_openapi_spec_deinit(&c.spec);
     return r;
 }

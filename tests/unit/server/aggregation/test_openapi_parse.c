@@ -169,6 +169,32 @@ TEST(openapi_convert, writes_parameters_where_they_are_referred_to)
         "\"name\",\"in\":\"path\",\"required\":true,\"schema\":{\"type\":\"string\"}}],\"put\":"
         "{\"requestBody\":{\"content\":{\"*/*\":{\"schema\":{\"type\":\"object\"}}}},\"responses\":{}}}},"
         "\"components\":{\"schemas\":{}}}");
+    /* Nothing is made of a reference to something else. */
+    check_convert(
+        "{\"paths\":{\"/apis/g.example.com/v1/as\":{\"parameters\":[{\"$ref\":"
+        "\"#/definitions/A\"}]}},\"definitions\":{\"A\":{}}}",
+        "{\"openapi\":\"3.0.0\",\"paths\":{\"/apis/g.example.com/v1/as\":{\"parameters\":["
+        "{\"schema\":{}}]}},\"components\":{\"schemas\":{\"A\":{}}}}");
+}
+
+/* The work follows the size of the document: a long parameter that many paths refer to is read
+ * once. Read for each reference, this document would take minutes. */
+TEST(openapi_convert, reads_a_parameter_once_however_often_it_is_referred_to)
+{
+    COR_CLEANUP(cor_buf_deinit)
+    struct cor_buf v2 = {.max = COR_REMOTE_OPENAPI_BYTES}, v3 = {.max = COR_REMOTE_OPENAPI_BYTES};
+    int r = cor_buf_addz(&v2, "{\"definitions\":{},\"parameters\":{\"p\":{");
+
+    for (unsigned i = 0; i < 100000; i++)
+        r |= cor_buf_addf(&v2, "\"a%06u\":0,", i);
+    r |= cor_buf_addz(&v2, "\"in\":\"query\",\"name\":\"n\"}},\"paths\":{\"/p\":{\"parameters\":[");
+    for (unsigned i = 0; i < 100000; i++)
+        r |= cor_buf_addz(&v2,
+                          i ? ",{\"$ref\":\"#/parameters/p\"}" : "{\"$ref\":\"#/parameters/p\"}");
+    r |= cor_buf_addz(&v2, "]}}}");
+    assert_int_equal(r, 0);
+    assert_int_equal(cor_openapi_convert(cor_buf_str(&v2), &v3), 0);
+    assert_true(v3.n > 100000 * 38);
 }
 
 TEST(openapi_parse, finds_documents_in_an_index)
