@@ -24,6 +24,7 @@
 #include "coracle/view.h"
 #include "net/cert.h"
 #include "net/cert_bundle.h"
+#include "json/json.h"
 #include "json/writer.h"
 
 #define REQUEST_MS 30000
@@ -83,12 +84,15 @@ static bool list_has(struct cor_str json, struct cor_str name)
 static int merge_list(struct cor_str existing, struct cor_str ours, struct cor_str too,
                       struct cor_buf *out)
 {
+    static const struct cor_json_limits limits = COR_JSON_LIMITS_DEFAULT;
     struct cor_view_iter it = cor_view_iter(cor_view(existing));
     COR_CLEANUP(cor_buf_deinit) struct cor_buf made;
     struct cor_json_writer w;
+    bool is_canonical;
     int r;
 
-    if (existing.n > 0 && cor_view_type(cor_view(existing)) != COR_JSON_ARRAY)
+    if (existing.n > 0 && (cor_json_check(existing, &limits, &is_canonical, NULL) < 0 ||
+                           cor_view_type(cor_view(existing)) != COR_JSON_ARRAY))
         return -COR_EINVAL;
     cor_buf_init(&made, LIST_MAX);
     cor_json_writer_init(&w, &made);

@@ -220,6 +220,9 @@ TEST(trust_keeper, what_cannot_be_read_is_left_alone)
     patch(&k, "{\"data\":{\"requestheader-allowed-names\":\"no list\"}}");
     assert_int_equal(check(&k), -COR_EINVAL);
     assert_string_equal(value(&k, "requestheader-allowed-names"), "no list");
+    patch(&k, "{\"data\":{\"requestheader-allowed-names\":\"[\\\"other\\\"\"}}");
+    assert_int_equal(check(&k), -COR_EINVAL);
+    assert_string_equal(value(&k, "requestheader-allowed-names"), "[\"other\"");
     patch(&k, "{\"data\":{\"requestheader-allowed-names\":null,"
               "\"requestheader-client-ca-file\":\"no certificate\"}}");
     assert_int_equal(check(&k), -COR_EINVAL);
