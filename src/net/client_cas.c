@@ -26,6 +26,9 @@
 
 /* A refusal is not kept for longer: a certificate may become valid. */
 #define REFUSED_S 60
+/* OpenSSL's first level: no SHA-1, and keys as long as Go wants them. A context that no session
+ * made has none. */
+#define AUTH_LEVEL 1
 
 COR_DEFINE_CLEANUP(BIO, BIO_free_all)
 COR_DEFINE_CLEANUP(X509_STORE_CTX, X509_STORE_CTX_free)
@@ -153,6 +156,7 @@ static bool store_verifies(X509_STORE *store, const struct cor_peer_cert *cert, 
         return false;
     }
     X509_STORE_CTX_set_time(ctx, 0, (time_t)now_s);
+    X509_VERIFY_PARAM_set_auth_level(X509_STORE_CTX_get0_param(ctx), AUTH_LEVEL);
     if (X509_verify_cert(ctx) != 1) {
         if (X509_STORE_CTX_get_error(ctx) == X509_V_ERR_OUT_OF_MEM)
             *is_sure = false;

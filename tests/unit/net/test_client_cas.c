@@ -134,6 +134,45 @@ TEST(client_cas, a_server_certificate_is_not_a_client_s)
     identities_deinit(&ids);
 }
 
+/* A CA, and a certificate that it has signed with SHA-1. Both are valid for a hundred years. */
+static const char weak_ca[] = "-----BEGIN CERTIFICATE-----\n"
+                              "MIIBezCCASGgAwIBAgIUPbfAcmMNMY4Ko+8H40E2z0mFIc4wCgYIKoZIzj0EAwIw\n"
+                              "EjEQMA4GA1UEAwwHd2Vhay1jYTAgFw0yNjExMTgwOTI5MjBaGA8yMTI2MTAyNTA5\n"
+                              "MjkyMFowEjEQMA4GA1UEAwwHd2Vhay1jYTBZMBMGByqGSM49AgEGCCqGSM49AwEH\n"
+                              "A0IABDQ1NmNrFNvvP7nHCGiwe1wN6iGbifmRCd4yoC5608F6G1TJSLkvfupKXnJY\n"
+                              "o0ky3ixIvC4Mms3k6BQoesV/mHyjUzBRMB0GA1UdDgQWBBR754VWQlq4X2/ANONY\n"
+                              "AKEfNmg1/TAfBgNVHSMEGDAWgBR754VWQlq4X2/ANONYAKEfNmg1/TAPBgNVHRMB\n"
+                              "Af8EBTADAQH/MAoGCCqGSM49BAMCA0gAMEUCIQCwLqzclCJBQuF083/XyUoSqLw9\n"
+                              "4IHY6unwPoXV+T+RqgIgSEoyOttwWWOH64c4zWBYRMkb5/Iy0oJbVbh3K2IDuUM=\n"
+                              "-----END CERTIFICATE-----\n";
+static const char weak_cert[] = "-----BEGIN CERTIFICATE-----\n"
+                                "MIIBhzCCAS6gAwIBAgIUTcPN6BVwXdjxnw7r/iycqVnnNOEwCQYHKoZIzj0EATAS\n"
+                                "MRAwDgYDVQQDDAd3ZWFrLWNhMCAXDTI2MTExODA5MjkyMFoYDzIxMjYxMDI1MDky\n"
+                                "OTIwWjAPMQ0wCwYDVQQDDAR3ZWFrMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE\n"
+                                "yZ3LOpwPOJCEctThRyWQ+VXL9DtkxdyWJKvZ3q5lkzIOXmLeHHe6c8nTdxTS33cq\n"
+                                "pWfZjFgv0cwJHLcwgbMI1aNkMGIwEwYDVR0lBAwwCgYIKwYBBQUHAwIwCwYDVR0P\n"
+                                "BAQDAgeAMB0GA1UdDgQWBBQhPnWNbUf6/S8qbDPX5mLzS0qrMDAfBgNVHSMEGDAW\n"
+                                "gBR754VWQlq4X2/ANONYAKEfNmg1/TAJBgcqhkjOPQQBA0gAMEUCIEXFBhxSTvLm\n"
+                                "dhYzQP/KndRnof1RR2ssMDKjdbyCKOrfAiEApSK4jeqEwjNS4fBpnsqVi2NdZGs/\n"
+                                "KLzlUtF7+atRXtQ=\n"
+                                "-----END CERTIFICATE-----\n";
+
+/* As Go has it: nothing that is signed with SHA-1 proves anything. */
+TEST(client_cas, a_weak_signature_is_not_believed)
+{
+    BIO *in = BIO_new_mem_buf(weak_cert, -1);
+    struct cor_peer_cert cert = {.x509 = PEM_read_bio_X509(in, NULL, NULL, NULL)};
+    struct cor_client_cas *cas;
+
+    assert_non_null(cert.x509);
+    assert_int_equal(cor_client_cas_new(&cas), 0);
+    assert_int_equal(cor_client_cas_set(cas, COR_CA_CLIENT, cor_strz(weak_ca)), 0);
+    assert_int_equal(cor_client_cas_judge(cas, &cert, now_s()), 0);
+    cor_client_cas_free(cas);
+    X509_free(cert.x509);
+    BIO_free_all(in);
+}
+
 TEST(client_cas, what_is_not_a_bundle_changes_nothing)
 {
     static const char *const bad[] = {"x", "-----BEGIN CERTIFICATE-----\nAAAA\n", "\n"};
