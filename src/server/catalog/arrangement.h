@@ -13,9 +13,6 @@ struct cor_arrangement {
     size_t nremote; /* versions whose service is remote */
 };
 
-/* Does another server answer for this version? Nobody takes the APIServices themselves away. */
-bool cor_served_version_is_remote(const struct cor_served_version *version);
-
 /* 0, -COR_ENOMEM. */
 int cor_arrangement_init(struct cor_arrangement *a, const struct cor_served_opts *opts);
 void cor_arrangement_deinit(struct cor_arrangement *a);

@@ -68,6 +68,9 @@ struct cor_served_version {
                        APIService was deleted, which is served all the same */
 };
 
+/* Does another server answer for this version? Nobody takes the APIServices themselves away. */
+bool cor_served_version_is_remote(const struct cor_served_version *version);
+
 /* All group versions in discovery's order: the core group, that of the APIServices, then groups by
  * the priority of their highest service, descending, and its name; a group's versions by priority,
  * descending, then as Kubernetes prefers versions; those that are not listed at the end. */

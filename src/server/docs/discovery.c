@@ -276,15 +276,14 @@ static void write_remote_version(struct cor_json_writer *w, const struct cor_rem
 /* Is the version in the aggregated document? One of another server is not before that was asked. */
 static bool is_told(const struct listed *d, const struct cor_served_version *v)
 {
-    return !v->service || !v->service->is_remote ||
-           cor_served_remote(d->served, v->group, v->version);
+    return !cor_served_version_is_remote(v) || cor_served_remote(d->served, v->group, v->version);
 }
 
 static void write_aggregated_version(struct cor_json_writer *w, const struct listed *d, size_t at)
 {
     const struct cor_served_version *version = &d->v[at];
 
-    if (version->service && version->service->is_remote) {
+    if (cor_served_version_is_remote(version)) {
         write_remote_version(w, cor_served_remote(d->served, version->group, version->version));
         return;
     }

@@ -47,7 +47,8 @@ static struct cor_served *serve(struct cor_remote_docs *docs)
 {
     struct cor_api_service *services[] = {service_of("low.example.com", "v1", 10),
                                           service_of("high.example.com", "v1", 20000),
-                                          service_of("silent.example.com", "v1", 500)};
+                                          service_of("silent.example.com", "v1", 500),
+                                          service_of("apiregistration.k8s.io", "v1", 100)};
     const struct cor_resource_row *rows[256], *builtins;
     struct cor_served_opts opts = {.rows = rows,
                                    .services = services,
@@ -121,6 +122,10 @@ TEST(remote_docs, are_in_discovery)
     assert_true(high < low);
     assert_null(strstr(cor_buf_z(&doc->json), "silent.example.com"));
     assert_null(strstr(cor_buf_z(&doc->json), "gone.example.com"));
+    /* Nobody takes the APIServices themselves away, nor hides them. */
+    assert_non_null(
+        strstr(cor_buf_z(&doc->json), "{\"metadata\":{\"name\":\"apiregistration.k8s.io\"}"));
+    assert_non_null(strstr(cor_buf_z(&doc->json), "{\"resource\":\"apiservices\""));
     assert_int_equal(cor_discovery_doc(served, COR_DOC_GROUPS, NULL, &doc), 0);
     assert_non_null(strstr(cor_buf_z(&doc->json), "silent.example.com"));
     cor_served_unref(served);
