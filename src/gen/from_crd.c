@@ -15,30 +15,15 @@
 #include "gen/from_tables.h"
 #include "gen/input_json.h"
 
-#define STEM_MAX 1024
-
 /* The package of a group and version. */
 static struct cor_gen_package *package_of(struct cor_gen_schemas *s,
                                           const struct cor_gen_input *input, struct cor_str group,
                                           struct cor_str version)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf stem;
     struct cor_gen_package *package;
-    struct cor_str rest = group, label = cor_str_cut(&rest, '.'), prefix;
-    int r;
+    struct cor_str rest = group, label = cor_str_cut(&rest, '.');
 
-    cor_buf_init(&stem, STEM_MAX);
-    r = cor_gen_snake(label, &stem);
-    if (r == 0)
-        r = cor_buf_addc(&stem, '_');
-    if (r == 0)
-        r = cor_gen_snake(version, &stem);
-    if (r < 0) {
-        s->error = r;
-        return NULL;
-    }
-    prefix = cor_gen_printf(s->model, "%s%s_", input->prefix, cor_buf_z(&stem));
-    package = cor_gen_package(s->model, cor_buf_str(&stem), prefix, input->folder);
+    package = cor_gen_package_of(s, input->prefix, input->folder, label, version);
     if (!package)
         return NULL;
     if (package->version.n > 0 && !cor_str_eq(package->group, group)) {
@@ -93,9 +78,16 @@ static void add_kind(struct cor_gen_schemas *s, struct cor_gen_package *package,
 
     if (!meta || !package)
         return;
+    if (list.n == 0)
+        list = cor_gen_printf(m, "%.*sList", COR_STR_ARG(name));
     if (cor_gen_find_type(m, package, name)) {
         cor_gen_wrong(s, "a kind that the group does not have yet was expected, not %.*s",
                       COR_STR_ARG(name));
+        return;
+    }
+    if (cor_str_eq(list, name) || cor_gen_find_type(m, package, list)) {
+        cor_gen_wrong(s, "a listKind that the group does not have yet was expected, not %.*s",
+                      COR_STR_ARG(list));
         return;
     }
     kind = cor_gen_add_type(m, package, name, COR_SHAPE_STRUCT);
@@ -108,11 +100,11 @@ static void add_kind(struct cor_gen_schemas *s, struct cor_gen_package *package,
     cor_gen_add_field(m, kind, COR_STR("kind"), text);
     cor_gen_add_field(m, kind, COR_STR("metadata"),
                       cor_gen_find_type(m, meta, COR_STR("ObjectMeta")));
+    s->reserved = list;
     cor_gen_schema_fields(s, schema, kind);
+    s->reserved = COR_STR("");
     if (s->error == 0)
-        cor_gen_add_list_kind(m, kind,
-                              list.n > 0 ? list : cor_gen_printf(m, "%.*sList", COR_STR_ARG(name)),
-                              cor_gen_find_type(m, meta, COR_STR("ListMeta")));
+        cor_gen_add_list_kind(m, kind, list, cor_gen_find_type(m, meta, COR_STR("ListMeta")));
 }
 
 static void read_version(struct cor_gen_schemas *s, const struct cor_gen_input *input,
@@ -154,6 +146,8 @@ static void read_definition(struct cor_gen_schemas *s, const struct cor_gen_inpu
     mark = cor_gen_path_enter(s, COR_STR("names"));
     cor_gen_need_name(s, names, "kind");
     cor_gen_need_name(s, names, "plural");
+    if (cor_view_member(names, COR_STR("listKind")).json.p)
+        cor_gen_need_name(s, names, "listKind");
     cor_gen_path_leave(s, mark);
     it = cor_view_iter(cor_gen_need(s, spec, "versions", COR_JSON_ARRAY));
     while (s->error == 0 && cor_view_next(&it)) {

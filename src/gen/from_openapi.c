@@ -15,7 +15,6 @@
 #include "gen/input_json.h"
 
 #define REFERENCE "#/components/schemas/"
-#define STEM_MAX  1024
 
 struct document {
     const struct cor_gen_input *input;
@@ -49,24 +48,10 @@ static bool split_name(struct cor_str name, struct parts *ret)
 
 static struct cor_gen_package *package_of(struct cor_gen_schemas *s, const struct parts *parts)
 {
-    struct cor_gen_package *package;
     const struct document *d = s->arg;
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf stem;
-    struct cor_str prefix;
-    int r;
+    struct cor_gen_package *package =
+        cor_gen_package_of(s, d->input->prefix, d->input->folder, parts->group, parts->version);
 
-    cor_buf_init(&stem, STEM_MAX);
-    r = cor_gen_snake(parts->group, &stem);
-    if (r == 0)
-        r = cor_buf_addc(&stem, '_');
-    if (r == 0)
-        r = cor_gen_snake(parts->version, &stem);
-    if (r < 0) {
-        s->error = r;
-        return NULL;
-    }
-    prefix = cor_gen_printf(s->model, "%s%s_", d->input->prefix, cor_buf_z(&stem));
-    package = cor_gen_package(s->model, cor_buf_str(&stem), prefix, d->input->folder);
     if (package)
         package->is_structural = true;
     return package;

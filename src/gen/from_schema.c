@@ -12,10 +12,12 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "gen/c_name.h"
 
 #define PATH_MAX_BYTES 4096
 #define PATH_SHOWN_MAX 300 /* bytes of a path at its end that a message has */
 #define TEXT_MAX       (1u << 20)
+#define STEM_MAX       1024
 
 void cor_gen_schemas_init(struct cor_gen_schemas *s, struct cor_gen_model *model, const char *file,
                           struct cor_gen_error *reterr)
@@ -158,6 +160,32 @@ struct cor_str cor_gen_need_name(struct cor_gen_schemas *s, struct cor_view obje
     return text;
 }
 
+struct cor_gen_package *cor_gen_package_of(struct cor_gen_schemas *s, const char *prefix,
+                                           struct cor_str folder, struct cor_str group,
+                                           struct cor_str version)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf stem;
+    struct cor_str symbols;
+    int r;
+
+    cor_buf_init(&stem, STEM_MAX);
+    r = cor_gen_snake(group, &stem);
+    if (r == 0)
+        r = cor_buf_addc(&stem, '_');
+    if (r == 0)
+        r = cor_gen_snake(version, &stem);
+    if (r < 0) {
+        s->error = r;
+        return NULL;
+    }
+    symbols = cor_gen_printf(s->model, "%s%s_", prefix, cor_buf_z(&stem));
+    if (symbols.n > 0 && symbols.p[0] >= '0' && symbols.p[0] <= '9') {
+        cor_gen_wrong(s, "a group that begins with a letter was expected, or a --prefix that does");
+        return NULL;
+    }
+    return cor_gen_package(s->model, cor_buf_str(&stem), symbols, folder);
+}
+
 static struct cor_view member(struct cor_view object, const char *key)
 {
     return cor_view_member(object, cor_strz(key));
@@ -205,6 +233,12 @@ static void read_values(struct cor_gen_schemas *s, struct cor_view list, struct 
     to->nvalues = values ? i : 0;
 }
 
+static bool is_taken(const struct cor_gen_schemas *s, const struct cor_gen_package *package,
+                     struct cor_str name)
+{
+    return cor_str_eq(name, s->reserved) || cor_gen_find_type(s->model, package, name);
+}
+
 /* A text with known values becomes a type of its package, so that the values get constants. */
 static const struct cor_gen_type *read_string(struct cor_gen_schemas *s, struct cor_view schema,
                                               struct cor_gen_package *package, struct cor_str name)
@@ -216,7 +250,7 @@ static const struct cor_gen_type *read_string(struct cor_gen_schemas *s, struct 
         return plain(s, COR_SHAPE_BYTES);
     if (says(schema, "format", "date-time"))
         return plain(s, COR_SHAPE_TIME);
-    if (cor_view_len(values) == 0 || cor_gen_find_type(s->model, package, name))
+    if (cor_view_len(values) == 0 || is_taken(s, package, name))
         return plain(s, COR_SHAPE_STRING);
     type = cor_gen_add_type(s->model, package, name, COR_SHAPE_STRING);
     if (type)
@@ -246,7 +280,7 @@ static const struct cor_gen_type *read_object(struct cor_gen_schemas *s, struct 
     size_t mark;
 
     if (cor_gen_schema_is_struct(schema)) {
-        for (unsigned i = 2; cor_gen_find_type(s->model, package, name); i++)
+        for (unsigned i = 2; is_taken(s, package, name); i++)
             name = cor_gen_printf(s->model, "%.*s%u", COR_STR_ARG(name), i);
         type = cor_gen_add_type(s->model, package, name, COR_SHAPE_STRUCT);
         if (!type)

@@ -17,6 +17,7 @@ struct cor_gen_schemas {
     const char *file;    /* for messages */
     struct cor_buf path; /* of the value that is being read, for messages */
     unsigned depth;
+    struct cor_str reserved; /* the name of a kind that is added later; may be empty */
     /* The type that `$ref` means; NULL in place of the function: there are no references. NULL as
      * its result: it has failed. */
     const struct cor_gen_type *(*refer)(struct cor_gen_schemas *s, struct cor_str ref);
@@ -52,6 +53,12 @@ bool cor_gen_is_name(struct cor_str text);
 /* cor_gen_need_text() of such a name. */
 struct cor_str cor_gen_need_name(struct cor_gen_schemas *s, struct cor_view object,
                                  const char *key);
+
+/* The package of a group and version, added if it is not there; its symbols begin with `prefix` and
+ * both (struct cor_gen_input). NULL: it has failed, also when they would begin with a digit. */
+struct cor_gen_package *cor_gen_package_of(struct cor_gen_schemas *s, const char *prefix,
+                                           struct cor_str folder, struct cor_str group,
+                                           struct cor_str version);
 
 /* The type of a schema. `name` is for a struct; `package` gets it. NULL: it has failed. */
 const struct cor_gen_type *cor_gen_schema(struct cor_gen_schemas *s, struct cor_view schema,

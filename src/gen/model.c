@@ -124,9 +124,13 @@ struct cor_gen_type *cor_gen_find_type(const struct cor_gen_model *model,
     int n =
         snprintf(full, sizeof(full), "%.*s.%.*s", COR_STR_ARG(package->stem), COR_STR_ARG(name));
 
-    if (n < 0 || (size_t)n >= sizeof(full))
-        return NULL;
-    return cor_map_peek(&model->by_name, cor_str(full, (size_t)n));
+    if (n > 0 && (size_t)n < sizeof(full))
+        return cor_map_peek(&model->by_name, cor_str(full, (size_t)n));
+    for (struct cor_gen_type *type = package->types; type; type = type->next) {
+        if (cor_str_eq(type->name, name))
+            return type;
+    }
+    return NULL;
 }
 
 struct cor_gen_type *cor_gen_add_type(struct cor_gen_model *model, struct cor_gen_package *package,

@@ -31,23 +31,41 @@ struct views {
     struct function *first, **end;
 };
 
-/* The struct of a type, and those of lists and maps of it. */
-static const char *const struct_suffixes[] = {"", "_array", "_map"};
+/* The struct of a type, those of lists and maps of it, and the others that are named after it: the
+ * struct with its values (gen/structs.h), and what a client has of a kind (gen/client_text.h). */
+static const char *const struct_suffixes[] = {
+    "",        "_array", "_map",   "_own",      "_own_list", "_own_map", "_own_entry",
+    "_object", "_items", "_watch", "_informer", "_handler",  "_index",   "_each"};
+#define KIND_SUFFIX 7
+
+/* Is there a struct with this suffix? */
+static bool has_struct(const struct cor_gen_type *type, size_t suffix)
+{
+    if (suffix == 1)
+        return type->is_element;
+    if (suffix == 2)
+        return type->is_map_value;
+    if (suffix == 0)
+        return true;
+    return suffix < KIND_SUFFIX ? type->shape == COR_SHAPE_STRUCT : type->is_kind;
+}
 
 /* Notes the names of a type's structs, or notes nothing and returns false when one is taken. */
 static bool take_names(struct cor_gen_model *model, struct cor_map *names,
                        struct cor_gen_type *type)
 {
-    const bool is_used[] = {true, type->is_element, type->is_map_value};
     struct cor_str full[COR_ARRAY_LEN(struct_suffixes)];
 
     for (size_t i = 0; i < COR_ARRAY_LEN(full); i++) {
+        full[i] = COR_STR("");
+        if (!has_struct(type, i))
+            continue;
         full[i] = cor_gen_printf(model, "%.*s%s", COR_STR_ARG(type->c_name), struct_suffixes[i]);
-        if (is_used[i] && cor_map_peek(names, full[i]))
+        if (cor_map_peek(names, full[i]))
             return false;
     }
     for (size_t i = 0; i < COR_ARRAY_LEN(full); i++) {
-        if (is_used[i] && cor_map_put(names, full[i], type, NULL) < 0)
+        if (full[i].n > 0 && cor_map_put(names, full[i], type, NULL) < 0)
             model->arena.error = -COR_ENOMEM;
     }
     return true;
@@ -302,7 +320,8 @@ static void put_values(struct views *v, struct cor_gen_lines *l, const struct co
     struct cor_gen_model *m = v->model;
     struct cor_str name = cor_gen_upper_of(m, type->c_name);
 
-    cor_gen_put(l, "\n/* %.*s */\n", COR_STR_ARG(type->name));
+    cor_gen_put(l, "\n");
+    cor_gen_put_comment(l, type->name);
     for (size_t i = 0; i < type->nvalues; i++) {
         struct cor_str value = cor_gen_upper_of(m, type->values[i]);
         bool is_taken = value.n == 0;

@@ -3,6 +3,7 @@
 coracle-gen. The outputs are kept in tests/gen/kept; after a change on purpose run with --keep behind the arguments."""
 
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -59,6 +60,14 @@ MISTAKES = [
     ("--crd", CRD.replace("kind: Site", "kind: S*/") + SCHEMA % "{type: string}", "spec.names.kind: " + NAME),
     ("--crd", CRD.replace("plural: sites", "plural: 's\"'") + SCHEMA % "{type: string}", "spec.names.plural: " + NAME),
     ("--crd", CRD + (SCHEMA % "{type: string}").replace("name: v1", "name: 'v1*/'"), "spec.versions[0].name: " + NAME),
+    ("--crd", CRD.replace("plural: sites", "plural: sites, listKind: 'L*/'") + SCHEMA % "{type: string}", "spec.names.listKind: " + NAME),
+    ("--crd", CRD.replace("plural: sites", "plural: sites, listKind: Site") + SCHEMA % "{type: string}",
+     "spec.versions[0].schema.openAPIV3Schema: a listKind that the group does not have yet was expected, not Site"),
+    ("--crd", CRD.replace("kind: Site", "kind: Way") + SCHEMA % "{type: string}" + "---\n" +
+     CRD.replace("plural: sites", "plural: sites, listKind: WayList") + SCHEMA % "{type: string}",
+     "spec.versions[0].schema.openAPIV3Schema: a listKind that the group does not have yet was expected, not WayList"),
+    ("--crd", CRD.replace("example.com", "1a.com") + SCHEMA % "{type: string}",
+     "spec.versions[0].schema.openAPIV3Schema: a group that begins with a letter was expected, or a --prefix that does"),
     ("--openapi", OPENAPI % '{"a.v1.S*/":{"properties":{}}}', "components.schemas.a.v1.S*/: a name as GROUP.VERSION.TYPE was expected"),
     ("--openapi", OPENAPI % ('{"a.v1.S":{"properties":{},"x-kubernetes-group-version-kind":'
                              '[{"group":"a*/","version":"v1","kind":"S"}]}}'),
@@ -106,6 +115,30 @@ def reads_the_standard_input_and_lists():
     assert "\napps_v1 ControllerRevision" in said and "\ntypes" not in said, said
 
 
+def lets_no_text_of_the_input_become_code():
+    names = "'x*/ y': {type: string, enum: ['*/ z', '\"', a]}, '*/': {type: object, description: '*/ d', properties: {'/*\"': {type: array, items: " \
+            "{type: string, enum: [b]}}}}, '\\': {type: object, additionalProperties: {type: object, properties: {'*/': {type: string, enum: [c]}}}}"
+    with tempfile.TemporaryDirectory() as folder:
+        code, _, said = gen("--crd", "-", "--structs", "all", "--out", folder, text=CRD + SCHEMA % ("{type: object, properties: {%s}}" % names))
+        assert code == 0, said
+        for path in pathlib.Path(folder).iterdir():
+            rest = re.sub(r'"(?:\\.|[^"\\])*"|/\*.*?\*/', "", path.read_text(), flags=re.DOTALL)
+            assert not re.search(r'\*/|/\*|"', rest), f"{path.name}: {rest}"
+
+
+def names_structs_apart():
+    """Members whose names end as those of structs that are made of a type."""
+    names = ["own", "ownList", "own_map", "array", "map", "object", "items", "informer", "x" * 300]
+    inner = "{type: object, properties: {%s}}" % ", ".join(f"{name}: {{type: object, properties: {{a: {{type: string}}}}}}" for name in names)
+    spec = "{type: array, items: %s}, list: %s, object: %s, own: %s" % (inner, inner, inner, inner)
+    with tempfile.TemporaryDirectory() as folder:
+        code, _, said = gen("--crd", "-", "--structs", "all", "--out", folder, text=CRD + SCHEMA % spec)
+        assert code == 0, said
+        text = "".join(path.read_text() for path in sorted(pathlib.Path(folder).glob("*.h")))
+        made = re.findall(r"^struct (\w+) \{", text, flags=re.MULTILINE)
+        assert len(made) == len(set(made)), sorted(name for name in set(made) if made.count(name) > 1)
+
+
 def names_the_file_the_path_and_what_was_expected():
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "input"
@@ -140,7 +173,7 @@ def refuses_wrong_words():
 
 
 CASES = [writes_what_is_kept, leaves_files_alone_that_do_not_change, reads_the_standard_input_and_lists,
-         names_the_file_the_path_and_what_was_expected, refuses_wrong_words]
+         lets_no_text_of_the_input_become_code, names_structs_apart, names_the_file_the_path_and_what_was_expected, refuses_wrong_words]
 
 
 def main():
