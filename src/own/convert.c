@@ -148,7 +148,8 @@ static int keep(struct cor_pool *pool, struct cor_own_grown *kept, struct cor_st
     return r < 0 ? r : cor_own_grow(pool, kept, cor_buf_str(&member));
 }
 
-/* One unknown member. The new version may know it: then it is the member, if it can be. */
+/* One unknown member. The new version may know it: then it is the member if it can be, and absent
+ * as a whole if it cannot. */
 static int convert_unknown(const struct converter *c, const struct cor_own_type *from_type,
                            const struct cor_own_type *to_type, void *to, struct cor_str raw_key,
                            struct cor_str value, struct cor_own_grown *kept)
@@ -160,7 +161,10 @@ static int convert_unknown(const struct converter *c, const struct cor_own_type 
     if (!field)
         return keep(c->pool, kept, other ? cor_strz(other) : raw_key, value);
     r = cor_own_decode_member(field, c->pool, value, cor_own_at(to, field));
-    return r == -COR_EINVAL ? 0 : r;
+    if (r != -COR_EINVAL)
+        return r;
+    memset(cor_own_at(to, field), 0, cor_own_member_size(field));
+    return 0;
 }
 
 /* Those of a program that are no JSON stay as they are: encoding refuses them. */

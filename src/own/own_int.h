@@ -141,7 +141,7 @@ static inline bool cor_own_is_below(const struct cor_own_field *field, unsigned 
     return level < 2 && field->via[level] != 0;
 }
 
-/* Bytes of a member, but for a struct that is not pointed to. */
+/* Bytes of a member; of a struct that is pointed to, those of the pointer. */
 static inline size_t cor_own_member_size(const struct cor_own_field *field)
 {
     if (field->form != COR_OWN_ONE)
@@ -162,7 +162,7 @@ static inline size_t cor_own_member_size(const struct cor_own_field *field)
     case COR_OWN_INT_OR_STR:
         return sizeof(struct cor_int_or_str);
     case COR_OWN_STRUCT:
-        return sizeof(void *);
+        return field->flags & COR_OWN_POINTER ? sizeof(void *) : field->type->size;
     case COR_OWN_TEXT:
     case COR_OWN_BYTES:
     case COR_OWN_QUANTITY:

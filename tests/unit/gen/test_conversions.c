@@ -231,6 +231,29 @@ TEST(conversions, an_unknown_member_goes_on_under_a_name_that_is_free)
     cor_pool_free(pool);
 }
 
+/* A member that the other version cannot have is absent as a whole. */
+TEST(conversions, an_unknown_member_that_cannot_be_leaves_nothing_behind)
+{
+    struct cor_core_v1_config_map_own map;
+    struct cor_core_v1_pod_own pod;
+    struct cor_pool *pool;
+    struct cor_str json;
+
+    assert_int_equal(cor_pool_new(0, &pool), 0);
+    assert_int_equal(cor_core_v1_config_map_own_decode(
+                         pool,
+                         COR_STR("{\"spec\":{\"hostNetwork\":true,\"nodeName\":\"n\","
+                                 "\"containers\":5},\"status\":{\"phase\":\"p\"}}"),
+                         NULL, &map, NULL),
+                     0);
+    assert_int_equal(cor_own_convert(&cor_core_v1_config_map_own_type, &cor_core_v1_pod_own_type,
+                                     pool, &map, &pod),
+                     0);
+    assert_int_equal(cor_core_v1_pod_own_encode(pool, &pod, &json), 0);
+    assert_str(json, "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"status\":{\"phase\":\"p\"}}");
+    cor_pool_free(pool);
+}
+
 /* False: there is none. */
 static bool compare_golden(const struct way *way, const char *folder)
 {
