@@ -3,6 +3,7 @@
  * Website, by its owner reference. website_operator */
 #include <coracle.h>
 #include <coracle/types/apps_v1_client.h>
+#include <coracle/types/owner.h>
 #include <signal.h>
 #include <stdio.h>
 
@@ -30,12 +31,6 @@ static int apply_deployment(struct cor_run *run, struct cor_pool *pool,
     struct example_v1_website_spec spec = example_v1_website_spec(site);
     struct cor_meta_v1_object_meta meta = example_v1_website_metadata(site);
     struct cor_str name = cor_meta_v1_object_meta_name(meta).raw;
-    struct cor_meta_v1_owner_reference_own owner = {.api_version = COR_STR("example.com/v1"),
-                                                    .kind = COR_STR("Website"),
-                                                    .name = name,
-                                                    .uid = cor_meta_v1_object_meta_uid(meta).raw,
-                                                    .controller = cor_opt_bool(true),
-                                                    .block_owner_deletion = cor_opt_bool(true)};
     struct cor_core_v1_container_own container = {.name = COR_STR("web"),
                                                   .image = example_v1_website_spec_image(spec).raw};
     struct cor_str_entry label = {COR_STR("website"), name};
@@ -46,14 +41,15 @@ static int apply_deployment(struct cor_run *run, struct cor_pool *pool,
 
     cor_apps_v1_deployment_own_init(&d);
     d.metadata.name = name;
-    d.metadata.owner_references.p = &owner;
-    d.metadata.owner_references.n = 1;
+    d.metadata.namespace_ = cor_strz(cor_run_ns(run));
     d.spec.replicas = cor_opt_int32(example_v1_website_spec_replicas(spec));
     d.spec.selector = &selector;
     d.spec.template_.metadata.labels = selector.match_labels;
     d.spec.template_.spec.containers.p = &container;
     d.spec.template_.spec.containers.n = 1;
-    r = cor_apps_v1_deployment_object_of_own(pool, &d, &object, cor_run_why(run));
+    r = cor_own_set_controller(pool, &d.metadata, cor_run_object(run));
+    if (r == 0)
+        r = cor_apps_v1_deployment_object_of_own(pool, &d, &object, cor_run_why(run));
     if (r == 0)
         r = cor_apps_v1_deployments_apply(cor_manager_client(manager), cor_run_ns(run), object,
                                           &opts, NULL, cor_run_why(run));

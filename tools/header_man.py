@@ -4,7 +4,7 @@
   header_man.py install MANDIR VERSION     below the prefix of the installation
   header_man.py FOLDER VERSION             into a folder
 
-A header becomes one page: include/coracle/client.h is coracle_client(3). Its first comment is the description; each declaration
+A header becomes one page: include/coracle/client.h is coracle_client(3), include/coracle/types/own.h coracle_types_own(3). Its first comment is the description; each declaration
 is shown as it stands in the header, with the comment above it as text. Every function also has a page of its own name, which
 leads to the page of its header: man cor_client_new shows coracle_client(3)."""
 
@@ -144,15 +144,21 @@ def first_sentence(head):
     return sentence[:1].lower() + sentence[1:] if sentence[1:2].islower() or sentence[1:2] == " " else sentence
 
 
+def place(header):
+    """How a program includes it: coracle/client.h, coracle/types/own.h."""
+    return f"coracle/types/{header.name}" if header.parent.name == "types" else f"coracle/{header.name}"
+
+
 def page_name(header):
-    return "coracle_" + header.stem
+    return place(header).removesuffix(".h").replace("/", "_")
 
 
 def page(header, version):
     """(the page of a header, the functions that it describes)"""
     head, body = split_head(without_notes(header.read_text()))
     name, functions = page_name(header), []
-    see = sorted({f"coracle_{stem}" for stem in re.findall(r'#include "coracle/(\w+)\.h"', body)} - {name})
+    see = sorted({f"coracle_{stem}".replace("/", "_") for stem in re.findall(r'#include "coracle/([\w/]+)\.h"', body)
+                  if not stem.endswith("_structs")} - {name})
     parts, protos = [], []
     for block in blocks(body):
         if is_frame(block):
@@ -164,7 +170,7 @@ def page(header, version):
             protos.append(escape(prototypes(re.sub(r"[ \t]*/\*.*?\*/", "", code, flags=re.S)).strip("\n")))
         parts.append((names, comment, code))
     out = [f'.TH {name.upper()} 3 "" "Coracle {version}" "libcoracle manual"', ".SH NAME",
-           f"{name} \\- {escape(first_sentence(head))}", ".SH SYNOPSIS", ".nf", f"#include <coracle/{header.name}>"]
+           f"{name} \\- {escape(first_sentence(head))}", ".SH SYNOPSIS", ".nf", f"#include <{place(header)}>"]
     for proto in protos:
         out += ["", proto]
     out += [".fi", ".SH DESCRIPTION", prose(head)]
@@ -182,7 +188,7 @@ def page(header, version):
 
 def write_pages(folder, version):
     folder.mkdir(parents=True, exist_ok=True)
-    for header in sorted((INCLUDE / "coracle").glob("*.h")):
+    for header in sorted([*(INCLUDE / "coracle").glob("*.h"), *(INCLUDE / "coracle/types").glob("*.h")]):
         text, functions = page(header, version)
         (folder / f"{page_name(header)}.3").write_text(text)
         for function in functions:

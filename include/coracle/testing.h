@@ -123,9 +123,8 @@ struct cor_testing_answer {
 
 /* Sees an action before the server does, after it was recorded. 0: passes it on to the next
  * reactor, and at last to the server. 1: the answer is `answer->json`. A negative COR_E…: the
- * request fails with the Status that belongs to it: -COR_ECONFLICT is a 409. A watch can only be
- * passed on or fail. One at a time, on the fake's thread: it must not wait for a request of the
- * fake. */
+ * request fails with the Status that belongs to it: -COR_ECONFLICT is a 409. One at a time, on the
+ * fake's thread: it must not wait for a request of the fake. */
 typedef int (*cor_testing_reactor)(void *arg, const struct cor_testing_action *action,
                                    struct cor_testing_answer *answer);
 

@@ -4,7 +4,9 @@ program outside the tree; libcoracle-types likewise. Arguments: source root, bui
 folder of yyjson's pkg-config file ("" when the installed library brings its own), and shared and static libcoracle-types, and shared
 libcoracle-testing."""
 
+import atexit
 import difflib
+import functools
 import json
 import os
 import pathlib
@@ -309,25 +311,32 @@ class Installed:
         assert "ok 6" in said and "not ok" not in said, said
 
 
+@functools.cache
+def installed_once():
+    """All tests use one tree, which goes with the program."""
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    return Installed(folder.name)
+
+
 def installed_library_serves_programs():
-    with tempfile.TemporaryDirectory() as folder:
-        installed = Installed(folder)
-        for language, compiler in (("c", CC), ("c++", CXX)):
-            for static in (False, True):
-                installed.program(compiler, language, static)
-                installed.typed_program(compiler, language, static)
-        installed.test_program()
-        for name in ("bin/coracle-gen", "share/man/man1/coracle-gen.1", "share/man/man3/coracle_client.3",
-                     "share/man/man3/cor_client_new.3", "share/doc/coracle/guide-client.md", "include/coracle/types/apps_v1.h", "include/coracle.h",
-                     "share/man/man1/coracle.1", "bin/coracle"):
-            found = list(installed.prefix.glob(name + "*"))
-            assert found, f"{name} is not installed"
+    installed = installed_once()
+    for language, compiler in (("c", CC), ("c++", CXX)):
+        for static in (False, True):
+            installed.program(compiler, language, static)
+            installed.typed_program(compiler, language, static)
+    installed.test_program()
+    for name in ("bin/coracle-gen", "share/man/man1/coracle-gen.1", "share/man/man3/coracle_client.3",
+                 "share/man/man3/cor_client_new.3", "share/doc/coracle/guide-client.md", "include/coracle/types/apps_v1.h", "include/coracle.h",
+                 "share/man/man1/coracle.1", "bin/coracle"):
+        found = list(installed.prefix.glob(name + "*"))
+        assert found, f"{name} is not installed"
 
 
 def projects_generate_views_with_meson_and_cmake():
     """As docs/guide-gen.md shows it, from installed files alone."""
     with tempfile.TemporaryDirectory() as folder:
-        installed = Installed(pathlib.Path(folder) / "root")
+        installed = installed_once()
         project = pathlib.Path(folder) / "project"
         shutil.copytree(ROOT / "tests/gen/project", project)
         shutil.copy(ROOT / "tests/gen/website.yaml", project)
@@ -346,6 +355,27 @@ def projects_generate_views_with_meson_and_cmake():
     for name in ("meson.build", "CMakeLists.txt"):
         text = (ROOT / "tests/gen/project" / name).read_text().split("\n", 1)[1].strip()
         assert text in guide, f"docs/guide-gen.md does not show {name}"
+
+
+def guides_and_examples_are_installed_and_lead_somewhere():
+    """Every link of an installed page has its file, and the programs that the guides name are built from installed files."""
+    with tempfile.TemporaryDirectory() as folder:
+        installed = installed_once()
+        docs = installed.prefix / "share/doc/coracle"
+        pages = sorted(docs.glob("*.md"))
+        assert len(pages) == 4, pages
+        for page in pages:
+            for link in re.findall(r"\]\((?!https?:|#)([^)#]*)", page.read_text()):
+                assert (docs / link).exists(), f"{page.name} leads to {link}"
+        work = mkdir(pathlib.Path(folder) / "work")
+        run(installed.prefix / "bin/coracle-gen", "--crd", docs / "examples/website.yaml", "--out", work, env=installed.env)
+        flags = [f"-I{work}", *installed.pkg_config("--cflags", "--libs", "coracle-types")]
+        for name, more in (("enricher", []), ("website_operator", [work / "example_v1.c"]), ("binder", [docs / "examples/pod_binder.c"]),
+                           ("boat_operator", []), ("secret_keeper", []), ("crud", [])):
+            for compiler in (CC, ["clang"]):
+                if shutil.which(compiler[0]):
+                    run(*compiler, "-std=gnu11", "-Wall", "-Werror", docs / f"examples/{name}.c", *more, "-o", work / name, *flags, env=installed.env)
+            assert run(work / name, "--help", env=installed.env).startswith(f"usage: {name}")
 
 
 ROLES = """#include <stdio.h>
@@ -383,7 +413,7 @@ int main(void)
 def structs_of_other_kinds_are_generated_beside_the_librarys():
     """As docs/guide-gen.md says, from installed files alone: what the named package needs is written, too."""
     with tempfile.TemporaryDirectory() as folder:
-        installed = Installed(pathlib.Path(folder) / "root")
+        installed = installed_once()
         made = mkdir(pathlib.Path(folder) / "made")
         run(installed.prefix / "bin/coracle-gen", "--structs", "Role,RoleBinding", "--prefix", "my_", "--out", made, "rbac_v1", env=installed.env)
         names = {f"{package}{end}" for package in ("meta_v1", "rbac_v1") for end in (".h", ".c", "_client.h", "_structs.h", "_structs.c")}
@@ -499,19 +529,18 @@ def check_runpath(installed, file):
 def installed_files_need_nothing_of_the_clone():
     if own_rpath():
         raise Skip("the build was configured with an rpath of its own")
-    with tempfile.TemporaryDirectory() as folder:
-        installed = Installed(folder)
-        files = [installed.libdir / "libcoracle.so", installed.libdir / "libcoracle-types.so", installed.prefix / "bin/coracle",
-                 installed.prefix / "bin/coracle-gen"]
-        for file in files:
-            check_runpath(installed, file)
-        files += [installed.program(CC, "c", static) for static in (False, True)]
-        assert str(ROOT) not in installed.pc.read_text(), installed.pc.read_text()
-        for file in files:
-            found = run("ldd", file, env=installed.env)
-            assert "not found" not in found and str(ROOT) not in found.replace(str(installed.prefix), ""), f"{file}: {found}"
-        said = run(installed.prefix / "bin/coracle", "--version", env={**installed.env, "LD_LIBRARY_PATH": ""})
-        assert said, "coracle does not run"
+    installed = installed_once()
+    files = [installed.libdir / "libcoracle.so", installed.libdir / "libcoracle-types.so", installed.prefix / "bin/coracle",
+             installed.prefix / "bin/coracle-gen"]
+    for file in files:
+        check_runpath(installed, file)
+    files += [installed.program(CC, "c", static) for static in (False, True)]
+    assert str(ROOT) not in installed.pc.read_text(), installed.pc.read_text()
+    for file in files:
+        found = run("ldd", file, env=installed.env)
+        assert "not found" not in found and str(ROOT) not in found.replace(str(installed.prefix), ""), f"{file}: {found}"
+    said = run(installed.prefix / "bin/coracle", "--version", env={**installed.env, "LD_LIBRARY_PATH": ""})
+    assert said, "coracle does not run"
 
 
 CASES = [exports_what_its_headers_declare, static_library_has_no_other_visible_symbols, abi_is_the_promised_one,
@@ -521,7 +550,7 @@ CASES = [exports_what_its_headers_declare, static_library_has_no_other_visible_s
          headers_stand_alone_in_c_and_cpp, all_headers_are_in_the_one,
          the_guides_program_compiles_without_warnings, installed_library_serves_programs,
          projects_generate_views_with_meson_and_cmake, structs_of_other_kinds_are_generated_beside_the_librarys, definitions_of_ten_styles_become_types,
-         installed_files_need_nothing_of_the_clone]
+         installed_files_need_nothing_of_the_clone, guides_and_examples_are_installed_and_lead_somewhere]
 
 
 def main():
