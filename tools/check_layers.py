@@ -46,7 +46,7 @@ ROOMS_DENIED = {
     "storage/maintenance": {"sqlite", "etcd", "cacher"},
     "server/metrics": {"access"},
     "server/port": {"metrics", "alloc", "strategy", "write", "verbs"},
-    "server/aggregation": {"metrics", "alloc", "strategy", "write", "verbs"},
+    "server/aggregation": {"alloc", "strategy", "write", "verbs"},
     "server/controllers": {"docs", "aggregation", "alloc", "strategy", "write", "verbs"},
     "server/http": {"strategy", "write", "verbs", "port", "crd", "controllers"},
     "server/instance": {"strategy", "write", "verbs"},

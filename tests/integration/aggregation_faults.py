@@ -66,6 +66,9 @@ def a_dead_service_costs_its_own_requests_only(_front):
         assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
         front.await_available("False")
         assert front.get("/things").expect(503).body == b"service unavailable\n"
+        figures = front.server.get("/metrics").expect(200).body
+        assert b'\naggregator_unavailable_apiservice{name="v1.wardle.example.com"} 1\n' in figures
+        assert b'\naggregator_unavailable_apiservice_total{name="v1.wardle.example.com",reason="FailedDiscoveryCheck"} 1\n' in figures
         began = time.monotonic()
         for _ in range(50):
             front.get("/things").expect(503)

@@ -71,6 +71,12 @@ def groups(target):
             for group in target.request("GET", "/apis")[1]["groups"]]
 
 
+def metrics(target):
+    """What is said about unavailable APIServices."""
+    text = target.request("GET", "/metrics")[1].decode()
+    return sorted(line for line in text.splitlines() if line.startswith("aggregator_unavailable_apiservice"))
+
+
 def play(target):
     """What a server does and says, as a list of pairs."""
     yield "at the start", [shown(s) for s in target.request("GET", SERVICES)[1]["items"]]
@@ -93,6 +99,7 @@ def play(target):
             method, path, body = steps[i]
             kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
             assert target.request(method, path, body, kind)[0] in (200, 201)
+    yield "metrics", metrics(target)
     yield "the remote one", shown(target.request("GET", WARDLE)[1])
     yield "a group that is not available", target.request("GET", "/apis/wardle.example.com")
     status, text = target.request("GET", "/apis/wardle.example.com/v1alpha1")
@@ -144,6 +151,10 @@ def does_all_of_it_alone(server):
     with Server(PROGRAM, *FLAGS) as own:
         seen = dict(play(Ours(own)))
         assert len(seen["at the start"]) == 21
+        assert 'aggregator_unavailable_apiservice{name="v1alpha1.wardle.example.com"} 1' in seen["metrics"], seen["metrics"]
+        assert 'aggregator_unavailable_apiservice{name="v1.apps"} 0' in seen["metrics"], seen["metrics"]
+        assert own.request("DELETE", WARDLE).expect(200)
+        await_it(lambda: not any("v1alpha1.wardle" in line for line in metrics(Ours(own))), "its end")
         assert seen["groups"][0][0] == "apiregistration.k8s.io"
         assert seen["groups with all"][-1] == ("shop.example.org", ["v2", "v1", "v1beta1"], "v2")
         assert seen["groups by priority"][1] == ("wardle.example.com", ["v1alpha1", "v1"], "v1alpha1")

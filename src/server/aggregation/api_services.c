@@ -238,6 +238,7 @@ static int entries_remove(struct cor_api_services *as, size_t at)
     as->nentries--;
     memmove(&as->entries[at], &as->entries[at + 1], (as->nentries - at) * sizeof(as->entries[0]));
     as->has_changed = as->has_changed || entry->service;
+    cor_available_metrics_forget(&as->metrics, cor_object_name(entry->object));
     entry_free(entry);
     services_publish_soon(as);
     if (was_remote)
@@ -415,6 +416,8 @@ int cor_api_services_new(const struct cor_api_services_opts *opts,
     controller_opts.port = &as->port.port;
     controller_opts.rand = &as->rand;
     r = cor_auto_register_init(as);
+    if (r == 0)
+        r = cor_available_metrics_init(&as->metrics, opts->metrics);
     if (r < 0)
         (void)cor_status_set_err(reterr, r);
     if (r == 0)

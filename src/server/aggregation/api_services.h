@@ -22,12 +22,14 @@
 
 struct cor_api;
 struct cor_api_services;
+struct cor_metrics;
 struct cor_target_config;
 
 struct cor_api_services_opts {
     struct cor_api *api;
     const struct cor_clock *clock;          /* NULL: the real one */
     const struct cor_target_config *config; /* of the probes; must stay valid */
+    struct cor_metrics *metrics;            /* gets availability's; NULL: none */
 };
 
 /* 0, -COR_ENOMEM. */

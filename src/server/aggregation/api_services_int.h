@@ -11,6 +11,7 @@
 #include "loop/timer.h"
 #include "schema/group_priority.h"
 #include "server/aggregation/api_services.h"
+#include "server/aggregation/available_metrics.h"
 #include "server/api/api.h"
 #include "server/api/publisher.h"
 #include "server/catalog/served.h"
@@ -59,6 +60,7 @@ struct cor_api_services {
     bool knows_customs;                  /* `customs` has what is served */
     struct cor_served_follower follower; /* custom resources come and go with snapshots */
     struct cor_availability *availability;
+    struct cor_available_metrics metrics;
     struct cor_publisher *publisher; /* the API's */
     struct cor_mail publish_mail;
     struct cor_timer retry; /* publishes again what could not be published for want of memory */

@@ -79,6 +79,7 @@ struct judge {
     size_t nslices;
     bool serves;     /* a slice has a ready endpoint */
     bool has_failed; /* the probes did: tried again by the limiter */
+    bool has_fallen; /* it was available, and is not any more */
     size_t nprobes;  /* under way */
     struct {
         struct judge *judge;
@@ -126,6 +127,8 @@ static void judge_on_written(struct cor_api_request *req, const struct cor_api_a
         error = NULL;
     else if (!error && answer->object)
         r = cor_api_services_take(j->av->as, answer->object);
+    if (!answer->error && j->has_fallen)
+        cor_available_metrics_count(&j->av->as->metrics, j->service->name, j->verdict.reason);
     judge_end(j, error ? error->err : r, error);
 }
 
@@ -134,9 +137,14 @@ static void judge_write(struct judge *j, int r)
 {
     static const struct cor_api_request_cbs cbs = {.on_done = judge_on_written};
     const struct api_entry *entry = cor_api_services_find(j->av->as, j->rec->name);
+    bool is_available = cor_str_eqz(cor_strz(j->verdict.status), "True");
     COR_CLEANUP(cor_buf_deinit) struct cor_buf patch;
 
     cor_buf_init(&patch, PATCH_MAX);
+    if (r == 0 && entry) {
+        cor_available_metrics_set(&j->av->as->metrics, j->service->name, is_available);
+        j->has_fallen = cor_api_service_says_available(entry->object) && !is_available;
+    }
     if (r == 0 && entry && entry->service == j->service)
         r = cor_available_patch(&j->verdict, entry->object,
                                 cor_clock_wall_ms(j->av->as->clock) / 1000, &patch);
@@ -391,8 +399,11 @@ static int availability_enqueue(struct cor_availability *av, struct cor_str name
 int cor_availability_look(struct cor_availability *av, const struct api_entry *entry)
 {
     if (!entry->service ||
-        (!entry->service->is_remote && cor_api_service_is_available(entry->service)))
+        (!entry->service->is_remote && cor_api_service_is_available(entry->service))) {
+        if (entry->service)
+            cor_available_metrics_set(&av->as->metrics, entry->service->name, true);
         return 0;
+    }
     return availability_enqueue(av, entry->service->name);
 }
 

@@ -6,7 +6,8 @@
 
 int cor_instance_open_services(struct cor_instance *in, struct cor_status *st)
 {
-    const struct cor_api_services_opts opts = {.api = in->api, .config = &in->target_config};
+    const struct cor_api_services_opts opts = {
+        .api = in->api, .config = &in->target_config, .metrics = in->metrics};
 
     return cor_api_services_new(&opts, &in->services, st);
 }

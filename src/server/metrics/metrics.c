@@ -25,6 +25,7 @@
 struct cor_series {
     const struct cor_metric_desc *desc;
     size_t nlabels;
+    atomic_bool is_hidden;
     _Atomic uint64_t value;    /* counter, gauge (as int64), or a histogram's sum */
     _Atomic uint64_t counts[]; /* a histogram's buckets and +Inf; then the labels' text */
 };
@@ -183,6 +184,18 @@ void cor_series_add(struct cor_series *series, int64_t delta)
         bump_relaxed(&series->value, (uint64_t)delta);
 }
 
+void cor_series_set(struct cor_series *series, int64_t value)
+{
+    if (series)
+        atomic_store_explicit(&series->value, (uint64_t)value, memory_order_relaxed);
+}
+
+void cor_series_hide(struct cor_series *series, bool is_hidden)
+{
+    if (series)
+        atomic_store_explicit(&series->is_hidden, is_hidden, memory_order_relaxed);
+}
+
 void cor_series_observe(struct cor_series *series, uint64_t value)
 {
     size_t i = 0;
@@ -248,8 +261,10 @@ static int metric_sum_shards(struct cor_metric *metric, struct cor_map *totals)
 
         cor_lock_acquire(&sh->lock);
         COR_MAP_FOREACH(it, &sh->series) {
-            if (r == 0)
-                r = total_add_series(totals, it.key, it.value);
+            const struct cor_series *s = it.value;
+
+            if (r == 0 && !atomic_load_explicit(&s->is_hidden, memory_order_relaxed))
+                r = total_add_series(totals, it.key, s);
         }
         cor_lock_release(&sh->lock);
     }

@@ -7,6 +7,7 @@
 #ifndef COR_SERVER_METRICS_H
 #define COR_SERVER_METRICS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -75,6 +76,10 @@ struct cor_series *cor_metric_series(struct cor_metric *metric, size_t shard,
 
 /* Counters and gauges. */
 void cor_series_add(struct cor_series *series, int64_t delta);
+/* Gauges. */
+void cor_series_set(struct cor_series *series, int64_t value);
+/* Of a gauge whose object is gone: it is left out of scrapes until it is shown again. */
+void cor_series_hide(struct cor_series *series, bool is_hidden);
 /* Histograms. */
 void cor_series_observe(struct cor_series *series, uint64_t value);
 

@@ -108,6 +108,30 @@ TEST(metrics, gauges_go_down_and_may_be_read_elsewhere)
     cor_metrics_free(metrics);
 }
 
+TEST(metrics, a_gauge_whose_object_is_gone_is_hidden_until_it_is_back)
+{
+    struct cor_metrics *metrics;
+    struct cor_metric *metric;
+    struct cor_series *a, *b;
+
+    assert_int_equal(cor_metrics_new(1, &metrics), 0);
+    assert_int_equal(cor_metrics_add(metrics, &open_now, &metric), 0);
+    a = cor_metric_series(metric, 0, COR_STR("name=\"a\""));
+    b = cor_metric_series(metric, 0, COR_STR("name=\"b\""));
+    cor_series_set(a, 1);
+    cor_series_set(b, 1);
+    cor_series_set(b, 0);
+    cor_series_hide(a, true);
+    check_text(metrics, "# HELP open Open now.\n# TYPE open gauge\nopen{name=\"b\"} 0\n");
+    cor_series_hide(b, true);
+    check_text(metrics, "# HELP open Open now.\n# TYPE open gauge\n");
+    cor_series_hide(a, false);
+    check_text(metrics, "# HELP open Open now.\n# TYPE open gauge\nopen{name=\"a\"} 1\n");
+    cor_series_set(NULL, 1);
+    cor_series_hide(NULL, true);
+    cor_metrics_free(metrics);
+}
+
 TEST(metrics, label_values_are_escaped)
 {
     struct cor_buf labels;
