@@ -146,13 +146,14 @@ static void set_result(struct cor_dns *dns, int r)
 
 static void set_timer(struct cor_dns *dns)
 {
-    struct timeval max = {.tv_sec = FAR_MS / 1000}, left;
+    struct timeval max = {.tv_sec = FAR_MS / 1000}, room;
+    const struct timeval *left; /* one of the two: without a query `room` is not filled in */
 
     if (dns->is_done)
         return;
-    ares.timeout(dns->channel, &max, &left);
+    left = ares.timeout(dns->channel, &max, &room);
     cor_timer_set(&dns->timer,
-                  (uint64_t)left.tv_sec * 1000 + ((uint64_t)left.tv_usec + 999) / 1000);
+                  (uint64_t)left->tv_sec * 1000 + ((uint64_t)left->tv_usec + 999) / 1000);
 }
 
 static void on_timer(struct cor_timer *timer)
