@@ -168,6 +168,13 @@ static void judge_pass(struct judge *j)
     judge_write(j, cor_available_set(&j->verdict, "True", "Passed", "all checks passed"));
 }
 
+/* Was nothing asked, because the circuit of the service is open? That says nothing about this group
+ * version: another one of the same service may hang. */
+static bool is_refused(int r, const struct cor_fetch_answer *answer)
+{
+    return r == -COR_EUNREACHABLE && answer->url.n == 0;
+}
+
 /* A failure as upstream words it. */
 static int probe_explain(struct judge *j, int r, const char *text,
                          const struct cor_fetch_answer *answer)
@@ -201,12 +208,15 @@ static void probe_on_done(void *arg, int r, const char *text, const struct cor_f
         judge_pass(j);
         return;
     }
-    r = probe_explain(j, r, text, answer);
+    r = is_refused(r, answer) ? 0 : probe_explain(j, r, text, answer);
     if (j->nprobes > 0 && r == 0)
         return;
     j->has_failed = true;
     judge_drop_probes(j);
-    judge_write(j, r);
+    if (r == 0 && !j->verdict.status)
+        judge_end(j, 0, NULL);
+    else
+        judge_write(j, r);
 }
 
 static void judge_probe(struct judge *j)

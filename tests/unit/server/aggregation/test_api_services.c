@@ -314,6 +314,33 @@ TEST(api_services, probes_remote_services_as_the_aggregator)
     as_fx_close(&a);
 }
 
+/* While the circuit of a service is open its versions keep what was found out about them. */
+TEST(api_services, an_open_circuit_is_no_verdict)
+{
+    struct as_fx a = {0};
+    bool never = false;
+    char expected[512];
+
+    as_fx_open_with_target(&a);
+    recording_close(&a.rec);
+    fx_do(&a.c.fx, 201, "POST", SERVICES, REMOTE("v1", ""));
+    snprintf(expected, sizeof(expected),
+             "False FailedDiscoveryCheck: failing or missing response from "
+             "https://127.0.0.1:%u/apis/wardle.example.com/v1: Get "
+             "\"https://127.0.0.1:%u/apis/wardle.example.com/v1\": dial tcp 127.0.0.1:%u: connect: "
+             "connection refused",
+             a.rec.port, a.rec.port, a.rec.port);
+    await_available(&a, WARDLE_AS("v1"), expected);
+    for (int i = 0; i < 20; i++) {
+        (void)cor_loop_run_until(a.c.fx.loop, is_set, &never, 10);
+        assert_string_equal(condition(fx_do(&a.c.fx, 200, "GET", WARDLE_AS("v1"), ""), "Available"),
+                            expected);
+    }
+    recording_open(&a.rec, a.c.fx.loop, &a.ids, true);
+    await_available(&a, WARDLE_AS("v1"), "True Passed: all checks passed");
+    as_fx_close(&a);
+}
+
 /* Contract extension 4.1.1, 4.1.2, 4.1.3, case 36. */
 TEST(api_services, refuses_what_registers_nothing)
 {
