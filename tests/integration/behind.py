@@ -32,9 +32,9 @@ def api_service(port=443):
 @contextlib.contextmanager
 def one_behind_another(program, front_flags=(), behind_flags=()):
     """(front, behind), as docs/aggregation.md sets them up; requests go through when it is entered."""
-    with held_port() as holder:
-        port = holder.getsockname()[1]
-    with Server(program, "--aggregator-resolve", f"behind.default=127.0.0.1:{port}", *front_flags) as front:
+    holder = held_port()
+    port = holder.getsockname()[1]
+    with holder, Server(program, "--aggregator-resolve", f"behind.default=127.0.0.1:{port}", *front_flags) as front:
         config = front.data / "admin.kubeconfig"
         await_it(lambda: front.get(TRUST).status == 200, "the trust")
         behind = Server(program, "--authentication-kubeconfig", config, "--authorization-kubeconfig", config, *behind_flags)
