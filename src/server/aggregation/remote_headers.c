@@ -9,7 +9,8 @@
  *   then: X-Remote-User, -Uid, -Group for each group, -Extra-KEY for each value
  *
  * All text goes into one buffer, which may move while it grows: entries are offsets until the end.
- * What can fail: no memory, more than COR_REMOTE_HEADERS_MAX, a user's value with CR, LF or NUL.
+ * What can fail: no memory, more than COR_REMOTE_HEADERS_MAX, a user's value with control characters,
+ * or with blanks at its ends.
  * Thread: any. */
 /* clang-format on */
 #include "server/aggregation/remote_headers.h"
@@ -170,13 +171,23 @@ static int put(struct maker *m, struct cor_str name, struct cor_str value)
     return end_header(m, r);
 }
 
+/* Does the service read the value as it was written? A reader takes blanks at both ends away: the
+ * group "system:masters " would become another one. */
+static bool is_exact(struct cor_str value)
+{
+    for (size_t i = 0; i < value.n; i++) {
+        unsigned char c = (unsigned char)value.p[i];
+
+        if ((c < ' ' && c != '\t') || c == 0x7f)
+            return false;
+    }
+    return cor_str_trim(value).n == value.n;
+}
+
 /* A value that the client did not send as a header. */
 static int put_checked(struct maker *m, struct cor_str name, struct cor_str value)
 {
-    for (size_t i = 0; i < value.n; i++)
-        if (value.p[i] == '\r' || value.p[i] == '\n' || value.p[i] == '\0')
-            return -COR_EINVAL;
-    return put(m, name, value);
+    return is_exact(value) ? put(m, name, value) : -COR_EINVAL;
 }
 
 /* Whether a byte may stand in the name of a header and is no '%', which begins an escape. */
