@@ -173,7 +173,7 @@ static void put_table(const struct cor_gen_structs_of *s, struct cor_gen_lines *
 void cor_gen_struct_tables(const struct cor_gen_structs_of *s, struct cor_gen_lines *l,
                            struct cor_str header)
 {
-    cor_gen_structs_head(s, l, "The tables");
+    cor_gen_put_head(l, s->package, s->opts, "The tables");
     cor_gen_put(l, "Hash of the header: %016" PRIx64 ". */\n#include \"%.*s\"\n",
                 cor_str_hash(header), COR_STR_ARG(cor_gen_structs_header(s->model, s->package)));
     for (const struct cor_gen_type *t = s->package->types; t; t = t->next) {

@@ -430,23 +430,12 @@ static void put_functions(const struct cor_gen_structs_of *s, struct cor_gen_lin
     }
 }
 
-void cor_gen_structs_head(const struct cor_gen_structs_of *s, struct cor_gen_lines *l,
-                          const char *what)
-{
-    const struct cor_gen_package *p = s->package;
-
-    cor_gen_put(l, "/* %s of %.*s%s%.*s, read from %s.\n * Made by coracle-gen %s; do not edit. ",
-                what, COR_STR_ARG(p->group), p->group.n > 0 ? "/" : "",
-                COR_STR_ARG(p->version.n > 0 ? p->version : p->stem), s->opts->source,
-                s->opts->version);
-}
-
 static void write_header(const struct cor_gen_structs_of *s, struct cor_gen_lines *l)
 {
     struct cor_str guard = cor_gen_upper_of(
         s->model, cor_gen_printf(s->model, "%.*sstructs_h", COR_STR_ARG(s->package->prefix)));
 
-    cor_gen_structs_head(s, l, "Structs");
+    cor_gen_put_head(l, s->package, s->opts, "Structs");
     cor_gen_put(l, "coracle/types/own.h explains how they are\n * used. */\n");
     cor_gen_put(l, "#ifndef %.*s\n#define %.*s\n\n#include \"coracle/types/own.h\"\n",
                 COR_STR_ARG(guard), COR_STR_ARG(guard));

@@ -28,10 +28,6 @@ struct cor_gen_member {
 struct cor_gen_member *cor_gen_members_of(const struct cor_gen_structs_of *s,
                                           const struct cor_gen_type *type, size_t *ret_n);
 
-/* The beginning of a file's first comment, which stays open. */
-void cor_gen_structs_head(const struct cor_gen_structs_of *s, struct cor_gen_lines *l,
-                          const char *what);
-
 /* Writes the source; `header` is what the header has become. */
 void cor_gen_struct_tables(const struct cor_gen_structs_of *s, struct cor_gen_lines *l,
                            struct cor_str header);

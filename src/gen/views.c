@@ -359,14 +359,13 @@ static void put_includes(struct views *v, struct cor_gen_lines *l)
     }
 }
 
-static void put_head(struct views *v, struct cor_gen_lines *l, const char *what)
+void cor_gen_put_head(struct cor_gen_lines *l, const struct cor_gen_package *package,
+                      const struct cor_gen_views_opts *opts, const char *what)
 {
-    const struct cor_gen_package *p = v->package;
-
     cor_gen_put(l, "/* %s of %.*s%s%.*s, read from %s.\n * Made by coracle-gen %s; do not edit. ",
-                what, COR_STR_ARG(p->group), p->group.n > 0 ? "/" : "",
-                COR_STR_ARG(p->version.n > 0 ? p->version : p->stem), v->opts->source,
-                v->opts->version);
+                what, COR_STR_ARG(package->group), package->group.n > 0 ? "/" : "",
+                COR_STR_ARG(package->version.n > 0 ? package->version : package->stem),
+                opts->source, opts->version);
 }
 
 static void put_types(struct views *v, struct cor_gen_lines *l)
@@ -415,7 +414,7 @@ static void write_header(struct views *v, struct cor_gen_lines *l)
     struct cor_str guard = cor_gen_upper_of(
         v->model, cor_gen_printf(v->model, "%.*sviews_h", COR_STR_ARG(v->package->prefix)));
 
-    put_head(v, l, "Views");
+    cor_gen_put_head(l, v->package, v->opts, "Views");
     cor_gen_put(l, "coracle/value.h explains how views are\n * used. */\n");
     cor_gen_put(l, "#ifndef %.*s\n#define %.*s\n\n#include \"coracle/value.h\"\n",
                 COR_STR_ARG(guard), COR_STR_ARG(guard));
@@ -428,7 +427,7 @@ static void write_header(struct views *v, struct cor_gen_lines *l)
 
 static void write_source(struct views *v, struct cor_gen_lines *l, struct cor_str header)
 {
-    put_head(v, l, "The functions");
+    cor_gen_put_head(l, v->package, v->opts, "The functions");
     cor_gen_put(l, "Hash of the header: %016" PRIx64 ". */\n#include \"%.*s\"\n",
                 cor_str_hash(header), COR_STR_ARG(v->package->header));
     for (const struct function *f = v->first; f; f = f->next) {

@@ -12,6 +12,12 @@ struct cor_gen_views_opts {
     bool is_exported;    /* the functions are a library's: they are marked COR_API */
 };
 
+struct cor_gen_lines;
+
+/* The beginning of the first comment of a file about a package, which stays open. */
+void cor_gen_put_head(struct cor_gen_lines *l, const struct cor_gen_package *package,
+                      const struct cor_gen_views_opts *opts, const char *what);
+
 /* Gives every type its name in C. Call it once, when the model is complete. 0, -COR_ENOMEM,
  * -COR_ETOOBIG. */
 int cor_gen_name(struct cor_gen_model *model);

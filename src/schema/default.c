@@ -153,19 +153,6 @@ static void default_value(struct cor_draft *draft, struct cor_draft_value *value
         default_value(draft, child);
 }
 
-/* Writes a draft that has changed. 0, 1, or a failure, as the calls here return them. */
-static int finish_draft(struct cor_draft *draft, struct cor_buf *out)
-{
-    int r = draft->error;
-
-    if (r == 0 && draft->root.is_changed) {
-        r = cor_draft_write(draft, out);
-        r = r < 0 ? r : 1;
-    }
-    cor_draft_deinit(draft);
-    return r;
-}
-
 int cor_default(const struct cor_type *type, struct cor_str json, struct cor_buf *out)
 {
     struct cor_draft draft;
@@ -174,7 +161,7 @@ int cor_default(const struct cor_type *type, struct cor_str json, struct cor_buf
         return 0;
     cor_draft_init(&draft, type, json);
     default_value(&draft, &draft.root);
-    return finish_draft(&draft, out);
+    return cor_draft_finish(&draft, out);
 }
 
 int cor_default_late(const struct cor_type *type, struct cor_str json, struct cor_buf *out)
@@ -186,7 +173,7 @@ int cor_default_late(const struct cor_type *type, struct cor_str json, struct co
     cor_draft_init(&draft, type, json);
     if (draft.root.is_open)
         run_rules(&draft, &draft.root, true);
-    return finish_draft(&draft, out);
+    return cor_draft_finish(&draft, out);
 }
 
 size_t cor_type_nrules(const struct cor_type *type)

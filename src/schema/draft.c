@@ -341,3 +341,15 @@ int cor_draft_write(const struct cor_draft *draft, struct cor_buf *out)
         cor_buf_truncate(out, before);
     return r;
 }
+
+int cor_draft_finish(struct cor_draft *draft, struct cor_buf *out)
+{
+    int r = draft->error;
+
+    if (r == 0 && draft->root.is_changed) {
+        r = cor_draft_write(draft, out);
+        r = r < 0 ? r : 1;
+    }
+    cor_draft_deinit(draft);
+    return r;
+}

@@ -47,6 +47,9 @@ void cor_draft_deinit(struct cor_draft *draft);
 /* Appends the changed object in canonical form. 0, -COR_ENOMEM, -COR_ETOOBIG; `out` is as before
  * on failure. */
 int cor_draft_write(const struct cor_draft *draft, struct cor_buf *out);
+/* Appends the object if it has changed, and ends the draft. 1: it was appended; 0: nothing has
+ * changed; or a failure. */
+int cor_draft_finish(struct cor_draft *draft, struct cor_buf *out);
 
 /* `n` bytes that live as long as the draft; NULL: none left. */
 void *cor_draft_alloc(struct cor_draft *draft, size_t n);

@@ -68,18 +68,6 @@ static void pod_open_spec(struct cor_draft *draft, struct cor_str spec)
     cor_draft_init(draft, cor_type_named(COR_STR("core_v1.PodSpec")), spec);
 }
 
-static int pod_write_spec(struct cor_draft *draft, struct cor_buf *out)
-{
-    int r = draft->error;
-
-    if (r == 0 && draft->root.is_changed) {
-        r = cor_draft_write(draft, out);
-        r = r < 0 ? r : 1;
-    }
-    cor_draft_deinit(draft);
-    return r;
-}
-
 static struct cor_draft_value *pod_first(struct cor_draft *draft, struct cor_draft_value *object,
                                          const char *list)
 {
@@ -242,7 +230,7 @@ int cor_strategy_pod_scheduling(const struct cor_prepare *prepare, struct cor_st
     spread = pod_first(&draft, &draft.root, "topologySpreadConstraints");
     for (; spread && draft.error == 0; spread = spread->next)
         pod_merge_keys(&draft, spread, &by_key);
-    return pod_write_spec(&draft, out);
+    return cor_draft_finish(&draft, out);
 }
 
 /* The profile that an annotation means, as JSON in the draft's memory. p == NULL: it means none. */
@@ -365,7 +353,7 @@ int cor_strategy_pod_app_armor(const struct cor_prepare *prepare, struct cor_str
                 app_armor_container(prepare, &draft, container, &by_key, profile);
         }
     }
-    return pod_write_spec(&draft, out);
+    return cor_draft_finish(&draft, out);
 }
 
 /* The observed generations of the old conditions, by type and place among those of the type. */
