@@ -47,7 +47,8 @@ ROOMS_DENIED = {
     "server/metrics": {"access"},
     "server/port": {"metrics", "alloc", "strategy", "write", "verbs"},
     "server/aggregation": {"alloc", "strategy", "write", "verbs"},
-    "server/controllers": {"docs", "aggregation", "alloc", "strategy", "write", "verbs"},
+    "server/crd": {"metrics", "alloc", "strategy", "write", "verbs"},
+    "server/controllers": {"docs", "aggregation", "crd", "alloc", "strategy", "write", "verbs"},
     "server/http": {"strategy", "write", "verbs", "port", "crd", "controllers"},
     "server/instance": {"strategy", "write", "verbs"},
 }

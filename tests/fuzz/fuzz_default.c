@@ -2,29 +2,11 @@
  * and has none left to fill in. */
 #include "base/err.h"
 #include "fuzz.h"
+#include "fuzz_kind.h"
 #include "schema/default.h"
 #include "json/json.h"
-#include "json/scan.h"
 
 #define OUT_MAX (1u << 26)
-
-/* The type that the first members name; NULL: none is known. */
-static const struct cor_type *type_of(struct cor_str json)
-{
-    struct cor_str kind, version, group;
-
-    if (cor_json_get(json, COR_STR("kind"), COR_JSON_SORTED, &kind) < 0 ||
-        cor_json_to_raw(kind, &kind) < 0 ||
-        cor_json_get(json, COR_STR("apiVersion"), COR_JSON_SORTED, &version) < 0 ||
-        cor_json_to_raw(version, &version) < 0)
-        return NULL;
-    group = cor_str_cut(&version, '/');
-    if (!version.p) {
-        version = group;
-        group = cor_str("", 0);
-    }
-    return cor_type_of_kind(group, version, kind);
-}
 
 FUZZ_TARGET(const uint8_t *data, size_t size)
 {
@@ -38,7 +20,7 @@ FUZZ_TARGET(const uint8_t *data, size_t size)
     cor_buf_init(&out, OUT_MAX);
     cor_buf_init(&again, OUT_MAX);
     if (cor_json_canonicalize(cor_str((const char *)data, size), &limits, &in, NULL, NULL) == 0)
-        type = type_of(cor_buf_str(&in));
+        type = fuzz_type_of(cor_buf_str(&in));
     if (type) {
         r = cor_default(type, cor_buf_str(&in), &out);
         FUZZ_CHECK(r == 0 || r == 1 || r == -COR_ETOOBIG);

@@ -10,31 +10,13 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "fuzz.h"
+#include "fuzz_kind.h"
 #include "schema/read.h"
 #include "schema/rewrite.h"
 #include "schema/validate.h"
 #include "json/json.h"
-#include "json/scan.h"
 
 #define JSON_MAX (1u << 22)
-
-/* The type that the first members name; NULL: none is known. */
-static const struct cor_type *type_of(struct cor_str json)
-{
-    struct cor_str kind, version, group;
-
-    if (cor_json_get(json, COR_STR("kind"), COR_JSON_SORTED, &kind) < 0 ||
-        cor_json_to_raw(kind, &kind) < 0 ||
-        cor_json_get(json, COR_STR("apiVersion"), COR_JSON_SORTED, &version) < 0 ||
-        cor_json_to_raw(version, &version) < 0)
-        return NULL;
-    group = cor_str_cut(&version, '/');
-    if (!version.p) {
-        version = group;
-        group = cor_str("", 0);
-    }
-    return cor_type_of_kind(group, version, kind);
-}
 
 /* Appends what the server would keep of the text, and its canonical bytes to `canonical`. False: it
  * would refuse the text. */
@@ -45,7 +27,7 @@ static bool keep(struct cor_str text, struct cor_buf *out, struct cor_buf *canon
     bool is_kept = false;
 
     if (cor_json_canonicalize(text, &limits, canonical, NULL, NULL) == 0)
-        *ret_type = type_of(cor_buf_str(canonical));
+        *ret_type = fuzz_type_of(cor_buf_str(canonical));
     if (*ret_type) {
         struct cor_read_report *report = cor_read_report_new();
         int r;
