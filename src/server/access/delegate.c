@@ -34,7 +34,9 @@ struct cor_delegate_config {
     struct cor_server_url url;
 };
 
-enum circuit { CIRCUIT_CLOSED, CIRCUIT_OPEN, CIRCUIT_TRIAL };
+static const struct cor_circuit_opts circuit_opts = {.failures = COR_DELEGATE_FAILURES,
+                                                     .open_ms = COR_DELEGATE_OPEN_MS,
+                                                     .open_max_ms = COR_DELEGATE_OPEN_MAX_MS};
 
 struct cor_delegate {
     const struct cor_delegate_config *config;
@@ -45,9 +47,7 @@ struct cor_delegate {
     struct cor_buf authorization;    /* secret */
     uint64_t token_read_ms;
     size_t ncalls;
-    enum circuit circuit;
-    unsigned nfailures;
-    uint64_t open_ms, open_until_ms;
+    struct cor_circuit circuit;
     char why[TEXT_MAX]; /* of the last failure */
     struct cor_rand rand;
     void (*on_closed)(void *arg);
@@ -206,6 +206,7 @@ int cor_delegate_open(struct cor_net *net, const struct cor_delegate_config *con
     d->net = net;
     d->loop = cor_net_loop(net);
     cor_rand_init(&d->rand);
+    cor_circuit_init(&d->circuit, &circuit_opts);
     cor_buf_init_secret(&d->authorization, 2 * TOKEN_MAX);
     r = set_authorization(d);
     if (r == 0)
@@ -271,62 +272,32 @@ const char *cor_delegate_prefix(const struct cor_delegate *d)
     return d->config->url.prefix;
 }
 
-/* --- the circuit ------------------------------------------------------------------------------ */
+/* --- a call ----------------------------------------------------------------------------------- */
 
-static bool circuit_admits(struct cor_delegate *d, struct cor_delegate_call *call)
+/* An attempt has ended without an answer. */
+static void call_note_failure(struct cor_delegate_call *call, const char *why)
 {
-    if (d->circuit == CIRCUIT_CLOSED)
-        return true;
-    if (d->circuit == CIRCUIT_TRIAL || cor_loop_now_ms(d->loop) < d->open_until_ms)
-        return false;
-    d->circuit = CIRCUIT_TRIAL;
-    call->is_trial = true;
-    return true;
-}
+    struct cor_delegate *d = call->delegate;
 
-/* An attempt has ended: the delegate has answered, or not. */
-static void circuit_learn(struct cor_delegate *d, struct cor_delegate_call *call, bool is_answered,
-                          const char *why)
-{
-    bool was_trial = call->is_trial;
-
-    call->is_trial = false;
-    if (is_answered) {
-        if (d->circuit != CIRCUIT_CLOSED)
-            COR_LOG_INFO("the delegate answers again", COR_F_STR("server", d->config->url.origin));
-        d->circuit = CIRCUIT_CLOSED;
-        d->nfailures = 0;
-        return;
-    }
-    d->nfailures++;
     snprintf(d->why, sizeof(d->why), "%s", why);
-    if (!was_trial && (d->circuit != CIRCUIT_CLOSED || d->nfailures < COR_DELEGATE_FAILURES))
-        return;
-    d->open_ms = d->circuit == CIRCUIT_CLOSED ? COR_DELEGATE_OPEN_MS : 2 * d->open_ms;
-    if (d->open_ms > COR_DELEGATE_OPEN_MAX_MS)
-        d->open_ms = COR_DELEGATE_OPEN_MAX_MS;
-    if (d->circuit == CIRCUIT_CLOSED)
+    if (cor_circuit_failed(&d->circuit, &call->pass, cor_loop_now_ms(d->loop)))
         COR_LOG_ERROR("the delegate does not answer; it is asked now and then",
                       COR_F_STR("server", d->config->url.origin), COR_F_STR("error", why));
-    d->circuit = CIRCUIT_OPEN;
-    d->open_until_ms = cor_loop_now_ms(d->loop) + d->open_ms;
 }
 
-/* A trial that ends without an answer or a failure leaves the circuit open for the next call. */
-static void circuit_leave(struct cor_delegate *d, struct cor_delegate_call *call)
+static void call_note_answer(struct cor_delegate_call *call)
 {
-    if (call->is_trial)
-        d->circuit = CIRCUIT_OPEN;
-    call->is_trial = false;
-}
+    struct cor_delegate *d = call->delegate;
 
-/* --- a call ----------------------------------------------------------------------------------- */
+    if (cor_circuit_answered(&d->circuit, &call->pass))
+        COR_LOG_INFO("the delegate answers again", COR_F_STR("server", d->config->url.origin));
+}
 
 static void call_release(struct cor_delegate_call *call)
 {
     struct cor_delegate *d = call->delegate;
 
-    circuit_leave(d, call);
+    cor_circuit_left(&d->circuit, &call->pass);
     cor_timer_cancel(&call->timer);
     cor_buf_deinit(&call->target);
     cor_buf_deinit(&call->body);
@@ -354,7 +325,7 @@ static void call_fail(struct cor_delegate_call *call, int r, bool may_retry, con
         if (delay_ms < call->retry_after_ms)
             delay_ms = call->retry_after_ms;
         if (now_ms + delay_ms < call->until_ms && cor_timer_set(&call->timer, delay_ms) == 0) {
-            circuit_leave(d, call);
+            cor_circuit_left(&d->circuit, &call->pass);
             return;
         }
     }
@@ -414,7 +385,7 @@ static void call_on_done(void *arg, int r, const char *why)
 
     call->http = NULL;
     if (r == 0 && call->status >= 200 && call->status < 300) {
-        circuit_learn(d, call, true, "");
+        call_note_answer(call);
         call_finish(call, 0, "");
         return;
     }
@@ -422,7 +393,7 @@ static void call_on_done(void *arg, int r, const char *why)
         bool may_retry =
             call->status == 500 || call->status == 504 || call->status == 429 || call->says_retry;
 
-        circuit_learn(d, call, true, "");
+        call_note_answer(call);
         describe_refusal(call, text);
         call_fail(call, -COR_EINTERNAL, may_retry, text);
         return;
@@ -430,7 +401,7 @@ static void call_on_done(void *arg, int r, const char *why)
     snprintf(text, sizeof(text), "%s \"%s%s\": %s", call->is_post ? "Post" : "Get",
              d->config->url.origin, cor_buf_z(&call->target), why);
     if (r != -COR_ENOMEM && r != -COR_ETOOBIG)
-        circuit_learn(d, call, false, text);
+        call_note_failure(call, text);
     call_fail(call, r, r == -COR_EBROKEN, text);
 }
 
@@ -469,7 +440,7 @@ static int call_attempt(struct cor_delegate_call *call)
     uint64_t now_ms = cor_loop_now_ms(d->loop), left_ms;
     int r;
 
-    if (!circuit_admits(d, call))
+    if (!cor_circuit_enter(&d->circuit, &call->pass, now_ms))
         return -COR_EUNREACHABLE;
     call->status = 0;
     cor_buf_reset(&call->answer);

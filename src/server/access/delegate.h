@@ -6,9 +6,8 @@
  *                          ▲  │──► 429, 500, 504, Retry-After, a connection that broke: a pause, and again
  *                          └──┘──► anything else, five attempts, the time limit: on_done with the failure
  *
- * The circuit: after COR_DELEGATE_FAILURES calls in a row that got no answer, calls fail at once with
- * the last failure's text, for half a second at first and at most for two; then one call is let
- * through and decides.
+ * The circuit (base/circuit.h): after COR_DELEGATE_FAILURES calls in a row that got no answer, calls
+ * fail at once with the last failure's text, for half a second at first and at most for two.
  * Owner: its opener.  Thread: the loop. */
 /* clang-format on */
 #ifndef COR_SERVER_DELEGATE_H
@@ -19,6 +18,7 @@
 
 #include "base/backoff.h"
 #include "base/buf.h"
+#include "base/circuit.h"
 #include "base/cleanup.h"
 #include "base/dlist.h"
 #include "loop/timer.h"
@@ -64,7 +64,8 @@ struct cor_delegate_call {
     struct cor_timer timer; /* the next attempt */
     struct cor_backoff backoff;
     struct cor_buf target, body; /* as sent */
-    bool is_post, is_trial;
+    bool is_post;
+    struct cor_circuit_pass pass;
     int status;              /* of the answer; 0: none yet */
     uint64_t retry_after_ms; /* 0: the answer does not say */
     bool says_retry;         /* the answer has Retry-After */

@@ -5,9 +5,6 @@
  *   targets ──► target ──► clients: the current one, and retired ones that still have uses
  *                     └──► waiting uses, while the address is looked up
  *
- *   circuit:  CLOSED ──(failures in a row)──► OPEN ──(time is up, next use)──► TRIAL ──► CLOSED or OPEN
- *             TRIAL ──(no answer in time, next use)──► TRIAL
- *
  * What can fail, and what happens:
  *   - the service cannot be resolved: the waiting uses get the reason; nothing is counted;
  *   - its CA or our certificate cannot be read: -COR_EINVAL for each use, looked at again after
@@ -34,7 +31,9 @@
 #define SERVER_NAME_MAX 160
 #define SWEEP_MS        30000
 
-enum circuit { CIRCUIT_CLOSED, CIRCUIT_OPEN, CIRCUIT_TRIAL };
+static const struct cor_circuit_opts circuit_opts = {.failures = COR_TARGET_FAILURES,
+                                                     .open_ms = COR_TARGET_OPEN_MS,
+                                                     .open_max_ms = COR_TARGET_OPEN_MAX_MS};
 
 struct cor_target_client {
     struct cor_target *target;
@@ -62,9 +61,7 @@ struct cor_target {
     size_t nuses; /* waiting ones included */
     size_t nclients;
     uint64_t used_ms;
-    enum circuit circuit;
-    unsigned nfailures; /* in a row */
-    uint64_t open_until_ms, open_ms;
+    struct cor_circuit circuit;
     char why[COR_TARGET_TEXT_MAX]; /* of the last failure */
 };
 
@@ -301,6 +298,7 @@ static int target_open(struct cor_targets *ts, const struct cor_target_spec *spe
     t->used_ms = now_ms(ts);
     cor_dlist_init(&t->clients);
     cor_dlist_init(&t->waiting);
+    cor_circuit_init(&t->circuit, &circuit_opts);
     cor_resolve_init(&t->resolve, ts->port, &ts->config->overrides, on_resolved);
     {
         struct cor_str *const strings[] = {&t->spec.service.ns, &t->spec.service.name,
@@ -320,73 +318,41 @@ static int target_open(struct cor_targets *ts, const struct cor_target_spec *spe
     return 0;
 }
 
-/* --- the circuit ------------------------------------------------------------------------------ */
+/* --- what is known of a target ---------------------------------------------------------------- */
 
-/* May a use begin? */
-static bool circuit_admits(struct cor_target *t, struct cor_target_use *use)
+/* Does it say nothing about the service? */
+static bool is_unknown(int r)
 {
-    if (t->circuit == CIRCUIT_CLOSED)
-        return true;
-    if (now_ms(t->set) < t->open_until_ms)
-        return false;
-    /* A trial that is not answered within this time is followed by another one: it may be a request
-     * that takes long, or one whose client is slow. */
-    t->open_until_ms = now_ms(t->set) + COR_TARGET_OPEN_MAX_MS;
-    t->circuit = CIRCUIT_TRIAL;
-    use->is_trial = true;
-    return true;
+    return r == -COR_ECANCELED || r == -COR_ENOMEM || r == -COR_EBUSY || r == -COR_ETOOBIG;
 }
 
-static void circuit_open(struct cor_target *t)
+/* Was somebody there? A connection that breaks while a request is under way may be the fault of
+ * that request, and must not cost others theirs. */
+static bool is_there(int r)
 {
-    t->open_ms = t->circuit == CIRCUIT_CLOSED ? COR_TARGET_OPEN_MS : t->open_ms * 2;
-    if (t->open_ms > COR_TARGET_OPEN_MAX_MS)
-        t->open_ms = COR_TARGET_OPEN_MAX_MS;
-    if (t->circuit == CIRCUIT_CLOSED)
-        COR_LOG_WARN("an aggregated service fails; its requests are refused for a while",
-                     COR_F_STR("service", t->server_name), COR_F_STR("error", t->why));
-    t->circuit = CIRCUIT_OPEN;
-    t->open_until_ms = now_ms(t->set) + t->open_ms;
+    return r == -COR_EBROKEN || r == -COR_EPROTOCOL;
 }
 
-/* Has the service answered nothing because nobody was there? A connection that breaks while a
- * request is under way says less: the request of one client may do that, and must not cost the
- * others theirs. */
-static bool is_dead(int r)
+static void target_learn(struct cor_target *t, struct cor_target_use *use, int r, const char *text)
 {
-    return r != -COR_EBROKEN && r != -COR_EPROTOCOL;
-}
-
-static void circuit_learn(struct cor_target *t, struct cor_target_use *use, int r, const char *text)
-{
-    bool is_trial = use->is_trial;
-
-    use->is_trial = false;
     if (r == 0) {
-        t->nfailures = 0;
-        t->circuit = CIRCUIT_CLOSED;
+        (void)cor_circuit_answered(&t->circuit, &use->pass);
         t->avoided.host[0] = '\0';
         return;
     }
-    if (r == -COR_ECANCELED || r == -COR_ENOMEM || r == -COR_EBUSY || r == -COR_ETOOBIG) {
-        if (is_trial) { /* It has told nothing: the next use is the trial. */
-            t->circuit = CIRCUIT_OPEN;
-            t->open_until_ms = 0;
-        }
+    if (is_unknown(r)) {
+        cor_circuit_left(&t->circuit, &use->pass);
         return;
     }
     snprintf(t->why, sizeof(t->why), "%s", text ? text : cor_err_text(r));
     if (use->client)
         t->avoided = use->client->address;
     t->resolved_ms = 0;
-    if (!is_dead(r)) {
-        if (is_trial)
-            t->circuit = CIRCUIT_CLOSED;
-        return;
-    }
-    t->nfailures++;
-    if (is_trial || (t->circuit == CIRCUIT_CLOSED && t->nfailures >= COR_TARGET_FAILURES))
-        circuit_open(t);
+    if (is_there(r))
+        (void)cor_circuit_answered(&t->circuit, &use->pass);
+    else if (cor_circuit_failed(&t->circuit, &use->pass, now_ms(t->set)))
+        COR_LOG_WARN("an aggregated service fails; its requests are refused for a while",
+                     COR_F_STR("service", t->server_name), COR_F_STR("error", t->why));
 }
 
 /* --- uses ------------------------------------------------------------------------------------- */
@@ -445,7 +411,7 @@ static void on_resolved(struct cor_resolve *rs, int r)
             cor_dlist_remove(&use->link);
             use_attach(t, use);
         } else {
-            circuit_learn(t, use, -COR_ECANCELED, NULL);
+            target_learn(t, use, -COR_ECANCELED, NULL);
             use_leave(use);
         }
         /* The target stays: a set is not swept inside of this. */
@@ -494,7 +460,7 @@ int cor_target_use_begin(struct cor_targets *ts, const struct cor_target_spec *s
         *reterr_text = cor_err_text(r);
         return r;
     }
-    if (!circuit_admits(t, use)) {
+    if (!cor_circuit_enter(&t->circuit, &use->pass, now_ms(ts))) {
         *reterr_text = t->why;
         return -COR_EUNREACHABLE;
     }
@@ -563,14 +529,14 @@ void cor_target_use_explain(const struct cor_target_use *use, int r, const char 
 void cor_target_use_answered(struct cor_target_use *use)
 {
     assert(use->client);
-    circuit_learn(use->target, use, 0, NULL);
+    target_learn(use->target, use, 0, NULL);
 }
 
 void cor_target_use_end(struct cor_target_use *use, int r, const char *text)
 {
     if (!use->target)
         return;
-    circuit_learn(use->target, use, r, text);
+    target_learn(use->target, use, r, text);
     use_leave(use);
 }
 

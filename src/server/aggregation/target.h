@@ -11,10 +11,9 @@
  * proxy's certificate or the trust in the service has changed, new uses get a new client; the old one
  * goes on for the uses that it has and is closed after the last. So a watch outlives a rotation.
  *
- * The circuit of a target opens after COR_TARGET_FAILURES failures in a row; uses are then refused at
- * once, for half a second at first and at most for two. Then one use is let through: an answer
- * closes the circuit, a failure opens it again, and when neither has come after two seconds another
- * use is let through. A dead service costs its own requests, and nobody else's.
+ * The circuit of a target (base/circuit.h) opens after COR_TARGET_FAILURES uses in a row that found
+ * nobody; uses are then refused at once, for half a second at first and at most for two. A dead
+ * service costs its own requests, and nobody else's.
  *
  * Owner: whoever embeds the uses; the set belongs to its opener.  Thread: the loop. */
 /* clang-format on */
@@ -24,6 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/circuit.h"
 #include "base/dlist.h"
 #include "base/str.h"
 #include "server/aggregation/resolve.h"
@@ -78,7 +78,7 @@ struct cor_target_use {
     struct cor_target *target;        /* NULL: not begun, or ended */
     struct cor_target_client *client; /* NULL: not ready */
     struct cor_dlist link;            /* those who wait for the address */
-    bool is_trial;                    /* decides about the open circuit */
+    struct cor_circuit_pass pass;
 };
 
 /* 0: ready. 1: on_ready follows. Refused, with one line in `reterr_text`, which is borrowed until
