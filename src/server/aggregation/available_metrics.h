@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Inside server/aggregation/: the metrics about the availability of APIServices, with upstream's
  * names and labels:
  *
@@ -6,6 +7,7 @@
  *
  * What there is no memory for is not shown.
  * Thread: init before the loops start; the others on the first loop, whose shard this is. */
+/* clang-format on */
 #ifndef COR_SERVER_AVAILABLE_METRICS_H
 #define COR_SERVER_AVAILABLE_METRICS_H
 
