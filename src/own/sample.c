@@ -1,5 +1,6 @@
 /* Objects for tests: every member has a value that differs from those before it. A struct that
- * holds itself ends at a depth. Failures are the pool's. Thread: one at a time. */
+ * holds itself does so once, and all end at a depth. Failures are the pool's. Thread: one at a
+ * time. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +13,8 @@
 
 struct sampler {
     struct cor_pool *pool;
-    unsigned count; /* of values so far */
+    unsigned count;                                    /* of values so far */
+    const struct cor_own_type *open[SAMPLE_DEPTH_MAX]; /* the structs around a value */
 };
 
 static void sample_struct(struct sampler *s, const struct cor_own_type *type, void *own,
@@ -46,7 +48,7 @@ static void sample_element(struct sampler *s, const struct cor_own_field *field,
         *(double *)to = ++s->count;
         return;
     case COR_OWN_QUANTITY:
-        *(struct cor_str *)to = sample_text(s, "%um");
+        *(struct cor_str *)to = sample_text(s, "%u001m"); /* which is canonical */
         return;
     case COR_OWN_RAW:
         *(struct cor_str *)to =
@@ -117,8 +119,13 @@ static void sample_member(struct sampler *s, const struct cor_own_field *field, 
 static void sample_struct(struct sampler *s, const struct cor_own_type *type, void *own,
                           unsigned depth)
 {
-    if (depth == SAMPLE_DEPTH_MAX)
+    unsigned inside = 0;
+
+    for (unsigned i = 0; i < depth; i++)
+        inside += s->open[i] == type;
+    if (depth == SAMPLE_DEPTH_MAX || inside > 1)
         return;
+    s->open[depth] = type;
     for (size_t i = 0; i < type->nfields && cor_pool_error(s->pool) == 0; i++) {
         const struct cor_own_field *field = &type->fields[i];
 

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """TAP: coracle-gen --from-server, and the clients that it writes, with a real server: Coracle, and the kube-apiserver that
-COR_KUBE_APISERVER names. test_server.py SOURCE_ROOT SERVER CORACLE_GEN CLIENTS_PROGRAM"""
+COR_KUBE_APISERVER names. test_server.py SOURCE_ROOT SERVER CORACLE_GEN CLIENTS_PROGRAM BUILD_ROOT
+LIBCORACLE_TYPES LIBCORACLE"""
 
 import contextlib
 import json
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,7 +19,11 @@ import fixture  # noqa: E402
 from etcd_cluster import Cluster, wait_for  # noqa: E402
 from kube_apiserver import KubeApiserver  # noqa: E402
 
+import round_trips  # noqa: E402
+
 SERVER, GEN, CLIENTS = (str(pathlib.Path(word).resolve()) for word in sys.argv[2:5])
+BUILD = pathlib.Path(sys.argv[5]).resolve()
+LIBRARIES = [pathlib.Path(word).resolve() for word in sys.argv[6:8]]
 NS = "typed"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
@@ -93,10 +100,35 @@ def functions(folder, name):
     return {line.removeprefix("static inline int ").rstrip("(") for line in text.splitlines() if line.startswith("static inline int ")}
 
 
+def compile_with(compiler, *args):
+    done = subprocess.run([*compiler, "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{ROOT / 'include'}", f"-I{BUILD / 'include'}", *args],
+                          capture_output=True, text=True, check=False, timeout=240)
+    assert done.returncode == 0, f"{compiler}: {done.stderr[:2000]}"
+
+
+def compiles_and_makes_its_round_trips(folder):
+    """As C11 and C++17 by each compiler that is there; structs and views agree (round_trips.py)."""
+    sources = sorted(folder.glob("*.c"))
+    program = folder / "program.c"
+    program.write_text(round_trips.program(folder))
+    one = folder / "all.cc"
+    one.write_text("".join(f'#include "{file.name}"\n' for file in [*sources, program]))
+    cc = os.environ.get("CC", "cc").split()
+    compile_with([*cc, "-std=c11", "-O0"], *sources, program, *LIBRARIES, "-Wl,--allow-shlib-undefined", "-o", folder / "program")
+    paths = ":".join(str(library.parent) for library in LIBRARIES) + ":" + os.environ.get("LD_LIBRARY_PATH", "")
+    done = subprocess.run([folder / "program"], capture_output=True, text=True, check=False, timeout=60, env=dict(os.environ, LD_LIBRARY_PATH=paths))
+    found = re.fullmatch(r"(\d+) structs, (\d+) views\n", done.stdout)
+    assert found and int(found[1]) > 500 and int(found[2]) > 2000, done.stdout[-2000:] + done.stderr
+    print(f"# {done.stdout.strip()}")
+    for compiler in (["clang", "-std=c11", "-xc"], [*os.environ.get("CXX", "c++").split(), "-std=c++17"], ["clang++", "-std=c++17"]):
+        if shutil.which(compiler[0]):
+            compile_with([*compiler, "-fsyntax-only"], one)
+
+
 def generates_from_the_server(server):
     """The whole of it by kubeconfig; one group by flags; what is written compiles, and has the verbs that the server has."""
     with tempfile.TemporaryDirectory() as folder:
-        assert gen("--from-server", "--out", folder, "--prefix", "live_", KUBECONFIG=str(server.kubeconfig)) == (0, "", "")
+        assert gen("--from-server", "--structs", "all", "--out", folder, "--prefix", "live_", KUBECONFIG=str(server.kubeconfig)) == (0, "", "")
         core, apps = functions(folder, "core_v1"), functions(folder, "apps_v1")
         for name in ("pods_get", "pods_watch", "pods_create_binding", "pods_create_eviction", "pods_update_status", "pods_informer",
                      "namespaces_update_finalize", "bindings_create", "nodes_delete_collection"):
@@ -106,11 +138,7 @@ def generates_from_the_server(server):
         assert {f"live_apps_v1_deployments_{verb}_scale" for verb in ("get", "update", "patch", "apply")} <= apps, apps
         site = functions(folder, "example_v1")
         assert {"live_example_v1_websites_get", "live_example_v1_websites_apply_status"} <= site, site
-        one = pathlib.Path(folder) / "all.c"
-        one.write_text("".join(f'#include "{file.name}"\n' for pattern in ("*_client.h", "*_v1.c") for file in sorted(one.parent.glob(pattern))))
-        done = subprocess.run([*os.environ.get("CC", "cc").split(), "-fsyntax-only", "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic",
-                               f"-I{ROOT / 'include'}", one], capture_output=True, text=True, check=False, timeout=120)
-        assert done.returncode == 0, done.stderr[:2000]
+        compiles_and_makes_its_round_trips(pathlib.Path(folder))
     code, said, error = gen("--from-server", *server.flags, "--group", "apps/v1", "--list", KUBECONFIG="/nonexistent")
     assert code == 0 and "\napps_v1 ControllerRevision" in "\n" + said and "core_v1 Pod" not in said, f"{said} {error}"
 
