@@ -21,6 +21,8 @@ static const struct cor_field_label default_labels[] = {
     {.label = "metadata.namespace"},
 };
 
+const struct cor_field_labels cor_field_labels_any = {0};
+
 static int compare_terms(const void *a, const void *b)
 {
     return cor_str_cmp(*(const struct cor_str *)a, *(const struct cor_str *)b);
@@ -160,6 +162,8 @@ static int resolve_term(struct cor_field_term *term, const struct cor_field_labe
     struct cor_str copy;
     int r;
 
+    if (labels == &cor_field_labels_any)
+        return 0;
     while (n > 0 && !cor_str_eqz(term->field, v->label)) {
         v++;
         n--;

@@ -39,6 +39,9 @@ struct cor_field_labels {
     const char *kind; /* the same, in a message with other words; NULL: not named */
 };
 
+/* Any label is its own field. A selector that was read by it is not for matching. */
+extern const struct cor_field_labels cor_field_labels_any;
+
 struct cor_field_term {
     struct cor_str field, value; /* the value without escapes */
     struct cor_json_path *path, *otherwise;

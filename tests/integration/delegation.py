@@ -134,6 +134,14 @@ def tokens_and_rights_are_the_delegates(server):
             other.get(MAPS, token="good-ann").expect(200)
             assert script.asked[-1][2]["spec"]["resourceAttributes"] == {
                 "namespace": "default", "version": "v1", "resource": "configmaps", "verb": "list"}
+            # What is selected is part of the question, and one name is the name.
+            other.get(MAPS + "?fieldSelector=metadata.name%3Dx&labelSelector=a,b%3Dc", token="good-ann").expect(200)
+            assert script.asked[-1][2]["spec"]["resourceAttributes"] == {
+                "namespace": "default", "version": "v1", "resource": "configmaps", "verb": "list", "name": "x",
+                "fieldSelector": {"requirements": [{"key": "metadata.name", "operator": "In", "values": ["x"]}]},
+                "labelSelector": {"requirements": [{"key": "a", "operator": "Exists"}, {"key": "b", "operator": "In", "values": ["c"]}]}}
+            status = other.get(MAPS + "?fieldSelector=metadata.name%3Dx", token="good-bob").expect(403).json()
+            assert status["message"].startswith('configmaps "x" is forbidden: User "bob" cannot list'), status
             other.request("POST", MAPS, config_map("of-ann"), token="good-ann").expect(201)
             status = other.request("POST", MAPS, config_map("of-bob"), token="good-bob").expect(403).json()
             assert status["message"] == ('configmaps is forbidden: User "bob" cannot create resource "configmaps" in API group "" in the '
@@ -481,6 +489,7 @@ def a_kube_apiserver_decides(_server):
             role = {"kind": "ClusterRole", "apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "maps"},
                     "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "create"]},
                               {"apiGroups": ["stable.example.com"], "resources": ["widgets"], "verbs": ["get", "list"]},
+                              {"apiGroups": [""], "resources": ["secrets"], "verbs": ["list", "watch"], "resourceNames": ["mine"]},
                               {"apiGroups": [""], "resources": ["users"], "verbs": ["impersonate"], "resourceNames": ["bob"]}]}
             binding = {"kind": "ClusterRoleBinding", "apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "maps"},
                        "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "ann"}],
@@ -498,6 +507,11 @@ def a_kube_apiserver_decides(_server):
                 status = behind.get(PODS, token="ann-token").expect(403).json()
                 assert status["message"] == 'pods is forbidden: User "ann" cannot list resource "pods" in API group "" at the cluster scope', status
                 behind.get(MAPS, token="wrong").expect(401)
+                # A rule about one name counts for a list of that name.
+                secrets = "/api/v1/namespaces/default/secrets"
+                behind.get(secrets + "?fieldSelector=metadata.name%3Dmine", token="ann-token").expect(200)
+                behind.get(secrets + "?fieldSelector=metadata.name%3Dyours", token="ann-token").expect(403)
+                behind.get(secrets, token="ann-token").expect(403)
                 # Its anonymous users may see what its roles show them.
                 behind.get("/version", token=None).expect(200)
                 behind.get(PODS, token=None).expect(403)

@@ -44,7 +44,7 @@ static void write_if(struct cor_json_writer *w, const char *key, struct cor_str 
 }
 
 static void write_attributes(struct cor_json_writer *w, const struct cor_request_info *info,
-                             const char *verb)
+                             const char *verb, const struct cor_review_selectors *selectors)
 {
     cor_json_key(w, info->is_resource ? COR_STR("resourceAttributes")
                                       : COR_STR("nonResourceAttributes"));
@@ -57,6 +57,8 @@ static void write_attributes(struct cor_json_writer *w, const struct cor_request
         write_if(w, "resource", info->resource);
         write_if(w, "subresource", info->subresource);
         write_if(w, "name", info->name);
+        if (selectors)
+            cor_review_selectors_write(selectors, w);
     } else {
         write_if(w, "path", info->path);
         write_if(w, "verb", cor_strz(verb));
@@ -65,14 +67,15 @@ static void write_attributes(struct cor_json_writer *w, const struct cor_request
 }
 
 int cor_access_review_write(const struct cor_user *user, const struct cor_request_info *info,
-                            const char *verb, struct cor_buf *out)
+                            const char *verb, const struct cor_review_selectors *selectors,
+                            struct cor_buf *out)
 {
     struct cor_json_writer w;
 
     cor_json_writer_init(&w, out);
     /* names a kind: what a delegate is asked */
     write_head(&w, "SubjectAccessReview", "authorization.k8s.io/v1");
-    write_attributes(&w, info, verb);
+    write_attributes(&w, info, verb, selectors);
     write_if(&w, "user", user->name);
     if (user->ngroups > 0) {
         cor_json_key(&w, COR_STR("groups"));

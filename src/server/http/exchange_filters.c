@@ -146,7 +146,7 @@ static int filter_may_impersonate(void *arg, const struct cor_identity *caller,
     struct cor_exchange *ex = arg;
 
     return ex->server->authz_mode == COR_AUTHZ_DELEGATED
-               ? cor_exchange_authorize(ex, caller, what, verb, true)
+               ? cor_exchange_authorize(ex, caller, what, verb, NULL, true)
                : cor_authorize(ex->server->authz_mode, caller, what, verb, st);
 }
 
@@ -219,6 +219,24 @@ static int filter_in_flight(struct cor_exchange *ex)
     return !flight || cor_flight_has_place(flight, &ex->identity.user) ? 0 : -COR_EBUSY;
 }
 
+/* Another server decides, about the request as upstream's RequestInfo has it: a list or watch of
+ * one name has that name. */
+static int filter_ask(struct cor_exchange *ex, const struct cor_request_info *info,
+                      const char *verb)
+{
+    struct cor_request_info judged = *info; /* borrows */
+    struct cor_review_selectors selectors;
+    int r;
+
+    if (cor_review_selectors_read(info, ex->http->query, &selectors) < 0)
+        return cor_status_no_memory(&ex->status);
+    if (selectors.name.n > 0)
+        judged.name = selectors.name;
+    r = cor_exchange_authorize(ex, &ex->identity, &judged, verb, &selectors, false);
+    cor_review_selectors_deinit(&selectors);
+    return r;
+}
+
 static int filter_authorize(struct cor_exchange *ex)
 {
     const struct cor_request_info *info = &ex->request.info;
@@ -234,7 +252,7 @@ static int filter_authorize(struct cor_exchange *ex)
     name = info->is_resource ? cor_api_verb_name(info->verb) : verb;
     if (ex->server->authz_mode != COR_AUTHZ_DELEGATED)
         return cor_authorize(ex->server->authz_mode, &ex->identity, info, name, &ex->status);
-    r = cor_exchange_authorize(ex, &ex->identity, info, name, false);
+    r = filter_ask(ex, info, name);
     ex->is_plain = r == -COR_EINTERNAL;
     return r;
 }

@@ -230,7 +230,8 @@ static void on_access_answer(struct cor_review_waiter *waiter,
 }
 
 static int ask_access(struct cor_exchange *ex, const struct cor_identity *caller,
-                      const struct cor_request_info *info, const char *verb)
+                      const struct cor_request_info *info, const char *verb,
+                      const struct cor_review_selectors *selectors)
 {
     struct cor_exchange_wait *wait = ex->wait;
     struct cor_reviews *reviews = cor_delegation_accesses(ex->server->delegation, ex->shard);
@@ -239,7 +240,7 @@ static int ask_access(struct cor_exchange *ex, const struct cor_identity *caller
     int r;
 
     cor_buf_init(&question, COR_REVIEW_QUESTION_MAX);
-    r = cor_access_review_write(&caller->user, info, verb, &question);
+    r = cor_access_review_write(&caller->user, info, verb, selectors, &question);
     if (r < 0)
         return r;
     wait->waiter.on_answer = on_access_answer;
@@ -277,7 +278,7 @@ static int fail_access(struct cor_exchange *ex)
 
 int cor_exchange_authorize(struct cor_exchange *ex, const struct cor_identity *caller,
                            const struct cor_request_info *info, const char *verb,
-                           bool is_failure_forbidden)
+                           const struct cor_review_selectors *selectors, bool is_failure_forbidden)
 {
     struct cor_exchange_wait *wait;
     int r;
@@ -291,7 +292,7 @@ int cor_exchange_authorize(struct cor_exchange *ex, const struct cor_identity *c
     if (wait->nseen++ < wait->nallowed)
         return 0;
     if (!wait->has_answer) {
-        r = ask_access(ex, caller, info, verb);
+        r = ask_access(ex, caller, info, verb, selectors);
         if (r != 0)
             return r < 0 && r != -COR_EBUSY ? cor_status_set_err(&ex->status, r) : r;
     }
