@@ -27,7 +27,8 @@ struct views {
     struct cor_gen_model *model;
     const struct cor_gen_package *package;
     const struct cor_gen_views_opts *opts;
-    struct cor_map names; /* of functions: their structs */
+    struct cor_map names;     /* of functions: their structs */
+    struct cor_map constants; /* names of values: their types */
     struct function *first, **end;
 };
 
@@ -324,15 +325,17 @@ static void put_values(struct views *v, struct cor_gen_lines *l, const struct co
     cor_gen_put_comment(l, type->name);
     for (size_t i = 0; i < type->nvalues; i++) {
         struct cor_str value = cor_gen_upper_of(m, type->values[i]);
-        bool is_taken = value.n == 0;
+        struct cor_str whole =
+            cor_gen_printf(m, "%.*s_%.*s", COR_STR_ARG(name), COR_STR_ARG(value));
 
-        for (size_t j = 0; j < i && !is_taken; j++)
-            is_taken = cor_str_eq(cor_gen_upper_of(m, type->values[j]), value);
-        /* A value without a letter or a digit, or one that differs from another in signs only, has
-         * no constant: the program writes the text. */
-        if (!is_taken)
-            cor_gen_put(l, "#define %.*s_%.*s %.*s\n", COR_STR_ARG(name), COR_STR_ARG(value),
-                        COR_STR_ARG(cor_gen_literal(m, type->values[i])));
+        /* A value without a letter or a digit, or one whose name is another one's but for signs,
+         * has no constant: the program writes the text. */
+        if (value.n == 0 || cor_map_peek(&v->constants, whole))
+            continue;
+        if (cor_map_put(&v->constants, whole, (void *)type, NULL) < 0)
+            m->arena.error = -COR_ENOMEM;
+        cor_gen_put(l, "#define %.*s %.*s\n", COR_STR_ARG(whole),
+                    COR_STR_ARG(cor_gen_literal(m, type->values[i])));
     }
 }
 
@@ -447,11 +450,13 @@ int cor_gen_views(struct cor_gen_model *model, const struct cor_gen_package *pac
 
     v.end = &v.first;
     cor_map_init(&v.names, FUNCTIONS_MAX);
+    cor_map_init(&v.constants, FUNCTIONS_MAX);
     collect(&v);
     write_header(&v, &h);
     if (h.error == 0)
         write_source(&v, &s, cor_str_from(cor_buf_str(header), start));
     cor_map_deinit(&v.names);
+    cor_map_deinit(&v.constants);
     if (cor_gen_model_error(model) < 0)
         return cor_gen_model_error(model);
     return h.error < 0 ? h.error : s.error;

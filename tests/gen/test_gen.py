@@ -127,15 +127,16 @@ def lets_no_text_of_the_input_become_code():
 
 
 def names_structs_apart():
-    """Members whose names end as those of structs that are made of a type."""
+    """Members whose names end as those of structs that are made of a type, and values whose constants would be one."""
     names = ["own", "ownList", "own_map", "array", "map", "object", "items", "informer", "x" * 300]
     inner = "{type: object, properties: {%s}}" % ", ".join(f"{name}: {{type: object, properties: {{a: {{type: string}}}}}}" for name in names)
-    spec = "{type: array, items: %s}, list: %s, object: %s, own: %s" % (inner, inner, inner, inner)
+    texts = "{type: object, properties: {mode: {type: string, enum: [set-a, set.a, b]}, modeSet: {type: string, enum: [a]}}}"
+    spec = "{type: array, items: %s}, list: %s, object: %s, own: %s, texts: %s" % (inner, inner, inner, inner, texts)
     with tempfile.TemporaryDirectory() as folder:
         code, _, said = gen("--crd", "-", "--structs", "all", "--out", folder, text=CRD + SCHEMA % spec)
         assert code == 0, said
         text = "".join(path.read_text() for path in sorted(pathlib.Path(folder).glob("*.h")))
-        made = re.findall(r"^struct (\w+) \{", text, flags=re.MULTILINE)
+        made = re.findall(r"^(?:struct|#define) (\w+) [{\"]", text, flags=re.MULTILINE)
         assert len(made) == len(set(made)), sorted(name for name in set(made) if made.count(name) > 1)
 
 
