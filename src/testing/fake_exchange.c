@@ -27,6 +27,7 @@
 #include "json/scan.h"
 
 #define STATUS_BYTES_MAX (1u << 20)
+#define EVENT_BYTES_MAX  (8u << 20) /* as a client reads */
 #define REQUEST_MS       60000
 
 static const struct cor_str user_groups[] = {COR_STR_INIT("system:masters"),
@@ -147,7 +148,7 @@ static void send_failure(struct cor_http_response *response, int err, struct cor
 /* Is it an event of a watch, as JSON? */
 static bool is_event(struct cor_str line)
 {
-    const struct cor_json_limits limits = {STATUS_BYTES_MAX, COR_JSON_DEPTH_MAX};
+    const struct cor_json_limits limits = {EVENT_BYTES_MAX, COR_JSON_DEPTH_MAX, true};
     struct cor_str type, object;
     bool is_canonical;
 

@@ -437,6 +437,28 @@ static void answers_watches_with_events(void)
     CHECK(watched.nevents == 2 && watched.r == 0);
 }
 
+/* As large as an object of a server may be. */
+static void answers_watches_with_large_events(void)
+{
+    static const char head[] = "{\"type\":\"ADDED\",\"object\":{\"kind\":\"ConfigMap\","
+                               "\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"a\","
+                               "\"resourceVersion\":\"7\"},\"data\":{\"a\":\"",
+                      tail[] = "\"}}}\n";
+    const size_t n = 3u << 20;
+    char *text = malloc(sizeof(head) + n + sizeof(tail));
+    struct watched watched;
+    struct cor_str event;
+
+    CHECK(text);
+    memcpy(text, head, sizeof(head));
+    memset(text + strlen(head), 'x', n);
+    memcpy(text + strlen(head) + n, tail, sizeof(tail));
+    event = cor_strz(text);
+    watch_once(&event, &watched);
+    CHECK(watched.nevents == 1 && watched.r == 0);
+    free(text);
+}
+
 /* Options of a program that was compiled with an older header end before the new ones. */
 static void takes_options_by_their_size(void)
 {
@@ -498,6 +520,7 @@ int main(void)
         {"behaves as a server", behaves_as_a_server},
         {"ends with a watch open", ends_with_a_watch_open},
         {"answers watches with events", answers_watches_with_events},
+        {"answers watches with large events", answers_watches_with_large_events},
         {"takes options by their size", takes_options_by_their_size},
         {"refuses options without a size", refuses_options_without_a_size},
     };
