@@ -63,6 +63,7 @@ static struct cor_str image_of(struct cor_core_v1_pod pod)
         .raw;
 }
 
+/* Contract controllers 5.2.5: what each verb takes and gives. */
 static void writes_and_reads(struct cor_client *client)
 {
     const struct cor_request dry = {COR_REQUEST, .dry_run = true};
@@ -123,8 +124,8 @@ static void applies(struct cor_client *client)
     cor_core_v1_config_map_object_unref(&map);
 }
 
-/* Subresources of the kind itself (status), and those that speak of other kinds (scale, binding,
- * eviction). */
+/* Contract controllers 5.2.9: subresources of the kind itself (status), and those that speak of
+ * other kinds (scale, binding, eviction), which client-go has as expansions. */
 static void uses_subresources(struct cor_client *client)
 {
     const struct cor_request opts = {COR_REQUEST, .field_manager = "typed"};
@@ -287,6 +288,8 @@ static void on_done(void *arg, const struct cor_response *response)
     set(&seen->done, response->error ? response->error->err : 1);
 }
 
+/* Contract controllers 5.4.3, 5.4.4: an informer that was asked for, and its lister by namespace,
+ * selector and index. */
 static void follows(struct cor_client *client)
 {
     struct seen seen = {0};
@@ -313,6 +316,9 @@ static void follows(struct cor_client *client)
     CHECK(cor_core_v1_pod_informer_get(informer, cor_strz(ns), COR_STR("b"), &pod, &why) == 0);
     CHECK(cor_str_eqz(image_of(cor_core_v1_pod_object_view(pod)), "web:v1"));
     cor_core_v1_pod_object_unref(&pod);
+    CHECK(cor_core_v1_pod_informer_get(informer, cor_strz(ns), COR_STR("none"), &pod, &why) ==
+          -COR_ENOTFOUND);
+    CHECK(strcmp(cor_status_message(&why), "pods \"none\" not found") == 0);
     CHECK(cor_label_selector_parse(COR_STR("app=web"), &selector, &why) == 0);
     CHECK(cor_core_v1_pod_informer_each(informer, cor_strz(ns), selector, count, &n) == 0 &&
           n == 2);

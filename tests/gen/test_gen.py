@@ -89,6 +89,7 @@ def make(folder):
 
 
 def writes_what_is_kept():
+    """Contract controllers 5.1.2, 9.4: the output is a function of the input, and a change of it a diff."""
     with tempfile.TemporaryDirectory() as folder:
         made = make(folder)
     if "--keep" in sys.argv:

@@ -126,7 +126,8 @@ def compiles_and_makes_its_round_trips(folder):
 
 
 def generates_from_the_server(server):
-    """The whole of it by kubeconfig; one group by flags; what is written compiles, and has the verbs that the server has."""
+    """The whole of it by kubeconfig; one group by flags; what is written compiles, and has the verbs that the server has
+    (Contract controllers 5.2.1, 5.2.2)."""
     with tempfile.TemporaryDirectory() as folder:
         assert gen("--from-server", "--structs", "all", "--out", folder, "--prefix", "live_", KUBECONFIG=str(server.kubeconfig)) == (0, "", "")
         core, apps = functions(folder, "core_v1"), functions(folder, "apps_v1")

@@ -117,6 +117,7 @@ def contains_no_storage_and_no_server():
 
 
 def is_small():
+    """Contract controllers 9.2."""
     for library, maximum in ((SHARED, STRIPPED_MAX), (SHARED_TYPES, TYPES_STRIPPED_MAX)):
         with tempfile.TemporaryDirectory() as folder:
             stripped = pathlib.Path(folder) / "stripped.so"
@@ -188,7 +189,7 @@ def types_compile_in_c_and_cpp_without_warnings():
 
 
 def a_view_is_typed_and_cannot_be_written():
-    """The wrong type, and a write through a view, do not compile."""
+    """The wrong type, and a write through a view, do not compile (Contract controllers 5.4.2, 8.1)."""
     head = '#include <coracle/types/core_v1.h>\nvoid f(struct cor_core_v1_pod p, struct cor_core_v1_node n);\n' \
            'void f(struct cor_core_v1_pod p, struct cor_core_v1_node n) { (void)p; (void)n;\n'
     flags = ["-fsyntax-only", "-Wall", "-Werror", f"-I{ROOT / 'include'}", f"-I{BUILD / 'include'}", "-xc", "-"]
@@ -293,7 +294,7 @@ class Installed:
         return exe
 
     def typed_program(self, compiler, language, static):
-        """A program on libcoracle-types, as its pkg-config file says."""
+        """A program on libcoracle-types, as its pkg-config file says, with the header of one group (Contract controllers 5.2.11)."""
         exe = self.prefix / f"typed-{language}-{static}"
         flags = self.pkg_config("--cflags", "--libs", *(["--static"] if static else []), "coracle-types")
         if static:

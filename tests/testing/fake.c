@@ -2,9 +2,6 @@
  * fake unchanged, actions are recorded, reactors answer. The contract is section 5.3 of
  * controllers.md; where the store behind the fake is better than client-go's tracker, the test says
  * so. */
-#include <coracle/metadata.h>
-#include <coracle/testing.h>
-#include <coracle/types/clients.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,67 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WAIT_MS 60000
+#include "fixture.h"
 
-struct fixture {
-    struct cor_testing *fake;
-    struct cor_runtime *runtime;
-    struct cor_client *client;
-    struct cor_testing_error wrong;
-    struct cor_status why;
-};
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            printf("Bail out! line %d: %s: %s %s\n", __LINE__, #condition, fx.wrong.message,       \
-                   cor_status_message(&fx.why));                                                   \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
-
-static struct fixture fx;
-
-static void open_fixture(void)
-{
-    memset(&fx, 0, sizeof(fx));
-    cor_status_init(&fx.why);
-    CHECK(cor_testing_new(&fx.fake, &fx.wrong) == 0);
-    CHECK(cor_runtime_new(NULL, &fx.runtime) == 0);
-    CHECK(cor_testing_client(fx.fake, fx.runtime, &fx.client, &fx.why) == 0);
-}
-
-static void close_fixture(void)
-{
-    cor_client_free(fx.client);
-    cor_runtime_free(fx.runtime);
-    cor_testing_free(fx.fake);
-    cor_status_deinit(&fx.why);
-}
-
-static struct cor_core_v1_config_map_object config_map(const char *name, const char *color)
-{
-    struct cor_core_v1_config_map_object map;
-    struct cor_builder *b = NULL;
-
-    CHECK(cor_builder_new(NULL, &b) == 0);
-    cor_builder_set_text(b, "metadata.name", cor_strz(name));
-    cor_builder_set_text(b, "data.color", cor_strz(color));
-    CHECK(cor_core_v1_config_map_object_build(b, &map, &fx.why) == 0);
-    cor_builder_free(b);
-    return map;
-}
-
-static bool is_color(struct cor_core_v1_config_map_object map, const char *color)
-{
-    return cor_text_is(
-        cor_text_map_get(cor_core_v1_config_map_data(cor_core_v1_config_map_object_view(map)),
-                         COR_STR("color")),
-        color);
-}
-
-/* Contract controllers 5.3.2: verb, resource, subresource, namespace, name and body of every call,
- * in order; 5.3.6, but with resourceVersions and conflicts. */
+/* Contract controllers 5.3.2, 5.3.6: verb, resource, subresource, namespace, name and body of every
+ * call, in order; and resourceVersions and conflicts, which client-go's tracker does not have. */
 static void records_actions(void)
 {
     struct cor_core_v1_config_map_object map = config_map("a", "red"), made;
@@ -262,101 +202,6 @@ static void runs_informers(void)
     cor_core_v1_config_map_object_unref(&map);
 }
 
-static const char definition[] =
-    "kind: CustomResourceDefinition\n"
-    "apiVersion: apiextensions.k8s.io/v1\n"
-    "metadata: {name: boats.example.com}\n"
-    "spec:\n"
-    "  group: example.com\n"
-    "  scope: Namespaced\n"
-    "  names: {kind: Boat, plural: boats}\n"
-    "  versions:\n"
-    "  - name: v1\n"
-    "    served: true\n"
-    "    storage: true\n"
-    "    subresources: {status: {}}\n"
-    "    schema:\n"
-    "      openAPIV3Schema:\n"
-    "        type: object\n"
-    "        properties:\n"
-    "          spec: {type: object, properties: {crew: {type: integer, "
-    "default: 2}}}\n"
-    "          status: {type: object, properties: {afloat: {type: "
-    "boolean}}}\n";
-
-/* Objects of the test are stored with their status, whatever their namespace; a definition's
- * resource is served at once, with defaults and validation. */
-static void stores_objects_of_the_test(void)
-{
-    const struct cor_request get = {COR_REQUEST, .verb = COR_VERB_GET,
-                                    .resource = {"example.com", "v1", "boats"}, .ns = "harbour",
-                                    .name = "argo"};
-    struct cor_core_v1_pod_object pod;
-    struct cor_object *boat = NULL;
-    struct cor_view status, spec;
-
-    CHECK(cor_testing_add(fx.fake,
-                          COR_STR("{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{"
-                                  "\"name\":\"p\",\"namespace\":\"shop\"},\"spec\":{"
-                                  "\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]},"
-                                  "\"status\":{\"phase\":\"Running\"}}"),
-                          &fx.wrong) == 0);
-    CHECK(cor_core_v1_pods_get(fx.client, "shop", "p", NULL, &pod, &fx.why) == 0);
-    CHECK(cor_text_is(
-        cor_core_v1_pod_status_phase(cor_core_v1_pod_status(cor_core_v1_pod_object_view(pod))),
-        COR_CORE_V1_POD_PHASE_RUNNING));
-    cor_core_v1_pod_object_unref(&pod);
-
-    CHECK(cor_testing_add(fx.fake, COR_STR("kind: Boat\napiVersion: example.com/v1\n"),
-                          &fx.wrong) == -COR_EINVAL);
-    CHECK(strcmp(fx.wrong.message, "Boat of example.com/v1 is not served") == 0);
-    CHECK(cor_testing_add(fx.fake, cor_strz(definition), &fx.wrong) == 0);
-    CHECK(cor_testing_add(fx.fake,
-                          COR_STR("kind: Boat\napiVersion: example.com/v1\nmetadata: {name: argo, "
-                                  "namespace: harbour}\nspec: {}\nstatus: {afloat: true}\n"),
-                          &fx.wrong) == 0);
-    CHECK(cor_client_do(fx.client, &get, &boat, &fx.why) == 0);
-    spec = cor_view_member(cor_object_view(boat), COR_STR("spec"));
-    status = cor_view_member(cor_object_view(boat), COR_STR("status"));
-    CHECK(cor_view_int_or(cor_view_member(spec, COR_STR("crew")), 0) == 2);
-    CHECK(cor_view_bool_or(cor_view_member(status, COR_STR("afloat")), false));
-    cor_object_unref(boat);
-    CHECK(cor_testing_add(fx.fake,
-                          COR_STR("kind: Boat\napiVersion: example.com/v1\nmetadata: {name: "
-                                  "argo, namespace: harbour}\n"),
-                          &fx.wrong) == -COR_EEXIST);
-    CHECK(cor_testing_add(fx.fake,
-                          COR_STR("kind: Boat\napiVersion: example.com/v1\nmetadata: {name: "
-                                  "odd}\nspec: {crew: many}\n"),
-                          &fx.wrong) == -COR_EINVAL);
-    CHECK(cor_testing_add(fx.fake, COR_STR("{"), &fx.wrong) == -COR_EINVAL);
-    CHECK(cor_testing_count(fx.fake, "create", "*") == 0);
-}
-
-/* Services get addresses, as on a real server, and finalizers keep objects: 5.3.6 has neither. */
-static void behaves_as_a_server(void)
-{
-    struct cor_core_v1_service_object service;
-    struct cor_core_v1_config_map_object map;
-
-    CHECK(cor_testing_add(fx.fake,
-                          COR_STR("{\"kind\":\"Service\",\"apiVersion\":\"v1\",\"metadata\":{"
-                                  "\"name\":\"web\"},\"spec\":{\"ports\":[{\"port\":80}]}}"),
-                          &fx.wrong) == 0);
-    CHECK(cor_core_v1_services_get(fx.client, "default", "web", NULL, &service, &fx.why) == 0);
-    CHECK(cor_text_exists(cor_core_v1_service_spec_cluster_ip(
-        cor_core_v1_service_spec(cor_core_v1_service_object_view(service)))));
-    cor_core_v1_service_object_unref(&service);
-    CHECK(cor_testing_add(fx.fake,
-                          COR_STR("{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{"
-                                  "\"name\":\"kept\",\"finalizers\":[\"example.com/keep\"]}}"),
-                          &fx.wrong) == 0);
-    CHECK(cor_core_v1_configmaps_delete(fx.client, "default", "kept", NULL, &fx.why) == 0);
-    CHECK(cor_core_v1_configmaps_get(fx.client, "default", "kept", NULL, &map, &fx.why) == 0);
-    CHECK(cor_object_is_being_deleted(map.object));
-    cor_core_v1_config_map_object_unref(&map);
-}
-
 /* A fake that goes away ends what clients wait for. */
 static void ends_with_a_watch_open(void)
 {
@@ -509,30 +354,16 @@ static void refuses_options_without_a_size(void)
 
 int main(void)
 {
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } cases[] = {
+    static const struct test_case cases[] = {
         {"records actions", records_actions},
         {"reacts", reacts},
         {"runs informers", runs_informers},
-        {"stores objects of the test", stores_objects_of_the_test},
-        {"behaves as a server", behaves_as_a_server},
         {"ends with a watch open", ends_with_a_watch_open},
         {"answers watches with events", answers_watches_with_events},
         {"answers watches with large events", answers_watches_with_large_events},
         {"takes options by their size", takes_options_by_their_size},
         {"refuses options without a size", refuses_options_without_a_size},
     };
-    const size_t n = sizeof(cases) / sizeof(cases[0]);
 
-    setvbuf(stdout, NULL, _IOLBF, 0);
-    printf("1..%zu\n", n);
-    for (size_t i = 0; i < n; i++) {
-        open_fixture();
-        cases[i].run();
-        close_fixture();
-        printf("ok %zu - %s\n", i + 1, cases[i].name);
-    }
-    return 0;
+    return run_cases(cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -81,7 +81,8 @@ TEST(conversions, of_autoscalers_lose_nothing)
     assert_int_equal(autoscaling_v2_horizontal_pod_autoscaler_conversion_test(), 0);
 }
 
-/* The names of the crew are lost on the way back, and the generated test says so. */
+/* Contract controllers 5.7.7: the names of the crew are lost on the way back, and the generated
+ * test says so. */
 TEST(conversions, that_lose_something_are_found)
 {
     assert_int_equal(fleet_v1alpha1_boat_conversion_test(), -COR_EINVAL);

@@ -471,12 +471,13 @@ TEST(struct_values, of_custom_resources_are_what_json_says)
     cor_pool_free(pool);
 }
 
-/* Contract controllers 5.6.2 and 5.6.3. */
+/* Contract controllers 5.6.2 to 5.6.4. */
 TEST(struct_values, get_the_defaults_of_kubernetes)
 {
     struct cor_pool *pool = pool_new();
     struct cor_apps_v1_deployment_own web;
     struct cor_core_v1_service_own service;
+    struct cor_core_v1_service_list_own list;
     struct cor_str json;
 
     assert_int_equal(
@@ -505,6 +506,12 @@ TEST(struct_values, get_the_defaults_of_kubernetes)
     assert_int_equal(service.spec.ports.p[0].target_port.type, COR_INT_OR_STR_INT);
     assert_str(service.spec.internal_traffic_policy, "Cluster");
     assert_null(service.spec.external_traffic_policy.p);
+    assert_int_equal(
+        cor_core_v1_service_list_own_decode(
+            pool, COR_STR("{\"items\":[{\"spec\":{}},{\"spec\":{}}]}"), NULL, &list, NULL),
+        0);
+    assert_int_equal(cor_core_v1_service_list_own_fill(pool, &list), 0);
+    assert_str(list.items.p[1].spec.session_affinity, "None");
     assert_int_equal(cor_core_v1_service_own_encode(pool, &service, &json), 0);
     assert_str(json, "{\"spec\":{\"internalTrafficPolicy\":\"Cluster\",\"ports\":[{\"port\":80,"
                      "\"protocol\":\"TCP\",\"targetPort\":80}],\"sessionAffinity\":\"None\","

@@ -141,6 +141,7 @@ static void random_of(const struct cor_own_type *type, enum random_form form, st
     assert_int_equal(cor_buf_addc(out, '}'), 0);
 }
 
+/* Contract controllers 5.7.7: of random objects nothing is lost, and copies stand on their own. */
 TEST(structs, give_full_objects_back_as_they_were)
 {
     for (size_t i = 0, n_kinds = count_kinds(); i < n_kinds; i++) {
@@ -263,6 +264,7 @@ TEST(structs, are_there_for_each_of_upstreams_golden_objects)
     assert_int_equal(missing, 0);
 }
 
+/* Contract controllers 5.7.9, 9.3. */
 TEST(structs, give_upstreams_golden_objects_back)
 {
     size_t n = 0;
@@ -327,6 +329,7 @@ static void check_protobuf(const struct cor_own_type *type, struct cor_str json,
     assert_same(cor_buf_str(&got), cor_buf_str(&want));
 }
 
+/* Contract controllers 5.7.9, 5.10.3. */
 TEST(structs, have_the_protobuf_of_upstreams_golden_objects)
 {
     size_t n = 0;

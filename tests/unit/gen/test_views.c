@@ -271,6 +271,7 @@ static void check_random(const struct view_check *check, enum random_form form)
     check_json(check, cor_buf_str(&whole));
 }
 
+/* Contract controllers 9.3. */
 TEST(views, show_what_objects_of_every_kind_have)
 {
     size_t unseen = 0;

@@ -84,7 +84,7 @@ static void map_badly(void *arg, const struct cor_object *object, struct cor_con
     cor_control_keys_add(keys, COR_STR("m"), COR_STR(""));
 }
 
-/* Contract controllers 6.3.3, 6.4.6. */
+/* Contract controllers 6.3.3, 6.4.6, 8.3. */
 TEST(controller, watches_maps_the_old_and_the_new_object)
 {
     const struct cor_control_source_opts good = {.kind = COR_CONTROL_WATCHES, .map = map_to_two};

@@ -269,7 +269,7 @@ TEST(controller, a_slow_reconcile_is_reported_at_each_doubling)
     bench_end(&b);
 }
 
-/* Contract controllers 6.2.1, 6.2.3. */
+/* Contract controllers 6.2.1, 6.2.3, 8.2. */
 TEST(controller, a_key_is_reconciled_once_at_a_time_and_once_more_for_all_events_meanwhile)
 {
     struct bench b;
