@@ -128,11 +128,11 @@ static bool equal_members(const struct cor_own_field *field, const void *a, cons
 {
     const bool has_a = cor_own_is_set(field, a), has_b = cor_own_is_set(field, b);
     const union {
+        struct cor_int_or_str either; /* the largest, so that all is zero */
         struct cor_str text;
-        struct cor_int_or_str either;
         int64_t number;
         double real;
-    } zero = {.text = {NULL, 0}};
+    } zero = {.either = {0}};
     size_t at;
 
     if (!has_a && !has_b)
