@@ -117,15 +117,17 @@ static bool custom_has_work(struct cor_custom_schema *schema)
            cor_structural_has_work(compiled);
 }
 
-/* Must the write's schemas be compiled first: those of a definition, or the patterns of a kind? */
+/* Must the write's schemas be compiled first: those of a definition, or the patterns of a kind? An
+ * object is written by the schema of its version, and by that of the stored one. */
 static bool write_compiles(const struct cor_write *write)
 {
-    const struct cor_resource_row *row = write->call.type;
+    const struct cor_resource_row *row = write->call.type, *stored = write->call.stored;
 
     if (!row)
         return false;
     return row->role == COR_ROLE_DEFINITIONS ||
-           (row->custom && custom_has_work(row->custom->schema));
+           (row->custom && custom_has_work(row->custom->schema)) ||
+           (stored && stored->custom && stored != row && custom_has_work(stored->custom->schema));
 }
 
 /* What the pure stages from here on go over, as far as it is known before they run. Each copy of a

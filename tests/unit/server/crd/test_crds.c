@@ -563,6 +563,58 @@ TEST(crds, the_first_write_fails_whole_without_memory_for_the_schema)
     crd_fx_close(&c);
 }
 
+static uint64_t jobs(const struct crd_fx *c)
+{
+    struct cor_offload_stats stats;
+
+    cor_offload_get_stats(c->fx.offload, &stats);
+    return stats.jobs;
+}
+
+/* A write needs the schema of its own version, and that of the stored one. */
+TEST(crds, long_schemas_are_compiled_on_a_thread_whichever_version_is_written)
+{
+    static const char *const versions[] = {"v1", "v2"};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(versions); i++) {
+        COR_CLEANUP(cor_buf_deinit)
+        struct cor_buf words = {.max = 1u << 20},
+                       crd = {.max = 1u << 20};
+        struct crd_fx c = {0};
+        char target[128], body[256];
+        uint64_t before;
+
+        for (size_t k = 0; k < 10000; k++)
+            assert_int_equal(cor_buf_addz(&words, "0123456789"), 0);
+        assert_int_equal(
+            cor_buf_addf(
+                &crd,
+                CRD_OF("kettles", "Kettle", "", "Namespaced",
+                       VERSION("v1", STORED, "\"description\":\"%s\"," PROPS(SPEC_A)) "," VERSION(
+                           "v2", "\"storage\":false,", PROPS(SPEC_A))),
+                cor_buf_z(&words)),
+            0);
+        crd_fx_open(&c, false);
+        define(&c, cor_buf_z(&crd));
+        before = jobs(&c);
+        snprintf(target, sizeof(target), "/apis/shop.example.org/%s/namespaces/default/kettles",
+                 versions[i]);
+        snprintf(body, sizeof(body),
+                 "{\"kind\":\"Kettle\",\"apiVersion\":\"shop.example.org/%s\",\"metadata\":{"
+                 "\"name\":\"a\"}}",
+                 versions[i]);
+        assert_false(is_compiled(&c, "v1"));
+        fx_do(&c.fx, 201, "POST", target, body);
+        assert_true(is_compiled(&c, "v1"));
+        assert_true(jobs(&c) > before);
+        before = jobs(&c);
+        fx_do(&c.fx, 200, "DELETE", target, "");
+        fx_do(&c.fx, 201, "POST", target, body);
+        assert_int_equal(jobs(&c), before);
+        crd_fx_close(&c);
+    }
+}
+
 TEST(crds, requests_of_instances_fail_whole_without_memory)
 {
     struct crd_fx c = {0};
