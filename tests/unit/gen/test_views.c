@@ -1,5 +1,6 @@
 /* Every generated view beside the generic ones: random objects of every kind, with all members set
- * and with members missing, null or of another type, and upstream's golden objects. */
+ * and with members missing, null or of another type, and upstream's golden objects. No view
+ * allocates anything. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -222,7 +223,10 @@ static void check_json(const struct view_check *check, struct cor_str json)
         cor_status_init(&why);
         if (cor_object_from_json(i ? json : cor_buf_str(&canonical), &object, &why) < 0)
             fail_msg("%s: %s", check->kind, cor_status_message(&why));
+        test_fail_alloc(1, true);
         check->run(object);
+        assert_false(test_alloc_failed()); /* nothing was allocated */
+        test_fail_alloc(0, false);
         cor_object_unref(object);
         cor_status_deinit(&why);
     }
