@@ -140,18 +140,25 @@ static int read_object(struct seed *s, struct cor_str text)
     struct cor_yaml_error why_yaml = {.message = ""};
     struct cor_json_error why = {.message = ""};
     struct cor_str start = cor_str_trim(text);
+    const bool is_json = start.n > 0 && start.p[0] == '{';
     struct cor_view metadata;
-    int r = 0;
+    int r = -COR_EINVAL;
 
     cor_buf_init(&made, BYTES_MAX);
-    if (start.n == 0 || start.p[0] != '{') {
-        r = cor_yaml_to_json(text, &made, NULL, &why_yaml);
-        text = cor_buf_str(&made);
-    }
-    if (r == 0)
+    if (is_json)
         r = cor_json_canonicalize(text, &limits, &s->json, NULL, &why);
+    /* YAML may begin with a brace as well. */
+    if (r == -COR_EINVAL) {
+        int made_r = cor_yaml_to_json(text, &made, NULL, &why_yaml);
+
+        if (made_r == 0)
+            r = cor_json_canonicalize(cor_buf_str(&made), &limits, &s->json, NULL,
+                                      is_json ? NULL : &why);
+        else if (made_r != -COR_EINVAL)
+            r = made_r;
+    }
     if (r < 0)
-        return tell(s, r, "%s", why_yaml.message[0] != '\0' ? why_yaml.message : why.message);
+        return tell(s, r, "%s", why.message[0] != '\0' ? why.message : why_yaml.message);
     s->object = cor_view(cor_buf_str(&s->json));
     metadata = cor_view_member(s->object, COR_STR("metadata"));
     s->api_version = text_at(s->object, "apiVersion");

@@ -75,6 +75,12 @@ static void stores_objects_of_the_test(void)
                                   "odd}\nspec: {crew: many}\n"),
                           &fx.wrong) == -COR_EINVAL);
     CHECK(cor_testing_add(fx.fake, COR_STR("{"), &fx.wrong) == -COR_EINVAL);
+    CHECK(strcmp(fx.wrong.message, "unexpected end of JSON input") == 0);
+    CHECK(cor_testing_add(fx.fake, COR_STR("a: b: c\n"), &fx.wrong) == -COR_EINVAL);
+    CHECK(strcmp(fx.wrong.message, "yaml: mapping values are not allowed in this context") == 0);
+    CHECK(cor_testing_add(fx.fake,
+                          COR_STR("{kind: Boat, apiVersion: example.com/v1, metadata: {name: b}}"),
+                          &fx.wrong) == 0);
     CHECK(cor_testing_count(fx.fake, "create", "*") == 0);
 }
 
