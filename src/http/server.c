@@ -16,8 +16,9 @@
 #define HEAD_TIMEOUT_MS         32000
 #define REQUEST_TIMEOUT_MS      60000
 #define IDLE_TIMEOUT_MS         90000
-/* Of a response's head, with all the headers of a handler. */
-#define HEAD_OUT_MAX (64u * 1024)
+/* Of a response's head: as much text as a head that is read may have, for a handler that passes one
+ * on, and what stands between its parts. */
+#define HEAD_OUT_MAX (COR_H1_HEAD_MAX + 8u * 1024)
 /* Above connections_max, on their way to a loop where they may take another's place. */
 #define CONNECTIONS_IN_TRANSIT 64
 

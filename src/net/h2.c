@@ -17,6 +17,9 @@
 /* What a client opens before it knows the server's limit: RFC 9113 wants that to be no lower. */
 #define STREAMS_BEFORE_SETTINGS 100
 
+/* Of a head that is sent, as nghttp2 estimates it: the text of the largest one that is read, and
+ * what each field adds. A longer one would be dropped without a word. */
+#define SEND_BLOCK_MAX (2 * COR_H2_HEAD_MAX)
 /* A writer that waits is told at so much room in its window, and in the output. */
 #define WINDOW_LOW 16384u
 #define OUTPUT_LOW 1024u
@@ -92,6 +95,7 @@ static int make_session(struct cor_h2 *h, nghttp2_session_callbacks *cbs, nghttp
     nghttp2_option_set_max_settings(option, COR_H2_SETTINGS_MAX);
     nghttp2_option_set_peer_max_concurrent_streams(option, STREAMS_BEFORE_SETTINGS);
     nghttp2_option_set_max_reserved_remote_streams(option, 0);
+    nghttp2_option_set_max_send_header_block_length(option, SEND_BLOCK_MAX);
     if (h->role == COR_H2_SERVER)
         return nghttp2_session_server_new3(&h->ng, cbs, h, option, &mem);
     return nghttp2_session_client_new3(&h->ng, cbs, h, option, &mem);

@@ -8,6 +8,7 @@
  *   /etag     304 for the right tag       /teapot    418 with a text
  *   /count    the length of the body      /huge      64 MB, as fast as they are taken
  *   /break    the connection or stream breaks
+ *   /wide     a head of WIDE_HEADERS
  *   others    200 {"kind":"Echo"}
  *
  * Owner: the test.  Thread: the test's loop. */
@@ -31,6 +32,7 @@
 #include "test.h"
 
 #define RECORDING_HUGE (64u << 20)
+#define WIDE_HEADERS   240 /* of 268 bytes each: nearly as much as a head may have */
 #define WARDLE         "/apis/wardle.example.com/v1alpha1"
 
 /* The certificates of a service and of the front proxy. */
@@ -163,6 +165,13 @@ static void recording_on_request(const struct cor_http_request *req, struct cor_
     cor_http_response_set_cbs(resp, &recording_cbs, rec);
     if (cor_str_ends(path, COR_STR("/hang"))) {
         rec->held = resp;
+    } else if (cor_str_ends(path, COR_STR("/wide"))) {
+        struct cor_http_header wide[WIDE_HEADERS];
+
+        memset(big, 'w', 262);
+        for (size_t i = 0; i < WIDE_HEADERS; i++)
+            wide[i] = (struct cor_http_header){COR_STR("X-Wide"), cor_str(big, 262)};
+        cor_http_response_send(resp, 200, wide, WIDE_HEADERS, COR_STR("wide"));
     } else if (cor_str_ends(path, COR_STR("/break"))) {
         cor_http_response_abort(resp);
     } else if (cor_str_ends(path, COR_STR("/stream"))) {

@@ -320,6 +320,33 @@ TEST(proxy, methods_bodies_and_codes_go_through)
     }
 }
 
+/* A head that was read over HTTP/1.1 goes to every client. Over HTTP/2 a head may have less,
+ * because each field counts for more: such an answer is none, and a client like ours does not take
+ * it. */
+TEST(proxy, a_head_as_large_as_may_be_goes_through)
+{
+    struct front f;
+
+    FOR_EACH_WAY(f)
+    {
+        struct ask a;
+
+        ask_with(&a, &f, "GET", WARDLE "/wide", "", NULL, 0);
+        pfx_wait(&f.p, ask_is_done, &a);
+        if (way == 0) {
+            assert_int_equal(a.status, 200);
+            assert_string_equal(cor_buf_z(&a.body), "wide");
+            assert_true(a.headers.n > WIDE_HEADERS * 268);
+        } else if (way == 1) {
+            assert_true(a.r < 0);
+            assert_int_equal(f.code, 200);
+        } else {
+            assert_int_equal(a.status, 503);
+        }
+        ask_deinit(&a);
+    }
+}
+
 /* Worked case 34. */
 TEST(proxy, a_service_that_is_not_available_is_not_asked)
 {
