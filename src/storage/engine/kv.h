@@ -27,6 +27,10 @@ struct cor_kv {
 /* NULL: out of memory. */
 struct cor_kv *cor_kv_new(struct cor_str key, struct cor_str value, cor_rev create_rev,
                           cor_rev mod_rev, int64_t lease);
+/* The same with `n` bytes of room at `*ret_value` instead of a value: the caller fills it before
+ * anybody else sees the result. */
+struct cor_kv *cor_kv_new_room(struct cor_str key, size_t n, cor_rev create_rev, cor_rev mod_rev,
+                               int64_t lease, char **ret_value);
 struct cor_kv *cor_kv_ref(struct cor_kv *kv);
 struct cor_kv *cor_kv_unref(struct cor_kv *kv); /* NULL is fine; returns NULL */
 COR_DEFINE_CLEANUP(struct cor_kv, cor_kv_unref)

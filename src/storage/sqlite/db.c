@@ -57,7 +57,8 @@ static const char *const texts[COR_SQL_STATEMENTS] = {
                        " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     [COR_SQL_LATEST] = "SELECT rev, dead, create_rev, lease, value FROM log INDEXED BY log_key"
                        " WHERE key = ?1 AND rev <= ?2 ORDER BY rev DESC LIMIT 1",
-    [COR_SQL_BY_REV] = "SELECT create_rev, lease, key, value FROM log WHERE rev = ?1",
+    [COR_SQL_BY_REV] = "SELECT create_rev, lease, key, length(value),"
+                       " CASE WHEN length(value) <= ?2 THEN value END FROM log WHERE rev = ?1",
     [COR_SQL_KEYS] = "SELECT key, MAX(rev), dead FROM log INDEXED BY log_key"
                      " WHERE key >= ?1 AND key < ?2 AND rev <= ?3 GROUP BY key ORDER BY key",
     [COR_SQL_COUNT] = "SELECT COUNT(*) FROM (SELECT MAX(rev), dead FROM log INDEXED BY log_key"

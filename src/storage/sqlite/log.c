@@ -1,8 +1,15 @@
 /* The log's rows through prepared statements: append, the version of a key at a revision, the row
  * of a revision, and the numbers in the meta table. Each function binds, steps and resets one
- * statement. An error is SQLite's, as cor_sqlite_db_err() has it; the caller, which owns the
+ * statement. A long value is read straight into its place: a statement would make a copy of it
+ * first. An error is SQLite's, as cor_sqlite_db_err() has it; the caller, which owns the
  * transaction, rolls back. Thread: the one that uses the connection. */
 #include "storage/sqlite/log.h"
+
+#include <string.h>
+
+/* Values up to so many bytes come with their row; opening a longer one for itself costs less than a
+ * copy of it. */
+#define SHORT_MAX 16384
 
 int cor_log_append(struct cor_sqlite_db *db, const struct cor_log_row *row)
 {
@@ -49,6 +56,46 @@ int cor_log_get(struct cor_sqlite_db *db, struct cor_str key, cor_rev at, struct
     return 0;
 }
 
+/* Reads the value of a row whose length is known. */
+static int log_read_value(struct cor_sqlite_db *db, cor_rev rev, char *out, size_t n)
+{
+    sqlite3_blob *blob = NULL;
+    int rc = sqlite3_blob_open(db->db, "main", "log", "value", (int64_t)rev, 0, &blob);
+
+    if (rc == SQLITE_OK)
+        rc = (size_t)sqlite3_blob_bytes(blob) == n ? sqlite3_blob_read(blob, out, (int)n, 0)
+                                                   : SQLITE_CORRUPT;
+    sqlite3_blob_close(blob);
+    return rc == SQLITE_OK ? 0 : cor_sqlite_db_failed(db, rc);
+}
+
+/* What the statement's row says; its value is read in one way or the other. */
+static int log_read_row(struct cor_sqlite_db *db, sqlite3_stmt *st, cor_rev rev,
+                        struct cor_kv **ret_kv)
+{
+    size_t n = (size_t)sqlite3_column_int64(st, 3);
+    char *room;
+    struct cor_kv *kv =
+        cor_kv_new_room(cor_sqlite_column_str(st, 2), n, (cor_rev)sqlite3_column_int64(st, 0), rev,
+                        sqlite3_column_int64(st, 1), &room);
+    int r = kv ? 0 : cor_sqlite_db_failed(db, SQLITE_NOMEM);
+
+    if (r == 0 && n > SHORT_MAX) {
+        r = log_read_value(db, rev, room, n);
+    } else if (r == 0 && n > 0) {
+        struct cor_str value = cor_sqlite_column_str(st, 4);
+
+        if (value.n == n)
+            memcpy(room, value.p, n);
+        else
+            r = cor_sqlite_db_failed(db, SQLITE_NOMEM);
+    }
+    if (r < 0)
+        kv = cor_kv_unref(kv);
+    *ret_kv = kv;
+    return r;
+}
+
 int cor_log_by_rev(struct cor_sqlite_db *db, cor_rev rev, struct cor_kv **ret_kv)
 {
     sqlite3_stmt *st = cor_sqlite_db_statement(db, COR_SQL_BY_REV);
@@ -57,15 +104,13 @@ int cor_log_by_rev(struct cor_sqlite_db *db, cor_rev rev, struct cor_kv **ret_kv
     if (!st)
         return cor_sqlite_db_err(db);
     sqlite3_bind_int64(st, 1, (int64_t)rev);
+    sqlite3_bind_int64(st, 2, SHORT_MAX);
     r = cor_sqlite_db_step(db, st);
     if (r < 0)
         return r;
-    if (r == 0)
-        return cor_sqlite_db_failed(db, SQLITE_CORRUPT);
-    *ret_kv = cor_kv_new(cor_sqlite_column_str(st, 2), cor_sqlite_column_str(st, 3),
-                         (cor_rev)sqlite3_column_int64(st, 0), rev, sqlite3_column_int64(st, 1));
+    r = r == 0 ? cor_sqlite_db_failed(db, SQLITE_CORRUPT) : log_read_row(db, st, rev, ret_kv);
     sqlite3_reset(st);
-    return *ret_kv ? 0 : cor_sqlite_db_failed(db, SQLITE_NOMEM);
+    return r;
 }
 
 int cor_log_rev(struct cor_sqlite_db *db, cor_rev *ret_rev)

@@ -2,6 +2,7 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -267,6 +268,42 @@ TEST(sqlite_engine, a_range_stops_at_its_bytes_and_goes_on_from_there)
     cor_free(value);
 }
 
+/* Short values come with their row, long ones are read for themselves; either way they are whole.
+ */
+TEST(sqlite_engine, a_range_returns_values_of_every_length)
+{
+    static const size_t lengths[] = {0, 1, 4096, 16384, 16385, 300000};
+    char *value = cor_alloc(300000);
+    struct fx fx;
+    struct cor_range_req req;
+    char key[8];
+
+    for (size_t i = 0; i < 300000; i++)
+        value[i] = (char)(i * 7 + i / 4096);
+    ON_EACH_STORE(&fx)
+    {
+        for (size_t i = 0; i < COR_ARRAY_LEN(lengths); i++) {
+            struct cor_write_req w;
+
+            snprintf(key, sizeof(key), "/%zu", i);
+            cor_write_req_init(&w, fx.loop, fx_on_done);
+            w.key = cor_strz(key);
+            w.value = cor_str(value, lengths[i]);
+            fx_submit_write(&fx, &w);
+            fx_wait(&fx);
+            assert_int_equal(w.req.result, 0);
+            cor_write_req_deinit(&w);
+        }
+        fx_range_init(&fx, &req, "/", "0");
+        assert_int_equal(fx_range(&fx, &req), 0);
+        assert_int_equal(req.ret_nkvs, COR_ARRAY_LEN(lengths));
+        for (size_t i = 0; i < COR_ARRAY_LEN(lengths); i++)
+            assert_true(cor_str_eq(cor_kv_value(req.ret_kvs[i]), cor_str(value, lengths[i])));
+        cor_range_req_deinit(&req);
+    }
+    cor_free(value);
+}
+
 TEST(sqlite_engine, refuses_what_it_cannot_hold)
 {
     struct fx fx;
@@ -426,14 +463,16 @@ TEST(sqlite_engine, its_thread_survives_failed_allocations)
         .on_closed = on_sabotage_closed,
         .arg = &s,
     };
-    cor_rev armed = 0, rev = 0;
+    cor_rev armed = 0, rev = 0, long_rev;
     size_t refused = 0;
     struct sink sink;
-    char want[32];
+    char want[32], long_value[20001] = "";
     struct fx fx;
 
     fx_open(&fx, ":memory:");
     assert_int_equal(cor_feed_open(fx.engine, &opts, &s.feed), 0);
+    memset(long_value, 'x', sizeof(long_value) - 1);
+    assert_int_equal(fx_put(&fx, "/long", long_value, 0, &long_rev), 0);
     assert_int_equal(fx_put(&fx, "/a", "x", 0, &rev), 0);
     sink_open(&sink, &fx, "/a", NULL, rev, SIZE_MAX);
     for (size_t n = 1; n <= 16; n++) {
@@ -447,7 +486,10 @@ TEST(sqlite_engine, its_thread_survives_failed_allocations)
         lease = fx_lease(&fx, 10);
         assert_true(lease > 0 || lease == -COR_ENOMEM);
         fx_list(&fx, "/a", NULL, 0);
+        arm(&fx, &s, n, &armed);
+        fx_list(&fx, "/long", "/long0", 0);
         arm(&fx, &s, 0, &armed);
+        assert_memory_equal(fx_list(&fx, "/long", "/long0", 0), "/long=xxx", 9);
         snprintf(want, sizeof(want), "/a=x@%llu", (unsigned long long)rev);
         assert_string_equal(fx_list(&fx, "/a", NULL, 0), want);
     }
