@@ -1,7 +1,8 @@
 /* ./dev bench crd: what custom resources cost. Objects with 200 fields are created under a schema
  * that has them all and under one that keeps what it does not know; definitions are created and
  * listed at once; 500 definitions of real size are kept. kube-apiserver and etcd do the same when
- * they are named in the environment. docs/internals/performance.md says how to read it.
+ * they are named in the environment, which also says how many definitions are kept if that is
+ * another number (COR_BENCH_DEFINITIONS). docs/internals/performance.md says how to read it.
  *
  *   bench_crd CORACLE DATA_DIR [--short] [--strict]
  *
@@ -11,6 +12,7 @@
  * (process.h). Thread: one. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "asker.h"
@@ -256,7 +258,7 @@ static void measure_kube(const struct versus *v, const struct sizes *sizes, stru
     target_stop(&t);
 }
 
-static void print(struct versus *v, const struct figures *c, const struct figures *k)
+static void print(struct versus *v, size_t large, const struct figures *c, const struct figures *k)
 {
     versus_print_head("server CPU");
     versus_print(v, "create of an object with 200 fields, 16 writers, us", c->typed_us, k->typed_us,
@@ -269,8 +271,8 @@ static void print(struct versus *v, const struct figures *c, const struct figure
                  "kube", FIRST_BAR);
     versus_print(v, "create of a definition of 1,000 to 5,000 lines, ms", c->define_ms,
                  k->define_ms, "kube", NAN);
-    printf("the definitions of the following rows are %.1f MB of JSON\n", c->bytes_mb);
-    versus_print(v, "memory of 500 definitions beside their bytes, MB",
+    printf("the %zu definitions of the following rows are %.1f MB of JSON\n", large, c->bytes_mb);
+    versus_print(v, "memory of the definitions beside their bytes, MB",
                  c->memory_mb - c->empty_mb - c->bytes_mb, BESIDE_MB, "at most", 1);
     versus_print(v, "  of the server with them, MB", c->memory_mb, k->memory_mb, "kube",
                  MEMORY_BAR);
@@ -280,13 +282,28 @@ static void print(struct versus *v, const struct figures *c, const struct figure
                  "kube", NAN);
 }
 
+/* `sizes` with as many large definitions as the environment asks for. */
+static struct sizes asked(struct sizes sizes)
+{
+    const char *text = getenv("COR_BENCH_DEFINITIONS");
+    unsigned long n = text ? strtoul(text, NULL, 10) : 0;
+
+    if (text && n == 0)
+        die("COR_BENCH_DEFINITIONS is not a number: %s", text);
+    if (text)
+        sizes.large = n;
+    return sizes;
+}
+
 int main(int argc, char **argv)
 {
     struct versus v = versus_read(argc, argv);
+    const struct sizes own = asked(v.is_short ? brief : whole),
+                       peers = asked(v.is_short ? brief : slow);
     struct figures coracle, kube;
 
-    measure_coracle(&v, v.is_short ? &brief : &whole, &coracle);
-    measure_kube(&v, v.is_short ? &brief : &slow, &kube);
-    print(&v, &coracle, &kube);
+    measure_coracle(&v, &own, &coracle);
+    measure_kube(&v, &peers, &kube);
+    print(&v, own.large, &coracle, &kube);
     return versus_status(&v);
 }
