@@ -1,7 +1,8 @@
 /* Reads CustomResourceDefinitions through views, and writes the next state of their status.
  *
  * A change writes the old conditions with the new ones in their places, and the finalizers that
- * remain; a builder then makes a copy of the object with these and the accepted names.
+ * remain; a builder then makes a copy of the object with these and the accepted names. The copy has
+ * no spec, which is nearly all of the text: a write of the status keeps the one that is stored.
  * Failures: no memory, or a status beyond its maximum; the object is never changed in place, so
  * nothing is half done. A member that is missing or of another type reads as an empty view.
  * Thread: any (pure). */
@@ -13,6 +14,7 @@
 #include "coracle/builder.h"
 #include "coracle/time.h"
 #include "meta/object_edit.h"
+#include "meta/object_received.h"
 #include "json/writer.h"
 
 struct cor_crd cor_crd_of(const struct cor_object *object)
@@ -182,9 +184,29 @@ static int write_finalizers(const struct cor_object *crd, struct cor_buf *out)
     return cor_json_writer_finish(&w);
 }
 
+/* A copy of the object without its spec. */
+static int copy_without_spec(const struct cor_crd *crd, struct cor_object **ret_copy)
+{
+    static const struct cor_str key = COR_STR_INIT(",\"spec\":");
+    struct cor_str json = cor_object_json(crd->object), before, behind;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = json.n};
+    int r;
+
+    if (!crd->spec.json.p)
+        return cor_object_canonical(json, ret_copy, NULL);
+    before = cor_str(json.p, (size_t)(crd->spec.json.p - json.p) - key.n);
+    behind = cor_str_from(json, (size_t)(crd->spec.json.p - json.p) + crd->spec.json.n);
+    assert(cor_str_eq(cor_str(before.p + before.n, key.n), key));
+    r = cor_buf_adds(&text, before);
+    if (r == 0)
+        r = cor_buf_adds(&text, behind);
+    return r < 0 ? r : cor_object_canonical(cor_buf_str(&text), ret_copy, NULL);
+}
+
 int cor_crd_change(const struct cor_crd *crd, const struct cor_crd_change *change, int64_t now_ms,
                    struct cor_object **ret_object)
 {
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *copy = NULL;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf conditions = {.max = COR_CRD_STATUS_MAX};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf finalizers = {.max = COR_CRD_STATUS_MAX};
     char now[COR_TIME_TEXT_MAX];
@@ -194,7 +216,9 @@ int cor_crd_change(const struct cor_crd *crd, const struct cor_crd_change *chang
     if (r == 0 && change->drops_finalizer)
         r = write_finalizers(crd->object, &finalizers);
     if (r == 0)
-        r = cor_builder_new(crd->object, &b);
+        r = copy_without_spec(crd, &copy);
+    if (r == 0)
+        r = cor_builder_new(copy, &b);
     if (r < 0)
         return r;
     /* The first failure is the result of `finish`. */

@@ -49,9 +49,10 @@ struct cor_crd_change;
 int cor_crd_write_conditions(const struct cor_crd *crd, const struct cor_crd_change *change,
                              struct cor_str now, struct cor_buf *out);
 
-/* A copy of `crd` with these conditions set, at `now_ms`, and, if they are given, other accepted
- * names (JSON) or without its finalizer. A condition that is there keeps its place, and its time
- * unless its status changes. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+/* What to write to the status of `crd`: a copy without its spec, with these conditions set, at
+ * `now_ms`, and, if they are given, other accepted names (JSON) or without its finalizer. A
+ * condition that is there keeps its place, and its time unless its status changes. 0, -COR_ENOMEM,
+ * -COR_ETOOBIG. */
 struct cor_crd_change {
     struct cor_crd_condition conditions[2];
     size_t nconditions;

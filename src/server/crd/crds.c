@@ -111,7 +111,7 @@ static void crds_enqueue_waiting(struct cor_crds *crds)
         if (!entry->awaits_publication)
             continue;
         entry->awaits_publication = false;
-        (void)crds_enqueue(crds, cor_object_name(entry->object));
+        (void)crds_enqueue(crds, entry->name);
     }
 }
 
@@ -196,30 +196,6 @@ static void crds_publish_soon(struct cor_crds *crds)
 
 /* ---- entries ---- */
 
-static size_t entries_lower(const struct cor_crds *crds, struct cor_str name)
-{
-    size_t lo = 0, hi = crds->nentries;
-
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (cor_str_cmp(cor_object_name(crds->entries[mid]->object), name) < 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
-}
-
-struct crd_entry *cor_crds_find(const struct cor_crds *crds, struct cor_str name)
-{
-    size_t at = entries_lower(crds, name);
-
-    return at < crds->nentries && cor_str_eq(cor_object_name(crds->entries[at]->object), name)
-               ? crds->entries[at]
-               : NULL;
-}
-
 /* Nothing of the entry is served from the next snapshot on. */
 static void entry_retire(struct cor_crds *crds, struct crd_entry *entry)
 {
@@ -229,18 +205,6 @@ static void entry_retire(struct cor_crds *crds, struct crd_entry *entry)
     definition_retire(crds, &entry->served);
     crds->has_changed = true;
     crds_publish_soon(crds);
-}
-
-static void entry_free(struct crd_entry *entry)
-{
-    if (entry->next)
-        cor_row_unref(cor_definition_row(entry->next, 0));
-    if (entry->served)
-        cor_row_unref(cor_definition_row(entry->served, 0));
-    cor_buf_deinit(&entry->claimed);
-    cor_creation_gate_unref(entry->gate);
-    cor_object_unref(entry->object);
-    cor_free(entry);
 }
 
 /* Nothing is created any more when the object is being deleted; discovery shows it. */
@@ -269,10 +233,10 @@ int cor_crds_serve(struct cor_crds *crds, struct crd_entry *entry)
     }
     if (newest && cor_definition_is_of(newest, &entry->crd))
         return 0;
-    r = cor_definition_new(entry->object, &entry->crd, &crds->places, entry->gate, &d);
+    r = cor_definition_new(entry->object, &entry->crd, &entry->versions, &crds->places, entry->gate,
+                           &d);
     if (r == -COR_EINVAL || r == -COR_ETOOBIG) {
-        COR_LOG_ERROR("a custom resource cannot be served",
-                      COR_F_STR("name", cor_object_name(entry->object)),
+        COR_LOG_ERROR("a custom resource cannot be served", COR_F_STR("name", entry->name),
                       COR_F_STR("err", cor_err_text(r)));
         entry_retire(crds, entry);
         return 0;
@@ -293,59 +257,6 @@ int cor_crds_serve(struct cor_crds *crds, struct crd_entry *entry)
     return 0;
 }
 
-/* Takes the newest state of the definition. */
-static void entry_set(struct crd_entry *entry, struct cor_object *crd)
-{
-    cor_object_unref(entry->object);
-    entry->object = cor_object_ref(crd);
-    entry->crd = cor_crd_of(crd);
-    entry->group = cor_crd_group(&entry->crd);
-    entry->accepted = cor_crd_status(&entry->crd, "acceptedNames");
-    entry->is_named = cor_str_eq(cor_crd_spec(&entry->crd, "names").json, entry->accepted.json);
-}
-
-static int entries_insert(struct cor_crds *crds, struct cor_object *crd,
-                          struct crd_entry **ret_entry)
-{
-    size_t at = entries_lower(crds, cor_object_name(crd));
-    struct crd_entry *entry = cor_calloc(1, sizeof(*entry));
-    struct cor_creation_gate *gate = cor_creation_gate_new();
-    int r = entry && gate ? COR_ARRAY_RESERVE(&crds->entries, crds->nentries, &crds->entries_cap,
-                                              COR_CRDS_MAX)
-                          : -COR_ENOMEM;
-
-    if (r < 0) {
-        cor_creation_gate_unref(gate);
-        cor_free(entry);
-        return r;
-    }
-    entry->gate = gate;
-    cor_buf_init(&entry->claimed, COR_CRD_STATUS_MAX);
-    memmove(&crds->entries[at + 1], &crds->entries[at],
-            (crds->nentries - at) * sizeof(crds->entries[0]));
-    crds->entries[at] = entry;
-    crds->nentries++;
-    entry_set(entry, crd);
-    *ret_entry = entry;
-    return 0;
-}
-
-/* Another object of that name has a gate of its own: that of the one before stays closed. */
-static int entry_replace(struct crd_entry *entry, struct cor_object *crd)
-{
-    bool is_other = !cor_str_eq(cor_object_uid(entry->object), cor_object_uid(crd));
-    struct cor_creation_gate *gate = is_other ? cor_creation_gate_new() : NULL;
-
-    if (is_other && !gate)
-        return -COR_ENOMEM;
-    if (is_other) {
-        cor_creation_gate_unref(entry->gate);
-        entry->gate = gate;
-    }
-    entry_set(entry, crd);
-    return 0;
-}
-
 int cor_crds_take(struct cor_crds *crds, struct cor_object *crd)
 {
     struct crd_entry *entry = cor_crds_find(crds, cor_object_name(crd));
@@ -354,9 +265,9 @@ int cor_crds_take(struct cor_crds *crds, struct cor_object *crd)
     if (entry && entry->object->rev > crd->rev)
         return 0;
     if (!entry)
-        r = entries_insert(crds, crd, &entry);
+        r = cor_crd_entries_insert(crds, crd, &entry);
     else if (entry->object->rev < crd->rev)
-        r = entry_replace(entry, crd);
+        r = cor_crd_entry_replace(entry, crd);
     if (r == -COR_ETOOBIG) {
         COR_LOG_ERROR("too many CustomResourceDefinitions",
                       COR_F_STR("name", cor_object_name(crd)));
@@ -378,11 +289,10 @@ void cor_crds_requeue_group(struct cor_crds *crds, struct cor_str group, struct 
     for (size_t i = 0; i < crds->nentries; i++) {
         const struct crd_entry *entry = crds->entries[i];
 
-        if (entry->is_named || !cor_str_eq(entry->group, group) ||
-            cor_str_eq(cor_object_name(entry->object), but))
+        if (entry->is_named || !cor_str_eq(entry->group, group) || cor_str_eq(entry->name, but))
             continue;
         /* Without memory for the key the next event of that definition does it. */
-        (void)crds_enqueue(crds, cor_object_name(entry->object));
+        (void)crds_enqueue(crds, entry->name);
     }
 }
 
@@ -390,13 +300,11 @@ static void entries_remove(struct cor_crds *crds, size_t at)
 {
     struct crd_entry *entry = crds->entries[at];
 
-    crds->nentries--;
-    memmove(&crds->entries[at], &crds->entries[at + 1],
-            (crds->nentries - at) * sizeof(crds->entries[0]));
+    cor_crd_entries_take_out(crds, at);
     entry_retire(crds, entry);
     /* The names are free. */
     cor_crds_requeue_group(crds, entry->group, COR_STR(""));
-    entry_free(entry);
+    cor_crd_entry_free(entry);
 }
 
 /* ---- the reflector's store ---- */
@@ -421,7 +329,7 @@ static int crds_on_gone(struct cor_reflector_store *store, struct cor_str key,
     struct crd_entry *entry = object ? cor_crds_find(crds, cor_object_name(object)) : NULL;
 
     if (entry)
-        entries_remove(crds, entries_lower(crds, cor_object_name(object)));
+        entries_remove(crds, cor_crd_entries_at(crds, entry->name));
     return 0;
 }
 
@@ -505,7 +413,7 @@ static void crds_check_idle(struct cor_crds *crds)
     /* What is served stays until the loops are released. */
     cor_publisher_set_maker(crds->publisher, NULL);
     for (size_t i = 0; i < crds->nentries; i++)
-        entry_free(crds->entries[i]);
+        cor_crd_entry_free(crds->entries[i]);
     crds->nentries = 0;
     crds->on_stopped(crds->arg);
 }
@@ -583,7 +491,7 @@ struct cor_crds *cor_crds_free(struct cor_crds *crds)
     cor_port_controller_free(crds->controller);
     cor_inner_port_deinit(&crds->port);
     for (size_t i = 0; i < crds->nentries; i++)
-        entry_free(crds->entries[i]);
+        cor_crd_entry_free(crds->entries[i]);
     for (size_t i = 0; i < COR_DEFINITIONS_MAX / 64; i++)
         assert(atomic_load(&crds->places.taken[i]) == 0);
     cor_free(crds->entries);

@@ -6,7 +6,7 @@
 #include "cache/reflector/reflector_ops.h"
 #include "kit/controller/port_controller.h"
 #include "loop/timer.h"
-#include "schema/crd_object.h"
+#include "schema/crd_versions.h"
 #include "server/api/publisher.h"
 #include "server/crd/crds.h"
 #include "server/crd/definition.h"
@@ -18,8 +18,9 @@
 struct crd_entry {
     struct cor_object *object; /* the newest known state; a reference */
     struct cor_crd crd;        /* its texts */
+    struct cor_crd_versions versions;
     /* What a change of another definition asks for, in the bytes of `object`, which are many. */
-    struct cor_str group;
+    struct cor_str name, group;
     struct cor_view accepted;       /* names */
     bool is_named;                  /* they are those that it asks for */
     struct cor_definition *served;  /* a reference; NULL: it is not served */
@@ -56,8 +57,18 @@ struct cor_crds {
     void *arg;
 };
 
+/* In crd_entries.c: the first entry whose name is not before this one; nentries: there is none. */
+size_t cor_crd_entries_at(const struct cor_crds *crds, struct cor_str name);
 /* The entry of this name, or NULL. */
 struct crd_entry *cor_crds_find(const struct cor_crds *crds, struct cor_str name);
+/* Adds an entry for a definition that has none. 0, -COR_ENOMEM, -COR_ETOOBIG (COR_CRDS_MAX). */
+int cor_crd_entries_insert(struct cor_crds *crds, struct cor_object *crd,
+                           struct crd_entry **ret_entry);
+/* Gives the entry a newer state, or another object of its name. 0; -COR_ENOMEM: it is as before. */
+int cor_crd_entry_replace(struct crd_entry *entry, struct cor_object *crd);
+/* The caller frees the entry. */
+void cor_crd_entries_take_out(struct cor_crds *crds, size_t at);
+struct crd_entry *cor_crd_entry_free(struct crd_entry *entry); /* returns NULL */
 
 /* A newer state of a definition, from the watch or from the answer to a write; an older one is left
  * alone. 0, -COR_ENOMEM. */

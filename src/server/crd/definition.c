@@ -42,42 +42,6 @@
     "{\"description\":\"How long the object has existed.\",\"jsonPath\":"                          \
     "\".metadata.creationTimestamp\",\"name\":\"Age\",\"type\":\"date\"}]"
 
-/* What is read of a member of spec.versions, in the order of its keys. */
-enum member {
-    COLUMNS,
-    DEPRECATED,
-    WARNING,
-    NAME,
-    SCHEMA,
-    FIELDS,
-    SERVED,
-    STORAGE,
-    SUBRESOURCES,
-    NMEMBERS,
-};
-static const struct cor_str members[] = {
-    [COLUMNS] = COR_STR_INIT("additionalPrinterColumns"),
-    [DEPRECATED] = COR_STR_INIT("deprecated"),
-    [WARNING] = COR_STR_INIT("deprecationWarning"),
-    [NAME] = COR_STR_INIT("name"),
-    [SCHEMA] = COR_STR_INIT("schema"),
-    [FIELDS] = COR_STR_INIT("selectableFields"),
-    [SERVED] = COR_STR_INIT("served"),
-    [STORAGE] = COR_STR_INIT("storage"),
-    [SUBRESOURCES] = COR_STR_INIT("subresources"),
-};
-
-/* A member of spec.versions. Its schema is long, and is walked over once. */
-struct version {
-    struct cor_str json;
-    struct cor_str members[NMEMBERS]; /* p NULL: absent */
-};
-
-struct versions {
-    struct version *v; /* n used */
-    size_t n, cap;
-};
-
 struct definition_row {
     struct cor_resource_row row;
     struct cor_custom_row custom;
@@ -101,50 +65,9 @@ struct cor_definition {
 static const struct cor_conversion version_alone = {cor_convert_version_alone,
                                                     cor_convert_version_alone};
 
-static struct cor_str version_name(const struct version *version)
-{
-    return cor_view_text_or(cor_view(version->members[NAME]), NULL, 0, "");
-}
-
-static bool is_true(const struct version *version, enum member member)
-{
-    return cor_view_bool_or(cor_view(version->members[member]), false);
-}
-
 static int order_versions(const void *a, const void *b)
 {
-    return cor_version_order(version_name(a), version_name(b));
-}
-
-/* Reads spec.versions in one walk over their text, and sorts them, the best first. 0, -COR_ENOMEM.
- */
-static int versions_read(struct versions *versions, struct cor_str spec)
-{
-    struct cor_json_iter top = cor_json_iter(spec), it = cor_json_iter(COR_STR("[]"));
-    struct cor_str key;
-
-    while (cor_json_iter_member(&top, &key)) {
-        if (!cor_str_eqz(key, "versions"))
-            continue;
-        it = cor_json_iter(cor_json_iter_open_value(&top));
-        break;
-    }
-    while (cor_json_iter_elem(&it)) {
-        struct cor_str open = cor_json_iter_open_value(&it);
-        struct cor_json_iter inner = cor_json_iter(open);
-        struct version *version;
-        int r = COR_ARRAY_RESERVE(&versions->v, versions->n, &versions->cap, COR_ARRAY_NO_MAX);
-
-        if (r < 0)
-            return r;
-        version = &versions->v[versions->n++];
-        cor_json_iter_each(&inner, members, NMEMBERS, version->members);
-        cor_json_iter_leave(&it, &inner);
-        version->json = cor_str(open.p, (size_t)(it.p - open.p));
-    }
-    if (versions->n > 1)
-        qsort(versions->v, versions->n, sizeof(versions->v[0]), order_versions);
-    return 0;
+    return cor_version_order(cor_crd_version_name(a), cor_crd_version_name(b));
 }
 
 static int places_take(struct cor_places *places, size_t *ret_place)
@@ -253,16 +176,16 @@ static int definition_add_hash(struct cor_definition *d)
 /* What is sent with every answer of a deprecated version: its own words, or upstream's, which name
  * the best version that is higher, served and not deprecated (3.1.7). The rows are sorted. */
 static int definition_add_deprecation(struct cor_definition *d, size_t i,
-                                      const struct version *versions)
+                                      const struct cor_crd_version *versions)
 {
-    struct cor_view own = cor_view(versions[i].members[WARNING]);
+    struct cor_view own = cor_view(versions[i].members[COR_CRD_WARNING]);
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TEXT_MAX};
     struct cor_resource_row *row = &d->rows[i].row;
     char unescaped[TEXT_MAX];
     struct cor_str words;
     int r = 0;
 
-    if (!is_true(&versions[i], DEPRECATED))
+    if (!cor_crd_version_is(&versions[i], COR_CRD_DEPRECATED))
         return 0;
     if (cor_view_text(own, unescaped, sizeof(unescaped), &words) == 0) {
         r = cor_buf_adds(&text, words);
@@ -270,7 +193,7 @@ static int definition_add_deprecation(struct cor_definition *d, size_t i,
         r = cor_buf_addf(&text, "%.*s %.*s is deprecated", COR_STR_ARG(row->api_version),
                          COR_STR_ARG(row->kind));
         for (size_t k = 0; r == 0 && k < i; k++) {
-            if (d->rows[k].custom.is_hidden || is_true(&versions[k], DEPRECATED))
+            if (d->rows[k].custom.is_hidden || cor_crd_version_is(&versions[k], COR_CRD_DEPRECATED))
                 continue;
             r = cor_buf_addf(&text, "; use %.*s %.*s", COR_STR_ARG(d->rows[k].row.api_version),
                              COR_STR_ARG(row->kind));
@@ -284,9 +207,10 @@ static int definition_add_deprecation(struct cor_definition *d, size_t i,
     return r;
 }
 
-static void definition_add_subresources(struct definition_row *made, const struct version *version)
+static void definition_add_subresources(struct definition_row *made,
+                                        const struct cor_crd_version *version)
 {
-    struct cor_str status = cor_convert_member(version->members[SUBRESOURCES], "status");
+    struct cor_str status = cor_convert_member(version->members[COR_CRD_SUBRESOURCES], "status");
 
     made->row.subresources = made->subresources;
     if (status.p && cor_json_type(status) == COR_JSON_OBJECT)
@@ -316,8 +240,8 @@ static bool is_builtin_version(const struct cor_resource_row *row)
 }
 
 /* The row of one member of spec.versions; `names` is status.acceptedNames. */
-static int definition_add_row(struct cor_definition *d, size_t i, const struct version *version,
-                              struct cor_view names)
+static int definition_add_row(struct cor_definition *d, size_t i,
+                              const struct cor_crd_version *version, struct cor_view names)
 {
     const struct cor_crd *crd = &d->crd;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TEXT_MAX};
@@ -329,7 +253,7 @@ static int definition_add_row(struct cor_definition *d, size_t i, const struct v
     row->life = &d->life;
     row->custom = &made->custom;
     row->group = cor_crd_group(crd);
-    row->version = version_name(version);
+    row->version = cor_crd_version_name(version);
     row->kind = cor_view_text_or(cor_view_member(names, COR_STR("kind")), NULL, 0, "");
     row->plural = cor_view_text_or(cor_view_member(names, COR_STR("plural")), NULL, 0, "");
     row->singular = cor_view_text_or(cor_view_member(names, COR_STR("singular")), NULL, 0, "");
@@ -349,7 +273,8 @@ static int definition_add_row(struct cor_definition *d, size_t i, const struct v
         row->flags |= COR_API_NAMESPACED;
     made->custom.crd = d->object;
     made->custom.version = version->json;
-    made->custom.is_hidden = !is_true(version, SERVED) || is_builtin_version(row);
+    made->custom.is_hidden =
+        !cor_crd_version_is(version, COR_CRD_SERVED) || is_builtin_version(row);
     made->custom.short_names = definition_strings(d, cor_view_member(names, COR_STR("shortNames")),
                                                   &made->custom.nshort_names);
     made->custom.categories = definition_strings(d, cor_view_member(names, COR_STR("categories")),
@@ -360,9 +285,10 @@ static int definition_add_row(struct cor_definition *d, size_t i, const struct v
 
 /* Compiles what is made of the JSON of the version: its columns, its scale and the fields that
  * objects are selected by. Its schema is compiled with the first request that needs it. */
-static int definition_compile(struct cor_definition *d, size_t i, const struct version *version)
+static int definition_compile(struct cor_definition *d, size_t i,
+                              const struct cor_crd_version *version)
 {
-    struct cor_str schema = version->members[SCHEMA];
+    struct cor_str schema = version->members[COR_CRD_SCHEMA];
     const struct cor_structural_opts opts = {
         .preserves_unknown =
             cor_view_bool_or(cor_crd_spec(&d->crd, "preserveUnknownFields"), false)};
@@ -375,14 +301,14 @@ static int definition_compile(struct cor_definition *d, size_t i, const struct v
         r = custom->schema ? 0 : -COR_ENOMEM;
     }
     if (r == 0)
-        r = cor_custom_columns_new(version->members[COLUMNS], &custom->columns);
+        r = cor_custom_columns_new(version->members[COR_CRD_COLUMNS], &custom->columns);
     if (r == 0)
-        r = cor_custom_scale_new(version->members[SUBRESOURCES], &custom->scale);
+        r = cor_custom_scale_new(version->members[COR_CRD_SUBRESOURCES], &custom->scale);
     if (r == 0 && custom->scale)
         r = cor_custom_columns_new(COR_STR(SCALE_COLUMNS), &custom->scale_columns);
     if (r == 0)
-        r = cor_custom_fields_new(version->members[FIELDS], cor_api_is_namespaced(&made->row),
-                                  &made->labels);
+        r = cor_custom_fields_new(version->members[COR_CRD_FIELDS],
+                                  cor_api_is_namespaced(&made->row), &made->labels);
     if (r < 0)
         return r;
     made->row.field_labels = made->labels;
@@ -448,7 +374,7 @@ static void definition_show_for_deletion(struct cor_definition *d)
 }
 
 /* Fills in the rows of the versions, which are sorted. */
-static int definition_fill(struct cor_definition *d, const struct version *versions)
+static int definition_fill(struct cor_definition *d, const struct cor_crd_version *versions)
 {
     struct cor_view names = cor_crd_status(&d->crd, "acceptedNames");
     size_t n = d->n;
@@ -457,7 +383,7 @@ static int definition_fill(struct cor_definition *d, const struct version *versi
 
     for (size_t i = 0; i < n && r == 0; i++) {
         r = definition_add_row(d, i, &versions[i], names);
-        if (is_true(&versions[i], STORAGE)) {
+        if (cor_crd_version_is(&versions[i], COR_CRD_STORAGE)) {
             d->stored = i;
             has_stored = true;
         }
@@ -485,10 +411,10 @@ static int definition_fill(struct cor_definition *d, const struct version *versi
 }
 
 /* A definition without rows yet. */
-static int definition_alloc(const struct versions *versions, struct cor_places *places,
+static int definition_alloc(size_t n, struct cor_places *places,
                             struct cor_definition **ret_definition)
 {
-    struct cor_definition *d = cor_calloc(1, sizeof(*d) + versions->n * sizeof(d->rows[0]));
+    struct cor_definition *d = cor_calloc(1, sizeof(*d) + n * sizeof(d->rows[0]));
     int r = d ? places_take(places, &d->life.place) : -COR_ENOMEM;
 
     if (r < 0) {
@@ -500,29 +426,25 @@ static int definition_alloc(const struct versions *versions, struct cor_places *
 }
 
 int cor_definition_new(struct cor_object *object, const struct cor_crd *crd,
-                       struct cor_places *places, struct cor_creation_gate *gate,
-                       struct cor_definition **ret_definition)
+                       struct cor_crd_versions *versions, struct cor_places *places,
+                       struct cor_creation_gate *gate, struct cor_definition **ret_definition)
 {
-    struct versions versions = {0};
     struct cor_definition *d;
-    int r = versions_read(&versions, crd->spec.json);
+    int r = definition_alloc(versions->n, places, &d);
 
-    if (r == 0)
-        r = definition_alloc(&versions, places, &d);
-    if (r < 0) {
-        cor_free(versions.v);
+    if (r < 0)
         return r;
-    }
+    if (versions->n > 1)
+        qsort(versions->v, versions->n, sizeof(versions->v[0]), order_versions);
     cor_ref_init(&d->life.refs);
     d->life.free_row = definition_free_row;
     d->places = places;
     d->object = cor_object_ref(object);
     d->crd = *crd;
     d->life.gate = cor_creation_gate_ref(gate);
-    d->n = versions.n;
+    d->n = versions->n;
     cor_arena_init(&d->arena, ARENA_MAX);
-    r = definition_fill(d, versions.v);
-    cor_free(versions.v);
+    r = definition_fill(d, versions->v);
     if (r < 0) {
         definition_free(d);
         return r;

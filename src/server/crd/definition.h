@@ -9,7 +9,7 @@
 #ifndef COR_SERVER_DEFINITION_H
 #define COR_SERVER_DEFINITION_H
 
-#include "schema/crd_object.h"
+#include "schema/crd_versions.h"
 #include "schema/custom_row.h"
 #include "schema/resource_row.h"
 
@@ -23,14 +23,15 @@ struct cor_places {
     _Atomic uint64_t taken[COR_DEFINITIONS_MAX / 64];
 };
 
-/* Makes the definition of `object`, whose texts are `crd` and whose names are accepted: they come
- * from status.acceptedNames, all else from the spec. The caller owns the reference of row 0.
- * `places` must outlive the definition; `gate` is that of the object, and is closed when it is
- * being deleted. 0, -COR_ENOMEM, -COR_ETOOBIG (COR_DEFINITIONS_MAX), -COR_EINVAL (it has no version
- * that is stored, no accepted names, or the keys of a built-in resource). */
+/* Makes the definition of `object`, whose texts are `crd` and `versions`, which are sorted, and
+ * whose names are accepted: they come from status.acceptedNames, all else from the spec. The caller
+ * owns the reference of row 0. `places` must outlive the definition; `gate` is that of the object,
+ * and is closed when it is being deleted. 0, -COR_ENOMEM, -COR_ETOOBIG (COR_DEFINITIONS_MAX),
+ * -COR_EINVAL (it has no version that is stored, no accepted names, or the keys of a built-in
+ * resource). */
 int cor_definition_new(struct cor_object *object, const struct cor_crd *crd,
-                       struct cor_places *places, struct cor_creation_gate *gate,
-                       struct cor_definition **ret_definition);
+                       struct cor_crd_versions *versions, struct cor_places *places,
+                       struct cor_creation_gate *gate, struct cor_definition **ret_definition);
 
 /* The rows, best version first. Those are hidden whose version is not served, or is a version of a
  * built-in group, which is reached by built-in resources alone (contract crd 1.3.15). At least one.
