@@ -65,6 +65,10 @@ class Target:
         listener, self.listener = self.listener, None
         listener.shutdown(socket.SHUT_RDWR)
         self.accepting.join()
+        self.cut()
+
+    def cut(self):
+        """Every connection breaks."""
         with self.lock:
             for connection in self.open:
                 try:

@@ -182,6 +182,7 @@ def flunders(server, version="v1beta1"):
 
 @test
 def the_sample_server_becomes_available(server):
+    """Contract extension 4.6.3."""
     server.wardle.register()
     await_available(server, f"v1beta1.{WARDLE}", ("False", "FailedDiscoveryCheck"))
     refused = server.get(f"/apis/{WARDLE}/v1beta1").expect(503)

@@ -49,6 +49,7 @@ static void open_ready(struct fx *fx)
     fx_bootstrap(fx);
 }
 
+/* Contract access 2.7.4. */
 TEST(review, says_who_asks)
 {
     struct fx fx;
@@ -198,6 +199,7 @@ TEST(review, refuses_questions_that_are_none)
     fx_close(&fx);
 }
 
+/* Contract access 2.7.3. */
 TEST(review, says_whose_token_it_is)
 {
     COR_CLEANUP(cor_token_table_freep) struct cor_token_table *tokens = NULL;
