@@ -139,6 +139,18 @@ static inline int cor_typed_informer(struct cor_informers *set,
     return cor_informers_for_resource(set, &all, ret_informer, reterr);
 }
 
+/* The options of a typed handler, whose functions are set behind it. */
+static inline struct cor_handler_opts cor_typed_handler(const struct cor_handler_opts *opts)
+{
+    struct cor_handler_opts all = cor_handler_defaults();
+
+    if (opts) {
+        memset(&all, 0, sizeof(all));
+        cor_typed_copy(&all, sizeof(all), opts);
+    }
+    return all;
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -316,7 +316,7 @@ const char cor_gen_informer_struct_text[] =
     "    struct $b_informer informer, struct $b_handler *handler,\n"
     "    const struct cor_handler_opts *opts, struct cor_handler **ret_handler)\n"
     "{\n"
-    "    struct cor_handler_opts all = opts ? *opts : cor_handler_defaults();\n"
+    "    struct cor_handler_opts all = cor_typed_handler(opts);\n"
     "\n"
     "    all.on.on_add = $b_handler_on_add;\n"
     "    all.on.on_update = $b_handler_on_update;\n"

@@ -326,6 +326,39 @@ static void takes_options_by_their_size(void)
     CHECK(cor_client_do(fx.client, &made, NULL, &fx.why) == -COR_EINVAL);
 }
 
+static void on_handler_removed(void *arg)
+{
+    atomic_store((atomic_bool *)arg, true);
+}
+
+/* The functions of a typed handler are set whatever the options of the program have room for. */
+static void takes_options_of_handlers_by_their_size(void)
+{
+    const size_t size = offsetof(struct cor_handler_opts, resync_ms);
+    const struct cor_handler_opts opts = {.size = size, .name = "named"};
+    struct cor_core_v1_config_map_handler handler = {.on_removed = on_handler_removed};
+    struct cor_handler_opts *older = malloc(size); /* there is nothing behind them */
+    struct cor_core_v1_config_map_informer informer;
+    struct cor_informers *set = NULL;
+    struct cor_handler *added;
+    atomic_bool is_removed;
+
+    CHECK(older);
+    memcpy(older, &opts, size);
+    atomic_init(&is_removed, false);
+    handler.arg = &is_removed;
+    CHECK(cor_informers_new(fx.client, NULL, &set) == 0);
+    CHECK(cor_core_v1_configmaps_informer(set, "default", NULL, &informer, &fx.why) == 0);
+    CHECK(cor_core_v1_config_map_informer_add_handler(informer, &handler, older, &added) == 0);
+    cor_informers_start(set);
+    cor_handler_remove(added);
+    for (int i = 0; i < WAIT_MS && !atomic_load(&is_removed); i++)
+        (void)poll(NULL, 0, 1);
+    CHECK(atomic_load(&is_removed));
+    cor_informers_free(set);
+    free(older);
+}
+
 /* Options that do not begin with their size are refused: a dry run must not become a deletion. */
 static void refuses_options_without_a_size(void)
 {
@@ -362,6 +395,7 @@ int main(void)
         {"answers watches with events", answers_watches_with_events},
         {"answers watches with large events", answers_watches_with_large_events},
         {"takes options by their size", takes_options_by_their_size},
+        {"takes options of handlers by their size", takes_options_of_handlers_by_their_size},
         {"refuses options without a size", refuses_options_without_a_size},
     };
 
