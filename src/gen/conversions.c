@@ -43,13 +43,38 @@ static bool is_same_shape(const struct cor_gen_field *f, const struct cor_gen_fi
     return f->type->shape == g->type->shape && inner(f->type)->shape == inner(g->type)->shape;
 }
 
+/* Two structs that were compared. */
+struct pair {
+    const struct cor_gen_type *here, *there;
+    struct pair *next;
+};
+
 /* What the differences of one side are looked for with. */
 struct walk {
     struct cor_gen_model *m;
     const struct cor_gen_conversion *c;
     struct cor_gen_lines *l; /* NULL: they are only counted */
     bool is_b;               /* of b, to a */
+    struct pair *seen;       /* in the model's arena */
 };
+
+/* Is this the first time that the two are met? Types may hold each other and themselves, and all
+ * ways through them are more than can be gone. */
+static bool see(struct walk *w, const struct cor_gen_type *here, const struct cor_gen_type *there)
+{
+    struct pair *p = w->seen;
+
+    while (p && !(p->here == here && p->there == there))
+        p = p->next;
+    if (p)
+        return false;
+    p = cor_arena_alloc(&w->m->arena, sizeof(*p));
+    if (!p)
+        return false;
+    *p = (struct pair){here, there, w->seen};
+    w->seen = p;
+    return true;
+}
 
 /* The field of `other`, a struct at `path`, that has the content of `name`. NULL: there is none, as
  * where another field is renamed to this name. */
@@ -70,14 +95,14 @@ static const struct cor_gen_field *counterpart(const struct walk *w, struct cor_
 }
 
 /* Lists the fields of `here` that `there` does not have, or has in another shape; the latter are of
- * both, and listed with a's. Returns their number. */
-static size_t put_differences(const struct walk *w, struct cor_str path,
-                              const struct cor_gen_type *here, const struct cor_gen_type *there,
-                              unsigned depth)
+ * both, and listed with a's. Those of two structs are listed where these are met first. Returns
+ * their number. */
+static size_t put_differences(struct walk *w, struct cor_str path, const struct cor_gen_type *here,
+                              const struct cor_gen_type *there, unsigned depth)
 {
     size_t n = 0;
 
-    if (here == there || depth == DEPTH_MAX)
+    if (here == there || depth == DEPTH_MAX || !see(w, here, there))
         return 0;
     for (const struct cor_gen_field *f = here->fields; f; f = f->next) {
         const struct cor_gen_field *g = counterpart(w, path, f->name, there);
@@ -114,6 +139,7 @@ static size_t differences(const struct cor_gen_conversion *c, struct cor_gen_mod
             continue;
         cor_gen_put(l, " * Of %.*s:\n", COR_STR_ARG(here->package->stem));
         w.l = l;
+        w.seen = NULL;
         put_differences(&w, COR_STR(""), here, there, 0);
     }
     return n;

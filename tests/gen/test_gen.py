@@ -2,6 +2,7 @@
 """TAP: coracle-gen as a program: what it writes for fixed inputs, and what it says about wrong ones. Arguments: source root,
 coracle-gen. The outputs are kept in tests/gen/kept; after a change on purpose run with --keep behind the arguments."""
 
+import json
 import pathlib
 import re
 import subprocess
@@ -141,6 +142,21 @@ def names_structs_apart():
         assert len(made) == len(set(made)), sorted(name for name in set(made) if made.count(name) > 1)
 
 
+def compares_types_that_hold_themselves():
+    """The ways through a type with twelve lists of itself are too many to go."""
+    schemas = {}
+    for version, only in (("v1", "x"), ("v2", "y")):
+        ref = {"$ref": f"#/components/schemas/a.{version}.S"}
+        members = {f"f{i}": {"type": "array", "items": ref} for i in range(12)}
+        schemas[f"a.{version}.S"] = {"properties": {**members, only: {"type": "string"}}}
+        schemas[f"a.{version}.K"] = {"properties": {"spec": ref}, "x-kubernetes-group-version-kind": [{"group": "a", "version": version, "kind": "K"}]}
+    with tempfile.TemporaryDirectory() as folder:
+        code, _, said = gen("--openapi", "-", "--structs", "all", "--convert", "a_v1.K=a_v2.K", "--out", folder, text=OPENAPI % json.dumps(schemas))
+        assert code == 0, said
+        header = (pathlib.Path(folder) / "a_v1_k_conversion.h").read_text()
+    assert " *   spec.x: not in the other one\n" in header and header.count("not in the other one") == 2, header
+
+
 def names_the_file_the_path_and_what_was_expected():
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "input"
@@ -175,7 +191,7 @@ def refuses_wrong_words():
 
 
 CASES = [writes_what_is_kept, leaves_files_alone_that_do_not_change, reads_the_standard_input_and_lists,
-         lets_no_text_of_the_input_become_code, names_structs_apart, names_the_file_the_path_and_what_was_expected, refuses_wrong_words]
+         lets_no_text_of_the_input_become_code, names_structs_apart, compares_types_that_hold_themselves, names_the_file_the_path_and_what_was_expected, refuses_wrong_words]
 
 
 def main():
