@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "schema/apply/apply_doc.h"
 #include "schema/apply/field_managers_int.h"
 #include "json/scan.h"
 
@@ -482,4 +483,22 @@ int cor_field_managers_write(struct cor_field_managers *managers, struct cor_buf
     if (r < 0)
         cor_buf_truncate(out, before);
     return r;
+}
+
+bool cor_seen_versions_see(struct cor_seen_versions *seen, struct cor_str version)
+{
+    for (size_t i = 0; i < seen->n; i++) {
+        if (cor_str_eq(seen->v[i], version))
+            return false;
+    }
+    seen->v[seen->n++] = version;
+    return true;
+}
+
+int cor_seen_versions_init(struct cor_seen_versions *seen, struct cor_apply_op *op,
+                           const struct cor_field_managers *managers)
+{
+    seen->v = cor_arena_alloc(op->arena, (managers->n + 1) * sizeof(seen->v[0]));
+    seen->n = 0;
+    return seen->v ? 0 : op->arena->error;
 }

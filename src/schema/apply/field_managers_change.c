@@ -6,8 +6,8 @@
  *
  * An update is that step with force, and the changed paths become those of the requester.
  * An apply merges the configuration into the live object, prunes what the applier owned and nobody
- * owns any more, and takes the step. Nothing of the live object or of the managers is lost when it
- * fails: the caller keeps the old ones.
+ * owns any more (field_managers_prune.c), and takes the step. Nothing of the live object or of the
+ * managers is lost when it fails: the caller keeps the old ones.
  *
  * Every object that is made on the way (merged, pruned, converted) is a document of the operation.
  * Of the comparisons, whose sets borrow from the objects, the texts stay until the operation ends;
@@ -145,32 +145,6 @@ static int refuse_version(struct cor_apply_op *op, struct cor_str version)
     return r < 0 ? r : -COR_EINVALID;
 }
 
-/* Versions of the managers, each once, in the order in which managers have them. There are few: an
- * operation ends with the first that is not known, or has dropped it. */
-struct seen_versions {
-    struct cor_str *v; /* with room for one more than there are managers */
-    size_t n;
-};
-
-/* Is the version new? Then it is added. */
-static bool versions_see(struct seen_versions *seen, struct cor_str version)
-{
-    for (size_t i = 0; i < seen->n; i++) {
-        if (cor_str_eq(seen->v[i], version))
-            return false;
-    }
-    seen->v[seen->n++] = version;
-    return true;
-}
-
-static int versions_init(struct seen_versions *seen, struct cor_apply_op *op,
-                         const struct cor_field_managers *managers)
-{
-    seen->v = cor_arena_alloc(op->arena, (managers->n + 1) * sizeof(seen->v[0]));
-    seen->n = 0;
-    return seen->v ? 0 : op->arena->error;
-}
-
 /* Brings the sets in line with the schema of today; managers of unknown versions are dropped. Of a
  * custom resource these are refused, and so are versions that the live object is none of. */
 static int step_reconcile(struct cor_apply_op *op, struct cor_field_managers *managers,
@@ -181,10 +155,10 @@ static int step_reconcile(struct cor_apply_op *op, struct cor_field_managers *ma
     struct cor_apply_place place = {0};
     struct cor_str version = {NULL, 0}; /* of `place` */
     struct cor_apply_doc *converted = live;
-    struct seen_versions seen;
+    struct cor_seen_versions seen;
     bool is_known = false;
     size_t n = 0;
-    int r = versions_init(&seen, op, managers);
+    int r = cor_seen_versions_init(&seen, op, managers);
 
     if (r < 0)
         return r;
@@ -196,7 +170,7 @@ static int step_reconcile(struct cor_apply_op *op, struct cor_field_managers *ma
             is_known = versions->place(versions->arg, version, &place);
             if (!is_known && versions->is_custom)
                 r = refuse_version(op, version);
-            else if (versions->is_custom && versions_see(&seen, version))
+            else if (versions->is_custom && cor_seen_versions_see(&seen, version))
                 r = cor_apply_doc_convert(op, live, version, "", &converted);
         }
         if (r < 0)
@@ -368,140 +342,6 @@ int cor_field_managers_changes(const struct cor_apply_request *request, struct c
 
 /* ---- apply ---- */
 
-/* The fields of an object, with the named fields around them. */
-static int named_fields(struct cor_apply_op *op, const struct cor_apply_doc *doc,
-                        struct cor_fieldset *ret_set)
-{
-    int r = cor_typed_fields(cor_apply_doc_typed(doc), op->arena, ret_set);
-
-    if (r == 0)
-        *ret_set = cor_fieldset_name_parents(op->arena, *ret_set, &doc->place);
-    return r < 0 ? r : op->arena->error;
-}
-
-#define PRUNE    "failed to prune fields: "
-#define ADD_BACK PRUNE "failed add back owned items: "
-
-/* Everything that managers own in one version. False: no manager uses the version. */
-static bool owned_in(struct cor_apply_op *op, const struct cor_field_managers *managers,
-                     struct cor_str version, struct cor_fieldset *ret_owned)
-{
-    struct cor_fieldset *sets = cor_arena_alloc(op->arena, (managers->n + 1) * sizeof(*sets));
-    size_t n = 0;
-
-    for (size_t i = 0; sets && i < managers->n; i++) {
-        if (cor_str_eq(managers->v[i].api_version, version))
-            sets[n++] = managers->v[i].set;
-    }
-    *ret_owned = cor_fieldset_union_all(op->arena, sets, n);
-    return n > 0;
-}
-
-/* Puts back what managers of this version own: the pruned object is the merged one without what
- * neither the pruned one has nor anybody owns. The pruned one of before is dropped. */
-static int add_back_owned(struct cor_apply_op *op, const struct cor_field_managers *managers,
-                          struct cor_str version, struct cor_apply_doc **merged,
-                          struct cor_apply_doc **pruned)
-{
-    struct cor_apply_doc *before = *pruned, *converted;
-    struct cor_fieldset all, left, owned;
-    int r;
-
-    if (!owned_in(op, managers, version, &owned))
-        return op->arena->error;
-    r = cor_apply_doc_convert(op, *merged, version,
-                              ADD_BACK "failed to convert merged object at version ", merged);
-    if (r == 0)
-        r = cor_apply_doc_convert(op, *pruned, version,
-                                  ADD_BACK "failed to convert pruned object at version ", pruned);
-    if (r == 0)
-        r = named_fields(op, *merged, &all);
-    if (r == 0)
-        r = named_fields(op, *pruned, &left);
-    if (r < 0)
-        return r;
-    owned = cor_fieldset_name_parents(op->arena, owned, &(*merged)->place);
-    all = cor_fieldset_difference(op->arena, all, cor_fieldset_union(op->arena, left, owned));
-    converted = *pruned;
-    r = op->arena->error < 0 ? op->arena->error : cor_apply_doc_without(op, *merged, all, pruned);
-    if (r == 0 && converted != before)
-        cor_apply_doc_drop(op, converted);
-    if (r == 0)
-        cor_apply_doc_drop(op, before);
-    return r;
-}
-
-/* The same for each version of the managers but `last`, in the order in which managers have them.
- * There are few versions: entries of unknown ones are gone. */
-static int add_back_others(struct cor_apply_op *op, const struct cor_field_managers *managers,
-                           struct cor_str last, struct cor_apply_doc **merged,
-                           struct cor_apply_doc **pruned)
-{
-    struct cor_apply_doc *first = *merged, *before;
-    struct seen_versions seen;
-    int r = versions_init(&seen, op, managers);
-
-    if (r == 0)
-        (void)versions_see(&seen, last);
-    for (size_t i = 0; r == 0 && i < managers->n; i++) {
-        struct cor_str version = managers->v[i].api_version;
-
-        if (!versions_see(&seen, version))
-            continue;
-        before = *merged;
-        r = add_back_owned(op, managers, version, merged, pruned);
-        if (r == 0 && *merged != before && before != first)
-            cor_apply_doc_drop(op, before);
-    }
-    return r;
-}
-
-/* Removes from the merged object what the applier owned (`last`) and nobody owns any more. The
- * order is upstream's: what `last` names goes, what managers own comes back, version by version,
- * and so does what `last` never named. */
-static int prune(struct cor_apply_op *op, const struct cor_field_managers *managers,
-                 const struct cor_field_manager *last, struct cor_apply_doc *merged,
-                 struct cor_apply_doc **ret_pruned)
-{
-    struct cor_apply_doc *at_last, *pruned, *walked;
-    struct cor_fieldset named, all, left;
-    int r;
-
-    *ret_pruned = merged;
-    if (cor_fieldset_is_empty(last->set))
-        return 0;
-    r = cor_apply_doc_convert(op, merged, last->api_version,
-                              PRUNE "failed to convert merged object to last applied version",
-                              &at_last);
-    if (r < 0)
-        return r;
-    named = cor_fieldset_name_parents(op->arena, last->set, &at_last->place);
-    r = cor_apply_doc_without(op, at_last, named, &pruned);
-    walked = at_last;
-    if (r == 0)
-        r = add_back_owned(op, managers, last->api_version, &walked, &pruned);
-    if (r == 0)
-        r = add_back_others(op, managers, last->api_version, &walked, &pruned);
-    if (r == 0)
-        r = cor_apply_doc_convert(
-            op, pruned, last->api_version,
-            PRUNE "failed add back dangling items: failed to convert pruned object to "
-                  "last applied version",
-            &pruned);
-    if (r == 0)
-        r = named_fields(op, pruned, &left);
-    if (r == 0)
-        r = named_fields(op, at_last, &all);
-    if (r < 0)
-        return r;
-    all = cor_fieldset_difference(op->arena, all, left);
-    all = cor_fieldset_intersection(op->arena, all, named);
-    r = op->arena->error < 0 ? op->arena->error : cor_apply_doc_without(op, at_last, all, &pruned);
-    return r < 0 ? r
-                 : cor_apply_doc_convert(op, pruned, op->request->api_version,
-                                         "failed to prune fields", ret_pruned);
-}
-
 static int apply_docs(struct cor_apply_op *op, struct cor_field_managers *managers,
                       struct cor_apply_doc *live, struct cor_apply_doc *config, struct cor_buf *out,
                       struct cor_buf *words)
@@ -536,7 +376,7 @@ static int apply_docs(struct cor_apply_op *op, struct cor_field_managers *manage
     }
     r = cor_field_managers_put(op->arena, managers, &self);
     if (r == 0)
-        r = prune(op, managers, &last, merged, &pruned);
+        r = cor_field_managers_prune(op, managers, &last, merged, &pruned);
     if (r == 0)
         r = step_take(op, managers, &self, live, pruned, op->request->force, &conflicts, &view);
     if (r == -COR_ECONFLICT) {

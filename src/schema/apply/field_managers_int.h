@@ -89,4 +89,27 @@ enum cor_never_level cor_never_below(enum cor_never_level level, struct cor_str 
 /* Joins the oldest entries of updates while there are too many. 0 or the arena's error. */
 int cor_field_managers_cap(struct cor_arena *arena, struct cor_field_managers *managers);
 
+/* Versions of the managers, each once, in the order in which managers have them. There are few: an
+ * operation ends with the first that is not known, or has dropped it. */
+struct cor_seen_versions {
+    struct cor_str *v; /* in the arena, with room for one more than there are managers */
+    size_t n;
+};
+
+struct cor_apply_op;
+struct cor_apply_doc;
+
+/* 0, -COR_ENOMEM, -COR_ETOOBIG (the arena's maximum). */
+int cor_seen_versions_init(struct cor_seen_versions *seen, struct cor_apply_op *op,
+                           const struct cor_field_managers *managers);
+/* Is the version new? Then it is added. */
+bool cor_seen_versions_see(struct cor_seen_versions *seen, struct cor_str version);
+
+/* Removes from the merged object what the applier owned (`last`) and nobody owns any more. The
+ * order is upstream's: what `last` names goes, what managers own comes back, version by version,
+ * and so does what `last` never named. `ret_pruned` is a document of the operation, or `merged`. */
+int cor_field_managers_prune(struct cor_apply_op *op, const struct cor_field_managers *managers,
+                             const struct cor_field_manager *last, struct cor_apply_doc *merged,
+                             struct cor_apply_doc **ret_pruned);
+
 #endif
