@@ -365,45 +365,6 @@ bool cor_place_member(struct cor_check *check, const struct cor_place *place, si
     return cor_place_is_present(ret_field);
 }
 
-/* A member that was looked for by its name. */
-struct known_member {
-    const struct cor_type *type;
-    const char *name; /* NULL: none */
-    uint32_t member;
-};
-
-/* The index of a member. Hooks ask for the same few names again and again, by the same literals:
- * a thread remembers these by their addresses, for all checks, and the text is compared once more.
- */
-static size_t find_member(const struct cor_type *type, const char *name)
-{
-    static _Thread_local struct known_member members[256];
-    uintptr_t hash = ((uintptr_t)name ^ (uintptr_t)type << 5) * 0x9e3779b97f4a7c15u;
-    struct known_member *known = &members[hash >> (sizeof(hash) * 8 - 8)];
-    size_t member;
-
-    if (known->type == type && known->name == name) {
-        member = known->member;
-        if (strcmp(cor_type_pool +
-                       cor_type_fields[cor_type_members[type->first_member + member].field].name,
-                   name) == 0)
-            return member;
-    }
-    member = cor_type_member_index(type, cor_strz(name));
-    if (member != SIZE_MAX)
-        *known = (struct known_member){type, name, (uint32_t)member};
-    return member;
-}
-
-bool cor_place_field(struct cor_check *check, const struct cor_place *place, const char *name,
-                     struct cor_place *ret_field)
-{
-    size_t member = find_member(place->type, name);
-
-    assert(member != SIZE_MAX);
-    return cor_place_member(check, place, member, ret_field);
-}
-
 bool cor_place_entry(struct cor_check *check, const struct cor_place *place, struct cor_str key,
                      struct cor_place *ret_entry)
 {
@@ -665,29 +626,4 @@ bool cor_place_is_changed(struct cor_check *check, const struct cor_place *place
 {
     return !check->has_old ||
            !cor_check_are_equal(check, place->type, place->is_pointer, place->node, place->old);
-}
-
-struct cor_str cor_field_text(struct cor_check *check, const struct cor_place *place,
-                              const char *name)
-{
-    struct cor_place field;
-
-    cor_place_field(check, place, name, &field);
-    return cor_place_text(check, &field);
-}
-
-int64_t cor_field_int(struct cor_check *check, const struct cor_place *place, const char *name)
-{
-    struct cor_place field;
-
-    cor_place_field(check, place, name, &field);
-    return cor_place_int(check, &field);
-}
-
-bool cor_field_bool(struct cor_check *check, const struct cor_place *place, const char *name)
-{
-    struct cor_place field;
-
-    cor_place_field(check, place, name, &field);
-    return cor_place_bool(check, &field);
 }

@@ -285,7 +285,9 @@ bool cor_check_was_there(struct cor_check *check, const struct cor_place *list, 
 /* The place around this one whose type has that name; NULL: there is none. */
 const struct cor_place *cor_place_around(const struct cor_place *place, const char *type_name);
 
-/* Shorthands for hooks: the text, the integer and the boolean of a field. */
+/* Shorthands for hooks: whether a field is present, its text, integer and boolean. They cost less
+ * than the place of the field. */
+bool cor_field_is_present(struct cor_check *check, const struct cor_place *place, const char *name);
 struct cor_str cor_field_text(struct cor_check *check, const struct cor_place *place,
                               const char *name);
 int64_t cor_field_int(struct cor_check *check, const struct cor_place *place, const char *name);

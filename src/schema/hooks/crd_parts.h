@@ -31,9 +31,7 @@ void cor_crd_check_keywords(struct cor_check *check, const struct cor_place *roo
 static inline bool has_member(struct cor_check *check, const struct cor_place *schema,
                               const char *name)
 {
-    struct cor_place member;
-
-    return cor_place_field(check, schema, name, &member);
+    return cor_field_is_present(check, schema, name);
 }
 
 static inline char first_byte(const struct cor_check *check, const struct cor_place *place)
