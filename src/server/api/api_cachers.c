@@ -86,11 +86,14 @@ static int wants_cache(const struct cor_resource_row *res, const char *sizes, st
 }
 
 static int cachers_open_resource(struct cor_api_cachers *c, struct resource_cacher *rc,
-                                 const struct cor_resource_row *res, struct cor_status *st)
+                                 const struct cor_resource_row *res, void (*on_filled)(void *arg),
+                                 void *arg, struct cor_status *st)
 {
     struct cor_cacher_opts opts = {.cachers = c->cachers,
                                    .namespaced = cor_api_is_namespaced(res),
-                                   .trigger_field = res->trigger_field};
+                                   .trigger_field = res->trigger_field,
+                                   .on_filled = on_filled,
+                                   .arg = arg};
     int r = cor_api_store_new(c->api, res, c->api->loops[0].loop, &rc->prefix, &rc->store, st);
 
     if (r < 0)
@@ -150,7 +153,7 @@ int cor_api_cachers_open(struct cor_api *api, const struct cor_api_cachers_opts 
         c->resources[i].row = rows[i];
         r = wants_cache(rows[i], opts->sizes, reterr_status);
         if (r == 1)
-            r = cachers_open_resource(c, &c->resources[i], rows[i], reterr_status);
+            r = cachers_open_resource(c, &c->resources[i], rows[i], NULL, NULL, reterr_status);
     }
     return r < 0 ? r : 0;
 }
@@ -262,6 +265,7 @@ static void custom_on_released(struct cor_mail *mail)
 }
 
 int cor_api_cachers_add(struct cor_api_cachers *c, const struct cor_resource_row *row,
+                        void (*on_filled)(void *arg), void *arg,
                         struct cor_custom_cache **ret_cache, struct cor_status *reterr_status)
 {
     struct cor_custom_cache *cache = cor_calloc(1, sizeof(*cache));
@@ -273,7 +277,7 @@ int cor_api_cachers_add(struct cor_api_cachers *c, const struct cor_resource_row
         return cor_status_set(reterr_status, -COR_ENOMEM, "out of memory");
     cache->cachers = c;
     cache->mail.on_mail = custom_on_released;
-    r = cachers_open_resource(c, &cache->of, row, reterr_status);
+    r = cachers_open_resource(c, &cache->of, row, on_filled, arg, reterr_status);
     if (r < 0) {
         cacher_deinit(&cache->of);
         cor_free(cache);

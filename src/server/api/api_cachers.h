@@ -21,13 +21,14 @@ int cor_api_cachers_open(struct cor_api *api, const struct cor_api_cachers_opts 
 /* A watch cache of a resource that is defined while the server runs. Owner: the life of its row. */
 struct cor_custom_cache;
 
-/* Opens the cache of `row`, which is stored and was made at run time. On the first loop. 0,
- * -COR_ENOMEM. */
+/* Opens the cache of `row`, which is stored and was made at run time. `on_filled` follows each time
+ * when it was filled, until it is released. On the first loop. 0, -COR_ENOMEM. */
 int cor_api_cachers_add(struct cor_api_cachers *cachers, const struct cor_resource_row *row,
+                        void (*on_filled)(void *arg), void *arg,
                         struct cor_custom_cache **ret_cache, struct cor_status *reterr_status);
 
-/* Closes the cache, whose readers are all freed, in a later turn of the first loop. From any thread,
- * also while the cachers close. NULL is fine. */
+/* Closes the cache, whose readers are all freed, in a later turn of the first loop. From any
+ * thread, also while the cachers close. NULL is fine. */
 void cor_custom_cache_release(struct cor_custom_cache *cache);
 
 /* May it be read, or has the last attempt to fill it failed? From any thread. */

@@ -162,6 +162,7 @@ static void crds_try_publish(struct cor_crds *crds)
     int r = !is_ending && crds->has_changed ? cor_publisher_publish(crds->publisher) : 0;
 
     crds->is_publishing = false;
+    crds->nfilling = nwaiting;
     if (r == 0 && nwaiting == 0) {
         if (crds->has_listed)
             set_synced(crds);
@@ -184,14 +185,31 @@ static void crds_on_retry(struct cor_timer *timer)
     crds_try_publish(COR_CONTAINER_OF(timer, struct cor_crds, retry));
 }
 
-/* Changes of one turn are published together. */
-static void crds_publish_soon(struct cor_crds *crds)
+static void crds_post_publish(struct cor_crds *crds)
 {
-    if (crds->is_publishing)
-        return;
     crds->is_publishing = true;
     cor_dlist_init(&crds->publish_mail.link);
     cor_loop_post_always(crds_loop(crds), &crds->publish_mail);
+}
+
+/* Changes of one turn are published together. */
+static void crds_publish_soon(struct cor_crds *crds)
+{
+    if (!crds->is_publishing)
+        crds_post_publish(crds);
+}
+
+/* The last of the caches that were waited for need not wait for the retry. The retry remains for
+ * those that cannot be filled. */
+static void crds_on_filled(void *arg)
+{
+    struct cor_crds *crds = arg;
+
+    if (crds->nfilling == 0 || --crds->nfilling > 0 || crds->on_stopped ||
+        !cor_timer_is_set(&crds->retry))
+        return;
+    cor_timer_cancel(&crds->retry);
+    crds_post_publish(crds);
 }
 
 /* ---- entries ---- */
@@ -244,7 +262,8 @@ int cor_crds_serve(struct cor_crds *crds, struct crd_entry *entry)
     if (r < 0)
         return r;
     if (crds->api->cachers) {
-        r = cor_api_cachers_add(crds->api->cachers, cor_definition_stored(d), &cache, NULL);
+        r = cor_api_cachers_add(crds->api->cachers, cor_definition_stored(d), crds_on_filled, crds,
+                                &cache, NULL);
         if (r < 0) {
             cor_row_unref(cor_definition_row(d, 0));
             return r;

@@ -439,6 +439,8 @@ int cor_cacher_open(const struct cor_cacher_opts *opts, struct cor_cacher **ret_
         return cor_store_no_memory(reterr_status);
     cacher->cachers = opts->cachers;
     cacher->store = opts->store;
+    cacher->on_filled = opts->on_filled;
+    cacher->on_filled_arg = opts->arg;
     cacher->namespaced = opts->namespaced;
     cacher->fail_mail.on_mail = cacher_on_fail_mail;
     cor_ready_init(&cacher->ready, cor_cachers_now_ms(opts->cachers));

@@ -20,6 +20,9 @@ struct cor_cacher_opts {
     bool namespaced;           /* keys are prefix/namespace/name; else prefix/name */
     const char *trigger_field; /* watches that select one value of it are indexed by it, such as
                                 * spec.nodeName; NULL: none */
+    /* The cache was filled, for the first time or again. On the home loop; NULL: not wanted. */
+    void (*on_filled)(void *arg);
+    void *arg;
 };
 
 /* Begins to fill the watch cache. Two cachers have all keys in common or none. 0 or -COR_ENOMEM. */

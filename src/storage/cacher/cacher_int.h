@@ -117,6 +117,8 @@ struct cor_cacher {
     size_t bytes;                     /* of its history then */
 
     /* The home loop's. */
+    void (*on_filled)(void *arg); /* NULL: nobody wants to know */
+    void *on_filled_arg;
     bool is_closing;
     struct cor_mail fail_mail; /* from the writer: the round is over */
     struct cor_mail close_mail;

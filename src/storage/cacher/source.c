@@ -416,6 +416,8 @@ static void source_on_installed(struct cor_mail *mail)
 
     cor_cacher_drop_staged(cacher);
     cor_unreadable_deinit(&cacher->staged_unreadable);
+    if (cacher->list.err == 0 && !cacher->is_closing && cacher->on_filled)
+        cacher->on_filled(cacher->on_filled_arg);
     source_end(cacher, cacher->list.err < 0);
 }
 

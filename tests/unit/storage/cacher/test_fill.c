@@ -57,6 +57,42 @@ TEST(cacher_fill, a_broken_feed_ends_watchers_plainly_and_reads_are_told_to_retr
     fake_close(&f);
 }
 
+static void count_fill(void *arg)
+{
+    assert_true(cor_cacher_is_ready(f.cacher));
+    ++*(int *)arg;
+}
+
+static bool has_one(void *arg)
+{
+    return *(const int *)arg == 1;
+}
+
+static bool has_two(void *arg)
+{
+    return *(const int *)arg == 2;
+}
+
+TEST(cacher_fill, its_owner_is_told_when_it_can_be_read_and_not_after_a_close)
+{
+    int fills = 0;
+    struct cor_cacher_opts opts = {.namespaced = true, .on_filled = count_fill, .arg = &fills};
+
+    fake_open(&f, 0);
+    fake_stop_cacher(&f);
+    opts.cachers = f.cachers;
+    opts.store = f.store;
+    assert_int_equal(cor_cacher_open(&opts, &f.cacher, NULL), 0);
+    fake_wait(&f, has_one, &fills);
+    fake_break(&f); /* and filled again */
+    fake_wait(&f, has_two, &fills);
+    fake_stop_cacher(&f);
+    assert_int_equal(cor_cacher_open(&opts, &f.cacher, NULL), 0);
+    fake_stop_cacher(&f);
+    assert_int_equal(fills, 2);
+    fake_close(&f);
+}
+
 TEST(cacher_fill, closing_needs_no_feed)
 {
     fake_open(&f, 0);
