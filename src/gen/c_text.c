@@ -28,9 +28,15 @@ static bool is_mark(char a, char b)
 
 void cor_gen_put_in_comment(struct cor_gen_lines *l, struct cor_str text)
 {
-    for (size_t i = 0; i < text.n; i++)
-        cor_gen_put(l, i + 1 < text.n && is_mark(text.p[i], text.p[i + 1]) ? "%c " : "%c",
-                    text.p[i]);
+    size_t from = 0;
+
+    for (size_t i = 0; i + 1 < text.n; i++) {
+        if (!is_mark(text.p[i], text.p[i + 1]))
+            continue;
+        cor_gen_put(l, "%.*s ", (int)(i + 1 - from), text.p + from);
+        from = i + 1;
+    }
+    cor_gen_put(l, "%.*s", (int)(text.n - from), text.p + from);
 }
 
 void cor_gen_put_inner_comment(struct cor_gen_lines *l, unsigned indent, struct cor_str text)
