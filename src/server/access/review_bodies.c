@@ -117,6 +117,13 @@ static bool is_true(struct cor_str value)
     return value.p && cor_json_to_bool(value, &is) == 0 && is;
 }
 
+static bool has_text(struct cor_str value)
+{
+    struct cor_str raw;
+
+    return value.p && cor_json_to_raw(value, &raw) == 0 && raw.n > 0;
+}
+
 /* The text of a JSON string, copied. NULL: it is absent, empty or no string, or there is no memory;
  * the text only describes. */
 static char *copy_text(struct cor_str value)
@@ -124,7 +131,7 @@ static char *copy_text(struct cor_str value)
     struct cor_str raw, text;
     char *copy;
 
-    if (!value.p || cor_json_to_raw(value, &raw) < 0 || raw.n == 0)
+    if (!has_text(value) || cor_json_to_raw(value, &raw) < 0)
         return NULL;
     copy = cor_alloc(raw.n + 1);
     if (!copy || cor_json_unescape(raw, copy, raw.n, &text) < 0)
@@ -214,6 +221,7 @@ int cor_token_review_read(struct cor_str body, struct cor_review_answer *ret_ans
         return -COR_EINVAL;
     if (!is_true(member(status, "authenticated")) || !user.p ||
         cor_json_type(user) != COR_JSON_OBJECT) {
+        ret_answer->is_passing = has_text(member(status, "error"));
         ret_answer->text = copy_text(member(status, "error"));
         return 0;
     }

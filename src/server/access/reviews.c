@@ -115,7 +115,7 @@ static void review_keep(struct cor_review *review)
     if (older)
         cor_lru_drop(&rs->kept, older);
     review->until_ms = cor_loop_now_ms(rs->loop) + ttl_ms;
-    if (review->answer.r < 0 || !review->is_kept || ttl_ms == 0 ||
+    if (review->answer.r < 0 || review->answer.is_passing || !review->is_kept || ttl_ms == 0 ||
         cor_lru_add(&rs->kept, &review->link) < 0)
         review_free(review);
 }

@@ -31,6 +31,7 @@ struct cor_review_answer {
     struct cor_kept_user *user; /* of a token that is accepted; NULL: it is not */
     bool is_allowed;            /* what was asked for is allowed */
     bool is_denied;             /* and it is denied, not only not allowed */
+    bool is_passing;            /* a refusal because something failed: it is not kept */
     char *text;                 /* owned: the reason or the failure; NULL: none */
 };
 

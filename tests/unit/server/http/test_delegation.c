@@ -32,7 +32,8 @@ static void delegate_on_gone(struct cor_http_response *resp, int why, void *arg)
 
 static const struct cor_http_response_cbs held_cbs = {.on_gone = delegate_on_gone};
 
-/* Tokens that begin with "good-" are of the user after it; ann may do everything. */
+/* Tokens that begin with "good-" are of the user after it, of one with "lost" nothing could be
+ * found out; ann may do everything. */
 static void delegate_answer(struct cor_http_response *resp, struct cor_str body)
 {
     const char *good = memmem(body.p, body.n, "\"good-", 6);
@@ -43,6 +44,8 @@ static void delegate_answer(struct cor_http_response *resp, struct cor_str body)
                  "{\"status\":{\"authenticated\":true,\"user\":{\"username\":\"%.3s\",\"groups\":["
                  "\"dev\"],\"extra\":{\"k\":[\"v\",\"w\"]}}}}",
                  good + 6);
+    else if (memmem(body.p, body.n, "\"lost", 5))
+        snprintf(text, sizeof(text), "{\"status\":{\"error\":\"no key\"}}");
     else if (memmem(body.p, body.n, "\"user\":\"ann\"", 12))
         snprintf(text, sizeof(text), "{\"status\":{\"allowed\":true}}");
     cor_http_response_send(resp, 201, NULL, 0, cor_strz(text));
@@ -218,6 +221,19 @@ TEST(delegation, the_delegate_decides_about_tokens_and_rights)
     assert_int_equal(d.ntokens, 3);
     assert_int_equal(cor_reviews_kept(cor_delegation_tokens(d.delegation, 0)), 3);
     assert_int_equal(cor_reviews_pending(cor_delegation_tokens(d.delegation, 0)), 0);
+    delegated_close(&d);
+}
+
+/* As upstream's cache: what could not be found out is asked again at once. */
+TEST(delegation, a_refusal_because_of_an_error_is_not_kept)
+{
+    struct delegated d;
+
+    delegated_open(&d, 60000);
+    assert_int_equal(ask(&d, "GET", MAPS, "lost", "", ""), 401);
+    assert_int_equal(ask(&d, "GET", MAPS, "lost", "", ""), 401);
+    assert_int_equal(d.ntokens, 2);
+    assert_int_equal(cor_reviews_kept(cor_delegation_tokens(d.delegation, 0)), 0);
     delegated_close(&d);
 }
 
