@@ -71,7 +71,7 @@ struct pair {
 
 static struct cor_str name_of(const struct pair *p)
 {
-    return cor_str(p->text->p + p->name_at, p->name_n);
+    return cor_str(cor_buf_str(p->text).p + p->name_at, p->name_n);
 }
 
 static int by_name(const void *a, const void *b)
