@@ -203,9 +203,12 @@ def answers_are_kept_for_their_time(server):
             assert (script.count("TokenReview"), script.count("SubjectAccessReview")) == (1, 1), script.asked
             assert [ask("good-bob") for _ in range(3)] == [403] * 3
             assert (script.count("TokenReview"), script.count("SubjectAccessReview")) == (2, 4)
+            # A refusal with an error is not kept, as in upstream's cache; one without is.
             assert [ask("bad") for _ in range(3)] == [401] * 3
-            assert script.count("TokenReview") == 3
+            assert script.count("TokenReview") == 5
             script.answer = lambda body: (201, {**body, "status": {}})
+            assert [ask("worse") for _ in range(3)] == [401] * 3
+            assert script.count("TokenReview") == 6
             await_it(lambda: ask("good-ann") == 401, "a token that is not accepted any more")
             # Failures are not kept.
             script.answer = lambda body: (403, {"message": "no"})
