@@ -62,7 +62,12 @@ static bool suits(const struct cor_http_link *l, const struct cor_http_call *cal
 {
     if (l->conn)
         return cor_h2_takes_stream(cor_client_conn_h2(l->conn));
-    return l->nserved == 0 || (!call->needs_fresh && cor_stream_is_quiet(l->stream));
+    if (l->nserved == 0 || call->needs_fresh)
+        return l->nserved == 0;
+    /* A call that may be sent again needs no look at whether the server has just ended the
+     * connection. */
+    return (call->is_idempotent && !call->streams_body && call->nresent == 0) ||
+           cor_stream_is_quiet(l->stream);
 }
 
 static struct cor_http_link *find_link(struct cor_http_client *c, const struct cor_http_call *call)
@@ -99,14 +104,27 @@ static void run(struct cor_http_link *l, struct cor_http_call *call)
 }
 
 /* Until it is known what the server speaks, one connection is tried; it may do for all. */
+static bool is_one_for_all(const struct cor_http_client *c)
+{
+    return c->opts.tls ? !c->is_h1 : c->opts.knows_h2;
+}
+
 static size_t dials_wanted(const struct cor_http_client *c)
 {
-    bool one_for_all = c->opts.tls ? !c->is_h1 : c->opts.knows_h2;
-    size_t wanted = one_for_all && c->nwaiting > 1 ? 1 : c->nwaiting;
+    size_t wanted = is_one_for_all(c) && c->nwaiting > 1 ? 1 : c->nwaiting;
     size_t nopen = c->nlinks - c->ndialling;
     size_t free = nopen < c->opts.connections_max ? c->opts.connections_max - nopen : 0;
 
     return wanted < free ? wanted : free;
+}
+
+/* A call that has found a free connection meanwhile leaves its dial behind. It is finished for the
+ * next call that would have to wait, if the server is there and takes one call at a time: with as
+ * many calls at once as before there would be a dial for one of them again and again. */
+static bool finishes_dials(const struct cor_http_client *c)
+{
+    return !is_one_for_all(c) && c->nlinks > c->ndialling &&
+           c->nidle + c->ndialling < COR_HTTP_CLIENT_IDLE_MAX;
 }
 
 static void give_up_dials(struct cor_http_client *c)
@@ -163,7 +181,7 @@ void cor_http_client_pump(struct cor_http_client *c)
         if (r < 0)
             cor_http_client_dial_failed(c, r, cor_err_text(r));
     }
-    if (c->ndialling > dials_wanted(c))
+    if (c->ndialling > dials_wanted(c) && !finishes_dials(c))
         give_up_dials(c);
     /* Those who would need one more connection than there may be. */
     while (c->nwaiting > 0 && c->ndialling == 0 && c->nlinks >= c->opts.connections_max)

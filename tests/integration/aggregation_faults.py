@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "hostile"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "hostile"))
 
 import h2  # noqa: E402
 from behind import WIDGETS, one_behind_another, widget  # noqa: E402

@@ -5,7 +5,7 @@ spelling and in either protocol. aggregation_smuggling.py PROGRAM [FLAG...]"""
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "hostile"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "hostile"))
 
 import h2  # noqa: E402
 from fixture import await_it, test  # noqa: E402

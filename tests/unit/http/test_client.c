@@ -45,6 +45,27 @@ TEST_WAYS(http_client, calls_side_by_side_share_a_connection_only_over_h2)
     fix_deinit(&f);
 }
 
+/* A call that finds a free connection before its own is made leaves that one for the next calls:
+ * as many calls at once as before need no other. */
+TEST(http_client, rounds_of_calls_side_by_side_make_connections_once)
+{
+    struct fix f;
+    struct ask asks[3];
+
+    fix_init(&f, TLS_H1, usual);
+    for (int round = 0; round < 40; round++) {
+        for (size_t i = 0; i < COR_ARRAY_LEN(asks); i++)
+            assert_int_equal(ask(&f, &asks[i], "GET", "/send/1", "", 0), 0);
+        for (size_t i = 0; i < COR_ARRAY_LEN(asks); i++) {
+            await(&f.h, ask_is_done, &asks[i]);
+            assert_whole(&asks[i], "200 y");
+            ask_deinit(&asks[i]);
+        }
+    }
+    assert_true(accepted(&f) <= COR_ARRAY_LEN(asks));
+    fix_deinit(&f);
+}
+
 static bool all_have_heads(void *arg)
 {
     struct ask *a = arg;
