@@ -13,6 +13,7 @@
 #include "json/scan.h"
 
 #define DETAIL_MAX (32u << 10) /* of a detail; the field errors cut it as well */
+#define VALUE_MAX  (32u << 10) /* of a value that is kept; no more of it can be shown */
 
 void cor_validation_note(struct cor_validation_run *run, int r)
 {
@@ -23,16 +24,15 @@ void cor_validation_note(struct cor_validation_run *run, int r)
 struct cor_str cor_value_text(struct cor_validation_run *run, uint32_t value)
 {
     struct cor_str raw = cor_json_node_raw(run->json, value), text = raw;
-    char *room;
 
     if (!(run->json->v[value].end & COR_JSON_NODE_ESCAPED))
         return raw;
-    room = cor_arena_alloc(&run->arena, raw.n + 1);
-    if (!room) {
+    cor_buf_reset(&run->text);
+    if (cor_buf_reserve(&run->text, raw.n + 1) < 0) {
         cor_validation_note(run, -COR_ENOMEM);
         return COR_STR("");
     }
-    (void)cor_json_unescape(raw, room, raw.n, &text);
+    (void)cor_json_unescape(raw, run->text.p, raw.n, &text);
     return text;
 }
 
@@ -77,6 +77,8 @@ static void keep(struct cor_validation_run *run, enum cor_field_error_type type,
     cor_validation_note(run, r == -COR_ETOOBIG ? 0 : r);
     if (run->error < 0)
         return;
+    if (value.text.n > VALUE_MAX)
+        value.text.n = VALUE_MAX;
     value.text =
         value.kind == COR_FIELD_VALUE_NONE ? value.text : cor_strz(keep_text(run, value.text));
     run->findings[run->n++] = (struct cor_finding){

@@ -508,7 +508,8 @@ void cor_structural_validate_value(const struct cor_structural *schema,
                                    struct cor_str old, struct cor_str prefix, bool is_default,
                                    struct cor_field_errors *errors)
 {
-    struct cor_validation_run run = {.schema = schema, .has_all_formats = is_default};
+    struct cor_validation_run run = {
+        .schema = schema, .has_all_formats = is_default, .text = {.max = json.n + 1}};
     struct texts *texts = cor_calloc(1, sizeof(*texts));
 
     if (!texts) {
@@ -526,6 +527,7 @@ void cor_structural_validate_value(const struct cor_structural *schema,
     cor_free(texts);
     cor_free(run.findings);
     cor_arena_deinit(&run.arena);
+    cor_buf_deinit(&run.text);
 }
 
 void cor_structural_validate(const struct cor_structural *schema,

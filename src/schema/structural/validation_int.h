@@ -40,6 +40,7 @@ struct cor_validation_run {
     const struct cor_structural *schema;
     struct cor_json_nodes *json, *old; /* old: NULL, nothing is forgiven */
     struct cor_arena arena;            /* findings and their texts, keys of lists */
+    struct cor_buf text;               /* the last text that was asked for, without its escapes */
     struct cor_finding *findings;
     size_t n, cap;
     bool has_all_formats; /* of a default: formats that nobody knows count too */
@@ -92,7 +93,7 @@ size_t cor_finding_add_plain(struct cor_validation_run *run, enum cor_field_erro
 size_t cor_finding_add_junctor(struct cor_validation_run *run, const struct cor_way *way,
                                const char *fmt, ...) COR_PRINTF(3, 4);
 
-/* The text of a string value. */
+/* The text of a string value, which is valid until the next call. */
 struct cor_str cor_value_text(struct cor_validation_run *run, uint32_t value);
 
 /* The name of the value as messages have it: spec.list[0].x */

@@ -124,3 +124,36 @@ TEST(structural_work, ends_when_members_and_items_are_passed_too_often)
         assert_is_too_much(&text, &object);
     }
 }
+
+/* Each of many branches reads the text without its escapes, and finds a mistake that shows it: no
+ * copy of it is kept for either. */
+TEST(structural_work, has_memory_for_a_long_text_that_many_branches_refuse)
+{
+    static const char *const junctors[] = {"allOf", "anyOf"};
+
+    for (size_t k = 0; k < COR_ARRAY_LEN(junctors); k++) {
+        COR_CLEANUP(cor_structural_unrefp) struct cor_structural *schema = NULL;
+        COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errors = {0};
+        COR_CLEANUP(cor_buf_deinit)
+        struct cor_buf text = {.max = TEXT_MAX}, object = {.max = TEXT_MAX};
+        struct cor_structural_validation validation = {0};
+
+        assert_int_equal(cor_buf_addf(&text,
+                                      "{\"type\":\"object\",\"properties\":{\"s\":{\"type\":"
+                                      "\"string\",\"%s\":[",
+                                      junctors[k]),
+                         0);
+        add_many(&text, 200, "{\"minLength\":9000000", true, "}");
+        assert_int_equal(cor_buf_addz(&text, "]}}}"), 0);
+        assert_int_equal(cor_buf_addz(&object, "{\"kind\":\"K\",\"apiVersion\":\"v1\",\"s\":\""),
+                         0);
+        for (size_t i = 0; i < 1u << 16; i++)
+            assert_int_equal(cor_buf_addz(&object, "0123456789abcdef"), 0);
+        assert_int_equal(cor_buf_addz(&object, "\\n\"}"), 0);
+        assert_int_equal(cor_structural_compile(cor_buf_str(&text), NULL, &schema, NULL), 0);
+        validation.object = cor_buf_str(&object);
+        cor_structural_validate(schema, &validation, &errors);
+        assert_int_equal(errors.error, 0);
+        assert_true(errors.n > 0);
+    }
+}
