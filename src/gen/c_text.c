@@ -71,20 +71,24 @@ void cor_gen_put_comment(struct cor_gen_lines *l, struct cor_str text)
 struct cor_str cor_gen_snake_of(struct cor_gen_model *model, struct cor_str name)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
+    int r;
 
     cor_buf_init(&text, NAME_MAX);
-    if (cor_gen_snake(name, &text) < 0)
-        model->arena.error = -COR_ENOMEM;
+    r = cor_gen_snake(name, &text);
+    if (r < 0)
+        model->arena.error = r;
     return cor_arena_copy(&model->arena, cor_buf_str(&text));
 }
 
 struct cor_str cor_gen_upper_of(struct cor_gen_model *model, struct cor_str name)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
+    int r;
 
     cor_buf_init(&text, NAME_MAX);
-    if (cor_gen_upper(name, &text) < 0)
-        model->arena.error = -COR_ENOMEM;
+    r = cor_gen_upper(name, &text);
+    if (r < 0)
+        model->arena.error = r;
     return cor_arena_copy(&model->arena, cor_buf_str(&text));
 }
 

@@ -170,6 +170,13 @@ def names_the_file_the_path_and_what_was_expected():
             assert [path.name for path in pathlib.Path(folder).iterdir()] == ["input"], "something was written"
 
 
+def refuses_names_that_are_too_long():
+    """The name of a member becomes a part of symbols."""
+    with tempfile.TemporaryDirectory() as folder:
+        code, _, said = gen("--openapi", "-", "--out", folder, text=OPENAPI % ('{"a.v1.S":{"properties":{"%s":{"type":"string"}}}}' % ("x" * 2000)))
+    assert (code, said) == (1, "coracle-gen: too large\n"), said
+
+
 def refuses_wrong_words():
     for args, code, words in ((["--convert", "core_v1.Event=Pods"], 1,
                                '--convert: two kinds as PACKAGE.KIND=PACKAGE.KIND were expected, but it is "core_v1.Event=Pods"'),
@@ -191,7 +198,7 @@ def refuses_wrong_words():
 
 
 CASES = [writes_what_is_kept, leaves_files_alone_that_do_not_change, reads_the_standard_input_and_lists,
-         lets_no_text_of_the_input_become_code, names_structs_apart, compares_types_that_hold_themselves, names_the_file_the_path_and_what_was_expected, refuses_wrong_words]
+         lets_no_text_of_the_input_become_code, names_structs_apart, compares_types_that_hold_themselves, names_the_file_the_path_and_what_was_expected, refuses_names_that_are_too_long, refuses_wrong_words]
 
 
 def main():
