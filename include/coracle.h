@@ -71,6 +71,7 @@
 #include "coracle/view.h"
 #include "coracle/view_values.h"
 #include "coracle/watch_type.h"
+#include "coracle/wire.h"
 #include "coracle/workqueue.h"
 
 #endif

@@ -23,6 +23,7 @@
 #include "coracle/list_watch.h"
 #include "coracle/reflector_report.h"
 #include "coracle/transform.h"
+#include "coracle/wire.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -132,6 +133,11 @@ struct cor_informer_opts {
      * same rules. */
     cor_make_list_watch_fn make_list_watch;
     void *make_arg;
+    /* The kind's table for protobuf (coracle/wire.h), which typed informers set: lists and watches
+     * ask for protobuf, and objects are kept as they came. A server or a resource without protobuf
+     * answers in JSON. NULL: JSON is asked for; so it is for metadata_only, and where a transform,
+     * the informer's or the set's, changes the objects. The first caller's is used. */
+    const struct cor_wire_type *wire;
 };
 
 #define COR_INFORMER_OPTS .size = sizeof(struct cor_informer_opts)

@@ -1,7 +1,7 @@
-/* An API object: immutable JSON bytes with a reference count. The object is not decoded; functions
- * read fields in its bytes. This header has the fields that every object has, coracle/view.h reads
- * any other. To copy an object, take a reference; to change it, build a new one
- * (coracle/builder.h). Thread: any (immutable).  Owner: whoever holds a reference. */
+/* An API object: immutable bytes, JSON or protobuf, with a reference count. The object is not
+ * decoded; functions read fields in its bytes. This header has the fields that every object has,
+ * coracle/view.h reads any other. To copy an object, take a reference; to change it, build a new
+ * one (coracle/builder.h). Thread: any (immutable).  Owner: whoever holds a reference. */
 #ifndef CORACLE_OBJECT_H
 #define CORACLE_OBJECT_H
 
@@ -31,8 +31,17 @@ COR_API struct cor_object *cor_object_unref(struct cor_object *object); /* NULL 
 
 /* The functions below return what they read as borrowed from the object. */
 
-/* The object's bytes, which are valid JSON, followed by a NUL that is not counted. */
+/* The object's bytes, which are valid JSON, followed by a NUL that is not counted. Of an object
+ * that a typed informer received as protobuf the JSON is made by the first call and kept with the
+ * object; it is empty when there is no memory for that, and so is the view below. */
 COR_API struct cor_str cor_object_json(const struct cor_object *object);
+
+/* Is the object kept as protobuf? */
+COR_API bool cor_object_is_protobuf(const struct cor_object *object);
+
+/* Makes that JSON if it is not there yet. 0, or -COR_ENOMEM; after 0 the two functions cannot fail
+ * for this object. */
+COR_API int cor_object_make_json(const struct cor_object *object);
 
 /* The whole object, to read any of its fields. */
 COR_API struct cor_view cor_object_view(const struct cor_object *object);

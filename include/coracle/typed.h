@@ -121,10 +121,12 @@ static inline int cor_typed_build(struct cor_builder *b, const char *api_version
     return cor_builder_finish(b, ret_object, reterr);
 }
 
-/* The informer of a kind; `opts` (NULL: none) has everything but the resource, ns and kind. */
+/* The informer of a kind; `opts` (NULL: none) has everything but the resource, ns, kind and wire.
+ */
 static inline int cor_typed_informer(struct cor_informers *set,
                                      const struct cor_informer_opts *opts,
                                      struct cor_resource resource, const char *ns, const char *kind,
+                                     const struct cor_wire_type *wire,
                                      struct cor_informer **ret_informer, struct cor_status *reterr)
 {
     struct cor_informer_opts all;
@@ -136,6 +138,7 @@ static inline int cor_typed_informer(struct cor_informers *set,
     all.resource = resource;
     all.ns = ns;
     all.kind = kind;
+    all.wire = wire;
     return cor_informers_for_resource(set, &all, ret_informer, reterr);
 }
 

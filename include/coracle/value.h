@@ -17,7 +17,14 @@
  *
  * A value that is absent, null or of another type than the field reads as nothing: a view of
  * nothing, an absent text, an empty list, 0 or false. When an object has two equal keys, the first
- * one is used. Thread: any (values).  Owner: views borrow the bytes of the object. */
+ * one is used.
+ *
+ * An object of a typed informer may be kept as protobuf (coracle/wire.h); its views read the same.
+ * Times but those of the metadata, numbers or texts (IntOrString), bytes, raw values and texts with
+ * a backslash have no text in it: the first of them that is read makes the JSON of the object,
+ * which it keeps. Such a value reads as nothing when there is no memory for that;
+ * cor_object_make_json() tells.
+ * Thread: any (values).  Owner: views borrow the bytes of the object. */
 #ifndef CORACLE_VALUE_H
 #define CORACLE_VALUE_H
 
@@ -29,6 +36,7 @@
 #include "coracle/object.h"
 #include "coracle/str.h"
 #include "coracle/view.h"
+#include "coracle/wire.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -41,9 +49,9 @@ struct cor_value {
     uint32_t state;
 };
 
-/* A string as it is written between its quotes. Names, phases and addresses contain no escapes, so
- * `raw` is their text; for a text of people (a message, the data of a ConfigMap) use
- * cor_text_get(). */
+/* A string with its escapes, if it has any. Names, phases and addresses contain none, so `raw` is
+ * their text; for a text of people (a message, the data of a ConfigMap) use cor_text_get(). `raw`
+ * is no JSON: quotes and line breaks of an object that came as protobuf stand in it as they are. */
 struct cor_text {
     struct cor_str raw; /* p is NULL: there is no string */
 };
@@ -76,6 +84,10 @@ COR_API struct cor_view cor_value_view(struct cor_value value);
 COR_API struct cor_value cor_value_of_object(const struct cor_object *object,
                                              const char *api_version, const char *kind);
 
+/* The same for views whose accessors have the numbers of protobuf. */
+COR_API struct cor_value cor_value_of_wire_object(const struct cor_object *object,
+                                                  const char *api_version, const char *kind);
+
 static inline bool cor_value_exists(struct cor_value value)
 {
     return value.p != NULL;
@@ -84,20 +96,31 @@ static inline bool cor_value_exists(struct cor_value value)
 /* How many elements an array or members an object has. */
 COR_API size_t cor_value_len(struct cor_value value);
 
-/* The functions that generated accessors call: the member `key`, of `n` bytes, of an object. */
-COR_API struct cor_value cor_value_member(struct cor_value object, const char *key, size_t n);
-COR_API struct cor_text cor_value_string(struct cor_value object, const char *key, size_t n);
-COR_API bool cor_value_bool(struct cor_value object, const char *key, size_t n);
+/* How an accessor names a field beside its key: the key's length, and what protobuf has of it, its
+ * number, the numbers of the messages around it that JSON does not have, and flags
+ * (enum cor_wire_flag and the two below). The length alone is a field that is in JSON only. */
+#define COR_VALUE_FIELD(n, number, via0, via1, flags)                                              \
+    ((uint64_t)(n) | (uint64_t)(number) << 24 | (uint64_t)(via0) << 40 | (uint64_t)(via1) << 48 |  \
+     (uint64_t)(flags) << 56)
+#define COR_VALUE_JSON     (1 << 5) /* it has no text in protobuf */
+#define COR_VALUE_QUANTITY (1 << 6)
+
+/* The functions that generated accessors call: the member `key` of an object. */
+COR_API struct cor_value cor_value_member(struct cor_value object, const char *key, uint64_t field);
+COR_API struct cor_text cor_value_string(struct cor_value object, const char *key, uint64_t field);
+COR_API bool cor_value_bool(struct cor_value object, const char *key, uint64_t field);
 /* A number that does not fit reads as 0. */
-COR_API int32_t cor_value_int32(struct cor_value object, const char *key, size_t n);
-COR_API int64_t cor_value_int64(struct cor_value object, const char *key, size_t n);
-COR_API double cor_value_double(struct cor_value object, const char *key, size_t n);
-COR_API struct cor_view cor_value_any(struct cor_value object, const char *key, size_t n);
-COR_API bool cor_value_has(struct cor_value object, const char *key, size_t n);
+COR_API int32_t cor_value_int32(struct cor_value object, const char *key, uint64_t field);
+COR_API int64_t cor_value_int64(struct cor_value object, const char *key, uint64_t field);
+COR_API double cor_value_double(struct cor_value object, const char *key, uint64_t field);
+COR_API struct cor_view cor_value_any(struct cor_value object, const char *key, uint64_t field);
+COR_API bool cor_value_has(struct cor_value object, const char *key, uint64_t field);
 
 /* The first element of an array whose member `key` is the text `is`; nothing when there is none. */
-COR_API struct cor_value cor_value_find(struct cor_value array, const char *key, size_t n,
+COR_API struct cor_value cor_value_find(struct cor_value array, const char *key, uint64_t field,
                                         struct cor_str is);
+/* The value of a map's key; nothing when there is none. */
+COR_API struct cor_value cor_value_entry(struct cor_value map, struct cor_str key);
 
 /* Takes the next entry off; false when there is none left. */
 COR_API bool cor_value_next(struct cor_value *array, struct cor_value *ret);

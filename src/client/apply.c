@@ -203,10 +203,15 @@ static int apply_send_patch(struct apply *a, enum cor_merge_diff_part part, stru
  * failure. */
 static int apply_differs(const struct apply *a, bool is_status, struct cor_status *reterr)
 {
-    struct cor_view current = cor_object_view(a->current), wanted = cor_object_view(a->wanted);
+    struct cor_view current, wanted;
     bool is_equal;
     int r;
 
+    if (cor_object_make_json(a->current) < 0 || cor_object_make_json(a->wanted) < 0)
+        return cor_status_set(reterr, -COR_ENOMEM, "compare the objects: %s",
+                              cor_err_text(-COR_ENOMEM));
+    current = cor_object_view(a->current);
+    wanted = cor_object_view(a->wanted);
     if (is_status) {
         current = cor_view_member(current, COR_STR("status"));
         wanted = cor_view_member(wanted, COR_STR("status"));

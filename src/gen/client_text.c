@@ -415,7 +415,8 @@ const char cor_gen_informer_text[] =
     "{\n"
     "    const struct cor_resource resource = $r;\n"
     "\n"
-    "    return cor_typed_informer(set, opts, resource, $N, \"$k\", &ret->informer, reterr);\n"
+    "    return cor_typed_informer(\n"
+    "        set, opts, resource, $N, \"$k\", $w, &ret->informer, reterr);\n"
     "}\n";
 
 /* clang-format on */

@@ -148,6 +148,10 @@ static struct cor_str fill(struct clients *c, const struct places *at, char plac
         return has_ns ? COR_STR("struct cor_str ns, ") : COR_STR("");
     case 'M':
         return has_ns ? COR_STR("ns") : COR_STR("COR_STR(\"\")");
+    case 'w':
+        return at->kind->package->is_wire
+                   ? cor_gen_printf(m, "&%.*s_wire", COR_STR_ARG(at->kind->c_name))
+                   : COR_STR("NULL");
     case 's':
         return at->subresource.n > 0 ? cor_gen_literal(m, at->subresource) : COR_STR("NULL");
     default:

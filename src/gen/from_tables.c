@@ -78,6 +78,7 @@ static struct cor_gen_type *declare(struct cor_gen_model *model, const struct na
         return NULL;
     package->group = cor_type_group(from);
     package->version = cor_type_version(from);
+    package->is_wire = true;
     to->is_kind = cor_type_is(from, COR_TYPE_KIND);
     row = to->is_kind ? row_of(from) : NULL;
     if (row) {
@@ -111,6 +112,13 @@ static void copy_number(const struct cor_member *member, struct cor_gen_field *t
     }
 }
 
+static bool is_wrapped(const struct cor_type *type)
+{
+    if (cor_type_shape(type) == COR_SHAPE_MAP)
+        type = cor_type_element(type);
+    return cor_type_shape(type) == COR_SHAPE_LIST && cor_type_is(type, COR_TYPE_WRAPPED);
+}
+
 static void copy_members(struct cor_gen_model *model, const struct cor_type *from,
                          struct cor_gen_type *to, struct cor_gen_type *const *made)
 {
@@ -124,6 +132,9 @@ static void copy_members(struct cor_gen_model *model, const struct cor_type *fro
         if (!field)
             return;
         field->is_pointer = cor_type_field_is(member.field, COR_FIELD_POINTER);
+        field->is_omitempty = cor_type_field_is(member.field, COR_FIELD_OMITEMPTY);
+        field->is_omitzero = cor_type_field_is(member.field, COR_FIELD_OMITZERO);
+        field->is_wrapped = is_wrapped(cor_type_field_type(member.field));
         field->words = cor_type_field_words(member.field);
         copy_number(&member, field);
         if (cor_type_field_list_kind(member.field) == COR_LIST_KIND_MAP &&

@@ -28,6 +28,10 @@ struct cor_gen_field {
     struct cor_str name; /* in JSON */
     const struct cor_gen_type *type;
     bool is_pointer; /* absent and zero are two things */
+    /* Go leaves out an empty value, or a zero one. Of inputs with numbers. */
+    bool is_omitempty, is_omitzero;
+    bool
+        is_wrapped; /* a list of texts that is a message of its own in protobuf, or a map of them */
     uint32_t number; /* in protobuf; 0: it has none */
     /* Of a member of an inlined struct: the numbers of the messages around it, outermost first, as
      * far as they are not 0. */
@@ -104,6 +108,7 @@ struct cor_gen_package {
     struct cor_str header;  /* how other files include its header: "coracle/types/apps_v1.h" */
     bool is_external;       /* exists elsewhere: only referred to */
     bool is_wanted;         /* its files are written (cor_gen_want()) */
+    bool is_wire;           /* its types have protobuf numbers */
     bool is_structural;     /* values are what JSON says: a time is a text */
     struct cor_gen_type *types;
     struct cor_gen_package *next;

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "gen/c_text.h"
+#include "gen/wire_tables.h"
 
 #define FUNCTIONS_MAX 200000
 
@@ -195,6 +196,25 @@ static struct cor_str plain_body(struct cor_gen_model *model, struct cor_str cal
     return cor_gen_printf(model, "    return %.*s;\n", COR_STR_ARG(call));
 }
 
+/* The field of a list's elements that tells them apart. NULL: there is none. */
+static const struct cor_gen_field *key_field(const struct cor_gen_field *field)
+{
+    const struct cor_gen_type *element =
+        field->type->shape == COR_SHAPE_LIST ? field->type->element : NULL;
+    const struct cor_gen_field *f = element ? element->fields : NULL;
+
+    while (f && !cor_str_eq(f->name, field->key))
+        f = f->next;
+    return f;
+}
+
+static bool has_key_of_text(const struct cor_gen_field *field)
+{
+    const struct cor_gen_field *key = key_field(field);
+
+    return key && is_text(key->type->shape);
+}
+
 static void add_field(struct views *v, const struct cor_gen_type *type,
                       const struct cor_gen_field *field)
 {
@@ -202,8 +222,9 @@ static void add_field(struct views *v, const struct cor_gen_type *type,
     struct form form = form_of(m, field->type);
     struct cor_str key = cor_gen_literal(m, field->name), member = cor_gen_snake_of(m, field->name);
     struct cor_str params = cor_gen_printf(m, "struct %.*s v", COR_STR_ARG(type->c_name));
+    struct cor_str code = cor_gen_wire_field(m, field);
     struct cor_str call =
-        cor_gen_printf(m, "%s(v.at, %.*s, %zu)", form.read, COR_STR_ARG(key), field->name.n);
+        cor_gen_printf(m, "%s(v.at, %.*s, %.*s)", form.read, COR_STR_ARG(key), COR_STR_ARG(code));
     struct cor_str name =
         cor_gen_printf(m, "%.*s_%.*s", COR_STR_ARG(type->c_name), COR_STR_ARG(member));
     struct function *f =
@@ -213,7 +234,8 @@ static void add_field(struct views *v, const struct cor_gen_type *type,
     if (f)
         f->words = field->words;
     if (form.is_scalar && field->is_pointer) {
-        call = cor_gen_printf(m, "cor_value_has(v.at, %.*s, %zu)", COR_STR_ARG(key), field->name.n);
+        call = cor_gen_printf(m, "cor_value_has(v.at, %.*s, %.*s)", COR_STR_ARG(key),
+                              COR_STR_ARG(code));
         add(v, type, COR_STR("bool"),
             cor_gen_printf(m, "%.*s_has_%.*s", COR_STR_ARG(type->c_name), COR_STR_ARG(member)),
             params, plain_body(m, call));
@@ -221,28 +243,18 @@ static void add_field(struct views *v, const struct cor_gen_type *type,
     if (field->key.n > 0 && field->type->shape == COR_SHAPE_LIST &&
         field->type->element->shape == COR_SHAPE_STRUCT) {
         struct cor_str of = cor_gen_literal(m, field->key), is = cor_gen_snake_of(m, field->key);
+        struct cor_str key_code = cor_gen_wire_field(m, key_field(field));
 
         form.ret = cor_gen_printf(m, "struct %.*s", COR_STR_ARG(field->type->element->c_name));
-        call = cor_gen_printf(m, "cor_value_find(cor_value_member(v.at, %.*s, %zu), %.*s, %zu, is)",
-                              COR_STR_ARG(key), field->name.n, COR_STR_ARG(of), field->key.n);
+        call = cor_gen_printf(
+            m, "cor_value_find(cor_value_member(v.at, %.*s, %.*s), %.*s, %.*s, is)",
+            COR_STR_ARG(key), COR_STR_ARG(code), COR_STR_ARG(of), COR_STR_ARG(key_code));
         f = add(v, type, form.ret,
                 cor_gen_printf(m, "%.*s_%.*s_by_%.*s", COR_STR_ARG(type->c_name),
                                COR_STR_ARG(member), COR_STR_ARG(is)),
                 cor_gen_printf(m, "%.*s, struct cor_str is", COR_STR_ARG(params)),
                 wrapped_body(m, form.ret, call));
     }
-}
-
-static bool has_key_of_text(const struct cor_gen_field *field)
-{
-    const struct cor_gen_type *element =
-        field->type->shape == COR_SHAPE_LIST ? field->type->element : NULL;
-
-    for (const struct cor_gen_field *f = element ? element->fields : NULL; f; f = f->next) {
-        if (cor_str_eq(f->name, field->key))
-            return is_text(f->type->shape);
-    }
-    return false;
 }
 
 static void add_iterators(struct views *v, const struct cor_gen_type *type)
@@ -263,7 +275,7 @@ static void add_iterators(struct views *v, const struct cor_gen_type *type)
         plain_body(m, COR_STR("cor_value_next_member(&map->at, ret_key, &ret->at)")));
     add(v, type, ret, cor_gen_printf(m, "%.*s_map_get", COR_STR_ARG(c)),
         cor_gen_printf(m, "struct %.*s_map map, struct cor_str key", COR_STR_ARG(c)),
-        wrapped_body(m, ret, COR_STR("cor_value_member(map.at, key.p, key.n)")));
+        wrapped_body(m, ret, COR_STR("cor_value_entry(map.at, key)")));
 }
 
 static void collect(struct views *v)
@@ -280,7 +292,8 @@ static void collect(struct views *v)
 
             add(v, t, ret, t->c_name, COR_STR("const struct cor_object *object"),
                 wrapped_body(m, ret,
-                             cor_gen_printf(m, "cor_value_of_object(object, \"%.*s\", \"%.*s\")",
+                             cor_gen_printf(m, "cor_value_of_%s(object, \"%.*s\", \"%.*s\")",
+                                            v->package->is_wire ? "wire_object" : "object",
                                             COR_STR_ARG(av), COR_STR_ARG(t->name))));
         }
         for (struct cor_gen_field *f = t->fields; f; f = f->next) {
@@ -425,6 +438,7 @@ static void write_header(struct views *v, struct cor_gen_lines *l)
     cor_gen_put(l, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
     put_types(v, l);
     put_functions(v, l);
+    cor_gen_wire_declarations(l, v->package, v->opts->is_exported ? "COR_API " : "");
     cor_gen_put(l, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
 
@@ -438,6 +452,7 @@ static void write_source(struct views *v, struct cor_gen_lines *l, struct cor_st
         put_prototype(l, "", f, "\n{\n");
         cor_gen_put(l, "%.*s}\n", COR_STR_ARG(f->body));
     }
+    cor_gen_wire_tables(v->model, l, v->package);
 }
 
 int cor_gen_views(struct cor_gen_model *model, const struct cor_gen_package *package,

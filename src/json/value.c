@@ -9,11 +9,13 @@
 #include "coracle/value.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "json/json_int.h"
 #include "json/scan.h"
+#include "json/wire_value.h"
 
 /* Beside the order of keys (enum cor_json_order) in `state`: `p` is the entry that was handed out
  * last, not the container. */
@@ -49,12 +51,14 @@ struct cor_value cor_value(struct cor_view view)
 
 struct cor_view cor_value_view(struct cor_value value)
 {
+    if (cor_value_is_wire(value))
+        value = cor_wire_as_json(value);
     if (!value.p || value.state & STATE_BEGUN)
         return (struct cor_view){{NULL, 0}, 0};
     return (struct cor_view){cor_json_first_value(open_bytes(value)), (int)order_of(value)};
 }
 
-static struct cor_text text_of(struct cor_value value)
+struct cor_text cor_value_as_text(struct cor_value value)
 {
     struct cor_text text = {{NULL, 0}};
     const char *end, *quote;
@@ -68,6 +72,12 @@ static struct cor_text text_of(struct cor_value value)
     else
         (void)cor_json_to_raw(cor_json_first_value(open_bytes(value)), &text.raw);
     return text;
+}
+
+/* The length of a key is the lowest part of a field. */
+static size_t key_len(uint64_t field)
+{
+    return field & 0xffffff;
 }
 
 static int64_t int_of(struct cor_value value, int64_t min, int64_t max)
@@ -132,62 +142,90 @@ static bool find_fast(struct cor_str object, struct cor_str key, enum cor_json_o
     return false;
 }
 
-struct cor_value cor_value_member(struct cor_value object, const char *key, size_t n)
+static struct cor_value member(struct cor_value object, struct cor_str key)
 {
     struct cor_str open;
 
     assert(!(object.state & STATE_BEGUN));
     if (!object.p)
         return object;
-    if (!find_fast(open_bytes(object), cor_str(key, n), order_of(object), &open))
-        open = cor_json_find(open_bytes(object), cor_str(key, n), order_of(object));
+    if (!find_fast(open_bytes(object), key, order_of(object), &open))
+        open = cor_json_find(open_bytes(object), key, order_of(object));
     return value_in(object, open);
 }
 
-struct cor_text cor_value_string(struct cor_value object, const char *key, size_t n)
+struct cor_value cor_value_member(struct cor_value object, const char *key, uint64_t field)
 {
-    return text_of(cor_value_member(object, key, n));
+    return cor_value_is_wire(object) ? cor_wire_member(object, key, field)
+                                     : member(object, cor_str(key, key_len(field)));
 }
 
-bool cor_value_bool(struct cor_value object, const char *key, size_t n)
+struct cor_value cor_value_entry(struct cor_value map, struct cor_str key)
 {
-    struct cor_value value = cor_value_member(object, key, n);
+    return cor_value_is_wire(map) ? cor_wire_entry(map, key) : member(map, key);
+}
 
+struct cor_text cor_value_string(struct cor_value object, const char *key, uint64_t field)
+{
+    return cor_value_is_wire(object)
+               ? cor_wire_string(object, key, field)
+               : cor_value_as_text(member(object, cor_str(key, key_len(field))));
+}
+
+bool cor_value_bool(struct cor_value object, const char *key, uint64_t field)
+{
+    struct cor_value value;
+
+    if (cor_value_is_wire(object))
+        return cor_wire_number(object, field) != 0;
+    value = member(object, cor_str(key, key_len(field)));
     return value.p && *value.p == 't';
 }
 
-int32_t cor_value_int32(struct cor_value object, const char *key, size_t n)
+int32_t cor_value_int32(struct cor_value object, const char *key, uint64_t field)
 {
-    return (int32_t)int_of(cor_value_member(object, key, n), INT32_MIN, INT32_MAX);
+    if (cor_value_is_wire(object))
+        return (int32_t)cor_wire_number(object, field);
+    return (int32_t)int_of(member(object, cor_str(key, key_len(field))), INT32_MIN, INT32_MAX);
 }
 
-int64_t cor_value_int64(struct cor_value object, const char *key, size_t n)
+int64_t cor_value_int64(struct cor_value object, const char *key, uint64_t field)
 {
-    return int_of(cor_value_member(object, key, n), INT64_MIN, INT64_MAX);
+    if (cor_value_is_wire(object))
+        return (int64_t)cor_wire_number(object, field);
+    return int_of(member(object, cor_str(key, key_len(field))), INT64_MIN, INT64_MAX);
 }
 
-double cor_value_double(struct cor_value object, const char *key, size_t n)
+double cor_value_double(struct cor_value object, const char *key, uint64_t field)
 {
-    return cor_view_double_or(cor_value_view(cor_value_member(object, key, n)), 0);
+    uint64_t bits;
+    double value;
+
+    if (!cor_value_is_wire(object))
+        return cor_view_double_or(cor_value_view(member(object, cor_str(key, key_len(field)))), 0);
+    bits = cor_wire_number(object, field);
+    memcpy(&value, &bits, sizeof(value));
+    return isfinite(value) ? value : 0;
 }
 
-struct cor_view cor_value_any(struct cor_value object, const char *key, size_t n)
+struct cor_view cor_value_any(struct cor_value object, const char *key, uint64_t field)
 {
-    return cor_value_view(cor_value_member(object, key, n));
+    return cor_value_view(cor_value_member(object, key, field));
 }
 
-bool cor_value_has(struct cor_value object, const char *key, size_t n)
+bool cor_value_has(struct cor_value object, const char *key, uint64_t field)
 {
-    return cor_value_member(object, key, n).p != NULL;
+    return cor_value_is_wire(object) ? cor_wire_has(object, key, field)
+                                     : member(object, cor_str(key, key_len(field))).p != NULL;
 }
 
-struct cor_value cor_value_find(struct cor_value array, const char *key, size_t n,
+struct cor_value cor_value_find(struct cor_value array, const char *key, uint64_t field,
                                 struct cor_str is)
 {
     struct cor_value element = {NULL, 0, 0};
 
     while (cor_value_next(&array, &element)) {
-        struct cor_text text = cor_value_string(element, key, n);
+        struct cor_text text = cor_value_string(element, key, field);
 
         if (cor_text_exists(text) && cor_text_eq(text, is))
             return element;
@@ -228,6 +266,8 @@ static struct cor_value current(struct cor_value container)
 
 bool cor_value_next(struct cor_value *array, struct cor_value *ret)
 {
+    if (cor_value_is_wire(*array))
+        return cor_wire_next_value(array, ret);
     if (!advance(array, NULL))
         return false;
     *ret = current(*array);
@@ -236,6 +276,8 @@ bool cor_value_next(struct cor_value *array, struct cor_value *ret)
 
 bool cor_value_next_member(struct cor_value *map, struct cor_text *ret_key, struct cor_value *ret)
 {
+    if (cor_value_is_wire(*map))
+        return cor_wire_next_member(map, ret_key, ret);
     if (!advance(map, &ret_key->raw))
         return false;
     *ret = current(*map);
@@ -245,10 +287,13 @@ bool cor_value_next_member(struct cor_value *map, struct cor_text *ret_key, stru
 size_t cor_value_len(struct cor_value value)
 {
     struct cor_str key;
-    bool is_object = value.p && (value.state & STATE_BEGUN ? (value.state & STATE_OBJECT) != 0
-                                                           : *value.p == '{');
+    bool is_object;
     size_t n = 0;
 
+    if (cor_value_is_wire(value))
+        return cor_wire_len(value);
+    is_object = value.p &&
+                (value.state & STATE_BEGUN ? (value.state & STATE_OBJECT) != 0 : *value.p == '{');
     while (advance(&value, is_object ? &key : NULL))
         n++;
     return n;
@@ -258,9 +303,11 @@ bool cor_text_array_next(struct cor_text_array *array, struct cor_text *ret)
 {
     struct cor_value element;
 
+    if (cor_value_is_wire(array->at))
+        return cor_wire_next_text(&array->at, ret);
     if (!cor_value_next(&array->at, &element))
         return false;
-    *ret = text_of(element);
+    *ret = cor_value_as_text(element);
     return true;
 }
 
@@ -299,15 +346,18 @@ bool cor_text_map_next(struct cor_text_map *map, struct cor_text *ret_key, struc
 {
     struct cor_value value;
 
+    if (cor_value_is_wire(map->at))
+        return cor_wire_next_text_member(&map->at, ret_key, ret);
     if (!cor_value_next_member(&map->at, ret_key, &value))
         return false;
-    *ret = text_of(value);
+    *ret = cor_value_as_text(value);
     return true;
 }
 
 struct cor_text cor_text_map_get(struct cor_text_map map, struct cor_str key)
 {
-    return text_of(cor_value_member(map.at, key.p, key.n));
+    return cor_value_is_wire(map.at) ? cor_wire_text_entry(map.at, key)
+                                     : cor_value_as_text(member(map.at, key));
 }
 
 bool cor_view_map_next(struct cor_view_map *map, struct cor_text *ret_key, struct cor_view *ret)
@@ -322,7 +372,7 @@ bool cor_view_map_next(struct cor_view_map *map, struct cor_text *ret_key, struc
 
 struct cor_view cor_view_map_get(struct cor_view_map map, struct cor_str key)
 {
-    return cor_value_any(map.at, key.p, key.n);
+    return cor_value_view(cor_value_entry(map.at, key));
 }
 
 bool cor_text_eq(struct cor_text text, struct cor_str is)

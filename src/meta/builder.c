@@ -43,7 +43,9 @@ int cor_builder_new(const struct cor_object *object, struct cor_builder **ret_bu
     if (!b)
         return -COR_ENOMEM;
     cor_status_init(&b->why);
-    r = start(b, object ? cor_object_json(object) : COR_STR("{\"metadata\":{}}"));
+    r = object ? cor_object_make_json(object) : 0;
+    if (r == 0)
+        r = start(b, object ? cor_object_json(object) : COR_STR("{\"metadata\":{}}"));
     if (r < 0) {
         cor_builder_free(b);
         return r;

@@ -277,5 +277,7 @@ int cor_view_equal(struct cor_view a, struct cor_view b, bool *ret_is_equal)
 
 int cor_object_equal(const struct cor_object *a, const struct cor_object *b, bool *ret_is_equal)
 {
+    if (cor_object_make_json(a) < 0 || cor_object_make_json(b) < 0)
+        return -COR_ENOMEM;
     return cor_view_equal(cor_object_view(a), cor_object_view(b), ret_is_equal);
 }

@@ -431,6 +431,8 @@ int cor_object_extract(const struct cor_object *object, const char *manager,
     struct owners owners;
     int r;
 
+    if (cor_object_make_json(object) < 0)
+        return cor_status_set(reterr, -COR_ENOMEM, "extract fields: %s", cor_err_text(-COR_ENOMEM));
     cor_arena_init(&x.arena, EXTRACT_BYTES_MAX);
     cor_buf_init(&x.out, EXTRACT_BYTES_MAX);
     cor_buf_init(&x.scratch, EXTRACT_BYTES_MAX);

@@ -27,7 +27,7 @@ bool cor_view_is_text(struct cor_view view, struct cor_str text)
 bool cor_object_is_being_deleted(const struct cor_object *object)
 {
     enum cor_json_type type =
-        cor_view_type(meta_member(cor_object_view(object), "deletionTimestamp"));
+        cor_view_type(meta_member(cor_object_head_view(object), "deletionTimestamp"));
 
     return type != COR_JSON_NONE && type != COR_JSON_NULL;
 }
@@ -35,7 +35,7 @@ bool cor_object_is_being_deleted(const struct cor_object *object)
 /* null is the same as an absent field. */
 static int read_time(const struct cor_object *object, const char *key, int64_t *ret_unix_s)
 {
-    struct cor_view at = meta_member(cor_object_view(object), key);
+    struct cor_view at = meta_member(cor_object_head_view(object), key);
     struct cor_str text;
     int r;
 
@@ -57,14 +57,14 @@ int cor_object_creation_time(const struct cor_object *object, int64_t *ret_unix_
 
 int cor_object_deletion_grace_s(const struct cor_object *object, int64_t *ret_s)
 {
-    struct cor_view at = meta_member(cor_object_view(object), "deletionGracePeriodSeconds");
+    struct cor_view at = meta_member(cor_object_head_view(object), "deletionGracePeriodSeconds");
 
     return cor_view_type(at) == COR_JSON_NULL ? -COR_ENOTFOUND : cor_view_int(at, ret_s);
 }
 
 int64_t cor_object_generation(const struct cor_object *object)
 {
-    return cor_view_int_or(meta_member(cor_object_view(object), "generation"), 0);
+    return cor_view_int_or(meta_member(cor_object_head_view(object), "generation"), 0);
 }
 
 static struct cor_view observed_generation(struct cor_view root)
@@ -103,7 +103,7 @@ static int64_t find_finalizer(struct cor_view root, const char *finalizer)
 
 bool cor_object_has_finalizer(const struct cor_object *object, const char *finalizer)
 {
-    return find_finalizer(cor_object_view(object), finalizer) >= 0;
+    return find_finalizer(cor_object_head_view(object), finalizer) >= 0;
 }
 
 int cor_builder_add_finalizer(struct cor_builder *b, const char *finalizer)

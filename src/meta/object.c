@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "coracle/value.h"
 #include "meta/fingerprint.h"
+#include "meta/object_wire.h"
 #include "json/json.h"
 #include "json/scan.h"
 
@@ -235,6 +236,7 @@ static int assemble_with(const struct cor_object *head, struct cor_str before, s
     object->fingerprint = head->fingerprint;
     object->key_len = 0;
     object->key_is_given = false;
+    object->has_wire = false;
     memcpy(object->bytes, before.p, before.n);
     memcpy(object->bytes + before.n, rv, rv_len);
     memcpy(object->bytes + before.n + rv_len, after.p, after.n);
@@ -422,9 +424,15 @@ int cor_object_from_sorted(struct cor_str canonical, struct cor_object **ret_obj
 
 int cor_object_at(const struct cor_object *object, cor_rev rev, struct cor_object **ret_object)
 {
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *plain = NULL;
     struct cor_str before, after;
 
     assert(rev <= COR_REV_MAX);
+    if (object->has_wire) {
+        if (cor_object_plain(object, &plain) < 0)
+            return -COR_ENOMEM;
+        object = plain;
+    }
     cor_object_stored_spans(object, &before, &after);
     return assemble(object, before, after, rev, ret_object);
 }
@@ -476,6 +484,7 @@ static int replace_part(const struct cor_object *object, size_t at, size_t cut,
     made->fingerprint = object->fingerprint;
     made->key_len = 0;
     made->key_is_given = false;
+    made->has_wire = false;
     memcpy(made->bytes, object->bytes, at);
     to = made->bytes + at;
     for (size_t i = 0; i < 3; i++) {
@@ -569,19 +578,38 @@ struct cor_object *cor_object_ref(struct cor_object *object)
 
 struct cor_object *cor_object_unref(struct cor_object *object)
 {
-    if (object && cor_ref_put(&object->ref))
+    if (object && cor_ref_put(&object->ref)) {
+        if (object->has_wire)
+            cor_object_wire_deinit(object);
         cor_free(object);
+    }
     return NULL;
 }
 
 struct cor_str cor_object_json(const struct cor_object *object)
 {
-    return cor_str(object->bytes, object->len);
+    return object->has_wire ? cor_object_wire_json(object) : cor_object_head(object);
+}
+
+bool cor_object_is_protobuf(const struct cor_object *object)
+{
+    return object->has_wire;
+}
+
+int cor_object_make_json(const struct cor_object *object)
+{
+    return cor_object_json(object).n > 0 ? 0 : -COR_ENOMEM;
+}
+
+size_t cor_object_size(const struct cor_object *object)
+{
+    return object->len + (object->has_wire ? cor_object_wire(object)->len : 0);
 }
 
 void cor_object_stored_spans(const struct cor_object *object, struct cor_str *ret_a,
                              struct cor_str *ret_b)
 {
+    assert(!object->has_wire);
     *ret_a = cor_str(object->bytes, object->rv_at);
     *ret_b = cor_str_from(cor_object_json(object), object->rv_at + object->rv_len);
 }
@@ -608,8 +636,8 @@ static struct cor_str get_string(const struct cor_object *object, uint32_t at, c
 {
     struct cor_str value, raw;
 
-    if (cor_json_get(cor_str_from(cor_object_json(object), at), cor_strz(key),
-                     cor_object_order(object), &value) < 0 ||
+    if (cor_json_get(cor_str_from(cor_object_head(object), at), cor_strz(key),
+                     (enum cor_json_order)object->order, &value) < 0 ||
         cor_json_to_raw(value, &raw) < 0)
         return COR_STR("");
     return raw;
@@ -622,7 +650,9 @@ static struct cor_str get_in_metadata(const struct cor_object *object, const cha
 
 struct cor_view cor_object_view(const struct cor_object *object)
 {
-    return (struct cor_view){cor_object_json(object), object->order};
+    struct cor_str json = cor_object_json(object);
+
+    return (struct cor_view){json.n > 0 ? json : cor_str(NULL, 0), (int)cor_object_order(object)};
 }
 
 struct cor_str cor_object_kind(const struct cor_object *object)
@@ -635,15 +665,30 @@ struct cor_str cor_object_api_version(const struct cor_object *object)
     return get_string(object, 0, "apiVersion");
 }
 
-struct cor_value cor_value_of_object(const struct cor_object *object, const char *api_version,
-                                     const char *kind)
+static bool is_of_kind(const struct cor_object *object, const char *api_version, const char *kind)
 {
     struct cor_str is_kind = cor_object_kind(object), is_version = cor_object_api_version(object);
 
-    if ((is_kind.n > 0 && !cor_str_eqz(is_kind, kind)) ||
-        (is_version.n > 0 && !cor_str_eqz(is_version, api_version)))
+    return (is_kind.n == 0 || cor_str_eqz(is_kind, kind)) &&
+           (is_version.n == 0 || cor_str_eqz(is_version, api_version));
+}
+
+struct cor_value cor_value_of_object(const struct cor_object *object, const char *api_version,
+                                     const char *kind)
+{
+    if (!is_of_kind(object, api_version, kind))
         return (struct cor_value){NULL, 0, 0};
     return cor_value(cor_object_view(object));
+}
+
+struct cor_value cor_value_of_wire_object(const struct cor_object *object, const char *api_version,
+                                          const char *kind)
+{
+    if (!object->has_wire)
+        return cor_value_of_object(object, api_version, kind);
+    if (!is_of_kind(object, api_version, kind))
+        return (struct cor_value){NULL, 0, 0};
+    return cor_wire_value(cor_object_wire(object));
 }
 
 struct cor_str cor_object_name(const struct cor_object *object)
@@ -692,7 +737,7 @@ struct cor_str cor_object_namespace(const struct cor_object *object)
 
 struct cor_str cor_object_uid(const struct cor_object *object)
 {
-    struct cor_str rest = cor_str_from(cor_object_json(object), object->rv_at + object->rv_len);
+    struct cor_str rest = cor_str_from(cor_object_head(object), object->rv_at + object->rv_len);
 
     if (object->order == COR_JSON_SORTED) {
         if (cor_str_starts(rest, COR_STR(",")))
@@ -709,7 +754,7 @@ struct cor_str cor_object_uid(const struct cor_object *object)
 
 struct cor_str cor_object_resource_version(const struct cor_object *object)
 {
-    struct cor_str digits = cor_str_from(cor_object_json(object), object->rv_at);
+    struct cor_str digits = cor_str_from(cor_object_head(object), object->rv_at);
 
     if (object->rv_len == 0)
         return COR_STR("");

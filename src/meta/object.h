@@ -6,7 +6,9 @@
  * bytes with resourceVersion in place, made once per revision. *Received* (a client's): the bytes
  * as a server sent them, keys in any order, the first of equal ones counts; `order` tells. In all
  * of them `metadata` is there, if only as {}, and the keys of labels are sorted and without
- * escapes. Thread: any (immutable).  Owner: its references. */
+ * escapes. What a client received as protobuf (meta/object_wire.h) has, as these bytes, a *head*:
+ * its type and the most of its metadata; the whole JSON is made when cor_object_json() asks for
+ * it. Thread: any (immutable).  Owner: its references. */
 #ifndef COR_META_OBJECT_H
 #define COR_META_OBJECT_H
 
@@ -43,6 +45,7 @@ struct cor_object {
     uint64_t fingerprint;   /* of the labels, see meta/fingerprint.h */
     uint16_t key_len;       /* of the key behind the bytes and their NUL; 0: there is none */
     bool key_is_given;      /* it is a program's key, not "namespace/name" */
+    bool has_wire;          /* the bytes are the head of an object in protobuf */
     char bytes[];           /* NUL-terminated; the NUL is not counted */
 };
 
@@ -129,11 +132,27 @@ int cor_object_without_managed(const struct cor_object *object, struct cor_str l
 int cor_object_with_managed(const struct cor_object *object, struct cor_str list,
                             struct cor_object **ret_object);
 
-/* What look-ups in the object's bytes may rely on. */
+/* What look-ups in the object's JSON may rely on. */
 static inline enum cor_json_order cor_object_order(const struct cor_object *object)
 {
-    return (enum cor_json_order)object->order;
+    return object->has_wire ? COR_JSON_FIRST : (enum cor_json_order)object->order;
 }
+
+/* The bytes that the header's offsets are of: all JSON of the object, or the head of one that is in
+ * protobuf, which has kind, apiVersion, and of metadata creationTimestamp,
+ * deletionGracePeriodSeconds, deletionTimestamp, finalizers, generation, labels, name, namespace,
+ * ownerReferences, resourceVersion and uid. Reading these there makes no JSON. */
+static inline struct cor_str cor_object_head(const struct cor_object *object)
+{
+    return cor_str(object->bytes, object->len);
+}
+static inline struct cor_view cor_object_head_view(const struct cor_object *object)
+{
+    return (struct cor_view){cor_object_head(object), object->order};
+}
+
+/* What the object takes beside its header, without JSON that was made of it. */
+size_t cor_object_size(const struct cor_object *object);
 
 /* The stored form's bytes as the two spans around resourceVersion: `a` then `b`. */
 void cor_object_stored_spans(const struct cor_object *object, struct cor_str *ret_a,

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "meta/fingerprint.h"
+#include "meta/object_wire.h"
 #include "json/json.h"
 #include "json/scan.h"
 
@@ -228,6 +229,7 @@ static int keep(struct cor_str json, const struct found *f, const struct type *t
     object->fingerprint = cor_fingerprint_labels(f->labels);
     object->key_len = (uint16_t)key_len;
     object->key_is_given = false;
+    object->has_wire = false;
     print(type, json, object->bytes);
     put_key(object, f->ns, f->name);
     *ret_object = object;
@@ -238,8 +240,11 @@ static int keep(struct cor_str json, const struct found *f, const struct type *t
 static struct cor_object *copy_for_key(const struct cor_object *object, size_t key_len)
 {
     size_t size = offsetof(struct cor_object, bytes) + object->len + 1;
-    struct cor_object *copy = cor_alloc(size + key_len);
+    struct cor_object *copy;
 
+    if (object->has_wire)
+        return cor_object_wire_copy(object, key_len);
+    copy = cor_alloc(size + key_len);
     if (!copy)
         return NULL;
     /* Not the count: another thread may be at it. */

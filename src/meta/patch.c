@@ -27,6 +27,8 @@ static int canonical_of(const struct cor_object *object, struct cor_buf *out)
         .bytes_max = PATCH_BYTES_MAX, .depth_max = COR_JSON_DEPTH_MAX, .any_number = true};
 
     cor_buf_init(out, PATCH_BYTES_MAX);
+    if (cor_object_make_json(object) < 0)
+        return -COR_ENOMEM;
     return cor_json_canonicalize(cor_object_json(object), &limits, out, NULL, NULL);
 }
 

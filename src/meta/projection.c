@@ -126,8 +126,9 @@ static struct cor_str with_comma(const char *begin, const char *end)
 /* The member in metadata with one of its commas; empty when there is none. */
 static struct cor_str find_managed_fields(const struct cor_object *object)
 {
-    struct cor_str json = cor_object_json(object), key;
-    struct cor_json_iter it = cor_json_iter(cor_str_from(json, object->meta_at));
+    struct cor_str key;
+    struct cor_view metadata = cor_view_member(cor_object_view(object), COR_STR("metadata"));
+    struct cor_json_iter it = cor_json_iter(metadata.json);
 
     while (cor_json_iter_member(&it, &key)) {
         struct cor_str value = cor_json_iter_value(&it);
@@ -156,7 +157,9 @@ int cor_projection_apply(const struct cor_projection *p, struct cor_object *obje
     struct cor_str gone = {NULL, 0};
     int r;
 
-    cor_buf_init(&kept, (size_t)object->len + 1024);
+    if (cor_object_make_json(object) < 0)
+        return cor_status_set(reterr, -COR_ENOMEM, "no memory for a projected object");
+    cor_buf_init(&kept, cor_object_json(object).n + 1024);
     if (!p->fields && p->drop_managed_fields)
         gone = find_managed_fields(object);
     if (!p->fields && gone.n == 0) {

@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "coracle/time.h"
 #include "own/own_int.h"
-#include "schema/float_text.h"
+#include "json/float_text.h"
 #include "json/json.h"
 #include "json/writer.h"
 

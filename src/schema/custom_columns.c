@@ -16,8 +16,8 @@
 #include "base/mem.h"
 #include "meta/time_text.h"
 #include "schema/conversion.h"
-#include "schema/float_text.h"
 #include "schema/go_text.h"
+#include "json/float_text.h"
 #include "json/json.h"
 
 #define NUMBER_TEXT_MAX 400 /* a number with more digits is no double's text */

@@ -19,8 +19,8 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "meta/quote.h"
-#include "schema/float_text.h"
 #include "schema/internal_types.h"
+#include "json/float_text.h"
 #include "json/nodes.h"
 #include "json/scan.h"
 

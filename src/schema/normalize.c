@@ -25,8 +25,8 @@
 #include "base/err.h"
 #include "meta/quantity.h"
 #include "meta/time_text.h"
-#include "schema/float_text.h"
 #include "schema/types_int.h"
+#include "json/float_text.h"
 #include "json/json.h"
 #include "json/scan.h"
 

@@ -25,8 +25,8 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "meta/time_text.h"
-#include "schema/float_text.h"
 #include "schema/protobuf.h"
+#include "json/float_text.h"
 #include "json/json.h"
 #include "json/writer.h"
 

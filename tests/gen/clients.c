@@ -2,6 +2,7 @@
  * kind itself and of others, lists, watches, informers with listers and indexes, for built-in kinds
  * and for one of a CustomResourceDefinition (website.yaml), which the server has already.
  * clients NAMESPACE. It ends with 0, or says which line was not as expected. */
+#include <coracle/equality.h>
 #include <coracle/types/clients.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -288,6 +289,19 @@ static void on_done(void *arg, const struct cor_response *response)
     set(&seen->done, response->error ? response->error->err : 1);
 }
 
+/* What the informer has as protobuf is what the server has in JSON. */
+static void check_protobuf(struct cor_client *client, struct cor_core_v1_pod_object cached)
+{
+    struct cor_core_v1_pod_object got;
+    bool is_equal = false;
+
+    CHECK(cor_object_is_protobuf(cached.object));
+    CHECK(cor_core_v1_pods_get(client, ns, "b", NULL, &got, &why) == 0);
+    CHECK(!cor_object_is_protobuf(got.object));
+    CHECK(cor_object_equal(cached.object, got.object, &is_equal) == 0 && is_equal);
+    cor_core_v1_pod_object_unref(&got);
+}
+
 /* Contract controllers 5.4.3, 5.4.4: an informer that was asked for, and its lister by namespace,
  * selector and index. */
 static void follows(struct cor_client *client)
@@ -315,6 +329,7 @@ static void follows(struct cor_client *client)
     await(&seen.added, 3);
     CHECK(cor_core_v1_pod_informer_get(informer, cor_strz(ns), COR_STR("b"), &pod, &why) == 0);
     CHECK(cor_str_eqz(image_of(cor_core_v1_pod_object_view(pod)), "web:v1"));
+    check_protobuf(client, pod);
     cor_core_v1_pod_object_unref(&pod);
     CHECK(cor_core_v1_pod_informer_get(informer, cor_strz(ns), COR_STR("none"), &pod, &why) ==
           -COR_ENOTFOUND);
@@ -336,6 +351,10 @@ static void follows(struct cor_client *client)
               COR_STR("{\"spec\":{\"containers\":[{\"name\":\"web\",\"image\":\"web:v3\"}]}}"),
               NULL, NULL, &why) == 0);
     await(&seen.updated, 1);
+    CHECK(cor_core_v1_pod_informer_get(informer, cor_strz(ns), COR_STR("b"), &pod, &why) == 0);
+    CHECK(cor_str_eqz(image_of(cor_core_v1_pod_object_view(pod)), "web:v3"));
+    check_protobuf(client, pod);
+    cor_core_v1_pod_object_unref(&pod);
     CHECK(cor_core_v1_pods_delete(client, ns, "c", NULL, &why) == 0);
     await(&seen.deleted, 1);
     cor_informers_free(set);

@@ -18,7 +18,7 @@ import tempfile
 TESTING = "testing.h"  # of libcoracle-testing
 STRUCT = re.compile(r"^struct (cor_\w+) \{\n(.*?)^\};", re.M | re.S)
 ENUM = re.compile(r"\benum (cor_\w+) \{(.*?)\}", re.S)
-TABLE = re.compile(r"extern COR_API (const struct cor_own_type (cor_\w+));")
+TABLE = re.compile(r"extern COR_API (const struct cor_(?:own|wire)_type (cor_\w+));")
 PROTOTYPE = re.compile(r"COR_API ([^;{]*?\b(cor_\w+)\([^;]*);")
 CALLBACK = re.compile(r"^typedef [^;]*?\(\*(cor_\w+)\)[^;]*;", re.M)
 

@@ -131,7 +131,7 @@ def types_abi_is_the_promised_one():
     """Both forms of libcoracle-types export what their headers declare, and that is what abi_types.txt lists."""
     found = abi.describe_types(ROOT, BUILD / "include/coracle/types")
     declared = {re.search(r"\b(cor_\w+)\(", line).group(1) for line in found if "(" in line}
-    declared |= {line.split()[-1] for line in found if line.startswith("const struct cor_own_type ")}
+    declared |= {line.split()[-1] for line in found if line.startswith(("const struct cor_own_type ", "const struct cor_wire_type "))}
     for flags, file in ((["-D"], SHARED_TYPES), (["--extern-only"], STATIC_TYPES)):
         exported = {name for kind, name in symbols(file, *flags, "--defined-only")}
         assert exported == declared, f"{file.name}: {sorted(exported ^ declared)[:20]}"

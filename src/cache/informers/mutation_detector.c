@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/rand.h"
 #include "base/siphash.h"
+#include "meta/object_wire.h"
 
 struct witness {
     struct cor_dlist link;
@@ -79,7 +80,11 @@ struct cor_mutation_detector *cor_mutation_detector_free(struct cor_mutation_det
 
 static uint64_t hash_of(const struct cor_mutation_detector *d, const struct witness *w)
 {
-    return cor_siphash(cor_str(w->object->bytes, w->len), d->key[0], d->key[1]);
+    uint64_t hash = cor_siphash(cor_str(w->object->bytes, w->len), d->key[0], d->key[1]);
+
+    if (w->object->has_wire)
+        hash ^= cor_siphash(cor_wire_message(cor_object_wire(w->object)), d->key[1], d->key[0]);
+    return hash;
 }
 
 static void rotate(struct cor_mutation_detector *d)

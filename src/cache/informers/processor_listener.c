@@ -54,7 +54,8 @@ int cor_processor_listener_new(const struct cor_handler_fns *handler, size_t byt
 
 static size_t cost(const struct cor_notification *n)
 {
-    return sizeof(*n) + n->key_len + (n->object ? n->object->len : 0) + (n->old ? n->old->len : 0);
+    return sizeof(*n) + n->key_len + (n->object ? cor_object_size(n->object) : 0) +
+           (n->old ? cor_object_size(n->old) : 0);
 }
 
 static struct cor_str key_of(const struct cor_notification *n)

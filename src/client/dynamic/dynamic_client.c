@@ -27,6 +27,7 @@
 #include "json/scan.h"
 
 #define BODY_MAX 4096 /* of DeleteOptions */
+#define PROTOBUF "application/vnd.kubernetes.protobuf"
 
 enum kind { OBJECT, NOTHING, LIST, WATCH };
 
@@ -82,11 +83,24 @@ static int request_leave(struct cor_dynamic_request *req, int r)
     return is_cancelled ? -COR_ECANCELED : r;
 }
 
+/* Protobuf is read where it was asked for and sent. */
+static const struct cor_wire_type *wire_of(const struct cor_rest_head *head,
+                                           const struct cor_wire_type *asked)
+{
+    struct cor_str type = cor_header_find(head->headers, head->nheaders, COR_STR("Content-Type"));
+
+    return type.p && cor_str_starts(type, COR_STR(PROTOBUF)) ? asked : NULL;
+}
+
 static int on_head(void *arg, const struct cor_rest_head *head)
 {
     struct cor_dynamic_request *req = arg;
 
     req->is_open = true;
+    if (req->kind == LIST)
+        req->list.wire.type = wire_of(head, req->list_call.wire);
+    else
+        req->watch.wire = wire_of(head, req->watch_call.wire);
     if (req->kind != WATCH || !req->watch_call.on_open)
         return 0;
     req->is_busy = true;
@@ -170,7 +184,7 @@ static void on_watch_done(void *arg, const struct cor_rest_result *result)
 }
 
 static const struct cor_rest_cbs object_cbs = {NULL, NULL, on_object_done};
-static const struct cor_rest_cbs list_cbs = {NULL, on_body, on_list_done};
+static const struct cor_rest_cbs list_cbs = {on_head, on_body, on_list_done};
 static const struct cor_rest_cbs watch_cbs = {on_head, on_body, on_watch_done};
 
 static int cannot_send(int r, struct cor_status *reterr)
@@ -209,12 +223,13 @@ static int require_name(const struct cor_resource_path *at, struct cor_status *r
     return at->name.n > 0 ? 0 : cor_status_set(reterr, -COR_EINVAL, "name is required");
 }
 
-/* The Accept header of client-go's metadata client. A server without that form sends whole objects.
- */
-static struct cor_str accept_of(enum kind kind, bool metadata_only)
+/* The Accept headers of client-go's metadata client, and of its typed clients. A server without
+ * that form sends whole objects, or JSON. */
+static struct cor_str accept_of(enum kind kind, bool metadata_only,
+                                const struct cor_wire_type *wire)
 {
     if (!metadata_only)
-        return COR_STR("");
+        return wire ? COR_STR(PROTOBUF ",application/json") : COR_STR("");
     return kind == LIST
                ? COR_STR("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"
                          "application/json")
@@ -233,7 +248,7 @@ static int request_object(const struct cor_dynamic_call *call, enum kind kind,
         return cannot_send(-COR_ENOMEM, reterr);
     req->object_call = *call;
     opts.target = cor_buf_str(target);
-    opts.accept = accept_of(kind, call->metadata_only);
+    opts.accept = accept_of(kind, call->metadata_only, NULL);
     opts.timeout_ms = call->timeout_ms;
     opts.deadline_ms = call->deadline_ms;
     opts.cbs = &object_cbs;
@@ -291,6 +306,8 @@ int cor_dynamic_create(const struct cor_dynamic_call *call, const struct cor_obj
 {
     struct cor_resource_path at = path_of(call, object);
 
+    if (cor_object_make_json(object) < 0)
+        return cannot_send(-COR_ENOMEM, reterr);
     if (at.subresource.n == 0)
         at.name = COR_STR("");
     return write_object(
@@ -306,6 +323,8 @@ int cor_dynamic_update(const struct cor_dynamic_call *call, const struct cor_obj
     struct cor_resource_path at = path_of(call, object);
     int r = require_name(&at, reterr);
 
+    if (r == 0 && cor_object_make_json(object) < 0)
+        r = cannot_send(-COR_ENOMEM, reterr);
     return r < 0 ? r
                  : write_object(call, &at,
                                 (struct cor_rest_request_opts){.method = COR_STR("PUT"),
@@ -363,9 +382,13 @@ int cor_dynamic_apply(const struct cor_dynamic_call *call, const struct cor_obje
                       struct cor_status *reterr)
 {
     struct cor_resource_path at = path_of(call, object);
-    int r = check_managed_fields(cor_str_from(cor_object_json(object), object->meta_at),
-                                 cor_object_order(object), reterr);
+    struct cor_view metadata;
+    int r;
 
+    if (cor_object_make_json(object) < 0)
+        return cannot_send(-COR_ENOMEM, reterr);
+    metadata = cor_view_member(cor_object_view(object), COR_STR("metadata"));
+    r = check_managed_fields(metadata.json, cor_object_order(object), reterr);
     return r < 0 ? r
                  : send_patch(call, &at, COR_PATCH_APPLY, cor_object_json(object), opts, ret_req,
                               reterr);
@@ -453,11 +476,12 @@ static int send_collection(struct cor_rest_client *client, const struct cor_reso
 int cor_dynamic_list(const struct cor_dynamic_list_call *call, const struct cor_list_query *query,
                      struct cor_dynamic_request **ret_req, struct cor_status *reterr)
 {
-    const struct cor_rest_request_opts opts = {.kind = COR_REST_STREAM,
-                                               .accept = accept_of(LIST, query->metadata_only),
-                                               .timeout_ms = call->timeout_ms,
-                                               .deadline_ms = call->deadline_ms,
-                                               .cbs = &list_cbs};
+    const struct cor_rest_request_opts opts = {
+        .kind = COR_REST_STREAM,
+        .accept = accept_of(LIST, query->metadata_only, call->wire),
+        .timeout_ms = call->timeout_ms,
+        .deadline_ms = call->deadline_ms,
+        .cbs = &list_cbs};
     struct cor_dynamic_request *req = request_new(LIST);
 
     if (!req)
@@ -470,10 +494,11 @@ int cor_dynamic_list(const struct cor_dynamic_list_call *call, const struct cor_
 int cor_dynamic_watch(const struct cor_dynamic_watch_call *call, const struct cor_list_query *query,
                       struct cor_dynamic_request **ret_req, struct cor_status *reterr)
 {
-    const struct cor_rest_request_opts opts = {.kind = COR_REST_WATCH,
-                                               .accept = accept_of(WATCH, query->metadata_only),
-                                               .deadline_ms = call->deadline_ms,
-                                               .cbs = &watch_cbs};
+    const struct cor_rest_request_opts opts = {
+        .kind = COR_REST_WATCH,
+        .accept = accept_of(WATCH, query->metadata_only, call->wire),
+        .deadline_ms = call->deadline_ms,
+        .cbs = &watch_cbs};
     struct cor_dynamic_request *req = request_new(WATCH);
 
     if (!req)

@@ -80,6 +80,7 @@ int cor_dynamic_delete_collection(const struct cor_dynamic_call *call,
 struct cor_dynamic_list_call {
     struct cor_rest_client *client;
     struct cor_resource_path at;
+    const struct cor_wire_type *wire; /* protobuf is asked for, and JSON taken; NULL: JSON */
     uint64_t timeout_ms;
     uint64_t deadline_ms; /* as that of a REST request; 0: none */
     /* Each item as it arrives; some may have arrived before a failure. A negative return ends the
@@ -95,7 +96,8 @@ int cor_dynamic_list(const struct cor_dynamic_list_call *call, const struct cor_
 struct cor_dynamic_watch_call {
     struct cor_rest_client *client;
     struct cor_resource_path at;
-    uint64_t deadline_ms; /* a silent server is given up then; 0: never */
+    const struct cor_wire_type *wire; /* as above */
+    uint64_t deadline_ms;             /* a silent server is given up then; 0: never */
     /* The server has accepted the watch. A negative return ends it with that code. May be NULL. */
     int (*on_open)(void *arg);
     /* A negative return ends the watch with that code. */

@@ -10,7 +10,9 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/wire.h"
 #include "meta/object_received.h"
+#include "meta/object_wire.h"
 #include "meta/page_walk.h"
 #include "json/scan.h"
 
@@ -121,6 +123,7 @@ void cor_list_reader_init(struct cor_list_reader *lr, cor_list_item_cb on_item, 
     cor_buf_init(&lr->api_version, TYPE_MAX);
     cor_buf_init(&lr->rv, RV_MAX);
     cor_buf_init(&lr->token, COR_PAGE_TOKEN_MAX);
+    cor_wire_list_init(&lr->wire, COR_LIST_READER_OBJECT_MAX);
 }
 
 void cor_list_reader_deinit(struct cor_list_reader *lr)
@@ -130,6 +133,7 @@ void cor_list_reader_deinit(struct cor_list_reader *lr)
     cor_buf_deinit(&lr->api_version);
     cor_buf_deinit(&lr->rv);
     cor_buf_deinit(&lr->token);
+    cor_wire_list_deinit(&lr->wire);
 }
 
 static int reading_fail(const struct reading *now, int r)
@@ -140,11 +144,59 @@ static int reading_fail(const struct reading *now, int r)
     return now->is_told ? r : cor_status_received(now->reterr, r);
 }
 
+static int on_wire_item(void *arg, struct cor_str message)
+{
+    struct reading *now = arg;
+    struct cor_list_reader *lr = now->lr;
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
+    int r;
+
+    make_room(lr, message.n);
+    r = cor_status_received(now->reterr,
+                            cor_object_received_wire(message, lr->wire.type, &object, now->reterr));
+    if (r == 0)
+        r = lr->on_item(lr->arg, object);
+    now->is_told = r < 0;
+    return r;
+}
+
+static int on_wire_metadata(void *arg, struct cor_str message)
+{
+    struct cor_list_reader *lr = ((struct reading *)arg)->lr;
+    struct cor_wire_item remaining;
+    int r;
+
+    cor_buf_reset(&lr->rv);
+    cor_buf_reset(&lr->token);
+    r = cor_buf_adds(&lr->rv, cor_wire_bytes(message, 2));
+    if (r == 0)
+        r = cor_buf_adds(&lr->token, cor_wire_bytes(message, 3));
+    if (cor_wire_find(message, 4, &remaining))
+        lr->remaining = (int64_t)remaining.value;
+    return r;
+}
+
+static const struct cor_wire_list_cbs wire_cbs = {on_wire_item, on_wire_metadata};
+
+/* Says what is wrong with a list in protobuf. */
+static int wire_fail(const struct reading *now, int r)
+{
+    if (r < 0 && !now->is_told) {
+        cor_status_untyped(now->reterr, r, "unable to decode the list: %s",
+                           r == -COR_EINVAL ? "it is not the protobuf of such a list"
+                                            : cor_err_text(r));
+        return cor_status_received(now->reterr, r);
+    }
+    return r;
+}
+
 int cor_list_reader_feed(struct cor_list_reader *lr, struct cor_str piece,
                          struct cor_status *reterr)
 {
     struct reading now = {lr, reterr, false};
 
+    if (lr->wire.type)
+        return wire_fail(&now, cor_wire_list_feed(&lr->wire, piece, &wire_cbs, &now));
     lr->splitter.arg = &now;
     return reading_fail(&now, cor_json_splitter_feed(&lr->splitter, piece));
 }
@@ -152,8 +204,11 @@ int cor_list_reader_feed(struct cor_list_reader *lr, struct cor_str piece,
 int cor_list_reader_end(struct cor_list_reader *lr, struct cor_status *reterr)
 {
     struct reading now = {lr, reterr, false};
-    int r = cor_json_splitter_end(&lr->splitter);
+    int r;
 
+    if (lr->wire.type)
+        return wire_fail(&now, cor_wire_list_is_whole(&lr->wire) ? 0 : -COR_EINVAL);
+    r = cor_json_splitter_end(&lr->splitter);
     if (r == 0 && (lr->is_status || !(lr->has_null_items || lr->splitter.has_items)))
         r = -COR_EINVAL;
     return reading_fail(&now, r);

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "client/dynamic/wire_list.h"
 #include "meta/object.h"
 #include "meta/status.h"
 #include "json/splitter.h"
@@ -27,6 +28,7 @@ struct cor_list_reader {
     int64_t remaining;                /* metadata.remainingItemCount; -1: absent */
     size_t room;                      /* bytes of items for which the heap has been grown */
     bool has_null_items, is_status;
+    struct cor_wire_list wire; /* reads in its place when it has a type */
 };
 
 /* Cannot fail. */

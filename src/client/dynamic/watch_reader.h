@@ -3,8 +3,10 @@
 #ifndef COR_CLIENT_WATCH_READER_H
 #define COR_CLIENT_WATCH_READER_H
 
+#include "base/buf.h"
 #include "base/str.h"
 #include "coracle/request.h"
+#include "coracle/wire.h"
 #include "meta/object.h"
 #include "meta/status.h"
 #include "json/splitter.h"
@@ -16,6 +18,8 @@ struct cor_watch_reader {
     cor_watch_event_cb on_event;
     void *arg;
     struct cor_json_splitter splitter;
+    const struct cor_wire_type *wire; /* the stream is protobuf, with objects of this kind */
+    struct cor_buf pending;           /* of a frame in protobuf */
 };
 
 /* Cannot fail. */

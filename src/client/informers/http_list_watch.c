@@ -177,6 +177,7 @@ static void http_on_list(struct cor_reflector_driver *d, const struct cor_list_o
     struct cor_list_query query;
     struct cor_dynamic_list_call call = {.client = lw->opts.client,
                                          .at = lw->opts.at,
+                                         .wire = lw->opts.wire,
                                          .on_item = http_on_item,
                                          .on_done = http_on_list_done,
                                          .arg = lw};
@@ -195,6 +196,7 @@ static void http_on_watch(struct cor_reflector_driver *d, const struct cor_list_
     struct cor_list_query query;
     struct cor_dynamic_watch_call call = {.client = lw->opts.client,
                                           .at = lw->opts.at,
+                                          .wire = lw->opts.wire,
                                           .on_open = http_on_open,
                                           .on_event = http_on_event,
                                           .on_done = http_on_watch_done,
@@ -370,6 +372,7 @@ int cor_list_watch_from_client(struct cor_client *client, const struct cor_infor
     m.opts.label_selector = cor_strz(o.label_selector);
     m.opts.field_selector = cor_strz(o.field_selector);
     m.opts.metadata_only = o.metadata_only;
+    m.opts.wire = o.transform || o.metadata_only ? NULL : o.wire;
     m.opts.tweaks[0] = (struct cor_list_tweak){o.tweak, o.tweak_arg};
     r = cor_runtime_run(client->runtime, http_make_on_loop, &m);
     r = r < 0 ? r : m.r;

@@ -10,6 +10,7 @@
 #include "client/informers/list_watch_int.h"
 #include "client/rest/rest_client.h"
 #include "coracle/informer_request.h"
+#include "coracle/wire.h"
 #include "kit/resource_path.h"
 
 struct cor_http_list_watch;
@@ -35,8 +36,9 @@ struct cor_http_list_watch_opts {
     struct cor_resource_path at;   /* of the collection */
     struct cor_str label_selector; /* empty: all */
     struct cor_str field_selector;
-    bool metadata_only;              /* PartialObjectMetadata in the place of whole objects */
-    struct cor_list_tweak tweaks[2]; /* one after the other */
+    bool metadata_only;               /* PartialObjectMetadata in the place of whole objects */
+    const struct cor_wire_type *wire; /* of the objects in protobuf; NULL: JSON is asked for */
+    struct cor_list_tweak tweaks[2];  /* one after the other */
 };
 
 /* The strings are copied; `loop` and `client` must stay valid. 0 or -COR_ENOMEM. */

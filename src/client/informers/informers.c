@@ -75,6 +75,8 @@ static int informers_make_http_list_watch(struct cor_informers *set,
         .label_selector = scope->label_selector,
         .field_selector = scope->field_selector,
         .metadata_only = scope->metadata_only,
+        .wire = set->opts.transform || scope->transform || scope->metadata_only ? NULL
+                                                                                : set->asked->wire,
         .tweaks = {{set->opts.tweak, set->opts.arg}, {scope->tweak, scope->tweak_arg}}};
     struct cor_http_list_watch *lw;
     int r = cor_http_list_watch_new(&opts, &lw);

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "client/rest/rest_int.h"
 #include "loop/loop.h"
+#include "meta/wire_json.h"
 #include "net/h1.h"
 
 #define ERROR_MAX (1u << 20) /* of an answer that tells of one; the rest is not kept */
@@ -300,9 +301,14 @@ static void keep_answer(struct cor_rest_request *req)
 
 static void read_error(struct cor_rest_request *req)
 {
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
     struct cor_str body = cor_buf_str(&req->body);
     int64_t wait_s = req->retry_after_s > 0 ? req->retry_after_s : 0;
 
+    /* Who asked for protobuf is told of failures in it, too. */
+    cor_buf_init(&json, (size_t)8 * ERROR_MAX);
+    if (cor_wire_status_json(body, &json) == 0)
+        body = cor_buf_str(&json);
     req->has_error = true;
     if (cor_status_is_failure(cor_str_trim(body)))
         cor_status_read(&req->error, req->code, body);

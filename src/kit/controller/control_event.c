@@ -6,7 +6,9 @@
 #include "kit/controller/control_event.h"
 
 #include "coracle/label_selector.h"
+#include "coracle/metadata.h"
 #include "coracle/view.h"
+#include "meta/object.h"
 
 bool cor_control_predicates_pass(const struct cor_control_predicates *predicates,
                                  const struct cor_control_event *event)
@@ -17,9 +19,9 @@ bool cor_control_predicates_pass(const struct cor_control_predicates *predicates
     return true;
 }
 
-static struct cor_view metadata_member(const struct cor_object *object, struct cor_str key)
+static struct cor_view metadata_member(struct cor_view object, struct cor_str key)
 {
-    return cor_view_member(cor_view_member(cor_object_view(object), COR_STR("metadata")), key);
+    return cor_view_member(cor_view_member(object, COR_STR("metadata")), key);
 }
 
 #define MISPLACED_MAX 64
@@ -49,8 +51,7 @@ static bool same_strings(struct cor_view a, struct cor_view b)
 bool cor_control_generation_changed(const void *arg, const struct cor_control_event *event)
 {
     return event->kind != COR_CONTROL_UPDATED || !event->old ||
-           cor_view_int_or(metadata_member(event->old, COR_STR("generation")), 0) !=
-               cor_view_int_or(metadata_member(event->object, COR_STR("generation")), 0);
+           cor_object_generation(event->old) != cor_object_generation(event->object);
 }
 
 bool cor_control_version_changed(const void *arg, const struct cor_control_event *event)
@@ -63,15 +64,16 @@ bool cor_control_version_changed(const void *arg, const struct cor_control_event
 bool cor_control_labels_changed(const void *arg, const struct cor_control_event *event)
 {
     return event->kind != COR_CONTROL_UPDATED || !event->old ||
-           !same_strings(metadata_member(event->old, COR_STR("labels")),
-                         metadata_member(event->object, COR_STR("labels")));
+           !same_strings(metadata_member(cor_object_head_view(event->old), COR_STR("labels")),
+                         metadata_member(cor_object_head_view(event->object), COR_STR("labels")));
 }
 
 bool cor_control_annotations_changed(const void *arg, const struct cor_control_event *event)
 {
     return event->kind != COR_CONTROL_UPDATED || !event->old ||
-           !same_strings(metadata_member(event->old, COR_STR("annotations")),
-                         metadata_member(event->object, COR_STR("annotations")));
+           cor_object_make_json(event->old) < 0 || cor_object_make_json(event->object) < 0 ||
+           !same_strings(metadata_member(cor_object_view(event->old), COR_STR("annotations")),
+                         metadata_member(cor_object_view(event->object), COR_STR("annotations")));
 }
 
 bool cor_control_labels_match(const void *arg, const struct cor_control_event *event)

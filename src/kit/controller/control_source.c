@@ -33,7 +33,7 @@ static void add_owners(const struct cor_control_source *source,
                        const struct cor_control_source *main, const struct cor_object *object,
                        struct cor_control_keys *keys)
 {
-    struct cor_view metadata = cor_view_member(cor_object_view(object), COR_STR("metadata"));
+    struct cor_view metadata = cor_view_member(cor_object_head_view(object), COR_STR("metadata"));
     struct cor_view_iter it = cor_view_iter(cor_view_member(metadata, COR_STR("ownerReferences")));
     struct cor_str ns = main->opts.is_cluster_scoped ? COR_STR("") : cor_object_namespace(object);
 

@@ -14,7 +14,7 @@
 
 #include "base/err.h"
 #include "meta/quote.h"
-#include "schema/float_text.h"
+#include "json/float_text.h"
 #include "json/json.h"
 #include "json/scan.h"
 #include "json/writer.h"

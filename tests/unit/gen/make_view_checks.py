@@ -94,7 +94,9 @@ class Checks:
             self.field(declared, field)
         for field in declared.fields:
             if field.is_inline:
-                self.lines.append(f"    check_{c_name(field.type)}(want, (struct {c_name(field.type)}){{got.at}});")
+                # In protobuf it is a message of its own, and its view is not the struct's.
+                self.lines.append(f"    if (!cor_value_is_wire(got.at)) "
+                                  f"check_{c_name(field.type)}(want, (struct {c_name(field.type)}){{got.at}});")
         self.lines += ["}", ""]
 
 
@@ -108,6 +110,12 @@ def reach(kinds):
             holds = [f.type.element if f.type.shape in ("LIST", "MAP") else f.type for f in declared.fields]
             todo += [t for t in holds if t.shape == "STRUCT"]
     return found
+
+
+def table(kind):
+    """The kind's table for protobuf; lists of objects have none."""
+    is_list = {"metadata", "items"} <= {f.name for f, _ in kind.members}
+    return "NULL" if is_list else f"&{c_name(kind)}_wire"
 
 
 def main(arguments):
@@ -136,7 +144,7 @@ def main(arguments):
                  f"    struct {c_name(d)} got = {c_name(d)}(object);", "    assert_true(cor_value_exists(got.at));",
                  f"    check_{c_name(d)}(cor_object_view(object), got);", "}", ""]
     text += ["const struct view_check view_checks[] = {"]
-    text += [f'    {{"{d.package.group}", "{d.package.version}", "{d.name}", run_{c_name(d)}}},' for d in kinds]
+    text += [f'    {{"{d.package.group}", "{d.package.version}", "{d.name}", run_{c_name(d)}, {table(d)}}},' for d in kinds]
     text += ["};", f"const size_t view_checks_n = {len(kinds)};", "const char *const view_places[] = {"]
     text += [f'    "{place}",' for place in checks.places]
     text += ["};", f"const size_t view_places_n = {len(checks.places)};", f"unsigned char view_seen[{len(checks.places)}];", ""]

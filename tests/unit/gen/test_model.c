@@ -67,7 +67,8 @@ TEST(model, writes_what_the_built_in_types_have)
         cor_gen_model_deinit(&model);
     }
     assert_true(strstr(cor_buf_z(&header), "cor_scheduling_v1_priority_class_value("));
-    assert_true(strstr(cor_buf_z(&source), "cor_value_int32(v.at, \"value\", 5)"));
+    assert_true(strstr(cor_buf_z(&source),
+                       "cor_value_int32(v.at, \"value\", COR_VALUE_FIELD(5, 2, 0, 0, 0))"));
     assert_memory_equal(header.p, header.p + header.n / 2, header.n / 2);
     assert_memory_equal(source.p, source.p + source.n / 2, source.n / 2);
 }

@@ -6,15 +6,25 @@
 
 #include "coracle/object.h"
 #include "coracle/value.h"
+#include "random_object.h"
 #include "test.h"
+#include "json/wire_value.h"
 
 struct view_check {
     const char *group, *version, *kind;
     void (*run)(const struct cor_object *object);
+    const struct cor_wire_type *wire; /* NULL: it is a list of objects */
 };
 
 extern const struct view_check view_checks[];
 extern const size_t view_checks_n;
+/* The check of a kind; NULL: there is none. */
+const struct view_check *view_check_of(struct cor_str api_version, struct cor_str kind);
+/* A random object of the kind; with_plain_metadata: of names and labels without escapes. */
+void random_of_kind(const struct view_check *check, enum random_form form, bool with_plain_metadata,
+                    struct cor_buf *out);
+void read_golden(const char *folder, const char *name, struct cor_buf *out);
+
 /* The accessors by name, and whether one has found a value. */
 extern const char *const view_places[];
 extern const size_t view_places_n;

@@ -24,6 +24,7 @@ struct told {
     char message[256];
     char rv[32], token[32];
     int64_t remaining;
+    const struct cor_wire_type *wire; /* asked for */
 };
 
 static void note(struct told *t, const char *what, const struct cor_object *o)
@@ -301,6 +302,7 @@ static int list(struct told *t, struct cor_list_query query)
 {
     struct cor_dynamic_list_call call = {.client = t->w->rc,
                                          .at = {.gvr = pods},
+                                         .wire = t->wire,
                                          .on_item = on_item,
                                          .on_done = on_list_done,
                                          .arg = t};
@@ -380,6 +382,7 @@ static int watch(struct told *t)
 {
     struct cor_dynamic_watch_call call = {.client = t->w->rc,
                                           .at = {.gvr = pods, .ns = COR_STR("x")},
+                                          .wire = t->wire,
                                           .on_open = on_open,
                                           .on_event = on_event,
                                           .on_done = on_watch_done,
@@ -440,6 +443,160 @@ TEST(dynamic_client, a_watch_gives_an_event_of_a_type_that_is_not_known)
     expect(&t, watch(&t), "?a@6 ?a@7 +a@8 ", 0);
     cor_buf_deinit(&t.text);
     world_end(&w);
+}
+
+/* ---- protobuf ---- */
+
+static const struct cor_wire_field meta_fields[] = {
+    {"annotations", NULL, 12, {0, 0}, 11, COR_WIRE_STRING, COR_WIRE_MAP | COR_WIRE_OMITEMPTY},
+    {"name", NULL, 1, {0, 0}, 4, COR_WIRE_STRING, COR_WIRE_OMITEMPTY},
+    {"namespace", NULL, 3, {0, 0}, 9, COR_WIRE_STRING, COR_WIRE_OMITEMPTY},
+    {"resourceVersion", NULL, 6, {0, 0}, 15, COR_WIRE_STRING, COR_WIRE_OMITEMPTY},
+};
+static const struct cor_wire_type meta_type = {NULL, NULL, meta_fields, 4};
+static const struct cor_wire_field pod_fields[] = {
+    {"metadata", &meta_type, 1, {0, 0}, 8, COR_WIRE_STRUCT, 0},
+};
+static const struct cor_wire_type pod_type = {"v1", "Pod", pod_fields, 1};
+
+/* A pod with a name and a version of one byte each: 11 bytes. */
+#define WIRE_POD(name, rv) "\x0a\x09\x0a\x01" name "\x1a\x01x\x32\x01" rv
+#define WIRE_TAIL          "\x1a\0\x22\0"
+#define WIRE_LIST(kind)                                                                            \
+    "k8s\0\x0a\x0d\x0a\x02v1\x12\x07" kind "\x12\x26"                                              \
+    "\x0a\x0a\x12\x01"                                                                             \
+    "9\x1a\x03tok\x20\x03\x12\x0b" WIRE_POD("a", "1") "\x12\x0b" WIRE_POD("b", "2") WIRE_TAIL
+#define WIRE_OBJECT(name, rv)                                                                      \
+    "k8s\0\x0a\x09\x0a\x02v1\x12\x03Pod\x12\x0b" WIRE_POD(name, rv) WIRE_TAIL
+/* An event with its length, whose type has 5, 7 or 8 bytes. */
+#define WIRE_EVENT5(type, name, rv) "\0\0\0\x2b\x0a\x05" type "\x12\x22\x0a " WIRE_OBJECT(name, rv)
+#define WIRE_EVENT7(type, name, rv) "\0\0\0\x2d\x0a\x07" type "\x12\x22\x0a " WIRE_OBJECT(name, rv)
+#define WIRE_EVENT8(type, name, rv) "\0\0\0\x2e\x0a\x08" type "\x12\x22\x0a " WIRE_OBJECT(name, rv)
+#define WIRE_STATUS                                                                                \
+    "k8s\0\x0a\x0c\x0a\x02v1\x12\x06Status\x12\x15\x12\x07"                                        \
+    "Failure\"\x07"                                                                                \
+    "Expired\x30\x9a\x03" WIRE_TAIL
+#define WIRE_ERROR                                                                                 \
+    "\0\0\0\x38\x0a\x05"                                                                           \
+    "ERROR\x12\x2f\x0a\x2d" WIRE_STATUS
+#define PROTOBUF "application/vnd.kubernetes.protobuf"
+#define BYTES(s) .body = s, .n = sizeof(s) - 1
+
+TEST(dynamic_client, a_list_comes_in_protobuf_where_the_server_has_it)
+{
+    static const struct answer script[] = {
+        {BYTES(WIRE_LIST("PodList")), .content_type = PROTOBUF},
+        {.body = "{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":"
+                 "\"7\"},\"items\":[" ITEM("c", "3") "]}"},
+        {BYTES(WIRE_STATUS), .status = 410, .content_type = PROTOBUF},
+        {.status = 403, .body = FAILURE(403, "Forbidden", "no")},
+        {BYTES(WIRE_LIST("JobList")), .content_type = PROTOBUF},
+        {.body = WIRE_LIST("PodList"), .n = 40, .content_type = PROTOBUF},
+        {.body = "k8s", .content_type = PROTOBUF},
+    };
+    struct world w;
+    struct told t;
+
+    begin(&w, script, COR_ARRAY_LEN(script));
+    t = told(&w);
+    t.wire = &pod_type;
+    expect(&t, list(&t, (struct cor_list_query){0}), "a@1 b@2 ", 0);
+    assert_string_equal(t.rv, "9");
+    assert_string_equal(t.token, "tok");
+    assert_int_equal(t.remaining, 3);
+    assert_non_null(strstr(cor_buf_z(&w.headers), PROTOBUF ",application/json\n"));
+    expect(&t, list(&t, (struct cor_list_query){0}), "c@3 ", 0);
+    assert_string_equal(t.rv, "7");
+    expect(&t, list(&t, (struct cor_list_query){0}), "", -COR_EEXPIRED);
+    assert_int_equal(t.code, 410);
+    expect(&t, list(&t, (struct cor_list_query){0}), "", -COR_EFORBIDDEN);
+    expect(&t, list(&t, (struct cor_list_query){0}), "", -COR_EPROTOCOL);
+    assert_string_equal(t.message,
+                        "unable to decode the list: it is not the protobuf of such a list");
+    expect(&t, list(&t, (struct cor_list_query){0}), "", -COR_EPROTOCOL);
+    expect(&t, list(&t, (struct cor_list_query){0}), "", -COR_EPROTOCOL);
+    /* What was not asked for in protobuf is not read as such. */
+    cor_buf_deinit(&t.text);
+    world_end(&w);
+}
+
+TEST(dynamic_client, a_watch_comes_in_protobuf_where_the_server_has_it)
+{
+    static const struct answer script[] = {
+        {BYTES(WIRE_EVENT5("ADDED", "a", "6") WIRE_EVENT8("MODIFIED", "a", "7")
+                   WIRE_EVENT8("BOOKMARK", "a", "8") WIRE_EVENT7("DELETED", "a", "9") WIRE_ERROR),
+         .content_type = PROTOBUF ";stream=watch"},
+        {.body = EVENT("ADDED", POD("a", "6"))},
+        {BYTES(WIRE_STATUS), .status = 410, .content_type = PROTOBUF},
+        {BYTES("\0\0\0\x03\x0a\x01x"), .content_type = PROTOBUF ";stream=watch"},
+        {BYTES("\x7f\0\0\0\x0a\x01x"), .content_type = PROTOBUF ";stream=watch"},
+    };
+    struct world w;
+    struct told t;
+
+    begin(&w, script, COR_ARRAY_LEN(script));
+    t = told(&w);
+    t.wire = &pod_type;
+    expect(&t, watch(&t), "+a@6 ~a@7 #a@8 -a@9 !410 Expired ", 0);
+    assert_true(t.is_open);
+    expect(&t, watch(&t), "+a@6 ", 0);
+    expect(&t, watch(&t), "", -COR_EEXPIRED);
+    expect(&t, watch(&t), "", -COR_EPROTOCOL);
+    expect(&t, watch(&t), "", -COR_ETOOBIG);
+    cor_buf_deinit(&t.text);
+    world_end(&w);
+}
+
+static int count_item(void *arg, struct cor_object *object)
+{
+    ++*(int *)arg;
+    return 0;
+}
+
+static int count_event(void *arg, const struct cor_watch_event *event)
+{
+    ++*(int *)arg;
+    return 0;
+}
+
+/* However the bytes are cut, and whichever allocation fails. */
+TEST(dynamic_client, readers_of_protobuf_take_any_pieces_and_fail_without_memory)
+{
+    static const char list_bytes[] = WIRE_LIST("PodList");
+    static const char watch_bytes[] =
+        WIRE_EVENT5("ADDED", "a", "6") WIRE_ERROR WIRE_EVENT8("BOOKMARK", "a", "8");
+
+    for (size_t step = 1; step < 60; step++) {
+        FOR_EACH_FAILED_ALLOC(n) {
+            COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
+            int items = 0, r = 0;
+            struct cor_list_reader lr;
+            struct cor_watch_reader wr;
+
+            cor_list_reader_init(&lr, count_item, &items);
+            lr.wire.type = &pod_type;
+            for (size_t at = 0, size = sizeof(list_bytes) - 1; r == 0 && at < size; at += step)
+                r = cor_list_reader_feed(
+                    &lr, cor_str(list_bytes + at, size - at < step ? size - at : step), &why);
+            if (r == 0)
+                r = cor_list_reader_end(&lr, &why);
+            cor_list_reader_deinit(&lr);
+            if (r == 0)
+                assert_int_equal(items, 2);
+            cor_watch_reader_init(&wr, count_event, &items);
+            wr.wire = &pod_type;
+            for (size_t at = 0, size = sizeof(watch_bytes) - 1; r == 0 && at < size; at += step)
+                r = cor_watch_reader_feed(
+                    &wr, cor_str(watch_bytes + at, size - at < step ? size - at : step), &why);
+            cor_watch_reader_deinit(&wr);
+            /* A Status loses its texts rather than the event. */
+            if (r == 0)
+                assert_int_equal(items, 5);
+            else
+                assert_int_equal(r, -COR_ENOMEM);
+            assert_true(r == 0 || test_alloc_failed());
+        }
+    }
 }
 
 static bool has_held(void *arg)

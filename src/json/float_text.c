@@ -1,4 +1,4 @@
-#include "schema/float_text.h"
+#include "json/float_text.h"
 
 #include <assert.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Numbers of the type float64 as Go prints them in JSON. Thread: any (pure). */
-#ifndef COR_SCHEMA_FLOAT_TEXT_H
-#define COR_SCHEMA_FLOAT_TEXT_H
+#ifndef COR_JSON_FLOAT_TEXT_H
+#define COR_JSON_FLOAT_TEXT_H
 
 #include "base/str.h"
 
