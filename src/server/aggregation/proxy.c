@@ -188,6 +188,13 @@ static void proxy_begin(struct cor_proxied *p, int status, const struct cor_http
     cor_http_response_start(p->response, status, out, n, p->left);
 }
 
+/* The request was answered, and is not sent again. */
+static void proxy_drop_head(struct cor_proxied *p)
+{
+    cor_remote_head_deinit(&p->head);
+    (void)proxy_charge(p);
+}
+
 static int proxy_begin_tunnel(struct cor_proxied *p, const struct cor_http_header *headers,
                               size_t n)
 {
@@ -196,6 +203,7 @@ static int proxy_begin_tunnel(struct cor_proxied *p, const struct cor_http_heade
     p->is_tunnel = true;
     cor_http_response_set_deadline(p->response, COR_HTTP_NO_DEADLINE);
     cor_http_response_tunnel(p->response, headers, n);
+    proxy_drop_head(p);
     return 0;
 }
 
@@ -226,8 +234,7 @@ static int proxy_on_answer(void *arg, int status, const struct cor_http_header *
         return -COR_ECANCELED;
     }
     proxy_begin(p, status, headers, nheaders);
-    cor_remote_head_deinit(&p->head);
-    (void)proxy_charge(p);
+    proxy_drop_head(p);
     return 0;
 }
 
