@@ -60,6 +60,11 @@ class Reader(threading.Thread):
         return True
 
 
+def is_established(server, path):
+    conditions = server.get(path).expect(200).json().get("status", {}).get("conditions") or []
+    return any(condition["type"] == "Established" and condition["status"] == "True" for condition in conditions)
+
+
 def play_one(server, number):
     """The life of one definition."""
     plural = f"thing{number}s"
@@ -70,7 +75,10 @@ def play_one(server, number):
         return {"apiVersion": "churn.example.org/v1", "kind": plural.capitalize(), "metadata": {"name": name, **metadata}, "spec": {"n": 1}}
 
     server.create(DEFINITIONS, definition(plural, ["v1"]))
-    await_it(lambda: server.get(things).status == 200, plural, WAIT_S)
+    # A connection may be served a moment before another one, which another loop has: what all can rely on is the condition.
+    await_it(lambda: is_established(server, path), plural, WAIT_S)
+    for _ in range(4):
+        server.get(things).expect(200)
     reader = Reader(server, things)
     reader.start()
     owner = server.create(MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": plural}})["metadata"]

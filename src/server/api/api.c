@@ -80,6 +80,7 @@ static void api_on_published(struct cor_mail *mail)
     assert(generation > cor_served_generation(loop->served));
     cor_served_unref(loop->served);
     loop->served = next;
+    atomic_store(&loop->served_generation, generation);
     (void)cor_api_builtins(&nbuiltins);
     for (size_t place = nbuiltins; place < loop->nbackings; place++) {
         if (loop->backings[place] && cor_row_is_retired_in(loop->backings[place]->row, generation))
@@ -104,6 +105,15 @@ void cor_api_follow_served(struct cor_api_loop *loop, struct cor_served_follower
 void cor_api_unfollow_served(struct cor_served_follower *follower)
 {
     cor_dlist_remove(&follower->link);
+}
+
+bool cor_api_has_taken(const struct cor_api *api, uint64_t generation)
+{
+    for (size_t i = 0; i < api->nloops; i++) {
+        if (atomic_load(&api->loops[i].served_generation) < generation)
+            return false;
+    }
+    return true;
 }
 
 void cor_api_publish(struct cor_api *api, struct cor_served *served)
@@ -170,6 +180,7 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
         else
             cor_rand_init(&loop->rand);
         loop->served = cor_served_ref(served);
+        atomic_init(&loop->served_generation, cor_served_generation(served));
         loop->served_mail.on_mail = api_on_published;
         if (!loop->watch_events)
             r = -COR_ENOMEM;

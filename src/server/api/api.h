@@ -129,10 +129,13 @@ void cor_api_loop_release(struct cor_api_loop *loop);
 bool cor_api_close_cachers(struct cor_api *api, void (*on_closed)(void *arg), void *arg);
 
 /* Requests that begin after this, on each loop from its next turn on, are routed by `served`, whose
- * generation is greater than that of the snapshot before. For the publisher (api/publisher.h); until
- * it publishes, every loop keeps the first generation. From any thread; not after the loops were
- * released. */
+ * generation is greater than that of the snapshot before. For the publisher (api/publisher.h);
+ * until it publishes, every loop keeps the first generation. From any thread; not after the loops
+ * were released. */
 void cor_api_publish(struct cor_api *api, struct cor_served *served);
+
+/* Are requests on every loop routed by this generation or a later one? From any thread. */
+bool cor_api_has_taken(const struct cor_api *api, uint64_t generation);
 
 /* Whoever is told when a loop is routed by another snapshot: the controllers, which follow what is
  * served. The callback may follow and unfollow nothing. */

@@ -44,6 +44,7 @@ struct cor_api_loop {
     struct cor_loop *loop;
     struct cor_rand rand;
     struct cor_served *served;              /* what its requests are routed by */
+    _Atomic uint64_t served_generation;     /* of `served`, for other threads */
     _Atomic(struct cor_served *) published; /* replaces it with the next mail; NULL: nothing */
     struct cor_mail served_mail;            /* is under way while `published` is not NULL */
     struct cor_dlist served_followers;      /* struct cor_served_follower */

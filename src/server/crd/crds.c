@@ -115,12 +115,17 @@ static void crds_enqueue_waiting(struct cor_crds *crds)
     }
 }
 
+static void crds_publish_soon(struct cor_crds *crds);
+
 static void crds_on_published(struct cor_row_maker *maker)
 {
     struct cor_crds *crds = crds_of_maker(maker);
 
     crds->has_changed = false;
-    crds_enqueue_waiting(crds);
+    crds->generation = crds->publisher->generation;
+    /* Whoever waits is told when the loops serve it. */
+    if (crds->is_following && !crds->on_stopped)
+        crds_publish_soon(crds);
 }
 
 /* Puts definitions whose caches are filled into the place of those that are served, so that a
@@ -146,6 +151,12 @@ static size_t crds_settle(struct cor_crds *crds)
     return nwaiting;
 }
 
+/* Has every loop taken what was published last? A thread may be behind by a while. */
+static bool crds_are_served(const struct cor_crds *crds)
+{
+    return cor_api_has_taken(crds->api, crds->generation);
+}
+
 /* All definitions that were stored are served. */
 static void set_synced(struct cor_crds *crds)
 {
@@ -160,10 +171,13 @@ static void crds_try_publish(struct cor_crds *crds)
     bool is_ending = !crds->is_following || crds->on_stopped;
     size_t nwaiting = is_ending ? 0 : crds_settle(crds);
     int r = !is_ending && crds->has_changed ? cor_publisher_publish(crds->publisher) : 0;
+    bool is_served = is_ending || (r == 0 && crds_are_served(crds));
 
     crds->is_publishing = false;
     crds->nfilling = nwaiting;
-    if (r == 0 && nwaiting == 0) {
+    if (is_served)
+        crds_enqueue_waiting(crds);
+    if (is_served && nwaiting == 0) {
         if (crds->has_listed)
             set_synced(crds);
         return;
@@ -299,7 +313,7 @@ int cor_crds_take(struct cor_crds *crds, struct cor_object *crd)
 
 bool cor_crds_shows(struct cor_crds *crds, struct crd_entry *entry)
 {
-    entry->awaits_publication = entry->next || crds->has_changed;
+    entry->awaits_publication = entry->next || crds->has_changed || !crds_are_served(crds);
     return !entry->awaits_publication;
 }
 

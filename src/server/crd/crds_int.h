@@ -49,6 +49,7 @@ struct cor_crds {
     struct cor_timer retry; /* looks again at caches that are being filled, and publishes again what
                                could not be published for want of memory */
     bool is_publishing;     /* the mail is under way, or the retry is set */
+    uint64_t generation;    /* of the snapshot that was published last */
     size_t nfilling;        /* caches that were being filled when the retry was set */
     bool has_changed;       /* what is served is not what was published last */
     bool is_following;      /* started, and not stopped */
