@@ -254,6 +254,14 @@ int cor_gen_conversion_read(struct cor_gen_model *model, struct cor_str words,
     first = cor_str_cut(&rest, '=');
     *ret = (struct cor_gen_conversion){.a = cor_gen_find_kind(model, first),
                                        .b = cor_gen_find_kind(model, rest)};
+    if (cor_str_find(first, '.') >= 0 && cor_str_find(rest, '.') >= 0 && (!ret->a || !ret->b)) {
+        struct cor_str missing = ret->a ? rest : first;
+
+        snprintf(reterr->message, sizeof(reterr->message),
+                 "--convert: the input has no kind %.*s; --list prints those of it",
+                 COR_STR_ARG(missing));
+        return -COR_EINVAL;
+    }
     if (!ret->a || !ret->b || ret->a == ret->b) {
         snprintf(reterr->message, sizeof(reterr->message),
                  "--convert: two kinds as PACKAGE.KIND=PACKAGE.KIND were expected, but it is "

@@ -180,6 +180,10 @@ def refuses_names_that_are_too_long():
 def refuses_wrong_words():
     for args, code, words in ((["--convert", "core_v1.Event=Pods"], 1,
                                '--convert: two kinds as PACKAGE.KIND=PACKAGE.KIND were expected, but it is "core_v1.Event=Pods"'),
+                              (["--convert", "core_v1.Event=events_v2.Event"], 1,
+                               "--convert: the input has no kind events_v2.Event; --list prints those of it"),
+                              (["--convert", "core_v1.Events=events_v1.Event"], 1,
+                               "--convert: the input has no kind core_v1.Events; --list prints those of it"),
                               (["--convert", "core_v1.Event=events_v1.Event:count=metadata.name"], 1,
                                '--convert: two members of one struct were expected, but it is "count=metadata.name": convert it in'),
                               (["--convert", "core_v1.Event=events_v1.Event:count=counted"], 1,
