@@ -18,6 +18,7 @@ struct cor_h1 {
     bool is_interim; /* a 1xx response, which is not shown */
     bool is_paused;  /* after the head or a piece of the body, because its callback asked for it */
     bool takes_upgrade; /* client: a 101 is a response */
+    unsigned ninterim;  /* client: 1xx responses before this one */
     int r;              /* the code of a failure found in a callback */
     size_t extra;       /* bytes of trailers and chunk extensions */
     uint64_t body_bytes, body_max;
@@ -215,6 +216,8 @@ static int on_headers_complete(llhttp_t *parser)
         return fail(h, -COR_EINVAL, 400, "a status below 100");
     if (h->head.status == 101 && !h->takes_upgrade)
         return fail(h, -COR_EINVAL, 400, "an upgrade that was not asked for");
+    if (h->is_interim && h->ninterim == COR_H1_INTERIM_MAX)
+        return fail(h, -COR_ETOOBIG, 400, "too many interim responses");
     r = check_transfer_encoding(h);
     if (r == 0 && is_request)
         r = check_request(h);
@@ -312,6 +315,7 @@ static void forget(struct cor_h1 *h)
 {
     free_fields(h);
     h->target_n = h->extra = 0;
+    h->ninterim = 0;
     h->body_bytes = 0;
     h->body_max = h->limits->body_max;
     h->in_value = h->is_interim = h->is_paused = h->takes_upgrade = false;
@@ -393,9 +397,11 @@ int cor_h1_feed(struct cor_h1 *h, struct cor_str in, size_t *ret_used)
         in = cor_str_from(in, used);
         if (h->phase == PHASE_DONE && h->is_interim) {
             bool takes_upgrade = h->takes_upgrade;
+            unsigned ninterim = h->ninterim + 1;
 
             cor_h1_next(h, h->to_head);
             h->takes_upgrade = takes_upgrade;
+            h->ninterim = ninterim;
         }
     }
     return 0;

@@ -54,6 +54,9 @@ struct cor_h1_limits {
  * connection that is still anonymous should not be able to claim more memory than this. */
 #define COR_H1_HEAD_MAX    (64u * 1024)
 #define COR_H1_HEADERS_MAX 256
+/* Responses before the final one (1xx, without 101), which are passed over: more are refused, or a
+ * server could keep a call that has no deadline busy for ever. */
+#define COR_H1_INTERIM_MAX 5
 
 /* NULL: out of memory. `limits` and `cbs` must stay valid. */
 struct cor_h1 *cor_h1_new(enum cor_h1_role role, const struct cor_h1_limits *limits,

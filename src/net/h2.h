@@ -106,6 +106,7 @@ bool cor_h2_takes_stream(const struct cor_h2 *h);
 #define COR_H2_STREAMS_MAX       1000
 #define COR_H2_HEAD_MAX          (64u * 1024)
 #define COR_H2_HEADERS_MAX       256
+#define COR_H2_INTERIM_MAX       5
 #define COR_H2_CONTINUATIONS_MAX 6
 #define COR_H2_CONTROL_BURST     1000
 #define COR_H2_CONTROL_PER_S     100

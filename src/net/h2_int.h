@@ -35,6 +35,7 @@ struct cor_h2_stream {
     bool is_reset;  /* by us */
     bool is_broken; /* reset for the peer\'s fault; the user is told when nghttp2 has closed it */
     bool lacks_memory; /* reset for want of it; the user is told likewise */
+    unsigned ninterim; /* client: 1xx heads that have come */
     uint32_t code;
     enum cor_h2_out out;
     size_t unconsumed;

@@ -275,9 +275,9 @@ static void on_response_block(struct cor_h2 *h, struct cor_h2_stream *s, bool is
 
     rebase(&h->block);
     read_head(h, is_last, &head);
-    if (head.status >= 100 && head.status < 200)
+    if (head.status >= 100 && head.status < 200 && ++s->ninterim <= COR_H2_INTERIM_MAX)
         return;
-    if (head.status < 100) {
+    if (head.status < 200) {
         break_stream(s);
         return;
     }

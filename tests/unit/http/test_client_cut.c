@@ -168,3 +168,42 @@ TEST(http_client_cut, a_deadline_may_pass_at_any_byte)
     cut_everywhere(COR_STR(H1_ANSWER), false, PASSES_DEADLINE);
     cut_everywhere(COR_STR(H2_ANSWER), true, PASSES_DEADLINE);
 }
+
+/* A server that says nothing final keeps no call for ever: five interim answers are passed over. */
+TEST(http_client_cut, a_sixth_interim_answer_ends_the_call)
+{
+#define H1_INTERIM "HTTP/1.1 102 Processing\r\n\r\n"
+#define H2_INTERIM                                                                                 \
+    "\0\0\5\1\4\0\0\0\1\x08\x03"                                                                   \
+    "102"
+    static const struct {
+        struct cor_str before, interim, after;
+    } protocols[] = {
+        {COR_STR(""), COR_STR(H1_INTERIM), COR_STR(H1_ANSWER)},
+        {{H2_ANSWER, 9}, COR_STR(H2_INTERIM), {&H2_ANSWER[9], sizeof(H2_ANSWER) - 10}},
+    };
+
+    for (int i = 0; i < 4; i++) {
+        bool is_h2 = i % 2, is_too_many = i / 2;
+        struct cor_http_call_opts opts = {
+            .method = COR_STR("GET"), .target = COR_STR("/"), .cbs = &ask_cbs};
+        struct cor_buf answer;
+        struct cut t;
+
+        cor_buf_init(&answer, 1000);
+        cor_buf_adds(&answer, protocols[is_h2].before);
+        for (int n = 0; n < (is_too_many ? 6 : 5); n++)
+            cor_buf_adds(&answer, protocols[is_h2].interim);
+        if (!is_too_many)
+            cor_buf_adds(&answer, protocols[is_h2].after);
+        cut_init(&t, cor_buf_str(&answer), is_h2, answer.n, PASSES_DEADLINE);
+        cor_buf_init(&t.ask.text, 100);
+        opts.arg = &t.ask;
+        assert_int_equal(cor_http_call_open(t.client, &opts, &t.ask.call), 0);
+        assert_true(cor_loop_run_until(t.loop, is_over, &t, PATIENCE_MS));
+        assert_int_equal(t.ask.r, !is_too_many ? 0 : is_h2 ? -COR_EBROKEN : -COR_ETOOBIG);
+        assert_str(cor_buf_str(&t.ask.text), is_too_many ? "" : "200 hello");
+        cut_deinit(&t);
+        cor_buf_deinit(&answer);
+    }
+}

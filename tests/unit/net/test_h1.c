@@ -481,6 +481,20 @@ TEST(h1, an_interim_response_has_no_body)
         "200 1.1 ka len=0|Content-Length=0||.");
 }
 
+/* A server that has no end of them would hold a call without a deadline for ever. */
+TEST(h1, a_sixth_interim_response_is_refused)
+{
+#define FIVE_INTERIM                                                                               \
+    "HTTP/1.1 100 A\r\n\r\nHTTP/1.1 102 B\r\n\r\nHTTP/1.1 103 C\r\n\r\n"                           \
+    "HTTP/1.1 102 D\r\n\r\nHTTP/1.1 102 E\r\n\r\n"
+#define FINAL "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+#define SHOWN "200 1.1 ka len=0|Content-Length=0||."
+    RESPONSE(FIVE_INTERIM FINAL, SHOWN);
+    /* Each response has its own. */
+    RESPONSE(FIVE_INTERIM FINAL FIVE_INTERIM FINAL, SHOWN SHOWN);
+    check(COR_H1_CLIENT, COR_STR(FIVE_INTERIM "HTTP/1.1 102 F\r\n\r\n" FINAL), -COR_ETOOBIG, 0, "");
+}
+
 TEST(h1, a_response_to_head_has_no_body)
 {
     struct cor_str in = COR_STR(

@@ -654,6 +654,24 @@ TEST(h2_hostile, interim_responses_are_passed_over)
     end(&p);
 }
 
+TEST(h2_hostile, a_sixth_interim_response_ends_its_stream)
+{
+    for (int n = 5; n <= 6; n++) {
+        struct hostile p;
+
+        start_client(&p);
+        for (int i = 0; i < n; i++)
+            frame(&p, HEADERS, END_HEADERS, 1,
+                  COR_STR("\x08\x03"
+                          "102"));
+        frame(&p, HEADERS, END_HEADERS | END_STREAM, 1, COR_STR(OK_HEAD));
+        assert_int_equal(feed(&p, 0), 0);
+        assert_string_equal(cor_buf_z(&p.end.log),
+                            n == 5 ? "head 1 200 last|end 1 0|closed 1 0|" : "closed 1 1|");
+        end(&p);
+    }
+}
+
 TEST(h2_hostile, streams_that_a_goaway_leaves_out_are_refused_and_others_go_on)
 {
     struct hostile p;
