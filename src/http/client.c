@@ -18,6 +18,9 @@
 
 /* How often the files of a certificate are looked at, at most. */
 #define CERT_LOOKS_MS 1000
+/* What HTTP/1.1 writes of a head beside its words, and beside 4 bytes for each field: the version,
+ * the names of the host and of the length, a length. A head that was taken can be sent. */
+#define HEAD_FRAME_BYTES 128
 
 static void free_client(struct cor_http_client *c)
 {
@@ -406,7 +409,7 @@ static int keep_request(struct cor_http_call *call, const struct cor_http_call_o
         return -COR_ETOOBIG;
     for (size_t i = 0; i < opts->nheaders; i++)
         n += opts->headers[i].name.n + opts->headers[i].value.n;
-    if (n > COR_H1_HEAD_MAX)
+    if (n + call->client->authority.n + HEAD_FRAME_BYTES > COR_H1_HEAD_MAX)
         return -COR_ETOOBIG;
     n += opts->body.n;
     call->request = cor_alloc(n);

@@ -12,6 +12,7 @@
  *   - the service is not available, or has no address: 503 `service unavailable`;
  *   - its CA or our certificate cannot be used: 500 with the reason;
  *   - too many requests to it: 503;
+ *   - the head that it would get has too many fields or bytes: 431 with a Status, our own limit;
  *   - no connection, TLS, no answer: 503 `error trying to reach service: …`, of an upgrade `error dialing
  *     backend: …`; the target's circuit learns of it;
  *   - the answer breaks off: the response is cut;
@@ -36,6 +37,10 @@
 #define TEXT_MAX     400
 #define METHOD_MAX   32
 #define AUDIT_ID_MAX 128
+/* Of the request to the service, beside X-Forwarded-Host. */
+#define HEADERS_MAX_TEXT "279"
+_Static_assert(COR_REMOTE_HEADERS_MAX == 280 && COR_HTTP_CLIENT_HEADERS_MAX == 280,
+               "the text says how many there may be");
 
 struct cor_proxied {
     struct cor_target_use use;
@@ -73,23 +78,41 @@ static void proxy_finish(struct cor_proxied *p)
     cor_free(p);
 }
 
-/* An answer of the proxy's own, as Go's http.Error() writes it. */
-static void proxy_reply(struct cor_proxied *p, int code, const char *text)
+/* An answer of the proxy's own. */
+static void proxy_send(struct cor_proxied *p, int code, struct cor_str type, struct cor_str body)
 {
     const struct cor_http_header headers[] = {
         {COR_STR("Audit-Id"), cor_strz(p->audit_id)},
         {COR_STR("Cache-Control"), COR_STR("no-cache, private")},
-        {COR_STR("Content-Type"), COR_STR("text/plain; charset=utf-8")},
+        {COR_STR("Content-Type"), type},
         {COR_STR("X-Content-Type-Options"), COR_STR("nosniff")}};
+
+    p->code = code;
+    p->bytes = body.n;
+    cor_http_response_send(p->response, code, headers, COR_ARRAY_LEN(headers), body);
+    proxy_finish(p);
+}
+
+/* The same with a text, as Go's http.Error() writes it. */
+static void proxy_reply(struct cor_proxied *p, int code, const char *text)
+{
     char body[TEXT_MAX + 64];
     int n = snprintf(body, sizeof(body), "%s\n", text);
 
     n = n < (int)sizeof(body) ? n : (int)sizeof(body) - 1;
-    p->code = code;
-    p->bytes = (uint64_t)n;
-    cor_http_response_send(p->response, code, headers, COR_ARRAY_LEN(headers),
-                           cor_str(body, (size_t)n));
-    proxy_finish(p);
+    proxy_send(p, code, COR_STR("text/plain; charset=utf-8"), cor_str(body, (size_t)n));
+}
+
+/* Upstream has no such limit, and so no words for it: a Status says what any client shows. */
+static void proxy_reply_too_large(struct cor_proxied *p)
+{
+    static const struct cor_str body = COR_STR(
+        "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\","
+        "\"message\":\"the head of the request to the aggregated API server would be too large: it may "
+        "have " HEADERS_MAX_TEXT " header fields, the groups of the user among them, and 64 KB\","
+        "\"code\":431}\n");
+
+    proxy_send(p, 431, COR_STR("application/json"), body);
 }
 
 /* The answer cannot be completed. */
@@ -352,7 +375,9 @@ static void proxy_go(struct cor_proxied *p)
 {
     int r = proxy_call(p);
 
-    if (r < 0)
+    if (r == -COR_ETOOBIG)
+        proxy_reply_too_large(p);
+    else if (r < 0)
         proxy_refuse(p, r, cor_err_text(r));
     else
         cor_http_response_stream_body(p->response, &body_cbs, p);
@@ -479,6 +504,10 @@ void cor_proxied_start(const struct cor_proxied_opts *opts)
     r = proxy_make_head(p, opts);
     if (r == -COR_EINVAL) {
         proxy_reply(p, 503, "error trying to reach service: net/http: invalid header field value");
+        return;
+    }
+    if (r == -COR_ETOOBIG) {
+        proxy_reply_too_large(p);
         return;
     }
     if (r < 0) {

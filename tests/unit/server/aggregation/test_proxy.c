@@ -24,6 +24,8 @@ struct front {
     struct cor_api_service *service;
     uint16_t port;
     bool is_long, forwards_redirects;
+    const struct cor_str *groups; /* of the user; NULL: g1 and g2 */
+    size_t ngroups;
     uint64_t deadline_ms; /* 0: the usual */
     size_t nstarted, nover;
     int code; /* of the last that was over */
@@ -44,8 +46,10 @@ static void front_on_head(const struct cor_http_request *req, struct cor_http_re
                           void *arg)
 {
     static const struct cor_str groups[] = {COR_STR("g1"), COR_STR("g2")};
-    static const struct cor_user user = {.name = COR_STR("u"), .groups = groups, .ngroups = 2};
     struct front *f = arg;
+    const struct cor_user user = {.name = COR_STR("u"),
+                                  .groups = f->groups ? f->groups : groups,
+                                  .ngroups = f->groups ? f->ngroups : 2};
     const struct cor_proxied_opts opts = {.targets = f->targets,
                                           .service = f->service,
                                           .head = req,
@@ -345,6 +349,63 @@ TEST(proxy, a_head_as_large_as_may_be_goes_through)
         }
         ask_deinit(&a);
     }
+}
+
+#define TOO_LARGE                                                                                        \
+    "431 {\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":" \
+    "\"the head of the request to the aggregated API server would be too large: it may have 279 "        \
+    "header fields, the groups of the user among them, and 64 KB\",\"code\":431}\n"
+
+TEST(proxy, a_user_of_more_groups_than_a_head_may_have_is_told_so)
+{
+    struct cor_str groups[300];
+    struct front f;
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(groups); i++)
+        groups[i] = COR_STR("g");
+    FOR_EACH_WAY(f)
+    {
+        f.groups = groups;
+        f.ngroups = COR_ARRAY_LEN(groups);
+        assert_string_equal(answer(&f, "GET", WARDLE "/flunders", ""), TOO_LARGE);
+        assert_int_equal(f.code, 431);
+        assert_int_equal(f.bytes, strlen(TOO_LARGE) - 4);
+        assert_false(recording_saw(&f.rec, "GET "));
+        /* The service is not to blame. */
+        for (int i = 0; i < 6; i++)
+            assert_string_equal(answer(&f, "GET", WARDLE "/flunders", ""), TOO_LARGE);
+        f.ngroups = 2;
+        assert_string_equal(answer(&f, "GET", WARDLE "/teapot", ""), "418 short and stout");
+    }
+}
+
+/* At every length: it goes, or the answer says why it does not. The service has a limit of its own,
+ * which a head meets a little earlier. */
+TEST(proxy, a_head_that_grows_too_large_is_told_so)
+{
+    size_t max = 64 * 1024;
+    char *name = cor_alloc(max);
+    struct cor_str group = {name, 0};
+    struct front f;
+
+    memset(name, 'g', max);
+    FOR_EACH_WAY(f)
+    {
+        size_t ngone = 0, ntold = 0;
+
+        f.groups = &group;
+        f.ngroups = 1;
+        for (group.n = max - 1200; group.n <= max; group.n += 20) {
+            const char *text = answer(&f, "GET", WARDLE "/teapot", "");
+
+            ngone += strcmp(text, "418 short and stout") == 0;
+            ntold += strcmp(text, TOO_LARGE) == 0;
+            if (strncmp(text, "418 ", 4) != 0 && strncmp(text, "431 ", 4) != 0)
+                fail_msg("%zu: %s", group.n, text);
+        }
+        assert_true(ngone > 0 && ntold > 0);
+    }
+    cor_free(name);
 }
 
 /* Worked case 34. */
