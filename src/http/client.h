@@ -86,11 +86,16 @@ struct cor_http_call_cbs {
     /* Always the last; the call is gone after it. 0: the answer is complete. -COR_EUNREACHABLE: no
      * connection, or the server refused the stream: it has seen nothing. -COR_ETIMEOUT: the
      * deadline, or too slow to connect. -COR_ETLS. -COR_EPROTOCOL: no HTTP came back. -COR_EBROKEN:
-     * the connection or the stream broke. -COR_EBUSY: too many connections. -COR_ECANCELED,
-     * -COR_ENOMEM. `text` is one line, borrowed. */
+     * the connection or the stream broke. -COR_EBUSY: too many connections. -COR_ETOOBIG: a limit
+     * of heads. -COR_ECANCELED, -COR_ENOMEM, or what another callback returned. `text` is one line,
+     * borrowed. */
     void (*on_done)(void *arg, int r, const char *text);
     /* After a cor_http_call_write() that was short: there is room. NULL when nothing is written. */
     void (*on_writable)(void *arg);
+    /* While the call is paused: so many bytes are allocated for what came since, until it is
+     * resumed. A negative code ends the call. Nothing of the client may be called from it. May be
+     * NULL. */
+    int (*on_kept)(void *arg, size_t bytes);
 };
 
 struct cor_http_call_opts {

@@ -118,7 +118,12 @@ void cor_http_call_writable(struct cor_http_call *call)
 
 int cor_http_call_keep(struct cor_http_call *call, struct cor_str bytes)
 {
-    return cor_buf_adds(&call->kept, bytes);
+    size_t before = call->kept.cap;
+    int r = cor_buf_adds(&call->kept, bytes);
+
+    if (r == 0 && call->kept.cap != before && call->cbs->on_kept)
+        r = call->cbs->on_kept(call->arg, call->kept.cap);
+    return r;
 }
 
 /* One callback at a time: the call may be gone after it. */

@@ -97,7 +97,7 @@ static void keep(struct cor_http_link *l, struct cor_http_call *call, struct cor
 
     cor_stream_read_stop(l->stream);
     if (r < 0)
-        cor_http_link_fail(l, r, "no memory for the answer");
+        cor_http_link_fail(l, r, "no room for the answer");
 }
 
 /* Bytes of the other protocol. */

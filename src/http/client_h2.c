@@ -24,7 +24,7 @@ static int on_body(struct cor_h2_stream *s, struct cor_str piece, void *arg)
     }
     r = cor_http_call_keep(call, piece);
     if (r < 0)
-        cor_http_call_end(call, r, "no memory for the answer");
+        cor_http_call_end(call, r, "no room for the answer");
     return 0;
 }
 

@@ -144,7 +144,7 @@ void cor_http_call_whole(struct cor_http_call *call);
 int cor_http_call_show(struct cor_http_call *call, struct cor_str piece);
 /* There is room for a streamed body. The call may be gone. */
 void cor_http_call_writable(struct cor_http_call *call);
-/* Keeps what came while it is paused. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+/* Keeps what came while it is paused. 0, -COR_ENOMEM, -COR_ETOOBIG, or what on_kept returned. */
 int cor_http_call_keep(struct cor_http_call *call, struct cor_str bytes);
 /* It is looked at from a later turn. */
 void cor_http_call_wake(struct cor_http_call *call);

@@ -52,6 +52,7 @@ struct cor_proxied {
     char audit_id[AUDIT_ID_MAX]; /* a longer one is cut, in our answer only */
     struct cor_buf rest;         /* of the answer: what the response could not take yet */
     size_t rest_at;
+    size_t kept;          /* likewise, by the call while it is paused */
     uint64_t body_length; /* of the request */
     uint64_t bytes;       /* of the answer that the response took */
     uint64_t left;        /* of a declared length */
@@ -134,7 +135,7 @@ static void proxy_end(struct cor_proxied *p)
 static int proxy_charge(struct cor_proxied *p)
 {
     return cor_http_response_hold(p->response,
-                                  p->held + sizeof(*p) + p->head.text.cap + p->rest.cap);
+                                  p->held + sizeof(*p) + p->head.text.cap + p->rest.cap + p->kept);
 }
 
 /* Sends what was kept. True: all of it went. */
@@ -156,6 +157,16 @@ static bool proxy_flush(struct cor_proxied *p)
     return true;
 }
 
+/* What the call kept is shown next, and charged again as far as it stays. */
+static void proxy_resume(struct cor_proxied *p)
+{
+    if (p->kept > 0) {
+        p->kept = 0;
+        (void)proxy_charge(p);
+    }
+    cor_http_call_resume(p->call);
+}
+
 static void proxy_on_writable(struct cor_http_response *response, void *arg)
 {
     struct cor_proxied *p = arg;
@@ -165,7 +176,7 @@ static void proxy_on_writable(struct cor_http_response *response, void *arg)
     if (p->is_call_done)
         proxy_end(p);
     else if (p->call)
-        cor_http_call_resume(p->call);
+        proxy_resume(p);
 }
 
 static int proxy_on_answer_body(void *arg, struct cor_str piece)
@@ -189,6 +200,14 @@ static int proxy_on_answer_body(void *arg, struct cor_str piece)
     if (r == 0)
         cor_http_call_pause(p->call);
     return r;
+}
+
+static int proxy_on_answer_kept(void *arg, size_t bytes)
+{
+    struct cor_proxied *p = arg;
+
+    p->kept = bytes;
+    return proxy_charge(p);
 }
 
 static bool is_redirection(int status, const struct cor_http_header *headers, size_t n)
@@ -324,7 +343,8 @@ static void proxy_on_call_writable(void *arg)
 static const struct cor_http_call_cbs call_cbs = {.on_head = proxy_on_answer,
                                                   .on_body = proxy_on_answer_body,
                                                   .on_done = proxy_on_done,
-                                                  .on_writable = proxy_on_call_writable};
+                                                  .on_writable = proxy_on_call_writable,
+                                                  .on_kept = proxy_on_answer_kept};
 
 static const struct cor_http_body_cbs body_cbs = {.on_body = proxy_on_body,
                                                   .on_body_end = proxy_on_body_end};

@@ -44,6 +44,37 @@ TEST_WAYS(client_body, a_paused_call_holds_the_server_back_and_delays_no_other)
     fix_deinit(&f);
 }
 
+#define KEPT_MAX 100000
+
+static int refuse_much(void *arg, size_t bytes)
+{
+    return bytes > KEPT_MAX ? -COR_EBUSY : 0;
+}
+
+/* What HTTP/1.1 keeps is one read at most: there it may be nothing. */
+TEST(client_body, a_caller_that_does_not_want_more_to_be_kept_ends_its_call_alone)
+{
+    const struct cor_http_call_cbs cbs = {.on_head = giver_on_head,
+                                          .on_body = giver_on_body,
+                                          .on_done = ask_on_done,
+                                          .on_kept = refuse_much};
+    struct cor_http_call_opts opts = {
+        .method = COR_STR("GET"), .target = COR_STR("/big/67108864"), .cbs = &cbs};
+    struct giver g = {.pauses = true};
+    struct fix f;
+
+    fix_init_opts(&f, PLAIN_H2, usual, (struct cor_http_client_opts){.window = 256 * 1024});
+    cor_buf_init(&g.a.text, 1u << 20);
+    opts.arg = &g;
+    assert_int_equal(cor_http_call_open(f.client, &opts, &g.a.call), 0);
+    await(&f.h, ask_is_done, &g.a);
+    assert_int_equal(g.a.r, -COR_EBUSY);
+    assert_answer(&f, "POST", "/echo", "x", 0, "200 x");
+    assert_int_equal(accepted(&f), 1);
+    giver_deinit(&g);
+    fix_deinit(&f);
+}
+
 TEST_WAYS(client_body, an_answer_is_taken_piece_by_piece)
 {
     static const char *const targets[] = {"/send/1", "/big/200000", "/big/200000?chunked"};
