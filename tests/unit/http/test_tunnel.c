@@ -275,6 +275,29 @@ TEST_WAYS(tunnel, a_deadline_ends_it)
     fix_deinit(&f);
 }
 
+/* Writes for as long as something is taken. */
+static bool taker_is_gone_or_writes(void *arg)
+{
+    while (taker.ngone == 0 && cor_http_response_write(taker.resp, pattern(0, PATTERN_MAX)) > 0)
+        ;
+    return taker.ngone > 0;
+}
+
+TEST_WAYS(tunnel, a_client_that_reads_nothing_of_what_waits_is_cut_in_time)
+{
+    struct fix f;
+    struct giver g;
+
+    bodies_init(&f, way, (struct cor_http_limits){.request_timeout_ms = 100});
+    make_tunnel(&f, &g);
+    cor_http_call_pause(g.a.call);
+    await(&f.h, taker_is_gone_or_writes, NULL);
+    assert_int_equal(taker.why, -COR_ETIMEOUT);
+    cor_http_call_cancel(g.a.call);
+    giver_deinit(&g);
+    fix_deinit(&f);
+}
+
 TEST_WAYS(tunnel, tunnels_are_connections_and_have_their_maximum)
 {
     struct fix f;
