@@ -51,11 +51,17 @@ int cor_custom_fields_new(struct cor_str list, bool is_namespaced,
     return 0;
 }
 
-const char *cor_custom_fields_trigger(const struct cor_field_labels *labels, bool is_namespaced)
+void cor_custom_fields_triggers(const struct cor_field_labels *labels, bool is_namespaced,
+                                const char *ret_fields[COR_CUSTOM_FIELDS_MAX + 1])
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
-    const char *first =
-        labels->n > nmetadata(is_namespaced) ? labels->v[nmetadata(is_namespaced)].label : NULL;
+    size_t n = 0;
 
-    return first && first[strspn(first, plain)] == '\0' ? first : NULL;
+    for (size_t i = nmetadata(is_namespaced); i < labels->n && n < COR_CUSTOM_FIELDS_MAX; i++) {
+        const char *label = labels->v[i].label;
+
+        if (label[strspn(label, plain)] == '\0')
+            ret_fields[n++] = label;
+    }
+    ret_fields[n] = NULL;
 }

@@ -58,6 +58,10 @@ FIELDS(csr_fields, NULL, {.label = "metadata.name"}, {.label = "spec.signerName"
 FIELDS(slice_fields, "resource.k8s.io/v1, Kind=ResourceSlice", {.label = "metadata.name"},
        {.label = "spec.nodeName"}, {.label = "spec.driver"});
 
+/* What watchers are indexed by, as upstream's. */
+static const char *const by_name[] = {"metadata.name", NULL};
+static const char *const by_node[] = {"spec.nodeName", NULL};
+
 /* What kube-apiserver itself would do with these objects, and this server does not yet. */
 #define NO_WEBHOOKS    "webhooks are not called"
 #define NO_POLICIES    "admission policies are not evaluated"
@@ -203,7 +207,7 @@ static const struct cor_resource_row builtins[] = {
      .verbs = COR_API_VERB_BIT(GET) | COR_API_VERB_BIT(LIST), .short_names = {"cs"}},
     {NAMES("", "v1", "ConfigMap", "configmaps", "configmap"), .data_limit = &configmap_data,
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL, .verbs = COR_API_VERBS_ALL,
-     .short_names = {"cm"}, .hash = "qFsyl6wFWjQ=", .trigger_field = "metadata.name"},
+     .short_names = {"cm"}, .hash = "qFsyl6wFWjQ=", .trigger_fields = by_name},
     {NAMES("", "v1", "Endpoints", "endpoints", "endpoints"), .role = COR_ROLE_ENDPOINTS,
      .deprecation = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_CREATE_ON_UPDATE,
@@ -224,7 +228,7 @@ static const struct cor_resource_row builtins[] = {
      SUBS(namespace_subs)},
     {NAMES("", "v1", "Node", "nodes", "node"), .role = COR_ROLE_NODES,
      .flags = COR_API_UNCONDITIONAL, .verbs = COR_API_VERBS_ALL, .short_names = {"no"},
-     .hash = "XwShjMxG9Fs=", .field_labels = &node_fields, .trigger_field = "metadata.name",
+     .hash = "XwShjMxG9Fs=", .field_labels = &node_fields, .trigger_fields = by_name,
      SUBS(node_subs)},
     {NAMES("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", "persistentvolumeclaim"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_RETURN_DELETED,
@@ -236,7 +240,7 @@ static const struct cor_resource_row builtins[] = {
      .flags =
          COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_RETURN_DELETED | COR_API_GRACEFUL,
      .verbs = COR_API_VERBS_ALL, .short_names = {"po"}, .category = "all", .hash = "xPOwRZ+Yhw8=",
-     .field_labels = &pod_fields, .trigger_field = "spec.nodeName", SUBS(pod_subs)},
+     .field_labels = &pod_fields, .trigger_fields = by_node, SUBS(pod_subs)},
     {NAMES("", "v1", "PodTemplate", "podtemplates", "podtemplate"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_RETURN_DELETED,
      .verbs = COR_API_VERBS_ALL, .hash = "LIXB2x4IFpk="},
@@ -251,7 +255,7 @@ static const struct cor_resource_row builtins[] = {
     {NAMES("", "v1", "Secret", "secrets", "secret"), .data_limit = &secret_data,
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_STRING_DATA,
      .verbs = COR_API_VERBS_ALL, .hash = "S6u1pOWzb84=", .field_labels = &secret_fields,
-     .trigger_field = "metadata.name"},
+     .trigger_fields = by_name},
     {NAMES("", "v1", "ServiceAccount", "serviceaccounts", "serviceaccount"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_RETURN_DELETED,
      .verbs = COR_API_VERBS_ALL, .short_names = {"sa"},

@@ -200,7 +200,8 @@ static bool is_ready(void *arg)
 void conf_open_cacher(struct conf *c)
 {
     struct cor_cachers_opts cachers = {.loops = &c->loop, .nloops = 1};
-    struct cor_cacher_opts cacher = {.namespaced = true, .trigger_field = "spec.nodeName"};
+    struct cor_cacher_opts cacher = {
+        .namespaced = true, .trigger_fields = (const char *const[]){"spec.nodeName", NULL}};
     struct cor_store_opts store = {
         .resource_prefix = "/pods",
         .api_version = COR_STR("v1"),

@@ -16,6 +16,7 @@
 #include "meta/key.h"
 #include "meta/quote.h"
 #include "schema/crd_approval.h"
+#include "schema/custom_fields.h"
 #include "schema/equal.h"
 #include "schema/go_value.h"
 #include "schema/hooks/hooks.h"
@@ -23,7 +24,6 @@
 #include "json/writer.h"
 
 #define CRD_TEXTS_MAX     (32u << 20)
-#define SELECTABLE_MAX    8
 #define DEPRECATION_MAX   256
 #define SIMPLE_PATH_WORDS "must be a simple json path starting with ."
 
@@ -615,7 +615,7 @@ void cor_hook_selectable_fields(struct cor_check *check, const struct cor_place 
             cor_check_required(check, &path, NULL);
             continue;
         }
-        if (n <= SELECTABLE_MAX && !check_selectable(check, &path, &schema))
+        if (n <= COR_CUSTOM_FIELDS_MAX && !check_selectable(check, &path, &schema))
             continue;
         is_new = true;
         cor_check_note(check, cor_str_set_add(&seen, cor_place_text(check, &path), &is_new));
@@ -623,6 +623,6 @@ void cor_hook_selectable_fields(struct cor_check *check, const struct cor_place 
             cor_check_duplicate(check, &path);
         n += is_new;
     }
-    if (n > SELECTABLE_MAX)
-        cor_field_errors_add_too_many(check->errors, &place->path, n, SELECTABLE_MAX);
+    if (n > COR_CUSTOM_FIELDS_MAX)
+        cor_field_errors_add_too_many(check->errors, &place->path, n, COR_CUSTOM_FIELDS_MAX);
 }

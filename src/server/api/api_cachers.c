@@ -91,7 +91,7 @@ static int cachers_open_resource(struct cor_api_cachers *c, struct resource_cach
 {
     struct cor_cacher_opts opts = {.cachers = c->cachers,
                                    .namespaced = cor_api_is_namespaced(res),
-                                   .trigger_field = res->trigger_field,
+                                   .trigger_fields = res->trigger_fields,
                                    .on_filled = on_filled,
                                    .arg = arg};
     int r = cor_api_store_new(c->api, res, c->api->loops[0].loop, &rc->prefix, &rc->store, st);

@@ -47,6 +47,7 @@ struct definition_row {
     struct cor_custom_row custom;
     struct cor_api_subresource subresources[2];
     struct cor_field_labels *labels; /* that objects can be selected by */
+    const char *triggers[COR_CUSTOM_FIELDS_MAX + 1];
 };
 
 struct cor_definition {
@@ -312,8 +313,8 @@ static int definition_compile(struct cor_definition *d, size_t i,
     if (r < 0)
         return r;
     made->row.field_labels = made->labels;
-    made->row.trigger_field =
-        cor_custom_fields_trigger(made->labels, cor_api_is_namespaced(&made->row));
+    cor_custom_fields_triggers(made->labels, cor_api_is_namespaced(&made->row), made->triggers);
+    made->row.trigger_fields = made->triggers;
     if (custom->scale)
         made->subresources[made->row.nsubresources++] = (struct cor_api_subresource){
             .name = "scale",

@@ -1,5 +1,7 @@
 #include "storage/cacher/cache_entry.h"
 
+#include <assert.h>
+
 #include "base/mem.h"
 #include "json/path.h"
 
@@ -22,7 +24,7 @@ static struct cor_span find_trigger(const struct cor_object *object,
 {
     struct cor_str value;
 
-    if (!path || find(object, path, &value) < 0)
+    if (find(object, path, &value) < 0)
         return (struct cor_span){0};
     switch (cor_json_type(value)) {
     case COR_JSON_STRING:
@@ -35,41 +37,50 @@ static struct cor_span find_trigger(const struct cor_object *object,
     }
 }
 
-static struct cor_cache_entry *entry_new(struct cor_str key)
+static size_t entry_size(size_t ntriggers, size_t key_len)
 {
-    struct cor_cache_entry *entry = cor_alloc(sizeof(*entry) + key.n + 1);
+    return sizeof(struct cor_cache_entry) + ntriggers * sizeof(struct cor_span) + key_len + 1;
+}
 
+static struct cor_cache_entry *entry_new(struct cor_str key, size_t ntriggers)
+{
+    struct cor_cache_entry *entry = cor_alloc(entry_size(ntriggers, key.n));
+    char *text;
+
+    assert(key.n <= COR_CACHE_ENTRY_KEY_MAX && ntriggers <= COR_TRIGGERS_MAX);
     if (!entry)
         return NULL;
     cor_ref_init(&entry->ref);
-    entry->key_len = (uint32_t)key.n;
-    memcpy(entry->key, key.p, key.n);
-    entry->key[key.n] = '\0';
+    entry->key_len = (uint32_t)key.n & COR_CACHE_ENTRY_KEY_MAX;
+    entry->ntriggers = ntriggers & 0xf;
+    text = (char *)(entry->triggers + ntriggers);
+    memcpy(text, key.p, key.n);
+    text[key.n] = '\0';
     return entry;
 }
 
 struct cor_cache_entry *cor_cache_entry_new(struct cor_str key, struct cor_object *take_object,
-                                            const struct cor_json_path *trigger)
+                                            const struct cor_triggers *triggers)
 {
-    struct cor_cache_entry *entry = entry_new(key);
+    size_t n = triggers ? triggers->n : 0;
+    struct cor_cache_entry *entry = entry_new(key, n);
 
     if (!entry) {
         cor_object_unref(take_object);
         return NULL;
     }
-    entry->trigger = find_trigger(take_object, trigger);
+    for (size_t i = 0; i < n; i++)
+        entry->triggers[i] = find_trigger(take_object, triggers->paths[i]);
     entry->object = take_object;
     return entry;
 }
 
 struct cor_cache_entry *cor_cache_entry_new_unreadable(struct cor_str key)
 {
-    struct cor_cache_entry *entry = entry_new(key);
+    struct cor_cache_entry *entry = entry_new(key, 0);
 
-    if (entry) {
-        entry->trigger = (struct cor_span){0};
+    if (entry)
         entry->object = NULL;
-    }
     return entry;
 }
 
@@ -90,7 +101,7 @@ struct cor_cache_entry *cor_cache_entry_unref(struct cor_cache_entry *entry)
 
 size_t cor_cache_entry_bytes(const struct cor_cache_entry *entry)
 {
-    size_t bytes = sizeof(*entry) + entry->key_len + BLOCK_BYTES;
+    size_t bytes = entry_size(entry->ntriggers, entry->key_len) + BLOCK_BYTES;
 
     if (entry->object)
         bytes += sizeof(*entry->object) + entry->object->len + BLOCK_BYTES;

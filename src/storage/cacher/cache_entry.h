@@ -1,26 +1,29 @@
 /* What a watch cache keeps of one version of an object: its key, the object, and where in its bytes
- * the trigger field is, which watches are indexed by. Tree and window share the entries.
+ * the trigger fields are, which watches are indexed by. Tree and window share the entries.
  * Thread: any (immutable).  Owner: its references. */
 #ifndef COR_STORAGE_CACHER_CACHE_ENTRY_H
 #define COR_STORAGE_CACHER_CACHE_ENTRY_H
 
 #include "base/btree.h"
 #include "meta/object.h"
+#include "storage/cacher/triggers.h"
 
-struct cor_json_path;
+#define COR_CACHE_ENTRY_KEY_MAX ((1u << 28) - 1)
 
 struct cor_cache_entry {
     struct cor_ref ref;
-    uint32_t key_len;
-    struct cor_span trigger; /* of the object's bytes: the text of the trigger field; len 0: none */
+    uint32_t key_len : 28;
+    uint32_t ntriggers : 4;
     struct cor_object *object; /* served form; NULL: see cor_cache_entry_new_unreadable() */
-    char key[];                /* physical, with a NUL that is not counted */
+    /* Of the object's bytes: the texts of the trigger fields; len 0: none. The key follows,
+     * physical, with a NUL that is not counted. */
+    struct cor_span triggers[];
 };
 
-/* `trigger` is the path of the trigger field; NULL: the resource has none. The reference to the
- * object is taken over also on failure. NULL: out of memory. */
+/* `triggers` may be NULL: the resource has none. The reference to the object is taken over also on
+ * failure. NULL: out of memory. */
 struct cor_cache_entry *cor_cache_entry_new(struct cor_str key, struct cor_object *take_object,
-                                            const struct cor_json_path *trigger);
+                                            const struct cor_triggers *triggers);
 /* An entry that says that the value of `key` could not be decoded. It is in events of the window
  * only, never in a tree. NULL: out of memory. */
 struct cor_cache_entry *cor_cache_entry_new_unreadable(struct cor_str key);
@@ -30,12 +33,13 @@ COR_DEFINE_CLEANUP(struct cor_cache_entry, cor_cache_entry_unref)
 
 static inline struct cor_str cor_cache_entry_key(const struct cor_cache_entry *entry)
 {
-    return cor_str(entry->key, entry->key_len);
+    return cor_str((const char *)(entry->triggers + entry->ntriggers), entry->key_len);
 }
 
-static inline struct cor_str cor_cache_entry_trigger(const struct cor_cache_entry *entry)
+/* The text of a trigger field; empty: none. `i` is below `ntriggers`. */
+static inline struct cor_str cor_cache_entry_trigger(const struct cor_cache_entry *entry, size_t i)
 {
-    return cor_str(entry->object->bytes + entry->trigger.at, entry->trigger.len);
+    return cor_str(entry->object->bytes + entry->triggers[i].at, entry->triggers[i].len);
 }
 
 /* The memory that is freed with the last reference. */

@@ -30,7 +30,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "storage/cacher/reader_int.h"
-#include "json/path.h"
 
 /* Changes that may be kept while a list is read. */
 #define PENDING_MAX 65536
@@ -347,8 +346,7 @@ static void cacher_free(struct cor_cacher *cacher)
     cor_unreadable_deinit(&cacher->staged_unreadable);
     cor_watch_cache_deinit(&cacher->cache);
     store_key_deinit(&cacher->prefix);
-    cor_json_path_free(cacher->trigger);
-    cor_free(cacher->trigger_text);
+    cor_triggers_deinit(&cacher->triggers);
     cor_free(cacher->readers);
     cor_free(cacher);
 }
@@ -406,14 +404,8 @@ static int cacher_init(struct cor_cacher *cacher, const struct cor_cacher_opts *
 {
     int r = cor_watch_cache_init(&cacher->cache, &opts->cachers->pins);
 
-    /* The field of a custom resource is named by a definition that may go before the cacher. */
-    if (r == 0 && opts->trigger_field) {
-        r = cor_json_path_new(cor_strz(opts->trigger_field), &cacher->trigger, NULL);
-        cacher->trigger_text = r == 0 ? cor_strdup(opts->trigger_field) : NULL;
-        cacher->trigger_field = cor_strz(cacher->trigger_text);
-        if (r == 0 && !cacher->trigger_text)
-            r = -COR_ENOMEM;
-    }
+    if (r == 0)
+        r = cor_triggers_init(&cacher->triggers, opts->trigger_fields);
     if (r == 0) {
         cacher->readers = cor_calloc(opts->cachers->nloops, sizeof(struct cacher_reader *));
         r = cacher->readers ? 0 : -COR_ENOMEM;

@@ -82,9 +82,7 @@ struct cor_cacher {
     struct cor_store *store;
     struct store_key prefix; /* of all its keys */
     bool namespaced;
-    struct cor_str trigger_field; /* empty: none */
-    char *trigger_text;           /* its bytes */
-    struct cor_json_path *trigger;
+    struct cor_triggers triggers;
     struct cor_watch_cache cache;
     struct cor_ready ready;         /* under cache.lock */
     struct cacher_reader **readers; /* one place per loop; under cache.lock */

@@ -194,7 +194,7 @@ static int reading_entry(struct history_reading *h, const struct cor_kv *kv,
 
     if (r < 0)
         return r;
-    *ret_entry = cor_cache_entry_new(cor_kv_key(kv), object, h->cacher->trigger);
+    *ret_entry = cor_cache_entry_new(cor_kv_key(kv), object, &h->cacher->triggers);
     return *ret_entry ? 0 : -COR_ENOMEM;
 }
 

@@ -120,7 +120,7 @@ static int cursor_set_head(struct tree_cursor *cursor, const struct cor_cache_en
 {
     struct cor_str prefix = cor_str(cursor->prefix, cursor->prefix_len);
     /* The NUL behind the key makes it the first key after the last one. */
-    struct cor_str after = cor_str(last->key, last->key_len + 1);
+    struct cor_str after = cor_str(cor_cache_entry_key(last).p, last->key_len + 1);
     size_t rest = cor_cache_snapshot_count(&cursor->snapshot, prefix, after);
     int r;
 

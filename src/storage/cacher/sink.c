@@ -50,7 +50,7 @@ static int sink_replace_add(struct cor_reflector_store *sink, struct cor_str key
     if (COR_ARRAY_RESERVE(&cacher->staged, cacher->nstaged, &cacher->staged_cap, COR_ARRAY_NO_MAX) <
         0)
         return cor_store_no_memory(reterr);
-    entry = cor_cache_entry_new(key, cor_object_ref(object), cacher->trigger);
+    entry = cor_cache_entry_new(key, cor_object_ref(object), &cacher->triggers);
     if (!entry)
         return cor_store_no_memory(reterr);
     cacher->staged[cacher->nstaged++] = (struct cor_btree_entry){entry, object->fingerprint};
@@ -103,7 +103,7 @@ static int sink_put(struct cor_reflector_store *sink, struct cor_str key, struct
 {
     struct cor_cacher *cacher = sink_cacher(sink);
     struct cor_cache_entry *entry =
-        cor_cache_entry_new(key, cor_object_ref(object), cacher->trigger);
+        cor_cache_entry_new(key, cor_object_ref(object), &cacher->triggers);
 
     if (entry)
         return sink_apply(cacher, key, entry, reterr);

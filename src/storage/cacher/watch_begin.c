@@ -268,9 +268,11 @@ int cor_cacher_watch_join(struct cacher_watch *w)
             return -COR_ENOMEM;
         return cor_cacher_watch_index_join(index, BUCKET_KEY, cor_buf_str(&named), &w->bucket);
     }
-    if (w->predicate && cacher->trigger_field.n > 0 &&
-        cor_predicate_requires(w->predicate, cacher->trigger_field, &value) && is_plain(value))
-        return cor_cacher_watch_index_join(index, BUCKET_TRIGGER, value, &w->bucket);
+    for (unsigned i = 0; w->predicate && i < cacher->triggers.n; i++) {
+        if (cor_predicate_requires(w->predicate, cacher->triggers.fields[i], &value) &&
+            is_plain(value))
+            return cor_cacher_watch_index_join(index, BUCKET_TRIGGER + i, value, &w->bucket);
+    }
     if (all || is_deep(key, cacher->prefix.n))
         return cor_cacher_watch_index_join(index, BUCKET_ALL, cor_str("", 0), &w->bucket);
     return cor_cacher_watch_index_join(index, BUCKET_PREFIX, key, &w->bucket);

@@ -120,21 +120,32 @@ static void look_up_parents(struct match *m, struct cor_str key)
     }
 }
 
-static void look_up_triggers(struct match *m, const struct cor_window_event *event)
+static void look_up_trigger(struct match *m, const struct cor_window_event *event, unsigned i)
 {
+    enum watch_bucket_kind kind = BUCKET_TRIGGER + i;
     struct cor_str now = {0}, old = {0};
 
-    if (cor_map_len(&m->ix->maps[BUCKET_TRIGGER]) == 0)
+    if (cor_map_len(&m->ix->maps[kind]) == 0)
         return;
     if (event->now) {
-        now = cor_cache_entry_trigger(event->now);
-        look_up(m, BUCKET_TRIGGER, now);
+        now = cor_cache_entry_trigger(event->now, i);
+        look_up(m, kind, now);
     }
     if (event->old) {
-        old = cor_cache_entry_trigger(event->old);
+        old = cor_cache_entry_trigger(event->old, i);
         if (!event->now || !cor_str_eq(now, old))
-            look_up(m, BUCKET_TRIGGER, old);
+            look_up(m, kind, old);
     }
+}
+
+/* All entries of a cache have the same trigger fields; unreadable ones, which have none, are not
+ * matched. */
+static void look_up_triggers(struct match *m, const struct cor_window_event *event)
+{
+    unsigned n = (event->now ? event->now : event->old)->ntriggers;
+
+    for (unsigned i = 0; i < n; i++)
+        look_up_trigger(m, event, i);
 }
 
 size_t cor_cacher_watch_index_match(const struct watch_index *ix,

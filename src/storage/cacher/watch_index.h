@@ -1,5 +1,5 @@
 /* Which watches of one loop an event concerns. Every watch is in one bucket: that of its key, of
- * its namespace (any prefix of keys), of the value of the trigger field that it selects, or the one
+ * its namespace (any prefix of keys), of the value of a trigger field that it selects, or the one
  * for all keys. An event looks up the buckets that it belongs to, so it costs only the watches that
  * may want it.
  *
@@ -15,7 +15,14 @@
 #include "base/map.h"
 #include "storage/cacher/window.h"
 
-enum watch_bucket_kind { BUCKET_ALL, BUCKET_PREFIX, BUCKET_KEY, BUCKET_TRIGGER, BUCKET_KINDS };
+/* The bucket of a value of the trigger field `i` is of the kind BUCKET_TRIGGER + i. */
+enum watch_bucket_kind {
+    BUCKET_ALL,
+    BUCKET_PREFIX,
+    BUCKET_KEY,
+    BUCKET_TRIGGER,
+    BUCKET_KINDS = BUCKET_TRIGGER + COR_TRIGGERS_MAX
+};
 
 /* An event of the turn that is under way, as one of its buckets has it. */
 struct watch_offer {
@@ -42,7 +49,8 @@ struct watch_bucket {
 
 /* No more parents of a key than this are looked up; a watch for a deeper prefix is in ALL. */
 #define WATCH_PREFIX_DEPTH_MAX 4
-#define WATCH_BUCKETS_MAX      (WATCH_PREFIX_DEPTH_MAX + 4)
+/* Its key, its parents, the old and the new value of each trigger field, and ALL. */
+#define WATCH_BUCKETS_MAX (1 + WATCH_PREFIX_DEPTH_MAX + 2 * COR_TRIGGERS_MAX + 1)
 
 struct watch_index {
     struct cor_str prefix; /* of all keys; borrowed */

@@ -64,16 +64,22 @@ TEST(custom_fields, select_by_the_printed_value)
     assert_string_equal(why, "field label not supported: metadata.namespace");
 }
 
-TEST(custom_fields, index_watchers_by_the_first_of_them)
+TEST(custom_fields, index_watchers_by_each_of_them)
 {
+    const char *triggers[COR_CUSTOM_FIELDS_MAX + 1];
     struct cor_field_labels *labels;
 
     for (int is_namespaced = 0; is_namespaced < 2; is_namespaced++) {
         assert_int_equal(cor_custom_fields_new(list, is_namespaced, &labels), 0);
-        assert_string_equal(cor_custom_fields_trigger(labels, is_namespaced), "spec.colour");
+        cor_custom_fields_triggers(labels, is_namespaced, triggers);
+        assert_string_equal(triggers[0], "spec.colour");
+        assert_string_equal(triggers[1], "spec.deep.n");
+        assert_string_equal(triggers[2], "flag");
+        assert_null(triggers[3]);
         cor_free(labels);
         assert_int_equal(cor_custom_fields_new(cor_str(NULL, 0), is_namespaced, &labels), 0);
-        assert_null(cor_custom_fields_trigger(labels, is_namespaced));
+        cor_custom_fields_triggers(labels, is_namespaced, triggers);
+        assert_null(triggers[0]);
         cor_free(labels);
     }
 }

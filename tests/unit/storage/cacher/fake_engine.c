@@ -252,7 +252,8 @@ static void open_cacher(struct fake *f)
     struct cor_cacher_opts cacher = {.cachers = f->cachers,
                                      .store = f->store,
                                      .namespaced = true,
-                                     .trigger_field = "spec.nodeName"};
+                                     .trigger_fields =
+                                         (const char *const[]){"spec.nodeName", NULL}};
 
     assert_int_equal(cor_cacher_open(&cacher, &f->cacher, NULL), 0);
     assert_int_equal(cor_cacher_reader_new(f->cacher, f->store, &f->reader), 0);

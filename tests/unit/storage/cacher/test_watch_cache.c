@@ -7,7 +7,6 @@
 #include "base/rand.h"
 #include "storage/cacher/snapshot.h"
 #include "test.h"
-#include "json/path.h"
 
 #define KEYS 40
 #define REVS 1500
@@ -96,7 +95,7 @@ static void check_state(const struct cor_cache_snapshot *s, cor_rev rev, const c
         key_of(nth_key(i), name);
         e = cor_cache_iter_next(&it);
         assert_non_null(e);
-        assert_string_equal(e->key, name);
+        assert_str(cor_cache_entry_key(e), name);
         assert_int_equal(e->object->rev, model[rev][nth_key(i)]);
         count++;
     }
@@ -104,11 +103,13 @@ static void check_state(const struct cor_cache_snapshot *s, cor_rev rev, const c
     assert_int_equal(cor_cache_snapshot_count(s, cor_strz(prefix), cor_strz(from)), count);
 }
 
-TEST(cache_entry, finds_its_trigger_inside_and_outside_of_metadata)
+TEST(cache_entry, finds_its_triggers_inside_and_outside_of_metadata)
 {
-    static const struct {
-        const char *path, *found;
-    } cases[] = {{"metadata.name", "n"}, {"metadata.x", ""}, {"metadata", ""}, {"data.name", "d"}};
+    static const char *const fields[] = {"metadata.name", "metadata.x", "metadata",
+                                         "data.name",     "x",          NULL};
+    static const char *const found[] = {"n", "", "", "d", "y"};
+    struct cor_triggers triggers;
+    struct cor_cache_entry *e;
     struct cor_object *object;
 
     assert_int_equal(cor_object_from_stored(
@@ -116,17 +117,41 @@ TEST(cache_entry, finds_its_trigger_inside_and_outside_of_metadata)
                                  "\"name\":\"d\"},\"metadata\":{\"name\":\"n\"},\"x\":\"y\"}"),
                          7, &object, NULL, NULL),
                      0);
-    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
-        COR_CLEANUP(cor_json_path_freep) struct cor_json_path *path = NULL;
-        struct cor_cache_entry *e;
+    assert_int_equal(cor_triggers_init(&triggers, fields), 0);
+    e = cor_cache_entry_new(COR_STR("/k"), object, &triggers);
+    assert_non_null(e);
+    assert_int_equal(e->ntriggers, COR_ARRAY_LEN(found));
+    for (size_t i = 0; i < COR_ARRAY_LEN(found); i++)
+        assert_str(cor_cache_entry_trigger(e, i), found[i]);
+    assert_str(cor_cache_entry_key(e), "/k");
+    cor_cache_entry_unref(e);
+    cor_triggers_deinit(&triggers);
+}
 
-        assert_int_equal(cor_json_path_new(cor_strz(cases[i].path), &path, NULL), 0);
-        e = cor_cache_entry_new(COR_STR("/k"), cor_object_ref(object), path);
-        assert_non_null(e);
-        assert_str(cor_cache_entry_trigger(e), cases[i].found);
-        cor_cache_entry_unref(e);
+TEST(triggers, are_no_more_than_their_maximum)
+{
+    static const char *const fields[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", NULL};
+    struct cor_triggers triggers;
+
+    assert_int_equal(cor_triggers_init(&triggers, fields), 0);
+    assert_int_equal(triggers.n, COR_TRIGGERS_MAX);
+    cor_triggers_deinit(&triggers);
+    assert_int_equal(cor_triggers_init(&triggers, NULL), 0);
+    assert_int_equal(triggers.n, 0);
+    cor_triggers_deinit(&triggers);
+}
+
+TEST(triggers, survive_every_failed_allocation)
+{
+    static const char *const fields[] = {"spec.nodeName", "status.phase", NULL};
+
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct cor_triggers triggers;
+        int r = cor_triggers_init(&triggers, fields);
+
+        assert_true(r == 0 || r == -COR_ENOMEM);
+        cor_triggers_deinit(&triggers);
     }
-    cor_object_unref(object);
 }
 
 TEST(watch_cache, exact_reads_at_every_revision_equal_a_model)

@@ -5,24 +5,24 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "test.h"
-#include "json/path.h"
 
 static struct cor_cache_entry *pod(const char *key, const char *node)
 {
-    struct cor_json_path *path;
+    static const char *const fields[] = {"spec.nodeName", "spec.zone", NULL};
+    struct cor_triggers triggers;
     struct cor_cache_entry *entry;
     struct cor_object *object;
     char json[160];
 
-    snprintf(
-        json, sizeof(json),
-        "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{},\"spec\":{\"nodeName\":\"%s\"}}",
-        node);
-    assert_int_equal(cor_json_path_new(COR_STR("spec.nodeName"), &path, NULL), 0);
+    snprintf(json, sizeof(json),
+             "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{},"
+             "\"spec\":{\"nodeName\":\"%s\",\"zone\":\"z%s\"}}",
+             node, node);
+    assert_int_equal(cor_triggers_init(&triggers, fields), 0);
     assert_int_equal(cor_object_from_stored(cor_strz(json), 5, &object, NULL, NULL), 0);
-    entry = cor_cache_entry_new(cor_strz(key), object, path);
+    entry = cor_cache_entry_new(cor_strz(key), object, &triggers);
     assert_non_null(entry);
-    cor_json_path_free(path);
+    cor_triggers_deinit(&triggers);
     return entry;
 }
 
@@ -33,6 +33,36 @@ static bool has(struct watch_bucket **buckets, size_t n, const struct watch_buck
             return true;
     }
     return false;
+}
+
+TEST(watch_index, an_event_finds_the_values_of_each_trigger_field_apart)
+{
+    _Atomic size_t bytes = 0;
+    struct watch_index ix;
+    struct watch_bucket *node, *zone, *other, *old_zone, *found[WATCH_BUCKETS_MAX];
+    struct cor_cache_entry *old = pod("/r/pods/ns/p", "a"), *now = pod("/r/pods/ns/p", "b");
+    struct cor_window_event event = {.now = now, .old = old};
+    size_t n;
+
+    cor_cacher_watch_index_init(&ix, COR_STR("/r/pods/"), &bytes);
+    assert_int_equal(cor_cacher_watch_index_join(&ix, BUCKET_TRIGGER, COR_STR("b"), &node), 0);
+    assert_int_equal(cor_cacher_watch_index_join(&ix, BUCKET_TRIGGER + 1, COR_STR("zb"), &zone), 0);
+    /* A node's name that is the value of the other field. */
+    assert_int_equal(cor_cacher_watch_index_join(&ix, BUCKET_TRIGGER, COR_STR("zb"), &other), 0);
+    assert_int_equal(cor_cacher_watch_index_join(&ix, BUCKET_TRIGGER + 1, COR_STR("za"), &old_zone),
+                     0);
+    n = cor_cacher_watch_index_match(&ix, &event, found);
+    assert_int_equal(n, 3);
+    assert_true(has(found, n, node) && has(found, n, zone) && has(found, n, old_zone));
+    event.old = NULL;
+    assert_int_equal(cor_cacher_watch_index_match(&ix, &event, found), 2);
+    cor_cacher_watch_index_leave(&ix, node);
+    cor_cacher_watch_index_leave(&ix, zone);
+    cor_cacher_watch_index_leave(&ix, other);
+    cor_cacher_watch_index_leave(&ix, old_zone);
+    cor_cacher_watch_index_deinit(&ix);
+    cor_cache_entry_unref(old);
+    cor_cache_entry_unref(now);
 }
 
 TEST(watch_index, an_event_finds_key_parents_old_and_new_trigger_and_all)
