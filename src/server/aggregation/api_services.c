@@ -1,7 +1,7 @@
 /* clang-format off */
 /* Follows the APIServices through the port in process, and publishes what they register.
  *
- *   list, watch ──► cor_api_services_take: is it newer than the entry's? ──► another spec: another service, published once per
+ *   list, watch ──► services_take: is it newer than the entry's? ──► another spec: another service, published once per
  *   turn; the same spec: its availability is set ──► registration and availability look at it
  *
  * Nothing is published before the server has tried to register what it serves (auto_register.c):
@@ -195,7 +195,8 @@ static int services_enqueue(struct cor_api_services *as, struct cor_str name)
     return cor_control_loop_enqueue(cor_port_controller_loop(as->controller), COR_STR(""), name, 0);
 }
 
-int cor_api_services_take(struct cor_api_services *as, struct cor_object *object)
+/* A state that is newer than the entry's; an older one is left alone. 0, -COR_ENOMEM. */
+static int services_take(struct cor_api_services *as, struct cor_object *object)
 {
     struct api_entry *entry = cor_api_services_find(as, cor_object_name(object));
     int r = 0;
@@ -224,6 +225,11 @@ int cor_api_services_take(struct cor_api_services *as, struct cor_object *object
     entry->is_taken = r == 0;
     cor_auto_register_look(as, entry);
     return r;
+}
+
+int cor_api_services_take_answer(struct cor_api_services *as, struct cor_object *object)
+{
+    return cor_api_services_find(as, cor_object_name(object)) ? services_take(as, object) : 0;
 }
 
 static int entries_remove(struct cor_api_services *as, size_t at)
@@ -256,7 +262,7 @@ static struct cor_api_services *services_of(struct cor_reflector_store *store)
 static int services_on_show(struct cor_reflector_store *store, struct cor_str key,
                             struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
 {
-    int r = cor_api_services_take(services_of(store), object);
+    int r = services_take(services_of(store), object);
 
     return r < 0 ? cor_status_set_err(reterr, r) : 0;
 }

@@ -78,9 +78,9 @@ struct cor_api_services {
 /* The entry of this name, or NULL. */
 struct api_entry *cor_api_services_find(const struct cor_api_services *as, struct cor_str name);
 
-/* A newer state of an APIService, from the watch or from the answer to a write; an older one is
- * left alone. 0, -COR_ENOMEM. */
-int cor_api_services_take(struct cor_api_services *as, struct cor_object *object);
+/* The answer to a write of an APIService. Its state is taken if it is newer than the entry's.
+ * Without an entry it is left alone: the watch has shown its deletion already. 0, -COR_ENOMEM. */
+int cor_api_services_take_answer(struct cor_api_services *as, struct cor_object *object);
 
 /* What is known is published from now on. */
 void cor_api_services_settle(struct cor_api_services *as);

@@ -126,7 +126,7 @@ static void judge_on_written(struct cor_api_request *req, const struct cor_api_a
     if (error && answer->end == COR_API_ANSWERED && (error->code == 409 || error->code == 404))
         error = NULL;
     else if (!error && answer->object)
-        r = cor_api_services_take(j->av->as, answer->object);
+        r = cor_api_services_take_answer(j->av->as, answer->object);
     if (!answer->error && j->has_fallen)
         cor_available_metrics_count(&j->av->as->metrics, j->service->name, j->verdict.reason);
     judge_end(j, error ? error->err : r, error);

@@ -4,7 +4,7 @@
 
 #include "../crd/crd_fixture.h"
 #include "recording_target.h"
-#include "server/aggregation/api_services.h"
+#include "server/aggregation/api_services_int.h"
 #include "server/aggregation/target.h"
 #include "server/api/api_int.h"
 
@@ -215,6 +215,31 @@ TEST(api_services, leaves_those_of_users_alone)
     fx_do(&a.c.fx, 200, "DELETE", path, "");
     await(&a.c, path, "spec.versionPriority", "100");
     await(&a.c, KETTLES, "kind", "KettleList");
+    as_fx_close(&a);
+}
+
+static bool is_gone(void *arg)
+{
+    return !cor_api_services_find(((struct as_fx *)arg)->as, COR_STR("v1.wardle.example.com"));
+}
+
+/* Writes of the condition and deletions cross: the group would be passed on for ever. */
+TEST(api_services, an_answer_brings_nothing_back_that_was_deleted)
+{
+    struct cor_object *written;
+    struct as_fx a = {0};
+
+    as_fx_open(&a, true);
+    fx_do(&a.c.fx, 201, "POST", SERVICES, REMOTE("v1", ""));
+    await_available(&a, WARDLE_AS("v1"),
+                    "False ServiceNotFound: service/api in \"wardle\" is not present");
+    assert_false(is_gone(&a));
+    written = cor_object_ref(cor_api_services_find(a.as, COR_STR("v1.wardle.example.com"))->object);
+    fx_do(&a.c.fx, 200, "DELETE", WARDLE_AS("v1"), "");
+    assert_true(cor_loop_run_until(a.c.fx.loop, is_gone, &a, FX_TIMEOUT_MS));
+    assert_int_equal(cor_api_services_take_answer(a.as, written), 0);
+    assert_true(is_gone(&a));
+    cor_object_unref(written);
     as_fx_close(&a);
 }
 
