@@ -195,7 +195,7 @@ static int refuse_rename(struct cor_gen_error *reterr, struct cor_str words, con
     return -COR_EINVAL;
 }
 
-/* One part behind the two kinds. */
+/* Reads one part of a conversion, a word behind the names of its two kinds. */
 static int read_part(struct cor_gen_model *model, struct cor_gen_conversion *c,
                      struct cor_str words, struct cor_gen_error *reterr)
 {

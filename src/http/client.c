@@ -186,7 +186,7 @@ void cor_http_client_pump(struct cor_http_client *c)
     }
     if (c->ndialling > dials_wanted(c) && !finishes_dials(c))
         give_up_dials(c);
-    /* Those who would need one more connection than there may be. */
+    /* Calls that wait for a connection beyond the maximum are ended. */
     while (c->nwaiting > 0 && c->ndialling == 0 && c->nlinks >= c->opts.connections_max)
         cor_http_call_end(first_waiting(c), -COR_EBUSY, "too many connections to the server");
 }

@@ -212,7 +212,7 @@ static void on_stream_nothing(struct cor_stream *s, void *arg)
 static const struct cor_stream_cbs stream_cbs = {
     on_stream_nothing, on_stream_data, on_stream_writable, on_stream_end, on_stream_nothing};
 
-/* Of the stream, what may wait to be sent from now on. */
+/* Sets how many bytes of the stream may wait to be sent from now on. */
 static void set_out_max(struct cor_http_link *l, size_t out_max)
 {
     l->out_max = out_max;

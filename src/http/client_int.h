@@ -146,7 +146,7 @@ int cor_http_call_show(struct cor_http_call *call, struct cor_str piece);
 void cor_http_call_writable(struct cor_http_call *call);
 /* Keeps what came while it is paused. 0, -COR_ENOMEM, -COR_ETOOBIG, or what on_kept returned. */
 int cor_http_call_keep(struct cor_http_call *call, struct cor_str bytes);
-/* It is looked at from a later turn. */
+/* Has the loop look at the call in a later turn. */
 void cor_http_call_wake(struct cor_http_call *call);
 /* A write was refused before it had a connection, or a tunnel: now it may write. */
 void cor_http_call_set_started(struct cor_http_call *call);
