@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Who is held up by a compiler's warning: those who run ./dev test with a compiler that CI knows, and nobody else. The `dev` of the tree
+runs in a folder of its own, with a compiler that the test plays and a real ninja. Argument: the source root."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(sys.argv[1]).resolve()
+
+# One object, compiled by a program that warns of the word `unused` in its source, in gcc's words.
+NINJA = """rule cc
+  command = ./cc $in $out
+build one.o: cc ../src/one.c
+"""
+CC = """#!/bin/sh
+echo "$1" >>compiled
+if grep -q unused "$1"; then echo "$1:1:5: warning: unused variable [-Wunused-variable]"; fi
+cp "$1" "$2"
+"""
+MESON = """#!/bin/sh
+if [ "$1" = setup ]; then
+    mkdir -p "$2/meson-logs"
+    echo "$@" >"$2/options"
+    cp "$STUBS/build.ninja" "$2/"
+    cp "$STUBS/cc" "$2/"
+fi
+exit 0
+"""
+
+
+class Tree:
+    """A folder with `dev` and one source, and stand-ins for what is no part of the question."""
+
+    def __init__(self, folder, gcc, clang):
+        self.root = pathlib.Path(folder) / "tree"
+        stubs = pathlib.Path(folder) / "stubs"
+        for made in (self.root / "src", self.root / "tools", stubs):
+            made.mkdir(parents=True)
+        shutil.copy(ROOT / "dev", self.root)
+        (self.root / "tools/test_summary.py").write_text("print('1 passed, 0 failed')\n")
+        (self.root / "tools/run_server").write_text("#!/bin/sh\necho serves\n")
+        self.source("int main(void);\n")
+        (stubs / "build.ninja").write_text(NINJA)
+        answers = {"gcc": f"#!/bin/sh\necho {gcc}\n", "clang": f"#!/bin/sh\necho {clang}\n", "cc": CC, "meson": MESON,
+                   "dpkg-query": "#!/bin/sh\necho install ok installed\n"}
+        for name in ("apt-get", "pkg-config", "sudo"):
+            answers[name] = "#!/bin/sh\n"
+        for name, text in answers.items():
+            (stubs / name).write_text(text)
+        for program in (*stubs.iterdir(), self.root / "tools/run_server"):
+            program.chmod(0o755)
+        self.env = {**os.environ, "PATH": f"{stubs}:{os.environ['PATH']}", "STUBS": str(stubs)}
+        self.env.pop("CC", None)
+
+    def source(self, text):
+        (self.root / "src/one.c").write_text(text)
+
+    def dev(self, *words):
+        done = subprocess.run(["sh", self.root / "dev", *words], capture_output=True, text=True, timeout=300, env=self.env, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    def compiled(self):
+        return (self.root / "build/compiled").read_text().splitlines()
+
+    def options(self, folder):
+        return (self.root / folder / "options").read_text().split()
+
+
+def runs_what_warns(tree):
+    tree.source("int unused;\n")
+    for verb in ("build", "run"):
+        code, said = tree.dev(verb)
+        assert code == 0, said
+        assert verb == "run" or "warning: unused variable" in said, said
+    assert "-Dwerror=true" not in tree.options("build")
+
+
+def tests_nothing_that_warns(tree):
+    tree.source("int unused;\n")
+    code, said = tree.dev("test")
+    assert code == 1 and "dev: the compiler warns" in said and "1 passed" not in said, said
+    code, said = tree.dev("run")
+    assert code == 0 and "serves" in said, said
+
+
+def finds_what_warned_in_an_earlier_run(tree):
+    tree.source("int unused;\n")
+    tree.dev("run")
+    code, said = tree.dev("test")
+    assert code == 1 and "warning: unused variable" in said, said
+    code, said = tree.dev("test")
+    assert code == 1, f"the second time: {said}"
+
+
+def forgets_a_warning_that_was_mended(tree):
+    tree.source("int unused;\n")
+    tree.dev("run")
+    tree.source("int used;\n")
+    code, said = tree.dev("test")
+    assert code == 0 and "1 passed, 0 failed" in said, said
+
+
+def compiles_nothing_again_between_run_and_test(tree):
+    for verb in ("run", "test", "run"):
+        code, said = tree.dev(verb)
+        assert code == 0, said
+    assert len(tree.compiled()) == 1, tree.compiled()
+
+
+def is_strict_in_sanitized_folders(tree):
+    tree.dev("test")
+    for folder in ("build-asan", "build-tsan"):
+        assert "-Dwerror=true" in tree.options(folder), tree.options(folder)
+
+
+def takes_no_warning_of_an_unknown_compiler_for_an_error(tree):
+    tree.source("int unused;\n")
+    code, said = tree.dev("test")
+    assert code == 0 and "1 passed, 0 failed" in said, said
+    for folder in ("build-asan", "build-tsan"):
+        assert "-Dwerror=false" in tree.options(folder), tree.options(folder)
+
+
+def a_default_setup_is_not_strict(_):
+    assert "werror=true" not in (ROOT / "meson.build").read_text()
+
+
+TESTS = [runs_what_warns, tests_nothing_that_warns, finds_what_warned_in_an_earlier_run, forgets_a_warning_that_was_mended,
+         compiles_nothing_again_between_run_and_test, is_strict_in_sanitized_folders, takes_no_warning_of_an_unknown_compiler_for_an_error,
+         a_default_setup_is_not_strict]
+
+print(f"1..{len(TESTS)}")
+for n, test in enumerate(TESTS, 1):
+    known = test is not takes_no_warning_of_an_unknown_compiler_for_an_error
+    with tempfile.TemporaryDirectory() as temporary:
+        try:
+            test(Tree(temporary, *(("12", "14.0.6") if known else ("16", "22.1.0"))))
+            print(f"ok {n} - {test.__name__}")
+        except AssertionError as failure:
+            print(f"not ok {n} - {test.__name__}\n# " + str(failure).replace("\n", "\n# "))
