@@ -142,12 +142,29 @@ static int create_store(struct create_call *create)
     return cor_write_store_new(&create->write, create_on_stored, create);
 }
 
+/* Gives the object the resourceVersion that the client sent. Only the store refuses it, after
+ * everything else has been checked: a dry run does not ask the store, and answers with it. */
+static int create_keep_revision(struct create_call *create)
+{
+    struct cor_write *write = &create->write;
+    struct cor_object *sent;
+    int r = cor_object_at(write->object, write->rev, &sent);
+
+    if (r < 0)
+        return cor_status_set(&write->call.status, r, "out of memory");
+    cor_object_unref(write->object);
+    write->object = sent;
+    return 0;
+}
+
 /* The stages have ended: `object` is what will be stored. */
 static void create_on_made(struct cor_write *write, int r)
 {
     struct create_call *create = (struct create_call *)write;
     struct cor_call *call = &write->call;
 
+    if (r == 0 && write->rev > 0 && !call->is_over)
+        r = create_keep_revision(create);
     if (!cor_write_goes_on(write, r))
         return;
     cor_buf_reset(&call->key);
@@ -172,9 +189,6 @@ static void create_on_read(struct cor_write *write, int r)
 {
     struct create_call *create = (struct create_call *)write;
 
-    if (r == 0 && write->rev > 0)
-        r = cor_status_untyped(&write->call.status, -COR_EINVAL,
-                               "resourceVersion should not be set on objects to be created");
     if (!cor_write_goes_on(write, r))
         return;
     create->generates = cor_object_name(write->body).n == 0;

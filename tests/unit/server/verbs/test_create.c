@@ -265,6 +265,28 @@ TEST(create, a_dry_run_stores_nothing)
     fx_close(&fx);
 }
 
+/* Whether an object has a resourceVersion is the store's question: everything else comes first. */
+TEST(create, a_revision_is_refused_by_the_store_alone)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    assert_at(fx_do(&fx, 201, "POST", CONFIGMAPS "?dryRun=All",
+                    "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"7\"}}"),
+              "metadata.resourceVersion", "7");
+    assert_at(fx_do(&fx, 422, "POST", CONFIGMAPS,
+                    "{\"metadata\":{\"name\":\"A\",\"resourceVersion\":\"7\"}}"),
+              "reason", "Invalid");
+    fx_do(&fx, 404, "POST", "/api/v1/namespaces/nope/configmaps",
+          "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"7\"}}");
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}");
+    fx_do(&fx, 500, "POST", CONFIGMAPS,
+          "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"7\"}}");
+    fx_do(&fx, 409, "POST", CONFIGMAPS "?dryRun=All",
+          "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"7\"}}");
+    fx_close(&fx);
+}
+
 TEST(create, many_nested_mistakes_in_a_schema_are_a_bad_request)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf body = {.max = 1u << 20};
