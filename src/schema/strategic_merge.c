@@ -528,15 +528,73 @@ static int merge_write(struct cor_str doc, struct cor_str patch, const struct co
     return r;
 }
 
+static bool names_type(struct cor_str key)
+{
+    return cor_str_eqz(key, "kind") || cor_str_eqz(key, "apiVersion");
+}
+
+/* What stands in place of a member of the patch. */
+static struct cor_str keep_member(struct cor_str doc, struct cor_str key, struct cor_str value)
+{
+    struct cor_str kept;
+    bool is_kept = names_type(key) && cor_json_type(value) == COR_JSON_STRING &&
+                   cor_json_get(doc, key, COR_JSON_SORTED, &kept) == 0;
+
+    return is_kept ? kept : value;
+}
+
+/* Both members stand in front of all others of a canonical object. */
+static bool names_other_type(struct cor_str doc, struct cor_str patch)
+{
+    struct cor_json_iter it = cor_json_iter(patch);
+    struct cor_str key;
+
+    while (cor_json_iter_member(&it, &key) && names_type(key)) {
+        struct cor_str value = cor_json_iter_value(&it);
+
+        if (!cor_str_eq(value, keep_member(doc, key, value)))
+            return true;
+    }
+    return false;
+}
+
+/* Upstream makes the object of the Go type that it had, and writes that type's kind and version
+ * into it: a patch that names others, as those who send the kind of a Deployment to its scale do,
+ * changes neither. What is no text is a mistake all the same. `scratch` holds the patch that is
+ * left. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+static int keep_type(struct cor_str doc, struct cor_str *patch, struct cor_buf *scratch)
+{
+    struct cor_json_iter it = cor_json_iter(*patch);
+    struct cor_json_writer w;
+    struct cor_str key;
+    int r;
+
+    if (!names_other_type(doc, *patch))
+        return 0;
+    cor_buf_init(scratch, patch->n + doc.n);
+    cor_json_writer_init(&w, scratch);
+    cor_json_begin_object(&w);
+    while (cor_json_iter_member(&it, &key)) {
+        cor_json_raw_key(&w, key);
+        cor_json_raw(&w, keep_member(doc, key, cor_json_iter_value(&it)));
+    }
+    cor_json_end_object(&w);
+    r = cor_json_writer_finish(&w);
+    if (r == 0)
+        *patch = cor_buf_str(scratch);
+    return r;
+}
+
 int cor_strategic_merge(struct cor_str doc, struct cor_str patch, const struct cor_type *kind,
                         const struct cor_json_limits *limits, struct cor_buf *out,
                         struct cor_json_dups *dups, struct cor_json_patch_error *reterr)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf sorted = {0};
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf merged = {0};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf merged = {0}, kept = {0};
     struct cor_strategic m = {.why = reterr};
     struct cor_json_error why;
     enum cor_json_type type;
+    struct cor_str text;
     int r;
 
     cor_buf_init(&sorted, limits->bytes_max);
@@ -552,12 +610,15 @@ int cor_strategic_merge(struct cor_str doc, struct cor_str patch, const struct c
             &m, r, "json: cannot unmarshal %s into Go value of type map[string]interface {}",
             cor_json_go_type(type));
     }
+    text = cor_buf_str(&sorted);
+    if (r == 0)
+        r = keep_type(doc, &text, &kept);
     if (r < 0)
         return r;
-    if (!kind || !cor_whole_numbers_are_possible(cor_buf_str(&sorted)))
-        return merge_write(doc, cor_buf_str(&sorted), kind, out, reterr);
+    if (!kind || !cor_whole_numbers_are_possible(text))
+        return merge_write(doc, text, kind, out, reterr);
     /* 80.0 is no key of the element 80, as upstream; it is an integer only in the result. */
     cor_buf_init(&merged, out->max);
-    r = merge_write(doc, cor_buf_str(&sorted), kind, &merged, reterr);
+    r = merge_write(doc, text, kind, &merged, reterr);
     return r < 0 ? r : cor_whole_numbers_write(cor_buf_str(&merged), kind, out);
 }

@@ -9,7 +9,8 @@
 #include "json/patch.h"
 
 /* Appends `doc` (canonical) with `patch` applied, as JSON that is not canonical. `kind` is the type
- * of both; NULL: it is not known, and every list of the patch replaces the old one. As in
+ * of both; NULL: it is not known, and every list of the patch replaces the old one. The kind and
+ * the apiVersion stay those of `doc`, whatever texts the patch has there. As in
  * json/patch.h: 0, -COR_EINVAL (malformed), -COR_EINVALID (does not apply), -COR_ETOOBIG,
  * -COR_ENOMEM; and -COR_EINTERNAL for what upstream calls an error of its own: elements without
  * their key or of mixed types, unknown markers. */

@@ -94,6 +94,11 @@ static const struct {
      "{\"status\":{\"conditions\":[{\"status\":\"False\",\"type\":\"Ready\"}]}}",
      "{\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}",
      "{\"status\":{\"conditions\":[{\"status\":\"True\",\"type\":\"Ready\"}]}}"},
+    {"the kind and the version stay", "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"a\":1}",
+     "{\"a\":2,\"apiVersion\":\"extensions/v1beta1\",\"kind\":\"Deployment\"}",
+     "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"a\":2}"},
+    {"but not for what is no text", "{\"kind\":\"Pod\",\"apiVersion\":\"v1\"}", "{\"kind\":5}",
+     "{\"kind\":5,\"apiVersion\":\"v1\"}"},
 };
 
 static int merge(const char *kind, const char *doc, const char *patch, struct cor_buf *out,
