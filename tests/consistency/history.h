@@ -28,6 +28,7 @@ struct event {
     uint64_t rev;
     struct content content;  /* DELETED: the last one */
     struct content previous; /* filled in by history_add() */
+    bool is_marked;          /* the object has a deletionTimestamp */
 };
 
 /* What a watcher selects; ANY where it does not. */

@@ -121,6 +121,7 @@ bool pod_read(struct cor_str json, struct event *ret)
         cor_str_to_u64(json_text(metadata, "resourceVersion"), &ret->rev) < 0)
         return false;
     ret->key = (uint16_t)(space * NAMES + name);
+    ret->is_marked = json_text(metadata, "deletionTimestamp").n > 0;
     ret->content = (struct content){(uint32_t)token, (uint8_t)color, (uint8_t)node};
     return true;
 }

@@ -195,11 +195,22 @@ static void next_op(struct writer *wr)
     send_op(wr);
 }
 
+/* An update or a patch of a pod that is marked already has removed it instead of writing it, and
+ * answers with what it would have written: it leaves no token. */
+static bool has_removed(const struct writer *wr, const struct event *answer)
+{
+    return (wr->op == OP_UPDATE || wr->op == OP_PATCH) && answer->is_marked;
+}
+
 static void on_written(struct writer *wr, const struct event *answer)
 {
     struct writers *w = wr->all;
     struct note *note = note_of(wr);
 
+    if (has_removed(wr, answer)) {
+        note->fate = FATE_REFUSED;
+        return;
+    }
     note->fate = FATE_DONE;
     note->rev = answer->rev;
     w->ndone++;
@@ -381,6 +392,12 @@ bool writers_are_done(void *writers)
     return (!is_any_busy(w) && w->nfinished == 2 * KEYS) || w->verdict->is_wrong;
 }
 
+/* A pod is marked before it is removed: a write of the server's, of what somebody else wrote. */
+static bool is_mark(const struct event *e)
+{
+    return e->type == EVENT_MODIFIED && e->is_marked && e->previous.token == e->content.token;
+}
+
 static void check_event(const struct writers *w, const struct event *e, bool *is_seen,
                         struct verdict *verdict)
 {
@@ -389,6 +406,8 @@ static void check_event(const struct writers *w, const struct event *e, bool *is
     if (!note || note->key != e->key)
         verdict_set(verdict, "key %u at %llu: nobody wrote token %u", e->key,
                     (unsigned long long)e->rev, e->content.token);
+    else if (is_mark(e))
+        return;
     else if (e->type != EVENT_DELETED && note->fate == FATE_REFUSED)
         verdict_set(verdict, "key %u at %llu: token %u was refused", e->key,
                     (unsigned long long)e->rev, e->content.token);
@@ -399,6 +418,7 @@ static void check_event(const struct writers *w, const struct event *e, bool *is
         is_seen[e->content.token] = true;
 }
 
+/* Is the deletion there, or the mark of one that somebody else has finished? */
 static bool has_deletion(const struct history *h, const struct note *note)
 {
     size_t low = 0, high = h->events.n;
@@ -415,7 +435,7 @@ static bool has_deletion(const struct history *h, const struct note *note)
            h->events.v[low].key != note->key)
         low++;
     return low < h->events.n && h->events.v[low].rev == note->rev &&
-           h->events.v[low].type == EVENT_DELETED;
+           (h->events.v[low].type == EVENT_DELETED || is_mark(&h->events.v[low]));
 }
 
 void writers_check(const struct writers *w, const struct history *h, struct verdict *verdict)

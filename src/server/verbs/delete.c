@@ -5,7 +5,8 @@
  *               NOW      ──► removed ──► done
  *               PENDING  ──► the step stops; the object stays ──► done
  *               MARK     ──► the step stops ──► store update: its step judges again
- *                              MARK     ──► the marked object is stored ──► done
+ *                              MARK     ──► the marked object is stored ──► done, or, when nothing
+ *                                           keeps it, store delete, as above
  *                              NOW      ──► the step stops ──► store delete, as above
  *
  * Each change between removing and marking means that another writer came between; after ROUNDS_MAX
@@ -19,6 +20,7 @@
 #include "server/verbs/delete.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 #include "base/err.h"
 #include "meta/key.h"
@@ -42,6 +44,7 @@ static void delete_op_forget(struct cor_delete_op *op)
 {
     op->last.marked = cor_object_unref(op->last.marked);
     op->last.step = COR_DELETION_NOW;
+    op->last.ends = false;
 }
 
 void cor_delete_op_deinit(struct cor_delete_op *op)
@@ -66,8 +69,12 @@ static void delete_op_keep_object(struct cor_delete_op *op, struct cor_object *o
 static int delete_op_decide(struct cor_call *call)
 {
     struct cor_delete_op *op = call->stage_arg;
+    struct cor_delete_options options = *op->options;
 
-    return cor_deletion_decide(call, op->options, op->object, &op->last);
+    /* The client's precondition held for the state that was marked. */
+    if (op->marked_rv[0] && options.resource_version)
+        options.resource_version = op->marked_rv;
+    return cor_deletion_decide(call, &options, op->object, &op->last);
 }
 
 /* Judges the present object as a stage, and goes on with `done`, which finds the store's change in
@@ -138,17 +145,14 @@ static void delete_op_mark_step(void *arg, struct cor_store_change *change,
     delete_op_judge(arg, change, current, delete_op_on_judged_mark);
 }
 
-/* Lets the answer show a mark that was not stored (a dry run, a pod that was removed at once).
- * -COR_ENOMEM: the answer shows the object without the mark; a dry run fails by this, a deletion
- * that was done does not. */
+/* Lets the answer of a dry run show the mark that was not stored. 0, -COR_ENOMEM. */
 static int delete_op_show_mark(struct cor_delete_op *op)
 {
-    bool is_stored = op->last.step == COR_DELETION_MARK && !op->options->is_dry_run;
     struct cor_object *marked;
     int r;
 
-    op->was_removed = op->last.step == COR_DELETION_NOW;
-    if (!op->last.marked || is_stored)
+    op->was_removed = op->last.step == COR_DELETION_NOW || op->last.ends;
+    if (!op->last.marked)
         return 0;
     r = cor_object_at(op->last.marked, op->object->rev, &marked);
     if (r < 0)
@@ -156,6 +160,29 @@ static int delete_op_show_mark(struct cor_delete_op *op)
     cor_object_unref(op->object);
     op->object = marked;
     return 0;
+}
+
+/* The marked object was stored, or the object was removed. */
+static void delete_op_on_written(struct cor_delete_op *op, struct cor_object *object)
+{
+    bool ends = op->last.ends;
+
+    delete_op_keep_object(op, object);
+    if (!ends) {
+        op->was_removed = op->last.step == COR_DELETION_NOW;
+        op->on_done(op, 0);
+        return;
+    }
+    snprintf(op->marked_rv, sizeof(op->marked_rv), "%llu", (unsigned long long)object->rev);
+    delete_op_forget(op);
+    delete_op_start(op);
+}
+
+/* Somebody else, the pod's node for example, was quicker to remove what was marked here. */
+static bool delete_op_was_overtaken(const struct cor_delete_op *op,
+                                    const struct cor_store_reply *reply)
+{
+    return op->marked_rv[0] && reply->err == -COR_ENOTFOUND;
 }
 
 static void delete_op_on_changed(void *arg, const struct cor_store_reply *reply)
@@ -168,8 +195,9 @@ static void delete_op_on_changed(void *arg, const struct cor_store_reply *reply)
         return;
     call->name = op->name;
     if (reply->err == 0) {
-        delete_op_keep_object(op, reply->object);
-        (void)delete_op_show_mark(op);
+        delete_op_on_written(op, reply->object);
+    } else if (delete_op_was_overtaken(op, reply)) {
+        op->was_removed = true;
         op->on_done(op, 0);
     } else if (!reply->was_stopped) {
         cor_status_move(&call->status, reply->status);
@@ -239,6 +267,7 @@ void cor_delete_op_run(struct cor_delete_op *op, struct cor_str name)
     assert(op->call && op->options && op->on_done && op->key.n > 0 && !op->change);
     op->call->name = op->name = name;
     op->rounds = 0;
+    op->marked_rv[0] = '\0';
     op->was_removed = false;
     op->object = cor_object_unref(op->object);
     delete_op_forget(op);

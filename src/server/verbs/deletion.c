@@ -9,7 +9,9 @@
  *      and the request does not shorten it;
  *   5. finalizers: `orphan` and `foregroundDeletion` are set or removed as the options ask;
  *   6. without finalizers and without a grace period the object is removed now, else it is marked
- *      with deletionTimestamp and stays.
+ *      with deletionTimestamp and stays. A graceful kind is marked also when nothing keeps it, with
+ *      a period of 0 seconds, and removed after that: its watchers see in both events that it ends,
+ *      and for how long it had been asked to.
  * A mark that changes nothing means that the object is left as it is.
  *
  * Nothing is stored here: delete.c runs the decision inside a store operation and again when the
@@ -353,9 +355,11 @@ static int decide_object(struct cor_call *call, const struct cor_delete_options 
     if (r < 0)
         return cor_status_set_err(&call->status, r);
     if (n == 0 && mark.grace_s == 0) {
-        bool shows = (call->res->flags & COR_API_GRACEFUL) && !(going && old_grace == 0);
-
-        return shows ? write_mark(call, object, &mark, &ret->marked) : 0;
+        if (!(call->res->flags & COR_API_GRACEFUL) || (going && old_grace == 0))
+            return 0;
+        ret->step = COR_DELETION_MARK;
+        ret->ends = true;
+        return write_mark(call, object, &mark, &ret->marked);
     }
     if (n > 0 || old.p)
         mark.finalizers = n > 0 ? cor_buf_str(&finalizers) : (struct cor_str){NULL, 0};

@@ -14,8 +14,8 @@ enum cor_deletion_step {
 
 struct cor_deletion {
     enum cor_deletion_step step;
-    struct cor_object *marked; /* stored form; the receiver releases it. With NOW it is what the
-                                  answer shows of a pod; NULL: nothing is marked */
+    struct cor_object *marked; /* MARK: in stored form; the receiver releases it */
+    bool ends;                 /* MARK: nothing keeps the marked object, and it is removed next */
 };
 
 /* Is this the object, and the state of the object, that the options ask for? 0, -COR_ECONFLICT

@@ -84,8 +84,79 @@ TEST(watch, begins_with_the_state_and_goes_on_with_changes)
     fx_close(&fx);
 }
 
-/* Contract apply 8.4.1, 8.4.3, 8.4.4: not even a time of managedFields changes; a manager who joins is an
- * event. */
+#define PODS "/api/v1/namespaces/default/pods"
+
+static void add_pod(struct fx *fx, const char *name)
+{
+    char body[256];
+
+    snprintf(body, sizeof(body),
+             "{\"metadata\":{\"name\":\"%s\"},\"spec\":{\"nodeName\":\"n\"," FX_CONTAINERS "}}",
+             name);
+    fx_do(fx, 201, "POST", PODS, body);
+}
+
+/* Two events from the i-th on: the pod is marked, and then it is gone. */
+static void assert_ends(struct fx_call *call, size_t i, const char *name)
+{
+    const char *marked = event(call, i), *deleted = event(call, i + 1);
+
+    assert_at(marked, "type", "MODIFIED");
+    assert_at(deleted, "type", "DELETED");
+    assert_at(marked, "object.metadata.name", name);
+    assert_at(deleted, "object.metadata.name", name);
+    assert_at(marked, "object.metadata.deletionGracePeriodSeconds", "0");
+    assert_at(deleted, "object.metadata.deletionGracePeriodSeconds", "0");
+    assert_at(deleted, "object.metadata.deletionTimestamp",
+              fx_at(marked, "object.metadata.deletionTimestamp"));
+    assert_string_not_equal(fx_at(deleted, "object.metadata.deletionTimestamp"), "");
+    assert_true(strtoull(fx_at(deleted, "object.metadata.resourceVersion"), NULL, 10) >
+                strtoull(fx_at(marked, "object.metadata.resourceVersion"), NULL, 10));
+}
+
+/* Who runs pods decides by these members whether a pod was deleted or has failed. */
+TEST(watch, a_pod_that_is_deleted_at_once_is_marked_before_it_goes)
+{
+    char body[128];
+    const char *pod;
+    struct fx fx;
+    struct fx_call call;
+
+    open_ready(&fx);
+    fx_start(&fx, &call, "GET", PODS "?watch=true", "", NULL);
+    add_pod(&fx, "a");
+    pod = fx_do(&fx, 200, "DELETE", PODS "/a?gracePeriodSeconds=0", "");
+    assert_at(pod, "metadata.deletionGracePeriodSeconds", "0");
+    assert_at(pod, "metadata.generation", "2");
+    assert_ends(&call, 1, "a");
+    add_pod(&fx, "b");
+    fx_do(&fx, 200, "DELETE", PODS "/b", "");
+    assert_at(event(&call, 4), "object.metadata.deletionGracePeriodSeconds", "30");
+    cor_clock_manual_advance(&fx.clock, 5000);
+    fx_do(&fx, 200, "DELETE", PODS "/b?gracePeriodSeconds=0", "");
+    assert_ends(&call, 5, "b");
+    add_pod(&fx, "c");
+    fx_do(&fx, 200, "DELETE", PODS "?gracePeriodSeconds=0", "");
+    assert_ends(&call, 8, "c");
+    fx_do(&fx, 201, "POST", PODS, "{\"metadata\":{\"name\":\"d\"},\"spec\":{" FX_CONTAINERS "}}");
+    fx_do(&fx, 201, "POST", PODS "/d/eviction", "{\"metadata\":{\"name\":\"d\"}}");
+    assert_ends(&call, 12, "d"); /* after a condition */
+    add_pod(&fx, "e");
+    pod = fx_do(&fx, 200, "GET", PODS "/e", "");
+    snprintf(body, sizeof(body),
+             "{\"gracePeriodSeconds\":0,\"preconditions\":{\"resourceVersion\":\"%s\"}}",
+             fx_at(pod, "metadata.resourceVersion"));
+    pod = fx_do(&fx, 200, "DELETE", PODS "/e?dryRun=All&gracePeriodSeconds=0", "");
+    assert_at(pod, "metadata.deletionGracePeriodSeconds", "0");
+    fx_do(&fx, 200, "DELETE", PODS "/e", body);
+    assert_ends(&call, 15, "e");
+    fx_do(&fx, 404, "GET", PODS "/e", "");
+    fx_call_deinit(&call);
+    fx_close(&fx);
+}
+
+/* Contract apply 8.4.1, 8.4.3, 8.4.4: not even a time of managedFields changes; a manager who joins
+ * is an event. */
 TEST(watch, an_apply_that_changes_nothing_is_no_event)
 {
     static const struct fx_headers apply = {.content_type = "application/apply-patch+yaml"};
