@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""TAP: what ./dev fresh refuses, and that nothing is left when it ends or is ended. Argument: the source root.
+debootstrap is one of the test's own: nothing is downloaded."""
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(sys.argv[1]).resolve()
+PATIENCE_SECONDS = 60
+IS_ROOT = os.geteuid() == 0
+CAN_MOUNT = IS_ROOT and subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], capture_output=True, check=False).returncode == 0
+# Arguments: --variant, --include, the suite, the root, the mirror. It mounts in the root as the real one does.
+HANGS = 'mkdir -p "$4/proc" && mount -t proc proc "$4/proc" && touch "$4/begun" && exec sleep 1000'
+FAILS = 'echo "E: no such suite: $3 at $5"; exit 1'
+
+
+class Tree:
+    """A copy of what ./dev fresh needs, in a repository of its own, with a debootstrap of its own."""
+
+    def __init__(self, folder, debootstrap=FAILS, repository=True):
+        self.root = pathlib.Path(folder) / "a tree"
+        (self.root / "tools").mkdir(parents=True)
+        shutil.copy(ROOT / "dev", self.root / "dev")
+        shutil.copy(ROOT / "tools/fresh.py", self.root / "tools/fresh.py")
+        programs = pathlib.Path(folder) / "programs"
+        programs.mkdir()
+        (programs / "debootstrap").write_text(f"#!/bin/sh\n{debootstrap}\n")
+        (programs / "debootstrap").chmod(0o755)
+        self.env = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "GIT_CEILING_DIRECTORIES": folder}
+        if repository:
+            self.git("init", "-q")
+            self.git("add", "-A")
+            self.git("-c", "user.name=a", "-c", "user.email=a@example", "commit", "-q", "-m", "a")
+
+    def git(self, *words):
+        subprocess.run(["git", "-C", self.root, *words], check=True, env=self.env, capture_output=True)
+
+    def begin(self, *words, **options):
+        return subprocess.Popen([self.root / "dev", "fresh", *words], env=self.env, text=True, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, **options)
+
+    def run(self, *words, **options):
+        process = self.begin(*words, **options)
+        out = process.communicate(timeout=PATIENCE_SECONDS)[0]
+        return process.returncode, out
+
+    def leftovers(self):
+        """The root, what is mounted below the tree, and processes that name it."""
+        found = [str(self.root / "build-fresh/sid")] if (self.root / "build-fresh/sid").exists() else []
+        found += [line for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
+                  if str(self.root).replace(" ", "\\040") in line]
+        for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                if str(self.root).encode() in path.read_bytes():
+                    found.append(path.read_bytes().decode(errors="replace"))
+            except OSError:
+                continue
+        return found
+
+
+def wait_until(condition):
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def refuses_words(folder):
+    code, out = Tree(folder).run("woody")
+    return code == 1 and out == "dev: fresh: unknown word 'woody'; expected bookworm, trixie, sid, run or test\n", out
+
+
+def needs_root(folder):
+    os.chmod(folder, 0o755)
+    code, out = Tree(folder).run("sid", user=65534, group=65534)
+    return code == 1 and out == "dev: fresh: needs root, to make a system of its own and to mount: sudo ./dev fresh\n", out
+
+
+def needs_a_repository(folder):
+    code, out = Tree(folder, repository=False).run("sid")
+    return code == 1 and out == "dev: fresh: clones HEAD, and this folder is no git repository\n", out
+
+
+def shows_the_last_line_of_debootstrap(folder):
+    tree = Tree(folder)
+    code, out = tree.run("--mirror", "http://localhost:1/debian", "sid", "run")
+    good = "debootstrap sid from http://localhost:1/debian failed: E: no such suite: sid at http://localhost:1/debian" in out
+    return code == 1 and good and out.endswith("fresh: sid: failed on sid\n") and not tree.leftovers(), f"{out}{tree.leftovers()}"
+
+
+def leaves_nothing(number, everybody):
+    def test(folder):
+        tree = Tree(folder, HANGS)
+        process = tree.begin("sid", start_new_session=True)
+        if not wait_until(lambda: (tree.root / "build-fresh/sid/begun").exists() or process.poll() is not None):
+            return False, "it did not begin"
+        # Ctrl-C reaches the whole group, kill one process.
+        (os.killpg if everybody else os.kill)(process.pid, number)
+        out = process.communicate(timeout=PATIENCE_SECONDS)[0]
+        return process.returncode > 0 and wait_until(lambda: not tree.leftovers()), f"{process.returncode} {out} {tree.leftovers()}"
+    return test
+
+
+def one_at_a_time(folder):
+    tree = Tree(folder, HANGS)
+    first = tree.begin("sid")
+    wait_until((tree.root / "build-fresh/sid/begun").exists)
+    code, out = tree.run("sid")
+    first.send_signal(signal.SIGTERM)
+    first.communicate(timeout=PATIENCE_SECONDS)
+    return code == 1 and "dev: fresh: another ./dev fresh is at work on sid\n" in out, out
+
+
+# (what, test, why it is skipped)
+NO_ROOT = "" if IS_ROOT else "needs root"
+NO_MOUNTS = "" if CAN_MOUNT else "needs root, and mounts"
+TESTS = [
+    ("an unknown word is refused", refuses_words, ""),
+    ("who is not root is told so", needs_root, NO_ROOT),
+    ("a folder without a repository is refused", needs_a_repository, NO_MOUNTS),
+    ("debootstrap's reason is shown", shows_the_last_line_of_debootstrap, NO_MOUNTS),
+    ("Ctrl-C leaves no root, mount or process", leaves_nothing(signal.SIGINT, True), NO_MOUNTS),
+    ("kill leaves no root, mount or process", leaves_nothing(signal.SIGTERM, False), NO_MOUNTS),
+    ("two do not share a root", one_at_a_time, NO_MOUNTS),
+]
+
+print(f"1..{len(TESTS)}")
+for n, (what, test, why_not) in enumerate(TESTS, 1):
+    if why_not:
+        print(f"ok {n} - {what} # SKIP {why_not}")
+        continue
+    with tempfile.TemporaryDirectory() as place:
+        good, got = test(place)
+    print(f"{'ok' if good else 'not ok'} {n} - {what}", flush=True)
+    if not good:
+        print("# " + str(got).replace("\n", "\n# "))
