@@ -267,8 +267,7 @@ static const struct {
 enum { DISCOVERY, PARSING, CONTENT, REMAINING, FINALIZERS };
 
 /* Appends the message of the finding; nothing when there is no such finding. */
-static int finding_print(struct cor_namespace_findings *f, size_t which, bool with_totals,
-                         struct cor_buf *out)
+static int finding_print(struct cor_namespace_findings *f, size_t which, struct cor_buf *out)
 {
     struct cor_map_iter it = cor_map_iter(&f->finalizers.map);
     struct cor_namespace_texts parts = {0};
@@ -286,12 +285,12 @@ static int finding_print(struct cor_namespace_findings *f, size_t which, bool wi
                          "Failed to delete all resource types, %zu remaining: ", f->failures.n);
         return r < 0 ? r : texts_join(&f->failures, out);
     case REMAINING:
-        if (f->remaining.n == 0 || !with_totals)
+        if (f->remaining.n == 0)
             return 0;
         r = cor_buf_addz(out, "Some resources are remaining: ");
         return r < 0 ? r : texts_join(&f->remaining, out);
     }
-    if (cor_map_len(&f->finalizers.map) == 0 || !with_totals)
+    if (cor_map_len(&f->finalizers.map) == 0)
         return 0;
     r = cor_buf_addz(out, "Some content in the namespace has finalizers remaining: ");
     while (r == 0 && cor_map_next(&f->finalizers.map, &it)) {
@@ -309,9 +308,9 @@ static int finding_print(struct cor_namespace_findings *f, size_t which, bool wi
     return r;
 }
 
-int cor_namespace_findings_apply(struct cor_namespace_findings *f, bool with_totals,
-                                 const struct cor_object *ns, int64_t now_s,
-                                 struct cor_object **ret_object, struct cor_status *reterr)
+int cor_namespace_findings_apply(struct cor_namespace_findings *f, const struct cor_object *ns,
+                                 int64_t now_s, struct cor_object **ret_object,
+                                 struct cor_status *reterr)
 {
     COR_CLEANUP(cor_builder_freep) struct cor_builder *b = NULL;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf message;
@@ -328,7 +327,7 @@ int cor_namespace_findings_apply(struct cor_namespace_findings *f, bool with_tot
                                           .transition_s = now_s};
 
         cor_buf_reset(&message);
-        r = finding_print(f, i, with_totals, &message);
+        r = finding_print(f, i, &message);
         if (r == 0 && message.n > 0) {
             condition.status = "True";
             condition.reason = conditions[i].bad_reason;

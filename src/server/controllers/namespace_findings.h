@@ -72,12 +72,11 @@ void cor_namespace_findings_add_remaining(struct cor_namespace_findings *f,
  * without repetitions, "[a, b]" when there are several (Kubernetes' aggregate). */
 int cor_namespace_findings_error(const struct cor_namespace_findings *f, struct cor_status *reterr);
 
-/* Writes the five conditions into a copy of the namespace. `with_totals`: the remaining content
- * counts; without it the namespace is shown as if none remained. `ret_object` is NULL when all
+/* Writes the five conditions into a copy of the namespace. `ret_object` is NULL when all
  * conditions are so already. 0, -COR_ENOMEM, -COR_ETOOBIG, -COR_EINVAL (a namespace whose status
  * cannot be read). */
-int cor_namespace_findings_apply(struct cor_namespace_findings *f, bool with_totals,
-                                 const struct cor_object *ns, int64_t now_s,
-                                 struct cor_object **ret_object, struct cor_status *reterr);
+int cor_namespace_findings_apply(struct cor_namespace_findings *f, const struct cor_object *ns,
+                                 int64_t now_s, struct cor_object **ret_object,
+                                 struct cor_status *reterr);
 
 #endif

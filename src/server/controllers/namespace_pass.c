@@ -252,12 +252,12 @@ static void pass_judge(struct cor_namespace_pass *pass)
         pass_finalize(pass);
 }
 
-/* Writes the conditions. While pods remain, upstream does not count what remains. */
-static void pass_conditions(struct cor_namespace_pass *pass, bool with_totals)
+/* Writes the conditions. */
+static void pass_conditions(struct cor_namespace_pass *pass)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *next = NULL;
     COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
-    int r = cor_namespace_findings_apply(&pass->findings, with_totals, pass->ns,
+    int r = cor_namespace_findings_apply(&pass->findings, pass->ns,
                                          cor_clock_wall_ms(pass->opts.clock) / 1000, &next, &why);
 
     if (r < 0) {
@@ -298,6 +298,16 @@ static void pass_content(struct cor_namespace_pass *pass)
     }
 }
 
+/* Says once what the deletion waits for: while the condition that says it too is not there. */
+static void pass_log_pods(const struct cor_namespace_pass *pass, const struct outcome *pods)
+{
+    if (cor_object_condition_is(pass->ns, "NamespaceContentRemaining", "True"))
+        return;
+    COR_LOG_INFO("a namespace that is being deleted waits for its pods to end",
+                 COR_F_STR("namespace", pass->opts.name), COR_F_U64("pods", pods->nremaining),
+                 COR_F_I64("seconds", pods->estimate_s));
+}
+
 static void pass_on_content(struct cor_namespace_content *c)
 {
     struct cor_namespace_pass *pass = c->arg;
@@ -313,7 +323,8 @@ static void pass_on_content(struct cor_namespace_content *c)
     if (!pass->are_pods_deleted) {
         pass_gather(pass, 0, 1);
         if (outcome->nremaining > 0) {
-            pass_conditions(pass, false);
+            pass_log_pods(pass, outcome);
+            pass_conditions(pass);
             return;
         }
         pass->are_pods_deleted = true;
@@ -323,7 +334,7 @@ static void pass_on_content(struct cor_namespace_content *c)
         return;
     }
     pass_gather(pass, pass->has_pods ? 1 : 0, pass->nchosen);
-    pass_conditions(pass, true);
+    pass_conditions(pass);
 }
 
 static void pass_on_resources(struct cor_namespace_pass *pass, const struct cor_api_answer *answer)
@@ -345,7 +356,7 @@ static void pass_on_resources(struct cor_namespace_pass *pass, const struct cor_
     if (pass->nchosen > 0)
         pass_content(pass);
     else
-        pass_conditions(pass, true);
+        pass_conditions(pass);
 }
 
 /* The end. */

@@ -35,6 +35,10 @@
 #define NO_FINALIZERS                                                                              \
     CONDITION("NamespaceFinalizersRemaining", "False", "ContentHasNoFinalizers",                   \
               "All content-preserving finalizers finished")
+#define PODS_REMAIN(time)                                                                          \
+    "{\"lastTransitionTime\":\"2023-11-14T" time                                                   \
+    "Z\",\"message\":\"Some resources are remaining: pods. has 1 resource instances\",\"reason\":" \
+    "\"SomeResourcesRemain\",\"status\":\"True\",\"type\":\"NamespaceContentRemaining\"}"
 #define ALL_WELL   DISCOVERED "," PARSED "," DELETED "," REMOVED "," NO_FINALIZERS
 #define NS_WELL    NS_AT("8", "\"conditions\":[" ALL_WELL "]," TERMINATING)
 #define FINALIZED  "{" TYPE META("7") ",\"spec\":{}}"
@@ -293,7 +297,7 @@ TEST(namespace_pass, takes_the_preferred_namespaced_resources_that_can_be_delete
 }
 
 /* Contract controllers 1.4.1, 1.4.2, 1.4.3, 1.5.1, 1.5.8, 1.1.8. */
-TEST(namespace_pass, while_pods_remain_nothing_else_is_deleted)
+TEST(namespace_pass, while_pods_remain_nothing_else_is_deleted_and_a_condition_says_so)
 {
     static const char *pods[] = {POD("30", "Running"), POD("90", "Succeeded"), POD("40", "Pending"),
                                  POD("99", "Failed"), NULL};
@@ -310,12 +314,15 @@ TEST(namespace_pass, while_pods_remain_nothing_else_is_deleted)
     assert_int_equal(w.err, 0);
     assert_int_equal(w.remains_s, 40);
     scripted_assert_log(
-        &w.sp, READ
-        "LIST v1 pods x/\nDELETECOLLECTION v1 pods x/ Background\n"
-        "LIST v1 pods x/\n" PUT_STATUS
-        "{" TYPE META("7") ",\"spec\":{"
-                           "\"finalizers\":[\"kubernetes\"]},\"status\":{\"conditions\":[" ALL_WELL
-                           "]," TERMINATING "}}\n");
+        &w.sp,
+        READ "LIST v1 pods x/\nDELETECOLLECTION v1 pods x/ Background\n"
+             "LIST v1 pods x/\n" PUT_STATUS "{" TYPE META(
+                 "7") ",\"spec\":{"
+                      "\"finalizers\":[\"kubernetes\"]},\"status\":{\"conditions\":[" DISCOVERED
+                      "," PARSED "," DELETED "," PODS_REMAIN("22:13:20") "," CONDITION(
+                          "NamespaceFinalizersRemaining", "True", "SomeFinalizersRemain",
+                          "Some content in the namespace has finalizers remaining: "
+                          "a.io/f in 1 resource instances") "]," TERMINATING "}}\n");
     end(&w);
 }
 
@@ -345,8 +352,8 @@ TEST(namespace_pass, pods_that_outlive_their_time_are_a_failure)
                  ",{\"lastTransitionTime\":\"2023-11-14T22:13:50Z\",\"message\":\"Failed to delete all "
                  "resource types, 1 remaining: unexpected items still remain in namespace: x for gvr: "
                  "/v1, Resource=pods\",\"reason\":\"ContentDeletionFailed\",\"status\":\"True\","
-                 "\"type\":\"NamespaceDeletionContentFailure\"}," REMOVED "," NO_FINALIZERS
-                 "]," TERMINATING "}}\n");
+                 "\"type\":\"NamespaceDeletionContentFailure\"}," PODS_REMAIN(
+                     "22:13:50") "," NO_FINALIZERS "]," TERMINATING "}}\n");
     end(&w);
 }
 
