@@ -82,8 +82,10 @@ void cor_instance_announce(struct cor_instance *instance)
                       COR_F_STR("error", cor_err_text(r)));
 }
 
-/* What aggregated servers are told. While our own certificate is used, its CA stands beside that of
- * the flags, and its name beside the names that are allowed, unless any is. */
+/* What aggregated servers are told. Most of them complain as long as there is no client CA: without
+ * one it is the CA of this server's own certificate, as in other clusters; it signs no client.
+ * While our own certificate is used, its CA stands beside that of the flags, and its name beside
+ * the names that are allowed, unless any is. */
 static void presence_set_trust(struct cor_instance *instance)
 {
     static const struct cor_str usual[COR_PROXY_LISTS] = {
@@ -96,6 +98,8 @@ static void presence_set_trust(struct cor_instance *instance)
     struct cor_cluster_trust *trust = &instance->cluster_trust;
 
     trust->client_ca_file = o->client_ca_file;
+    if (!o->tls_cert_file)
+        trust->client_ca_pem = cor_buf_str(&instance->credentials.ca_pem);
     trust->proxy_ca_file = o->requestheader_ca_file;
     trust->proxy_ca_pem = cor_buf_str(&instance->credentials.front_proxy.ca_pem);
     for (size_t i = 0; i < COR_PROXY_LISTS; i++)

@@ -192,7 +192,8 @@ static int put_data(struct merge *m)
 
     cor_json_key(&m->w, COR_STR("data"));
     cor_json_begin_object(&m->w);
-    client_ca = r = put_bundle(m, CLIENT_CA, trust->client_ca_file, COR_STR(""));
+    client_ca = r = put_bundle(m, CLIENT_CA, trust->client_ca_file,
+                               trust->client_ca_file ? COR_STR("") : trust->client_ca_pem);
     if (r >= 0)
         proxy_ca = r = put_bundle(m, PROXY_CA, trust->proxy_ca_file, trust->proxy_ca_pem);
     for (size_t i = 0; r > 0 && i < COR_PROXY_LISTS; i++) {

@@ -14,9 +14,10 @@ struct cor_clock;
 
 /* What this server says. The strings must stay valid. */
 struct cor_cluster_trust {
-    const char *client_ca_file;  /* NULL: none. Files are read at each pass */
-    const char *proxy_ca_file;   /* who signs front proxies; NULL: none */
-    struct cor_str proxy_ca_pem; /* likewise; empty: none. Without both the lists do not count */
+    const char *client_ca_file;   /* NULL: none. Files are read at each pass */
+    struct cor_str client_ca_pem; /* stands there while there is no file; empty: nothing does */
+    const char *proxy_ca_file;    /* who signs front proxies; NULL: none */
+    struct cor_str proxy_ca_pem;  /* likewise; empty: none. Without both the lists do not count */
     /* Names, separated by commas. The key of the uids is left out while there are none. */
     struct cor_str lists[COR_PROXY_LISTS];
     struct cor_str allowed_too; /* one more common name that is allowed; empty: none */

@@ -140,6 +140,24 @@ TEST(trust_keeper, without_a_request_header_ca_it_has_the_client_ca_only)
     kfx_close(&k);
 }
 
+/* A CA of the flags takes the place of our own for those that come after it. */
+TEST(trust_keeper, without_a_client_ca_it_has_that_of_the_server)
+{
+    struct kfx k;
+
+    kfx_open(&k);
+    k.trust.client_ca_pem = cor_buf_str(&k.ca.cert_pem);
+    assert_int_equal(check(&k), 0);
+    assert_string_equal(value(&k, "client-ca-file"), cor_buf_z(&k.ca.cert_pem));
+    kfx_close(&k);
+    kfx_open(&k);
+    k.trust.client_ca_pem = cor_buf_str(&k.ca.cert_pem);
+    k.trust.client_ca_file = k.ca_file;
+    assert_int_equal(check(&k), 0);
+    assert_string_equal(value(&k, "client-ca-file"), cor_buf_z(&k.old_ca.cert_pem));
+    kfx_close(&k);
+}
+
 static const char *version(struct kfx *k)
 {
     static char rv[32];
