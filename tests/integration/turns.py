@@ -8,10 +8,11 @@ import hashlib
 import json
 import time
 
-from fixture import main, test
+from fixture import await_it, main, test
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 TURN_MAX_S = 0.020
 OBJECTS = 1500
 # Selectors of as many terms as there may be: a look at one object takes as long as one at a hundred others.
@@ -154,6 +155,54 @@ def read_answers(a):
     for path in "/openapi/v2", "/openapi/v3", "/apis", "/metrics":
         a.send(path, "GET", path, status=200)
     a.send("deletion of a collection", "DELETE", "/api/v1/namespaces/default/secrets", status=200)
+
+
+def define(a, plural, spec, columns=None):
+    """Defines a kind whose spec has this schema, and waits until it is served; returns the path of its objects."""
+    version = {"name": "v1", "served": True, "storage": True,
+               "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}}
+    if columns:
+        version["additionalPrinterColumns"] = columns
+    a.send(f"the definition of {plural}", "POST", DEFINITIONS,
+           {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"{plural}.turns.io"},
+            "spec": {"group": "turns.io", "scope": "Namespaced", "names": {"plural": plural, "kind": plural.capitalize()},
+                     "versions": [version]}}, 201)
+    path = f"/apis/turns.io/v1/namespaces/default/{plural}"
+    await_it(lambda: a.server.get(path).status == 200)
+    return path
+
+
+def custom(plural, name, spec, **metadata):
+    return {"apiVersion": "turns.io/v1", "kind": plural.capitalize(), "metadata": {"name": name, **metadata}, "spec": spec}
+
+
+def write_custom_resources(a):
+    names = [[f"absent-{i}-{k}" for k in range(16)] for i in range(400)]
+    path = define(a, "absents", {"type": "object", "x-kubernetes-preserve-unknown-fields": True,
+                                 "anyOf": [{"required": some} for some in names] + [{"minProperties": 1}]})
+    members = {f"k{i:05}": 1 for i in range(4800)}
+    a.send("required names that are absent", "POST", path, custom("absents", "a", members), 201)
+    a.send("a label of it", "PATCH", path + "/a", {"metadata": {"labels": {"a": "b"}}}, 200, Content_Type=MERGE)
+    a.send("required names and a long body", "POST", path, custom("absents", "b", {f"k{i:06}": 1 for i in range(90000)}))
+    branches = [{"minimum": 1000 + i} for i in range(4000)] + [{"minimum": 1}]
+    path = define(a, "branches", {"type": "object", "properties": {
+        "list": {"type": "array", "items": {"type": "integer", "anyOf": branches}}}})
+    a.send("branches for a short list", "POST", path, custom("branches", "a", {"list": [1] * 3700}), 201)
+    a.send("a label of it", "PATCH", path + "/a", {"metadata": {"labels": {"a": "b"}}}, 200, Content_Type=MERGE)
+    a.send("branches for a long list", "POST", path, custom("branches", "b", {"list": [1] * 8000}), 422)
+
+
+def one_kind_of_request(server, step):
+    a = Attacker(server)
+    step(a)
+    bar = TURN_MAX_S * slowness()
+    print(f"# the longest turn took {a.longest * 1000:.1f} ms of CPU time, the bar is {bar * 1000:.1f} ms")
+    assert a.longest <= bar
+
+
+@test
+def validation_of_short_bodies_leaves_the_loop(server):
+    one_kind_of_request(server, write_custom_resources)
 
 
 @test

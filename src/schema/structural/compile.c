@@ -33,18 +33,21 @@
 #define ENUM_FEW  16 /* values of an enum that are looked for one after the other */
 /* Leaves and patterns that are looked at for one to share; the first are the usual ones. */
 #define SHARED_MAX 32
+#define VISITS_MAX (1u << 24) /* more make no difference */
 
 struct builder {
     struct cor_json_nodes json;
     struct cor_buf *why;
     struct cor_buf pool;
     struct cor_structural_node *nodes;
+    uint32_t *visits; /* by node: see struct cor_structural */
     struct cor_structural_property *properties;
     struct cor_structural_checks *checks;
     struct cor_structural_text *texts;
     struct cor_structural_text *patterns;
     uint32_t *numbers;
-    size_t nnodes, cap_nodes, nproperties, cap_properties, nchecks, cap_checks, ntexts, cap_texts;
+    size_t nnodes, cap_nodes, cap_visits, nproperties, cap_properties, nchecks, cap_checks, ntexts,
+        cap_texts;
     size_t npatterns, cap_patterns, nnumbers, cap_numbers;
     uint32_t leaves[SHARED_MAX]; /* nodes that others may share */
     size_t nleaves;
@@ -516,6 +519,45 @@ static void note_below(struct builder *b, uint32_t node, uint32_t child)
     set_flag(b, node, below, true);
 }
 
+static uint32_t most_visits(const struct builder *b, uint32_t most, uint32_t child)
+{
+    return child != COR_STRUCTURAL_NONE && b->visits[child] > most ? b->visits[child] : most;
+}
+
+static void add_visits(uint32_t *to, uint32_t more)
+{
+    *to = *to > VISITS_MAX - more ? VISITS_MAX : *to + more;
+}
+
+static void add_branches(const struct builder *b, struct cor_structural_run branches, uint32_t *to)
+{
+    for (uint32_t i = 0; i < branches.n; i++)
+        add_visits(to, b->visits[b->numbers[branches.first + i]]);
+}
+
+/* How often a walk that begins at the node looks at a value: its own properties or items are one
+ * way to a value, and each branch of allOf, anyOf, oneOf and not is another one. */
+static void count_visits(struct builder *b, uint32_t node)
+{
+    const struct cor_structural_node *n = &b->nodes[node];
+    uint32_t most = 1;
+
+    for (uint32_t i = 0; i < n->nproperties; i++)
+        most = most_visits(b, most, b->properties[n->first_property + i].node);
+    most = most_visits(b, most, n->additional);
+    most = most_visits(b, most, n->items);
+    if (n->checks != COR_STRUCTURAL_NONE) {
+        const struct cor_structural_checks *checks = &b->checks[n->checks];
+
+        add_branches(b, checks->any_of, &most);
+        add_branches(b, checks->one_of, &most);
+        add_branches(b, checks->all_of, &most);
+        if (checks->not_node != COR_STRUCTURAL_NONE)
+            add_visits(&most, b->visits[checks->not_node]);
+    }
+    b->visits[node] = most;
+}
+
 /* Does the schema keep unknown fields? The keyword may stand behind those of the schemas in it, for
  * which server-side apply inherits it. */
 static bool preserves_unknown(const struct builder *b, uint32_t value, uint32_t end)
@@ -594,7 +636,8 @@ static uint32_t compile_schema(struct builder *b, uint32_t value, bool is_deduce
         builder_refuse(b, "a schema is not an object");
         return 0;
     }
-    if (builder_note(b, COR_ARRAY_RESERVE(&b->nodes, b->nnodes, &b->cap_nodes, TABLE_MAX)) < 0)
+    if (builder_note(b, COR_ARRAY_RESERVE(&b->nodes, b->nnodes, &b->cap_nodes, TABLE_MAX)) < 0 ||
+        builder_note(b, COR_ARRAY_RESERVE(&b->visits, b->nnodes, &b->cap_visits, TABLE_MAX)) < 0)
         return 0;
     b->nodes[b->nnodes++] = (struct cor_structural_node){.additional = COR_STRUCTURAL_NONE,
                                                          .items = COR_STRUCTURAL_NONE,
@@ -614,6 +657,7 @@ static uint32_t compile_schema(struct builder *b, uint32_t value, bool is_deduce
     note_below(b, node, b->nodes[node].additional);
     note_below(b, node, b->nodes[node].items);
     set_flag(b, node, COR_STRUCTURAL_LISTS_BELOW, b->nodes[node].list >= COR_STRUCTURAL_LIST_SET);
+    count_visits(b, node);
     /* The first node is that of the object. */
     return node == 0 ? node : share_leaf(b, node);
 }
@@ -654,6 +698,7 @@ static struct cor_structural *builder_finish(struct builder *b,
         .has_rules = b->has_rules,
         .bytes = bytes,
         .npatterns = (uint32_t)b->npatterns,
+        .visits = b->visits[0],
     };
     cor_ref_init(&schema->ref);
     schema->kept = (struct cor_structural_kept *)(void *)at;
@@ -707,6 +752,7 @@ int cor_structural_compile(struct cor_str schema_json, const struct cor_structur
     cor_json_nodes_deinit(&b->json);
     cor_buf_deinit(&b->pool);
     cor_free(b->nodes);
+    cor_free(b->visits);
     cor_free(b->properties);
     cor_free(b->checks);
     cor_free(b->texts);

@@ -25,14 +25,15 @@ enum { EQUAL_UNKNOWN, EQUAL_YES, EQUAL_NO };
 #define KEY_MAX (1u << 20)
 
 /* The value of a member; COR_JSON_NO_NODE: there is none. */
-static uint32_t find_member(const struct cor_json_nodes *json, uint32_t object,
-                            struct cor_str raw_key)
+static uint32_t find_member(struct cor_validation_run *run, const struct cor_json_nodes *json,
+                            uint32_t object, struct cor_str raw_key)
 {
     uint32_t end = cor_json_node_next(json, object);
 
     if (cor_json_node_first(json, object) != '{')
         return COR_JSON_NO_NODE;
-    for (uint32_t i = object + 1; i < end; i = cor_json_node_next(json, i + 1)) {
+    for (uint32_t i = object + 1; i < end && run->error == 0; i = cor_json_node_next(json, i + 1)) {
+        cor_validation_charge(run, cor_key_steps(raw_key));
         if (cor_str_eq(cor_json_node_raw(json, i),
                        raw_key)) /* canonical texts are equal as bytes */
             return i + 1;
@@ -40,7 +41,7 @@ static uint32_t find_member(const struct cor_json_nodes *json, uint32_t object,
     return COR_JSON_NO_NODE;
 }
 
-struct cor_old_members cor_old_members(const struct cor_validation_run *run,
+struct cor_old_members cor_old_members(struct cor_validation_run *run,
                                        const struct cor_correlation *of)
 {
     bool is_object = cor_json_node_first(run->old, of->old) == '{';
@@ -61,7 +62,7 @@ static int key_rank(const struct cor_old_members *members, struct cor_str raw_ke
                                                         : 2;
 }
 
-bool cor_correlate_member(const struct cor_validation_run *run, const struct cor_correlation *of,
+bool cor_correlate_member(struct cor_validation_run *run, const struct cor_correlation *of,
                           struct cor_old_members *members, struct cor_str raw_key, uint32_t value,
                           struct cor_correlation *ret)
 {
@@ -70,6 +71,7 @@ bool cor_correlate_member(const struct cor_validation_run *run, const struct cor
     while (members->at < members->end) {
         struct cor_str old_key = cor_json_node_raw(run->old, members->at);
 
+        cor_validation_charge(run, cor_key_steps(old_key));
         order = key_rank(members, old_key) - rank;
         order = order != 0 ? order : cor_json_raw_cmp(old_key, raw_key);
         if (order >= 0)
@@ -94,12 +96,13 @@ static struct cor_str item_key(struct cor_validation_run *run, const struct cor_
     for (uint32_t i = 0; i < list->nkeys && r == 0; i++) {
         struct cor_str name =
             cor_structural_text(run->schema, run->schema->texts[list->first_key + i]);
-        uint32_t value = find_member(json, item, name);
+        uint32_t value = find_member(run, json, item, name);
 
         if (value == COR_JSON_NO_NODE || cor_json_node_has_nodes(json, value) ||
             cor_json_node_first(json, value) == 'n')
             return cor_str(NULL, 0);
         r = cor_buf_adds(&key, cor_json_node_bytes(json, value));
+        cor_validation_charge(run, cor_json_node_bytes(json, value).n / COR_WORK_STEP_BYTES);
         if (r == 0)
             r = cor_buf_addc(&key, ','); /* is in no key but in quotes */
     }
@@ -132,13 +135,15 @@ struct cor_old_items cor_correlate_list(struct cor_validation_run *run,
     end = cor_json_node_next(run->old, of->old);
     for (uint32_t i = of->old + 1; i < end; i = cor_json_node_next(run->old, i))
         n++;
+    cor_validation_charge(run, n);
     items.v = cor_arena_alloc(&run->arena, (n + 1) * sizeof(items.v[0]));
     if (!items.v) {
         cor_validation_note(run, -COR_ENOMEM);
         return items;
     }
     n = 0;
-    for (uint32_t i = of->old + 1; i < end; i = cor_json_node_next(run->old, i), n++) {
+    for (uint32_t i = of->old + 1; i < end && run->error == 0;
+         i = cor_json_node_next(run->old, i), n++) {
         struct cor_str key = item_key(run, run->old, of->node, i);
 
         if (key.p)
@@ -186,18 +191,21 @@ static bool are_scalars_equal(struct cor_str a, struct cor_str b)
 }
 
 /* Are both values equal, whatever the schema says? Both have their members in the same order. */
-static bool are_values_equal(const struct cor_validation_run *run, uint32_t a, uint32_t b)
+static bool are_values_equal(struct cor_validation_run *run, uint32_t a, uint32_t b)
 {
     uint32_t a_end = cor_json_node_next(run->json, a), b_end = cor_json_node_next(run->old, b);
 
     if (cor_json_node_first(run->json, a) != cor_json_node_first(run->old, b) &&
         (cor_json_node_has_nodes(run->json, a) || cor_json_node_has_nodes(run->old, b)))
         return false;
-    if (!cor_json_node_has_nodes(run->json, a))
-        return are_scalars_equal(cor_json_node_bytes(run->json, a),
-                                 cor_json_node_bytes(run->old, b));
+    if (!cor_json_node_has_nodes(run->json, a)) {
+        struct cor_str value = cor_json_node_bytes(run->json, a);
+
+        cor_validation_charge(run, cor_key_steps(value));
+        return are_scalars_equal(value, cor_json_node_bytes(run->old, b));
+    }
     /* Keys and values alternate in objects, and a key is compared as a value. */
-    for (a++, b++; a < a_end && b < b_end;
+    for (a++, b++; a < a_end && b < b_end && run->error == 0;
          a = cor_json_node_next(run->json, a), b = cor_json_node_next(run->old, b)) {
         if (!are_values_equal(run, a, b))
             return false;
@@ -205,13 +213,15 @@ static bool are_values_equal(const struct cor_validation_run *run, uint32_t a, u
     return a >= a_end && b >= b_end;
 }
 
-static uint32_t count_values(const struct cor_json_nodes *json, uint32_t value)
+static uint32_t count_values(struct cor_validation_run *run, const struct cor_json_nodes *json,
+                             uint32_t value)
 {
     bool is_object = cor_json_node_first(json, value) == '{';
     uint32_t n = 0, end = cor_json_node_next(json, value);
 
     for (uint32_t i = value + 1; i < end; n++)
         i = cor_json_node_next(json, is_object ? i + 1 : i);
+    cor_validation_charge(run, n);
     return n;
 }
 
@@ -221,9 +231,10 @@ static bool are_objects_equal(struct cor_validation_run *run, const struct cor_c
     struct cor_old_members members = cor_old_members(run, of);
     struct cor_correlation member;
 
-    if (count_values(run->json, of->value) != count_values(run->old, of->old))
+    if (count_values(run, run->json, of->value) != count_values(run, run->old, of->old))
         return false;
-    for (uint32_t i = of->value + 1; i < end; i = cor_json_node_next(run->json, i + 1)) {
+    for (uint32_t i = of->value + 1; i < end && run->error == 0;
+         i = cor_json_node_next(run->json, i + 1)) {
         if (!cor_correlate_member(run, of, &members, cor_json_node_raw(run->json, i), i + 1,
                                   &member) ||
             !cor_correlation_is_equal(run, &member))
@@ -240,9 +251,10 @@ static bool are_lists_equal(struct cor_validation_run *run, const struct cor_cor
 
     if (!items.v)
         return are_values_equal(run, of->value, of->old);
-    if (count_values(run->json, of->value) != count_values(run->old, of->old))
+    if (count_values(run, run->json, of->value) != count_values(run, run->old, of->old))
         return false;
-    for (uint32_t i = of->value + 1; i < end; i = cor_json_node_next(run->json, i)) {
+    for (uint32_t i = of->value + 1; i < end && run->error == 0;
+         i = cor_json_node_next(run->json, i)) {
         if (!cor_correlate_item(run, of, &items, i, &item) || !cor_correlation_is_equal(run, &item))
             return false;
     }

@@ -17,7 +17,7 @@ static void note(struct cor_field_errors *errors, int r)
 
 static void check_default(const struct cor_structural *schema,
                           const struct cor_structural_node *node, const struct cor_field_path *path,
-                          struct cor_field_errors *errors)
+                          struct cor_work *work, struct cor_field_errors *errors)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf pruned = {.max = COR_STRUCTURAL_JSON_MAX};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf prefix = {.max = PATH_MAX_BYTES};
@@ -39,31 +39,32 @@ static void check_default(const struct cor_structural *schema,
         cor_structural_check_embedded_value(schema, node, is_resource, json, &at, errors);
     if (errors->error == 0 && errors->n == before)
         cor_structural_validate_value(schema, node, json, cor_str(NULL, 0), cor_buf_str(&prefix),
-                                      true, errors);
+                                      true, work, errors);
 }
 
 static void check_defaults(const struct cor_structural *schema,
                            const struct cor_structural_node *node,
-                           const struct cor_field_path *path, struct cor_field_errors *errors)
+                           const struct cor_field_path *path, struct cor_work *work,
+                           struct cor_field_errors *errors)
 {
     struct cor_field_path list = cor_field_child(path, COR_STR("properties")), at;
 
-    if (errors->error < 0)
+    if (errors->error < 0 || cor_work_result(work) < 0)
         return;
     if (cor_structural_is(node, COR_STRUCTURAL_HAS_DEFAULT))
-        check_default(schema, node, path, errors);
+        check_default(schema, node, path, work, errors);
     if (!cor_structural_is(node, COR_STRUCTURAL_DEFAULTS_BELOW))
         return;
     if (node->items != COR_STRUCTURAL_NONE) {
         at = cor_field_child(path, COR_STR("items"));
-        check_defaults(schema, &schema->nodes[node->items], &at, errors);
+        check_defaults(schema, &schema->nodes[node->items], &at, work, errors);
     }
     for (uint32_t i = 0; i < node->nproperties; i++) {
         const struct cor_structural_property *property =
             &schema->properties[node->first_property + i];
 
         at = cor_field_key(&list, cor_structural_text(schema, property->name));
-        check_defaults(schema, &schema->nodes[property->node], &at, errors);
+        check_defaults(schema, &schema->nodes[property->node], &at, work, errors);
     }
 }
 
@@ -71,5 +72,7 @@ void cor_structural_check_defaults(const struct cor_structural *schema,
                                    const struct cor_field_path *path,
                                    struct cor_field_errors *errors)
 {
-    check_defaults(schema, cor_structural_root(schema), path, errors);
+    struct cor_work work = cor_work_new(false);
+
+    check_defaults(schema, cor_structural_root(schema), path, &work, errors);
 }

@@ -40,6 +40,7 @@ const char *cor_value_name(struct cor_validation_run *run, const struct cor_way 
 {
     struct cor_str name = cor_way_print(way, COR_WAY_DOTTED, &run->arena);
 
+    cor_validation_charge(run, name.n / COR_WORK_STEP_BYTES);
     if (name.p)
         return name.p;
     cor_validation_note(run, -COR_ENOMEM);
@@ -79,6 +80,7 @@ static void keep(struct cor_validation_run *run, enum cor_field_error_type type,
         return;
     if (value.text.n > VALUE_MAX)
         value.text.n = VALUE_MAX;
+    cor_validation_charge(run, 1 + (value.text.n + detail->n) / COR_WORK_STEP_BYTES);
     value.text =
         value.kind == COR_FIELD_VALUE_NONE ? value.text : cor_strz(keep_text(run, value.text));
     run->findings[run->n++] = (struct cor_finding){

@@ -51,6 +51,27 @@ static int compare_indexes(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
+/* Is the member one of the list's keys, which are sorted by their bytes? */
+static bool is_list_key(const struct cor_structural *schema, const struct cor_structural_node *node,
+                        struct cor_str raw_key)
+{
+    uint32_t low = 0, high = node->nkeys;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        int order = cor_str_cmp(
+            raw_key, cor_structural_text(schema, schema->texts[node->first_key + middle]));
+
+        if (order == 0)
+            return true;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return false;
+}
+
 /* The keys that an item has, as a JSON object; null has none. */
 static struct cor_str keys_of(struct lists *l, const struct cor_structural_node *node,
                               uint32_t item)
@@ -64,12 +85,8 @@ static struct cor_str keys_of(struct lists *l, const struct cor_structural_node 
     for (uint32_t i = item + 1; i < end && r == 0; i = cor_json_node_next(&l->json, i + 1)) {
         struct cor_str key = cor_json_node_raw(&l->json, i);
         struct cor_str value;
-        bool is_key = false;
 
-        for (uint32_t k = 0; k < node->nkeys && !is_key; k++)
-            is_key = cor_str_eq(
-                key, cor_structural_text(l->schema, l->schema->texts[node->first_key + k]));
-        if (!is_key)
+        if (!is_list_key(l->schema, node, key))
             continue;
         value = cor_json_node_bytes(&l->json, i + 1);
         r = cor_buf_addf(&text, "%s\"%.*s\":", text.n > 1 ? "," : "", COR_STR_ARG(key));

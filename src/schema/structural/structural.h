@@ -22,6 +22,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/str.h"
+#include "base/work.h"
 #include "meta/field_error.h"
 
 struct cor_structural;
@@ -116,11 +117,14 @@ struct cor_structural_validation {
     struct cor_str object;
     struct cor_str old; /* p == NULL: a creation, which forgives nothing */
     bool is_status;     /* the subresource: only `status` is looked at */
+    /* What the request has left, which is charged; NULL: a budget of its own. */
+    struct cor_work *work;
 };
 
 /* Adds what the keywords of the schema find wrong to `errors`, in upstream's words and coarse
  * order; on an update, mistakes in values that have not changed are forgiven as upstream forgives
- * them. Lack of memory is noted in `errors`. */
+ * them. Lack of memory is noted in `errors`, and so is COR_WORK_YIELD of `work` (base/work.h), with
+ * which everything that was found is to be thrown away. */
 void cor_structural_validate(const struct cor_structural *schema,
                              const struct cor_structural_validation *validation,
                              struct cor_field_errors *errors);
@@ -139,7 +143,7 @@ void cor_structural_check_embedded(const struct cor_structural *schema,
 
 /* Adds the defaults of the schema that its own nodes would prune or refuse, below the path of the
  * schema: <path>.properties[a].default. Defaults in additionalProperties are not looked at, as
- * upstream has it. */
+ * upstream has it. All of them have the budget of one validation together. */
 void cor_structural_check_defaults(const struct cor_structural *schema,
                                    const struct cor_field_path *path,
                                    struct cor_field_errors *errors);

@@ -128,6 +128,8 @@ struct cor_structural {
     bool preserves_unknown, has_rules;
     size_t bytes;
     uint32_t npatterns;
+    uint32_t visits; /* how often a validation looks at a value, at most: once for itself, and once
+                      * for each branch around it */
     struct cor_structural_kept *kept; /* in the same block; changes while the rest does not */
     const struct cor_structural_checks *checks;
     struct cor_structural_pattern *patterns;
@@ -206,11 +208,11 @@ void cor_structural_check_embedded_value(const struct cor_structural *schema,
 
 /* The walk of cor_structural_validate() over any value of a node (validation.c); old.p == NULL:
  * nothing is forgiven. Fields begin with `prefix`. `is_default`: the value is one of the schema
- * itself; upstream does not drop the formats that nobody knows then. */
+ * itself; upstream does not drop the formats that nobody knows then. `work` is charged. */
 void cor_structural_validate_value(const struct cor_structural *schema,
                                    const struct cor_structural_node *node, struct cor_str json,
                                    struct cor_str old, struct cor_str prefix, bool is_default,
-                                   struct cor_field_errors *errors);
+                                   struct cor_work *work, struct cor_field_errors *errors);
 
 /* apiVersion, kind or metadata? */
 static inline bool cor_structural_is_meta(struct cor_str raw_name)

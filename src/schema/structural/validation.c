@@ -13,8 +13,8 @@
  * are judged without keeping mistakes; the best one is walked again for them. The work is linear in
  * the object and in the branches of the schema, for an object with mistakes once per level of
  * branches. Recursion is bounded by the depth of JSON.
- * Failures: out of memory, which is noted in the field errors; more than COR_VALIDATION_STEPS_MAX
- * steps, which is the only error then. Thread: any. */
+ * Failures: out of memory, which is noted in the field errors; more steps than the request has left,
+ * which is the only error then; COR_WORK_YIELD. Thread: any. */
 /* clang-format on */
 #include <stdio.h>
 #include <string.h>
@@ -28,8 +28,14 @@
 /* The memory for findings and keys; what is kept of them is far less. */
 #define ARENA_MAX (256u << 20)
 
-/* Required names up to which an object is searched for each of them. */
-#define REQUIRED_FEW 16
+/* Nodes of an object times required names, up to which it is searched for each name. */
+#define SEARCHES_FEW 1024
+/* Digits that are read in the time of a step. */
+#define STEP_DIGITS 4
+/* Nodes that are passed in the time of a step by such a search. */
+#define STEP_NODES 16
+/* Steps of finding a name among sorted ones. */
+#define STEPS_SORTED 4
 
 static struct cor_verdict check_value(struct cor_validation_run *run,
                                       const struct cor_structural_node *node, uint32_t value,
@@ -248,40 +254,48 @@ static struct cor_verdict check_array(struct cor_validation_run *run,
     return verdict;
 }
 
-/* The keys of an object. Members are sorted, but for the kind and the apiVersion of a whole object,
- * which come first. */
-struct member_keys {
-    uint32_t *v; /* nodes */
-    size_t n, nfirst;
-};
-
+/* The keys of an object, those that were asked for last. Members are sorted, but for the kind and
+ * the apiVersion of a whole object, which come first. */
 static bool is_type_key(struct cor_str raw_key)
 {
     return cor_str_eqz(raw_key, "kind") || cor_str_eqz(raw_key, "apiVersion");
 }
 
-/* -COR_ENOMEM: nothing is there to be freed. */
-static int member_keys_init(struct member_keys *keys, const struct cor_validation_run *run,
-                            uint32_t object)
+/* Gathers the keys of the object, unless a branch before has done so. False: no memory, or no steps
+ * are left. */
+static bool member_keys_find(struct cor_validation_run *run, uint32_t object)
 {
     uint32_t end = cor_json_node_next(run->json, object);
+    struct cor_member_keys *keys = &run->keys;
 
-    *keys = (struct member_keys){.v = cor_alloc((end - object) * sizeof(keys->v[0]))};
-    if (!keys->v)
-        return -COR_ENOMEM;
+    if (keys->v && keys->object == object)
+        return true;
+    /* The place is used again: every second node of an object is a key, or fewer are. */
+    if (keys->cap < end - object) {
+        keys->cap = 2 * (size_t)(end - object);
+        keys->v = cor_arena_alloc(&run->arena, keys->cap * sizeof(keys->v[0]));
+    }
+    if (!keys->v) {
+        cor_validation_note(run, -COR_ENOMEM);
+        return false;
+    }
+    keys->object = object;
+    keys->n = keys->nfirst = 0;
     for (uint32_t i = object + 1; i < end; i = cor_json_node_next(run->json, i + 1)) {
         if (keys->nfirst == keys->n && is_type_key(cor_json_node_raw(run->json, i)))
             keys->nfirst++;
         keys->v[keys->n++] = i;
     }
-    return 0;
+    cor_validation_charge(run, keys->n);
+    return run->error == 0;
 }
 
-static bool member_keys_have(const struct member_keys *keys, const struct cor_validation_run *run,
-                             struct cor_str name)
+static bool member_keys_have(struct cor_validation_run *run, struct cor_str name)
 {
+    const struct cor_member_keys *keys = &run->keys;
     size_t low = keys->nfirst, high = keys->n;
 
+    cor_validation_charge(run, STEPS_SORTED * cor_key_steps(name));
     for (size_t i = 0; i < keys->nfirst; i++) {
         if (cor_str_eq(cor_json_node_raw(run->json, keys->v[i]), name))
             return true;
@@ -300,10 +314,11 @@ static bool member_keys_have(const struct member_keys *keys, const struct cor_va
     return false;
 }
 
-static bool has_member(const struct cor_validation_run *run, uint32_t object, struct cor_str name)
+static bool has_member(struct cor_validation_run *run, uint32_t object, struct cor_str name)
 {
     uint32_t end = cor_json_node_next(run->json, object);
 
+    cor_validation_charge(run, cor_key_steps(name) + (end - object) / STEP_NODES);
     for (uint32_t i = object + 1; i < end; i = cor_json_node_next(run->json, i + 1)) {
         if (cor_str_eq(cor_json_node_raw(run->json, i), name))
             return true;
@@ -311,27 +326,27 @@ static bool has_member(const struct cor_validation_run *run, uint32_t object, st
     return false;
 }
 
-/* Few names are looked for one by one, so that most schemas need no memory for the keys. */
+/* A few names in a small object are looked for one by one, so that most schemas need no memory for
+ * the keys. */
 static struct cor_verdict check_required(struct cor_validation_run *run,
                                          struct cor_structural_run required, uint32_t value,
                                          const struct cor_way *way)
 {
-    struct member_keys keys = {0};
+    size_t nodes = cor_json_node_next(run->json, value) - value;
+    bool is_sorted = required.n * nodes > SEARCHES_FEW && nodes > STEPS_SORTED;
     struct cor_verdict verdict = {0};
 
-    cor_validation_charge(run, required.n);
-    if (required.n > REQUIRED_FEW)
-        cor_validation_note(run, member_keys_init(&keys, run, value));
+    if (is_sorted && !member_keys_find(run, value))
+        return verdict;
     for (uint32_t i = 0; i < required.n && run->error == 0; i++) {
         struct cor_str name =
             cor_structural_text(run->schema, run->schema->texts[required.first + i]);
         struct cor_way step = {.up = way, .raw_key = name};
 
-        if (!(keys.v ? member_keys_have(&keys, run, name) : has_member(run, value, name)))
+        if (!(is_sorted ? member_keys_have(run, name) : has_member(run, value, name)))
             verdict.nerrors +=
                 cor_finding_add_plain(run, COR_FIELD_REQUIRED, &step, cor_field_none(), NULL);
     }
-    cor_free(keys.v);
     return verdict;
 }
 
@@ -368,20 +383,16 @@ static struct cor_verdict check_members(struct cor_validation_run *run,
         struct cor_correlation member;
         bool has_old;
 
-        if ((child != NULL) != are_properties) {
-            cor_validation_charge(run, 1);
+        cor_validation_charge(run, cor_key_steps(key));
+        if ((child != NULL) != are_properties)
             continue;
-        }
         if (!child && cor_structural_is(node, COR_STRUCTURAL_NO_ADDITIONAL)) {
-            cor_validation_charge(run, 1);
             verdict.nerrors += refuse_member(run, i, way);
             continue;
         }
         child = child ? child : additional;
-        if (!child) {
-            cor_validation_charge(run, 1);
+        if (!child)
             continue;
-        }
         has_old = of && cor_correlate_member(run, of, &old, key, i + 1, &member) &&
                   !(value == 0 && (cor_str_eqz(key, "kind") || cor_str_eqz(key, "apiVersion")));
         verdict_add(&verdict, check_value(run, child, i + 1, has_old ? &member : NULL, &step));
@@ -419,6 +430,17 @@ static struct cor_verdict check_object(struct cor_validation_run *run,
     return verdict;
 }
 
+/* Numbers may have any length. */
+static bool is_number_byte(char first)
+{
+    return first == '-' || (first >= '0' && first <= '9');
+}
+
+static uint64_t value_steps(const struct cor_validation_run *run, uint32_t value)
+{
+    return run->json->v[value].end / STEP_DIGITS;
+}
+
 static struct cor_verdict check_value(struct cor_validation_run *run,
                                       const struct cor_structural_node *node, uint32_t value,
                                       const struct cor_correlation *of, const struct cor_way *way)
@@ -429,7 +451,7 @@ static struct cor_verdict check_value(struct cor_validation_run *run,
     struct cor_verdict verdict = {0};
     size_t start = run->n;
 
-    cor_validation_charge(run, 1);
+    cor_validation_charge(run, 1 + (is_number_byte(first) ? value_steps(run, value) : 0));
     if (run->error < 0)
         return verdict;
     if (has_type || first == 'n')
@@ -482,7 +504,11 @@ static void validate_texts(struct cor_validation_run *run, const struct cor_stru
     struct cor_correlation root = {node, 0, 0};
 
     run->json = &texts->object;
+    run->keys.object = COR_JSON_NO_NODE;
     cor_validation_note(run, cor_json_nodes_init(&texts->object, object));
+    if (run->error == 0 &&
+        cor_work_would_yield(&run->work, (uint64_t)texts->object.n * run->schema->visits))
+        run->error = COR_WORK_YIELD;
     if (run->error == 0 && check_value(run, node, 0, NULL, NULL).nerrors > 0 && old.p &&
         run->error == 0) {
         cor_validation_note(run, cor_json_nodes_init(&texts->old, old));
@@ -506,10 +532,12 @@ static void refuse_work(struct cor_str prefix, struct cor_field_errors *errors)
 void cor_structural_validate_value(const struct cor_structural *schema,
                                    const struct cor_structural_node *node, struct cor_str json,
                                    struct cor_str old, struct cor_str prefix, bool is_default,
-                                   struct cor_field_errors *errors)
+                                   struct cor_work *work, struct cor_field_errors *errors)
 {
-    struct cor_validation_run run = {
-        .schema = schema, .has_all_formats = is_default, .text = {.max = json.n + 1}};
+    struct cor_validation_run run = {.schema = schema,
+                                     .work = *work,
+                                     .has_all_formats = is_default,
+                                     .text = {.max = json.n + 1}};
     struct texts *texts = cor_calloc(1, sizeof(*texts));
 
     if (!texts) {
@@ -518,6 +546,7 @@ void cor_structural_validate_value(const struct cor_structural *schema,
     }
     cor_arena_init(&run.arena, ARENA_MAX);
     validate_texts(&run, node, texts, json, old);
+    *work = run.work;
     if (run.error == -COR_ETOOBIG)
         refuse_work(prefix, errors);
     else
@@ -537,11 +566,12 @@ void cor_structural_validate(const struct cor_structural *schema,
     struct cor_str object = status_of(validation->object, validation->is_status);
     struct cor_str old = status_of(validation->old, validation->is_status);
     const struct cor_structural_node *node = cor_structural_root(schema);
+    struct cor_work own = cor_work_new(false);
 
     if (validation->is_status)
         node = cor_structural_find(schema, node, COR_STR("status"));
     if (node && object.p)
         cor_structural_validate_value(schema, node, object, old,
                                       validation->is_status ? COR_STR("status") : COR_STR(""),
-                                      false, errors);
+                                      false, validation->work ? validation->work : &own, errors);
 }

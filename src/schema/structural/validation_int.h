@@ -12,19 +12,21 @@
 #define COR_SCHEMA_STRUCTURAL_VALIDATION_INT_H
 
 #include "base/arena.h"
+#include "base/work.h"
 #include "schema/structural/structural_int.h"
 #include "schema/structural/way.h"
 #include "json/nodes.h"
 
-/* The work of one validation, in steps: a schema or a branch of it meets a value, looks for a
- * member that is required, or passes one that it says nothing of. An object of the longest body
- * that has 3 bytes for each value meets a schema with 16 branches as often; a schema with thousands
- * of them and a list with thousands of items would hold a thread for minutes. */
-#define COR_VALIDATION_STEPS_MAX (1u << 24)
-/* Bytes of a text that are read in the time of a step, and bytes of a compiled pattern that are
- * made in it. */
-#define COR_STEP_TEXT_BYTES    16
+/* A validation charges its steps to the work of its request (base/work.h): a schema or a branch of
+ * it meets a value, passes a member or an item, looks for a name among sorted ones, compares a
+ * value with an old one. An object of the longest body that has 3 bytes for each value meets a
+ * schema with 16 branches as often as there are steps; a schema with thousands of them and a list
+ * with thousands of items would hold a thread for minutes.
+ *
+ * Bytes of a compiled pattern that are made in the time of a step, and bytes of keys that are
+ * compared in it. */
 #define COR_STEP_PATTERN_BYTES 64
+#define COR_STEP_KEY_BYTES     256
 
 /* Findings that are kept at a time; a Status has fewer causes. */
 #define COR_FINDINGS_MAX 400
@@ -45,8 +47,13 @@ struct cor_validation_run {
     size_t n, cap;
     bool has_all_formats; /* of a default: formats that nobody knows count too */
     unsigned silence;     /* above 0: mistakes are counted, not kept */
-    uint64_t steps;       /* up to COR_VALIDATION_STEPS_MAX, which is the end: -COR_ETOOBIG */
-    uint8_t *equal;       /* by node of `json`: what is known of its equality; NULL: nothing yet */
+    struct cor_work work; /* its end is -COR_ETOOBIG, or COR_WORK_YIELD on a loop */
+    struct cor_member_keys {
+        uint32_t object; /* whose they are; COR_JSON_NO_NODE: nobody's */
+        uint32_t *v;     /* nodes, in the arena */
+        size_t n, nfirst, cap;
+    } keys;         /* of the object whose required names were looked for last */
+    uint8_t *equal; /* by node of `json`: what is known of its equality; NULL: nothing yet */
     int error;
 };
 
@@ -69,12 +76,19 @@ static inline bool cor_validation_keeps(const struct cor_validation_run *run)
 
 void cor_validation_note(struct cor_validation_run *run, int r);
 
-/* Counts steps; what is too much is noted as -COR_ETOOBIG. */
+/* Counts steps; what is too much is noted as -COR_ETOOBIG, or as COR_WORK_YIELD. */
 static inline void cor_validation_charge(struct cor_validation_run *run, uint64_t steps)
 {
-    run->steps += steps;
-    if (run->steps > COR_VALIDATION_STEPS_MAX)
-        cor_validation_note(run, -COR_ETOOBIG);
+    int r = cor_work_charge(&run->work, steps);
+
+    if (r < 0)
+        cor_validation_note(run, r);
+}
+
+/* Counts the comparison of a key with others that begin as it does. */
+static inline uint64_t cor_key_steps(struct cor_str key)
+{
+    return 1 + key.n / COR_STEP_KEY_BYTES;
 }
 
 /* --- findings.c --------------------------------------------------------------------------------
@@ -135,12 +149,12 @@ struct cor_old_members {
     uint32_t at, end; /* keys of the old object that are left */
     bool is_outermost;
 };
-struct cor_old_members cor_old_members(const struct cor_validation_run *run,
+struct cor_old_members cor_old_members(struct cor_validation_run *run,
                                        const struct cor_correlation *of);
 
 /* The member of the old object that belongs to the member `raw_key` with the value `value`. False:
  * none does. The members of the object come in their order. */
-bool cor_correlate_member(const struct cor_validation_run *run, const struct cor_correlation *of,
+bool cor_correlate_member(struct cor_validation_run *run, const struct cor_correlation *of,
                           struct cor_old_members *members, struct cor_str raw_key, uint32_t value,
                           struct cor_correlation *ret);
 

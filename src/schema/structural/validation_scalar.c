@@ -18,6 +18,8 @@
 #include "json/scan.h"
 
 #define NUMBER_TEXT_MAX 64
+/* Steps of looking for a value among those of an enum. */
+#define STEPS_ENUM 4
 /* Integers that JSON has exactly: [-2^53, 2^53 - 1]. */
 #define JSON_INTEGER_MAX 9007199254740991.0
 #define JSON_INTEGER_MIN (-9007199254740992.0)
@@ -189,10 +191,9 @@ static size_t refuse_enum(struct cor_validation_run *run, struct cor_structural_
                                  "%s", cor_buf_z(&words));
 }
 
-static bool is_enum(const struct cor_validation_run *run, struct cor_str text, uint32_t value)
+static bool is_enum(const struct cor_validation_run *run, struct cor_str text, struct cor_str json,
+                    uint32_t value)
 {
-    struct cor_str json = cor_json_node_bytes(run->json, value);
-
     return cor_structural_is_number(json) && cor_structural_is_number(text)
                ? are_numbers_equal(number_of(run, value), text)
                : cor_str_eq(json, text);
@@ -219,7 +220,7 @@ static bool is_enum_like(const struct cor_validation_run *run, struct cor_struct
 
         if (cor_structural_enum_cmp(text, like) != 0)
             return false;
-        if (is_enum(run, text, value))
+        if (is_enum(run, text, cor_json_node_bytes(run->json, value), value))
             return true;
     }
     return false;
@@ -247,23 +248,25 @@ struct cor_verdict cor_check_enum(struct cor_validation_run *run,
     const struct cor_structural_checks *checks =
         node->checks == COR_STRUCTURAL_NONE ? NULL : &run->schema->checks[node->checks];
     bool is_listed = false;
+    struct cor_str json;
 
     if (!checks || checks->enums.n == 0)
         return (struct cor_verdict){0};
+    json = cor_json_node_bytes(run->json, value);
+    /* Few values are compared one by one; numbers among them are read each time. */
+    cor_validation_charge(run, STEPS_ENUM + json.n / COR_WORK_STEP_BYTES);
     if (cor_value_first(run, value) != 'n' && checks->enum_order.n > 0)
         is_listed = is_in_order(run, checks->enum_order, value);
     else if (cor_value_first(run, value) != 'n')
         for (uint32_t i = 0; i < checks->enums.n && !is_listed; i++)
             is_listed = is_enum(
                 run, cor_structural_text(run->schema, run->schema->texts[checks->enums.first + i]),
-                value);
+                json, value);
     if (is_listed)
         return (struct cor_verdict){0};
-    return (struct cor_verdict){
-        .nerrors =
-            cor_validation_keeps(run)
-                ? refuse_enum(run, checks->enums, cor_json_node_bytes(run->json, value), way, value)
-                : 1};
+    return (struct cor_verdict){.nerrors = cor_validation_keeps(run)
+                                               ? refuse_enum(run, checks->enums, json, way, value)
+                                               : 1};
 }
 
 /* --- Strings -----------------------------------------------------------------------------------
@@ -368,7 +371,7 @@ struct cor_verdict cor_check_string(struct cor_validation_run *run,
     if (node->checks == COR_STRUCTURAL_NONE)
         return verdict;
     checks = &run->schema->checks[node->checks];
-    cor_validation_charge(run, cor_json_node_raw(run->json, value).n / COR_STEP_TEXT_BYTES);
+    cor_validation_charge(run, cor_json_node_raw(run->json, value).n / COR_WORK_STEP_BYTES);
     text = cor_value_text(run, value);
     verdict.nerrors = check_length_and_pattern(run, checks, text, way);
     if (node->format == COR_STRING_FORMAT_NONE)

@@ -38,6 +38,7 @@
 #include "server/write/stages.h"
 
 #define WHY_MAX        (64u * 1024)
+#define LOOP_JSON_MAX  (4u * COR_HEAVY_BYTES)
 #define FINALIZERS_MAX (1u << 22) /* more than a body has room for */
 
 bool cor_write_is_custom(const struct cor_call *call)
@@ -184,11 +185,14 @@ static int custom_take_metadata(struct cor_write *write, struct cor_object **obj
 }
 
 /* Runs steps of the schema of `row` (enum cor_structural_step) over the object. -COR_EINVAL, of
- * EMBEDDED_REQUEST, is left to the caller: `unknown` says why. */
+ * EMBEDDED_REQUEST, is left to the caller: `unknown` says why. COR_WORK_YIELD: defaults make more
+ * of the object than a loop has time for. */
 static int custom_rewrite(struct cor_call *call, const struct cor_resource_row *row, unsigned steps,
                           struct cor_structural_unknown *unknown, struct cor_object **object)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = COR_WRITE_JSON_MAX};
+    bool on_loop = cor_heavy_has_threads(call) && !cor_heavy_is_running(call);
+    COR_CLEANUP(cor_buf_deinit)
+    struct cor_buf json = {.max = on_loop ? LOOP_JSON_MAX : COR_WRITE_JSON_MAX};
     const struct cor_structural *schema;
     int r;
 
@@ -201,6 +205,8 @@ static int custom_rewrite(struct cor_call *call, const struct cor_resource_row *
     r = cor_structural_rewrite(schema, cor_object_json(*object), steps, &json, unknown);
     if (r == -COR_EINVAL)
         return r;
+    if (r == -COR_ETOOBIG && on_loop)
+        return COR_WORK_YIELD;
     if (r == -COR_ETOOBIG)
         return cor_status_set(&call->status, r,
                               "Request entity too large: defaults make the object too large");
@@ -272,10 +278,11 @@ int cor_custom_match_kind(struct cor_write *write)
     return cor_status_invalid(&call->status, &gk, cor_object_name(write->body), &errs);
 }
 
-void cor_custom_validate(const struct cor_write *write, struct cor_field_errors *errs)
+void cor_custom_validate(struct cor_write *write, struct cor_field_errors *errs)
 {
     const struct cor_call *call = &write->call;
     const struct cor_structural_validation validation = {
+        .work = &write->work,
         .object = cor_object_json(write->object),
         .old = write->is_create ? (struct cor_str){NULL, 0} : cor_object_json(write->current),
         .is_status = call->sub && call->sub->part == COR_PART_STATUS,
@@ -289,6 +296,8 @@ void cor_custom_validate(const struct cor_write *write, struct cor_field_errors 
         errs->error = r;
     if (schema)
         cor_structural_validate(schema, &validation, errs);
+    if (errs->error == COR_WORK_YIELD)
+        return;
     if (custom->scale)
         cor_custom_scale_check(custom->scale, validation.object, validation.is_status, errs);
     if (schema)

@@ -24,8 +24,9 @@ int cor_custom_match_kind(struct cor_write *write);
 /* For "mutate": 403 for a create while the definition is being deleted. */
 int cor_custom_refuse_create(struct cor_write *write);
 
-/* For "validate": adds what the schema of the request's version finds wrong. */
-void cor_custom_validate(const struct cor_write *write, struct cor_field_errors *errs);
+/* For "validate": adds what the schema of the request's version finds wrong. With COR_WORK_YIELD in
+ * `errs` the stage runs again, on a thread. */
+void cor_custom_validate(struct cor_write *write, struct cor_field_errors *errs);
 
 /* For "validate", when nothing is wrong: warns of new finalizers that name no domain. */
 int cor_custom_warn(struct cor_write *write);

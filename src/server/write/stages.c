@@ -3,8 +3,8 @@
  *
  *   cor_write_run ──► write_go_on: neighbouring pure stages as one piece of work (heavy.h) ──►
  *     a stage that may finish later: `start` ──► cor_write_resume ──► write_go_on … ──► done
- *     an object that was decoded on the loop and is larger than its body was: write_go_on, on a
- *     thread now
+ *     a stage that gives up because it has too much to do for a loop (COR_WORK_YIELD), or an object
+ *     that is larger than its body was: write_go_on, on a thread now
  *
  * A stage that fails ends the list: what was reserved is given back, then `done` gets the error,
  * and the status says why. `done` is called once in any case, also when the reader has gone
@@ -28,8 +28,9 @@
 #include "server/write/options.h"
 #include "json/writer.h"
 
-#define SENDER_MAX  (1u << 20)
-#define MANAGER_MAX 4096 /* a name of 128 bytes, each of which may need an escape */
+#define BYTES_OF_STEP 64 /* of objects that a stage goes over in the time of a step */
+#define SENDER_MAX    (1u << 20)
+#define MANAGER_MAX   4096 /* a name of 128 bytes, each of which may need an escape */
 
 static int write_apply(struct cor_write *write)
 {
@@ -153,14 +154,56 @@ static size_t write_weight(const struct cor_write *write)
     return n + body;
 }
 
-/* The object is decoded now, and may be more than its body or its patch showed. True: the rest is
- * for a thread. JSON that was sent was weighed as it is; that JSON also stays where it is, because
- * `json` lies in the request, which goes with its reader. */
-static bool write_has_grown(const struct cor_write *write)
+static bool write_may_yield(const struct cor_write *write)
 {
-    return write->at == COR_WRITE_DECODE + 1 && write->text.n > 0 &&
-           !cor_heavy_is_running(&write->call) && cor_heavy_has_threads(&write->call) &&
-           write_weight(write) > COR_HEAVY_BYTES;
+    return cor_heavy_has_threads(&write->call) && !cor_heavy_is_running(&write->call);
+}
+
+static size_t write_object_bytes(const struct cor_object *object)
+{
+    return object ? cor_object_json(object).n : 0;
+}
+
+/* A stage has ended. Is the rest for a thread? The object may be more than its body or its patch
+ * showed: decoded YAML, or defaults. */
+static bool write_has_grown(struct cor_write *write)
+{
+    size_t body = write_object_bytes(write->body), object = write_object_bytes(write->object);
+
+    (void)cor_work_charge(&write->work,
+                          (body + object + write_object_bytes(write->current)) / BYTES_OF_STEP);
+    return write_may_yield(write) && (body > COR_HEAVY_BYTES || object > COR_HEAVY_BYTES ||
+                                      cor_work_result(&write->work) == COR_WORK_YIELD);
+}
+
+/* The request goes with its reader, and what was decoded of it on the loop points into its body:
+ * before a thread goes on, the body is copied. 0, or a failure in the status. */
+static int write_keep_json(struct cor_write *write)
+{
+    struct cor_str json = write->json;
+    int r;
+
+    if (write->at <= COR_WRITE_DECODE || write->at > COR_WRITE_CONVERT || write->text.n > 0)
+        return 0;
+    r = cor_buf_adds(&write->text, json);
+    if (r < 0)
+        return cor_status_set_err(&write->call.status, r);
+    write->json = cor_buf_str(&write->text);
+    if (write->rv.n > 0)
+        write->rv.p = write->json.p + (write->rv.p - json.p);
+    return 0;
+}
+
+/* The stage that has given up runs again. What it may have left behind is what decoding makes of a
+ * body. */
+static void write_undo_stage(struct cor_write *write, uint64_t steps)
+{
+    write->work.steps = steps;
+    if (write->at != COR_WRITE_DECODE || write->apply)
+        return;
+    cor_buf_reset(&write->text);
+    cor_buf_reset(&write->yaml_dups);
+    write->json = write->rv = COR_STR("");
 }
 
 /* Runs pure stages up to the next that may finish later, or up to the one that is too much for the
@@ -170,14 +213,25 @@ static int write_run_pure(struct cor_call *call)
     struct cor_write *write = (struct cor_write *)call;
     int r = 0;
 
+    write->yields = false;
+    write->work.slice = write_may_yield(write) ? write->work.steps + COR_WORK_SLICE : UINT64_MAX;
     for (; r == 0 && write->at < write->until; write->at++) {
+        uint64_t steps = write->work.steps;
+
         if (!write_has_work(write, write->at))
             continue;
-        if (stages[write->at].start || write_has_grown(write))
+        if (stages[write->at].start || write->yields)
             break;
         r = stages[write->at].run(write);
+        if (r == COR_WORK_YIELD) {
+            assert(write_may_yield(write));
+            write_undo_stage(write, steps);
+            write->yields = true;
+            return 0;
+        }
+        write->yields = r == 0 && write_has_grown(write);
     }
-    return r;
+    return r == 0 && write->yields ? write_keep_json(write) : r;
 }
 
 static void write_finish(struct cor_write *write, int r)
@@ -236,7 +290,11 @@ static void write_on_pure_done(struct cor_call *call, int r)
 
 static void write_go_on(struct cor_write *write)
 {
-    cor_heavy_run(&write->call, write_weight(write), write_run_pure, write_on_pure_done);
+    size_t weight = write_weight(write);
+
+    if (write->yields && weight <= COR_HEAVY_BYTES)
+        weight = COR_HEAVY_BYTES + 1;
+    cor_heavy_run(&write->call, weight, write_run_pure, write_on_pure_done);
 }
 
 void cor_write_resume(struct cor_write *write, int r)
@@ -261,6 +319,8 @@ void cor_write_run(struct cor_write *write, enum cor_write_stage from, enum cor_
     write->at = from;
     write->until = until;
     write->done = done;
+    write->work = cor_work_new(false);
+    write->yields = false;
     write_go_on(write);
 }
 

@@ -1,5 +1,5 @@
 /* The stages of a write, for the list in stages.c alone. What each of them does is in the head of
- * its file. A pure stage returns 0, or a failure in the call's status.
+ * its file. A pure stage returns 0, a failure in the call's status, or COR_WORK_YIELD.
  * Thread: the thread that has the call; of stages that may finish later, its loop. */
 #ifndef COR_SERVER_WRITE_STAGES_H
 #define COR_SERVER_WRITE_STAGES_H

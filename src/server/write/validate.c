@@ -197,6 +197,8 @@ int cor_write_validate(struct cor_write *write)
     check_object(write, &validation, &errs);
     if (call->res->custom)
         cor_custom_validate(write, &errs);
+    if (errs.error == COR_WORK_YIELD)
+        return COR_WORK_YIELD;
     if (errs.n == 0 && errs.error == 0)
         return call->res->custom ? cor_custom_warn(write) : 0;
     return refuse_object(write, &errs);

@@ -15,7 +15,9 @@
  *
  * A stage is pure (`run`: any thread that has the call, nothing of the loop is used), or it may
  * finish later (`start`: the call's loop). Neighbouring pure stages run together as one piece of
- * work, on an offload thread when they go over more than 64 KB (server/api/heavy.h).
+ * work, on an offload thread when they go over more than 64 KB (server/api/heavy.h). A stage that
+ * finds on the loop that it has too much to do returns COR_WORK_YIELD, and a thread runs it again
+ * from its beginning: until then it has changed nothing but what it makes anew.
  *
  * A verb embeds struct cor_write as its first member and zeroes it. Thread: the call's loop, and
  * the thread that has the call while pure stages run.  Owner: the call. */
@@ -23,6 +25,7 @@
 #ifndef COR_SERVER_WRITE_H
 #define COR_SERVER_WRITE_H
 
+#include "base/work.h"
 #include "schema/read.h"
 #include "server/api/heavy.h"
 #include "json/json.h"
@@ -107,6 +110,8 @@ struct cor_write {
     bool removes; /* `object` has nothing left to wait for: it is removed, not stored */
 
     enum cor_write_stage at, until; /* while the list runs */
+    struct cor_work work;           /* what the stages have done, since the list began */
+    bool yields;                    /* the stages from `at` on are too much for the loop */
     cor_write_done done;
     int failure; /* why the list ended, while reservations are undone */
     /* The end of an operation of the store that waits until reservations are settled. */

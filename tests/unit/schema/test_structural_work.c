@@ -125,6 +125,67 @@ TEST(structural_work, ends_when_members_and_items_are_passed_too_often)
     }
 }
 
+/* Each branch looks for names that are not there: what it passes on its way is counted, and found
+ * by halves. */
+TEST(structural_work, ends_when_absent_names_are_looked_for_in_too_many_branches)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TEXT_MAX}, object = {.max = TEXT_MAX};
+
+    assert_int_equal(cor_buf_addz(&text, "{\"type\":\"object\",\"properties\":{\"list\":{\"type\":"
+                                         "\"array\",\"items\":{\"type\":\"object\",\"anyOf\":["),
+                     0);
+    for (size_t i = 0; i < 1000; i++) {
+        assert_int_equal(cor_buf_addz(&text, i ? ",{\"required\":[" : "{\"required\":["), 0);
+        add_many(&text, 16, "\"absent", true, "\"");
+        assert_int_equal(cor_buf_addz(&text, "]}"), 0);
+    }
+    assert_int_equal(cor_buf_addz(&text, "]}}}}"), 0);
+    assert_int_equal(cor_buf_addz(&object, "{\"kind\":\"K\",\"apiVersion\":\"v1\",\"list\":["), 0);
+    for (size_t i = 0; i < 300; i++) {
+        assert_int_equal(cor_buf_addz(&object, i ? ",{" : "{"), 0);
+        add_many(&object, 100, "\"k", true, "\":1");
+        assert_int_equal(cor_buf_addz(&object, "}"), 0);
+    }
+    assert_int_equal(cor_buf_addz(&object, "]}"), 0);
+    assert_is_too_much(&text, &object);
+}
+
+/* On a loop a validation gives up early, and has then found nothing; on a thread it has all steps
+ * that the request has left. */
+TEST(structural_work, yields_on_a_loop_and_charges_the_request)
+{
+    COR_CLEANUP(cor_structural_unrefp) struct cor_structural *schema = NULL;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TEXT_MAX}, object = {.max = TEXT_MAX};
+    struct cor_work loop = cor_work_new(true), thread = cor_work_new(false), spent = thread;
+    struct {
+        struct cor_work *work;
+        int error;
+        size_t n;
+    } rows[] = {{&loop, COR_WORK_YIELD, 0}, {&thread, 0, 0}, {&spent, 0, 1}};
+
+    assert_int_equal(cor_buf_addz(&text, "{\"type\":\"object\",\"properties\":{\"list\":{\"type\":"
+                                         "\"array\",\"items\":{\"type\":\"integer\",\"anyOf\":["),
+                     0);
+    add_many(&text, 200, "{\"minimum\":1000", true, "}");
+    assert_int_equal(cor_buf_addz(&text, ",{\"minimum\":1}]}}}}"), 0);
+    assert_int_equal(cor_buf_addz(&object, "{\"kind\":\"K\",\"apiVersion\":\"v1\",\"list\":["), 0);
+    add_many(&object, 1000, "1", false, "");
+    assert_int_equal(cor_buf_addz(&object, "]}"), 0);
+    assert_int_equal(cor_structural_compile(cor_buf_str(&text), NULL, &schema, NULL), 0);
+    spent.steps = spent.max - 1000;
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errors = {0};
+        const struct cor_structural_validation validation = {.object = cor_buf_str(&object),
+                                                             .work = rows[i].work};
+
+        cor_structural_validate(schema, &validation, &errors);
+        assert_int_equal(errors.error, rows[i].error);
+        assert_int_equal(errors.n, rows[i].n);
+    }
+    assert_int_equal(loop.steps, 0); /* it was not begun */
+    assert_in_range(thread.steps, 200 * 1000, 500 * 1000);
+}
+
 /* Each of many branches reads the text without its escapes, and finds a mistake that shows it: no
  * copy of it is kept for either. */
 TEST(structural_work, has_memory_for_a_long_text_that_many_branches_refuse)

@@ -1,0 +1,62 @@
+/* The work that one request does, counted where it is done. Every walk whose length is the product
+ * of two things that clients choose (values and branches of a schema, columns and bytes) charges
+ * what it touches, so that a request has a known end, and leaves a loop before it has held it for
+ * long (docs/internals/limits.md).
+ *
+ * A step is what takes about 30 ns: a value that meets a schema, a member that is passed, or 16
+ * bytes of a text that is read. After a slice of steps a loop gives the work to a thread: the walk
+ * ends with COR_WORK_YIELD, what it has made is thrown away, and a thread makes it from the
+ * beginning, with the same budget and without a slice.
+ * Owner: the request (a value).  Thread: the one that does the work. */
+#ifndef COR_BASE_WORK_H
+#define COR_BASE_WORK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* What a request may do: half a second of a thread. */
+#define COR_WORK_STEPS_MAX (1u << 24)
+/* What a loop does of it before a thread goes on: about 2 ms. */
+#define COR_WORK_SLICE (1u << 16)
+/* Bytes of a text that are read in the time of a step. */
+#define COR_WORK_STEP_BYTES 16
+
+/* Not an error, and in no status: the slice is used up, or will be. */
+#define COR_WORK_YIELD (-1001)
+
+struct cor_work {
+    uint64_t steps; /* so far */
+    uint64_t slice; /* the number of steps at which a loop gives up; UINT64_MAX: on a thread */
+    uint64_t max;
+};
+
+/* The budget of a request. `on_loop`: a thread is there that can go on. */
+static inline struct cor_work cor_work_new(bool on_loop)
+{
+    return (struct cor_work){.slice = on_loop ? COR_WORK_SLICE : UINT64_MAX,
+                             .max = COR_WORK_STEPS_MAX};
+}
+
+/* 0; COR_WORK_YIELD; or -COR_ETOOBIG, the end of the budget. */
+static inline int cor_work_result(const struct cor_work *work)
+{
+    if (work->steps > work->slice)
+        return COR_WORK_YIELD;
+    return work->steps > work->max ? -COR_ETOOBIG : 0;
+}
+
+static inline int cor_work_charge(struct cor_work *work, uint64_t steps)
+{
+    work->steps += steps;
+    return cor_work_result(work);
+}
+
+/* Would so many more steps go over the slice? Then the work is not begun on this loop. */
+static inline bool cor_work_would_yield(const struct cor_work *work, uint64_t steps)
+{
+    return work->slice != UINT64_MAX && (steps > work->slice || work->steps > work->slice - steps);
+}
+
+#endif
