@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run by `meson install`: puts shared libraries that the system lacks (see need_next in ./dev) beside libcoracle, so that what
+"""Run by `meson install`: puts shared libraries that the system lacks (see unpack_next in tools/packages.sh) beside libcoracle, so that what
 is installed does not need the clone. install_bundled.py LIBDIR FOLDER NAME...: lib<NAME>.so* of FOLDER into LIBDIR/coracle"""
 
 import os

@@ -27,7 +27,8 @@ class Tree:
         self.root = pathlib.Path(folder) / "a tree"
         (self.root / "tools").mkdir(parents=True)
         shutil.copy(ROOT / "dev", self.root / "dev")
-        shutil.copy(ROOT / "tools/fresh.py", self.root / "tools/fresh.py")
+        for name in ("fresh.py", "packages.sh", "packages.txt"):
+            shutil.copy(ROOT / "tools" / name, self.root / "tools" / name)
         programs = pathlib.Path(folder) / "programs"
         programs.mkdir()
         (programs / "debootstrap").write_text(f"#!/bin/sh\n{debootstrap}\n")
