@@ -103,7 +103,22 @@ static bool is_ascending(const struct cor_btree_type *type, const struct cor_btr
     return true;
 }
 
-int cor_btree_replace(struct cor_btree *t, const struct cor_btree_entry *entries, size_t n)
+int cor_btree_own(struct cor_btree *t, struct cor_str key)
+{
+    struct cor_btree_node *heir;
+    struct cor_btree_path path;
+    int r;
+
+    if (!cor_btree_path_find(&path, t->type, t->root, key))
+        return -COR_ENOTFOUND;
+    r = cor_btree_edit_begin(t, &path, 0, &heir);
+    if (r == 0)
+        cor_btree_edit_end(t);
+    return r;
+}
+
+int cor_btree_stage(struct cor_btree *t, const struct cor_btree_entry *entries, size_t n,
+                    struct cor_btree_staged *ret_staged)
 {
     struct cor_btree_node *root;
     int r;
@@ -116,8 +131,31 @@ int cor_btree_replace(struct cor_btree *t, const struct cor_btree_entry *entries
         return r;
     for (size_t i = 0; i < n; i++)
         t->type->ref(entries[i].item);
-    cor_btree_swap_root(t, root);
+    *ret_staged = (struct cor_btree_staged){root, entries, n};
     return 0;
+}
+
+void cor_btree_commit(struct cor_btree *t, struct cor_btree_staged staged)
+{
+    cor_btree_swap_root(t, staged.root);
+}
+
+void cor_btree_discard(struct cor_btree *t, struct cor_btree_staged staged)
+{
+    for (size_t i = 0; i < staged.n; i++)
+        t->type->unref(staged.entries[i].item);
+    if (staged.root)
+        cor_btree_free_subtree(t, staged.root);
+}
+
+int cor_btree_replace(struct cor_btree *t, const struct cor_btree_entry *entries, size_t n)
+{
+    struct cor_btree_staged staged;
+    int r = cor_btree_stage(t, entries, n, &staged);
+
+    if (r == 0)
+        cor_btree_commit(t, staged);
+    return r;
 }
 
 void cor_btree_clear(struct cor_btree *t)

@@ -57,6 +57,23 @@ int cor_btree_remove(struct cor_btree *t, struct cor_str key, void **ret_old);
  * which leave all as it was. */
 int cor_btree_replace(struct cor_btree *t, const struct cor_btree_entry *entries, size_t n);
 
+/* The same in two steps, for several trees that must change together: all are staged, which may
+ * fail, and then all committed, which cannot. `entries` are borrowed until the commit or the
+ * discard, one of which follows, and no change of the tree comes between. */
+struct cor_btree_staged {
+    struct cor_btree_node *root;
+    const struct cor_btree_entry *entries;
+    size_t n;
+};
+int cor_btree_stage(struct cor_btree *t, const struct cor_btree_entry *entries, size_t n,
+                    struct cor_btree_staged *ret_staged);
+void cor_btree_commit(struct cor_btree *t, struct cor_btree_staged staged);
+void cor_btree_discard(struct cor_btree *t, struct cor_btree_staged staged);
+
+/* Makes sure that the item of `key` can be replaced or removed without memory, until the next
+ * snapshot: its path is copied now where a snapshot shows it. 0, -COR_ENOTFOUND or -COR_ENOMEM. */
+int cor_btree_own(struct cor_btree *t, struct cor_str key);
+
 /* Empties the tree in O(1); the items go by cor_btree_reclaim(). */
 void cor_btree_clear(struct cor_btree *t);
 

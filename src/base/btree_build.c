@@ -10,10 +10,10 @@ struct level {
     size_t n;
 };
 
-static void free_subtree(struct cor_btree *t, struct cor_btree_node *node)
+void cor_btree_free_subtree(struct cor_btree *t, struct cor_btree_node *node)
 {
     for (unsigned i = 0; node->level > 0 && i < node->n; i++)
-        free_subtree(t, node->child[i]);
+        cor_btree_free_subtree(t, node->child[i]);
     cor_btree_node_free(t, node);
 }
 
@@ -22,7 +22,7 @@ static void free_level(struct cor_btree *t, struct cor_btree_node *head)
     while (head) {
         struct cor_btree_node *next = head->next;
 
-        free_subtree(t, head);
+        cor_btree_free_subtree(t, head);
         head = next;
     }
 }

@@ -124,5 +124,7 @@ void *cor_btree_delete_locked(struct cor_btree *t, struct cor_btree_path *path);
 /* Nodes for sorted entries, all of `epoch`; no item is referenced. 0, -COR_ENOMEM. */
 int cor_btree_build(struct cor_btree *t, const struct cor_btree_entry *entries, size_t n,
                     uint64_t epoch, struct cor_btree_node **ret_root);
+/* Frees nodes that are in no tree; what they hold is not touched. */
+void cor_btree_free_subtree(struct cor_btree *t, struct cor_btree_node *node);
 
 #endif

@@ -576,3 +576,64 @@ TEST(btree, a_replace_without_memory_changes_nothing)
     }
     assert_int_equal(failures, 41);
 }
+
+TEST(btree, an_entry_that_is_owned_is_replaced_or_removed_without_memory)
+{
+    size_t failures = 0;
+
+    FOR_EACH_FAILED_ALLOC(n) {
+        test_fail_alloc(0, false);
+        struct full f = full_new();
+        struct item *it = item_new(f.ks.by_place[100]->number, 2);
+        int r;
+
+        test_fail_alloc(n, false);
+        r = cor_btree_own(f.t, keyspace_key(&f.ks, 100));
+        if (test_alloc_failed()) {
+            failures++;
+            assert_int_equal(r, -COR_ENOMEM);
+        } else {
+            assert_int_equal(r, 0);
+            test_fail_alloc(1, true);
+            assert_int_equal(cor_btree_put(f.t, it, 7, NULL), 0);
+            assert_int_equal(cor_btree_remove(f.t, keyspace_key(&f.ks, 100), NULL), 0);
+        }
+        test_fail_alloc(0, false);
+        check_tree(f.t);
+        check_view(cor_btree_snap_view(f.s), &f.ks, f.model);
+        if (r == 0)
+            f.model[100].version = 0;
+        check_view(cor_btree_live(f.t), &f.ks, f.model);
+        assert_int_equal(cor_btree_own(f.t, keyspace_key(&f.ks, f.ks.n / 2)), -COR_ENOTFOUND);
+        item_unref(it);
+        full_free(&f);
+    }
+    assert_int_equal(failures, 2);
+}
+
+TEST(btree, staged_content_is_taken_over_whole_or_leaves_no_trace)
+{
+    for (unsigned is_committed = 0; is_committed < 2; is_committed++) {
+        struct full f = full_new();
+        size_t count = 40 * BTREE_LEAF_MAX, before = cor_btree_bytes(f.t);
+        struct cor_btree_entry *entries = cor_calloc(count, sizeof(*entries));
+        struct cor_btree_staged staged;
+
+        for (size_t i = 0; i < count; i++)
+            entries[i] = (struct cor_btree_entry){f.ks.by_place[i], 0};
+        assert_int_equal(cor_btree_stage(f.t, entries, count, &staged), 0);
+        check_view(cor_btree_live(f.t), &f.ks, f.model);
+        if (is_committed) {
+            cor_btree_commit(f.t, staged);
+            assert_int_equal(cor_btree_count(cor_btree_live(f.t)), count);
+        } else {
+            cor_btree_discard(f.t, staged);
+            assert_int_equal(cor_btree_bytes(f.t), before);
+            check_view(cor_btree_live(f.t), &f.ks, f.model);
+        }
+        check_tree(f.t);
+        check_view(cor_btree_snap_view(f.s), &f.ks, f.model);
+        cor_free(entries);
+        full_free(&f);
+    }
+}
