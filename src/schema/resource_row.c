@@ -58,16 +58,16 @@ FIELDS(csr_fields, NULL, {.label = "metadata.name"}, {.label = "spec.signerName"
 FIELDS(slice_fields, "resource.k8s.io/v1, Kind=ResourceSlice", {.label = "metadata.name"},
        {.label = "spec.nodeName"}, {.label = "spec.driver"});
 
-/* What watchers are indexed by, as upstream's. */
+/* What watches and lists are indexed by: the fields that watches of upstream's are. */
 static const char *const by_name[] = {"metadata.name", NULL};
 static const char *const by_node[] = {"spec.nodeName", NULL};
 
 /* What kube-apiserver itself would do with these objects, and this server does not yet. */
-#define NO_WEBHOOKS    "webhooks are not called"
-#define NO_POLICIES    "admission policies are not evaluated"
-#define NO_RBAC        "roles are not evaluated"
-#define NO_QUOTA       "quotas are not enforced"
-#define NO_LIMITS      "limits are not enforced"
+#define NO_WEBHOOKS "webhooks are not called"
+#define NO_POLICIES "admission policies are not evaluated"
+#define NO_RBAC     "roles are not evaluated"
+#define NO_QUOTA    "quotas are not enforced"
+#define NO_LIMITS   "limits are not enforced"
 
 #define NAMES(g, v, k, p, s)                                                                       \
     .group = COR_STR(g), .version = COR_STR(v), .kind = COR_STR(k), .plural = COR_STR(p),          \
@@ -267,9 +267,8 @@ static const struct cor_resource_row builtins[] = {
      .name_rule = COR_NAME_DNS1035_LABEL, .field_labels = &service_fields, SUBS(service_subs)},
     /* apiregistration.k8s.io/v1 */
     {NAMES("apiregistration.k8s.io", "v1", "APIService", "apiservices", "apiservice"),
-     .flags = COR_API_ANY_FINALIZER, .verbs = COR_API_VERBS_ALL,
-     .category = "api-extensions", .hash = "InPBPD7+PqM=", .name_rule = COR_NAME_PATH_SEGMENT,
-     SUBS(status_only)},
+     .flags = COR_API_ANY_FINALIZER, .verbs = COR_API_VERBS_ALL, .category = "api-extensions",
+     .hash = "InPBPD7+PqM=", .name_rule = COR_NAME_PATH_SEGMENT, SUBS(status_only)},
     /* apps/v1 */
     {NAMES("apps", "v1", "ControllerRevision", "controllerrevisions", "controllerrevision"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL, .verbs = COR_API_VERBS_ALL,

@@ -1,6 +1,6 @@
-/* What a watch cache keeps of one version of an object: its key, the object, and where in its bytes
- * the trigger fields are, which watches are indexed by. Tree and window share the entries.
- * Thread: any (immutable).  Owner: its references. */
+/* What a watch cache keeps of one version of an object: its key, the object, and the values of its
+ * trigger fields, which watches and lists are indexed by. Tree, indexes and window share the
+ * entries. Thread: any (immutable).  Owner: its references. */
 #ifndef COR_STORAGE_CACHER_CACHE_ENTRY_H
 #define COR_STORAGE_CACHER_CACHE_ENTRY_H
 
@@ -15,9 +15,11 @@ struct cor_cache_entry {
     uint32_t key_len : 28;
     uint32_t ntriggers : 4;
     struct cor_object *object; /* served form; NULL: see cor_cache_entry_new_unreadable() */
-    /* Of the object's bytes: the texts of the trigger fields; len 0: none. The key follows,
-     * physical, with a NUL that is not counted. */
-    struct cor_span triggers[];
+    uint16_t key_at;           /* in the texts */
+    /* How long the value of each trigger field is; 0: there is none. Behind them, physical, come
+     * the texts: for each value "VALUE NUL KEY NUL", which is the entry's key in the index of that
+     * field. Where the first field has no value its text is "KEY NUL" alone. */
+    uint16_t value_len[];
 };
 
 /* `triggers` may be NULL: the resource has none. The reference to the object is taken over also on
@@ -33,13 +35,18 @@ COR_DEFINE_CLEANUP(struct cor_cache_entry, cor_cache_entry_unref)
 
 static inline struct cor_str cor_cache_entry_key(const struct cor_cache_entry *entry)
 {
-    return cor_str((const char *)(entry->triggers + entry->ntriggers), entry->key_len);
+    return cor_str((const char *)(entry->value_len + entry->ntriggers) + entry->key_at,
+                   entry->key_len);
 }
 
-/* The text of a trigger field; empty: none. `i` is below `ntriggers`. */
+/* The entry's key in the index of a trigger field: its value, a NUL, and its key. Empty: it has no
+ * such value and is not in the index. `i` is below `ntriggers`. */
+struct cor_str cor_cache_entry_index_key(const struct cor_cache_entry *entry, size_t i);
+
+/* The value of a trigger field, as cor_trigger_text() has it; empty: none. */
 static inline struct cor_str cor_cache_entry_trigger(const struct cor_cache_entry *entry, size_t i)
 {
-    return cor_str(entry->object->bytes + entry->triggers[i].at, entry->triggers[i].len);
+    return cor_str(cor_cache_entry_index_key(entry, i).p, entry->value_len[i]);
 }
 
 /* The memory that is freed with the last reference. */

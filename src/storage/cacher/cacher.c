@@ -275,7 +275,7 @@ static void cacher_on_close_command(struct cor_mail *mail)
     cor_reflector_stop(cacher->reflector, cor_cacher_source_now_ms(cacher));
     cacher_drop_pending(cacher);
     cor_watch_cache_clear(&cacher->cache);
-    cacher->changed = cor_btree_reclaim(cacher->cache.tree, CLOSE_NODES);
+    cacher->changed = cor_watch_cache_reclaim(&cacher->cache, CLOSE_NODES);
     mail->on_mail = cacher_on_close_answer;
     cor_cachers_answer(cacher->cachers, mail);
 }
@@ -402,10 +402,10 @@ void cor_cacher_close(struct cor_cacher *cacher, void (*on_closed)(void *arg), v
 static int cacher_init(struct cor_cacher *cacher, const struct cor_cacher_opts *opts,
                        struct cor_status *reterr_status)
 {
-    int r = cor_watch_cache_init(&cacher->cache, &opts->cachers->pins);
+    int r = cor_triggers_init(&cacher->triggers, opts->trigger_fields);
 
     if (r == 0)
-        r = cor_triggers_init(&cacher->triggers, opts->trigger_fields);
+        r = cor_watch_cache_init(&cacher->cache, &cacher->triggers, &opts->cachers->pins);
     if (r == 0) {
         cacher->readers = cor_calloc(opts->cachers->nloops, sizeof(struct cacher_reader *));
         r = cacher->readers ? 0 : -COR_ENOMEM;
@@ -414,6 +414,8 @@ static int cacher_init(struct cor_cacher *cacher, const struct cor_cacher_opts *
         return cor_status_set_err(reterr_status, r);
     r = cor_store_key_init(&cacher->prefix, opts->store, cor_strz(opts->store->resource_prefix),
                            true, reterr_status);
+    cacher->cache.names_at = r == 0 ? cacher->prefix.n : 0;
+    cacher->cache.is_namespaced = opts->namespaced;
     if (r == 0 && cor_cacher_source_init(cacher) < 0)
         r = cor_store_no_memory(reterr_status);
     return r;

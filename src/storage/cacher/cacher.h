@@ -18,8 +18,8 @@ struct cor_cacher_opts {
     struct cor_cachers *cachers;
     struct cor_store *store; /* the home loop's store of this resource; borrowed */
     bool namespaced;         /* keys are prefix/namespace/name; else prefix/name */
-    /* Watches that select one value of one of these are indexed by it: spec.nodeName. Copied; ends
-     * with NULL, and is NULL where there are none (triggers.h). */
+    /* Watches and lists that select one value of one of these are indexed by it: spec.nodeName.
+     * Copied; ends with NULL, and is NULL where there are none (triggers.h). */
     const char *const *trigger_fields;
     /* The cache was filled, for the first time or again. On the home loop; NULL: not wanted. */
     void (*on_filled)(void *arg);

@@ -133,7 +133,7 @@ bool cor_cacher_consistency_begin(struct cor_cacher *cacher)
 
     assert(cor_loop_is_current(cacher->cachers->home));
     if (check->under_way || cacher->is_closing || !cor_cacher_is_ready(cacher) ||
-        cor_cache_snapshot_now(&cacher->cache, &check->snapshot) < 0)
+        cor_cache_snapshot_now(&cacher->cache, NULL, &check->snapshot) < 0)
         return false;
     /* The store has the keys of unreadable values, and the cache has no object of them. */
     if (cor_watch_cache_is_blind(&cacher->cache, prefix, true, check->snapshot.rev)) {
@@ -142,7 +142,7 @@ bool cor_cacher_consistency_begin(struct cor_cacher *cacher)
     }
     check->under_way = true;
     check->ours = check->theirs = FNV_64_OFFSET;
-    cor_cache_iter_init(&check->iter, &check->snapshot, prefix, prefix, 0);
+    cor_cache_iter_init(&check->iter, &check->snapshot, prefix, prefix, NULL);
     if (cor_store_pages_begin(&check->pages, cacher->cachers->home, check_on_read, prefix) < 0) {
         check_fail(cacher);
         return false;

@@ -212,7 +212,7 @@ bool cor_cachers_evict(struct cor_cachers *c)
         if (cacher->cache.compact_rev < c->compact_rev)
             cor_watch_cache_compact(&cacher->cache, c->compact_rev);
         evict_stale(cacher, now_ms);
-        cacher->changed = cor_btree_reclaim(cacher->cache.tree, budget);
+        cacher->changed = cor_watch_cache_reclaim(&cacher->cache, budget);
         more |= cacher->changed;
         budget = cacher->changed ? 1 : budget;
         weigh(c, cacher);

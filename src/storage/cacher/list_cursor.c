@@ -226,7 +226,7 @@ int cor_cacher_cursor_begin(struct cor_list_cursor *base, struct cor_str from, s
     cursor->left = limit ? limit : SIZE_MAX;
     cor_cache_snapshot_set_owner(&cursor->snapshot, cursor->reader);
     cor_cache_iter_init(&cursor->iter, &cursor->snapshot, prefix, from.n ? from : prefix,
-                        predicate ? cor_predicate_mask(predicate) : 0);
+                        predicate);
     cursor->begin = cursor->iter;
     if (prefix.p[prefix.n - 1] != '/')
         cursor->left = cursor_count_one(cursor, prefix);

@@ -96,9 +96,9 @@ static int list_take_snapshot(struct list_op *op, struct cor_cache_snapshot *ret
     if (!cor_cacher_is_ready(cacher) || (is_exact(op) && !atomic_load(&cacher->check.agrees)))
         return -COR_EEXPIRED;
     if (is_exact(op))
-        r = cor_cache_snapshot_at(&cacher->cache, op->plan.rev, ret_snapshot);
+        r = cor_cache_snapshot_at(&cacher->cache, op->plan.rev, op->predicate, ret_snapshot);
     else
-        r = cor_cache_snapshot_now(&cacher->cache, ret_snapshot);
+        r = cor_cache_snapshot_now(&cacher->cache, op->predicate, ret_snapshot);
     if (r == 0 && cor_watch_cache_is_blind(&cacher->cache, store_key_str(&op->key),
                                            op->opts.options.recursive, ret_snapshot->rev))
         r = -COR_EEXPIRED;

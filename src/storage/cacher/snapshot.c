@@ -5,7 +5,9 @@
  * sorted by key, one item per key. Root and pin are taken under one hold of the lock; then the
  * events are copied segment by segment, and the lock is held only to get each segment.
  *
- * A walk merges root and overlay in key order: the overlay's item wins over the root's entry.
+ * A walk merges root and overlay in key order: the overlay's item wins over the root's entry. The
+ * root may be the range of one value in an index (cache_range.h), which is in key order too; the
+ * overlay then has objects of other values, which the caller's match passes over.
  *
  * What fails: without memory -COR_ENOMEM. When the writer evicts a segment before it was copied,
  * the state cannot be had any more: -COR_EEXPIRED, and the caller reads the store. */
@@ -19,6 +21,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "meta/fingerprint.h"
+#include "storage/cacher/cache_range.h"
 
 /* An overlay that is being made. */
 struct overlay {
@@ -38,6 +41,7 @@ void cor_cache_snapshot_deinit(struct cor_cache_snapshot *s)
         cor_cache_entry_unref(s->overlay[i].entry);
     cor_free(s->overlay);
     cor_btree_snap_unref(s->root);
+    cor_field_roots_deinit(&s->fields);
     *s = (struct cor_cache_snapshot){0};
 }
 
@@ -48,23 +52,31 @@ void cor_cache_snapshot_stay(struct cor_cache_snapshot *s)
     cor_lock_release(&s->cache->lock);
 }
 
-int cor_cache_snapshot_now_locked(struct cor_watch_cache *c,
+int cor_cache_snapshot_now_locked(struct cor_watch_cache *c, const struct cor_predicate *predicate,
                                   struct cor_cache_snapshot *ret_snapshot)
 {
+    unsigned wanted = cache_range_indexes(c, predicate);
+    struct cor_field_roots fields = {0};
     struct cor_btree_snap *root;
     int r = cor_btree_snapshot(c->tree, &root);
 
+    if (r == 0 && wanted) {
+        r = cor_field_roots_take(&c->index, wanted, &fields);
+        if (r < 0)
+            cor_btree_snap_unref(root);
+    }
     if (r < 0)
         return r;
     *ret_snapshot = (struct cor_cache_snapshot){
-        .cache = c, .root = root, .rev = c->rev, .next = c->window.next};
+        .cache = c, .root = root, .fields = fields, .rev = c->rev, .next = c->window.next};
     cor_pins_add_locked(&c->pins, &ret_snapshot->pin, NULL, c->window.next, c->rev, c->bytes);
     return 0;
 }
 
-int cor_cache_snapshot_now(struct cor_watch_cache *c, struct cor_cache_snapshot *ret_snapshot)
+int cor_cache_snapshot_now(struct cor_watch_cache *c, const struct cor_predicate *predicate,
+                           struct cor_cache_snapshot *ret_snapshot)
 {
-    return COR_LOCKED(&c->lock, cor_cache_snapshot_now_locked(c, ret_snapshot));
+    return COR_LOCKED(&c->lock, cor_cache_snapshot_now_locked(c, predicate, ret_snapshot));
 }
 
 /* Index of the first item whose key is not below `key`. */
@@ -165,8 +177,8 @@ static int overlay_fill(struct overlay *o, uint64_t from, uint64_t to)
 /* Takes the newest root at or below `rev`, and finds the numbers of the events after it up to
  * `rev`.
  */
-static int find_root(struct cor_watch_cache *c, cor_rev rev, struct cor_cache_snapshot *ret,
-                     uint64_t *ret_from, uint64_t *ret_to)
+static int find_root(struct cor_watch_cache *c, cor_rev rev, const struct cor_predicate *predicate,
+                     struct cor_cache_snapshot *ret, uint64_t *ret_from, uint64_t *ret_to)
 {
     const struct cor_kept_root *root;
     size_t i = c->nroots;
@@ -177,6 +189,8 @@ static int find_root(struct cor_watch_cache *c, cor_rev rev, struct cor_cache_sn
         return -COR_EEXPIRED;
     root = &c->roots[i - 1];
     *ret = (struct cor_cache_snapshot){.cache = c, .root = cor_btree_snap_ref(root->snap)};
+    if (root->fields)
+        cor_field_roots_ref(root->fields, cache_range_indexes(c, predicate), &ret->fields);
     *ret_from = root->next;
     *ret_to = cor_window_after(&c->window, rev);
     /* The overlay will hold entries that are in the window now. */
@@ -186,6 +200,7 @@ static int find_root(struct cor_watch_cache *c, cor_rev rev, struct cor_cache_sn
 }
 
 int cor_cache_snapshot_at(struct cor_watch_cache *c, cor_rev rev,
+                          const struct cor_predicate *predicate,
                           struct cor_cache_snapshot *ret_snapshot)
 {
     struct overlay overlay = {.cache = c};
@@ -196,9 +211,9 @@ int cor_cache_snapshot_at(struct cor_watch_cache *c, cor_rev rev,
     if (rev < c->compact_rev)
         r = -COR_EEXPIRED;
     else if (rev >= c->rev)
-        r = cor_cache_snapshot_now_locked(c, ret_snapshot);
+        r = cor_cache_snapshot_now_locked(c, predicate, ret_snapshot);
     else
-        r = find_root(c, rev, ret_snapshot, &from, &to);
+        r = find_root(c, rev, predicate, ret_snapshot, &from, &to);
     cor_lock_release(&c->lock);
     if (r < 0)
         return r;
@@ -238,24 +253,28 @@ static void pass_root(struct cor_cache_iter *it)
 }
 
 void cor_cache_iter_init(struct cor_cache_iter *it, const struct cor_cache_snapshot *s,
-                         struct cor_str prefix, struct cor_str from, uint64_t mask)
+                         struct cor_str prefix, struct cor_str from,
+                         const struct cor_predicate *predicate)
 {
-    *it = (struct cor_cache_iter){.snapshot = s, .prefix = prefix, .mask = mask};
-    cor_btree_iter_prefix(&it->root, cor_btree_snap_view(s->root), prefix);
-    cor_btree_iter_seek(&it->root, from);
+    struct cache_range range;
+
+    cache_range_init(&range, s->cache, prefix, predicate);
+    if (cor_str_cmp(from, range.prefix) < 0)
+        from = range.prefix;
+    *it = (struct cor_cache_iter){.snapshot = s,
+                                  .mask = predicate ? cor_predicate_mask(predicate) : 0};
+    cache_range_seek(&range, s, predicate, from, &it->root);
     it->overlay = overlay_lower(s->overlay, s->noverlay, from);
+    it->overlay_end = it->overlay;
+    while (it->overlay_end < s->noverlay &&
+           cache_range_has(&range, cor_cache_entry_key(s->overlay[it->overlay_end].entry)))
+        it->overlay_end++;
     pass_root(it);
 }
 
 static const struct cor_overlay_item *peek_overlay(const struct cor_cache_iter *it)
 {
-    const struct cor_cache_snapshot *s = it->snapshot;
-
-    if (it->overlay >= s->noverlay)
-        return NULL;
-    if (!cor_str_starts(cor_cache_entry_key(s->overlay[it->overlay].entry), it->prefix))
-        return NULL;
-    return &s->overlay[it->overlay];
+    return it->overlay < it->overlay_end ? &it->snapshot->overlay[it->overlay] : NULL;
 }
 
 struct cor_cache_entry *cor_cache_iter_next(struct cor_cache_iter *it)

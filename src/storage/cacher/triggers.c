@@ -1,5 +1,5 @@
-/* Keeps copies of the names of trigger fields, and their paths. Failures: no memory; a name that is
- * no path. */
+/* Keeps copies of the names of trigger fields, and their paths; and says by which text a value is
+ * indexed. Failures: no memory; a name that is no path. */
 #include "storage/cacher/triggers.h"
 
 #include "base/err.h"
@@ -30,4 +30,22 @@ void cor_triggers_deinit(struct cor_triggers *triggers)
         cor_free((char *)(uintptr_t)triggers->fields[i].p);
     }
     *triggers = (struct cor_triggers){0};
+}
+
+/* Triggers are compared as they stand in the object. */
+static bool is_plain(struct cor_str value)
+{
+    for (size_t i = 0; i < value.n; i++) {
+        if (value.p[i] == '"' || value.p[i] == '\\' || (unsigned char)value.p[i] < 0x20)
+            return false;
+    }
+    return true;
+}
+
+bool cor_trigger_text_of(struct cor_str value, struct cor_str *ret_text)
+{
+    if (!is_plain(value))
+        return false;
+    *ret_text = cor_trigger_text(value);
+    return true;
 }

@@ -75,7 +75,7 @@ static int begin_find_place_locked(struct cacher_watch *w, cor_rev rev)
     struct cor_window *window = &cacher->cache.window;
 
     if (w->plan.initial_events) {
-        int r = cor_cache_snapshot_now_locked(&cacher->cache, &w->sync->snapshot);
+        int r = cor_cache_snapshot_now_locked(&cacher->cache, w->predicate, &w->sync->snapshot);
 
         if (r < 0)
             return r;
@@ -108,8 +108,7 @@ static void begin_start(struct cacher_watch *w)
         return;
     }
     cor_cache_iter_init(&w->sync->iter, &w->sync->snapshot, store_key_str(&w->key),
-                        store_key_str(&w->key),
-                        w->predicate ? cor_predicate_mask(w->predicate) : 0);
+                        store_key_str(&w->key), w->predicate);
     w->state = WATCH_SYNCING;
 }
 
@@ -228,16 +227,6 @@ void cor_cacher_watch_step_synced(struct cacher_watch *w)
 
 /* The bucket. */
 
-/* Is the text of the value the same in JSON? Triggers are compared as they stand in the object. */
-static bool is_plain(struct cor_str value)
-{
-    for (size_t i = 0; i < value.n; i++) {
-        if (value.p[i] == '"' || value.p[i] == '\\' || (unsigned char)value.p[i] < 0x20)
-            return false;
-    }
-    return true;
-}
-
 static bool is_deep(struct cor_str prefix, size_t from)
 {
     size_t depth = 0;
@@ -270,7 +259,7 @@ int cor_cacher_watch_join(struct cacher_watch *w)
     }
     for (unsigned i = 0; w->predicate && i < cacher->triggers.n; i++) {
         if (cor_predicate_requires(w->predicate, cacher->triggers.fields[i], &value) &&
-            is_plain(value))
+            cor_trigger_text_of(value, &value))
             return cor_cacher_watch_index_join(index, BUCKET_TRIGGER + i, value, &w->bucket);
     }
     if (all || is_deep(key, cacher->prefix.n))

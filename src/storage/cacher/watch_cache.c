@@ -1,8 +1,8 @@
-/* Tree, window and kept roots, changed together under one lock.
+/* Tree, indexes, window and kept roots, changed together under one lock.
  *
- * A change (cor_watch_cache_apply_locked()): room in the window is reserved first, then the tree is
- * changed, then the event is pushed, which cannot fail. So a change is in both or in neither. Every
- * 256 events a root of the tree is kept.
+ * A change (cor_watch_cache_apply_locked()): room in the window is reserved first, then the tree
+ * and the indexes are changed, then the event is pushed, which cannot fail. So a change is in all
+ * or in none. Every 256 events a root of the tree is kept, with those of the indexes.
  *
  * What leaves the window or the tree may still be shown by snapshots: whatever is dropped here is
  * charged to their pins (pins.h) under the same hold of the lock.
@@ -19,6 +19,7 @@
 #include "storage/cacher/watch_cache.h"
 
 #include <assert.h>
+#include <limits.h>
 
 #include "base/array.h"
 #include "base/err.h"
@@ -27,12 +28,16 @@
 /* Bytes per entry of a tree with full leaves: the least that the present state can weigh. */
 #define ENTRY_BYTES_MIN 17
 
-int cor_watch_cache_init(struct cor_watch_cache *c, struct cor_pin_totals *totals)
+int cor_watch_cache_init(struct cor_watch_cache *c, const struct cor_triggers *triggers,
+                         struct cor_pin_totals *totals)
 {
-    *c = (struct cor_watch_cache){.root_at = COR_WINDOW_FIRST_NUMBER};
-    c->tree = cor_btree_new(&cor_cache_entry_type);
-    if (!c->tree)
+    *c = (struct cor_watch_cache){.root_at = COR_WINDOW_FIRST_NUMBER, .triggers = triggers};
+    if (cor_field_index_init(&c->index, triggers ? triggers->n : 0) == 0)
+        c->tree = cor_btree_new(&cor_cache_entry_type);
+    if (!c->tree) {
+        cor_field_index_deinit(&c->index);
         return -COR_ENOMEM;
+    }
     cor_window_init(&c->window);
     cor_pins_init(&c->pins, totals);
     cor_lock_init(&c->lock, COR_LOCK_WATCH_CACHE);
@@ -44,6 +49,9 @@ static void drop_roots(struct cor_watch_cache *c, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         cor_btree_snap_unref(c->roots[i].snap);
+        if (c->roots[i].fields)
+            cor_field_roots_deinit(c->roots[i].fields);
+        cor_free(c->roots[i].fields);
         cor_pins_remove_locked(&c->pins, c->roots[i].pin);
         cor_free(c->roots[i].pin);
     }
@@ -81,8 +89,16 @@ void cor_watch_cache_clear(struct cor_watch_cache *c)
     charge_all(c);
     reset_window(c, c->rev);
     cor_btree_clear(c->tree);
+    cor_field_index_clear(&c->index);
     c->bytes = 0;
     cor_lock_release(&c->lock);
+}
+
+bool cor_watch_cache_reclaim(struct cor_watch_cache *c, size_t max_nodes)
+{
+    bool more = cor_btree_reclaim(c->tree, max_nodes);
+
+    return cor_field_index_reclaim(&c->index, max_nodes) || more;
 }
 
 void cor_watch_cache_deinit(struct cor_watch_cache *c)
@@ -95,12 +111,14 @@ void cor_watch_cache_deinit(struct cor_watch_cache *c)
     cor_unreadable_deinit(&c->unreadable);
     assert(cor_btree_snapshots(c->tree) == 0 && cor_dlist_empty(&c->pins.list));
     c->tree = cor_btree_free(c->tree);
+    cor_field_index_deinit(&c->index);
     cor_lock_deinit(&c->lock);
 }
 
 /* Without memory no root is kept: exact reads then begin at an older one, or go to the store. */
 static void keep_root(struct cor_watch_cache *c)
 {
+    COR_CLEANUP(cor_freep) struct cor_field_roots *fields = NULL;
     COR_CLEANUP(cor_freep) struct cor_pin *pin = NULL;
     struct cor_btree_snap *snap;
 
@@ -108,23 +126,32 @@ static void keep_root(struct cor_watch_cache *c)
     if (COR_ARRAY_RESERVE(&c->roots, c->nroots, &c->roots_cap, COR_ARRAY_NO_MAX) < 0)
         return;
     pin = cor_alloc(sizeof(*pin));
-    if (!pin || cor_btree_snapshot(c->tree, &snap) < 0)
+    fields = c->index.n > 0 ? cor_alloc(sizeof(*fields)) : NULL;
+    if (!pin || (c->index.n > 0 && !fields) || cor_btree_snapshot(c->tree, &snap) < 0)
         return;
+    if (fields && cor_field_roots_take(&c->index, UINT_MAX, fields) < 0) {
+        cor_btree_snap_unref(snap);
+        return;
+    }
     cor_pins_add_locked(&c->pins, pin, NULL, c->window.next, c->rev, 0);
-    c->roots[c->nroots++] =
-        (struct cor_kept_root){snap, c->window.next, c->rev, c->bytes, COR_STEAL(pin)};
+    c->roots[c->nroots++] = (struct cor_kept_root){snap,   COR_STEAL(fields), c->window.next,
+                                                   c->rev, c->bytes,          COR_STEAL(pin)};
 }
 
 int cor_watch_cache_replace(struct cor_watch_cache *c, const struct cor_btree_entry *entries,
                             size_t n, size_t bytes, struct cor_unreadable *unreadable, cor_rev rev)
 {
+    COR_CLEANUP(cor_field_index_staged_deinit) struct cor_field_index_staged staged = {0};
     struct cor_unreadable none = {0};
-    int r;
+    int r = cor_field_index_stage(&c->index, entries, n, &staged);
 
+    if (r < 0)
+        return r;
     cor_lock_acquire(&c->lock);
     r = cor_btree_replace(c->tree, entries, n);
     assert(r != -COR_EINVAL);
     if (r == 0) {
+        cor_field_index_commit(&staged);
         drop_roots(c, c->nroots);
         charge_all(c);
         reset_window(c, rev);
@@ -170,18 +197,63 @@ bool cor_watch_cache_is_blind(struct cor_watch_cache *c, struct cor_str key, boo
     return blind;
 }
 
-static int change_tree(struct cor_watch_cache *c, struct cor_str key, struct cor_cache_entry *now,
-                       struct cor_cache_entry **ret_old)
+/* What was put into the tree leaves it again. That needs no memory: its path is owned. */
+static void undo_put(struct cor_watch_cache *c, struct cor_cache_entry *now,
+                     struct cor_cache_entry *take_old)
 {
+    COR_CLEANUP(cor_cache_entry_unrefp) struct cor_cache_entry *old = take_old;
+    int r;
+
+    if (old)
+        r = cor_btree_put(c->tree, old, old->object->fingerprint, NULL);
+    else
+        r = cor_btree_remove(c->tree, cor_cache_entry_key(now), NULL);
+    (void)r;
+    assert(r == 0);
+}
+
+static int put_entry(struct cor_watch_cache *c, struct cor_cache_entry *now,
+                     struct cor_cache_entry **ret_old)
+{
+    void *old = NULL;
+    int r = cor_btree_put(c->tree, now, now->object->fingerprint, &old);
+
+    if (r == 0 && c->index.n > 0) {
+        r = cor_field_index_put(&c->index, old, now);
+        if (r < 0) {
+            undo_put(c, now, old);
+            return r;
+        }
+    }
+    *ret_old = old;
+    return r;
+}
+
+static int remove_entry(struct cor_watch_cache *c, struct cor_str key,
+                        struct cor_cache_entry **ret_old)
+{
+    struct cor_btree_entry found;
     void *old = NULL;
     int r;
 
-    if (now)
-        r = cor_btree_put(c->tree, now, now->object->fingerprint, &old);
-    else
-        r = cor_btree_remove(c->tree, key, &old);
+    if (c->index.n > 0) {
+        if (!cor_btree_peek(cor_btree_live(c->tree), key, &found))
+            return -COR_ENOTFOUND;
+        r = cor_field_index_own(&c->index, found.item);
+        if (r < 0)
+            return r;
+    }
+    r = cor_btree_remove(c->tree, key, &old);
+    if (r == 0)
+        cor_field_index_remove(&c->index, old);
     *ret_old = old;
     return r;
+}
+
+static int change_tree(struct cor_watch_cache *c, struct cor_str key, struct cor_cache_entry *now,
+                       struct cor_cache_entry **ret_old)
+{
+    return now ? put_entry(c, now, ret_old) : remove_entry(c, key, ret_old);
 }
 
 int cor_watch_cache_apply_locked(struct cor_watch_cache *c, struct cor_str key,
@@ -329,7 +401,8 @@ size_t cor_watch_cache_history_bytes(struct cor_watch_cache *c)
     size_t nodes = cor_btree_bytes(c->tree);
     size_t live = cor_btree_count(cor_btree_live(c->tree)) * ENTRY_BYTES_MIN;
 
-    return c->window.bytes + (nodes > live ? nodes - live : 0);
+    return c->window.bytes + (nodes > live ? nodes - live : 0) +
+           cor_field_index_extra_bytes(&c->index, ENTRY_BYTES_MIN);
 }
 
 struct cor_object *cor_watch_cache_get(struct cor_watch_cache *c, struct cor_str key,

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "base/lock.h"
+#include "storage/cacher/field_index.h"
 #include "storage/cacher/pins.h"
 #include "storage/cacher/unreadable.h"
 #include "storage/cacher/window.h"
@@ -20,15 +21,20 @@
 
 struct cor_kept_root {
     struct cor_btree_snap *snap;
-    uint64_t next;       /* number of the first event that is not in it */
-    cor_rev rev;         /* of the last event that is in it, or of the list */
-    size_t bytes;        /* of all objects that it shows */
+    struct cor_field_roots *fields; /* of the indexes; NULL: there are none */
+    uint64_t next;                  /* number of the first event that is not in it */
+    cor_rev rev;                    /* of the last event that is in it, or of the list */
+    size_t bytes;                   /* of all objects that it shows */
     struct cor_pin *pin; /* marks where the pins of exact reads from this root are listed; owned */
 };
 
 struct cor_watch_cache {
     struct cor_lock lock; /* before the tree's own and before a cachers_loop's */
     struct cor_btree *tree;
+    struct cor_field_index index;        /* the same entries by their trigger fields */
+    const struct cor_triggers *triggers; /* whose indexes these are; NULL: none; borrowed */
+    size_t names_at;    /* in a key: where namespace and name begin; 0: it is not known */
+    bool is_namespaced; /* there is a namespace before the name */
     struct cor_window window;
     cor_rev rev;                 /* of the list, or of the last event */
     cor_rev compact_rev;         /* exact reads below it are refused */
@@ -49,9 +55,10 @@ struct cor_watch_cache {
                                 * holds for that snapshot */
 };
 
-/* `totals` count what snapshots alone hold, for all watch caches; they outlive this one. 0 or
- * -COR_ENOMEM. */
-int cor_watch_cache_init(struct cor_watch_cache *c, struct cor_pin_totals *totals);
+/* `totals` count what snapshots alone hold, for all watch caches; they outlive this one, and so do
+ * the triggers (NULL: none), with which all entries are made. 0 or -COR_ENOMEM. */
+int cor_watch_cache_init(struct cor_watch_cache *c, const struct cor_triggers *triggers,
+                         struct cor_pin_totals *totals);
 /* No snapshot may be left. Safe on a zeroed struct. */
 void cor_watch_cache_deinit(struct cor_watch_cache *c);
 
@@ -100,8 +107,12 @@ bool cor_watch_cache_evict_stale(struct cor_watch_cache *c);
  * are dropped. */
 void cor_watch_cache_compact(struct cor_watch_cache *c, cor_rev rev);
 
-/* Drops roots, window and tree. The items of the tree are freed by cor_btree_reclaim(). */
+/* Drops roots, window and tree. The items of the tree are freed by cor_watch_cache_reclaim(). */
 void cor_watch_cache_clear(struct cor_watch_cache *c);
+
+/* Frees at most `max_nodes` nodes of the tree, and as many of each index, that nothing reads any
+ * more. True while there is more to do. */
+bool cor_watch_cache_reclaim(struct cor_watch_cache *c, size_t max_nodes);
 
 /* What the byte budget counts of this watch cache: the window, and tree nodes that only roots and
  * snapshots hold. Objects that only snapshots hold are in the pins' totals. */

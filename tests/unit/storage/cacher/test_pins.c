@@ -85,7 +85,7 @@ static void count_shown(struct world *w, const struct cor_cache_snapshot *s, str
     const struct cor_cache_entry *e;
     struct cor_cache_iter it;
 
-    cor_cache_iter_init(&it, s, COR_STR("/r/"), COR_STR("/r/"), 0);
+    cor_cache_iter_init(&it, s, COR_STR("/r/"), COR_STR("/r/"), NULL);
     while ((e = cor_cache_iter_next(&it))) {
         bool known = is_live(w, e) || is_in_window(w, e);
 
@@ -123,7 +123,7 @@ static void open_world(struct world *w)
 {
     memset(w, 0, sizeof(*w));
     cor_rand_init_seeded(&w->rand, test_random());
-    assert_int_equal(cor_watch_cache_init(&w->cache, &w->totals), 0);
+    assert_int_equal(cor_watch_cache_init(&w->cache, NULL, &w->totals), 0);
     w->rev = 1;
     assert_int_equal(cor_watch_cache_replace(&w->cache, NULL, 0, 0, NULL, w->rev), 0);
 }
@@ -155,7 +155,7 @@ TEST(pins, what_snapshots_alone_hold_is_counted_exactly_while_the_oldest_go_firs
     for (int round = 0; round < 60; round++) {
         change_some(&w);
         if (w.end < SNAPSHOTS)
-            assert_int_equal(cor_cache_snapshot_now(&w.cache, &w.snapshots[w.end++]), 0);
+            assert_int_equal(cor_cache_snapshot_now(&w.cache, NULL, &w.snapshots[w.end++]), 0);
         change_some(&w);
         assert_int_equal(charged(&w), really_held(&w));
         if (w.begin < w.end && cor_rand_below(&w.rand, 3) == 0)
@@ -176,7 +176,7 @@ static void swap_last(struct world *w, size_t at)
         return;
     /* A snapshot must not be moved: the last place is taken anew where it was, at its revision. */
     cor_cache_snapshot_deinit(&w->snapshots[last]);
-    assert_int_equal(cor_cache_snapshot_now(&w->cache, &w->snapshots[at]), 0);
+    assert_int_equal(cor_cache_snapshot_now(&w->cache, NULL, &w->snapshots[at]), 0);
 }
 
 TEST(pins, in_any_order_the_count_is_never_too_low_nor_above_all_that_is_shown)
@@ -193,8 +193,8 @@ TEST(pins, in_any_order_the_count_is_never_too_low_nor_above_all_that_is_shown)
             cor_rev past = cor_rand_below(&w.rand, w.rev - w.cache.window.base + 1);
             struct cor_cache_snapshot *s = &w.snapshots[w.end];
 
-            if (cor_cache_snapshot_at(&w.cache, w.rev - past, s) < 0)
-                assert_int_equal(cor_cache_snapshot_now(&w.cache, s), 0);
+            if (cor_cache_snapshot_at(&w.cache, w.rev - past, NULL, s) < 0)
+                assert_int_equal(cor_cache_snapshot_now(&w.cache, NULL, s), 0);
             exact += s->noverlay > 0;
             w.end++;
         }
@@ -225,10 +225,10 @@ TEST(pins, a_cache_that_is_listed_anew_leaves_its_old_objects_to_their_snapshots
 
     open_world(&w);
     change_some(&w);
-    assert_int_equal(cor_cache_snapshot_now(&w.cache, &w.snapshots[w.end++]), 0);
+    assert_int_equal(cor_cache_snapshot_now(&w.cache, NULL, &w.snapshots[w.end++]), 0);
     for (int i = 0; i < 40; i++)
         change(&w);
-    assert_int_equal(cor_cache_snapshot_now(&w.cache, &w.snapshots[w.end++]), 0);
+    assert_int_equal(cor_cache_snapshot_now(&w.cache, NULL, &w.snapshots[w.end++]), 0);
     for (int i = 0; i < 40; i++)
         change(&w);
     assert_int_equal(charged(&w), 0);
@@ -247,7 +247,7 @@ TEST(pins, one_that_is_asked_for_does_not_count_until_it_stays)
     open_world(&w);
     for (int i = 0; i < 100; i++)
         change(&w);
-    assert_int_equal(cor_cache_snapshot_now(&w.cache, &w.snapshots[w.end++]), 0);
+    assert_int_equal(cor_cache_snapshot_now(&w.cache, NULL, &w.snapshots[w.end++]), 0);
     for (int i = 0; i < 500; i++)
         change(&w);
     while (cor_watch_cache_evict(&w.cache))
@@ -583,7 +583,7 @@ TEST(slow_readers, lists_survive_every_failed_allocation_and_leave_no_pin)
 
         if (r < 0)
             continue;
-        r = cor_cache_snapshot_now(&f.cacher->cache, snapshot);
+        r = cor_cache_snapshot_now(&f.cacher->cache, NULL, snapshot);
         if (r == 0)
             r = cor_cacher_cursor_begin(cursor, cor_str("", 0), 2, NULL);
         if (r == 0) {
@@ -610,7 +610,7 @@ TEST(slow_readers, lists_survive_every_failed_allocation_and_leave_no_pin)
 
         if (r < 0)
             continue;
-        r = cor_cache_snapshot_now(&f.cacher->cache, snapshot);
+        r = cor_cache_snapshot_now(&f.cacher->cache, NULL, snapshot);
         if (r == 0)
             r = cor_cacher_cursor_begin(cursor, cor_str("", 0), 1, &not_a);
         if (r == 0) {

@@ -86,7 +86,7 @@ static void check_state(const struct cor_cache_snapshot *s, cor_rev rev, const c
     size_t count = 0;
 
     key_of(nth_key(first), from);
-    cor_cache_iter_init(&it, s, cor_strz(prefix), cor_strz(from), 0);
+    cor_cache_iter_init(&it, s, cor_strz(prefix), cor_strz(from), NULL);
     for (unsigned i = first; i < last; i++) {
         char name[16];
 
@@ -160,12 +160,12 @@ TEST(watch_cache, exact_reads_at_every_revision_equal_a_model)
     struct cor_rand rand;
 
     cor_rand_init_seeded(&rand, test_random());
-    assert_int_equal(cor_watch_cache_init(&c, &totals), 0);
+    assert_int_equal(cor_watch_cache_init(&c, NULL, &totals), 0);
     random_changes(&c, &rand);
     for (cor_rev rev = 1; rev <= REVS; rev++) {
         struct cor_cache_snapshot s;
 
-        assert_int_equal(cor_cache_snapshot_at(&c, rev, &s), 0);
+        assert_int_equal(cor_cache_snapshot_at(&c, rev, NULL, &s), 0);
         assert_int_equal(s.rev, rev);
         assert_true(s.noverlay < COR_KEPT_ROOT_EVENTS);
         check_state(&s, rev, "/r/", 0, KEYS);
@@ -186,15 +186,15 @@ TEST(watch_cache, eviction_takes_the_roots_that_need_the_events)
     size_t bytes;
 
     cor_rand_init_seeded(&rand, test_random());
-    assert_int_equal(cor_watch_cache_init(&c, &totals), 0);
+    assert_int_equal(cor_watch_cache_init(&c, NULL, &totals), 0);
     random_changes(&c, &rand);
     bytes = cor_watch_cache_history_bytes(&c);
     while (cor_watch_cache_evict(&c)) {
         cor_rev base = c.window.base;
 
-        assert_int_equal(cor_cache_snapshot_at(&c, 1, &s), -COR_EEXPIRED);
+        assert_int_equal(cor_cache_snapshot_at(&c, 1, NULL, &s), -COR_EEXPIRED);
         for (cor_rev rev = base; rev <= REVS; rev += 17) {
-            int r = cor_cache_snapshot_at(&c, rev, &s);
+            int r = cor_cache_snapshot_at(&c, rev, NULL, &s);
 
             /* The window may begin before its first root, and end before the next. */
             if (c.nroots == 0 || c.roots[0].rev > rev)
@@ -221,7 +221,7 @@ TEST(watch_cache, a_window_without_a_root_serves_its_newest_state_only)
     struct cor_watch_cache c;
     struct cor_cache_snapshot s;
 
-    assert_int_equal(cor_watch_cache_init(&c, &totals), 0);
+    assert_int_equal(cor_watch_cache_init(&c, NULL, &totals), 0);
     assert_int_equal(cor_watch_cache_replace(&c, NULL, 0, 0, NULL, 1), 0);
     for (cor_rev rev = 2; rev <= last; rev++)
         assert_int_equal(change(&c, (unsigned)(rev % KEYS), false, rev), 0);
@@ -229,8 +229,8 @@ TEST(watch_cache, a_window_without_a_root_serves_its_newest_state_only)
         ;
     assert_int_equal(c.nroots, 0);
     assert_true(c.window.base < last - 1);
-    assert_int_equal(cor_cache_snapshot_at(&c, last - 1, &s), -COR_EEXPIRED);
-    assert_int_equal(cor_cache_snapshot_at(&c, last, &s), 0);
+    assert_int_equal(cor_cache_snapshot_at(&c, last - 1, NULL, &s), -COR_EEXPIRED);
+    assert_int_equal(cor_cache_snapshot_at(&c, last, NULL, &s), 0);
     assert_int_equal(cor_cache_snapshot_count(&s, cor_strz("/r/"), cor_strz("/r/")), KEYS);
     cor_cache_snapshot_deinit(&s);
     cor_watch_cache_deinit(&c);
@@ -243,11 +243,11 @@ TEST(watch_cache, compaction_ends_exact_reads_below_it)
     struct cor_cache_snapshot s;
 
     cor_rand_init_seeded(&rand, test_random());
-    assert_int_equal(cor_watch_cache_init(&c, &totals), 0);
+    assert_int_equal(cor_watch_cache_init(&c, NULL, &totals), 0);
     random_changes(&c, &rand);
     cor_watch_cache_compact(&c, 700);
-    assert_int_equal(cor_cache_snapshot_at(&c, 699, &s), -COR_EEXPIRED);
-    assert_int_equal(cor_cache_snapshot_at(&c, 700, &s), 0);
+    assert_int_equal(cor_cache_snapshot_at(&c, 699, NULL, &s), -COR_EEXPIRED);
+    assert_int_equal(cor_cache_snapshot_at(&c, 700, NULL, &s), 0);
     check_state(&s, 700, "/r/", 0, KEYS);
     cor_cache_snapshot_deinit(&s);
     while (cor_btree_reclaim(c.tree, 64))
@@ -259,7 +259,7 @@ TEST(watch_cache, a_failed_allocation_leaves_the_event_out_and_the_cache_as_it_w
 {
     struct cor_watch_cache c;
 
-    assert_int_equal(cor_watch_cache_init(&c, &totals), 0);
+    assert_int_equal(cor_watch_cache_init(&c, NULL, &totals), 0);
     assert_int_equal(cor_watch_cache_replace(&c, NULL, 0, 0, NULL, 1), 0);
     for (cor_rev rev = 2; rev < 700; rev++) {
         FOR_EACH_FAILED_ALLOC(n) {
@@ -291,11 +291,11 @@ TEST(watch_cache, a_snapshot_of_the_past_survives_every_failed_allocation)
     struct cor_rand rand;
 
     cor_rand_init_seeded(&rand, test_random());
-    assert_int_equal(cor_watch_cache_init(&c, &totals), 0);
+    assert_int_equal(cor_watch_cache_init(&c, NULL, &totals), 0);
     random_changes(&c, &rand);
     FOR_EACH_FAILED_ALLOC(n) {
         struct cor_cache_snapshot s;
-        int r = cor_cache_snapshot_at(&c, 1000, &s);
+        int r = cor_cache_snapshot_at(&c, 1000, NULL, &s);
 
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
         if (r == 0)
@@ -312,7 +312,7 @@ TEST(watch_cache, history_in_front_of_the_window_moves_its_base)
     struct cor_window_event events[300];
     size_t bytes[300];
 
-    assert_int_equal(cor_watch_cache_init(&c, &totals), 0);
+    assert_int_equal(cor_watch_cache_init(&c, NULL, &totals), 0);
     assert_int_equal(cor_watch_cache_replace(&c, NULL, 0, 0, NULL, 1000), 0);
     assert_int_equal(change(&c, 1, false, 1001), 0);
     for (unsigned i = 0; i < 300; i++) {
@@ -341,7 +341,7 @@ TEST(watch_cache, history_of_large_revisions_is_put_in_front_whole_or_not_at_all
         struct cor_window_segment *held;
 
         test_fail_alloc(0, false);
-        assert_int_equal(cor_watch_cache_init(&c, &totals), 0);
+        assert_int_equal(cor_watch_cache_init(&c, NULL, &totals), 0);
         assert_int_equal(cor_watch_cache_replace(&c, NULL, 0, 0, NULL, 8), 0);
         for (unsigned i = 0; i < 700; i++)
             assert_int_equal(change(&c, i % KEYS, false, i < 200 ? 9 : i < 400 ? 10 : 11), 0);
@@ -388,7 +388,7 @@ TEST(watch_cache, an_unreadable_change_survives_every_failed_allocation)
         int r;
 
         test_fail_alloc(0, false);
-        assert_int_equal(cor_watch_cache_init(&c, &totals), 0);
+        assert_int_equal(cor_watch_cache_init(&c, NULL, &totals), 0);
         assert_int_equal(cor_watch_cache_replace(&c, NULL, 0, 0, NULL, 1), 0);
         assert_int_equal(change(&c, 1, false, 2), 0);
         {
