@@ -1,0 +1,123 @@
+/* ./dev bench selective: what a request costs the server that selects few objects of many. The
+ * cluster grows from 900 pods to 150,300; the same requests are measured at each size. Each row
+ * names its slope: 0, the cost does not depend on what else there is; 1, it grows as the cluster.
+ * docs/internals/performance.md says how to read it.
+ *
+ *   bench_selective CORACLE DATA_DIR [--short] [--strict]
+ *
+ * A failure ends the program with words (process.h). Thread: one. */
+#include <math.h>
+#include <stdio.h>
+
+#include "client.h"
+#include "cluster.h"
+#include "process.h"
+#include "requests.h"
+#include "versus.h"
+
+#define SIZES_MAX 4
+#define JSON      "application/json"
+#define PROTOBUF  "application/vnd.kubernetes.protobuf"
+#define NODE_LIST "/api/v1/pods?fieldSelector=spec.nodeName%3Dnode-#"
+/* A watch that ends by itself when it has shown the initial state. */
+#define INITIAL                                                                                    \
+    "&watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"   \
+    "&timeoutSeconds=1"
+
+/* What the number in a request is of. */
+enum of { OF_NODES, OF_SPACES };
+
+struct row {
+    const char *what, *method, *path, *accept;
+    enum of of;
+    size_t n, conns;      /* requests, and connections that they come from */
+    double us_max, slope; /* bars: at the largest cluster, and of the slope; NAN: none */
+};
+
+static const struct row rows[] = {
+    {"pods of a node, JSON", "GET", NODE_LIST, JSON, OF_NODES, 200, 1, 300, 0.1},
+    {"pods of a node, protobuf", "GET", NODE_LIST, PROTOBUF, OF_NODES, 200, 1, 300, 0.1},
+    {"pods of a node, streaming list, JSON", "GET", NODE_LIST INITIAL, JSON, OF_NODES, 40, 40, 400,
+     0.1},
+    {"pods of a node, streaming list, protobuf", "GET", NODE_LIST INITIAL, PROTOBUF, OF_NODES, 40,
+     40, 400, 0.1},
+    {"pods of a node, a page of ten", "GET", NODE_LIST "&limit=10", JSON, OF_NODES, 200, 1, NAN,
+     0.1},
+    {"pods of a node in a namespace", "GET",
+     "/api/v1/namespaces/ns0/pods?fieldSelector=spec.nodeName%3Dnode-#", JSON, OF_NODES, 200, 1,
+     NAN, 0.1},
+    {"pods of a namespace", "GET", "/api/v1/namespaces/ns#/pods", JSON, OF_SPACES, 200, 1, NAN,
+     0.1},
+    {"pods of a namespace by metadata.namespace", "GET",
+     "/api/v1/pods?fieldSelector=metadata.namespace%3Dns#", JSON, OF_SPACES, 200, 1, NAN, 0.1},
+    {"pods of a namespace by label", "GET", "/api/v1/namespaces/ns#/pods?labelSelector=app%3Da1",
+     JSON, OF_SPACES, 200, 1, NAN, 0.1},
+    {"deletion of a namespace's pods by label, dry run", "DELETE",
+     "/api/v1/namespaces/ns#/pods?labelSelector=app%3Da1&dryRun=All", JSON, OF_SPACES, 100, 1, NAN,
+     0.1},
+    {"events of a pod by involvedObject", "GET",
+     "/api/v1/namespaces/ns#/events?fieldSelector=involvedObject.name%3Dpod-1", JSON, OF_SPACES,
+     100, 1, NAN, 0.15},
+    {"30 pods by label, of all", "GET", "/api/v1/pods?labelSelector=one%3Do#", JSON, OF_NODES, 20,
+     1, NAN, NAN},
+    {"no pods by a field without an index, of all", "GET",
+     "/api/v1/pods?fieldSelector=status.phase%3DFailed", JSON, OF_NODES, 10, 1, NAN, NAN},
+};
+
+static const size_t whole[] = {900, 9000, 45000, 150300};
+static const size_t brief[] = {900, 1800};
+
+static double measure(const struct target *t, const struct row *row, size_t pods, bool is_short)
+{
+    struct cluster_ask ask = {.method = row->method, .path = row->path, .accept = row->accept};
+    size_t n = is_short && row->n > 4 ? 4 : row->n;
+
+    ask.n = row->of == OF_NODES ? cluster_nodes(pods) : cluster_spaces(pods);
+    /* Once before, so that what is made on first demand is there. */
+    (void)versus_run(t, 1, 1, cluster_write_ask, &ask);
+    return versus_run(t, row->conns < n ? row->conns : n, n, cluster_write_ask, &ask);
+}
+
+static void print_row(struct versus *v, const struct row *row, const double *us,
+                      const size_t *sizes, size_t nsizes)
+{
+    size_t last = nsizes - 1;
+    double slope = log(us[last] / us[0]) / log((double)sizes[last] / (double)sizes[0]);
+    bool missed = !v->is_short && (us[last] > row->us_max || slope > row->slope);
+
+    v->missed |= missed;
+    printf("%-50s", row->what);
+    for (size_t i = 0; i < nsizes; i++)
+        printf(" %10.1f", us[i]);
+    printf(" %7.2f", slope);
+    if (!isnan(row->us_max))
+        printf("  <= %.0f us", row->us_max);
+    if (!isnan(row->slope))
+        printf("  slope <= %.2f", row->slope);
+    printf("%s\n", missed ? "  MISSED" : isnan(row->slope) || v->is_short ? "" : "  ok");
+}
+
+int main(int argc, char **argv)
+{
+    struct versus v = versus_read(argc, argv);
+    const size_t *sizes = v.is_short ? brief : whole;
+    size_t nsizes = v.is_short ? COR_ARRAY_LEN(brief) : COR_ARRAY_LEN(whole);
+    double us[COR_ARRAY_LEN(rows)][SIZES_MAX];
+    struct target t;
+
+    versus_say("coracle");
+    versus_start_coracle(&v, &t);
+    for (size_t i = 0; i < nsizes; i++) {
+        cluster_grow(&t, i > 0 ? sizes[i - 1] : 0, sizes[i]);
+        for (size_t k = 0; k < COR_ARRAY_LEN(rows); k++)
+            us[k][i] = measure(&t, &rows[k], sizes[i], v.is_short);
+    }
+    printf("%-50s", "server CPU of a request, us; pods");
+    for (size_t i = 0; i < nsizes; i++)
+        printf(" %10zu", sizes[i]);
+    printf(" %7s\n", "slope");
+    for (size_t k = 0; k < COR_ARRAY_LEN(rows); k++)
+        print_row(&v, &rows[k], us[k], sizes, nsizes);
+    target_stop(&t);
+    return versus_status(&v);
+}
