@@ -199,7 +199,8 @@ static bool is_ready(void *arg)
 
 void conf_open_cacher(struct conf *c)
 {
-    struct cor_cachers_opts cachers = {.loops = &c->loop, .nloops = 1};
+    struct cor_cachers_opts cachers = {
+        .loops = &c->loop, .nloops = 1, .bytes_max = c->cacher_bytes};
     struct cor_cacher_opts cacher = {
         .namespaced = true, .trigger_fields = (const char *const[]){"spec.nodeName", NULL}};
     struct cor_store_opts store = {

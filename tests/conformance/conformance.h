@@ -41,6 +41,7 @@ struct conf {
     struct cor_cachers *cachers;
     struct cor_cacher *cacher;
     struct cor_store *cacher_store;
+    size_t cacher_bytes;            /* budget of the next cacher's history; 0: the default */
     _Atomic uint64_t decode_errors; /* values that cacher_store could not decode */
 };
 

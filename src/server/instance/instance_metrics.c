@@ -42,6 +42,11 @@ static uint64_t read_cache_pinned(void *arg)
     return cor_api_cache_stats(((struct cor_instance *)arg)->api).pinned;
 }
 
+static uint64_t read_cache_replays(void *arg)
+{
+    return cor_api_cache_stats(((struct cor_instance *)arg)->api).replays;
+}
+
 static uint64_t read_ended_lists(void *arg)
 {
     return cor_api_cache_stats(((struct cor_instance *)arg)->api).ended_lists;
@@ -225,6 +230,10 @@ int cor_instance_add_metrics(struct cor_instance *in)
           COR_METRIC_GAUGE},
          "",
          read_cache_pinned},
+        {{"coracle_watch_cache_replays",
+          "Readings of the engine's history for watches from before a window.", COR_METRIC_GAUGE},
+         "",
+         read_cache_replays},
         {{"coracle_watch_cache_ended_readers_total", ENDED_HELP, COR_METRIC_COUNTER},
          "verb=\"list\"",
          read_ended_lists},

@@ -254,7 +254,7 @@ int cor_cacher_install(struct cor_cacher *cacher, cor_rev rev)
     cacher->phase = PHASE_APPLYING;
     cor_cachers_saw(cacher->cachers, cacher->cache.rev);
     cor_lock_acquire(&cacher->cache.lock);
-    cacher->history.floor = 0;
+    cacher->history.floor = cacher->history.fits = 0;
     cor_ready_set(&cacher->ready, cor_cachers_now_ms(cacher->cachers));
     cor_lock_release(&cacher->cache.lock);
     return 0;

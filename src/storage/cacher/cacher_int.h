@@ -65,16 +65,15 @@ struct consistency_check {
 };
 
 /* Readings of history, by number; see history.c. The failure of a reading is for the watches that
- * waited for it. Only `floor` stays until the next list. */
+ * waited for it. Only `floor` and `fits` stay until the next list. */
 struct history_wants {
     uint64_t asked; /* number of the last reading that was asked for */
     uint64_t done;  /* number of the last reading that is over; the same: none is under way */
     cor_rev from;   /* the revision that the last one must reach back to */
-    cor_rev floor;  /* nothing before it can be read: compacted, or too large for the budget */
+    cor_rev floor;  /* nothing before it can be read: it was compacted */
+    cor_rev fits;   /* what is before it does not fit in front of the window, and is replayed */
     int err;        /* of the last reading that is over; 0: none */
     cor_rev err_at; /* `err` is for watches that want this revision or an earlier one */
-    bool is_fresh;  /* history was put in front of the window, none of it has been evicted, and no
-                     * watch has begun there yet */
 };
 
 struct cor_cacher {
@@ -185,6 +184,9 @@ void cor_cacher_history_init(struct cor_cacher *cacher);
 /* Asks for the engine's history after `from` to be put in front of the window. Returns the number
  * of the reading to wait for. From any thread, with the cache's lock held. */
 uint64_t cor_cacher_history_want_locked(struct cor_cacher *cacher, cor_rev from);
+/* A watch that begins after `from`, which is before the window, is replayed: that much history does
+ * not fit in front of the window, or nothing does. From any thread, with the cache's lock held. */
+bool cor_cacher_history_must_replay_locked(const struct cor_cacher *cacher, cor_rev from);
 /* The home loop's: stops the reading that is under way, if any; cor_cacher_ended() follows. */
 void cor_cacher_history_stop(struct cor_cacher *cacher);
 

@@ -67,6 +67,7 @@ struct cor_cachers_stats cor_cachers_stats(const struct cor_cachers *c)
         .ended_watches = atomic_load(&c->ended_watches),
         .evicted = atomic_load(&c->evicted),
         .put_off = atomic_load(&c->put_off),
+        .replays = atomic_load(&c->replays),
         .seen = atomic_load(&c->seen),
         .rev = atomic_load(&c->rev),
     };
@@ -124,8 +125,9 @@ void cor_cachers_answer(struct cor_cachers *c, struct cor_mail *mail)
 }
 
 /* The cachers by key prefix. No prefix begins with another, so the cacher of a key is the last one
- * whose prefix is not above the key, or none. Two cachers may have the same prefix for a time, while
- * a custom resource with a new schema replaces one: those are neighbours, and each gets all changes.
+ * whose prefix is not above the key, or none. Two cachers may have the same prefix for a time,
+ * while a custom resource with a new schema replaces one: those are neighbours, and each gets all
+ * changes.
  */
 
 /* Position of the first cacher whose prefix is above `key`. */

@@ -47,6 +47,7 @@ struct cor_cachers_stats {
     size_t bytes_max;
     size_t pinned; /* what snapshots of lists and watches alone hold; not part of `bytes` */
     uint64_t ended_lists, ended_watches; /* slow ones that were ended for what they held */
+    size_t replays;                      /* readings of history for watches that are under way */
     uint64_t evicted;                    /* segments that left by the byte budget */
     uint64_t put_off; /* batches after which an eviction was put off for lagging watches */
     cor_rev rev;      /* every ready watch cache is complete up to here */

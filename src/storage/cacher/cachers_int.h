@@ -73,6 +73,7 @@ struct cor_cachers {
     struct cor_pin_totals pins; /* bytes that only snapshots hold */
     uint64_t pins_due_ms;       /* when pins are looked at again */
     _Atomic uint64_t evicted, put_off;
+    _Atomic size_t replays;                      /* of all readers, also those that are closing */
     _Atomic uint64_t ended_lists, ended_watches; /* for the bytes that their snapshots held */
 
     /* The home loop's. */

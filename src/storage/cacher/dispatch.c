@@ -35,7 +35,7 @@ struct turn {
     cor_rev rev; /* of the last event */
 };
 
-static bool watch_covers(const struct cacher_watch *w, struct cor_str key)
+bool cor_cacher_watch_covers(const struct cacher_watch *w, struct cor_str key)
 {
     struct cor_str own = store_key_str(&w->key);
 
@@ -44,7 +44,7 @@ static bool watch_covers(const struct cacher_watch *w, struct cor_str key)
 
 static bool selects(const struct cacher_watch *w, const struct cor_cache_entry *entry)
 {
-    if (!watch_covers(w, cor_cache_entry_key(entry)))
+    if (!cor_cacher_watch_covers(w, cor_cache_entry_key(entry)))
         return false;
     assert(entry->object);
     return !w->predicate || cor_predicate_matches(w->predicate, entry->object);
@@ -276,7 +276,7 @@ static void end_over_unreadable(struct cacher_reader *reader, const struct cor_w
         struct cacher_watch *w = COR_CONTAINER_OF(link, struct cacher_watch, all);
 
         if (w->started && change->rev > w->min_rev &&
-            watch_covers(w, cor_cache_entry_key(change->now)))
+            cor_cacher_watch_covers(w, cor_cache_entry_key(change->now)))
             cor_cacher_watch_end(w, NULL);
     }
     /* The other watches are given the rest of the revision. */

@@ -8,8 +8,9 @@
  *    snapshots hold more than half of it, or no event may leave, the oldest snapshot goes. The loop
  *    of its list or watch is asked to end it. A snapshot is left one second from when the budget
  *    first asked for it, so that a list that is read at full speed can end by itself.
- * 4. Otherwise the oldest segment of all resources leaves. While a lagging watch still needs it,
- *    this is put off for as long as the time budget lasts.
+ * 4. Otherwise the oldest segment of all resources leaves; history that was put in front of a
+ * window is older than everything else. While a lagging watch still needs it, this is put off for
+ * as long as the time budget lasts.
  *
  * Nothing here allocates, so nothing fails. When nothing may leave, the budget stays exceeded: by
  * what is written in one second, or by the last events of every resource.
@@ -47,6 +48,13 @@ static void evict_stale(struct cor_cacher *cacher, uint64_t now_ms)
         cor_watch_cache_evict_stale(&cacher->cache);
 }
 
+/* History that was put in front of a window goes before everything else: it can be read again, and
+ * should cost no other window its events. */
+static uint64_t age_of(const struct cor_cacher *cacher, const struct cor_window_segment *oldest)
+{
+    return oldest->number < cacher->cache.history_end ? 0 : last_ms(oldest);
+}
+
 /* The cacher whose oldest segment that may leave is the oldest of all; NULL: none may. */
 static struct cor_cacher *find_oldest(struct cor_cachers *c)
 {
@@ -56,23 +64,21 @@ static struct cor_cacher *find_oldest(struct cor_cachers *c)
     for (size_t i = 0; i < c->nsorted; i++) {
         struct cor_window_segment *oldest = cor_window_peek_oldest(&c->sorted[i]->cache.window);
 
-        if (oldest && last_ms(oldest) < found_ms) {
+        if (oldest && age_of(c->sorted[i], oldest) < found_ms) {
             found = c->sorted[i];
-            found_ms = last_ms(oldest);
+            found_ms = age_of(c->sorted[i], oldest);
         }
     }
     return found;
 }
 
-/* Does a watch of any loop still need the oldest segment, or history that was just read for one? */
+/* Does a watch of any loop still need the oldest segment? */
 static bool is_needed(struct cor_cachers *c, struct cor_cacher *cacher)
 {
     uint64_t end = cor_window_oldest_end(&cacher->cache.window);
     uint64_t needed = UINT64_MAX;
 
     cor_lock_acquire(&cacher->cache.lock);
-    if (cacher->history.is_fresh)
-        needed = 0;
     for (size_t l = 0; l < c->nloops; l++) {
         uint64_t number =
             cacher->readers[l] ? cor_cacher_reader_needs(cacher->readers[l]) : UINT64_MAX;
@@ -81,16 +87,6 @@ static bool is_needed(struct cor_cachers *c, struct cor_cacher *cacher)
     }
     cor_lock_release(&cacher->cache.lock);
     return needed < end;
-}
-
-/* History that was put in front of the window has left in part, so eviction spares the rest no
- * longer. The watches that asked for it may have closed, and then nothing else would clear the
- * mark. */
-static void forget_fresh(struct cor_cacher *cacher)
-{
-    cor_lock_acquire(&cacher->cache.lock);
-    cacher->history.is_fresh = false;
-    cor_lock_release(&cacher->cache.lock);
 }
 
 /* By how many bytes the budget is exceeded. */
@@ -189,7 +185,6 @@ static void evict_by_bytes(struct cor_cachers *c)
             return;
         }
         cor_watch_cache_evict(&oldest->cache);
-        forget_fresh(oldest);
         atomic_fetch_add(&c->evicted, 1);
         oldest->touched = true;
         weigh(c, oldest);

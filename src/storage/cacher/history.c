@@ -1,6 +1,6 @@
 /* clang-format off */
 /* History in front of the window, for watches from before it: so clients resume after a restart of
- * the server.
+ * the server. What does not fit there is read for the watches themselves (replay.c).
  *
  *   want ──► status (what was compacted) ──► feed … ──► PREPEND (writer) ──► readers look again
  *
@@ -10,8 +10,9 @@
  *   2. The home loop asks the engine which revision was compacted, and opens a feed from the revision
  *      that is wanted, or SPAN_REVS before the base if that is earlier: others are likely to come.
  *   3. The feed's events up to the base become window events; values that must be brought into the
- *      form of the schema are decoded by an offload thread (decoder.h), in order. Only as many are kept as fit into
- *      their share of the byte budget, whole revisions, the youngest ones.
+ *      form of the schema are decoded by an offload thread (decoder.h), in order. A version that is
+ *      still the present one is the tree's own entry. Only as many events are kept as fit into
+ *      their share of the byte budget and into what is free of it, whole revisions, the youngest ones.
  *      A value that cannot be decoded ends the reading backwards: only later revisions are kept, and
  *      watches from before are answered by the store (`blind`).
  *   4. The writer puts them in front of the window, if its base has not moved meanwhile. Otherwise
@@ -20,8 +21,8 @@
  *
  * What fails: no memory, too many feeds, an engine that does not answer. The failure is for the
  * watches that waited for this reading, and is forgotten with the next.
- * What stays until the next list is `floor`: nothing below it can be had, because it was compacted or
- * does not fit into the budget. When another server has compacted what was read to spare, the
+ * What stays until the next list is `floor`, below which everything was compacted, and `fits`, below
+ * which nothing fits into the budget. When another server has compacted what was read to spare, the
  * reading begins again at what was wanted.
  *
  * Threads: want on any; on_prepend() and on_give_up() on the writer; reading_add_batch() and what it
@@ -36,9 +37,11 @@
 /* Revisions before the window's base that are read in any case. */
 #define SPAN_REVS 4096
 #define CREDIT    256
-/* One part in so many of the byte budget may be in front of a window at a time. */
-#define BYTES_SHARE 4
-#define KEYS_MAX    (1u << 24)
+/* One part in so many of the byte budget may be in front of a window at a time; and it is not worth
+ * a reading when only one part in so many is left for it. */
+#define BYTES_SHARE     4
+#define BYTES_SHARE_MIN 64
+#define KEYS_MAX        (1u << 24)
 
 struct history_reading {
     struct cor_cacher *cacher;
@@ -62,8 +65,8 @@ struct history_reading {
     _Atomic bool stops;        /* for that thread: nothing more need be decoded */
     bool is_broken, is_closed; /* the feed is, behind the batches */
     int broken_err;
-    bool is_taken; /* the events were put in front of the window */
     cor_rev floor; /* nothing below it can be had; 0: not known */
+    cor_rev fits;  /* nothing below it fits in front of the window; 0: not known */
     cor_rev blind; /* the last revision with a value that cannot be decoded; 0: none */
     int err;
     cor_rev err_at; /* as in struct history_wants */
@@ -101,18 +104,19 @@ static void reading_free(struct history_reading *h)
 }
 
 /* On the writer: the reading is over, and the watches that wait for it look again. */
-static void reading_finish(struct cor_cacher *cacher, bool is_taken, cor_rev floor, int err,
+static void reading_finish(struct cor_cacher *cacher, cor_rev floor, cor_rev fits, int err,
                            cor_rev err_at)
 {
     struct history_wants *wants = &cacher->history;
 
     cor_lock_acquire(&cacher->cache.lock);
     wants->done = wants->asked;
-    wants->is_fresh = is_taken;
     wants->err = err;
     wants->err_at = err_at;
     if (floor > wants->floor)
         wants->floor = floor;
+    if (fits > wants->fits)
+        wants->fits = fits;
     cor_lock_release(&cacher->cache.lock);
     cor_cacher_touch(cacher);
 }
@@ -130,14 +134,13 @@ static void reading_put_in_front(struct history_reading *h)
     cor_rev start = h->begin > 0 ? h->events[h->begin - 1].rev : h->start;
     size_t n = h->n - h->begin;
 
-    h->is_taken = true;
     n = cor_watch_cache_prepend(cache, n ? &h->events[h->begin] : NULL,
                                 n ? &h->bytes[h->begin] : NULL, n, start);
     h->n = h->begin + n;
     if (n > 0)
         reading_fail(h, -COR_ENOMEM, cache->window.base - 1);
-    else if (h->begin > 0 && start > h->floor)
-        h->floor = start;
+    else if (h->begin > 0)
+        h->fits = start;
 }
 
 /* The writer's. */
@@ -155,7 +158,7 @@ static void on_prepend(struct cor_mail *mail)
     }
     if (is_same && h->complete && cacher->phase == PHASE_APPLYING)
         reading_put_in_front(h);
-    reading_finish(cacher, h->is_taken, h->floor, h->err, h->err_at);
+    reading_finish(cacher, h->floor, h->fits, h->err, h->err_at);
     mail->on_mail = on_answer;
     cor_cachers_answer(cacher->cachers, mail);
 }
@@ -165,7 +168,7 @@ static void on_give_up(struct cor_mail *mail)
     struct cor_cacher *cacher = COR_CONTAINER_OF(mail, struct cor_cacher, history_mail);
 
     cor_cacher_history_init(cacher);
-    reading_finish(cacher, false, 0, -COR_ENOMEM, UINT64_MAX);
+    reading_finish(cacher, 0, 0, -COR_ENOMEM, UINT64_MAX);
 }
 
 /* The home loop's. */
@@ -186,16 +189,25 @@ static void reading_prepend(struct history_reading *h)
     cor_cachers_command(h->cacher->cachers, &h->mail);
 }
 
+/* Adds to `bytes` what the entry weighs, unless it is the tree's. */
 static int reading_entry(struct history_reading *h, const struct cor_kv *kv,
-                         struct cor_cache_entry **ret_entry)
+                         struct cor_cache_entry **ret_entry, size_t *bytes)
 {
+    struct cor_cacher *cacher = h->cacher;
     struct cor_object *object;
-    int r = cor_store_try_decode(h->cacher->store, kv, 0, &object, NULL, NULL);
+    int r;
 
+    *ret_entry = cor_watch_cache_get_version(&cacher->cache, cor_kv_key(kv), kv->mod_rev);
+    if (*ret_entry)
+        return 0;
+    r = cor_store_try_decode(cacher->store, kv, 0, &object, NULL, NULL);
     if (r < 0)
         return r;
-    *ret_entry = cor_cache_entry_new(cor_kv_key(kv), object, &h->cacher->triggers);
-    return *ret_entry ? 0 : -COR_ENOMEM;
+    *ret_entry = cor_cache_entry_new(cor_kv_key(kv), object, &cacher->triggers);
+    if (!*ret_entry)
+        return -COR_ENOMEM;
+    *bytes += cor_cache_entry_bytes(*ret_entry);
+    return 0;
 }
 
 /* The version before a change is mostly the one that an earlier event brought: it is shared then,
@@ -204,16 +216,12 @@ static int reading_old_entry(struct history_reading *h, const struct cor_kv *pre
                              struct cor_cache_entry **ret_entry, size_t *bytes)
 {
     struct cor_cache_entry *known = cor_map_peek(&h->latest, cor_kv_key(prev));
-    int r;
 
     if (known && known->object->rev == prev->mod_rev) {
         *ret_entry = cor_cache_entry_ref(known);
         return 0;
     }
-    r = reading_entry(h, prev, ret_entry);
-    if (r == 0)
-        *bytes += cor_cache_entry_bytes(*ret_entry);
-    return r;
+    return reading_entry(h, prev, ret_entry, bytes);
 }
 
 static int reading_remember(struct history_reading *h, struct cor_cache_entry *now)
@@ -245,11 +253,9 @@ static int reading_add(struct history_reading *h, const struct cor_feed_event *c
     if (r == 0 && change->prev)
         r = reading_old_entry(h, change->prev, &event.old, &bytes);
     if (r == 0 && !change->deleted)
-        r = reading_entry(h, change->kv, &event.now);
-    if (r == 0 && event.now) {
-        bytes += cor_cache_entry_bytes(event.now);
+        r = reading_entry(h, change->kv, &event.now, &bytes);
+    if (r == 0 && event.now)
         r = reading_remember(h, event.now);
-    }
     if (r < 0 || (!event.now && !event.old)) {
         cor_cache_entry_unref(event.now);
         cor_cache_entry_unref(event.old);
@@ -489,6 +495,25 @@ static void on_status(struct cor_engine_req *req)
     reading_prepend(h);
 }
 
+/* Bytes that may still be put in front of the window. History makes no room for itself, because
+ * what has to leave is what other watches may need. */
+static size_t history_room_locked(const struct cor_cacher *cacher)
+{
+    struct cor_cachers *cachers = cacher->cachers;
+    size_t share = cachers->bytes_max / BYTES_SHARE, own = cacher->cache.history_bytes;
+    size_t used = atomic_load(&cachers->bytes) + atomic_load(&cachers->pins.held);
+    size_t room = cachers->bytes_max > used ? cachers->bytes_max - used : 0;
+
+    share -= share < own ? share : own;
+    return share < room ? share : room;
+}
+
+bool cor_cacher_history_must_replay_locked(const struct cor_cacher *cacher, cor_rev from)
+{
+    return from < cacher->history.fits ||
+           history_room_locked(cacher) <= cacher->cachers->bytes_max / BYTES_SHARE_MIN;
+}
+
 static void on_wanted(struct cor_mail *mail)
 {
     struct cor_cacher *cacher = COR_CONTAINER_OF(mail, struct cor_cacher, history_mail);
@@ -514,9 +539,7 @@ static void on_wanted(struct cor_mail *mail)
     h->asked = h->start = cacher->history.from;
     h->base = cacher->cache.window.base;
     h->generation = cacher->ready.generation;
-    h->bytes_max = cacher->cachers->bytes_max / BYTES_SHARE;
-    h->bytes_max -=
-        h->bytes_max < cacher->cache.history_bytes ? h->bytes_max : cacher->cache.history_bytes;
+    h->bytes_max = history_room_locked(cacher);
     cor_lock_release(&cacher->cache.lock);
     cacher->reading = h;
     cor_engine_status(cacher->cachers->engine, &h->status);

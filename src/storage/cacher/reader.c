@@ -64,7 +64,7 @@ static void reader_free(struct cor_reader *base)
     struct cor_cacher *cacher = reader->cacher;
 
     assert(reader->busy == 0 && cor_loop_is_current(reader->loop->loop));
-    assert(reader->started == 0 && reader->extending == 0);
+    assert(reader->started == 0 && reader->extending == 0 && reader->nreplays == 0);
     cor_lock_acquire(&cacher->cache.lock);
     cacher->readers[reader->loop - cacher->cachers->loops] = NULL;
     cor_lock_acquire(&reader->loop->lock);
@@ -112,6 +112,7 @@ int cor_cacher_reader_new(struct cor_cacher *cacher, struct cor_store *store,
     cor_dlist_init(&reader->dirty);
     cor_dlist_init(&reader->watches);
     cor_dlist_init(&reader->cursors);
+    cor_dlist_init(&reader->replays);
     cor_cacher_watch_index_init(&reader->index, store_key_str(&cacher->prefix),
                                 &cacher->cachers->bytes);
     store_turn_init(&reader->turn, store->loop, cor_cacher_dispatch_on_turn);

@@ -29,6 +29,8 @@ struct cacher_reader {
     size_t busy;            /* reads, watches, cursors and turns that are under way */
     atomic_bool asked_back; /* some snapshot of its watches or cursors is wanted back */
     struct cor_dlist cursors;
+    struct cor_dlist replays; /* of history, that watches may join */
+    size_t nreplays;
 
     struct watch_index index;
     struct cor_dlist watches; /* all that have not ended */

@@ -36,6 +36,7 @@ static void watch_leave(struct cacher_watch *w)
     w->started = false;
     if (w->state == WATCH_EXTENDING)
         reader->extending--;
+    cor_cacher_replay_leave(w);
     cor_lock_acquire(&reader->loop->lock);
     reader->nwatches--;
     cor_lock_release(&reader->loop->lock);
@@ -52,6 +53,8 @@ static bool watch_is_inside_revision(const struct cacher_watch *w)
 {
     if (is_behind(w))
         return w->is_inside;
+    if (w->state == WATCH_REPLAYING)
+        return cor_cacher_replay_is_inside(w);
     return w->state == WATCH_IDLE && w->rev > 0 && w->rev == w->reader->cut_rev;
 }
 
@@ -88,7 +91,10 @@ static void watch_step_ending(struct cacher_watch *w)
         (void)cor_status_expired(&cut,
                                  "too old resource version: the rest of revision %llu is gone",
                                  (unsigned long long)w->rev);
-    w->on_event(w->arg, w->has_error || w->is_cut ? &event : NULL);
+    if (!w->is_open)
+        w->on_open(w->arg, event.status->err, event.status);
+    else
+        w->on_event(w->arg, w->has_error || w->is_cut ? &event : NULL);
 }
 
 /* A watch that is not paused is delivered to as fast as its loop can: it is not slow, and keeps its
@@ -110,9 +116,8 @@ void cor_cacher_watches_let_go(struct cacher_reader *reader)
     }
 }
 
-static void watch_on_closed_mail(struct cor_mail *mail)
+static void watch_finish_close(struct cacher_watch *w)
 {
-    struct cacher_watch *w = COR_CONTAINER_OF(mail, struct cacher_watch, closed_mail);
     struct cacher_reader *reader = w->reader;
     void (*on_closed)(void *arg) = w->on_closed;
     void *arg = w->closed_arg;
@@ -126,6 +131,24 @@ static void watch_on_closed_mail(struct cor_mail *mail)
     cor_free(w);
     if (on_closed)
         on_closed(arg);
+}
+
+/* The owner may free the reader when its watches are closed, so a watch stays as long as a replay
+ * that it has closed. */
+static void watch_on_closed_mail(struct cor_mail *mail)
+{
+    struct cacher_watch *w = COR_CONTAINER_OF(mail, struct cacher_watch, closed_mail);
+
+    w->is_gone = true;
+    if (w->nreplays == 0)
+        watch_finish_close(w);
+}
+
+void cor_cacher_watch_replay_closed(struct cacher_watch *w)
+{
+    assert(w->nreplays > 0);
+    if (--w->nreplays == 0 && w->is_gone)
+        watch_finish_close(w);
 }
 
 /* A turn that was posted before closed_mail runs before it, so the memory stays long enough. */
@@ -172,8 +195,13 @@ static bool watch_finish(struct cor_watch *base)
     return false;
 }
 
-static const struct cor_watch_ops watch_ops = {watch_pause, watch_resume, watch_finish,
-                                               watch_close};
+static size_t watch_held(struct cor_watch *base)
+{
+    return cor_cacher_replay_held((struct cacher_watch *)base);
+}
+
+static const struct cor_watch_ops watch_ops = {watch_pause, watch_resume, watch_finish, watch_close,
+                                               watch_held};
 
 /* Bookmarks. */
 
@@ -247,6 +275,9 @@ static bool watch_step(struct cacher_watch *w)
     case WATCH_ENDING:
         watch_step_ending(w);
         return false;
+    case WATCH_REPLAYING:
+        cor_cacher_replay_resume(w);
+        return false;
     case WATCH_FRESHENING:
     case WATCH_EXTENDING:
     case WATCH_ENDED:
@@ -303,6 +334,8 @@ static int watch_init(struct cacher_watch *w, struct cor_str key,
     if (!w->sync)
         return cor_store_no_memory(reterr_status);
     w->sync->watch = w;
+    w->sync->on_held = opts->on_held;
+    cor_dlist_init(&w->sync->of_replay);
     cor_status_init(&w->sync->status);
     return cor_cacher_watch_join(w) < 0 ? cor_store_no_memory(reterr_status) : 0;
 }

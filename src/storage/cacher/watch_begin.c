@@ -6,13 +6,17 @@
  *   3. FRESHENING: with initial events the cache must first be as young as was asked for.
  *   4. cor_cacher_watch_begin(), with the cache's lock held: from a revision, the watch starts at
  *      the first event after it. With initial events it takes a snapshot and starts behind that.
- *      EXTENDING: the revision lies before the window, and history is read first (history.c).
+ *      EXTENDING: the revision lies before the window, and history is put there first (history.c).
+ *      REPLAYING: it does not fit there, and is read for the watch (replay.c), which then begins
+ *      again after what it was given.
  *   5. SYNCING delivers the objects of the snapshot, SYNCED the bookmark that ends them. The
  *      snapshot is released, and the watch is WALKING.
  *
  * What fails: each failure ends the stream with an ERROR event. Without memory that is a 500; a
  * revision that the cache does not reach in time is 504 "too large resource version"; a revision
- * that was compacted is 410. When the cache is lost meanwhile, the stream ends plainly.
+ * that was compacted is 410; when as much history is being read as may be, it is 429, which is an
+ * HTTP status where that is known before the head is sent. When the cache is lost meanwhile, the
+ * stream ends plainly.
  *
  * Thread: the reader's loop. */
 #include "base/mem.h"
@@ -20,14 +24,18 @@
 #include "storage/store/store_event.h"
 
 /* Readings of history that may be tried for one watch. A window that is evicted faster than history
- * is put in front of it does not reach back far enough. */
+ * is put in front of it does not reach back far enough: then the watch is replayed. */
 #define HISTORY_TRIES 4
 #define BUSY_RETRY_S  1
+/* What begin_find_place_locked() has found. */
+#define WAITS_FOR_HISTORY 1
+#define IS_REPLAYED       2
 
 void cor_cacher_watch_sync_deinit(struct cacher_watch *w)
 {
     if (!w->sync)
         return;
+    assert(!w->sync->replay);
     cor_fresh_wait_cancel(&w->sync->wait);
     cor_cache_snapshot_deinit(&w->sync->snapshot);
     cor_status_deinit(&w->sync->status);
@@ -40,8 +48,14 @@ static void begin_fail_no_memory(struct cacher_watch *w)
     cor_cacher_watch_end(w, &w->sync->status);
 }
 
-/* The watch begins before the window. 1: it waits until history was put there. Negative: it cannot
- * be, and the status says why. */
+static int begin_too_much_history(struct cor_status *reterr_status)
+{
+    return cor_status_too_many_requests(
+        reterr_status, "too many watches from different revisions of long ago", BUSY_RETRY_S);
+}
+
+/* The watch begins before the window. WAITS_FOR_HISTORY: until it was put there. IS_REPLAYED: it
+ * cannot be put there. Negative: it cannot be read, and the status says why. */
 static int begin_want_history_locked(struct cacher_watch *w)
 {
     struct cor_cacher *cacher = w->reader->cacher;
@@ -50,7 +64,7 @@ static int begin_want_history_locked(struct cacher_watch *w)
     bool is_over = w->reading > 0 && w->reading == wants->done;
 
     w->tries += is_over && wants->err == 0;
-    if (w->plan.rev < wants->floor || w->tries == HISTORY_TRIES)
+    if (w->plan.rev < wants->floor)
         return cor_status_expired(status, "too old resource version: %llu (%llu)",
                                   (unsigned long long)w->plan.rev,
                                   (unsigned long long)cacher->cache.window.base);
@@ -63,12 +77,14 @@ static int begin_want_history_locked(struct cacher_watch *w)
         return cor_storage_internal(status, "the history since %llu cannot be read: %s",
                                     (unsigned long long)w->plan.rev, cor_err_text(wants->err));
     }
+    if (w->tries == HISTORY_TRIES || cor_cacher_history_must_replay_locked(cacher, w->plan.rev))
+        return IS_REPLAYED;
     w->reading = cor_cacher_history_want_locked(cacher, w->plan.rev);
-    return 1;
+    return WAITS_FOR_HISTORY;
 }
 
 /* Finds the first event of the watch, and takes the snapshot of its initial state. The cache is
- * complete up to `rev`. 1: history is read first. */
+ * complete up to `rev`. WAITS_FOR_HISTORY, IS_REPLAYED: it is before the window. */
 static int begin_find_place_locked(struct cacher_watch *w, cor_rev rev)
 {
     struct cor_cacher *cacher = w->reader->cacher;
@@ -90,8 +106,6 @@ static int begin_find_place_locked(struct cacher_watch *w, cor_rev rev)
         return 0;
     if (w->plan.rev < window->base)
         return begin_want_history_locked(w);
-    /* The history that this watch waited for is used now, so eviction need not spare it. */
-    cacher->history.is_fresh &= w->reading == 0;
     w->from = cor_window_after(window, w->plan.rev);
     w->min_rev = w->plan.rev;
     return 0;
@@ -112,6 +126,22 @@ static void begin_start(struct cacher_watch *w)
     w->state = WATCH_SYNCING;
 }
 
+/* Events from the one after `plan.rev` on are read for the watch. */
+static void begin_replay(struct cacher_watch *w)
+{
+    int r;
+
+    w->sync->place = (struct replay_place){w->plan.rev + 1, 0};
+    w->min_rev = w->plan.rev;
+    r = cor_cacher_replay_join(w);
+    if (r == -COR_ENOMEM) {
+        begin_fail_no_memory(w);
+    } else if (r < 0) {
+        (void)begin_too_much_history(&w->sync->status);
+        cor_cacher_watch_end(w, &w->sync->status);
+    }
+}
+
 void cor_cacher_watch_begin(struct cacher_watch *w)
 {
     struct cacher_reader *reader = w->reader;
@@ -120,7 +150,8 @@ void cor_cacher_watch_begin(struct cacher_watch *w)
     bool ready;
     int r = 0;
 
-    assert(w->state == WATCH_FRESHENING || w->state == WATCH_EXTENDING);
+    assert(w->state == WATCH_FRESHENING || w->state == WATCH_EXTENDING ||
+           w->state == WATCH_REPLAYING);
     if (w->state == WATCH_EXTENDING)
         reader->extending--;
     w->state = WATCH_STARTING;
@@ -141,9 +172,12 @@ void cor_cacher_watch_begin(struct cacher_watch *w)
     cor_lock_release(&cacher->cache.lock);
     if (!ready) {
         cor_cacher_watch_end(w, NULL);
-    } else if (r > 0) {
+    } else if (r == WAITS_FOR_HISTORY) {
         w->state = WATCH_EXTENDING;
         reader->extending++;
+        return;
+    } else if (r == IS_REPLAYED) {
+        begin_replay(w);
         return;
     } else if (r == -COR_ENOMEM) {
         begin_fail_no_memory(w);
@@ -172,12 +206,33 @@ static void begin_on_fresh(struct fresh_wait *wait, bool in_time)
     cor_cacher_watch_end(w, &sync->status);
 }
 
+/* A watch that will be replayed, and has no replay to join. */
+static bool begin_is_refused(struct cacher_watch *w)
+{
+    struct cor_cacher *cacher = w->reader->cacher;
+    bool is_replayed;
+
+    if (w->plan.initial_events || w->plan.mode != COR_READ_EXACT)
+        return false;
+    cor_lock_acquire(&cacher->cache.lock);
+    is_replayed = w->plan.rev < cacher->cache.window.base && w->plan.rev >= cacher->history.floor &&
+                  cor_cacher_history_must_replay_locked(cacher, w->plan.rev);
+    cor_lock_release(&cacher->cache.lock);
+    return is_replayed && cor_cacher_replay_is_full(w->reader, w->plan.rev);
+}
+
 void cor_cacher_watch_step_starting(struct cacher_watch *w)
 {
     struct cor_cachers *cachers = w->reader->cacher->cachers;
     cor_rev need;
 
     assert(w->state == WATCH_STARTING);
+    if (begin_is_refused(w)) {
+        (void)begin_too_much_history(&w->sync->status);
+        cor_cacher_watch_end(w, &w->sync->status);
+        return;
+    }
+    w->is_open = true;
     w->on_open(w->arg, 0, NULL);
     if (w->state == WATCH_STARTING)
         cor_cacher_watch_set_bookmark_timer(w);

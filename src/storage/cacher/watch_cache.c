@@ -418,3 +418,17 @@ struct cor_object *cor_watch_cache_get(struct cor_watch_cache *c, struct cor_str
     cor_lock_release(&c->lock);
     return object;
 }
+
+struct cor_cache_entry *cor_watch_cache_get_version(struct cor_watch_cache *c, struct cor_str key,
+                                                    cor_rev rev)
+{
+    struct cor_cache_entry *entry = NULL;
+    struct cor_btree_entry found;
+
+    cor_lock_acquire(&c->lock);
+    if (cor_btree_peek(cor_btree_live(c->tree), key, &found))
+        entry = found.item;
+    entry = entry && entry->object->rev == rev ? cor_cache_entry_ref(entry) : NULL;
+    cor_lock_release(&c->lock);
+    return entry;
+}

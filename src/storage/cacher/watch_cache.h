@@ -125,6 +125,10 @@ size_t cor_watch_cache_history_bytes(struct cor_watch_cache *c);
 struct cor_object *cor_watch_cache_get(struct cor_watch_cache *c, struct cor_str key,
                                        bool *ret_unreadable);
 
+/* The present entry of a key, with a reference, when it is of revision `rev`; else NULL. */
+struct cor_cache_entry *cor_watch_cache_get_version(struct cor_watch_cache *c, struct cor_str key,
+                                                    cor_rev rev);
+
 /* The same as cor_watch_cache_is_blind_locked(). */
 bool cor_watch_cache_is_blind(struct cor_watch_cache *c, struct cor_str key, bool recursive,
                               cor_rev rev);

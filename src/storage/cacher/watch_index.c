@@ -69,6 +69,7 @@ int cor_cacher_watch_index_join(struct watch_index *ix, enum watch_bucket_kind k
         bucket->weight = ix->weight;
         cor_dlist_init(&bucket->idle);
         cor_dlist_init(&bucket->lagging);
+        cor_dlist_init(&bucket->replaying);
         cor_dlist_init(&bucket->empty);
         cor_dlist_init(&bucket->turn);
         if (cor_map_put(&ix->maps[kind], bucket->text, bucket, NULL) < 0) {

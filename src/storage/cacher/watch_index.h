@@ -32,11 +32,12 @@ struct watch_offer {
 };
 
 struct watch_bucket {
-    struct cor_dlist idle;    /* watches that have seen everything */
-    struct cor_dlist lagging; /* watches with an event to see */
-    size_t n;                 /* its watches, in any state */
-    struct cor_dlist empty;   /* in the index's empties */
-    struct cor_dlist turn;    /* in the turn's list of buckets with offers */
+    struct cor_dlist idle;      /* watches that have seen everything */
+    struct cor_dlist lagging;   /* watches with an event to see */
+    struct cor_dlist replaying; /* watches that history is read for; see replay.c */
+    size_t n;                   /* its watches, in any state */
+    struct cor_dlist empty;     /* in the index's empties */
+    struct cor_dlist turn;      /* in the turn's list of buckets with offers */
     struct watch_offer *offers, *last_offer;
     bool is_partial;        /* there was no memory for a number: lagging watches walk the window */
     uint64_t *numbers;      /* a ring of `cap`, `nnumbers` in use from `head` on */

@@ -4,12 +4,15 @@
  *   STARTING ──► FRESHENING ──► SYNCING ──► SYNCED ──► WALKING ──► IDLE ◄──► LAGGING
  *       │            │                                    ▲
  *       ├────────────┴────────────────────────────────────┤ without the initial state
- *       └──► EXTENDING (the window, backwards) ───────────┘
+ *       ├──► EXTENDING (the window, backwards) ───────────┤
+ *       └──► REPLAYING (what does not fit there) ─────────┘
  *   any ──► ENDING ──► ENDED        any ──► CLOSED
  *
  *   STARTING    on_open is due
  *   FRESHENING  waits until the cache is as young as was asked for
  *   EXTENDING   waits for history in front of the window
+ *   REPLAYING   is given the events of history before the window (replay.h); while it is paused, it
+ *               may be in no replay
  *   SYNCING     the objects of its snapshot are being delivered
  *   SYNCED      the bookmark after them is due
  *   WALKING     looks at the events of the window from `from` on, until it reaches those that its
@@ -28,11 +31,13 @@
 #define COR_STORAGE_CACHER_WATCH_INT_H
 
 #include "storage/cacher/reader_int.h"
+#include "storage/cacher/replay.h"
 
 enum watch_state {
     WATCH_STARTING,
     WATCH_FRESHENING,
     WATCH_EXTENDING,
+    WATCH_REPLAYING,
     WATCH_SYNCING,
     WATCH_SYNCED,
     WATCH_WALKING,
@@ -56,6 +61,8 @@ struct cacher_watch {
     bool is_inside;        /* WALKING, LAGGING: event `from` may be of the revision `rev` */
     bool is_finishing;     /* it ends when the revision `rev` is complete */
     bool started;          /* counted in reader->started */
+    bool is_open;          /* on_open has said so */
+    bool is_gone;          /* CLOSED: freed with the last of `nreplays` */
     uint64_t generation;   /* of the cache that it watches */
     struct cor_dlist link; /* in a list of the bucket */
     struct cor_dlist all;  /* in the reader's watches */
@@ -63,12 +70,13 @@ struct cacher_watch {
     struct store_key key;
     const struct cor_predicate *predicate; /* NULL: everything */
     struct cor_watch_plan plan;
-    uint64_t from;    /* number of the first event it has not seen */
-    uint64_t place;   /* `from`, as the reader's `needs` knows it; UINT64_MAX: none */
-    cor_rev min_rev;  /* events up to this are not for it */
-    cor_rev rev;      /* of the last event that was delivered; 0: none */
-    uint64_t reading; /* EXTENDING: number of the reading of history that it waits for */
-    unsigned tries;   /* readings that did not reach back far enough */
+    uint64_t from;     /* number of the first event it has not seen */
+    uint64_t place;    /* `from`, as the reader's `needs` knows it; UINT64_MAX: none */
+    cor_rev min_rev;   /* events up to this are not for it */
+    cor_rev rev;       /* of the last event that was delivered; 0: none */
+    uint64_t reading;  /* EXTENDING: number of the reading of history that it waits for */
+    unsigned tries;    /* readings that did not reach back far enough */
+    unsigned nreplays; /* that are closing since it left them last */
     uint64_t deadline_ms;
     struct cor_timer bookmark_timer;
     struct cacher_sync *sync; /* from the open until SYNCED is over, or until the end */
@@ -88,6 +96,13 @@ struct cacher_sync {
     struct cor_cache_snapshot snapshot;
     struct cor_cache_iter iter;
     struct cor_status status; /* of the ERROR that ends it */
+    /* REPLAYING. */
+    struct replay *replay;      /* NULL: the watch is put aside */
+    struct cor_dlist of_replay; /* in the replay's watches */
+    struct replay_place place;  /* the first event that it was not given, or an earlier one of the
+                                 * replay's */
+    bool is_held;               /* it is paused before an event of its own */
+    void (*on_held)(void *arg); /* the owner's; NULL: not wanted */
 };
 
 /* Is it at an event of the window that it has still to look at? */
@@ -106,12 +121,15 @@ void cor_cacher_watch_end(struct cacher_watch *w, struct cor_status *status);
 /* Sends the bookmark that is due, if the watch can take it now. */
 void cor_cacher_watch_bookmark(struct cacher_watch *w);
 void cor_cacher_watch_set_bookmark_timer(struct cacher_watch *w);
+/* A replay that it was the last to leave is closed. */
+void cor_cacher_watch_replay_closed(struct cacher_watch *w);
 
 /* In watch_begin.c. */
 
 /* Puts the watch into its bucket. 0 or -COR_ENOMEM. */
 int cor_cacher_watch_join(struct cacher_watch *w);
-/* FRESHENING or EXTENDING: what it waited for is here, or cannot be had. */
+/* FRESHENING or EXTENDING: what it waited for is here, or cannot be had. REPLAYING, and in no
+ * replay: it has been given everything up to `plan.rev`. */
 void cor_cacher_watch_begin(struct cacher_watch *w);
 /* The revision that the watch begins after; UINT64_MAX: the present one. */
 cor_rev cor_cacher_watch_first_rev(const struct cacher_watch *w);
@@ -123,6 +141,8 @@ void cor_cacher_watch_sync_deinit(struct cacher_watch *w);
 
 /* In dispatch.c. */
 
+/* Is the key one that it watches, whatever it selects? */
+bool cor_cacher_watch_covers(const struct cacher_watch *w, struct cor_str key);
 /* What the watch sees of a change; false: nothing. */
 bool cor_cacher_watch_sees(const struct cacher_watch *w, const struct cor_window_event *change,
                            struct cor_reader_event *ret_event);

@@ -26,6 +26,7 @@ struct fake {
     struct cor_map kvs;       /* by key; with a reference */
     struct cor_dlist feeds;
     bool refuse_feeds;   /* feeds cannot be opened */
+    size_t feeds_opened; /* so far */
     bool brings_objects; /* puts hand their object to the feeds, as the store does */
     const char *junk;    /* puts of a pod of this name write a value that cannot be decoded */
     size_t statuses;     /* status requests so far */
@@ -84,7 +85,9 @@ struct fake_watch {
     bool pause_each;                       /* pauses after every event */
     void (*on_each)(struct fake_watch *w); /* NULL, or told of every event */
     bool ended, closed;
-    int error;       /* of an ERROR event: its HTTP code */
+    int error;       /* of an ERROR event, or of a refusal: its HTTP code */
+    bool refused;    /* it was not opened */
+    int64_t retry_s; /* of the refusal */
     size_t pause_at; /* not 0: pauses after so many events */
     char message[128];
     cor_rev last;

@@ -54,6 +54,37 @@ TEST(resume, a_watch_from_before_the_cache_was_made_goes_on_without_a_gap)
     conf_close(&c);
 }
 
+/* The budget has room for a small part of what the store still has: the rest is read by the watches
+ * themselves, until they reach the window. */
+TEST(resume, a_watch_from_a_revision_that_the_store_has_is_served_whatever_the_budget)
+{
+    struct cor_store_watch_opts opts = {.options.recursive = true};
+    cor_rev from, revs[460];
+    size_t n = 0;
+
+    conf_open(&c);
+    from = put("first", "x");
+    for (; n < 450; n++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "p%zu", n % 7);
+        revs[n] = put(name, n % 2 ? "x" : "y");
+    }
+    c.cacher_bytes = 16u << 10;
+    restart();
+    for (size_t begin = 0; begin < 450; begin += 200) {
+        opts.options.resource_version = cor_strz(conf_rv(begin > 0 ? revs[begin - 1] : from));
+        conf_watch_open(&c, &w, "/pods", &opts);
+        for (size_t i = begin; i < n; i++)
+            conf_watch_expect(&w, i < 7 ? COR_WATCH_ADDED : COR_WATCH_MODIFIED, NULL, revs[i]);
+        revs[n] = put("p1", begin % 400 ? "x" : "y");
+        conf_watch_expect(&w, COR_WATCH_MODIFIED, "p1", revs[n]);
+        n++;
+        conf_watch_close(&w);
+    }
+    conf_close(&c);
+}
+
 TEST(resume, selectors_see_what_left_them_in_history)
 {
     struct cor_predicate predicate = conf_predicate("", "spec.nodeName=x");

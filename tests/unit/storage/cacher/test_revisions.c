@@ -92,15 +92,15 @@ TEST(revisions, history_is_extended_by_whole_ones_within_the_budget)
     struct fake_watch w;
     cor_rev revs[12];
 
-    fake_open(&f, 1200u << 10);
+    fake_open(&f, 1000u << 10);
     f.keeps_history = true;
     for (size_t i = 0; i < COR_ARRAY_LEN(revs); i++)
         revs[i] = fake_put_many(&f, "ns", 100, i % 2 ? "a" : "b");
     fake_restart(&f);
     open_from(&w, revs[0] - 1, "");
-    fake_settle(&f);
-    fake_settle(&f);
-    assert_int_equal(w.error, 410);
+    while (w.n < 100 * COR_ARRAY_LEN(revs) && !w.error)
+        fake_settle(&f);
+    assert_int_equal(w.error, 0);
     fake_watch_close(&w);
     assert_in_range(cor_cacher_stats(f.cacher).window_events, 100, 1100);
     assert_int_equal(cor_cacher_stats(f.cacher).window_events % 100, 0);
