@@ -227,11 +227,12 @@ static void on_lost(void *arg)
 static void start_anew(struct watcher *wt)
 {
     struct watchers *w = wt->all;
+    uint64_t at = wt->is_listing ? wt->segment.from : wt->whole;
 
     w->totals.relists++;
-    if (is_reference(wt) || (!wt->is_listing && !w->may_410 && wt->whole >= w->compacted)) {
+    if (is_reference(wt) || (!w->may_410 && at >= w->compacted)) {
         verdict_set(w->verdict, "watcher %zu was told 410 at %llu, %llu is compacted", wt->number,
-                    (unsigned long long)wt->whole, (unsigned long long)w->compacted);
+                    (unsigned long long)at, (unsigned long long)w->compacted);
         return;
     }
     finish_segment(wt);
@@ -246,8 +247,12 @@ static void take_line(struct watcher *wt, struct cor_str line)
     bool ends_initial;
 
     if (!pod_read_event(line, &event, &ends_initial)) {
-        if (cor_str_eqz(json_member(json_member(line, "object"), "code"), "410"))
+        struct cor_str code = json_member(json_member(line, "object"), "code");
+
+        if (cor_str_eqz(code, "410"))
             start_anew(wt);
+        else if (cor_str_eqz(code, "429"))
+            come_back_later(wt);
         else
             verdict_set(wt->all->verdict, "watcher %zu got %.*s", wt->number,
                         (int)(line.n < 200 ? line.n : 200), line.p);
