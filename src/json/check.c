@@ -277,7 +277,7 @@ static inline const char *on_open(struct checker *ck, const char *p, bool *ret_e
     bool object = *p == '{';
 
     if (ck->depth == ck->depth_max)
-        return fail_whole(ck, p, "exceeded max depth");
+        return fail_at(ck, p, "exceeded max depth");
     p = skip_space(ck, p + 1);
     *ret_empty = p < ck->end && *p == (object ? '}' : ']');
     if (*ret_empty)

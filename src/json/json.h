@@ -79,6 +79,11 @@ int cor_json_check(struct cor_str in, const struct cor_json_limits *limits, bool
 int cor_json_check_first(struct cor_str in, const struct cor_json_limits *limits,
                          bool *ret_canonical, size_t *ret_n);
 
+/* Go's decoder takes each byte inside of a string that is not UTF-8 for U+FFFD: appends `in`, which
+ * need not be JSON, with these in their places. 1; 0 when there is none, and nothing is appended;
+ * -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_json_mend(struct cor_str in, struct cor_buf *out);
+
 /* The first number of `in` that no double holds; the refusal of it is worded by the caller.
  * 0, -COR_ENOTFOUND (there is none), -COR_EINVAL (`in` is not JSON). */
 int cor_json_find_huge(struct cor_str in, struct cor_str *ret_number);

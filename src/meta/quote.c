@@ -1,8 +1,5 @@
 #include "meta/quote.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/cleanup.h"
 #include "base/utf8.h"
 
@@ -19,7 +16,7 @@ static const struct {
     {0xe0000, 0xe00ff}, {0xe01f0, 0x10ffff},
 };
 
-static bool prints(uint32_t c)
+bool cor_quote_prints(uint32_t c)
 {
     size_t lo = 0, hi = COR_ARRAY_LEN(unprintable);
 
@@ -61,7 +58,7 @@ static int add_quoted(struct cor_str s, struct cor_buf *out)
 
         if (c == COR_UTF8_INVALID) {
             r = cor_buf_addf(out, "\\x%02x", (unsigned char)s.p[0]);
-        } else if (!prints(c) || c == '"' || c == '\\') {
+        } else if (!cor_quote_prints(c) || c == '"' || c == '\\') {
             r = add_escape(out, c);
         } else {
             r = cor_buf_add(out, s.p, len);
@@ -95,7 +92,7 @@ size_t cor_quote_bytes(struct cor_str s)
             n += 2;
         else if (c < ' ' || c == 0x7f)
             n += 4;
-        else if (!prints(c))
+        else if (!cor_quote_prints(c))
             n += c < 0x10000 ? 6 : 10;
         else
             n += len;

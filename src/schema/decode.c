@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/utf8.h"
 #include "meta/gvk.h"
 #include "schema/openapi.h"
 #include "schema/types.h"
@@ -45,6 +46,74 @@ int cor_decode_check_type(struct cor_str canonical, struct cor_buf *why)
         return -COR_EINVAL;
     }
     return 0;
+}
+
+struct cor_str cor_decode_version(const struct cor_resource_row *resource,
+                                  struct cor_str api_version)
+{
+    struct cor_str group = api_version;
+
+    if (group.n == 0 || group.p[group.n - 1] != '/')
+        return api_version;
+    group.n--;
+    return group.n == 0 || cor_str_eq(group, resource->group) ? COR_STR("") : api_version;
+}
+
+/* Are the two equal, as Go folds letters? The long s and the sign of the kelvin fold to letters of
+ * ASCII, too. `lower` has small letters of ASCII only. */
+static bool folds_to(struct cor_str text, const char *lower)
+{
+    for (; text.n > 0 && *lower; lower++) {
+        uint32_t code;
+        size_t n = cor_utf8_first(text, &code);
+
+        if (code >= 'A' && code <= 'Z')
+            code += 'a' - 'A';
+        else if (code == 0x17f)
+            code = 's';
+        else if (code == 0x212a)
+            code = 'k';
+        if (code != (unsigned char)*lower)
+            return false;
+        text = cor_str_from(text, n);
+    }
+    return text.n == 0 && *lower == '\0';
+}
+
+static int sniff_text(struct cor_str value, const char *name, struct cor_str *ret,
+                      struct cor_buf *why)
+{
+    struct cor_str raw;
+
+    if (is_null(value))
+        return 0;
+    if (cor_json_to_raw(value, &raw) < 0) {
+        (void)cor_buf_addf(
+            why, NO_KIND "json: cannot unmarshal %s into Go struct field .%s of type string",
+            cor_json_go_type(cor_json_type(value)), name);
+        return -COR_EINVAL;
+    }
+    /* The names of types have nothing to escape: who escapes is read by the canonical form alone.
+     */
+    if (cor_str_find(raw, '\\') < 0)
+        *ret = raw;
+    return 0;
+}
+
+int cor_decode_sniff(struct cor_str json, struct cor_str *api_version, struct cor_str *kind,
+                     struct cor_buf *why)
+{
+    struct cor_json_iter it = cor_json_iter(json);
+    struct cor_str key;
+    int r = 0;
+
+    while (r == 0 && cor_json_iter_member(&it, &key)) {
+        if (folds_to(key, "kind"))
+            r = sniff_text(cor_json_iter_value(&it), "kind", kind, why);
+        else if (folds_to(key, "apiversion"))
+            r = sniff_text(cor_json_iter_value(&it), "apiVersion", api_version, why);
+    }
+    return r;
 }
 
 int cor_decode_check_bytes(struct cor_str json, struct cor_buf *why)

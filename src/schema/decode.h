@@ -16,6 +16,17 @@ int cor_decode_check_bytes(struct cor_str json, struct cor_buf *why);
 /* And a kind or version that is no string, in the canonical bytes of an object. */
 int cor_decode_check_type(struct cor_str canonical, struct cor_buf *why);
 
+/* The version that an apiVersion with an empty version stands for: "" (the resource's own) for "/"
+ * and for the resource's group, else the apiVersion itself. */
+struct cor_str cor_decode_version(const struct cor_resource_row *resource,
+                                  struct cor_str api_version);
+
+/* What Kubernetes' first look at a body takes for its type: it does not tell upper from lower case
+ * in the two keys, and the last of equal ones counts, in the order of the bytes. Members that are
+ * not there leave the values as they are. As cor_decode_check_type() for what is no string. */
+int cor_decode_sniff(struct cor_str json, struct cor_str *api_version, struct cor_str *kind,
+                     struct cor_buf *why);
+
 /* A number anywhere that neither an int64 nor a double holds. */
 int cor_decode_check_numbers(struct cor_str json, struct cor_buf *why);
 

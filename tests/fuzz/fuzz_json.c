@@ -119,7 +119,7 @@ FUZZ_TARGET(const uint8_t *data, size_t size)
     } else {
         FUZZ_CHECK(err.offset <= size && err.message[0]);
         tree = yyjson_read_opts((char *)data, size, 0, &cor_json_alc, NULL);
-        FUZZ_CHECK(!tree || strcmp(err.message, "exceeded max depth") == 0);
+        FUZZ_CHECK(!tree || strstr(err.message, "exceeded max depth"));
         yyjson_doc_free(tree);
     }
 

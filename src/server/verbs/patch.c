@@ -79,12 +79,45 @@ static int patch_sort_raw(const struct cor_type *type, struct cor_str *json,
     return r;
 }
 
+/* Patches `doc` into the text of the write. */
+static int patch_run_on(struct patch_call *patch, struct cor_str doc,
+                        struct cor_json_patch_error *why)
+{
+    static const struct cor_json_limits limits = {COR_JSON_PATCH_COPY_BYTES_MAX,
+                                                  COR_JSON_DEPTH_MAX};
+    struct cor_write *write = &patch->update.write;
+    struct cor_str text = cor_buf_str(&patch->text);
+
+    cor_json_dups_deinit(write->dups);
+    cor_buf_init(&write->text, COR_WRITE_JSON_MAX);
+    return patch->patch ? patch->patch(doc, text, &limits, &write->text, write->dups, why)
+                        : cor_strategic_merge(doc, text, write->call.schema, &limits, &write->text,
+                                              write->dups, why);
+}
+
+/* 1: the patch had text that is no UTF-8, and has it no more. 0, or an error of memory. */
+static int patch_mend(struct patch_call *patch)
+{
+    struct cor_buf mended;
+    int r;
+
+    cor_buf_init(&mended, 3 * COR_JSON_PATCH_COPY_BYTES_MAX);
+    r = cor_json_mend(cor_buf_str(&patch->text), &mended);
+    if (r <= 0) {
+        cor_buf_deinit(&mended);
+        return r;
+    }
+    cor_buf_deinit(&patch->text);
+    patch->text = mended;
+    if (patch->update.write.strategic.p)
+        patch->update.write.strategic = cor_buf_str(&patch->text);
+    return 1;
+}
+
 /* The stage "apply": the JSON of the next state from the present object. 0, or a failure in the
  * status. */
 static int patch_apply(struct cor_write *write)
 {
-    static const struct cor_json_limits limits = {COR_JSON_PATCH_COPY_BYTES_MAX,
-                                                  COR_JSON_DEPTH_MAX};
     struct patch_call *patch = (struct patch_call *)write;
     struct cor_call *call = &write->call;
     COR_CLEANUP(cor_object_unrefp) struct cor_object *shown = NULL;
@@ -102,13 +135,9 @@ static int patch_apply(struct cor_write *write)
     r = patch_sort_raw(call->schema, &doc, &sorted);
     if (r < 0)
         return cor_status_set_err(&call->status, r);
-    cor_json_dups_deinit(write->dups);
-    cor_buf_init(&write->text, COR_WRITE_JSON_MAX);
-    if (patch->patch)
-        r = patch->patch(doc, cor_buf_str(&patch->text), &limits, &write->text, write->dups, &why);
-    else
-        r = cor_strategic_merge(doc, cor_buf_str(&patch->text), call->schema, &limits, &write->text,
-                                write->dups, &why);
+    r = patch_run_on(patch, doc, &why);
+    if (r == -COR_EINVAL && patch_mend(patch) > 0)
+        r = patch_run_on(patch, doc, &why);
     if (r < 0)
         return patch_refuse(call, r, &why);
     write->json = cor_buf_str(&write->text);

@@ -50,7 +50,7 @@ static const struct cor_type *decode_type(const struct cor_call *call,
  * the check of kinds. The order of findings is that of the client's JSON. YAML and patched
  * documents are sorted first, because upstream's reach its decoder so. 0, -COR_EINVAL
  * (report->error says why), -COR_ENOMEM. */
-static int decode_read(struct cor_write *write, const struct decode_kind *sent, bool has_dups)
+static int decode_read(struct cor_write *write, const struct decode_kind *sent, bool is_clean)
 {
     const struct cor_json_limits limits = {COR_WRITE_JSON_MAX, COR_JSON_DEPTH_MAX, true};
     const struct cor_type *type = decode_type(&write->call, sent);
@@ -58,7 +58,7 @@ static int decode_read(struct cor_write *write, const struct decode_kind *sent, 
     bool is_sent_json = !write->apply && write->text.n == 0;
     struct cor_str json = write->json;
 
-    if (!type || (!has_dups && cor_read_is_clean(json, type)))
+    if (!type || is_clean)
         return 0;
     if (!is_sent_json) {
         cor_buf_init(&sorted, json.n);
@@ -106,7 +106,8 @@ static int decode_refuse_bytes(struct cor_write *write)
 
     cor_buf_init(&why, WHY_MAX);
     if (cor_decode_check_bytes(json, &why) < 0)
-        return write->apply ? call->status.err : cor_body_unrecognized(call, cor_buf_z(&why));
+        return write->apply ? cor_body_refuse_patched(write, cor_buf_z(&why))
+                            : cor_body_unrecognized(call, cor_buf_z(&why));
     json = cor_str_trim(json);
     if (cor_json_get(json, COR_STR("kind"), COR_JSON_ANY_ORDER, &value) == 0)
         (void)cor_json_to_raw(value, &sent.kind);
@@ -114,10 +115,59 @@ static int decode_refuse_bytes(struct cor_write *write)
         (void)cor_json_to_raw(value, &sent.api_version);
     if (cor_write_is_custom(call) && cor_custom_check_metadata(write, json) < 0)
         return call->status.err;
-    r = decode_read(write, &sent, true);
+    r = decode_read(write, &sent, false);
     if (r == 0)
         r = cor_decode_check_numbers(json, &why);
     return r < 0 ? decode_refuse(write, &sent, r, &why) : call->status.err;
+}
+
+/* The type that the object says it is of. A body that has fields of other names may have said it in
+ * other letters. 0, -COR_EINVAL with words in `why`. */
+static int decode_find_kind(struct cor_write *write, const struct cor_object *object, bool has_dups,
+                            struct decode_kind *sent, bool *is_clean, struct cor_buf *why)
+{
+    const struct cor_resource_row *type = write->call.type;
+    const struct cor_type *schema;
+    int r = cor_decode_check_type(cor_object_json(object), why);
+
+    *sent = (struct decode_kind){cor_decode_version(type, cor_object_api_version(object)),
+                                 cor_object_kind(object)};
+    schema = decode_type(&write->call, sent);
+    *is_clean = r < 0 || (!has_dups && schema && cor_read_is_clean(write->json, schema));
+    if (!*is_clean && !write->strategic.p) {
+        r = cor_decode_sniff(write->json, &sent->api_version, &sent->kind, why);
+        sent->api_version = cor_decode_version(type, sent->api_version);
+    }
+    return r;
+}
+
+/* Upstream reads what a JSON or merge patch made into its internal type. Without a version it is
+ * taken for that type itself, which has none of these members, and so no name. */
+static int decode_check_version(struct cor_write *write, const struct decode_kind *sent)
+{
+    struct cor_call *call = &write->call;
+
+    if (!write->apply || write->is_applied || write->strategic.p || sent->api_version.n > 0)
+        return 0;
+    return cor_status_bad_request(
+        &call->status,
+        "the name of the object (%.*s based on URL) was undeterminable: name must be provided",
+        COR_STR_ARG(call->name));
+}
+
+/* A group without a version, which is not that of the request. */
+static int decode_refuse_version(struct cor_write *write, const struct decode_kind *sent)
+{
+    struct cor_call *call = &write->call;
+    struct cor_str body = write->apply ? write->json : call->req->body;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {.max = WHY_MAX + body.n};
+
+    if (cor_buf_addf(&why, "Object 'apiVersion' is missing in '") < 0 ||
+        cor_buf_adds(&why, body) < 0 || cor_buf_addc(&why, '\'') < 0)
+        return cor_status_set_err(&call->status, -COR_ENOMEM);
+    return write->apply
+               ? cor_body_refuse_patched(write, cor_buf_z(&why))
+               : cor_body_cannot_handle(call, sent->api_version, sent->kind, cor_buf_z(&why));
 }
 
 /* The bytes are an object. */
@@ -125,12 +175,13 @@ static int decode_check(struct cor_write *write, const struct cor_object *object
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {0};
     struct cor_call *call = &write->call;
-    const struct decode_kind sent = {cor_object_api_version(object), cor_object_kind(object)};
+    struct decode_kind sent;
     struct cor_gv gv;
+    bool is_clean;
     int r;
 
     cor_buf_init(&why, WHY_MAX);
-    r = cor_decode_check_type(cor_object_json(object), &why);
+    r = decode_find_kind(write, object, has_dups, &sent, &is_clean, &why);
     if (r == 0 && cor_gv_parse(sent.api_version, &gv, NULL) < 0) {
         (void)cor_buf_addf(&why, "unexpected GroupVersion string: %.*s",
                            COR_STR_ARG(sent.api_version));
@@ -138,31 +189,48 @@ static int decode_check(struct cor_write *write, const struct cor_object *object
     }
     if (r < 0 && !write->apply)
         return cor_body_unrecognized(call, cor_buf_z(&why));
+    if (r == 0 && decode_check_version(write, &sent) < 0)
+        return call->status.err;
+    if (r == 0 && sent.api_version.n > 0 && sent.api_version.p[sent.api_version.n - 1] == '/')
+        return decode_refuse_version(write, &sent);
     if (r == 0)
-        r = decode_read(write, &sent, has_dups);
+        r = decode_read(write, &sent, is_clean);
     write->api_version = sent.api_version;
     if (r == 0)
         r = cor_decode_check_kind(call->type, sent.api_version, sent.kind, &why);
     return r < 0 ? decode_refuse(write, &sent, r, &why) : 0;
 }
 
+/* `json` is `text` from now on, which is left empty. */
+static void decode_take_text(struct cor_write *write, struct cor_buf *text)
+{
+    cor_buf_deinit(&write->text);
+    write->text = *text;
+    *text = (struct cor_buf){0};
+    write->json = cor_buf_str(&write->text);
+}
+
 /* Makes the object again from a body that repeats members, as Go's decoder merges them. */
 static int decode_merge(struct cor_write *write, const struct cor_object_limits *limits,
                         struct cor_object **object)
 {
-    const struct decode_kind sent = {cor_object_api_version(*object), cor_object_kind(*object)};
+    const struct decode_kind sent = {
+        cor_decode_version(write->call.type, cor_object_api_version(*object)),
+        cor_object_kind(*object)};
     const struct cor_type *type = decode_type(&write->call, &sent);
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf merged = {0};
     int r;
 
-    assert(type && write->text.n == 0);
-    r = cor_repeated_merge(write->json, type, &write->text);
+    assert(type);
+    cor_buf_init(&merged, write->text.max);
+    r = cor_repeated_merge(write->json, type, &merged);
     if (r < 0)
         return cor_status_set_err(&write->call.status, r);
-    write->json = cor_buf_str(&write->text);
+    decode_take_text(write, &merged);
     *object = cor_object_unref(*object);
     r = cor_object_parse(write->json, limits, NULL, &write->rv, object, &write->call.status);
     if (r == 0)
-        write->api_version = cor_object_api_version(*object);
+        write->api_version = cor_decode_version(write->call.type, cor_object_api_version(*object));
     return r;
 }
 
@@ -177,6 +245,22 @@ static int decode_take_body(struct cor_write *write)
     if (r == 0 && cor_str_eq(cor_str_trim(write->json), COR_STR("null")))
         write->json = COR_STR("{}");
     return r;
+}
+
+/* Parses `json`, once more with its text mended if that is all that is wrong with it. 0, or the
+ * failure in the status. */
+static int decode_parse(struct cor_write *write, const struct cor_object_limits *limits,
+                        struct cor_json_dups *dups, struct cor_object **ret_object)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf mended = {.max = 3 * COR_WRITE_JSON_MAX};
+    struct cor_status *st = &write->call.status;
+    int r = cor_object_parse(write->json, limits, dups, &write->rv, ret_object, st);
+
+    if (r != -COR_EINVAL || cor_json_mend(write->json, &mended) <= 0)
+        return r;
+    cor_status_deinit(st);
+    decode_take_text(write, &mended);
+    return cor_object_parse(write->json, limits, dups, &write->rv, ret_object, st);
 }
 
 int cor_write_decode(struct cor_write *write)
@@ -200,8 +284,7 @@ int cor_write_decode(struct cor_write *write)
     if (r < 0)
         return r;
     is_sent_json = !write->apply && write->text.n == 0;
-    r = cor_object_parse(write->json, &limits, is_sent_json ? &dups : NULL, &write->rv, &object,
-                         &call->status);
+    r = decode_parse(write, &limits, is_sent_json ? &dups : NULL, &object);
     if (r == -COR_EINVAL)
         r = decode_refuse_bytes(write);
     else if (r == 0 && cor_write_is_custom(call))

@@ -31,6 +31,7 @@
 #include "base/err.h"
 #include "base/utf8.h"
 #include "meta/object_edit.h"
+#include "meta/quote.h"
 #include "schema/default.h"
 #include "server/strategy/scale.h"
 #include "server/strategy/strategy.h"
@@ -45,7 +46,8 @@
 /* ---- who writes ---- */
 
 /* Appends the name that a user agent gives to its manager: the printable characters before the
- * first slash, at most MANAGER_MAX bytes of them. */
+ * first slash, at most MANAGER_MAX bytes of them. A byte that is no text counts for U+FFFD, which
+ * prints. */
 static int add_agent_name(struct cor_str agent, struct cor_buf *out)
 {
     ptrdiff_t slash = cor_str_find(agent, '/');
@@ -56,10 +58,13 @@ static int add_agent_name(struct cor_str agent, struct cor_buf *out)
         uint32_t code;
         size_t n = cor_utf8_first(rest, &code);
 
-        if (code != COR_UTF8_INVALID && !cor_utf8_is_control(code)) {
-            if (out->n + n > MANAGER_MAX)
+        struct cor_str shown =
+            code == COR_UTF8_INVALID ? COR_STR("\xef\xbf\xbd") : cor_str(rest.p, n);
+
+        if (code == COR_UTF8_INVALID || cor_quote_prints(code)) {
+            if (out->n + shown.n > MANAGER_MAX)
                 break;
-            r = cor_buf_add(out, rest.p, n);
+            r = cor_buf_adds(out, shown);
         }
         rest = cor_str_from(rest, n);
     }

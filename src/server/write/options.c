@@ -9,9 +9,11 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/utf8.h"
 #include "http/url.h"
 #include "meta/field_error.h"
 #include "meta/patch_type.h"
+#include "meta/quote.h"
 #include "json/writer.h"
 
 #define FIELD_MANAGER_MAX 128
@@ -61,16 +63,19 @@ void cor_dry_run_check(struct cor_str query, struct cor_field_errors *errs)
 static void check_manager(struct cor_str manager, struct cor_field_errors *errs)
 {
     static const struct cor_field_path path = {.name = COR_STR("fieldManager")};
+    struct cor_str rest = manager;
     char why[64];
+    uint32_t code;
 
     if (manager.n > FIELD_MANAGER_MAX)
         cor_field_errors_add_too_long(errs, &path, FIELD_MANAGER_MAX);
-    for (size_t i = 0; i < manager.n; i++) {
-        unsigned char c = (unsigned char)manager.p[i];
+    while (rest.n > 0) {
+        size_t at = manager.n - rest.n, n = cor_utf8_first(rest, &code);
 
-        if (c >= 0x20 && c != 0x7f)
+        rest = cor_str_from(rest, n);
+        if (code == COR_UTF8_INVALID || cor_quote_prints(code))
             continue;
-        snprintf(why, sizeof(why), "invalid character U+%04X (at position %zu)", c, i);
+        snprintf(why, sizeof(why), "invalid character U+%04X (at position %zu)", code, at);
         cor_field_errors_add(errs, COR_FIELD_INVALID, &path, cor_field_string(manager), why);
     }
 }

@@ -356,7 +356,7 @@ TEST(check, stops_at_the_limits)
     assert_int_equal(cor_json_check(COR_STR("[[[1]]]"), &small, &canonical, &err), 0);
     assert_int_equal(cor_json_check(COR_STR("[[[[]]]]"), &small, &canonical, &err), -COR_EINVAL);
     assert_int_equal(err.offset, 3);
-    assert_string_equal(err.message, "exceeded max depth");
+    assert_string_equal(err.message, "invalid character '[' exceeded max depth");
     assert_int_equal(cor_json_check(COR_STR("[1,2,3,4]"), &small, &canonical, &err), -COR_ETOOBIG);
     assert_int_equal(err.offset, 8);
     assert_string_equal(err.message, "9 bytes of JSON exceed the limit of 8");

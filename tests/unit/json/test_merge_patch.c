@@ -119,7 +119,7 @@ TEST(merge_patch, stops_at_the_limits)
     assert_int_equal(
         cor_json_merge_patch(COR_STR("{}"), COR_STR("{\"b\":[[]]}"), &small, &out, NULL, &err),
         -COR_EINVAL);
-    assert_string_equal(err.message, "error decoding patch: exceeded max depth");
+    assert_string_equal(err.message, "error decoding patch: invalid character '[' exceeded max depth");
     cor_buf_deinit(&out);
 }
 

@@ -287,6 +287,61 @@ TEST(create, a_revision_is_refused_by_the_store_alone)
     fx_close(&fx);
 }
 
+/* Contract types 2.1.2, 2.1.4, 2.1.5. The look that upstream's decoder takes at the type of a body.
+ */
+TEST(create, finds_the_type_of_a_body_as_upstream_does)
+{
+    static const struct {
+        const char *body, *message; /* NULL: it is created */
+    } bodies[] = {
+        {"{\"apiVersion\":\"/\",\"metadata\":{\"name\":\"a\"}}", NULL},
+        {"{\"Kind\":\"ConfigMap\",\"metadata\":{\"name\":\"b\"}}", NULL},
+        {"{\"KIND\":\"Pod\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c\"}}", NULL},
+        {"{\"apiVersion\":\"x/\",\"metadata\":{\"name\":\"d\"}}",
+         "ConfigMap in version \"\" cannot be handled as a ConfigMap: Object 'apiVersion' is missing "
+         "in '{\"apiVersion\":\"x/\",\"metadata\":{\"name\":\"d\"}}'"},
+        {"{\"kind\":\"ConfigMap\",\"Kind\":\"Pod\",\"metadata\":{\"name\":\"d\"}}",
+         "Pod in version \"v1\" cannot be handled as a ConfigMap: converting (v1.Pod) to "
+         "(core.ConfigMap): unknown conversion"},
+        {"{\"\xe2\x84\xaaind\":5,\"metadata\":{\"name\":\"d\"}}",
+         "the object provided is unrecognized (must be of type ConfigMap): couldn't get "
+         "version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind "
+         "of type string ({\"\xe2\x84\xaaind\":5,\"metadata\":{\"name\" ...)"},
+    };
+    struct fx fx;
+
+    open_ready(&fx);
+    for (size_t i = 0; i < COR_ARRAY_LEN(bodies); i++) {
+        const char *answer =
+            fx_do(&fx, bodies[i].message ? 400 : 201, "POST", CONFIGMAPS, bodies[i].body);
+
+        if (bodies[i].message)
+            assert_at(answer, "message", bodies[i].message);
+    }
+    assert_at(fx_do(&fx, 201, "POST", "/apis/apps/v1/namespaces/default/deployments",
+                    "{\"apiVersion\":\"apps/\",\"metadata\":{\"name\":\"d\"},\"spec\":{" FX_WORKLOAD
+                    "}}"),
+              "apiVersion", "apps/v1");
+    fx_close(&fx);
+}
+
+TEST(create, text_that_is_no_utf8_is_replaced)
+{
+    struct fx fx;
+    const char *cm;
+
+    open_ready(&fx);
+    cm =
+        fx_do(&fx, 201, "POST", CONFIGMAPS,
+              "{\"metadata\":{\"name\":\"a\"},\"data\":{\"a\":\"1\",\"k\":\"x\xff\",\"a\":\"2\"}}");
+    assert_at(cm, "data.k", "x\xef\xbf\xbd");
+    assert_at(cm, "data.a", "2");
+    fx_do(&fx, 400, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"b\"}\xff}");
+    cm = fx_do(&fx, 200, "PATCH", CONFIGMAPS "/a", "{\"data\":{\"k\":\"y\xff\"}}");
+    assert_at(cm, "data.k", "y\xef\xbf\xbd");
+    fx_close(&fx);
+}
+
 TEST(create, many_nested_mistakes_in_a_schema_are_a_bad_request)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf body = {.max = 1u << 20};
