@@ -312,6 +312,43 @@ static uint64_t jobs(struct cor_offload *offload)
     return stats.jobs;
 }
 
+/* The version that an event wrote is mostly still the present one: then it is the tree's. */
+TEST(history, that_wrote_what_is_still_there_costs_no_versions_of_its_own)
+{
+    struct fake_watch w;
+    char filler[1001];
+    cor_rev from;
+
+    memset(filler, 'x', 1000);
+    filler[1000] = 0;
+    fake_open(&f, 0);
+    f.keeps_history = true;
+    from = f.rev;
+    for (size_t i = 0; i < 256; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "p%zu", i);
+        fake_put(&f, "ns", name, "a", filler);
+    }
+    fake_restart(&f);
+    check_served(from);
+    assert_int_equal(cor_cacher_stats(f.cacher).window_events, 256);
+    assert_in_range(cor_cacher_stats(f.cacher).window_bytes, 0, 256 * 64);
+    /* They are the events' alone when the objects have changed. */
+    for (size_t i = 0; i < 256; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "p%zu", i);
+        fake_put(&f, "ns", name, "b", filler);
+    }
+    assert_in_range(cor_cacher_stats(f.cacher).window_bytes, 256 * 1000, 256 * 1500);
+    open_from(&w, from);
+    fake_wait(&f, is_up_to_date, &w);
+    assert_int_equal(w.n, 512);
+    fake_watch_close(&w);
+    fake_close(&f);
+}
+
 static bool has_seen_all(void *arg)
 {
     return ((struct fake_watch *)arg)->last == f.rev;

@@ -85,6 +85,35 @@ TEST(resume, a_watch_from_a_revision_that_the_store_has_is_served_whatever_the_b
     conf_close(&c);
 }
 
+TEST(resume, an_exact_list_of_a_revision_that_the_store_has_is_served_whatever_the_budget)
+{
+    cor_rev revs[300];
+
+    conf_open(&c);
+    for (size_t i = 0; i < COR_ARRAY_LEN(revs); i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "p%03zu", i);
+        revs[i] = put(name, "x");
+    }
+    c.cacher_bytes = 16u << 10;
+    restart();
+    for (size_t i = 0; i < COR_ARRAY_LEN(revs); i += 60) {
+        struct cor_store_list_opts opts = {
+            .options = {.recursive = true, .resource_version_match = COR_STR("Exact")}};
+
+        opts.options.resource_version = cor_strz(conf_rv(revs[i]));
+        {
+            CONF_LIST list = conf_list(&c, "/pods", &opts);
+
+            assert_int_equal(list.err, 0);
+            assert_int_equal(list.nitems, i + 1);
+            assert_int_equal(list.rev, revs[i]);
+        }
+    }
+    conf_close(&c);
+}
+
 TEST(resume, selectors_see_what_left_them_in_history)
 {
     struct cor_predicate predicate = conf_predicate("", "spec.nodeName=x");
