@@ -45,6 +45,8 @@ struct until {
     bool (*done)(void *arg);
     void *arg;
     bool is_done;
+    bool has_begun; /* a turn */
+    bool is_late;   /* time was up before the first one */
 };
 
 static uintptr_t this_thread(void)
@@ -226,28 +228,35 @@ static void on_before_poll(uv_prepare_t *prepare)
 {
     struct until *until = prepare->data;
 
+    until->has_begun = true;
     until->is_done = until->done(until->arg);
-    if (until->is_done)
+    if (until->is_done || until->is_late)
         uv_stop(prepare->loop);
     cor_timers_rearm(until->loop);
 }
 
+/* libuv 1.45 and later call it before the first turn when no time was given; a loop that is stopped
+ * then runs no turn at all. */
 static void on_deadline(uv_timer_t *timer)
 {
-    uv_stop(timer->loop);
+    struct until *until = timer->data;
+
+    until->is_late = true;
+    if (until->has_begun)
+        uv_stop(timer->loop);
 }
 
 bool cor_loop_run_until(struct cor_loop *loop, bool (*done)(void *arg), void *arg,
                         uint64_t timeout_ms)
 {
-    struct until until = {loop, done, arg, done(arg)};
+    struct until until = {.loop = loop, .done = done, .arg = arg, .is_done = done(arg)};
     sigset_t old;
 
     assert(!loop->started && !loop->running && cor_loop_is_current(loop));
     if (until.is_done)
         return true;
     loop->running = true;
-    loop->before_poll.data = &until;
+    loop->before_poll.data = loop->deadline.data = &until;
     uv_update_time(&loop->uv);
     cor_timers_rearm(loop);
     uv_prepare_start(&loop->before_poll, on_before_poll);

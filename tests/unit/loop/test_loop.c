@@ -44,6 +44,31 @@ TEST(loop, runs_until_done_or_until_the_time_is_over)
     cor_loop_free(loop);
 }
 
+struct note {
+    struct cor_mail mail;
+    bool has_come;
+};
+
+static void on_note(struct cor_mail *mail)
+{
+    COR_CONTAINER_OF(mail, struct note, mail)->has_come = true;
+}
+
+TEST(loop, takes_what_is_ready_when_it_is_given_no_time)
+{
+    struct cor_loop *loop;
+    struct note note = {.mail.on_mail = on_note};
+
+    assert_int_equal(cor_loop_new(8, &loop), 0);
+    for (int i = 0; i < 2; i++) {
+        note.has_come = false;
+        assert_int_equal(cor_loop_post(loop, &note.mail), 0);
+        assert_false(cor_loop_run_until(loop, never, NULL, 0));
+        assert_true(note.has_come);
+    }
+    cor_loop_free(loop);
+}
+
 TEST(loop, free_takes_null)
 {
     assert_null(cor_loop_free(NULL));
