@@ -75,6 +75,53 @@ TEST(tls, both_roles_meet_and_end)
     identities_deinit(&ids);
 }
 
+/* Does one of the session's temporary keys still hold a key? */
+static bool keeps_exchange(SSL *ssl)
+{
+    EVP_PKEY *keys[2] = {NULL, NULL};
+    bool keeps = false;
+
+    SSL_get_tmp_key(ssl, &keys[0]);
+    SSL_get_peer_tmp_key(ssl, &keys[1]);
+    for (int i = 0; i < 2; i++) {
+        unsigned char *bytes = NULL;
+
+        keeps |= keys[i] && EVP_PKEY_get1_encoded_public_key(keys[i], &bytes) > 0;
+        OPENSSL_free(bytes);
+        EVP_PKEY_free(keys[i]);
+    }
+    return keeps;
+}
+
+/* They are of no use any more, and those of ML-KEM are large. */
+TEST(tls, the_keys_of_the_exchange_do_not_outlive_the_handshake)
+{
+    struct identities ids;
+    struct cor_tls *server, *client;
+    struct pair p;
+
+    identities_init(&ids);
+    server = make(COR_TLS_SERVER, &ids.server, NULL, NULL, 0);
+    client = make(COR_TLS_CLIENT, NULL, &ids.ca, NULL, 0);
+    pair_init(&p);
+    assert_int_equal(pair_connect(&p, server, client, "localhost"), 0);
+    assert_true(cor_loop_run_until(p.loop, both_open, &p, PATIENCE_MS));
+    assert_false(keeps_exchange(p.server.stream->ssl));
+    assert_false(keeps_exchange(p.client.stream->ssl));
+    /* New keys of the connection come without them. */
+    assert_int_equal(SSL_key_update(p.client.stream->ssl, SSL_KEY_UPDATE_REQUESTED), 1);
+    assert_int_equal(write_one(p.client.stream, COR_STR("hello")), 0);
+    assert_true(cor_loop_run_until(p.loop, server_got_five, &p, PATIENCE_MS));
+    assert_int_equal(write_one(p.server.stream, COR_STR("there")), 0);
+    assert_true(cor_loop_run_until(p.loop, client_got_five, &p, PATIENCE_MS));
+    assert_str(cor_buf_str(&p.server.got), "hello");
+    assert_str(cor_buf_str(&p.client.got), "there");
+    pair_deinit(&p);
+    cor_tls_unref(server);
+    cor_tls_unref(client);
+    identities_deinit(&ids);
+}
+
 TEST(tls, a_client_shakes_hands_on_a_connected_socket)
 {
     struct identities ids;
