@@ -53,7 +53,7 @@ static int connect_to_server(struct source *s)
         .ca_file = s->opts->ca_file, .insecure_skip_tls_verify = s->opts->insecure_skip_tls_verify,
     };
     const struct cor_client_opts opts = {COR_CLIENT_OPTS, .config = &s->config,
-                                         .user_agent = "coracle-gen", .qps = -1};
+                                         .user_agent = "coracle-gen"};
     COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
     int r = cor_client_config_load_with(s->opts->kubeconfig, &overrides, &s->config, &why);
 

@@ -32,9 +32,9 @@ struct cor_client_opts {
     const char *user_agent;                 /* NULL: the library's own */
     /* For requests that set no timeout, except watches; 0: no timeout, as client-go. */
     uint64_t timeout_ms;
-    /* The limit of requests per second, and how many may be sent at once; watches are not counted.
-     * 0: 5 and 10, as client-go. Discovery is counted separately, with 5 and 300 as defaults. A
-     * negative qps: no limit. */
+    /* The limit of requests per second, and how many may be sent at once (0: 10; of discovery,
+     * which is counted separately, 300); watches are not counted. A qps of 0 or below: no limit.
+     * Servers share fairly by themselves: their 429 and Retry-After are obeyed in any case. */
     double qps;
     uint32_t burst;
     /* Called with each warning that the server sends, once for each text, on the I/O thread or

@@ -73,7 +73,6 @@ static inline int cor_testing_client(struct cor_testing *testing, struct cor_run
     r = cor_client_config_set(&config.server, cor_testing_url(testing));
     opts.size = sizeof(opts);
     opts.config = &config;
-    opts.qps = -1;
     if (r == 0)
         r = cor_client_new(runtime, &opts, ret_client, reterr);
     cor_client_config_deinit(&config);

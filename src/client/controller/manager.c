@@ -304,7 +304,7 @@ static int manager_make_client(struct cor_manager *m, const struct cor_client_co
         COR_CLIENT_OPTS,
         .config = config,
         .timeout_ms = m->opts.timeout_ms ? m->opts.timeout_ms : COR_MANAGER_TIMEOUT_MS,
-        .qps = m->opts.qps != 0 ? m->opts.qps : -1,
+        .qps = m->opts.qps,
         .burst = m->opts.burst,
         .on_warning = on_warning,
         .arg = m,

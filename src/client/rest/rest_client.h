@@ -32,7 +32,7 @@ struct cor_rest_client_opts {
     const struct cor_client_config *config; /* copied */
     const char *user_agent;                 /* NULL: cor_rest_user_agent() */
     uint64_t timeout_ms;                    /* of requests that set none; 0: none */
-    /* At most so many requests a second, so many at once: 0: 5 and 10; qps below 0: no limit.
+    /* At most so many requests a second, so many at once (0: 10); qps 0 or below: no limit.
      * Discovery, which asks for many documents at once, is counted by itself, and without a burst
      * of the caller's has COR_REST_DISCOVERY_BURST. */
     double qps;

@@ -5,7 +5,6 @@
 
 #include "loop/loop.h"
 
-#define QPS_DEFAULT   5
 #define BURST_DEFAULT 10
 
 /* Sets the timer to when the first in line gets its token; to never while the line is empty. */
@@ -36,10 +35,10 @@ static void on_timer(struct cor_timer *timer)
 int cor_rest_throttle_init(struct cor_rest_throttle *t, struct cor_loop *loop, double qps,
                            uint32_t burst)
 {
-    t->is_off = qps < 0;
+    t->is_off = qps <= 0;
     cor_dlist_init(&t->waiting);
     cor_timer_init(&t->timer, loop, on_timer);
-    cor_token_bucket_init(&t->bucket, qps > 0 ? qps : QPS_DEFAULT, burst ? burst : BURST_DEFAULT,
+    cor_token_bucket_init(&t->bucket, t->is_off ? 1 : qps, burst ? burst : BURST_DEFAULT,
                           cor_loop_now_ms(loop));
     return cor_timer_set(&t->timer, UINT64_MAX);
 }

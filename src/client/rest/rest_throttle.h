@@ -25,7 +25,7 @@ struct cor_rest_turn {
     void (*on_turn)(struct cor_rest_turn *turn);
 };
 
-/* `qps` 0: 5, below 0: no limit. `burst` 0: 10. 0 or -COR_ENOMEM. */
+/* `qps` 0 or below: no limit. `burst` 0: 10. 0 or -COR_ENOMEM. */
 int cor_rest_throttle_init(struct cor_rest_throttle *t, struct cor_loop *loop, double qps,
                            uint32_t burst);
 /* No request may wait. Safe on a zeroed struct. */
