@@ -186,6 +186,9 @@ static void on_stream_end(struct cor_stream *s, int why, void *arg)
     struct cor_http_link *l = arg;
     struct cor_http_call *call = call_of(l);
 
+    /* What fails after the server's end is our output: its answer has come, and waits. */
+    if (l->peer_ended)
+        return;
     if (why == 0 && call && (call->kept.n > 0 || call->is_paused))
         l->peer_ended = true;
     else if (why == 0)

@@ -190,6 +190,17 @@ static void on_end(struct cor_stream *s, int why, void *arg)
         cor_conn_end(c);
 }
 
+/* Input waits for the handler, or for the output, and the client has ended its side. It is taken to
+ * be gone, as in on_end(), except that a tunnel has two ends, and its handler takes the rest first.
+ */
+static void on_left(struct cor_stream *s, void *arg)
+{
+    struct cor_conn *c = arg;
+
+    if (!c->is_tunnel && (cor_response_is_held(&c->resp) || c->nexchanges > 0))
+        cor_conn_gone(c, -COR_ECANCELED);
+}
+
 static void on_drained(struct cor_stream *s, void *arg)
 {
     struct cor_conn *c = arg;
@@ -245,8 +256,8 @@ static void on_waiting(struct cor_stream *s, size_t n, void *arg)
         end_unread(c);
 }
 
-static const struct cor_stream_cbs stream_cbs = {on_open, on_data,    on_writable,
-                                                 on_end,  on_drained, on_waiting};
+static const struct cor_stream_cbs stream_cbs = {on_open,    on_data,    on_writable, on_end,
+                                                 on_drained, on_waiting, on_left};
 
 static void on_timer(struct cor_timer *timer)
 {

@@ -55,9 +55,18 @@ static void call_back(struct cor_stream *s)
         s->wants_writable = s->wants_writable && !has_room;
         s->cbs->on_writable(s, s->arg);
     }
+    if (s->left_is_due && s->state == COR_STREAM_OPEN && !cor_dlist_empty(&s->unread_link))
+        s->cbs->on_left(s, s->arg);
+    s->left_is_due = false;
     if (s->end_is_due && s->state == COR_STREAM_ENDED) {
         s->end_is_due = false;
         s->cbs->on_end(s, s->why, s->arg);
+    }
+    if (s->failure < 0 && s->state == COR_STREAM_ENDED) {
+        int failure = s->failure;
+
+        s->failure = 0;
+        s->cbs->on_end(s, failure, s->arg);
     }
     if (s->drained_is_due && s->state != COR_STREAM_CLOSING) {
         s->drained_is_due = false;
@@ -132,6 +141,7 @@ int cor_net_open(struct cor_loop *loop, struct cor_net **ret_net)
     cor_dlist_init(&net->dirty);
     cor_dlist_init(&net->wakes);
     cor_handshakes_init(&net->handshakes);
+    cor_unread_init(&net->unread, loop);
     uv_prepare_init(cor_loop_uv(loop), &net->before_poll);
     uv_idle_init(cor_loop_uv(loop), &net->busy);
     net->before_poll.data = net->busy.data = net;
@@ -157,6 +167,7 @@ void cor_net_close(struct cor_net *net, void (*on_closed)(void *arg), void *arg)
 {
     assert(cor_loop_is_current(net->loop));
     assert(net->nhandles == 0 && net->nused == 0);
+    cor_unread_deinit(&net->unread);
     net->on_closed = on_closed;
     net->arg = arg;
     net->nclosing = 2;

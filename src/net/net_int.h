@@ -13,6 +13,7 @@
 #include "net/handshakes.h"
 #include "net/net.h"
 #include "net/stream.h"
+#include "net/unread.h"
 
 /* Output waits in blocks of one TLS record each. */
 #define COR_BLOCK_BYTES 16384u
@@ -45,6 +46,7 @@ struct cor_net {
     struct cor_block *free_blocks;
     size_t nfree, nused;
     struct cor_handshakes handshakes;
+    struct cor_unread unread;
     uint64_t turn;           /* of the loop */
     size_t nfresh;           /* blocks taken since the last flush */
     size_t nhandles;         /* streams, listeners and look-ups that are open */
@@ -99,8 +101,12 @@ struct cor_stream {
     bool is_drained;  /* after cor_stream_end(): nothing is left to send */
     bool drained_is_due;
     int why;
+    int failure; /* of the output, after an end with why = 0; on_end(failure) is due. 0: none */
     const char *error; /* what the system or OpenSSL say of a failure; static text */
     struct cor_dlist dirty_link, wake_link;
+    struct cor_dlist unread_link;     /* in net->unread, while its socket is not read */
+    bool left_seen;                   /* there: the peer has ended its side */
+    bool left_is_due;                 /* on_left is to be called */
     struct cor_dlist shake_link;      /* in net->handshakes, while it waits */
     bool shake_is_called;             /* it may read once */
     struct cor_block *out, *out_last; /* not encrypted yet */
@@ -122,7 +128,7 @@ struct cor_stream {
 };
 
 /* No more input: on_end(why) comes at the end of the turn, unless one is due or past. why < 0: no
- * more output either. */
+ * more output either; after an end with why = 0 a second on_end tells it. */
 void cor_stream_over(struct cor_stream *s, int why);
 
 /* Reads the socket again after cor_handshakes_wait(), unless its user has stopped reading. */

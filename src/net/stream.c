@@ -33,6 +33,10 @@ static void drop_output(struct cor_stream *s)
 
 void cor_stream_over(struct cor_stream *s, int why)
 {
+    if (why < 0 && !s->is_failed && s->state == COR_STREAM_ENDED) {
+        s->failure = why;
+        cor_stream_set_wake(s);
+    }
     if (why < 0) {
         s->is_failed = true;
         drop_output(s);
@@ -41,9 +45,10 @@ void cor_stream_over(struct cor_stream *s, int why)
     }
     if (s->state >= COR_STREAM_ENDED)
         return;
-    cor_stream_read_stop(s);
-    cor_handshakes_leave(s);
     s->state = COR_STREAM_ENDED;
+    cor_stream_read_stop(s);
+    cor_unread_leave(s);
+    cor_handshakes_leave(s);
     s->why = why;
     s->end_is_due = true;
     cor_stream_set_wake(s);
@@ -83,6 +88,7 @@ void cor_stream_read_stop(struct cor_stream *s)
     if (s->is_reading)
         uv_read_stop(&s->uv.stream);
     s->is_reading = false;
+    cor_unread_enter(s);
 }
 
 void cor_stream_read_again(struct cor_stream *s)
@@ -96,6 +102,7 @@ void cor_stream_read_start(struct cor_stream *s)
     if (s->is_reading || s->state == COR_STREAM_CONNECTING || s->state >= COR_STREAM_ENDED)
         return;
     s->is_reading = true;
+    cor_unread_leave(s);
     cor_stream_read_again(s);
 }
 
@@ -117,6 +124,7 @@ static struct cor_stream *new_stream(struct cor_net *net, const struct cor_strea
     s->stall_ms = opts->stall_ms;
     cor_dlist_init(&s->dirty_link);
     cor_dlist_init(&s->wake_link);
+    cor_dlist_init(&s->unread_link);
     cor_dlist_init(&s->shake_link);
     cor_timer_init(&s->stall, net->loop, on_stall);
     if (opts->tls) {
@@ -360,10 +368,13 @@ int cor_stream_start_tls(struct cor_stream *s, struct cor_tls *tls, const char *
 
 void cor_stream_end(struct cor_stream *s)
 {
-    if (s->says_end || s->is_failed)
+    if (s->says_end)
         return;
     s->says_end = true;
-    cor_stream_mark_dirty(s);
+    if (s->is_failed)
+        cor_stream_set_drained(s);
+    else
+        cor_stream_mark_dirty(s);
 }
 
 void cor_stream_close(struct cor_stream *s, void (*on_closed)(void *arg), void *arg)
@@ -373,6 +384,7 @@ void cor_stream_close(struct cor_stream *s, void (*on_closed)(void *arg), void *
     s->is_failed = true;
     drop_output(s);
     cor_dlist_remove(&s->wake_link);
+    cor_unread_leave(s);
     cor_handshakes_leave(s);
     cor_timer_cancel(&s->stall);
     s->on_closed = on_closed;

@@ -32,15 +32,20 @@ struct cor_stream_cbs {
     void (*on_data)(struct cor_stream *s, struct cor_str bytes, void *arg);
     /* Half of the buffer is free again, after cor_stream_want_writable(). */
     void (*on_writable)(struct cor_stream *s, void *arg);
-    /* No input comes any more. 0: the peer has ended its side; output may go on, but whether it
-     * arrives is not told. -COR_ETIMEOUT: it took no output for stall_ms. -COR_ETLS: TLS failed.
-     * -COR_EUNREACHABLE: could not connect. -COR_ENOMEM, -COR_EIO. */
+    /* No input comes any more. 0: the peer has ended its side; output may go on, and when it fails
+     * later, on_end comes once more with the reason. -COR_ETIMEOUT: it took no output for stall_ms.
+     * -COR_ETLS: TLS failed. -COR_EUNREACHABLE: could not connect. -COR_ENOMEM, -COR_EIO. */
     void (*on_end)(struct cor_stream *s, int why, void *arg);
-    /* After cor_stream_end(): all output has been sent, or never will be. */
+    /* Follows each cor_stream_end(), also of a stream that has failed: all output has been sent, or
+     * never will be. */
     void (*on_drained)(struct cor_stream *s, void *arg);
     /* What waits to be sent is `n` bytes now, after the socket did not take all of it or has taken
      * more. Never for output that goes out at once. NULL: not wanted. */
     void (*on_waiting)(struct cor_stream *s, size_t n, void *arg);
+    /* The peer has ended its side while reading is stopped, and more of what it sent before may be
+     * unread; told about a second later, and again twice a second. NULL: not wanted, and then a
+     * peer that is gone is not noticed either while reading is stopped. */
+    void (*on_left)(struct cor_stream *s, void *arg);
 };
 
 struct cor_stream_opts {
@@ -88,7 +93,8 @@ void cor_stream_want_writable(struct cor_stream *s);
 /* One on_writable at the end of this turn or of the next, whether there is room or not. */
 void cor_stream_want_turn(struct cor_stream *s);
 
-/* Stops reading the socket, or goes on. The peer's end is not noticed meanwhile. */
+/* Stops reading the socket, or goes on. Of the peer's end only what on_left says is noticed
+ * meanwhile. */
 void cor_stream_read_stop(struct cor_stream *s);
 void cor_stream_read_start(struct cor_stream *s);
 
@@ -100,7 +106,7 @@ bool cor_stream_is_quiet(const struct cor_stream *s);
 void cor_stream_end(struct cor_stream *s);
 
 /* Gives the stream up: drops its output; on_end(why) comes at the end of the turn, unless it was
- * called before. `why` is negative. */
+ * called with a failure before. `why` is negative. */
 void cor_stream_fail(struct cor_stream *s, int why);
 
 /* No callback but `on_closed` (may be NULL) after this; it comes from a later turn, and the memory
