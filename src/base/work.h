@@ -42,14 +42,24 @@ static inline struct cor_work cor_work_new(bool on_loop)
 /* 0; COR_WORK_YIELD; or -COR_ETOOBIG, the end of the budget. */
 static inline int cor_work_result(const struct cor_work *work)
 {
-    if (work->steps > work->slice)
-        return COR_WORK_YIELD;
-    return work->steps > work->max ? -COR_ETOOBIG : 0;
+    if (work->steps > work->max)
+        return -COR_ETOOBIG;
+    return work->steps > work->slice ? COR_WORK_YIELD : 0;
 }
 
 static inline int cor_work_charge(struct cor_work *work, uint64_t steps)
 {
     work->steps += steps;
+    return cor_work_result(work);
+}
+
+/* What comes next needs more than is left: nothing is, from now on. Returns the failure. */
+static inline int cor_work_use_up(struct cor_work *work)
+{
+    uint64_t end = work->slice < work->max ? work->slice : work->max;
+
+    if (work->steps <= end)
+        work->steps = end + 1;
     return cor_work_result(work);
 }
 

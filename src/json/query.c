@@ -582,10 +582,22 @@ static int run_list(struct run *run, const struct query_list *list, struct value
     return r;
 }
 
-int cor_json_query_first(const struct cor_json_query *query, struct cor_str json,
-                         struct cor_json_result *ret_result)
+/* What a query may read: a multiple of the JSON, and no more than `work` has left. */
+static size_t budget_of(struct cor_str json, const struct cor_work *work)
 {
-    struct run run = {.budget = BUDGET_LEAST + BUDGET_PER_BYTE * json.n};
+    uint64_t own = BUDGET_LEAST + BUDGET_PER_BYTE * (uint64_t)json.n;
+    uint64_t end = work->slice < work->max ? work->slice : work->max;
+    uint64_t left = end > work->steps ? end - work->steps : 0;
+
+    return (size_t)(own / COR_WORK_STEP_BYTES < left ? own : left * COR_WORK_STEP_BYTES);
+}
+
+int cor_json_query_first(const struct cor_json_query *query, struct cor_str json,
+                         struct cor_work *work, struct cor_json_result *ret_result)
+{
+    size_t budget = budget_of(json, work);
+    bool is_short = budget < BUDGET_LEAST + BUDGET_PER_BYTE * json.n;
+    struct run run = {.budget = budget};
     struct cor_json_result first = {0};
     bool is_found = false;
     int r = 0;
@@ -604,8 +616,12 @@ int cor_json_query_first(const struct cor_json_query *query, struct cor_str json
         }
         values_deinit(&values);
     }
+    (void)cor_work_charge(work, 1 + (budget - run.budget) / COR_WORK_STEP_BYTES);
     if (r == -COR_ENOMEM)
         return r;
+    /* The budget was that of the work, of which less than the next step needs may be left. */
+    if (r == -COR_ETOOBIG && is_short)
+        return cor_work_use_up(work);
     if (r < 0 || !is_found)
         return -COR_ENOTFOUND;
     if (first.kind == COR_JSON_RESULT_JSON)

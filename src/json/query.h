@@ -23,6 +23,7 @@
 
 #include "base/arena.h"
 #include "base/str.h"
+#include "base/work.h"
 #include "coracle/json_path.h"
 
 #define COR_JSON_QUERY_BYTES_MAX 4096
@@ -52,9 +53,11 @@ struct cor_json_result {
 };
 
 /* The first result in `json`, canonical bytes. Work is linear in the bytes of `json`: a query that
- * would walk over them more than a few times has no result. 0, -COR_ENOTFOUND (no result, or the
- * evaluation failed), -COR_ENOMEM. */
+ * would walk over them more than a few times has no result. `work` is charged a step for each
+ * COR_WORK_STEP_BYTES that are read, or as much for each value and node. 0, -COR_ENOTFOUND (no
+ * result, or the evaluation failed), -COR_ENOMEM, -COR_ETOOBIG or COR_WORK_YIELD (`work` is used
+ * up; its steps say so from now on). */
 int cor_json_query_first(const struct cor_json_query *query, struct cor_str json,
-                         struct cor_json_result *ret_result);
+                         struct cor_work *work, struct cor_json_result *ret_result);
 
 #endif

@@ -95,6 +95,7 @@ void cor_cells_init(struct cor_cells *cells, struct cor_json_writer *w, struct c
     cells->object = object;
     cells->metadata = cells->name = cells->created = cells->deleted = (struct cor_str){NULL, 0};
     cells->now_us = now_us;
+    cells->work = NULL;
     cells->ntops = cells->nbelow = 0;
     cells->pod.is_made = false;
     while (cor_json_iter_member(&it, &key)) {

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "base/work.h"
 #include "schema/columns.h"
 #include "json/scan.h"
 #include "json/writer.h"
@@ -48,6 +49,7 @@ struct cor_cells {
     struct cor_str metadata;               /* the value of its metadata, without what follows */
     struct cor_str name, created, deleted; /* members of the metadata; p == NULL: absent */
     int64_t now_us;
+    struct cor_work *work; /* what queries may read; NULL: a budget of their own */
     size_t ntops;
     struct cor_cells_top {
         struct cor_cells_member member;
@@ -59,7 +61,9 @@ struct cor_cells {
     struct cor_pod_cells pod;
 };
 
-/* Finds the members of `object`, the whole JSON of an object. Ages are counted up to `now_us`. */
+/* Finds the members of `object`, the whole JSON of an object. Ages are counted up to `now_us`. The
+ * caller may set `work` then: cells for which nothing is left of it are null, and with
+ * COR_WORK_YIELD, which becomes the writer's error, the whole row is for a thread. */
 void cor_cells_init(struct cor_cells *cells, struct cor_json_writer *w, struct cor_str object,
                     int64_t now_us);
 

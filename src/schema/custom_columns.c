@@ -3,7 +3,8 @@
  * A cell is the first result of the column's query. What it looks like depends on the type of the
  * column, and for the type string on the type of the value: texts as they are, numbers as Go prints
  * them, objects and arrays as the JSON that Go writes. A value that does not have the type of its
- * column is null. Failures: no memory, which the writer keeps. Thread: any. */
+ * column is null, and so is a cell for which a row has no steps left (base/work.h). Failures: no
+ * memory, and COR_WORK_YIELD, which the writer keeps. Thread: any. */
 #include "schema/custom_columns.h"
 
 #include <assert.h>
@@ -20,6 +21,7 @@
 #include "json/float_text.h"
 #include "json/json.h"
 
+#define BYTES_OF_STEP   64  /* of an object in which most members are passed */
 #define NUMBER_TEXT_MAX 400 /* a number with more digits is no double's text */
 #define CELL_BYTES_MAX  (8u * COR_OBJECT_BYTES_MAX_DEFAULT)
 #define ZERO_TIME_US    (-62135596800 * 1000000)
@@ -355,15 +357,24 @@ static void write_date(struct cor_cells *cells, const struct cor_json_result *va
     }
 }
 
+uint64_t cor_columns_steps(const struct cor_table_columns *columns, size_t bytes)
+{
+    uint64_t n = columns->custom ? columns->custom->n : 1;
+
+    return n * bytes / BYTES_OF_STEP;
+}
+
 void cor_custom_cells_write(struct cor_cells *cells, const struct cor_custom_columns *columns)
 {
+    struct cor_work own = cor_work_new(false), *work = cells->work ? cells->work : &own;
+
     assert(cells && columns);
-    for (size_t i = 0; i < columns->n; i++) {
+    for (size_t i = 0; i < columns->n && cells->w->error == 0; i++) {
         const struct cor_custom_column *column = &columns->v[i];
         struct cor_json_result value;
-        int r = cor_json_query_first(column->query, cells->object, &value);
+        int r = cor_json_query_first(column->query, cells->object, work, &value);
 
-        if (r == -COR_ENOMEM)
+        if (r == -COR_ENOMEM || r == COR_WORK_YIELD)
             keep_error(cells->w, r);
         if (r < 0)
             cor_json_null(cells->w);

@@ -40,6 +40,10 @@ COR_DEFINE_CLEANUP(struct cor_custom_columns, cor_custom_columns_free)
 /* Writes the cells of a row into the array that is open; failures are the writer's. */
 void cor_custom_cells_write(struct cor_cells *cells, const struct cor_custom_columns *columns);
 
+/* The steps (base/work.h) that a row of an object of so many bytes takes, as far as it is known
+ * before: each column looks for a member of it. Of the columns of any kind. */
+uint64_t cor_columns_steps(const struct cor_table_columns *columns, size_t bytes);
+
 /* Writes the definitions of the columns into the array that is open. */
 void cor_custom_columns_write(struct cor_json_writer *w, const struct cor_custom_columns *columns);
 

@@ -192,6 +192,28 @@ def write_custom_resources(a):
     a.send("branches for a long list", "POST", path, custom("branches", "b", {"list": [1] * 8000}), 422)
 
 
+def read_columns(a):
+    columns = [{"name": f"C{i}", "type": "string", "jsonPath": f".spec..[?(@.a=={i})].b"} for i in range(200)]
+    path = define(a, "columns", {"type": "object", "x-kubernetes-preserve-unknown-fields": True}, columns)
+    for i in range(20):
+        a.send("an object of many columns", "POST", path, custom("columns", f"o{i}", {
+            "list": [{"a": k, "b": "c" * 20} for k in range(800)]}), 201)
+    table = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    a.send("table of one", "GET", path + "/o1", status=200, Accept=table)
+    a.send("table of many columns", "GET", path, status=200, Accept=table)
+    a.send("table of a deletion", "DELETE", path + "/o2", status=200, Accept=table)
+    watch = a.server.watch(path + "?watch=1&resourceVersion=0", accept=table)
+    seen = 0
+    while seen < 19:
+        event = next(watch)
+        assert event["type"] == "ADDED", event
+        seen += len(event["object"]["rows"])
+    a.send("a change that a table shows", "PATCH", path + "/o1", {"spec": {"x": "y"}}, 200, Content_Type=MERGE)
+    assert next(watch)["type"] == "MODIFIED"
+    a.note("watch of a table of many columns")
+    watch.close()
+
+
 def one_kind_of_request(server, step):
     a = Attacker(server)
     step(a)
@@ -203,6 +225,11 @@ def one_kind_of_request(server, step):
 @test
 def validation_of_short_bodies_leaves_the_loop(server):
     one_kind_of_request(server, write_custom_resources)
+
+
+@test
+def tables_of_many_columns_are_made_in_slices(server):
+    one_kind_of_request(server, read_columns)
 
 
 @test

@@ -53,6 +53,9 @@ struct cor_api_loop {
     struct cor_variants variants;
     struct cor_frames frames;
     struct cor_dlist event_jobs; /* what event_maker.h makes */
+    struct {
+        uint64_t now_ms, steps; /* of the turn that began then */
+    } rows;                     /* that watches have made as tables (base/work.h) */
     struct cor_held_loop held;
     struct cor_protobuf_cache_loop protobuf_cache;
     struct cor_kept_docs_loop kept_docs;

@@ -31,6 +31,7 @@
 #include "meta/key.h"
 #include "meta/object_edit.h"
 #include "meta/storage_error.h"
+#include "schema/custom_columns.h"
 #include "schema/custom_row.h"
 #include "schema/protobuf.h"
 #include "server/api/call_int.h"
@@ -550,7 +551,7 @@ void cor_call_fail_storage(struct cor_call *call, enum cor_storage_op op)
     cor_call_fail(call);
 }
 
-static int call_write_table(struct cor_call *call, struct cor_object *object)
+static int call_write_table(struct cor_call *call, struct cor_object *object, struct cor_work *work)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *shown = NULL;
     struct cor_table_opts opts = {
@@ -560,6 +561,7 @@ static int call_write_table(struct cor_call *call, struct cor_object *object)
         .is_v1beta1 = call->accept.is_v1beta1,
         .has_columns = true,
         .shows_cells = call->res->custom,
+        .work = work,
     };
     struct cor_json_writer w;
     int r = 0;
@@ -571,15 +573,18 @@ static int call_write_table(struct cor_call *call, struct cor_object *object)
     cor_json_writer_init(&w, &call->out);
     cor_table_of_object(&w, &opts, object, shown ? shown : object);
     r = cor_json_writer_finish(&w);
+    if (r == COR_WORK_YIELD)
+        return r;
     return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 
 static int call_write_object(struct cor_call *call, struct cor_object *object)
 {
+    struct cor_work work = cor_work_new(false);
     int r;
 
     if (call->accept.view == COR_VIEW_TABLE)
-        return call_write_table(call, object);
+        return call_write_table(call, object, &work);
     r = call->accept.view == COR_VIEW_OBJECT
             ? cor_buf_adds(&call->out, cor_object_json(object))
             : cor_buf_adds(&call->out, cor_partial_head(call->accept.is_v1beta1));
@@ -642,18 +647,45 @@ static void call_reply_converted(struct cor_call *call, int code, struct cor_obj
 /* Makes the table of `out_object`, the stored object, in `out`. A stage (server/api/heavy.h). */
 static int call_write_out_table(struct cor_call *call)
 {
+    struct cor_work work = cor_heavy_work_of(call);
+
     cor_buf_reset(&call->out);
-    return call_write_table(call, call->out_object);
+    return call_write_table(call, call->out_object, &work);
+}
+
+/* The same on the loop, when no thread is free for it: cells that take too long are null. */
+static int call_write_short_table(struct cor_call *call)
+{
+    struct cor_work work = {.slice = UINT64_MAX, .max = COR_WORK_SLICE};
+
+    cor_buf_reset(&call->out);
+    return call_write_table(call, call->out_object, &work);
+}
+
+/* What a row goes over: an object of many columns is gone over by each of them. */
+static size_t call_table_weight(const struct cor_call *call, const struct cor_object *object)
+{
+    size_t n = cor_object_json(object).n;
+
+    if (n > COR_HEAVY_BYTES || cor_columns_steps(call->columns, n) <= COR_WORK_SLICE)
+        return n;
+    return COR_HEAVY_BYTES + 1;
 }
 
 static void call_on_table(struct cor_call *call, int r)
 {
     if (call->is_over)
         return;
+    if (r == COR_WORK_YIELD) {
+        r = cor_heavy_start(call, cor_object_json(call->out_object).n, call_write_out_table,
+                            call_on_table);
+        if (r == 0)
+            return;
+    }
     /* What was written cannot be refused any more because no thread is free. */
     if (r == -COR_EBUSY && call->req->method != COR_HTTP_GET) {
         cor_status_deinit(&call->status);
-        r = call_write_out_table(call);
+        r = call_write_short_table(call);
     }
     if (r < 0)
         cor_call_fail(call);
@@ -706,7 +738,8 @@ void cor_call_reply_object(struct cor_call *call, int code, struct cor_object *o
         call->out_object = object;
         call->out_code = code;
         if (cor_call_has_stored_cells(call))
-            cor_heavy_run(call, cor_object_json(object).n, call_write_out_table, call_on_table);
+            cor_heavy_run(call, call_table_weight(call, object), call_write_out_table,
+                          call_on_table);
         else
             cor_heavy_run(call, cor_object_json(object).n, call_convert_out, call_on_converted);
     } else if (cor_call_convert(call, object, &answer) < 0) {

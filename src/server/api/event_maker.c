@@ -104,11 +104,34 @@ static int maker_convert(const struct cor_event_order *order, struct cor_object 
         made = cor_object_ref(key->source);
     if (r < 0)
         return r;
-    if (order->product == COR_EVENT_FRAME && key->event == COR_WATCH_DELETED &&
+    if (order->product != COR_EVENT_CONVERTED && key->event == COR_WATCH_DELETED &&
         key->rev != made->rev)
         return cor_object_at(made, key->rev, ret_object);
     *ret_object = COR_STEAL(made);
     return 0;
+}
+
+/* The row has the whole budget of a request; cells for which nothing is left are null. */
+static int maker_write_table(const struct cor_event_order *order, struct cor_object *shown,
+                             struct cor_buf *out)
+{
+    const struct cor_frame_key *key = &order->key;
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *source = NULL;
+    struct cor_work work = cor_work_new(false);
+    struct cor_table_opts opts = order->table;
+    struct cor_json_writer w;
+    int r = 0;
+
+    opts.work = &work;
+    if (key->event == COR_WATCH_DELETED && key->rev != key->source->rev)
+        r = cor_object_at(key->source, key->rev, &source);
+    else
+        source = cor_object_ref(key->source);
+    if (r < 0)
+        return r;
+    cor_json_writer_init(&w, out);
+    cor_table_of_object(&w, &opts, source, shown);
+    return cor_json_writer_finish(&w);
 }
 
 /* On a thread. */
@@ -120,6 +143,8 @@ static void maker_run_job(struct cor_job *base)
     if (job->err == 0 && job->order.product == COR_EVENT_FRAME)
         job->err = cor_event_write_frame(&job->order.key, job->order.schema, job->made, &job->bytes,
                                          &job->why);
+    if (job->err == 0 && job->order.product == COR_EVENT_TABLE)
+        job->err = maker_write_table(&job->order, job->made, &job->bytes);
 }
 
 static void maker_on_job_done(struct cor_job *base)
@@ -133,6 +158,8 @@ static void maker_on_job_done(struct cor_job *base)
     cor_dlist_remove(&job->link);
     if (made.err == 0 && job->order.product == COR_EVENT_CONVERTED)
         made.object = job->made;
+    else if (made.err == 0 && job->order.product == COR_EVENT_TABLE)
+        made.frame = cor_frame_new(&job->bytes); /* it has ages, and is not kept */
     else if (made.err == 0)
         made.frame = cor_frames_add(&loop->frames, &job->order.key, &job->bytes);
     if (made.err == 0 && !made.object && !made.frame)
@@ -164,9 +191,18 @@ static void maker_on_retry(struct cor_timer *timer)
     maker_submit(COR_CONTAINER_OF(timer, struct cor_event_job, retry));
 }
 
+static bool is_same_table(const struct cor_table_opts *a, const struct cor_table_opts *b)
+{
+    return a->columns == b->columns && a->include == b->include && a->is_v1beta1 == b->is_v1beta1 &&
+           a->has_columns == b->has_columns && a->shows_cells == b->shows_cells;
+}
+
 static bool is_same_order(const struct cor_event_order *a, const struct cor_event_order *b)
 {
     if (a->product != b->product || a->key.source != b->key.source || a->key.type != b->key.type)
+        return false;
+    if (a->product == COR_EVENT_TABLE &&
+        (a->conversion != b->conversion || !is_same_table(&a->table, &b->table)))
         return false;
     return a->product == COR_EVENT_CONVERTED || cor_frame_key_is_same(&a->key, &b->key);
 }
@@ -190,7 +226,7 @@ int cor_event_order(struct cor_api_loop *loop, const struct cor_event_order *ord
     int r;
 
     assert(cor_loop_is_current(loop->loop) && loop->api->offload && order->key.type);
-    assert(order->product == COR_EVENT_FRAME || order->conversion);
+    assert(order->product != COR_EVENT_CONVERTED || order->conversion);
     cor_dlist_init(&wait->link);
     if (job) {
         cor_dlist_push(&job->waits, &wait->link);

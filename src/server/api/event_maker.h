@@ -1,6 +1,6 @@
-/* What watches show of large objects, made on the offload threads: a frame in protobuf, or the
- * object in another version. An object over COR_HEAVY_BYTES takes up to 30 ms, which is too long
- * for a loop, and a loop may have many such events to deliver in one turn.
+/* What watches show of large objects, made on the offload threads: a frame in protobuf, the object
+ * in another version, or its table. An object over COR_HEAVY_BYTES takes up to 30 ms, which is too
+ * long for a loop, and a loop may have many such events to deliver in one turn.
  *
  * A product is made once for all watches of a loop that want it at the same time. It is made from
  * immutable things to which it has references, so that watches may go meanwhile.
@@ -13,12 +13,14 @@
 #include "schema/conversion.h"
 #include "schema/protobuf.h"
 #include "server/api/frames.h"
+#include "server/docs/table.h"
 
 struct cor_api_loop;
 
 enum cor_event_product {
     COR_EVENT_FRAME,     /* the event in protobuf */
     COR_EVENT_CONVERTED, /* the object in the version of the watch */
+    COR_EVENT_TABLE,     /* the object as a table of one row */
 };
 
 /* What is to be made. Everything is borrowed. */
@@ -27,12 +29,14 @@ struct cor_event_order {
     struct cor_frame_key key;      /* of COR_EVENT_CONVERTED only `source` and `type` count */
     const struct cor_type *schema; /* of key.type; NULL: the kind has none */
     const struct cor_conversion *conversion; /* NULL: the object has the version of the watch */
+    struct cor_table_opts
+        table; /* COR_EVENT_TABLE; of a custom resource its columns are key.type's */
 };
 
 struct cor_event_made {
     int err;                   /* negative: nothing was made */
     const char *why;           /* of -COR_EINVAL: why the object has no form in protobuf */
-    struct cor_frame *frame;   /* COR_EVENT_FRAME; borrowed */
+    struct cor_frame *frame;   /* COR_EVENT_FRAME, COR_EVENT_TABLE: the bytes; borrowed */
     struct cor_object *object; /* COR_EVENT_CONVERTED; borrowed */
 };
 

@@ -61,19 +61,29 @@ struct cor_frame *cor_frames_find(const struct cor_frames *frames, const struct 
     return NULL;
 }
 
-struct cor_frame *cor_frames_add(struct cor_frames *frames, const struct cor_frame_key *key,
-                                 struct cor_buf *take_bytes)
+struct cor_frame *cor_frame_new(struct cor_buf *take_bytes)
 {
     struct cor_frame *frame = cor_calloc(1, sizeof(*frame));
-    struct cor_kept_frame *kept = &frames->v[frames->next];
-    size_t bytes = take_bytes->cap + key->source->len;
 
-    assert(take_bytes->n > 0 && !cor_frames_find(frames, key));
     if (!frame)
         return NULL;
     frame->nrefs = 1;
     frame->bytes = *take_bytes;
     cor_buf_init(take_bytes, take_bytes->max);
+    return frame;
+}
+
+struct cor_frame *cor_frames_add(struct cor_frames *frames, const struct cor_frame_key *key,
+                                 struct cor_buf *take_bytes)
+{
+    struct cor_frame *frame;
+    struct cor_kept_frame *kept = &frames->v[frames->next];
+    size_t bytes = take_bytes->cap + key->source->len;
+
+    assert(take_bytes->n > 0 && !cor_frames_find(frames, key));
+    frame = cor_frame_new(take_bytes);
+    if (!frame)
+        return NULL;
     if (bytes > COR_FRAMES_BYTES_MAX || cor_row_is_retired(key->type))
         return frame;
     for (size_t i = 0;

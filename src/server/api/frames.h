@@ -53,6 +53,9 @@ struct cor_frame *cor_frames_find(const struct cor_frames *frames, const struct 
 struct cor_frame *cor_frames_add(struct cor_frames *frames, const struct cor_frame_key *key,
                                  struct cor_buf *take_bytes);
 
+/* A frame that is not kept: for one event of a watch. As cor_frames_add() otherwise. */
+struct cor_frame *cor_frame_new(struct cor_buf *take_bytes);
+
 /* Drops the frames of custom resources whose definition is retired. */
 void cor_frames_drop_retired(struct cor_frames *frames);
 void cor_frames_deinit(struct cor_frames *frames); /* safe on a zeroed struct */

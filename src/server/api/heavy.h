@@ -10,6 +10,7 @@
 #ifndef COR_SERVER_HEAVY_H
 #define COR_SERVER_HEAVY_H
 
+#include "base/work.h"
 #include "server/api/call.h"
 
 /* A stage over more bytes than this leaves the loop. */
@@ -45,6 +46,13 @@ int cor_heavy_start(struct cor_call *call, size_t bytes, cor_heavy_work work, co
 static inline bool cor_heavy_has_threads(const struct cor_call *call)
 {
     return call->loop->api->offload != NULL;
+}
+
+/* The budget of what the call does now (base/work.h): on the loop with a slice, if there are
+ * threads that can go on. */
+static inline struct cor_work cor_heavy_work_of(const struct cor_call *call)
+{
+    return cor_work_new(cor_heavy_has_threads(call) && !call->heavy);
 }
 
 /* Is the call on a thread now? To be asked by the thread that has the call. */

@@ -81,6 +81,7 @@ void cor_table_row(struct cor_json_writer *w, const struct cor_table_opts *opts,
 
     assert(opts->columns && object && shown);
     cor_cells_init(&cells, w, cor_object_json(opts->shows_cells ? shown : object), opts->now_us);
+    cells.work = opts->work;
     cor_json_begin_object(w);
     cor_json_key(w, COR_STR("cells"));
     cor_cells_write(&cells, opts->columns);

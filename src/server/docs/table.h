@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/work.h"
 #include "meta/object.h"
 #include "meta/status.h"
 #include "schema/columns.h"
@@ -30,13 +31,15 @@ struct cor_table_opts {
     enum cor_table_include include;
     int64_t now_us; /* the time up to which ages are counted */
     bool is_v1beta1;
-    bool has_columns; /* false: the columns are null, as in a watch after its first event */
-    bool shows_cells; /* the cells and the metadata are those of `shown` */
+    bool has_columns;      /* false: the columns are null, as in a watch after its first event */
+    bool shows_cells;      /* the cells and the metadata are those of `shown` */
+    struct cor_work *work; /* is charged for cells; NULL: nobody counts */
 };
 
 /* `{"cells":[…],"conditions":[…],"object":…}`. The cells and the metadata are those of `object`,
  * which the columns are for, unless the options say otherwise; `shown` is the same object in the
- * version that the client asked for, which a row with whole objects has. */
+ * version that the client asked for, which a row with whole objects has. The writer's error is
+ * COR_WORK_YIELD when the row is too much for a loop. */
 void cor_table_row(struct cor_json_writer *w, const struct cor_table_opts *opts,
                    const struct cor_object *object, const struct cor_object *shown);
 

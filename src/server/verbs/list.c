@@ -24,7 +24,8 @@
  *     thread when it is more than COR_HEAVY_BYTES (list_reply_whole).
  *
  * A selector may look at COR_LIST_LOOKS_AT_ONCE objects in one turn of the loop, and rows of a table
- * may be made of READ_AT_ONCE bytes; then the cursor is paused, and the list goes on in the next turn
+ * may be made of READ_AT_ONCE bytes, or with COR_WORK_SLICE steps, beyond which one row is written by
+ * a thread as a large item is; then the cursor is paused, and the list goes on in the next turn
  * (list_wait_for_turn).
  *
  * While a list is counted it is charged for what it holds between its turns (server/api/held.h), and
@@ -41,6 +42,7 @@
 
 #include "base/err.h"
 #include "meta/object_edit.h"
+#include "schema/custom_columns.h"
 #include "server/api/heavy.h"
 #include "server/verbs/list_sorted.h"
 #include "server/verbs/list_text.h"
@@ -108,6 +110,7 @@ static int list_wait_for_turn(struct cor_list_call *list)
     list->cursor->is_paused = false;
     list->cursor->looks_left = COR_LIST_LOOKS_AT_ONCE;
     list->nread = 0;
+    list->nsteps = 0;
     list->is_waiting = true;
     list->turn.on_mail = list_on_turn;
     cor_call_begin_op(&list->call);
@@ -241,6 +244,9 @@ static int list_start_large(struct cor_list_call *list, struct cor_object *objec
 
 static bool is_large(const struct cor_call *call, const struct cor_object *object)
 {
+    if (call->accept.view == COR_VIEW_TABLE && cor_heavy_has_threads(call) &&
+        cor_columns_steps(call->columns, cor_object_json(object).n) > COR_WORK_SLICE)
+        return true;
     return (call->accept.is_pretty || call->accept.is_protobuf || call->conversion ||
             call->accept.view == COR_VIEW_TABLE) &&
            cor_heavy_has_threads(call) && cor_object_json(object).n > COR_HEAVY_BYTES;
@@ -261,6 +267,7 @@ static int list_fill(struct cor_list_call *list, size_t bytes_max)
     while (r >= 0 && call->out.n < bytes_max && n++ < KEPT_AT_ONCE &&
            (object = cor_list_cursor_next(list->cursor))) {
         size_t at = call->out.n;
+        bool is_begun = list->is_begun;
 
         r = list_write_kept_item(list, object);
         if (r != 0)
@@ -268,11 +275,18 @@ static int list_fill(struct cor_list_call *list, size_t bytes_max)
         if (is_large(call, object))
             return list_start_large(list, object);
         r = cor_list_write_text_item(list, object);
+        if (r == COR_WORK_YIELD) {
+            cor_buf_truncate(&call->out, at);
+            list->is_begun = is_begun;
+            return list_start_large(list, object);
+        }
         if (r == 0)
             list_keep_item(list, object, at);
         /* A row is much shorter than the object that it is made of. */
         list->nread += cor_object_json(object).n;
-        if (call->accept.view == COR_VIEW_TABLE && list->nread >= READ_AT_ONCE) {
+        list->nsteps += list->work.steps;
+        if (call->accept.view == COR_VIEW_TABLE &&
+            (list->nread >= READ_AT_ONCE || list->nsteps >= COR_WORK_SLICE)) {
             list->cursor->is_paused = true;
             break;
         }
@@ -506,7 +520,9 @@ static void list_on_whole(struct cor_call *call, int r)
 /* Gathers a short list on the loop; a thread goes on with a long one. */
 static void list_reply_whole(struct cor_list_call *list)
 {
-    int r = list_write_whole(list, COR_HEAVY_BYTES);
+    /* Rows are short, and may be long in the making: a thread has them from the first one on. */
+    bool are_rows = list->call.accept.view == COR_VIEW_TABLE && cor_heavy_has_threads(&list->call);
+    int r = are_rows ? 0 : list_write_whole(list, COR_HEAVY_BYTES);
 
     if (r < 0 || list->is_done)
         list_on_whole(&list->call, r);

@@ -19,6 +19,8 @@ struct cor_list_call {
     struct cor_list_cursor *cursor;
     enum cor_table_include include;
     size_t nread;             /* bytes of objects that items were made of in this turn */
+    struct cor_work work;     /* of the row that is being made */
+    uint64_t nsteps;          /* of the rows of this turn */
     bool is_begun;            /* the head and an item are out: a comma comes next */
     bool is_done;             /* the tail is out */
     struct cor_object *large; /* an item that a thread writes; borrowed from the cursor */

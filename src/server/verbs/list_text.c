@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "meta/object_edit.h"
+#include "server/api/heavy.h"
 #include "json/pretty.h"
 
 struct cor_str cor_list_item_json(const struct cor_call *call, const struct cor_object *object)
@@ -90,9 +91,11 @@ static int text_write_row(struct cor_list_call *list, const struct cor_object *o
                                         .include = list->include,
                                         .now_us = cor_call_now_ms(call) * 1000,
                                         .is_v1beta1 = call->accept.is_v1beta1,
-                                        .shows_cells = call->res->custom};
+                                        .shows_cells = call->res->custom,
+                                        .work = &list->work};
     struct cor_json_writer w;
 
+    list->work = cor_heavy_work_of(call);
     cor_json_writer_init(&w, out);
     cor_table_row(&w, &opts, object, shown);
     return cor_json_writer_finish(&w);

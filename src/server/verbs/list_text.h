@@ -1,6 +1,7 @@
 /* The head and the items of a list as text, in `call.out` of the list or in another buffer.
- * Each returns 0, -COR_ENOMEM or -COR_ETOOBIG (the buffer's maximum). Thread: the one that has the
- * call. */
+ * Each returns 0, -COR_ENOMEM or -COR_ETOOBIG (the buffer's maximum); an item of a table may also
+ * be too much for the loop (COR_WORK_YIELD). What was appended before is of no use then. Thread:
+ * the one that has the call. */
 #ifndef COR_SERVER_LIST_TEXT_H
 #define COR_SERVER_LIST_TEXT_H
 

@@ -8,7 +8,9 @@
  *
  * An event is three spans: `{"type":...,"object":`, the object's own bytes, `}`. A DELETED event is
  * the last state with the revision of the deletion in place: two more spans. Tables, and objects in
- * another version, are made for each event; a table is not kept, because it has ages. In protobuf an
+ * another version, are made for each event; a table is not kept, because it has ages. A thread makes
+ * the table of a large object, of one whose columns take long, and of what comes when the loop has
+ * made enough rows in a turn (watch_make_table). In protobuf an
  * event is one span, a frame that all watches of the loop share (frames.h). A thread makes what an
  * object over COR_HEAVY_BYTES is shown as (event_maker.h); the watch is paused until the thread has
  * ended (watch_on_made). The spans of an event are given to the sink together, because over
@@ -38,6 +40,7 @@
 #include "base/err.h"
 #include "loop/timer.h"
 #include "meta/object_edit.h"
+#include "schema/custom_columns.h"
 #include "schema/protobuf.h"
 #include "server/api/call.h"
 #include "server/api/event_maker.h"
@@ -54,16 +57,15 @@ struct watch_call {
     struct cor_call call;
     struct cor_call_link of_backing; /* of a custom resource; `end` is NULL until it is open */
     struct cor_predicate predicate;
-    struct cor_watch *watch;         /* NULL: closed, or never opened */
-    struct cor_feed_share *share;    /* NULL: the watch has no feed of its own */
-    struct cor_timer timer;          /* the end of the stream */
-    struct cor_frame *frame;         /* what the spans hold in protobuf; NULL: other bytes */
+    struct cor_watch *watch;      /* NULL: closed, or never opened */
+    struct cor_feed_share *share; /* NULL: the watch has no feed of its own */
+    struct cor_timer timer;       /* the end of the stream */
+    struct cor_frame *frame; /* what the spans hold in protobuf, or a table that a thread has made;
+                                NULL: other bytes */
     struct cor_event_wait wait;      /* for what a thread makes of a large object */
     struct cor_reader_event awaited; /* the event that it belongs to, with a reference */
     bool is_awaiting;                /* the watch is paused meanwhile */
     bool ends_after;                 /* the time was over meanwhile, or the server shut down */
-    struct cor_object *shown;        /* what the next row has, in the version of the watch, when a
-                                        thread has made it; else NULL */
     enum cor_table_include include;
     bool is_websocket; /* each event is a message of its own */
     bool has_columns;  /* of the table: they are sent once */
@@ -100,7 +102,6 @@ static void watch_close(struct watch_call *w)
         w->awaited.object = cor_object_unref(w->awaited.object);
         w->is_awaiting = false;
     }
-    w->shown = cor_object_unref(w->shown);
     if (w->watch)
         cor_watch_close(COR_STEAL(w->watch), watch_on_closed, w);
 }
@@ -174,14 +175,11 @@ static enum cor_table_include include_of(const struct watch_call *w, enum cor_wa
                                                                       : w->include;
 }
 
-/* The cells are those of the stored object, or of a custom resource those of the version of the
- * watch; a row with whole objects has it in that version. */
-static int watch_write_table(struct watch_call *w, enum cor_watch_type type,
-                             struct cor_object *object)
+static struct cor_table_opts watch_table_opts(const struct watch_call *w, enum cor_watch_type type)
 {
-    struct cor_call *call = &w->call;
-    COR_CLEANUP(cor_object_unrefp) struct cor_object *shown = NULL;
-    struct cor_table_opts opts = {
+    const struct cor_call *call = &w->call;
+
+    return (struct cor_table_opts){
         .columns = call->columns,
         .include = include_of(w, type),
         .now_us = cor_call_now_ms(call) * 1000,
@@ -189,23 +187,30 @@ static int watch_write_table(struct watch_call *w, enum cor_watch_type type,
         .has_columns = !w->has_columns,
         .shows_cells = call->res->custom,
     };
+}
+
+/* The cells are those of the stored object, or of a custom resource those of the version of the
+ * watch; a row with whole objects has it in that version. COR_WORK_YIELD: it is too much for the
+ * loop. */
+static int watch_write_table(struct watch_call *w, enum cor_watch_type type,
+                             struct cor_object *object)
+{
+    struct cor_call *call = &w->call;
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *shown = NULL;
+    struct cor_table_opts opts = watch_table_opts(w, type);
+    struct cor_work work = cor_heavy_work_of(call);
     struct cor_json_writer writer;
     int r = 0;
 
-    /* What a thread has made of a deleted object has the revision before the deletion. */
-    if (w->shown && w->shown->rev != object->rev)
-        r = cor_object_at(w->shown, object->rev, &shown);
-    else if (w->shown)
-        shown = cor_object_ref(w->shown);
-    else if (cor_call_converts_rows(call, opts.include))
+    opts.work = &work;
+    if (cor_call_converts_rows(call, opts.include))
         r = cor_call_convert(call, object, &shown);
-    w->shown = cor_object_unref(w->shown);
     if (r < 0)
         return r;
-    w->has_columns = true;
     cor_buf_reset(&call->out);
     cor_json_writer_init(&writer, &call->out);
     cor_table_of_object(&writer, &opts, object, shown ? shown : object);
+    call->loop->rows.steps += work.steps;
     return cor_json_writer_finish(&writer);
 }
 
@@ -235,13 +240,13 @@ static int watch_set_revision(struct watch_call *w, struct cor_reader_event *eve
     return r;
 }
 
-/* The event's object in the version that was asked for; of a table, the stored one. */
+/* The event's object in the version that was asked for. */
 static int watch_convert(struct watch_call *w, struct cor_reader_event *event)
 {
     struct cor_object *made;
     int r;
 
-    if (!w->call.conversion || w->call.accept.view == COR_VIEW_TABLE)
+    if (!w->call.conversion)
         return 0;
     r = cor_call_convert(&w->call, event->object, &made);
     if (r == 0)
@@ -260,8 +265,14 @@ static int watch_order(struct watch_call *w, const struct cor_reader_event *even
                        enum cor_event_product product, const struct cor_frame_key *key)
 {
     struct cor_call *call = &w->call;
-    const struct cor_event_order order = {product, *key, call->schema, call->conversion};
+    struct cor_event_order order = {product, *key, call->schema, call->conversion, {0}};
     int r;
+
+    if (product == COR_EVENT_TABLE) {
+        order.table = watch_table_opts(w, event->type);
+        if (!cor_call_converts_rows(call, order.table.include))
+            order.conversion = NULL;
+    }
 
     assert(!w->is_awaiting && !w->frame && !call->out_object);
     w->wait.on_made = watch_on_made;
@@ -273,6 +284,49 @@ static int watch_order(struct watch_call *w, const struct cor_reader_event *even
     w->is_awaiting = w->is_paused = true;
     cor_watch_pause(w->watch);
     return WATCH_AWAITS;
+}
+
+/* Is the row that the event shows made by a thread? It is when it is known to be too much for the
+ * loop, or when the watches of the loop have made enough rows in this turn. */
+static bool watch_row_is_large(const struct watch_call *w, const struct cor_reader_event *event)
+{
+    size_t n = cor_object_json(event->object).n;
+    struct cor_api_loop *loop = w->call.loop;
+    uint64_t now_ms = cor_loop_now_ms(loop->loop), steps = cor_columns_steps(w->call.columns, n);
+
+    /* The time stands still during a turn. */
+    if (loop->rows.now_ms != now_ms) {
+        loop->rows.now_ms = now_ms;
+        loop->rows.steps = 0;
+    }
+    loop->rows.steps += steps;
+    return cor_heavy_has_threads(&w->call) &&
+           (n > COR_HEAVY_BYTES || loop->rows.steps > COR_WORK_SLICE);
+}
+
+/* Makes the table of the event in `out`, or orders it: 0, WATCH_AWAITS, or a failure. */
+static int watch_make_table(struct watch_call *w, struct cor_reader_event *event)
+{
+    const struct cor_frame_key key = {.source = event->object,
+                                      .rev = event->rev,
+                                      .event = event->type,
+                                      .type = w->call.type,
+                                      .view = COR_VIEW_TABLE};
+    const struct cor_reader_event delivered = *event;
+    int r = COR_WORK_YIELD;
+
+    if (!watch_row_is_large(w, event)) {
+        r = watch_set_revision(w, event);
+        if (r == 0)
+            r = watch_write_table(w, event->type, event->object);
+    }
+    if (r == 0)
+        w->has_columns = true;
+    if (r != COR_WORK_YIELD)
+        return r;
+    *event = delivered;
+    w->call.out_object = cor_object_unref(w->call.out_object);
+    return watch_order(w, event, COR_EVENT_TABLE, &key);
 }
 
 /* Sets the frame of the event: one that another watch of the loop has made, or a new one. 0,
@@ -397,10 +451,9 @@ static void watch_count_event(const struct watch_call *w)
 static void watch_send_event(struct watch_call *w, struct cor_reader_event *event)
 {
     struct cor_call *call = &w->call;
-    int r = w->frame ? 0 : watch_set_revision(w, event);
+    bool is_table = call->accept.view == COR_VIEW_TABLE;
+    int r = w->frame || is_table ? 0 : watch_set_revision(w, event);
 
-    if (r == 0 && !w->frame && call->accept.view == COR_VIEW_TABLE)
-        r = watch_write_table(w, event->type, event->object);
     if (r < 0) {
         watch_end_without(w, r, event->rev);
         return;
@@ -412,12 +465,12 @@ static void watch_send_event(struct watch_call *w, struct cor_reader_event *even
         watch_hand_over(w, event);
         return;
     }
-    if (w->frame) {
+    if (w->frame && !is_table) {
         cor_call_add_span(call, watch_frame(w, cor_buf_str(&w->frame->bytes)));
     } else {
         cor_call_add_span(call, cor_strz(heads[event->type]));
-        if (call->accept.view == COR_VIEW_TABLE)
-            cor_call_add_span(call, cor_buf_str(&call->out));
+        if (is_table)
+            cor_call_add_span(call, cor_buf_str(w->frame ? &w->frame->bytes : &call->out));
         else
             watch_add_object_spans(w, event);
         cor_call_add_span(call, COR_STR("}\n"));
@@ -446,9 +499,9 @@ static void watch_on_made(struct cor_event_wait *wait, const struct cor_event_ma
     }
     if (made->frame)
         w->frame = cor_frame_ref(made->frame);
-    else if (call->accept.view == COR_VIEW_TABLE)
-        w->shown = cor_object_ref(made->object);
-    else
+    if (call->accept.view == COR_VIEW_TABLE)
+        w->has_columns = true;
+    else if (!made->frame)
         watch_replace_object(w, &event, cor_object_ref(made->object));
     cor_call_begin_op(call);
     watch_send_event(w, &event);
@@ -476,8 +529,9 @@ static void watch_on_event(void *arg, const struct cor_reader_event *event)
     own = *event;
     if (call->accept.is_protobuf) {
         r = watch_set_frame(w, &own);
-    } else if (call->conversion && watch_is_large(w, &own) &&
-               (call->accept.view != COR_VIEW_TABLE || cor_call_converts_rows(call, w->include))) {
+    } else if (call->accept.view == COR_VIEW_TABLE) {
+        r = watch_make_table(w, &own);
+    } else if (call->conversion && watch_is_large(w, &own)) {
         const struct cor_frame_key key = {.source = own.object, .type = call->type};
 
         r = watch_order(w, &own, COR_EVENT_CONVERTED, &key);

@@ -222,6 +222,7 @@ static void ask(const char *text, struct cor_str json, struct cor_buf *out)
 {
     const struct cor_json_query *query;
     struct cor_json_result result;
+    struct cor_work work = cor_work_new(false);
     struct cor_json_error err;
     struct cor_arena arena;
     int r;
@@ -234,7 +235,7 @@ static void ask(const char *text, struct cor_str json, struct cor_buf *out)
         assert_true(err.message[0] && err.offset <= strlen(text));
         assert_int_equal(cor_buf_addz(out, "invalid"), 0);
     } else {
-        r = cor_json_query_first(query, json, &result);
+        r = cor_json_query_first(query, json, &work, &result);
         if (r < 0) {
             assert_int_equal(r, -COR_ENOTFOUND);
             assert_int_equal(cor_buf_addz(out, "none"), 0);
@@ -351,13 +352,14 @@ TEST(query, survives_every_failed_allocation)
     FOR_EACH_FAILED_ALLOC(n) {
         const struct cor_json_query *query;
         struct cor_json_result result;
+        struct cor_work work = cor_work_new(false);
         struct cor_arena arena;
         int r;
 
         cor_arena_init(&arena, 1u << 20);
         r = cor_json_query_new(&arena, COR_STR(".spec..[*,0]}{..}{.spec.text.*"), &query, NULL);
         if (r == 0)
-            r = cor_json_query_first(query, cor_strz(object), &result);
+            r = cor_json_query_first(query, cor_strz(object), &work, &result);
         assert_true(r == -COR_ENOTFOUND || r == -COR_ENOMEM);
         assert_int_equal(r == -COR_ENOMEM, test_alloc_failed());
         cor_arena_deinit(&arena);

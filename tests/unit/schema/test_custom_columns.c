@@ -35,16 +35,24 @@ static int compile(const char *columns, struct cor_custom_columns **ret)
     return cor_custom_columns_new(cor_buf_str(&json), ret);
 }
 
-static int write_cells(const struct cor_custom_columns *columns, struct cor_str object,
-                       struct cor_buf *out)
+/* `work` may be NULL. */
+static int write_cells_with(const struct cor_custom_columns *columns, struct cor_str object,
+                            struct cor_work *work, struct cor_buf *out)
 {
     struct cor_json_writer w;
     struct cor_cells cells;
 
     cor_json_writer_init(&w, out);
     cor_cells_init(&cells, &w, object, NOW_US);
+    cells.work = work;
     cor_cells_write(&cells, &columns->table);
     return cor_json_writer_finish(&w);
+}
+
+static int write_cells(const struct cor_custom_columns *columns, struct cor_str object,
+                       struct cor_buf *out)
+{
+    return write_cells_with(columns, object, NULL, out);
 }
 
 /* The cell of one column of this type and path over { ..., spec }. */
@@ -190,6 +198,31 @@ TEST(custom_columns, end_before_a_path_that_cannot_be_parsed)
                              &columns),
                      0);
     assert_int_equal(columns->n, 1);
+    cor_custom_columns_free(columns);
+}
+
+/* On a loop a row is given up early; where it is made to its end, cells for which nothing is left
+ * are null. */
+TEST(custom_columns, charge_what_they_read)
+{
+    COR_CLEANUP(cor_buf_deinit)
+    struct cor_buf version = {.max = OUT_MAX}, json = {.max = OUT_MAX}, out = {.max = OUT_MAX},
+                   cut = {.max = OUT_MAX}, none = {.max = OUT_MAX};
+    struct cor_work loop = {.slice = 30, .max = COR_WORK_STEPS_MAX}, thread = cor_work_new(false);
+    struct cor_work little = {.slice = UINT64_MAX, .max = 30};
+    struct cor_custom_columns *columns = NULL;
+
+    add_canonical(&version, "[{'name':'A','type':'string','jsonPath':'.spec.a'},"
+                            "{'name':'B','type':'string','jsonPath':'.spec..b'},"
+                            "{'name':'C','type':'string','jsonPath':'.spec.a'}]");
+    add_canonical(&json, "{'metadata':{'name':'k'},'spec':{'a':'x','b':{'b':['0123456789abcdef',"
+                         "'0123456789abcdef','0123456789abcdef',1,2,3,4,5,6,7,8,9,10,11,12]}}}");
+    assert_int_equal(cor_custom_columns_new(cor_buf_str(&version), &columns), 0);
+    assert_int_equal(write_cells_with(columns, cor_buf_str(&json), &thread, &out), 0);
+    assert_in_range(thread.steps, 40, 400);
+    assert_int_equal(write_cells_with(columns, cor_buf_str(&json), &loop, &none), COR_WORK_YIELD);
+    assert_int_equal(write_cells_with(columns, cor_buf_str(&json), &little, &cut), 0);
+    assert_string_equal(cor_buf_z(&cut), "[\"k\",\"x\",null,null]");
     cor_custom_columns_free(columns);
 }
 
