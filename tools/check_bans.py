@@ -102,9 +102,16 @@ def locks(name, text, page="docs/ARCHITECTURE.md"):
         yield f"{name}: the locks on {page} are in another order"
 
 
+def sources():
+    """What git knows. In what was unpacked from an archive it knows none: then all but what builds have made."""
+    if pathlib.Path(".git").exists():
+        listed = subprocess.run(["git", "ls-files", "-z", "*.c", "*.h"], check=True, capture_output=True, text=True)
+        return listed.stdout.split("\0")[:-1]
+    return sorted(str(path) for path in pathlib.Path().rglob("*.[ch]") if not path.parts[0].startswith("build"))
+
+
 def main():
-    names = sys.argv[1:] or subprocess.run(
-        ["git", "ls-files", "*.c", "*.h"], check=True, capture_output=True, text=True).stdout.split()
+    names = sys.argv[1:] or sources()
     found = [v for name in names
              for text in [pathlib.Path(name).read_text(errors="replace")]
              for v in [*violations(name, text), *drawings(name, text), *owners(name, text), *locks(name, text)]]

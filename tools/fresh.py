@@ -38,7 +38,6 @@ SUITES = ["bookworm", "trixie", "sid"]
 VERBS = ["run", "test"]
 # What a newcomer has before the first command.
 NEWCOMER = "ca-certificates,curl,git,sudo"
-ANY_MIRROR = "http://deb.debian.org/debian"
 CACHE_SECONDS = 7 * 24 * 3600
 # Far more than a slow machine needs: these limits end what hangs.
 READY_SECONDS, TEST_SECONDS, STOP_SECONDS = 3600, 7200, 60
@@ -51,6 +50,8 @@ MODULES = {"OpenSSL": "openssl", "libuv": "libuv", "nghttp2": "libnghttp2", "llh
            "c-ares": "libcares", "yyjson": "yyjson"}
 SKIPPED = re.compile(r"^(?:ok\b.*|1\.\.0\s*)# skip(?:ped)?:?\s*(.*)$", re.IGNORECASE)
 CLONE_NEWNET = 0x40000000
+# prctl(2): the child dies with its parent.
+PR_SET_PDEATHSIG = 1
 
 
 class Failure(Exception):
@@ -67,14 +68,8 @@ def output_of(*words, **options):
 
 
 def mirror_of_this_machine():
-    """The first Debian archive in apt's sources; security has packages of its own, and other systems' mirrors no suite of Debian."""
-    files = [*pathlib.Path("/etc/apt/sources.list.d").glob("*.sources"), *pathlib.Path("/etc/apt/sources.list.d").glob("*.list"),
-             pathlib.Path("/etc/apt/sources.list")]
-    for file in files:
-        for url in re.findall(r"https?://[^\s\]]+", file.read_text() if file.exists() else ""):
-            if re.search(r"/debian/?$", url) and "snapshot.debian.org" not in url:
-                return url
-    return ANY_MIRROR
+    """The Debian archive of this machine's apt; other systems' mirrors have no suite of Debian."""
+    return output_of("sh", "-euc", 'ROOT=$1; . "$ROOT/tools/packages.sh"; debian_mirror', "sh", ROOT).strip()
 
 
 class Machine:
@@ -316,6 +311,10 @@ def alone(suite):
         yield
 
 
+def die_with_parent():
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def one_suite(suite, options):
     with alone(suite):
         remove(PLACE / suite)
@@ -323,9 +322,12 @@ def one_suite(suite, options):
                  *options.verbs]
         # A session of its own: Ctrl-C reaches this process only, which then ends the namespace and all that is in it.
         process = subprocess.Popen(["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", *words],
-                                   stdin=subprocess.DEVNULL, start_new_session=True)
+                                   stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=die_with_parent)
         try:
             return process.wait() == 0
+        except BaseException:
+            say(f"fresh: {suite}: interrupted")
+            raise
         finally:
             process.kill()
             process.wait()

@@ -3,8 +3,9 @@
 # ROOT, say() and die(). Which program or library is in which package is data, in packages.txt.
 
 DEPS="$ROOT/build-deps"
-# How the system calls itself (os-release(5)). COR_OS_RELEASE names another file; the tests plant theirs.
+# How the system calls itself (os-release(5)), and where apt has its sources. The variables name others; the tests plant theirs.
 OS_RELEASE=${COR_OS_RELEASE:-/etc/os-release}
+APT=${COR_APT:-/etc/apt}
 # Debian 12 lacks these: they are unpacked from the next release, and the system stays as it is.
 PKGS_NEXT="libyyjson-dev libyyjson0 libllhttp-dev libllhttp9.2"
 NEXT_SUITE=trixie
@@ -145,13 +146,16 @@ elsewhere() {
 # An apt that knows not even gcc has no lists yet: then nothing can be said of the others.
 known_to_apt() { apt-cache show "$1" >/dev/null 2>&1 || ! apt-cache show gcc >/dev/null 2>&1; }
 
-# The archive that apt already uses. Those of security updates have no other suite; where there is none, Debian's own.
+# The archive that apt already uses: one that has main, as Debian's have and those of others' packages for Debian have not. Security
+# updates have an archive without other suites. Where there is none, as on cloud images with a list of mirrors: Debian's own.
 debian_mirror() {
-    cat /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list /etc/apt/sources.list 2>/dev/null |
-        awk -v archive="$DEBIAN_ARCHIVE" '
-            /^#/ { next }
-            { for (i = 1; i <= NF; i++) if (!found && $i ~ /^https?:.*\/debian\/?$/) found = $i }
-            END { print found ? found : archive }'
+    {
+        cat "$APT"/sources.list "$APT"/sources.list.d/*.list 2>/dev/null | grep '^deb .* main' || true
+        cat "$APT"/sources.list.d/*.sources 2>/dev/null |
+            awk -v RS= '/(^|\n)Components:[^\n]* main/ && !/(^|\n)Enabled: *no/ { gsub(/(^|\n)#[^\n]*/, ""); print }'
+    } | awk -v archive="$DEBIAN_ARCHIVE" '
+        { for (i = 1; i <= NF; i++) if (!found && $i ~ /^https?:.*\/debian\/?$/) found = $i }
+        END { print found ? found : archive }'
 }
 
 # Unpacks PKGS_NEXT into build-deps/, as any user.

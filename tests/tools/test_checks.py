@@ -198,6 +198,8 @@ def cases():
         yield what, "check_layers.py", ["--root", "."], {path: content}, expected
     for what, path, content, expected in BANS:
         yield what, "check_bans.py", [path], {path: content}, expected
+    yield ("without a repository all sources are looked at", "check_bans.py", [], {"src/x.c": "strcpy(a, b);\n", "build/x.c": "strcpy(a, b);\n"},
+           "src/x.c:1: ")
     for what, path, content, expected in KINDS:
         yield what, "check_kinds.py", ["--root", "."], {"src/schema/resource_row.c": ROWS, path: content}, expected
     ranks = "#define COR_LOCK_RANKS(ROW) \\\n    ROW(A, \"a\") \\\n    ROW(B, \"b\")\n"

@@ -86,7 +86,8 @@ done
         (self.folder / "there").write_text("")
         if os_release is not None:
             (self.folder / "os-release").write_text(os_release)
-        self.env = {"PATH": str(programs), "HERE": str(self.folder), "COR_OS_RELEASE": str(self.folder / "os-release"), "HOME": str(self.folder)}
+        self.env = {"PATH": str(programs), "HERE": str(self.folder), "COR_OS_RELEASE": str(self.folder / "os-release"), "COR_APT": str(self.folder / "apt"),
+                    "HOME": str(self.folder)}
 
     @staticmethod
     def program(path, text):
@@ -177,6 +178,20 @@ def says_so_without_a_network(folder):
     system.flag("offline")
     code, said = system.dev("build")
     assert code == 1 and said.splitlines()[-1].startswith("dev: http") and "docs/building.md" in said.splitlines()[-1], said
+
+
+def asks_the_archive(want, **sources):
+    """Which archive is asked for what Debian 12 lacks."""
+    def test(folder):
+        system = System(folder, DEBIAN_12)
+        system.has("build", but=("yyjson",))
+        for name, text in sources.items():
+            path = system.folder / "apt" / {"list": "sources.list", "other": "sources.list.d/a.list", "deb822": "sources.list.d/z.sources"}[name]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        system.flag("offline")
+        equal(system.dev("build")[1].splitlines()[-1].split()[1], want)
+    return test
 
 
 def refuses_an_old_debian(folder):
@@ -278,6 +293,15 @@ TESTS = [
     ("a user without sudo is told what to install", says_what_to_install),
     ("a user whom sudo refuses is told what to install", says_so_when_sudo_refuses),
     ("without a network the mirror is named", says_so_without_a_network),
+    ("apt's archive is asked for what Debian 12 lacks", asks_the_archive(
+        "https://near/debian/", list="# deb http://old/debian bookworm main\ndeb-src http://src/debian bookworm main\n"
+                                     "deb http://security/debian-security bookworm-security main\ndeb [trusted=yes] https://near/debian/ bookworm main\n",
+        other="deb https://others/linux/debian bookworm stable\n")),
+    ("apt's archive is found in the newer form", asks_the_archive(
+        "http://near/debian", deb822="Types: deb\nURIs: http://others/debian\nSuites: bookworm\nComponents: stable\n\n"
+                                      "Types: deb\n# URIs: http://old/debian\nURIs: http://near/debian\nSuites: bookworm\nComponents: contrib main\n")),
+    ("without an archive Debian's own is asked", asks_the_archive(
+        "http://deb.debian.org/debian", deb822="Types: deb\nURIs: mirror+file:///etc/apt/mirrors/debian.list\nSuites: bookworm\nComponents: main\n")),
     ("an old Debian is refused", refuses_an_old_debian),
     ("the sanitizers are of the compiler's release", takes_the_sanitizers_of_the_compiler),
     ("Ubuntu 24.04 is told of what it lacks, and no suite of Debian is asked", says_what_apt_does_not_know(UBUNTU_24, "Ubuntu 24.04.3 LTS")),

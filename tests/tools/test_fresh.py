@@ -106,8 +106,23 @@ def leaves_nothing(number, everybody):
         # Ctrl-C reaches the whole group, kill one process.
         (os.killpg if everybody else os.kill)(process.pid, number)
         out = process.communicate(timeout=PATIENCE_SECONDS)[0]
-        return process.returncode > 0 and wait_until(lambda: not tree.leftovers()), f"{process.returncode} {out} {tree.leftovers()}"
+        ended = process.returncode > 0 and "fresh: sid: interrupted\n" in out
+        return ended and wait_until(lambda: not tree.leftovers()), f"{process.returncode} {out} {tree.leftovers()}"
     return test
+
+
+def dies_with_its_command(folder):
+    tree = Tree(folder, HANGS)
+    process = tree.begin("sid")
+    wait_until((tree.root / "build-fresh/sid/begun").exists)
+    process.kill()
+    process.communicate(timeout=PATIENCE_SECONDS)
+    folder = str(tree.root / "build-fresh/sid")
+    good = wait_until(lambda: tree.leftovers() == [folder])
+    left = tree.leftovers()
+    # The next one removes what this one could not.
+    (tree.root.parent / "programs/debootstrap").write_text(f"#!/bin/sh\n{FAILS}\n")
+    return good and tree.run("sid")[0] == 1 and not tree.leftovers(), f"{left} {tree.leftovers()}"
 
 
 def one_at_a_time(folder):
@@ -130,6 +145,7 @@ TESTS = [
     ("debootstrap's reason is shown", shows_the_last_line_of_debootstrap, NO_MOUNTS),
     ("Ctrl-C leaves no root, mount or process", leaves_nothing(signal.SIGINT, True), NO_MOUNTS),
     ("kill leaves no root, mount or process", leaves_nothing(signal.SIGTERM, False), NO_MOUNTS),
+    ("kill -9 leaves no mount or process", dies_with_its_command, NO_MOUNTS),
     ("two do not share a root", one_at_a_time, NO_MOUNTS),
 ]
 
