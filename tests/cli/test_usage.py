@@ -5,6 +5,7 @@ root."""
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -209,24 +210,32 @@ def test_the_manual_has_every_flag_of_serve(p):
 
 
 def test_the_demo_runs_and_runs_again(p):
+    data, program = p.folder / "it's data", p.folder / "the program"
+    program.symlink_to(pathlib.Path(p.path).resolve())
     for round_number in (1, 2):
-        done = subprocess.run([ROOT / "tools/run_demo", "--data", str(p.data)], capture_output=True, text=True,
-                              check=False, env={**os.environ, "CORACLE": p.path}, timeout=120)
+        done = subprocess.run([ROOT / "tools/run_demo", "--data", str(data)], capture_output=True, text=True,
+                              check=False, env={**os.environ, "CORACLE": str(program)}, timeout=120)
         assert done.returncode == 0, f"run {round_number}: {done.stderr}"
         assert done.stdout.count('{"type":"MODIFIED"') == 2 and "Next, type:" in done.stdout
         for line in done.stdout.split("Next, type:")[1].splitlines():
-            words = line.split("#")[0].split()
+            words = shlex.split(line, comments=True)
             if words and words[2] != "watch":
+                assert words[0] == str(program), line
                 p.run(*words[1:], cwd=p.folder).ok()
         (p.folder / "copy.db").unlink()
 
 
 def test_dev_run_leaves_no_child_to_the_server(p):
-    server = subprocess.Popen([ROOT / "tools/run_server", "--port", "0", "--data", str(p.data)], stdout=subprocess.PIPE,
+    data = p.folder / "it's data"
+    server = subprocess.Popen([ROOT / "tools/run_server", "--port", "0", "--data", str(data)], stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, text=True, env={**os.environ, "CORACLE": p.path})
     try:
         said = server.stdout.read()  # up to the end of who prints it: the server has another standard output
         assert "The server is at https://" in said and "In another terminal" in said, said
+        typed = [line for line in said.splitlines() if line.startswith(("  export KUBECONFIG=", "  api() "))]
+        shown = subprocess.run(["sh", "-euc", "unset KUBECONFIG\n" + typed[0] + '\ncurl() { printf "%s\\n" "$@"; }\ncat "${KUBECONFIG-$(api | sed -n 2p)}"'],
+                               capture_output=True, text=True, check=False)
+        assert shown.returncode == 0 and not shown.stderr, shown.stderr
         children = pathlib.Path(f"/proc/{server.pid}/task/{server.pid}/children")
         assert not children.exists() or children.read_text() == "", children.read_text()
     finally:
