@@ -150,8 +150,9 @@ struct cor_check {
     struct cor_str api_version;         /* of the request */
     const struct cor_object *ns_object; /* the namespace, of a creation; or NULL */
     bool has_old;
-    uint16_t old_known, old_found;      /* bits of enum cor_old_mistake: asked about, and there */
-    bool allow_privileged;              /* the server lets containers be privileged */
+    uint16_t old_known, old_found; /* bits of enum cor_old_mistake: asked about, and there */
+    bool allow_privileged;         /* the server lets containers be privileged */
+    bool *ret_meets_privileged;    /* set when one wants to be, and is not allowed to; or NULL */
     cor_check_request_fn check_request; /* may be NULL */
     bool has_meta; /* the hook object_meta has run: the generic pass would find nothing else */
     size_t steps;  /* rules that were run, for tests of the cost */
@@ -355,6 +356,8 @@ void cor_check_warn(struct cor_check *check, struct cor_str text);
 /* The same with a text that is made: the place's path, a colon and a space come first. */
 void cor_check_warn_at(struct cor_check *check, const struct cor_field_path *path, const char *fmt,
                        ...) __attribute__((format(printf, 3, 4)));
+/* May containers be privileged? Ask only where one wants to be: that it was asked is noted. */
+bool cor_check_allows_privileged(struct cor_check *check);
 /* Will further warnings be dropped? Loops over pairs of elements end then. */
 static inline bool cor_check_is_warned(const struct cor_check *check)
 {

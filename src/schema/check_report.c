@@ -207,6 +207,13 @@ const char *cor_check_printf(struct cor_check *check, const char *fmt, ...)
     return text;
 }
 
+bool cor_check_allows_privileged(struct cor_check *check)
+{
+    if (!check->allow_privileged && check->ret_meets_privileged)
+        *check->ret_meets_privileged = true;
+    return check->allow_privileged;
+}
+
 void cor_check_warn(struct cor_check *check, struct cor_str text)
 {
     if (!check->warn || cor_check_is_warned(check))

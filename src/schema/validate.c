@@ -165,6 +165,7 @@ static int begin_check(const struct cor_validation *validation, bool is_of_old,
     check->api_version = validation->api_version;
     check->ns_object = validation->ns_object;
     check->allow_privileged = validation->allow_privileged;
+    check->ret_meets_privileged = validation->ret_meets_privileged;
     check->key_pair = validation->key_pair;
     check->check_request = validation->check_request;
     check->tables = &compiled;

@@ -25,6 +25,8 @@ struct cor_validation {
     struct cor_str api_version;         /* of the request */
     const struct cor_object *ns_object; /* the namespace, of a creation; or NULL */
     bool allow_privileged;              /* the server lets containers be privileged */
+    bool *ret_meets_privileged;         /* set when a container wants to be, and is not allowed to;
+                                         * NULL: nobody asks */
     cor_key_pair_fn key_pair;           /* knows about certificates; NULL: nobody does */
     cor_warn_fn warn;                   /* gets the warnings; NULL: nobody asks for them */
     void *warn_arg;

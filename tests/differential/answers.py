@@ -16,8 +16,8 @@ MANAGED_FIELDS = re.compile(r',?"managedFields":\[\{.*\}\]')
 VOLATILE = {"resourceVersion", "clusterIP", "nodePort", "healthCheckNodePort"}
 YAML_VOLATILE = re.compile(r"(?<=resourceVersion: ).*|(?<=clusterIP: )\d.*|(?<=[nN]odePort: )\d+|(?<=- )10\.0\.0\.\d+"
                            r"|\"(?!2026-01-02T)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\"")
-# Warnings that only Coracle gives; docs/COMPAT.md, "a Warning that an object has no effect on this server".
-OWN_WARNING = re.compile("is stored but has no effect on this server")
+# Warnings that only Coracle gives; docs/COMPAT.md, "a Warning that an object has no effect on this server" and `--allow-privileged`.
+OWN_WARNING = re.compile("is stored but has no effect on this server|this server runs without --allow-privileged")
 # The cells of tables show how old an object is, and which address a Service was given.
 AGE = re.compile(r"^(\d+(\.\d+)?(s|m|h|d))+$|^<(unknown|invalid)>$|^10\.0\.0\.\d+$")
 # Of a longer text (Go's comparison of two whole pods) the beginning and a digest are compared.

@@ -462,5 +462,5 @@ bool cor_test_allows_privileged(struct cor_check *check, const struct cor_place 
 {
     (void)place;
     (void)arg;
-    return check->allow_privileged;
+    return cor_check_allows_privileged(check);
 }

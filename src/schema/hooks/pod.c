@@ -525,7 +525,7 @@ void cor_hook_windows_host_process(struct cor_check *check, const struct cor_pla
     if (!cor_place_bool(check, &network))
         cor_check_add_value(check, COR_FIELD_INVALID, &network, cor_field_json(COR_STR("false")),
                             "hostNetwork must be true if pod contains any hostProcess containers");
-    if (!check->allow_privileged)
+    if (!cor_check_allows_privileged(check))
         cor_check_forbidden(check, place,
                             "hostProcess containers are disallowed by cluster policy");
 }

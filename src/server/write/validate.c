@@ -32,6 +32,9 @@
 #include "server/write/stages.h"
 #include "json/scan.h"
 
+#define PRIVILEGED_HINT                                                                            \
+    "this server runs without --allow-privileged, which would let containers be privileged"
+
 /* Refuses a body whose uid is not the object's. Upstream has other words for a scale, which is not
  * a stored object. */
 static int check_part_uid(struct cor_call *call, const struct cor_object *old,
@@ -185,6 +188,7 @@ int cor_write_validate(struct cor_write *write)
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
     struct cor_call *call = &write->call;
     struct cor_validation validation;
+    bool meets_privileged = false;
     int r;
 
     assert(write->object && (write->is_create || (write->current && write->old)));
@@ -194,6 +198,7 @@ int cor_write_validate(struct cor_write *write)
             return r;
     }
     validation = make_validation(write);
+    validation.ret_meets_privileged = &meets_privileged;
     check_object(write, &validation, &errs);
     if (call->res->custom)
         cor_custom_validate(write, &errs);
@@ -201,5 +206,8 @@ int cor_write_validate(struct cor_write *write)
         return COR_WORK_YIELD;
     if (errs.n == 0 && errs.error == 0)
         return call->res->custom ? cor_custom_warn(write) : 0;
+    /* The words of the refusal are upstream's, and do not say what would allow it. */
+    if (meets_privileged && cor_warnings_add(&call->warnings, COR_STR(PRIVILEGED_HINT)) < 0)
+        return cor_status_set_err(&call->status, -COR_ENOMEM);
     return refuse_object(write, &errs);
 }

@@ -634,6 +634,26 @@ TEST(answers, warn_of_what_will_surprise)
     fx_close(&fx);
 }
 
+TEST(answers, name_the_flag_that_lets_containers_be_privileged)
+{
+    static const char pods[] = "/api/v1/namespaces/default/pods";
+    static const char body[] =
+        "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\","
+        "\"securityContext\":{\"privileged\":%s}}]}}";
+    char text[256];
+    struct fx fx = {0};
+
+    fx_open(&fx);
+    fx_bootstrap(&fx);
+    snprintf(text, sizeof(text), body, "true");
+    do_warned(&fx, 422, "POST", pods, text,
+              "299 - \"this server runs without --allow-privileged, which would let containers be "
+              "privileged\"");
+    snprintf(text, sizeof(text), body, "false");
+    do_warned(&fx, 201, "POST", pods, text, "");
+    fx_close(&fx);
+}
+
 static bool saw_deletion(void *arg)
 {
     return strstr(cor_buf_z(&((struct fx_call *)arg)->sink.body), "\"DELETED\"") != NULL;
