@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -73,12 +74,12 @@ static const struct flag flags[] = {
     {"convert", 0, FLAG_TEXT, offsetof(struct gen_opts, convert), "A=B[,A=B...]",
      "Write conversions between the structs of two kinds, each PACKAGE.KIND, and a test of them", 0,
      0, false},
-    {"out", 'o', FLAG_TEXT, offsetof(struct gen_opts, out), "DIR", "Folder of the files; default .",
-     0, 0, false},
+    {"out", 'o', FLAG_TEXT, offsetof(struct gen_opts, out), "DIR",
+     "Folder of the files, which is made; default .", 0, 0, false},
     {"list", 0, FLAG_SWITCH, offsetof(struct gen_opts, is_list), NULL,
      "Print the packages of the input and their kinds", 0, 0, false},
-    {"version", 0, FLAG_SWITCH, offsetof(struct gen_opts, is_version), NULL, "Print the version", 0,
-     0, false},
+    {"version", 'V', FLAG_SWITCH, offsetof(struct gen_opts, is_version), NULL, "Print the version",
+     0, 0, false},
 };
 
 static int print_help(void)
@@ -144,6 +145,27 @@ static int write_whole(const char *path, struct cor_str text)
 typedef int (*writer)(struct cor_gen_model *model, const struct cor_gen_package *package,
                       const struct cor_gen_views_opts *opts, struct cor_buf *header,
                       struct cor_buf *source);
+
+/* Makes the folder, and those that it is in. 0, -COR_EIO, -COR_ENOMEM. */
+static int make_folder(const char *folder)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf path;
+    struct cor_str rest = cor_strz(folder);
+
+    cor_buf_init(&path, 1u << 16);
+    while (rest.n > 0) {
+        struct cor_str part = cor_str_cut(&rest, '/');
+
+        if (cor_buf_adds(&path, part) < 0 || (rest.n > 0 && cor_buf_addc(&path, '/') < 0))
+            return -COR_ENOMEM;
+        if (part.n > 0 && mkdir(cor_buf_z(&path), 0777) < 0 && errno != EEXIST) {
+            fprintf(stderr, "coracle-gen: the folder %s cannot be made: %s\n", folder,
+                    strerror(errno));
+            return -COR_EIO;
+        }
+    }
+    return 0;
+}
 
 /* Writes a file: FOLDER/STEM, and then the suffix and the end. */
 static int write_file(const char *folder, struct cor_str stem, const char *suffix, const char *end,
@@ -311,7 +333,7 @@ static int write_all(struct cor_gen_model *model, const struct gen_opts *opts,
         .version = COR_VERSION,
         .is_exported = is_types(opts),
     };
-    int r = 0;
+    int r = opts->is_list ? 0 : make_folder(opts->out);
 
     for (const struct cor_gen_package *p = model->packages; r == 0 && p; p = p->next) {
         if (!p->is_wanted)

@@ -223,7 +223,7 @@ int command_main(const struct command_table *table, int argc, char *const *argv)
     if (nwords < (size_t)argc && nwords < 2 &&
         (strcmp(words[nwords], "-h") == 0 || strcmp(words[nwords], "--help") == 0))
         return command_help(table, words, nwords);
-    if (argc == 1 && strcmp(words[0], "--version") == 0) {
+    if (argc == 1 && (strcmp(words[0], "--version") == 0 || strcmp(words[0], "-V") == 0)) {
         c = command_find(table, &version_word, 1, &group, &used);
         return command_run(table, c, 0, argv + 1);
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "storage/engine/data_dir.h"
 
 #define MAIL_MAX         1024
 #define FOREVER_MS       (UINT64_C(1) << 40)
@@ -104,8 +105,14 @@ int session_check_files(struct session *s)
 {
     if (session_has_files(s))
         return EXIT_OK;
-    cor_status_set(&s->status, -COR_EINVAL,
-                   "flag --storage-backend: \"%s\" has no files here; expected sqlite", backend(s));
+    if (s->opts->backend)
+        cor_status_set(&s->status, -COR_EINVAL,
+                       "flag --storage-backend: \"%s\" has no files here; expected sqlite",
+                       backend(s));
+    else
+        cor_status_set(&s->status, -COR_EINVAL,
+                       "flag --etcd-servers: an etcd has no files here; expected --data with the "
+                       "folder of an embedded store");
     return report_usage(s);
 }
 
@@ -114,18 +121,22 @@ static void on_waiting(void *arg, const char *servers)
     fprintf(stderr, "coracle: etcd at %s does not answer yet; waiting\n", servers);
 }
 
-int session_open(struct session *s, bool read_only)
+int session_open(struct session *s, enum session_use use)
 {
     const struct cor_engine_config config = {
         .backend = backend(s),
         .etcd = s->opts->etcd,
         .path_prefix = s->opts->path_prefix,
         .data_dir = s->opts->data,
-        .read_only = read_only,
+        .read_only = use == SESSION_READS,
         .on_waiting = on_waiting,
     };
     int r;
 
+    if (use == SESSION_CHANGES && session_has_files(s) && !cor_data_dir_has_store(s->opts->data)) {
+        (void)cor_status_set(&s->status, -COR_ENOTFOUND, "there is no store in %s", s->opts->data);
+        return session_report(s);
+    }
     r = cor_loop_new(MAIL_MAX, &s->loop);
     if (r < 0)
         cor_status_set(&s->status, r, "event loop: %s", cor_err_text(r));
@@ -161,14 +172,14 @@ int session_transformer(struct session *s, const struct store_key *key,
     return 0;
 }
 
-int session_open_store(struct session *s, bool read_only)
+int session_open_store(struct session *s, enum session_use use)
 {
     struct cor_store_opts opts = {.resource_prefix = s->key.resource_prefix,
                                   .path_prefix = s->opts->path_prefix};
     int status = session_open_encryption(s);
 
     if (status == EXIT_OK)
-        status = session_open(s, read_only);
+        status = session_open(s, use);
     if (status != EXIT_OK)
         return status;
     if (session_transformer(s, &s->key, &opts.transformer) < 0) {

@@ -73,6 +73,13 @@ struct session_opts {
         .at = offsetof(struct session_opts, output), .value = formats, .help = text                \
     }
 
+/* What a command does with the store. */
+enum session_use {
+    SESSION_READS,   /* beside whoever holds it */
+    SESSION_CHANGES, /* one that is there */
+    SESSION_MAKES,   /* one that is there, or a new one */
+};
+
 struct session {
     const char *command; /* "store put", for messages */
     const struct session_opts *opts;
@@ -90,12 +97,12 @@ struct session {
 void session_init(struct session *s, const char *command, const struct session_opts *opts);
 
 /* Each reports what goes wrong and returns the exit status. First the KEY argument; then the
- * engine, `read_only` beside whoever holds it; then the store of the key's resource, which also
+ * engine; then the store of the key's resource, which also
  * opens the encryption file, if one is named. */
 int session_parse_key(struct session *s, const char *arg);
-int session_open(struct session *s, bool read_only);
+int session_open(struct session *s, enum session_use use);
 int session_open_encryption(struct session *s);
-int session_open_store(struct session *s, bool read_only);
+int session_open_store(struct session *s, enum session_use use);
 
 /* Of the key's resource, after session_open_encryption(); NULL: identity. 0, -COR_ENOMEM. */
 int session_transformer(struct session *s, const struct store_key *key,

@@ -107,7 +107,7 @@ static int compact_to(struct compaction *c, cor_rev rev)
 static int compact_store(struct compaction *c, cor_rev rev)
 {
     struct session *s = &c->session;
-    int status = session_open(s, false);
+    int status = session_open(s, SESSION_CHANGES);
 
     if (status != EXIT_OK)
         return status;

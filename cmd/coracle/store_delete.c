@@ -38,7 +38,7 @@ static int delete_object(struct session *s, const struct delete_opts *o, const c
     int status = session_parse_key(s, key_arg);
 
     if (status == EXIT_OK)
-        status = session_open_store(s, false);
+        status = session_open_store(s, SESSION_CHANGES);
     if (status != EXIT_OK)
         return status;
     if (cor_store_delete(s->store, cor_strz(s->key.text), &opts, &s->status) < 0)

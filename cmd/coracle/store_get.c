@@ -28,7 +28,7 @@ static int get_object(struct session *s, const char *key_arg)
     int status = session_parse_key(s, key_arg);
 
     if (status == EXIT_OK)
-        status = session_open_store(s, true);
+        status = session_open_store(s, SESSION_READS);
     if (status != EXIT_OK)
         return status;
     if (cor_store_get(s->store, cor_strz(s->key.text), &opts, on_got, s, &s->status) < 0)

@@ -139,7 +139,7 @@ static int list_objects(struct list *l, const char *key_arg)
                             &l->predicate, &s->status) < 0)
         status = session_report(s);
     if (status == EXIT_OK)
-        status = session_open_store(s, true);
+        status = session_open_store(s, SESSION_READS);
     if (status != EXIT_OK)
         return status;
     do

@@ -144,7 +144,7 @@ static int put_object(struct put *put, const char *key_arg, const char *path)
     if (status == EXIT_OK && read_object(put, path) < 0)
         status = session_report(s);
     if (status == EXIT_OK)
-        status = session_open_store(s, false);
+        status = session_open_store(s, SESSION_MAKES);
     if (status != EXIT_OK)
         return status;
     if (put_begin(put) < 0)

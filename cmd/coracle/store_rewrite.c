@@ -191,7 +191,7 @@ static int rewrite_store(struct rewrite *rw)
     if (status == EXIT_OK)
         status = session_open_encryption(s);
     if (status == EXIT_OK)
-        status = session_open(s, false);
+        status = session_open(s, SESSION_CHANGES);
     if (status != EXIT_OK)
         return status;
     if (cor_key_path_prefix(cor_strz(prefix), &rw->prefix) < 0) {

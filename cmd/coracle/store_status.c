@@ -178,7 +178,7 @@ static int print_json(const struct report *p)
 static int report_store(struct report *p)
 {
     struct session *s = &p->session;
-    int status = session_open(s, true), r = 0;
+    int status = session_open(s, SESSION_READS), r = 0;
 
     if (status != EXIT_OK)
         return status;

@@ -134,7 +134,7 @@ static int watch_objects(struct watch *w, const char *key_arg)
     if (status == EXIT_OK && parse_predicate(w) < 0)
         status = session_report(s);
     if (status == EXIT_OK)
-        status = session_open_store(s, false);
+        status = session_open_store(s, SESSION_CHANGES);
     if (status == EXIT_OK && watch_until_end(w) < 0)
         status = session_report_storage(s, COR_STORAGE_OP_WATCH);
     return status == EXIT_OK ? session_finish_output(s) : status;

@@ -307,6 +307,18 @@ def test_reads_make_no_store(p):
     assert not p.data.exists() and not (p.folder / "x").exists()
 
 
+def test_only_put_makes_a_store(p):
+    for command in (["delete", "configmaps/default/x"], ["compact"], ["watch", "configmaps"],
+                    ["rewrite", "--storage-media-type", "application/json"]):
+        p.store(*command).fails(1, f"there is no store in {p.data}")
+    assert not p.data.exists()
+
+
+def test_what_needs_files_names_the_flag_that_was_typed(p):
+    p.store("check", "--etcd-servers", "http://127.0.0.1:1").fails(2, "flag --etcd-servers: an etcd has no files here")
+    p.store("check", "--storage-backend", "etcd3").fails(2, "flag --storage-backend:")
+
+
 def test_a_file_that_is_no_store_is_refused(p):
     p.data.mkdir()
     (p.data / "store.db").write_bytes(b"this is not a database" * 100)

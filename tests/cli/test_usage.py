@@ -17,7 +17,7 @@ ROOT = pathlib.Path(sys.argv[2])
 
 
 def test_version_is_one_line(p):
-    for word in ("version", "--version"):
+    for word in ("version", "--version", "-V"):
         assert re.fullmatch(r"coracle \d+\.\d+\.\d+\n", p.run(word).ok())
 
 

@@ -102,6 +102,13 @@ def writes_what_is_kept():
         assert text == kept[name], f"{name} is not what is kept; if it may change, run test_gen.py with --keep"
 
 
+def makes_its_folder():
+    with tempfile.TemporaryDirectory() as folder:
+        deep = pathlib.Path(folder, "a", "b")
+        code, _, said = gen("--crd", HERE / "website.yaml", "-o", deep)
+        assert code == 0 and list(deep.glob("*.h")), said
+
+
 def leaves_files_alone_that_do_not_change():
     with tempfile.TemporaryDirectory() as folder:
         make(folder)
@@ -195,13 +202,13 @@ def refuses_wrong_words():
                               (["nothing_v1"], 1, "the input has no package nothing_v1"),
                               (["--crd", "a", "--openapi", "b"], 2, "one of --crd, --openapi and --from-server"),
                               (["--crd", "/nonexistent"], 1, "/nonexistent: cannot be read: No such file or directory"),
-                              (["--crd", HERE / "website.yaml", "--out", "/nonexistent"], 1, "cannot be written"),
+                              (["--crd", HERE / "website.yaml", "--out", "/proc/nonexistent"], 1, "the folder /proc/nonexistent cannot be made"),
                               (["--outt", "x"], 2, "--out")):
         got, _, said = gen(*args)
         assert got == code and words in said, f"{args}: {got} {said}"
 
 
-CASES = [writes_what_is_kept, leaves_files_alone_that_do_not_change, reads_the_standard_input_and_lists,
+CASES = [writes_what_is_kept, makes_its_folder, leaves_files_alone_that_do_not_change, reads_the_standard_input_and_lists,
          lets_no_text_of_the_input_become_code, names_structs_apart, compares_types_that_hold_themselves, names_the_file_the_path_and_what_was_expected, refuses_names_that_are_too_long, refuses_wrong_words]
 
 

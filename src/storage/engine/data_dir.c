@@ -16,6 +16,8 @@
 
 #include "base/mem.h"
 
+#define STORE_FILE "store.db"
+
 struct cor_data_dir {
     int lock_fd; /* -1: read-only, no lock */
     char *store;
@@ -151,6 +153,14 @@ static char *dir_join(const char *dir, const char *name)
     return cor_buf_steal(&b, NULL);
 }
 
+bool cor_data_dir_has_store(const char *path)
+{
+    COR_CLEANUP(cor_freep) char *store = dir_join(path, STORE_FILE);
+
+    /* Without memory the opening says so. */
+    return !store || access(store, F_OK) == 0;
+}
+
 int cor_data_dir_open(const char *path, bool read_only, struct cor_data_dir **ret_dir,
                       struct cor_status *reterr_status)
 {
@@ -160,7 +170,7 @@ int cor_data_dir_open(const char *path, bool read_only, struct cor_data_dir **re
 
     if (dir) {
         dir->lock_fd = -1;
-        dir->store = dir_join(path, "store.db");
+        dir->store = dir_join(path, STORE_FILE);
     }
     if (!dir || !lock || !dir->store)
         return cor_status_no_memory(reterr_status);

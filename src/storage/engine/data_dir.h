@@ -16,6 +16,9 @@ struct cor_data_dir;
 int cor_data_dir_open(const char *path, bool read_only, struct cor_data_dir **ret_dir,
                       struct cor_status *reterr_status);
 
+/* Is there a store in the folder? Nothing is made. */
+bool cor_data_dir_has_store(const char *path);
+
 /* Gives the lock back. */
 struct cor_data_dir *cor_data_dir_free(struct cor_data_dir *dir);
 COR_DEFINE_CLEANUP(struct cor_data_dir, cor_data_dir_free)
