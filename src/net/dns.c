@@ -264,8 +264,11 @@ static void on_addresses(void *arg, int status, int timeouts, struct ares_addrin
 
 static int open_channel(struct cor_dns *dns)
 {
-    struct ares_options options = {.sock_state_cb = on_socket_state, .sock_state_cb_data = dns};
-    int status = ares.init_options(&dns->channel, &options, ARES_OPT_SOCK_STATE_CB);
+    struct ares_options options = {.sock_state_cb = on_socket_state,
+                                   .sock_state_cb_data = dns,
+                                   .resolvconf_path = (char *)dns->net->dns_file};
+    int mask = ARES_OPT_SOCK_STATE_CB | (options.resolvconf_path ? ARES_OPT_RESOLVCONF : 0);
+    int status = ares.init_options(&dns->channel, &options, mask);
 
     if (status != ARES_SUCCESS)
         return -COR_ENOMEM;

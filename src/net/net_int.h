@@ -52,6 +52,7 @@ struct cor_net {
     size_t nhandles;         /* streams, listeners and look-ups that are open */
     bool has_dns;            /* names are looked up on the loop (net/dns.h) */
     const char *dns_servers; /* NULL: the system's */
+    const char *dns_file;    /* NULL: /etc/resolv.conf; tests have their own */
     int nclosing;
     void (*on_closed)(void *arg);
     void *arg;

@@ -19,7 +19,7 @@
 #include "base/err.h"
 #include "loop/loop.h"
 #include "net/dns.h"
-#include "net/net.h"
+#include "net/net_int.h"
 #include "net/resolver.h"
 
 #define BIND_TRIES 100
@@ -156,6 +156,12 @@ static void serve_udp(int fd)
         begin_answer(&asked, 3, &made);
     if (is_label(label, "search") && memmem(asked.bytes, asked.n, "\6second", 7))
         answer_fully(&asked, type, &made);
+    if (is_label(label, "order")) {
+        begin_answer(&asked, 0, &made);
+        if (type == TYPE_A)
+            put_address(&made, TYPE_A,
+                        memmem(asked.bytes, asked.n, "\5first", 6) ? "192.0.2.11" : "192.0.2.12");
+    }
     if (is_label(label, "broken"))
         begin_answer(&asked, 2, &made);
     if (is_label(label, "empty") || (is_label(label, "four") && type == TYPE_AAAA) ||
@@ -225,7 +231,7 @@ struct asked {
     struct cor_loop *loop;
     struct cor_net *net;
     struct cor_resolver *resolver;
-    char servers[64];
+    char servers[64], file[200];
     pid_t server;
     bool is_done, net_closed;
     int r;
@@ -308,16 +314,31 @@ static bool net_is_closed(void *arg)
     return ((struct asked *)arg)->net_closed;
 }
 
-/* Quick time-outs, and two domains that are searched: c-ares takes them from here. */
+/* Two domains that are searched. The variable LOCALDOMAIN has one only since c-ares 1.31. */
+static void write_file(struct asked *a)
+{
+    static const char text[] = "nameserver 127.0.0.1\nsearch first.test second.test\n";
+    const char *folder = getenv("TMPDIR");
+    int fd;
+
+    snprintf(a->file, sizeof(a->file), "%s/resolv.conf.XXXXXX", folder ? folder : "/tmp");
+    fd = mkstemp(a->file);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
+    close(fd);
+}
+
+/* With quick time-outs. */
 static void setup(struct asked *a)
 {
     *a = (struct asked){0};
     setenv("RES_OPTIONS", "ndots:1 retrans:150 retry:3", 1);
-    setenv("LOCALDOMAIN", "first.test second.test", 1);
+    write_file(a);
     start_server(a);
     assert_int_equal(cor_loop_new(16, &a->loop), 0);
     assert_int_equal(cor_net_open(a->loop, &a->net), 0);
     cor_net_use_dns(a->net, a->servers);
+    a->net->dns_file = a->file;
 }
 
 static void teardown(struct asked *a)
@@ -328,7 +349,7 @@ static void teardown(struct asked *a)
     kill(a->server, SIGKILL);
     waitpid(a->server, NULL, 0);
     unsetenv("RES_OPTIONS");
-    unsetenv("LOCALDOMAIN");
+    unlink(a->file);
 }
 
 static int ask(struct asked *a, const char *host)
@@ -402,6 +423,10 @@ TEST(dns, searches_the_domains_in_their_order)
     setup(&a);
     assert_int_equal(ask(&a, "search"), 0);
     assert_true(has(&a, "192.0.2.1"));
+    /* Both have it: the first one is asked first. */
+    assert_int_equal(ask(&a, "order"), 0);
+    assert_int_equal(a.found.n, 1);
+    assert_true(has(&a, "192.0.2.11"));
     teardown(&a);
 }
 
