@@ -4,11 +4,11 @@
 import os
 import pathlib
 import select
-import shutil
 import subprocess
 import sys
 import tempfile
 
+from certificates import openssl
 from fixture import Server, UnixConnection, config_map, main, test, token_file
 
 PROGRAM = sys.argv[1]
@@ -121,14 +121,8 @@ def a_unix_socket_knows_its_peer(server):
             connection.close()
 
 
-def openssl(*words):
-    subprocess.run(["openssl", *words], check=True, capture_output=True)
-
-
 @test
 def client_certificates_name_users(server):
-    if not shutil.which("openssl"):
-        return
     with tempfile.TemporaryDirectory() as folder:
         at = lambda name: os.path.join(folder, name)
         curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]

@@ -220,7 +220,7 @@ def a_service_with_another_certificate_is_not_asked(_front):
         target.present(*good.server("api.wardle.svc"))
         with through(target=target, spec={"caBundle": bundle}) as front:
             front.get("/things").expect(200)
-            wrong = [other.server("api.wardle.svc"), good.server("api.elsewhere.svc"), good.server("api.wardle.svc", days=-1)]
+            wrong = [other.server("api.wardle.svc"), good.server("api.elsewhere.svc"), good.server("api.wardle.svc", is_expired=True)]
             for pair in wrong:
                 port = target.port
                 front.target.close()

@@ -19,6 +19,9 @@ import threading
 import time
 import urllib.request
 
+from certificates import SIGNS, openssl
+from fixture import Skip
+
 START_S = 120
 PATIENCE_S = 60
 HISTORY_S = 15
@@ -159,11 +162,11 @@ class Member:
 def make_certificates(folder):
     """A CA, and tls.crt with tls.key for both sides. It names no user: else the gateway refuses it where users log in."""
     def run(*command):
-        subprocess.run(["openssl", *command], cwd=folder, check=True, capture_output=True)
+        openssl(*command, folder=folder)
 
     (folder / "ext").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost\n")
     run("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "ca.key",
-        "-out", "ca.crt", "-subj", "/CN=etcd-ca", "-days", "2")
+        "-out", "ca.crt", "-subj", "/CN=etcd-ca", "-days", "2", *SIGNS)
     run("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "tls.key",
         "-out", "tls.csr", "-subj", "/O=etcd")
     run("x509", "-req", "-in", "tls.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-out", "tls.crt",
@@ -172,7 +175,10 @@ def make_certificates(folder):
 
 class Cluster:
     def __init__(self, size=1, tls=False, users=False, compacted=False, flags=()):
-        """`tls`: with certificates at both sides; `users`: root must log in; `compacted`: history does not last."""
+        """`tls`: with certificates at both sides; `users`: root must log in; `compacted`: history does not last. Skips the test
+        that wants it where there is no etcd."""
+        if not program():
+            raise Skip("there is no etcd: install etcd-server, or name one in COR_ETCD")
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cor-etcd-"))
         self.scheme = "https" if tls else "http"
         self.flags = [str(flag) for flag in flags]

@@ -6,6 +6,7 @@ import os
 import ssl
 import subprocess
 
+from certificates import openssl
 from etcd_cluster import die_with_parent, held_port, wait_for
 from fixture import Skip
 
@@ -22,7 +23,7 @@ class KubeApiserver:
         self.holder, self.folder = held_port(), folder
         self.port = self.holder.getsockname()[1]
         (folder / "tokens.csv").write_text('kube-token,kube,kube,"system:masters"\n')
-        subprocess.run(["openssl", "genrsa", "-out", folder / "sa.key", "2048"], check=True, capture_output=True)
+        openssl("genrsa", "-out", folder / "sa.key", "2048")
         self.command = [program_name, f"--etcd-servers={etcd.urls}", "--storage-media-type=application/json",
                         f"--token-auth-file={folder}/tokens.csv", f"--cert-dir={folder}/certs", f"--secure-port={self.port}",
                         f"--service-account-key-file={folder}/sa.key", f"--service-account-signing-key-file={folder}/sa.key",

@@ -4,9 +4,10 @@ path says. HTTP/1.1 over TLS; it asks for no certificate of the client until a t
 import collections
 import socket
 import ssl
-import subprocess
 import threading
 import time
+
+from certificates import CURVE, openssl
 
 Request = collections.namedtuple("Request", "line headers body")
 
@@ -47,9 +48,8 @@ ENDS = {"short", "garbage", "reset", *LIES}  # the connection ends with these
 class Target:
     def __init__(self, folder, name="api.wardle.svc", port=0):
         self.cert, self.key = f"{folder}/target.crt", f"{folder}/target.key"
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout",
-                        self.key, "-out", self.cert, "-subj", "/CN=target", "-addext", f"subjectAltName=DNS:{name}", "-days", "2"],
-                       check=True, capture_output=True)
+        openssl("req", "-x509", *CURVE, "-keyout", self.key, "-out", self.cert, "-subj", "/CN=target",
+                "-addext", f"subjectAltName=DNS:{name}", "-days", "2")
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(self.cert, self.key)
         self.seen, self.lock, self.open = [], threading.Lock(), set()
