@@ -1,5 +1,8 @@
 #include "base/btree_int.h"
 
+/* Places of a leaf between the entry that is taken and the item that is fetched. */
+#define PREFETCH_AHEAD 6
+
 /* Which keys stand before a place: those below the key, those up to and including it, or those up
  * to the end of the prefix. */
 enum bound { BOUND_BELOW, BOUND_UPTO, BOUND_PREFIX };
@@ -207,6 +210,9 @@ bool cor_btree_iter_next_covering(struct cor_btree_iter *it, uint64_t mask)
         it->at += i - it->i;
         it->i = i;
         if (i < stop) {
+            /* Whoever takes every entry looks at its item: those a few places on are fetched. */
+            if (mask == 0 && i + PREFETCH_AHEAD < stop)
+                __builtin_prefetch(it->leaf->item[i + PREFETCH_AHEAD]);
             it->entry = entry_at(it->leaf, i);
             it->at++;
             it->i++;

@@ -10,6 +10,7 @@
 #include "meta/field_selector.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "meta/quote.h"
@@ -119,6 +120,7 @@ static int parse_term(struct cor_str selector, struct cor_str text, struct cor_f
     n = value.n;
     r = unescape_value(copy, &n, status);
     term->value = cor_str(copy, r < 0 ? 0 : n);
+    term->note = cor_field_note(term->value);
     if (r < 0)
         return r;
     return copy_str(field, &term->field) < 0 ? field_selector_no_memory(status) : 0;
@@ -172,6 +174,7 @@ static int resolve_term(struct cor_field_term *term, const struct cor_field_labe
         return unknown_label(labels, term->field, status);
     field = v->field ? v->field : v->label;
     r = cor_json_path_new(cor_strz(v->path ? v->path : field), &term->path, &why);
+    term->in_meta = r == 0 && cor_json_path_begins(term->path, COR_STR("metadata"));
     if (r == 0 && v->otherwise)
         r = cor_json_path_new(cor_strz(v->otherwise), &term->otherwise, &why);
     if (r == -COR_ENOMEM)
@@ -256,55 +259,134 @@ struct cor_field_selector *cor_field_selector_free(struct cor_field_selector *se
     return cor_free(selector);
 }
 
-/* Empty when the object has no such field. */
-static struct cor_str read_field(const struct cor_field_term *term, struct cor_str object)
+/* Empty when the object has no such field. An object that says where its metadata is, is searched
+ * from there. */
+static struct cor_str read_field(const struct cor_field_term *term,
+                                 const struct cor_field_source *source)
 {
+    bool from_meta = term->in_meta && source->meta_at > 0;
+    struct cor_str json = cor_str_from(source->json, from_meta ? source->meta_at : 0);
     struct cor_str value = {NULL, 0};
-    int r = cor_json_path_first(term->path, object, COR_JSON_SORTED, &value);
+    int r = cor_json_path_first_from(term->path, from_meta, json, COR_JSON_SORTED, &value);
 
     if (term->otherwise && (r < 0 || cor_str_eq(value, COR_STR("\"\""))))
-        r = cor_json_path_first(term->otherwise, object, COR_JSON_SORTED, &value);
+        r = cor_json_path_first(term->otherwise, source->json, COR_JSON_SORTED, &value);
     return r < 0 ? (struct cor_str){NULL, 0} : value;
 }
 
-static bool reads_as(const struct cor_field_term *term, struct cor_str value)
+static struct cor_str absent_text(const struct cor_field_term *term)
 {
     static const char *const absent[] = {
         [COR_FIELD_KIND_STRING] = "", [COR_FIELD_KIND_BOOL] = "false", [COR_FIELD_KIND_INT] = "0"};
+
+    return cor_strz(absent[term->kind]);
+}
+
+/* What a field reads as. `ret_is_raw`: a string with escapes may be in it. */
+static struct cor_str text_of(const struct cor_field_term *term, struct cor_str value,
+                              bool *ret_is_raw)
+{
     struct cor_str raw;
 
+    *ret_is_raw = false;
     if (!value.p)
-        return cor_str_eqz(term->value, absent[term->kind]);
+        return absent_text(term);
     switch (cor_json_type(value)) {
     case COR_JSON_STRING:
-        return cor_json_to_raw(value, &raw) == 0 && cor_json_raw_eq(raw, term->value);
+        *ret_is_raw = true;
+        return cor_json_to_raw(value, &raw) == 0 ? raw : absent_text(term);
     case COR_JSON_BOOL:
     case COR_JSON_NUMBER:
-        return cor_str_eq(value, term->value);
+        return value;
     case COR_JSON_NONE:
     case COR_JSON_NULL:
     case COR_JSON_ARRAY:
     case COR_JSON_OBJECT:
         break;
     }
-    return cor_str_eqz(term->value, absent[term->kind]);
+    return absent_text(term);
 }
 
-/* Terms are sorted, so those about one field follow each other: a large object is walked once for
- * all of them. */
-bool cor_field_selector_matches(const struct cor_field_selector *selector, struct cor_str object)
+/* The place of the notes of the selector's field number `k`. */
+static int place_of(const struct cor_field_places *places, size_t k)
 {
-    struct cor_str value = {NULL, 0};
+    return k < COR_FIELD_NOTES_MAX ? places->at[k] : -1;
+}
+
+/* What was noted of the field; 0: nothing. */
+static uint8_t note_of(const struct cor_field_notes *notes, const struct cor_field_places *places,
+                       size_t k)
+{
+    int at = notes ? place_of(places, k) : -1;
+
+    return at < 0 ? 0 : cor_field_notes_get(notes, at);
+}
+
+/* Reads the field, and notes what it reads as; a text with escapes has other notes than the one
+ * that it stands for, so it has none. */
+static struct cor_str read_and_note(const struct cor_field_term *term,
+                                    const struct cor_field_source *source, size_t k,
+                                    bool *ret_is_raw)
+{
+    struct cor_str text = text_of(term, read_field(term, source), ret_is_raw);
+    int at = source->notes ? place_of(source->places, k) : -1;
+
+    if (at >= 0 && !(*ret_is_raw && text.n > 0 && memchr(text.p, '\\', text.n)))
+        cor_field_notes_add(source->notes, at, cor_field_note(text));
+    return text;
+}
+
+bool cor_field_selector_may_match(const struct cor_field_selector *selector,
+                                  const struct cor_field_notes *notes,
+                                  const struct cor_field_places *places)
+{
+    size_t k = 0;
 
     for (size_t i = 0; i < selector->n; i++) {
         const struct cor_field_term *term = &selector->terms[i];
+        uint8_t note;
 
-        if (term->has_field)
-            value = read_field(term, object);
-        if (reads_as(term, value) != term->equal)
+        k += term->has_field;
+        note = note_of(notes, places, k - 1);
+        if (term->equal && note != 0 && note != term->note)
             return false;
     }
     return true;
+}
+
+/* Terms are sorted, so those about one field follow each other: a large object is walked once for
+ * all of them, and not at all where its notes are enough. */
+bool cor_field_selector_matches_source(const struct cor_field_selector *selector,
+                                       const struct cor_field_source *source)
+{
+    bool is_read = false, is_raw = false;
+    struct cor_str text = {NULL, 0};
+    uint8_t note = 0;
+    size_t k = 0;
+
+    for (size_t i = 0; i < selector->n; i++) {
+        const struct cor_field_term *term = &selector->terms[i];
+        bool is_equal = false;
+
+        if (term->has_field) {
+            note = note_of(source->notes, source->places, k++);
+            is_read = false;
+        }
+        if (note == 0 || note == term->note) {
+            if (!is_read)
+                text = read_and_note(term, source, k - 1, &is_raw);
+            is_read = true;
+            is_equal = is_raw ? cor_json_raw_eq(text, term->value) : cor_str_eq(text, term->value);
+        }
+        if (is_equal != term->equal)
+            return false;
+    }
+    return true;
+}
+
+bool cor_field_selector_matches(const struct cor_field_selector *selector, struct cor_str object)
+{
+    return cor_field_selector_matches_source(selector, &(struct cor_field_source){.json = object});
 }
 
 bool cor_field_selector_requires(const struct cor_field_selector *selector, struct cor_str field,

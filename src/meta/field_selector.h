@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "meta/field_notes.h"
 #include "meta/status.h"
 
 struct cor_json_path;
@@ -48,6 +49,8 @@ struct cor_field_term {
     enum cor_field_kind kind;
     bool equal;     /* field=value; else field!=value */
     bool has_field; /* it is the first of one or several terms about its field */
+    bool in_meta;   /* the path begins with metadata */
+    uint8_t note;   /* cor_field_note() of the value */
 };
 
 struct cor_field_selector {
@@ -67,6 +70,23 @@ COR_DEFINE_CLEANUP(struct cor_field_selector, cor_field_selector_free)
 /* Does this object match? `object` is canonical JSON. Strings are compared by their text, numbers
  * and booleans as they are written. Allocates nothing. */
 bool cor_field_selector_matches(const struct cor_field_selector *selector, struct cor_str object);
+
+/* An object, and what is known of it. */
+struct cor_field_source {
+    struct cor_str json;                   /* canonical */
+    size_t meta_at;                        /* of the value of its metadata; 0: it is not known */
+    struct cor_field_notes *notes;         /* NULL: none are kept */
+    const struct cor_field_places *places; /* not NULL where there are notes */
+};
+
+/* False: the notes alone tell that the object does not match. True: it may. */
+bool cor_field_selector_may_match(const struct cor_field_selector *selector,
+                                  const struct cor_field_notes *notes,
+                                  const struct cor_field_places *places);
+
+/* As cor_field_selector_matches(); what is read is noted. */
+bool cor_field_selector_matches_source(const struct cor_field_selector *selector,
+                                       const struct cor_field_source *source);
 
 /* The value that `field` must have, when a term asks for one. */
 bool cor_field_selector_requires(const struct cor_field_selector *selector, struct cor_str field,

@@ -29,16 +29,27 @@ void cor_predicate_deinit(struct cor_predicate *predicate)
     predicate->fields = cor_field_selector_free(predicate->fields);
 }
 
-bool cor_predicate_matches(const struct cor_predicate *predicate, const struct cor_object *object)
+bool cor_predicate_matches_noted(const struct cor_predicate *predicate,
+                                 const struct cor_object *object, struct cor_field_notes *notes,
+                                 const struct cor_field_places *places)
 {
-    struct cor_str labels = cor_object_labels(object);
+    struct cor_field_source source;
 
     if (predicate->labels &&
         (!cor_fingerprint_may_match(object->fingerprint, predicate->labels->mask) ||
-         !cor_label_selector_matches(predicate->labels, labels)))
+         !cor_label_selector_matches(predicate->labels, cor_object_labels(object))))
         return false;
-    return !predicate->fields ||
-           cor_field_selector_matches(predicate->fields, cor_object_json(object));
+    if (!predicate->fields)
+        return true;
+    source = (struct cor_field_source){cor_object_json(object), 0, notes, places};
+    if (!object->has_wire)
+        source.meta_at = object->meta_at;
+    return cor_field_selector_matches_source(predicate->fields, &source);
+}
+
+bool cor_predicate_matches(const struct cor_predicate *predicate, const struct cor_object *object)
+{
+    return cor_predicate_matches_noted(predicate, object, NULL, NULL);
 }
 
 /* Labels are walked once beside the requirements, and the object once for each field. */

@@ -37,6 +37,18 @@ static inline uint64_t cor_predicate_mask(const struct cor_predicate *predicate)
 
 bool cor_predicate_matches(const struct cor_predicate *predicate, const struct cor_object *object);
 
+/* The same of an object whose owner keeps notes of it. */
+bool cor_predicate_matches_noted(const struct cor_predicate *predicate,
+                                 const struct cor_object *object, struct cor_field_notes *notes,
+                                 const struct cor_field_places *places);
+/* False: the notes alone tell that it does not match, and the object was not touched. */
+static inline bool cor_predicate_may_match(const struct cor_predicate *predicate,
+                                           const struct cor_field_notes *notes,
+                                           const struct cor_field_places *places)
+{
+    return !predicate->fields || cor_field_selector_may_match(predicate->fields, notes, places);
+}
+
 /* What matching the object may cost, in looks at an ordinary object with an ordinary selector (0.3
  * µs): a client chooses how many terms a selector has, and how large an object is. At least 1. */
 size_t cor_predicate_cost(const struct cor_predicate *predicate, const struct cor_object *object);

@@ -83,6 +83,7 @@ static struct cor_cache_entry *entry_new(struct cor_str key, const struct cor_st
     if (!entry)
         return NULL;
     cor_ref_init(&entry->ref);
+    atomic_init(&entry->notes.bytes, 0);
     entry->key_len = (uint32_t)key.n & COR_CACHE_ENTRY_KEY_MAX;
     entry->ntriggers = n & 0xf;
     entry->key_at = n > 0 && values[0].n > 0 ? (uint16_t)(values[0].n + 1) : 0;

@@ -5,6 +5,7 @@
 #define COR_STORAGE_CACHER_CACHE_ENTRY_H
 
 #include "base/btree.h"
+#include "meta/field_notes.h"
 #include "meta/object.h"
 #include "storage/cacher/triggers.h"
 
@@ -14,8 +15,9 @@ struct cor_cache_entry {
     struct cor_ref ref;
     uint32_t key_len : 28;
     uint32_t ntriggers : 4;
-    struct cor_object *object; /* served form; NULL: see cor_cache_entry_new_unreadable() */
-    uint16_t key_at;           /* in the texts */
+    struct cor_object *object;    /* served form; NULL: see cor_cache_entry_new_unreadable() */
+    struct cor_field_notes notes; /* what selectors have found out about it */
+    uint16_t key_at;              /* in the texts */
     /* How long the value of each trigger field is; 0: there is none. Behind them, physical, come
      * the texts: for each value "VALUE NUL KEY NUL", which is the entry's key in the index of that
      * field. Where the first field has no value its text is "KEY NUL" alone. */

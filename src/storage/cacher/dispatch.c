@@ -42,12 +42,13 @@ bool cor_cacher_watch_covers(const struct cacher_watch *w, struct cor_str key)
     return w->recursive ? cor_str_starts(key, own) : cor_str_eq(key, own);
 }
 
-static bool selects(const struct cacher_watch *w, const struct cor_cache_entry *entry)
+static bool selects(const struct cacher_watch *w, struct cor_cache_entry *entry)
 {
     if (!cor_cacher_watch_covers(w, cor_cache_entry_key(entry)))
         return false;
     assert(entry->object);
-    return !w->predicate || cor_predicate_matches(w->predicate, entry->object);
+    return !w->predicate ||
+           cor_predicate_matches_noted(w->predicate, entry->object, &entry->notes, &w->places);
 }
 
 bool cor_cacher_watch_sees(const struct cacher_watch *w, const struct cor_window_event *change,

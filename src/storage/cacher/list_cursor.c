@@ -37,6 +37,7 @@ struct tree_cursor {
     struct cor_cache_iter iter;  /* of the answer, or of the walk that collects the page */
     struct cor_cache_iter begin; /* the iterator as it was before the first object */
     const struct cor_predicate *predicate;
+    struct cor_field_places places; /* of its fields in the notes of the entries */
     size_t left; /* objects that the answer may still give; when it is not collected */
     size_t most; /* `left` at the beginning */
     bool is_collected;
@@ -48,17 +49,22 @@ struct tree_cursor {
     char prefix[];
 };
 
-static bool cursor_selects(const struct tree_cursor *cursor, const struct cor_cache_entry *entry)
+static bool cursor_selects(const struct tree_cursor *cursor, struct cor_cache_entry *entry)
 {
-    return !cursor->predicate || cor_predicate_matches(cursor->predicate, entry->object);
+    return !cursor->predicate || cor_predicate_matches_noted(cursor->predicate, entry->object,
+                                                             &entry->notes, &cursor->places);
 }
 
-/* What is left of `looks` after a look at the entry. */
+/* What is left of `looks` after a look at the entry; `ret_may` as cor_predicate_may_match(). */
 static size_t cursor_pay_look(const struct tree_cursor *cursor, const struct cor_cache_entry *entry,
-                              size_t looks)
+                              size_t looks, bool *ret_may)
 {
-    size_t cost = cursor->predicate ? cor_predicate_cost(cursor->predicate, entry->object) : 1;
+    size_t cost = 1;
 
+    *ret_may = !cursor->predicate ||
+               cor_predicate_may_match(cursor->predicate, &entry->notes, &cursor->places);
+    if (cursor->predicate && *ret_may)
+        cost = cor_predicate_cost(cursor->predicate, entry->object);
     return cost < looks ? looks - cost : 0;
 }
 
@@ -70,9 +76,11 @@ static struct cor_object *cursor_next_matching(struct tree_cursor *cursor)
     struct cor_cache_entry *entry;
 
     while ((!pays || base->looks_left > 0) && (entry = cor_cache_iter_next(&cursor->iter))) {
+        bool may = true;
+
         if (pays)
-            base->looks_left = cursor_pay_look(cursor, entry, base->looks_left);
-        if (!cursor_selects(cursor, entry))
+            base->looks_left = cursor_pay_look(cursor, entry, base->looks_left, &may);
+        if (!may || !cursor_selects(cursor, entry))
             continue;
         cursor->left--;
         return entry->object;
@@ -152,14 +160,15 @@ int cor_cacher_cursor_find_page(struct cor_list_cursor *base, size_t looks)
     assert(cursor->is_collected && cor_loop_is_current(cursor->reader->loop->loop));
     while (cursor->npage < cursor->limit) {
         struct cor_cache_entry *entry;
+        bool may;
 
         if (looks == 0)
             return 1;
         entry = cor_cache_iter_next(&cursor->iter);
         if (!entry)
             return 0; /* The page is not full, so nothing follows it. */
-        looks = cursor_pay_look(cursor, entry, looks);
-        if (cursor_selects(cursor, entry) && cursor_collect(cursor, entry) < 0)
+        looks = cursor_pay_look(cursor, entry, looks, &may);
+        if (may && cursor_selects(cursor, entry) && cursor_collect(cursor, entry) < 0)
             return -COR_ENOMEM;
     }
     return cursor_set_head(cursor, cursor->page[cursor->npage - 1]);
@@ -222,6 +231,7 @@ int cor_cacher_cursor_begin(struct cor_list_cursor *base, struct cor_str from, s
     base->continue_token = "";
     base->remaining = -1;
     cursor->predicate = predicate;
+    cor_watch_cache_places(cursor->snapshot.cache, predicate, &cursor->places);
     cursor->limit = limit;
     cursor->left = limit ? limit : SIZE_MAX;
     cor_cache_snapshot_set_owner(&cursor->snapshot, cursor->reader);

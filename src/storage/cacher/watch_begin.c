@@ -30,6 +30,9 @@
 /* What begin_find_place_locked() has found. */
 #define WAITS_FOR_HISTORY 1
 #define IS_REPLAYED       2
+/* Entries that a step of an initial state may pass over by their notes: about as much work as the
+ * look at an object. */
+#define SYNC_LOOKS_AT_ONCE 16
 
 void cor_cacher_watch_sync_deinit(struct cacher_watch *w)
 {
@@ -247,16 +250,33 @@ void cor_cacher_watch_step_starting(struct cacher_watch *w)
         begin_fail_no_memory(w);
 }
 
+/* The next entry that may match; NULL: there is none (*ret_is_over), or none among the next few. */
+static struct cor_cache_entry *sync_next(struct cacher_watch *w, bool *ret_is_over)
+{
+    struct cor_cache_entry *entry;
+
+    *ret_is_over = false;
+    for (size_t i = 0; i < SYNC_LOOKS_AT_ONCE; i++) {
+        entry = cor_cache_iter_next(&w->sync->iter);
+        *ret_is_over = !entry;
+        if (!entry || !w->predicate ||
+            cor_predicate_may_match(w->predicate, &entry->notes, &w->places))
+            return entry;
+    }
+    return NULL;
+}
+
 void cor_cacher_watch_step_syncing(struct cacher_watch *w)
 {
-    struct cor_cache_entry *entry = cor_cache_iter_next(&w->sync->iter);
+    bool is_over;
+    struct cor_cache_entry *entry = sync_next(w, &is_over);
     struct cor_reader_event event;
     struct cor_window_event change = {.now = entry};
 
-    if (!entry) {
+    if (is_over)
         w->state = WATCH_SYNCED;
+    if (!entry)
         return;
-    }
     change.rev = entry->object->rev;
     if (cor_cacher_watch_sees(w, &change, &event))
         cor_cacher_watch_deliver(w, &event);
@@ -300,6 +320,7 @@ int cor_cacher_watch_join(struct cacher_watch *w)
     struct cor_str value;
 
     assert(!w->bucket);
+    cor_watch_cache_places(&cacher->cache, w->predicate, &w->places);
     if (!w->recursive)
         return cor_cacher_watch_index_join(index, BUCKET_KEY, key, &w->bucket);
     /* A name selects one key, where the prefix says all the rest of it. */

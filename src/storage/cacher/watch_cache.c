@@ -109,6 +109,7 @@ void cor_watch_cache_deinit(struct cor_watch_cache *c)
     cor_free(c->roots);
     cor_window_deinit(&c->window);
     cor_unreadable_deinit(&c->unreadable);
+    cor_noted_fields_deinit(&c->noted);
     assert(cor_btree_snapshots(c->tree) == 0 && cor_dlist_empty(&c->pins.list));
     c->tree = cor_btree_free(c->tree);
     cor_field_index_deinit(&c->index);
@@ -431,4 +432,14 @@ struct cor_cache_entry *cor_watch_cache_get_version(struct cor_watch_cache *c, s
     entry = entry && entry->object->rev == rev ? cor_cache_entry_ref(entry) : NULL;
     cor_lock_release(&c->lock);
     return entry;
+}
+
+void cor_watch_cache_places(struct cor_watch_cache *c, const struct cor_predicate *predicate,
+                            struct cor_field_places *ret_places)
+{
+    if (!predicate || !predicate->fields)
+        return;
+    cor_lock_acquire(&c->lock);
+    cor_noted_fields_place(&c->noted, predicate, ret_places);
+    cor_lock_release(&c->lock);
 }

@@ -12,6 +12,7 @@
 
 #include "base/lock.h"
 #include "storage/cacher/field_index.h"
+#include "storage/cacher/noted_fields.h"
 #include "storage/cacher/pins.h"
 #include "storage/cacher/unreadable.h"
 #include "storage/cacher/window.h"
@@ -46,6 +47,8 @@ struct cor_watch_cache {
                            * because a root leaves with the events that follow it */
     uint64_t history_end; /* events before this number were put in front of the window */
     size_t history_bytes; /* of such events that are still in the window */
+
+    struct cor_noted_fields noted; /* by lists and watches */
 
     struct cor_unreadable unreadable; /* values that should be in the tree and cannot be decoded */
     cor_rev blind_rev;                /* the cache knows nothing certain of earlier revisions: some
@@ -128,6 +131,10 @@ struct cor_object *cor_watch_cache_get(struct cor_watch_cache *c, struct cor_str
 /* The present entry of a key, with a reference, when it is of revision `rev`; else NULL. */
 struct cor_cache_entry *cor_watch_cache_get_version(struct cor_watch_cache *c, struct cor_str key,
                                                     cor_rev rev);
+
+/* Where the notes of the entries have the predicate's (NULL: everything) fields. */
+void cor_watch_cache_places(struct cor_watch_cache *c, const struct cor_predicate *predicate,
+                            struct cor_field_places *ret_places);
 
 /* The same as cor_watch_cache_is_blind_locked(). */
 bool cor_watch_cache_is_blind(struct cor_watch_cache *c, struct cor_str key, bool recursive,

@@ -69,6 +69,7 @@ struct cacher_watch {
     struct watch_bucket *bucket;
     struct store_key key;
     const struct cor_predicate *predicate; /* NULL: everything */
+    struct cor_field_places places;        /* of its fields in the notes of the entries */
     struct cor_watch_plan plan;
     uint64_t from;     /* number of the first event it has not seen */
     uint64_t place;    /* `from`, as the reader's `needs` knows it; UINT64_MAX: none */

@@ -1,6 +1,7 @@
 #include "test.h"
 
 #include "base/mem.h"
+#include "base/rand.h"
 #include "meta/field_selector.h"
 
 static const struct cor_field_label plain_rows[] = {
@@ -278,4 +279,60 @@ TEST(field_selector, survives_failed_allocations)
             cor_status_deinit(&status);
         }
     }
+}
+
+/* The place of each field of the selector, by its first letter; there are fewer than fields. */
+static struct cor_field_places places_of(const struct cor_field_selector *selector)
+{
+    static const char letters[] = "xyf";
+    struct cor_field_places places;
+    size_t k = 0;
+
+    memset(places.at, -1, sizeof(places.at));
+    for (size_t i = 0; i < selector->n; i++) {
+        const char *at = strchr(letters, selector->terms[i].field.p[0]);
+
+        if (selector->terms[i].has_field)
+            places.at[k++] = at ? (int8_t)(at - letters) : -1;
+    }
+    return places;
+}
+
+TEST(field_selector, notes_of_an_object_change_no_verdict)
+{
+    static const char *const objects[] = {
+        "{\"foo\":\"a\",\"x\":\"b\",\"y\":\"c\"}",
+        "{\"foo\":5,\"x\":\"5\",\"y\":true}",
+        "{\"foo\":\"a\\\"\",\"x\":\"a\\\\b\",\"y\":\"\\u0001\"}",
+        "{\"foo\":null,\"x\":[],\"y\":\"\"}",
+        "{\"z\":\"a\"}",
+    };
+    static const char *const texts[] = {
+        "x=b",    "x!=b",     "foo=a",    "foo=5,x=5",    "foo!=5,x!=b,y!=c", "y=true",
+        "y=",     "y!=",      "x=a\\\\b", "foo=a\"",      "x=b,y=c,foo=a",    "x!=a,x!=b,x!=c",
+        "z=a,y=", "z!=a,x=b", "baz=,y=c", "foo=a,foo!=b", "foo=,x=,y=",       "x=5,y=true,z=",
+    };
+    struct cor_rand rand;
+    size_t ruled_out = 0;
+
+    cor_rand_init_seeded(&rand, test_random());
+    for (size_t i = 0; i < COR_ARRAY_LEN(objects); i++) {
+        struct cor_str object = cor_strz(objects[i]);
+        struct cor_field_notes notes = {0};
+
+        for (size_t n = 0; n < 400; n++) {
+            struct cor_field_selector *selector =
+                parse(texts[cor_rand_below(&rand, COR_ARRAY_LEN(texts))], &plain);
+            struct cor_field_places places = places_of(selector);
+            const struct cor_field_source source = {object, 0, &notes, &places};
+            bool want = cor_field_selector_matches(selector, object);
+            bool may = cor_field_selector_may_match(selector, &notes, &places);
+
+            assert_true(may || !want);
+            ruled_out += !may;
+            assert_int_equal(cor_field_selector_matches_source(selector, &source), want);
+            cor_field_selector_free(selector);
+        }
+    }
+    assert_true(ruled_out > 100);
 }

@@ -518,3 +518,32 @@ TEST(field_index, its_nodes_are_counted)
     cor_predicate_deinit(&predicate);
     world_close();
 }
+
+/* Fields without an index are read once: what is known of an object rules it out without a look. */
+TEST(noted_fields, have_places_for_as_many_as_there_are_and_keep_them)
+{
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct cor_noted_fields noted = {0};
+        struct cor_field_places places[2];
+
+        for (unsigned i = 0; i < 2; i++) {
+            struct cor_predicate predicate;
+
+            test_fail_alloc(0, false);
+            assert_int_equal(cor_predicate_parse(COR_STR(""),
+                                                 COR_STR("spec.c=1,spec.c!=2,metadata.name!=x"),
+                                                 &labels, &predicate, NULL),
+                             0);
+            test_fail_alloc(n, false);
+            cor_noted_fields_place(&noted, &predicate, &places[i]);
+            cor_predicate_deinit(&predicate);
+        }
+        for (unsigned k = 0; k < 2; k++) {
+            assert_true(places[0].at[k] == places[1].at[k] || places[0].at[k] == -1);
+            assert_true(places[1].at[k] >= 0 || test_alloc_failed());
+        }
+        assert_true(places[1].at[0] != places[1].at[1] || places[1].at[0] == -1);
+        assert_int_equal(places[1].at[2], -1);
+        cor_noted_fields_deinit(&noted);
+    }
+}
