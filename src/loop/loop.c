@@ -124,6 +124,8 @@ int cor_loop_new(size_t mail_max, struct cor_loop **ret_loop)
     uv_prepare_init(&loop->uv, &loop->before_poll);
     uv_prepare_init(&loop->uv, &loop->turn_end);
     loop->turn_end.data = loop;
+    uv_check_init(&loop->uv, &loop->woken);
+    loop->woken.data = loop;
     uv_timer_init(&loop->uv, &loop->deadline);
     cor_dlist_init(&loop->triggers);
     cor_timers_init(loop);
@@ -148,6 +150,7 @@ struct cor_loop *cor_loop_free(struct cor_loop *loop)
     uv_close((uv_handle_t *)&loop->own_wake, NULL);
     uv_close((uv_handle_t *)&loop->before_poll, NULL);
     uv_close((uv_handle_t *)&loop->turn_end, NULL);
+    uv_close((uv_handle_t *)&loop->woken, NULL);
     uv_close((uv_handle_t *)&loop->deadline, NULL);
     cor_timers_close(loop);
     uv_run(&loop->uv, UV_RUN_NOWAIT);
@@ -195,6 +198,7 @@ static void *loop_thread_main(void *arg)
     pthread_setname_np(pthread_self(), loop->name);
     atomic_store(&loop->home, this_thread());
     loop->running = true;
+    loop->is_awake = false;
     uv_run(&loop->uv, UV_RUN_DEFAULT);
     loop->running = false;
     return NULL;
@@ -256,6 +260,7 @@ bool cor_loop_run_until(struct cor_loop *loop, bool (*done)(void *arg), void *ar
     if (until.is_done)
         return true;
     loop->running = true;
+    loop->is_awake = false;
     loop->before_poll.data = loop->deadline.data = &until;
     uv_update_time(&loop->uv);
     cor_timers_rearm(loop);
@@ -279,6 +284,7 @@ uint64_t cor_loop_run_ready(struct cor_loop *loop, unsigned turns_max)
     assert(!loop->started && !loop->running && cor_loop_is_current(loop));
     loop_block_sigpipe(&old);
     loop->running = true;
+    loop->is_awake = false;
     if (loop->clock)
         turns_max = RUN_READY_TURNS_MAX;
     cor_timers_rearm(loop);

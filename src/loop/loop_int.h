@@ -21,13 +21,6 @@ struct cor_timers {
     bool firing;       /* callbacks are running; the handle is armed after them */
 };
 
-/* Written by the loop's thread only. */
-struct cor_turn_meter {
-    uint64_t last_us; /* of the thread's CPU clock, when the last turn ended */
-    uintptr_t home;   /* the thread whose clock it was */
-    _Atomic uint64_t counts[COR_LOOP_TURN_BUCKETS + 1], sum_us, max_us;
-};
-
 struct cor_loop {
     uv_loop_t uv;
     uv_poll_t wake;           /* on wake_fd */
@@ -36,6 +29,9 @@ struct cor_loop {
     uv_prepare_t before_poll; /* cor_loop_run_until: looks at `done` before the loop would sleep */
     uv_timer_t deadline;      /* cor_loop_run_until */
     uv_prepare_t turn_end;    /* cor_loop_measure_turns */
+    uv_check_t woken;         /* likewise */
+    uint64_t woke_ms;         /* libuv's time when the turn began */
+    bool is_awake;            /* the turn began in this run of the loop */
     struct cor_turn_meter turns;
     struct cor_timers timers;
     const struct cor_clock *clock; /* the timers' and now_ms(); NULL: libuv's */

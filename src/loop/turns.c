@@ -1,10 +1,12 @@
-/* The meter stands before the loop's sleep (a prepare handle). The thread's CPU clock does not run
- * while the thread sleeps, so one reading there ends a turn and begins the next one; the system
- * calls of the sleep itself count as the next turn's.
+/* The meter of a loop stands before the loop's sleep (a prepare handle). The thread's CPU clock
+ * does not run while the thread sleeps, so one reading there ends a turn and begins the next one;
+ * the system calls of the sleep itself count as the next turn's. The wall clock does run: what it
+ * showed when the loop woke up is libuv's own time, which a check handle behind the sockets keeps.
+ * That time has milliseconds, and so has a turn's.
  *
  * libuv calls prepare handles from the one that was started last to the first. The meter is started
  * first, so that what others do before the sleep (net sends) belongs to the turn that asked for it.
- * Thread: only the loop writes; readers see each number whole. */
+ * Thread: only the one that is measured writes; readers see each number whole. */
 #include "loop/turns.h"
 
 #include <assert.h>
@@ -15,11 +17,11 @@
 const uint64_t cor_loop_turn_buckets[COR_LOOP_TURN_BUCKETS] = {
     50, 100, 250, 500, 1000, 2500, 5000, 10000, 20000, 50000, 100000, 1000000};
 
-static uint64_t thread_cpu_us(void)
+static uint64_t clock_us(clockid_t clock)
 {
     struct timespec ts;
 
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    clock_gettime(clock, &ts);
     return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
@@ -30,38 +32,80 @@ static void bump(_Atomic uint64_t *v, uint64_t by)
                           memory_order_relaxed);
 }
 
+static void count_turn(struct cor_turn_series *series, uint64_t took_us)
+{
+    size_t i = 0;
+
+    while (i < COR_LOOP_TURN_BUCKETS && took_us > cor_loop_turn_buckets[i])
+        i++;
+    bump(&series->counts[i], 1);
+    bump(&series->sum_us, took_us);
+    if (took_us > atomic_load_explicit(&series->max_us, memory_order_relaxed))
+        atomic_store_explicit(&series->max_us, took_us, memory_order_relaxed);
+}
+
+void cor_turn_meter_begin(struct cor_turn_meter *meter)
+{
+    meter->wall_us = clock_us(CLOCK_MONOTONIC);
+    meter->cpu_us = clock_us(CLOCK_THREAD_CPUTIME_ID);
+}
+
+void cor_turn_meter_end(struct cor_turn_meter *meter)
+{
+    count_turn(&meter->cpu, clock_us(CLOCK_THREAD_CPUTIME_ID) - meter->cpu_us);
+    count_turn(&meter->wall, clock_us(CLOCK_MONOTONIC) - meter->wall_us);
+}
+
+static void get_figures(const struct cor_turn_series *series, struct cor_turn_figures *ret)
+{
+    for (size_t i = 0; i <= COR_LOOP_TURN_BUCKETS; i++)
+        ret->counts[i] = atomic_load_explicit(&series->counts[i], memory_order_relaxed);
+    ret->sum_us = atomic_load_explicit(&series->sum_us, memory_order_relaxed);
+    ret->max_us = atomic_load_explicit(&series->max_us, memory_order_relaxed);
+}
+
+void cor_turn_meter_get(const struct cor_turn_meter *meter, struct cor_loop_turns *ret_turns)
+{
+    get_figures(&meter->cpu, &ret_turns->cpu);
+    get_figures(&meter->wall, &ret_turns->wall);
+}
+
+static void on_woken(uv_check_t *check)
+{
+    struct cor_loop *loop = check->data;
+
+    loop->woke_ms = uv_now(check->loop);
+    loop->is_awake = true;
+}
+
 static void on_turn_end(uv_prepare_t *prepare)
 {
     struct cor_loop *loop = prepare->data;
     struct cor_turn_meter *meter = &loop->turns;
-    uint64_t now_us = thread_cpu_us(), took_us = now_us - meter->last_us;
-    size_t i = 0;
+    uint64_t now_us = clock_us(CLOCK_THREAD_CPUTIME_ID), now_ms = uv_hrtime() / 1000000;
 
-    /* Another thread's clock has another zero: the first reading on a thread only begins a turn. */
-    if (meter->home == atomic_load_explicit(&loop->home, memory_order_relaxed)) {
-        while (i < COR_LOOP_TURN_BUCKETS && took_us > cor_loop_turn_buckets[i])
-            i++;
-        bump(&meter->counts[i], 1);
-        bump(&meter->sum_us, took_us);
-        if (took_us > atomic_load_explicit(&meter->max_us, memory_order_relaxed))
-            atomic_store_explicit(&meter->max_us, took_us, memory_order_relaxed);
+    /* The first turn of a run begins in the middle of what the thread did before. */
+    if (loop->is_awake) {
+        count_turn(&meter->cpu, now_us - meter->cpu_us);
+        count_turn(&meter->wall, now_ms > loop->woke_ms ? (now_ms - loop->woke_ms) * 1000 : 0);
     }
-    meter->home = atomic_load_explicit(&loop->home, memory_order_relaxed);
-    meter->last_us = now_us;
+    loop->is_awake = false;
+    meter->cpu_us = now_us;
 }
 
 void cor_loop_measure_turns(struct cor_loop *loop)
 {
     assert(cor_loop_is_current(loop) && !loop->started);
     uv_prepare_start(&loop->turn_end, on_turn_end);
+    uv_check_start(&loop->woken, on_woken);
+}
+
+const struct cor_turn_meter *cor_loop_turn_meter(const struct cor_loop *loop)
+{
+    return &loop->turns;
 }
 
 void cor_loop_get_turns(const struct cor_loop *loop, struct cor_loop_turns *ret_turns)
 {
-    const struct cor_turn_meter *meter = &loop->turns;
-
-    for (size_t i = 0; i <= COR_LOOP_TURN_BUCKETS; i++)
-        ret_turns->counts[i] = atomic_load_explicit(&meter->counts[i], memory_order_relaxed);
-    ret_turns->sum_us = atomic_load_explicit(&meter->sum_us, memory_order_relaxed);
-    ret_turns->max_us = atomic_load_explicit(&meter->max_us, memory_order_relaxed);
+    cor_turn_meter_get(&loop->turns, ret_turns);
 }

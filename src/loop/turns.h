@@ -1,9 +1,12 @@
-/* How long the turns of a loop take, in CPU time of its thread: what a turn keeps others waiting
- * for by its own work, whatever else the machine does. A turn is what happens between two sleeps.
- * Owner: the loop.  Thread: measure before the loop starts; read from any. */
+/* How long a thread's turns take: what a loop does between two sleeps, or a thread of the engine
+ * between two waits. Each turn counts twice: in CPU time of its thread, what it keeps others
+ * waiting for by its own work, whatever else the machine does; and in wall time, where it also
+ * waits for a lock, a page or the disk, or for a processor. Owner: the loop, the engine.  Thread:
+ * measure before the loop starts; begin and end on the thread that is measured; read from any. */
 #ifndef COR_LOOP_TURNS_H
 #define COR_LOOP_TURNS_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,18 +17,39 @@ struct cor_loop;
 /* Upper bounds in microseconds, rising. */
 extern const uint64_t cor_loop_turn_buckets[COR_LOOP_TURN_BUCKETS];
 
-struct cor_loop_turns {
+struct cor_turn_figures {
     uint64_t counts[COR_LOOP_TURN_BUCKETS + 1]; /* of each bucket, and of what is above the last */
     uint64_t sum_us;
     uint64_t max_us; /* the longest turn since the start */
 };
 
-/* Turns are measured from now on: one clock is read in each of them. At most once, right after
- * cor_loop_new(), so that everything else that runs at the end of a turn is in it. */
+struct cor_loop_turns {
+    struct cor_turn_figures cpu, wall;
+};
+
+/* One writer. Zeroed: nothing was measured. */
+struct cor_turn_meter {
+    struct cor_turn_series {
+        _Atomic uint64_t counts[COR_LOOP_TURN_BUCKETS + 1], sum_us, max_us;
+    } cpu, wall;
+    uint64_t cpu_us, wall_us; /* what the clocks showed when the turn began */
+};
+
+/* A turn begins and ends: two clocks are read at each. */
+void cor_turn_meter_begin(struct cor_turn_meter *meter);
+void cor_turn_meter_end(struct cor_turn_meter *meter);
+/* The figures are those of different moments when the thread runs meanwhile. */
+void cor_turn_meter_get(const struct cor_turn_meter *meter, struct cor_loop_turns *ret_turns);
+
+/* Turns of the loop are measured from now on. The wall time is that of the loop's clock, in
+ * milliseconds. At most once, right after cor_loop_new(), so that everything else that runs at the
+ * end of a turn is in it. */
 void cor_loop_measure_turns(struct cor_loop *loop);
 
-/* Zeros when nothing was measured. The numbers are those of different moments when the loop runs
- * meanwhile. */
+/* What its turns are counted in, for as long as the loop is there. */
+const struct cor_turn_meter *cor_loop_turn_meter(const struct cor_loop *loop);
+
+/* Zeros when nothing was measured. */
 void cor_loop_get_turns(const struct cor_loop *loop, struct cor_loop_turns *ret_turns);
 
 #endif

@@ -48,6 +48,7 @@ static int instance_open_loops(struct cor_instance *in)
     int r = cor_loop_new(MAIL_MAX, &in->home);
 
     if (r == 0) {
+        cor_loop_measure_turns(in->home);
         cor_timer_init(&in->engine_timer, in->home, cor_instance_check_engine);
         cor_timer_init(&in->encryption_timer, in->home, cor_instance_check_encryption);
         cor_timer_init(&in->trust_timer, in->home, cor_instance_check_trust);

@@ -104,57 +104,98 @@ static uint64_t read_cache_lag(void *arg)
     return stats.seen > stats.rev ? stats.seen - stats.rev : 0;
 }
 
-/* Writes a sample of each loop's turns: the histogram of all of them, or the longest. */
-static void put_turns(const struct cor_instance *in, bool longest, struct cor_metric_out *to)
+/* A sample of the turns of a loop or of the engine's thread. */
+static void put_thread(struct cor_metric_out *to, const char *name,
+                       const struct cor_loop_turns *turns, bool wall, bool longest)
 {
-    for (size_t i = 0; i < in->nworkers; i++) {
-        struct cor_loop_turns turns;
-        char labels[32];
+    const struct cor_turn_figures *figures = wall ? &turns->wall : &turns->cpu;
+    char labels[40];
 
-        snprintf(labels, sizeof(labels), "loop=\"%zu\"", i);
+    snprintf(labels, sizeof(labels), "loop=\"%s\"", name);
+    if (longest)
+        cor_metric_put(to, cor_strz(labels), figures->max_us);
+    else
+        cor_metric_put_histogram(to, cor_strz(labels), figures->counts, figures->sum_us);
+}
+
+static void put_turns(const struct cor_instance *in, bool wall, bool longest,
+                      struct cor_metric_out *to)
+{
+    struct cor_loop_turns turns;
+
+    for (size_t i = 0; i < in->nworkers; i++) {
+        char name[24];
+
+        snprintf(name, sizeof(name), "%zu", i);
         cor_loop_get_turns(in->workers[i].loop, &turns);
-        if (longest)
-            cor_metric_put(to, cor_strz(labels), turns.max_us);
-        else
-            cor_metric_put_histogram(to, cor_strz(labels), turns.counts, turns.sum_us);
+        put_thread(to, name, &turns, wall, longest);
     }
+    cor_loop_get_turns(in->home, &turns);
+    put_thread(to, "home", &turns, wall, longest);
+    cor_engine_get_turns(in->engine, &turns);
+    put_thread(to, "engine", &turns, wall, longest);
 }
 
 static void collect_turns(void *arg, struct cor_metric_out *to)
 {
-    put_turns(arg, false, to);
+    put_turns(arg, false, false, to);
 }
 
 static void collect_longest_turns(void *arg, struct cor_metric_out *to)
 {
-    put_turns(arg, true, to);
+    put_turns(arg, false, true, to);
+}
+
+static void collect_wall_turns(void *arg, struct cor_metric_out *to)
+{
+    put_turns(arg, true, false, to);
+}
+
+static void collect_longest_wall_turns(void *arg, struct cor_metric_out *to)
+{
+    put_turns(arg, true, true, to);
 }
 
 static int add_turn_metrics(struct cor_instance *in)
 {
-    static const struct cor_metric_desc turns = {
-        .name = "coracle_loop_turn_seconds",
-        .help = "CPU time that a loop's thread takes from one sleep to the next.",
-        .type = COR_METRIC_HISTOGRAM,
-        .scale = 1000000,
-        .buckets = cor_loop_turn_buckets,
-        .nbuckets = COR_LOOP_TURN_BUCKETS,
+#define HISTOGRAM(n, h)                                                                            \
+    {                                                                                              \
+        .name = n, .help = h, .type = COR_METRIC_HISTOGRAM, .scale = 1000000,                      \
+        .buckets = cor_loop_turn_buckets, .nbuckets = COR_LOOP_TURN_BUCKETS                        \
+    }
+#define LONGEST(n, h)                                                                              \
+    {                                                                                              \
+        .name = n, .help = h, .type = COR_METRIC_GAUGE, .scale = 1000000                           \
+    }
+    static const struct {
+        struct cor_metric_desc desc;
+        void (*collect)(void *arg, struct cor_metric_out *to);
+    } rows[] = {
+        {HISTOGRAM(
+             "coracle_loop_turn_seconds",
+             "CPU time that a loop's thread, or the engine's, takes from one sleep to the next."),
+         collect_turns},
+        {LONGEST("coracle_loop_turn_max_seconds",
+                 "The longest turn since the start, in CPU time of the loop's thread."),
+         collect_longest_turns},
+        {HISTOGRAM(
+             "coracle_loop_turn_wall_seconds",
+             "Such turns on the clock, with what they wait for: locks, pages, disk, processors."),
+         collect_wall_turns},
+        {LONGEST("coracle_loop_turn_wall_max_seconds",
+                 "The longest turn since the start on the clock."),
+         collect_longest_wall_turns},
     };
-    static const struct cor_metric_desc longest = {
-        .name = "coracle_loop_turn_max_seconds",
-        .help = "The longest turn since the start, in CPU time of the loop's thread.",
-        .type = COR_METRIC_GAUGE,
-        .scale = 1000000,
-    };
+#undef HISTOGRAM
+#undef LONGEST
     struct cor_metric *metric;
-    int r = cor_metrics_add(in->metrics, &turns, &metric);
+    int r = 0;
 
-    if (r < 0)
-        return r;
-    cor_metric_set_collect(metric, collect_turns, in);
-    r = cor_metrics_add(in->metrics, &longest, &metric);
-    if (r == 0)
-        cor_metric_set_collect(metric, collect_longest_turns, in);
+    for (size_t i = 0; r == 0 && i < COR_ARRAY_LEN(rows); i++) {
+        r = cor_metrics_add(in->metrics, &rows[i].desc, &metric);
+        if (r == 0)
+            cor_metric_set_collect(metric, rows[i].collect, in);
+    }
     return r;
 }
 

@@ -39,6 +39,12 @@ cor_rev cor_engine_old_rev(const struct cor_engine *engine)
     return engine->old_rev;
 }
 
+void cor_engine_get_turns(const struct cor_engine *engine, struct cor_loop_turns *ret_turns)
+{
+    assert(engine->turns);
+    cor_turn_meter_get(engine->turns, ret_turns);
+}
+
 void cor_engine_range(struct cor_engine *engine, struct cor_range_req *req)
 {
     req->req.op = COR_ENGINE_RANGE;

@@ -16,6 +16,7 @@
 
 #include "base/str.h"
 #include "loop/mailbox.h"
+#include "loop/turns.h"
 #include "meta/revision.h"
 #include "meta/status.h"
 #include "storage/engine/kv.h"
@@ -107,6 +108,10 @@ struct cor_engine_status_req {
  * the schema: an older version of Coracle, or, where other servers are on the store, anybody (then
  * it is COR_REV_MAX). 0: there are none. From any thread. */
 cor_rev cor_engine_old_rev(const struct cor_engine *engine);
+
+/* How long the turns of the engine's thread take, which applies what it has committed to the
+ * caches: a batch of requests. From any thread. */
+void cor_engine_get_turns(const struct cor_engine *engine, struct cor_loop_turns *ret_turns);
 
 void cor_engine_range(struct cor_engine *engine, struct cor_range_req *req);
 void cor_engine_write(struct cor_engine *engine, struct cor_write_req *req);

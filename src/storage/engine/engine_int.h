@@ -27,6 +27,7 @@ int cor_write_req_check(const struct cor_write_req *w, const char **reterr_messa
 struct cor_engine {
     const struct cor_engine_ops *ops;
     cor_rev old_rev; /* see cor_engine_old_rev(); does not change after the open */
+    const struct cor_turn_meter *turns; /* of its thread; does not change after the open */
 };
 
 /* Answers `req`: on_done runs on its loop with `result`. The status is set before, if at all. */

@@ -259,6 +259,10 @@ static int engine_prepare(struct etcd_engine *e, const struct cor_engine_config 
 
     if (r == 0)
         r = cor_loop_new(MAIL_MAX, &e->loop);
+    if (r == 0) {
+        cor_loop_measure_turns(e->loop);
+        e->base.turns = cor_loop_turn_meter(e->loop);
+    }
     if (r == 0)
         r = cor_etcd_session_new(&config->etcd, e->loop, &e->session, reterr_status);
     if (r < 0)

@@ -236,6 +236,7 @@ static void *engine_main(void *arg)
             engine_cancel(&work.requests);
             engine_cancel(&work.ranges);
         }
+        cor_turn_meter_begin(&e->turns);
         cor_feeds_commands(e);
         engine_check_checkpointer(e);
         cor_batch_run(e, &work.requests);
@@ -243,6 +244,7 @@ static void *engine_main(void *arg)
         busy = cor_compaction_step(e);
         busy |= cor_feeds_turn(e);
         engine_bound_wal(e);
+        cor_turn_meter_end(&e->turns);
     }
     return NULL;
 }
@@ -421,6 +423,7 @@ static struct cor_sqlite_engine *engine_new(const struct cor_engine_config *conf
     if (!e)
         return NULL;
     e->base.ops = &ops;
+    e->base.turns = &e->turns;
     e->read_only = config->read_only;
     e->clock = config->clock ? config->clock : cor_clock_real();
     cor_lock_init(&e->lock, COR_LOCK_SQLITE_ENGINE);

@@ -47,6 +47,7 @@ struct cor_sqlite_engine {
     struct cor_readers *readers;           /* NULL: in memory */
     struct cor_checkpointer *checkpointer; /* NULL: in memory or read-only */
     pthread_t thread;
+    struct cor_turn_meter turns; /* of the thread */
 
     struct cor_lock lock; /* a leaf; guards the fields down to nfeeds */
     struct cor_cond wake; /* CLOCK_MONOTONIC */

@@ -39,7 +39,7 @@ static bool is_done(void *arg)
     return ((struct busy *)arg)->is_done;
 }
 
-static uint64_t count(const struct cor_loop_turns *turns, uint64_t above_us)
+static uint64_t count(const struct cor_turn_figures *turns, uint64_t above_us)
 {
     uint64_t n = 0;
 
@@ -64,11 +64,11 @@ TEST(turns, shows_the_longest_one_in_cpu_time)
         assert_true(cor_loop_run_until(loop, is_done, &busy, PATIENCE_MS));
         cor_loop_get_turns(loop, &turns);
         /* The first turn on a thread only begins the measuring. */
-        assert_true(i == 0 || turns.max_us >= busy.took_us);
+        assert_true(i == 0 || turns.cpu.max_us >= busy.took_us);
     }
-    assert_true(turns.max_us >= BUSY_US);
-    assert_true(turns.sum_us >= turns.max_us);
-    assert_true(count(&turns, 20000) >= 1);
+    assert_true(turns.cpu.max_us >= BUSY_US);
+    assert_true(turns.cpu.sum_us >= turns.cpu.max_us);
+    assert_true(count(&turns.cpu, 20000) >= 1);
     cor_loop_free(loop);
 }
 
@@ -83,7 +83,7 @@ TEST(turns, sleeping_is_no_part_of_one)
     assert_false(cor_loop_run_until(loop, is_done, &never, 1));
     assert_false(cor_loop_run_until(loop, is_done, &never, 100));
     cor_loop_get_turns(loop, &turns);
-    assert_int_equal(count(&turns, 100000), 0);
+    assert_int_equal(count(&turns.cpu, 100000), 0);
     cor_loop_free(loop);
 }
 
@@ -94,6 +94,52 @@ TEST(turns, of_a_loop_that_is_not_measured_are_none)
 
     assert_int_equal(cor_loop_new(8, &loop), 0);
     cor_loop_get_turns(loop, &turns);
-    assert_int_equal(turns.max_us + turns.sum_us + turns.counts[0], 0);
+    assert_int_equal(turns.cpu.max_us + turns.cpu.sum_us + turns.cpu.counts[0], 0);
     cor_loop_free(loop);
+}
+
+static void wait_long(struct cor_mail *mail)
+{
+    struct busy *busy = COR_CONTAINER_OF(mail, struct busy, mail);
+    const struct timespec pause = {.tv_nsec = BUSY_US * 1000};
+
+    assert_int_equal(clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL), 0);
+    busy->is_done = true;
+}
+
+/* Nobody gives the loop a processor meanwhile, as when it waits for a lock or the disk. */
+TEST(turns, that_wait_count_in_wall_time)
+{
+    struct busy waiting = {.mail.on_mail = wait_long};
+    struct cor_loop_turns turns;
+    struct cor_loop *loop;
+
+    assert_int_equal(cor_loop_new(8, &loop), 0);
+    cor_loop_measure_turns(loop);
+    cor_loop_post_always(loop, &waiting.mail);
+    assert_true(cor_loop_run_until(loop, is_done, &waiting, PATIENCE_MS));
+    cor_loop_get_turns(loop, &turns);
+    /* Both ends are rounded down to milliseconds. */
+    assert_true(turns.wall.max_us + 1000 >= BUSY_US);
+    assert_true(turns.cpu.max_us < BUSY_US);
+    cor_loop_free(loop);
+}
+
+TEST(turns, of_another_thread_are_counted_as_it_says)
+{
+    struct cor_turn_meter meter = {0};
+    struct busy waiting = {.mail.on_mail = wait_long}, busy = {.mail.on_mail = work};
+    struct cor_loop_turns turns;
+
+    cor_turn_meter_begin(&meter);
+    wait_long(&waiting.mail);
+    cor_turn_meter_end(&meter);
+    cor_turn_meter_get(&meter, &turns);
+    assert_true(turns.wall.max_us >= BUSY_US && turns.cpu.max_us < BUSY_US);
+    cor_turn_meter_begin(&meter);
+    work(&busy.mail);
+    cor_turn_meter_end(&meter);
+    cor_turn_meter_get(&meter, &turns);
+    assert_true(turns.cpu.max_us >= BUSY_US && turns.cpu.sum_us >= turns.cpu.max_us);
+    assert_int_equal(count(&turns.wall, 20000), 2);
 }
