@@ -90,7 +90,7 @@ static void start_behind(const struct versus *v, const struct sizes *sizes, cons
     snprintf(server, sizeof(server),
              "  location = " GROUP_PATH " { return 200 '{\"kind\":\"APIResourceList\","
              "\"apiVersion\":\"v1\",\"groupVersion\":\"bench.example.com/v1\",\"resources\":[]}'; "
-             "}\n  location " GROUP_PATH "/ { alias %s/; }\n",
+             "}\n  location " GROUP_PATH "/ { alias \"%s/\"; }\n",
              www);
     target_start_nginx_as(&program, &what, dir, pki, ret);
 }

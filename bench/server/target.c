@@ -170,14 +170,15 @@ void target_start_nginx_as(const struct target_program *p, const struct target_n
     snprintf(conf, sizeof(conf), "%s/nginx.conf", dir);
     snprintf(log, sizeof(log), "%s/nginx.log", dir);
     snprintf(text, sizeof(text),
-             "daemon off;\n%spid %s/nginx.pid;\nworker_processes auto;\n"
+             "daemon off;\n%spid \"%s/nginx.pid\";\nworker_processes auto;\n"
              "events { worker_connections 4096; }\n"
              "http {\n access_log off;\n default_type application/json;\n sendfile on;\n"
              " open_file_cache max=100;\n keepalive_requests 100000000;\n"
-             " client_body_temp_path %s/t1;\n proxy_temp_path %s/t2;\n fastcgi_temp_path %s/t3;\n"
-             " uwsgi_temp_path %s/t4;\n scgi_temp_path %s/t5;\n%s"
+             " client_body_temp_path \"%s/t1\";\n proxy_temp_path \"%s/t2\";\n"
+             " fastcgi_temp_path \"%s/t3\";\n"
+             " uwsgi_temp_path \"%s/t4\";\n scgi_temp_path \"%s/t5\";\n%s"
              " server {\n  listen 127.0.0.1:%u ssl;\n%s"
-             "  ssl_certificate %s/server.crt;\n  ssl_certificate_key %s/server.key;\n"
+             "  ssl_certificate \"%s/server.crt\";\n  ssl_certificate_key \"%s/server.key\";\n"
              " }\n}\n",
              geteuid() == 0 ? "user root;\n" : "", dir, dir, dir, dir, dir, dir, what->http,
              ret->port, what->server, pki, pki);
@@ -192,7 +193,7 @@ void target_start_nginx(const struct target_program *p, const char *dir, const c
     char root[TEXT_MAX + 32];
     const struct target_nginx what = {.http = "", .server = root, .probe = "/get"};
 
-    snprintf(root, sizeof(root), "  root %s/www;\n", dir);
+    snprintf(root, sizeof(root), "  root \"%s/www\";\n", dir);
     target_start_nginx_as(p, &what, dir, pki, ret);
 }
 
