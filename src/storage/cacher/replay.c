@@ -1,13 +1,14 @@
 /* clang-format off */
 /* History that does not fit in front of the window, read for the watches themselves.
  *
- *   join ──► feed ──► backlog ──► one event: decoded, given to the watches of its buckets ──► next
- *                                     │                         │
- *                                     │ a watch is paused       └─► the window is reached: the
- *                                     ▼                             watches begin there
- *                                   held ──► the watch goes on, or is put aside
+ *   join ──► GATHER_MS ──► feed ──► backlog ──► one event: decoded, given to the watches of its buckets ──► next
+ *                                              │                         │
+ *                                              │ a watch is paused       └─► the window is reached:
+ *                                              ▼                             the watches begin there
+ *                                            held ──► the watch goes on, or is put aside
  *
- * 1. The feed's credit bounds what a replay holds, as it does for a watch over the store
+ * 1. A replay gathers watches for a moment before it opens its feed from the earliest of their
+ *    places, because many come back at once when a server is started again. The feed's credit bounds what a replay holds, as it does for a watch over the store
  *    (store_backlog.h). What it holds is charged to its watches in equal parts.
  * 2. An event is matched through the index of all watches (watch_index.c), so it costs those
  *    watches of the replay that may want it, and no others.
@@ -34,10 +35,15 @@
 #include "storage/cacher/watch_int.h"
 #include "storage/store/store_backlog.h"
 
+#define GATHER_MS 10
 #define ALONE_MS  5000
 #define SHARED_MS 2000
 /* Watches that are looked at before other work of the loop gets its turn. */
 #define TURN_VISITS 16384
+/* To bring a value into the form of the schema takes so many times as long as to decode it. */
+#define RENEW_COST 8
+/* For a client whose watch finds no feed of the engine. */
+#define BUSY_RETRY_S 1
 
 struct replay {
     struct cacher_reader *reader;
@@ -47,12 +53,14 @@ struct replay {
     struct store_feed feed;
     struct store_backlog backlog;
     struct store_turn turn;
-    struct cor_timer timer;   /* runs while it is held */
-    uint64_t held_at_ms;      /* since when; 0: it is not held */
-    uint64_t released_at_ms;  /* since when it is not */
-    uint64_t patience_ms;     /* how long its watches may still hold it */
-    struct replay_place at;   /* the next event, or the one in `change` */
-    struct replay_place next; /* what follows that one */
+    struct cor_timer timer;      /* runs while it gathers, and while it is held */
+    bool is_gathering;           /* it has no feed yet */
+    struct cor_mail closed_mail; /* when it never had one */
+    uint64_t held_at_ms;         /* since when; 0: it is not held */
+    uint64_t released_at_ms;     /* since when it is not */
+    uint64_t patience_ms;        /* how long its watches may still hold it */
+    struct replay_place at;      /* the next event, or the one in `change` */
+    struct replay_place next;    /* what follows that one */
     bool has_change;
     struct cor_window_event change; /* with references */
     size_t change_bytes;
@@ -113,7 +121,10 @@ static void replay_close(struct replay *r, struct cacher_watch *last)
     r->reader->nreplays--;
     cor_timer_cancel(&r->timer);
     cor_store_backlog_clear(&r->backlog);
-    cor_store_feed_close(&r->feed);
+    if (r->feed.feed)
+        cor_store_feed_close(&r->feed);
+    else
+        cor_loop_post_always(r->turn.loop, &r->closed_mail);
 }
 
 void cor_cacher_replay_leave(struct cacher_watch *w)
@@ -135,9 +146,8 @@ void cor_cacher_replay_leave(struct cacher_watch *w)
 
 /* The feed. */
 
-static void on_closed(struct store_feed *feed)
+static void replay_free(struct replay *r)
 {
-    struct replay *r = COR_CONTAINER_OF(feed, struct replay, feed);
     struct cacher_reader *reader = r->reader;
     struct cacher_watch *last = r->last;
 
@@ -147,6 +157,16 @@ static void on_closed(struct store_feed *feed)
     reader->busy--;
     atomic_fetch_sub(&reader->cacher->cachers->replays, 1);
     cor_cacher_watch_replay_closed(last);
+}
+
+static void on_closed(struct store_feed *feed)
+{
+    replay_free(COR_CONTAINER_OF(feed, struct replay, feed));
+}
+
+static void on_closed_mail(struct cor_mail *mail)
+{
+    replay_free(COR_CONTAINER_OF(mail, struct replay, closed_mail));
 }
 
 /* What the watches of a replay are charged with has grown. They are told one by one, because the
@@ -203,6 +223,9 @@ static void watch_fail(struct cacher_watch *w, int err, cor_rev base)
                                  (unsigned long long)rev, (unsigned long long)base);
     else if (err == -COR_ENOMEM)
         (void)cor_store_no_memory(status);
+    else if (err == -COR_EBUSY)
+        (void)cor_status_too_many_requests(status, "too many feeds of the store are open",
+                                           BUSY_RETRY_S);
     else
         (void)cor_storage_internal(status, "the history since %llu cannot be read: %s",
                                    (unsigned long long)rev, cor_err_text(err));
@@ -220,12 +243,11 @@ static void watch_rejoin(struct cacher_watch *w)
         watch_fail(w, r, 0);
 }
 
-/* History up to the replay's place was compacted. The watches that begin later go on in a replay
- * from the earliest of their places. */
+/* History up to the replay's place was compacted. The watches that begin later go on in another
+ * one. */
 static void replay_move_on(struct replay *r)
 {
     struct cor_cacher *cacher = r->reader->cacher;
-    struct cacher_watch *first = NULL;
     struct cor_dlist rest, *link;
     cor_rev base;
 
@@ -244,12 +266,6 @@ static void replay_move_on(struct replay *r)
         }
         cor_cacher_replay_leave(w);
         cor_dlist_push(&rest, &w->sync->of_replay);
-        if (!first || place_is_before(w->sync->place, first->sync->place))
-            first = w;
-    }
-    if (first) {
-        cor_dlist_remove(&first->sync->of_replay);
-        watch_rejoin(first);
     }
     while ((link = cor_dlist_pop(&rest)))
         watch_rejoin(COR_CONTAINER_OF(link, struct cacher_sync, of_replay)->watch);
@@ -462,10 +478,29 @@ static void replay_put_aside(struct replay *r)
     replay_schedule(r);
 }
 
+static void replay_open_feed(struct replay *r)
+{
+    struct cor_cacher *cacher = r->reader->cacher;
+    int err = cor_store_feed_open(&r->feed, cacher->cachers->engine, r->turn.loop,
+                                  store_key_str(&cacher->prefix), store_key_end(&cacher->prefix),
+                                  r->at.rev - 1, STORE_BACKLOG_FIRST_CREDIT);
+
+    r->is_gathering = false;
+    r->released_at_ms = cor_loop_now_ms(r->turn.loop);
+    if (err < 0)
+        replay_fail(r, err);
+    else
+        cor_feed_progress(r->feed.feed);
+}
+
 static void replay_on_timer(struct cor_timer *timer)
 {
     struct replay *r = COR_CONTAINER_OF(timer, struct replay, timer);
 
+    if (r->is_gathering) {
+        replay_open_feed(r);
+        return;
+    }
     replay_release(r);
     replay_put_aside(r);
 }
@@ -490,6 +525,14 @@ static void replay_hold(struct replay *r)
 
 /* Turns. */
 
+static bool event_must_renew(const struct replay *r, const struct cor_feed_event *event)
+{
+    const struct cor_store *store = r->reader->store;
+
+    return (!event->deleted && cor_store_must_renew(store, event->kv)) ||
+           (event->prev && cor_store_must_renew(store, event->prev));
+}
+
 /* One event, or what stands between two. False: there is nothing more to do now. */
 static bool replay_step(struct replay *r, size_t *bytes)
 {
@@ -508,7 +551,7 @@ static bool replay_step(struct replay *r, size_t *bytes)
     }
     if (!r->has_change) {
         r->change_bytes = cor_store_backlog_pop(&r->backlog, &event);
-        *bytes += r->change_bytes;
+        *bytes += r->change_bytes * (event_must_renew(r, &event) ? RENEW_COST : 1);
         is_taken = replay_take(r, &event);
         cor_kv_unref(event.kv);
         cor_kv_unref(event.prev);
@@ -545,19 +588,22 @@ static void replay_on_turn(struct store_turn *turn)
 
 /* Join. */
 
-/* The replay that is nearest to the place and has not passed it; NULL: there is none. */
+/* The replay that is nearest to the place and has not passed it, else one that has not begun; NULL:
+ * there is none. */
 static struct replay *find_replay(const struct cacher_reader *reader, struct replay_place place)
 {
-    struct replay *found = NULL;
+    struct replay *found = NULL, *gathering = NULL;
 
     COR_DLIST_FOREACH(link, &reader->replays) {
         struct replay *r = COR_CONTAINER_OF(link, struct replay, link);
 
+        if (r->is_gathering)
+            gathering = r;
         if (r->err == 0 && !place_is_before(place, r->at) &&
             (!found || place_is_before(found->at, r->at)))
             found = r;
     }
-    return found;
+    return found ? found : gathering;
 }
 
 bool cor_cacher_replay_is_full(const struct cacher_reader *reader, cor_rev rev)
@@ -567,29 +613,17 @@ bool cor_cacher_replay_is_full(const struct cacher_reader *reader, cor_rev rev)
             atomic_load(&reader->cacher->cachers->replays) >= REPLAYS_MAX);
 }
 
-static int replay_open_feed(struct replay *r)
-{
-    struct cor_cacher *cacher = r->reader->cacher;
-    int err = cor_store_feed_open(&r->feed, cacher->cachers->engine, r->turn.loop,
-                                  store_key_str(&cacher->prefix), store_key_end(&cacher->prefix),
-                                  r->at.rev - 1, STORE_BACKLOG_FIRST_CREDIT);
-
-    if (err == 0)
-        cor_feed_progress(r->feed.feed);
-    return err;
-}
-
-static int replay_new(struct cacher_reader *reader, cor_rev after, struct replay **ret_replay)
+static int replay_new(struct cacher_reader *reader, cor_rev first, struct replay **ret_replay)
 {
     struct replay *r = cor_calloc(1, sizeof(*r));
-    int err;
 
     if (!r)
         return -COR_ENOMEM;
     r->reader = reader;
-    r->at.rev = after + 1;
+    r->at.rev = first;
     r->patience_ms = SHARED_MS;
-    r->released_at_ms = cor_loop_now_ms(reader->loop->loop);
+    r->is_gathering = true;
+    r->closed_mail.on_mail = on_closed_mail;
     r->feed.with_prev = true;
     r->feed.on_batch = on_batch;
     r->feed.on_broken = on_broken;
@@ -599,10 +633,9 @@ static int replay_new(struct cacher_reader *reader, cor_rev after, struct replay
     cor_store_backlog_init(&r->backlog);
     store_turn_init(&r->turn, reader->loop->loop, replay_on_turn);
     cor_timer_init(&r->timer, reader->loop->loop, replay_on_timer);
-    err = replay_open_feed(r);
-    if (err < 0) {
+    if (cor_timer_set(&r->timer, GATHER_MS) < 0) {
         cor_free(r);
-        return err;
+        return -COR_ENOMEM;
     }
     reader->busy++;
     reader->nreplays++;
@@ -611,7 +644,7 @@ static int replay_new(struct cacher_reader *reader, cor_rev after, struct replay
     return 0;
 }
 
-static int replay_begin(struct cacher_reader *reader, cor_rev after, struct replay **ret_replay)
+static int replay_begin(struct cacher_reader *reader, cor_rev first, struct replay **ret_replay)
 {
     _Atomic size_t *count = &reader->cacher->cachers->replays;
     int err = -COR_EBUSY;
@@ -619,7 +652,7 @@ static int replay_begin(struct cacher_reader *reader, cor_rev after, struct repl
     if (reader->nreplays >= REPLAYS_OF_READER_MAX)
         return err;
     if (atomic_fetch_add(count, 1) < REPLAYS_MAX)
-        err = replay_new(reader, after, ret_replay);
+        err = replay_new(reader, first, ret_replay);
     if (err < 0)
         atomic_fetch_sub(count, 1);
     return err;
@@ -634,9 +667,13 @@ int cor_cacher_replay_join(struct cacher_watch *w)
     assert(cor_loop_is_current(reader->loop->loop) && !w->sync->replay && w->sync->place.rev > 0);
     w->state = WATCH_REPLAYING;
     if (!r)
-        err = replay_begin(reader, w->sync->place.rev - 1, &r);
+        err = replay_begin(reader, w->sync->place.rev, &r);
     if (err < 0)
         return err;
+    if (w->sync->place.rev < r->at.rev) {
+        assert(r->is_gathering);
+        r->at.rev = w->sync->place.rev;
+    }
     w->sync->replay = r;
     w->sync->is_held = false;
     r->nwatches++;
