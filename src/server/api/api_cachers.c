@@ -46,43 +46,40 @@ struct cor_api_cachers {
     struct resource_cacher resources[]; /* by cor_row_place(): the built-in resources */
 };
 
-/* Finds `name` ("pods", "deployments.apps") among `resource[.group]#size` settings. 1: its size is
- * in `ret_size`; 0: it is not there; -COR_EINVAL. */
-static int find_size(const char *sizes, const struct cor_resource_row *resource, uint64_t *ret_size,
+/* Looks for the resource ("pods", "deployments.apps") among `resource[.group]#size` settings.
+ * `size` becomes the one that the last of its settings says; without a setting it stays. 0,
+ * -COR_EINVAL. */
+static int read_size(const char *sizes, const struct cor_resource_row *resource, uint64_t *size,
                      struct cor_status *st)
 {
     struct cor_str rest = cor_strz(sizes);
-    int found = 0;
 
     while (sizes && rest.p && rest.n > 0) {
-        struct cor_str setting = cor_str_cut(&rest, ','), size = setting;
-        struct cor_str name = cor_str_cut(&size, '#'), group = name;
+        struct cor_str setting = cor_str_cut(&rest, ','), number = setting;
+        struct cor_str name = cor_str_cut(&number, '#'), group = name;
         struct cor_str plural = cor_str_cut(&group, '.');
         uint64_t n;
 
-        if (!size.p || cor_str_to_u64(size, &n) < 0)
+        if (!number.p || cor_str_to_u64(number, &n) < 0)
             return cor_status_set(st, -COR_EINVAL,
                                   "--watch-cache-sizes: \"%.*s\" is not resource[.group]#size",
                                   COR_STR_ARG(setting));
         if (!cor_str_eq(plural, resource->plural) ||
             !cor_str_eq(group.p ? group : COR_STR(""), resource->group))
             continue;
-        *ret_size = n;
-        found = 1;
+        *size = n;
     }
-    return found;
+    return 0;
 }
 
 static int wants_cache(const struct cor_resource_row *res, const char *sizes, struct cor_status *st)
 {
-    uint64_t size;
-    int r = find_size(sizes, res, &size, st);
+    uint64_t size = res->flags & COR_API_NO_CACHE ? 0 : 1;
+    int r = read_size(sizes, res, &size, st);
 
     if (r < 0 || (res->flags & COR_API_VIRTUAL) || res->conversion)
-        return r < 0 ? r : 0;
-    if (r == 1)
-        return size > 0;
-    return !(res->flags & COR_API_NO_CACHE);
+        return r;
+    return size > 0;
 }
 
 static int cachers_open_resource(struct cor_api_cachers *c, struct resource_cacher *rc,
