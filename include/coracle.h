@@ -58,6 +58,7 @@
 #include "coracle/request.h"
 #include "coracle/resolve.h"
 #include "coracle/runtime.h"
+#include "coracle/sized.h"
 #include "coracle/status.h"
 #include "coracle/status_is.h"
 #include "coracle/store.h"

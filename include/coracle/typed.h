@@ -29,6 +29,7 @@
 #include "coracle/informers.h"
 #include "coracle/object.h"
 #include "coracle/request.h"
+#include "coracle/sized.h"
 #include "coracle/str.h"
 #include "coracle/value.h"
 
@@ -36,24 +37,9 @@
 extern "C" {
 #endif
 
-/* Copies the options that the caller has and this header knows, by the size with which they begin,
- * into those of this header, which are empty. When the caller set one that this header does not
- * know, or no size, the copy gets a size that is refused. */
-static inline void cor_typed_copy(void *to, size_t n, const void *from)
-{
-    const char *bytes = (const char *)from;
-    const size_t most = 4096, refused = 0; /* no options are longer */
-    size_t size;
-    bool is_known;
-
-    memcpy(&size, from, sizeof(size));
-    is_known = size >= sizeof(size) && size <= most;
-    for (size_t i = n; is_known && i < size; i++)
-        is_known = bytes[i] == 0;
-    if (is_known)
-        memcpy(to, from, size < n ? size : n);
-    memcpy(to, is_known ? &n : &refused, sizeof(n));
-}
+/* These functions copy `opts` by their size. Options that cannot be copied, because their size is
+ * not set or because one is set that this header does not know, become empty ones of the size 0,
+ * which the function that is called with them refuses. */
 
 /* The request of a typed function. */
 static inline struct cor_request cor_typed_request(const struct cor_request *opts,
@@ -63,10 +49,8 @@ static inline struct cor_request cor_typed_request(const struct cor_request *opt
 {
     struct cor_request req;
 
-    memset(&req, 0, sizeof(req));
-    req.size = sizeof(req);
-    if (opts)
-        cor_typed_copy(&req, sizeof(req), opts);
+    if (cor_sized_copy(&req, sizeof(req), opts) < 0)
+        memset(&req, 0, sizeof(req));
     req.verb = verb;
     req.resource = resource;
     req.ns = ns;
@@ -131,10 +115,8 @@ static inline int cor_typed_informer(struct cor_informers *set,
 {
     struct cor_informer_opts all;
 
-    memset(&all, 0, sizeof(all));
-    all.size = sizeof(all);
-    if (opts)
-        cor_typed_copy(&all, sizeof(all), opts);
+    if (cor_sized_copy(&all, sizeof(all), opts) < 0)
+        memset(&all, 0, sizeof(all));
     all.resource = resource;
     all.ns = ns;
     all.kind = kind;
@@ -147,10 +129,8 @@ static inline struct cor_handler_opts cor_typed_handler(const struct cor_handler
 {
     struct cor_handler_opts all = cor_handler_defaults();
 
-    if (opts) {
+    if (opts && cor_sized_copy(&all, sizeof(all), opts) < 0)
         memset(&all, 0, sizeof(all));
-        cor_typed_copy(&all, sizeof(all), opts);
-    }
     return all;
 }
 

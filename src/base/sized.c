@@ -27,6 +27,16 @@ int cor_sized_copy(void *to, size_t n, const void *from)
     return 0;
 }
 
+void cor_sized_answer(void *to, const void *from, size_t n)
+{
+    size_t size;
+
+    memcpy(&size, to, sizeof(size));
+    assert(n > sizeof(size) && size >= sizeof(size) && size <= COR_SIZED_MAX);
+    memcpy((char *)to + sizeof(size), (const char *)from + sizeof(size),
+           (size < n ? size : n) - sizeof(size));
+}
+
 const char *cor_sized_text(int r)
 {
     if (r == -COR_ENOTSUP)

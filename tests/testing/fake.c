@@ -304,25 +304,40 @@ static void answers_watches_with_large_events(void)
     free(text);
 }
 
-/* Options of a program that was compiled with an older header end before the new ones. */
+/* The request of a typed function, from the first `n` bytes of the options; nothing lies behind
+ * them. */
+static struct cor_request typed_request(const void *opts, size_t n)
+{
+    struct cor_request made, none = {COR_REQUEST};
+    char *alone = malloc(n);
+
+    CHECK(alone);
+    memcpy(alone, opts, n);
+    memcpy(alone, &n, sizeof(n));
+    made =
+        cor_typed_request((const void *)alone, COR_VERB_GET, none.resource, "default", "a", NULL);
+    free(alone);
+    return made;
+}
+
+/* Options of a program that was compiled with an older header end before the new ones; those of a
+ * newer one have more at their end, which must be empty. */
 static void takes_options_by_their_size(void)
 {
     struct {
         struct cor_request req;
         char more[16];
-    } newer = {.req = {COR_REQUEST}};
-    struct cor_request older = {COR_REQUEST, .field_manager = "me"};
+    } opts = {.req = {COR_REQUEST, .field_manager = "me"}};
     struct cor_request made;
 
-    older.size = offsetof(struct cor_request, field_manager);
-    made = cor_typed_request(&older, COR_VERB_GET, older.resource, NULL, "a", NULL);
+    made = typed_request(&opts, offsetof(struct cor_request, field_manager));
     CHECK(made.field_manager == NULL && made.size == sizeof(made));
-    newer.req.size = sizeof(newer);
-    newer.req.field_manager = "me";
-    made = cor_typed_request(&newer.req, COR_VERB_GET, older.resource, NULL, "a", NULL);
+    made = typed_request(&opts, sizeof(opts.req));
     CHECK(strcmp(made.field_manager, "me") == 0 && made.size == sizeof(made));
-    newer.more[15] = 1;
-    made = cor_typed_request(&newer.req, COR_VERB_GET, older.resource, "default", "a", NULL);
+    made = typed_request(&opts, sizeof(opts));
+    CHECK(strcmp(made.field_manager, "me") == 0 && made.size == sizeof(made));
+    opts.more[15] = 1;
+    made = typed_request(&opts, sizeof(opts));
     CHECK(cor_client_do(fx.client, &made, NULL, &fx.why) == -COR_EINVAL);
 }
 
@@ -337,7 +352,7 @@ static void takes_options_of_handlers_by_their_size(void)
     const size_t size = offsetof(struct cor_handler_opts, resync_ms);
     const struct cor_handler_opts opts = {.size = size, .name = "named"};
     struct cor_core_v1_config_map_handler handler = {.on_removed = on_handler_removed};
-    struct cor_handler_opts *older = malloc(size); /* there is nothing behind them */
+    void *older = malloc(size); /* the options of an older program; nothing lies behind them */
     struct cor_core_v1_config_map_informer informer;
     struct cor_informers *set = NULL;
     struct cor_handler *added;

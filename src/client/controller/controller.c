@@ -442,16 +442,14 @@ int cor_controller_stats(struct cor_controller *c, struct cor_controller_stats *
 {
     struct counting counting = {.controller = c};
     const struct cor_control_loop_stats *s = &counting.stats;
-    size_t size = ret->size;
     struct cor_controller_stats all;
-    int r = !c || size > COR_SIZED_MAX || size < sizeof(size) ? -COR_EINVAL : 0;
+    int r = c ? cor_sized_copy(&all, sizeof(all), ret) : -COR_EINVAL;
 
     if (r == 0)
         r = cor_runtime_run(c->manager->runtime, controller_read_stats, &counting);
     if (r < 0)
         return r;
     all = (struct cor_controller_stats){
-        .size = size,
         .success = s->success,
         .error = s->error,
         .requeue = s->requeue,
@@ -463,7 +461,6 @@ int cor_controller_stats(struct cor_controller *c, struct cor_controller_stats *
         .adds = s->queue.adds,
         .retries = s->queue.retries,
     };
-    memset(ret, 0, size);
-    memcpy(ret, &all, size < sizeof(all) ? size : sizeof(all));
+    cor_sized_answer(ret, &all, sizeof(all));
     return 0;
 }
