@@ -153,7 +153,7 @@ TEST(conformance, watch_list_from_a_future_revision_is_too_large)
         assert_non_null(
             strstr(cor_status_message(&e->status),
                    "Timeout: Too large resource version: 18446744073709551615, current: "));
-        assert_in_range(e->status.retry_after_s, 1, 4);
+        assert_uint_in_range(e->status.retry_after_s, 1, 4);
     }
     conf_watch_close(&w);
     conf_close(&c);

@@ -21,6 +21,13 @@
 #include <cmocka.h>
 /* clang-format on */
 
+/* cmocka 2 has it, and calls the older name deprecated. */
+#ifndef assert_uint_in_range
+#define assert_uint_in_range assert_in_range
+#endif
+/* A macro of cmocka 2, which has the name of functions and members here. */
+#undef stop
+
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>

@@ -68,7 +68,7 @@ TEST(backoff, jitter_adds_less_than_its_share_and_does_not_add_up)
     for (int i = 0; i < 50; i++) {
         uint64_t delay = cor_backoff_next(&b, 0, &rand);
 
-        assert_in_range(delay, base, 2 * base - 1);
+        assert_uint_in_range(delay, base, 2 * base - 1);
         base = base * 2 < 30000 ? base * 2 : 30000;
     }
 }

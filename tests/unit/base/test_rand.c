@@ -45,7 +45,7 @@ TEST(rand, below_stays_below_and_reaches_every_number)
         seen[v]++;
     }
     for (int i = 0; i < 7; i++)
-        assert_in_range(seen[i], 700, 1300);
+        assert_uint_in_range(seen[i], 700, 1300);
     assert_int_equal(cor_rand_below(&r, 1), 0);
 }
 
@@ -58,7 +58,7 @@ TEST(rand, below_has_no_bias_for_large_n)
     cor_rand_init_seeded(&r, test_random());
     for (int i = 0; i < 3000; i++)
         low += cor_rand_below(&r, UINT64_C(3) << 62) < UINT64_C(1) << 62;
-    assert_in_range(low, 800, 1200);
+    assert_uint_in_range(low, 800, 1200);
 }
 
 TEST(rand, unit_is_at_least_0_and_below_1)

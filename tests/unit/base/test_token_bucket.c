@@ -80,7 +80,7 @@ TEST(token_bucket, fractions_of_tokens_add_up_over_an_hour)
     assert_true(cor_token_bucket_try(&b, 0));
     for (uint64_t now = 1; now <= 3600 * 1000; now++)
         taken += cor_token_bucket_try(&b, now);
-    assert_in_range(taken, 3600 * 1000 / 334, 10800);
+    assert_uint_in_range(taken, 3600 * 1000 / 334, 10800);
 }
 
 TEST(token_bucket, a_rate_near_zero_does_not_overflow_the_wait)

@@ -176,7 +176,7 @@ TEST(lacking_memory, a_handler_that_is_behind_hears_of_every_key)
         assert_true(stats.folded == KEYS || test_alloc_failed());
         assert_int_equal(drain_listener(l, SIZE_MAX), stats.pending);
         for (int i = 0; i < KEYS; i++)
-            assert_in_range(nheard[i], 1, 2);
+            assert_uint_in_range(nheard[i], 1, 2);
         cor_processor_listener_free(l);
     }
 }

@@ -76,7 +76,7 @@ static void check_burst(bool is_at_head, size_t n, uint64_t spin_us, size_t at_m
         cor_loop_run_until(h.loop, client_has_ended, &cl, 1);
     await(&h, burst_is_answered, &cl);
     assert_int_equal(burst.total, n);
-    assert_in_range(burst.most, 2, at_most);
+    assert_uint_in_range(burst.most, 2, at_most);
     part(&h, &cl);
     protocol = H1;
 }
@@ -118,7 +118,7 @@ TEST(h2, requests_that_wait_for_a_turn_end_with_their_server)
     for (int i = 0; i < 12; i++)
         client_ask(&cl, "GET", "/x", NULL);
     await(&h, http_is_closed, &h);
-    assert_in_range(burst.total, 2, 12);
+    assert_uint_in_range(burst.total, 2, 12);
     part_h2(&h, &cl);
 }
 

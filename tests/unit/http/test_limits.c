@@ -175,7 +175,7 @@ static void check_attack(const char *target, unsigned limit, const char *const *
 
     limits_init(&h, small);
     n = attack(&h, cl, 100, target, BODY);
-    assert_in_range(n, 2, 99);
+    assert_uint_in_range(n, 2, 99);
     assert_int_equal(strncmp(cor_buf_z(&cl[n - 1].text), "429 ", 4), 0);
     assert_non_null(strstr(cor_buf_z(&cl[n - 1].headers), "retry-after: 1\n"));
     assert_true(refusals(&h, limit) > 0);
@@ -307,7 +307,7 @@ TEST(limits, a_head_that_does_not_end_is_charged_while_it_is_read)
         if (cl[n].has_ended)
             break;
     }
-    assert_in_range(n, 40, 299);
+    assert_uint_in_range(n, 40, 299);
     assert_int_equal(strncmp(cor_buf_z(&cl[n].text), "429 ", 4), 0);
     work_beside(&h, "/u/ann/x");
     work_beside(&h, "/x");
@@ -438,7 +438,7 @@ TEST_BOTH(limits, output_that_an_address_does_not_read_is_charged_and_the_oldest
     limits_init(&h, tiny);
     while (n < 10 && ask_and_not_read(&h, &cl[n++], "/x/y/big"))
         assert_true(held(&h, COR_HTTP_UNKNOWN) >= n * (WAITS_AT_LEAST - COR_BUDGET_FREE));
-    assert_in_range(n, 2, 5);
+    assert_uint_in_range(n, 2, 5);
     assert_true(h.ngone > 0);
     assert_true(held(&h, COR_HTTP_UNKNOWN) <= BUDGET / 8 / 16);
     assert_true(stats_of(&h).connections > 0);
@@ -469,7 +469,7 @@ TEST_BOTH(limits, output_that_a_user_does_not_read_is_charged_and_the_next_reque
     await(&h, client_has_response, &next);
     while (n < 20 && held(&h, COR_HTTP_USER) <= BUDGET / 8 / 4)
         assert_true(ask_and_not_read(&h, &cl[n++], "/u/eve/big"));
-    assert_in_range(n, 5, 19);
+    assert_uint_in_range(n, 5, 19);
     client_ask(&next, "POST", "/u/eve/x", "hi");
     await(&h, client_has_two, &next);
     /* The guard answers this one by itself. */

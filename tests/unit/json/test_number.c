@@ -103,7 +103,7 @@ TEST(number, agrees_with_the_library_near_the_limit)
         if (cor_json_number_is_finite(cor_strz(text)) == is_infinite)
             fail_msg("%s", text);
     }
-    assert_in_range(infinite, 2000, 18000);
+    assert_uint_in_range(infinite, 2000, 18000);
 }
 
 TEST(number, that_no_double_holds_is_refused_unless_it_is_there_already)

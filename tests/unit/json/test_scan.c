@@ -111,7 +111,7 @@ TEST(scan, finds_the_end_of_long_containers_with_escapes)
                 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
                 (int)(2 * run), "\\\\\\\\\\\\\\\\", (int)(2 * run), "\\\\\\\\\\\\\\\\", 150, "");
 
-            assert_in_range(n, 1, sizeof(text) - 1);
+            assert_uint_in_range(n, 1, sizeof(text) - 1);
             assert_int_equal(cor_json_first_value(cor_str(text, (size_t)n)).n, plain_end(text));
         }
 }

@@ -146,7 +146,7 @@ TEST(pump, mail_without_end_leaves_the_program_its_turn)
     w.again = 1000;
     assert_int_equal(cor_loop_post(w.loop, &w.mail), 0);
     cor_pump_run(w.pump);
-    assert_in_range(w.nmails, 1, 999);
+    assert_uint_in_range(w.nmails, 1, 999);
     assert_true(is_readable(&w, PATIENCE_MS));
     pump_until(&w, &w.nmails, 1001);
     end(&w);

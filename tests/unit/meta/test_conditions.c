@@ -91,7 +91,7 @@ TEST(conditions, a_transition_without_a_time_happens_now)
         cor_view_member(cor_object_condition(object, "Ready"), COR_STR("lastTransitionTime")), NULL,
         0, "");
     assert_int_equal(cor_time_parse(time, &at), 0);
-    assert_in_range(at, before, cor_clock_wall_ms(cor_clock_real()) / 1000);
+    assert_uint_in_range(at, before, cor_clock_wall_ms(cor_clock_real()) / 1000);
     cor_object_unref(object);
     cor_builder_free(b);
 }

@@ -219,7 +219,7 @@ TEST(custom_columns, charge_what_they_read)
                          "'0123456789abcdef','0123456789abcdef',1,2,3,4,5,6,7,8,9,10,11,12]}}}");
     assert_int_equal(cor_custom_columns_new(cor_buf_str(&version), &columns), 0);
     assert_int_equal(write_cells_with(columns, cor_buf_str(&json), &thread, &out), 0);
-    assert_in_range(thread.steps, 40, 400);
+    assert_uint_in_range(thread.steps, 40, 400);
     assert_int_equal(write_cells_with(columns, cor_buf_str(&json), &loop, &none), COR_WORK_YIELD);
     assert_int_equal(write_cells_with(columns, cor_buf_str(&json), &little, &cut), 0);
     assert_string_equal(cor_buf_z(&cut), "[\"k\",\"x\",null,null]");

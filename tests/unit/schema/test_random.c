@@ -83,14 +83,14 @@ static void settle(const struct cor_type *type, const char *name,
     COR_CLEANUP(cor_buf_deinit) struct cor_buf once = {.max = OBJECT_MAX}, twice = {0}, again = {0};
     int r = walk(type, cor_buf_str(object), &once);
 
-    assert_in_range(r, 0, 1);
+    assert_uint_in_range(r, 0, 1);
     if (r == 1) {
         cor_buf_deinit(object);
         canonicalize(cor_buf_str(&once), object);
     }
     cor_buf_init(&twice, OBJECT_MAX);
     r = walk(type, cor_buf_str(object), &twice);
-    assert_in_range(r, 0, 1);
+    assert_uint_in_range(r, 0, 1);
     /* Escapes inside of raw values are all that may differ. */
     if (r == 1) {
         canonicalize(cor_buf_str(&twice), &again);

@@ -183,7 +183,7 @@ TEST(structural_work, yields_on_a_loop_and_charges_the_request)
         assert_int_equal(errors.n, rows[i].n);
     }
     assert_int_equal(loop.steps, 0); /* it was not begun */
-    assert_in_range(thread.steps, 200 * 1000, 500 * 1000);
+    assert_uint_in_range(thread.steps, 200 * 1000, 500 * 1000);
 }
 
 /* Each of many branches reads the text without its escapes, and finds a mistake that shows it: no

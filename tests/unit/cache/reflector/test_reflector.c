@@ -366,7 +366,7 @@ TEST(reflector, options_are_copied_when_it_is_made)
     s.opts = (struct cor_reflector_opts){0};
     cor_reflector_start(s.r, s.now);
     script_expect(&s, "S()");
-    assert_in_range(s.timeout_s, 1800, 3599);
+    assert_uint_in_range(s.timeout_s, 1800, 3599);
     script_opened(&s);
     script_event(&s, COR_WATCH_ADDED, "a", 1);
     script_end_bookmark(&s, 7);

@@ -28,7 +28,7 @@ TEST(reflector_stream, the_state_is_replaced_at_the_end_bookmark_and_the_stream_
 
     init(&s);
     script_expect(&s, "S()");
-    assert_in_range(s.timeout_s, 300, 599);
+    assert_uint_in_range(s.timeout_s, 300, 599);
     script_opened(&s);
     script_event(&s, COR_WATCH_ADDED, "a", 1);
     script_expect(&s, "");
@@ -144,15 +144,15 @@ TEST(reflector_stream, retries_429_and_refused_connections_with_backoff)
     init(&s);
     script_ended(&s, -COR_EBUSY);
     script_expect(&s, "S() say(STREAM_RETRY)");
-    assert_in_range(script_tick(&s), 800, 1599);
+    assert_uint_in_range(script_tick(&s), 800, 1599);
     script_expect(&s, "S()");
     script_ended(&s, -COR_EUNREACHABLE);
-    assert_in_range(script_tick(&s), 1600, 3199);
+    assert_uint_in_range(script_tick(&s), 1600, 3199);
     script_opened(&s);
     script_event(&s, COR_WATCH_ADDED, "a", 1);
     script_error_event(&s, -COR_EBUSY);
     script_expect(&s, "say(STREAM_RETRY) S() say(STREAM_RETRY) cancel");
-    assert_in_range(script_tick(&s), 3200, 6399);
+    assert_uint_in_range(script_tick(&s), 3200, 6399);
     script_opened(&s);
     script_end_bookmark(&s, 7);
     script_expect(&s, "S() begin commit(7)");
@@ -188,7 +188,7 @@ TEST(reflector_stream, streams_that_keep_ending_too_soon_are_asked_for_with_back
     script_event(&s, COR_WATCH_ADDED, "a", 1);
     script_ended(&s, 0);
     script_expect(&s, "S() S()");
-    assert_in_range(script_tick(&s), 800, 1599);
+    assert_uint_in_range(script_tick(&s), 800, 1599);
     script_expect(&s, "S()");
     script_deinit(&s);
 }

@@ -17,7 +17,7 @@ TEST(reflector_watch, cold_start_lists_from_zero_in_pages_of_500_and_watches_fro
     script_page(&s, "a@1 b@2", "10", "");
     script_expect(&s, "begin stage(a@1) stage(b@2) commit(10) W(10)");
     assert_str(cor_reflector_last_sync_rv(s.r), "10");
-    assert_in_range(s.timeout_s, 300, 600);
+    assert_uint_in_range(s.timeout_s, 300, 600);
     script_opened(&s);
     assert_int_equal(cor_reflector_state(s.r), COR_REFLECTOR_WATCHING);
     script_expect(&s, "");
@@ -249,7 +249,7 @@ TEST(reflector_watch, a_very_short_watch_backs_off_and_relists_without_an_error)
     s.now += 999;
     script_ended(&s, 0);
     script_expect(&s, "say(WATCH_FAILED) end()");
-    assert_in_range(script_tick(&s), 800, 1599);
+    assert_uint_in_range(script_tick(&s), 800, 1599);
     script_expect(&s, "L(10,0)");
     script_deinit(&s);
 }
@@ -298,7 +298,7 @@ TEST(reflector_watch, a_410_event_relists_from_the_last_rv_without_an_error)
     script_event(&s, COR_WATCH_ADDED, "b", 11);
     script_error_event(&s, -COR_EEXPIRED);
     script_expect(&s, "add(b@11) say(WATCH_EXPIRED) end() cancel");
-    assert_in_range(script_tick(&s), 800, 1599);
+    assert_uint_in_range(script_tick(&s), 800, 1599);
     script_expect(&s, "L(11,0)");
     script_page(&s, "b@11", "12", "");
     script_expect(&s, "begin stage(b@11) commit(12) W(12)");
@@ -334,7 +334,7 @@ TEST(reflector_watch, a_403_on_every_watch_loops_over_list_and_watch_with_growin
         script_forget(&s);
         script_ended(&s, -COR_ENOTSUP);
         script_expect(&s, "end(ENOTSUP)");
-        assert_in_range(script_tick(&s), base[i], 2 * base[i] - 1);
+        assert_uint_in_range(script_tick(&s), base[i], 2 * base[i] - 1);
         script_expect(&s, "L(10,0)");
     }
     assert_int_equal(s.commits, COR_ARRAY_LEN(base));
@@ -351,10 +351,10 @@ TEST(reflector_watch, the_backoff_starts_over_when_the_last_one_is_two_minutes_a
     script_list_fails(&s, -COR_EINTERNAL);
     script_tick(&s);
     script_list_fails(&s, -COR_EINTERNAL);
-    assert_in_range(script_tick(&s), 1600, 3199);
+    assert_uint_in_range(script_tick(&s), 1600, 3199);
     s.now += 120001;
     script_list_fails(&s, -COR_EINTERNAL);
-    assert_in_range(script_tick(&s), 800, 1599);
+    assert_uint_in_range(script_tick(&s), 800, 1599);
     script_deinit(&s);
 }
 
@@ -374,7 +374,7 @@ TEST(reflector_watch, no_relist_on_too_many_requests)
         for (int i = 0; i < 5; i++, base *= 2) {
             script_ended(&s, errors[e]);
             script_expect(&s, "say(WATCH_RETRY)");
-            assert_in_range(script_tick(&s), base, 2 * base - 1);
+            assert_uint_in_range(script_tick(&s), base, 2 * base - 1);
             script_expect(&s, "W(10)");
         }
         script_deinit(&s);
@@ -391,11 +391,11 @@ TEST(reflector_watch, backoff_on_too_many_requests_when_opening_and_within_the_s
     script_page(&s, "a@1", "10", "");
     script_forget(&s);
     script_ended(&s, -COR_EBUSY);
-    assert_in_range(script_tick(&s), 800, 1599);
+    assert_uint_in_range(script_tick(&s), 800, 1599);
     script_opened(&s);
     script_error_event(&s, -COR_EBUSY);
     script_expect(&s, "say(WATCH_RETRY) W(10) say(WATCH_RETRY) cancel");
-    assert_in_range(script_tick(&s), 1600, 3199);
+    assert_uint_in_range(script_tick(&s), 1600, 3199);
     script_expect(&s, "W(10)");
     script_deinit(&s);
 }
@@ -408,7 +408,7 @@ TEST(reflector_watch, a_refused_connection_on_a_list_is_an_error)
     script_start(&s);
     script_list_fails(&s, -COR_EUNREACHABLE);
     script_expect(&s, "L(0,500) end(failed to list <unspecified>: EUNREACHABLE)");
-    assert_in_range(script_tick(&s), 800, 1599);
+    assert_uint_in_range(script_tick(&s), 800, 1599);
     script_expect(&s, "L(0,500)");
     script_deinit(&s);
 }
@@ -562,7 +562,7 @@ TEST(reflector_watch, watch_timeout)
         for (int k = 0; k < 200; k++) {
             s.now += 1000;
             script_ended(&s, 0);
-            assert_in_range(s.timeout_s, cases[i].low, cases[i].high - 1);
+            assert_uint_in_range(s.timeout_s, cases[i].low, cases[i].high - 1);
             least = s.timeout_s < least ? s.timeout_s : least;
             most = s.timeout_s > most ? s.timeout_s : most;
         }

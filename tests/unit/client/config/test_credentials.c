@@ -100,8 +100,8 @@ TEST(credentials, a_token_file_is_read_again)
     ask(&w, "/x", &h);
     heard_deinit(&h);
     assert_true(has_header(&w, "Authorization: Bearer one\n"));
-    assert_in_range(w.rc->credentials.token_due_ms, began_ms + 50000,
-                    cor_loop_now_ms(w.loop) + 50000);
+    assert_uint_in_range(w.rc->credentials.token_due_ms, began_ms + 50000,
+                         cor_loop_now_ms(w.loop) + 50000);
     write_file(path, "two");
     ask(&w, "/x", &h);
     heard_deinit(&h);

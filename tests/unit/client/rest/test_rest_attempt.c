@@ -260,8 +260,8 @@ static void expect_steps(const struct answer *script, size_t nscript, const stru
             cor_timer_set(&b.req->timer, 0);
         b.nasked = steps[i].nasked;
         world_until(&w, is_backing_off, &b);
-        assert_in_range(b.req->timer.due.at, before + steps[i].wait_ms,
-                        cor_loop_now_ms(w.loop) + steps[i].wait_ms);
+        assert_uint_in_range(b.req->timer.due.at, before + steps[i].wait_ms,
+                             cor_loop_now_ms(w.loop) + steps[i].wait_ms);
     }
     cor_rest_request_cancel(b.req);
     heard_deinit(&h);

@@ -122,7 +122,7 @@ TEST(controller_timers, a_pass_over_a_namespace_that_fails_is_repeated_within_a_
         uint64_t paused_ms = s.get_ms[i] - s.get_ms[i - 1];
 
         /* Times that are more than a second away are rounded up to a second. */
-        assert_in_range(paused_ms, expected_ms, expected_ms + (expected_ms < 1000 ? 0 : 1100));
+        assert_uint_in_range(paused_ms, expected_ms, expected_ms + (expected_ms < 1000 ? 0 : 1100));
         expected_ms = expected_ms * 2 < 60000 ? expected_ms * 2 : 60000;
     }
     close_stage(&s);

@@ -137,13 +137,14 @@ TEST(service_repair, asks_for_a_pass_when_the_last_one_says_so)
     began = cor_clock_mono_ms(&s.sp.clock.clock);
     pass(&s, COR_REPAIR_GRACE_MS + 1100);
     assert_int_equal(s.nasks, 2);
-    assert_in_range(s.asked_ms[1], began + COR_REPAIR_GRACE_MS, began + COR_REPAIR_GRACE_MS + 1100);
+    assert_uint_in_range(s.asked_ms[1], began + COR_REPAIR_GRACE_MS,
+                         began + COR_REPAIR_GRACE_MS + 1100);
     /* A failure has a time too. */
     answer(&s, -COR_EIO, 10000);
     began = cor_clock_mono_ms(&s.sp.clock.clock);
     pass(&s, 11100);
     assert_int_equal(s.nasks, 3);
-    assert_in_range(s.asked_ms[2], began + 10000, began + 11100);
+    assert_uint_in_range(s.asked_ms[2], began + 10000, began + 11100);
     answer(&s, 0, COR_REPAIR_INTERVAL_MS);
     stop(&s);
     close_stage(&s);

@@ -71,7 +71,7 @@ static void expect_warning(struct crd_fx *c, const char *method, const char *tar
 
     fx_start(&c->fx, &call, method, target, body, NULL);
     fx_wait(&call);
-    assert_in_range(call.sink.status, 200, 299);
+    assert_uint_in_range(call.sink.status, 200, 299);
     assert_str(cor_buffer_sink_header(&call.sink, "Warning"), warning);
 }
 

@@ -227,7 +227,7 @@ TEST(history, that_does_not_fit_the_budget_is_read_by_the_watch_itself)
     fake_wait(&f, is_up_to_date, &w);
     assert_int_equal(w.error, 0);
     assert_int_equal(w.n, 1990);
-    assert_in_range(cor_cachers_stats(f.cachers).bytes, 20u << 10, 80u << 10);
+    assert_uint_in_range(cor_cachers_stats(f.cachers).bytes, 20u << 10, 80u << 10);
     change(3, filler);
     fake_wait(&f, is_up_to_date, &w);
     assert_int_equal(w.n, 1993);
@@ -255,7 +255,7 @@ TEST(history, that_grows_again_stays_within_the_budget)
     assert_int_equal(w.error, 0);
     assert_int_equal(w.n, 8290);
     fake_watch_close(&w);
-    assert_in_range(cor_cachers_stats(f.cachers).bytes, 4u << 20, 10u << 20);
+    assert_uint_in_range(cor_cachers_stats(f.cachers).bytes, 4u << 20, 10u << 20);
     fake_close(&f);
 }
 
@@ -333,7 +333,7 @@ TEST(history, that_wrote_what_is_still_there_costs_no_versions_of_its_own)
     fake_restart(&f);
     check_served(from);
     assert_int_equal(cor_cacher_stats(f.cacher).window_events, 256);
-    assert_in_range(cor_cacher_stats(f.cacher).window_bytes, 0, 256 * 64);
+    assert_uint_in_range(cor_cacher_stats(f.cacher).window_bytes, 0, 256 * 64);
     /* They are the events' alone when the objects have changed. */
     for (size_t i = 0; i < 256; i++) {
         char name[16];
@@ -341,7 +341,7 @@ TEST(history, that_wrote_what_is_still_there_costs_no_versions_of_its_own)
         snprintf(name, sizeof(name), "p%zu", i);
         fake_put(&f, "ns", name, "b", filler);
     }
-    assert_in_range(cor_cacher_stats(f.cacher).window_bytes, 256 * 1000, 256 * 1500);
+    assert_uint_in_range(cor_cacher_stats(f.cacher).window_bytes, 256 * 1000, 256 * 1500);
     open_from(&w, from);
     fake_wait(&f, is_up_to_date, &w);
     assert_int_equal(w.n, 512);

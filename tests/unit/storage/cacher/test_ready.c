@@ -57,7 +57,7 @@ TEST(time_budget, is_spent_by_waiting_and_earned_by_resting)
     assert_false(cor_time_budget_wait(&b, 110000));
     cor_time_budget_rest(&b, 110000);
     cor_time_budget_rest(&b, 1110000);
-    assert_in_range(b.left_us, 50000, 51000);
+    assert_uint_in_range(b.left_us, 50000, 51000);
     cor_time_budget_rest(&b, 100 * 1000000ull);
     assert_int_equal(b.left_us, COR_TIME_BUDGET_MAX_US);
 }

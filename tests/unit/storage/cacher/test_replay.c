@@ -122,7 +122,7 @@ TEST(replay, of_watches_that_select_offers_each_event_to_those_that_may_want_it)
         fake_settle(&f);
     after = cor_cacher_reader_stats(f.reader);
     /* A pod moves with each of its changes, so each event concerns both nodes. */
-    assert_in_range(w[0].n, 250, 300);
+    assert_uint_in_range(w[0].n, 250, 300);
     assert_int_equal(after.deliveries - before.deliveries, w[0].n);
     for (size_t i = 0; i < COR_ARRAY_LEN(w); i++) {
         assert_int_equal(i == 0 ? 0 : w[i].n, 0);
@@ -179,7 +179,7 @@ TEST(replay, goes_on_without_a_watch_that_does_not_read)
     open_from(&fast, from, "");
     fake_wait(&f, has_paused, &slow);
     fake_settle(&f);
-    assert_in_range(fast.n, 400, 401);
+    assert_uint_in_range(fast.n, 400, 401);
     assert_true(cor_watch_held(slow.watch) > 0);
     assert_true(cor_watch_held(slow.watch) + cor_watch_held(fast.watch) <=
                 COR_STORE_WATCH_BYTES_MAX);

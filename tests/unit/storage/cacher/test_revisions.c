@@ -102,7 +102,7 @@ TEST(revisions, history_is_extended_by_whole_ones_within_the_budget)
         fake_settle(&f);
     assert_int_equal(w.error, 0);
     fake_watch_close(&w);
-    assert_in_range(cor_cacher_stats(f.cacher).window_events, 100, 1100);
+    assert_uint_in_range(cor_cacher_stats(f.cacher).window_events, 100, 1100);
     assert_int_equal(cor_cacher_stats(f.cacher).window_events % 100, 0);
     for (size_t i = 0; i < COR_ARRAY_LEN(revs); i++) {
         open_from(&w, revs[i], "");
@@ -199,7 +199,7 @@ TEST(revisions, an_idle_watch_that_meets_an_unreadable_value_inside_of_one_ends_
     f.junk = "p200";
     fake_put_many(&f, "ns", MANY, "a");
     fake_settle(&f);
-    assert_in_range(all.n, 1, 199);
+    assert_uint_in_range(all.n, 1, 199);
     assert_int_equal(all.last, f.rev);
     assert_int_equal(all.error, 410);
     fake_watch_close(&all);

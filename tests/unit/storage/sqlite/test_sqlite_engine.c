@@ -493,7 +493,7 @@ TEST(sqlite_engine, its_thread_survives_failed_allocations)
         snprintf(want, sizeof(want), "/a=x@%llu", (unsigned long long)rev);
         assert_string_equal(fx_list(&fx, "/a", NULL, 0), want);
     }
-    assert_in_range(refused, 1, 15);
+    assert_uint_in_range(refused, 1, 15);
     sink_wait_events(&sink, 16 - refused);
     sink_close(&sink);
     cor_feed_close(s.feed);

@@ -78,7 +78,7 @@ TEST(store_backlog, credit_follows_the_size_of_events)
     cor_store_backlog_init(&backlog);
     for (int i = 0; i < 1000; i++) {
         on_way = on_way - 1 + cor_store_backlog_credit(&backlog, 100);
-        assert_in_range(on_way, 1, COR_STORE_WATCH_EVENTS_MAX);
+        assert_uint_in_range(on_way, 1, COR_STORE_WATCH_EVENTS_MAX);
     }
     assert_true(on_way > COR_STORE_WATCH_EVENTS_MAX / 2);
     /* Large ones: a quarter of the bytes each. */
@@ -86,7 +86,7 @@ TEST(store_backlog, credit_follows_the_size_of_events)
         on_way = on_way - 1 + cor_store_backlog_credit(&backlog, COR_STORE_WATCH_BYTES_MAX / 4);
         assert_true(on_way >= 1);
     }
-    assert_in_range(on_way, 1, 4);
+    assert_uint_in_range(on_way, 1, 4);
     /* One that is larger than the bound comes alone. */
     on_way = on_way - 1 + cor_store_backlog_credit(&backlog, 2 * COR_STORE_WATCH_BYTES_MAX);
     for (int i = 0; i < 8; i++)

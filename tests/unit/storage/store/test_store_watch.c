@@ -154,9 +154,9 @@ TEST(store_watch, feed_runs_at_most_a_hundred_events_ahead)
         send_all(&b);
         most = b.sent - b.seen > most ? b.sent - b.seen : most;
         assert_true(cor_loop_run_until(b.loop, all_seen, &b, 60000));
-        assert_in_range(b.source.credit, 1, COR_STORE_WATCH_EVENTS_MAX);
+        assert_uint_in_range(b.source.credit, 1, COR_STORE_WATCH_EVENTS_MAX);
     }
-    assert_in_range(most, COR_STORE_WATCH_EVENTS_MAX / 2, COR_STORE_WATCH_EVENTS_MAX);
+    assert_uint_in_range(most, COR_STORE_WATCH_EVENTS_MAX / 2, COR_STORE_WATCH_EVENTS_MAX);
     bed_close(&b);
 }
 
@@ -184,7 +184,7 @@ TEST(store_watch, feed_of_large_events_runs_ahead_by_bytes)
     for (int i = 0; i < 5; i++) {
         send_all(&b);
         assert_true(cor_loop_run_until(b.loop, all_seen, &b, 60000));
-        assert_in_range(b.source.credit, 1, COR_STORE_WATCH_BYTES_MAX >> 20);
+        assert_uint_in_range(b.source.credit, 1, COR_STORE_WATCH_BYTES_MAX >> 20);
     }
     bed_close(&b);
 }
