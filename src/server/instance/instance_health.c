@@ -4,6 +4,8 @@
  *
  *   timer ──► cor_engine_status ──► the answer: verdict and cause stored ──► timer
  *
+ * Whether the store has room is judged with each answer, from what the engine counted.
+ *
  * The timer is set at all times (far away while an answer is awaited), because setting a timer that
  * is set cannot fail. A change of the verdict is logged once.
  * Thread: home; the checks run on any loop, so that they read atomics, and the cause under a lock.
@@ -20,6 +22,9 @@
 
 #define ENGINE_CHECK_MS 2000
 #define ENGINE_FAR_MS   3600000
+/* A store that is nearly full takes small values and refuses large ones: it has room again when it
+ * has refused nothing for so many checks. */
+#define ROOMY_CHECKS 5
 
 static bool is_engine_ok(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
 {
@@ -30,6 +35,14 @@ static bool is_engine_ok(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
     cor_lock_acquire(&in->engine_lock);
     snprintf(reterr_why, COR_READY_MESSAGE_MAX, "%s", in->engine_why);
     cor_lock_release(&in->engine_lock);
+    return false;
+}
+
+static bool has_store_room(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
+{
+    if (!atomic_load(&((struct cor_instance *)arg)->is_store_full))
+        return true;
+    snprintf(reterr_why, COR_READY_MESSAGE_MAX, "the store has no room, and refuses writes");
     return false;
 }
 
@@ -134,6 +147,24 @@ static void instance_judge_engine(struct cor_instance *in, const struct cor_engi
     atomic_store(&in->store_rev, in->engine_req.ret_rev);
 }
 
+/* Logs once that the store refuses writes for want of room, and once that it takes them again. */
+static void instance_judge_room(struct cor_instance *in)
+{
+    uint64_t refused = cor_engine_refused_writes(in->engine);
+
+    if (refused != in->refused_seen) {
+        in->nroomy = 0;
+        in->refused_seen = refused;
+        if (!atomic_exchange(&in->is_store_full, true))
+            COR_LOG_ERROR("the store has no room: writes are refused, reads and deletions go on",
+                          COR_F_U64("refused", refused));
+    } else if (atomic_load(&in->is_store_full) && !cor_engine_is_full(in->engine) &&
+               ++in->nroomy >= ROOMY_CHECKS) {
+        atomic_store(&in->is_store_full, false);
+        COR_LOG_INFO("the store has room again", COR_F_U64("refused", refused));
+    }
+}
+
 static void instance_set_engine_timer(struct cor_instance *in, uint64_t ms)
 {
     int r = cor_timer_set(&in->engine_timer, ms);
@@ -147,6 +178,7 @@ static void instance_on_engine_status(struct cor_engine_req *req)
     struct cor_instance *in = COR_CONTAINER_OF(req, struct cor_instance, engine_req.req);
 
     instance_judge_engine(in, req);
+    instance_judge_room(in);
     cor_engine_req_deinit(req);
     in->engine_busy = false;
     if (!atomic_load(&in->draining))
@@ -177,6 +209,7 @@ void cor_instance_add_checks(struct cor_instance *in)
         {"log", is_always_ok, NULL, true, true},
         {"etcd", is_engine_ok, NULL, true, true},
         {"etcd-readiness", is_engine_ok, NULL, false, true},
+        {"store-room", has_store_room, NULL, false, true},
         {"informer-sync", is_synced, NULL, false, true},
         {"poststarthook/generic-apiserver-start-informers", is_always_ok, NULL, true, true},
         {"poststarthook/start-apiextensions-controllers", are_crds_synced, NULL, true, true},

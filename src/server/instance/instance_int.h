@@ -62,7 +62,7 @@ struct cor_instance {
     bool is_upkeep_started;
     struct cor_crds *crds;
     bool are_crds_started;
-    int crds_err;                           /* of their start */
+    int crds_err;                      /* of their start */
     struct cor_api_services *services; /* APIServices */
     bool are_services_started;
     int services_err; /* of their start */
@@ -89,7 +89,10 @@ struct cor_instance {
     struct cor_lock engine_lock; /* of the next; a leaf */
     char engine_why[COR_READY_MESSAGE_MAX];
     _Atomic uint64_t store_bytes, store_rev;
-    struct cor_health_check checks[14];
+    atomic_bool is_store_full; /* writes are refused, or were a moment ago */
+    uint64_t refused_seen;     /* home: of cor_engine_refused_writes() */
+    unsigned nroomy;           /* home: checks since then that found room */
+    struct cor_health_check checks[15];
     size_t nchecks;
 
     struct cor_dynamic_transformers *transformers; /* NULL: nothing is encrypted */

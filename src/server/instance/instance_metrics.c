@@ -17,6 +17,16 @@ static uint64_t read_store_bytes(void *arg)
     return atomic_load(&((struct cor_instance *)arg)->store_bytes);
 }
 
+static uint64_t read_store_full(void *arg)
+{
+    return atomic_load(&((struct cor_instance *)arg)->is_store_full);
+}
+
+static uint64_t read_refused_writes(void *arg)
+{
+    return cor_engine_refused_writes(((struct cor_instance *)arg)->engine);
+}
+
 static uint64_t read_store_rev(void *arg)
 {
     return atomic_load(&((struct cor_instance *)arg)->store_rev);
@@ -240,6 +250,15 @@ int cor_instance_add_metrics(struct cor_instance *in)
           "Size of the storage database file physically allocated in bytes.", COR_METRIC_GAUGE},
          "storage_cluster_id=\"etcd-0\"",
          read_store_bytes},
+        {{"coracle_storage_full",
+          "1 while the store has no room and refuses writes, and for 10 s after it.",
+          COR_METRIC_GAUGE},
+         "",
+         read_store_full},
+        {{"coracle_storage_refused_writes_total", "Writes that the store had no room for.",
+          COR_METRIC_COUNTER},
+         "",
+         read_refused_writes},
         {{"coracle_storage_revision",
           "The store's revision: every change of an object counts one. Read every 2 s.",
           COR_METRIC_COUNTER},

@@ -31,6 +31,7 @@ int cor_engine_announce(struct cor_engine *engine, struct cor_str key, struct co
 static void submit(struct cor_engine *engine, struct cor_engine_req *req, enum cor_engine_op op)
 {
     req->op = op;
+    req->engine = engine;
     engine->ops->submit(engine, req);
 }
 
@@ -77,6 +78,33 @@ int cor_feed_open(struct cor_engine *engine, const struct cor_feed_opts *opts,
     return engine->ops->feed_open(engine, opts, ret_feed);
 }
 
+uint64_t cor_engine_refused_writes(const struct cor_engine *engine)
+{
+    return atomic_load(&engine->refused_writes);
+}
+
+bool cor_engine_is_full(const struct cor_engine *engine)
+{
+    return atomic_load(&engine->is_full);
+}
+
+/* Notes whether the store has room, from the result of a write. The engine is alive: it has not
+ * answered yet. */
+static void note_room(struct cor_engine_req *req)
+{
+    struct cor_engine *engine = req->engine;
+
+    if (req->op != COR_ENGINE_WRITE || !engine)
+        return;
+    if (req->result == -COR_ENOSPC) {
+        atomic_fetch_add(&engine->refused_writes, 1);
+        atomic_store(&engine->is_full, true);
+    } else if (req->result == 0 && atomic_load_explicit(&engine->is_full, memory_order_relaxed) &&
+               !COR_CONTAINER_OF(req, struct cor_write_req, req)->is_delete) {
+        atomic_store(&engine->is_full, false);
+    }
+}
+
 static void on_answer(struct cor_mail *mail)
 {
     struct cor_engine_req *req = COR_CONTAINER_OF(mail, struct cor_engine_req, mail);
@@ -87,6 +115,7 @@ static void on_answer(struct cor_mail *mail)
 void cor_engine_req_done(struct cor_engine_req *req, int result)
 {
     req->result = result;
+    note_room(req);
     req->mail.on_mail = on_answer;
     cor_loop_post_always(req->loop, &req->mail);
 }
@@ -105,6 +134,7 @@ void cor_engine_reqs_done(struct cor_dlist *requests)
 
             if (req->loop != loop)
                 continue;
+            note_room(req);
             req->mail.on_mail = on_answer;
             cor_dlist_remove(link);
             cor_dlist_push(&answers, link);

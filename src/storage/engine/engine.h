@@ -40,9 +40,10 @@ struct cor_engine_req {
     struct cor_mail mail;  /* the engine's while the request is under way */
     struct cor_loop *loop; /* where on_done is called */
     void (*on_done)(struct cor_engine_req *req);
-    enum cor_engine_op op;    /* the engine's */
-    int result;               /* 0 or negative COR_E… */
-    struct cor_status status; /* filled when result < 0, but for a lost compare */
+    enum cor_engine_op op;     /* the engine's */
+    struct cor_engine *engine; /* the engine's */
+    int result;                /* 0 or negative COR_E… */
+    struct cor_status status;  /* filled when result < 0, but for a lost compare */
 };
 
 /* Keys in [key, end), or the one key when `end` is empty; ascending byte order. */
@@ -112,6 +113,14 @@ cor_rev cor_engine_old_rev(const struct cor_engine *engine);
 /* How long the turns of the engine's thread take, which applies what it has committed to the
  * caches: a batch of requests. From any thread. */
 void cor_engine_get_turns(const struct cor_engine *engine, struct cor_loop_turns *ret_turns);
+
+/* Writes that were refused because the store has no room for them (-COR_ENOSPC). From any thread.
+ */
+uint64_t cor_engine_refused_writes(const struct cor_engine *engine);
+
+/* Was the last value that somebody wanted to store refused for that? A deletion says nothing: it
+ * needs less room. From any thread. */
+bool cor_engine_is_full(const struct cor_engine *engine);
 
 void cor_engine_range(struct cor_engine *engine, struct cor_range_req *req);
 void cor_engine_write(struct cor_engine *engine, struct cor_write_req *req);

@@ -3,6 +3,8 @@
 #ifndef COR_STORAGE_ENGINE_INT_H
 #define COR_STORAGE_ENGINE_INT_H
 
+#include <stdatomic.h>
+
 #include "storage/engine/engine.h"
 
 struct cor_engine_ops {
@@ -28,6 +30,8 @@ struct cor_engine {
     const struct cor_engine_ops *ops;
     cor_rev old_rev; /* see cor_engine_old_rev(); does not change after the open */
     const struct cor_turn_meter *turns; /* of its thread; does not change after the open */
+    _Atomic uint64_t refused_writes;    /* of the two functions of that name and the next */
+    atomic_bool is_full;
 };
 
 /* Answers `req`: on_done runs on its loop with `result`. The status is set before, if at all. */
