@@ -114,6 +114,12 @@ apt_install() {
     as_root apt-get update -qq || say "apt-get update failed; trying with what apt knows"
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null ||
         die "apt-get could not install them; as root run: apt-get install $*"
+    case " $* " in
+    *" etcd-server "*)
+        # The tests start members of their own.
+        [ ! -d /run/systemd/system ] || say "etcd-server also starts a service, which is not needed here: systemctl disable --now etcd"
+        ;;
+    esac
 }
 
 # What to tell the user of a system on which nothing is installed for him.

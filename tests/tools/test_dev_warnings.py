@@ -15,6 +15,8 @@ ROOT = pathlib.Path(sys.argv[1]).resolve()
 NINJA = """rule cc
   command = ./cc $in $out
 build one.o: cc ../src/one.c
+build coracle: phony one.o
+build src/schema/re2/coracle-re2.so: phony one.o
 """
 CC = """#!/bin/sh
 echo "$1" >>compiled
