@@ -33,6 +33,7 @@ struct cor_custom_schema {
     struct cor_lock lock;            /* held by the one who compiles */
     struct cor_structural *compiled; /* written once, before the state */
     _Atomic int state;               /* enum state */
+    atomic_bool has_undefaulted;     /* an object was read whose defaults are too large */
 };
 
 struct cor_custom_schema *cor_custom_schema_new(struct cor_object *crd, struct cor_str json,
@@ -123,6 +124,17 @@ bool cor_custom_schema_is_shown(struct cor_custom_schema *schema)
         cor_lock_release(&schema->lock);
     }
     return atomic_load_explicit(&schema->state, memory_order_acquire) != UNUSED;
+}
+
+void cor_custom_schema_note_undefaulted(struct cor_custom_schema *schema)
+{
+    if (schema)
+        atomic_store_explicit(&schema->has_undefaulted, true, memory_order_release);
+}
+
+bool cor_custom_schema_has_undefaulted(const struct cor_custom_schema *schema)
+{
+    return schema && atomic_load_explicit(&schema->has_undefaulted, memory_order_acquire);
 }
 
 size_t cor_custom_schema_weight(const struct cor_custom_schema *schema)

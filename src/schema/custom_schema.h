@@ -34,6 +34,13 @@ int cor_custom_schema_peek(struct cor_custom_schema *schema,
  * for which there was no memory counts as one that is. `schema` may be NULL, which is not. */
 bool cor_custom_schema_is_shown(struct cor_custom_schema *schema);
 
+/* An object that was stored before a default was added may become longer by its defaults than any
+ * object may be: COR_OBJECT_BYTES_MAX_DEFAULT. It is then served without them, so that it can still
+ * be read, patched and deleted. Who reads such an object notes it here, for good: the schema is
+ * that of one state of the definition. NULL is fine in both. */
+void cor_custom_schema_note_undefaulted(struct cor_custom_schema *schema);
+bool cor_custom_schema_has_undefaulted(const struct cor_custom_schema *schema);
+
 /* The bytes of text that the next cor_custom_schema_peek() compiles; 0: none. NULL is fine. */
 size_t cor_custom_schema_weight(const struct cor_custom_schema *schema);
 

@@ -13,10 +13,12 @@
  * Thread: the call's loop. */
 /* clang-format on */
 #include <assert.h>
+#include <stdio.h>
 
 #include "base/err.h"
 #include "schema/custom_columns.h"
 #include "schema/custom_row.h"
+#include "schema/custom_schema.h"
 #include "server/api/api.h"
 #include "server/api/call_int.h"
 #include "server/api/paths.h"
@@ -208,6 +210,21 @@ static int route_open_backing(struct cor_call *call)
     return r;
 }
 
+/* Says that some objects are served otherwise than the schema has it. */
+static int route_warn_of_undefaulted(struct cor_call *call)
+{
+    const struct cor_custom_row *custom = call->stored->custom;
+    char text[512];
+
+    if (!custom || !cor_custom_schema_has_undefaulted(custom->schema))
+        return 0;
+    snprintf(text, sizeof(text),
+             "objects that their defaults would make too large are served as they are stored: see "
+             "the condition DefaultsTooLarge of customresourcedefinition %.*s.%.*s",
+             COR_STR_ARG(call->res->plural), COR_STR_ARG(call->res->group));
+    return cor_warnings_add(&call->warnings, cor_strz(text));
+}
+
 /* Sets what every verb needs: row, type, options, form of the answer, stores. 0, or a failure in
  * the status. */
 static int route_prepare(struct cor_call *call)
@@ -224,10 +241,15 @@ static int route_prepare(struct cor_call *call)
     r = route_check(call);
     if (r == 0 && call->res->deprecation) {
         r = cor_warnings_add(&call->warnings, cor_strz(call->res->deprecation));
-        call->nroute_warnings = call->warnings.n;
         if (r < 0)
             return cor_status_set_err(&call->status, r);
     }
+    if (r == 0) {
+        r = route_warn_of_undefaulted(call);
+        if (r < 0)
+            return cor_status_set_err(&call->status, r);
+    }
+    call->nroute_warnings = call->warnings.n;
     /* The query of a connection is not the API's, and a Status is its only answer that has a form
      * to choose. */
     if (r == 0 && call->sub && call->sub->connect != COR_CONNECT_NONE) {

@@ -5,6 +5,7 @@
  *   status_step: its names are not those that it asks for ──► names judged ──► PUT status ──┐
  *                its names are accepted, it is served, it is not Established ──► PUT status ┤
  *                the condition about its approval is another ──► PUT status ────────────────┤
+ *                that about defaults of stored objects is another ──► PUT status ───────────┤
  *                nothing, or it is not served yet ──► the reconcile ends                    │
  *   status_on_written: the answer is the newest state, which is served at once ◄────────────┘ ──► status_step
  *
@@ -19,6 +20,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "schema/crd_approval.h"
+#include "schema/custom_row.h"
+#include "schema/custom_schema.h"
 #include "server/crd/crd_status.h"
 #include "server/crd/naming.h"
 
@@ -147,15 +150,57 @@ void cor_crd_work_write(struct cor_crd_work *work, const struct cor_crd *crd,
 
 static const struct cor_api_request_cbs status_cbs = {.on_done = status_on_written};
 
-/* The last step: what the group says of the definition. */
-static void status_approve(struct cor_crd_work *work, const struct cor_crd *crd)
+/* What is to be said of stored objects whose defaults are too large; 0: nothing else than what the
+ * status says, 1: `ret_condition`. It is known once the cache of the definition was filled. */
+static int status_judge_defaults(struct cor_crds *crds, struct crd_entry *entry,
+                                 struct cor_crd_condition *ret_condition)
 {
+    static const struct cor_crd_condition too_large = {
+        .type = "DefaultsTooLarge",
+        .reason = "StoredObjectsTooLarge",
+        .message = COR_STR_INIT("the defaults of the schema would make stored objects larger than "
+                                "an object may be: these are served as they are stored"),
+        .is_true = true};
+    static const struct cor_crd_condition fit = {
+        .type = "DefaultsTooLarge",
+        .reason = "StoredObjectsFit",
+        .message = COR_STR_INIT("every stored object has the defaults of the schema")};
+    const struct cor_resource_row *stored;
+
+    if (!cor_crds_shows(crds, entry) || !entry->served)
+        return 0;
+    stored = cor_definition_stored(entry->served);
+    if (cor_custom_schema_has_undefaulted(stored->custom->schema))
+        *ret_condition = too_large;
+    else if (cor_crd_is_true(&entry->crd, too_large.type))
+        *ret_condition = fit;
+    else
+        return 0;
+    return !cor_crd_has_condition(&entry->crd, ret_condition);
+}
+
+static void status_tell_defaults(struct cor_crd_work *work, struct crd_entry *entry)
+{
+    struct cor_crd_change change = {.nconditions = 1};
+
+    if (status_judge_defaults(work->crds, entry, &change.conditions[0]) == 1)
+        cor_crd_work_write(work, &entry->crd, &change, &status_cbs);
+    else
+        cor_crd_work_fail(work, 0, NULL);
+}
+
+/* What the group says of the definition, and then the last step. */
+static void status_approve(struct cor_crd_work *work, struct crd_entry *entry)
+{
+    const struct cor_crd *crd = &entry->crd;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf message = {.max = COR_CRD_STATUS_MAX};
     struct cor_crd_change change = {.nconditions = 1};
     int r = cor_crd_judge_approval(crd, &message, &change.conditions[0]);
 
     if (r == 1)
         cor_crd_work_write(work, crd, &change, &status_cbs);
+    else if (r == 0)
+        status_tell_defaults(work, entry);
     else
         cor_crd_work_fail(work, r, NULL);
 }
@@ -208,7 +253,7 @@ static void status_step(struct cor_crd_work *work)
              !cor_crd_is_true(&entry->crd, "Established") && cor_crds_shows(work->crds, entry))
         cor_crd_work_write(work, &entry->crd, &established, &status_cbs);
     else
-        status_approve(work, &entry->crd);
+        status_approve(work, entry);
     cor_naming_deinit(&naming);
 }
 

@@ -184,12 +184,39 @@ static int custom_take_metadata(struct cor_write *write, struct cor_object **obj
     return 0;
 }
 
+/* Objects that were stored before their defaults became too large are served without them. An
+ * update may leave such an object so; whether it is one is known later (custom_check_defaults). */
+static bool custom_may_lack_defaults(const struct cor_write *write)
+{
+    return !write->is_create &&
+           cor_custom_schema_has_undefaulted(write->call.stored->custom->schema);
+}
+
+/* Only an object whose own defaults are too large already may be written without defaults. */
+static int custom_check_defaults(struct cor_write *write)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = COR_OBJECT_BYTES_MAX_DEFAULT};
+    const struct cor_structural *schema = NULL;
+    int r = cor_custom_schema_peek(write->call.stored->custom->schema, &schema);
+
+    if (r == 0 && schema && write->current)
+        r = cor_structural_rewrite(schema, cor_object_json(write->current), COR_STRUCTURAL_DEFAULT,
+                                   &json, NULL);
+    if (r == -COR_ETOOBIG)
+        return 0;
+    return r < 0 ? cor_status_set_err(&write->call.status, r)
+                 : cor_status_set(&write->call.status, -COR_ETOOBIG,
+                                  "Request entity too large: defaults make the object too large");
+}
+
 /* Runs steps of the schema of `row` (enum cor_structural_step) over the object. -COR_EINVAL, of
  * EMBEDDED_REQUEST, is left to the caller: `unknown` says why. COR_WORK_YIELD: defaults make more
  * of the object than a loop has time for. */
-static int custom_rewrite(struct cor_call *call, const struct cor_resource_row *row, unsigned steps,
-                          struct cor_structural_unknown *unknown, struct cor_object **object)
+static int custom_rewrite(struct cor_write *write, const struct cor_resource_row *row,
+                          unsigned steps, struct cor_structural_unknown *unknown,
+                          struct cor_object **object)
 {
+    struct cor_call *call = &write->call;
     bool on_loop = cor_heavy_has_threads(call) && !cor_heavy_is_running(call);
     COR_CLEANUP(cor_buf_deinit)
     struct cor_buf json = {.max = on_loop ? LOOP_JSON_MAX : COR_WRITE_JSON_MAX};
@@ -207,6 +234,14 @@ static int custom_rewrite(struct cor_call *call, const struct cor_resource_row *
         return r;
     if (r == -COR_ETOOBIG && on_loop)
         return COR_WORK_YIELD;
+    if ((steps & COR_STRUCTURAL_DEFAULT) && custom_may_lack_defaults(write) &&
+        (r == -COR_ETOOBIG || (r == 1 && json.n > COR_OBJECT_BYTES_MAX_DEFAULT))) {
+        write->lacks_defaults = true;
+        if (unknown)
+            unknown->n = 0;
+        return custom_rewrite(write, row, steps & ~(unsigned)COR_STRUCTURAL_DEFAULT, unknown,
+                              object);
+    }
     if (r == -COR_ETOOBIG)
         return cor_status_set(&call->status, r,
                               "Request entity too large: defaults make the object too large");
@@ -226,7 +261,7 @@ static int custom_take_fields(struct cor_write *write, struct cor_object **objec
 
     if (write->is_applied && write->applies_nothing)
         return 0;
-    r = unknown ? custom_rewrite(call, call->type, steps, unknown, object)
+    r = unknown ? custom_rewrite(write, call->type, steps, unknown, object)
                 : cor_status_set_err(&call->status, -COR_ENOMEM);
     if (r == -COR_EINVAL)
         return custom_refuse(write, cor_buf_z(&unknown->why));
@@ -244,6 +279,7 @@ int cor_write_decode_custom(struct cor_write *write, const struct cor_json_dups 
     int r = custom_check_kind(write, *object);
 
     cor_buf_reset(&write->findings);
+    write->lacks_defaults = false;
     if (r < 0)
         return r;
     write->api_version = cor_object_api_version(*object);
@@ -278,13 +314,39 @@ int cor_custom_match_kind(struct cor_write *write)
     return cor_status_invalid(&call->status, &gk, cor_object_name(write->body), &errs);
 }
 
-void cor_custom_validate(struct cor_write *write, struct cor_field_errors *errs)
+/* The present object as the request's version has it: upstream decodes it in that version. What is
+ * the same in both is forgiven, and the new object was read by the schema of that version; compared
+ * with the stored object, all that this schema drops or fills in would count as a change. Appends
+ * it to `out`, unless it is the stored object itself: 0, with `ret_old`. */
+static int custom_old_of_version(const struct cor_write *write, const struct cor_structural *schema,
+                                 struct cor_buf *out, struct cor_str *ret_old)
 {
     const struct cor_call *call = &write->call;
-    const struct cor_structural_validation validation = {
+    const unsigned steps = COR_STRUCTURAL_ALL | COR_STRUCTURAL_EMBEDDED_STORED;
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *plain = NULL;
+    int r = 0;
+
+    *ret_old = cor_object_json(write->current);
+    if (!schema || call->res == call->stored)
+        return 0;
+    r = cor_object_at(write->current, 0, &plain);
+    if (r == 0)
+        r = cor_structural_rewrite(schema, cor_object_json(plain), steps, out, NULL);
+    if (r == -COR_ETOOBIG)
+        r = cor_structural_rewrite(schema, cor_object_json(plain),
+                                   steps & ~(unsigned)COR_STRUCTURAL_DEFAULT, out, NULL);
+    if (r == 1)
+        *ret_old = cor_buf_str(out);
+    return r < 0 ? r : 0;
+}
+
+void cor_custom_validate(struct cor_write *write, struct cor_field_errors *errs)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf old = {.max = COR_WRITE_JSON_MAX};
+    const struct cor_call *call = &write->call;
+    struct cor_structural_validation validation = {
         .work = &write->work,
         .object = cor_object_json(write->object),
-        .old = write->is_create ? (struct cor_str){NULL, 0} : cor_object_json(write->current),
         .is_status = call->sub && call->sub->part == COR_PART_STATUS,
     };
     const struct cor_custom_row *custom = call->res->custom;
@@ -292,9 +354,11 @@ void cor_custom_validate(struct cor_write *write, struct cor_field_errors *errs)
 
     int r = cor_custom_schema_peek(custom->schema, &schema);
 
+    if (r == 0 && !write->is_create)
+        r = custom_old_of_version(write, schema, &old, &validation.old);
     if (r < 0 && errs->error == 0)
         errs->error = r;
-    if (schema)
+    if (r == 0 && schema)
         cor_structural_validate(schema, &validation, errs);
     if (errs->error == COR_WORK_YIELD)
         return;
@@ -397,7 +461,8 @@ int cor_custom_to_stored(struct cor_write *write)
         return cor_status_set_err(&call->status, r);
     if (is_changed_after_decoding(write, schema))
         steps |= COR_STRUCTURAL_ALL | COR_STRUCTURAL_EMBEDDED_STORED;
-    return custom_rewrite(call, call->stored, steps, NULL, &write->object);
+    r = custom_rewrite(write, call->stored, steps, NULL, &write->object);
+    return r == 0 && write->lacks_defaults ? custom_check_defaults(write) : r;
 }
 
 int cor_custom_refuse_create(struct cor_write *write)

@@ -107,7 +107,8 @@ struct cor_write {
     struct cor_allocation *allocation; /* what is reserved until the object is stored; or NULL */
     struct cor_object *object;         /* from prepare on: what will be stored, in stored form;
                                         * managedFields are in it from times on */
-    bool removes; /* `object` has nothing left to wait for: it is removed, not stored */
+    bool lacks_defaults; /* from decode on: of a custom resource, whose defaults are too large */
+    bool removes;        /* `object` has nothing left to wait for: it is removed, not stored */
 
     enum cor_write_stage at, until; /* while the list runs */
     struct cor_work work;           /* what the stages have done, since the list began */

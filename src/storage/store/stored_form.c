@@ -154,6 +154,26 @@ int cor_stored_form_renew(struct cor_object **object)
     return form_replace(object, &converted, r > 0 ? &json : NULL);
 }
 
+/* Rewrites a custom object as its schema has it, without defaults if these make more of it than an
+ * object may be: nobody could read, change or delete it then. As cor_structural_rewrite(). */
+static int form_rewrite_custom(struct cor_custom_schema *schema,
+                               const struct cor_structural *compiled, struct cor_str from,
+                               struct cor_buf *json)
+{
+    const unsigned steps =
+        COR_STRUCTURAL_ALL | COR_STRUCTURAL_EMBEDDED_STORED | COR_STRUCTURAL_NUMBERS;
+    int r;
+
+    json->max = from.n > COR_OBJECT_BYTES_MAX_DEFAULT ? from.n : COR_OBJECT_BYTES_MAX_DEFAULT;
+    r = cor_structural_rewrite(compiled, from, steps, json, NULL);
+    if (r != -COR_ETOOBIG)
+        return r;
+    cor_custom_schema_note_undefaulted(schema);
+    json->max = STORE_VALUE_MAX;
+    return cor_structural_rewrite(compiled, from, steps & ~(unsigned)COR_STRUCTURAL_DEFAULT, json,
+                                  NULL);
+}
+
 int cor_stored_form_renew_custom(struct cor_custom_schema *schema, struct cor_str kind,
                                  struct cor_str api_version, struct cor_object **object)
 {
@@ -170,10 +190,8 @@ int cor_stored_form_renew_custom(struct cor_custom_schema *schema, struct cor_st
         !cor_str_eq(cor_object_kind(*object), kind))
         r = cor_convert_object(cor_convert_version_alone, kind, api_version, *object, &converted);
     if (r == 0 && compiled)
-        r = cor_structural_rewrite(compiled, cor_object_json(converted ? converted : *object),
-                                   COR_STRUCTURAL_ALL | COR_STRUCTURAL_EMBEDDED_STORED |
-                                       COR_STRUCTURAL_NUMBERS,
-                                   &json, NULL);
+        r = form_rewrite_custom(schema, compiled, cor_object_json(converted ? converted : *object),
+                                &json);
     if (r < 0 || (r == 0 && !converted))
         return r;
     return form_replace(object, &converted, r > 0 ? &json : NULL);

@@ -48,7 +48,8 @@ int cor_stored_form_to_protobuf(const struct cor_object *object, struct cor_buf 
 int cor_stored_form_renew(struct cor_object **object);
 
 /* The same for an object of a custom resource: it becomes `kind` of `api_version`, and follows the
- * schema (NULL: there is none): unknown fields and nulls are dropped, defaults filled in. */
+ * schema (NULL: there is none): unknown fields and nulls are dropped, defaults filled in, unless
+ * these make it too large, which is noted in the schema (schema/custom_schema.h). */
 int cor_stored_form_renew_custom(struct cor_custom_schema *schema, struct cor_str kind,
                                  struct cor_str api_version, struct cor_object **object);
 
