@@ -189,6 +189,10 @@ def write_custom_resources(a):
     a.send("required names that are absent", "POST", path, custom("absents", "a", members), 201)
     a.send("a label of it", "PATCH", path + "/a", {"metadata": {"labels": {"a": "b"}}}, 200, Content_Type=MERGE)
     a.send("required names and a long body", "POST", path, custom("absents", "b", {f"k{i:06}": 1 for i in range(90000)}))
+    path = define(a, "patterns", {"type": "object", "properties": {"s": {"type": "string", "pattern": "[a-q][^u-z]{900}x"}}})
+    text = "".join(chr(ord("a") + int(c, 16)) for c in hashlib.sha512(b"x").hexdigest()) * 400
+    a.send("a pattern of many states", "POST", path, custom("patterns", "a", {"s": text[:6000]}), 422)
+    a.send("a pattern of many states and a long text", "POST", path, custom("patterns", "b", {"s": text * 8}), 422)
     branches = [{"minimum": 1000 + i} for i in range(4000)] + [{"minimum": 1}]
     path = define(a, "branches", {"type": "object", "properties": {
         "list": {"type": "array", "items": {"type": "integer", "anyOf": branches}}}})

@@ -79,14 +79,18 @@ static int match_pattern(const void *compiled, const char *text, size_t n)
     }
 }
 
+static size_t states_of_pattern(const void *compiled)
+{
+    int size = static_cast<const RE2 *>(compiled)->ProgramSize();
+
+    return size > 0 ? static_cast<size_t>(size) : 1;
+}
+
 static void release_pattern(void *compiled)
 {
     delete static_cast<RE2 *>(compiled);
 }
 
 extern "C" __attribute__((visibility("default"))) const cor_re2_module cor_re2_module = {
-    COR_RE2_MODULE_VERSION,
-    compile_pattern,
-    match_pattern,
-    release_pattern,
+    COR_RE2_MODULE_VERSION, compile_pattern, match_pattern, states_of_pattern, release_pattern,
 };

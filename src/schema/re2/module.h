@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Both sides must have the same. */
-#define COR_RE2_MODULE_VERSION 1
+#define COR_RE2_MODULE_VERSION 2
 /* The name of the struct below in the module. */
 #define COR_RE2_MODULE_SYMBOL "cor_re2_module"
 
@@ -46,6 +46,9 @@ struct cor_re2_module {
                      char *part, size_t cap, size_t *part_n);
     /* Does the pattern match anywhere in the text? 1, 0, -1: out of memory. */
     int (*match)(const void *compiled, const char *text, size_t n);
+    /* The states that the pattern can be in at once, at most. Without memory for its usual way, RE2
+     * goes through all of them for each byte. */
+    size_t (*states)(const void *compiled);
     void (*release)(void *compiled);
 };
 

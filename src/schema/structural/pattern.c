@@ -18,12 +18,15 @@
 #include "schema/re2/module.h"
 #include "schema/re2/module_paths.h"
 
+/* States that are gone through in the time of a step. */
+#define STEP_STATES 4
 /* The bytes of a mistake that a message shows. */
 #define PART_MAX 4096
 
 struct cor_pattern {
     void *compiled;                      /* the module's */
     size_t bytes;                        /* at most */
+    size_t states;                       /* at once, at most */
     struct cor_pattern_account *account; /* that it is charged to; NULL: it is not kept */
 };
 
@@ -122,6 +125,7 @@ int cor_pattern_compile(struct cor_str text, struct cor_pattern **ret_pattern, s
             module->compile(text.p, text.n, maxima[i], &mistake, part, sizeof(part), &part_n);
     }
     if (pattern->compiled) {
+        pattern->states = module->states(pattern->compiled);
         *ret_pattern = pattern;
         return 0;
     }
@@ -171,6 +175,11 @@ struct cor_pattern *cor_pattern_free(struct cor_pattern *pattern)
     }
     module->release(pattern->compiled);
     return cor_free(pattern);
+}
+
+uint64_t cor_pattern_steps(const struct cor_pattern *pattern, size_t text_bytes)
+{
+    return (uint64_t)pattern->states * text_bytes / STEP_STATES;
 }
 
 int cor_pattern_matches(const struct cor_pattern *pattern, struct cor_str text)

@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "base/work.h"
 
 #define COR_PATTERN_BYTES_MAX (8u << 20)
 /* What kept patterns may take together, of one account and of the process. */
@@ -42,6 +43,10 @@ bool cor_pattern_keep(struct cor_pattern *pattern, struct cor_pattern_account *a
 
 /* What it may take at most, which is what it is charged with. */
 size_t cor_pattern_bytes(const struct cor_pattern *pattern);
+
+/* The steps (base/work.h) that a search of a text of so many bytes takes at most. Nearly all take a
+ * small part of it: a step for each COR_WORK_STEP_BYTES. */
+uint64_t cor_pattern_steps(const struct cor_pattern *pattern, size_t text_bytes);
 
 /* Does the pattern match anywhere in the text, which is valid UTF-8? 1, 0, -COR_ENOMEM. */
 int cor_pattern_matches(const struct cor_pattern *pattern, struct cor_str text);

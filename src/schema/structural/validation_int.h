@@ -48,6 +48,11 @@ struct cor_validation_run {
     bool has_all_formats; /* of a default: formats that nobody knows count too */
     unsigned silence;     /* above 0: mistakes are counted, not kept */
     struct cor_work work; /* its end is -COR_ETOOBIG, or COR_WORK_YIELD on a loop */
+    struct {
+        uint64_t unsure; /* steps that patterns may have taken since the clock was read, at most */
+        uint64_t us;     /* the thread's CPU clock then; 0: it was not read yet */
+        uint64_t steps;  /* of `work` then */
+    } clock;
     struct cor_member_keys {
         uint32_t object; /* whose they are; COR_JSON_NO_NODE: nobody's */
         uint32_t *v;     /* nodes, in the arena */

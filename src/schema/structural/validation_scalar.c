@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/err.h"
 #include "base/utf8.h"
@@ -18,6 +19,11 @@
 #include "json/scan.h"
 
 #define NUMBER_TEXT_MAX 64
+/* Steps that a search may take at most: seconds of a thread, if it ever comes to that. */
+#define SEARCH_STEPS_MAX (1u << 27)
+/* Steps that searches may take together before the clock says what they took. */
+#define UNSURE_STEPS_MAX 4096
+#define STEPS_OF_US      33
 /* Steps of looking for a value among those of an enum. */
 #define STEPS_ENUM 4
 /* Integers that JSON has exactly: [-2^53, 2^53 - 1]. */
@@ -299,6 +305,50 @@ static bool pattern_keep(const struct cor_validation_run *run, struct cor_struct
     return true;
 }
 
+static uint64_t cpu_us(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+/* Charges what has taken longer than it was counted since the last time. */
+static void charge_clock(struct cor_validation_run *run)
+{
+    uint64_t now_us = cpu_us(), counted = run->work.steps - run->clock.steps;
+    uint64_t took = run->clock.us == 0 ? 0 : (now_us - run->clock.us) * STEPS_OF_US;
+
+    if (took > counted)
+        cor_validation_charge(run, took - counted);
+    run->clock.us = now_us;
+    run->clock.steps = run->work.steps;
+    run->clock.unsure = 0;
+}
+
+/* Searches the text. How long RE2 takes is not known before: a step for some bytes, or for some of
+ * its states at each byte. Most searches are short even then, and are counted by their bytes; where
+ * they add up, the clock is asked. A search that could hold a loop is for a thread, and one that
+ * could hold a thread for seconds is not begun. */
+static int pattern_search(struct cor_validation_run *run, const struct cor_pattern *pattern,
+                          struct cor_str text)
+{
+    uint64_t most = cor_pattern_steps(pattern, text.n);
+    int r;
+
+    if (most > SEARCH_STEPS_MAX)
+        return -COR_ETOOBIG;
+    if (cor_work_would_yield(&run->work, most))
+        return COR_WORK_YIELD;
+    run->clock.unsure += most;
+    if (run->clock.unsure > UNSURE_STEPS_MAX && run->clock.us == 0)
+        charge_clock(run);
+    r = cor_pattern_matches(pattern, text);
+    if (run->clock.unsure > UNSURE_STEPS_MAX || most > UNSURE_STEPS_MAX)
+        charge_clock(run);
+    return r;
+}
+
 /* Does the pattern match? 1; 0: also when it is no pattern (`why`); or a negative error. A pattern
  * that stays for later is compiled once; one that does not is charged to each value that meets it.
  */
@@ -309,13 +359,13 @@ static int pattern_matches(struct cor_validation_run *run, struct cor_structural
     int r;
 
     if (pattern)
-        return cor_pattern_matches(pattern, text);
+        return pattern_search(run, pattern, text);
     r = cor_pattern_compile(cor_structural_text(run->schema, slot->text), &pattern, why);
     if (r < 0) {
         cor_validation_charge(run, COR_PATTERN_BYTES_MAX / COR_STEP_PATTERN_BYTES);
         return r == -COR_EINVALID ? 0 : r;
     }
-    r = cor_pattern_matches(pattern, text);
+    r = pattern_search(run, pattern, text);
     if (!pattern_keep(run, slot, pattern)) {
         cor_validation_charge(run, cor_pattern_bytes(pattern) / COR_STEP_PATTERN_BYTES);
         cor_pattern_free(pattern);

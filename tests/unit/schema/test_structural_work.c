@@ -150,6 +150,40 @@ TEST(structural_work, ends_when_absent_names_are_looked_for_in_too_many_branches
     assert_is_too_much(&text, &object);
 }
 
+/* RE2 has no memory for all the sets of states that this pattern can be in, and goes through the
+ * states for each byte. */
+TEST(structural_work, ends_when_patterns_take_long_for_each_byte)
+{
+    COR_CLEANUP(cor_structural_unrefp) struct cor_structural *schema = NULL;
+    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errors = {0};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TEXT_MAX}, object = {.max = TEXT_MAX};
+    struct cor_work loop = cor_work_new(true);
+    struct cor_structural_validation validation = {.work = &loop};
+    uint32_t random = 1;
+
+    assert_int_equal(
+        cor_buf_addz(&text, "{\"type\":\"object\",\"properties\":{\"list\":{\"type\":\"array\","
+                            "\"items\":{\"type\":\"string\",\"not\":{\"pattern\":"
+                            "\"[a-q][^u-z]{900}x\"}}}}}"),
+        0);
+    assert_int_equal(cor_buf_addz(&object, "{\"kind\":\"K\",\"apiVersion\":\"v1\",\"list\":["), 0);
+    for (size_t i = 0; i < 500; i++) {
+        assert_int_equal(cor_buf_addz(&object, i ? ",\"" : "\""), 0);
+        for (size_t k = 0; k < 3000; k++) {
+            random = random * 1664525 + 1013904223;
+            assert_int_equal(cor_buf_addc(&object, (char)('a' + (random >> 24) % 20)), 0);
+        }
+        assert_int_equal(cor_buf_addc(&object, '"'), 0);
+    }
+    assert_int_equal(cor_buf_addz(&object, "]}"), 0);
+    assert_int_equal(cor_structural_compile(cor_buf_str(&text), NULL, &schema, NULL), 0);
+    validation.object = cor_buf_str(&object);
+    cor_structural_validate(schema, &validation, &errors);
+    assert_int_equal(errors.error, COR_WORK_YIELD);
+    assert_uint_in_range(loop.steps, 1, 1000);
+    assert_is_too_much(&text, &object);
+}
+
 /* On a loop a validation gives up early, and has then found nothing; on a thread it has all steps
  * that the request has left. */
 TEST(structural_work, yields_on_a_loop_and_charges_the_request)
