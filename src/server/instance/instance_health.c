@@ -156,7 +156,7 @@ static void instance_judge_room(struct cor_instance *in)
         in->nroomy = 0;
         in->refused_seen = refused;
         if (!atomic_exchange(&in->is_store_full, true))
-            COR_LOG_ERROR("the store has no room: writes are refused, reads and deletions go on",
+            COR_LOG_ERROR("the store has no room: writes are refused, reads go on",
                           COR_F_U64("refused", refused));
     } else if (atomic_load(&in->is_store_full) && !cor_engine_is_full(in->engine) &&
                ++in->nroomy >= ROOMY_CHECKS) {
