@@ -20,7 +20,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
-#include <sys/pidfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -88,7 +88,7 @@ static void process_kill(struct cor_process *p, int r)
 {
     if (p->end.r == 0)
         p->end.r = r;
-    pidfd_send_signal(p->pidfd, SIGKILL, NULL, 0);
+    syscall(SYS_pidfd_send_signal, p->pidfd, SIGKILL, NULL, 0);
 }
 
 /* Reads what is in the pipe now. The end of the pipe is not waited for, because a process that
@@ -226,7 +226,8 @@ static int process_start(struct cor_process *p, const struct cor_process_opts *o
     close(fds[1]);
     if (r < 0)
         return r;
-    p->pidfd = pidfd_open(p->pid, 0);
+    /* By its number: musl has no function for it. */
+    p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
     if (p->pidfd >= 0)
         return 0;
     /* A process that has ended and was not waited for still has a pidfd, so the reason can only be
