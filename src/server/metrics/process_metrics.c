@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -50,7 +51,7 @@ static uint64_t read_limit(int resource)
 {
     struct rlimit limit;
 
-    return getrlimit((__rlimit_resource_t)resource, &limit) == 0 ? limit.rlim_cur : 0;
+    return getrlimit(resource, &limit) == 0 ? limit.rlim_cur : 0;
 }
 
 static uint64_t read_max_fds(void *arg)
@@ -72,16 +73,16 @@ static uint64_t read_cpu_us(void *arg)
  * not see open a descriptor that another thread has closed before. */
 static uint64_t read_open_fds(void *arg)
 {
-    _Alignas(struct dirent64) char entries[8192];
+    _Alignas(struct dirent) char entries[8192];
     int folder = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     uint64_t n = 0;
     ssize_t size;
 
     if (folder < 0)
         return 0;
-    while ((size = getdents64(folder, entries, sizeof(entries))) > 0) {
+    while ((size = syscall(SYS_getdents64, folder, entries, sizeof(entries))) > 0) {
         for (ssize_t at = 0; at < size;) {
-            const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
+            const struct dirent *entry = (const struct dirent *)(entries + at);
 
             n += entry->d_name[0] != '.';
             at += entry->d_reclen;
