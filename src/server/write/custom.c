@@ -184,28 +184,36 @@ static int custom_take_metadata(struct cor_write *write, struct cor_object **obj
     return 0;
 }
 
-/* Objects that were stored before their defaults became too large are served without them. An
- * update may leave such an object so; whether it is one is known later (custom_check_defaults). */
-static bool custom_may_lack_defaults(const struct cor_write *write)
-{
-    return !write->is_create &&
-           cor_custom_schema_has_undefaulted(write->call.stored->custom->schema);
-}
-
-/* Only an object whose own defaults are too large already may be written without defaults. */
-static int custom_check_defaults(struct cor_write *write)
+/* Are the defaults of the row's schema too large for the present object? 0 or 1, -COR_ENOMEM. */
+static int custom_defaults_are_large(const struct cor_write *write,
+                                     const struct cor_resource_row *row)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = COR_OBJECT_BYTES_MAX_DEFAULT};
     const struct cor_structural *schema = NULL;
-    int r = cor_custom_schema_peek(write->call.stored->custom->schema, &schema);
+    int r = cor_custom_schema_peek(row->custom->schema, &schema);
 
     if (r == 0 && schema && write->current)
         r = cor_structural_rewrite(schema, cor_object_json(write->current), COR_STRUCTURAL_DEFAULT,
                                    &json, NULL);
     if (r == -COR_ETOOBIG)
+        return 1;
+    return r < 0 ? r : 0;
+}
+
+/* Objects that were stored before their defaults became too large, in the stored version or in that
+ * of the request, are served without them, and an update may leave such an object so. Any other
+ * object is refused. */
+static int custom_check_defaults(struct cor_write *write)
+{
+    struct cor_call *call = &write->call;
+    int r = custom_defaults_are_large(write, call->stored);
+
+    if (r == 0 && call->type != call->stored)
+        r = custom_defaults_are_large(write, call->type);
+    if (r == 1)
         return 0;
-    return r < 0 ? cor_status_set_err(&write->call.status, r)
-                 : cor_status_set(&write->call.status, -COR_ETOOBIG,
+    return r < 0 ? cor_status_set_err(&call->status, r)
+                 : cor_status_set(&call->status, -COR_ETOOBIG,
                                   "Request entity too large: defaults make the object too large");
 }
 
@@ -234,7 +242,7 @@ static int custom_rewrite(struct cor_write *write, const struct cor_resource_row
         return r;
     if (r == -COR_ETOOBIG && on_loop)
         return COR_WORK_YIELD;
-    if ((steps & COR_STRUCTURAL_DEFAULT) && custom_may_lack_defaults(write) &&
+    if ((steps & COR_STRUCTURAL_DEFAULT) && !write->is_create &&
         (r == -COR_ETOOBIG || (r == 1 && json.n > COR_OBJECT_BYTES_MAX_DEFAULT))) {
         write->lacks_defaults = true;
         if (unknown)
