@@ -15,7 +15,7 @@ import sys
 
 INCLUDE = pathlib.Path(__file__).resolve().parent.parent / "include"
 FUNCTION = re.compile(r"\b(cor_\w+)\(")
-GUARDS = ("#ifdef __cplusplus", "#ifndef CORACLE_", "#define CORACLE_", "#endif", 'extern "C" {', "}")
+GUARDS = ("#ifdef __cplusplus", "COR_STRUCT_NAMES_", "#ifndef CORACLE_", "#define CORACLE_", "#endif", 'extern "C" {', "}")
 
 
 def escape(text):

@@ -20,4 +20,11 @@
 /* The library exports these functions; all other symbols are hidden. */
 #define COR_API __attribute__((visibility("default")))
 
+/* Around declarations of functions that have the name of a struct, as stat() has in C. For C++
+ * alone: with -Wshadow g++ warns there that a constructor is hidden, which these structs do not
+ * have. */
+#define COR_STRUCT_NAMES_BEGIN                                                                     \
+    _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wshadow\"")
+#define COR_STRUCT_NAMES_END _Pragma("GCC diagnostic pop")
+
 #endif

@@ -57,6 +57,7 @@
 
 #ifdef __cplusplus
 extern "C" {
+COR_STRUCT_NAMES_BEGIN
 #endif
 
 struct cor_manager;
@@ -322,6 +323,7 @@ COR_API void cor_run_again(struct cor_run *run);
 COR_API void cor_run_done(struct cor_run *run, int r);
 
 #ifdef __cplusplus
+COR_STRUCT_NAMES_END
 }
 #endif
 

@@ -18,6 +18,7 @@
 
 #ifdef __cplusplus
 extern "C" {
+COR_STRUCT_NAMES_BEGIN
 #endif
 
 struct cor_filtering_handler {
@@ -31,6 +32,7 @@ struct cor_filtering_handler {
 COR_API struct cor_handler_fns cor_filtering_handler(struct cor_filtering_handler *filter);
 
 #ifdef __cplusplus
+COR_STRUCT_NAMES_END
 }
 #endif
 

@@ -22,6 +22,7 @@
 
 #ifdef __cplusplus
 extern "C" {
+COR_STRUCT_NAMES_BEGIN
 #endif
 
 struct cor_client;
@@ -96,6 +97,7 @@ COR_API int cor_list_watch_failed(struct cor_list_watch *lw, uint64_t id, int er
                                   const char *message);
 
 #ifdef __cplusplus
+COR_STRUCT_NAMES_END
 }
 #endif
 

@@ -8,8 +8,11 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "coracle/api.h"
+
 #ifdef __cplusplus
 extern "C" {
+COR_STRUCT_NAMES_BEGIN
 #endif
 
 struct cor_str {
@@ -57,6 +60,7 @@ static inline bool cor_str_eqz(struct cor_str a, const char *b)
 }
 
 #ifdef __cplusplus
+COR_STRUCT_NAMES_END
 }
 #endif
 

@@ -35,6 +35,7 @@
 
 #ifdef __cplusplus
 extern "C" {
+COR_STRUCT_NAMES_BEGIN
 #endif
 
 struct cor_testing;
@@ -133,6 +134,7 @@ COR_API int cor_testing_prepend_reactor(struct cor_testing *testing, const char 
                                         const char *resource, cor_testing_reactor fn, void *arg);
 
 #ifdef __cplusplus
+COR_STRUCT_NAMES_END
 }
 #endif
 

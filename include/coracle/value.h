@@ -40,6 +40,7 @@
 
 #ifdef __cplusplus
 extern "C" {
+COR_STRUCT_NAMES_BEGIN
 #endif
 
 /* Where a value begins. Its end is not looked for until somebody asks for it. */
@@ -152,6 +153,7 @@ COR_API bool cor_text_eq(struct cor_text text, struct cor_str is);
 COR_API int cor_text_get(struct cor_text text, char *buf, size_t cap, struct cor_str *ret);
 
 #ifdef __cplusplus
+COR_STRUCT_NAMES_END
 }
 #endif
 

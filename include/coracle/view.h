@@ -22,6 +22,7 @@
 
 #ifdef __cplusplus
 extern "C" {
+COR_STRUCT_NAMES_BEGIN
 #endif
 
 enum cor_json_type {
@@ -113,6 +114,7 @@ COR_API void cor_view_set_read(const struct cor_view_set *set, struct cor_view v
                                struct cor_view *ret);
 
 #ifdef __cplusplus
+COR_STRUCT_NAMES_END
 }
 #endif
 

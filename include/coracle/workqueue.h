@@ -19,6 +19,7 @@
 
 #ifdef __cplusplus
 extern "C" {
+COR_STRUCT_NAMES_BEGIN
 #endif
 
 struct cor_workqueue;
@@ -106,6 +107,7 @@ struct cor_workqueue_stats {
 COR_API void cor_workqueue_stats(struct cor_workqueue *q, struct cor_workqueue_stats *ret);
 
 #ifdef __cplusplus
+COR_STRUCT_NAMES_END
 }
 #endif
 

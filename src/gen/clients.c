@@ -305,7 +305,8 @@ static void put_head(struct clients *c, const struct cor_gen_views_opts *opts, s
         if (speaks_of(p, other))
             cor_gen_put(&c->lines, "#include \"%.*s\"\n", COR_STR_ARG(client_header(c, other)));
     }
-    cor_gen_put(&c->lines, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
+    cor_gen_put(&c->lines,
+                "\n#ifdef __cplusplus\nextern \"C\" {\nCOR_STRUCT_NAMES_BEGIN\n#endif\n");
 }
 
 int cor_gen_clients(struct cor_gen_model *model, const struct cor_gen_package *package,
@@ -332,7 +333,7 @@ int cor_gen_clients(struct cor_gen_model *model, const struct cor_gen_package *p
         if (has_objects(t) && t->plural.n > 0)
             put_resource(&c, t);
     }
-    cor_gen_put(&c.lines, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+    cor_gen_put(&c.lines, "\n#ifdef __cplusplus\nCOR_STRUCT_NAMES_END\n}\n#endif\n\n#endif\n");
     cor_map_deinit(&c.functions);
     cor_map_deinit(&c.structs);
     return cor_gen_model_error(model) < 0 ? cor_gen_model_error(model) : c.lines.error;

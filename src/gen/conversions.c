@@ -335,7 +335,7 @@ static void write_header(struct cor_gen_model *m, const struct cor_gen_conversio
     if (c->a->package != c->b->package)
         cor_gen_put(l, "#include \"%.*s\"\n",
                     COR_STR_ARG(cor_gen_structs_header(m, c->b->package)));
-    cor_gen_put(l, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+    cor_gen_put(l, "\n#ifdef __cplusplus\nextern \"C\" {\nCOR_STRUCT_NAMES_BEGIN\n#endif\n\n");
     put_prototype(m, l, c->a, c->b, api, "", ";\n");
     put_prototype(m, l, c->b, c->a, api, "", ";\n");
     if (has_rest) {
@@ -350,7 +350,7 @@ static void write_header(struct cor_gen_model *m, const struct cor_gen_conversio
     }
     if (!opts->is_exported)
         put_test_prototype(l, c);
-    cor_gen_put(l, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+    cor_gen_put(l, "\n#ifdef __cplusplus\nCOR_STRUCT_NAMES_END\n}\n#endif\n\n#endif\n");
 }
 static void put_renames(struct cor_gen_lines *l, const struct cor_gen_conversion *c)
 {

