@@ -88,8 +88,8 @@ int cor_gzip_write(struct cor_gzip_writer *writer, struct cor_str in, bool is_la
         out->n += room - z->avail_out;
         out->p[out->n] = '\0';
     } while (z->avail_out == 0);
-    assert(z->avail_in == 0 && (!is_last || result == Z_STREAM_END));
-    writer->is_finished = is_last;
+    writer->is_finished = result == Z_STREAM_END;
+    assert(z->avail_in == 0 && writer->is_finished == is_last);
     return 0;
 }
 

@@ -172,7 +172,7 @@ int cor_ws_begin(struct cor_ws *ws, bool is_binary, size_t n, struct cor_buf *ou
     sent = wslay_frame_send(ws->frames, &frame);
     ws->out = NULL;
     assert(ws->lacks_memory || sent == (ssize_t)n);
-    return ws->lacks_memory ? -COR_ENOMEM : 0;
+    return ws->lacks_memory || sent != (ssize_t)n ? -COR_ENOMEM : 0;
 }
 
 int cor_ws_end(struct cor_ws *ws, struct cor_buf *out)
