@@ -279,7 +279,7 @@ class Installed:
         if static:
             flags = ["-l:libcoracle.a" if f == "-lcoracle" else f for f in flags]
         standard = "-std=c++11" if language == "c++" else "-std=c11"
-        run(*compiler, "-Wall", "-Wextra", "-Werror", "-pedantic", standard, "-x", language, ROOT / "tests/library/program.c", "-x", "none", "-o", exe,
+        run(*compiler, "-Wall", "-Wextra", "-Werror", "-pedantic", standard, "-x", language, ROOT / "tests/library/program.c", "-o", exe,
             *flags, env=self.env)
         said = run(exe, env=self.env).strip()
         assert [said] == self.pkg_config("--modversion", "coracle"), said
@@ -293,7 +293,7 @@ class Installed:
             flags = [f"-l:lib{f[2:]}.a" if f.startswith("-lcoracle") else f for f in flags]
         standard = "-std=c++17" if language == "c++" else "-std=c11"
         run(*compiler, "-Wall", "-Wextra", "-Werror", "-pedantic", standard, "-x", language, ROOT / "tests/library/typed.c",
-            "-x", "none", "-o", exe, *flags, env=self.env)
+            "-o", exe, *flags, env=self.env)
         said = run(exe, env=self.env).split()
         assert said == ["node-1", "3", "web:v2", "True", "node-2", "0"], said
 
@@ -418,7 +418,7 @@ def structs_of_other_kinds_are_generated_beside_the_librarys():
         flags = installed.pkg_config("--cflags", "--libs", "coracle-types")
         for number, compiler in enumerate(both_languages()):
             exe = made / f"roles{number}"
-            run(*compiler, "-Wall", "-Wextra", "-Werror", "-pedantic", *made.glob("*.c"), "-x", "none", "-o", exe, *flags, env=installed.env)
+            run(*compiler, "-Wall", "-Wextra", "-Werror", "-pedantic", *made.glob("*.c"), "-o", exe, *flags, env=installed.env)
             said = run(exe, env=installed.env)
             assert said == '{"kind":"Role","apiVersion":"rbac.authorization.k8s.io/v1","metadata":{"name":"reader"},"rules":[{"verbs":["get"]}]}\n', said
 
