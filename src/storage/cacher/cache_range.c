@@ -48,8 +48,8 @@ static bool is_before_name(const struct cache_range *range, const struct cor_wat
     return rest.n > 0 && memchr(rest.p, '/', rest.n) == rest.p + rest.n - 1;
 }
 
-void cache_range_init(struct cache_range *range, const struct cor_watch_cache *c,
-                      struct cor_str prefix, const struct cor_predicate *predicate)
+void cor_cache_range_init(struct cache_range *range, const struct cor_watch_cache *c,
+                          struct cor_str prefix, const struct cor_predicate *predicate)
 {
     struct cor_str part;
 
@@ -74,7 +74,8 @@ static bool looks_up(const struct cor_watch_cache *c, const struct cor_predicate
            cor_trigger_text_of(value, ret_text) && ret_text->n > 0;
 }
 
-unsigned cache_range_indexes(const struct cor_watch_cache *c, const struct cor_predicate *predicate)
+unsigned cor_cache_range_indexes(const struct cor_watch_cache *c,
+                                 const struct cor_predicate *predicate)
 {
     unsigned indexes = 0;
     struct cor_str text;
@@ -137,9 +138,9 @@ static bool seek_index(const struct cache_range *range, struct cor_btree_view vi
     return true;
 }
 
-void cache_range_seek(const struct cache_range *range, const struct cor_cache_snapshot *s,
-                      const struct cor_predicate *predicate, struct cor_str from,
-                      struct cor_btree_iter *ret_it)
+void cor_cache_range_seek(const struct cache_range *range, const struct cor_cache_snapshot *s,
+                          const struct cor_predicate *predicate, struct cor_str from,
+                          struct cor_btree_iter *ret_it)
 {
     seek_tree(range, s, from, ret_it);
     for (size_t i = 0; predicate && predicate->fields && i < s->cache->index.n; i++) {

@@ -17,8 +17,8 @@ struct cache_range {
 
 /* The keys that begin with `prefix` and that `predicate` (NULL: everything) can select. `prefix` is
  * borrowed. */
-void cache_range_init(struct cache_range *range, const struct cor_watch_cache *c,
-                      struct cor_str prefix, const struct cor_predicate *predicate);
+void cor_cache_range_init(struct cache_range *range, const struct cor_watch_cache *c,
+                          struct cor_str prefix, const struct cor_predicate *predicate);
 
 /* Is the key in the range, if it is not below the prefix? */
 static inline bool cache_range_has(const struct cache_range *range, struct cor_str key)
@@ -27,13 +27,13 @@ static inline bool cache_range_has(const struct cache_range *range, struct cor_s
 }
 
 /* The indexes that have a value to look up, as bits. */
-unsigned cache_range_indexes(const struct cor_watch_cache *c,
-                             const struct cor_predicate *predicate);
+unsigned cor_cache_range_indexes(const struct cor_watch_cache *c,
+                                 const struct cor_predicate *predicate);
 
 /* Puts the iterator before the first entry of the range at or behind the key `from`, in the tree or
  * in the index that has the fewest entries of the range. */
-void cache_range_seek(const struct cache_range *range, const struct cor_cache_snapshot *s,
-                      const struct cor_predicate *predicate, struct cor_str from,
-                      struct cor_btree_iter *ret_it);
+void cor_cache_range_seek(const struct cache_range *range, const struct cor_cache_snapshot *s,
+                          const struct cor_predicate *predicate, struct cor_str from,
+                          struct cor_btree_iter *ret_it);
 
 #endif

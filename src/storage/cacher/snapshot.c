@@ -55,7 +55,7 @@ void cor_cache_snapshot_stay(struct cor_cache_snapshot *s)
 int cor_cache_snapshot_now_locked(struct cor_watch_cache *c, const struct cor_predicate *predicate,
                                   struct cor_cache_snapshot *ret_snapshot)
 {
-    unsigned wanted = cache_range_indexes(c, predicate);
+    unsigned wanted = cor_cache_range_indexes(c, predicate);
     struct cor_field_roots fields = {0};
     struct cor_btree_snap *root;
     int r = cor_btree_snapshot(c->tree, &root);
@@ -190,7 +190,7 @@ static int find_root(struct cor_watch_cache *c, cor_rev rev, const struct cor_pr
     root = &c->roots[i - 1];
     *ret = (struct cor_cache_snapshot){.cache = c, .root = cor_btree_snap_ref(root->snap)};
     if (root->fields)
-        cor_field_roots_ref(root->fields, cache_range_indexes(c, predicate), &ret->fields);
+        cor_field_roots_ref(root->fields, cor_cache_range_indexes(c, predicate), &ret->fields);
     *ret_from = root->next;
     *ret_to = cor_window_after(&c->window, rev);
     /* The overlay will hold entries that are in the window now. */
@@ -258,12 +258,12 @@ void cor_cache_iter_init(struct cor_cache_iter *it, const struct cor_cache_snaps
 {
     struct cache_range range;
 
-    cache_range_init(&range, s->cache, prefix, predicate);
+    cor_cache_range_init(&range, s->cache, prefix, predicate);
     if (cor_str_cmp(from, range.prefix) < 0)
         from = range.prefix;
     *it = (struct cor_cache_iter){.snapshot = s,
                                   .mask = predicate ? cor_predicate_mask(predicate) : 0};
-    cache_range_seek(&range, s, predicate, from, &it->root);
+    cor_cache_range_seek(&range, s, predicate, from, &it->root);
     it->overlay = overlay_lower(s->overlay, s->noverlay, from);
     it->overlay_end = it->overlay;
     while (it->overlay_end < s->noverlay &&
