@@ -239,9 +239,9 @@ class History:
         assert event["type"] == "MODIFIED" and event["object"]["metadata"]["name"] == name, event
 
     def release(self, name, at):
-        """Its finalizer goes. An embedded resource that is none is never forgiven, by upstream neither: then it must go, too."""
+        """Its finalizer goes. An embedded resource that is none is never forgiven, by upstream neither: then the patch makes it valid, too."""
         answer = self.request("PATCH", self.path(at, name), {"metadata": {"finalizers": None}}, **MERGE)
-        if answer.status == 422 and all(cause["field"].endswith((".apiVersion", ".kind", ".metadata")) for cause in answer.json()["details"]["causes"]):
+        if answer.status == 422 and any(cause["field"].endswith((".apiVersion", ".kind", ".metadata")) for cause in answer.json()["details"]["causes"]):
             answer = self.request("PATCH", self.path(at, name), {"metadata": {"finalizers": None}, "spec": None}, **MERGE)
         answer.expect(200)
 
