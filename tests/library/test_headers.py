@@ -26,7 +26,7 @@ int main(void);
 
 static void on_add(void *arg, struct cor_core_v1_pod pod, bool is_initial)
 {
-    *(bool *)arg = is_initial && cor_core_v1_pod_spec_node_name(cor_core_v1_pod_spec(pod)).is_set;
+    *(bool *)arg = is_initial && cor_core_v1_pod_spec_node_name(cor_core_v1_pod_spec(pod)).raw.n > 0;
 }
 
 int main(void)
