@@ -50,7 +50,8 @@ is_there() {
     program) command -v "$2" ;;
     library) if [ "$3" = - ]; then pkg-config --exists "$2"; else pkg-config --exists "$2 >= $3"; fi ;;
     header) echo "#include <$2>" | gcc -E - ;;
-    runtime) ls "$(clang -print-runtime-dir)"/libclang_rt.asan* ;;
+    # Which folder they are in differs between releases of clang; -print-runtime-dir may name one that is not there.
+    runtime) echo 'int main(void) { return 0; }' | clang -fsanitize=address,undefined -x c -o /dev/null - ;;
     esac >/dev/null 2>&1
 }
 
