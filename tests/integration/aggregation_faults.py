@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "hostile
 import h2  # noqa: E402
 from behind import WIDGETS, one_behind_another, widget  # noqa: E402
 from certificates import Authority  # noqa: E402
-from fixture import await_it, is_sanitized, test  # noqa: E402
+from fixture import await_it, sanitizer_of, test  # noqa: E402
 from recording_target import LIES, Target  # noqa: E402
 from through import API_SERVICE_PATH, BASE, TOKENS, Through, ask, leave, play_through  # noqa: E402
 
@@ -29,7 +29,7 @@ LOCAL = "/api/v1/namespaces/default"
 STREAMS = 500  # of a connection
 KB_PER_WATCH = 45
 KEPT_MB = 8  # what the allocator may keep of a load that has ended
-HAS_SANITIZER = is_sanitized(PROGRAM)
+HAS_SANITIZER = sanitizer_of(PROGRAM)
 
 
 def through(*flags, **options):

@@ -6,7 +6,7 @@ import concurrent.futures
 import sys
 import threading
 
-from fixture import Server, await_it, is_sanitized, report
+from fixture import Server, await_it, sanitizer_of, report
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -131,7 +131,7 @@ def definitions_come_change_and_go(coracle, n, flags):
         assert "churn" not in server.get("/openapi/v2").expect(200).body.decode()
         grown = resident(server) - before
         print(f"# {n} definitions: {before >> 20} MB resident after the first half, {grown >> 10} KB more at the end")
-        assert grown < KEPT_BYTES or is_sanitized(coracle), grown
+        assert grown < KEPT_BYTES or sanitizer_of(coracle), grown
 
 
 def main():

@@ -66,10 +66,10 @@ class Watch:
         self.connection.close()
 
 
-def is_sanitized(program):
-    """Does it keep what is freed, and more beside it, so that its memory says nothing?"""
+def sanitizer_of(program):
+    """"asan", "tsan" or "". With one, a program keeps what is freed, and more beside it, so that its memory says nothing."""
     text = pathlib.Path(program).read_bytes()
-    return b"__asan_init" in text or b"__tsan_init" in text
+    return next((name for name in ("asan", "tsan") if f"__{name}_init".encode() in text), "")
 
 
 class Server:

@@ -9,7 +9,7 @@ import ssl
 import sys
 import time
 
-from fixture import REQUEST_S, Server, config_map, is_sanitized, main, test
+from fixture import REQUEST_S, Server, Skip, config_map, main, sanitizer_of, test
 
 PROGRAM = sys.argv[1]
 FLAGS = sys.argv[2:]
@@ -102,6 +102,8 @@ def a_watch_from_before_all_that_fits_the_budget_is_served(server):
 
 @test
 def too_many_watches_from_long_ago_are_429_and_others_are_served_again(server):
+    if sanitizer_of(PROGRAM) == "tsan":
+        raise Skip("the first of the readings end before the last has begun: storage/cacher_replay counts them")
     with Server(PROGRAM, "--watch-cache-bytes", str(BUDGET), *FLAGS) as other:
         revisions = write_history(other)
         other.restart(signal.SIGKILL)
@@ -116,7 +118,7 @@ def too_many_watches_from_long_ago_are_429_and_others_are_served_again(server):
         status = json.loads(refused.read())
         assert status["reason"] == "TooManyRequests" and status["details"]["retryAfterSeconds"] >= 1, status
         growth = rss(other) - before
-        assert growth < GROWTH_MAX or is_sanitized(PROGRAM), f"{len(unread)} watches took {growth >> 20} MB"
+        assert growth < GROWTH_MAX or sanitizer_of(PROGRAM), f"{len(unread)} watches took {growth >> 20} MB"
         # Those that do not read are put aside, and their readings end.
         end = time.monotonic() + REQUEST_S
         while not read_all(other, revisions, 0):
