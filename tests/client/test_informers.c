@@ -138,6 +138,11 @@ TEST(informers, updates_for_a_slow_handler_are_folded_beyond_its_bound)
     update_behind_its_back(&defaults, "!one ~one ~one ~one ", 0);
 }
 
+static bool has_synced(void *handler)
+{
+    return cor_handler_has_synced(handler);
+}
+
 /* Contract client 1.17.13, 1.17.15, 1.18.3. */
 TEST(informers, a_late_handler_hears_all_and_an_early_one_goes)
 {
@@ -161,7 +166,7 @@ TEST(informers, a_late_handler_hears_all_and_an_early_one_goes)
         opts = ear_opts(&late);
         assert_int_equal(cor_informer_add_handler(s.inf, &opts, &handler), 0);
         world_create(&s.w, "three", "{}", "1");
-        world_run(&s.w, (bool (*)(void *))cor_handler_has_synced, handler);
+        world_run(&s.w, has_synced, handler);
         cor_handler_remove(handler);
         end(&s);
         assert_string_equal(early.text, "!one ");

@@ -37,6 +37,11 @@ void afx_wait_ready(struct afx *a)
     assert_true(cor_loop_run_until(a->fx.loop, is_ready, a->alloc, FX_TIMEOUT_MS));
 }
 
+void afx_turn(struct afx *a)
+{
+    (void)cor_loop_run_until(a->fx.loop, is_ready, a->alloc, 1);
+}
+
 void afx_start(struct afx *a, const char *cidrs, const char *ports)
 {
     afx_begin(a, cidrs, ports);

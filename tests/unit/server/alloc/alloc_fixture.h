@@ -24,6 +24,8 @@ void afx_start(struct afx *a, const char *cidrs, const char *ports);
 /* The same without waiting until the allocators are ready. */
 void afx_begin(struct afx *a, const char *cidrs, const char *ports);
 void afx_wait_ready(struct afx *a);
+/* Lets the loop work for a millisecond, or for less when the allocators are ready. */
+void afx_turn(struct afx *a);
 void afx_stop(struct afx *a);
 void afx_close(struct afx *a);
 

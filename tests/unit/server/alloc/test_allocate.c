@@ -299,7 +299,7 @@ TEST(allocate, a_reader_that_goes_leaves_no_reservation_behind)
 
         fx_start(&a.fx, &call, "POST", SERVICES, SERVICE("s", PORT_80), NULL);
         for (int turn = 0; turn < i; turn++)
-            (void)cor_loop_run_until(a.fx.loop, (bool (*)(void *))cor_alloc_is_ready, a.alloc, 1);
+            afx_turn(&a);
         fx_call_deinit(&call);
         fx_do(&a.fx, 0, "DELETE", SERVICES "/s", "");
     }
@@ -352,7 +352,7 @@ TEST(allocate, a_reader_that_goes_during_a_large_service_leaves_no_reservation_b
 
         fx_start(&a.fx, &call, "POST", SERVICES, body, NULL);
         for (int turn = 0; turn < i; turn++)
-            (void)cor_loop_run_until(a.fx.loop, (bool (*)(void *))cor_alloc_is_ready, a.alloc, 1);
+            afx_turn(&a);
         fx_call_deinit(&call);
         fx_do(&a.fx, 0, "DELETE", SERVICES "/s", "");
     }

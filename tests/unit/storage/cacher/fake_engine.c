@@ -248,6 +248,11 @@ static bool is_ready(void *arg)
     return cor_cacher_is_ready(arg);
 }
 
+void fake_wait_ready(struct fake *f)
+{
+    fake_wait(f, is_ready, f->cacher);
+}
+
 static void open_cacher(struct fake *f)
 {
     struct cor_cacher_opts cacher = {.cachers = f->cachers,
@@ -258,7 +263,7 @@ static void open_cacher(struct fake *f)
 
     assert_int_equal(cor_cacher_open(&cacher, &f->cacher, NULL), 0);
     assert_int_equal(cor_cacher_reader_new(f->cacher, f->store, &f->reader), 0);
-    fake_wait(f, is_ready, f->cacher);
+    fake_wait_ready(f);
 }
 
 static void close_cacher(struct fake *f)

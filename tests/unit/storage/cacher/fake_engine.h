@@ -74,6 +74,8 @@ void fake_release(struct fake *f);
 
 /* Runs the loop until nothing is on its way to it. */
 void fake_settle(struct fake *f);
+/* Until the cacher is filled, again. */
+void fake_wait_ready(struct fake *f);
 void fake_wait(struct fake *f, bool (*done)(void *arg), void *arg);
 
 /* One watch, and what it saw. */

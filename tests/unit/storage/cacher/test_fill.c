@@ -46,8 +46,7 @@ TEST(cacher_fill, a_broken_feed_ends_watchers_plainly_and_reads_are_told_to_retr
     assert_string_equal(cor_status_message(&status),
                         "storage is (re)initializing: the disk is gone");
     fake_put(&f, "ns", "missed", "a", NULL);
-    assert_true(cor_loop_run_until(f.loop, (bool (*)(void *))cor_cacher_is_ready, f.cacher,
-                                   FAKE_TIMEOUT_MS));
+    fake_wait_ready(&f);
     fake_watch_open(&f, &again, "/pods", &opts);
     fake_settle(&f);
     assert_int_equal(again.n, 1);
@@ -160,12 +159,6 @@ TEST(cacher_fill, a_reader_that_is_opened_without_memory_reads_or_fails)
     fake_close(&f);
 }
 
-static void wait_until_ready(void)
-{
-    assert_true(cor_loop_run_until(f.loop, (bool (*)(void *))cor_cacher_is_ready, f.cacher,
-                                   FAKE_TIMEOUT_MS));
-}
-
 static bool is_held(void *arg)
 {
     return ((struct fake *)arg)->held != NULL;
@@ -221,7 +214,7 @@ TEST(cacher_fill, a_list_during_which_the_feed_broke_is_not_used)
     fake_put(&f, "ns", "missed", "x", NULL);
     fake_settle(&f);
     assert_false(cor_cacher_is_ready(f.cacher));
-    wait_until_ready();
+    fake_wait_ready(&f);
     opts = fake_watch_opts(&w, "0", "");
     fake_watch_open(&f, &w, "/pods", &opts);
     fake_settle(&f);
@@ -247,7 +240,7 @@ TEST(cacher_fill, changes_during_a_list_are_applied_once_after_it)
     fake_put(&f, "ns", "b", "y", NULL);
     fake_put(&f, "ns", "b", "z", NULL);
     fake_delete(&f, "ns", "a");
-    wait_until_ready();
+    fake_wait_ready(&f);
     opts = fake_watch_opts(&w, "0", "");
     fake_watch_open(&f, &w, "/pods", &opts);
     fake_settle(&f);

@@ -35,8 +35,7 @@ TEST(cacher_watch, from_before_the_window_is_410_with_the_oldest_revision)
     fake_put(&f, "ns", "p", "a", NULL);
     fake_break(&f);
     f.compact_rev = f.rev;
-    assert_true(cor_loop_run_until(f.loop, (bool (*)(void *))cor_cacher_is_ready, f.cacher,
-                                   FAKE_TIMEOUT_MS));
+    fake_wait_ready(&f);
     open_from(&w, f.rev - 1, "");
     fake_settle(&f);
     assert_int_equal(w.error, 410);
@@ -248,8 +247,7 @@ TEST(cacher_watch, history_that_comes_after_a_relist_is_asked_for_again)
     from = fake_put(&f, "ns", "p", "a", NULL);
     fake_put(&f, "ns", "p", "b", NULL);
     fake_break(&f);
-    assert_true(cor_loop_run_until(f.loop, (bool (*)(void *))cor_cacher_is_ready, f.cacher,
-                                   FAKE_TIMEOUT_MS));
+    fake_wait_ready(&f);
     f.hold_next = true;
     open_from(&before, from, "");
     fake_settle(&f);
@@ -257,8 +255,7 @@ TEST(cacher_watch, history_that_comes_after_a_relist_is_asked_for_again)
     fake_break(&f);
     fake_settle(&f);
     assert_true(before.ended);
-    assert_true(cor_loop_run_until(f.loop, (bool (*)(void *))cor_cacher_is_ready, f.cacher,
-                                   FAKE_TIMEOUT_MS));
+    fake_wait_ready(&f);
     f.compact_rev = f.rev;
     open_from(&after, from, "");
     fake_settle(&f);
@@ -269,12 +266,6 @@ TEST(cacher_watch, history_that_comes_after_a_relist_is_asked_for_again)
     fake_watch_close(&before);
     fake_watch_close(&after);
     fake_close(&f);
-}
-
-static void wait_until_ready(void)
-{
-    assert_true(cor_loop_run_until(f.loop, (bool (*)(void *))cor_cacher_is_ready, f.cacher,
-                                   FAKE_TIMEOUT_MS));
 }
 
 TEST(cacher_watch, history_is_read_once_for_every_list)
@@ -288,7 +279,7 @@ TEST(cacher_watch, history_is_read_once_for_every_list)
     for (size_t round = 1; round <= 2; round++) {
         fake_break(&f);
         f.compact_rev = f.rev;
-        wait_until_ready();
+        fake_wait_ready(&f);
         for (int i = 0; i < 2; i++) {
             open_from(&w, from, "");
             fake_settle(&f);
