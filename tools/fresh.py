@@ -69,7 +69,12 @@ def output_of(*words, **options):
 
 def mirror_of_this_machine():
     """The Debian archive of this machine's apt; other systems' mirrors have no suite of Debian."""
-    return output_of("sh", "-euc", 'ROOT=$1; . "$ROOT/tools/packages.sh"; debian_mirror', "sh", ROOT).strip()
+    mirror = output_of("sh", "-euc", 'ROOT=$1; . "$ROOT/tools/packages.sh"; debian_mirror', "sh", ROOT).strip()
+    if mirror.startswith("mirror+file:"):  # apt reads such a list, debootstrap does not
+        mirror = next(iter(pathlib.Path("/" + mirror.removeprefix("mirror+file:").lstrip("/")).read_text().split()), "")
+    if not mirror:
+        raise Failure("apt's sources name no archive of Debian; name one with --mirror URL")
+    return mirror
 
 
 class Machine:

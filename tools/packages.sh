@@ -10,7 +10,6 @@ APT=${COR_APT:-/etc/apt}
 PKGS_NEXT="libyyjson-dev libyyjson0 libllhttp-dev libllhttp9.2"
 NEXT_SUITE=trixie
 OLDEST_DEBIAN=12
-DEBIAN_ARCHIVE=http://deb.debian.org/debian
 
 as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
@@ -154,19 +153,21 @@ elsewhere() {
 known_to_apt() { apt-cache show "$1" >/dev/null 2>&1 || ! apt-cache show gcc >/dev/null 2>&1; }
 
 # The archive that apt already uses: one that has main, as Debian's have and those of others' packages for Debian have not. Security
-# updates have an archive without other suites. Where there is none, as on cloud images with a list of mirrors: Debian's own.
+# updates have an archive without other suites. Cloud images have a list of mirrors in its place, which apt reads. Nothing: there is none.
 debian_mirror() {
     {
         cat "$APT"/sources.list "$APT"/sources.list.d/*.list 2>/dev/null | grep '^deb .* main' || true
         cat "$APT"/sources.list.d/*.sources 2>/dev/null |
             awk -v RS= '/(^|\n)Components:[^\n]* main/ && !/(^|\n)Enabled: *no/ { gsub(/(^|\n)#[^\n]*/, ""); print }'
-    } | awk -v archive="$DEBIAN_ARCHIVE" '
-        { for (i = 1; i <= NF; i++) if (!found && $i ~ /^https?:.*\/debian\/?$/) found = $i }
-        END { print found ? found : archive }'
+    } | awk '
+        { for (i = 1; i <= NF; i++) if (!found && $i ~ /^(https?:.*\/debian\/?|mirror\+file:.*\/debian\.list)$/) found = $i }
+        END { print found }'
 }
 
 # Unpacks PKGS_NEXT into build-deps/, as any user.
 unpack_next() {
+    [ -n "$(debian_mirror)" ] ||
+        die "apt's sources name no archive of Debian to ask for $PKGS_NEXT; install yyjson and llhttp by hand (docs/building.md)"
     say "unpacking $PKGS_NEXT from $NEXT_SUITE into build-deps/"
     rm -rf "$DEPS"
     mkdir -p "$DEPS/apt/lists/partial" "$DEPS/apt/deb" "$DEPS/root"

@@ -64,6 +64,9 @@ esac""",
 }
 
 
+NEAR = "deb http://near/debian bookworm main\n"
+
+
 class System:
     def __init__(self, folder, os_release, root=True, sudo=True):
         self.folder = pathlib.Path(folder)
@@ -101,6 +104,13 @@ done""")
     def flag(self, name):
         (self.folder / name).touch()
 
+    def sources(self, **texts):
+        """What apt's files say, by the kind of the file."""
+        for name, text in texts.items():
+            path = self.folder / "apt" / {"list": "sources.list", "other": "sources.list.d/a.list", "deb822": "sources.list.d/z.sources"}[name]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
     def unknown_to_apt(self, *packages):
         known = (self.folder / "known").read_text().split()
         (self.folder / "known").write_text("".join(f"{name}\n" for name in known if name not in packages))
@@ -135,6 +145,7 @@ def equal(got, want):
 def installs_on(os_release, unpacks):
     def test(folder):
         system = System(folder, os_release)
+        system.sources(list=NEAR)
         code, said = system.dev("build")
         equal(system.installed(), [sorted(packages("apt", but=NEXT if unpacks else ()))])
         equal(any("download" in line for line in system.log("apt-get")), unpacks)
@@ -179,9 +190,18 @@ def says_so_when_sudo_refuses(folder):
 def says_so_without_a_network(folder):
     system = System(folder, DEBIAN_12)
     system.has("build", but=("yyjson",))
+    system.sources(list=NEAR)
     system.flag("offline")
     code, said = system.dev("build")
     assert code == 1 and said.splitlines()[-1].startswith("dev: http") and "docs/building.md" in said.splitlines()[-1], said
+
+
+def says_so_without_an_archive(folder):
+    system = System(folder, DEBIAN_12)
+    system.has("build", but=("yyjson",))
+    code, said = system.dev("build")
+    assert code == 1 and said.startswith("dev: apt's sources name no archive of Debian") and "docs/building.md" in said, said
+    assert not any("download" in line for line in system.log("apt-get"))
 
 
 def asks_the_archive(want, **sources):
@@ -189,10 +209,7 @@ def asks_the_archive(want, **sources):
     def test(folder):
         system = System(folder, DEBIAN_12)
         system.has("build", but=("yyjson",))
-        for name, text in sources.items():
-            path = system.folder / "apt" / {"list": "sources.list", "other": "sources.list.d/a.list", "deb822": "sources.list.d/z.sources"}[name]
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+        system.sources(**sources)
         system.flag("offline")
         equal(system.dev("build")[1].splitlines()[-1].split()[1], want)
     return test
@@ -304,8 +321,9 @@ TESTS = [
     ("apt's archive is found in the newer form", asks_the_archive(
         "http://near/debian", deb822="Types: deb\nURIs: http://others/debian\nSuites: bookworm\nComponents: stable\n\n"
                                       "Types: deb\n# URIs: http://old/debian\nURIs: http://near/debian\nSuites: bookworm\nComponents: contrib main\n")),
-    ("without an archive Debian's own is asked", asks_the_archive(
-        "http://deb.debian.org/debian", deb822="Types: deb\nURIs: mirror+file:///etc/apt/mirrors/debian.list\nSuites: bookworm\nComponents: main\n")),
+    ("without an archive nothing is asked", says_so_without_an_archive),
+    ("a list of mirrors is left to apt", asks_the_archive(
+        "mirror+file:///etc/apt/mirrors/debian.list", deb822="Types: deb\nURIs: mirror+file:///etc/apt/mirrors/debian.list\nSuites: bookworm\nComponents: main\n")),
     ("an old Debian is refused", refuses_an_old_debian),
     ("the sanitizers are of the compiler's release", takes_the_sanitizers_of_the_compiler),
     ("Ubuntu 24.04 is told of what it lacks, and no suite of Debian is asked", says_what_apt_does_not_know(UBUNTU_24, "Ubuntu 24.04.3 LTS")),
