@@ -56,7 +56,7 @@ struct history_reading {
     size_t events_cap, bytes_cap;
     size_t begin, n; /* [begin, n) are still there */
     size_t total_bytes, bytes_max;
-    struct cor_map latest; /* by key: the newest entry, with a reference */
+    struct cor_map latest; /* by key: the event that wrote its last version; index plus 1 */
     bool complete, stopped, expired;
     struct cor_dlist batches;          /* of the feed, that are to be read */
     struct store_feed_batch *decoding; /* the one that a thread has, with the events, `latest`,
@@ -74,9 +74,21 @@ struct history_reading {
 
 static void on_answer(struct cor_mail *mail);
 
+/* The event that wrote the last version of the key, as far as it is still there; `n`: none. */
+static size_t reading_last_write(const struct history_reading *h, struct cor_str key)
+{
+    uintptr_t last = (uintptr_t)cor_map_peek(&h->latest, key);
+
+    return last > 0 ? last - 1 : h->n;
+}
+
 static void reading_drop_event(struct history_reading *h, size_t i)
 {
-    cor_cache_entry_unref(h->events[i].now);
+    struct cor_cache_entry *now = h->events[i].now;
+
+    if (now && reading_last_write(h, cor_cache_entry_key(now)) == i)
+        cor_map_remove(&h->latest, cor_cache_entry_key(now));
+    cor_cache_entry_unref(now);
     cor_cache_entry_unref(h->events[i].old);
 }
 
@@ -94,8 +106,6 @@ static void reading_free(struct history_reading *h)
     reading_drop_batches(h);
     for (size_t i = h->begin; i < h->n; i++)
         reading_drop_event(h, i);
-    COR_MAP_FOREACH(it, &h->latest)
-        cor_cache_entry_unref(it.value);
     cor_map_deinit(&h->latest);
     cor_engine_req_deinit(&h->status.req);
     cor_free(h->events);
@@ -134,6 +144,7 @@ static void reading_put_in_front(struct history_reading *h)
     cor_rev start = h->begin > 0 ? h->events[h->begin - 1].rev : h->start;
     size_t n = h->n - h->begin;
 
+    cor_map_clear(&h->latest); /* Its keys are those of entries that are given away. */
     n = cor_watch_cache_prepend(cache, n ? &h->events[h->begin] : NULL,
                                 n ? &h->bytes[h->begin] : NULL, n, start);
     h->n = h->begin + n;
@@ -210,29 +221,22 @@ static int reading_entry(struct history_reading *h, const struct cor_kv *kv,
     return 0;
 }
 
-/* The version before a change is mostly the one that an earlier event brought: it is shared then,
- * and weighs nothing more. */
+/* The version before a change is mostly the one that an earlier event brought: it is shared then.
+ * Its weight moves to the later event, which keeps it when the earlier one leaves the window. */
 static int reading_old_entry(struct history_reading *h, const struct cor_kv *prev,
                              struct cor_cache_entry **ret_entry, size_t *bytes)
 {
-    struct cor_cache_entry *known = cor_map_peek(&h->latest, cor_kv_key(prev));
+    size_t wrote = reading_last_write(h, cor_kv_key(prev)), weight;
+    struct cor_cache_entry *known = wrote < h->n ? h->events[wrote].now : NULL;
 
-    if (known && known->object->rev == prev->mod_rev) {
-        *ret_entry = cor_cache_entry_ref(known);
-        return 0;
-    }
-    return reading_entry(h, prev, ret_entry, bytes);
-}
-
-static int reading_remember(struct history_reading *h, struct cor_cache_entry *now)
-{
-    void *old;
-    int r = cor_map_put(&h->latest, cor_cache_entry_key(now), now, &old);
-
-    if (r < 0)
-        return r;
-    cor_cache_entry_ref(now);
-    cor_cache_entry_unref(old);
+    if (!known || known->object->rev != prev->mod_rev)
+        return reading_entry(h, prev, ret_entry, bytes);
+    *ret_entry = cor_cache_entry_ref(known);
+    weight = cor_cache_entry_bytes(known);
+    assert(h->bytes[wrote] >= weight); /* It was replaced before the base: the tree has it not. */
+    h->bytes[wrote] -= weight;
+    h->total_bytes -= weight;
+    *bytes += weight;
     return 0;
 }
 
@@ -255,7 +259,7 @@ static int reading_add(struct history_reading *h, const struct cor_feed_event *c
     if (r == 0 && !change->deleted)
         r = reading_entry(h, change->kv, &event.now, &bytes);
     if (r == 0 && event.now)
-        r = reading_remember(h, event.now);
+        r = cor_map_put(&h->latest, cor_cache_entry_key(event.now), (void *)(h->n + 1), NULL);
     if (r < 0 || (!event.now && !event.old)) {
         cor_cache_entry_unref(event.now);
         cor_cache_entry_unref(event.old);

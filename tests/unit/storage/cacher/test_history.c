@@ -349,6 +349,36 @@ TEST(history, that_wrote_what_is_still_there_costs_no_versions_of_its_own)
     fake_close(&f);
 }
 
+/* A version that two events share is counted as long as one of them is there. */
+TEST(history, whose_beginning_has_left_the_window_is_still_counted)
+{
+    char filler[1001];
+    size_t events;
+    cor_rev from;
+
+    memset(filler, 'x', 1000);
+    filler[1000] = 0;
+    fake_open(&f, 0);
+    f.keeps_history = true;
+    from = f.rev;
+    for (size_t i = 0; i < 512; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "p%zu", i % 256);
+        fake_put(&f, "ns", name, i < 256 ? "a" : "b", filler);
+    }
+    fake_restart(&f);
+    check_served(from);
+    assert_int_equal(cor_cacher_stats(f.cacher).window_events, 512);
+    assert_uint_in_range(cor_cacher_stats(f.cacher).window_bytes, 256 * 1000, 256 * 1500);
+    cor_clock_manual_advance(&f.clock, 80000);
+    fake_put(&f, "ns", "p0", "c", filler);
+    events = cor_cacher_stats(f.cacher).window_events;
+    assert_uint_in_range(events, 100, 255);
+    assert_uint_in_range(cor_cacher_stats(f.cacher).window_bytes, events * 1000, events * 1500);
+    fake_close(&f);
+}
+
 static bool has_seen_all(void *arg)
 {
     return ((struct fake_watch *)arg)->last == f.rev;
