@@ -243,24 +243,25 @@ static void watch_rejoin(struct cacher_watch *w)
         watch_fail(w, r, 0);
 }
 
-/* History up to the replay's place was compacted. The watches that begin later go on in another
- * one. */
+/* History up to the replay's place was compacted, or up to where the caches have heard it was. The
+ * watches that begin later go on in another one. */
 static void replay_move_on(struct replay *r)
 {
     struct cor_cacher *cacher = r->reader->cacher;
     struct cor_dlist rest, *link;
-    cor_rev base;
+    cor_rev base, floor;
 
     cor_lock_acquire(&cacher->cache.lock);
     base = cacher->cache.window.base;
-    if (r->at.rev > cacher->history.floor)
-        cacher->history.floor = r->at.rev;
+    floor = cacher->cache.compact_rev > r->at.rev ? cacher->cache.compact_rev : r->at.rev;
+    if (floor > cacher->history.floor)
+        cacher->history.floor = floor;
     cor_lock_release(&cacher->cache.lock);
     cor_dlist_init(&rest);
     COR_DLIST_FOREACH_SAFE(at, &r->watches) {
         struct cacher_watch *w = COR_CONTAINER_OF(at, struct cacher_sync, of_replay)->watch;
 
-        if (watch_place(w).rev <= r->at.rev) {
+        if (watch_place(w).rev <= floor) {
             watch_fail(w, -COR_EEXPIRED, base);
             continue;
         }

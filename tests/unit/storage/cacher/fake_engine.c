@@ -358,6 +358,7 @@ void fake_close(struct fake *f)
     cor_loop_free(f->loop);
 }
 
+/* A feed from a revision gets the log as it is: all that is kept is of the resource. */
 static void keep(struct fake *f, const struct cor_feed_event *events, size_t n)
 {
     f->log = cor_realloc(f->log, (f->nlog + n + 1) * sizeof(*f->log));
@@ -375,7 +376,8 @@ static void tell(struct fake *f, const struct cor_feed_event *events, size_t n)
 {
     struct cor_feed_batch batch = {.events = events, .nevents = n, .upto = f->rev};
 
-    if (f->keeps_history)
+    if (f->keeps_history &&
+        (n == 0 || cor_str_starts(cor_kv_key(events[0].kv), COR_STR("/registry/"))))
         keep(f, events, n);
     COR_DLIST_FOREACH(link, &f->feeds) {
         struct fake_feed *feed = COR_CONTAINER_OF(link, struct fake_feed, link);
@@ -500,6 +502,21 @@ cor_rev fake_bump(struct fake *f)
     f->rev++;
     tell(f, NULL, 0);
     return f->rev;
+}
+
+/* Only the caches' own feed is over all keys. */
+void fake_compact(struct fake *f, cor_rev rev)
+{
+    struct cor_feed_event event = {0};
+    char text[24];
+
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)rev);
+    f->compact_rev = f->feed_compact_rev = rev;
+    f->rev++;
+    event.kv = cor_kv_new(COR_COMPACT_KEY, cor_strz(text), f->rev, f->rev, 0);
+    assert_non_null(event.kv);
+    tell(f, &event, 1);
+    cor_kv_unref(event.kv);
 }
 
 void fake_break(struct fake *f)

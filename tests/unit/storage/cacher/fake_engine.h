@@ -68,6 +68,8 @@ cor_rev fake_put_many(struct fake *f, const char *ns, size_t n, const char *node
 cor_rev fake_delete_many(struct fake *f, const char *ns, size_t n);
 /* A commit outside of all caches. */
 cor_rev fake_bump(struct fake *f);
+/* The store forgets what is before `rev`, and says so as stores do: by a key. */
+void fake_compact(struct fake *f, cor_rev rev);
 /* Breaks all feeds. */
 void fake_break(struct fake *f);
 void fake_release(struct fake *f);

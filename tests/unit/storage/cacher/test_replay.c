@@ -291,6 +291,31 @@ TEST(replay, of_compacted_history_is_410_for_those_who_need_it)
     fake_close(&f);
 }
 
+/* The caches have heard of the compaction: one refusal is enough for all that begin before it. */
+TEST(replay, of_compacted_history_is_not_tried_for_each_place)
+{
+    struct fake_watch w[9];
+    cor_rev from;
+
+    open_history(1000);
+    from = f.rev - 900;
+    fake_compact(&f, from + 350);
+    change(1);
+    for (size_t i = 0; i < COR_ARRAY_LEN(w); i++)
+        open_from(&w[i], from + 100 * i, "");
+    for (size_t i = 0; i < COR_ARRAY_LEN(w); i++) {
+        fake_wait(&f, is_over, &w[i]);
+        assert_int_equal(w[i].error, i < 4 ? 410 : 0);
+        /* The note of the compaction is a revision without an event. */
+        assert_int_equal(w[i].n, i < 4 ? 0 : f.rev - from - 100 * i - 1);
+    }
+    assert_int_equal(f.feeds_opened, 2);
+    for (size_t i = 0; i < COR_ARRAY_LEN(w); i++)
+        fake_watch_close(&w[i]);
+    check_no_replays();
+    fake_close(&f);
+}
+
 TEST(replay, that_fails_tells_why)
 {
     struct fake_watch w;
