@@ -8,8 +8,11 @@
  *                                            held ──► the watch goes on, or is put aside
  *
  * 1. A replay gathers watches for a moment before it opens its feed from the earliest of their
- *    places, because many come back at once when a server is started again. The feed's credit bounds what a replay holds, as it does for a watch over the store
- *    (store_backlog.h). What it holds is charged to its watches in equal parts.
+ *    places, because many come back at once when a server is started again. The feed's credit
+ *    bounds what a replay holds, as it does for a watch over the store (store_backlog.h). What it
+ *    holds is charged to its watches in equal parts. A watch whose place is far from that of every
+ *    replay begins one of its own while there are few, so that it need not wait for all that lies
+ *    in between, nor for those who read that slowly.
  * 2. An event is matched through the index of all watches (watch_index.c), so it costs those
  *    watches of the replay that may want it, and no others.
  * 3. A watch that is paused when an event of its own comes holds the replay, for a while: alone it
@@ -44,6 +47,10 @@
 #define RENEW_COST 8
 /* For a client whose watch finds no feed of the engine. */
 #define BUSY_RETRY_S 1
+/* A watch that is farther from a replay than this does not join it, unless more than one part in
+ * APART_SHARE of all replays are open: the others are for watches that no replay can serve. */
+#define JOIN_REVS   4096
+#define APART_SHARE 2
 
 struct replay {
     struct cacher_reader *reader;
@@ -589,22 +596,25 @@ static void replay_on_turn(struct store_turn *turn)
 
 /* Join. */
 
-/* The replay that is nearest to the place and has not passed it, else one that has not begun; NULL:
- * there is none. */
+static cor_rev distance(const struct replay *r, struct replay_place place)
+{
+    return place.rev > r->at.rev ? place.rev - r->at.rev : r->at.rev - place.rev;
+}
+
+/* The nearest replay that has not passed the place, or has not begun; NULL: there is none. */
 static struct replay *find_replay(const struct cacher_reader *reader, struct replay_place place)
 {
-    struct replay *found = NULL, *gathering = NULL;
+    struct replay *found = NULL;
 
     COR_DLIST_FOREACH(link, &reader->replays) {
         struct replay *r = COR_CONTAINER_OF(link, struct replay, link);
 
-        if (r->is_gathering)
-            gathering = r;
-        if (r->err == 0 && !place_is_before(place, r->at) &&
-            (!found || place_is_before(found->at, r->at)))
+        if (r->err < 0 || (!r->is_gathering && place_is_before(place, r->at)))
+            continue;
+        if (!found || distance(r, place) < distance(found, place))
             found = r;
     }
-    return found ? found : gathering;
+    return found;
 }
 
 bool cor_cacher_replay_is_full(const struct cacher_reader *reader, cor_rev rev)
@@ -612,6 +622,13 @@ bool cor_cacher_replay_is_full(const struct cacher_reader *reader, cor_rev rev)
     return !find_replay(reader, (struct replay_place){rev + 1, 0}) &&
            (reader->nreplays >= REPLAYS_OF_READER_MAX ||
             atomic_load(&reader->cacher->cachers->replays) >= REPLAYS_MAX);
+}
+
+/* May a watch begin a replay although it could join another one? */
+static bool may_be_apart(const struct cacher_reader *reader)
+{
+    return reader->nreplays < REPLAYS_OF_READER_MAX / APART_SHARE &&
+           atomic_load(&reader->cacher->cachers->replays) < REPLAYS_MAX / APART_SHARE;
 }
 
 static int replay_new(struct cacher_reader *reader, cor_rev first, struct replay **ret_replay)
@@ -667,9 +684,9 @@ int cor_cacher_replay_join(struct cacher_watch *w)
 
     assert(cor_loop_is_current(reader->loop->loop) && !w->sync->replay && w->sync->place.rev > 0);
     w->state = WATCH_REPLAYING;
-    if (!r)
+    if (!r || (distance(r, w->sync->place) > JOIN_REVS && may_be_apart(reader)))
         err = replay_begin(reader, w->sync->place.rev, &r);
-    if (err < 0)
+    if (!r)
         return err;
     if (w->sync->place.rev < r->at.rev) {
         assert(r->is_gathering);

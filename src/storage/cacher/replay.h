@@ -2,8 +2,9 @@
  * before the window, until it reaches the window and hands them over to it. Nothing of it enters
  * the window or the byte budget, so it costs no other watch its place.
  *
- * A watch joins a replay that has not passed the place where the watch begins; only when there is
- * none, another replay is begun. All watches of a replay are given an event before the next one.
+ * A watch joins the nearest replay that has not passed the place where the watch begins. When there
+ * is none, or that one is far away while few are open, another replay is begun. All watches of a
+ * replay are given an event before the next one.
  * Thread: the reader's loop.  Owner: itself; it ends when its last watch has left. */
 #ifndef COR_STORAGE_CACHER_REPLAY_H
 #define COR_STORAGE_CACHER_REPLAY_H

@@ -200,6 +200,65 @@ TEST(replay, goes_on_without_a_watch_that_does_not_read)
     fake_close(&f);
 }
 
+/* Who reads a long history slowly is in a reading of his own. */
+TEST(replay, of_long_ago_keeps_no_younger_watch_waiting)
+{
+    struct fake_watch slow, young, near;
+    struct cor_reader_watch_opts opts;
+
+    open_history(9000);
+    opts = opts_from(&slow, f.rev - 8900, "");
+    slow.pause_at = 1;
+    fake_watch_open(&f, &slow, "/pods", &opts);
+    fake_wait(&f, has_paused, &slow);
+    open_from(&young, f.rev - 100, "");
+    open_from(&near, f.rev - 110, "");
+    check_all(&young, f.rev - 100);
+    check_all(&near, f.rev - 110);
+    assert_int_equal(f.feeds_opened, 2);
+    assert_int_equal(slow.n, 1);
+    assert_true(cor_watch_held(slow.watch) > 0);
+    cor_watch_resume(slow.watch);
+    check_all(&slow, f.rev - 8900);
+    check_no_replays();
+    fake_watch_close(&slow);
+    fake_watch_close(&young);
+    fake_watch_close(&near);
+    fake_close(&f);
+}
+
+/* There are fewer readings than there may be places: those that are left are for watches that
+ * begin before all of them. */
+TEST(replay, far_from_the_others_is_shared_when_half_of_them_are_open)
+{
+    struct fake_watch w[REPLAYS_OF_READER_MAX];
+    const size_t n = COR_ARRAY_LEN(w);
+    cor_rev last;
+
+    open_history(5000 * (n + 1));
+    last = f.rev;
+    for (size_t i = 0; i < n; i++) {
+        struct cor_reader_watch_opts opts = opts_from(&w[i], last - 5000 * (n - i), "");
+
+        w[i].pause_at = 1;
+        fake_watch_open(&f, &w[i], "/pods", &opts);
+        if (i < n / 2)
+            fake_wait(&f, has_paused, &w[i]);
+    }
+    fake_settle(&f);
+    assert_int_equal(cor_cachers_stats(f.cachers).replays, n / 2);
+    for (size_t i = 0; i < n; i++) {
+        w[i].pause_at = 0;
+        cor_watch_resume(w[i].watch);
+    }
+    for (size_t i = 0; i < n; i++)
+        check_all(&w[i], last - 5000 * (n - i));
+    check_no_replays();
+    for (size_t i = 0; i < n; i++)
+        fake_watch_close(&w[i]);
+    fake_close(&f);
+}
+
 /* The same inside a revision: what it was given of that revision is not given again. */
 TEST(replay, splits_no_revision_for_a_watch_that_does_not_read)
 {
