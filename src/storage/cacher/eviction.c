@@ -9,8 +9,8 @@
  *    of its list or watch is asked to end it. A snapshot is left one second from when the budget
  *    first asked for it, so that a list that is read at full speed can end by itself.
  * 4. Otherwise the oldest segment of all resources leaves; history that was put in front of a
- * window is older than everything else. While a lagging watch still needs it, this is put off for
- * as long as the time budget lasts.
+ *    window counts as older than everything else. While a lagging watch still needs it, this is put
+ *    off for as long as the time budget lasts.
  *
  * Nothing here allocates, so nothing fails. When nothing may leave, the budget stays exceeded: by
  * what is written in one second, or by the last events of every resource.
