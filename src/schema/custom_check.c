@@ -284,6 +284,7 @@ static int check_values(const struct cor_structural *schema, const struct cor_cu
         cor_custom_scale_check(scale, object, false, &errors);
     cor_structural_check_embedded(schema, &validation, &errors);
     cor_structural_check_lists(schema, &validation, &errors);
+    cor_structural_check_rules(schema, &errors);
     return report_errors(report, &errors);
 }
 

@@ -575,6 +575,27 @@ static int check_duration(struct cor_str text)
     return is_known;
 }
 
+/* --- Names of Kubernetes -----------------------------------------------------------------------
+ */
+
+/* What a format of Kubernetes' own answers. */
+static int check_format(enum cor_format format, struct cor_str text)
+{
+    int r = cor_format_check_text(format, text, NULL, NULL);
+
+    return r < 0 ? r : r == 0;
+}
+
+static int check_k8s_short_name(struct cor_str text)
+{
+    return check_format(COR_FORMAT_DNS_LABEL, text);
+}
+
+static int check_k8s_long_name(struct cor_str text)
+{
+    return check_format(COR_FORMAT_DNS_SUBDOMAIN, text);
+}
+
 int cor_string_format_accepts(enum cor_string_format format, struct cor_str text)
 {
     switch (format) {

@@ -34,7 +34,9 @@
     X(PASSWORD,       "password",     password)                                                    \
     X(DATE,           "date",         date)                                                        \
     X(DURATION,       "duration",     duration)                                                    \
-    X(DATE_TIME,      "datetime",     date_time)
+    X(DATE_TIME,      "datetime",     date_time)                                                   \
+    X(K8S_SHORT_NAME, "k8sshortname", k8s_short_name)                                              \
+    X(K8S_LONG_NAME,  "k8slongname",  k8s_long_name)
 /* clang-format on */
 
 enum cor_string_format {
@@ -42,7 +44,10 @@ enum cor_string_format {
 #define X(symbol, name, fn) COR_STRING_FORMAT_##symbol,
     COR_STRING_FORMATS(X)
 #undef X
-        COR_STRING_FORMATS_N
+        COR_STRING_FORMATS_N,
+    /* This format and those behind it are newer than the oldest release that a kube-apiserver of
+     * 1.34 stays compatible with: the values of objects are not checked for them, defaults are. */
+    COR_STRING_FORMAT_OF_DEFAULTS = COR_STRING_FORMAT_K8S_SHORT_NAME,
 };
 
 /* The format of that name, in which dashes do not count. COR_STRING_FORMAT_NONE: there is none. */

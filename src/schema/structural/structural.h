@@ -141,6 +141,12 @@ void cor_structural_check_embedded(const struct cor_structural *schema,
                                    const struct cor_structural_validation *validation,
                                    struct cor_field_errors *errors);
 
+/* Adds that the schema's rules in CEL were not checked, when it has any and `errors`, which has
+ * everything else that is wrong with the object, has a mistake that keeps upstream from checking
+ * them: a wrong type, a missing, an unsupported or a too long value. */
+void cor_structural_check_rules(const struct cor_structural *schema,
+                                struct cor_field_errors *errors);
+
 /* Adds the defaults of the schema that its own nodes would prune or refuse, below the path of the
  * schema: <path>.properties[a].default. Defaults in additionalProperties are not looked at, as
  * upstream has it. All of them have the budget of one validation together. */

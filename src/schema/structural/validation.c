@@ -445,7 +445,8 @@ static struct cor_verdict check_value(struct cor_validation_run *run,
                                       const struct cor_structural_node *node, uint32_t value,
                                       const struct cor_correlation *of, const struct cor_way *way)
 {
-    bool has_type = node->type != COR_STRUCTURAL_ANY || node->format != 0 ||
+    bool has_type = node->type != COR_STRUCTURAL_ANY ||
+                    cor_validation_format(run, node) != COR_STRING_FORMAT_NONE ||
                     cor_structural_is(node, COR_STRUCTURAL_INT_OR_STRING);
     char first = cor_value_first(run, value);
     struct cor_verdict verdict = {0};
@@ -574,4 +575,26 @@ void cor_structural_validate(const struct cor_structural *schema,
         cor_structural_validate_value(schema, node, object, old,
                                       validation->is_status ? COR_STR("status") : COR_STR(""),
                                       false, validation->work ? validation->work : &own, errors);
+}
+
+static bool keeps_from_rules(enum cor_field_error_type type)
+{
+    return type == COR_FIELD_NOT_SUPPORTED || type == COR_FIELD_REQUIRED ||
+           type == COR_FIELD_TOO_LONG || type == COR_FIELD_TOO_MANY ||
+           type == COR_FIELD_TYPE_INVALID;
+}
+
+void cor_structural_check_rules(const struct cor_structural *schema,
+                                struct cor_field_errors *errors)
+{
+    static const struct cor_field_path nowhere = {.name = COR_STR("<nil>")};
+
+    for (size_t i = 0; i < errors->n && cor_structural_has_rules(schema); i++) {
+        if (!keeps_from_rules(errors->v[i].type))
+            continue;
+        cor_field_errors_add(errors, COR_FIELD_INVALID, &nowhere, cor_field_json(COR_STR("null")),
+                             "some validation rules were not checked because the object was "
+                             "invalid; correct the existing errors to complete validation");
+        return;
+    }
 }

@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/work.h"
 #include "schema/structural/structural_int.h"
+#include "schema/structural/string_format.h"
 #include "schema/structural/way.h"
 #include "json/nodes.h"
 
@@ -61,6 +62,15 @@ struct cor_validation_run {
     uint8_t *equal; /* by node of `json`: what is known of its equality; NULL: nothing yet */
     int error;
 };
+
+/* The format that values of the node are checked for. */
+static inline enum cor_string_format cor_validation_format(const struct cor_validation_run *run,
+                                                           const struct cor_structural_node *node)
+{
+    bool counts = run->has_all_formats || node->format < COR_STRING_FORMAT_OF_DEFAULTS;
+
+    return counts ? (enum cor_string_format)node->format : COR_STRING_FORMAT_NONE;
+}
 
 /* What a schema says of a value, in upstream's counts. */
 struct cor_verdict {

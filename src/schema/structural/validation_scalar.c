@@ -112,7 +112,7 @@ struct cor_verdict cor_check_type(struct cor_validation_run *run,
     unsigned types = is_int_or_string ? 1u << COR_STRUCTURAL_INTEGER | 1u << COR_STRUCTURAL_STRING
                                       : type_bit((enum cor_structural_type)node->type);
     const char *want = is_int_or_string ? "integer,string" : names[node->type];
-    bool has_format = node->format != COR_STRING_FORMAT_NONE, is_listed;
+    bool has_format = cor_validation_format(run, node) != COR_STRING_FORMAT_NONE, is_listed;
     const struct cor_verdict good = {.matches = 1};
     enum cor_structural_type actual;
 
@@ -413,6 +413,7 @@ struct cor_verdict cor_check_string(struct cor_validation_run *run,
                                     const struct cor_structural_node *node, uint32_t value,
                                     const struct cor_way *way)
 {
+    enum cor_string_format format = cor_validation_format(run, node);
     const struct cor_structural_checks *checks;
     struct cor_verdict verdict = {.matches = 1};
     struct cor_str text;
@@ -424,10 +425,10 @@ struct cor_verdict cor_check_string(struct cor_validation_run *run,
     cor_validation_charge(run, cor_json_node_raw(run->json, value).n / COR_WORK_STEP_BYTES);
     text = cor_value_text(run, value);
     verdict.nerrors = check_length_and_pattern(run, checks, text, way);
-    if (node->format == COR_STRING_FORMAT_NONE)
+    if (format == COR_STRING_FORMAT_NONE)
         return verdict;
     verdict.matches++;
-    accepts = cor_string_format_accepts((enum cor_string_format)node->format, text);
+    accepts = cor_string_format_accepts(format, text);
     cor_validation_note(run, accepts);
     if (accepts == 0 && !cor_validation_keeps(run)) {
         verdict.nerrors++;

@@ -376,6 +376,8 @@ void cor_custom_validate(struct cor_write *write, struct cor_field_errors *errs)
         cor_structural_check_embedded(schema, &validation, errs);
     if (schema)
         cor_structural_check_lists(schema, &validation, errs);
+    if (schema)
+        cor_structural_check_rules(schema, errs);
 }
 
 /* Finalizers of an object: raw text of a JSON list. */

@@ -47,6 +47,7 @@ static char *find_errors(struct cor_structural *schema, const char *object, cons
     cor_structural_validate(schema, &validation, &errors);
     cor_structural_check_embedded(schema, &validation, &errors);
     cor_structural_check_lists(schema, &validation, &errors);
+    cor_structural_check_rules(schema, &errors);
     assert_int_equal(errors.error, 0);
     for (size_t i = 0; i < errors.n; i++)
         assert_int_equal(
@@ -294,6 +295,8 @@ TEST(structural_validate, knows_what_formats_accept)
         {"rgbcolor", {"rgb(0, 255,9)", "rgb( 1,2 ,3 )"}, {"rgb(0,256,1)", "rgb(00,1,1)", "rgb(1,2)"}},
         {"byte", {"aGk=", "aGkh"}, {"", "aGk", "a=Gk", "aGk=\n"}},
         {"password", {"", "x"}, {0}},
+        {"k8s-short-name", {"a", "a-1"}, {"", "A", "a.b", "-a", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}},
+        {"k8s-long-name", {"a", "a.b-1", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}, {"", "a..b", "A", "a."}},
         {"date", {"2024-02-29", "0000-01-01"}, {"2023-02-29", "2023-13-01", "2023-1-01", "2023-01-01 "}},
         {"duration", {"1h30m", "22 ns", "3 weeks", "in 5 MINUTES", "-1.5h"}, {"5", "", "5 x", "99999999999999999999 s"}},
         {"date-time", {"2024-02-29T23:59:59Z", "2024-02-29t00:00:00.5z", "2024-02-29T00:00:00+99:99"},
@@ -313,6 +316,28 @@ TEST(structural_validate, knows_what_formats_accept)
     }
     assert_int_equal(cor_string_format_find(COR_STR("datetime")), COR_STRING_FORMAT_DATE_TIME);
     assert_int_equal(cor_string_format_find(COR_STR("int32")), COR_STRING_FORMAT_NONE);
+}
+
+/* Contract crd 4.6.5. */
+TEST(structural_validate, says_that_rules_were_not_checked)
+{
+#define NOT_CHECKED                                                                                \
+    "<nil>: Invalid value: null: some validation rules were not checked because the object was "   \
+    "invalid; correct the existing errors to complete validation"
+    static const char rules[] =
+        "'a':{'type':'string','maxLength':1,'pattern':'^a','x-kubernetes-validations':[{'rule':'true'}]},'n':{'enum':['x']}";
+    const struct row rows[] = {
+        {rules, "{'a':'a'}", ""},
+        {rules, "{'a':'b'}", "spec.a: Invalid value: `b`: spec.a in body should match '^a'"},
+        {rules, "{'a':'aa'}", "spec.a: Too long: may not be more than 1 byte|" NOT_CHECKED},
+        {rules, "{'a':1}", "spec.a: Invalid value: `integer`: spec.a in body must be of type string: `integer`|" NOT_CHECKED},
+        {rules, "{'a':1,'n':'y'}", "spec.a: Invalid value: `integer`: spec.a in body must be of type string: `integer`|"
+                                   "spec.n: Unsupported value: `y`: supported values: `x`|" NOT_CHECKED},
+        {"'a':{'type':'string'}", "{'a':1}", "spec.a: Invalid value: `integer`: spec.a in body must be of type string: `integer`"},
+    };
+
+    check_rows(rows, COR_ARRAY_LEN(rows));
+#undef NOT_CHECKED
 }
 
 /* Contract crd 4.9.3, 4.9.4, 4.9.5, D1 to D4. */
@@ -582,7 +607,8 @@ TEST(structural_validate, checks_of_defaults_survive_failed_allocations)
     const struct cor_field_path path = cor_field_root(COR_STR("schema"));
     struct cor_structural *schema = compile_spec(
         "'t':{'type':'object','x-kubernetes-embedded-resource':true,'x-kubernetes-preserve-unknown-fields':true,"
-        "'default':{'kind':'%','metadata':{'name':'..','x':1}}},'o':{'type':'object','default':{'a':'x','z':1},"
+        "'default':{'kind':'%','metadata':{'name':'..','x':1}}},'m':{'type':'object','x-kubernetes-embedded-resource':true,"
+        "'properties':{'metadata':{'type':'object','properties':{'name':{'type':'string','default':'..'}}}}},'o':{'type':'object','default':{'a':'x','z':1},"
         "'properties':{'a':{'type':'integer'}}}");
     size_t whole = 0;
 
@@ -596,8 +622,9 @@ TEST(structural_validate, checks_of_defaults_survive_failed_allocations)
             whole = errors.n;
         cor_field_errors_deinit(&errors);
     }
-    /* apiVersion, kind and name of the resource; an unknown field and the type of the other. */
-    assert_int_equal(whole, 3 + 2);
+    /* apiVersion, kind and name of the resource, the name of another; an unknown field and the type
+     * of the last. */
+    assert_int_equal(whole, 3 + 1 + 2);
     cor_structural_unref(schema);
 }
 
