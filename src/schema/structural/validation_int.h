@@ -13,8 +13,8 @@
 
 #include "base/arena.h"
 #include "base/work.h"
-#include "schema/structural/structural_int.h"
 #include "schema/structural/string_format.h"
+#include "schema/structural/structural_int.h"
 #include "schema/structural/way.h"
 #include "json/nodes.h"
 

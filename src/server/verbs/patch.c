@@ -95,7 +95,7 @@ static int patch_run_on(struct patch_call *patch, struct cor_str doc,
                                               write->dups, why);
 }
 
-/* 1: the patch had text that is no UTF-8, and has it no more. 0, or an error of memory. */
+/* Replaces text of the patch that is no UTF-8. 1; 0: there is none; -COR_ENOMEM, -COR_ETOOBIG. */
 static int patch_mend(struct patch_call *patch)
 {
     struct cor_buf mended;
@@ -136,8 +136,14 @@ static int patch_apply(struct cor_write *write)
     if (r < 0)
         return cor_status_set_err(&call->status, r);
     r = patch_run_on(patch, doc, &why);
-    if (r == -COR_EINVAL && patch_mend(patch) > 0)
-        r = patch_run_on(patch, doc, &why);
+    if (r == -COR_EINVAL) {
+        int mended = patch_mend(patch);
+
+        if (mended < 0)
+            return cor_status_set_err(&call->status, mended);
+        if (mended > 0)
+            r = patch_run_on(patch, doc, &why);
+    }
     if (r < 0)
         return patch_refuse(call, r, &why);
     write->json = cor_buf_str(&write->text);

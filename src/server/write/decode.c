@@ -254,11 +254,16 @@ static int decode_parse(struct cor_write *write, const struct cor_object_limits 
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf mended = {.max = 3 * COR_WRITE_JSON_MAX};
     struct cor_status *st = &write->call.status;
-    int r = cor_object_parse(write->json, limits, dups, &write->rv, ret_object, st);
+    int r = cor_object_parse(write->json, limits, dups, &write->rv, ret_object, st), has_mended;
 
-    if (r != -COR_EINVAL || cor_json_mend(write->json, &mended) <= 0)
+    if (r != -COR_EINVAL)
+        return r;
+    has_mended = cor_json_mend(write->json, &mended);
+    if (has_mended == 0)
         return r;
     cor_status_deinit(st);
+    if (has_mended < 0)
+        return cor_status_set_err(st, has_mended);
     decode_take_text(write, &mended);
     return cor_object_parse(write->json, limits, dups, &write->rv, ret_object, st);
 }

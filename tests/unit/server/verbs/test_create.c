@@ -342,6 +342,20 @@ TEST(create, text_that_is_no_utf8_is_replaced)
     fx_close(&fx);
 }
 
+TEST(create, text_that_is_no_utf8_is_no_mistake_without_memory)
+{
+    static const struct fx_headers merge = {.content_type = "application/merge-patch+json"};
+    struct fx fx;
+
+    open_ready(&fx);
+    fx_fail_each_alloc(&fx, "POST", CONFIGMAPS "?dryRun=All",
+                       "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"\xff\"}}", NULL);
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}");
+    fx_fail_each_alloc(&fx, "PATCH", CONFIGMAPS "/a?dryRun=All", "{\"data\":{\"k\":\"\xff\"}}",
+                       &merge);
+    fx_close(&fx);
+}
+
 TEST(create, many_nested_mistakes_in_a_schema_are_a_bad_request)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf body = {.max = 1u << 20};
