@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
 """Watches over the wire. watches.py PROGRAM [FLAG...]"""
 
-from etcd_cluster import wait_for
-from fixture import START_S, config_map, main, test
+import sys
+import time
 
+from etcd_cluster import wait_for
+from fixture import START_S, Server, config_map, main, test
+
+PROGRAM = sys.argv[1]
+FLAGS = sys.argv[2:]
 MERGE = "application/merge-patch+json"
 
 
@@ -35,6 +40,17 @@ def a_watch_goes_on_where_a_list_ended(server):
 def a_watch_ends_cleanly_at_its_timeout(server):
     watch = server.watch(f"{server.maps}?watch=1&timeoutSeconds=1&resourceVersion={revision(server)}")
     assert list(watch) == []
+
+
+@test
+def a_watch_without_a_time_lasts_once_to_twice_the_servers(server):
+    """It must end, and not before its time: upstream's TestWatchRestartsIfTimeoutNotReached counts on both."""
+    with Server(PROGRAM, *FLAGS, "--min-request-timeout=2") as short:
+        begun = time.monotonic()
+        watches = [(least, short.watch(f"/api/v1/namespaces/default/configmaps?watch=1&{query}"))
+                   for least, query in ((1, "timeoutSeconds=1"), (2, ""), (2, "timeoutSeconds=0"), (5, "timeoutSeconds=5"))]
+        for least, watch in watches:
+            assert list(watch) == [] and time.monotonic() - begun >= least, least
 
 
 @test
