@@ -9,6 +9,9 @@
  *                                           keeps it, store delete, as above
  *                              NOW      ──► the step stops ──► store delete, as above
  *
+ * When somebody else removes what was marked here, the operation has succeeded too, with the object
+ * as it was marked.
+ *
  * Each change between removing and marking means that another writer came between; after ROUNDS_MAX
  * changes the answer is 409. In a dry run a step never writes, and the answer shows the object as
  * it would be. A step that fails, or whose reader has gone, stops with its failure in the status.
@@ -50,6 +53,7 @@ static void delete_op_forget(struct cor_delete_op *op)
 void cor_delete_op_deinit(struct cor_delete_op *op)
 {
     delete_op_forget(op);
+    op->marked = cor_object_unref(op->marked);
     op->object = cor_object_unref(op->object);
     cor_status_deinit(&op->why);
     cor_buf_deinit(&op->key);
@@ -70,10 +74,13 @@ static int delete_op_decide(struct cor_call *call)
 {
     struct cor_delete_op *op = call->stage_arg;
     struct cor_delete_options options = *op->options;
+    char marked_rv[24];
 
     /* The client's precondition held for the state that was marked. */
-    if (op->marked_rv[0] && options.resource_version)
-        options.resource_version = op->marked_rv;
+    if (op->marked && options.resource_version) {
+        snprintf(marked_rv, sizeof(marked_rv), "%llu", (unsigned long long)op->marked->rev);
+        options.resource_version = marked_rv;
+    }
     return cor_deletion_decide(call, &options, op->object, &op->last);
 }
 
@@ -173,16 +180,18 @@ static void delete_op_on_written(struct cor_delete_op *op, struct cor_object *ob
         op->on_done(op, 0);
         return;
     }
-    snprintf(op->marked_rv, sizeof(op->marked_rv), "%llu", (unsigned long long)object->rev);
+    cor_object_unref(op->marked);
+    op->marked = cor_object_ref(object);
     delete_op_forget(op);
     delete_op_start(op);
 }
 
-/* Somebody else, the pod's node for example, was quicker to remove what was marked here. */
+/* Somebody else, the pod's node for example, was quicker to remove what was marked here. What it
+ * was at the end is not known: it may have been written once more after the mark. */
 static bool delete_op_was_overtaken(const struct cor_delete_op *op,
                                     const struct cor_store_reply *reply)
 {
-    return op->marked_rv[0] && reply->err == -COR_ENOTFOUND;
+    return op->marked && reply->err == -COR_ENOTFOUND;
 }
 
 static void delete_op_on_changed(void *arg, const struct cor_store_reply *reply)
@@ -197,6 +206,7 @@ static void delete_op_on_changed(void *arg, const struct cor_store_reply *reply)
     if (reply->err == 0) {
         delete_op_on_written(op, reply->object);
     } else if (delete_op_was_overtaken(op, reply)) {
+        delete_op_keep_object(op, op->marked);
         op->was_removed = true;
         op->on_done(op, 0);
     } else if (!reply->was_stopped) {
@@ -267,7 +277,7 @@ void cor_delete_op_run(struct cor_delete_op *op, struct cor_str name)
     assert(op->call && op->options && op->on_done && op->key.n > 0 && !op->change);
     op->call->name = op->name = name;
     op->rounds = 0;
-    op->marked_rv[0] = '\0';
+    op->marked = cor_object_unref(op->marked);
     op->was_removed = false;
     op->object = cor_object_unref(op->object);
     delete_op_forget(op);

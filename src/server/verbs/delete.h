@@ -19,9 +19,9 @@ struct cor_delete_op {
     struct cor_deletion last;        /* the last decision */
     struct cor_store_change *change; /* the store's, while a decision about it is made; else NULL */
     struct cor_object *object;       /* as it was judged last, or as it is at the end */
-    char marked_rv[21]; /* resourceVersion of the object as it was marked in order to be
-                         * removed next; "": it was not */
-    bool was_removed;   /* at the end; false: the object stays, marked */
+    struct cor_object *marked;       /* as this operation stored it last in order to remove it next;
+                                      * NULL: it did not */
+    bool was_removed;                /* at the end; false: the object stays, marked */
     void (*on_done)(struct cor_delete_op *op, int err);
 };
 

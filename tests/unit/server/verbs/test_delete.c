@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "storage/engine/engine_int.h"
+
 #define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
 #define PODS       "/api/v1/namespaces/default/pods"
 #define JOBS       "/apis/batch/v1/namespaces/default/jobs"
@@ -471,5 +473,118 @@ TEST(delete, a_collection_does_not_miss_what_others_delete)
         assert_at(cor_buf_z(&all.sink.body), "items[2].metadata.name", "c");
     }
     assert_at(fx_do(&fx, 200, "GET", CONFIGMAPS, ""), "items", "[]");
+    fx_close(&fx);
+}
+
+#define INTRUSIONS_MAX 8
+
+/* Somebody else at the same store, who comes between the writes of a deletion. */
+static struct {
+    const struct cor_engine_ops *own;
+    const char *plan; /* what it does before each write: 'w' writes the pod, 'r' removes it */
+    size_t n, nended;
+    struct cor_write_req writes[INTRUSIONS_MAX];
+    struct cor_loop *loop;
+} intruder;
+
+static void on_intruded(struct cor_engine_req *req)
+{
+    assert_int_equal(req->result, 0);
+    intruder.nended++;
+}
+
+static bool has_intruded(void *arg)
+{
+    return intruder.nended == intruder.n;
+}
+
+/* Changes the key just before `next` does, from the state that `next` expects. */
+static void intrude(struct cor_engine *engine, const struct cor_write_req *next, bool removes)
+{
+    struct cor_write_req *write = &intruder.writes[intruder.n++];
+
+    assert_true(intruder.n <= INTRUSIONS_MAX);
+    cor_write_req_init(write, intruder.loop, on_intruded);
+    write->key = COR_STR("/registry/pods/default/p");
+    assert_str(next->key, write->key.p);
+    write->value =
+        COR_STR("{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"p\","
+                "\"namespace\":\"default\",\"uid\":\"other\"},\"spec\":{" FX_CONTAINERS "}}");
+    write->is_delete = removes;
+    write->expected = next->expected;
+    write->req.op = COR_ENGINE_WRITE;
+    write->req.engine = engine;
+    intruder.own->submit(engine, &write->req);
+}
+
+static void submit_after_intruder(struct cor_engine *engine, struct cor_engine_req *req)
+{
+    char what = req->op == COR_ENGINE_WRITE && *intruder.plan ? *intruder.plan++ : ' ';
+
+    if (what != ' ')
+        intrude(engine, COR_CONTAINER_OF(req, struct cor_write_req, req), what == 'r');
+    intruder.own->submit(engine, req);
+}
+
+/* A request beside the intruder; the answer stays as fx_do()'s. */
+static const char *do_beside_intruder(struct fx *fx, const char *plan, int status,
+                                      const char *method, const char *target, const char *body)
+{
+    static const struct fx_headers merge = {.content_type = "application/merge-patch+json"};
+    struct cor_engine_ops ops;
+    const char *answer;
+
+    intruder.own = fx->engine->ops;
+    intruder.plan = plan;
+    intruder.n = intruder.nended = 0;
+    intruder.loop = fx->loop;
+    ops = *intruder.own;
+    ops.submit = submit_after_intruder;
+    fx->engine->ops = &ops;
+    answer = fx_do_with(fx, status, method, target, body, *body ? &merge : NULL);
+    fx->engine->ops = intruder.own;
+    assert_string_equal(intruder.plan, "");
+    assert_true(cor_loop_run_until(fx->loop, has_intruded, NULL, FX_TIMEOUT_MS));
+    for (size_t i = 0; i < intruder.n; i++)
+        cor_write_req_deinit(&intruder.writes[i]);
+    return answer;
+}
+
+/* A pod is marked and then removed, by two writes. Whoever comes between, the answer shows what
+ * this request itself has done: the pod as it was removed, or, when somebody else has removed it,
+ * as it was marked last. It never shows what somebody else has written. */
+TEST(delete, answers_with_what_it_did_itself)
+{
+    static const struct {
+        const char *plan; /* before the mark, the removal, the next mark … */
+        int status;
+        unsigned revision; /* of the answer, after that of the creation; 0: it has none */
+        const char *uid;
+    } rows[] = {
+        {"", 200, 2, ""},          {"r", 404, 0, ""},         {"w", 200, 3, "other"},
+        {" r", 200, 1, ""},        {" w", 200, 4, "other"},   {" wr", 200, 1, ""},
+        {" w r", 200, 3, "other"}, {" w w", 200, 6, "other"}, {" w wr", 200, 3, "other"},
+    };
+    struct fx fx;
+
+    open_ready(&fx);
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        const char *pod = fx_do(&fx, 201, "POST", PODS,
+                                "{\"metadata\":{\"name\":\"p\"},\"spec\":{" FX_CONTAINERS "}}");
+        const char *answer = do_beside_intruder(&fx, rows[i].plan, rows[i].status, "DELETE",
+                                                PODS "/p?gracePeriodSeconds=0", "");
+        char revision[24];
+
+        fx_do(&fx, 404, "GET", PODS "/p", "");
+        if (rows[i].revision == 0)
+            continue;
+        snprintf(revision, sizeof(revision), "%llu",
+                 strtoull(fx_at(pod, "metadata.resourceVersion"), NULL, 10) + rows[i].revision);
+        assert_at(answer, "metadata.resourceVersion", revision);
+        assert_at(answer, "metadata.deletionTimestamp", "2025-01-01T00:00:00Z");
+        assert_at(answer, "metadata.deletionGracePeriodSeconds", "0");
+        assert_at(answer, "metadata.uid",
+                  rows[i].uid[0] ? rows[i].uid : fx_at(pod, "metadata.uid"));
+    }
     fx_close(&fx);
 }
