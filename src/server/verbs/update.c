@@ -11,7 +11,8 @@
  *   - a stage refused (its Status is the answer), or the reader has gone (nothing is answered);
  *   - dry run: answers with the object that would have been written;
  *   - the next state has nothing left to wait for (deletion began, no finalizers): it is removed,
- *     with the judged revision as precondition. If that revision has passed, all begins again.
+ *     with the judged revision as precondition. If that revision has passed, all begins again; if
+ *     somebody else has removed the object, that is a success too.
  * An object that does not exist is created by an apply, and where the resource allows this for PUT;
  * if somebody else creates it first, all begins again. Beginning again is bounded by ROUNDS_MAX, then 409.
  * Thread: the call's loop. */
@@ -86,6 +87,7 @@ static void update_reply_next(struct cor_update_call *update, int code)
     cor_call_fail(call);
 }
 
+/* Somebody else may have removed the object first: it is gone, as this update wanted. */
 static void update_on_removed(void *arg, const struct cor_store_reply *reply)
 {
     struct cor_update_call *update = arg;
@@ -93,7 +95,7 @@ static void update_on_removed(void *arg, const struct cor_store_reply *reply)
 
     if (!cor_call_end_op(call))
         return;
-    if (reply->err == 0) {
+    if (reply->err == 0 || reply->err == -COR_ENOTFOUND) {
         update_reply_next(update, 200);
     } else if (reply->err == -COR_EPRECONDITION) {
         update_again(update);

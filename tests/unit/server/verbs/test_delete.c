@@ -588,3 +588,27 @@ TEST(delete, answers_with_what_it_did_itself)
     }
     fx_close(&fx);
 }
+
+/* Several controllers may remove the last finalizer at the same time: all of them have done it. */
+TEST(delete, an_update_succeeds_when_somebody_else_removes_the_object_first)
+{
+    static const char let_go[] = "{\"metadata\":{\"finalizers\":null,\"labels\":{\"a\":\"b\"}}}";
+    const char *marked, *answer;
+    struct fx fx;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", PODS,
+          "{\"metadata\":{\"name\":\"p\",\"finalizers\":[\"a.b/c\"]},"
+          "\"spec\":{" FX_CONTAINERS "}}");
+    marked = fx_do(&fx, 200, "DELETE", PODS "/p?gracePeriodSeconds=0", "");
+    answer = do_beside_intruder(&fx, "r", 200, "PATCH", PODS "/p", let_go);
+    fx_do(&fx, 404, "GET", PODS "/p", "");
+    assert_at(answer, "metadata.uid", fx_at(marked, "metadata.uid"));
+    assert_at(answer, "metadata.resourceVersion", fx_at(marked, "metadata.resourceVersion"));
+    assert_at(answer, "metadata.labels.a", "b");
+    assert_at(answer, "metadata.finalizers", "");
+    /* What was there no more before the request is not found. */
+    fx_do_with(&fx, 404, "PATCH", PODS "/p", let_go,
+               &(struct fx_headers){.content_type = "application/merge-patch+json"});
+    fx_close(&fx);
+}
