@@ -27,6 +27,7 @@ struct note {
     enum fate fate;
     uint16_t key;
     uint64_t rev;
+    size_t next; /* the first write that began after the answer to this one */
 };
 
 struct writer {
@@ -213,6 +214,7 @@ static void on_written(struct writer *wr, const struct event *answer)
     }
     note->fate = FATE_DONE;
     note->rev = answer->rev;
+    note->next = w->nnotes;
     w->ndone++;
     if (answer->rev <= wr->last_rev)
         verdict_set(w->verdict, "%s of key %u at %llu, after %llu", op_names[wr->op], wr->key,
@@ -418,24 +420,54 @@ static void check_event(const struct writers *w, const struct event *e, bool *is
         is_seen[e->content.token] = true;
 }
 
-/* Is the deletion there, or the mark of one that somebody else has finished? */
-static bool has_deletion(const struct history *h, const struct note *note)
+/* The event of a key at a revision; NULL: there is none. */
+static const struct event *find_event(const struct history *h, uint16_t key, uint64_t rev)
 {
     size_t low = 0, high = h->events.n;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (h->events.v[middle].rev < note->rev)
+        if (h->events.v[middle].rev < rev)
             low = middle + 1;
         else
             high = middle;
     }
-    while (low < h->events.n && h->events.v[low].rev == note->rev &&
-           h->events.v[low].key != note->key)
+    while (low < h->events.n && h->events.v[low].rev == rev && h->events.v[low].key != key)
         low++;
-    return low < h->events.n && h->events.v[low].rev == note->rev &&
-           (h->events.v[low].type == EVENT_DELETED || is_mark(&h->events.v[low]));
+    return low < h->events.n && h->events.v[low].rev == rev ? &h->events.v[low] : NULL;
+}
+
+/* Is the deletion there? Or the mark of one that somebody else has finished: then the pod is gone
+ * before a write that began after the answer finds it there. */
+static bool has_deletion(const struct history *h, const struct note *note)
+{
+    const struct event *e = find_event(h, note->key, note->rev);
+
+    if (!e || (e->type != EVENT_DELETED && !is_mark(e)))
+        return false;
+    for (; e < h->events.v + h->events.n; e++) {
+        if (e->key != note->key)
+            continue;
+        if (e->type == EVENT_DELETED)
+            return true;
+        if (e->content.token >= note->next)
+            return false;
+    }
+    return false;
+}
+
+static void blame(const struct note *note, const struct history *h, struct verdict *verdict)
+{
+    static const char *const types[] = {"it was made there", "it was changed there",
+                                        "it was removed there"};
+    const struct event *e = find_event(h, note->key, note->rev);
+
+    verdict_set(verdict, "the %s of key %u at %llu was acknowledged and is lost: %s",
+                op_names[note->op], note->key, (unsigned long long)note->rev,
+                !e           ? "nothing was changed there"
+                : is_mark(e) ? "it was marked there, and not removed"
+                             : types[e->type]);
 }
 
 void writers_check(const struct writers *w, const struct history *h, struct verdict *verdict)
@@ -451,8 +483,7 @@ void writers_check(const struct writers *w, const struct history *h, struct verd
 
         if (note->fate == FATE_DONE &&
             !(note->op == OP_DELETE ? has_deletion(h, note) : is_seen[i]))
-            verdict_set(verdict, "the %s of key %u at %llu was acknowledged and is lost",
-                        op_names[note->op], note->key, (unsigned long long)note->rev);
+            blame(note, h, verdict);
     }
     cor_free(is_seen);
 }
