@@ -1,7 +1,7 @@
 /* ./dev bench client: what the library costs a program, beside client-go in the same run against
  * the same server. docs/internals/performance.md says how to read it.
  *
- *   bench_client CORACLE SUBJECT DATA_DIR [--peer PROGRAM] [--rust PROGRAM]
+ *   bench_client CORACLE SUBJECT DATA_DIR [--peer PROGRAM] [--rust PROGRAM] [--official PROGRAM]
  *     [--short] [--strict] */
 #include <errno.h>
 #include <math.h>
@@ -40,7 +40,7 @@ static const struct sizes brief = {200, 300, 1000, 1000, 20, 1000, 100, 1};
 struct bench {
     const struct sizes *sizes;
     const char *dir, *subject, *peer;
-    const char *rust; /* may be NULL, as `peer` */
+    const char *rust, *official; /* may be NULL, as `peer` */
     struct target_program coracle;
     char url[64], events_url[64], paced_url[64];
     struct figures figures;
@@ -48,7 +48,7 @@ struct bench {
 
 /* What a subject printed; NAN where it did not. */
 struct answer {
-    double wall_ms, cpu_ms, running_bytes, bytes, p50_us, p99_us;
+    double wall_ms, cpu_ms, running_bytes, bytes, peak_bytes, p50_us, p99_us;
 };
 
 /* One who is measured: which program, which of its informers, and where the figures go. */
@@ -71,12 +71,13 @@ static void read_answer(const char *path, struct answer *ret)
                   {"cpu_ms", &ret->cpu_ms},
                   {"running_bytes", &ret->running_bytes},
                   {"bytes", &ret->bytes},
+                  {"peak_bytes", &ret->peak_bytes},
                   {"p50_us", &ret->p50_us},
                   {"p99_us", &ret->p99_us}};
     char name[64], number[64];
     FILE *f = fopen(path, "re");
 
-    *ret = (struct answer){NAN, NAN, NAN, NAN, NAN, NAN};
+    *ret = (struct answer){NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     while (f && fscanf(f, "%63s %63s", name, number) == 2)
         for (size_t i = 0; i < COR_ARRAY_LEN(fields); i++)
             if (strcmp(name, fields[i].name) == 0)
@@ -89,9 +90,9 @@ static struct answer ask(const struct bench *b, const struct side *side, const c
                          const char *ns, size_t n)
 {
     char log[PATH_MAX_], count[32];
-    const char *url = strcmp(work, "events") == 0      ? b->events_url
-                      : strcmp(work, "reconcile") == 0 ? b->paced_url
-                                                       : b->url;
+    const char *url = strcmp(work, "events") == 0 || strcmp(work, "watch") == 0 ? b->events_url
+                      : strcmp(work, "reconcile") == 0                          ? b->paced_url
+                                                                                : b->url;
     const char *argv[] = {side->program, work, side->kind, url, TARGET_TOKEN, ns, count, NULL};
     struct answer answer;
     int status;
@@ -203,6 +204,24 @@ static void decode(const struct bench *b, const struct side *side, enum figure f
     take_least(&side->figures[figure], answer.cpu_ms * 1e3 / (double)n);
 }
 
+/* What a program without an informer does: three figures from `cpu` on. */
+static void short_program(const struct bench *b, const struct side *side, const char *work,
+                          const char *ns, size_t n, enum figure cpu)
+{
+    struct answer answer = ask(b, side, work, ns, n);
+
+    take_least(&side->figures[cpu], answer.cpu_ms);
+    take_least(&side->figures[cpu + 1], answer.wall_ms);
+    take_least(&side->figures[cpu + 2], answer.peak_bytes / 1e6);
+}
+
+static void short_programs(const struct bench *b, const struct side *side)
+{
+    short_program(b, side, "list", PODS_NS, b->sizes->small, LIST_CPU);
+    short_program(b, side, "pages", PODS_NS, b->sizes->small, PAGES_CPU);
+    short_program(b, side, "watch", "bench", b->sizes->events, WATCH_CPU);
+}
+
 /* The sides take turns, so that a busy moment of the machine does not hit one only. */
 static void measure(struct bench *b)
 {
@@ -215,6 +234,7 @@ static void measure(struct bench *b)
     const struct side typed = {b->peer, "typed", f->typed};
     const struct side dynamic = {b->peer, "dynamic", f->dynamic};
     const struct side rust = {b->rust, "typed", f->typed};
+    const struct side official = {b->official, "pods", f->typed};
     const struct side peer_metadata = {b->peer, "metadata", f->typed};
     const struct side *const sides[] = {&coracle, &typed, &dynamic};
 
@@ -237,6 +257,9 @@ static void measure(struct bench *b)
         f->coracle[SERDE_CPU] = f->coracle[DECODE_CPU];
         if (b->rust)
             decode(b, &rust, SERDE_CPU);
+        short_programs(b, &pods);
+        if (b->official)
+            short_programs(b, &official);
         if (b->peer) {
             fields(b, &typed);
             decode(b, &typed, DECODE_CPU);
@@ -324,6 +347,8 @@ static bool read_args(int argc, char **argv, struct bench *b, bool *ret_strict)
             b->peer = argv[++i];
         else if (strcmp(argv[i], "--rust") == 0 && i + 1 < argc)
             b->rust = argv[++i];
+        else if (strcmp(argv[i], "--official") == 0 && i + 1 < argc)
+            b->official = argv[++i];
         else
             return false;
     }
@@ -338,10 +363,9 @@ int main(int argc, char **argv)
     char dir[PATH_MAX_];
 
     if (!read_args(argc, argv, &b, &strict)) {
-        fprintf(
-            stderr,
-            "usage: bench_client CORACLE SUBJECT DATA_DIR [--peer PROGRAM] [--rust PROGRAM] [--short] "
-            "[--strict]\n");
+        fprintf(stderr,
+                "usage: bench_client CORACLE SUBJECT DATA_DIR [--peer PROGRAM] [--rust PROGRAM] "
+                "[--official PROGRAM] [--short] [--strict]\n");
         return 2;
     }
     if (b.figures.is_short)

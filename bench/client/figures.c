@@ -12,7 +12,8 @@ enum bar { NO_BAR, AT_MOST, PART_OF_PEER, TIMES_PEER };
 /* The peer of the rows about controllers is controller-runtime, in the column of the typed
  * informer, which it uses. client-go has no projection: its column there is the metadata-only
  * informer's where that is what the row is about, else empty. Structs are beside encoding/json and
- * beside Rust, both in that column. */
+ * beside Rust, and programs without an informer beside the official C client, all in that column.
+ */
 static const struct row {
     const char *what;
     enum figure figure;
@@ -43,6 +44,15 @@ static const struct row {
     {"the pod into a struct, beside encoding/json, CPU, us", DECODE_CPU, PART_OF_PEER, 1.0 / 3},
     {"  beside the types of kube-rs (serde_json)", SERDE_CPU, PART_OF_PEER, 1},
     {"pod agent, 1,000 pods, RssAnon, MB", AGENT_MB, AT_MOST, 5},
+    {"list of as many pods, beside the C client, CPU, ms", LIST_CPU, PART_OF_PEER, 1},
+    {"  wall, ms", LIST_WALL, PART_OF_PEER, 1},
+    {"  peak RSS, MB", LIST_MB, PART_OF_PEER, 1},
+    {"the list by pages of 500, CPU, ms", PAGES_CPU, PART_OF_PEER, 1},
+    {"  wall, ms", PAGES_WALL, PART_OF_PEER, 1},
+    {"  peak RSS, MB", PAGES_MB, PART_OF_PEER, 1},
+    {"watch of all events, beside the C client, CPU, ms", WATCH_CPU, PART_OF_PEER, 1},
+    {"  wall, ms", WATCH_WALL, PART_OF_PEER, 1},
+    {"  peak RSS, MB", WATCH_MB, PART_OF_PEER, 1},
 };
 
 void figures_clear(struct figures *f)

@@ -29,6 +29,15 @@ enum figure {
     DECODE_CPU,
     SERDE_CPU,
     AGENT_MB,
+    LIST_CPU,
+    LIST_WALL,
+    LIST_MB,
+    PAGES_CPU,
+    PAGES_WALL,
+    PAGES_MB,
+    WATCH_CPU,
+    WATCH_WALL,
+    WATCH_MB,
     FIGURES,
 };
 

@@ -13,7 +13,8 @@ struct target;
 #define REPLAY_OBJECTS 1000
 /* The resourceVersion of the list. The n-th event has this number plus n; all these numbers have
  * the same count of digits, so that the bytes of an event can be written in place. */
-#define REPLAY_FIRST_VERSION UINT64_C(1000000000)
+#define REPLAY_FIRST_VERSION      UINT64_C(1000000000)
+#define REPLAY_FIRST_VERSION_TEXT "1000000000"
 
 /* `events` is a multiple of REPLAY_OBJECTS; `payload` the bytes of data in each object. With a
  * `pause_us` there is that pause before each event, and its data.t is the time at which it was

@@ -1,11 +1,12 @@
 /* The program that ./dev bench client measures: informers, work queues and a controller by the
  * library's public API. go/ has the same by client-go and controller-runtime.
  *
- *   bench_client_subject sync|events|reconcile|lookups|queue|agent|fields|decode KIND URL TOKEN
- *     NAMESPACE N
+ *   bench_client_subject sync|events|reconcile|lookups|queue|agent|fields|decode|list|pages|watch
+ *     KIND URL TOKEN NAMESPACE N
  *
  * NAMESPACE is the file of a pod for `fields` and `decode`. KIND is whole, projected (three fields)
- * or metadata, of config maps, or pods, which are read by the typed informer. Prints lines of "NAME
+ * or metadata, of config maps, or pods, which are read by the typed informer. `list`, `pages` and
+ * `watch` have no informer: what a short program does, beside official/. Prints lines of "NAME
  * VALUE". */
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -29,6 +30,8 @@
 #define LOOKUPS     100000
 #define QUEUE_KEYS  1000
 #define WAIT_MAX_MS 600000
+
+#define LIST_PAGE 500
 
 #define RECONCILES_MAX 100000
 
@@ -178,6 +181,12 @@ static void do_agent(struct subject *s)
     show_memory();
     close_client(s);
 }
+
+/* What `list`, `pages` and `watch` have seen; the length of all names, so that each is read. */
+struct counted {
+    size_t n, wanted, total;
+    sem_t over, ended;
+};
 
 struct counter {
     atomic_size_t calls;
@@ -412,6 +421,89 @@ static void do_decode(struct subject *s)
     printf("found %zu\n", total);
 }
 
+static void show_peak(const struct counted *counted)
+{
+    printf("peak_bytes %llu\nfound %zu\n", (unsigned long long)process_memory(getpid(), "VmHWM"),
+           counted->total);
+}
+
+/* As examples/list_pods.c; all at once, or page by page. */
+static void list_pods(struct subject *s, int64_t limit)
+{
+    struct cor_request req = {COR_REQUEST, .verb = COR_VERB_LIST, .resource = {"", "v1", "pods"},
+                              .ns = s->ns, .limit = limit,        .timeout_ms = WAIT_MAX_MS};
+    struct cor_object_list page = {0}, last;
+    struct counted counted = {0};
+
+    begin(s);
+    open_client(s, COR_RUNTIME_THREADS);
+    do {
+        last = page;
+        req.continue_token = last.continue_token;
+        must(s, cor_client_list(s->client, &req, &page, &s->why), "list");
+        cor_object_list_deinit(&last);
+        for (size_t i = 0; i < page.n; i++)
+            counted.total += cor_object_name(page.items[i]).n;
+        counted.n += page.n;
+    } while (page.continue_token[0]);
+    cor_object_list_deinit(&page);
+    if (counted.n != s->n)
+        die("%zu objects were listed, not %zu", counted.n, s->n);
+    show_time(s);
+    show_peak(&counted);
+    close_client(s);
+}
+
+static void do_list(struct subject *s)
+{
+    list_pods(s, 0);
+}
+
+static void do_pages(struct subject *s)
+{
+    list_pods(s, LIST_PAGE);
+}
+
+static int on_watched(void *arg, const struct cor_watch_event *event)
+{
+    struct counted *counted = arg;
+
+    counted->total += event->object ? cor_object_name(event->object).n : 0;
+    if (++counted->n == counted->wanted)
+        sem_post(&counted->over);
+    return 0;
+}
+
+static void on_watch_done(void *arg, const struct cor_response *response)
+{
+    struct counted *counted = arg;
+
+    sem_post(&counted->ended);
+}
+
+/* As examples/watch.c, until all events have come. */
+static void do_watch(struct subject *s)
+{
+    static const struct cor_request_cbs cbs = {.on_event = on_watched, .on_done = on_watch_done};
+    const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_WATCH,
+                                    .resource = {"", "v1", "configmaps"}, .ns = s->ns,
+                                    .resource_version = REPLAY_FIRST_VERSION_TEXT};
+    struct counted counted = {.wanted = s->n};
+    struct cor_client_call *call;
+
+    sem_init(&counted.over, 0, 0);
+    sem_init(&counted.ended, 0, 0);
+    begin(s);
+    open_client(s, COR_RUNTIME_THREADS);
+    must(s, cor_client_send(s->client, &req, &cbs, &counted, &call), "watch");
+    sem_wait(&counted.over);
+    show_time(s);
+    show_peak(&counted);
+    cor_client_call_cancel(call);
+    sem_wait(&counted.ended);
+    close_client(s);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -419,7 +511,8 @@ int main(int argc, char **argv)
         void (*run)(struct subject *s);
     } works[] = {{"sync", do_sync},       {"events", do_events}, {"reconcile", do_reconcile},
                  {"lookups", do_lookups}, {"queue", do_queue},   {"agent", do_agent},
-                 {"fields", do_fields},   {"decode", do_decode}};
+                 {"fields", do_fields},   {"decode", do_decode}, {"list", do_list},
+                 {"pages", do_pages},     {"watch", do_watch}};
 
     for (size_t i = 0; argc == 7 && i < sizeof(works) / sizeof(works[0]); i++)
         if (strcmp(argv[1], works[i].name) == 0) {
@@ -433,7 +526,7 @@ int main(int argc, char **argv)
         }
     fprintf(
         stderr,
-        "usage: bench_client_subject sync|events|reconcile|lookups|queue|agent|fields|decode KIND "
-        "URL TOKEN NAMESPACE N\n");
+        "usage: bench_client_subject sync|events|reconcile|lookups|queue|agent|fields|decode|list|"
+        "pages|watch KIND URL TOKEN NAMESPACE N\n");
     return 2;
 }
