@@ -207,6 +207,38 @@ def without_etcd_writes_fail_cached_reads_go_on_and_it_recovers(coracle, flags):
 
 
 @test
+def without_a_quorum_requests_end_with_words_in_their_time(coracle, flags):
+    """The member that is left answers: what it says is that there is no leader, or nothing."""
+    merge = {"Content_Type": "application/merge-patch+json"}
+    requests = [("GET", f"{MAPS}/before", None, {}), ("GET", MAPS, None, {}), ("GET", f"{MAPS}?limit=1", None, {}),
+                ("POST", MAPS, config_map("lost"), {}), ("PUT", f"{MAPS}/before", config_map("before", k="w"), {}),
+                ("PATCH", f"{MAPS}/before", {"data": {"k": "v"}}, merge), ("DELETE", f"{MAPS}/before", None, {}),
+                ("DELETE", MAPS, None, {})]
+
+    def ask(method, path, body, headers, timeout):
+        path += f"{'&' if '?' in path else '?'}timeout={timeout}s"
+        begun = time.monotonic()
+        answer = a.request(method, path, body, connection=a.connect(), **headers)
+        status = answer.json()
+        assert answer.status in (500, 504) and status["reason"] in ("ServerTimeout", "Timeout") and status["message"], answer.body
+        # Not what a request without a timeout has.
+        assert time.monotonic() - begun < 30 + timeout, (method, path)
+
+    with Cluster(3) as etcd, Server(coracle, "--etcd-servers", etcd.urls, *flags) as a:
+        a.create(MAPS, config_map("before"))
+        for member in etcd.members[:2]:
+            member.kill()
+        with concurrent.futures.ThreadPoolExecutor(2 * len(requests)) as pool:
+            asked = [pool.submit(ask, *request, timeout) for request in requests for timeout in (1, 20)]
+        for one in asked:
+            one.result()
+        # A watch that cannot begin says so, too.
+        watch = a.watch(f"{MAPS}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")
+        event = next(watch)
+        assert event["type"] == "ERROR" and event["object"]["message"], event
+
+
+@test
 def a_cut_connection_loses_and_repeats_no_event(coracle, flags):
     with Shared() as etcd:
         proxy = Proxy(etcd.members[0].client)
