@@ -170,6 +170,9 @@ def main():
     chosen = [one for one in attacks.ATTACKS
               if (not groups or one.group in groups) and (not words or any(word in one.__name__ for word in words))]
 
+    if not chosen:
+        sys.exit(f"hostile.py: no attack is named so: {' '.join(words)}")
+
     def every_attack_has_its_row():
         for one in attacks.ATTACKS:
             name = one.__name__.replace("_", "-")
