@@ -31,6 +31,8 @@ struct cor_json_guide {
 /* The node of a value that is raw itself. */
 extern const char cor_json_raw_node[];
 
+struct cor_work;
+
 struct cor_json_limits {
     size_t bytes_max;   /* of the input, below 4 GB */
     unsigned depth_max; /* at most COR_JSON_DEPTH_MAX */
@@ -41,6 +43,8 @@ struct cor_json_limits {
     /* For cor_json_canonicalize(). NULL: no value is raw. */
     const struct cor_json_guide *guide;
     const void *root; /* node of the outermost value; NULL: the guide's for its kind */
+    /* For patches: what they touch is charged to it, and its end ends them. NULL: to nobody. */
+    struct cor_work *work;
 };
 
 #define COR_JSON_LIMITS_DEFAULT                                                                    \

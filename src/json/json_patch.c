@@ -25,10 +25,10 @@ static int fail_tree(struct run *run)
         return cor_json_patch_fail(run->reterr, -COR_ETOOBIG,
                                    "The JSON patch visits more than %u values",
                                    COR_JSON_PATCH_WORK_MAX);
-    return -COR_ENOMEM;
+    return run->tree.error == COR_WORK_YIELD ? COR_WORK_YIELD : -COR_ENOMEM;
 }
 
-/* The operation does not apply, unless it was stopped by the lack of memory or budget. */
+/* The operation does not apply, unless it was stopped by the lack of memory, budget or time. */
 #define FAIL(run, ...)                                                                             \
     ((run)->tree.error ? fail_tree(run)                                                            \
                        : cor_json_patch_fail((run)->reterr, -COR_EINVALID, __VA_ARGS__))
@@ -295,11 +295,11 @@ static int write_result(struct run *run, struct cor_buf *out)
     return end ? 0 : -COR_ENOMEM;
 }
 
-static int apply(struct cor_str doc, yyjson_val *patch, unsigned depth_max, struct cor_buf *out,
-                 struct cor_json_patch_error *reterr)
+static int apply(struct cor_str doc, yyjson_val *patch, const struct cor_json_limits *limits,
+                 struct cor_buf *out, struct cor_json_patch_error *reterr)
 {
     struct run run = {.reterr = reterr};
-    int r = cor_json_ptree_init(&run.tree, doc, depth_max);
+    int r = cor_json_ptree_init(&run.tree, doc, limits->depth_max, limits->work);
 
     if (r == 0)
         r = do_ops(&run, patch);
@@ -345,7 +345,7 @@ int cor_json_json_patch(struct cor_str doc, struct cor_str patch,
     cor_buf_deinit(&text);
     if (r < 0)
         return r;
-    r = apply(doc, yyjson_doc_get_root(tree.doc), limits->depth_max, out, reterr);
+    r = apply(doc, yyjson_doc_get_root(tree.doc), limits, out, reterr);
     cor_json_tree_deinit(&tree);
     return r;
 }

@@ -4,9 +4,12 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/work.h"
 #include "json/json_int.h"
 #include "json/patch_int.h"
 #include "json/writer.h"
+
+#define STEP_BYTES 8 /* of both sides, which are gone over a few times, in the time of a step */
 
 int cor_json_patch_fail(struct cor_json_patch_error *reterr, int r, const char *fmt, ...)
 {
@@ -170,8 +173,10 @@ int cor_json_merge_patch(struct cor_str doc, struct cor_str patch,
                          struct cor_json_dups *dups, struct cor_json_patch_error *reterr)
 {
     struct cor_buf canonical;
-    int r;
+    int r = limits->work ? cor_work_charge(limits->work, (doc.n + patch.n) / STEP_BYTES) : 0;
 
+    if (r < 0)
+        return r;
     cor_buf_init(&canonical, limits->bytes_max);
     r = cor_json_patch_read(patch, limits, &canonical, dups, reterr);
     if (r == 0)

@@ -22,7 +22,7 @@ struct cor_json_patch_error {
  * `dups` unless that is NULL. On failure `out` is as before, and `reterr` (may be NULL) is written
  * for all but -COR_ENOMEM and a result that is too large. 0, -COR_EINVAL (malformed: a bad
  * request), -COR_EINVALID (it does not apply), -COR_ETOOBIG (too many bytes, operations or steps,
- * or too large a result), -COR_ENOMEM. */
+ * or too large a result), -COR_ENOMEM, COR_WORK_YIELD of limits->work. */
 int cor_json_merge_patch(struct cor_str doc, struct cor_str patch,
                          const struct cor_json_limits *limits, struct cor_buf *out,
                          struct cor_json_dups *dups, struct cor_json_patch_error *reterr);

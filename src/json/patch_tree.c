@@ -6,13 +6,17 @@
 #include "base/err.h"
 #include "json/patch.h"
 
-int cor_json_ptree_init(struct cor_json_ptree *t, struct cor_str doc, unsigned depth_max)
+#define VALUES_OF_STEP 4 /* that are visited in the time of a step of the request's work */
+
+int cor_json_ptree_init(struct cor_json_ptree *t, struct cor_str doc, unsigned depth_max,
+                        struct cor_work *work)
 {
     struct cor_json_traits canonical = {.canonical = true};
     struct cor_json_tree source;
     int r;
 
-    *t = (struct cor_json_ptree){.work_left = COR_JSON_PATCH_WORK_MAX, .depth_max = depth_max};
+    *t = (struct cor_json_ptree){
+        .work_left = COR_JSON_PATCH_WORK_MAX, .depth_max = depth_max, .work = work};
     cor_buf_init(&t->key, SIZE_MAX / 2);
     cor_json_pindex_init(&t->index);
     r = cor_json_tree_init(&source, doc, &canonical);
@@ -43,7 +47,12 @@ static bool charge(struct cor_json_ptree *t, size_t n)
         return false;
     }
     t->work_left -= n;
-    return true;
+    t->uncharged += n;
+    if (t->work && t->uncharged >= VALUES_OF_STEP) {
+        t->error = cor_work_charge(t->work, t->uncharged / VALUES_OF_STEP);
+        t->uncharged %= VALUES_OF_STEP;
+    }
+    return !t->error;
 }
 
 /* Decodes ~0 and ~1. */

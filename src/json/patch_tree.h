@@ -5,6 +5,7 @@
 #define COR_JSON_PATCH_TREE_H
 
 #include "base/buf.h"
+#include "base/work.h"
 #include "json/json_int.h"
 #include "json/patch_index.h"
 
@@ -12,12 +13,14 @@ struct cor_json_ptree {
     yyjson_mut_doc *doc;
     struct cor_json_pindex index; /* of its larger objects and arrays */
     size_t work_left;             /* values that may still be visited */
+    size_t uncharged;             /* values that were, and are less than a step of `work` */
+    struct cor_work *work;        /* of the request; NULL: nobody counts */
     unsigned depth_max;           /* no value stands deeper */
     unsigned depth_bound;         /* what no value stands deeper than today */
     struct cor_buf key;           /* last part of the pointer looked for, decoded */
     unsigned key_depth;           /* number of its parts */
-    int error;     /* -COR_ENOMEM or -COR_ETOOBIG: out of memory or budget, nothing helps */
-    char why[256]; /* of the last -COR_EINVALID */
+    int error;                    /* -COR_ENOMEM, -COR_ETOOBIG or COR_WORK_YIELD: nothing helps */
+    char why[256];                /* of the last -COR_EINVALID */
 };
 
 /* What a value takes. */
@@ -26,8 +29,9 @@ struct cor_json_psize {
     unsigned depth;
 };
 
-/* `doc` is canonical. 0 or -COR_ENOMEM. */
-int cor_json_ptree_init(struct cor_json_ptree *t, struct cor_str doc, unsigned depth_max);
+/* `doc` is canonical. 0, -COR_ENOMEM, or the end of the work. */
+int cor_json_ptree_init(struct cor_json_ptree *t, struct cor_str doc, unsigned depth_max,
+                        struct cor_work *work);
 void cor_json_ptree_deinit(struct cor_json_ptree *t);
 
 /* The object or array that holds, or could hold, what `pointer` names, with `key` set to its place

@@ -37,7 +37,11 @@ struct cor_strategic {
     struct cor_map directives; /* of the patch's objects that have any, by where they begin */
     int error;
     struct cor_json_patch_error *why; /* NULL: not wanted */
+    struct cor_work *work;            /* NULL: nobody counts */
 };
+
+/* Charges what is gone over; the end of the work is a failure of the merge. */
+void cor_strategic_charge(struct cor_strategic *m, uint64_t steps);
 
 /* Notes the first failure, with words that are cut when they are too long. */
 void cor_strategic_fail(struct cor_strategic *m, int err, const char *fmt, ...) COR_PRINTF(3, 4);

@@ -18,6 +18,9 @@
 #include "base/mem.h"
 #include "schema/strategic_int.h"
 
+/* What is charged for an element: it is looked for by its key, and gets a place. */
+#define ITEM_STEPS 16
+
 /* An element of a list that is merged. */
 struct item {
     struct cor_str key;       /* JSON of the merge key's value, or of the scalar itself */
@@ -75,6 +78,7 @@ static int index_item(struct items *items, size_t i)
 
 static struct item *add_item(struct cor_strategic *m, struct items *items, struct cor_str key)
 {
+    cor_strategic_charge(m, ITEM_STEPS);
     if (COR_ARRAY_RESERVE(&items->v, items->n, &items->cap, COR_ARRAY_NO_MAX) < 0) {
         cor_strategic_fail(m, -COR_ENOMEM, "out of memory");
         return NULL;
@@ -97,6 +101,7 @@ static struct item *find_item(struct cor_strategic *m, struct items *items, stru
 {
     size_t first, i;
 
+    cor_strategic_charge(m, ITEM_STEPS);
     if (m->error < 0)
         return NULL;
     i = first = first_of(items, key);

@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str_set.h"
+#include "base/work.h"
 #include "schema/go_text.h"
 #include "schema/strategic_int.h"
 #include "schema/whole_numbers.h"
@@ -25,6 +26,7 @@
 #define DELETE         "$deleteFromPrimitiveList"
 #define ORDER_PREFIX   ORDER "/"
 #define DELETE_PREFIX  DELETE "/"
+#define STEP_BYTES     8 /* of both sides, which are gone over a few times, in the time of a step */
 #define VALUE_TEXT_MAX sizeof(((struct cor_json_patch_error *)0)->message)
 
 void cor_strategic_fail(struct cor_strategic *m, int err, const char *fmt, ...)
@@ -39,6 +41,12 @@ void cor_strategic_fail(struct cor_strategic *m, int err, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(m->why->message, sizeof(m->why->message), fmt, ap);
     va_end(ap);
+}
+
+void cor_strategic_charge(struct cor_strategic *m, uint64_t steps)
+{
+    if (m->work && m->error == 0)
+        m->error = cor_work_charge(m->work, steps);
 }
 
 void cor_strategic_print(struct cor_strategic *m, struct cor_str value, struct cor_buf *out)
@@ -504,6 +512,7 @@ static void merge_documents(struct cor_strategic *m, struct cor_str doc, struct 
     struct cor_json_iter old = cor_strategic_iter(doc), new_ = cor_strategic_iter(patch),
                          whole = new_;
 
+    cor_strategic_charge(m, (doc.n + patch.n) / STEP_BYTES);
     if (memmem(patch.p, patch.n, "\"$", 2))
         find_directives(m, &whole);
     if (m->error == 0)
@@ -512,9 +521,10 @@ static void merge_documents(struct cor_strategic *m, struct cor_str doc, struct 
 
 /* Merges two canonical documents. */
 static int merge_write(struct cor_str doc, struct cor_str patch, const struct cor_type *kind,
-                       struct cor_buf *out, struct cor_json_patch_error *reterr)
+                       struct cor_work *work, struct cor_buf *out,
+                       struct cor_json_patch_error *reterr)
 {
-    struct cor_strategic m = {.why = reterr};
+    struct cor_strategic m = {.why = reterr, .work = work};
     size_t mark = out->n;
     int r;
 
@@ -616,9 +626,9 @@ int cor_strategic_merge(struct cor_str doc, struct cor_str patch, const struct c
     if (r < 0)
         return r;
     if (!kind || !cor_whole_numbers_are_possible(text))
-        return merge_write(doc, text, kind, out, reterr);
+        return merge_write(doc, text, kind, limits->work, out, reterr);
     /* 80.0 is no key of the element 80, as upstream; it is an integer only in the result. */
     cor_buf_init(&merged, out->max);
-    r = merge_write(doc, text, kind, &merged, reterr);
+    r = merge_write(doc, text, kind, limits->work, &merged, reterr);
     return r < 0 ? r : cor_whole_numbers_write(cor_buf_str(&merged), kind, out);
 }

@@ -13,7 +13,8 @@
  * the apiVersion stay those of `doc`, whatever texts the patch has there. As in
  * json/patch.h: 0, -COR_EINVAL (malformed), -COR_EINVALID (does not apply), -COR_ETOOBIG,
  * -COR_ENOMEM; and -COR_EINTERNAL for what upstream calls an error of its own: elements without
- * their key or of mixed types, unknown markers. */
+ * their key or of mixed types, unknown markers. What is gone over is charged to limits->work, whose
+ * end is a failure too. */
 int cor_strategic_merge(struct cor_str doc, struct cor_str patch, const struct cor_type *kind,
                         const struct cor_json_limits *limits, struct cor_buf *out,
                         struct cor_json_dups *dups, struct cor_json_patch_error *reterr);

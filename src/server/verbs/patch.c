@@ -79,13 +79,14 @@ static int patch_sort_raw(const struct cor_type *type, struct cor_str *json,
     return r;
 }
 
-/* Patches `doc` into the text of the write. */
+/* Patches `doc` into the text of the write. A failure of the patch, or COR_WORK_YIELD. */
 static int patch_run_on(struct patch_call *patch, struct cor_str doc,
                         struct cor_json_patch_error *why)
 {
-    static const struct cor_json_limits limits = {COR_JSON_PATCH_COPY_BYTES_MAX,
-                                                  COR_JSON_DEPTH_MAX};
     struct cor_write *write = &patch->update.write;
+    const struct cor_json_limits limits = {.bytes_max = COR_JSON_PATCH_COPY_BYTES_MAX,
+                                           .depth_max = COR_JSON_DEPTH_MAX,
+                                           .work = &write->work};
     struct cor_str text = cor_buf_str(&patch->text);
 
     cor_json_dups_deinit(write->dups);
@@ -144,6 +145,8 @@ static int patch_apply(struct cor_write *write)
         if (mended > 0)
             r = patch_run_on(patch, doc, &why);
     }
+    if (r == COR_WORK_YIELD)
+        return r;
     if (r < 0)
         return patch_refuse(call, r, &why);
     write->json = cor_buf_str(&write->text);

@@ -1,4 +1,5 @@
 #include "base/err.h"
+#include "base/work.h"
 #include "test.h"
 #include "json/patch.h"
 
@@ -308,6 +309,8 @@ TEST(json_patch, has_a_maximum_of_depth)
 TEST(json_patch, has_a_maximum_of_work)
 {
     static const struct cor_json_limits shallow = {1 << 20, 3};
+    struct cor_work work = cor_work_new(true);
+    struct cor_json_limits counted = shallow;
     struct cor_buf patch, doc, out;
     struct cor_json_patch_error err;
 
@@ -325,6 +328,13 @@ TEST(json_patch, has_a_maximum_of_work)
         cor_json_json_patch(cor_buf_str(&doc), cor_buf_str(&patch), &shallow, &out, NULL, &err),
         -COR_ETOOBIG);
     assert_string_equal(err.message, "The JSON patch visits more than 50000000 values");
+    /* On a loop it gives up, as soon as it has visited what a slice has time for. */
+    counted.work = &work;
+    assert_int_equal(
+        cor_json_json_patch(cor_buf_str(&doc), cor_buf_str(&patch), &counted, &out, NULL, &err),
+        COR_WORK_YIELD);
+    assert_in_range(work.steps, work.slice, work.slice + 20000);
+    assert_int_equal(out.n, 0);
     cor_buf_deinit(&doc);
     cor_buf_deinit(&out);
     cor_buf_deinit(&patch);

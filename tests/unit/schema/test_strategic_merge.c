@@ -1,6 +1,7 @@
 #include "schema/strategic_merge.h"
 
 #include "base/err.h"
+#include "base/work.h"
 #include "schema/go_text.h"
 #include "test.h"
 
@@ -242,6 +243,32 @@ TEST(strategic_merge, replaces_every_list_of_a_kind_it_does_not_know)
                                          NULL, &COR_JSON_LIMITS_DEFAULT, &out, NULL, NULL),
                      0);
     assert_string_equal(cor_buf_z(&out), "{\"spec\":{\"containers\":[{\"name\":\"b\"}]}}");
+}
+
+/* Each element of a merged list is charged, so that the merge ends where a loop's slice does. */
+TEST(strategic_merge, ends_with_the_work)
+{
+    struct cor_work work = cor_work_new(true);
+    struct cor_json_limits limits = COR_JSON_LIMITS_DEFAULT;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf list = {.max = 1 << 20}, out = {.max = 1 << 20};
+
+    limits.work = &work;
+    assert_int_equal(cor_buf_addz(&list, "{\"spec\":{\"containers\":["), 0);
+    for (unsigned i = 0; i < 4000; i++)
+        assert_int_equal(cor_buf_addf(&list, "%s{\"name\":\"c%u\"}", i ? "," : "", i), 0);
+    assert_int_equal(cor_buf_addz(&list, "]}}"), 0);
+    assert_int_equal(cor_strategic_merge(cor_buf_str(&list), cor_buf_str(&list),
+                                         cor_type_named(COR_STR("core_v1.Pod")), &limits, &out,
+                                         NULL, NULL),
+                     COR_WORK_YIELD);
+    assert_in_range(work.steps, work.slice, work.slice + 100);
+    assert_int_equal(out.n, 0);
+    work.slice = UINT64_MAX;
+    assert_int_equal(cor_strategic_merge(cor_buf_str(&list), cor_buf_str(&list),
+                                         cor_type_named(COR_STR("core_v1.Pod")), &limits, &out,
+                                         NULL, NULL),
+                     0);
+    assert_string_equal(cor_buf_z(&out), cor_buf_z(&list));
 }
 
 TEST(strategic_merge, survives_every_failed_allocation)
