@@ -52,6 +52,13 @@ def schema(dice, depth):
         return dice.choice([scalar_schema(dice), scalar_schema(dice), {"x-kubernetes-int-or-string": True}])
     if shape < 0.6:
         items = schema(dice, depth - 1)
+        if dice.random() < 0.3:
+            # Objects, told apart by a field that the stored ones need not have, or have twice.
+            key = {**dice.choice([{"type": "string"}, {"type": "integer"}]), **dice.choice([{}, {"nullable": True}])}
+            items = {"type": "object", "properties": {"a": key, "b": scalar_schema(dice)}, "required": ["a"]}
+            if dice.random() < 0.3 and key["type"] == "string":
+                items = {"type": "object", "properties": {"a": {"type": "string", "default": "k"}, "b": scalar_schema(dice)}}
+            return {"type": "array", "items": items, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["a"]}
         if items.get("type") in (None, "array", "object") and items.get("x-kubernetes-list-type") != "atomic":
             return {"type": "array", "items": items, **dice.choice([{}, {"maxItems": 1}])}
         items.pop("nullable", None)
@@ -239,9 +246,11 @@ class History:
         assert event["type"] == "MODIFIED" and event["object"]["metadata"]["name"] == name, event
 
     def release(self, name, at):
-        """Its finalizer goes. An embedded resource that is none is never forgiven, by upstream neither: then the patch makes it valid, too."""
+        """Its finalizer goes. An embedded resource that is none is never forgiven, by upstream neither, and nor are items of a list of the
+        type map that have no key by which to find the old ones: then the patch makes the object valid, too."""
         answer = self.request("PATCH", self.path(at, name), {"metadata": {"finalizers": None}}, **MERGE)
-        if answer.status == 422 and any(cause["field"].endswith((".apiVersion", ".kind", ".metadata")) for cause in answer.json()["details"]["causes"]):
+        if answer.status == 422 and any(cause["field"].endswith((".apiVersion", ".kind", ".metadata", "]")) or cause["field"].endswith("].a")
+                                        for cause in answer.json()["details"]["causes"]):
             answer = self.request("PATCH", self.path(at, name), {"metadata": {"finalizers": None}, "spec": None}, **MERGE)
         answer.expect(200)
 
