@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "base/str.h"
+#include "base/work.h"
 
 struct cor_arena_chunk;
 
@@ -15,7 +16,8 @@ struct cor_arena {
     struct cor_arena_chunk *chunks; /* the one in use comes first */
     size_t bytes;                   /* of all chunks */
     size_t max;                     /* `bytes` never exceeds it */
-    int error;                      /* 0, -COR_ENOMEM, -COR_ETOOBIG */
+    int error;                      /* 0, -COR_ENOMEM, -COR_ETOOBIG, COR_WORK_YIELD */
+    struct cor_work *work; /* what walks over values of the arena are charged to; NULL: to nobody */
 };
 
 /* Cannot fail; nothing is allocated before the first call of cor_arena_alloc(). */
@@ -29,5 +31,13 @@ void *cor_arena_alloc(struct cor_arena *arena, size_t n);
 
 /* A copy of the bytes; p == NULL: the arena has failed. */
 struct cor_str cor_arena_copy(struct cor_arena *arena, struct cor_str text);
+
+/* Charges a walk that makes values in the arena. The end of the work is a failure of the arena, so
+ * that the walk ends as it does without memory. */
+static inline void cor_arena_charge(struct cor_arena *arena, uint64_t steps)
+{
+    if (arena->work && cor_work_charge(arena->work, steps) < 0 && arena->error == 0)
+        arena->error = cor_work_result(arena->work);
+}
 
 #endif

@@ -73,8 +73,8 @@ class Judge:
 class Stored:
     """A kind of object at one of its limits."""
 
-    def __init__(self, name, path, body, built_in=True, other=None, change=None):
-        self.name, self.path, self.body = name, path, body
+    def __init__(self, name, path, body, built_in=True, other=None, change=None, managers=None):
+        self.name, self.path, self.body, self.managers = name, path, body, managers
         self.built_in, self.other = built_in, other
         self.change = change or {"metadata": {"labels": {"changed": "yes"}}}
 
@@ -84,6 +84,12 @@ class Stored:
 
 def config_map(name, data, **metadata):
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **metadata}, "data": data}
+
+
+def managers(n, keys, version="v1", inside="f:data"):
+    """Entries of managedFields: n managers that own the same fields. An update brings them; who creates an object owns all of it."""
+    return [{"manager": f"m{i}", "operation": "Apply", "apiVersion": version, "fieldsType": "FieldsV1",
+             "fieldsV1": {inside: {f"f:{key}": {} for key in keys}}} for i in range(n)]
 
 
 def deep_schema(levels):
@@ -141,6 +147,10 @@ def objects(judge):
     yield Stored("a ConfigMap of one value", maps, config_map("one", {"k": "x\n" * 500_000}))
     yield Stored("a ConfigMap with annotations", maps, config_map(
         "notes", {"a": "b"}, annotations={f"n{i:05}": "v" * 20 for i in range(8000)}))
+    yield Stored("a ConfigMap with 18 managers of 5,000 fields", maps, config_map("owned-by-18", {"p00001": "b"}),
+                 managers=managers(18, [f"p{i:05}" for i in range(5000)]))
+    yield Stored("a ConfigMap with 300 managers", maps, config_map("owned-by-300", {"z": "b", **{f"{i:04x}": "" for i in range(1500)}}),
+                 managers=managers(300, ["z"]))
     yield Stored("a Pod of 3,000 containers", pods, {
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "limits"}, "spec": {"containers": [
             {"name": f"c{i}", "image": "i", "env": [{"name": "A", "value": "b"}]} for i in range(3000)]}})
@@ -270,5 +280,8 @@ def remove(judge, stored, is_long):
 def play(judge, is_long):
     for stored in objects(judge):
         judge.send(f"POST of {stored.name}", "POST", stored.path, stored.body, 201)
+        if stored.managers:
+            judge.send(f"PUT of the managers of {stored.name}", "PUT", stored.item(), {**stored.body, "metadata": {
+                **stored.body["metadata"], "managedFields": stored.managers}}, 200)
         for step in write, read, watch, remove:
             step(judge, stored, is_long)

@@ -23,8 +23,7 @@ OBJECTS = 1500
 # Selectors of as many terms as there may be: a look at one object takes as long as one at a hundred others.
 MANY_TERMS = ("labelSelector=" + ",".join(f"!k{i:04}" for i in range(1024)) +
               "&fieldSelector=" + ",".join(f"metadata.name!=m{i:03}" for i in range(256)))
-MERGE, STRATEGIC, JSON_PATCH = ("application/merge-patch+json", "application/strategic-merge-patch+json",
-                                "application/json-patch+json")
+MERGE, STRATEGIC, JSON_PATCH, APPLY = turn_cases.MERGE, turn_cases.STRATEGIC, turn_cases.JSON_PATCH, turn_cases.APPLY
 
 
 def slowness():
@@ -163,9 +162,10 @@ def read_answers(a):
 
 
 def define(a, plural, spec, columns=None):
-    """Defines a kind whose spec has this schema, and waits until it is served; returns the path of its objects."""
-    version = {"name": "v1", "served": True, "storage": True,
-               "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}}
+    """Defines a kind whose spec has this schema, or that has any members, and waits until it is served; returns the path
+    of its objects."""
+    schema = {"properties": {"spec": spec}} if spec else {"x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object", **schema}}}
     if columns:
         version["additionalPrinterColumns"] = columns
     a.send(f"the definition of {plural}", "POST", DEFINITIONS,
@@ -201,6 +201,58 @@ def write_custom_resources(a):
     a.send("branches for a long list", "POST", path, custom("branches", "b", {"list": [1] * 8000}), 422)
 
 
+def write_managed_fields(a):
+    """What is less than 64 KB, and so begun on the loop: what many managers own is compared with all that changes."""
+    a.send("an object without managers", "POST", MAPS, config_map("owned", {"z": "1"}), 201)
+    managers = turn_cases.managers(300, ["z"])
+    a.send("300 managers", "PUT", f"{MAPS}/owned", config_map("owned", {"z": "1"}, managedFields=managers), 200)
+    data = {"z": "1", **{f"{i:04x}": "" for i in range(1500)}}
+    for value in "a", "b":
+        a.send(f"300 managers and 1,500 new fields, {value}", "PUT", f"{MAPS}/owned", config_map("owned", data), 200)
+        changed = a.server.get(f"{MAPS}/owned").expect(200).json()
+        assert len(changed["metadata"]["managedFields"]) == 301, len(changed["metadata"]["managedFields"])
+        data = {"z": "1", **{f"{i:04x}": value for i in range(1500)}}
+    a.send("300 managers and 1,500 applied fields", "PATCH", f"{MAPS}/owned?fieldManager=x&force=true", {
+        "apiVersion": "v1", "kind": "ConfigMap", **config_map("owned", {f"{i:04x}": "y" for i in range(1500)})}, 200, Content_Type=APPLY)
+    a.send("300 managers and 1,500 conflicts", "PATCH", f"{MAPS}/owned?fieldManager=y", {
+        "apiVersion": "v1", "kind": "ConfigMap", **config_map("owned", {f"{i:04x}": "z" for i in range(1500)})}, 409, Content_Type=APPLY)
+    a.send("300 managers and 1,500 patched fields", "PATCH", f"{MAPS}/owned", {"data": {f"{i:04x}": "x" for i in range(1500)}}, 200,
+           Content_Type=MERGE)
+    managers = turn_cases.managers(18, [f"p{i:05}" for i in range(5000)])
+    a.send("another object without managers", "POST", MAPS, config_map("large", {"p00001": "1"}), 201)
+    a.send("18 managers of 5,000 fields", "PUT", f"{MAPS}/large", config_map("large", {"p00001": "1"}, managedFields=managers), 200)
+    for data in {"a": "b"}, {"a": "c"}, {"p00001": "2"}:
+        a.send("a small body for 18 managers of 5,000 fields", "PUT", f"{MAPS}/large", config_map("large", data), 200)
+        a.send("a small patch for 18 managers of 5,000 fields", "PATCH", f"{MAPS}/large", {"data": {"b": None}}, 200, Content_Type=MERGE)
+
+
+def write_deep_values(a):
+    """Members of the outermost object, moves where they are measured again, and mistakes at the end of long paths."""
+    name = "n" * 200
+    spec = {"type": "array", "items": {"type": "integer"}}
+    for _ in range(60):
+        spec = {"type": "object", "properties": {name: spec}}
+    path = define(a, "paths", spec)
+    value = [""] * 8000
+    for _ in range(60):
+        value = {name: value}
+    a.send("mistakes at the end of a long path", "POST", path, custom("paths", "a", value), 422)
+    path = define(a, "moves", {"type": "object", "x-kubernetes-preserve-unknown-fields": True})
+    text = json.dumps(custom("moves", "a", {"a": [1] * 9000, "d": "deep", "e": json.loads(nested(20, "{}").replace("n", "e"))}),
+                      separators=(",", ":"))
+    a.send("a deep value", "POST", path, text.replace('"deep"', "[" * 985 + "]" * 985), 201)
+    up, down = "/spec/a", "/spec" + "/e" * 20 + "/a"
+    moves = ",".join('{"op":"move","from":"%s","path":"%s"}' % way for _ in range(190) for way in ((up, down), (down, up)))
+    a.send("moves between levels", "PATCH", f"{path}/a", f"[{moves}]", 200, Content_Type=JSON_PATCH)
+    path = define(a, "roots", None)
+    for members in 2500, 20000:
+        body = {"apiVersion": "turns.io/v1", "kind": "Roots", "metadata": {"name": f"r{members}"}, **{f"{i:05}": 1 for i in range(members)}}
+        a.send(f"{members} members are applied", "PATCH", f"{path}/r{members}?fieldManager=a", body, 201, Content_Type=APPLY)
+        del body["00001"]
+        a.send(f"{members} members are applied, less one", "PATCH", f"{path}/r{members}?fieldManager=a", body, 200, Content_Type=APPLY)
+        assert "00001" not in a.server.get(f"{path}/r{members}").json()
+
+
 def read_columns(a):
     columns = [{"name": f"C{i}", "type": "string", "jsonPath": f".spec..[?(@.a=={i})].b"} for i in range(200)]
     path = define(a, "columns", {"type": "object", "x-kubernetes-preserve-unknown-fields": True}, columns)
@@ -234,6 +286,16 @@ def one_kind_of_request(server, step):
 @test
 def validation_of_short_bodies_leaves_the_loop(server):
     one_kind_of_request(server, write_custom_resources)
+
+
+@test
+def long_work_on_managed_fields_leaves_the_loop(server):
+    one_kind_of_request(server, write_managed_fields)
+
+
+@test
+def deep_and_wide_values_leave_the_loop(server):
+    one_kind_of_request(server, write_deep_values)
 
 
 @test

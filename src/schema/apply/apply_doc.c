@@ -9,7 +9,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-#define TEXT_MAX (64u << 20) /* of one document; bodies are smaller by far */
+#define TEXT_MAX   (64u << 20) /* of one document; bodies are smaller by far */
+#define STEP_BYTES 4           /* of a document that is read, checked and gone over, in a step */
 
 static void doc_free(struct cor_apply_doc *doc)
 {
@@ -68,6 +69,9 @@ int cor_apply_doc_read(struct cor_apply_op *op, struct cor_apply_doc *doc, struc
     doc->text = text;
     if (!versions->place(versions->arg, doc->version, &doc->place))
         return -COR_ENOTFOUND;
+    cor_arena_charge(op->arena, text.n / STEP_BYTES);
+    if (op->arena->error < 0)
+        return op->arena->error;
     return cor_json_nodes_init(&doc->json, text);
 }
 
@@ -81,9 +85,7 @@ int cor_apply_doc_open(struct cor_apply_op *op, struct cor_str text, struct cor_
 int cor_apply_doc_check(const struct cor_apply_doc *doc, bool allow_duplicates,
                         struct cor_buf *words)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf ignored = {.max = TEXT_MAX};
-
-    return cor_typed_check(cor_apply_doc_typed(doc), allow_duplicates, words ? words : &ignored);
+    return cor_typed_check(cor_apply_doc_typed(doc), allow_duplicates, words);
 }
 
 /* Checks a document that was converted. `what` says what of the operation fails with it; the

@@ -39,7 +39,8 @@ void cor_apply_doc_unread(struct cor_apply_doc *doc);
 /* A document without a text; NULL: no memory is left. */
 struct cor_apply_doc *cor_apply_doc_new(struct cor_apply_op *op, struct cor_str version);
 
-/* Reads the text of a document. 0, -COR_ENOTFOUND (its version is not known), -COR_ENOMEM. */
+/* Reads the text of a document. 0, -COR_ENOTFOUND (its version is not known), -COR_ENOMEM; what the
+ * arena failed with. */
 int cor_apply_doc_read(struct cor_apply_op *op, struct cor_apply_doc *doc, struct cor_str text);
 
 /* A document of the caller's text. Errors as above. */

@@ -11,6 +11,10 @@
 #include "json/scan.h"
 
 #define FEW 16 /* entries that are searched one by one; a client may send tens of thousands */
+/* What is charged for an entry (its members are looked for, it is sorted among the others), and
+ * bytes of the list that are passed for them in the time of a step. */
+#define ENTRY_STEPS 32
+#define STEP_BYTES  8
 
 bool cor_field_manager_is_same(const struct cor_field_manager *a, const struct cor_field_manager *b)
 {
@@ -392,7 +396,12 @@ int cor_field_managers_read(struct cor_arena *arena, struct cor_str list,
     int r = 0;
 
     *ret = (struct cor_field_managers){0};
+    cor_arena_charge(arena, list.n / STEP_BYTES);
     for (; r == 0 && cor_json_iter_elem(&it); n++) {
+        cor_arena_charge(arena, ENTRY_STEPS);
+        r = arena->error;
+        if (r < 0)
+            break;
         r = read_entry(arena, cor_json_iter_value(&it), n, &manager, words);
         if (r == 0)
             r = n < FEW ? cor_field_managers_put(arena, ret, &manager)

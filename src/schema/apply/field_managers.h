@@ -2,7 +2,9 @@
  * and an apply do to it. Pure: the caller brings the objects and stores the result.
  *
  * All texts of an entry are raw JSON text. Entries, sets and texts borrow from the objects and from
- * the arena of the request, which live as long as the managers are used.
+ * the arena of the request, which live as long as the managers are used. All work is charged to
+ * that of the arena, whose end is an error of all functions: -COR_ETOOBIG, or COR_WORK_YIELD on a
+ * loop (base/work.h).
  * Thread: one at a time for a request.  Owner: the caller. */
 #ifndef COR_SCHEMA_APPLY_FIELD_MANAGERS_H
 #define COR_SCHEMA_APPLY_FIELD_MANAGERS_H

@@ -116,6 +116,8 @@ static int step_take(struct cor_apply_op *op, struct cor_field_managers *manager
         if (!cor_fieldset_is_empty(conflict.set))
             r = cor_field_managers_append(op->arena, conflicts, &conflict);
     }
+    if (r == 0)
+        r = op->arena->error;
     if (r < 0 || conflicts->n > 0)
         return r < 0 ? r : -COR_ECONFLICT;
     for (size_t i = managers->n; r == 0 && i-- > 0;) {

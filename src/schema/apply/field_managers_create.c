@@ -21,6 +21,8 @@
 #include "schema/apply/field_managers_int.h"
 #include "schema/apply/typed_int.h"
 
+#define STEP_BYTES 4 /* of the object, in the time of a step */
+
 struct create {
     struct cor_arena *arena;
     struct cor_buf *out;
@@ -270,11 +272,15 @@ int cor_field_managers_create(const struct cor_apply_request *request, struct co
     struct cor_field_manager self = cor_field_manager_requester(request, false);
     COR_CLEANUP(cor_buf_deinit) struct cor_buf fields = {.max = out->max};
     struct create c = {.arena = request->arena, .out = &fields};
-    struct create_docs *docs = cor_alloc(sizeof(*docs));
+    struct create_docs *docs;
     struct cor_apply_place place;
     size_t before;
     int r;
 
+    cor_arena_charge(request->arena, object.n / STEP_BYTES);
+    if (request->arena->error < 0)
+        return request->arena->error;
+    docs = cor_alloc(sizeof(*docs));
     if (!docs)
         return -COR_ENOMEM;
     c.error = cor_json_nodes_init(&docs->zero, zero);

@@ -13,6 +13,7 @@
 #include "json/scan.h"
 
 #define ENTRIES_MAX 32
+#define STEP_BYTES  16 /* of the list, whose values are passed over */
 
 /* What FieldsV1 has of a set. */
 struct found {
@@ -43,6 +44,9 @@ static int scan_level(struct cor_arena *arena, struct cor_str object,
         struct cor_str below = cor_json_iter_value(&it);
         int c = 1;
 
+        cor_arena_charge(arena, 1 + below.n / STEP_BYTES);
+        if (arena->error < 0)
+            return arena->error;
         if (cor_str_eq(raw, COR_STR(".")))
             continue;
         r = read_element(arena, raw, &element);
@@ -190,6 +194,9 @@ int cor_field_managers_keep(const struct cor_apply_request *request, struct cor_
     struct cor_fieldset taken;
     int r = 0;
 
+    cor_arena_charge(request->arena, list.n / STEP_BYTES);
+    if (request->arena->error < 0)
+        return request->arena->error;
     for (; cor_json_iter_elem(&it); n++) {
         if (n == ENTRIES_MAX ||
             !read_entry(cor_json_iter_value(&it), request->api_version, &entries[n]))

@@ -2,7 +2,9 @@
  *
  * All operations on two sets are one walk over two sorted lists of siblings (combine()): an element
  * that only one side has is dropped or taken over with all that is below it, and what is taken over
- * is shared, so that only nodes on a changed path are copied. */
+ * is shared, so that only nodes on a changed path are copied. Each element that a walk meets is
+ * charged to the work of the arena: clients choose how many sets there are, and how long the one is
+ * that all of them are combined with. */
 #include "schema/apply/fieldset.h"
 
 #include <assert.h>
@@ -10,12 +12,22 @@
 #include "base/err.h"
 #include "json/nodes.h"
 
+#define KEY_STEPS  4  /* comparing two elements that are JSON */
+#define TEXT_STEPS 64 /* bytes of elements that are compared in the time of a step */
+#define SORT_STEPS 16 /* finding the place of an element among many, in comparisons */
+
+static uint64_t element_steps(const struct cor_path_element *element)
+{
+    return (element->kind == COR_PATH_FIELD ? 1 : KEY_STEPS) + element->text.n / TEXT_STEPS;
+}
+
 void cor_field_level_add(struct cor_arena *arena, struct cor_field_level *level,
                          const struct cor_path_element *element, bool is_member,
                          const struct cor_field_node *children)
 {
     struct cor_field_node *node;
 
+    cor_arena_charge(arena, element_steps(element) * (level->is_unsorted ? SORT_STEPS : 1));
     if (!is_member && !children)
         return;
     node = cor_arena_alloc(arena, sizeof(*node));
@@ -127,6 +139,7 @@ static const struct cor_field_node *combine(struct cor_arena *arena, const struc
     while (a || b) {
         int c = !a ? 1 : !b ? -1 : cor_path_element_cmp(&a->element, &b->element);
 
+        cor_arena_charge(arena, element_steps(c <= 0 ? &a->element : &b->element));
         if (c == 0 && !(how == RECURSIVE_DIFFERENCE && b->is_member))
             cor_field_level_add(arena, &level, &a->element,
                                 combine_members(how, a->is_member, b->is_member),
@@ -326,8 +339,12 @@ int cor_fieldset_read(struct cor_arena *arena, struct cor_str fields_v1,
     struct cor_json_nodes json;
     const struct cor_field_node *first = NULL;
     bool is_member;
-    int r = cor_json_nodes_init(&json, fields_v1);
+    int r;
 
+    cor_arena_charge(arena, fields_v1.n / COR_WORK_STEP_BYTES);
+    if (arena->error < 0)
+        return arena->error;
+    r = cor_json_nodes_init(&json, fields_v1);
     if (r == 0)
         r = read_children(arena, &json, 0, &first, &is_member);
     if (r == 0)

@@ -6,7 +6,8 @@
  *
  * Sets are immutable and live in an arena; the results of operations share nodes with their
  * operands, so all of them belong to arenas that live as long as the result. An operation whose
- * arena has failed returns a set that must not be used; callers look at `arena->error` once.
+ * arena has failed, or whose work has ended, returns a set that must not be used; callers look at
+ * `arena->error` once.
  * The work of every operation is linear in its operands. Recursion is bounded by the depth of JSON.
  * Thread: one at a time for an arena; reading a set is free for all. */
 #ifndef COR_SCHEMA_APPLY_FIELDSET_H
@@ -93,7 +94,7 @@ int cor_fieldset_each(struct cor_fieldset set,
 int cor_path_print(const struct cor_path *path, struct cor_buf *out);
 
 /* Reads FieldsV1, which is valid JSON; the set borrows from the bytes. 0, -COR_EINVAL (upstream
- * cannot decode it either), -COR_ENOMEM, -COR_ETOOBIG. */
+ * cannot decode it either), -COR_ENOMEM, -COR_ETOOBIG, COR_WORK_YIELD. */
 int cor_fieldset_read(struct cor_arena *arena, struct cor_str fields_v1,
                       struct cor_fieldset *ret_set);
 

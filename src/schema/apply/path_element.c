@@ -21,6 +21,7 @@
 
 #define KEYS_MAX   32 /* fields of one KEY; upstream's longest key has four */
 #define NUMBER_MAX 400
+#define JSON_STEPS 16 /* reading the JSON of a KEY or a VALUE, and a step more for a few bytes */
 
 static bool has_backslash(struct cor_str s)
 {
@@ -240,6 +241,7 @@ static int read_json(struct cor_arena *arena, struct cor_str raw, bool is_key,
     bool is_canonical;
     int r;
 
+    cor_arena_charge(arena, JSON_STEPS + raw.n / COR_WORK_STEP_BYTES);
     if (!room)
         return arena->error;
     r = cor_json_unescape(raw, room, raw.n, &text);

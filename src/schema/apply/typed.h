@@ -5,11 +5,12 @@
  * (schema/normalize.h), which is what upstream sees through its Go structs. Sets are made in an
  * arena and borrow from the objects. All walks but the check require objects that the check
  * accepts. The work is linear in the objects, and n log n in the items of a list whose items have
- * keys. Recursion is bounded by the depth of JSON.
+ * keys. What they touch is charged to the work of the arena. Recursion is bounded by the depth of
+ * JSON.
  * Thread: any (pure).
  *
- * Errors of all walks: -COR_ENOMEM, -COR_ETOOBIG, and -COR_EINVALID when a list has an item without
- * the keys that tell it apart, which the check refuses with words. */
+ * Errors of all walks: -COR_ENOMEM, -COR_ETOOBIG, COR_WORK_YIELD, and -COR_EINVALID when a list has
+ * an item without the keys that tell it apart, which the check refuses with words. */
 #ifndef COR_SCHEMA_APPLY_TYPED_H
 #define COR_SCHEMA_APPLY_TYPED_H
 
@@ -25,7 +26,8 @@ struct cor_typed {
 
 /* Is the object one of its type? Appends what is wrong to `words` as upstream's errors name it: one
  * error on a line of its own, or `errors:` and one line for each. `allow_duplicates`: items of a
- * list may have equal keys. 0; -COR_EINVALID: words were appended; -COR_ENOMEM, -COR_ETOOBIG. */
+ * list may have equal keys. `words` NULL: nobody asks, and the first error ends the check. 0;
+ * -COR_EINVALID: words were appended; -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_typed_check(struct cor_typed object, bool allow_duplicates, struct cor_buf *words);
 
 /* The fields that a configuration owns. */

@@ -10,9 +10,13 @@
 #include "schema/go_text.h"
 #include "json/scan.h"
 
+/* Of the first error, when nobody asks for its words. */
+#define UNASKED_MAX 4096
+
 struct check {
     struct cor_arena arena;
     bool allow_duplicates;
+    bool ends_early;      /* nobody asks for words: the first error is enough */
     struct cor_buf lines; /* of all errors, each with two spaces before and a newline behind */
     size_t n;
     int error; /* sticks */
@@ -31,6 +35,8 @@ static void note(struct check *c, int r)
  */
 static void begin_error(struct check *c, const struct cor_path *path)
 {
+    if (c->ends_early)
+        note(c, -COR_EINVALID);
     note(c, cor_buf_addz(&c->lines, "  "));
     if (path) {
         note(c, cor_path_print(path, &c->lines));
@@ -227,10 +233,10 @@ static int write_errors(const struct check *c, struct cor_buf *words)
 
 int cor_typed_check(struct cor_typed object, bool allow_duplicates, struct cor_buf *words)
 {
-    struct check c = {.allow_duplicates = allow_duplicates};
+    struct check c = {.allow_duplicates = allow_duplicates, .ends_early = !words};
     int r;
 
-    cor_buf_init(&c.lines, words->max);
+    cor_buf_init(&c.lines, words ? words->max : UNASKED_MAX);
     cor_arena_init(&c.arena, SIZE_MAX);
     check_value(&c, object.place, cor_apply_root(object), NULL);
     r = c.error < 0 ? c.error : c.arena.error;

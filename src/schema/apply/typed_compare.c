@@ -8,6 +8,9 @@
 #include "base/err.h"
 #include "schema/apply/typed_int.h"
 
+/* Bytes of two values that are compared in the time of a step. */
+#define EQUAL_BYTES 256
+
 enum change { ADDED, MODIFIED, REMOVED, CHANGES };
 
 struct compare {
@@ -107,12 +110,22 @@ static struct cor_str significant(struct cor_apply_value v)
     return cor_str(json->json.p + json->v[v.at].at, end - json->v[v.at].at);
 }
 
-/* Have both values the same bytes? Most members of an updated object have; they need no walk. */
-static bool is_unchanged(struct cor_apply_value l, struct cor_apply_value r)
+/* Have both values the same bytes? Most members of an updated object have; they need no walk. Bytes
+ * that stand deep in a value are compared once for each level above them. */
+static bool is_unchanged(struct compare *c, struct cor_apply_value l, struct cor_apply_value r)
 {
-    return !cor_apply_is_absent(l) && !cor_apply_is_absent(r) &&
-           cor_json_node_next(l.json, l.at) - l.at == cor_json_node_next(r.json, r.at) - r.at &&
-           cor_str_eq(significant(l), significant(r));
+    struct cor_str a, b;
+
+    cor_arena_charge(c->arena, 1);
+    if (cor_apply_is_absent(l) || cor_apply_is_absent(r) ||
+        cor_json_node_next(l.json, l.at) - l.at != cor_json_node_next(r.json, r.at) - r.at)
+        return false;
+    a = significant(l);
+    b = significant(r);
+    if (a.n != b.n)
+        return false;
+    cor_arena_charge(c->arena, a.n / EQUAL_BYTES);
+    return cor_str_eq(a, b);
 }
 
 static void compare_map(struct compare *c, const struct cor_apply_place *place,
@@ -124,7 +137,7 @@ static void compare_map(struct compare *c, const struct cor_apply_place *place,
     while (c->error == 0 && cor_apply_pairs_next(&pairs)) {
         struct cor_path_element element = {pairs.key, COR_PATH_FIELD};
 
-        if (is_unchanged(pairs.left, pairs.right))
+        if (is_unchanged(c, pairs.left, pairs.right))
             continue;
         if (cor_apply_place_member(place, pairs.key, &member) == COR_APPLY_UNKNOWN)
             c->error = -COR_EINVALID;

@@ -208,6 +208,9 @@ int cor_fields_v1_is_reconciled(struct cor_arena *arena, struct cor_str fields,
         struct cor_apply_place below;
         enum reconciled how;
 
+        cor_arena_charge(arena, 1 + object.n / COR_WORK_STEP_BYTES);
+        if (arena->error < 0)
+            return arena->error;
         if (!has_fields(object) || cor_str_eq(raw, COR_STR(".")))
             continue;
         r = cor_path_element_read(arena, raw, &element);

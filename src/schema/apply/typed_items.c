@@ -7,6 +7,11 @@
 #include "schema/apply/typed_int.h"
 #include "json/scan.h"
 
+/* Items are looked at for their keys, and given an element each; those that are not in order are
+ * sorted. */
+#define ITEM_STEPS 8
+#define SORT_STEPS 64
+
 unsigned cor_apply_forms(const struct cor_apply_place *place, struct cor_apply_value v)
 {
     unsigned forms = (place->map != COR_APPLY_NO_MAP ? COR_APPLY_FORM_MAP : 0) |
@@ -211,6 +216,7 @@ int cor_apply_items(struct cor_arena *arena, const struct cor_apply_place *list,
     end = cor_json_node_next(v.json, v.at);
     for (i = v.at + 1; i < end; i = cor_json_node_next(v.json, i))
         n++;
+    cor_arena_charge(arena, (end - v.at) + ITEM_STEPS * n);
     ret_items->v = cor_arena_alloc(arena, n * sizeof(ret_items->v[0]));
     if (!ret_items->v)
         return arena->error;
@@ -227,8 +233,10 @@ int cor_apply_items(struct cor_arena *arena, const struct cor_apply_place *list,
             is_sorted = false;
     }
     if (!is_sorted)
+        cor_arena_charge(arena, SORT_STEPS * n);
+    if (!is_sorted && arena->error == 0)
         qsort(ret_items->v, ret_items->n, sizeof(ret_items->v[0]), item_cmp);
-    return 0;
+    return arena->error;
 }
 
 size_t cor_apply_items_run(const struct cor_apply_items *items, size_t i)

@@ -26,6 +26,7 @@ static void merge_map(struct merge *m, const struct cor_apply_place *place,
 
     cor_json_begin_object(&m->w);
     while (m->error == 0 && cor_apply_pairs_next(&pairs)) {
+        cor_arena_charge(m->arena, 1);
         if (cor_apply_place_member(place, pairs.key, &member) == COR_APPLY_UNKNOWN) {
             m->error = -COR_EINVALID;
             break;

@@ -39,19 +39,27 @@ static void write_left(struct remove *r, const struct cor_apply_place *place,
         cor_json_raw(&r->w, cor_apply_bytes(v));
 }
 
-/* The node of a key. `*next` is the node behind the last one that was found: keys come in order,
- * but for those of the outermost object. */
-static const struct cor_field_node *seek(const struct cor_field_node *set,
-                                         const struct cor_field_node **next, bool is_root,
+/* The node of an element. `*next` is the node that the last one was looked for at: elements come in
+ * order. */
+static const struct cor_field_node *seek(struct remove *r, const struct cor_field_node **next,
                                          const struct cor_path_element *element)
 {
-    const struct cor_field_node *node = is_root ? set : *next;
+    const struct cor_field_node *node = *next;
     int c = -1;
 
-    while (node && (c = cor_path_element_cmp(&node->element, element)) < 0)
+    cor_arena_charge(r->arena, 1);
+    while (node && (c = cor_path_element_cmp(&node->element, element)) < 0) {
+        cor_arena_charge(r->arena, 1);
         node = node->next;
+    }
     *next = node;
     return node && c == 0 ? node : NULL;
+}
+
+/* Does the key stand before all others in the outermost object, whatever their order is? */
+static bool stands_first(struct cor_str raw_key)
+{
+    return cor_str_eq(raw_key, COR_STR("kind")) || cor_str_eq(raw_key, COR_STR("apiVersion"));
 }
 
 static void remove_map(struct remove *r, const struct cor_apply_place *place,
@@ -65,7 +73,9 @@ static void remove_map(struct remove *r, const struct cor_apply_place *place,
 
     while (r->error == 0 && cor_apply_pairs_next(&pairs)) {
         struct cor_path_element element = {pairs.key, COR_PATH_FIELD};
-        const struct cor_field_node *node = seek(set, &next, v.at == 0, &element);
+        const struct cor_field_node *node = v.at == 0 && stands_first(pairs.key)
+                                                ? cor_field_find(set, &element)
+                                                : seek(r, &next, &element);
 
         if (!is_left(r, node))
             continue;
@@ -101,7 +111,7 @@ static void remove_list(struct remove *r, const struct cor_apply_place *place,
         return;
     }
     for (size_t i = 0; i < items.n; i++)
-        nodes[items.v[i].index] = seek(set, &next, false, &items.v[i].element);
+        nodes[items.v[i].index] = seek(r, &next, &items.v[i].element);
     for (size_t i = 0; i < items.n && r->error == 0; i++, at = cor_json_node_next(v.json, at)) {
         if (!is_left(r, nodes[i]))
             continue;

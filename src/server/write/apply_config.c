@@ -11,7 +11,8 @@
  *
  * Failures, in upstream's words: 400 for what is no YAML or of another kind; 409 with a cause for
  * each field that another manager owns; 500 for a field that the type does not have, or a value of
- * another type, and for a present object whose managers cannot be read.
+ * another type, and for a present object whose managers cannot be read. COR_WORK_YIELD: it is too
+ * much for a loop; 413: it is too much for the budget of a request.
  * Thread: the thread that has the call. */
 /* clang-format on */
 #include "server/write/apply_config.h"
@@ -186,6 +187,12 @@ static int on_conflict(void *arg, struct cor_str who, struct cor_str path)
                                         cor_buf_z(&text), cor_buf_z(&field));
 }
 
+/* Sets the status to a failure; that there is too much to do for a loop is none. */
+static int fail_with(struct cor_call *call, int r)
+{
+    return r == COR_WORK_YIELD ? r : cor_status_set_err(&call->status, r);
+}
+
 /* Sets the status of an apply that failed with `r`. */
 static int refuse_apply(struct cor_call *call, int r, const struct cor_buf *words)
 {
@@ -195,7 +202,7 @@ static int refuse_apply(struct cor_call *call, int r, const struct cor_buf *word
     if (r == -COR_EINVALID)
         return cor_status_untyped(&call->status, -COR_EINTERNAL, "%s", cor_buf_z(words));
     if (r != -COR_ECONFLICT)
-        return cor_status_set_err(&call->status, r);
+        return fail_with(call, r);
     /* The causes are there already; setting the message drops them. */
     cor_status_move(&causes, &call->status);
     cor_status_set(&call->status, r, "%s", cor_buf_z(words));
@@ -236,7 +243,7 @@ static int read_live(struct cor_managed *m, struct cor_field_managers *ret)
     if (r == -COR_EINVAL)
         return cor_status_untyped(&write->call.status, -COR_EINTERNAL,
                                   "failed to decode managed fields: %s", cor_buf_z(&words));
-    return r < 0 ? cor_status_set_err(&write->call.status, r) : 0;
+    return r < 0 ? fail_with(&write->call, r) : 0;
 }
 
 /* Applies the configuration: sets `json` and `managed`. */
@@ -274,7 +281,7 @@ static int apply_merged(struct cor_managed *m, struct cor_field_managers *manage
     if (r == 0 && is_kubectl)
         r = cor_last_applied_renew(config, &write->text);
     if (r < 0)
-        return cor_status_set_err(&call->status, r);
+        return fail_with(call, r);
     write->json = cor_buf_str(&write->text);
     return check_uid(write);
 }
@@ -311,7 +318,7 @@ int cor_write_apply_config(struct cor_write *write, struct cor_str sent)
         return cor_status_set_err(&call->status, r);
     r = cor_managed_init(&m, write);
     if (r < 0)
-        r = cor_status_set_err(&call->status, r);
+        r = fail_with(call, r);
     m.request.force = call->opts.force == COR_TRUE;
     m.request.subject = cor_buf_str(&subject);
     m.request.live_subject = cor_buf_str(&live);

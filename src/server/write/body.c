@@ -178,14 +178,16 @@ size_t cor_body_json_weight(struct cor_str json)
     struct cor_str metadata, list;
     size_t weight;
 
-    if (json.n < SCANNED_BYTES_MIN)
+    if (json.n < SCANNED_BYTES_MIN || json.n > 2 * COR_HEAVY_BYTES)
         return json.n;
     weight = body_count_weight(json);
     /* Nothing is filled in to managedFields, and most stages never see them. Their weight is
-     * looked for only where it may decide. */
+     * looked for only where it may decide: not in a body that is too long for a loop without it,
+     * or with it. */
     if (weight > COR_HEAVY_BYTES / 2 &&
         cor_json_get(json, COR_STR("metadata"), COR_JSON_ANY_ORDER, &metadata) == 0 &&
-        cor_json_get(metadata, COR_STR("managedFields"), COR_JSON_ANY_ORDER, &list) == 0)
+        cor_json_get(metadata, COR_STR("managedFields"), COR_JSON_ANY_ORDER, &list) == 0 &&
+        list.n <= COR_HEAVY_BYTES)
         weight -= body_count_weight(list);
     return weight;
 }

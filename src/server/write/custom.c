@@ -218,8 +218,8 @@ static int custom_check_defaults(struct cor_write *write)
 }
 
 /* Runs steps of the schema of `row` (enum cor_structural_step) over the object. -COR_EINVAL, of
- * EMBEDDED_REQUEST, is left to the caller: `unknown` says why. COR_WORK_YIELD: defaults make more
- * of the object than a loop has time for. */
+ * EMBEDDED_REQUEST, is left to the caller: `unknown` says why. COR_WORK_YIELD: the object is more
+ * than a loop has time for, or defaults make more of it. */
 static int custom_rewrite(struct cor_write *write, const struct cor_resource_row *row,
                           unsigned steps, struct cor_structural_unknown *unknown,
                           struct cor_object **object)
@@ -237,7 +237,11 @@ static int custom_rewrite(struct cor_write *write, const struct cor_resource_row
         return cor_status_set_err(&call->status, r);
     if (!schema)
         return 0;
+    if (cor_work_charge(&write->work, cor_object_json(*object).n / COR_WORK_STEP_BYTES) ==
+        COR_WORK_YIELD)
+        return COR_WORK_YIELD;
     r = cor_structural_rewrite(schema, cor_object_json(*object), steps, &json, unknown);
+    (void)cor_work_charge(&write->work, json.n / COR_WORK_STEP_BYTES);
     if (r == -COR_EINVAL)
         return r;
     if (r == -COR_ETOOBIG && on_loop)

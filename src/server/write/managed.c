@@ -372,6 +372,7 @@ int cor_managed_init(struct cor_managed *m, struct cor_write *write)
     };
     m->request.now = cor_time_print(cor_call_now_ms(call) / 1000, m->time);
     cor_arena_init(&m->arena, SETS_MAX);
+    m->arena.work = &write->work;
     return cor_scale_is_written(call) ? read_scale(m) : 0;
 }
 
@@ -407,6 +408,7 @@ int cor_managed_write(struct cor_managed *m, struct cor_field_managers *managers
     }
     if (r == 0)
         r = cor_field_managers_write(managers, &write->managed_text);
+    (void)cor_work_charge(&write->work, write->managed_text.n / COR_WORK_STEP_BYTES);
     if (r == 0 && managers->n > 0)
         write->managed = cor_buf_str(&write->managed_text);
     return r;

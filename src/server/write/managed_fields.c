@@ -21,9 +21,10 @@
  * The stage "times" puts `managed` into the object. An update that changes nothing but the times of
  * managedFields keeps the old times, so that the store has nothing to write.
  *
- * Failures: no memory. Everything else that goes wrong here (a list has an item without its keys, an
- * object is too large for its sets) is not the client's mistake: the object is stored without
- * managedFields, as upstream's.
+ * Failures: no memory; COR_WORK_YIELD, when the sets are too much for a loop. Everything else that
+ * goes wrong here (a list has an item without its keys, an object is too large for its sets, there
+ * are too many sets for the budget of a request) is not the client's mistake: the object is stored
+ * without managedFields, as upstream's.
  * Thread: the thread that has the call; cor_write_note_manager() the call's loop. */
 /* clang-format on */
 #include <assert.h>
@@ -302,6 +303,7 @@ int cor_write_managed_fields(struct cor_write *write)
     struct cor_str live = write->is_create
                               ? cor_str(NULL, 0)
                               : cor_object_meta_member(write->current, COR_STR("managedFields"));
+    uint64_t steps = write->work.steps;
     struct cor_managed m;
     int r;
 
@@ -318,9 +320,13 @@ int cor_write_managed_fields(struct cor_write *write)
     if (r == 0)
         r = managed_run(&m, live);
     cor_managed_deinit(&m);
+    if (r == COR_WORK_YIELD)
+        return r;
     if (r == -COR_ENOMEM)
         return cor_status_set_err(&write->call.status, r);
     if (r < 0) {
+        /* What was done in vain leaves the other stages their budget. */
+        write->work.steps = steps;
         cor_status_deinit(&write->call.status);
         cor_status_init(&write->call.status);
         write->managed = cor_str(NULL, 0);

@@ -131,6 +131,15 @@ static bool write_compiles(const struct cor_write *write)
            (stored && stored->custom && stored != row && custom_has_work(stored->custom->schema));
 }
 
+/* What of the present object only the stages of managedFields read. Long lists are long work for
+ * these. */
+static size_t write_managed_weight(const struct cor_write *write)
+{
+    size_t n = cor_object_meta_member(write->current, COR_STR("managedFields")).n;
+
+    return n <= COR_HEAVY_BYTES ? n : 0;
+}
+
 /* What the pure stages from here on go over, as far as it is known before they run. Each copy of a
  * JSON patch may double the object. */
 static size_t write_weight(const struct cor_write *write)
@@ -148,9 +157,8 @@ static size_t write_weight(const struct cor_write *write)
     if (write->at <= COR_WRITE_DECODE)
         return n + (write->apply ? write->json.n : cor_body_weight(&write->call));
     body = cor_body_json_weight(cor_object_json(write->body));
-    /* From here on only the stage of managedFields reads them. */
     if (write->current && n + body > COR_HEAVY_BYTES)
-        n -= cor_object_meta_member(write->current, COR_STR("managedFields")).n;
+        n -= write_managed_weight(write);
     return n + body;
 }
 
@@ -194,11 +202,13 @@ static int write_keep_json(struct cor_write *write)
     return 0;
 }
 
-/* The stage that has given up runs again. What it may have left behind is what decoding makes of a
- * body. */
+/* The stage that has given up runs again. What it may have left behind is what a patch or decoding
+ * makes of a body. */
 static void write_undo_stage(struct cor_write *write, uint64_t steps)
 {
     write->work.steps = steps;
+    if (write->at == COR_WRITE_APPLY)
+        cor_buf_deinit(&write->text);
     if (write->at != COR_WRITE_DECODE || write->apply)
         return;
     cor_buf_reset(&write->text);

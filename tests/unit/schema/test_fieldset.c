@@ -188,6 +188,37 @@ TEST(fieldset, ten_thousand_items_in_any_order_are_sorted)
     cor_arena_deinit(&arena);
 }
 
+/* Each of many sets that is combined with a long one goes over all of that. */
+TEST(fieldset, combining_many_sets_with_a_long_one_ends_with_the_work)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = BYTES_MAX};
+    COR_CLEANUP(cor_arena_deinit) struct cor_arena arena;
+    struct cor_work work = cor_work_new(false);
+    struct cor_fieldset many, last;
+    uint64_t once;
+
+    cor_arena_init(&arena, SIZE_MAX);
+    arena.work = &work;
+    for (unsigned i = 0; i < 10000; i++)
+        assert_int_equal(cor_buf_addf(&text, "%c\"f:k%05u\":{}", i ? ',' : '{', i), 0);
+    assert_int_equal(cor_buf_addc(&text, '}'), 0);
+    many = read_set(&arena, cor_buf_z(&text));
+    last = read_set(&arena, "{\"f:z\":{}}");
+    once = work.steps;
+    check_text(cor_fieldset_difference(&arena, last, many), "{\"f:z\":{}}");
+    assert_in_range(work.steps - once, 10000, 40000);
+    work.slice = work.steps + COR_WORK_SLICE;
+    for (unsigned i = 0; i < 100 && arena.error == 0; i++)
+        (void)cor_fieldset_difference(&arena, last, many);
+    assert_int_equal(arena.error, COR_WORK_YIELD);
+    assert_in_range(work.steps, work.slice, work.slice + 100);
+    arena.error = 0;
+    work.slice = UINT64_MAX;
+    for (unsigned i = 0; i < 10000 && arena.error == 0; i++)
+        (void)cor_fieldset_intersection(&arena, many, last);
+    assert_int_equal(arena.error, -COR_ETOOBIG);
+}
+
 TEST(fieldset, failed_allocations_and_limits_are_reported)
 {
     static const char json[] = "{\"f:\\u0061\":{\"k:{\\\"a\\\":\\\"x\\\\n\\\",\\\"b\\\":1.5}\":{"

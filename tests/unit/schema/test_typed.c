@@ -479,6 +479,57 @@ TEST(typed, custom_resources_are_owned_as_their_schemas_have_it)
 
 /* clang-format on */
 
+/* Nobody looks for each member from the beginning of a set that is as long. */
+TEST(typed, removing_many_members_of_an_object_is_linear)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = 1u << 20};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = 1u << 20};
+    COR_CLEANUP(cor_arena_deinit) struct cor_arena arena;
+    const struct cor_apply_place place = cor_apply_place_schema(&cor_apply_deduced);
+    struct cor_work work = cor_work_new(false);
+    struct cor_json_nodes json;
+    struct cor_typed typed = {&place, &json};
+    struct cor_fieldset set;
+
+    cor_arena_init(&arena, SIZE_MAX);
+    assert_int_equal(cor_buf_addz(&text, "{\"kind\":\"K\",\"apiVersion\":\"v1\""), 0);
+    for (unsigned i = 0; i < 10000; i++)
+        assert_int_equal(cor_buf_addf(&text, ",\"k%05u\":1", i), 0);
+    assert_int_equal(cor_buf_addc(&text, '}'), 0);
+    assert_int_equal(cor_json_nodes_init(&json, cor_buf_str(&text)), 0);
+    assert_int_equal(cor_typed_fields(typed, &arena, &set), 0);
+    arena.work = &work;
+    assert_int_equal(cor_typed_remove(typed, set, &arena, &out), 0);
+    assert_string_equal(cor_buf_z(&out), "null");
+    assert_in_range(work.steps, 10000, 40000);
+    cor_json_nodes_deinit(&json);
+}
+
+/* A path of many bytes before each of many errors is seventy megabytes here. */
+TEST(typed, without_words_the_first_error_ends_the_check)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = 4u << 20};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf words = {.max = 4u << 20};
+    static const struct cor_apply_type number = {.scalar = COR_APPLY_NUMERIC};
+    static const struct cor_apply_type numbers = {.list = COR_APPLY_LIST_ATOMIC, .item = &number};
+    static const struct cor_apply_type kind = {.map = COR_APPLY_MAP_GRANULAR, .others = &numbers};
+    const struct cor_apply_place place = cor_apply_place_schema(&kind);
+    struct cor_json_nodes json;
+    struct cor_typed typed = {&place, &json};
+
+    assert_int_equal(cor_buf_addz(&text, "{\""), 0);
+    for (unsigned i = 0; i < 7000; i++)
+        assert_int_equal(cor_buf_addc(&text, 'n'), 0);
+    assert_int_equal(cor_buf_addz(&text, "\":[1"), 0);
+    for (unsigned i = 0; i < 10000; i++)
+        assert_int_equal(cor_buf_addz(&text, ",\"\""), 0);
+    assert_int_equal(cor_buf_addz(&text, "]}"), 0);
+    assert_int_equal(cor_json_nodes_init(&json, cor_buf_str(&text)), 0);
+    assert_int_equal(cor_typed_check(typed, false, &words), -COR_ETOOBIG);
+    assert_int_equal(cor_typed_check(typed, false, NULL), -COR_EINVALID);
+    cor_json_nodes_deinit(&json);
+}
+
 TEST(typed, every_failed_allocation_is_reported)
 {
     static const char live[] = "{'spec':{'opts':{'a':'1'},'parts':[{'name':'q','qty':1.5},"
