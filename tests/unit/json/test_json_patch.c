@@ -333,7 +333,7 @@ TEST(json_patch, has_a_maximum_of_work)
     assert_int_equal(
         cor_json_json_patch(cor_buf_str(&doc), cor_buf_str(&patch), &counted, &out, NULL, &err),
         COR_WORK_YIELD);
-    assert_in_range(work.steps, work.slice, work.slice + 20000);
+    assert_uint_in_range(work.steps, work.slice, work.slice + 20000);
     assert_int_equal(out.n, 0);
     cor_buf_deinit(&doc);
     cor_buf_deinit(&out);

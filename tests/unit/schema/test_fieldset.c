@@ -206,12 +206,12 @@ TEST(fieldset, combining_many_sets_with_a_long_one_ends_with_the_work)
     last = read_set(&arena, "{\"f:z\":{}}");
     once = work.steps;
     check_text(cor_fieldset_difference(&arena, last, many), "{\"f:z\":{}}");
-    assert_in_range(work.steps - once, 10000, 40000);
+    assert_uint_in_range(work.steps - once, 10000, 40000);
     work.slice = work.steps + COR_WORK_SLICE;
     for (unsigned i = 0; i < 100 && arena.error == 0; i++)
         (void)cor_fieldset_difference(&arena, last, many);
     assert_int_equal(arena.error, COR_WORK_YIELD);
-    assert_in_range(work.steps, work.slice, work.slice + 100);
+    assert_uint_in_range(work.steps, work.slice, work.slice + 100);
     arena.error = 0;
     work.slice = UINT64_MAX;
     for (unsigned i = 0; i < 10000 && arena.error == 0; i++)

@@ -261,7 +261,7 @@ TEST(strategic_merge, ends_with_the_work)
                                          cor_type_named(COR_STR("core_v1.Pod")), &limits, &out,
                                          NULL, NULL),
                      COR_WORK_YIELD);
-    assert_in_range(work.steps, work.slice, work.slice + 100);
+    assert_uint_in_range(work.steps, work.slice, work.slice + 100);
     assert_int_equal(out.n, 0);
     work.slice = UINT64_MAX;
     assert_int_equal(cor_strategic_merge(cor_buf_str(&list), cor_buf_str(&list),

@@ -501,7 +501,7 @@ TEST(typed, removing_many_members_of_an_object_is_linear)
     arena.work = &work;
     assert_int_equal(cor_typed_remove(typed, set, &arena, &out), 0);
     assert_string_equal(cor_buf_z(&out), "null");
-    assert_in_range(work.steps, 10000, 40000);
+    assert_uint_in_range(work.steps, 10000, 40000);
     cor_json_nodes_deinit(&json);
 }
 
