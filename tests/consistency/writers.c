@@ -8,6 +8,7 @@
 #include "base/rand.h"
 #include "http_conn.h"
 #include "loop/timer.h"
+#include "notes.h"
 #include "pod.h"
 
 #define BODY_MAX     (1u << 20)
@@ -17,18 +18,6 @@
 #define EVEN_PAD_MAX 4000
 #define MERGE        "application/merge-patch+json"
 #define JSON_TYPE    "application/json"
-
-enum op { OP_CREATE, OP_PATCH, OP_READ, OP_UPDATE, OP_DELETE, OP_DELETE_ALL, OP_OUTSIDE };
-enum fate { FATE_UNKNOWN, FATE_DONE, FATE_REFUSED };
-
-/* A write, at the index of its token. */
-struct note {
-    enum op op;
-    enum fate fate;
-    uint16_t key;
-    uint64_t rev;
-    size_t next; /* the first write that began after the answer to this one */
-};
 
 struct writer {
     struct writers *all;
@@ -41,17 +30,16 @@ struct writer {
     enum op op;
     unsigned key;
     struct event read;  /* what OP_READ brought */
-    uint64_t known_rev; /* of the key, when the request was sent */
+    uint64_t known_rev; /* key_revs of the key, when the request was sent */
     uint64_t last_rev;  /* that this writer was told */
 };
 
 struct writers {
     struct http_client *client;
     struct verdict *verdict;
-    struct note *notes; /* notes[0] is nobody's: token 0 means no object */
-    size_t nnotes, cap, ndone;
+    struct notes notes;
     uint64_t rev;
-    uint64_t key_revs[KEYS];        /* the newest that anybody was told */
+    uint64_t key_revs[KEYS];        /* no read finds the key at an older one any more */
     const struct history *followed; /* NULL: none */
     uint64_t lag_max;
     bool is_finishing;
@@ -60,30 +48,10 @@ struct writers {
     struct writer v[];
 };
 
-static const char *const op_names[] = {"create",           "patch",      "read", "update", "delete",
-                                       "deletecollection", "transaction"};
-
-static uint32_t take_note(struct writers *w, enum op op, unsigned key)
-{
-    if (w->nnotes == w->cap) {
-        w->cap = w->cap ? w->cap * 2 : 1024;
-        w->notes = cor_realloc(w->notes, w->cap * sizeof(*w->notes));
-        if (!w->notes)
-            abort();
-    }
-    w->notes[w->nnotes] = (struct note){.op = op, .key = (uint16_t)key};
-    return (uint32_t)w->nnotes++;
-}
-
-static struct note *note_of(struct writer *wr)
-{
-    return &wr->all->notes[wr->read.content.token];
-}
-
 /* The last ones have every color on every node in every namespace. */
 static struct content new_content(struct writer *wr)
 {
-    struct content content = {.token = take_note(wr->all, wr->op, wr->key),
+    struct content content = {.token = notes_take(&wr->all->notes, wr->op, wr->key),
                               .color = (uint8_t)cor_rand_below(&wr->rand, COLORS),
                               .node = (uint8_t)cor_rand_below(&wr->rand, NODES)};
 
@@ -203,28 +171,32 @@ static bool has_removed(const struct writer *wr, const struct event *answer)
     return (wr->op == OP_UPDATE || wr->op == OP_PATCH) && answer->is_marked;
 }
 
+/* Somebody was told so: what is read from now on is of that revision or later. */
+static void know(struct writers *w, unsigned key, uint64_t rev)
+{
+    if (rev > w->key_revs[key])
+        w->key_revs[key] = rev;
+}
+
 static void on_written(struct writer *wr, const struct event *answer)
 {
     struct writers *w = wr->all;
-    struct note *note = note_of(wr);
 
     if (has_removed(wr, answer)) {
-        note->fate = FATE_REFUSED;
+        notes_removed(&w->notes, wr->read.content.token, answer->rev);
+        know(w, wr->key, answer->rev + 1);
         return;
     }
-    note->fate = FATE_DONE;
-    note->rev = answer->rev;
-    note->next = w->nnotes;
-    w->ndone++;
+    notes_done(&w->notes, wr->read.content.token, answer->rev);
     if (answer->rev <= wr->last_rev)
-        verdict_set(w->verdict, "%s of key %u at %llu, after %llu", op_names[wr->op], wr->key,
+        verdict_set(w->verdict, "%s of key %u at %llu, after %llu", op_name(wr->op), wr->key,
                     (unsigned long long)answer->rev, (unsigned long long)wr->last_rev);
     if (wr->op != OP_DELETE && answer->content.token != wr->read.content.token)
-        verdict_set(w->verdict, "%s of key %u wrote token %u, got token %u", op_names[wr->op],
+        verdict_set(w->verdict, "%s of key %u wrote token %u, got token %u", op_name(wr->op),
                     wr->key, wr->read.content.token, answer->content.token);
     wr->last_rev = answer->rev;
-    if (answer->rev > w->key_revs[wr->key])
-        w->key_revs[wr->key] = answer->rev;
+    /* What was deleted at a revision, or had its mark there, is not found at it. */
+    know(w, wr->key, wr->op == OP_DELETE ? answer->rev + 1 : answer->rev);
     if (answer->rev > w->rev)
         w->rev = answer->rev;
 }
@@ -232,7 +204,7 @@ static void on_written(struct writer *wr, const struct event *answer)
 static void on_read(struct writer *wr, const struct event *answer)
 {
     if (answer->rev < wr->known_rev)
-        verdict_set(wr->all->verdict, "key %u was read at %llu, after %llu was acknowledged",
+        verdict_set(wr->all->verdict, "key %u was read at %llu, where %llu was the oldest left",
                     wr->key, (unsigned long long)answer->rev, (unsigned long long)wr->known_rev);
     wr->read = *answer;
     wr->op = OP_UPDATE;
@@ -248,7 +220,7 @@ static void on_success(struct writer *wr)
         return;
     }
     if (!pod_read(cor_buf_str(&wr->body), &answer) || answer.key != wr->key) {
-        verdict_set(wr->all->verdict, "%s of key %u: the answer is %.150s", op_names[wr->op],
+        verdict_set(wr->all->verdict, "%s of key %u: the answer is %.150s", op_name(wr->op),
                     wr->key, cor_buf_z(&wr->body));
         return;
     }
@@ -286,9 +258,9 @@ static void on_done(void *arg)
         return;
     }
     if (wr->op != OP_READ && (wr->status == 404 || wr->status == 409 || wr->status == 429))
-        note_of(wr)->fate = FATE_REFUSED;
+        notes_refused(&wr->all->notes, wr->read.content.token);
     else if (wr->status != 404 && wr->status != 503 && wr->status != 504)
-        verdict_set(wr->all->verdict, "%s of key %u: %d %.200s", op_names[wr->op], wr->key,
+        verdict_set(wr->all->verdict, "%s of key %u: %d %.200s", op_name(wr->op), wr->key,
                     wr->status, cor_buf_z(&wr->body));
     if (wr->status == 404 || wr->status == 409)
         next_op(wr);
@@ -330,7 +302,7 @@ struct writers *writers_start(struct cor_loop *loop, struct http_client *client,
     w->client = client;
     w->verdict = verdict;
     w->n = n;
-    take_note(w, OP_READ, 0);
+    notes_init(&w->notes);
     for (size_t i = 0; i < n; i++) {
         struct writer *wr = &w->v[i];
 
@@ -350,7 +322,7 @@ uint64_t writers_rev(const struct writers *w)
 
 size_t writers_acknowledged(const struct writers *w)
 {
-    return w->ndone;
+    return w->notes.ndone;
 }
 
 void writers_follow(struct writers *w, const struct history *history, uint64_t lag_max)
@@ -366,18 +338,13 @@ bool writers_must_wait(const struct writers *w)
 
 uint32_t writers_note_outside(struct writers *w, unsigned key)
 {
-    return take_note(w, OP_OUTSIDE, key);
+    return notes_take(&w->notes, OP_OUTSIDE, key);
 }
 
 void writers_done_outside(struct writers *w, uint32_t token, uint64_t rev)
 {
-    struct note *note = &w->notes[token];
-
-    note->fate = FATE_DONE;
-    note->rev = rev;
-    w->ndone++;
-    if (rev > w->key_revs[note->key])
-        w->key_revs[note->key] = rev;
+    notes_done(&w->notes, token, rev);
+    know(w, notes_key(&w->notes, token), rev);
     if (rev > w->rev)
         w->rev = rev;
 }
@@ -394,98 +361,9 @@ bool writers_are_done(void *writers)
     return (!is_any_busy(w) && w->nfinished == 2 * KEYS) || w->verdict->is_wrong;
 }
 
-/* A pod is marked before it is removed: a write of the server's, of what somebody else wrote. */
-static bool is_mark(const struct event *e)
-{
-    return e->type == EVENT_MODIFIED && e->is_marked && e->previous.token == e->content.token;
-}
-
-static void check_event(const struct writers *w, const struct event *e, bool *is_seen,
-                        struct verdict *verdict)
-{
-    const struct note *note = e->content.token < w->nnotes ? &w->notes[e->content.token] : NULL;
-
-    if (!note || note->key != e->key)
-        verdict_set(verdict, "key %u at %llu: nobody wrote token %u", e->key,
-                    (unsigned long long)e->rev, e->content.token);
-    else if (is_mark(e))
-        return;
-    else if (e->type != EVENT_DELETED && note->fate == FATE_REFUSED)
-        verdict_set(verdict, "key %u at %llu: token %u was refused", e->key,
-                    (unsigned long long)e->rev, e->content.token);
-    else if (e->type != EVENT_DELETED && note->fate == FATE_DONE && note->rev != e->rev)
-        verdict_set(verdict, "key %u at %llu: token %u was acknowledged at %llu", e->key,
-                    (unsigned long long)e->rev, e->content.token, (unsigned long long)note->rev);
-    else if (e->type != EVENT_DELETED)
-        is_seen[e->content.token] = true;
-}
-
-/* The event of a key at a revision; NULL: there is none. */
-static const struct event *find_event(const struct history *h, uint16_t key, uint64_t rev)
-{
-    size_t low = 0, high = h->events.n;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (h->events.v[middle].rev < rev)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    while (low < h->events.n && h->events.v[low].rev == rev && h->events.v[low].key != key)
-        low++;
-    return low < h->events.n && h->events.v[low].rev == rev ? &h->events.v[low] : NULL;
-}
-
-/* Is the deletion there? Or the mark of one that somebody else has finished: then the pod is gone
- * before a write that began after the answer finds it there. */
-static bool has_deletion(const struct history *h, const struct note *note)
-{
-    const struct event *e = find_event(h, note->key, note->rev);
-
-    if (!e || (e->type != EVENT_DELETED && !is_mark(e)))
-        return false;
-    for (; e < h->events.v + h->events.n; e++) {
-        if (e->key != note->key)
-            continue;
-        if (e->type == EVENT_DELETED)
-            return true;
-        if (e->content.token >= note->next)
-            return false;
-    }
-    return false;
-}
-
-static void blame(const struct note *note, const struct history *h, struct verdict *verdict)
-{
-    static const char *const types[] = {"it was made there", "it was changed there",
-                                        "it was removed there"};
-    const struct event *e = find_event(h, note->key, note->rev);
-
-    verdict_set(verdict, "the %s of key %u at %llu was acknowledged and is lost: %s",
-                op_names[note->op], note->key, (unsigned long long)note->rev,
-                !e           ? "nothing was changed there"
-                : is_mark(e) ? "it was marked there, and not removed"
-                             : types[e->type]);
-}
-
 void writers_check(const struct writers *w, const struct history *h, struct verdict *verdict)
 {
-    bool *is_seen = cor_calloc(w->nnotes, sizeof(*is_seen));
-
-    if (!is_seen)
-        abort();
-    for (size_t i = 0; i < h->events.n; i++)
-        check_event(w, &h->events.v[i], is_seen, verdict);
-    for (size_t i = 0; i < w->nnotes; i++) {
-        const struct note *note = &w->notes[i];
-
-        if (note->fate == FATE_DONE &&
-            !(note->op == OP_DELETE ? has_deletion(h, note) : is_seen[i]))
-            blame(note, h, verdict);
-    }
-    cor_free(is_seen);
+    notes_check(&w->notes, h, verdict);
 }
 
 void writers_free(struct writers *w)
@@ -495,6 +373,6 @@ void writers_free(struct writers *w)
         cor_timer_cancel(&w->v[i].retry);
         cor_buf_deinit(&w->v[i].body);
     }
-    cor_free(w->notes);
+    notes_deinit(&w->notes);
     cor_free(w);
 }
