@@ -48,6 +48,8 @@ BANS = [
     ("malloc is refused outside base/mem.c", "src/json/x.c", "p = malloc (3);\n", ":1: malloc()"),
     ("free of a member is another function", "src/json/x.c", "fns->free(p); f.free(p); cor_free(p);\n", None),
     ("base/mem.c is where malloc lives", "src/base/mem.c", "p = malloc(3);\n", None),
+    ("another client frees what it is given", "bench/client/official/x.c", "give(strdup(a));\n", None),
+    ("other measurements do not", "bench/client/x.c", "give(strdup(a));\n", ":1: strdup()"),
     ("comments and strings do not count", "src/json/x.c", "/* free(p)\n atoi(x) */ puts(\"gets(x)\");\n", None),
     ("a test does not sleep", "tests/unit/x.c", "usleep(10);\n", "tests/unit/x.c:1: usleep()"),
     ("a diagram that clang-format may reflow is refused", "src/json/x.c", "/* States:\n *   A ──► B\n */\n",
