@@ -88,8 +88,13 @@ static unsigned pod_of(const struct cor_object *object)
     return (unsigned)(name.p[1] - '0') * 10 + (unsigned)(name.p[2] - '0');
 }
 
+/* One that is refused is asked for again: as much history may be read already as may be. */
 static void on_open(void *arg, int err, struct cor_status *status)
 {
+    struct watching *w = arg;
+
+    w->ended |= err < 0;
+    w->side->failed |= err < 0 && !is_rough;
 }
 
 /* Its initial state is not read on. */
