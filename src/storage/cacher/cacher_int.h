@@ -126,6 +126,7 @@ struct cor_cacher {
     struct consistency_check check;
     struct source_list list;
     struct history_reading *reading; /* NULL: no history is being read */
+    bool reads_again;                /* when this one is over */
     struct cor_mail history_mail;    /* from a reader, when a reading is asked for */
     void (*on_closed)(void *arg);
     void *closed_arg;

@@ -184,6 +184,8 @@ static void on_give_up(struct cor_mail *mail)
 
 /* The home loop's. */
 
+static void reading_begin(struct cor_cacher *cacher);
+
 static void on_answer(struct cor_mail *mail)
 {
     struct history_reading *h = COR_CONTAINER_OF(mail, struct history_reading, mail);
@@ -191,6 +193,8 @@ static void on_answer(struct cor_mail *mail)
 
     cacher->reading = NULL;
     reading_free(h);
+    if (cacher->reads_again)
+        reading_begin(cacher);
     cor_cacher_ended(cacher);
 }
 
@@ -518,17 +522,17 @@ bool cor_cacher_history_must_replay_locked(const struct cor_cacher *cacher, cor_
            history_room_locked(cacher) <= cacher->cachers->bytes_max / BYTES_SHARE_MIN;
 }
 
-static void on_wanted(struct cor_mail *mail)
+static void reading_begin(struct cor_cacher *cacher)
 {
-    struct cor_cacher *cacher = COR_CONTAINER_OF(mail, struct cor_cacher, history_mail);
     struct history_reading *h;
 
+    cacher->reads_again = false;
     if (cacher->is_closing)
         return;
     h = cor_calloc(1, sizeof(*h));
     if (!h) {
-        mail->on_mail = on_give_up;
-        cor_cachers_command(cacher->cachers, mail);
+        cacher->history_mail.on_mail = on_give_up;
+        cor_cachers_command(cacher->cachers, &cacher->history_mail);
         return;
     }
     h->cacher = cacher;
@@ -547,6 +551,17 @@ static void on_wanted(struct cor_mail *mail)
     cor_lock_release(&cacher->cache.lock);
     cacher->reading = h;
     cor_engine_status(cacher->cachers->engine, &h->status);
+}
+
+/* A watch of another loop may know that a reading is over before the writer's answer is here: the
+ * next one waits for it, because a cacher has one reading. */
+static void on_wanted(struct cor_mail *mail)
+{
+    struct cor_cacher *cacher = COR_CONTAINER_OF(mail, struct cor_cacher, history_mail);
+
+    cacher->reads_again = cacher->reading != NULL;
+    if (!cacher->reads_again)
+        reading_begin(cacher);
 }
 
 void cor_cacher_history_init(struct cor_cacher *cacher)

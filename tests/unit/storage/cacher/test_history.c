@@ -3,6 +3,7 @@
 
 #include "busy_thread.h"
 #include "fake_engine.h"
+#include "storage/cacher/cacher_int.h"
 
 static struct fake f;
 
@@ -167,6 +168,36 @@ TEST(history, that_one_of_several_asks_for_in_vain_is_read_for_the_others)
 }
 
 /* What was put in front of the window and has left it counts no more. */
+/* The writer tells the watches that a reading is over, and then the home loop: a watch of another
+ * loop may want the next one in between. */
+TEST(history, that_is_wanted_before_the_last_answer_is_there_is_read_after_it)
+{
+    struct fake_watch w[2];
+    cor_rev from;
+
+    restart_with_history(0, 600, NULL);
+    from = f.rev - 300;
+    f.hold_next = true;
+    open_from(&w[0], from);
+    fake_settle(&f);
+    cor_lock_acquire(&f.cacher->cache.lock);
+    f.cacher->history.done = f.cacher->history.asked;
+    cor_lock_release(&f.cacher->cache.lock);
+    open_from(&w[1], from);
+    fake_settle(&f);
+    assert_int_equal(f.statuses, 1);
+    fake_release(&f);
+    fake_settle(&f);
+    fake_settle(&f);
+    assert_int_equal(f.statuses, 3); /* the one that was held, again, and the next */
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(w[i].error, 0);
+        assert_int_equal(w[i].n, 300);
+        fake_watch_close(&w[i]);
+    }
+    fake_close(&f);
+}
+
 TEST(history, that_has_left_the_window_may_be_read_again)
 {
     char filler[1001];
