@@ -108,7 +108,7 @@ static _Noreturn void become_compactor(const struct run *r, const char *revision
     char flags[1024];
 
     snprintf(flags, sizeof(flags), "%s", r->server.flags);
-    for (char *word = flags, *end = word; *end && argc < 31; word = end + 1) {
+    for (char *word = flags, *end; argc < 31; word = end + 1) {
         end = word + strcspn(word, " ");
         if (strncmp(word, "--etcd-", 7) == 0)
             argv[argc++] = word;
