@@ -18,9 +18,10 @@
 #include "schema/pod_resources.h"
 #include "json/scan.h"
 
-#define NAME_LABEL         "kubernetes.io/metadata.name"
-#define IMAGE_BYTES_MAX    4096 /* a longer image's name is not valid anyway */
-#define QUANTITY_BYTES_MAX (1u << 20)
+#define NAME_LABEL          "kubernetes.io/metadata.name"
+#define TEMPLATE_GENERATION "deprecated.daemonset.template.generation"
+#define IMAGE_BYTES_MAX     4096 /* a longer image's name is not valid anyway */
+#define QUANTITY_BYTES_MAX  (1u << 20)
 
 /* The raw text of a string member; empty when there is none. */
 static struct cor_str text_of(const struct cor_draft_value *object, const char *name)
@@ -341,6 +342,19 @@ static void hook_claim_kinds(struct cor_draft *draft, struct cor_draft_value *cl
         if (!cor_str_eq(text_of(claim, "kind"), COR_STR("PersistentVolumeClaim")))
             cor_draft_set(draft, claim, COR_STR("kind"), COR_STR("\"PersistentVolumeClaim\""));
     }
+}
+
+/* Upstream's internal type has a field for it, which is an annotation of every version; strategies
+ * count it after ownership was judged. */
+static void hook_generation_annotation(struct cor_draft *draft, struct cor_draft_value *metadata)
+{
+    struct cor_draft_value *annotations;
+
+    if (!cor_draft_get(metadata, COR_STR("annotations")))
+        cor_draft_set(draft, metadata, COR_STR("annotations"), COR_STR("{}"));
+    annotations = cor_draft_open_member(draft, metadata, "annotations");
+    if (annotations && !cor_draft_get(annotations, COR_STR(TEMPLATE_GENERATION)))
+        cor_draft_set(draft, annotations, COR_STR(TEMPLATE_GENERATION), COR_STR("\"0\""));
 }
 
 void cor_default_hook_run(enum cor_default_hook hook, struct cor_draft *draft,

@@ -23,7 +23,8 @@
     X(init_container_annotations) /* ObjectMeta: annotations of before 1.8 are dropped */          \
     X(pod_ips)               /* PodStatus: podIP is the first of podIPs, or the only one */        \
     X(pod_cidrs)             /* NodeSpec: podCIDR is the first of podCIDRs, or the only one */     \
-    X(claim_kinds)           /* []PersistentVolumeClaim: each says what it is */
+    X(claim_kinds)           /* []PersistentVolumeClaim: each says what it is */                   \
+    X(generation_annotation) /* ObjectMeta of a DaemonSet: its template's generation is 0 */
 /* clang-format on */
 
 enum cor_default_hook {

@@ -294,6 +294,11 @@ TEST(default, fills_in_workloads)
         {"apps_v1.DaemonSet", "{'spec':{'updateStrategy':{}}}",
          "{'spec':{'revisionHistoryLimit':10,'updateStrategy':{'rollingUpdate':{'maxSurge':0,'maxUnavailable':1},'type':'RollingUpdate'}}}"},
         {"apps_v1.DaemonSet", "{'spec':{'revisionHistoryLimit':1,'updateStrategy':{'type':'OnDelete'}}}", NULL},
+        {"apps_v1.DaemonSet", "{'metadata':{'annotations':{'x':'1'}},'spec':{'revisionHistoryLimit':1,'updateStrategy':{'type':'OnDelete'}}}",
+         "{'metadata':{'annotations':{'deprecated.daemonset.template.generation':'0','x':'1'}},"
+         "'spec':{'revisionHistoryLimit':1,'updateStrategy':{'type':'OnDelete'}}}"},
+        {"apps_v1.DaemonSet", "{'metadata':{'annotations':{'deprecated.daemonset.template.generation':'7'}},"
+         "'spec':{'revisionHistoryLimit':1,'updateStrategy':{'type':'OnDelete'}}}", NULL},
         {"apps_v1.StatefulSet", "{'spec':{}}",
          "{'spec':{'persistentVolumeClaimRetentionPolicy':{'whenDeleted':'Retain','whenScaled':'Retain'},"
          "'podManagementPolicy':'OrderedReady','replicas':1,'revisionHistoryLimit':10,"
