@@ -26,6 +26,7 @@
 #define DELETE         "$deleteFromPrimitiveList"
 #define ORDER_PREFIX   ORDER "/"
 #define DELETE_PREFIX  DELETE "/"
+#define BAD_RETAIN     "invalid patch format of retainKeys"
 #define STEP_BYTES     8 /* of both sides, which are gone over a few times, in the time of a step */
 #define VALUE_TEXT_MAX sizeof(((struct cor_json_patch_error *)0)->message)
 
@@ -439,7 +440,7 @@ static void merge_members(struct cor_strategic *m, struct member_rules *rules, s
         }
         if (c >= 0 && rules->retains && !says_nothing(m, b) &&
             !cor_str_set_has(&rules->retain, b->key)) {
-            cor_strategic_fail(m, -COR_EINVAL, "invalid patch format of retainKeys");
+            cor_strategic_fail(m, -COR_EINVAL, BAD_RETAIN);
         } else if (c <= 0) {
             merge_old(m, rules, a, c == 0 ? b : NULL, outermost);
         } else {
@@ -470,6 +471,10 @@ static void rules_init(struct cor_strategic *m, struct member_rules *rules,
     rules->deletes = d ? d->deletes : NULL;
     rules->retains = d && d->retain.p;
     cor_str_set_init(&rules->retain, COR_STRATEGIC_ITEMS_MAX);
+    if (rules->retains && cor_json_type(d->retain) != COR_JSON_ARRAY) {
+        cor_strategic_fail(m, -COR_EINVAL, BAD_RETAIN);
+        return;
+    }
     for (const struct cor_strategic_directive *o = rules->orders; o; o = o->next)
         check_list(m, o->value);
     while (m->error == 0 && cor_json_iter_elem(&it)) {

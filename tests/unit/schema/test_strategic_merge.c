@@ -136,6 +136,8 @@ TEST(strategic_merge, refuses_what_it_cannot_merge)
         {"{", NULL, -COR_EINVAL},
         {"{\"spec\":{\"$retainKeys\":[\"a\"],\"b\":1}}", "invalid patch format of retainKeys",
          -COR_EINVAL},
+        {"{\"spec\":{\"$retainKeys\":\"a\"}}", "invalid patch format of retainKeys", -COR_EINVAL},
+        {"{\"spec\":{\"$retainKeys\":null}}", "invalid patch format of retainKeys", -COR_EINVAL},
         {"{\"spec\":{\"containers\":[{\"image\":\"a\"}]}}",
          "map: map[image:a] does not contain declared merge key: name", -COR_EINTERNAL},
         {"{\"spec\":{\"containers\":[{\"$patch\":\"delete\"}]}}",
