@@ -53,6 +53,8 @@ struct cor_str cor_decode_version(const struct cor_resource_row *resource,
 {
     struct cor_str group = api_version;
 
+    if (group.n > 1 && group.p[0] == '/' && cor_str_find(cor_str_from(group, 1), '/') < 0)
+        return cor_str_from(group, 1);
     if (group.n == 0 || group.p[group.n - 1] != '/')
         return api_version;
     group.n--;

@@ -16,8 +16,8 @@ int cor_decode_check_bytes(struct cor_str json, struct cor_buf *why);
 /* And a kind or version that is no string, in the canonical bytes of an object. */
 int cor_decode_check_type(struct cor_str canonical, struct cor_buf *why);
 
-/* The version that an apiVersion with an empty version stands for: "" (the resource's own) for "/"
- * and for the resource's group, else the apiVersion itself. */
+/* What an apiVersion with an empty part stands for: "" (the resource's own version) for "/" and for
+ * the resource's group before a slash, the version alone behind one, else the apiVersion itself. */
 struct cor_str cor_decode_version(const struct cor_resource_row *resource,
                                   struct cor_str api_version);
 

@@ -25,6 +25,25 @@ def an_object_is_created_read_changed_and_deleted(server):
     assert status["reason"] == "NotFound" and status["message"] == 'configmaps "a" not found'
 
 
+def envelope(api_version, kind, raw):
+    """An object in protobuf; all parts are short."""
+    def field(number, value):
+        return bytes([number << 3 | 2, len(value)]) + value
+    return b"k8s\0" + field(1, field(1, api_version) + field(2, kind)) + field(2, raw)
+
+
+@test
+def an_envelope_of_protobuf_may_leave_its_type_open(server):
+    for name, api_version, kind in ((b"a", b"", b""), (b"b", b"v1", b""), (b"c", b"", b"ConfigMap"), (b"d", b"/", b"ConfigMap"),
+                                    (b"e", b"v1/", b"ConfigMap"), (b"f", b"v1", b"ConfigMap")):
+        # metadata.name; data.k, which is no UTF-8.
+        raw = b"\n\3\n\1" + name + b"\x12\6\n\1k\x12\1\xff"
+        body = envelope(api_version, kind, raw)
+        made = server.request("POST", server.maps, body, Content_Type="application/vnd.kubernetes.protobuf").expect(201).json()
+        assert (made["kind"], made["apiVersion"], made["metadata"]["name"]) == ("ConfigMap", "v1", name.decode()), made
+        assert made["data"] == {"k": "\ufffd"}, made
+
+
 @test
 def a_second_object_of_that_name_is_a_conflict(server):
     server.create(server.maps, config_map("a"))

@@ -222,7 +222,8 @@ int cor_negotiate(struct cor_str accept, enum cor_answer answer,
                    : 0;
     }
     *ret_accept = (struct cor_accept){0};
-    if (known == 0) {
+    /* Custom resources are behind no router that knows their types. */
+    if (known == 0 && !(resource && resource->custom)) {
         ret_accept->is_pretty = true;
         return refuse_accept(answer == COR_ANSWER_LIST || answer == COR_ANSWER_WATCH,
                              reterr_status);

@@ -159,13 +159,13 @@ static int check_config(struct cor_call *call, struct cor_str config)
     struct cor_str version = text_at(config, "apiVersion"), kind = text_at(config, "kind");
     struct cor_gv gv = {COR_STR(""), COR_STR("")};
 
-    if (!cor_str_eq(version, call->type->api_version) || !cor_str_eq(kind, call->type->kind)) {
-        if (version.n > 0)
-            (void)cor_gv_parse(version, &gv, NULL);
+    if (cor_gv_parse(version, &gv, NULL) < 0)
+        kind = COR_STR("");
+    if (!cor_str_eq(gv.group, call->type->group) || !cor_str_eq(gv.version, call->type->version) ||
+        !cor_str_eq(kind, call->type->kind))
         return cor_status_bad_request(&call->status, "invalid object type: %.*s/%.*s, Kind=%.*s",
                                       COR_STR_ARG(gv.group), COR_STR_ARG(gv.version),
                                       COR_STR_ARG(kind));
-    }
     if (is_list_of_objects(member_at(member_at(config, "metadata"), "managedFields")))
         return cor_status_bad_request(&call->status, "metadata.managedFields must be nil");
     return 0;

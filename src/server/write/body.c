@@ -126,6 +126,15 @@ static int body_write_type(const struct cor_protobuf *object, struct cor_buf *te
     return cor_json_writer_finish(&w);
 }
 
+/* A version that is empty behind a group is that of the request, whatever the group is. */
+static struct cor_str body_envelope_version(struct cor_str api_version)
+{
+    bool is_open =
+        api_version.n > 0 && cor_str_find(api_version, '/') == (ptrdiff_t)api_version.n - 1;
+
+    return is_open ? COR_STR("") : api_version;
+}
+
 /* What is wrong with the envelope is refused as a body without a kind, what is wrong with the
  * message as a body of its kind. */
 static int body_read_protobuf(struct cor_call *call, const struct cor_gvk *expected,
@@ -138,6 +147,7 @@ static int body_read_protobuf(struct cor_call *call, const struct cor_gvk *expec
 
     if (cor_protobuf_open(call->req->body, &object, &why) < 0)
         return cor_body_unrecognized(call, why.message);
+    object.api_version = body_envelope_version(object.api_version);
     type = cor_protobuf_type(&object, expected);
     r = type ? cor_protobuf_to_json(&object, type, text, &why) : body_write_type(&object, text);
     if (r == -COR_EINVAL)

@@ -24,6 +24,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str_set.h"
+#include "meta/gvk.h"
 #include "meta/object_edit.h"
 #include "meta/quote.h"
 #include "schema/custom_row.h"
@@ -71,6 +72,7 @@ static int custom_check_kind(struct cor_write *write, const struct cor_object *o
     struct cor_str body = write->apply ? write->json : call->req->body;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {.max = WHY_MAX + body.n};
     int r = cor_decode_check_type(cor_object_json(object), &why);
+    struct cor_gv gv;
 
     if (r == 0 && cor_object_kind(object).n == 0) {
         r = cor_buf_addz(&why, "Object 'Kind' is missing in '");
@@ -82,12 +84,25 @@ static int custom_check_kind(struct cor_write *write, const struct cor_object *o
             return cor_status_set_err(&call->status, r);
         r = -COR_EINVAL;
     }
+    if (r == 0 && cor_gv_parse(cor_object_api_version(object), &gv, NULL) < 0) {
+        r = cor_buf_addf(&why, "unexpected GroupVersion string: %.*s",
+                         COR_STR_ARG(cor_object_api_version(object)));
+        r = r < 0 ? r : -COR_EINVAL;
+    }
     if (r == 0)
         return 0;
     if (why.n == 0)
         return cor_status_set_err(&call->status, r);
     return write->apply ? cor_body_refuse_patched(write, cor_buf_z(&why))
                         : cor_body_unrecognized(call, cor_buf_z(&why));
+}
+
+/* The version that the object says it is of; "/v1" and "v1" are the same. */
+static struct cor_str custom_version(const struct cor_object *object)
+{
+    struct cor_str version = cor_object_api_version(object);
+
+    return version.n > 0 && version.p[0] == '/' ? cor_str_from(version, 1) : version;
 }
 
 /* Adds a finding for the stage "strict"; each ends with a NUL. Beyond the maximum they are left
@@ -294,7 +309,7 @@ int cor_write_decode_custom(struct cor_write *write, const struct cor_json_dups 
     write->lacks_defaults = false;
     if (r < 0)
         return r;
-    write->api_version = cor_object_api_version(*object);
+    write->api_version = custom_version(*object);
     if (!cor_str_eq(cor_object_kind(*object), call->type->kind))
         return 0;
     for (size_t i = 0; i < dups->n && r == 0; i++)
@@ -305,24 +320,42 @@ int cor_write_decode_custom(struct cor_write *write, const struct cor_json_dups 
     if (r < 0)
         return r;
     r = custom_take_fields(write, object);
-    write->api_version = cor_object_api_version(*object);
+    write->api_version = custom_version(*object);
     return r;
+}
+
+/* `found` has the escapes of JSON. */
+static void must_be(const char *name, struct cor_str found, struct cor_str wanted,
+                    struct cor_field_errors *errs)
+{
+    const struct cor_field_path path = {.name = cor_strz(name)};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = found.n + 3};
+    char detail[512];
+
+    if (cor_str_eq(found, wanted))
+        return;
+    snprintf(detail, sizeof(detail), "must be %.*s", COR_STR_ARG(wanted));
+    if (cor_buf_addf(&json, "\"%.*s\"", COR_STR_ARG(found)) < 0)
+        errs->error = -COR_ENOMEM;
+    else
+        cor_field_errors_add(errs, COR_FIELD_INVALID, &path, cor_field_json(cor_buf_str(&json)),
+                             detail);
 }
 
 int cor_custom_match_kind(struct cor_write *write)
 {
-    static const struct cor_field_path path = {.name = COR_STR("kind")};
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
     struct cor_call *call = &write->call;
     struct cor_str kind = cor_object_kind(write->body);
     struct cor_gk gk = {call->type->group, kind};
-    char detail[128];
+    struct cor_gv gv = {call->type->group, call->type->version};
 
-    if (cor_str_eq(kind, call->type->kind))
+    must_be("kind", kind, call->type->kind, &errs);
+    must_be("apiVersion", write->api_version, call->type->api_version, &errs);
+    if (errs.n == 0 && errs.error == 0)
         return 0;
-    snprintf(detail, sizeof(detail), "must be %.*s", COR_STR_ARG(call->type->kind));
-    cor_field_errors_add(&errs, COR_FIELD_INVALID, &path,
-                         cor_field_json(cor_object_member(write->body, COR_STR("kind"))), detail);
+    if (cor_gv_parse(write->api_version, &gv, NULL) == 0)
+        gk.group = gv.group;
     return cor_status_invalid(&call->status, &gk, cor_object_name(write->body), &errs);
 }
 

@@ -122,7 +122,8 @@ static int decode_refuse_bytes(struct cor_write *write)
 }
 
 /* The type that the object says it is of. A body that has fields of other names may have said it in
- * other letters. 0, -COR_EINVAL with words in `why`. */
+ * other letters; what was made of YAML, or by a patch, is sorted, so that small letters win. 0,
+ * -COR_EINVAL with words in `why`. */
 static int decode_find_kind(struct cor_write *write, const struct cor_object *object, bool has_dups,
                             struct decode_kind *sent, bool *is_clean, struct cor_buf *why)
 {
@@ -135,7 +136,13 @@ static int decode_find_kind(struct cor_write *write, const struct cor_object *ob
     schema = decode_type(&write->call, sent);
     *is_clean = r < 0 || (!has_dups && schema && cor_read_is_clean(write->json, schema));
     if (!*is_clean && !write->strategic.p) {
+        bool is_sorted = write->apply || write->text.n > 0;
+
         r = cor_decode_sniff(write->json, &sent->api_version, &sent->kind, why);
+        if (is_sorted && cor_object_api_version(object).n > 0)
+            sent->api_version = cor_object_api_version(object);
+        if (is_sorted && cor_object_kind(object).n > 0)
+            sent->kind = cor_object_kind(object);
         sent->api_version = cor_decode_version(type, sent->api_version);
     }
     return r;
