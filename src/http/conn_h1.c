@@ -632,7 +632,8 @@ void cor_conn_h1_data(struct cor_conn *c, struct cor_str bytes)
 {
     if (c->upgrade && c->state == COR_CONN_RESPONDING && c->pending.n == 0 && can_feed_upgrade(c))
         feed_upgrade(c, bytes);
-    else if (c->state == COR_CONN_READING && c->pending.n == 0)
+    else if (c->state == COR_CONN_READING && c->pending.n == 0 &&
+             cor_worker_has_time(c->worker, false))
         feed(c, bytes);
     else if (is_streaming(c) && can_stream(&c->resp) && c->pending.n == 0)
         feed_body(c, bytes);
@@ -704,7 +705,9 @@ void cor_conn_h1_writable(struct cor_conn *c)
 {
     if (c->resp.is_woken)
         proceed(c);
-    if (c->state == COR_CONN_READING && c->pending.n > 0)
+    if (c->state == COR_CONN_READING && c->pending.n > 0 && !cor_worker_has_time(c->worker, true))
+        cor_stream_want_turn(c->stream);
+    else if (c->state == COR_CONN_READING && c->pending.n > 0)
         feed_pending(c);
     else if (on_room(&c->resp) > 0)
         cor_response_writable(&c->resp);

@@ -340,17 +340,17 @@ static void enter_turn(struct cor_conn *c)
     c->nbegun = c->nrun = 0;
 }
 
-/* May one more request be run in this turn? The first one always; most turns have no other, and
- * read no clock. */
-static bool may_run(struct cor_conn *c)
+/* May one more request be run in this turn? The connection's first one, if the loop has time for
+ * requests; most turns have no other, and read no clock. */
+static bool may_run(struct cor_conn *c, bool has_waited)
 {
     uint64_t now_us;
 
     enter_turn(c);
+    if (c->nrun >= RUNS_PER_TURN || !cor_worker_has_time(c->worker, has_waited))
+        return false;
     if (c->nrun == 0)
         return true;
-    if (c->nrun >= RUNS_PER_TURN)
-        return false;
     now_us = cor_clock_mono_us(cor_clock_real());
     if (c->nrun == 1)
         c->ran_since_us = now_us;
@@ -368,7 +368,7 @@ static void run(struct exchange *x)
 
 static void run_ready(struct cor_conn *c)
 {
-    while (!cor_dlist_empty(&c->ready) && may_run(c))
+    while (!cor_dlist_empty(&c->ready) && may_run(c, true))
         run(COR_CONTAINER_OF(cor_dlist_pop(&c->ready), struct exchange, ready_link));
 }
 
@@ -502,7 +502,7 @@ static void on_end(struct cor_h2_stream *s, void *arg)
     }
     if (x->resp.state != COR_RESPONSE_ACCEPTED)
         return;
-    if (cor_dlist_empty(&x->resp.conn->ready) && may_run(x->resp.conn))
+    if (cor_dlist_empty(&x->resp.conn->ready) && may_run(x->resp.conn, false))
         run(x);
     else
         cor_dlist_push(&x->resp.conn->ready, &x->ready_link);

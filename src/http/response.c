@@ -7,6 +7,9 @@
 #include "base/err.h"
 #include "http/server_int.h"
 
+/* Of each turn of a loop; then requests of other connections wait for the next one. */
+#define REQUESTS_US 4000
+
 void cor_response_init(struct cor_http_response *resp, struct cor_conn *c,
                        const struct cor_response_ops *ops)
 {
@@ -80,6 +83,11 @@ bool cor_http_response_is_started(const struct cor_http_response *resp)
 uint64_t cor_http_response_bytes(const struct cor_http_response *resp)
 {
     return resp->bytes;
+}
+
+bool cor_worker_has_time(struct cor_http_worker *w, bool has_waited)
+{
+    return cor_turn_share_take(&w->turn_share, w->loop, REQUESTS_US, has_waited);
 }
 
 struct cor_str cor_worker_date(struct cor_http_worker *w)

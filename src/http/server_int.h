@@ -9,6 +9,7 @@
 #include "http/server.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
+#include "loop/turns.h"
 #include "net/h1.h"
 #include "net/h2.h"
 #include "net/stream.h"
@@ -49,6 +50,7 @@ struct cor_http_worker {
     struct cor_buf head;      /* scratch: a response's head, an error's body */
     char date[32];            /* of the last head */
     uint64_t date_s;          /* monotonic second that `date` was made in */
+    struct cor_turn_share turn_share; /* what requests take of each turn */
     bool is_draining;
     bool is_closing; /* the net is being closed */
     struct cor_timer drain;
@@ -350,6 +352,9 @@ void cor_response_refuse(struct cor_http_response *resp, int r);
 
 /* The Date header, written once per second and loop. */
 struct cor_str cor_worker_date(struct cor_http_worker *w);
+
+/* May a request begin in this turn of the loop? `has_waited`: since an earlier turn. */
+bool cor_worker_has_time(struct cor_http_worker *w, bool has_waited);
 
 /* Fills method, target, path and query. -COR_EINVAL when the target is none of a server's. */
 int cor_request_set_target(struct cor_http_request *req, struct cor_str method,

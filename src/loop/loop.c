@@ -6,7 +6,7 @@
  *   cor_loop_run_ready()  the caller's thread runs what is ready and returns (loop/pump.h)
  *
  * Mail. A sender on another thread writes to the eventfd when the mailbox was empty; libuv's poll
- * then calls on_wake(), which delivers the whole batch. A sender on the loop's own thread, inside a
+ * then calls on_wake(), which delivers the batch, or what of it a turn has time for. A sender on the loop's own thread, inside a
  * turn, starts the idle handle instead, and the batch is delivered in the next turn. A trigger
  * (loop/trigger.h) always writes to the eventfd, because a signal handler may fire it.
  *
@@ -39,6 +39,9 @@
  * depend on the machine's speed. */
 #define RUN_READY_TURNS_MAX 65536
 
+/* Mail that has come takes so much of a turn; the rest is delivered in the next one. */
+#define MAIL_US 4000
+
 /* What cor_loop_run_until() waits for, while it runs. */
 struct until {
     struct cor_loop *loop;
@@ -56,12 +59,21 @@ static uintptr_t this_thread(void)
     return (uintptr_t)&mark;
 }
 
+static bool has_time_for_mail(void *arg)
+{
+    struct cor_loop *loop = arg;
+
+    /* What was posted before the stop is delivered before it. */
+    return atomic_load(&loop->stopping) ||
+           cor_turn_share_take(&loop->mail_share, loop, MAIL_US, true);
+}
+
 static void on_own_wake(uv_idle_t *wake)
 {
     struct cor_loop *loop = wake->data;
 
     uv_idle_stop(wake);
-    cor_mailbox_deliver(&loop->mailbox);
+    cor_mailbox_deliver_while(&loop->mailbox, has_time_for_mail, loop);
 }
 
 /* The mailbox was empty: makes the loop deliver it. The loop has an eventfd of its own because
@@ -90,7 +102,7 @@ static void on_wake(uv_poll_t *wake, int status, int events)
     ssize_t n = read(loop->wake_fd, &count, sizeof(count));
 
     (void)n;
-    cor_mailbox_deliver(&loop->mailbox);
+    cor_mailbox_deliver_while(&loop->mailbox, has_time_for_mail, loop);
     cor_triggers_run(loop);
     if (atomic_load(&loop->stopping))
         uv_stop(&loop->uv);

@@ -32,7 +32,9 @@ struct cor_loop {
     uv_check_t woken;         /* likewise */
     uint64_t woke_ms;         /* libuv's time when the turn began */
     bool is_awake;            /* the turn began in this run of the loop */
+    uint64_t nturns;          /* that have begun since they are measured; 0: they are not */
     struct cor_turn_meter turns;
+    struct cor_turn_share mail_share; /* what mail takes of each turn */
     struct cor_timers timers;
     const struct cor_clock *clock; /* the timers' and now_ms(); NULL: libuv's */
     struct cor_mailbox mailbox;

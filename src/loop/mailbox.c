@@ -84,10 +84,26 @@ void cor_mailbox_post_always_all(struct cor_mailbox *mb, struct cor_dlist *mails
     unlock_and_wake(mb, was_empty);
 }
 
+/* What is not delivered of the batch comes before what was posted meanwhile. */
+static void put_back(struct cor_mailbox *mb, struct cor_dlist *batch, size_t n)
+{
+    cor_lock_acquire(&mb->lock);
+    cor_dlist_splice(batch, &mb->queue);
+    cor_dlist_splice(&mb->queue, batch);
+    mb->len += n;
+    cor_lock_release(&mb->lock);
+    mb->wake(mb->arg);
+}
+
 size_t cor_mailbox_deliver(struct cor_mailbox *mb)
 {
+    return cor_mailbox_deliver_while(mb, NULL, NULL);
+}
+
+size_t cor_mailbox_deliver_while(struct cor_mailbox *mb, bool (*has_time)(void *arg), void *arg)
+{
     struct cor_dlist batch, *link;
-    size_t n;
+    size_t n, done = 0;
 
     cor_dlist_init(&batch);
     cor_lock_acquire(&mb->lock);
@@ -95,11 +111,15 @@ size_t cor_mailbox_deliver(struct cor_mailbox *mb)
     n = mb->len;
     mb->len = 0;
     cor_lock_release(&mb->lock);
-    while ((link = cor_dlist_pop(&batch))) {
-        struct cor_mail *mail = COR_CONTAINER_OF(link, struct cor_mail, link);
+    for (; !cor_dlist_empty(&batch) && (!has_time || has_time(arg)); done++) {
+        struct cor_mail *mail;
 
+        link = cor_dlist_pop(&batch);
+        mail = COR_CONTAINER_OF(link, struct cor_mail, link);
         cor_lock_assert_none();
         mail->on_mail(mail);
     }
-    return n;
+    if (!cor_dlist_empty(&batch))
+        put_back(mb, &batch, n - done);
+    return done;
 }

@@ -5,6 +5,7 @@
 #define COR_LOOP_MAILBOX_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/dlist.h"
@@ -46,5 +47,9 @@ void cor_mailbox_post_always_all(struct cor_mailbox *mb, struct cor_dlist *mails
 /* Runs all mails that are queued now and returns their number. Mails that are posted meanwhile stay
  * queued, and `wake` is called for them. */
 size_t cor_mailbox_deliver(struct cor_mailbox *mb);
+
+/* The same for as long as `has_time` says so, which is asked before each mail. The others stay
+ * queued in their order, before those that are posted meanwhile, and `wake` is called for them. */
+size_t cor_mailbox_deliver_while(struct cor_mailbox *mb, bool (*has_time)(void *arg), void *arg);
 
 #endif

@@ -90,14 +90,41 @@ static void on_turn_end(uv_prepare_t *prepare)
         count_turn(&meter->wall, now_ms > loop->woke_ms ? (now_ms - loop->woke_ms) * 1000 : 0);
     }
     loop->is_awake = false;
+    loop->nturns++;
     meter->cpu_us = now_us;
 }
 
 void cor_loop_measure_turns(struct cor_loop *loop)
 {
     assert(cor_loop_is_current(loop) && !loop->started);
+    loop->nturns = 1;
     uv_prepare_start(&loop->turn_end, on_turn_end);
     uv_check_start(&loop->woken, on_woken);
+}
+
+/* Most turns have one piece, and read no clock. */
+bool cor_turn_share_take(struct cor_turn_share *share, const struct cor_loop *loop, uint64_t max_us,
+                         bool has_waited)
+{
+    uint64_t turn = loop->nturns, now_us;
+
+    if (turn == 0)
+        return true;
+    if (share->turn != turn) {
+        share->turn = turn;
+        share->n = 0;
+    }
+    if (!has_waited && share->crowded > 0 && turn - share->crowded <= 1)
+        return false;
+    if (share->n++ == 0)
+        return true;
+    now_us = uv_hrtime() / 1000;
+    if (share->n == 2)
+        share->since_us = now_us;
+    if (now_us - share->since_us < max_us)
+        return true;
+    share->crowded = turn;
+    return false;
 }
 
 const struct cor_turn_meter *cor_loop_turn_meter(const struct cor_loop *loop)

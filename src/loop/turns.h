@@ -7,6 +7,7 @@
 #define COR_LOOP_TURNS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -48,6 +49,23 @@ void cor_loop_measure_turns(struct cor_loop *loop);
 
 /* What its turns are counted in, for as long as the loop is there. */
 const struct cor_turn_meter *cor_loop_turn_meter(const struct cor_loop *loop);
+
+/* What one kind of work may take of each turn of a loop. Its pieces are short; but many clients, or
+ * one with many connections, bring many of them at once. Zeroed: nothing was done yet.
+ * Thread: the loop's. */
+struct cor_turn_share {
+    uint64_t turn; /* to which the rest belongs */
+    uint64_t since_us;
+    uint64_t crowded; /* the last turn in which time was up; 0: none */
+    size_t n;         /* pieces that were allowed */
+};
+
+/* May one more piece of work begin in this turn? The first one always, and those that come within
+ * `max_us` after it. `has_waited`: it was told before to wait for the next turn; while some wait,
+ * no others begin, so that those who wait are asked for in their order. A loop whose turns are not
+ * measured has time for everything. */
+bool cor_turn_share_take(struct cor_turn_share *share, const struct cor_loop *loop, uint64_t max_us,
+                         bool has_waited);
 
 /* Zeros when nothing was measured. */
 void cor_loop_get_turns(const struct cor_loop *loop, struct cor_loop_turns *ret_turns);

@@ -7,6 +7,7 @@ generates, and not only some of each kind."""
 
 import hashlib
 import json
+import signal
 import sys
 import time
 
@@ -304,6 +305,11 @@ def tables_of_many_columns_are_made_in_slices(server):
 
 
 @test
+def many_connections_share_the_turns_of_a_loop(server):
+    one_kind_of_request(server, many_at_once)
+
+
+@test
 def no_request_holds_a_loop_for_longer_than_20_ms(server):
     a = Attacker(server)
     bar = TURN_MAX_S * slowness()
@@ -311,6 +317,43 @@ def no_request_holds_a_loop_for_longer_than_20_ms(server):
         step(a)
     print(f"# the longest turn took {a.longest * 1000:.1f} ms of CPU time, the bar is {bar * 1000:.1f} ms")
     assert a.longest <= bar
+
+
+def all_at_once(a, what, make):
+    """100 connections with a request each, which the server finds together. The figures are those of this burst alone."""
+    connections = [a.server.connect() for _ in range(100)]
+    for connection in connections:
+        connection.connect()
+    judge = turn_cases.Judge(a.server)
+    a.server.process.send_signal(signal.SIGSTOP)
+    for i, connection in enumerate(connections):
+        method, path, body, headers = make(i)
+        connection.request(method, path, body, {"Authorization": "Bearer " + a.server.token, "Content-Type": "application/json", **headers})
+    a.server.process.send_signal(signal.SIGCONT)
+    for connection in connections:
+        answer = connection.getresponse()
+        answer.read()
+        assert answer.status < 300, (what, answer.status)
+        connection.close()
+    judge.note(what)
+    a.longest = max(a.longest, *(took for took, _, _ in judge.turns))
+    print(f"# {what}: {max(took for took, _, _ in judge.turns) * 1000:.1f} ms", flush=True)
+
+
+def many_at_once(a):
+    """Each takes a few milliseconds at most; a turn has no time for all."""
+    data = {f"{i:05}": "v" * 5 for i in range(1500)}
+    all_at_once(a, "100 creates at once", lambda i: ("POST", MAPS, json.dumps(config_map(f"m{i}", data)), {}))
+    data["00000"] = "w"
+    all_at_once(a, "100 updates at once", lambda i: ("PUT", f"{MAPS}/m{i}", json.dumps(config_map(f"m{i}", data)), {}))
+    patch = json.dumps({"data": {f"z{i}": "v" for i in range(200)}})
+    all_at_once(a, "100 patches at once", lambda i: ("PATCH", f"{MAPS}/m{i}", patch, {"Content-Type": MERGE}))
+    all_at_once(a, "100 objects as YAML at once", lambda i: ("GET", f"{MAPS}/m{i}", None, {"Accept": "application/yaml"}))
+    all_at_once(a, "100 tables at once", lambda i: ("GET", MAPS, None, {"Accept": turn_cases.TABLE}))
+    all_at_once(a, "100 lists of many terms at once", lambda i: ("GET", f"{MAPS}?{MANY_TERMS}", None, {}))
+    branches = [{"minimum": 1000 + i} for i in range(40)] + [{"minimum": 1}]
+    path = define(a, "bursts", {"type": "object", "properties": {"list": {"type": "array", "items": {"type": "integer", "anyOf": branches}}}})
+    all_at_once(a, "100 validations at once", lambda i: ("POST", path, json.dumps(custom("bursts", f"b{i}", {"list": [1] * 700})), {}))
 
 
 def show_longest(judge):

@@ -5,6 +5,7 @@
 #include "base/rand.h"
 #include "loop/loop.h"
 #include "loop/mailbox.h"
+#include "loop/turns.h"
 #include "schema/resource_row.h"
 #include "server/api/api.h"
 #include "server/api/creations.h"
@@ -54,8 +55,9 @@ struct cor_api_loop {
     struct cor_frames frames;
     struct cor_dlist event_jobs; /* what event_maker.h makes */
     struct {
-        uint64_t now_ms, steps; /* of the turn that began then */
-    } rows;                     /* that watches have made as tables (base/work.h) */
+        uint64_t now_ms, steps;   /* of the turn that began then */
+    } rows;                       /* that watches have made as tables (base/work.h) */
+    struct cor_turn_share slices; /* of lists and deletions that go on in a later turn */
     struct cor_held_loop held;
     struct cor_protobuf_cache_loop protobuf_cache;
     struct cor_kept_docs_loop kept_docs;

@@ -40,6 +40,9 @@
 #include "server/docs/table.h"
 #include "json/pretty.h"
 
+/* Of each turn of a loop; then the slices of other lists wait for the next one. */
+#define SLICES_US 4000
+
 /* No object has a longer name. A selector for one lists all objects and finds none, because a key
  * of that length would be refused. */
 #define NARROW_NAME_MAX 1024
@@ -139,6 +142,16 @@ struct cor_call *cor_call_new(const struct cor_verb_ops *verb, struct cor_api_lo
     loop->ncalls++;
     cor_sink_set_cbs(sink, &sink_cbs, call);
     return call;
+}
+
+bool cor_call_takes_slice(struct cor_call *call, struct cor_mail *mail)
+{
+    struct cor_api_loop *loop = call->loop;
+
+    if (call->is_over || cor_turn_share_take(&loop->slices, loop->loop, SLICES_US, true))
+        return true;
+    cor_loop_post_always(loop->loop, mail);
+    return false;
 }
 
 bool cor_call_end_op(struct cor_call *call)

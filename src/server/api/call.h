@@ -97,6 +97,10 @@ static inline void cor_call_begin_op(struct cor_call *call)
 }
 bool cor_call_end_op(struct cor_call *call);
 
+/* `mail` has come, by which a call goes on with its next slice. True: it does so now. False: calls
+ * have had their part of this turn of the loop, and the mail comes again in the next one. */
+bool cor_call_takes_slice(struct cor_call *call, struct cor_mail *mail);
+
 /* Are the cells of tables those of the stored object? Upstream makes a row before it converts the
  * object; only what a subresource shows in its place has cells of its own. */
 static inline bool cor_call_has_stored_cells(const struct cor_call *call)

@@ -92,6 +92,8 @@ static void collection_on_turn(struct cor_mail *mail)
 {
     struct collection_call *c = COR_CONTAINER_OF(mail, struct collection_call, turn);
 
+    if (!cor_call_takes_slice(&c->list.call, mail))
+        return;
     c->is_turning = false;
     if (cor_call_end_op(&c->list.call))
         collection_fill(c);

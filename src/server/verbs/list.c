@@ -98,6 +98,8 @@ static void list_on_turn(struct cor_mail *mail)
 {
     struct cor_list_call *list = COR_CONTAINER_OF(mail, struct cor_list_call, turn);
 
+    if (!cor_call_takes_slice(&list->call, mail))
+        return;
     list->is_waiting = false;
     if (cor_call_end_op(&list->call))
         list_go_on(list);

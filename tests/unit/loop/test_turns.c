@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/deadline.h"
 #include "base/err.h"
 #include "base/lock.h"
@@ -11,6 +12,7 @@
 
 #define PATIENCE_MS 60000
 #define BUSY_US     30000
+#define MANY        60
 
 struct busy {
     struct cor_mail mail;
@@ -133,6 +135,52 @@ TEST(turns, that_wait_count_in_wall_time)
     /* Both ends are rounded down to milliseconds. */
     assert_true(turns.wall.max_us + 1000 >= BUSY_US);
     assert_true(turns.cpu.max_us < BUSY_US);
+    cor_loop_free(loop);
+}
+
+/* Each of many mails takes a part of what a turn has for them. */
+static void work_a_bit(struct cor_mail *mail)
+{
+    struct busy *busy = COR_CONTAINER_OF(mail, struct busy, mail);
+    uint64_t end = cor_clock_mono_us(cor_clock_real()) + 1000;
+
+    while (cor_clock_mono_us(cor_clock_real()) < end)
+        ;
+    busy->is_done = true;
+}
+
+/* Delivers in order: each finds that the one before it was delivered. */
+static bool are_all_done(void *arg)
+{
+    struct busy *many = arg;
+    bool is_done = true;
+
+    for (size_t i = 0; i < MANY; i++) {
+        assert_true(is_done || !many[i].is_done);
+        is_done = many[i].is_done;
+    }
+    return is_done;
+}
+
+TEST(turns, share_much_mail_among_them)
+{
+    struct busy many[MANY] = {0};
+    struct cor_loop_turns turns;
+    struct cor_loop *loop;
+    uint64_t all = 0;
+
+    assert_int_equal(cor_loop_new(8, &loop), 0);
+    cor_loop_measure_turns(loop);
+    for (size_t i = 0; i < MANY; i++) {
+        many[i].mail.on_mail = work_a_bit;
+        cor_loop_post_always(loop, &many[i].mail);
+    }
+    assert_true(cor_loop_run_until(loop, are_all_done, many, PATIENCE_MS));
+    cor_loop_get_turns(loop, &turns);
+    for (size_t i = 0; i <= COR_LOOP_TURN_BUCKETS; i++)
+        all += turns.wall.counts[i];
+    /* A turn has time for those of 4 ms after its first one. */
+    assert_true(all >= MANY / 6);
     cor_loop_free(loop);
 }
 
