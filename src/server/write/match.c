@@ -1,5 +1,5 @@
 /* The stage "match": what the object says about itself has to be what the URL says: the version,
- * the name, the namespace. It also reads the resourceVersion of the object.
+ * the namespace, the name. It also reads the resourceVersion of the object.
  *
  * A name is compared only where the URL has one, and not when a subresource is created (a Binding,
  * an Eviction: their verbs compare it in their own words).
@@ -86,9 +86,9 @@ int cor_write_match(struct cor_write *write)
 
     assert(write->body);
     if (r == 0)
-        r = match_name(&write->call, write->body);
-    if (r == 0)
         r = match_namespace(&write->call, write->body);
+    if (r == 0)
+        r = match_name(&write->call, write->body);
     if (r == 0 && cor_write_is_custom(&write->call))
         r = cor_custom_match_kind(write);
     return r < 0 ? r : match_read_revision(write);
