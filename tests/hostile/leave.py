@@ -27,6 +27,7 @@ from through import BASE, Through  # noqa: E402
 MAPS = "/api/v1/namespaces/default/configmaps"
 TOKEN = "joe-token"
 PATIENCE_S, LONG_S = 60, 2
+STILL_LOOKS = 4
 BODY = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"generateName":"left-"},"data":{"k":"%s"}}'
 SMALL, LARGE = BODY % b"v", BODY % (b"v" * 900_000)
 CLOSE_FRAME, PING_FRAME = b"\x88\x82\0\0\0\0\x03\xe8", b"\x89\x81\0\0\0\0z"
@@ -252,7 +253,7 @@ class Field:
         self.longest = 0.0
         self.asks = self.server.connect()
         self.before = self.state()
-        await_it(lambda: self.is_still(), "a state that stays")
+        await_it(self.is_still, "a state that stays")
 
     def tcp_socket(self):
         return socket.create_connection((self.server.host, self.server.port), timeout=PATIENCE_S)
@@ -268,8 +269,14 @@ class Field:
         return sock
 
     def is_still(self):
+        """Is it as it was when it was looked at last, and for a while?"""
         was, self.before = self.before, self.state()
-        return was == self.before
+        for _ in range(STILL_LOOKS):
+            if self.before != was:
+                return False
+            time.sleep(0.05)
+            self.before = self.state()
+        return self.before == was
 
     def state(self):
         """What the server has open and holds, but for idle connections to the target."""
@@ -329,26 +336,39 @@ def make(field, name, transport):
     return [Client(field, KINDS[name], transport == "unix")]
 
 
-def play(field, name, transport):
-    """Each case with its clients; all of them together are waited for, and when they stay, each by itself, to name the one that does."""
-    def run(moment, way):
-        clients = [client for _ in range(5 if field.is_long else 1) for client in make(field, name, transport)]
-        go(field, clients, moment, way)
-        return [client.sock for client in clients if client.lingers]
+def run(field, name, transport, moment, way):
+    """The sockets that stay for a moment."""
+    clients = [client for _ in range(5 if field.is_long else 1) for client in make(field, name, transport)]
+    go(field, clients, moment, way)
+    return [client.sock for client in clients if client.lingers]
 
-    def end(socks):
-        for sock in socks:
-            sock.close()
 
-    what = f"{name} over {transport}"
-    lingering = [sock for case in cases(name, transport) for sock in run(*case)]
+def end(socks):
+    for sock in socks:
+        sock.close()
+
+
+def run_all(field, name, transport):
+    lingering = [sock for case in cases(name, transport) for sock in run(field, name, transport, *case)]
     time.sleep(0.02)
     end(lingering)
+
+
+def warm_up(field, name, transport):
+    """What a server opens once, at its start or for its first clients, is open from now on."""
+    run_all(field, name, transport)
+    await_it(field.is_still, "a state that stays after the first clients")
+
+
+def play(field, name, transport):
+    """Each case with its clients; all of them together are waited for, and when they stay, each by itself, to name the one that does."""
+    what = f"{name} over {transport}"
+    run_all(field, name, transport)
     try:
         field.await_state(what)
     except AssertionError:
         for moment, way in cases(name, transport):
-            end(run(moment, way))
+            end(run(field, name, transport, moment, way))
             field.await_state(f"{what}: a client that {way.__name__}, {moment.__name__}")
         raise
 
@@ -377,6 +397,7 @@ def main():
         for i in range(30):
             server.create(MAPS, config_map(f"c{i}", k="v" * 50_000))
         field = Field(through, is_long)
+        warm_up(field, *chosen[0])
         status = report([test_of(*one) for one in chosen], lambda one: one())
         total = sum(len(cases(*one)) for one in chosen)
         field.asks.close()
