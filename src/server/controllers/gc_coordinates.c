@@ -15,58 +15,46 @@ bool cor_gc_ref_matches(const struct cor_gc_ref *ref, const struct cor_gc_identi
            cor_str_eq(ref->kind, id->kind) && cor_str_eq(ref->api_version, id->api_version);
 }
 
-void cor_gc_dependent_compare(const struct cor_gc_node *dependent, const struct cor_gc_identity *id,
-                              bool *ret_matches, bool *ret_differs)
+void cor_gc_edge_compare(const struct cor_gc_edge *edge, const struct cor_gc_identity *id,
+                         bool *ret_matches, bool *ret_differs)
 {
     *ret_matches = *ret_differs = false;
-    if (id->ns.n > 0 && !cor_str_eq(id->ns, dependent->id.ns)) {
+    if (id->ns.n > 0 && !cor_str_eq(id->ns, edge->dependent->id.ns)) {
         *ret_differs = true;
         return;
     }
-    for (size_t i = 0; i < dependent->nedges; i++) {
-        const struct cor_gc_ref *ref = &dependent->edges[i].ref;
-
-        if (!cor_str_eq(ref->uid, id->uid))
-            continue;
-        if (cor_gc_ref_matches(ref, id))
+    for (; edge; edge = edge->next_repeat) {
+        if (cor_gc_ref_matches(&edge->ref, id))
             *ret_matches = true;
         else
             *ret_differs = true;
     }
 }
 
-/* Reports the dependent's first reference to this uid (2.9.1). */
-static void report_wrong_namespace(struct cor_gc_graph *g, const struct cor_gc_node *dependent,
-                                   struct cor_str uid)
+/* Reports the dependent's first reference to the owner (2.9.1). */
+static void report_wrong_namespace(struct cor_gc_graph *g, const struct cor_gc_edge *edge)
 {
-    for (size_t i = 0; i < dependent->nedges; i++) {
-        const struct cor_gc_ref *ref = &dependent->edges[i].ref;
+    const struct cor_gc_node *dependent = edge->dependent;
+    struct cor_gc_identity named = {edge->ref.api_version, edge->ref.kind, dependent->id.ns,
+                                    edge->ref.name, edge->ref.uid};
 
-        if (!cor_str_eq(ref->uid, uid))
-            continue;
-        if (g->on_wrong_namespace) {
-            struct cor_gc_identity named = {ref->api_version, ref->kind, dependent->id.ns,
-                                            ref->name, ref->uid};
-
-            g->on_wrong_namespace(g->arg, &dependent->id, &named);
-        }
-        return;
-    }
+    if (g->on_wrong_namespace)
+        g->on_wrong_namespace(g->arg, &dependent->id, &named);
 }
 
 void cor_gc_verify_dependents(struct cor_gc_graph *g, struct cor_gc_node *node,
                               const struct cor_gc_identity *observed)
 {
     COR_DLIST_FOREACH(link, &node->dependents) {
-        struct cor_gc_node *dependent = cor_gc_edge_of(link)->dependent;
+        const struct cor_gc_edge *edge = cor_gc_edge_of(link);
         bool matches, differs;
 
-        cor_gc_dependent_compare(dependent, observed, &matches, &differs);
+        cor_gc_edge_compare(edge, observed, &matches, &differs);
         if (!differs)
             continue;
-        if (observed->ns.n > 0 && !cor_str_eq(observed->ns, dependent->id.ns))
-            report_wrong_namespace(g, dependent, observed->uid);
-        cor_gc_graph_want_delete(g, dependent);
+        if (observed->ns.n > 0 && !cor_str_eq(observed->ns, edge->dependent->id.ns))
+            report_wrong_namespace(g, edge);
+        cor_gc_graph_want_delete(g, edge->dependent);
     }
 }
 
@@ -89,7 +77,7 @@ bool cor_gc_reference_is_doubtful(struct cor_gc_graph *g, const struct cor_gc_ed
     const struct cor_gc_node *owner = edge->owner, *dependent = edge->dependent;
 
     if (lives_elsewhere(g, owner, dependent)) {
-        report_wrong_namespace(g, dependent, edge->ref.uid);
+        report_wrong_namespace(g, edge);
         return true;
     }
     if (is_new)
@@ -110,15 +98,12 @@ bool cor_gc_find_alternative(const struct cor_gc_node *node, const struct cor_gc
     bool has_first = false, has_next = false, is_cluster_scoped = absent->ns.n == 0;
 
     COR_DLIST_FOREACH(link, &node->dependents) {
-        const struct cor_gc_node *dependent = cor_gc_edge_of(link)->dependent;
+        for (const struct cor_gc_edge *edge = cor_gc_edge_of(link); edge;
+             edge = edge->next_repeat) {
+            const struct cor_gc_ref *ref = &edge->ref;
+            struct cor_gc_identity id = {ref->api_version, ref->kind, edge->dependent->id.ns,
+                                         ref->name, ref->uid};
 
-        for (size_t i = 0; i < dependent->nedges; i++) {
-            const struct cor_gc_ref *ref = &dependent->edges[i].ref;
-            struct cor_gc_identity id = {ref->api_version, ref->kind, dependent->id.ns, ref->name,
-                                         ref->uid};
-
-            if (!cor_str_eq(ref->uid, absent->uid))
-                continue;
             /* The kind of the absent identity has no namespaces, so this one has none either. */
             if (is_cluster_scoped && cor_str_eq(id.kind, absent->kind) &&
                 cor_str_eq(id.api_version, absent->api_version))
@@ -146,14 +131,14 @@ void cor_gc_verify_matching(struct cor_gc_graph *g, struct cor_gc_node *node,
     size_t nmatching = 0, ndiffering = 0;
 
     COR_DLIST_FOREACH(link, &node->dependents) {
-        struct cor_gc_node *dependent = cor_gc_edge_of(link)->dependent;
+        const struct cor_gc_edge *edge = cor_gc_edge_of(link);
         bool matches, differs;
 
-        cor_gc_dependent_compare(dependent, absent, &matches, &differs);
+        cor_gc_edge_compare(edge, absent, &matches, &differs);
         ndiffering += differs;
         if (matches) {
             nmatching++;
-            cor_gc_graph_want_delete(g, dependent);
+            cor_gc_graph_want_delete(g, edge->dependent);
         }
     }
     if (nmatching > 0)

@@ -12,10 +12,10 @@
 /* Does the reference have the identity's uid, name, kind and apiVersion? */
 bool cor_gc_ref_matches(const struct cor_gc_ref *ref, const struct cor_gc_identity *id);
 
-/* Does the dependent name exactly this identity as its owner, and does it name the uid with other
- * coordinates? Both are possible when it has several references with one uid. */
-void cor_gc_dependent_compare(const struct cor_gc_node *dependent, const struct cor_gc_identity *id,
-                              bool *ret_matches, bool *ret_differs);
+/* Does the dependent name exactly this identity as the owner of the edge, and does it name the uid
+ * with other coordinates? Both are possible when it has several references with one uid. */
+void cor_gc_edge_compare(const struct cor_gc_edge *edge, const struct cor_gc_identity *id,
+                         bool *ret_matches, bool *ret_differs);
 
 /* A virtual node's object was observed with this identity. Dependents that name another identity
  * are to be verified (2.3.4). */

@@ -270,7 +270,7 @@ static void delete_waiting(struct cor_gc_attempt *a, struct cor_gc_node *node)
     COR_DLIST_FOREACH(link, &node->dependents) {
         struct cor_gc_edge *edge = COR_CONTAINER_OF(link, struct cor_gc_edge, link);
 
-        if (!cor_gc_edge_blocks(edge))
+        if (!edge->blocks)
             continue;
         nblocking++;
         if (!edge->dependent->deleting_dependents)

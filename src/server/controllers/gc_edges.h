@@ -12,9 +12,6 @@ static inline struct cor_gc_edge *cor_gc_edge_of(struct cor_dlist *link)
     return COR_CONTAINER_OF(link, struct cor_gc_edge, link);
 }
 
-/* Does an edge with this uid block the deletion of its owner? */
-bool cor_gc_edges_have_blocking(const struct cor_gc_edge *edges, size_t n, struct cor_str uid);
-
 /* Finds edges by the uid of their owner; of several it finds the first. */
 struct cor_gc_finder {
     struct cor_gc_edge *edges;
@@ -41,7 +38,7 @@ struct cor_gc_new_edges {
 /* Reads the list metadata.ownerReferences. The edges have no owners yet. 0, or -COR_ENOMEM; the
  * deinit is needed after both. */
 int cor_gc_new_edges_read(struct cor_gc_new_edges *e, struct cor_str owners,
-                          enum cor_json_order order, struct cor_gc_node *dependent);
+                          struct cor_gc_node *dependent);
 void cor_gc_new_edges_deinit(struct cor_gc_new_edges *e);
 
 #endif

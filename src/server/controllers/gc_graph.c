@@ -188,8 +188,7 @@ static int change_find_owners(struct cor_gc_graph *g, struct change *c)
     return 0;
 }
 
-static int change_prepare(struct cor_gc_graph *g, struct change *c, struct cor_str owners,
-                          enum cor_json_order order)
+static int change_prepare(struct cor_gc_graph *g, struct change *c, struct cor_str owners)
 {
     struct cor_gc_node *node = c->node;
     struct cor_gc_identity id = c->id;
@@ -207,7 +206,7 @@ static int change_prepare(struct cor_gc_graph *g, struct change *c, struct cor_s
         return 0;
     c->has_edges = true;
     if (cor_gc_finder_init(&c->old, node->edges, node->nedges) < 0 ||
-        cor_gc_new_edges_read(&c->edges, owners, order, node) < 0)
+        cor_gc_new_edges_read(&c->edges, owners, node) < 0)
         return -COR_ENOMEM;
     return change_find_owners(g, c);
 }
@@ -225,10 +224,14 @@ static void change_apply_edges(struct cor_gc_graph *g, struct change *c)
      * blocks, may be able to go. */
     for (size_t i = 0; i < nold; i++) {
         struct cor_str uid = old_edges[i].ref.uid;
-        struct cor_gc_node *owner = cor_gc_graph_find(g, uid);
+        const struct cor_gc_edge *now;
+        struct cor_gc_node *owner;
 
-        if (owner && old_edges[i].ref.blocks &&
-            !cor_gc_edges_have_blocking(c->edges.edges, c->edges.n, uid))
+        if (!old_edges[i].blocks)
+            continue;
+        now = cor_gc_finder_find(&c->edges.finder, uid);
+        owner = now && now->blocks ? NULL : cor_gc_graph_find(g, uid);
+        if (owner)
             cor_gc_graph_want_delete(g, owner);
     }
 
@@ -352,7 +355,7 @@ int cor_gc_graph_observe(struct cor_gc_graph *g, const struct cor_gc_origin *fro
         return 0;
 
     c.id = identity_of(from, object);
-    r = change_prepare(g, &c, owners, cor_object_order(object));
+    r = change_prepare(g, &c, owners);
     if (r < 0) {
         change_abandon(g, &c);
         return r;
@@ -467,7 +470,7 @@ bool cor_gc_graph_absent(struct cor_gc_graph *g, const struct cor_gc_identity *i
         COR_DLIST_FOREACH(link, &node->dependents) {
             bool matches, differs;
 
-            cor_gc_dependent_compare(cor_gc_edge_of(link)->dependent, id, &matches, &differs);
+            cor_gc_edge_compare(cor_gc_edge_of(link), id, &matches, &differs);
             ndiffering += differs;
         }
         if (ndiffering > 0) {

@@ -50,7 +50,9 @@ struct cor_gc_edge {
     struct cor_gc_node *owner; /* NULL: the owner is no longer in the graph, or its uid is unusable,
                                   or is_repeat */
     struct cor_gc_ref ref;     /* its texts are in the dependent's `refs_json` */
+    struct cor_gc_edge *next_repeat; /* another reference of the node with this uid; NULL: none */
     bool is_repeat; /* an earlier reference of the node has the same uid, and has the edge */
+    bool blocks;    /* this reference, or a repeat of it, blocks the deletion of the owner */
 };
 
 struct cor_gc_node {
@@ -140,9 +142,6 @@ static inline bool cor_gc_node_has_dependents(const struct cor_gc_node *node)
 {
     return !cor_dlist_empty(&node->dependents);
 }
-
-/* Does the edge's dependent name the owner in a reference that blocks its deletion? */
-bool cor_gc_edge_blocks(const struct cor_gc_edge *edge);
 
 /* Frees an entry of the cache. */
 void cor_gc_absent_drop(struct cor_lru_link *take);

@@ -1,6 +1,6 @@
 /* What the garbage collector reads of an object's metadata, and the patches that it sends.
  *
- * Reading: the list of owner references is walked as bytes, in the object's own order of keys;
+ * Reading: the list of owner references is walked as bytes, each member once;
  * texts are borrowed from the object, without a copy. Writing: each patch of contract
  * controllers 2.6 is one function, strategic merge first, and the merge patch for servers that
  * refuse the first. Failures: reading has none, since an absent member is empty; a patch fails
@@ -10,45 +10,58 @@
 #include <assert.h>
 
 #include "base/cleanup.h"
+#include "base/err.h"
+#include "base/map.h"
 #include "json/writer.h"
 
-/* The text of a string member between its quotes; empty when there is none. */
-static struct cor_str member_text(struct cor_str object, enum cor_json_order order, const char *key)
+struct cor_gc_refs_iter cor_gc_refs_of(struct cor_str owners)
 {
-    struct cor_str value, raw;
-
-    if (cor_json_get(object, cor_strz(key), order, &value) < 0 || cor_json_to_raw(value, &raw) < 0)
-        return COR_STR("");
-    return raw;
-}
-
-struct cor_gc_refs_iter cor_gc_refs_of(struct cor_str owners, enum cor_json_order order)
-{
-    return (struct cor_gc_refs_iter){cor_json_iter(owners), order};
+    return (struct cor_gc_refs_iter){cor_json_iter(owners)};
 }
 
 struct cor_gc_refs_iter cor_gc_refs(const struct cor_object *object)
 {
-    return cor_gc_refs_of(cor_gc_owners(object), cor_object_order(object));
+    return cor_gc_refs_of(cor_gc_owners(object));
 }
 
+/* The text of a string between its quotes; empty when it is none. */
+static struct cor_str text_of(struct cor_str value)
+{
+    struct cor_str raw;
+
+    return cor_json_to_raw(value, &raw) < 0 ? COR_STR("") : raw;
+}
+
+/* One member of a reference. */
+static void ref_take(struct cor_gc_ref *ref, struct cor_str key, struct cor_str value)
+{
+    if (cor_json_raw_eq(key, COR_STR("apiVersion")))
+        ref->api_version = text_of(value);
+    else if (cor_json_raw_eq(key, COR_STR("blockOwnerDeletion")))
+        ref->blocks = cor_json_to_bool(value, &ref->blocks) == 0 && ref->blocks;
+    else if (cor_json_raw_eq(key, COR_STR("kind")))
+        ref->kind = text_of(value);
+    else if (cor_json_raw_eq(key, COR_STR("name")))
+        ref->name = text_of(value);
+    else if (cor_json_raw_eq(key, COR_STR("uid")))
+        ref->uid = text_of(value);
+}
+
+/* Goes over the members once: an object may have thousands of references. */
 bool cor_gc_refs_next(struct cor_gc_refs_iter *it, struct cor_gc_ref *ret_ref)
 {
-    struct cor_str json, blocks;
-    bool does_block;
+    const struct cor_str none = COR_STR("");
+    struct cor_json_iter members;
+    struct cor_str key, json;
 
     if (!cor_json_iter_elem(&it->json))
         return false;
     json = cor_json_iter_value(&it->json);
     *ret_ref = (struct cor_gc_ref){
-        .api_version = member_text(json, it->order, "apiVersion"),
-        .kind = member_text(json, it->order, "kind"),
-        .name = member_text(json, it->order, "name"),
-        .uid = member_text(json, it->order, "uid"),
-        .blocks = cor_json_get(json, COR_STR("blockOwnerDeletion"), it->order, &blocks) == 0 &&
-                  cor_json_to_bool(blocks, &does_block) == 0 && does_block,
-        .json = json,
-    };
+        .api_version = none, .kind = none, .name = none, .uid = none, .json = json};
+    members = cor_json_iter(cor_json_type(json) == COR_JSON_OBJECT ? json : none);
+    while (cor_json_iter_member(&members, &key))
+        ref_take(ret_ref, key, cor_json_iter_value(&members));
     return true;
 }
 
@@ -111,15 +124,6 @@ static int patch_end(struct cor_json_writer *w)
     return cor_json_writer_finish(w);
 }
 
-static bool is_among(struct cor_str uid, const struct cor_str *uids, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (cor_str_eq(uid, uids[i]))
-            return true;
-    }
-    return false;
-}
-
 int cor_gc_patch_drop(struct cor_buf *out, struct cor_str uid, const struct cor_str *owners,
                       size_t n)
 {
@@ -143,14 +147,20 @@ int cor_gc_patch_drop(struct cor_buf *out, struct cor_str uid, const struct cor_
 int cor_gc_patch_drop_merge(struct cor_buf *out, const struct cor_object *object,
                             const struct cor_str *owners, size_t n)
 {
+    COR_CLEANUP(cor_map_deinit) struct cor_map dropped;
     struct cor_gc_refs_iter it = cor_gc_refs(object);
     struct cor_json_writer w;
     struct cor_gc_ref ref;
     bool has_any = false;
 
+    cor_map_init(&dropped, n);
+    for (size_t i = 0; i < n; i++) {
+        if (cor_map_put(&dropped, owners[i], out, NULL) < 0)
+            return -COR_ENOMEM;
+    }
     patch_begin(&w, out, "resourceVersion", cor_object_resource_version(object), "ownerReferences");
     while (cor_gc_refs_next(&it, &ref)) {
-        if (is_among(ref.uid, owners, n))
+        if (cor_map_peek(&dropped, ref.uid))
             continue;
         if (!has_any)
             cor_json_begin_array(&w);

@@ -28,11 +28,10 @@ struct cor_gc_ref {
  *     while (cor_gc_refs_next(&it, &ref)) … */
 struct cor_gc_refs_iter {
     struct cor_json_iter json;
-    enum cor_json_order order;
 };
 
 /* The same over `owners`, the value of metadata.ownerReferences of canonical JSON. */
-struct cor_gc_refs_iter cor_gc_refs_of(struct cor_str owners, enum cor_json_order order);
+struct cor_gc_refs_iter cor_gc_refs_of(struct cor_str owners);
 struct cor_gc_refs_iter cor_gc_refs(const struct cor_object *object);
 bool cor_gc_refs_next(struct cor_gc_refs_iter *it, struct cor_gc_ref *ret_ref);
 

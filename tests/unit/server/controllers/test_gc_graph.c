@@ -127,6 +127,33 @@ TEST(gc_graph, transitions_and_references_that_no_longer_block_make_nodes_due)
     cor_gc_graph_deinit(&g);
 }
 
+/* Contract controllers 2.3.6, 2.9.1. */
+TEST(gc_graph, an_owner_is_blocked_while_any_of_the_references_with_its_uid_blocks)
+{
+#define TWO(first, second)                                                                         \
+    ",\"ownerReferences\":["                                                                       \
+    "{\"apiVersion\":\"v1\"," first "\"kind\":\"ConfigMap\",\"name\":\"o\",\"uid\":\"u\"},"        \
+    "{\"apiVersion\":\"v1\"," second "\"kind\":\"ConfigMap\",\"name\":\"p\",\"uid\":\"u\"}]"
+#define BLOCKS "\"blockOwnerDeletion\":true,"
+    struct cor_gc_identity named_last = {COR_STR("v1"), COR_STR("ConfigMap"), COR_STR("ns"),
+                                         COR_STR("p"), COR_STR("u")};
+    struct cor_gc_graph g;
+
+    cor_gc_graph_init(&g);
+    assert_int_equal(show(&g, "ns", "d", "dep", TWO("", BLOCKS)), 0);
+    assert_due(&g, "u");
+    assert_int_equal(show(&g, "ns", "d", "dep", TWO(BLOCKS, "")), 0);
+    assert_due(&g, "dep"); /* the second reference is still doubtful, the owner is blocked */
+    assert_int_equal(show(&g, "ns", "d", "dep", TWO("", "")), 0);
+    assert_due(&g, "u dep");
+    /* The other reference is compared, too: the owner may have its name. */
+    assert_true(cor_gc_graph_absent(&g, &named_last));
+    assert_due(&g, "dep");
+    gone(&g, "ns", "d", "dep");
+    assert_int_equal(cor_map_len(&g.nodes), 0);
+    cor_gc_graph_deinit(&g);
+}
+
 /* Contract controllers 2.3.1, 2.3.2, 2.3.5: a node follows the versions of its object. */
 TEST(gc_graph, a_node_has_the_references_of_the_last_version_and_never_forgets_a_deletion)
 {
