@@ -370,6 +370,13 @@ static void refuse_body(struct cor_conn *c, int r)
         cor_response_refuse(&c->resp, r);
 }
 
+/* The same for one that is collected, while it waits for a turn of the loop with time for it. */
+static void refuse_collected(struct cor_conn *c)
+{
+    c->state = COR_CONN_RESPONDING;
+    cor_response_refuse(&c->resp, -COR_EBUSY);
+}
+
 /* There is no room for what a pipelining client has sent: this is its last answer. */
 static void drop_input(struct cor_conn *c)
 {
@@ -383,6 +390,8 @@ static void drop_input(struct cor_conn *c)
         cor_conn_gone(c, -COR_ECANCELED);
     else if (is_body)
         refuse_body(c, -COR_EBUSY);
+    else if (c->state == COR_CONN_READING && cor_response_is_held(&c->resp))
+        refuse_collected(c);
     else if (c->state == COR_CONN_READING)
         cor_conn_end(c);
 }
