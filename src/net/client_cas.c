@@ -5,7 +5,8 @@
  *   cor_client_cas_set:   read the PEM ──► a new store, and the names for the handshake ──► exchanged
  *                         under the lock ──► the generation moves on
  *   cor_client_cas_judge: is the kept answer of this generation and not expired? ──► else a reference
- *                         to both stores under the lock, and X509_verify_cert() with each, outside of it
+ *                         to both stores under the lock, X509_verify_cert() with each, outside of it,
+ *                         and the references are given back under the lock
  *
  * A failure to allocate refuses the certificate and keeps no answer: the next request judges again. */
 /* clang-format on */
@@ -194,8 +195,13 @@ unsigned cor_client_cas_judge(struct cor_client_cas *cas, struct cor_peer_cert *
             by |= 1u << i;
         else if (stores[i] && until_s > now_s + REFUSED_S)
             until_s = now_s + REFUSED_S;
-        X509_STORE_free(stores[i]);
     }
+    /* Who frees a store comes after all who used it: the lock shows it, OpenSSL's counter is of no
+     * use to a sanitizer that does not see into OpenSSL. */
+    cor_lock_acquire(&cas->lock);
+    for (size_t i = 0; i < COR_CA_COUNT; i++)
+        X509_STORE_free(stores[i]);
+    cor_lock_release(&cas->lock);
     ERR_clear_error();
     if (!is_sure)
         return 0;
