@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails when a source file includes a layer that stands below its own, or a third-party header that
+"""Fails when a source file includes a layer or a room that stands above its own, or a third-party header that
 belongs to another folder. The tables here are the rule that docs/ARCHITECTURE.md explains."""
 
 import argparse
@@ -7,10 +7,20 @@ import pathlib
 import re
 import sys
 
-# Bottom to top; a folder may include itself and what stands before it, less what DENIED names.
-LAYERS = ["base", "json", "loop", "net", "http", "grpc", "meta", "codec", "schema", "gen", "own", "cel", "queue", "cache", "kit",
-          "storage", "server", "client", "testing"]
 VALUES = {"loop", "net", "http", "grpc"}  # what a folder of plain values knows nothing of
+# What stands in a folder, bottom to top: a room may include itself and what stands before it, less what DENIED names. The
+# first row is src/ itself, whose rooms are the layers. "" is the folder's own top; a folder without a row has no rooms.
+ROOMS = {
+    "": ["base", "json", "loop", "net", "http", "grpc", "meta", "codec", "schema", "gen", "own", "cel", "queue", "cache", "kit",
+         "storage", "server", "client", "testing"],
+    "cache": ["store", "reflector", "queues", "informers"],
+    "kit": ["", "config", "controller", "election", "events"],
+    "storage": ["engine", "sqlite", "etcd", "store", "encryption", "cacher", "maintenance", ""],
+    "server": ["catalog", "docs", "request", "access", "metrics", "api", "alloc", "strategy", "write", "verbs", "port", "aggregation",
+               "crd", "controllers", "http", "instance"],
+    "client": ["config", "rest", "dynamic", "discovery", "runtime", "", "informers", "metrics", "controller"],
+}
+# A path below src/, and what of its own folder it may not include although that stands before it.
 DENIED = {
     "json": {"loop"},
     "meta": VALUES,
@@ -25,17 +35,6 @@ DENIED = {
     "server": {"client"},
     "client": {"storage", "server"},
     "testing": {"gen", "own", "client"},
-}
-# The rooms of a folder, bottom to top: a room may include itself and the rooms before it, less what ROOMS_DENIED names.
-# "" is the folder's own top.
-ROOMS = {
-    "cache": ["store", "reflector", "queues", "informers"],
-    "kit": ["", "config", "controller", "election", "events"],
-    "storage": ["engine", "sqlite", "etcd", "store", "encryption", "cacher", "maintenance", ""],
-    "server": ["catalog", "docs", "request", "access", "metrics", "api", "alloc", "strategy", "write", "verbs", "port", "aggregation", "crd", "controllers", "http", "instance"],
-    "client": ["config", "rest", "dynamic", "discovery", "runtime", "", "informers", "metrics", "controller"],
-}
-ROOMS_DENIED = {
     "kit/controller": {"config"},
     "kit/election": {"config", "controller"},
     "kit/events": {"config", "controller", "election"},
@@ -52,7 +51,7 @@ ROOMS_DENIED = {
     "server/http": {"strategy", "write", "verbs", "port", "crd", "controllers"},
     "server/instance": {"strategy", "write", "verbs"},
 }
-# Third-party header prefix -> the folders that may see it.
+# A prefix of a third-party header, and the folders that may see it.
 THIRD_PARTY = {
     "yyjson.h": ["src/json"],
     "re2/": ["src/schema/re2"],
@@ -72,47 +71,30 @@ THIRD_PARTY = {
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')
 
 
-def layer_of(path):
-    parts = path.parts
-    return parts[1] if parts[0] == "src" and len(parts) > 2 else None
-
-
-def room_of(parts):
-    """The room of the path of a file below src/: "" for the folder's own top."""
-    return parts[1] if len(parts) > 2 else ""
-
-
-def room_violation(layer, room, used):
-    """What is wrong with a file of this room that includes a file of the room `used`, or None."""
-    rooms = ROOMS[layer]
-    for name in (room, used):
+def wrong_room(folder, user, used):
+    """What is wrong when a file of `user` includes one of `used`, or None. Both are the parts of a path below `folder`."""
+    rooms, above = ROOMS[folder], f"{folder}/" if folder else ""
+    of, to = (parts[0] if len(parts) > 1 else "" for parts in (user, used))
+    for name in (of, to):
         if name not in rooms:
-            return f"{layer}/{name} is not in the table of rooms" if name else f"{layer} has no files beside its rooms"
-    if rooms.index(used) > rooms.index(room) or used in ROOMS_DENIED.get(f"{layer}/{room}", ()):
-        return f"{layer}/{room} may not include {layer}/{used}"
-    return None
+            return f"{above}{name} is not in the table of rooms" if name else f"{folder} has no files beside its rooms"
+    if rooms.index(to) > rooms.index(of) or to in DENIED.get(above + of, ()):
+        return f"{above}{of} may not include {above}{to}"
+    return wrong_room(above + of, user[1:], used[1:]) if of == to and of and above + of in ROOMS else None
 
 
 def violations(root, path):
     rel = path.relative_to(root)
-    layer = layer_of(rel)
     for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
         match = INCLUDE.match(line)
         if not match:
             continue
-        name = match.group(2)
-        top = name.split("/")[0]
+        name = pathlib.PurePath(match.group(2))
         for prefix, homes in THIRD_PARTY.items():
-            if name.startswith(prefix) and not any(str(rel).startswith(h + "/") for h in homes):
+            if match.group(2).startswith(prefix) and not any(str(rel).startswith(h + "/") for h in homes):
                 yield f"{rel}:{number}: <{name}> may be used only in {', '.join(homes)}"
-        if layer is None or match.group(1) != '"' or top not in LAYERS or "/" not in name:
-            continue
-        if layer not in LAYERS:
-            yield f"{rel}:{number}: folder {layer} is not in the table of layers"
-        elif LAYERS.index(top) > LAYERS.index(layer) or top in DENIED.get(layer, ()):
-            yield f"{rel}:{number}: {layer} may not include {name}"
-        elif top == layer and layer in ROOMS:
-            wrong = room_violation(layer, room_of(rel.parts[1:]), room_of(pathlib.PurePath(name).parts))
+        if match.group(1) == '"' and rel.parts[0] == "src" and len(rel.parts) > 2 and name.parts[0] in ROOMS[""] and len(name.parts) > 1:
+            wrong = wrong_room("", rel.parts[1:], name.parts)
             if wrong:
                 yield f"{rel}:{number}: {wrong}"
 
