@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fails when a file of src/server/ names a kind, a resource or a subresource in a string literal.
 
-Kinds differ by their rows in the table of resources (src/schema/resource_row.c): flags, hooks, roles, actions and parts.
+Kinds differ by their rows in the table of resources (src/schema/kinds/resource_row.c): flags, hooks, roles, actions and parts.
 Code that compares a name instead would not work for a resource that is defined while the server runs. The names come from
 the table itself. A literal counts when it is a name, when it is a path that begins with a resource (`"pods/binding"`), or
 when it contains a quoted name (`"{\\"kind\\":\\"Pod\\"}"`); words of a message do not count.
@@ -16,7 +16,7 @@ import pathlib
 import re
 import sys
 
-TABLE = "src/schema/resource_row.c"
+TABLE = "src/schema/kinds/resource_row.c"
 FOLDER = "src/server"
 PROGRAMS = "src/server/controllers"
 NAMES = re.compile(r'NAMES\(\s*"[^"]*",\s*"[^"]*",\s*"([^"]*)",\s*"([^"]*)",\s*"[^"]*"\)')

@@ -13,6 +13,8 @@ VALUES = {"loop", "net", "http", "grpc"}  # what a folder of plain values knows 
 ROOMS = {
     "": ["base", "json", "loop", "net", "http", "grpc", "meta", "codec", "schema", "gen", "own", "cel", "queue", "cache", "kit",
          "storage", "server", "client", "testing"],
+    "schema": ["types", "go", "format", "walk", "protobuf", "merge", "convert", "print", "re2", "structural", "kinds", "check",
+               "strategies", "hooks", "validate", "apply", "custom"],
     "cache": ["store", "reflector", "queues", "informers"],
     "kit": ["", "config", "controller", "election", "events"],
     "storage": ["engine", "sqlite", "etcd", "store", "encryption", "cacher", "maintenance", ""],

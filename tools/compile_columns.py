@@ -9,7 +9,7 @@ import re
 
 from compile_rules import Wrong, member_named
 
-# As enum cor_cell of src/schema/columns.h has them.
+# As enum cor_cell of src/schema/types/columns.h has them.
 CELLS = ["name", "age", "created", "text", "number", "bool", "truth", "count", "join", "labels", "selector", "print", "since", "hook"]
 SHAPES = {
     "text": {"STRING", "QUANTITY", "INT_OR_STRING"}, "number": {"INT32", "INT64"}, "bool": {"BOOL"}, "truth": {"BOOL"},
@@ -192,7 +192,7 @@ def read_columns(path, named, hooks):
 
 
 class Out:
-    """The rows of the tables of src/schema/columns.c."""
+    """The rows of the tables of src/schema/types/columns.c."""
 
     def __init__(self, pool):
         self.pool, self.tables, self.columns, self.parts, self.steps = pool, [], [], [], []

@@ -1,4 +1,4 @@
-"""How two versions of a kind differ: reads api/*.conversions for compile_types.py, which writes them as tables (src/schema/conversion_data.h).
+"""How two versions of a kind differ: reads api/*.conversions for compile_types.py, which writes them as tables (src/schema/types/conversion_data.h).
 
 Everything is checked against the types: a member that is missing, two of different shapes under one declaration, a difference that is not
 declared, a declaration of what does not differ. The message names file and line, and the build stops. docs/internals/conversion.md

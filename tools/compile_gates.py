@@ -5,7 +5,7 @@ message names file and line, and the build stops. docs/internals/strategy.md des
 
 from compile_rules import Wrong, below
 
-GATES_MAX = 64  # bits of a mask in src/schema/gates.c
+GATES_MAX = 64  # bits of a mask in src/schema/walk/gates.c
 CAN_BE_ABSENT = ("LIST", "MAP")
 
 
@@ -69,7 +69,7 @@ def read_gates(path, named, hooks, gated):
 
 
 def rows(gated, order):
-    """The rows of the tables of src/schema/gates.c: the fields by their numbers, and for each type whether it holds one."""
+    """The rows of the tables of src/schema/walk/gates.c: the fields by their numbers, and for each type whether it holds one."""
     fields = [f"{{{field.index}, {gated.gates.index(gate)}, COR_GATE_HOOK_{hook}}}"
               for field, (gate, hook) in sorted(gated.fields.items(), key=lambda item: item[0].index)]
     own = {made for made in order if any(field in gated.fields for field, _ in made.members)}

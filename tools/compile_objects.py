@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The objects that the server makes at its start: compile_objects.py OUT.c IN turns api/all.objects into the table of
-src/schema/bootstrap_objects.h, with the bodies as canonical JSON. A line that is wrong stops the build, and the message names it.
+src/schema/kinds/bootstrap_objects.h, with the bodies as canonical JSON. A line that is wrong stops the build, and the message names it.
 docs/internals/bootstrap.md describes the format."""
 
 import json
@@ -86,7 +86,7 @@ def read(path):
 
 def main(out, source):
     rows = read(pathlib.Path(source))
-    lines = ["/* Made of api/all.objects by tools/compile_objects.py. */", '#include "schema/bootstrap_objects.h"', "",
+    lines = ["/* Made of api/all.objects by tools/compile_objects.py. */", '#include "schema/kinds/bootstrap_objects.h"', "",
              "const struct cor_bootstrap_object cor_bootstrap_objects[] = {"]
     for rule, kind, group, version, resource, name, body, spec, is_compared, undeletable in rows:
         lines += [f"    {{.rule = {rule},", f"     .kind = {c_text(kind)},",

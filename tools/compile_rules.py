@@ -7,7 +7,7 @@ message names file and line, and the build stops. docs/internals/types.md descri
 import json
 import re
 
-PATH_MAX = 8  # COR_RULE_PATH_MAX of src/schema/rules.h
+PATH_MAX = 8  # COR_RULE_PATH_MAX of src/schema/types/rules.h
 INTS = {"INT32": 31, "INT64": 63}
 OPS = {"default": "SET", "late": "SET", "mirror": "MIRROR", "clear": "CLEAR", "hook": "HOOK"}
 
@@ -247,7 +247,7 @@ def finish(tables, hooks):
 
 
 class Out:
-    """The rows of the tables of src/schema/rules.h."""
+    """The rows of the tables of src/schema/types/rules.h."""
 
     def __init__(self, pool):
         self.pool, self.steps, self.rules, self.conditions, self.values = pool, [], [], [], []

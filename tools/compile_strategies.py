@@ -11,7 +11,7 @@ from compile_rules import Wrong, canonical, member_named, read_value
 
 # The endpoints that a write goes to, as enum cor_strategy_on has them.
 ENDPOINTS = ["create", "update", "status", "finalize", "approval", "ephemeralcontainers", "resize"]
-HOOKS_MAX = 4  # COR_STRATEGY_HOOKS_MAX of src/schema/strategy.h
+HOOKS_MAX = 4  # COR_STRATEGY_HOOKS_MAX of src/schema/types/strategy.h
 SENDER = "requester"  # the hook that asks who sent the object
 META_KEPT = ["annotations", "finalizers", "labels", "ownerReferences"]  # of "keep metadata"
 
@@ -165,7 +165,7 @@ def read_strategies(path, named, hooks):
 
 
 def rows(strategies, pool):
-    """The rows of the tables of src/schema/strategy.c: strategies, steps, counted members."""
+    """The rows of the tables of src/schema/types/strategy.c: strategies, steps, counted members."""
     tables, steps, counted = [], [], []
     for strategy in strategies:
         needs_sender = any(step.hook == SENDER for step in strategy.steps)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Turns the files api/*.types and their overlays into the const tables of src/schema/types.h and rules.h:
+"""Turns the files api/*.types and their overlays into the const tables of src/schema/types/types.h and rules.h:
 compile_types.py OUT.c FILE... where a FILE is a .types, a .rules (below a folder "validation": rules of validation), a .words, a
 .facts, a .strategies, a .columns, a .gates, a .conversions, or a header that lists hooks or formats.
 
@@ -38,7 +38,7 @@ MAPS = {"atomic": "ATOMIC", "granular": "GRANULAR"}
 PATCHES = {"merge": ["MERGE"], "retainKeys": ["RETAIN_KEYS"], "merge,retainKeys": ["MERGE", "RETAIN_KEYS"],
            "replace": ["REPLACE"]}
 INLINE_MAX = 2
-MEMBERS_MAX = 64  # COR_TYPE_MEMBERS_MAX of src/schema/types.h
+MEMBERS_MAX = 64  # COR_TYPE_MEMBERS_MAX of src/schema/types/types.h
 
 
 class Field:
@@ -403,8 +403,8 @@ def write(out, tables, validation, strategies, gated, columns, conversions):
 
     parts = [
         "/* Made by tools/compile_types.py from the files of api/. */\n",
-        '#include "schema/cell_hooks.h"\n#include "schema/conversion_data.h"\n#include "schema/default_hooks.h"\n#include "schema/format.h"\n#include "schema/hooks/hooks.h"\n#include "schema/gates.h"\n#include "schema/strategy_hooks.h"\n'
-        '#include "schema/types_int.h"\n#include "schema/validate_int.h"\n',
+        '#include "schema/print/cell_hooks.h"\n#include "schema/types/conversion_data.h"\n#include "schema/walk/default_hooks.h"\n#include "schema/format/format.h"\n#include "schema/hooks/hooks.h"\n#include "schema/walk/gates.h"\n#include "schema/strategies/strategy_hooks.h"\n'
+        '#include "schema/types/types_int.h"\n#include "schema/validate/validate_int.h"\n',
         "const char cor_type_pool[] =\n" + "\n".join(pool.c_text()) + ";\n",
         array("struct cor_type", "cor_types", rows),
         array("struct cor_type_field", "cor_type_fields", field_rows),

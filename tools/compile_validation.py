@@ -10,7 +10,7 @@ import re
 
 from compile_rules import Wrong, canonical, member_named
 
-PATH_MAX = 8  # COR_VALIDATE_PATH_MAX of src/schema/validate_int.h
+PATH_MAX = 8  # COR_VALIDATE_PATH_MAX of src/schema/validate/validate_int.h
 KEY_FIELDS_MAX = 8  # COR_VALIDATE_KEY_FIELDS_MAX: of `unique by`
 KEPT_MAX = 64  # COR_VALIDATE_KEPT_MAX: members of a struct that keep_only may name
 # What can be said about @key, which is a text but no value of the object.
@@ -631,7 +631,7 @@ class Compiler:
 
 
 class Out:
-    """The rows of the tables of src/schema/validate_int.h."""
+    """The rows of the tables of src/schema/validate/validate_int.h."""
 
     def __init__(self, pool):
         self.pool, self.steps, self.rows, self.conditions, self.values, self.numbers = pool, [], [], [], [], []

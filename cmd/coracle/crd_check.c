@@ -21,8 +21,8 @@
 #include "base/mem.h"
 #include "codec/yaml.h"
 #include "meta/gvk.h"
-#include "schema/custom_check.h"
-#include "schema/types.h"
+#include "schema/custom/custom_check.h"
+#include "schema/types/types.h"
 #include "json/json.h"
 #include "json/scan.h"
 

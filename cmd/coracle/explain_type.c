@@ -13,10 +13,10 @@
 #include "base/cleanup.h"
 #include "command.h"
 #include "explain_type.h"
-#include "schema/resource_row.h"
-#include "schema/rules.h"
-#include "schema/types.h"
-#include "schema/validate.h"
+#include "schema/kinds/resource_row.h"
+#include "schema/types/rules.h"
+#include "schema/types/types.h"
+#include "schema/validate/validate.h"
 
 #define WORDS_MAX      256
 #define WORD_MAX       128

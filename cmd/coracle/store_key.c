@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "flags.h"
 #include "meta/key.h"
-#include "schema/resource_row.h"
+#include "schema/kinds/resource_row.h"
 
 #define REGISTRY  "/registry/"
 #define PLACE_MAX 128

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "schema/read.h"
+#include "schema/walk/read.h"
 #include "session.h"
 #include "storage/store/stored_form.h"
 #include "store_commands.h"

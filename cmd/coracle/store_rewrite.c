@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "meta/key.h"
-#include "schema/resource_row.h"
+#include "schema/kinds/resource_row.h"
 #include "session.h"
 #include "storage/encryption/config.h"
 #include "storage/engine/maintenance.h"

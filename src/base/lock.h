@@ -62,7 +62,7 @@
     ROW(OFFLOAD,          "loop/offload")                                                          \
     ROW(MAILBOX,          "loop/mailbox")                                                          \
     ROW(BTREE,            "base/btree")                                                            \
-    ROW(CUSTOM_SCHEMA,    "schema/custom_schema")
+    ROW(CUSTOM_SCHEMA,    "schema/kinds/custom_schema")
 /* clang-format on */
 
 enum cor_lock_rank {

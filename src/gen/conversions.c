@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "gen/c_text.h"
 #include "gen/structs.h"
-#include "schema/conversion_data.h"
+#include "schema/types/conversion_data.h"
 
 #define DEPTH_MAX 16
 

@@ -7,8 +7,8 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "schema/resource_row.h"
-#include "schema/rules.h"
+#include "schema/kinds/resource_row.h"
+#include "schema/types/rules.h"
 
 /* The names of what is written. */
 struct naming {

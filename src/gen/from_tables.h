@@ -1,4 +1,4 @@
-/* The model of the built-in types, from the tables of api/ (schema/types.h). */
+/* The model of the built-in types, from the tables of api/ (schema/types/types.h). */
 #ifndef COR_GEN_FROM_TABLES_H
 #define COR_GEN_FROM_TABLES_H
 

@@ -20,7 +20,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "meta/api_verb.h"
-#include "schema/types.h"
+#include "schema/types/types.h"
 
 struct cor_gen_type;
 

@@ -1,7 +1,7 @@
 /* The part of the conversion between two versions of HorizontalPodAutoscaler that is not generated
  * (api/all.conversions): version 1 has a number for the CPU, and the other metrics, the conditions
  * and the behavior in annotations. The texts of the annotations are those of the server: both use
- * schema/hpa_metrics.h.
+ * schema/convert/hpa_metrics.h.
  *
  * Flow: members of version 2 are encoded as JSON, converted as JSON, and become annotations; the
  * JSON of annotations is converted and decoded. An annotation that cannot be read, or that
@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "coracle/types/autoscaling_v2_horizontal_pod_autoscaler_conversion.h"
 #include "own/own_int.h"
-#include "schema/hpa_metrics.h"
+#include "schema/convert/hpa_metrics.h"
 #include "json/json.h"
 #include "json/scan.h"
 

@@ -17,7 +17,7 @@
 #include "base/sized.h"
 #include "coracle/time.h"
 #include "own/own_int.h"
-#include "schema/protobuf_wire.h"
+#include "schema/protobuf/protobuf_wire.h"
 #include "json/writer.h"
 
 #define INPUT_BYTES_MAX (64u << 20)

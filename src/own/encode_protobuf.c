@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "coracle/time.h"
 #include "own/own_int.h"
-#include "schema/protobuf_wire.h"
+#include "schema/protobuf/protobuf_wire.h"
 
 #define VARINT_MAX    10
 #define ROOM_FIRST    1000

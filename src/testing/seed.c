@@ -17,7 +17,7 @@
 #include "coracle/view.h"
 #include "loop/loop.h"
 #include "meta/status.h"
-#include "schema/resource_row.h"
+#include "schema/kinds/resource_row.h"
 #include "server/request/buffer_sink.h"
 #include "testing/testing_int.h"
 #include "json/json.h"

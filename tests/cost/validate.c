@@ -17,7 +17,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "schema/validate.h"
+#include "schema/validate/validate.h"
 #include "json/writer.h"
 
 #define TEXT_MAX  (64u << 20)

@@ -1,7 +1,7 @@
 /* Promises of the cells of tables: a row can be made of every object, it is JSON, and it has a cell
  * for each column. The input is the name of a type (core_v1.Pod), a space, and an object. */
 #include "fuzz.h"
-#include "schema/cells.h"
+#include "schema/print/cells.h"
 #include "json/json.h"
 
 #define OUT_MAX (1u << 22)

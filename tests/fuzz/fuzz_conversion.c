@@ -3,7 +3,7 @@
  * that was folded stays as it is. */
 #include "base/err.h"
 #include "fuzz.h"
-#include "schema/conversion.h"
+#include "schema/convert/conversion.h"
 #include "json/json.h"
 
 #define OUT_MAX (1u << 26)

@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "fuzz.h"
 #include "fuzz_kind.h"
-#include "schema/default.h"
+#include "schema/walk/default.h"
 #include "json/json.h"
 
 #define OUT_MAX (1u << 26)

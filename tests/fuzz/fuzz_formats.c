@@ -8,10 +8,10 @@
 #include "base/err.h"
 #include "fuzz.h"
 #include "meta/quantity.h"
-#include "schema/format.h"
-#include "schema/format_ip.h"
-#include "schema/index_list.h"
-#include "schema/ip_text.h"
+#include "schema/format/format.h"
+#include "schema/format/format_ip.h"
+#include "schema/go/index_list.h"
+#include "schema/go/ip_text.h"
 
 #define OUT_MAX     (1u << 24)
 #define COMPLETIONS 1000

@@ -3,7 +3,7 @@
 #ifndef COR_TESTS_FUZZ_KIND_H
 #define COR_TESTS_FUZZ_KIND_H
 
-#include "schema/types.h"
+#include "schema/types/types.h"
 #include "json/scan.h"
 
 /* NULL: none is known. */

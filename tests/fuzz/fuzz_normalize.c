@@ -2,7 +2,7 @@
  * normalising or rewriting it again changes nothing. The first byte chooses the type. */
 #include "base/err.h"
 #include "fuzz.h"
-#include "schema/normalize.h"
+#include "schema/walk/normalize.h"
 #include "json/json.h"
 
 #define OUT_MAX (1u << 22)

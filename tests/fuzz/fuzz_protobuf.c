@@ -2,7 +2,7 @@
  * them is JSON, but for its depth, and that JSON is the same after a way through protobuf. */
 #include "base/err.h"
 #include "fuzz.h"
-#include "schema/protobuf.h"
+#include "schema/protobuf/protobuf.h"
 #include "json/json.h"
 
 #define OUT_MAX (1u << 24)

@@ -9,8 +9,8 @@
 
 #include "base/err.h"
 #include "fuzz.h"
-#include "schema/read.h"
-#include "schema/repeated.h"
+#include "schema/walk/read.h"
+#include "schema/walk/repeated.h"
 #include "json/json.h"
 
 #define JSON_MAX (1u << 20)

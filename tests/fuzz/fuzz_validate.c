@@ -11,9 +11,9 @@
 #include "base/mem.h"
 #include "fuzz.h"
 #include "fuzz_kind.h"
-#include "schema/read.h"
-#include "schema/rewrite.h"
-#include "schema/validate.h"
+#include "schema/validate/validate.h"
+#include "schema/walk/read.h"
+#include "schema/walk/rewrite.h"
 #include "json/json.h"
 
 #define JSON_MAX (1u << 22)

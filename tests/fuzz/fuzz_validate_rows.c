@@ -10,9 +10,9 @@
 
 #include "base/err.h"
 #include "fuzz.h"
-#include "schema/types_int.h"
-#include "schema/validate.h"
-#include "schema/validate_int.h"
+#include "schema/types/types_int.h"
+#include "schema/validate/validate.h"
+#include "schema/validate/validate_int.h"
 #include "json/writer.h"
 
 #define ROWS_MAX  64

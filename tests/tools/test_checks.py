@@ -217,7 +217,7 @@ def cases():
     yield ("without a repository all sources are looked at", "check_bans.py", [], {"src/x.c": "strcpy(a, b);\n", "build/x.c": "strcpy(a, b);\n"},
            "src/x.c:1: ")
     for what, path, content, expected in KINDS:
-        yield what, "check_kinds.py", ["--root", "."], {"src/schema/resource_row.c": ROWS, path: content}, expected
+        yield what, "check_kinds.py", ["--root", "."], {"src/schema/kinds/resource_row.c": ROWS, path: content}, expected
     ranks = "#define COR_LOCK_RANKS(ROW) \\\n    ROW(A, \"a\") \\\n    ROW(B, \"b\")\n"
     for what, rows, expected in LOCKS:
         page = "## Locks\n" + "".join(f"| `{row}` | – | x |\n" for row in rows) + "## Next\n| `C` |\n"

@@ -10,7 +10,7 @@
 #include <assert.h>
 
 #include "base/cleanup.h"
-#include "schema/openapi.h"
+#include "schema/print/openapi.h"
 #include "schema/structural/structural_int.h"
 #include "json/scan.h"
 

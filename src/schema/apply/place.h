@@ -2,9 +2,9 @@
  * have (a scalar, a list, a map), whether it is owned as a whole or part by part, and what the
  * places below it are.
  *
- * A place of a built-in kind is read off the tables of schema/types.h; a place of a custom resource
- * off its compiled schema (schema/structural/structural.h); a place of which nothing is known off a
- * struct cor_apply_type. The walks of typed.h see no difference between the three.
+ * A place of a built-in kind is read off the tables of schema/types/types.h; a place of a custom
+ * resource off its compiled schema (schema/structural/structural.h); a place of which nothing is
+ * known off a struct cor_apply_type. The walks of typed.h see no difference between the three.
  * Thread: any (values; the tables and types are immutable).  Owner: the caller. */
 #ifndef COR_SCHEMA_APPLY_PLACE_H
 #define COR_SCHEMA_APPLY_PLACE_H
@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "base/str.h"
-#include "schema/types.h"
+#include "schema/types/types.h"
 
 enum cor_apply_scalar {
     COR_APPLY_NO_SCALAR,

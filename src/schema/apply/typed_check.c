@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "schema/apply/typed_int.h"
-#include "schema/go_text.h"
+#include "schema/go/go_text.h"
 #include "json/scan.h"
 
 /* Of the first error, when nobody asks for its words. */

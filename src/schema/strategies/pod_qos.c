@@ -18,7 +18,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "meta/quantity.h"
-#include "schema/conversion.h"
+#include "schema/convert/conversion.h"
 #include "json/scan.h"
 
 enum { QOS_CPU, QOS_MEMORY, QOS_RESOURCES };

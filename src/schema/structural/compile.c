@@ -10,7 +10,7 @@
  *   gather         the tables are copied into one block
  *
  * The rules that make a schema structural are checked where the definition is written
- * (hooks/crd_schema.c); what is refused here is what the tables cannot express. The first failure
+ * (hooks/check_crd_schema.c); what is refused here is what the tables cannot express. The first failure
  * sticks to the builder, and the tables made so far are freed.
  * Recursion is bounded by the depth of JSON. Thread: any. */
 /* clang-format on */

@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "schema/structural/validation_int.h"
+#include "schema/structural/structural_validation_int.h"
 #include "json/scan.h"
 
 enum { EQUAL_UNKNOWN, EQUAL_YES, EQUAL_NO };

@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/siphash.h"
 #include "meta/quote.h"
-#include "schema/structural/validation_int.h"
+#include "schema/structural/structural_validation_int.h"
 #include "json/scan.h"
 
 #define DETAIL_MAX (32u << 10) /* of a detail; the field errors cut it as well */

@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "schema/go_text.h"
+#include "schema/go/go_text.h"
 #include "schema/structural/structural_int.h"
 
 #define SHOWN_NUMBER_MAX 64 /* a double in the form of %v is not longer */

@@ -11,8 +11,8 @@
 #include "base/cleanup.h"
 #include "base/duration.h"
 #include "base/err.h"
-#include "schema/format.h"
-#include "schema/ip_text.h"
+#include "schema/format/format.h"
+#include "schema/go/ip_text.h"
 #include "schema/structural/email.h"
 #include "schema/structural/pattern.h"
 

@@ -193,7 +193,7 @@ cor_structural_member(const struct cor_structural *schema, const struct cor_stru
     return found ? found : cor_structural_node(schema, node->additional);
 }
 
-/* The walk of cor_structural_rewrite() over any value of a node (rewrite.c). */
+/* The walk of cor_structural_rewrite() over any value of a node (structural_rewrite.c). */
 int cor_structural_rewrite_value(const struct cor_structural *schema,
                                  const struct cor_structural_node *node, bool is_resource,
                                  struct cor_str json, unsigned steps, struct cor_buf *out,
@@ -206,9 +206,9 @@ void cor_structural_check_embedded_value(const struct cor_structural *schema,
                                          struct cor_str json, const struct cor_field_path *path,
                                          struct cor_field_errors *errors);
 
-/* The walk of cor_structural_validate() over any value of a node (validation.c); old.p == NULL:
- * nothing is forgiven. Fields begin with `prefix`. `is_default`: the value is one of the schema
- * itself; upstream does not drop the formats that nobody knows then. `work` is charged. */
+/* The walk of cor_structural_validate() over any value of a node (structural_validation.c); old.p
+ * == NULL: nothing is forgiven. Fields begin with `prefix`. `is_default`: the value is one of the
+ * schema itself; upstream does not drop the formats that nobody knows then. `work` is charged. */
 void cor_structural_validate_value(const struct cor_structural *schema,
                                    const struct cor_structural_node *node, struct cor_str json,
                                    struct cor_str old, struct cor_str prefix, bool is_default,

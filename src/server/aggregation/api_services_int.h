@@ -9,7 +9,7 @@
 #include "cache/reflector/reflector_ops.h"
 #include "kit/controller/port_controller.h"
 #include "loop/timer.h"
-#include "schema/group_priority.h"
+#include "schema/kinds/group_priority.h"
 #include "server/aggregation/api_services.h"
 #include "server/aggregation/available_metrics.h"
 #include "server/api/api.h"

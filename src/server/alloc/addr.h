@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
-#include "schema/ip_text.h"
+#include "schema/go/ip_text.h"
 
 struct cor_addr {
     uint64_t hi, lo;
@@ -34,7 +34,7 @@ static inline bool cor_addr_eq(struct cor_addr a, struct cor_addr b)
     return a.hi == b.hi && a.lo == b.lo;
 }
 
-/* Reads an address leniently (schema/ip_text.h). 0, -COR_EINVAL. */
+/* Reads an address leniently (schema/go/ip_text.h). 0, -COR_EINVAL. */
 int cor_addr_parse(struct cor_str text, struct cor_addr *ret_ip);
 
 /* The canonical text. */

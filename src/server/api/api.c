@@ -23,7 +23,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "meta/key.h"
-#include "schema/custom_row.h"
+#include "schema/kinds/custom_row.h"
 #include "server/api/api_cachers.h"
 #include "server/api/api_int.h"
 #include "storage/encryption/dynamic_transformers.h"

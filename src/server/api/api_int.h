@@ -6,7 +6,7 @@
 #include "loop/loop.h"
 #include "loop/mailbox.h"
 #include "loop/turns.h"
-#include "schema/resource_row.h"
+#include "schema/kinds/resource_row.h"
 #include "server/api/api.h"
 #include "server/api/creations.h"
 #include "server/api/ending_namespaces.h"

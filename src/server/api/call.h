@@ -14,7 +14,7 @@
 #include "meta/predicate.h"
 #include "meta/status.h"
 #include "meta/storage_error.h"
-#include "schema/resource_row.h"
+#include "schema/kinds/resource_row.h"
 #include "server/api/api_int.h"
 #include "server/docs/table.h"
 #include "server/request/api_options.h"

@@ -3,9 +3,9 @@
 #include <assert.h>
 
 #include "base/err.h"
-#include "schema/custom_row.h"
-#include "schema/custom_scale.h"
-#include "schema/raw_values.h"
+#include "schema/custom/custom_scale.h"
+#include "schema/kinds/custom_row.h"
+#include "schema/types/raw_values.h"
 
 bool cor_call_has_custom_scale(const struct cor_call *call)
 {

@@ -12,7 +12,7 @@
  * Thread: see the header; maker_run_job() on an offload thread. */
 /* clang-format on */
 #include "server/api/event_maker.h"
-#include "schema/custom_row.h"
+#include "schema/kinds/custom_row.h"
 
 #include <assert.h>
 

@@ -10,8 +10,8 @@
 #define COR_SERVER_EVENT_MAKER_H
 
 #include "base/dlist.h"
-#include "schema/conversion.h"
-#include "schema/protobuf.h"
+#include "schema/convert/conversion.h"
+#include "schema/protobuf/protobuf.h"
 #include "server/api/frames.h"
 #include "server/docs/table.h"
 

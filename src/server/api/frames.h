@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "coracle/watch_type.h"
 #include "meta/object.h"
-#include "schema/resource_row.h"
+#include "schema/kinds/resource_row.h"
 #include "server/request/negotiate.h"
 
 #define COR_FRAMES_MAX 32

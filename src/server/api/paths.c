@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 #include "coracle/version.h"
-#include "schema/protobuf.h"
+#include "schema/protobuf/protobuf.h"
 #include "server/api/call_int.h"
 #include "server/api/health.h"
 #include "server/api/kube_version.h"

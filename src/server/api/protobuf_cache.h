@@ -19,8 +19,8 @@
 #include "base/ref.h"
 #include "loop/timer.h"
 #include "meta/object.h"
-#include "schema/resource_row.h"
-#include "schema/types.h"
+#include "schema/kinds/resource_row.h"
+#include "schema/types/types.h"
 
 #define COR_PROTOBUF_SHARDS    16
 #define COR_PROTOBUF_UNUSED_MS 60000

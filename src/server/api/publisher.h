@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "schema/resource_row.h"
+#include "schema/kinds/resource_row.h"
 
 struct cor_api;
 struct cor_api_service;

@@ -9,16 +9,16 @@
  * Failures: without memory for the call, 500 as plain text. Whatever route_prepare() refuses (404,
  * 405, 400, 406) is answered as a Status, and the verb does not run.
  * A new verb is a row of `verbs` or `actions`, its file in server/verbs/, and its bit in the rows
- * of schema/resource_row.c.
+ * of schema/kinds/resource_row.c.
  * Thread: the call's loop. */
 /* clang-format on */
 #include <assert.h>
 #include <stdio.h>
 
 #include "base/err.h"
-#include "schema/custom_columns.h"
-#include "schema/custom_row.h"
-#include "schema/custom_schema.h"
+#include "schema/kinds/custom_row.h"
+#include "schema/kinds/custom_schema.h"
+#include "schema/print/custom_columns.h"
 #include "server/api/api.h"
 #include "server/api/call_int.h"
 #include "server/api/paths.h"

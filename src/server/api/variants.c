@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "schema/custom_row.h"
+#include "schema/kinds/custom_row.h"
 
 static void variant_deinit(struct cor_variant *variant)
 {

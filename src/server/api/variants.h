@@ -5,7 +5,7 @@
 #define COR_SERVER_VARIANTS_H
 
 #include "meta/object.h"
-#include "schema/resource_row.h"
+#include "schema/kinds/resource_row.h"
 
 #define COR_VARIANTS_MAX 16
 /* Of an object and its converted form together. Larger ones are not kept. */

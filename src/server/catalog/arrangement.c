@@ -19,7 +19,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "schema/group_priority.h"
+#include "schema/kinds/group_priority.h"
 #include "server/catalog/version_order.h"
 
 /* A group version while it is arranged. */

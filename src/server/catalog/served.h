@@ -1,6 +1,6 @@
 /* The catalog: what the server serves at one time, as an immutable snapshot with a generation. The
  * rows of built-in resources are constants; a resource that is defined while the server runs has a
- * row of its own, which the snapshot keeps alive (schema/resource_row.h).
+ * row of its own, which the snapshot keeps alive (schema/kinds/resource_row.h).
  *
  * A request is routed by the snapshot that its loop has, takes a reference to its row, and does not
  * need the snapshot any more. Documents about the snapshot (discovery) are made when they are first
@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "schema/resource_row.h"
+#include "schema/kinds/resource_row.h"
 #include "server/catalog/api_service.h"
 #include "server/catalog/remote_docs.h"
 

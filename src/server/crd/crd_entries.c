@@ -1,7 +1,7 @@
 /* The CustomResourceDefinitions that are known, by name, each with its newest state.
  *
- * An entry reads its object once (schema/crd_versions.h): names, group and versions are texts in
- * the object's bytes, and are found again with each state that it takes. Failures: no memory, or
+ * An entry reads its object once (schema/kinds/crd_versions.h): names, group and versions are texts
+ * in the object's bytes, and are found again with each state that it takes. Failures: no memory, or
  * too many definitions; the entries are as before then. Thread: the first loop of the API. */
 #include <string.h>
 

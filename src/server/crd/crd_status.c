@@ -19,9 +19,9 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "schema/crd_approval.h"
-#include "schema/custom_row.h"
-#include "schema/custom_schema.h"
+#include "schema/kinds/crd_approval.h"
+#include "schema/kinds/custom_row.h"
+#include "schema/kinds/custom_schema.h"
 #include "server/crd/crd_status.h"
 #include "server/crd/naming.h"
 

@@ -6,7 +6,7 @@
 #include "cache/reflector/reflector_ops.h"
 #include "kit/controller/port_controller.h"
 #include "loop/timer.h"
-#include "schema/crd_versions.h"
+#include "schema/kinds/crd_versions.h"
 #include "server/api/publisher.h"
 #include "server/crd/crds.h"
 #include "server/crd/definition.h"

@@ -3,15 +3,15 @@
  * spec or its accepted names makes another definition, which takes the place of this one in the
  * next snapshot.
  *
- * The rows share one life (schema/resource_row.h): a definition is freed with the last reference to
- * any of its rows, on whatever thread that is.
- * Thread: any; the first loop of the API marks it.  Owner: whoever holds a reference to a row. */
+ * The rows share one life (schema/kinds/resource_row.h): a definition is freed with the last
+ * reference to any of its rows, on whatever thread that is. Thread: any; the first loop of the API
+ * marks it.  Owner: whoever holds a reference to a row. */
 #ifndef COR_SERVER_DEFINITION_H
 #define COR_SERVER_DEFINITION_H
 
-#include "schema/crd_versions.h"
-#include "schema/custom_row.h"
-#include "schema/resource_row.h"
+#include "schema/kinds/crd_versions.h"
+#include "schema/kinds/custom_row.h"
+#include "schema/kinds/resource_row.h"
 
 /* Definitions that are alive at a time, those that are retired and not freed yet included. */
 #define COR_DEFINITIONS_MAX 8192

@@ -5,7 +5,7 @@
 #define COR_SERVER_NAMING_H
 
 #include "base/str_set.h"
-#include "schema/crd_object.h"
+#include "schema/kinds/crd_object.h"
 
 /* The names of a group are two pools: plural, singular and short names, and kinds and list kinds.
  */

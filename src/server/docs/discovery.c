@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "schema/custom_row.h"
+#include "schema/kinds/custom_row.h"
 #include "json/writer.h"
 
 /* The group versions of a snapshot that are listed, and its rows. */

@@ -2,7 +2,7 @@
  * table has (patches, /version, custom resources). */
 #include <stdio.h>
 
-#include "schema/custom_openapi.h"
+#include "schema/custom/custom_openapi.h"
 #include "server/docs/openapi_int.h"
 
 #define PATCH_NAME "io.k8s.apimachinery.pkg.apis.meta.v1.Patch"

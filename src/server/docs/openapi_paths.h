@@ -5,7 +5,7 @@
 #ifndef COR_SERVER_OPENAPI_PATHS_H
 #define COR_SERVER_OPENAPI_PATHS_H
 
-#include "schema/openapi.h"
+#include "schema/print/openapi.h"
 #include "server/catalog/served.h"
 
 /* A document while it is written. */

@@ -4,7 +4,7 @@
 #define COR_SERVER_OPENAPI_PROTOBUF_H
 
 #include "base/buf.h"
-#include "schema/openapi.h"
+#include "schema/print/openapi.h"
 
 /* Appends the document as a message Document. It is one that cor_openapi_write_2() or
  * cor_openapi_write_3() wrote, or any valid JSON: what it has beyond the documents of Kubernetes is

@@ -1,13 +1,13 @@
 /* Tables for kubectl: the definitions of columns, and rows with their cells and the object or its
- * metadata, as includeObject asks. What is in the cells is made by schema/cells.c.
+ * metadata, as includeObject asks. What is in the cells is made by schema/print/cells.c.
  * Thread: any (no state). */
 #include "server/docs/table.h"
 
 #include <assert.h>
 
 #include "base/err.h"
-#include "schema/cells.h"
-#include "schema/custom_columns.h"
+#include "schema/print/cells.h"
+#include "schema/print/custom_columns.h"
 
 int cor_table_include_parse(struct cor_str text, enum cor_table_include *ret,
                             struct cor_status *reterr_status)

@@ -1,5 +1,5 @@
 /* Objects as kubectl's tables show them: meta.k8s.io's Table. The columns of each kind and their
- * cells are those of schema/columns.h and schema/cells.h.
+ * cells are those of schema/types/columns.h and schema/print/cells.h.
  * Thread: any (pure). */
 #ifndef COR_SERVER_TABLE_H
 #define COR_SERVER_TABLE_H
@@ -10,7 +10,7 @@
 #include "base/work.h"
 #include "meta/object.h"
 #include "meta/status.h"
-#include "schema/columns.h"
+#include "schema/types/columns.h"
 #include "json/writer.h"
 
 /* How much of its object a row contains. */

@@ -15,7 +15,7 @@
 #include "codec/gzip.h"
 #include "codec/yaml.h"
 #include "meta/storage_error.h"
-#include "schema/protobuf.h"
+#include "schema/protobuf/protobuf.h"
 #include "server/http/exchange_int.h"
 #include "server/http/gzip_answer.h"
 #include "server/http/websocket_answer.h"

@@ -24,7 +24,7 @@
 #include "coracle/view.h"
 #include "meta/object_edit.h"
 #include "meta/time_text.h"
-#include "schema/bootstrap_objects.h"
+#include "schema/kinds/bootstrap_objects.h"
 #include "json/writer.h"
 
 #define REQUEST_MS  30000

@@ -1,5 +1,5 @@
 /* clang-format off */
-/* Keeps the objects of api/all.objects (schema/bootstrap_objects.h): each pass creates those that
+/* Keeps the objects of api/all.objects (schema/kinds/bootstrap_objects.h): each pass creates those that
  * are missing, repairs those that differ, removes flow control objects that an older version of the
  * server has left, and sets the condition Dangling of each FlowSchema.
  *

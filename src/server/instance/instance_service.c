@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "net/host.h"
-#include "schema/format.h"
+#include "schema/format/format.h"
 #include "server/alloc/alloc.h"
 #include "server/instance/instance_int.h"
 #include "server/instance/kubernetes_service.h"

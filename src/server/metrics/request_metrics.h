@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "schema/resource_row.h"
+#include "schema/kinds/resource_row.h"
 #include "server/metrics/metrics.h"
 #include "server/request/request_info.h"
 

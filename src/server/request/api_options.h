@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "meta/list_options.h"
 #include "meta/status.h"
-#include "schema/resource_row.h"
+#include "schema/kinds/resource_row.h"
 
 #define COR_API_OPTIONS_BYTES_MAX (256u * 1024)
 

@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "schema/decode.h"
+#include "schema/kinds/decode.h"
 #include "server/docs/openapi.h"
 
 #define CLAUSES_MAX   32

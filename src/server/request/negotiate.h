@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "meta/list_options.h"
 #include "meta/status.h"
-#include "schema/openapi.h"
+#include "schema/print/openapi.h"
 
 enum cor_accept_view {
     COR_VIEW_OBJECT,

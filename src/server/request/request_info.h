@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "http/request.h"
-#include "schema/resource_row.h"
+#include "schema/kinds/resource_row.h"
 
 #define COR_REQUEST_PATH_MAX (16u * 1024)
 

@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "meta/time_text.h"
-#include "schema/conversion.h"
+#include "schema/convert/conversion.h"
 #include "json/edits.h"
 #include "json/scan.h"
 #include "json/writer.h"

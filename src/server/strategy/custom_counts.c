@@ -5,7 +5,7 @@
 #include <assert.h>
 
 #include "base/err.h"
-#include "schema/custom_row.h"
+#include "schema/kinds/custom_row.h"
 #include "json/scan.h"
 
 /* Moves to the next member that counts for the generation: it is not kind, apiVersion or metadata,

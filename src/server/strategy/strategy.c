@@ -1,12 +1,12 @@
 /* The rules of create and update: what the server fills in, and what it keeps from the old state.
- * Kinds differ by their strategy (api/all.strategies, schema/strategy.h), not by code here.
+ * Kinds differ by their strategy (api/all.strategies, schema/types/strategy.h), not by code here.
  *
  * An object is never decoded: a rule adds an edit (set or drop a member) to a list, and all edits
  * are applied to the canonical bytes in one pass (meta/object_edit.h). The texts that edits point
  * to live in struct scratch until then.
  *
  * cor_strategy_create, in order:
- *   0. fields of feature gates that are off dropped (schema/gates.h);
+ *   0. fields of feature gates that are off dropped (schema/walk/gates.h);
  *   1. name from generateName; empty lists and maps of the metadata dropped, of kinds without a
  *      schema;
  *   2. uid, creationTimestamp, generation set; deletionTimestamp and its grace period dropped;
@@ -42,9 +42,9 @@
 #include "meta/object_edit.h"
 #include "meta/object_meta.h"
 #include "meta/time_text.h"
-#include "schema/equal.h"
-#include "schema/gates.h"
-#include "schema/strategy_hooks.h"
+#include "schema/strategies/strategy_hooks.h"
+#include "schema/walk/equal.h"
+#include "schema/walk/gates.h"
 #include "server/api/heavy.h"
 #include "server/strategy/custom_counts.h"
 #include "server/strategy/scale.h"

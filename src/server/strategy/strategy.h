@@ -4,7 +4,7 @@
 #ifndef COR_SERVER_STRATEGY_H
 #define COR_SERVER_STRATEGY_H
 
-#include "schema/strategy.h"
+#include "schema/types/strategy.h"
 #include "server/api/call.h"
 
 /* Of a generated name; upstream's lengths. */
@@ -34,7 +34,8 @@ enum cor_strategy_on cor_strategy_endpoint(const struct cor_call *call);
 
 /* Makes a new object from what a client sent: system fields filled, the namespace set, a name
  * generated from generateName when there is no name, and what the kind's strategy says
- * (schema/strategy.h). 0, or a failure in the call's status. `ret_object` is in stored form. */
+ * (schema/types/strategy.h). 0, or a failure in the call's status. `ret_object` is in stored form.
+ */
 int cor_strategy_create(struct cor_call *call, const struct cor_strategy_input *input,
                         struct cor_object **ret_object);
 

@@ -15,7 +15,7 @@
 #include "meta/field_error.h"
 #include "meta/key.h"
 #include "meta/object_edit.h"
-#include "schema/conversion.h"
+#include "schema/convert/conversion.h"
 #include "server/strategy/conditions.h"
 #include "server/write/options.h"
 #include "server/write/write.h"

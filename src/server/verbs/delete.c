@@ -27,7 +27,7 @@
 
 #include "base/err.h"
 #include "meta/key.h"
-#include "schema/bootstrap_objects.h"
+#include "schema/kinds/bootstrap_objects.h"
 #include "server/api/heavy.h"
 #include "server/write/body.h"
 #include "server/write/options.h"

@@ -24,7 +24,7 @@
 #include "base/err.h"
 #include "meta/object_edit.h"
 #include "meta/time_text.h"
-#include "schema/crd_object.h"
+#include "schema/kinds/crd_object.h"
 #include "json/scan.h"
 #include "json/writer.h"
 

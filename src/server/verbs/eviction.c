@@ -42,7 +42,7 @@
 #include "base/mem.h"
 #include "meta/key.h"
 #include "meta/object_edit.h"
-#include "schema/conversion.h"
+#include "schema/convert/conversion.h"
 #include "server/strategy/conditions.h"
 #include "server/verbs/delete.h"
 #include "server/verbs/disruption.h"

@@ -42,7 +42,7 @@
 
 #include "base/err.h"
 #include "meta/object_edit.h"
-#include "schema/custom_columns.h"
+#include "schema/print/custom_columns.h"
 #include "server/api/heavy.h"
 #include "server/verbs/list_sorted.h"
 #include "server/verbs/list_text.h"

@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "schema/protobuf.h"
+#include "schema/protobuf/protobuf.h"
 #include "server/verbs/list_text.h"
 #include "json/writer.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "meta/object.h"
-#include "schema/types.h"
+#include "schema/types/types.h"
 #include "server/api/call.h"
 #include "storage/store/reader.h"
 

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "schema/cells.h"
+#include "schema/print/cells.h"
 
 struct sorted_object {
     int64_t order;

@@ -5,7 +5,7 @@
 #ifndef COR_SERVER_LIST_SORTED_H
 #define COR_SERVER_LIST_SORTED_H
 
-#include "schema/columns.h"
+#include "schema/types/columns.h"
 #include "storage/store/reader.h"
 
 /* Reads `source` to its end. The new cursor owns `source` then; on failure the caller still does.

@@ -14,8 +14,8 @@
 
 #include "base/err.h"
 #include "meta/patch_type.h"
-#include "schema/raw_values.h"
-#include "schema/strategic_merge.h"
+#include "schema/merge/strategic_merge.h"
+#include "schema/types/raw_values.h"
 #include "server/verbs/update.h"
 #include "server/write/apply_config.h"
 #include "server/write/body.h"

@@ -17,7 +17,7 @@
 #include "meta/field_error.h"
 #include "meta/object_edit.h"
 #include "meta/time_text.h"
-#include "schema/conversion.h"
+#include "schema/convert/conversion.h"
 #include "server/access/authorizer.h"
 #include "server/access/token_table.h"
 #include "server/write/write.h"

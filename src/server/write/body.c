@@ -13,9 +13,9 @@
 #include "base/err.h"
 #include "codec/yaml.h"
 #include "meta/field_error.h"
-#include "schema/decode.h"
-#include "schema/go_text.h"
-#include "schema/protobuf.h"
+#include "schema/go/go_text.h"
+#include "schema/kinds/decode.h"
+#include "schema/protobuf/protobuf.h"
 #include "json/scan.h"
 #include "json/writer.h"
 

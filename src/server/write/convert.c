@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 #include "meta/object_edit.h"
-#include "schema/conversion.h"
+#include "schema/convert/conversion.h"
 #include "server/write/stages.h"
 #include "json/scan.h"
 

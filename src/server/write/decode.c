@@ -3,8 +3,8 @@
  * the request's type.
  *
  *   size of ConfigMaps and Secrets ──► parsed, canonical ──► a kind and an apiVersion can be read ──►
- *   the type of that kind can hold every value (schema/read.h) ──► the kind can become the request's ──►
- *   repeated members are merged (schema/repeated.h)
+ *   the type of that kind can hold every value (schema/walk/read.h) ──► the kind can become the request's ──►
+ *   repeated members are merged (schema/walk/repeated.h)
  *
  * Objects of custom resources have a way of their own after they were parsed (custom.c).
  *
@@ -19,11 +19,11 @@
 
 #include "base/err.h"
 #include "meta/object_edit.h"
-#include "schema/decode.h"
-#include "schema/raw_values.h"
-#include "schema/read.h"
-#include "schema/repeated.h"
-#include "schema/restore.h"
+#include "schema/kinds/decode.h"
+#include "schema/types/raw_values.h"
+#include "schema/walk/read.h"
+#include "schema/walk/repeated.h"
+#include "schema/walk/restore.h"
 #include "server/strategy/data_size.h"
 #include "server/write/body.h"
 #include "server/write/custom.h"

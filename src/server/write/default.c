@@ -1,7 +1,7 @@
 /* The stage "default": the object becomes what upstream's types would make of it, in the version of
  * the request: fields that the type does not have are dropped, zero values and texts get the form
- * in which Go writes them (schema/rewrite.h). This runs after every decoding, also of what a patch
- * made. A kind without a type, which no built-in is, stays as it is.
+ * in which Go writes them (schema/walk/rewrite.h). This runs after every decoding, also of what a
+ * patch made. A kind without a type, which no built-in is, stays as it is.
  *
  * The stage "default late" fills in the defaults of a kind that copy what the server has added to
  * the object. Upstream does so when it decodes the object that it has stored, so that nothing
@@ -14,10 +14,10 @@
 
 #include "base/err.h"
 #include "meta/object_edit.h"
-#include "schema/default.h"
-#include "schema/equal.h"
-#include "schema/rewrite.h"
-#include "schema/strategy.h"
+#include "schema/types/strategy.h"
+#include "schema/walk/default.h"
+#include "schema/walk/equal.h"
+#include "schema/walk/rewrite.h"
 #include "server/write/custom.h"
 #include "server/write/stages.h"
 

@@ -33,7 +33,7 @@
 #include "base/utf8.h"
 #include "meta/object_edit.h"
 #include "meta/quote.h"
-#include "schema/default.h"
+#include "schema/walk/default.h"
 #include "server/strategy/scale.h"
 #include "server/strategy/strategy.h"
 #include "server/write/managed.h"

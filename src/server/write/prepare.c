@@ -11,7 +11,7 @@
 
 #include "base/err.h"
 #include "meta/field_error.h"
-#include "schema/default.h"
+#include "schema/walk/default.h"
 #include "server/api/custom_scale.h"
 #include "server/strategy/strategy.h"
 #include "server/write/custom.h"

@@ -19,9 +19,9 @@
 
 #include "base/err.h"
 #include "meta/object_edit.h"
-#include "schema/custom_row.h"
-#include "schema/custom_schema.h"
-#include "schema/strategy.h"
+#include "schema/kinds/custom_row.h"
+#include "schema/kinds/custom_schema.h"
+#include "schema/types/strategy.h"
 #include "server/access/user.h"
 #include "server/alloc/allocation.h"
 #include "server/write/body.h"

@@ -12,8 +12,8 @@ int cor_write_match(struct cor_write *write);   /* match.c */
 int cor_write_default(struct cor_write *write); /* default.c */
 int cor_write_convert(struct cor_write *write); /* convert.c */
 
-/* default.c. The end of a walk of the schema over `*object` that returned `r` (schema/rewrite.h):
- * when it has changed something, the object of `json` replaces it. */
+/* default.c. The end of a walk of the schema over `*object` that returned `r`
+ * (schema/walk/rewrite.h): when it has changed something, the object of `json` replaces it. */
 int cor_write_take_rewritten(struct cor_call *call, int r, const struct cor_buf *json,
                              struct cor_object **object);
 

@@ -2,7 +2,7 @@
 /* The stage "validate": what the object that is about to be stored must not be. All that is wrong
  * is collected and answered together, in upstream's order.
  *
- *   create:               the program of the kind (schema/validate.h); only when it has found
+ *   create:               the program of the kind (schema/validate/validate.h); only when it has found
  *                         nothing, the metadata by the rules that all objects have
  *   update, subresource:  the metadata by the rules that all objects have, what of it may not
  *                         change, then the program of the kind: one list
@@ -26,7 +26,7 @@
 #include "meta/object_meta.h"
 #include "net/cert_request.h"
 #include "net/key_pair.h"
-#include "schema/validate.h"
+#include "schema/validate/validate.h"
 #include "server/strategy/scale.h"
 #include "server/write/custom.h"
 #include "server/write/stages.h"

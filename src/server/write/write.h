@@ -26,7 +26,7 @@
 #define COR_SERVER_WRITE_H
 
 #include "base/work.h"
-#include "schema/read.h"
+#include "schema/walk/read.h"
 #include "server/api/heavy.h"
 #include "json/json.h"
 

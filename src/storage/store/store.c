@@ -13,10 +13,10 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "meta/key.h"
-#include "schema/protobuf.h"
-#include "schema/raw_values.h"
-#include "schema/resource_row.h"
-#include "schema/rewrite.h"
+#include "schema/kinds/resource_row.h"
+#include "schema/protobuf/protobuf.h"
+#include "schema/types/raw_values.h"
+#include "schema/walk/rewrite.h"
 
 int cor_store_timed_out(const struct store_key *key, struct cor_status *reterr_status)
 {

@@ -15,7 +15,7 @@
 #include "meta/object.h"
 #include "meta/revision.h"
 #include "meta/status.h"
-#include "schema/custom_schema.h"
+#include "schema/kinds/custom_schema.h"
 #include "storage/store/lease_manager.h"
 #include "storage/store/stored_form.h"
 #include "storage/store/transformer.h"

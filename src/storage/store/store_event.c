@@ -1,6 +1,6 @@
 #include "storage/store/store_event.h"
 
-#include "schema/normalize.h"
+#include "schema/walk/normalize.h"
 #include "json/writer.h"
 
 #define BOOKMARK_MAX 4096

@@ -12,10 +12,10 @@
 
 #include "base/err.h"
 #include "meta/gvk.h"
-#include "schema/protobuf.h"
-#include "schema/raw_values.h"
-#include "schema/resource_row.h"
-#include "schema/rewrite.h"
+#include "schema/kinds/resource_row.h"
+#include "schema/protobuf/protobuf.h"
+#include "schema/types/raw_values.h"
+#include "schema/walk/rewrite.h"
 #include "storage/store/store_int.h"
 
 #define MEDIA_JSON     "application/json"

@@ -9,8 +9,8 @@
 #include "base/str.h"
 #include "meta/object.h"
 #include "meta/status.h"
-#include "schema/custom_schema.h"
-#include "schema/types.h"
+#include "schema/kinds/custom_schema.h"
+#include "schema/types/types.h"
 
 enum cor_stored_form {
     COR_STORED_JSON,
@@ -49,7 +49,7 @@ int cor_stored_form_renew(struct cor_object **object);
 
 /* The same for an object of a custom resource: it becomes `kind` of `api_version`, and follows the
  * schema (NULL: there is none): unknown fields and nulls are dropped, defaults filled in, unless
- * these make it too large, which is noted in the schema (schema/custom_schema.h). */
+ * these make it too large, which is noted in the schema (schema/kinds/custom_schema.h). */
 int cor_stored_form_renew_custom(struct cor_custom_schema *schema, struct cor_str kind,
                                  struct cor_str api_version, struct cor_object **object);
 

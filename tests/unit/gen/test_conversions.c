@@ -1,8 +1,8 @@
 /* Conversions between versions of a kind: a custom resource whose versions disagree, Events, whose
  * two versions have other names for the same content, and autoscalers, of which a part travels in
  * annotations. The functions that end in _rest are the program's part. Events and autoscalers are
- * compared with the server's conversion (schema/conversion.h), which is compared with upstream
- * elsewhere. */
+ * compared with the server's conversion (schema/convert/conversion.h), which is compared with
+ * upstream elsewhere. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 #include "coracle/types/core_v1_event_conversion.h"
 #include "fleet_v1alpha1_boat_conversion.h"
 #include "random_object.h"
-#include "schema/conversion.h"
-#include "schema/normalize.h"
+#include "schema/convert/conversion.h"
+#include "schema/walk/normalize.h"
 #include "test.h"
 #include "json/json.h"
 #include "json/writer.h"

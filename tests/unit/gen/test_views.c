@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "meta/object.h"
 #include "random_object.h"
-#include "schema/types.h"
+#include "schema/types/types.h"
 #include "view_checks.h"
 #include "json/json.h"
 #include "json/scan.h"

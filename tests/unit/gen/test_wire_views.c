@@ -16,7 +16,7 @@
 #include "meta/object_received.h"
 #include "meta/object_wire.h"
 #include "meta/wire_json.h"
-#include "schema/protobuf.h"
+#include "schema/protobuf/protobuf.h"
 #include "view_checks.h"
 #include "json/json.h"
 

@@ -4,7 +4,7 @@
 #define COR_TEST_RANDOM_OBJECT_H
 
 #include "base/buf.h"
-#include "schema/types.h"
+#include "schema/types/types.h"
 
 /* What the members of an object are. */
 enum random_form {

@@ -3,7 +3,7 @@
 #ifndef COR_TEST_SCHEMA_ROWS_H
 #define COR_TEST_SCHEMA_ROWS_H
 
-#include "schema/types.h"
+#include "schema/types/types.h"
 #include "test.h"
 
 #define JSON_MAX 4096 /* bytes of one text of a row, with its NUL */

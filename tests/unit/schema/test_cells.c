@@ -1,7 +1,7 @@
 /* The cells of tables with a fixed clock: times and durations, the cells of hooks that no case file
  * can reach, odd objects, random objects of every kind, and every allocation failing once. What
  * kube-apiserver shows is in tests/cases/tables.cases. */
-#include "schema/cells.h"
+#include "schema/print/cells.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "random_object.h"
-#include "schema/cell_hooks.h"
+#include "schema/print/cell_hooks.h"
 #include "test.h"
 #include "json/json.h"
 

@@ -1,4 +1,4 @@
-#include "schema/conversion.h"
+#include "schema/convert/conversion.h"
 
 #include "base/err.h"
 #include "test.h"

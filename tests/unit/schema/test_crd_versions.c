@@ -1,5 +1,5 @@
 /* CustomResourceDefinitions that are read in one walk, and what is written to their status. */
-#include "schema/crd_versions.h"
+#include "schema/kinds/crd_versions.h"
 
 #include <stdio.h>
 

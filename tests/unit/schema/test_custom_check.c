@@ -1,6 +1,6 @@
 /* Checks of definitions and their objects without a server, with every allocation failing once.
  * What the program prints is in tests/cli/test_usage.py. */
-#include "schema/custom_check.h"
+#include "schema/custom/custom_check.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Columns of custom resources with a fixed clock: definitions, cells of each type, paths that
  * cannot be parsed, and every allocation failing once. The cells are those of a
  * kube-apiserver 1.34. */
-#include "schema/custom_columns.h"
+#include "schema/print/custom_columns.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Selectable fields of custom resources. */
-#include "schema/custom_fields.h"
+#include "schema/kinds/custom_fields.h"
 
 #include <stdio.h>
 

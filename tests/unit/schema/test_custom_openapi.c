@@ -1,14 +1,14 @@
 /* Schemas of custom resources in OpenAPI documents: what a kube-apiserver 1.34 publishes of the
  * same schemas. The documents as a whole are compared by tests/differential/openapi.py. */
-#include "schema/custom_openapi.h"
+#include "schema/custom/custom_openapi.h"
 
 #include <string.h>
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "schema/conversion.h"
-#include "schema/custom_row.h"
-#include "schema/custom_schema.h"
+#include "schema/convert/conversion.h"
+#include "schema/kinds/custom_row.h"
+#include "schema/kinds/custom_schema.h"
 #include "test.h"
 #include "json/json.h"
 #include "json/scan.h"

@@ -1,6 +1,6 @@
 /* Scales of custom resources: what is shown, what is set, and what is refused, in the words of a
  * kube-apiserver 1.34. */
-#include "schema/custom_scale.h"
+#include "schema/custom/custom_scale.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* The schema of a custom resource is compiled with its first use, once. */
-#include "schema/custom_schema.h"
+#include "schema/kinds/custom_schema.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -54,9 +54,8 @@ TEST(custom_schema, of_openapi_is_not_kept_compiled)
 /* Objects of a definition whose schema cannot be used stay as they are. */
 TEST(custom_schema, that_is_not_structural_is_not_used)
 {
-    static const char *const texts[] = {
-        "{\"openAPIV3Schema\":{\"anyOf\":[3],\"type\":\"object\"}}",
-        "{\"openAPIV3Schema\":3}", "{}", "null"};
+    static const char *const texts[] = {"{\"openAPIV3Schema\":{\"anyOf\":[3],\"type\":\"object\"}}",
+                                        "{\"openAPIV3Schema\":3}", "{}", "null"};
     const struct cor_structural *compiled;
 
     for (size_t i = 0; i < COR_ARRAY_LEN(texts); i++) {

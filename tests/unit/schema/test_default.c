@@ -1,14 +1,14 @@
 /* The defaults of the built-in types. Rows give JSON with ' in place of ", which no value here
  * has; a value of a type is given, not a whole object, where the type has the defaults. */
-#include "schema/default.h"
+#include "schema/walk/default.h"
 
 #include "base/err.h"
 #include "base/mem.h"
 #include "meta/time_text.h"
 #include "rows.h"
-#include "schema/image_reference.h"
-#include "schema/rewrite.h"
-#include "schema/rules.h"
+#include "schema/go/image_reference.h"
+#include "schema/types/rules.h"
+#include "schema/walk/rewrite.h"
 #include "json/scan.h"
 
 struct row {

@@ -2,10 +2,10 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "schema/format.h"
-#include "schema/format_ip.h"
-#include "schema/index_list.h"
-#include "schema/resource_name.h"
+#include "schema/format/format.h"
+#include "schema/format/format_ip.h"
+#include "schema/format/resource_name.h"
+#include "schema/go/index_list.h"
 #include "test.h"
 
 #define SUBDOMAIN_RULE                                                                             \

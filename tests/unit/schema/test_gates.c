@@ -1,6 +1,6 @@
 /* Fields behind feature gates that are off. Contract types 4.3.6; what clients see is in
  * tests/cases/strategies.cases. */
-#include "schema/gates.h"
+#include "schema/walk/gates.h"
 
 #include "base/err.h"
 #include "test.h"

@@ -3,8 +3,8 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "random_object.h"
-#include "schema/go_value.h"
-#include "schema/internal_types.h"
+#include "schema/go/go_value.h"
+#include "schema/go/internal_types.h"
 #include "test.h"
 #include "json/json.h"
 

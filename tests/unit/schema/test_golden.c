@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "schema/normalize.h"
-#include "schema/protobuf.h"
+#include "schema/protobuf/protobuf.h"
+#include "schema/walk/normalize.h"
 #include "test.h"
 #include "json/json.h"
 

@@ -1,11 +1,11 @@
-#include "schema/normalize.h"
+#include "schema/walk/normalize.h"
 
 #include "base/err.h"
 #include "meta/object.h"
 #include "meta/quantity.h"
 #include "rows.h"
-#include "schema/raw_values.h"
-#include "schema/rewrite.h"
+#include "schema/types/raw_values.h"
+#include "schema/walk/rewrite.h"
 #include "json/json.h"
 
 #define BYTES_MAX (1u << 20)

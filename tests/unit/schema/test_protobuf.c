@@ -1,4 +1,4 @@
-#include "schema/protobuf.h"
+#include "schema/protobuf/protobuf.h"
 
 #include "base/base64.h"
 #include "base/err.h"

@@ -1,13 +1,13 @@
 /* The read walk. The words are those that kube-apiserver 1.34.1 answered to these bodies, without
  * the frame around them. */
-#include "schema/read.h"
+#include "schema/walk/read.h"
 
 #include <stdio.h>
 
 #include "base/err.h"
 #include "base/mem.h"
 #include "rows.h"
-#include "schema/restore.h"
+#include "schema/walk/restore.h"
 #include "json/json.h"
 
 struct row {

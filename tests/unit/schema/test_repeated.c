@@ -1,5 +1,5 @@
 /* What is left of repeated members: kube-apiserver 1.34.1 showed these objects for these bodies. */
-#include "schema/repeated.h"
+#include "schema/walk/repeated.h"
 
 #include "base/err.h"
 #include "base/mem.h"

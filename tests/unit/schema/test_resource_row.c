@@ -1,4 +1,4 @@
-#include "schema/resource_row.h"
+#include "schema/kinds/resource_row.h"
 
 #include "meta/predicate.h"
 #include "test.h"

@@ -1,8 +1,8 @@
-#include "schema/strategic_merge.h"
+#include "schema/merge/strategic_merge.h"
 
 #include "base/err.h"
 #include "base/work.h"
-#include "schema/go_text.h"
+#include "schema/go/go_text.h"
 #include "test.h"
 
 static const struct {

@@ -1,11 +1,11 @@
 /* The strategies of kinds: the tables, semantic equality, and every hook with every allocation
  * failing once. What clients see of them is in tests/cases/strategies.cases. */
-#include "schema/strategy.h"
+#include "schema/types/strategy.h"
 
 #include "base/err.h"
-#include "schema/conversion.h"
-#include "schema/equal.h"
-#include "schema/strategy_hooks.h"
+#include "schema/convert/conversion.h"
+#include "schema/strategies/strategy_hooks.h"
+#include "schema/walk/equal.h"
 #include "test.h"
 
 #define NOW   1767312000 /* 2026-01-02T00:00:00Z */

@@ -4,8 +4,8 @@
 #include "apply_schema.h"
 #include "base/err.h"
 #include "rows.h"
-#include "schema/normalize.h"
 #include "schema/structural/structural.h"
+#include "schema/walk/normalize.h"
 #include "json/json.h"
 
 #define BYTES_MAX (1u << 20)

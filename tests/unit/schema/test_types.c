@@ -1,8 +1,8 @@
 #include "meta/equality.h"
-#include "schema/types.h"
+#include "schema/types/types.h"
 
 #include "rows.h"
-#include "schema/resource_row.h"
+#include "schema/kinds/resource_row.h"
 
 static const struct cor_type_field *field_of(const char *type, const char *name)
 {

@@ -1,14 +1,14 @@
 /* The interpreter of validation, through the programs of real kinds. Rows give JSON with ' in place
  * of ", and what is wrong as upstream's aggregate prints it. */
-#include "schema/validate.h"
+#include "schema/validate/validate.h"
 
 #include <stdio.h>
 
 #include "base/err.h"
 #include "base/mem.h"
 #include "rows.h"
-#include "schema/types_int.h"
-#include "schema/validate_int.h"
+#include "schema/types/types_int.h"
+#include "schema/validate/validate_int.h"
 
 #define REQUIRED "'requiredDuringSchedulingIgnoredDuringExecution'"
 #define META     "'metadata':{'name':'n','namespace':'ns','resourceVersion':'1'}"

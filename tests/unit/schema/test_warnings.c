@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "rows.h"
-#include "schema/validate.h"
+#include "schema/validate/validate.h"
 
 #define META "'metadata':{'name':'n','namespace':'ns','resourceVersion':'1'}"
 #define TEMPLATE(label)                                                                            \

@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "schema/protobuf.h"
+#include "schema/protobuf/protobuf.h"
 #include "json/path.h"
 
 #define TEXTS 64

@@ -2,8 +2,8 @@
  * all verbs, several versions, changes while watches are open. Numbers are lines of contract crd.
  */
 #include "crd_fixture.h"
-#include "schema/custom_row.h"
-#include "schema/custom_schema.h"
+#include "schema/kinds/custom_row.h"
+#include "schema/kinds/custom_schema.h"
 #include "server/api/api_int.h"
 #include "server/crd/crds_int.h"
 
@@ -578,8 +578,7 @@ TEST(crds, long_schemas_are_compiled_on_a_thread_whichever_version_is_written)
 
     for (size_t i = 0; i < COR_ARRAY_LEN(versions); i++) {
         COR_CLEANUP(cor_buf_deinit)
-        struct cor_buf words = {.max = 1u << 20},
-                       crd = {.max = 1u << 20};
+        struct cor_buf words = {.max = 1u << 20}, crd = {.max = 1u << 20};
         struct crd_fx c = {0};
         char target[128], body[256];
         uint64_t before;

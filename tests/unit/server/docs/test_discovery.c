@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "expected_discovery.h"
-#include "schema/protobuf.h"
+#include "schema/protobuf/protobuf.h"
 
 #define AGGREGATED "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 

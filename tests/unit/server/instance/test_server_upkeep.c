@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "schema/bootstrap_objects.h"
+#include "schema/kinds/bootstrap_objects.h"
 #include "server/instance/bootstrap_keeper.h"
 #include "server/instance/identity_lease.h"
 #include "server/instance/server_upkeep.h"

@@ -5,7 +5,7 @@
 
 #include "busy_thread.h"
 #include "loop/offload.h"
-#include "schema/protobuf.h"
+#include "schema/protobuf/protobuf.h"
 #include "server/api/api_int.h"
 #include "server/api/event_maker.h"
 #include "server/api/heavy.h"

@@ -1,0 +1,27 @@
+/* The hooks of validation for Ingress, NetworkPolicy, IPAddress and ServiceCIDR: what no line of a
+ * rule file can say. A hook is cor_hook_NAME() in check_networking.c, a test
+ * of a condition is cor_test_NAME() there; both are declared by hooks.h.
+ * tools/compile_validation.py reads the names here. */
+#ifndef COR_SCHEMA_HOOKS_CHECK_NETWORKING_H
+#define COR_SCHEMA_HOOKS_CHECK_NETWORKING_H
+
+/* clang-format off */
+#define COR_NETWORKING_HOOKS(X)                                                                    \
+    X(ingress_class_annotation) /* Ingress: the annotation says what ingressClassName says */      \
+    X(rule_host)     /* host of an IngressRule: a name, also a wildcard, and no address */         \
+    X(tls_host)      /* an element of hosts of IngressTLS: a name, also a wildcard */              \
+    X(rule_path)     /* path of an HTTPIngressPath that is taken literally */                      \
+    X(absolute_path) /* path of another one: it begins with a slash, or is empty */                \
+    X(end_port)      /* NetworkPolicyPort: endPort is not below port */                            \
+    X(ip_block)      /* IPBlock: cidr, and except inside of it */
+
+#define COR_NETWORKING_TESTS(X)                                                                    \
+    X(is_number)    /* an int-or-string holds an integer */                                        \
+    X(has_many_cidrs)    /* the list has more than two elements */                                 \
+    X(has_one_family)    /* the two CIDR values of the list are of one IP family */                \
+    X(has_as_many_cidrs) /* the list is as long as the old one */                                  \
+    X(is_second_cidr)    /* the list has two elements and the old one had one */                   \
+    X(is_new_cidr)       /* the old list has no element at this index */
+/* clang-format on */
+
+#endif

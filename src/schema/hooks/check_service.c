@@ -1,0 +1,488 @@
+/* The hooks of validation for Services (schema/check/check.h describes what they work with). The
+ * values that an allocator gives are there already; what it refuses does not come here. Thread:
+ * any. */
+#include "schema/hooks/check_service.h"
+
+#include "base/err.h"
+#include "schema/go/ip_text.h"
+#include "schema/hooks/hooks.h"
+
+#define TOPOLOGY_MODE  "service.kubernetes.io/topology-mode"
+#define TOPOLOGY_HINTS "service.kubernetes.io/topology-aware-hints"
+#define SOURCE_RANGES  "service.beta.kubernetes.io/load-balancer-source-ranges"
+
+/* --- What a spec is --------------------------------------------------------------------------- */
+
+/* The element of a list at an index; false: the list is shorter. */
+static bool element_at(struct cor_check *check, const struct cor_place *list, size_t index,
+                       struct cor_place *ret_item)
+{
+    struct cor_each each = cor_each(check, list);
+
+    for (size_t i = 0; cor_each_next(check, &each, ret_item); i++) {
+        if (i == index)
+            return true;
+    }
+    return false;
+}
+
+static struct cor_str text_at(struct cor_check *check, const struct cor_place *list, size_t index)
+{
+    struct cor_place item;
+
+    return element_at(check, list, index, &item) ? cor_place_text(check, &item) : COR_STR("");
+}
+
+static bool is_headless(struct cor_check *check, const struct cor_place *spec)
+{
+    struct cor_place ips;
+
+    cor_place_field(check, spec, "clusterIPs", &ips);
+    return cor_place_length(check, &ips) == 1 &&
+           cor_str_eq(text_at(check, &ips, 0), COR_STR("None"));
+}
+
+bool cor_test_is_headless(struct cor_check *check, const struct cor_place *place,
+                          struct cor_str arg)
+{
+    (void)arg;
+    return is_headless(check, place);
+}
+
+bool cor_test_is_external(struct cor_check *check, const struct cor_place *place,
+                          struct cor_str arg)
+{
+    struct cor_str type = cor_field_text(check, place, "type");
+    struct cor_place ips;
+
+    (void)arg;
+    cor_place_field(check, place, "externalIPs", &ips);
+    return cor_str_eq(type, COR_STR("LoadBalancer")) || cor_str_eq(type, COR_STR("NodePort")) ||
+           (cor_str_eq(type, COR_STR("ClusterIP")) && cor_place_length(check, &ips) > 0);
+}
+
+void cor_hook_topology_annotations(struct cor_check *check, const struct cor_place *place,
+                                   struct cor_str arg)
+{
+    struct cor_place metadata, annotations, mode, hints;
+
+    (void)arg;
+    cor_place_field(check, place, "metadata", &metadata);
+    cor_place_field(check, &metadata, "annotations", &annotations);
+    if (cor_place_entry(check, &annotations, COR_STR(TOPOLOGY_MODE), &mode) &&
+        cor_place_entry(check, &annotations, COR_STR(TOPOLOGY_HINTS), &hints) &&
+        !cor_str_eq(cor_place_text(check, &mode), cor_place_text(check, &hints)))
+        cor_check_invalid(check, &mode,
+                          "must match annotations[" TOPOLOGY_HINTS "] when both are specified");
+}
+
+void cor_hook_external_name(struct cor_check *check, const struct cor_place *place,
+                            struct cor_str arg)
+{
+    struct cor_str name = cor_place_text(check, place);
+
+    (void)arg;
+    if (cor_str_ends(name, COR_STR(".")))
+        name.n--;
+    if (name.n == 0)
+        cor_check_required(check, place, NULL);
+    else
+        cor_format_add_text(COR_FORMAT_DNS_SUBDOMAIN, name, &place->path, check->errors);
+}
+
+/* --- Ports ------------------------------------------------------------------------------------ */
+
+void cor_hook_service_port_names(struct cor_check *check, const struct cor_place *place,
+                                 struct cor_str arg)
+{
+    static const char *const protocols[] = {"SCTP", "TCP", "UDP"};
+    bool needs_name = cor_place_length(check, place) > 1;
+    struct cor_each each = cor_each(check, place);
+    struct cor_place port, name, number, protocol, target, app;
+
+    (void)arg;
+    while (cor_each_next(check, &each, &port)) {
+        struct cor_str text;
+
+        cor_place_field(check, &port, "name", &name);
+        cor_place_field(check, &port, "port", &number);
+        cor_place_field(check, &port, "protocol", &protocol);
+        cor_place_field(check, &port, "targetPort", &target);
+        text = cor_place_text(check, &name);
+        if (text.n == 0 && needs_name)
+            cor_check_required(check, &name, NULL);
+        if (text.n > 0) {
+            cor_check_format(check, &name, COR_FORMAT_DNS_LABEL);
+            if (!cor_check_see(check, COR_SEEN_PORTS, place, text))
+                cor_check_duplicate(check, &name);
+        }
+        cor_check_format(check, &number, COR_FORMAT_PORT);
+        text = cor_place_text(check, &protocol);
+        if (text.n == 0)
+            cor_check_required(check, &protocol, NULL);
+        else if (!cor_str_eq(text, COR_STR("TCP")) && !cor_str_eq(text, COR_STR("UDP")) &&
+                 !cor_str_eq(text, COR_STR("SCTP")))
+            cor_check_not_supported(check, &protocol, protocols, COR_ARRAY_LEN(protocols));
+        cor_check_format(check, &target, COR_FORMAT_PORT_OR_NAME);
+        if (cor_place_field(check, &port, "appProtocol", &app))
+            cor_check_format(check, &app, COR_FORMAT_QUALIFIED_NAME);
+    }
+}
+
+/* Calls `add` for each port whose protocol and number (of that field) another one before it has. */
+static void each_repeated(struct cor_check *check, const struct cor_place *ports, const char *field,
+                          void (*add)(struct cor_check *check, const struct cor_place *port,
+                                      int64_t number))
+{
+    COR_CLEANUP(cor_str_set_deinit) struct cor_str_set seen = {.nfew = 0};
+    struct cor_each each = cor_each(check, ports);
+    struct cor_place port;
+
+    if (cor_place_length(check, ports) < 2)
+        return;
+    cor_str_set_init(&seen, COR_OBJECT_BYTES_MAX_DEFAULT);
+    while (cor_each_next(check, &each, &port)) {
+        int64_t number = cor_field_int(check, &port, field);
+        struct cor_str both[] = {cor_field_text(check, &port, "protocol"),
+                                 cor_str((const char *)&number, sizeof(number))};
+        bool is_new = true;
+
+        if (number != 0 || field[0] == 'p')
+            cor_check_note(
+                check,
+                cor_str_set_add(&seen, cor_check_key(check, both, COR_ARRAY_LEN(both)), &is_new));
+        if (!is_new)
+            add(check, &port, number);
+    }
+}
+
+static void add_node_port(struct cor_check *check, const struct cor_place *port, int64_t number)
+{
+    struct cor_place field;
+
+    (void)number;
+    cor_place_field(check, port, "nodePort", &field);
+    cor_check_duplicate(check, &field);
+}
+
+void cor_hook_repeated_node_ports(struct cor_check *check, const struct cor_place *place,
+                                  struct cor_str arg)
+{
+    (void)arg;
+    each_repeated(check, place, "nodePort", add_node_port);
+}
+
+/* Upstream prints a port with nothing but its protocol and number. */
+static void add_port(struct cor_check *check, const struct cor_place *port, int64_t number)
+{
+    struct cor_str parts[3] = {COR_STR("{\"Name\":\"\",\"Protocol\":"), COR_STR("\"\"")};
+    struct cor_place field;
+
+    if (cor_place_field(check, port, "protocol", &field))
+        parts[1] = cor_place_json(check, &field);
+    parts[2] = cor_strz(cor_check_printf(
+        check, ",\"AppProtocol\":null,\"Port\":%lld,\"TargetPort\":0,\"NodePort\":0}",
+        (long long)number));
+    cor_check_add_value(check, COR_FIELD_DUPLICATE, port,
+                        cor_field_json(cor_check_concat(check, parts, COR_ARRAY_LEN(parts))), NULL);
+}
+
+void cor_hook_repeated_ports(struct cor_check *check, const struct cor_place *place,
+                             struct cor_str arg)
+{
+    (void)arg;
+    each_repeated(check, place, "port", add_port);
+}
+
+/* --- Addresses -------------------------------------------------------------------------------- */
+
+void cor_hook_external_ip(struct cor_check *check, const struct cor_place *place,
+                          struct cor_str arg)
+{
+    struct cor_str text = cor_place_text(check, place);
+
+    (void)arg;
+    if (cor_format_ok(COR_FORMAT_IP, text))
+        cor_check_format(check, place, COR_FORMAT_ENDPOINT_IP);
+    else if (!cor_check_was_there(check, place->parent, NULL, text))
+        cor_check_format(check, place, COR_FORMAT_IP);
+}
+
+static bool is_v6(struct cor_str text)
+{
+    struct cor_ip ip;
+
+    return cor_ip_parse(text, &ip) && !cor_ip_is_v4(&ip);
+}
+
+/* clusterIP is the first of clusterIPs. */
+static void check_first_ip(struct cor_check *check, const struct cor_place *spec,
+                           const struct cor_place *ips)
+{
+    struct cor_str ip = cor_field_text(check, spec, "clusterIP");
+    size_t n = cor_place_length(check, ips);
+
+    if (ip.n > 0 && n == 0)
+        cor_check_required(check, ips, NULL);
+    else if (ip.n > 0 && !cor_str_eq(text_at(check, ips, 0), ip))
+        cor_check_invalid(check, ips, "first value must match `clusterIP`");
+    else if (ip.n == 0 && n > 0)
+        cor_check_invalid(check, ips, "must be empty when `clusterIP` is not specified");
+}
+
+static void check_families(struct cor_check *check, const struct cor_place *spec,
+                           const struct cor_place *families)
+{
+    static const char *const known[] = {"IPv4", "IPv6"};
+    static const char *const policies[] = {"PreferDualStack", "RequireDualStack", "SingleStack"};
+    COR_CLEANUP(cor_str_set_deinit) struct cor_str_set seen = {.nfew = 0};
+    struct cor_each each = cor_each(check, families);
+    struct cor_place family, policy;
+    struct cor_str text;
+
+    cor_str_set_init(&seen, COR_OBJECT_BYTES_MAX_DEFAULT);
+    while (cor_each_next(check, &each, &family)) {
+        bool is_new = true;
+
+        text = cor_place_text(check, &family);
+        if (!cor_str_eq(text, cor_strz(known[0])) && !cor_str_eq(text, cor_strz(known[1])))
+            cor_check_not_supported(check, &family, known, COR_ARRAY_LEN(known));
+        cor_check_note(check, cor_str_set_add(&seen, text, &is_new));
+        if (!is_new)
+            cor_check_duplicate(check, &family);
+    }
+    if (!cor_place_field(check, spec, "ipFamilyPolicy", &policy))
+        return;
+    text = cor_place_text(check, &policy);
+    if (!cor_str_eq(text, cor_strz(policies[0])) && !cor_str_eq(text, cor_strz(policies[1])) &&
+        !cor_str_eq(text, cor_strz(policies[2])))
+        cor_check_not_supported(check, &policy, policies, COR_ARRAY_LEN(policies));
+}
+
+/* Each address by itself. False: one is none, so that the list is not looked at any further. */
+static bool check_each_ip(struct cor_check *check, const struct cor_place *ips)
+{
+    size_t n = cor_place_length(check, ips), i = 0;
+    struct cor_each each = cor_each(check, ips);
+    struct cor_place ip;
+    bool is_fine = true;
+
+    for (; cor_each_next(check, &each, &ip); i++) {
+        struct cor_str text = cor_place_text(check, &ip);
+
+        if (i == 0 && cor_str_eq(text, COR_STR("None"))) {
+            if (n > 1) {
+                is_fine = false;
+                cor_check_invalid(check, ips, "'None' must be the first and only value");
+            }
+        } else if (!cor_format_ok(COR_FORMAT_IP, text) &&
+                   !cor_check_was_there(check, ips, NULL, text)) {
+            is_fine = false;
+            cor_check_format(check, &ip, COR_FORMAT_IP);
+        }
+    }
+    if (n > 2)
+        cor_check_invalid(check, ips, "may only hold up to 2 values");
+    return is_fine;
+}
+
+void cor_hook_cluster_ips(struct cor_check *check, const struct cor_place *place,
+                          struct cor_str arg)
+{
+    struct cor_place ips, families, ip, family;
+    size_t n, nfamilies, nv6 = 0, i = 0;
+    struct cor_each each, inner;
+
+    (void)arg;
+    cor_place_field(check, place, "clusterIPs", &ips);
+    cor_place_field(check, place, "ipFamilies", &families);
+    check_first_ip(check, place, &ips);
+    check_families(check, place, &families);
+    n = cor_place_length(check, &ips);
+    nfamilies = cor_place_length(check, &families);
+    if (!check_each_ip(check, &ips))
+        return;
+    for (each = cor_each(check, &ips); cor_each_next(check, &each, &ip);)
+        nv6 += is_v6(cor_place_text(check, &ip));
+    if (n > 1 && (nv6 == 0 || nv6 == n))
+        cor_check_invalid(check, &ips, "may specify no more than one IP for each IP family");
+    if (is_headless(check, place))
+        return;
+    each = cor_each(check, &ips);
+    inner = cor_each(check, &families);
+    for (;
+         i < nfamilies && cor_each_next(check, &each, &ip) && cor_each_next(check, &inner, &family);
+         i++) {
+        struct cor_str text = cor_place_text(check, &family);
+        bool v6 = is_v6(cor_place_text(check, &ip));
+
+        if ((cor_str_eq(text, COR_STR("IPv4")) && v6) || (cor_str_eq(text, COR_STR("IPv6")) && !v6))
+            cor_check_invalid(check, &ip,
+                              cor_check_printf(check,
+                                               "expected an %s value as indicated by "
+                                               "`ipFamilies[%zu]`",
+                                               v6 ? "IPv4" : "IPv6", i));
+    }
+}
+
+/* The old spec's list has texts that may be padded; so has the annotation. */
+void cor_hook_source_ranges(struct cor_check *check, const struct cor_place *place,
+                            struct cor_str arg)
+{
+    static const char words[] = "may only be used when `type` is 'LoadBalancer'";
+    bool balances = cor_str_eq(cor_field_text(check, place, "type"), COR_STR("LoadBalancer"));
+    struct cor_place ranges, metadata, annotations, entry, item;
+    struct cor_each each;
+    struct cor_str rest;
+
+    (void)arg;
+    cor_place_field(check, place, "loadBalancerSourceRanges", &ranges);
+    ranges.path = cor_field_child(&place->path, COR_STR("LoadBalancerSourceRanges"));
+    if (cor_place_length(check, &ranges) > 0) {
+        if (!balances)
+            cor_check_forbidden(check, &ranges, words);
+        each = cor_each(check, &ranges);
+        while (cor_each_next(check, &each, &item)) {
+            struct cor_str text = cor_place_text(check, &item);
+
+            if (!cor_check_was_there(check, &ranges, NULL, text))
+                cor_format_add_text(COR_FORMAT_CIDR, cor_str_trim(text), &item.path, check->errors);
+        }
+        return;
+    }
+    cor_place_field(check, place->parent, "metadata", &metadata);
+    cor_place_field(check, &metadata, "annotations", &annotations);
+    if (!cor_place_entry(check, &annotations, COR_STR(SOURCE_RANGES), &entry))
+        return;
+    if (!balances)
+        cor_check_forbidden(check, &entry, words);
+    rest = cor_str_trim(cor_place_text(check, &entry));
+    if (rest.n == 0 || (check->has_old && !cor_place_is_changed(check, &entry)))
+        return;
+    while (rest.p)
+        cor_format_add_text(COR_FORMAT_CIDR, cor_str_trim(cor_str_cut(&rest, ',')), &entry.path,
+                            check->errors);
+}
+
+/* --- What an update may change ---------------------------------------------------------------- */
+
+/* The specs of both, unless one of them is an alias of a name. */
+static bool both_specs(struct cor_check *check, const struct cor_place *service,
+                       struct cor_place *ret_spec, struct cor_place *ret_old)
+{
+    cor_place_field(check, service, "spec", ret_spec);
+    *ret_old = cor_place_old(ret_spec);
+    return !cor_str_eq(cor_field_text(check, ret_spec, "type"), COR_STR("ExternalName")) &&
+           !cor_str_eq(cor_field_text(check, ret_old, "type"), COR_STR("ExternalName"));
+}
+
+/* An error at an element of the new list, with another list as its value. */
+static void add_at(struct cor_check *check, const struct cor_place *list, size_t index,
+                   const struct cor_place *shown, const char *detail)
+{
+    struct cor_field_path path = cor_field_index(&list->path, index);
+
+    cor_check_add(check, COR_FIELD_INVALID, &path, cor_check_value(check, shown), detail);
+}
+
+/* Releasing the second of two takes a policy that says so. */
+static void check_release(struct cor_check *check, const struct cor_place *spec, const char *what)
+{
+    struct cor_place policy;
+
+    if (cor_place_field(check, spec, "ipFamilyPolicy", &policy) &&
+        cor_str_eq(cor_place_text(check, &policy), COR_STR("SingleStack")))
+        return;
+    cor_check_invalid(
+        check, &policy,
+        cor_check_printf(check, "must be set to 'SingleStack' when releasing the secondary %s",
+                         what));
+}
+
+void cor_hook_cluster_ip_changes(struct cor_check *check, const struct cor_place *place,
+                                 struct cor_str arg)
+{
+    struct cor_place spec, old_spec, ips, old_ips;
+    size_t n, nold;
+
+    (void)arg;
+    if (!both_specs(check, place, &spec, &old_spec) ||
+        (is_headless(check, &spec) && is_headless(check, &old_spec)))
+        return;
+    cor_place_field(check, &spec, "clusterIPs", &ips);
+    cor_place_field(check, &old_spec, "clusterIPs", &old_ips);
+    n = cor_place_length(check, &ips);
+    nold = cor_place_length(check, &old_ips);
+    if (n == nold) {
+        for (size_t i = 0; i < n && i < 2; i++) {
+            if (!cor_str_eq(text_at(check, &ips, i), text_at(check, &old_ips, i)))
+                add_at(check, &ips, i, &ips, "may not change once set");
+        }
+        return;
+    }
+    if (n == 0)
+        add_at(check, &ips, 0, &ips, "primary clusterIP can not be unset");
+    if (n > 0 && nold > 0 && !cor_str_eq(text_at(check, &ips, 0), text_at(check, &old_ips, 0)))
+        add_at(check, &ips, 0, &ips, "may not change once set");
+    if (nold > n && n == 1)
+        check_release(check, &spec, "clusterIP");
+}
+
+/* Upstream reports each of them at the first, and shows the addresses for some. */
+void cor_hook_ip_family_changes(struct cor_check *check, const struct cor_place *place,
+                                struct cor_str arg)
+{
+    struct cor_place spec, old_spec, families, old_families, ips;
+    size_t n, nold;
+
+    (void)arg;
+    if (!both_specs(check, place, &spec, &old_spec) || is_headless(check, &spec) ||
+        is_headless(check, &old_spec))
+        return;
+    cor_place_field(check, &spec, "ipFamilies", &families);
+    cor_place_field(check, &old_spec, "ipFamilies", &old_families);
+    cor_place_field(check, &spec, "clusterIPs", &ips);
+    n = cor_place_length(check, &families);
+    nold = cor_place_length(check, &old_families);
+    if (n == nold) {
+        for (size_t i = 0; i < n && i < 2; i++) {
+            if (!cor_str_eq(text_at(check, &families, i), text_at(check, &old_families, i)))
+                add_at(check, &families, 0, &families, "may not change once set");
+        }
+        return;
+    }
+    if (nold > n && cor_place_length(check, &ips) == 0)
+        add_at(check, &families, 0, &families, "primary ipFamily can not be unset");
+    if (n > 0 && nold > 0 &&
+        !cor_str_eq(text_at(check, &families, 0), text_at(check, &old_families, 0)))
+        add_at(check, &families, 0, &ips, "may not change once set");
+    if (nold > n && n == 1)
+        check_release(check, &spec, "ipFamily");
+}
+
+/* --- Status ----------------------------------------------------------------------------------- */
+
+/* The place is the ip of an element of ingress; the old list may have it at another index. */
+void cor_hook_ingress_ip(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+{
+    struct cor_str text = cor_place_text(check, place);
+
+    (void)arg;
+    if (text.n > 0 && !cor_format_ok(COR_FORMAT_IP, text) &&
+        !cor_check_was_there(check, place->parent->parent, "ip", text))
+        cor_check_format(check, place, COR_FORMAT_IP);
+}
+
+void cor_hook_ingress_host(struct cor_check *check, const struct cor_place *place,
+                           struct cor_str arg)
+{
+    struct cor_str text = cor_place_text(check, place);
+    struct cor_ip ip;
+
+    (void)arg;
+    if (text.n == 0)
+        return;
+    cor_check_format(check, place, COR_FORMAT_DNS_SUBDOMAIN);
+    if (cor_ip_parse(text, &ip))
+        cor_check_invalid(check, place, "must be a DNS name, not an IP address");
+}
