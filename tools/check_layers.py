@@ -13,6 +13,7 @@ VALUES = {"loop", "net", "http", "grpc"}  # what a folder of plain values knows 
 ROOMS = {
     "": ["base", "json", "loop", "net", "http", "grpc", "meta", "codec", "schema", "gen", "own", "cel", "queue", "cache", "kit",
          "storage", "server", "client", "testing"],
+    "json": ["text", "path", "write", "patch"],
     "schema": ["types", "go", "format", "walk", "protobuf", "merge", "convert", "print", "re2", "structural", "kinds", "check",
                "strategies", "hooks", "validate", "apply", "custom"],
     "cache": ["store", "reflector", "queues", "informers"],

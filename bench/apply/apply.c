@@ -14,7 +14,7 @@
 #include "deployments.h"
 #include "process.h"
 #include "versus.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #define BODY_MAX (1u << 20)
 #define NS       "applied"

@@ -17,7 +17,7 @@
 #include "coracle/projection.h"
 #include "measure.h"
 #include "meta/object_received.h"
-#include "json/splitter.h"
+#include "json/text/splitter.h"
 
 #define BATCH       128
 #define PIECE       16384

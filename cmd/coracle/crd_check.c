@@ -23,8 +23,8 @@
 #include "meta/gvk.h"
 #include "schema/custom/custom_check.h"
 #include "schema/types/types.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 #define INPUT_BYTES_MAX  (64u << 20)
 #define DOCUMENT_MAX     (16u << 20)

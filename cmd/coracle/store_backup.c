@@ -7,7 +7,7 @@
 #include "session.h"
 #include "storage/engine/maintenance.h"
 #include "store_commands.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define OUTPUT_BYTES_MAX (64u * 1024)
 

@@ -6,7 +6,7 @@
 #include "session.h"
 #include "storage/engine/maintenance.h"
 #include "store_commands.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define OUTPUT_BYTES_MAX (1u << 20)
 

@@ -6,7 +6,7 @@
 #include "coracle/view.h"
 #include "session.h"
 #include "store_commands.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define OUTPUT_BYTES_MAX (4u << 20)
 /* More are not listed. */

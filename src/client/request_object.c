@@ -6,9 +6,9 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "meta/object.h"
-#include "json/editor.h"
-#include "json/json.h"
-#include "json/writer.h"
+#include "json/text/json.h"
+#include "json/write/editor.h"
+#include "json/write/writer.h"
 
 #define TEXT_MAX (64u << 20)
 

@@ -14,8 +14,8 @@
 #include "codec/yaml_scalar.h"
 #include "codec/yaml_wipe.h"
 #include "meta/quote.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 #define ANCHORS_MAX (1u << 20)
 #define KEYS_MAX    (1u << 22)

@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "codec/yaml.h"
 #include "codec/yaml_scalar.h"
-#include "json/extents.h"
-#include "json/scan.h"
+#include "json/text/extents.h"
+#include "json/text/scan.h"
 
 struct writer {
     yaml_emitter_t emitter;

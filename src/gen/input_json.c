@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "codec/yaml.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 static int wrong(const char *file, const char *message, struct cor_gen_error *reterr)
 {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "http/url.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 int cor_query_add(struct cor_buf *target, const char *name, struct cor_str value)
 {

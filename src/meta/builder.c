@@ -12,8 +12,8 @@
 #include "meta/object.h"
 #include "meta/object_received.h"
 #include "meta/status.h"
-#include "json/editor.h"
-#include "json/writer.h"
+#include "json/write/editor.h"
+#include "json/write/writer.h"
 
 struct cor_builder {
     struct cor_json_editor editor;

@@ -17,8 +17,8 @@
 #include "meta/builder.h"
 #include "meta/metadata.h"
 #include "meta/time_text.h"
-#include "json/path.h"
-#include "json/writer.h"
+#include "json/path/path.h"
+#include "json/write/writer.h"
 
 #define CONDITIONS "status.conditions"
 

@@ -4,9 +4,9 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "meta/key.h"
-#include "json/json.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 #define TOKEN_VERSION "meta.k8s.io/v1"
 /* A key of COR_KEY_BYTES_MAX with every byte escaped, and the rest. */

@@ -16,9 +16,9 @@
 #include "base/err.h"
 #include "coracle/quantity.h"
 #include "coracle/time.h"
-#include "json/json.h"
-#include "json/nodes.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/nodes.h"
+#include "json/text/scan.h"
 
 #define BYTES_MAX ((size_t)1 << 31)
 

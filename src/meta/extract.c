@@ -30,9 +30,9 @@
 #include "meta/builder.h"
 #include "meta/metadata.h"
 #include "meta/object.h"
-#include "json/json.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 #define EXTRACT_BYTES_MAX (1u << 30)
 #define INDEX_MAX         24

@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "meta/quote.h"
 #include "meta/selector_lexer.h"
-#include "json/path.h"
+#include "json/path/path.h"
 
 static const struct cor_field_label default_labels[] = {
     {.label = "metadata.name"},

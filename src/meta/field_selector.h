@@ -27,7 +27,8 @@ enum cor_field_kind { COR_FIELD_KIND_STRING, COR_FIELD_KIND_BOOL, COR_FIELD_KIND
 struct cor_field_label {
     const char *label; /* as clients write it */
     const char *field; /* the field it stands for; NULL: the label itself */
-    const char *path;  /* where the object has it, see json/path.h; NULL: the field's own name */
+    const char
+        *path; /* where the object has it, see json/path/path.h; NULL: the field's own name */
     const char *otherwise; /* where it is looked for when that is absent or empty; NULL: nowhere */
     enum cor_field_kind kind;
 };

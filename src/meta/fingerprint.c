@@ -1,6 +1,6 @@
 #include "meta/fingerprint.h"
 
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 /* FNV-1a leaves its high bits weak on short text; this is the finalizer of MurmurHash3. */
 static uint64_t mix(uint64_t h)

@@ -5,7 +5,7 @@
 #include "meta/field_error.h"
 #include "meta/label_draft.h"
 #include "meta/validation.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 struct reader {
     struct cor_label_draft draft;

@@ -1,7 +1,7 @@
 #include "meta/label_selector.h"
 
 #include "base/mem.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 /* A place in the labels, moved forward only: labels and requirements are both sorted. */
 struct cursor {

@@ -14,8 +14,8 @@
 #include "coracle/value.h"
 #include "meta/fingerprint.h"
 #include "meta/object_wire.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 #define RV_KEY        "\"resourceVersion\":\""
 #define RV_MEMBER_MAX (sizeof(RV_KEY) + COR_OBJECT_RV_MAX + 2)

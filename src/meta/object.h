@@ -22,7 +22,7 @@
 #include "coracle/object.h"
 #include "meta/revision.h"
 #include "meta/status.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 /* A span of the object's bytes; len 0: absent. */
 struct cor_span {

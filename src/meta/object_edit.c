@@ -3,9 +3,9 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "json/json.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 int cor_object_edit(const struct cor_object_edit *edit, struct cor_object **ret_object,
                     struct cor_status *reterr_status)

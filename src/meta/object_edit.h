@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "meta/object.h"
-#include "json/edits.h"
+#include "json/write/edits.h"
 
 /* `top` without its kind, apiVersion and metadata, of which the first two are given and the third
  * is `metadata` edited: an object in stored form. `metadata` may be from another object. 0,

@@ -8,8 +8,8 @@
 #include "base/mem.h"
 #include "base/str_set.h"
 #include "meta/gvk.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 /* An error's value is cut off by field_error.c long before this. */
 #define LIST_PRINT_MAX (64u * 1024)

@@ -11,8 +11,8 @@
 #include "base/mem.h"
 #include "meta/fingerprint.h"
 #include "meta/object_wire.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 /* What a kind and an apiVersion add at most. */
 #define TYPE_MAX  4096

@@ -5,7 +5,7 @@
 #include "base/str.h"
 #include "meta/object.h"
 #include "meta/status.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 /* In the received form where possible. `kind` and `api_version` are raw JSON texts that the object
  * gets when it has none (a list's items); empty: it is taken as it is. 0, -COR_ENOMEM,

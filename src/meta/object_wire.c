@@ -18,7 +18,7 @@
 #include "meta/object_received.h"
 #include "meta/time_text.h"
 #include "meta/wire_json.h"
-#include "json/bytes.h"
+#include "json/text/bytes.h"
 
 #define HEAD_MAX 4096
 #define JSON_MAX (UINT32_MAX / 4)

@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "meta/object.h"
 #include "meta/status.h"
-#include "json/wire_value.h"
+#include "json/text/wire_value.h"
 
 /* From the message of a kind, an item of a list or what was in an envelope. Where the metadata is
  * unusual (no name or resourceVersion, labels out of order, texts with escapes) or very long the

@@ -14,7 +14,7 @@
 #include "meta/gvk.h"
 #include "meta/metadata.h"
 #include "meta/object.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define REFS      "metadata.ownerReferences"
 #define REF_INDEX (sizeof(REFS) + 24)

@@ -1,7 +1,7 @@
 /* Merge patches between objects. Objects that a server sent have keys in any order, so both sides
- * are made canonical first; the difference is then one walk (json/merge_diff.h). A resourceVersion
- * that the patch shall have is set in the finished patch. Every failure frees what was made.
- * Thread: any. */
+ * are made canonical first; the difference is then one walk (json/patch/merge_diff.h). A
+ * resourceVersion that the patch shall have is set in the finished patch. Every failure frees what
+ * was made. Thread: any. */
 #include "meta/patch.h"
 
 #include "base/buf.h"
@@ -9,9 +9,9 @@
 #include "base/mem.h"
 #include "meta/object.h"
 #include "meta/status.h"
-#include "json/editor.h"
-#include "json/json.h"
-#include "json/writer.h"
+#include "json/text/json.h"
+#include "json/write/editor.h"
+#include "json/write/writer.h"
 
 /* The largest object that the client accepts in an answer is far smaller. */
 #define PATCH_BYTES_MAX (1u << 30)

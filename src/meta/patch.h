@@ -4,7 +4,7 @@
 
 #include "base/cleanup.h"
 #include "coracle/patch.h"
-#include "json/merge_diff.h"
+#include "json/patch/merge_diff.h"
 
 /* The same as cor_patch_between() for a part of the objects: COR_MERGE_DIFF_BUT without their
  * status, COR_MERGE_DIFF_ONLY for their status alone. `version` (empty: none) becomes the patch's

@@ -10,7 +10,7 @@
 #include "meta/object.h"
 #include "meta/object_received.h"
 #include "meta/status.h"
-#include "json/view_set.h"
+#include "json/write/view_set.h"
 
 struct cor_projection {
     struct cor_view_set *fields; /* NULL: all are kept */

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "meta/gvk.h"
 #include "meta/quote.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 void cor_status_init(struct cor_status *st)
 {

@@ -3,8 +3,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "meta/status.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 #define TEXT_MAX 2048 /* of an answer that is no Status, as client-go cuts it */
 

@@ -1,8 +1,8 @@
 /* Each struct is written member by member, in the order of the table: the member's first item is
  * looked for in the message, and written as Go's JSON has it, or as Go writes what was never set.
- * Of a field that is written twice the first counts, as with views (json/wire_value.c), and a list
- * or a map has all items with its number. Where views have to look for a value in the JSON, its
- * place is noted.
+ * Of a field that is written twice the first counts, as with views (json/text/wire_value.c), and a
+ * list or a map has all items with its number. Where views have to look for a value in the JSON,
+ * its place is noted.
  *
  * What is damaged: a message ends where it cannot be read; a time out of range, raw bytes that are
  * no JSON and numbers that are none are null; what is nested too deep is empty. Failures are those
@@ -21,9 +21,9 @@
 #include "base/mem.h"
 #include "base/wire.h"
 #include "meta/time_text.h"
-#include "json/float_text.h"
-#include "json/json.h"
-#include "json/writer.h"
+#include "json/text/float_text.h"
+#include "json/text/json.h"
+#include "json/write/writer.h"
 
 #define DEPTH_MAX  200
 #define JSON_MAX   (UINT32_MAX / 2)

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "coracle/wire.h"
-#include "json/wire_value.h"
+#include "json/text/wire_value.h"
 
 /* What every object in protobuf begins with, the NUL included. */
 #define COR_WIRE_PREFIX cor_str("k8s\0", 4)
@@ -24,8 +24,8 @@ bool cor_wire_open(struct cor_str body, struct cor_wire_envelope *ret);
 int cor_wire_to_json(struct cor_str message, const struct cor_wire_type *type, struct cor_str kind,
                      struct cor_str api_version, struct cor_buf *out);
 
-/* The same with the places of its values: what an object keeps (json/wire_value.h). Free it with
- * cor_free(). NULL: no memory. */
+/* The same with the places of its values: what an object keeps (json/text/wire_value.h). Free it
+ * with cor_free(). NULL: no memory. */
 struct cor_wire_json *cor_wire_json_new(struct cor_str message, const struct cor_wire_type *type,
                                         struct cor_str kind, struct cor_str api_version);
 

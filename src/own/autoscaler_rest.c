@@ -14,8 +14,8 @@
 #include "coracle/types/autoscaling_v2_horizontal_pod_autoscaler_conversion.h"
 #include "own/own_int.h"
 #include "schema/convert/hpa_metrics.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 #define TEXT_MAX   (4u << 20)
 #define DEPTH_MAX  (COR_JSON_DEPTH_MAX - 8) /* as the server's: what it becomes is deeper */

@@ -8,8 +8,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "own/own_int.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 struct converter {
     struct cor_pool *pool;

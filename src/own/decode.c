@@ -1,9 +1,9 @@
 /* JSON into generated structs.
  *
- * Flow: the input is checked as a whole (json/json.h), then copied into the pool once. The copy is
- * read from front to back by the table of the type. Texts stay where they are in the copy: escapes
- * are decoded in place, and the closing quote becomes the NUL behind the text. So a decoded object
- * needs one piece of memory for all its texts, and one for each list, map and struct that is
+ * Flow: the input is checked as a whole (json/text/json.h), then copied into the pool once. The
+ * copy is read from front to back by the table of the type. Texts stay where they are in the copy:
+ * escapes are decoded in place, and the closing quote becomes the NUL behind the text. So a decoded
+ * object needs one piece of memory for all its texts, and one for each list, map and struct that is
  * pointed to.
  *
  * After the check nothing can be wrong but a value of another type than its member, a number that
@@ -24,9 +24,9 @@
 #include "coracle/quantity.h"
 #include "coracle/time.h"
 #include "own/own_int.h"
-#include "json/bytes.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/bytes.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 #define INPUT_BYTES_MAX (64u << 20)
 #define NUMBER_SHOWN    COR_OWN_SHOWN

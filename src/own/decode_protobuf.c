@@ -18,7 +18,7 @@
 #include "coracle/time.h"
 #include "own/own_int.h"
 #include "schema/protobuf/protobuf_wire.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define INPUT_BYTES_MAX (64u << 20)
 #define MICRO_OF_S      1000000

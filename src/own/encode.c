@@ -15,9 +15,9 @@
 #include "base/err.h"
 #include "coracle/time.h"
 #include "own/own_int.h"
-#include "json/float_text.h"
-#include "json/json.h"
-#include "json/writer.h"
+#include "json/text/float_text.h"
+#include "json/text/json.h"
+#include "json/write/writer.h"
 
 struct writer {
     struct cor_buf *out;

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "json/bytes.h"
-#include "json/scan.h"
+#include "json/text/bytes.h"
+#include "json/text/scan.h"
 
 #define CAP_FIRST 2
 

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "own/own_int.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 const char *cor_own_json_words(struct cor_str json)
 {

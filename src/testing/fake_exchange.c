@@ -23,8 +23,8 @@
 #include "meta/api_verb.h"
 #include "meta/status.h"
 #include "testing/testing_int.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 #define STATUS_BYTES_MAX (1u << 20)
 #define EVENT_BYTES_MAX  (8u << 20) /* as a client reads */

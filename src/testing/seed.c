@@ -20,8 +20,8 @@
 #include "schema/kinds/resource_row.h"
 #include "server/request/buffer_sink.h"
 #include "testing/testing_int.h"
-#include "json/json.h"
-#include "json/writer.h"
+#include "json/text/json.h"
+#include "json/write/writer.h"
 
 #define BYTES_MAX  (64u << 20)
 #define TARGET_MAX (16u * 1024)

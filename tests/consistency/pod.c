@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 static void add_pad(struct cor_buf *out, size_t n)
 {

@@ -18,7 +18,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "schema/validate/validate.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define TEXT_MAX  (64u << 20)
 #define DEPTH_MAX 12   /* of structs in structs; more is left out */

@@ -6,7 +6,7 @@
 #include "fuzz.h"
 #include "schema/apply/field_managers.h"
 #include "schema/structural/structural.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 #define BYTES_MAX (64u << 20)
 

@@ -13,9 +13,9 @@
 #include "server/api/api.h"
 #include "server/request/buffer_sink.h"
 #include "storage/engine/engine.h"
-#include "json/json.h"
-#include "json/path.h"
-#include "json/scan.h"
+#include "json/path/path.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 #define PATIENCE_MS 10000
 #define CONFIG_MAPS "/api/v1/namespaces/default/configmaps"

@@ -2,7 +2,7 @@
  * for each column. The input is the name of a type (core_v1.Pod), a space, and an object. */
 #include "fuzz.h"
 #include "schema/print/cells.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 #define OUT_MAX (1u << 22)
 

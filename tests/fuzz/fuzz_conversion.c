@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "fuzz.h"
 #include "schema/convert/conversion.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 #define OUT_MAX (1u << 26)
 

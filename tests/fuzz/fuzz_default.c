@@ -4,7 +4,7 @@
 #include "fuzz.h"
 #include "fuzz_kind.h"
 #include "schema/walk/default.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 #define OUT_MAX (1u << 26)
 

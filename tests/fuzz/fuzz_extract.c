@@ -9,8 +9,8 @@
 #include "fuzz.h"
 #include "meta/object.h"
 #include "meta/status.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 static bool is_part(struct cor_str part, struct cor_str whole);
 

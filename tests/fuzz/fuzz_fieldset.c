@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "fuzz.h"
 #include "schema/apply/fieldset.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 #define BYTES_MAX (64u << 20)
 

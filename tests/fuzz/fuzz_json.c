@@ -4,9 +4,9 @@
 
 #include "base/err.h"
 #include "fuzz.h"
-#include "json/json_int.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/json_int.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 #define OUT_MAX (1u << 24)
 

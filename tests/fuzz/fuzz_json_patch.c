@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 #include "fuzz.h"
-#include "json/patch.h"
+#include "json/patch/patch.h"
 
 static const struct cor_json_limits limits = {.bytes_max = 1u << 20, .depth_max = 64};
 

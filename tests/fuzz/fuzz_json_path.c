@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "fuzz.h"
-#include "json/path.h"
+#include "json/path/path.h"
 
 static const struct cor_json_limits limits = {.bytes_max = 1u << 22, .depth_max = 200};
 

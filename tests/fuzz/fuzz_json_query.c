@@ -2,8 +2,8 @@
  * or a literal, and nothing outside of them is read. */
 #include "base/err.h"
 #include "fuzz.h"
-#include "json/json.h"
-#include "json/query.h"
+#include "json/path/query.h"
+#include "json/text/json.h"
 
 static const struct cor_json_limits limits = {.bytes_max = 1u << 20, .depth_max = 200};
 

@@ -4,7 +4,7 @@
 #define COR_TESTS_FUZZ_KIND_H
 
 #include "schema/types/types.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 /* NULL: none is known. */
 static inline const struct cor_type *fuzz_type_of(struct cor_str json)

@@ -7,8 +7,8 @@
 #include "fuzz.h"
 #include "meta/fingerprint.h"
 #include "meta/label_selector.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 static const char *const samples[] = {
     "",

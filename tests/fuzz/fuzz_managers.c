@@ -9,8 +9,8 @@
 #include "fuzz.h"
 #include "schema/apply/field_managers.h"
 #include "schema/apply/scale_managers.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 #define BYTES_MAX (64u << 20)
 #define NOW       "2026-01-01T00:00:00Z"

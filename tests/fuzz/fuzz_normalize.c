@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "fuzz.h"
 #include "schema/walk/normalize.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 #define OUT_MAX (1u << 22)
 

@@ -7,8 +7,8 @@
 #include "fuzz.h"
 #include "meta/fingerprint.h"
 #include "meta/object.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 static struct cor_str member(struct cor_str object, const char *key, enum cor_json_type type)
 {

@@ -11,7 +11,7 @@
 #include "fuzz.h"
 #include "schema/walk/read.h"
 #include "schema/walk/repeated.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 #define JSON_MAX (1u << 20)
 

@@ -7,7 +7,7 @@
 #include "coracle/projection.h"
 #include "fuzz.h"
 #include "meta/object_received.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 static struct cor_str member(const struct cor_object *object, const char *key,
                              enum cor_json_type type)

@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "fuzz.h"
 #include "server/aggregation/discovery_parse.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 static const struct cor_json_limits limits = {.bytes_max = 1u << 24, .depth_max = 64};
 

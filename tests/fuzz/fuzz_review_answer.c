@@ -6,7 +6,7 @@
 #include "fuzz.h"
 #include "server/access/review_bodies.h"
 #include "server/access/trust_lookup.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 static void check(int r, struct cor_review_answer *answer)
 {

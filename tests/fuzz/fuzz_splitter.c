@@ -4,8 +4,8 @@
  * and the members that it gives when it checks are JSON. */
 #include "base/err.h"
 #include "fuzz.h"
-#include "json/json.h"
-#include "json/splitter.h"
+#include "json/text/json.h"
+#include "json/text/splitter.h"
 
 #define VALUE_MAX 256
 #define LOG_MAX   (1u << 22)

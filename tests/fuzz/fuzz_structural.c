@@ -5,7 +5,7 @@
 #include "base/err.h"
 #include "fuzz.h"
 #include "schema/structural/structural.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 #define BYTES_MAX (16u << 20)
 

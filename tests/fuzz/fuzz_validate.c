@@ -14,7 +14,7 @@
 #include "schema/validate/validate.h"
 #include "schema/walk/read.h"
 #include "schema/walk/rewrite.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 #define JSON_MAX (1u << 22)
 

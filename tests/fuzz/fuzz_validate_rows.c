@@ -13,7 +13,7 @@
 #include "schema/types/types_int.h"
 #include "schema/validate/validate.h"
 #include "schema/validate/validate_int.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define ROWS_MAX  64
 #define STEPS_MAX 512

@@ -4,9 +4,9 @@
 #include "base/err.h"
 #include "coracle/view.h"
 #include "fuzz.h"
-#include "json/json.h"
-#include "json/path.h"
-#include "json/scan.h"
+#include "json/path/path.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 #define PATHS_MAX 16
 

@@ -10,7 +10,7 @@
 #include "coracle/types/core_v1.h"
 #include "fuzz.h"
 #include "meta/object_wire.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 #define DEPTH_MAX 12
 #define ASKED_MAX 100000

@@ -5,7 +5,7 @@
 #include "codec/yaml.h"
 #include "codec/yaml_lines.h"
 #include "fuzz.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 #define OUT_MAX (1u << 24)
 

@@ -16,8 +16,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "schema/apply/field_managers.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 #define BYTES_MAX (64u << 20)
 

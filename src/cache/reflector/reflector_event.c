@@ -1,6 +1,6 @@
 #include "cache/reflector/reflector_event.h"
 
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 struct cor_str cor_reflector_event_rv(const struct cor_reflector_event *event)
 {

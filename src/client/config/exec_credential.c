@@ -11,9 +11,9 @@
 #include "base/mem.h"
 #include "kit/config/kubeconfig_int.h"
 #include "meta/time_text.h"
-#include "json/json.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 void cor_exec_credential_deinit(struct cor_exec_credential *c)
 {

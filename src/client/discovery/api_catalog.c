@@ -15,8 +15,8 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 #define BODIES_MAX     (COR_CATALOG_GROUPS_MAX * 4)
 #define FAILURES_MAX   COR_STATUS_MESSAGE_MAX

@@ -23,8 +23,8 @@
 #include "base/mem.h"
 #include "meta/object_received.h"
 #include "meta/patch_type.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 #define BODY_MAX 4096 /* of DeleteOptions */
 #define PROTOBUF "application/vnd.kubernetes.protobuf"

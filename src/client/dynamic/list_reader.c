@@ -14,7 +14,7 @@
 #include "meta/object_received.h"
 #include "meta/object_wire.h"
 #include "meta/page_walk.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #define TYPE_MAX 256
 #define RV_MAX   128

@@ -12,7 +12,7 @@
 #include "client/dynamic/wire_list.h"
 #include "meta/object.h"
 #include "meta/status.h"
-#include "json/splitter.h"
+#include "json/text/splitter.h"
 
 #define COR_LIST_READER_OBJECT_MAX (8u << 20)
 

@@ -11,7 +11,7 @@
 #include "meta/object_received.h"
 #include "meta/object_wire.h"
 #include "meta/wire_json.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #define FRAME_HEAD 4u
 

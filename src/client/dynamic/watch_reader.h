@@ -9,7 +9,7 @@
 #include "coracle/wire.h"
 #include "meta/object.h"
 #include "meta/status.h"
-#include "json/splitter.h"
+#include "json/text/splitter.h"
 
 /* Gets each event, borrowed for the call. A negative return ends the reading with that code. */
 typedef int (*cor_watch_event_cb)(void *arg, const struct cor_watch_event *event);

@@ -23,8 +23,8 @@
 #include "codec/yaml.h"
 #include "kit/config/kubeconfig_int.h"
 #include "net/cert.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 /* The names of the lists in a file, and the member of an entry that contains the stanza. */
 static const struct {

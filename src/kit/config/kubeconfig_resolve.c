@@ -21,7 +21,7 @@
 #include "base/mem.h"
 #include "kit/config/config_overrides.h"
 #include "kit/config/kubeconfig_int.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 /* The stanza of a cluster or user that no file has. */
 static const struct cor_stanza nothing = {.name = (char *)"",

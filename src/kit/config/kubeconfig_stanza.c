@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "kit/config/kubeconfig_int.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #define MESSAGE_MAX 512
 

@@ -22,7 +22,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "cache/store/object_key.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define KEY_MAX  COR_OBJECT_KEY_MAX
 #define HEAD_MAX (8 * KEY_MAX)

@@ -12,9 +12,9 @@
 #include "base/err.h"
 #include "meta/object_received.h"
 #include "meta/time_text.h"
-#include "json/edits.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/scan.h"
+#include "json/write/edits.h"
+#include "json/write/writer.h"
 
 #define LEASE_MAX (1u << 20)
 

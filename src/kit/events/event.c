@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "meta/time_text.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 int cor_event_ref_to(const struct cor_object *object, struct cor_event_ref *ret_ref)
 {

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "schema/apply/apply_doc.h"
 #include "schema/apply/field_managers_int.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #define FEW 16 /* entries that are searched one by one; a client may send tens of thousands */
 /* What is charged for an entry (its members are looked for, it is sorted among the others), and

@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 #include "schema/apply/field_managers_int.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #define ENTRIES_MAX 32
 #define STEP_BYTES  16 /* of the list, whose values are passed over */

@@ -10,7 +10,7 @@
 #include <assert.h>
 
 #include "base/err.h"
-#include "json/nodes.h"
+#include "json/text/nodes.h"
 
 #define KEY_STEPS  4  /* comparing two elements that are JSON */
 #define TEXT_STEPS 64 /* bytes of elements that are compared in the time of a step */

@@ -14,10 +14,10 @@
 
 #include "base/err.h"
 #include "meta/quote.h"
-#include "json/float_text.h"
-#include "json/json.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/float_text.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 #define KEYS_MAX   32 /* fields of one KEY; upstream's longest key has four */
 #define NUMBER_MAX 400

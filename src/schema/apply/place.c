@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "schema/print/openapi.h"
 #include "schema/structural/structural_int.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 const struct cor_apply_type cor_apply_deduced = {
     .scalar = COR_APPLY_ANY_SCALAR,

@@ -1,9 +1,9 @@
 /* The typed walks of server-side apply: what an object owns, what changed between two objects, an
  * object with a configuration merged into it, an object without some of its fields.
  *
- * Objects are canonical JSON, read into nodes (json/nodes.h); a built-in object is in normal form
- * (schema/walk/normalize.h), which is what upstream sees through its Go structs. Sets are made in
- * an arena and borrow from the objects. All walks but the check require objects that the check
+ * Objects are canonical JSON, read into nodes (json/text/nodes.h); a built-in object is in normal
+ * form (schema/walk/normalize.h), which is what upstream sees through its Go structs. Sets are made
+ * in an arena and borrow from the objects. All walks but the check require objects that the check
  * accepts. The work is linear in the objects, and n log n in the items of a list whose items have
  * keys. What they touch is charged to the work of the arena. Recursion is bounded by the depth of
  * JSON.
@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "schema/apply/fieldset.h"
 #include "schema/apply/place.h"
-#include "json/nodes.h"
+#include "json/text/nodes.h"
 
 struct cor_typed {
     const struct cor_apply_place *place;

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "schema/apply/typed_int.h"
 #include "schema/go/go_text.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 /* Of the first error, when nobody asks for its words. */
 #define UNASKED_MAX 4096

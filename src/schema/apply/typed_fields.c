@@ -1,7 +1,7 @@
 /* The field set of an object, and what the schema makes of a set. */
 #include "base/err.h"
 #include "schema/apply/typed_int.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 struct fields {
     struct cor_arena *arena;

@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 #include "schema/apply/typed_int.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 /* Items are looked at for their keys, and given an element each; those that are not in order are
  * sorted. */

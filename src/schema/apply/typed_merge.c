@@ -5,7 +5,7 @@
  * merge_list() has the order of their items. */
 #include "base/err.h"
 #include "schema/apply/typed_int.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define NO_ITEM UINT32_MAX
 

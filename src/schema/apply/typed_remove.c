@@ -7,7 +7,7 @@
  * object decides what the null means. */
 #include "base/err.h"
 #include "schema/apply/typed_int.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 struct remove {
     struct cor_arena *arena;

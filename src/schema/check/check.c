@@ -24,7 +24,7 @@
 #include "base/mem.h"
 #include "schema/types/types_int.h"
 #include "schema/walk/equal.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #define SLOTS_KEPT 4096 /* of the elements of lists that stay open */
 

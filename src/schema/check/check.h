@@ -38,7 +38,7 @@
 #include "meta/object_meta.h"
 #include "schema/format/format.h"
 #include "schema/types/types.h"
-#include "json/nodes.h"
+#include "json/text/nodes.h"
 
 /* What the client does. The names in rule files are those of the list. */
 #define COR_CHECK_OPERATIONS(X)                                                                    \

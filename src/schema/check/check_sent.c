@@ -15,8 +15,8 @@
 #include "base/mem.h"
 #include "schema/check/check.h"
 #include "schema/types/types_int.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 static bool is_container(const struct cor_type *type)
 {

@@ -8,7 +8,7 @@
 #include "meta/gvk.h"
 #include "schema/types/raw_values.h"
 #include "schema/walk/normalize.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 /* JSON that becomes a text is escaped, and its escapes once more. */
 #define CONVERTED_BYTES_MAX (4u * COR_OBJECT_BYTES_MAX_DEFAULT)

@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 #include "meta/object.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 /* Writes the members of the result, all but kind and apiVersion, into the object that `w` has open.
  * `json` is canonical. 0, -COR_ENOMEM, -COR_ETOOBIG. */

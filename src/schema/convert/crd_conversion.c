@@ -13,7 +13,7 @@
 /* clang-format on */
 #include "schema/convert/conversion.h"
 
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 static void crd_write(struct cor_json_writer *w, const char *key, struct cor_str value)
 {

@@ -4,8 +4,8 @@
  * api/all.conversions. */
 #include "schema/convert/conversion.h"
 #include "schema/types/conversion_data.h"
-#include "json/edits.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
+#include "json/write/edits.h"
 
 #define EVENTS (&cor_declared_core_v1_event)
 

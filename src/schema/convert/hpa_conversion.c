@@ -7,9 +7,9 @@
 #include "schema/convert/hpa_metrics.h"
 #include "schema/types/conversion_data.h"
 #include "schema/walk/read.h"
-#include "json/edits.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
+#include "json/write/edits.h"
 
 #define TEXT_MAX (4u * COR_OBJECT_BYTES_MAX_DEFAULT)
 /* Of the JSON in an annotation. In the object of version 2 it is at most NESTING levels deeper:

@@ -7,8 +7,8 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 #define MOVES_MAX 5
 #define REST      "v2"

@@ -5,8 +5,8 @@
 #include "meta/field_error.h"
 #include "meta/label_selector.h"
 #include "schema/convert/conversion.h"
-#include "json/edits.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
+#include "json/write/edits.h"
 
 #define SELECTOR_MAX (64u * 1024)
 

@@ -3,9 +3,9 @@
 #include "base/base64.h"
 #include "base/cleanup.h"
 #include "schema/convert/conversion.h"
-#include "json/edits.h"
-#include "json/patch.h"
-#include "json/scan.h"
+#include "json/patch/patch.h"
+#include "json/text/scan.h"
+#include "json/write/edits.h"
 
 #define DATA_BYTES_MAX (2u * COR_OBJECT_BYTES_MAX_DEFAULT)
 

@@ -26,9 +26,9 @@
 #include "schema/walk/default.h"
 #include "schema/walk/normalize.h"
 #include "schema/walk/read.h"
-#include "json/edits.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
+#include "json/write/edits.h"
 
 #define BYTES_MAX (8u * COR_OBJECT_BYTES_MAX_DEFAULT)
 

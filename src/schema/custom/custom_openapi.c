@@ -21,7 +21,7 @@
 #include "schema/convert/conversion.h"
 #include "schema/kinds/custom_row.h"
 #include "schema/kinds/custom_schema.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #define OBJECT_META "meta_v1.ObjectMeta"
 #define LIST_META   "meta_v1.ListMeta"

@@ -11,8 +11,8 @@
 #include "base/mem.h"
 #include "meta/object.h"
 #include "schema/go/go_text.h"
-#include "json/edits.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
+#include "json/write/edits.h"
 
 #define MAP_TYPE "map[string]interface{}"
 

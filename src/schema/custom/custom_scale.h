@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "meta/field_error.h"
 #include "schema/convert/conversion.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 /* Marks the subresource as one that shows a Scale. The scale needs the paths of its row, which no
  * function of a conversion has: server/api/custom_scale.c makes it. */

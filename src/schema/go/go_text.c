@@ -11,7 +11,7 @@
 
 #include "base/err.h"
 #include "meta/quote.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #define DIGITS_MAX 17 /* of a double's shortest text */
 #define NUMBER_MAX 64

@@ -20,9 +20,9 @@
 #include "base/utf8.h"
 #include "meta/quote.h"
 #include "schema/go/internal_types.h"
-#include "json/float_text.h"
-#include "json/nodes.h"
-#include "json/scan.h"
+#include "json/text/float_text.h"
+#include "json/text/nodes.h"
+#include "json/text/scan.h"
 
 #define LINE_SEPARATOR      0x2028
 #define PARAGRAPH_SEPARATOR 0x2029

@@ -9,7 +9,7 @@
 #include "schema/go/index_list.h"
 #include "schema/hooks/hooks.h"
 #include "schema/walk/equal.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define CRON_NAME_MAX 52
 #define INDEXES_MAX   65536

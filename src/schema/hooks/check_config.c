@@ -5,8 +5,8 @@
 #include "base/base64.h"
 #include "base/err.h"
 #include "schema/hooks/hooks.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 /* The keys of both maps are sorted, so they are walked in step. */
 void cor_hook_config_keys(struct cor_check *check, const struct cor_place *place,

@@ -21,7 +21,7 @@
 #include "schema/kinds/crd_approval.h"
 #include "schema/kinds/custom_fields.h"
 #include "schema/walk/equal.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define CRD_TEXTS_MAX     (32u << 20)
 #define DEPRECATION_MAX   256

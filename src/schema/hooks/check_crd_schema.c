@@ -20,7 +20,7 @@
 
 #include "schema/hooks/check_crd_parts.h"
 #include "schema/hooks/hooks.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 /* Calls `visit` for a schema and for the schemas in it until a call returns a text, and returns
  * that text. */

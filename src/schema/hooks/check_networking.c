@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "schema/go/ip_text.h"
 #include "schema/hooks/hooks.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #define CLASS_ANNOTATION "kubernetes.io/ingress.class"
 

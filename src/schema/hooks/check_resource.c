@@ -15,7 +15,7 @@
 #include "meta/object_edit.h"
 #include "schema/go/ip_text.h"
 #include "schema/hooks/hooks.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #define PARAMETERS_MAX (10 * 1024)
 #define POOL_NAME_MAX  253

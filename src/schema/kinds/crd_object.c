@@ -15,7 +15,7 @@
 #include "coracle/time.h"
 #include "meta/object_edit.h"
 #include "meta/object_received.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 struct cor_crd cor_crd_of(const struct cor_object *object)
 {

@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "base/mem.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 static const struct cor_str members[] = {
     [COR_CRD_COLUMNS] = COR_STR_INIT("additionalPrinterColumns"),

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "schema/convert/conversion.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 static size_t nmetadata(bool is_namespaced)
 {

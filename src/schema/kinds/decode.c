@@ -13,8 +13,8 @@
 #include "meta/gvk.h"
 #include "schema/print/openapi.h"
 #include "schema/types/types.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 #define SUMMARY_BYTES 30
 #define NO_KIND       "couldn't get version/kind; json parse error: "

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "schema/kinds/resource_row.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 /* Bytes in which no kind can be found: not JSON, or not an object. */
 int cor_decode_check_bytes(struct cor_str json, struct cor_buf *why);

@@ -6,9 +6,9 @@
 
 #include "base/map.h"
 #include "schema/types/types.h"
-#include "json/patch.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/patch/patch.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 #define COR_STRATEGIC_ITEMS_MAX (1u << 22) /* more than a body has room for */
 

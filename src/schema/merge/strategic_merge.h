@@ -6,12 +6,12 @@
 #define COR_SCHEMA_MERGE_STRATEGIC_MERGE_H
 
 #include "schema/types/types.h"
-#include "json/patch.h"
+#include "json/patch/patch.h"
 
 /* Appends `doc` (canonical) with `patch` applied, as JSON that is not canonical. `kind` is the type
  * of both; NULL: it is not known, and every list of the patch replaces the old one. The kind and
  * the apiVersion stay those of `doc`, whatever texts the patch has there. As in
- * json/patch.h: 0, -COR_EINVAL (malformed), -COR_EINVALID (does not apply), -COR_ETOOBIG,
+ * json/patch/patch.h: 0, -COR_EINVAL (malformed), -COR_EINVALID (does not apply), -COR_ETOOBIG,
  * -COR_ENOMEM; and -COR_EINTERNAL for what upstream calls an error of its own: elements without
  * their key or of mixed types, unknown markers. What is gone over is charged to limits->work, whose
  * end is a failure too. */

@@ -19,8 +19,8 @@
 #include "base/str.h"
 #include "base/work.h"
 #include "schema/types/columns.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 /* Members of an object, and of its spec and status, that are found once for all cells. Objects have
  * fewer; what comes later is looked for again. */

@@ -18,8 +18,8 @@
 #include "meta/time_text.h"
 #include "schema/convert/conversion.h"
 #include "schema/go/go_text.h"
-#include "json/float_text.h"
-#include "json/json.h"
+#include "json/text/float_text.h"
+#include "json/text/json.h"
 
 #define BYTES_OF_STEP   64  /* of an object in which most members are passed */
 #define NUMBER_TEXT_MAX 400 /* a number with more digits is no double's text */

@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "schema/print/cells.h"
 #include "schema/types/columns.h"
-#include "json/query.h"
+#include "json/path/query.h"
 
 /* The memory of a version's columns; a request that made more would not be accepted. */
 #define COR_CUSTOM_COLUMNS_BYTES_MAX (16u << 20)

@@ -10,7 +10,7 @@
 #define COR_SCHEMA_PRINT_OPENAPI_H
 
 #include "schema/types/types.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 enum cor_openapi_version { COR_OPENAPI_2, COR_OPENAPI_3 };
 

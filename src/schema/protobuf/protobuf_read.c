@@ -26,9 +26,9 @@
 #include "base/utf8.h"
 #include "meta/time_text.h"
 #include "schema/protobuf/protobuf.h"
-#include "json/float_text.h"
-#include "json/json.h"
-#include "json/writer.h"
+#include "json/text/float_text.h"
+#include "json/text/json.h"
+#include "json/write/writer.h"
 
 #define DEPTH_MAX   COR_JSON_DEPTH_MAX /* what can be stored can be read and written */
 #define CHAINS_MAX  (1u << 23)

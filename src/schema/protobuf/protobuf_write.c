@@ -1,7 +1,7 @@
 /* From JSON to protobuf by the types.
  *
- * The JSON is read once into nodes (json/nodes.h), so that no byte of a deep object is read once
- * per level. The members of an object are noted in one pass, by their places in the type: both
+ * The JSON is read once into nodes (json/text/nodes.h), so that no byte of a deep object is read
+ * once per level. The members of an object are noted in one pass, by their places in the type: both
  * stand in the order of their names. Then the fields are written in the order of their numbers,
  * which is the order of Go's encoder: scalars and structs that are no pointers always, pointers and
  * bytes when they are there, lists and maps element by element. An inlined struct is a message of
@@ -22,9 +22,9 @@
 #include "meta/time_text.h"
 #include "schema/protobuf/protobuf.h"
 #include "schema/types/types_int.h"
-#include "json/json.h"
-#include "json/nodes.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/nodes.h"
+#include "json/text/scan.h"
 
 #define DEPTH_MAX  COR_JSON_DEPTH_MAX /* what can be stored can be read and written */
 #define VARINT_MAX 10

@@ -19,7 +19,7 @@
 #include "base/err.h"
 #include "meta/quantity.h"
 #include "schema/convert/conversion.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 enum { QOS_CPU, QOS_MEMORY, QOS_RESOURCES };
 #define QUANTITY_BYTES_MAX 256

@@ -13,8 +13,8 @@
 #include "meta/time_text.h"
 #include "schema/convert/conversion.h"
 #include "schema/strategies/strategy_hooks.h"
-#include "json/edits.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
+#include "json/write/edits.h"
 
 static struct cor_str certificate_conditions(struct cor_str status)
 {

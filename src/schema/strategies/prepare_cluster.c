@@ -14,8 +14,8 @@
 #include "schema/convert/conversion.h"
 #include "schema/strategies/strategy_hooks.h"
 #include "schema/walk/equal.h"
-#include "json/edits.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
+#include "json/write/edits.h"
 
 #define FINALIZER  "\"kubernetes\""
 #define NAME_LABEL "kubernetes.io/metadata.name"

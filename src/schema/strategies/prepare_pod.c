@@ -17,8 +17,8 @@
 #include "schema/strategies/pod_qos.h"
 #include "schema/strategies/strategy_hooks.h"
 #include "schema/walk/draft.h"
-#include "json/edits.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
+#include "json/write/edits.h"
 
 #define APP_ARMOR      "container.apparmor.security.beta.kubernetes.io/"
 #define LOCALHOST      "localhost/"

@@ -7,8 +7,8 @@
 #include "meta/time_text.h"
 #include "schema/convert/conversion.h"
 #include "schema/strategies/strategy_hooks.h"
-#include "json/edits.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
+#include "json/write/edits.h"
 
 /* A time as JSON; `out` has room for it. */
 static struct cor_str volume_time(int64_t at_s, char out[COR_TIME_TEXT_MAX + 2])

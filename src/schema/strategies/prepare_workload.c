@@ -18,9 +18,9 @@
 #include "schema/convert/conversion.h"
 #include "schema/strategies/strategy_hooks.h"
 #include "schema/walk/equal.h"
-#include "json/edits.h"
-#include "json/patch.h"
-#include "json/scan.h"
+#include "json/patch/patch.h"
+#include "json/text/scan.h"
+#include "json/write/edits.h"
 
 #define TEMPLATE_GENERATION "deprecated.daemonset.template.generation"
 

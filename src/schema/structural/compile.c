@@ -3,7 +3,7 @@
  *
  *   canonicalize   so that members are sorted, and values of default and enum are canonical, also
  *                  their numbers
- *   nodes          the canonical text becomes an array of values (json/nodes.h)
+ *   nodes          the canonical text becomes an array of values (json/text/nodes.h)
  *   schema by schema, a parent before its children: each keyword goes into the node or into its
  *                  checks; the runs of a node are reserved before its children are compiled, so
  *                  that each run lies in one piece
@@ -24,9 +24,9 @@
 #include "schema/structural/pattern.h"
 #include "schema/structural/string_format.h"
 #include "schema/structural/structural_int.h"
-#include "json/json.h"
-#include "json/nodes.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/nodes.h"
+#include "json/text/scan.h"
 
 /* The elements of a table. A schema has fewer than it has bytes, so that 32 bits are enough. */
 #define TABLE_MAX UINT32_MAX

@@ -18,7 +18,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "schema/structural/structural_validation_int.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 enum { EQUAL_UNKNOWN, EQUAL_YES, EQUAL_NO };
 

@@ -15,8 +15,8 @@
 #include "schema/types/types.h"
 #include "schema/walk/normalize.h"
 #include "schema/walk/read.h"
-#include "json/nodes.h"
-#include "json/scan.h"
+#include "json/text/nodes.h"
+#include "json/text/scan.h"
 
 #define METADATA_MAX (4u << 20)
 #define KIND_MAX     256 /* a longer kind is refused whatever its letters are */

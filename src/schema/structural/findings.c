@@ -10,7 +10,7 @@
 #include "base/siphash.h"
 #include "meta/quote.h"
 #include "schema/structural/structural_validation_int.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #define DETAIL_MAX (32u << 10) /* of a detail; the field errors cut it as well */
 #define VALUE_MAX  (32u << 10) /* of a value that is kept; no more of it can be shown */

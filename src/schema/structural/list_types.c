@@ -15,8 +15,8 @@
 #include "schema/structural/structural_int.h"
 
 #define SHOWN_NUMBER_MAX 64 /* a double in the form of %v is not longer */
-#include "json/nodes.h"
-#include "json/scan.h"
+#include "json/text/nodes.h"
+#include "json/text/scan.h"
 
 struct lists {
     const struct cor_structural *schema;

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "json/bytes.h"
-#include "json/float_text.h"
+#include "json/text/bytes.h"
+#include "json/text/float_text.h"
 
 /* Behind the string whose opening quote `p` is at. */
 static const char *skip_string(const char *p, const char *end)

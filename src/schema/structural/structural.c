@@ -5,7 +5,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "schema/structural/structural_int.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 /* Patterns that a loop may compile in one walk: most take some 50 us, the largest some ms. */
 #define LOOP_PATTERNS_MAX 32

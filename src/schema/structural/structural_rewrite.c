@@ -30,7 +30,7 @@
 #include "schema/structural/numbers.h"
 #include "schema/structural/structural_int.h"
 #include "schema/structural/way.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 /* The texts of all unknown paths together. */
 #define UNKNOWN_BYTES_MAX (4u << 20)

@@ -23,7 +23,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "schema/structural/structural_validation_int.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 /* The memory for findings and keys; what is kept of them is far less. */
 #define ARENA_MAX (256u << 20)

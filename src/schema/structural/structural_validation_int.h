@@ -16,7 +16,7 @@
 #include "schema/structural/string_format.h"
 #include "schema/structural/structural_int.h"
 #include "schema/structural/way.h"
-#include "json/nodes.h"
+#include "json/text/nodes.h"
 
 /* A validation charges its steps to the work of its request (base/work.h): a schema or a branch of
  * it meets a value, passes a member or an item, looks for a name among sorted ones, compares a

@@ -16,7 +16,7 @@
 #include "schema/structural/pattern.h"
 #include "schema/structural/string_format.h"
 #include "schema/structural/structural_validation_int.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #define NUMBER_TEXT_MAX 64
 /* Steps that a search may take at most: seconds of a thread, if it ever comes to that. */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #define INDEX_BYTES 24 /* of the largest index in brackets, and a NUL */
 

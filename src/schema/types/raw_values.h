@@ -10,7 +10,7 @@
 #define COR_SCHEMA_TYPES_RAW_VALUES_H
 
 #include "schema/types/types.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 /* The guide for cor_json_canonicalize() and for what is above it. By kind it finds the raw values
  * of a stored object, FieldsV1 among them. */

@@ -2,7 +2,7 @@
 #include "base/err.h"
 #include "schema/hooks/hooks.h"
 #include "schema/validate/validate_run.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 bool cor_validate_order_holds(enum cor_validate_test test, int64_t a, int64_t b)
 {

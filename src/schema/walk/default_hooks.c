@@ -16,7 +16,7 @@
 #include "meta/time_text.h"
 #include "schema/go/image_reference.h"
 #include "schema/walk/pod_resources.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #define NAME_LABEL          "kubernetes.io/metadata.name"
 #define TEMPLATE_GENERATION "deprecated.daemonset.template.generation"

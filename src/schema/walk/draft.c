@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 static void open_value(struct cor_draft *draft, struct cor_draft_value *value,
                        struct cor_json_iter *it);

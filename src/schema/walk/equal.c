@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "meta/quantity.h"
 #include "schema/types/types_int.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 struct side {
     const struct cor_json_nodes *nodes;

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "schema/types/types.h"
-#include "json/nodes.h"
+#include "json/text/nodes.h"
 
 /* Are the value at node `a` of one text and at node `b` of the other equal? COR_JSON_NO_NODE is a
  * value that is absent. `is_pointer` is of the field that holds them. Both are canonical; `skip`

@@ -15,7 +15,7 @@
 #include "meta/object.h"
 #include "schema/types/types_int.h"
 #include "schema/walk/draft.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 static const struct cor_gated_field *gates_row(const struct cor_type_field *field)
 {

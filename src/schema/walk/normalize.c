@@ -26,9 +26,9 @@
 #include "meta/quantity.h"
 #include "meta/time_text.h"
 #include "schema/types/types_int.h"
-#include "json/float_text.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/float_text.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 #define GROWTH_GUESS 256 /* what zero values usually add */
 #define TEXT_MAX     64

@@ -18,7 +18,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "meta/quantity.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #define HUGE_PAGES         "hugepages-"
 #define HUGE_PAGES_MAX     64 /* sizes that are looked at; a machine has two or three */

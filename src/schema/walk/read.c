@@ -31,8 +31,8 @@
 #include "base/str_set.h"
 #include "meta/quantity.h"
 #include "schema/walk/read_int.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 #define LITERAL_SHOWN_MAX 1024 /* bytes of a number that a message repeats; Go repeats all */
 #define FIELD_NAME_MAX    128  /* bytes of the longest name in the tables, with room */

@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "meta/quote.h"
 #include "schema/walk/read_int.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 struct cor_read_report *cor_read_report_new(void)
 {

@@ -14,7 +14,7 @@
  *   map              keys are added; an element begins empty, so that its last value counts
  *   any other value  the last source
  *
- * The sources of all values under way are on one stack of nodes (json/nodes.h), the innermost
+ * The sources of all values under way are on one stack of nodes (json/text/nodes.h), the innermost
  * value's last; each node is put there once for each level that it is at, so the work is linear.
  * Failures: no memory; the walk then stops, and `out` is cut to its length before.
  * Thread: any. */
@@ -27,7 +27,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "schema/walk/read_int.h"
-#include "json/nodes.h"
+#include "json/text/nodes.h"
 
 struct merge {
     struct cor_json_nodes nodes;

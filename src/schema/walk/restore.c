@@ -20,7 +20,7 @@
 #include "base/base64.h"
 #include "base/err.h"
 #include "schema/walk/read.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 static int restore_value(struct cor_json_iter *it, const struct cor_type *type,
                          struct cor_buf *out);

@@ -1,7 +1,7 @@
-/* A walk over the values of the JSON (json/nodes.h) and the type together. Each number that is to
- * be written as an integer is an edit: the bytes before it are copied as they are. Values that are
- * not what the type says are passed over; the read walk refuses them later.
- * Failures: no memory, or out's maximum, which end the walk. Thread: any. */
+/* A walk over the values of the JSON (json/text/nodes.h) and the type together. Each number that is
+ * to be written as an integer is an edit: the bytes before it are copied as they are. Values that
+ * are not what the type says are passed over; the read walk refuses them later. Failures: no
+ * memory, or out's maximum, which end the walk. Thread: any. */
 #include "schema/walk/whole_numbers.h"
 
 #include <inttypes.h>
@@ -10,8 +10,8 @@
 
 #include "base/err.h"
 #include "schema/walk/read_int.h"
-#include "json/nodes.h"
-#include "json/scan.h"
+#include "json/text/nodes.h"
+#include "json/text/scan.h"
 
 #define NUMBER_MAX 64 /* bytes of a number that is read; a longer one stays as it is */
 

@@ -21,8 +21,8 @@
 #include "net/net.h"
 #include "net/tls.h"
 #include "net/tls_files.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 #define TOKEN_FRESH_MS 50000
 #define TOKEN_MAX      (64u * 1024)

@@ -12,8 +12,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "net/peer.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 struct names {
     char **items;

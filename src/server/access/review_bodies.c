@@ -7,8 +7,8 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 /* Upstream's maxControlledAttrCacheSize. */
 #define KEPT_BYTES_MAX 10000u

@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 #include "server/request/request_info.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 struct cor_field_selector;
 struct cor_label_selector;

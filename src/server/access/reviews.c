@@ -13,7 +13,7 @@
 #include "base/rand.h"
 #include "loop/loop.h"
 #include "net/crypto.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 #define SECRET_BYTES 32
 

@@ -20,9 +20,9 @@
 #include "base/rand.h"
 #include "http/client.h"
 #include "loop/loop.h"
-#include "json/json.h"
-#include "json/scan.h"
-#include "json/splitter.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
+#include "json/text/splitter.h"
 
 /* names a kind: the ConfigMap that upstream's servers publish themselves by */
 #define MAPS        "/api/v1/namespaces/kube-system/configmaps"

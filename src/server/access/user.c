@@ -1,6 +1,6 @@
 #include "server/access/user.h"
 
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 const struct cor_user *cor_user_or_server(const struct cor_user *user)
 {

@@ -24,7 +24,7 @@
 #include "base/mem.h"
 #include "server/aggregation/api_services_int.h"
 #include "server/api/api_int.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define LABEL    "kube-aggregator.kubernetes.io/automanaged"
 #define ONSTART  "onstart"

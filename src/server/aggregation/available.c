@@ -7,7 +7,7 @@
 #include "coracle/view.h"
 #include "meta/time_text.h"
 #include "server/aggregation/available.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 void cor_available_init(struct cor_available *a)
 {

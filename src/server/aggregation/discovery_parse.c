@@ -22,9 +22,9 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "server/request/negotiate.h"
-#include "json/json.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 #define DEPTH_MAX 32 /* the documents have 8 levels */
 

@@ -25,8 +25,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "server/docs/openapi_spec.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 /* Types that one operation consumes or produces; upstream's have five. More are left out, because a
  * schema is written once for each. */

@@ -19,9 +19,9 @@
 
 #include "base/err.h"
 #include "server/docs/openapi_protobuf.h"
-#include "json/json.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 /* The document as protobuf is smaller than as JSON, but for the lengths of its messages. */
 #define PROTOBUF_BYTES (2 * COR_REMOTE_OPENAPI_BYTES)

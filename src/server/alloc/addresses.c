@@ -15,8 +15,8 @@
 #include "meta/object_edit.h"
 #include "server/alloc/object_head.h"
 #include "storage/store/store.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 #define OBJECT_MAX    4096
 #define FAMILY_LABEL  "ipaddress.kubernetes.io/ip-family"

@@ -27,7 +27,7 @@
 #include "server/alloc/default_range.h"
 #include "server/alloc/repair.h"
 #include "storage/store/reader.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #define RETRY_MS 1000
 /* The first attempts come sooner: a watch cache is being filled while the server starts. */

@@ -28,7 +28,7 @@
 #include "meta/storage_error.h"
 #include "server/alloc/addresses.h"
 #include "storage/store/store.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define JSON_MAX (8u << 20)
 /* Half of what a repair waits before it takes a reservation back (repair.h). */

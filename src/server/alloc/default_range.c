@@ -20,9 +20,9 @@
 #include "meta/time_text.h"
 #include "server/alloc/object_head.h"
 #include "storage/store/store.h"
-#include "json/edits.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/scan.h"
+#include "json/write/edits.h"
+#include "json/write/writer.h"
 
 #define RETRY_MS     1000
 #define DEFAULT_NAME "kubernetes"

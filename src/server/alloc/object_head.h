@@ -5,7 +5,7 @@
 #define COR_SERVER_OBJECT_HEAD_H
 
 #include "server/api/api_int.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 struct cor_object_head {
     const struct cor_resource_row *row;

@@ -8,8 +8,8 @@
 #include "base/base64.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 /* The static band of the range: a thirty-second of it, within these bounds. */
 #define BAND_MIN  16

@@ -12,9 +12,9 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "meta/object_edit.h"
-#include "json/edits.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/scan.h"
+#include "json/write/edits.h"
+#include "json/write/writer.h"
 
 static struct cor_str raw_or_empty(struct cor_str value)
 {

@@ -38,7 +38,7 @@
 #include "server/api/custom_scale.h"
 #include "server/api/heavy.h"
 #include "server/docs/table.h"
-#include "json/pretty.h"
+#include "json/write/pretty.h"
 
 /* Of each turn of a loop; then the slices of other lists wait for the next one. */
 #define SLICES_US 4000

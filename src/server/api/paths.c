@@ -16,7 +16,7 @@
 #include "server/api/openapi_reply.h"
 #include "server/api/root_paths.h"
 #include "server/docs/discovery.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 /* What this server's API is compatible with. */
 

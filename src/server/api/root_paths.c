@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "server/api/health.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define TEXT_MAX (4u << 20)
 

@@ -23,7 +23,7 @@
 #include "server/controllers/builtin.h"
 #include "server/controllers/controller_tools.h"
 #include "server/controllers/garbage_collector.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define NEVER        UINT64_MAX
 #define ENUMERATE_MS 30000

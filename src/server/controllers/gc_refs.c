@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/map.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 struct cor_gc_refs_iter cor_gc_refs_of(struct cor_str owners)
 {

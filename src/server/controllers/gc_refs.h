@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "meta/object.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #define COR_GC_FOREGROUND "foregroundDeletion"
 #define COR_GC_ORPHAN     "orphan"

@@ -25,7 +25,7 @@
 #include "coracle/metadata.h"
 #include "coracle/view.h"
 #include "meta/object_edit.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #define TEXT_MAX COR_OBJECT_BYTES_MAX_DEFAULT
 

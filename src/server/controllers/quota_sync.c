@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "coracle/builder.h"
 #include "server/controllers/quota_int.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define PAGE_ITEMS 100
 #define TOKEN_MAX  4096

@@ -25,7 +25,7 @@
 #include "meta/object_edit.h"
 #include "server/controllers/builtin.h"
 #include "server/controllers/reconciler.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define ROLES_MAX 65536 /* a cluster with more of them is not aggregated */
 #define RULES_MAX COR_OBJECT_BYTES_MAX_DEFAULT

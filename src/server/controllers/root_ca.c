@@ -20,7 +20,7 @@
 #include "kit/controller/port_controller.h"
 #include "server/controllers/builtin.h"
 #include "server/controllers/controller_tools.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define NAME "kube-root-ca.crt"
 #define KEY  "ca.crt"

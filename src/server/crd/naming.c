@@ -6,7 +6,7 @@
 #include <assert.h>
 
 #include "base/err.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define NAMES_MAX (256u * 1024)
 

@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 #include "schema/kinds/custom_row.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 /* The group versions of a snapshot that are listed, and its rows. */
 struct listed {

@@ -24,7 +24,7 @@
 #include "schema/kinds/custom_row.h"
 #include "server/docs/openapi_merge.h"
 #include "server/docs/openapi_paths.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define PATH_MAX_BYTES 384 /* a group has at most 253 bytes, a version 63 */
 #define TITLE          "Kubernetes"

@@ -28,9 +28,9 @@
 #include "server/docs/openapi.h"
 #include "server/docs/openapi_same.h"
 #include "server/docs/openapi_spec.h"
-#include "json/json.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 #define NAME_TRIES 100 /* numbers that are tried for a name */
 #define KINDS_MAX  256 /* that one definition may stand for; more are not joined */

@@ -27,7 +27,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #define VARINT_MAX 10
 

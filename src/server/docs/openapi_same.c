@@ -5,7 +5,7 @@
 #include "server/docs/openapi_same.h"
 
 #include "base/cleanup.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 static bool is_one_of(struct cor_str key, const char *const *keys, size_t n)
 {

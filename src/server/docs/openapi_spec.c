@@ -17,7 +17,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 static int part_init(struct cor_openapi_spec *spec, uint32_t node, struct cor_openapi_part *part)
 {

@@ -6,7 +6,7 @@
 #define COR_SERVER_OPENAPI_SPEC_H
 
 #include "base/map.h"
-#include "json/nodes.h"
+#include "json/text/nodes.h"
 
 /* Deepest nesting of a document that is read; upstream's own have 20 levels. */
 #define COR_OPENAPI_DEPTH_MAX 64

@@ -11,7 +11,7 @@
 #include "meta/object.h"
 #include "meta/status.h"
 #include "schema/types/columns.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 /* How much of its object a row contains. */
 enum cor_table_include { COR_TABLE_METADATA, COR_TABLE_OBJECT, COR_TABLE_NONE };

@@ -20,7 +20,7 @@
 #include "server/http/gzip_answer.h"
 #include "server/http/websocket_answer.h"
 #include "server/request/negotiate.h"
-#include "json/pretty.h"
+#include "json/write/pretty.h"
 
 #define METRICS_TYPE     "text/plain; version=0.0.4; charset=utf-8"
 #define METRICS_MAX      (64u << 20)

@@ -25,7 +25,7 @@
 #include "meta/object_edit.h"
 #include "meta/time_text.h"
 #include "schema/kinds/bootstrap_objects.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define REQUEST_MS  30000
 #define BODY_MAX    (64u * 1024)

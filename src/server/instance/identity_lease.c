@@ -20,7 +20,7 @@
 #include "coracle/view.h"
 #include "meta/time_text.h"
 #include "net/crypto.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define REQUEST_MS    30000
 #define BODY_MAX      4096

@@ -15,7 +15,7 @@
 #include "meta/time_text.h"
 #include "server/instance/instance_int.h"
 #include "server/instance/server_upkeep.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define HOST_MAX  256
 #define BYTES_MAX 2048

@@ -9,8 +9,8 @@
 #include <assert.h>
 
 #include "base/err.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 #define TEXT_MAX      (64u * 1024)
 #define SERVICE_PORT  443

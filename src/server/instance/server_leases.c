@@ -24,8 +24,8 @@
 #include "storage/encryption/dynamic_transformers.h"
 #include "storage/store/store.h"
 #include "storage/store/store_list.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 #define LEASES_PREFIX "/masterleases"
 /* What upstream calls the resource, which has no API: only a wildcard of the encryption file means

@@ -24,8 +24,8 @@
 #include "coracle/view.h"
 #include "net/cert.h"
 #include "net/cert_bundle.h"
-#include "json/json.h"
-#include "json/writer.h"
+#include "json/text/json.h"
+#include "json/write/writer.h"
 
 #define REQUEST_MS 30000
 #define NAMESPACE  "kube-system"

@@ -39,8 +39,8 @@
 #include "server/access/authenticator.h"
 #include "server/api/api_int.h"
 #include "server/docs/table.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 /* Of an answer that comes as bytes; objects are not among them. */
 #define BODY_MAX (8u << 20)

@@ -4,9 +4,9 @@
 
 #include "meta/time_text.h"
 #include "schema/convert/conversion.h"
-#include "json/edits.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/scan.h"
+#include "json/write/edits.h"
+#include "json/write/writer.h"
 
 static void write_condition(struct cor_json_writer *w, const struct cor_condition *c,
                             struct cor_str transition, int64_t now_s)

@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 #include "schema/kinds/custom_row.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 /* Moves to the next member that counts for the generation: it is not kind, apiVersion or metadata,
  * is not edited, and is not null. False: there is none. */

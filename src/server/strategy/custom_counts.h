@@ -4,7 +4,7 @@
 #define COR_SERVER_STRATEGY_CUSTOM_COUNTS_H
 
 #include "server/api/call.h"
-#include "json/edits.h"
+#include "json/write/edits.h"
 
 /* Has a member of a custom resource changed from `old` to `body`, beside its metadata? Members that
  * are edited are kept from the old state. 1, 0, -COR_ENOMEM, -COR_ETOOBIG. */

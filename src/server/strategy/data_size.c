@@ -11,8 +11,8 @@
 #include "base/err.h"
 #include "base/str_set.h"
 #include "meta/field_error.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 /* What a patch can make: an object, a patch, and what its copies add. */
 #define BODY_BYTES_MAX (8u << 20)

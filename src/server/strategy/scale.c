@@ -10,7 +10,7 @@
 #include "schema/kinds/custom_row.h"
 #include "schema/validate/validate.h"
 #include "server/api/custom_scale.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 /* The rules of what a client writes to a scale. */
 static int scale_check(struct cor_call *call, const struct cor_object *scale)

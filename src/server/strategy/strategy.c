@@ -48,8 +48,8 @@
 #include "server/api/heavy.h"
 #include "server/strategy/custom_counts.h"
 #include "server/strategy/scale.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 #define SMALL_MAX       (64u * 1024)
 #define MEMBERS_MAX     16 /* of an object that has a strategy; its type has fewer */

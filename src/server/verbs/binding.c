@@ -19,8 +19,8 @@
 #include "server/strategy/conditions.h"
 #include "server/write/options.h"
 #include "server/write/write.h"
-#include "json/patch.h"
-#include "json/scan.h"
+#include "json/patch/patch.h"
+#include "json/text/scan.h"
 
 struct binding_call {
     struct cor_write write; /* of the Binding, which is not stored */

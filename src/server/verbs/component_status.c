@@ -3,7 +3,7 @@
  * Thread: the call's loop. */
 #include "base/err.h"
 #include "server/verbs/list.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define STORE            "etcd-0"
 #define OBJECT_BYTES_MAX 4096

@@ -32,7 +32,7 @@
 #include "server/api/call.h"
 #include "server/request/api_options.h"
 #include "server/verbs/log_options.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #define PORT_NAME_MAX 4096
 #define TEXT_MAX      (64u << 10)

@@ -32,7 +32,7 @@
 #include "server/write/body.h"
 #include "server/write/options.h"
 #include "server/write/store.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 /* How often one request may change between removing and marking. */
 #define ROUNDS_MAX 16

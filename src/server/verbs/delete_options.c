@@ -19,9 +19,9 @@
 #include "schema/walk/read.h"
 #include "server/write/body.h"
 #include "server/write/options.h"
-#include "json/json.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 #define BODY_MAX (64u * 1024)
 #define SCHEME                                                                                     \

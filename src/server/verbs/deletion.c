@@ -25,8 +25,8 @@
 #include "meta/object_edit.h"
 #include "meta/time_text.h"
 #include "schema/kinds/crd_object.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 #define ORPHAN     "orphan"
 #define FOREGROUND "foregroundDeletion"

@@ -19,8 +19,8 @@
 #include "schema/convert/conversion.h"
 #include "schema/kinds/resource_row.h"
 #include "server/strategy/conditions.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 #define VIOLATES           "Cannot evict pod as it would violate the pod's disruption budget."
 #define CAUSE              "DisruptionBudget"

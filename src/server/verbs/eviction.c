@@ -48,7 +48,7 @@
 #include "server/verbs/disruption.h"
 #include "server/write/options.h"
 #include "server/write/write.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #define ROUNDS_MAX 16
 

@@ -46,7 +46,7 @@
 #include "server/api/heavy.h"
 #include "server/verbs/list_sorted.h"
 #include "server/verbs/list_text.h"
-#include "json/pretty.h"
+#include "json/write/pretty.h"
 
 /* Items per refill: each takes up to four spans. */
 #define ITEMS_AT_ONCE (COR_LIST_SPANS_MAX / 4 - 2)

@@ -8,7 +8,7 @@
 #include "server/api/call.h"
 #include "server/docs/table.h"
 #include "server/verbs/list_protobuf.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 /* Spans of output at once. */
 #define COR_LIST_SPANS_MAX 128

@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "schema/protobuf/protobuf.h"
 #include "server/verbs/list_text.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 /* The metadata has a continue token, whose length a key's maximum bounds. */
 #define META_BYTES_MAX (64u * 1024)

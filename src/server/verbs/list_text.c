@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "meta/object_edit.h"
 #include "server/api/heavy.h"
-#include "json/pretty.h"
+#include "json/write/pretty.h"
 
 struct cor_str cor_list_item_json(const struct cor_call *call, const struct cor_object *object)
 {

@@ -8,7 +8,7 @@
  * that cannot be applied with 422 in upstream's words, which do not give the reason; what the patch
  * makes is judged like a body.
  * Thread: the call's loop; patch_apply() also on another thread (a pure stage). */
-#include "json/patch.h"
+#include "json/patch/patch.h"
 
 #include <string.h>
 

@@ -21,8 +21,8 @@
 #include "server/access/authorizer.h"
 #include "server/access/token_table.h"
 #include "server/write/write.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 #define ANSWER_MAX (1u << 20)
 

@@ -46,7 +46,7 @@
 #include "server/api/event_maker.h"
 #include "server/api/heavy.h"
 #include "server/docs/table.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 /* A year. A client may ask for any number of seconds; larger ones could overflow. */
 #define WATCH_SECONDS_MAX (366 * 24 * 3600)

@@ -25,7 +25,7 @@
 #include "server/write/options.h"
 #include "server/write/stages.h"
 #include "server/write/store.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 bool cor_write_allocates(const struct cor_write *write)
 {

@@ -26,7 +26,7 @@
 #include "schema/structural/numbers.h"
 #include "server/write/last_applied.h"
 #include "server/write/managed.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #define WORDS_MAX (4u << 20)
 

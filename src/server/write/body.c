@@ -16,8 +16,8 @@
 #include "schema/go/go_text.h"
 #include "schema/kinds/decode.h"
 #include "schema/protobuf/protobuf.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 #define SUMMARY_MAX     (16u * 1024)
 #define PROTOBUF_TYPE   "application/vnd.kubernetes.protobuf"

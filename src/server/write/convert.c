@@ -12,7 +12,7 @@
 #include "meta/object_edit.h"
 #include "schema/convert/conversion.h"
 #include "server/write/stages.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 /* The function that makes the stored object from the one that was sent; NULL: they are the same. */
 static cor_convert_fn convert_fn(const struct cor_call *call, const struct cor_object *object)

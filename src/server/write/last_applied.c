@@ -13,10 +13,10 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "json/edits.h"
-#include "json/json.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
+#include "json/write/edits.h"
+#include "json/write/writer.h"
 
 #define KEY             "kubectl.kubernetes.io/last-applied-configuration"
 #define ANNOTATIONS_MAX (256u * 1024) /* bytes of all annotations, upstream's maximum */

@@ -15,9 +15,9 @@
 #include "schema/walk/normalize.h"
 #include "server/strategy/scale.h"
 #include "server/strategy/strategy.h"
-#include "json/edits.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/scan.h"
+#include "json/write/edits.h"
+#include "json/write/writer.h"
 
 #define SETS_MAX (64u << 20) /* of the arena of a request */
 

@@ -38,9 +38,9 @@
 #include "server/strategy/strategy.h"
 #include "server/write/managed.h"
 #include "server/write/stages.h"
-#include "json/json.h"
-#include "json/scan.h"
-#include "json/writer.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
+#include "json/write/writer.h"
 
 #define MANAGER_MAX 128 /* bytes of a manager's name */
 

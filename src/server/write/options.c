@@ -14,7 +14,7 @@
 #include "meta/field_error.h"
 #include "meta/patch_type.h"
 #include "meta/quote.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define FIELD_MANAGER_MAX 128
 

@@ -26,7 +26,7 @@
 #include "server/alloc/allocation.h"
 #include "server/write/body.h"
 #include "server/write/options.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define BYTES_OF_STEP 64 /* of objects that a stage goes over in the time of a step */
 #define SENDER_MAX    (1u << 20)

@@ -30,7 +30,7 @@
 #include "server/strategy/scale.h"
 #include "server/write/custom.h"
 #include "server/write/stages.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #define PRIVILEGED_HINT                                                                            \
     "this server runs without --allow-privileged, which would let containers be privileged"

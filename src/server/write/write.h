@@ -28,7 +28,7 @@
 #include "base/work.h"
 #include "schema/walk/read.h"
 #include "server/api/heavy.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 /* Of what a body or a patch becomes: an object, a patch and the copies of a JSON patch can add up
  * to this. The result is refused for its size in the words of the store. */

@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
-#include "json/path.h"
+#include "json/path/path.h"
 
 /* What the allocator adds to a block. */
 #define BLOCK_BYTES 16

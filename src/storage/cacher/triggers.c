@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "json/path.h"
+#include "json/path/path.h"
 
 int cor_triggers_init(struct cor_triggers *triggers, const char *const *fields)
 {

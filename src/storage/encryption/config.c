@@ -17,8 +17,8 @@
 #include "codec/yaml.h"
 #include "meta/field_error.h"
 #include "meta/gvk.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 /* YAML grows when it becomes JSON, above all by aliases; a file that grows by more than a factor of
  * four is refused. */

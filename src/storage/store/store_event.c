@@ -1,7 +1,7 @@
 #include "storage/store/store_event.h"
 
 #include "schema/walk/normalize.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define BOOKMARK_MAX 4096
 

@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "codec/yaml.h"
 #include "test.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 static int to_json(const char *yaml, struct cor_buf *out, struct cor_yaml_error *err)
 {

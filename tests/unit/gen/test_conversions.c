@@ -17,8 +17,8 @@
 #include "schema/convert/conversion.h"
 #include "schema/walk/normalize.h"
 #include "test.h"
-#include "json/json.h"
-#include "json/writer.h"
+#include "json/text/json.h"
+#include "json/write/writer.h"
 
 #define OBJECT_MAX (1u << 20)
 #define ROUNDS     300

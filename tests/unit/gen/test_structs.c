@@ -23,7 +23,7 @@
 #include "schema/walk/normalize.h"
 #include "struct_table.h"
 #include "test.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 #define OBJECT_MAX (1u << 22)
 #define LOOSE_RUNS 20

@@ -11,8 +11,8 @@
 #include "random_object.h"
 #include "schema/types/types.h"
 #include "view_checks.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 #define OBJECT_MAX (1u << 22)
 #define LOOSE_RUNS 20

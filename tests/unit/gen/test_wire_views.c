@@ -18,7 +18,7 @@
 #include "meta/wire_json.h"
 #include "schema/protobuf/protobuf.h"
 #include "view_checks.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 #define OBJECT_MAX (1u << 22)
 #define RUNS       10

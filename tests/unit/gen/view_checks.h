@@ -8,7 +8,7 @@
 #include "coracle/value.h"
 #include "random_object.h"
 #include "test.h"
-#include "json/wire_value.h"
+#include "json/text/wire_value.h"
 
 struct view_check {
     const char *group, *version, *kind;

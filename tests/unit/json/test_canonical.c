@@ -3,8 +3,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "test.h"
-#include "json/json.h"
-#include "json/patch.h"
+#include "json/patch/patch.h"
+#include "json/text/json.h"
 
 static const struct cor_json_limits limits = {.bytes_max = 1536 * 1024,
                                               .depth_max = COR_JSON_DEPTH_MAX};

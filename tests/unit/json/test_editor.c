@@ -1,6 +1,6 @@
 #include "base/err.h"
 #include "test.h"
-#include "json/editor.h"
+#include "json/write/editor.h"
 
 #define MAX 256
 

@@ -1,4 +1,4 @@
-#include "json/edits.h"
+#include "json/write/edits.h"
 
 #include "base/cleanup.h"
 #include "base/err.h"

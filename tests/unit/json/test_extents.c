@@ -1,4 +1,4 @@
-#include "json/extents.h"
+#include "json/text/extents.h"
 
 #include "base/buf.h"
 #include "base/err.h"

@@ -1,7 +1,7 @@
 #include "base/err.h"
 #include "base/work.h"
 #include "test.h"
-#include "json/patch.h"
+#include "json/patch/patch.h"
 
 static const struct cor_json_limits limits = {.bytes_max = 1536 * 1024, .depth_max = 100};
 

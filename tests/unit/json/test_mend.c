@@ -1,6 +1,6 @@
 #include "base/err.h"
 #include "test.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 static const struct {
     const char *in, *want; /* NULL: nothing is wrong with its strings */

@@ -1,8 +1,8 @@
 #include "base/err.h"
 #include "test.h"
-#include "json/json.h"
-#include "json/merge_diff.h"
-#include "json/patch.h"
+#include "json/patch/merge_diff.h"
+#include "json/patch/patch.h"
+#include "json/text/json.h"
 
 static void expect_part(const char *before, const char *after, enum cor_merge_diff_part part,
                         const char *patch)

@@ -1,6 +1,6 @@
 #include "base/err.h"
 #include "test.h"
-#include "json/patch.h"
+#include "json/patch/patch.h"
 
 static const struct cor_json_limits limits = {.bytes_max = 1 << 20, .depth_max = 100};
 
@@ -119,7 +119,8 @@ TEST(merge_patch, stops_at_the_limits)
     assert_int_equal(
         cor_json_merge_patch(COR_STR("{}"), COR_STR("{\"b\":[[]]}"), &small, &out, NULL, &err),
         -COR_EINVAL);
-    assert_string_equal(err.message, "error decoding patch: invalid character '[' exceeded max depth");
+    assert_string_equal(err.message,
+                        "error decoding patch: invalid character '[' exceeded max depth");
     cor_buf_deinit(&out);
 }
 

@@ -1,4 +1,4 @@
-#include "json/nodes.h"
+#include "json/text/nodes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "test.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 TEST(nodes, are_the_values_and_keys_in_their_order)
 {

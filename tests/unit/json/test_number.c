@@ -5,8 +5,8 @@
 #include "base/err.h"
 #include "base/rand.h"
 #include "test.h"
-#include "json/json.h"
-#include "json/json_int.h"
+#include "json/text/json.h"
+#include "json/text/json_int.h"
 
 /* The largest double, and the smallest magnitude that rounds to infinity. */
 #define LARGEST "1.7976931348623157e308"

@@ -1,7 +1,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "test.h"
-#include "json/path.h"
+#include "json/path/path.h"
 
 static const struct cor_str pod = COR_STR(
     "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"annotations\":{\"\":\"empty\",\"a\\nb\":\"n\"},"

@@ -1,4 +1,4 @@
-#include "json/pretty.h"
+#include "json/write/pretty.h"
 
 #include "base/err.h"
 #include "test.h"

@@ -5,8 +5,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "test.h"
-#include "json/query.h"
-#include "json/writer.h"
+#include "json/path/query.h"
+#include "json/write/writer.h"
 
 /* clang-format off */
 static const char object[] =

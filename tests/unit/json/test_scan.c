@@ -4,9 +4,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "test.h"
-#include "json/json.h"
-#include "json/json_int.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/json_int.h"
+#include "json/text/scan.h"
 
 static const struct cor_str spaced = COR_STR(
     " { \"a\" : [ 1 , \"x]\\\"}\" , { } , [ ] , null ] ,\n \"b\" : -1.5e3 , \"c\":true,\"\\u0064\":\"e\\n\" } ");

@@ -2,7 +2,7 @@
 
 #include "base/err.h"
 #include "test.h"
-#include "json/splitter.h"
+#include "json/text/splitter.h"
 
 static char seen[1024];
 

@@ -2,7 +2,7 @@
 #include "base/err.h"
 #include "coracle/value.h"
 #include "test.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #define TEXT                                                                                       \
     "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"data\":{\"a\":\"1\",\"b\\n\":\"x\\ny\",\"c\":{}},"  \

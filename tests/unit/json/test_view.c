@@ -4,8 +4,8 @@
 #include "base/err.h"
 #include "coracle/view.h"
 #include "test.h"
-#include "json/path.h"
-#include "json/view_set.h"
+#include "json/path/path.h"
+#include "json/write/view_set.h"
 
 /* In the order in which kube-apiserver writes it, not in the canonical one. */
 static const struct cor_str pod = COR_STR(

@@ -1,6 +1,6 @@
 #include "base/err.h"
 #include "test.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 static void write_all(struct cor_json_writer *w)
 {

@@ -7,7 +7,7 @@
 #include "meta/fingerprint.h"
 #include "meta/object.h"
 #include "meta/object_edit.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 static struct cor_object *parse(const char *json)
 {

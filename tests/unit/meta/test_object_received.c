@@ -4,7 +4,7 @@
 #include "meta/label_selector.h"
 #include "meta/object_received.h"
 #include "test.h"
-#include "json/json.h"
+#include "json/text/json.h"
 #include <stdio.h>
 
 /* As kube-apiserver writes it: members in the order of Go's structs. */

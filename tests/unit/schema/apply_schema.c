@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 static void refuse(struct cor_str json)
 {

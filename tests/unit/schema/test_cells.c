@@ -11,7 +11,7 @@
 #include "random_object.h"
 #include "schema/print/cell_hooks.h"
 #include "test.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 #define NOW_US  (1767312000LL * 1000000) /* 2026-01-02T00:00:00Z */
 #define OUT_MAX (8u << 20)

@@ -2,8 +2,8 @@
 
 #include "base/err.h"
 #include "test.h"
-#include "json/json.h"
-#include "json/writer.h"
+#include "json/text/json.h"
+#include "json/write/writer.h"
 
 static struct cor_object *served(const char *json)
 {

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "test.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 #define NOW_US  (1767312000LL * 1000000) /* 2026-01-02T00:00:00Z */
 #define OUT_MAX (1u << 20)

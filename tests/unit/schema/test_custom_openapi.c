@@ -10,8 +10,8 @@
 #include "schema/kinds/custom_row.h"
 #include "schema/kinds/custom_schema.h"
 #include "test.h"
-#include "json/json.h"
-#include "json/scan.h"
+#include "json/text/json.h"
+#include "json/text/scan.h"
 
 #define OUT_MAX (1u << 20)
 

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "test.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 #define OUT_MAX (1u << 20)
 

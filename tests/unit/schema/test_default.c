@@ -9,7 +9,7 @@
 #include "schema/go/image_reference.h"
 #include "schema/types/rules.h"
 #include "schema/walk/rewrite.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 struct row {
     const char *type, *in;

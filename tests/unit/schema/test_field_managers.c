@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "rows.h"
 #include "schema/walk/normalize.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 #define BYTES_MAX (1u << 20)
 #define STEPS_MAX 14

@@ -6,7 +6,7 @@
 #include "schema/go/go_value.h"
 #include "schema/go/internal_types.h"
 #include "test.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 #define OUT_MAX (8u << 20)
 

@@ -9,7 +9,7 @@
 #include "schema/protobuf/protobuf.h"
 #include "schema/walk/normalize.h"
 #include "test.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 #define FILE_MAX (1u << 20)
 

@@ -6,7 +6,7 @@
 #include "rows.h"
 #include "schema/types/raw_values.h"
 #include "schema/walk/rewrite.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 #define BYTES_MAX (1u << 20)
 

@@ -3,7 +3,7 @@
 #include "base/base64.h"
 #include "base/err.h"
 #include "test.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 /* Bodies as kubectl 1.32 sent them (the status was put together by hand), in base64, and what they
  * mean. */

@@ -10,7 +10,7 @@
 #include "schema/walk/normalize.h"
 #include "schema/walk/rewrite.h"
 #include "test.h"
-#include "json/patch.h"
+#include "json/patch/patch.h"
 
 #define OBJECT_MAX (8u << 20)
 

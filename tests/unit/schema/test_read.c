@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "rows.h"
 #include "schema/walk/restore.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 struct row {
     const char *type, *body, *words;

@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "rows.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 #define BYTES_MAX (1u << 20)
 

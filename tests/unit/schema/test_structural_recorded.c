@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "schema/structural/structural.h"
 #include "test.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 #define LINE_MAX_BYTES (256u << 10)
 #define CAUSES_MAX     COR_STATUS_CAUSES_MAX

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "rows.h"
 #include "schema/structural/structural.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 /* A schema whose spec has these properties. */
 static struct cor_structural *compile_spec(const char *properties)

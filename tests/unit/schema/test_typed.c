@@ -6,7 +6,7 @@
 #include "rows.h"
 #include "schema/structural/structural.h"
 #include "schema/walk/normalize.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 #define BYTES_MAX (1u << 20)
 

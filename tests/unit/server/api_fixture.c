@@ -5,7 +5,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "schema/protobuf/protobuf.h"
-#include "json/path.h"
+#include "json/path/path.h"
 
 #define TEXTS 64
 

@@ -81,7 +81,8 @@ const char *fx_do_protobuf(struct fx *fx, int status, const char *method, const 
 void fx_fail_each_alloc(struct fx *fx, const char *method, const char *target, const char *body,
                         const struct fx_headers *headers);
 
-/* The value at a path (json/path.h) in JSON, without quotes; "" when there is none. Stays as above.
+/* The value at a path (json/path/path.h) in JSON, without quotes; "" when there is none. Stays as
+ * above.
  */
 const char *fx_at(const char *json, const char *path);
 

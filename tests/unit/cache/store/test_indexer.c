@@ -5,7 +5,7 @@
 #include "cache/store/indexer.h"
 #include "cache/store/object_key.h"
 #include "test.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #include <stdio.h>
 

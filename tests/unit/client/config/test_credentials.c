@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "client/rest/rest_int.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define V1 "client.authentication.k8s.io/v1"
 

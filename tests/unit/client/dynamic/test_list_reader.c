@@ -3,7 +3,7 @@
 
 #include "base/err.h"
 #include "test.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 #define LOG_MAX (1u << 20)
 

@@ -5,7 +5,7 @@
 
 #include "server/alloc/repair.h"
 #include "storage/engine/engine_int.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 static bool is_ready(void *arg)
 {

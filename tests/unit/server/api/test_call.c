@@ -2,7 +2,7 @@
 
 #include "base/err.h"
 #include "storage/engine/engine_int.h"
-#include "json/json.h"
+#include "json/text/json.h"
 
 #define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
 #define BUDGETS    "/apis/policy/v1/namespaces/default/poddisruptionbudgets"

@@ -13,7 +13,7 @@
 #include "server/catalog/served.h"
 #include "server/docs/openapi.h"
 #include "server/docs/openapi_protobuf.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #define APPS       "/openapi/v3/apis/apps/v1"
 #define OBJECT     "paths['/apis/apps/v1/namespaces/{namespace}/deployments/{name}']"

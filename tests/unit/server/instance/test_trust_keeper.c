@@ -8,7 +8,7 @@
 #include "net/cert.h"
 #include "server/instance/trust_keeper.h"
 #include "server/port/inner_port.h"
-#include "json/writer.h"
+#include "json/write/writer.h"
 
 #define PATH "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 

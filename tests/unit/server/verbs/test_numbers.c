@@ -10,7 +10,7 @@
 #include "api_fixture.h"
 #include "base/base64.h"
 #include "meta/time_text.h"
-#include "json/scan.h"
+#include "json/text/scan.h"
 
 #define NS      "/namespaces/default"
 #define MAPS    "/api/v1" NS "/configmaps"
