@@ -16,7 +16,7 @@
 #include "cache/informers/shared_informer.h"
 #include "coracle/projection.h"
 #include "measure.h"
-#include "meta/object_received.h"
+#include "meta/object/object_received.h"
 #include "json/text/splitter.h"
 
 #define BATCH       128

@@ -12,7 +12,7 @@
 #include "fault_vfs.h"
 #include "load.h"
 #include "measure.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 #include "raw.h"
 #include "subscriber.h"
 

@@ -20,7 +20,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "codec/yaml.h"
-#include "meta/gvk.h"
+#include "meta/status/gvk.h"
 #include "schema/custom/custom_check.h"
 #include "schema/types/types.h"
 #include "json/text/json.h"

@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 #include "flags.h"
-#include "meta/key.h"
+#include "meta/names/key.h"
 #include "schema/kinds/resource_row.h"
 
 #define REGISTRY  "/registry/"

@@ -6,9 +6,9 @@
 #define COR_CMD_STORE_KEY_H
 
 #include "base/str.h"
-#include "meta/gvk.h"
-#include "meta/object.h"
-#include "meta/status.h"
+#include "meta/object/object.h"
+#include "meta/status/gvk.h"
+#include "meta/status/status.h"
 
 #define STORE_KEY_MAX 1024
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "meta/key.h"
+#include "meta/names/key.h"
 #include "schema/kinds/resource_row.h"
 #include "session.h"
 #include "storage/encryption/config.h"

@@ -34,9 +34,9 @@
 #include "coracle/equality.h"
 #include "coracle/status_is.h"
 #include "loop/timer.h"
-#include "meta/builder.h"
-#include "meta/patch.h"
-#include "meta/status.h"
+#include "meta/object/builder.h"
+#include "meta/object/object_patch.h"
+#include "meta/status/status.h"
 
 #define NEVER            UINT64_MAX
 #define API_VERSION_MAX  512

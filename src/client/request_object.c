@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 #include "json/text/json.h"
 #include "json/write/editor.h"
 #include "json/write/writer.h"

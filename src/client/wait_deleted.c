@@ -10,7 +10,7 @@
 #include "client/client_int.h"
 #include "coracle/apply.h"
 #include "coracle/until.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 
 /* Between the rounds. */
 static const struct cor_backoff_opts pauses = {

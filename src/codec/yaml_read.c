@@ -13,7 +13,7 @@
 #include "codec/yaml_names.h"
 #include "codec/yaml_scalar.h"
 #include "codec/yaml_wipe.h"
-#include "meta/quote.h"
+#include "meta/status/quote.h"
 #include "json/text/scan.h"
 #include "json/write/writer.h"
 

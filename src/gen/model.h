@@ -19,7 +19,7 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "base/str.h"
-#include "meta/api_verb.h"
+#include "meta/names/api_verb.h"
 #include "schema/types/types.h"
 
 struct cor_gen_type;

@@ -67,7 +67,7 @@ static const struct cor_gen_type *value_of(const struct cor_gen_field *field)
                                                                  : field->type;
 }
 
-/* Has protobuf no text for it? The rule is that of the converter (meta/wire_json.c). */
+/* Has protobuf no text for it? The rule is that of the converter (meta/value/wire_json.c). */
 static bool is_json(const struct cor_gen_field *field)
 {
     enum cor_shape shape = value_of(field)->shape;

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "base/str.h"
-#include "meta/gvk.h"
-#include "meta/list_options.h"
+#include "meta/select/list_options.h"
+#include "meta/status/gvk.h"
 
 /* A resource, an object, or a subresource of an object. */
 struct cor_resource_path {

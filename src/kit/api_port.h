@@ -25,8 +25,8 @@
 #include "coracle/request.h"
 #include "kit/api_options.h"
 #include "kit/api_resources.h"
-#include "meta/object.h"
-#include "meta/status.h"
+#include "meta/object/object.h"
+#include "meta/status/status.h"
 
 struct cor_loop;
 struct cor_api_port;

@@ -11,8 +11,8 @@
 #include "base/cleanup.h"
 #include "base/ref.h"
 #include "base/str.h"
-#include "meta/api_verb.h"
-#include "meta/gvk.h"
+#include "meta/names/api_verb.h"
+#include "meta/status/gvk.h"
 
 struct cor_port_resource {
     struct cor_gvr gvr;
@@ -21,7 +21,8 @@ struct cor_port_resource {
     /* Of the versions in which the group serves this resource, the one to use: the group's
      * preferred version if it has the resource, else the first that has it. */
     bool is_preferred;
-    unsigned verbs; /* COR_API_VERB_BIT(…); verbs that are not in meta/api_verb.h are left out */
+    unsigned
+        verbs; /* COR_API_VERB_BIT(…); verbs that are not in meta/names/api_verb.h are left out */
 };
 
 /* A version whose resources the server could not enumerate. */

@@ -5,8 +5,8 @@
 
 #include "base/err.h"
 #include "http/url.h"
-#include "meta/quote.h"
-#include "meta/validation.h"
+#include "meta/names/validation.h"
+#include "meta/status/quote.h"
 
 #define TEXT_MAX (64u * 1024)
 

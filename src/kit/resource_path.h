@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "kit/api_options.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 
 /* Appends "/apis/apps/v1/namespaces/x/deployments/y/status", escaped. 0, -COR_ENOMEM, -COR_ETOOBIG,
  * or -COR_EINVAL in upstream's words: no version, no resource, a subresource without a name, or a

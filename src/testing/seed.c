@@ -16,7 +16,7 @@
 #include "codec/yaml.h"
 #include "coracle/view.h"
 #include "loop/loop.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 #include "schema/kinds/resource_row.h"
 #include "server/request/buffer_sink.h"
 #include "testing/testing_int.h"

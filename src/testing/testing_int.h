@@ -8,7 +8,7 @@
 #include "base/lock.h"
 #include "coracle/testing.h"
 #include "http/server.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 #include "server/access/user.h"
 #include "server/api/api.h"
 

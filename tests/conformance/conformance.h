@@ -11,7 +11,7 @@
 #define COR_CONFORMANCE_H
 
 #include "loop/loop.h"
-#include "meta/field_selector.h"
+#include "meta/select/field_selector.h"
 #include "storage/cacher/cacher.h"
 #include "storage/encryption/encryption.h"
 #include "storage/engine/engine.h"

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "conformance.h"
-#include "meta/continue_token.h"
+#include "meta/select/continue_token.h"
 
 /* Revisions by name: init, w1 … w7 (six creates and an update), list (a delete), now (compaction's
  * own write). History before w1 is compacted. */

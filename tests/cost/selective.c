@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "fake_engine.h"
-#include "meta/predicate.h"
+#include "meta/select/predicate.h"
 
 #define PER_NODE  30
 #define PER_SPACE 10

@@ -7,8 +7,8 @@
 #include "base/err.h"
 #include "base/utf8.h"
 #include "fuzz.h"
-#include "meta/continue_token.h"
-#include "meta/key.h"
+#include "meta/names/key.h"
+#include "meta/select/continue_token.h"
 
 #define PREFIX COR_STR("/registry/pods/")
 

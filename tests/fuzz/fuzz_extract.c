@@ -7,8 +7,8 @@
 #include "coracle/builder.h"
 #include "coracle/managed_fields.h"
 #include "fuzz.h"
-#include "meta/object.h"
-#include "meta/status.h"
+#include "meta/object/object.h"
+#include "meta/status/status.h"
 #include "json/text/json.h"
 #include "json/text/scan.h"
 

@@ -2,7 +2,7 @@
  * opposite never agree; an exact requirement is what a match has. */
 #include "base/err.h"
 #include "fuzz.h"
-#include "meta/field_selector.h"
+#include "meta/select/field_selector.h"
 
 static const struct cor_field_label rows[] = {
     {.label = "a"},

@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "fuzz.h"
-#include "meta/quantity.h"
+#include "meta/value/quantity.h"
 #include "schema/format/format.h"
 #include "schema/format/format_ip.h"
 #include "schema/go/index_list.h"

@@ -5,8 +5,8 @@
 
 #include "base/err.h"
 #include "fuzz.h"
-#include "meta/fingerprint.h"
-#include "meta/label_selector.h"
+#include "meta/select/label_selector.h"
+#include "meta/value/fingerprint.h"
 #include "json/text/json.h"
 #include "json/text/scan.h"
 

@@ -5,8 +5,8 @@
 
 #include "base/err.h"
 #include "fuzz.h"
-#include "meta/fingerprint.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
+#include "meta/value/fingerprint.h"
 #include "json/text/json.h"
 #include "json/text/scan.h"
 

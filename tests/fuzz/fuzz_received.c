@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "coracle/projection.h"
 #include "fuzz.h"
-#include "meta/object_received.h"
+#include "meta/object/object_received.h"
 #include "json/text/json.h"
 
 static struct cor_str member(const struct cor_object *object, const char *key,

@@ -9,7 +9,7 @@
 #include "coracle/types/authorization_v1.h"
 #include "coracle/types/core_v1.h"
 #include "fuzz.h"
-#include "meta/object_wire.h"
+#include "meta/object/object_wire.h"
 #include "json/text/json.h"
 
 #define DEPTH_MAX 12

@@ -5,8 +5,8 @@
 #define COR_SIM_SERVER_H
 
 #include "base/rand.h"
-#include "meta/object.h"
-#include "meta/watch_type.h"
+#include "meta/names/watch_type.h"
+#include "meta/object/object.h"
 
 #define SIM_KEYS     8
 #define SIM_VERSIONS 400

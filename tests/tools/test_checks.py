@@ -11,7 +11,7 @@ ROOT = pathlib.Path(sys.argv[1])
 # (what, file, content, expected part of the message or None when it is allowed)
 LAYERS = [
     ("a layer may use one below it", "src/meta/x.c", '#include "base/buf.h"\n', None),
-    ("a layer may use itself", "src/meta/x.c", '#include "meta/key.h"\n', None),
+    ("a layer may use itself", "src/meta/x.c", '#include "meta/names/key.h"\n', None),
     ("a room may use itself", "src/storage/engine/x.c", '#include "storage/engine/kv.h"\n', None),
     ("a room may use one below it", "src/server/verbs/x.c", '#include "server/api/call.h"\n', None),
     ("a room may not use one above it", "src/server/api/x.c", '#include "server/verbs/list.h"\n',

@@ -8,7 +8,7 @@
 
 #include "base/str.h"
 #include "coracle/handler_fns.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 
 enum cor_change_kind { COR_CHANGE_ADD, COR_CHANGE_UPDATE, COR_CHANGE_DELETE };
 

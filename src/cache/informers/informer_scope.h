@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "coracle/informers.h"
-#include "meta/gvk.h"
+#include "meta/status/gvk.h"
 
 struct cor_informer_scope {
     struct cor_gvr resource;

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/rand.h"
 #include "base/siphash.h"
-#include "meta/object_wire.h"
+#include "meta/object/object_wire.h"
 
 struct witness {
     struct cor_dlist link;

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 
 #define COR_MUTATION_PERIOD_MS   1000
 #define COR_MUTATION_RETAIN_MS   120000

@@ -17,7 +17,7 @@
 #include "base/str.h"
 #include "cache/informers/handler_fns.h"
 #include "cache/store/indexer.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 
 #define COR_LISTENER_BYTES_MAX (64u << 20) /* what informers use unless told otherwise */
 

@@ -14,7 +14,7 @@
 #include "cache/reflector/reflector_ops.h"
 #include "cache/store/indexer.h"
 #include "coracle/delta_fifo.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 
 COR_DEFINE_CLEANUP(struct cor_delta_fifo, cor_delta_fifo_free)
 

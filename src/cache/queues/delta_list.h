@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 
 struct cor_delta_listed {
     struct cor_object *object; /* transformed */

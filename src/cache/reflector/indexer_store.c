@@ -3,7 +3,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "coracle/object_key.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 
 static int indexer_status(int r, struct cor_status *reterr)
 {

@@ -24,8 +24,8 @@
 #include "cache/reflector/reflector_ops.h"
 #include "coracle/reflector_report.h"
 #include "coracle/reflector_stats.h"
-#include "meta/gvk.h"
-#include "meta/status.h"
+#include "meta/status/gvk.h"
+#include "meta/status/status.h"
 
 struct cor_reflector;
 

@@ -8,9 +8,9 @@
 #include <stddef.h>
 
 #include "base/str.h"
-#include "meta/object.h"
-#include "meta/status.h"
-#include "meta/watch_type.h"
+#include "meta/names/watch_type.h"
+#include "meta/object/object.h"
+#include "meta/status/status.h"
 
 struct cor_reflector_event {
     enum cor_watch_type type;

@@ -8,7 +8,7 @@
 #include "cache/reflector/reflector.h"
 #include "cache/reflector/retry_with_deadline.h"
 #include "cache/store/object_set.h"
-#include "meta/page_walk.h"
+#include "meta/select/page_walk.h"
 
 struct cor_reflector_rv {
     size_t n;

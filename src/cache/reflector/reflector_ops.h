@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 #include "base/str.h"
-#include "meta/list_options.h"
-#include "meta/object.h"
-#include "meta/status.h"
+#include "meta/object/object.h"
+#include "meta/select/list_options.h"
+#include "meta/status/status.h"
 
 /* For wake_at: no time at all. */
 #define COR_REFLECTOR_NEVER UINT64_MAX

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "meta/status.h"
+#include "meta/status/status.h"
 
 /* 410: reason Expired or, from servers before 1.18, Gone. */
 bool cor_watch_error_expired(const struct cor_status *st);

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "coracle/indexer.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 
 COR_DEFINE_CLEANUP(struct cor_indexer, cor_indexer_free)
 

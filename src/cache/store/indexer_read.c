@@ -9,7 +9,7 @@
 
 #include "cache/store/index_values.h"
 #include "cache/store/object_key.h"
-#include "meta/label_selector.h"
+#include "meta/select/label_selector.h"
 
 static int begin_all(struct cor_indexer *ix, struct cor_object_iter *it)
 {

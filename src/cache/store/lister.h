@@ -7,9 +7,9 @@
 
 #include "base/str.h"
 #include "cache/store/indexer.h"
-#include "meta/gvk.h"
-#include "meta/object.h"
-#include "meta/status.h"
+#include "meta/object/object.h"
+#include "meta/status/gvk.h"
+#include "meta/status/status.h"
 
 struct cor_lister {
     struct cor_indexer *indexer;

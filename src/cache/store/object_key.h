@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "coracle/object_key.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 
 /* Which keys a store uses. Zeroed: "namespace/name". */
 struct cor_keyer {

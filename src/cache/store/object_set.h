@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/map.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 
 struct cor_object_set {
     struct cor_map map; /* "namespace/name", or "name" -> entry */

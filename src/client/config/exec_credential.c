@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "kit/config/kubeconfig_int.h"
-#include "meta/time_text.h"
+#include "meta/value/time_text.h"
 #include "json/text/json.h"
 #include "json/text/scan.h"
 #include "json/write/writer.h"

@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "kit/config/client_config.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 
 #define COR_EXEC_OUTPUT_MAX (1u << 20)
 

@@ -21,7 +21,7 @@
 #include "client/controller/manager_int.h"
 #include "http/server.h"
 #include "http/url.h"
-#include "meta/quote.h"
+#include "meta/status/quote.h"
 
 #define TEXT_TYPE       "text/plain; charset=utf-8"
 #define METRICS_TYPE    "text/plain; version=0.0.4; charset=utf-8"

@@ -17,7 +17,7 @@
 #include "loop/offload.h"
 #include "loop/timer.h"
 #include "loop/trigger.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 #include "queue/workqueue_durations.h"
 
 struct cor_http_server;

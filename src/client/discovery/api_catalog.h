@@ -11,8 +11,8 @@
 #include <stddef.h>
 
 #include "base/str.h"
-#include "meta/gvk.h"
-#include "meta/status.h"
+#include "meta/status/gvk.h"
+#include "meta/status/status.h"
 
 #define COR_CATALOG_BODY_MAX      (16u << 20)
 #define COR_CATALOG_GROUPS_MAX    4096

@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "meta/quote.h"
+#include "meta/status/quote.h"
 
 #define MATCHES_MAX 256
 #define TEXT_MAX    COR_STATUS_MESSAGE_MAX

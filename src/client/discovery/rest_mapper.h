@@ -12,8 +12,8 @@
 #include <stddef.h>
 
 #include "client/discovery/api_catalog.h"
-#include "meta/gvk.h"
-#include "meta/status.h"
+#include "meta/status/gvk.h"
+#include "meta/status/status.h"
 
 struct cor_rest_mapping {
     struct cor_gvr resource;

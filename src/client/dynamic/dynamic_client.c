@@ -21,8 +21,8 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "meta/object_received.h"
-#include "meta/patch_type.h"
+#include "meta/names/patch_type.h"
+#include "meta/object/object_received.h"
 #include "json/text/json.h"
 #include "json/text/scan.h"
 

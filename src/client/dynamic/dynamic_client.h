@@ -18,8 +18,8 @@
 #include "coracle/request.h"
 #include "kit/request_options.h"
 #include "kit/resource_path.h"
-#include "meta/object.h"
-#include "meta/status.h"
+#include "meta/object/object.h"
+#include "meta/status/status.h"
 
 struct cor_dynamic_request;
 

@@ -11,9 +11,9 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/wire.h"
-#include "meta/object_received.h"
-#include "meta/object_wire.h"
-#include "meta/page_walk.h"
+#include "meta/object/object_received.h"
+#include "meta/object/object_wire.h"
+#include "meta/select/page_walk.h"
 #include "json/text/scan.h"
 
 #define TYPE_MAX 256

@@ -10,8 +10,8 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "client/dynamic/wire_list.h"
-#include "meta/object.h"
-#include "meta/status.h"
+#include "meta/object/object.h"
+#include "meta/status/status.h"
 #include "json/text/splitter.h"
 
 #define COR_LIST_READER_OBJECT_MAX (8u << 20)

@@ -23,7 +23,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "loop/timer.h"
-#include "meta/page_walk.h"
+#include "meta/select/page_walk.h"
 
 #define RV_MAX 128
 #define NEVER  UINT64_MAX

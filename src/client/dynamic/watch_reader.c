@@ -8,9 +8,9 @@
 #include "base/err.h"
 #include "base/wire.h"
 #include "client/dynamic/list_reader.h"
-#include "meta/object_received.h"
-#include "meta/object_wire.h"
-#include "meta/wire_json.h"
+#include "meta/object/object_received.h"
+#include "meta/object/object_wire.h"
+#include "meta/value/wire_json.h"
 #include "json/text/scan.h"
 
 #define FRAME_HEAD 4u

@@ -7,8 +7,8 @@
 #include "base/str.h"
 #include "coracle/request.h"
 #include "coracle/wire.h"
-#include "meta/object.h"
-#include "meta/status.h"
+#include "meta/object/object.h"
+#include "meta/status/status.h"
 #include "json/text/splitter.h"
 
 /* Gets each event, borrowed for the call. A negative return ends the reading with that code. */

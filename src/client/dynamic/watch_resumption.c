@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 #include "coracle/status_is.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 
 int cor_watch_resumption_init(struct cor_watch_resumption *w, struct cor_str rv,
                               struct cor_status *reterr)

@@ -9,7 +9,7 @@
 
 #include "base/str.h"
 #include "coracle/request.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 
 #define COR_WATCH_RESTART_MS 1000
 #define COR_WATCH_RV_MAX     127

@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 #include "base/wire.h"
-#include "meta/wire_json.h"
+#include "meta/value/wire_json.h"
 
 /* Numbers: of an envelope, and of every list. */
 enum { TYPE = 1, RAW = 2 };

@@ -19,7 +19,7 @@
 #include "coracle/informers.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 
 struct cor_http_list_watch {
     struct cor_list_watch base;

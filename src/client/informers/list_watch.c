@@ -26,7 +26,7 @@
 #include "client/runtime/runtime_int.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 
 enum answer_kind { ANSWER_PAGE, ANSWER_OPENED, ANSWER_EVENT, ANSWER_ENDED, ANSWER_FAILED };
 

@@ -20,8 +20,8 @@
 #include "base/mem.h"
 #include "cache/store/indexer.h"
 #include "cache/store/object_key.h"
-#include "meta/label_selector.h"
-#include "meta/status.h"
+#include "meta/select/label_selector.h"
+#include "meta/status/status.h"
 
 struct change {
     uint64_t rev;

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "client/rest/rest_int.h"
 #include "loop/loop.h"
-#include "meta/wire_json.h"
+#include "meta/value/wire_json.h"
 #include "net/h1.h"
 
 #define ERROR_MAX (1u << 20) /* of an answer that tells of one; the rest is not kept */

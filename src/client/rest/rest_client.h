@@ -10,7 +10,7 @@
 
 #include "base/str.h"
 #include "kit/config/client_config.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 #include "net/header.h"
 #include "net/resolver.h"
 

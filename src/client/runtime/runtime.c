@@ -24,7 +24,7 @@
 #include "base/mem.h"
 #include "base/sized.h"
 #include "client/runtime/runtime_int.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 
 /* Mails of other threads that may wait. What they ask for is bounded where it is accepted. */
 #define MAIL_MAX     (1u << 16)

@@ -1,6 +1,6 @@
-/* What an object that came as protobuf has behind its head (meta/object_wire.h): this part, and the
- * message right behind it. A value of such an object (coracle/value.h) knows how far it is from the
- * beginning of the message, and so finds the part.
+/* What an object that came as protobuf has behind its head (meta/object/object_wire.h): this part,
+ * and the message right behind it. A value of such an object (coracle/value.h) knows how far it is
+ * from the beginning of the message, and so finds the part.
  *
  * JSON of the whole object is made when somebody first asks for a value that the message has no
  * text for, and kept until the object is freed. `places` tell where a value of the message is in

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "coracle/client_config.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 
 /* Is a field of a configuration set? An empty text counts as absent. */
 static inline bool cor_config_has(const char *field)

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "kit/config/client_config.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 
 #define COR_KUBECONFIG_FILE_MAX    (4u << 20)
 #define COR_KUBECONFIG_STANZAS_MAX 10000 /* of one kind, in all files together */

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "kit/config/client_config.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 
 struct cor_server_url {
     bool is_tls;

@@ -8,7 +8,7 @@
 #include "coracle/label_selector.h"
 #include "coracle/metadata.h"
 #include "coracle/view.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 
 bool cor_control_predicates_pass(const struct cor_control_predicates *predicates,
                                  const struct cor_control_event *event)

@@ -3,6 +3,6 @@
 #define COR_KIT_CONTROL_EVENT_H
 
 #include "coracle/control_event.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 
 #endif

@@ -35,7 +35,7 @@
 #include "coracle/workqueue.h"
 #include "kit/controller/control_event.h"
 #include "kit/controller/control_source.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 #include "queue/workqueue_durations.h"
 
 struct cor_loop;

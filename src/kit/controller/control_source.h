@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "kit/controller/control_event.h"
-#include "meta/gvk.h"
+#include "meta/status/gvk.h"
 
 enum cor_control_source_kind {
     COR_CONTROL_FOR,     /* the kind that is reconciled; at most once in a loop */

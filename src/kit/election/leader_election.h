@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/rand.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 
 #define COR_LEADER_IDENTITY_MAX 1023
 #define COR_LEADER_VERSION_MAX  127

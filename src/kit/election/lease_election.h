@@ -14,8 +14,8 @@
 #include "base/rand.h"
 #include "coracle/client_config.h"
 #include "kit/api_port.h"
-#include "meta/object.h"
-#include "meta/status.h"
+#include "meta/object/object.h"
+#include "meta/status/status.h"
 
 struct cor_lease_election;
 

@@ -10,8 +10,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "meta/object_received.h"
-#include "meta/time_text.h"
+#include "meta/object/object_received.h"
+#include "meta/value/time_text.h"
 #include "json/text/scan.h"
 #include "json/write/edits.h"
 #include "json/write/writer.h"

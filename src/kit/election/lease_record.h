@@ -5,8 +5,8 @@
 
 #include "coracle/client_config.h"
 #include "kit/election/leader_election.h"
-#include "meta/object.h"
-#include "meta/status.h"
+#include "meta/object/object.h"
+#include "meta/status/status.h"
 
 #define COR_LEASE_LABELS_MAX 16
 

@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "meta/time_text.h"
+#include "meta/value/time_text.h"
 #include "json/write/writer.h"
 
 int cor_event_ref_to(const struct cor_object *object, struct cor_event_ref *ret_ref)

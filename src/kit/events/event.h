@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 
 /* The most bytes that a server accepts. */
 #define COR_EVENT_MESSAGE_MAX 1024

@@ -30,7 +30,7 @@
 #include "base/mem.h"
 #include "kit/events/event_correlator.h"
 #include "kit/events/event_series.h"
-#include "meta/validation.h"
+#include "meta/names/validation.h"
 
 #define BODY_MAX (16u * 1024)
 #define NAME_MAX 320

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "meta/quote.h"
+#include "meta/status/quote.h"
 #include "json/text/float_text.h"
 #include "json/text/json.h"
 #include "json/text/scan.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "meta/quote.h"
+#include "meta/status/quote.h"
 #include "schema/go/go_value.h"
 #include "schema/types/types_int.h"
 

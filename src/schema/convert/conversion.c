@@ -5,7 +5,7 @@
 #include "schema/convert/conversion.h"
 
 #include "base/err.h"
-#include "meta/gvk.h"
+#include "meta/status/gvk.h"
 #include "schema/types/raw_values.h"
 #include "schema/walk/normalize.h"
 #include "json/text/scan.h"

@@ -6,7 +6,7 @@
 #define COR_SCHEMA_CONVERT_CONVERSION_H
 
 #include "base/str.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 #include "json/write/writer.h"
 
 /* Writes the members of the result, all but kind and apiVersion, into the object that `w` has open.

@@ -2,8 +2,8 @@
  * ReplicationController. */
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "meta/field_error.h"
-#include "meta/label_selector.h"
+#include "meta/names/field_error.h"
+#include "meta/select/label_selector.h"
 #include "schema/convert/conversion.h"
 #include "json/text/scan.h"
 #include "json/write/edits.h"

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "meta/gvk.h"
+#include "meta/status/gvk.h"
 #include "schema/convert/conversion.h"
 #include "schema/custom/custom_scale.h"
 #include "schema/strategies/strategy_hooks.h"

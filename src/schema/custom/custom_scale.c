@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 #include "schema/go/go_text.h"
 #include "json/text/scan.h"
 #include "json/write/edits.h"

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "meta/field_error.h"
+#include "meta/names/field_error.h"
 #include "schema/convert/conversion.h"
 #include "json/write/writer.h"
 

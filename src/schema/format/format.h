@@ -19,7 +19,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
-#include "meta/field_error.h"
+#include "meta/names/field_error.h"
 
 /* What a format is asked about: a text, an integer, or an IntOrString, which is one of both.
  * Quantities are texts in their canonical form. */

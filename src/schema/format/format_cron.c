@@ -13,7 +13,7 @@
 #include "base/duration.h"
 #include "base/err.h"
 #include "base/utf8.h"
-#include "meta/quote.h"
+#include "meta/status/quote.h"
 #include "schema/format/format_int.h"
 #include "schema/format/time_zone.h"
 #include "schema/go/go_int.h"

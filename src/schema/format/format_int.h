@@ -3,7 +3,7 @@
 #ifndef COR_SCHEMA_FORMAT_FORMAT_INT_H
 #define COR_SCHEMA_FORMAT_FORMAT_INT_H
 
-#include "meta/validation.h"
+#include "meta/names/validation.h"
 #include "schema/format/format.h"
 
 struct cor_format_run {

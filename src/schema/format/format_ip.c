@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "meta/quote.h"
+#include "meta/status/quote.h"
 #include "schema/format/format_int.h"
 #include "schema/go/ip_text.h"
 

@@ -1,9 +1,9 @@
 /* The formats of names (contract validation 3.1.1 to 3.1.18). Those that src/meta needs as well are
- * name rules of meta/validation.h and are only called here. */
+ * name rules of meta/names/validation.h and are only called here. */
 #include <string.h>
 
 #include "base/err.h"
-#include "meta/quote.h"
+#include "meta/status/quote.h"
 #include "schema/format/format_int.h"
 
 #define LABEL_BYTES_MAX     63

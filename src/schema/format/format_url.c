@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "meta/quote.h"
+#include "meta/status/quote.h"
 #include "schema/format/format_int.h"
 
 #define TEXT_MAX (64u << 20) /* of a part, and of the words: they hold the URL, quoted */

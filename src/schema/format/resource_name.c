@@ -4,7 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "meta/quantity.h"
+#include "meta/value/quantity.h"
 #include "schema/format/format_int.h"
 
 #define REQUESTS         COR_STR("requests.")

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "base/str.h"
-#include "meta/field_error.h"
+#include "meta/names/field_error.h"
 
 /* Known to the system; to quotas; to containers. */
 bool cor_resource_is_standard(struct cor_str name);

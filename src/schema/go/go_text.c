@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "meta/quote.h"
+#include "meta/status/quote.h"
 #include "json/text/scan.h"
 
 #define DIGITS_MAX 17 /* of a double's shortest text */

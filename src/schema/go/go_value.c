@@ -18,7 +18,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "meta/quote.h"
+#include "meta/status/quote.h"
 #include "schema/go/internal_types.h"
 #include "json/text/float_text.h"
 #include "json/text/nodes.h"

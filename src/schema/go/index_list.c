@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
-#include "meta/quote.h"
+#include "meta/status/quote.h"
 #include "schema/go/go_int.h"
 
 struct interval {

@@ -2,7 +2,7 @@
  * (schema/check/check.h describes what they work with). Thread: any. */
 #include "schema/hooks/check_autoscaling.h"
 
-#include "meta/quantity.h"
+#include "meta/value/quantity.h"
 #include "schema/hooks/hooks.h"
 
 /* --- References to objects -------------------------------------------------------------------- */

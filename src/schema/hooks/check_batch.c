@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "meta/label_selector.h"
+#include "meta/select/label_selector.h"
 #include "schema/go/index_list.h"
 #include "schema/hooks/hooks.h"
 #include "schema/walk/equal.h"

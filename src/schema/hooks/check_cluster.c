@@ -4,7 +4,7 @@
 #include "schema/hooks/check_cluster.h"
 
 #include "base/err.h"
-#include "meta/quantity.h"
+#include "meta/value/quantity.h"
 #include "schema/format/resource_name.h"
 #include "schema/go/ip_text.h"
 #include "schema/hooks/hooks.h"

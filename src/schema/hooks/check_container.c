@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "meta/quantity.h"
+#include "meta/value/quantity.h"
 #include "schema/hooks/hooks.h"
 
 /* --- Names ------------------------------------------------------------------------------------ */

@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "meta/quantity.h"
+#include "meta/value/quantity.h"
 #include "schema/format/resource_name.h"
 #include "schema/hooks/check_old_mistakes.h"
 #include "schema/hooks/hooks.h"

@@ -13,8 +13,8 @@
 
 #include "base/cleanup.h"
 #include "base/utf8.h"
-#include "meta/key.h"
-#include "meta/quote.h"
+#include "meta/names/key.h"
+#include "meta/status/quote.h"
 #include "schema/go/go_value.h"
 #include "schema/hooks/check_old_mistakes.h"
 #include "schema/hooks/hooks.h"

@@ -2,8 +2,8 @@
  * (schema/check/check.h describes what they work with). Thread: any. */
 #include "schema/hooks/check_meta.h"
 
-#include "meta/label_selector.h"
-#include "meta/object_meta.h"
+#include "meta/metadata/object_meta.h"
+#include "meta/select/label_selector.h"
 #include "schema/hooks/hooks.h"
 
 static struct cor_str json_or_empty(const struct cor_check *check, const struct cor_place *place)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "meta/quantity.h"
+#include "meta/value/quantity.h"
 #include "schema/hooks/hooks.h"
 #include "schema/walk/equal.h"
 

@@ -2,7 +2,7 @@
  * with). The strategy of the subresource has taken resources and resize policies from the request
  * and all else from the old pod, unless the request has other containers. Thread: any. */
 #include "base/err.h"
-#include "meta/quantity.h"
+#include "meta/value/quantity.h"
 #include "schema/hooks/hooks.h"
 #include "schema/strategies/pod_qos.h"
 #include "schema/types/types_int.h"

@@ -11,8 +11,8 @@
 #include <strings.h>
 
 #include "base/err.h"
-#include "meta/quantity.h"
-#include "meta/quote.h"
+#include "meta/status/quote.h"
+#include "meta/value/quantity.h"
 #include "schema/hooks/hooks.h"
 
 /* What volume and portal may have together when an initiator is named: a limit of iscsiadm. */

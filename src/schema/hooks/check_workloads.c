@@ -3,7 +3,7 @@
 #include "schema/hooks/check_workloads.h"
 
 #include "base/err.h"
-#include "meta/label_selector.h"
+#include "meta/select/label_selector.h"
 #include "schema/hooks/hooks.h"
 
 /* Has the map of labels each entry of the map `selector`? Both are sorted by their keys. */

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "base/str.h"
-#include "meta/gvk.h"
+#include "meta/status/gvk.h"
 
 /* What happens to an object that exists already. The last two are those of API priority and
  * fairness: the annotation apf.kubernetes.io/autoupdate-spec of the object takes part. */

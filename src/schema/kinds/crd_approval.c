@@ -3,7 +3,7 @@
 #include "schema/kinds/crd_approval.h"
 
 #include "coracle/view.h"
-#include "meta/quote.h"
+#include "meta/status/quote.h"
 
 static bool is_letter(char c)
 {

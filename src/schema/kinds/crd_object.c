@@ -13,8 +13,8 @@
 #include "base/err.h"
 #include "coracle/builder.h"
 #include "coracle/time.h"
-#include "meta/object_edit.h"
-#include "meta/object_received.h"
+#include "meta/object/object_edit.h"
+#include "meta/object/object_received.h"
 #include "json/write/writer.h"
 
 struct cor_crd cor_crd_of(const struct cor_object *object)

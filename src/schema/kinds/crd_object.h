@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "coracle/view.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 
 #define COR_CRD_FINALIZER  "customresourcecleanup.apiextensions.k8s.io"
 #define COR_CRD_STATUS_MAX (1u << 20)

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "meta/field_selector.h"
+#include "meta/select/field_selector.h"
 
 /* The table of `list`, the selectableFields of a version as canonical JSON, whose p may be NULL, in
  * one block that cor_free() frees. The selectable fields are its last ones. 0, -COR_ENOMEM. */

@@ -14,7 +14,7 @@
 #include <stddef.h>
 
 #include "base/str.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 #include "schema/convert/conversion.h"
 #include "schema/kinds/resource_row.h"
 

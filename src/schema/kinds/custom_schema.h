@@ -11,7 +11,7 @@
 #ifndef COR_SCHEMA_KINDS_CUSTOM_SCHEMA_H
 #define COR_SCHEMA_KINDS_CUSTOM_SCHEMA_H
 
-#include "meta/object.h"
+#include "meta/object/object.h"
 #include "schema/structural/structural.h"
 
 struct cor_custom_schema;

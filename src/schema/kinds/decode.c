@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 #include "base/utf8.h"
-#include "meta/gvk.h"
+#include "meta/status/gvk.h"
 #include "schema/print/openapi.h"
 #include "schema/types/types.h"
 #include "json/text/json.h"

@@ -9,10 +9,10 @@
 #include <stddef.h>
 
 #include "base/ref.h"
-#include "meta/api_verb.h"
-#include "meta/field_selector.h"
-#include "meta/gvk.h"
-#include "meta/validation.h"
+#include "meta/names/api_verb.h"
+#include "meta/names/validation.h"
+#include "meta/select/field_selector.h"
+#include "meta/status/gvk.h"
 #include "schema/convert/conversion.h"
 #include "schema/kinds/creation_gate.h"
 #include "schema/types/types.h"

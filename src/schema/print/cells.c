@@ -16,9 +16,9 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "meta/field_error.h"
-#include "meta/label_selector.h"
-#include "meta/time_text.h"
+#include "meta/names/field_error.h"
+#include "meta/select/label_selector.h"
+#include "meta/value/time_text.h"
 #include "schema/print/cell_hooks.h"
 #include "schema/print/custom_columns.h"
 #include "schema/types/types_int.h"

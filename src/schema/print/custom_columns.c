@@ -15,7 +15,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "meta/time_text.h"
+#include "meta/value/time_text.h"
 #include "schema/convert/conversion.h"
 #include "schema/go/go_text.h"
 #include "json/text/float_text.h"

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
-#include "meta/gvk.h"
+#include "meta/status/gvk.h"
 #include "schema/protobuf/protobuf_wire.h"
 #include "schema/types/types.h"
 

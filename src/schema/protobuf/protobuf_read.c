@@ -24,7 +24,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "meta/time_text.h"
+#include "meta/value/time_text.h"
 #include "schema/protobuf/protobuf.h"
 #include "json/text/float_text.h"
 #include "json/text/json.h"

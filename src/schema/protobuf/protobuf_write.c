@@ -19,7 +19,7 @@
 #include "base/base64.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "meta/time_text.h"
+#include "meta/value/time_text.h"
 #include "schema/protobuf/protobuf.h"
 #include "schema/types/types_int.h"
 #include "json/text/json.h"

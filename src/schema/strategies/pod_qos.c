@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "meta/quantity.h"
+#include "meta/value/quantity.h"
 #include "schema/convert/conversion.h"
 #include "json/text/scan.h"
 

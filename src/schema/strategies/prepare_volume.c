@@ -3,8 +3,8 @@
  * Failures: no memory, or a member that grows beyond the maximum. Thread: any. */
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "meta/object.h"
-#include "meta/time_text.h"
+#include "meta/object/object.h"
+#include "meta/value/time_text.h"
 #include "schema/convert/conversion.h"
 #include "schema/strategies/strategy_hooks.h"
 #include "json/text/scan.h"

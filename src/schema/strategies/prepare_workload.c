@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 #include "schema/convert/conversion.h"
 #include "schema/strategies/strategy_hooks.h"
 #include "schema/walk/equal.h"

@@ -8,8 +8,8 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "meta/gvk.h"
-#include "meta/object_meta.h"
+#include "meta/metadata/object_meta.h"
+#include "meta/status/gvk.h"
 #include "schema/format/format.h"
 #include "schema/structural/structural_int.h"
 #include "schema/types/types.h"

@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/err.h"
 #include "base/siphash.h"
-#include "meta/quote.h"
+#include "meta/status/quote.h"
 #include "schema/structural/structural_validation_int.h"
 #include "json/text/scan.h"
 

@@ -23,7 +23,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "base/work.h"
-#include "meta/field_error.h"
+#include "meta/names/field_error.h"
 
 struct cor_structural;
 struct cor_structural_node;

@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 #include "base/utf8.h"
-#include "meta/quote.h"
+#include "meta/status/quote.h"
 #include "schema/go/go_text.h"
 #include "schema/structural/numbers.h"
 #include "schema/structural/pattern.h"

@@ -1,6 +1,6 @@
 #include "schema/types/raw_values.h"
 
-#include "meta/gvk.h"
+#include "meta/status/gvk.h"
 
 /* The nodes on the way to the FieldsV1 of an object. */
 static const char metadata_node[] = "metadata", entries_node[] = "managedFields",

@@ -9,8 +9,8 @@
 
 #include "base/buf.h"
 #include "base/str.h"
-#include "meta/field_error.h"
-#include "meta/object_meta.h"
+#include "meta/metadata/object_meta.h"
+#include "meta/names/field_error.h"
 #include "schema/check/check.h"
 #include "schema/types/types.h"
 

@@ -3,7 +3,7 @@
 #include "schema/walk/equal.h"
 
 #include "base/cleanup.h"
-#include "meta/quantity.h"
+#include "meta/value/quantity.h"
 #include "schema/types/types_int.h"
 #include "json/text/scan.h"
 

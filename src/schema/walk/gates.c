@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/str_set.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 #include "schema/types/types_int.h"
 #include "schema/walk/draft.h"
 #include "json/text/scan.h"

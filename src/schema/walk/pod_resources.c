@@ -17,7 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "meta/quantity.h"
+#include "meta/value/quantity.h"
 #include "json/text/scan.h"
 
 #define HUGE_PAGES         "hugepages-"

@@ -29,7 +29,7 @@
 #include "base/base64.h"
 #include "base/err.h"
 #include "base/str_set.h"
-#include "meta/quantity.h"
+#include "meta/value/quantity.h"
 #include "schema/walk/read_int.h"
 #include "json/text/json.h"
 #include "json/text/scan.h"

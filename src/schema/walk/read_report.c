@@ -12,7 +12,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "meta/quote.h"
+#include "meta/status/quote.h"
 #include "schema/walk/read_int.h"
 #include "json/text/scan.h"
 

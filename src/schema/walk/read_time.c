@@ -2,7 +2,7 @@
  * its text once and remembers nothing.
  * Thread: any (pure). */
 #include "base/err.h"
-#include "meta/time_text.h"
+#include "meta/value/time_text.h"
 #include "schema/walk/read_int.h"
 
 #define SHOWN_MAX         4096 /* bytes of a wrong time that a message repeats; Go repeats all */

@@ -7,8 +7,8 @@
 #include <assert.h>
 
 #include "base/err.h"
-#include "meta/gvk.h"
-#include "meta/quote.h"
+#include "meta/status/gvk.h"
+#include "meta/status/quote.h"
 
 #define MESSAGE_MAX 8192
 

@@ -5,7 +5,7 @@
 #define COR_SERVER_AUTHORIZER_H
 
 #include "base/str.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 #include "server/access/authenticator.h"
 #include "server/request/request_info.h"
 

@@ -22,7 +22,7 @@
 #include "base/cleanup.h"
 #include "base/dlist.h"
 #include "loop/timer.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 
 struct cor_delegate;
 struct cor_delegate_config;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 #include "server/access/delegate.h"
 #include "server/access/reviews.h"
 

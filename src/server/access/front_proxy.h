@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "http/request.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 #include "server/access/identity.h"
 
 struct cor_front_proxy;

@@ -10,8 +10,8 @@
 #include <strings.h>
 
 #include "base/err.h"
-#include "meta/quote.h"
-#include "meta/validation.h"
+#include "meta/names/validation.h"
+#include "meta/status/quote.h"
 
 #define PREFIX          COR_STR("impersonate-")
 #define EXTRA           COR_STR("impersonate-extra-")

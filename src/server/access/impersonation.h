@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "http/request.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 #include "server/access/authenticator.h"
 #include "server/access/authorizer.h"
 

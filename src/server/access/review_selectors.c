@@ -13,8 +13,8 @@
 
 #include "base/err.h"
 #include "http/url.h"
-#include "meta/field_selector.h"
-#include "meta/label_selector.h"
+#include "meta/select/field_selector.h"
+#include "meta/select/label_selector.h"
 
 static bool has_selectors(const struct cor_request_info *info)
 {

@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 #include "server/access/user.h"
 
 #define COR_TOKEN_FILE_MAX   (16u * 1024 * 1024)

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 
 struct cor_api;
 struct cor_api_services;

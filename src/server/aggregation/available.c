@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 #include "coracle/view.h"
-#include "meta/time_text.h"
+#include "meta/value/time_text.h"
 #include "server/aggregation/available.h"
 #include "json/write/writer.h"
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 #include "server/catalog/api_service.h"
 
 #define COR_AVAILABLE_MESSAGE_MAX 8192

@@ -16,7 +16,7 @@
 #include "base/rand.h"
 #include "base/str.h"
 #include "kit/api_port.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 
 #define COR_RESOLVE_HOST_MAX      256
 #define COR_RESOLVE_OVERRIDES_MAX 256

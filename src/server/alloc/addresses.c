@@ -11,8 +11,8 @@
 #include <assert.h>
 
 #include "base/err.h"
-#include "meta/key.h"
-#include "meta/object_edit.h"
+#include "meta/names/key.h"
+#include "meta/object/object_edit.h"
 #include "server/alloc/object_head.h"
 #include "storage/store/store.h"
 #include "json/text/scan.h"

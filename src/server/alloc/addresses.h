@@ -5,7 +5,7 @@
 #ifndef COR_SERVER_ADDRESSES_H
 #define COR_SERVER_ADDRESSES_H
 
-#include "meta/object.h"
+#include "meta/object/object.h"
 #include "server/alloc/addr.h"
 #include "server/api/api_int.h"
 

@@ -23,7 +23,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "loop/timer.h"
-#include "meta/object_edit.h"
+#include "meta/object/object_edit.h"
 #include "server/alloc/default_range.h"
 #include "server/alloc/repair.h"
 #include "storage/store/reader.h"

@@ -9,7 +9,7 @@
 #ifndef COR_SERVER_ALLOC_H
 #define COR_SERVER_ALLOC_H
 
-#include "meta/status.h"
+#include "meta/status/status.h"
 #include "server/alloc/address_index.h"
 #include "server/alloc/ports.h"
 #include "server/alloc/service_plan.h"

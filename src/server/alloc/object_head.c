@@ -4,7 +4,7 @@
 #include <assert.h>
 
 #include "base/clock.h"
-#include "meta/time_text.h"
+#include "meta/value/time_text.h"
 
 void cor_object_head_write(const struct cor_object_head *head, struct cor_api_loop *loop,
                            struct cor_json_writer *w)

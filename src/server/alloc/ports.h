@@ -9,7 +9,7 @@
 
 #include "loop/loop.h"
 #include "loop/mailbox.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 #include "server/alloc/port_map.h"
 #include "server/api/api_int.h"
 

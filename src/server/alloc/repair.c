@@ -28,7 +28,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "meta/key.h"
+#include "meta/names/key.h"
 #include "server/alloc/addresses.h"
 #include "server/alloc/leaks.h"
 #include "storage/store/reader.h"

@@ -11,7 +11,7 @@
 #include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "meta/object_edit.h"
+#include "meta/object/object_edit.h"
 #include "json/text/scan.h"
 #include "json/write/edits.h"
 #include "json/write/writer.h"

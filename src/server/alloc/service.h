@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 #include "server/alloc/addr.h"
 
 enum cor_service_type {

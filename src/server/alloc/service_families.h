@@ -3,7 +3,7 @@
 #ifndef COR_SERVER_SERVICE_FAMILIES_H
 #define COR_SERVER_SERVICE_FAMILIES_H
 
-#include "meta/field_error.h"
+#include "meta/names/field_error.h"
 #include "server/alloc/service.h"
 #include "server/alloc/service_plan.h"
 

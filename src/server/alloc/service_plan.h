@@ -4,7 +4,7 @@
 #ifndef COR_SERVER_SERVICE_PLAN_H
 #define COR_SERVER_SERVICE_PLAN_H
 
-#include "meta/field_error.h"
+#include "meta/names/field_error.h"
 #include "server/alloc/ports.h"
 #include "server/alloc/service.h"
 

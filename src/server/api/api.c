@@ -22,7 +22,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "meta/key.h"
+#include "meta/names/key.h"
 #include "schema/kinds/custom_row.h"
 #include "server/api/api_cachers.h"
 #include "server/api/api_int.h"

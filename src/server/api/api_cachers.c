@@ -15,7 +15,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "meta/key.h"
+#include "meta/names/key.h"
 
 /* One resource's cacher, with the store that it is filled from. */
 struct resource_cacher {

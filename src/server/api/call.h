@@ -10,10 +10,10 @@
 
 #include <assert.h>
 
-#include "meta/object.h"
-#include "meta/predicate.h"
-#include "meta/status.h"
-#include "meta/storage_error.h"
+#include "meta/object/object.h"
+#include "meta/select/predicate.h"
+#include "meta/status/status.h"
+#include "meta/status/storage_error.h"
 #include "schema/kinds/resource_row.h"
 #include "server/api/api_int.h"
 #include "server/docs/table.h"

@@ -10,7 +10,7 @@
 
 #include "base/lock.h"
 #include "base/map.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 
 struct cor_feed_share;
 

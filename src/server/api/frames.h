@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "coracle/watch_type.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 #include "schema/kinds/resource_row.h"
 #include "server/request/negotiate.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 #include "http/url.h"
-#include "meta/quote.h"
+#include "meta/status/quote.h"
 
 #define TEXT_TYPE   "text/plain; charset=utf-8"
 #define EXCLUDE_MAX 256

@@ -18,7 +18,7 @@
 #include "base/lru.h"
 #include "base/ref.h"
 #include "loop/timer.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 #include "schema/kinds/resource_row.h"
 #include "schema/types/types.h"
 

@@ -4,7 +4,7 @@
 #ifndef COR_SERVER_VARIANTS_H
 #define COR_SERVER_VARIANTS_H
 
-#include "meta/object.h"
+#include "meta/object/object.h"
 #include "schema/kinds/resource_row.h"
 
 #define COR_VARIANTS_MAX 16

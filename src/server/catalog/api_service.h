@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "base/ref.h"
 #include "base/str.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 
 #define COR_API_SERVICES_MAX 8192 /* in one snapshot */
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "meta/status.h"
+#include "meta/status/status.h"
 #include "server/controllers/server_controller.h"
 
 #define COR_SERVER_CONTROLLERS_MAX 16

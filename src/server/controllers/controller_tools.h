@@ -8,9 +8,9 @@
 #include "base/buf.h"
 #include "kit/controller/control_event.h"
 #include "kit/controller/control_source.h"
-#include "meta/gvk.h"
-#include "meta/object.h"
-#include "meta/status.h"
+#include "meta/object/object.h"
+#include "meta/status/gvk.h"
+#include "meta/status/status.h"
 
 /* Is status.phase of the Namespace `Active`? */
 bool cor_is_namespace_active(const struct cor_object *ns);

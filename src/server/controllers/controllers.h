@@ -19,7 +19,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "coracle/workqueue.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 
 #define COR_CONTROLLERS_LEASE "coracle-controllers"
 

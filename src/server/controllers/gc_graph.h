@@ -35,7 +35,7 @@
 #include "base/dlist.h"
 #include "base/lru.h"
 #include "base/map.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 #include "server/controllers/gc_identity.h"
 #include "server/controllers/gc_refs.h"
 #include "server/controllers/gc_uids.h"

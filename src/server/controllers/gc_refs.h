@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "base/buf.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 #include "json/text/scan.h"
 
 #define COR_GC_FOREGROUND "foregroundDeletion"

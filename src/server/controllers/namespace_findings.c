@@ -24,7 +24,7 @@
 #include "coracle/builder.h"
 #include "coracle/metadata.h"
 #include "coracle/view.h"
-#include "meta/object_edit.h"
+#include "meta/object/object_edit.h"
 #include "json/text/scan.h"
 
 #define TEXT_MAX COR_OBJECT_BYTES_MAX_DEFAULT

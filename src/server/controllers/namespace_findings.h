@@ -15,8 +15,8 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "kit/api_resources.h"
-#include "meta/object.h"
-#include "meta/status.h"
+#include "meta/object/object.h"
+#include "meta/status/status.h"
 
 /* Different finalizers that are counted; more of them end the pass with -COR_ETOOBIG. */
 #define COR_FINALIZERS_MAX (1u << 16)

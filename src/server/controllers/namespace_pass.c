@@ -35,7 +35,7 @@
 #include "coracle/builder.h"
 #include "coracle/metadata.h"
 #include "coracle/view.h"
-#include "meta/metadata.h"
+#include "meta/metadata/metadata.h"
 #include "server/controllers/namespace_content.h"
 #include "server/controllers/namespace_findings.h"
 

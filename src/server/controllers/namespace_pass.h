@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "kit/api_port.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 
 /* Resources whose objects are deleted at the same time. */
 #define COR_NAMESPACE_PARALLEL 16

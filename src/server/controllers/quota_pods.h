@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "meta/object.h"
+#include "meta/object/object.h"
 #include "server/controllers/quota_rules.h"
 
 /* Does the pod use anything but its place in the store? It does not when it has succeeded or

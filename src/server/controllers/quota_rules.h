@@ -16,7 +16,7 @@
 
 #include "coracle/quantity.h"
 #include "kit/api_resources.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 
 /* Resources with an evaluator of their own; the objects of all others are only counted. */
 enum cor_quota_kind {

@@ -8,7 +8,7 @@
 
 #include "base/dlist.h"
 #include "base/map.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 
 #define COR_QUOTA_NAMESPACES_MAX (1024u * 1024)
 

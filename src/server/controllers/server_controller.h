@@ -22,7 +22,7 @@
 #include "kit/api_port.h"
 #include "kit/controller/control_loop.h"
 #include "kit/events/event_recorder.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 
 struct cor_repair_port;
 

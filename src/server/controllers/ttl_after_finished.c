@@ -10,7 +10,7 @@
 /* clang-format on */
 #include "base/err.h"
 #include "coracle/metadata.h"
-#include "meta/time_text.h"
+#include "meta/value/time_text.h"
 #include "server/controllers/builtin.h"
 #include "server/controllers/reconciler.h"
 

@@ -15,7 +15,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "meta/key.h"
+#include "meta/names/key.h"
 #include "server/api/api_int.h"
 #include "server/crd/crd_status.h"
 

@@ -20,7 +20,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "meta/object_edit.h"
+#include "meta/object/object_edit.h"
 #include "schema/kinds/custom_row.h"
 #include "server/docs/openapi_merge.h"
 #include "server/docs/openapi_paths.h"

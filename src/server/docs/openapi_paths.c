@@ -20,7 +20,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "meta/patch_type.h"
+#include "meta/names/patch_type.h"
 #include "server/docs/openapi_int.h"
 
 /* Longer than any path and any name of an operation: a group has at most 253 bytes, and the other

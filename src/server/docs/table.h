@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include "base/work.h"
-#include "meta/object.h"
-#include "meta/status.h"
+#include "meta/object/object.h"
+#include "meta/status/status.h"
 #include "schema/types/columns.h"
 #include "json/write/writer.h"
 

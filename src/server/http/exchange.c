@@ -38,7 +38,7 @@
 #include "base/mem.h"
 #include "codec/gzip.h"
 #include "loop/loop.h"
-#include "meta/storage_error.h"
+#include "meta/status/storage_error.h"
 #include "server/http/exchange_int.h"
 #include "server/http/exchange_wait.h"
 #include "server/http/websocket_answer.h"

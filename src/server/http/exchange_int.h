@@ -7,7 +7,7 @@
 #define COR_SERVER_EXCHANGE_INT_H
 
 #include "http/response.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 #include "server/api/api_int.h"
 #include "server/http/server_int.h"
 

@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "codec/gzip.h"
 #include "codec/yaml.h"
-#include "meta/storage_error.h"
+#include "meta/status/storage_error.h"
 #include "schema/protobuf/protobuf.h"
 #include "server/http/exchange_int.h"
 #include "server/http/gzip_answer.h"

@@ -19,7 +19,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "meta/quote.h"
+#include "meta/status/quote.h"
 #include "server/access/delegation.h"
 #include "server/access/review_bodies.h"
 

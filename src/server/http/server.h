@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "http/server.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 #include "server/access/authenticator.h"
 #include "server/access/authorizer.h"
 #include "server/api/api.h"

@@ -22,8 +22,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "coracle/view.h"
-#include "meta/object_edit.h"
-#include "meta/time_text.h"
+#include "meta/object/object_edit.h"
+#include "meta/value/time_text.h"
 #include "schema/kinds/bootstrap_objects.h"
 #include "json/write/writer.h"
 

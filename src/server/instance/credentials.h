@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "meta/status.h"
+#include "meta/status/status.h"
 #include "net/cert.h"
 
 #define COR_ADMIN_USER "kubernetes-admin"

@@ -18,7 +18,7 @@
 
 #include "base/err.h"
 #include "coracle/view.h"
-#include "meta/time_text.h"
+#include "meta/value/time_text.h"
 #include "net/crypto.h"
 #include "json/write/writer.h"
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 #include "server/access/authorizer.h"
 #include "server/access/front_proxy.h"
 #include "storage/engine/engine.h"

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/rand.h"
 #include "coracle/version.h"
-#include "meta/time_text.h"
+#include "meta/value/time_text.h"
 #include "server/instance/instance_int.h"
 #include "server/instance/server_upkeep.h"
 #include "json/write/writer.h"

@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
-#include "meta/gvk.h"
+#include "meta/status/gvk.h"
 #include "server/alloc/addr.h"
 
 #define COR_KUBERNETES_NAMESPACE "default"

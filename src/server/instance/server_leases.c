@@ -19,7 +19,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "loop/loop.h"
-#include "meta/object_edit.h"
+#include "meta/object/object_edit.h"
 #include "server/api/api_int.h"
 #include "storage/encryption/dynamic_transformers.h"
 #include "storage/store/store.h"

@@ -10,7 +10,7 @@
 #define COR_SERVER_SERVER_LEASES_H
 
 #include "base/buf.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 #include "server/alloc/addr.h"
 #include "server/api/api.h"
 

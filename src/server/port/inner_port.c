@@ -25,7 +25,7 @@
 #include "kit/request_options.h"
 #include "kit/resource_path.h"
 #include "loop/loop.h"
-#include "meta/patch_type.h"
+#include "meta/names/patch_type.h"
 #include "server/api/api_int.h"
 #include "server/catalog/served.h"
 

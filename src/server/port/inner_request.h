@@ -22,8 +22,8 @@
 #include "base/str.h"
 #include "http/request.h"
 #include "kit/api_port.h"
-#include "meta/object.h"
-#include "meta/status.h"
+#include "meta/object/object.h"
+#include "meta/status/status.h"
 #include "server/access/user.h"
 
 #define COR_INNER_TARGET_MAX (64u * 1024)

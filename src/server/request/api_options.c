@@ -12,7 +12,7 @@
 #include "base/duration.h"
 #include "base/err.h"
 #include "http/url.h"
-#include "meta/quote.h"
+#include "meta/status/quote.h"
 
 /* No text of a duration is longer. */
 #define TIMEOUT_TEXT_MAX 256

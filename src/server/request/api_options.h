@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "meta/list_options.h"
-#include "meta/status.h"
+#include "meta/select/list_options.h"
+#include "meta/status/status.h"
 #include "schema/kinds/resource_row.h"
 
 #define COR_API_OPTIONS_BYTES_MAX (256u * 1024)

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 #include "base/str.h"
-#include "meta/list_options.h"
-#include "meta/status.h"
+#include "meta/select/list_options.h"
+#include "meta/status/status.h"
 #include "schema/print/openapi.h"
 
 enum cor_accept_view {

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "meta/time_text.h"
+#include "meta/value/time_text.h"
 #include "schema/convert/conversion.h"
 #include "json/text/scan.h"
 #include "json/write/edits.h"

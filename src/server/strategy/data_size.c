@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 #include "base/str_set.h"
-#include "meta/field_error.h"
+#include "meta/names/field_error.h"
 #include "json/text/json.h"
 #include "json/text/scan.h"
 

@@ -3,8 +3,8 @@
 #include <assert.h>
 
 #include "base/err.h"
-#include "meta/field_error.h"
-#include "meta/object_edit.h"
+#include "meta/names/field_error.h"
+#include "meta/object/object_edit.h"
 #include "schema/convert/conversion.h"
 #include "schema/custom/custom_scale.h"
 #include "schema/kinds/custom_row.h"

@@ -2,8 +2,8 @@
  * Kinds differ by their strategy (api/all.strategies, schema/types/strategy.h), not by code here.
  *
  * An object is never decoded: a rule adds an edit (set or drop a member) to a list, and all edits
- * are applied to the canonical bytes in one pass (meta/object_edit.h). The texts that edits point
- * to live in struct scratch until then.
+ * are applied to the canonical bytes in one pass (meta/object/object_edit.h). The texts that edits
+ * point to live in struct scratch until then.
  *
  * cor_strategy_create, in order:
  *   0. fields of feature gates that are off dropped (schema/walk/gates.h);
@@ -39,9 +39,9 @@
 
 #include "base/err.h"
 #include "base/str_set.h"
-#include "meta/object_edit.h"
-#include "meta/object_meta.h"
-#include "meta/time_text.h"
+#include "meta/metadata/object_meta.h"
+#include "meta/object/object_edit.h"
+#include "meta/value/time_text.h"
 #include "schema/strategies/strategy_hooks.h"
 #include "schema/walk/equal.h"
 #include "schema/walk/gates.h"

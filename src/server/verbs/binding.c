@@ -12,9 +12,9 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "meta/field_error.h"
-#include "meta/key.h"
-#include "meta/object_edit.h"
+#include "meta/names/field_error.h"
+#include "meta/names/key.h"
+#include "meta/object/object_edit.h"
 #include "schema/convert/conversion.h"
 #include "server/strategy/conditions.h"
 #include "server/write/options.h"

@@ -24,9 +24,9 @@
 
 #include "base/err.h"
 #include "http/url.h"
-#include "meta/key.h"
-#include "meta/object_edit.h"
-#include "meta/quote.h"
+#include "meta/names/key.h"
+#include "meta/object/object_edit.h"
+#include "meta/status/quote.h"
 #include "schema/convert/conversion.h"
 #include "schema/go/ip_text.h"
 #include "server/api/call.h"

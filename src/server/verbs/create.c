@@ -14,8 +14,8 @@
 #include <assert.h>
 
 #include "base/err.h"
-#include "meta/key.h"
-#include "meta/object_edit.h"
+#include "meta/names/key.h"
+#include "meta/object/object_edit.h"
 #include "server/write/options.h"
 #include "server/write/store.h"
 

@@ -26,7 +26,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "meta/key.h"
+#include "meta/names/key.h"
 #include "schema/kinds/bootstrap_objects.h"
 #include "server/api/heavy.h"
 #include "server/write/body.h"

@@ -20,7 +20,7 @@
 #include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "meta/key.h"
+#include "meta/names/key.h"
 #include "server/api/heavy.h"
 #include "server/verbs/delete.h"
 #include "server/verbs/list.h"

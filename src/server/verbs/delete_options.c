@@ -14,7 +14,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "meta/field_error.h"
+#include "meta/names/field_error.h"
 #include "schema/kinds/decode.h"
 #include "schema/walk/read.h"
 #include "server/write/body.h"

@@ -22,8 +22,8 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "meta/object_edit.h"
-#include "meta/time_text.h"
+#include "meta/object/object_edit.h"
+#include "meta/value/time_text.h"
 #include "schema/kinds/crd_object.h"
 #include "json/text/scan.h"
 #include "json/write/writer.h"

@@ -11,11 +11,11 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "meta/field_error.h"
-#include "meta/gvk.h"
-#include "meta/label_selector.h"
-#include "meta/object_edit.h"
-#include "meta/time_text.h"
+#include "meta/names/field_error.h"
+#include "meta/object/object_edit.h"
+#include "meta/select/label_selector.h"
+#include "meta/status/gvk.h"
+#include "meta/value/time_text.h"
 #include "schema/convert/conversion.h"
 #include "schema/kinds/resource_row.h"
 #include "server/strategy/conditions.h"

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "meta/object.h"
-#include "meta/status.h"
+#include "meta/object/object.h"
+#include "meta/status/status.h"
 
 /* Does the budget select the pod? A selector that cannot be read selects nothing. 0, -COR_ENOMEM.
  */

@@ -40,8 +40,8 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "meta/key.h"
-#include "meta/object_edit.h"
+#include "meta/names/key.h"
+#include "meta/object/object_edit.h"
 #include "schema/convert/conversion.h"
 #include "server/strategy/conditions.h"
 #include "server/verbs/delete.h"

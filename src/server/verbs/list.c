@@ -41,7 +41,7 @@
 #include <assert.h>
 
 #include "base/err.h"
-#include "meta/object_edit.h"
+#include "meta/object/object_edit.h"
 #include "schema/print/custom_columns.h"
 #include "server/api/heavy.h"
 #include "server/verbs/list_sorted.h"

@@ -6,7 +6,7 @@
 #define COR_SERVER_LIST_PROTOBUF_H
 
 #include "base/buf.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 #include "schema/types/types.h"
 #include "server/api/call.h"
 #include "storage/store/reader.h"

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "meta/object_edit.h"
+#include "meta/object/object_edit.h"
 #include "server/api/heavy.h"
 #include "json/write/pretty.h"
 

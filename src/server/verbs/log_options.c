@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "http/url.h"
-#include "meta/field_error.h"
+#include "meta/names/field_error.h"
 #include "server/request/api_options.h"
 
 #define VALUE_MAX 4096

@@ -3,7 +3,7 @@
 #ifndef COR_SERVER_LOG_OPTIONS_H
 #define COR_SERVER_LOG_OPTIONS_H
 
-#include "meta/status.h"
+#include "meta/status/status.h"
 
 /* Checks the options for the log of the pod `name` as kube-apiserver does. 0, -COR_EINVAL (400: a
  * number cannot be read), -COR_EINVALID (422), -COR_ENOMEM; failures are in `reterr_status`. */

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "meta/patch_type.h"
+#include "meta/names/patch_type.h"
 #include "schema/merge/strategic_merge.h"
 #include "schema/types/raw_values.h"
 #include "server/verbs/update.h"

@@ -14,9 +14,9 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "meta/field_error.h"
-#include "meta/object_edit.h"
-#include "meta/time_text.h"
+#include "meta/names/field_error.h"
+#include "meta/object/object_edit.h"
+#include "meta/value/time_text.h"
 #include "schema/convert/conversion.h"
 #include "server/access/authorizer.h"
 #include "server/access/token_table.h"

@@ -39,7 +39,7 @@
 
 #include "base/err.h"
 #include "loop/timer.h"
-#include "meta/object_edit.h"
+#include "meta/object/object_edit.h"
 #include "schema/print/custom_columns.h"
 #include "schema/protobuf/protobuf.h"
 #include "server/api/call.h"

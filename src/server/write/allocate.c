@@ -18,7 +18,7 @@
 #include <assert.h>
 
 #include "base/err.h"
-#include "meta/object_edit.h"
+#include "meta/object/object_edit.h"
 #include "server/alloc/allocation.h"
 #include "server/api/heavy.h"
 #include "server/strategy/strategy.h"

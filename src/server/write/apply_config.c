@@ -21,8 +21,8 @@
 
 #include "base/err.h"
 #include "codec/yaml.h"
-#include "meta/gvk.h"
-#include "meta/object_edit.h"
+#include "meta/object/object_edit.h"
+#include "meta/status/gvk.h"
 #include "schema/structural/numbers.h"
 #include "server/write/last_applied.h"
 #include "server/write/managed.h"

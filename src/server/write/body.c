@@ -12,7 +12,7 @@
 
 #include "base/err.h"
 #include "codec/yaml.h"
-#include "meta/field_error.h"
+#include "meta/names/field_error.h"
 #include "schema/go/go_text.h"
 #include "schema/kinds/decode.h"
 #include "schema/protobuf/protobuf.h"

@@ -9,7 +9,7 @@
 #include <assert.h>
 
 #include "base/err.h"
-#include "meta/object_edit.h"
+#include "meta/object/object_edit.h"
 #include "schema/convert/conversion.h"
 #include "server/write/stages.h"
 #include "json/text/scan.h"

@@ -3,7 +3,7 @@
 #ifndef COR_SERVER_WRITE_CUSTOM_H
 #define COR_SERVER_WRITE_CUSTOM_H
 
-#include "meta/field_error.h"
+#include "meta/names/field_error.h"
 #include "schema/structural/structural.h"
 #include "server/write/write.h"
 

@@ -18,7 +18,7 @@
 #include <assert.h>
 
 #include "base/err.h"
-#include "meta/object_edit.h"
+#include "meta/object/object_edit.h"
 #include "schema/kinds/decode.h"
 #include "schema/types/raw_values.h"
 #include "schema/walk/read.h"

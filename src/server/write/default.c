@@ -13,7 +13,7 @@
 #include <assert.h>
 
 #include "base/err.h"
-#include "meta/object_edit.h"
+#include "meta/object/object_edit.h"
 #include "schema/types/strategy.h"
 #include "schema/walk/default.h"
 #include "schema/walk/equal.h"

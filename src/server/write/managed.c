@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "meta/object_edit.h"
-#include "meta/time_text.h"
+#include "meta/object/object_edit.h"
+#include "meta/value/time_text.h"
 #include "schema/custom/custom_scale.h"
 #include "schema/kinds/custom_row.h"
 #include "schema/kinds/custom_schema.h"

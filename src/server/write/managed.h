@@ -5,7 +5,7 @@
 #define COR_SERVER_WRITE_MANAGED_H
 
 #include "base/arena.h"
-#include "meta/time_text.h"
+#include "meta/value/time_text.h"
 #include "schema/apply/scale_managers.h"
 #include "server/write/write.h"
 

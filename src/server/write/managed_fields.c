@@ -31,8 +31,8 @@
 
 #include "base/err.h"
 #include "base/utf8.h"
-#include "meta/object_edit.h"
-#include "meta/quote.h"
+#include "meta/object/object_edit.h"
+#include "meta/status/quote.h"
 #include "schema/walk/default.h"
 #include "server/strategy/scale.h"
 #include "server/strategy/strategy.h"

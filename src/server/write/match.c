@@ -8,7 +8,7 @@
 #include <assert.h>
 
 #include "base/err.h"
-#include "meta/resource_version.h"
+#include "meta/status/resource_version.h"
 #include "server/write/custom.h"
 #include "server/write/stages.h"
 

@@ -21,8 +21,8 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "meta/key.h"
-#include "meta/object_edit.h"
+#include "meta/names/key.h"
+#include "meta/object/object_edit.h"
 #include "server/write/stages.h"
 
 struct namespace_check {

@@ -11,9 +11,9 @@
 #include "base/err.h"
 #include "base/utf8.h"
 #include "http/url.h"
-#include "meta/field_error.h"
-#include "meta/patch_type.h"
-#include "meta/quote.h"
+#include "meta/names/field_error.h"
+#include "meta/names/patch_type.h"
+#include "meta/status/quote.h"
 #include "json/write/writer.h"
 
 #define FIELD_MANAGER_MAX 128

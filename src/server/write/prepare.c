@@ -10,7 +10,7 @@
 #include <assert.h>
 
 #include "base/err.h"
-#include "meta/field_error.h"
+#include "meta/names/field_error.h"
 #include "schema/walk/default.h"
 #include "server/api/custom_scale.h"
 #include "server/strategy/strategy.h"

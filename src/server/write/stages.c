@@ -18,7 +18,7 @@
 #include <assert.h>
 
 #include "base/err.h"
-#include "meta/object_edit.h"
+#include "meta/object/object_edit.h"
 #include "schema/kinds/custom_row.h"
 #include "schema/kinds/custom_schema.h"
 #include "schema/types/strategy.h"

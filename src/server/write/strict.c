@@ -12,7 +12,7 @@
 #include <assert.h>
 
 #include "base/err.h"
-#include "meta/quote.h"
+#include "meta/status/quote.h"
 #include "server/write/body.h"
 #include "server/write/stages.h"
 
@@ -97,7 +97,8 @@ int cor_write_strict(struct cor_write *write)
     int r;
 
     assert(write->body);
-    if ((!write->report && write->findings.n == 0 && (!write->dups || write->dups->n == 0) && write->yaml_dups.n == 0) ||
+    if ((!write->report && write->findings.n == 0 && (!write->dups || write->dups->n == 0) &&
+         write->yaml_dups.n == 0) ||
         cor_str_eq(call->opts.field_validation, COR_STR("Ignore")))
         return 0;
     sink.is_refusal = cor_str_eq(call->opts.field_validation, COR_STR("Strict"));

@@ -21,9 +21,9 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "meta/field_error.h"
-#include "meta/object_edit.h"
-#include "meta/object_meta.h"
+#include "meta/metadata/object_meta.h"
+#include "meta/names/field_error.h"
+#include "meta/object/object_edit.h"
 #include "net/cert_request.h"
 #include "net/key_pair.h"
 #include "schema/validate/validate.h"

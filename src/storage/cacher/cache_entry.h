@@ -5,8 +5,8 @@
 #define COR_STORAGE_CACHER_CACHE_ENTRY_H
 
 #include "base/btree.h"
-#include "meta/field_notes.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
+#include "meta/select/field_notes.h"
 #include "storage/cacher/triggers.h"
 
 #define COR_CACHE_ENTRY_KEY_MAX ((1u << 28) - 1)

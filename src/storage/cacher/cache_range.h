@@ -5,8 +5,8 @@
 #ifndef COR_STORAGE_CACHER_CACHE_RANGE_H
 #define COR_STORAGE_CACHER_CACHE_RANGE_H
 
-#include "meta/key.h"
-#include "meta/predicate.h"
+#include "meta/names/key.h"
+#include "meta/select/predicate.h"
 #include "storage/cacher/snapshot.h"
 
 struct cache_range {

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "meta/revision.h"
+#include "meta/status/revision.h"
 
 struct cor_cachers;
 struct cor_clock;

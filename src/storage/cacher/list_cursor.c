@@ -24,8 +24,8 @@
 
 #include "base/array.h"
 #include "base/mem.h"
-#include "meta/continue_token.h"
-#include "meta/key.h"
+#include "meta/names/key.h"
+#include "meta/select/continue_token.h"
 
 #define TOKEN_MAX (16 * COR_KEY_BYTES_MAX)
 

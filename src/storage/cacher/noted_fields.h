@@ -1,11 +1,11 @@
-/* Which fields of a resource's objects have notes (meta/field_notes.h): the first eight that
+/* Which fields of a resource's objects have notes (meta/select/field_notes.h): the first eight that
  * somebody selects by. A field keeps its place as long as the cache lives, and means the same in
  * all versions of the resource.
  * Thread: any, with the watch cache's lock held.  Owner: its watch cache. */
 #ifndef COR_STORAGE_CACHER_NOTED_FIELDS_H
 #define COR_STORAGE_CACHER_NOTED_FIELDS_H
 
-#include "meta/predicate.h"
+#include "meta/select/predicate.h"
 
 struct cor_noted_fields {
     size_t n;

@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "meta/resource_version.h"
+#include "meta/status/resource_version.h"
 #include "storage/cacher/reader_int.h"
 
 struct get_op {

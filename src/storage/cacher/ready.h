@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "meta/status.h"
+#include "meta/status/status.h"
 
 #define COR_READY_MESSAGE_MAX 256
 

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "meta/revision.h"
+#include "meta/status/revision.h"
 
 struct cacher_reader;
 struct cacher_watch;

@@ -20,7 +20,7 @@
 #include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "meta/fingerprint.h"
+#include "meta/value/fingerprint.h"
 #include "storage/cacher/cache_range.h"
 
 /* An overlay that is being made. */

@@ -6,7 +6,7 @@
 #ifndef COR_STORAGE_CACHER_SNAPSHOT_H
 #define COR_STORAGE_CACHER_SNAPSHOT_H
 
-#include "meta/predicate.h"
+#include "meta/select/predicate.h"
 #include "storage/cacher/watch_cache.h"
 
 struct cor_overlay_item {

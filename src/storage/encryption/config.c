@@ -15,8 +15,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "codec/yaml.h"
-#include "meta/field_error.h"
-#include "meta/gvk.h"
+#include "meta/names/field_error.h"
+#include "meta/status/gvk.h"
 #include "json/text/json.h"
 #include "json/text/scan.h"
 

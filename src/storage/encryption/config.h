@@ -10,8 +10,8 @@
 
 #include "base/buf.h"
 #include "base/str.h"
-#include "meta/gvk.h"
-#include "meta/status.h"
+#include "meta/status/gvk.h"
+#include "meta/status/status.h"
 
 #define COR_ENCRYPTION_FILE_MAX (1u << 20)
 /* Names of resources in all rules together: each is held against each. */

@@ -7,7 +7,7 @@
 
 #include "base/base64.h"
 #include "base/err.h"
-#include "meta/field_error.h"
+#include "meta/names/field_error.h"
 #include "storage/encryption/config.h"
 
 #define SECRET_MAX  4096

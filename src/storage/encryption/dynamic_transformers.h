@@ -8,8 +8,8 @@
 #include <stdbool.h>
 
 #include "base/cleanup.h"
-#include "meta/gvk.h"
-#include "meta/status.h"
+#include "meta/status/gvk.h"
+#include "meta/status/status.h"
 #include "storage/encryption/transform_stats.h"
 #include "storage/store/transformer.h"
 

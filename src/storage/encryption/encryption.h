@@ -6,8 +6,8 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "meta/gvk.h"
-#include "meta/status.h"
+#include "meta/status/gvk.h"
+#include "meta/status/status.h"
 #include "storage/store/transformer.h"
 
 struct cor_encryption;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "base/cleanup.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 
 struct cor_data_dir;
 

@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "loop/loop.h"
-#include "meta/key.h"
+#include "meta/names/key.h"
 
 struct cor_engine *cor_engine_close(struct cor_engine *engine)
 {

@@ -17,8 +17,8 @@
 #include "base/str.h"
 #include "loop/mailbox.h"
 #include "loop/turns.h"
-#include "meta/revision.h"
-#include "meta/status.h"
+#include "meta/status/revision.h"
+#include "meta/status/status.h"
 #include "storage/engine/kv.h"
 
 struct cor_clock;

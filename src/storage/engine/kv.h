@@ -8,8 +8,8 @@
 #include "base/cleanup.h"
 #include "base/ref.h"
 #include "base/str.h"
-#include "meta/object.h"
-#include "meta/revision.h"
+#include "meta/object/object.h"
+#include "meta/status/revision.h"
 
 struct cor_kv {
     struct cor_ref ref;

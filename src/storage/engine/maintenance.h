@@ -7,8 +7,8 @@
 
 #include <stdint.h>
 
-#include "meta/revision.h"
-#include "meta/status.h"
+#include "meta/status/revision.h"
+#include "meta/status/status.h"
 
 /* What a check saw. */
 struct cor_store_summary {

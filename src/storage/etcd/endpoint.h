@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "meta/status.h"
+#include "meta/status/status.h"
 
 #define ETCD_ENDPOINTS_MAX 16
 

@@ -21,7 +21,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "loop/loop.h"
-#include "meta/key.h"
+#include "meta/names/key.h"
 #include "storage/etcd/engine_int.h"
 #include "storage/etcd/feed.h"
 #include "storage/etcd/messages.h"

@@ -18,7 +18,7 @@
 #include "base/str.h"
 #include "grpc/status.h"
 #include "loop/timer.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 #include "storage/engine/engine.h"
 
 struct etcd_session;

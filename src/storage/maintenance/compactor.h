@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "meta/revision.h"
+#include "meta/status/revision.h"
 
 #define COR_COMPACTOR_INTERVAL_MS_DEFAULT (5u * 60 * 1000)
 

@@ -21,7 +21,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "meta/key.h"
+#include "meta/names/key.h"
 #include "storage/engine/engine.h"
 
 /* Keys per read, and writes under way: with values of 1.5 MB each a page stays below 100 MB. */

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 #include "storage/store/stored_form.h"
 #include "storage/store/transformer.h"
 

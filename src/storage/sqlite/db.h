@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 
 /* The schema. Every write is one row; see docs/internals/sqlite-engine.md. */
 #define COR_SQLITE_APPLICATION_ID 0x434f5241 /* "CORA" */

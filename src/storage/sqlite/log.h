@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "meta/revision.h"
+#include "meta/status/revision.h"
 #include "storage/engine/kv.h"
 #include "storage/sqlite/db.h"
 

@@ -7,8 +7,8 @@
  *
  * As in store.h: a call returns a negative code with `reterr_status` and never calls back, or it
  * returns 0 and calls back once, later, on the loop. Keys are logical. Errors are upstream's
- * storage errors (meta/storage_error.h). Thread: the loop's.  Owner: its maker, who frees it when
- * nothing is under way. */
+ * storage errors (meta/status/storage_error.h). Thread: the loop's.  Owner: its maker, who frees it
+ * when nothing is under way. */
 #ifndef COR_STORAGE_READER_H
 #define COR_STORAGE_READER_H
 

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "meta/key.h"
+#include "meta/names/key.h"
 #include "schema/kinds/resource_row.h"
 #include "schema/protobuf/protobuf.h"
 #include "schema/types/raw_values.h"

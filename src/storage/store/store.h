@@ -3,7 +3,7 @@
  * Every operation is asynchronous. It returns a negative code with `reterr_status`, and its
  * callback is never called; or it returns 0, and its callback is called exactly once, later, on the
  * loop. Keys are logical: `/pods/default/web`; the store puts the path prefix in front. Errors are
- * upstream's storage errors (meta/storage_error.h); the verbs turn them into the API's.
+ * upstream's storage errors (meta/status/storage_error.h); the verbs turn them into the API's.
  * Thread: the loop's.  Owner: its maker, who frees it when no operation and no watch is left. */
 #ifndef COR_STORAGE_STORE_H
 #define COR_STORAGE_STORE_H
@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 #include "base/str.h"
-#include "meta/object.h"
-#include "meta/revision.h"
-#include "meta/status.h"
+#include "meta/object/object.h"
+#include "meta/status/revision.h"
+#include "meta/status/status.h"
 #include "schema/kinds/custom_schema.h"
 #include "storage/store/lease_manager.h"
 #include "storage/store/stored_form.h"

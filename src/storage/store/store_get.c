@@ -1,7 +1,7 @@
 /* A get: one read of one key at the latest revision. A minimum revision that the store has not
  * reached is 504 at once; nothing is waited for. Thread: the loop's. */
 #include "base/mem.h"
-#include "meta/resource_version.h"
+#include "meta/status/resource_version.h"
 #include "storage/store/store_int.h"
 
 struct get_op {

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "loop/loop.h"
-#include "meta/storage_error.h"
+#include "meta/status/storage_error.h"
 #include "storage/engine/engine.h"
 #include "storage/store/store.h"
 #include "storage/store/store_pages.h"

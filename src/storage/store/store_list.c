@@ -16,8 +16,8 @@
 
 #include "base/array.h"
 #include "base/mem.h"
-#include "meta/continue_token.h"
-#include "meta/key.h"
+#include "meta/names/key.h"
+#include "meta/select/continue_token.h"
 #include "storage/store/store_int.h"
 
 /* The most keys read at once; a page that a selector left unfilled doubles the next read. */

@@ -3,8 +3,8 @@
 #ifndef COR_STORAGE_STORE_LIST_H
 #define COR_STORAGE_STORE_LIST_H
 
-#include "meta/list_options.h"
-#include "meta/predicate.h"
+#include "meta/select/list_options.h"
+#include "meta/select/predicate.h"
 #include "storage/store/store.h"
 
 struct cor_store_list_opts {

@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "loop/loop.h"
-#include "meta/key.h"
+#include "meta/names/key.h"
 
 int cor_store_pages_begin(struct store_pages *pages, struct cor_loop *loop,
                           void (*on_read)(struct cor_engine_req *req), struct cor_str first)

@@ -8,9 +8,9 @@
 #ifndef COR_STORAGE_STORE_WATCH_H
 #define COR_STORAGE_STORE_WATCH_H
 
-#include "meta/list_options.h"
-#include "meta/predicate.h"
-#include "meta/watch_type.h"
+#include "meta/names/watch_type.h"
+#include "meta/select/list_options.h"
+#include "meta/select/predicate.h"
 #include "storage/store/store.h"
 
 #define COR_STORE_WATCH_EVENTS_MAX 100

@@ -11,7 +11,7 @@
 #include <assert.h>
 
 #include "base/err.h"
-#include "meta/gvk.h"
+#include "meta/status/gvk.h"
 #include "schema/kinds/resource_row.h"
 #include "schema/protobuf/protobuf.h"
 #include "schema/types/raw_values.h"

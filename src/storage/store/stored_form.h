@@ -7,8 +7,8 @@
 
 #include "base/buf.h"
 #include "base/str.h"
-#include "meta/object.h"
-#include "meta/status.h"
+#include "meta/object/object.h"
+#include "meta/status/status.h"
 #include "schema/kinds/custom_schema.h"
 #include "schema/types/types.h"
 

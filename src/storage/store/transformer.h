@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 
 struct cor_transformer {
     /* `ret_out` points into `in` or into `scratch`, whose content is lost. 0, -COR_ENOMEM,

@@ -1,6 +1,6 @@
 /* Owner references of generated structs (coracle/types/owner.h). */
 #include "coracle/types/owner.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 #include "test.h"
 
 static struct cor_object *parse(const char *json)

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 #include "random_object.h"
 #include "schema/types/types.h"
 #include "view_checks.h"

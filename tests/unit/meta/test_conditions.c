@@ -1,8 +1,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "coracle/metadata.h"
-#include "meta/object.h"
-#include "meta/time_text.h"
+#include "meta/object/object.h"
+#include "meta/value/time_text.h"
 #include "test.h"
 
 static struct cor_builder *builder_of(const char *json)

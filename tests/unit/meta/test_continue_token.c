@@ -1,6 +1,6 @@
 #include "base/base64.h"
 #include "base/err.h"
-#include "meta/continue_token.h"
+#include "meta/select/continue_token.h"
 #include "test.h"
 
 static void encode_json(const char *json, struct cor_buf *token)

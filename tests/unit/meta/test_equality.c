@@ -1,7 +1,7 @@
 /* Semantic equality of JSON values (coracle/equality.h). */
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "meta/equality.h"
+#include "meta/value/equality.h"
 #include "test.h"
 
 static bool equal(const char *a, const char *b)

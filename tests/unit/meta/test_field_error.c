@@ -1,4 +1,4 @@
-#include "meta/field_error.h"
+#include "meta/names/field_error.h"
 #include "test.h"
 
 static const struct cor_field_path metadata = {.name = COR_STR("metadata")};

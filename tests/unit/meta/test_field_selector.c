@@ -2,7 +2,7 @@
 
 #include "base/mem.h"
 #include "base/rand.h"
-#include "meta/field_selector.h"
+#include "meta/select/field_selector.h"
 
 static const struct cor_field_label plain_rows[] = {
     {.label = "x"}, {.label = "y"}, {.label = "z"}, {.label = "foo"}, {.label = "baz"},

@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "meta/fingerprint.h"
-#include "meta/label_selector.h"
+#include "meta/select/label_selector.h"
+#include "meta/value/fingerprint.h"
 
 static const char *const keys[] = {
     "app",

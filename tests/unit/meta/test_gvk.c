@@ -1,5 +1,5 @@
 #include "base/err.h"
-#include "meta/gvk.h"
+#include "meta/status/gvk.h"
 #include "test.h"
 
 TEST(gvk, api_version_is_a_version_or_a_group_and_a_version)

@@ -1,5 +1,5 @@
 #include "base/err.h"
-#include "meta/key.h"
+#include "meta/names/key.h"
 #include "test.h"
 
 static void check(const struct cor_buf *b, const char *want)

@@ -1,7 +1,7 @@
 #include "test.h"
 
-#include "meta/field_error.h"
-#include "meta/label_selector.h"
+#include "meta/names/field_error.h"
+#include "meta/select/label_selector.h"
 
 static const char both[] =
     "{\"matchExpressions\":[{\"key\":\"b\",\"operator\":\"In\",\"values\":[\"2\","

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "meta/label_selector.h"
+#include "meta/select/label_selector.h"
 
 static struct cor_label_selector *parse(const char *text)
 {

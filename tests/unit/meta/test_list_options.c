@@ -1,5 +1,5 @@
 #include "base/err.h"
-#include "meta/list_options.h"
+#include "meta/select/list_options.h"
 #include "test.h"
 
 /* {"v":"meta.k8s.io/v1","rv":57 and -1,"start":"default/web\u0000"} */

@@ -4,8 +4,8 @@
 
 #include "base/err.h"
 #include "coracle/status_is.h"
-#include "meta/object.h"
-#include "meta/status.h"
+#include "meta/object/object.h"
+#include "meta/status/status.h"
 #include "test.h"
 
 static struct cor_object *object_of(const char *json)

@@ -1,6 +1,6 @@
 #include "base/err.h"
 #include "coracle/metadata.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 #include "test.h"
 
 static struct cor_object *object_of(const char *json)

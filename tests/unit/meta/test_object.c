@@ -4,9 +4,9 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "meta/fingerprint.h"
-#include "meta/object.h"
-#include "meta/object_edit.h"
+#include "meta/object/object.h"
+#include "meta/object/object_edit.h"
+#include "meta/value/fingerprint.h"
 #include "json/text/json.h"
 
 static struct cor_object *parse(const char *json)

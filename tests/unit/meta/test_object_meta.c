@@ -1,5 +1,5 @@
 #include "base/err.h"
-#include "meta/object_meta.h"
+#include "meta/metadata/object_meta.h"
 #include "test.h"
 
 static const struct cor_object_meta_rules pod_rules = {COR_NAME_DNS1123_SUBDOMAIN, true};

@@ -1,8 +1,8 @@
 #include "base/err.h"
 
 #include "coracle/view.h"
-#include "meta/label_selector.h"
-#include "meta/object_received.h"
+#include "meta/object/object_received.h"
+#include "meta/select/label_selector.h"
 #include "test.h"
 #include "json/text/json.h"
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "meta/page_walk.h"
+#include "meta/select/page_walk.h"
 
 #include "base/err.h"
 #include "test.h"

@@ -1,5 +1,5 @@
 #include "base/cleanup.h"
-#include "meta/patch_type.h"
+#include "meta/names/patch_type.h"
 #include "test.h"
 
 /* The texts are those of upstream's MediaTypes of patches. */

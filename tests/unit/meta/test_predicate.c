@@ -1,6 +1,6 @@
 #include "test.h"
 
-#include "meta/predicate.h"
+#include "meta/select/predicate.h"
 
 static const struct cor_field_label pod_rows[] = {
     {.label = "metadata.name"},

@@ -1,7 +1,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "coracle/projection.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 #include "test.h"
 
 static const char pod[] =

@@ -1,5 +1,5 @@
 #include "base/err.h"
-#include "meta/quote.h"
+#include "meta/status/quote.h"
 #include "test.h"
 
 TEST(quote, prints_what_go_prints)

@@ -1,5 +1,5 @@
 #include "base/err.h"
-#include "meta/resource_version.h"
+#include "meta/status/resource_version.h"
 #include "test.h"
 
 TEST(resource_version, is_empty_or_an_unsigned_number)

@@ -1,6 +1,6 @@
 #include "test.h"
 
-#include "meta/selector_lexer.h"
+#include "meta/select/selector_lexer.h"
 
 static void assert_words(struct cor_str text, const enum cor_selector_token *want, size_t n)
 {

@@ -1,6 +1,6 @@
 #include "base/mem.h"
-#include "meta/gvk.h"
-#include "meta/status.h"
+#include "meta/status/gvk.h"
+#include "meta/status/status.h"
 #include "test.h"
 
 static const struct cor_gr configmaps = {COR_STR(""), COR_STR("configmaps")};

@@ -1,6 +1,6 @@
 #include "base/err.h"
 #include "coracle/status_is.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 #include "test.h"
 
 /* Contract client 4.10.2, 4.10.3; the messages are apimachinery's. */

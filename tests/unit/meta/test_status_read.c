@@ -2,8 +2,8 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "meta/gvk.h"
-#include "meta/status.h"
+#include "meta/status/gvk.h"
+#include "meta/status/status.h"
 #include "test.h"
 
 TEST(status_read, what_was_written_is_read)

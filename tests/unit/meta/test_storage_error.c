@@ -1,5 +1,5 @@
 #include "base/err.h"
-#include "meta/storage_error.h"
+#include "meta/status/storage_error.h"
 #include "test.h"
 
 static const struct cor_gr pods = {COR_STR(""), COR_STR("pods")};

@@ -1,4 +1,4 @@
-#include "meta/time_text.h"
+#include "meta/value/time_text.h"
 
 #include "base/cleanup.h"
 #include "base/err.h"

@@ -1,6 +1,6 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "meta/validation.h"
+#include "meta/names/validation.h"
 #include "test.h"
 
 #define SUBDOMAIN_RULE                                                                             \

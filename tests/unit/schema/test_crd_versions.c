@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "meta/object_received.h"
+#include "meta/object/object_received.h"
 #include "test.h"
 
 #define HEAD                                                                                       \

@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "meta/time_text.h"
+#include "meta/value/time_text.h"
 #include "rows.h"
 #include "schema/go/image_reference.h"
 #include "schema/types/rules.h"

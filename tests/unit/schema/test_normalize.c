@@ -1,8 +1,8 @@
 #include "schema/walk/normalize.h"
 
 #include "base/err.h"
-#include "meta/object.h"
-#include "meta/quantity.h"
+#include "meta/object/object.h"
+#include "meta/value/quantity.h"
 #include "rows.h"
 #include "schema/types/raw_values.h"
 #include "schema/walk/rewrite.h"

@@ -1,6 +1,6 @@
 #include "schema/kinds/resource_row.h"
 
-#include "meta/predicate.h"
+#include "meta/select/predicate.h"
 #include "test.h"
 
 static const struct cor_resource_row *find(const char *group, const char *version,

@@ -1,4 +1,4 @@
-#include "meta/equality.h"
+#include "meta/value/equality.h"
 #include "schema/types/types.h"
 
 #include "rows.h"

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "loop/loop.h"
 #include "loop/offload.h"
-#include "meta/status.h"
+#include "meta/status/status.h"
 #include "server/api/api.h"
 #include "server/request/buffer_sink.h"
 #include "storage/engine/engine.h"

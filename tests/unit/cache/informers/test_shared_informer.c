@@ -8,7 +8,7 @@
 #include "cache/store/lister.h"
 #include "drain.h"
 #include "fake_informer.h"
-#include "meta/label_selector.h"
+#include "meta/select/label_selector.h"
 #include "test.h"
 
 struct remover {

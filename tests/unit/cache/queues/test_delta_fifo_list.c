@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "delta_log.h"
-#include "meta/object_received.h"
+#include "meta/object/object_received.h"
 #include "test.h"
 
 #define LONG_LIST 1000

@@ -1,4 +1,4 @@
-#include "meta/page_walk.h"
+#include "meta/select/page_walk.h"
 #include "script.h"
 
 /* The list phase as scripts, after client-go's reflector_test.go. */

@@ -2,7 +2,7 @@
 
 #include "base/err.h"
 #include "cache/store/lister.h"
-#include "meta/label_selector.h"
+#include "meta/select/label_selector.h"
 #include "test.h"
 
 static struct cor_indexer *ix;

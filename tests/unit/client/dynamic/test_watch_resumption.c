@@ -1,6 +1,6 @@
 #include "base/err.h"
 #include "client/dynamic/watch_resumption.h"
-#include "meta/object_received.h"
+#include "meta/object/object_received.h"
 #include "test.h"
 
 static struct cor_object *object(const char *json)

@@ -7,7 +7,7 @@
 
 #include "../port/port_fixture.h"
 #include "http/client.h"
-#include "meta/object.h"
+#include "meta/object/object.h"
 #include "net/net.h"
 #include "recording_target.h"
 

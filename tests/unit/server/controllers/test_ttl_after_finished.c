@@ -1,7 +1,7 @@
 /* The TTL-after-finished controller. Contract controllers 3.4. */
 #include "host_fixture.h"
 
-#include "meta/time_text.h"
+#include "meta/value/time_text.h"
 
 #define LIST "ttl-after-finished-controller"
 #define JOBS "/apis/batch/v1/namespaces/default/jobs"

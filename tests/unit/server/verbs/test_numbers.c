@@ -9,7 +9,7 @@
 
 #include "api_fixture.h"
 #include "base/base64.h"
-#include "meta/time_text.h"
+#include "meta/value/time_text.h"
 #include "json/text/scan.h"
 
 #define NS      "/namespaces/default"
