@@ -14,6 +14,7 @@ ROOMS = {
     "": ["base", "json", "loop", "net", "http", "grpc", "meta", "codec", "schema", "gen", "own", "cel", "queue", "cache", "kit",
          "storage", "server", "client", "testing"],
     "json": ["text", "path", "write", "patch"],
+    "net": ["host", "crypto", "stream", "session"],
     "meta": ["status", "value", "names", "object", "select", "metadata"],
     "schema": ["types", "go", "format", "walk", "protobuf", "merge", "convert", "print", "re2", "structural", "kinds", "check",
                "strategies", "hooks", "validate", "apply", "custom"],

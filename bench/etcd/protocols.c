@@ -8,8 +8,8 @@
 #include "http/client.h"
 #include "loop/loop.h"
 #include "measure.h"
-#include "net/net.h"
-#include "net/tls.h"
+#include "net/stream/net.h"
+#include "net/stream/tls.h"
 #include "process.h"
 #include "target.h"
 

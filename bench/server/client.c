@@ -3,10 +3,10 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "loop/loop.h"
-#include "net/h1.h"
-#include "net/net.h"
-#include "net/stream.h"
-#include "net/tls.h"
+#include "net/session/h1.h"
+#include "net/stream/net.h"
+#include "net/stream/stream.h"
+#include "net/stream/tls.h"
 #include "process.h"
 
 #define MAIL_MAX 1024

@@ -57,7 +57,7 @@
     ROW(CHECKPOINTER,     "storage/sqlite/checkpointer")                                           \
     ROW(ETCD_ENGINE,      "storage/etcd/engine")                                                   \
     ROW(CLIENT_TRUST,     "server/access/client_trust")                                            \
-    ROW(CLIENT_CAS,       "net/client_cas")                                                        \
+    ROW(CLIENT_CAS,       "net/stream/client_cas")                                                        \
     ROW(HTTP_BUDGET,      "http/budget")                                                           \
     ROW(OFFLOAD,          "loop/offload")                                                          \
     ROW(MAILBOX,          "loop/mailbox")                                                          \

@@ -23,8 +23,8 @@
 #include "client/discovery/discovery.h"
 #include "http/proxy.h"
 #include "kit/config/server_url.h"
-#include "net/dns.h"
-#include "net/host.h"
+#include "net/host/host.h"
+#include "net/stream/dns.h"
 
 static void client_on_warning(void *arg, struct cor_str text)
 {

@@ -16,7 +16,7 @@
 
 #include "base/str.h"
 #include "grpc/status.h"
-#include "net/header.h"
+#include "net/session/header.h"
 
 struct cor_grpc_call;
 struct cor_grpc_channel;

@@ -24,7 +24,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "grpc/channel_int.h"
-#include "net/tls.h"
+#include "net/stream/tls.h"
 
 /* A connection that broke sooner than this counts as one that could not be made. Else a server that
  * accepts and drops connections would be tried without any pause. */

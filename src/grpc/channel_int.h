@@ -11,7 +11,7 @@
 #include "http/client_conn.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
-#include "net/net.h"
+#include "net/stream/net.h"
 
 /* What a server may send on one stream before its messages are taken. */
 #define COR_GRPC_WINDOW (1u << 20)

@@ -11,10 +11,10 @@
 #include "base/mem.h"
 #include "http/client_int.h"
 #include "loop/loop.h"
-#include "net/net.h"
-#include "net/stream.h"
-#include "net/tls.h"
-#include "net/tls_files.h"
+#include "net/stream/net.h"
+#include "net/stream/stream.h"
+#include "net/stream/tls.h"
+#include "net/stream/tls_files.h"
 
 /* How often the files of a certificate are looked at, at most. */
 #define CERT_LOOKS_MS 1000

@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "base/str.h"
-#include "net/header.h"
-#include "net/resolver.h"
+#include "net/session/header.h"
+#include "net/stream/resolver.h"
 
 struct cor_http_call;
 struct cor_http_client;

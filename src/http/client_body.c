@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "http/client_int.h"
 #include "loop/loop.h"
-#include "net/net.h"
+#include "net/stream/net.h"
 
 static void assert_thread(const struct cor_http_call *call)
 {

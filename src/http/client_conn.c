@@ -8,9 +8,9 @@
 #include "http/dial.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
-#include "net/net.h"
-#include "net/stream.h"
-#include "net/tls.h"
+#include "net/stream/net.h"
+#include "net/stream/stream.h"
+#include "net/stream/tls.h"
 
 /* Output that may wait for the server to read, and the part of it that is left to control frames.
  */

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "net/h2.h"
+#include "net/session/h2.h"
 
 struct cor_client_conn;
 struct cor_net;

@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "http/client_int.h"
-#include "net/stream.h"
+#include "net/stream/stream.h"
 
 #define OUT_MAX (COR_HTTP_CLIENT_BODY_MAX + COR_H1_HEAD_MAX)
 /* The same when its caller writes the body piece by piece. */

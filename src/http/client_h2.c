@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "http/client_int.h"
-#include "net/h2.h"
+#include "net/session/h2.h"
 
 static int on_head(struct cor_h2_stream *s, const struct cor_h2_head *head, void *arg)
 {

@@ -9,7 +9,7 @@
 #include "http/dial.h"
 #include "http/proxy.h"
 #include "loop/timer.h"
-#include "net/h1.h"
+#include "net/session/h1.h"
 
 /* Timers that must be there, so that moving them cannot fail. */
 #define COR_HTTP_CLIENT_FAR_MS (UINT64_C(1) << 40)

@@ -5,8 +5,8 @@
 #include "base/mem.h"
 #include "http/client_int.h"
 #include "loop/loop.h"
-#include "net/net.h"
-#include "net/stream.h"
+#include "net/stream/net.h"
+#include "net/stream/stream.h"
 
 static void finish_close(struct cor_http_link *l)
 {

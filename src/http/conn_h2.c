@@ -21,7 +21,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "http/server_int.h"
-#include "net/net.h"
+#include "net/stream/net.h"
 
 /* So many heads are shown, and so many requests run, in one turn; an ordinary request takes 20 to
  * 40 microseconds. */

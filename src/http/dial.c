@@ -9,11 +9,11 @@
 #include "http/proxy.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
-#include "net/h1.h"
-#include "net/host.h"
-#include "net/net.h"
-#include "net/stream.h"
-#include "net/tls.h"
+#include "net/host/host.h"
+#include "net/session/h1.h"
+#include "net/stream/net.h"
+#include "net/stream/stream.h"
+#include "net/stream/tls.h"
 
 #define FAR_MS (UINT64_C(1) << 40)
 /* Output until the stream is handed over, and how long the server may ever leave any untouched. */

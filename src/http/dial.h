@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "net/resolver.h"
+#include "net/stream/resolver.h"
 
 struct cor_dial;
 struct cor_net;

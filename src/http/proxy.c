@@ -9,8 +9,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "http/url.h"
-#include "net/h1.h"
-#include "net/host.h"
+#include "net/host/host.h"
+#include "net/session/h1.h"
 
 #define USERINFO_MAX 4096
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
-#include "net/header.h"
+#include "net/session/header.h"
 
 struct cor_peer;
 
@@ -36,10 +36,11 @@ struct cor_http_request {
     struct cor_str query;       /* without '?'; still encoded; p == NULL when there was no '?' */
     const struct cor_http_header *headers;
     size_t nheaders;
-    struct cor_str body;         /* at most the server's body_max */
-    const struct cor_peer *peer; /* who: certificate, Unix credentials, address (net/peer.h) */
-    uint64_t received_us;        /* monotonic, when the head was complete; for latencies */
-    unsigned loop; /* which of the server's loops: index of cor_http_server_opts.loops */
+    struct cor_str body; /* at most the server's body_max */
+    const struct cor_peer
+        *peer;            /* who: certificate, Unix credentials, address (net/stream/peer.h) */
+    uint64_t received_us; /* monotonic, when the head was complete; for latencies */
+    unsigned loop;        /* which of the server's loops: index of cor_http_server_opts.loops */
 };
 
 /* The first header of that name, compared without case; p == NULL when absent. */

@@ -6,9 +6,9 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "http/server_int.h"
-#include "net/listener.h"
-#include "net/net.h"
-#include "net/tls.h"
+#include "net/stream/listener.h"
+#include "net/stream/net.h"
+#include "net/stream/tls.h"
 
 #define BODY_MAX_DEFAULT        (3u << 20)
 #define BODIES_MAX_DEFAULT      (256u << 20)

@@ -10,9 +10,9 @@
 #include "loop/loop.h"
 #include "loop/timer.h"
 #include "loop/turns.h"
-#include "net/h1.h"
-#include "net/h2.h"
-#include "net/stream.h"
+#include "net/session/h1.h"
+#include "net/session/h2.h"
+#include "net/stream/stream.h"
 
 /* After the last byte of a closing connection the peer gets this long to read it: closing a socket
  * that still receives makes the kernel throw away what it has sent. */

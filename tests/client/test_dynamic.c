@@ -7,7 +7,7 @@
 #include "client/dynamic/pager.h"
 #include "client/dynamic/retry_on_conflict.h"
 #include "loop/loop.h"
-#include "net/net.h"
+#include "net/stream/net.h"
 #include "server_process.h"
 #include "test.h"
 

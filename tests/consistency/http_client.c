@@ -3,8 +3,8 @@
 #include "base/mem.h"
 #include "http_conn_int.h"
 #include "loop/loop.h"
-#include "net/net.h"
-#include "net/tls.h"
+#include "net/stream/net.h"
+#include "net/stream/tls.h"
 #include "server_process.h"
 
 #define CLOSE_MS 180000

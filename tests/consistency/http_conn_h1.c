@@ -6,8 +6,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "http_conn_int.h"
-#include "net/h1.h"
-#include "net/stream.h"
+#include "net/session/h1.h"
+#include "net/stream/stream.h"
 #include "server_process.h"
 
 #define OUT_MAX (256u * 1024)

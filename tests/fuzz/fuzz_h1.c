@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 #include "fuzz.h"
-#include "net/h1.h"
+#include "net/session/h1.h"
 
 static const struct cor_h1_limits limits = {.head_max = 512, .headers_max = 8, .body_max = 256};
 

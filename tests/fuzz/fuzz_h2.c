@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "fuzz.h"
-#include "net/h2.h"
+#include "net/session/h2.h"
 
 #define OUT_MAX 30000u
 

@@ -11,9 +11,9 @@
 #include "fuzz.h"
 #include "http/client.h"
 #include "loop/loop.h"
-#include "net/listener.h"
-#include "net/net.h"
-#include "net/stream.h"
+#include "net/stream/listener.h"
+#include "net/stream/net.h"
+#include "net/stream/stream.h"
 
 #define PATIENCE_MS 9000
 #define CALLS       3

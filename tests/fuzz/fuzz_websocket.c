@@ -3,7 +3,7 @@
  * Handshake: any header values are taken or refused, and what is answered is text. */
 #include "base/err.h"
 #include "fuzz.h"
-#include "net/ws.h"
+#include "net/session/ws.h"
 #include "server/request/websocket.h"
 
 #define END_MAX 130

@@ -3,7 +3,7 @@
 #define COR_TEST_IDENTITIES_H
 
 #include "base/clock.h"
-#include "net/cert.h"
+#include "net/crypto/cert.h"
 #include "test.h"
 
 /* A CA with a server certificate for localhost and 127.0.0.1, and a client certificate. */

@@ -21,7 +21,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "loop/loop.h"
-#include "net/cert.h"
+#include "net/crypto/cert.h"
 
 #define AUTHORIZATION_MAX (64u * 1024)
 

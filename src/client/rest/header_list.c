@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "net/crypto.h"
+#include "net/crypto/crypto.h"
 
 #define NAME_MAX_BYTES 4096
 

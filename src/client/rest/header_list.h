@@ -5,7 +5,7 @@
 #define COR_CLIENT_HEADER_LIST_H
 
 #include "kit/config/client_config.h"
-#include "net/header.h"
+#include "net/session/header.h"
 
 struct cor_header_list {
     struct cor_http_header *at;

@@ -11,7 +11,7 @@
 #include "client/rest/rest_int.h"
 #include "loop/loop.h"
 #include "meta/value/wire_json.h"
-#include "net/h1.h"
+#include "net/session/h1.h"
 
 #define ERROR_MAX (1u << 20) /* of an answer that tells of one; the rest is not kept */
 /* What is expanded of it. */

@@ -20,10 +20,10 @@
 #include "client/rest/rest_int.h"
 #include "coracle/version.h"
 #include "loop/loop.h"
-#include "net/cert.h"
-#include "net/net.h"
-#include "net/tls.h"
-#include "net/tls_files.h"
+#include "net/crypto/cert.h"
+#include "net/stream/net.h"
+#include "net/stream/tls.h"
+#include "net/stream/tls_files.h"
 
 #if defined(__x86_64__)
 #define ARCH "amd64"

@@ -11,8 +11,8 @@
 #include "base/str.h"
 #include "kit/config/client_config.h"
 #include "meta/status/status.h"
-#include "net/header.h"
-#include "net/resolver.h"
+#include "net/session/header.h"
+#include "net/stream/resolver.h"
 
 struct cor_loop;
 struct cor_net;

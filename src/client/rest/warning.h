@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/map.h"
-#include "net/header.h"
+#include "net/session/header.h"
 
 #define COR_WARNING_TEXT_MAX 4096
 /* Texts that are remembered; further ones are reported each time. */

@@ -15,7 +15,7 @@
 #include "loop/loop.h"
 #include "loop/pump.h"
 #include "loop/timer.h"
-#include "net/net.h"
+#include "net/stream/net.h"
 
 #define COR_RUNTIME_LOG_MAX 4096 /* with its NUL */
 

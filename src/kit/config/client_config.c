@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "net/cert.h"
+#include "net/crypto/cert.h"
 
 #define SERVICE_ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
 #define FILE_MAX        (1u << 20)

@@ -22,7 +22,7 @@
 #include "base/mem.h"
 #include "codec/yaml.h"
 #include "kit/config/kubeconfig_int.h"
-#include "net/cert.h"
+#include "net/crypto/cert.h"
 #include "json/text/json.h"
 #include "json/text/scan.h"
 

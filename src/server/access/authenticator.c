@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "net/peer.h"
+#include "net/stream/peer.h"
 #include "server/access/client_trust.h"
 #include "server/request/websocket.h"
 

@@ -6,7 +6,7 @@
 #define COR_SERVER_CLIENT_TRUST_H
 
 #include "base/cleanup.h"
-#include "net/client_cas.h"
+#include "net/stream/client_cas.h"
 #include "server/access/front_proxy.h"
 
 struct cor_client_trust;

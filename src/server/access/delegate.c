@@ -18,9 +18,9 @@
 #include "kit/config/kubeconfig.h"
 #include "kit/config/server_url.h"
 #include "loop/loop.h"
-#include "net/net.h"
-#include "net/tls.h"
-#include "net/tls_files.h"
+#include "net/stream/net.h"
+#include "net/stream/tls.h"
+#include "net/stream/tls_files.h"
 #include "json/text/json.h"
 #include "json/text/scan.h"
 

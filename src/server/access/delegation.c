@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "net/net.h"
+#include "net/stream/net.h"
 #include "server/access/review_bodies.h"
 
 /* Upstream's sizes; each loop has as many. */

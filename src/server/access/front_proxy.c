@@ -11,7 +11,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "net/peer.h"
+#include "net/stream/peer.h"
 #include "json/text/json.h"
 #include "json/text/scan.h"
 

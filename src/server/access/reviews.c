@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "base/rand.h"
 #include "loop/loop.h"
-#include "net/crypto.h"
+#include "net/crypto/crypto.h"
 #include "json/text/json.h"
 
 #define SECRET_BYTES 32

@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "net/crypto.h"
+#include "net/crypto/crypto.h"
 
 #define COLUMNS_MAX 4
 

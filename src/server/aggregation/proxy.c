@@ -30,7 +30,7 @@
 #include "base/mem.h"
 #include "http/client.h"
 #include "loop/loop.h"
-#include "net/peer.h"
+#include "net/stream/peer.h"
 
 /* A request for the resources of a group version has so long, as upstream. */
 #define DISCOVERY_MS 5000

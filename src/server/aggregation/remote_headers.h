@@ -14,7 +14,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
-#include "net/header.h"
+#include "net/session/header.h"
 #include "server/access/user.h"
 
 #define COR_REMOTE_HEAD_MAX    (1u << 20) /* bytes of a head */

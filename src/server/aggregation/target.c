@@ -24,9 +24,9 @@
 #include "http/client.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
-#include "net/net.h"
-#include "net/tls.h"
-#include "net/tls_files.h"
+#include "net/stream/net.h"
+#include "net/stream/tls.h"
+#include "net/stream/tls_files.h"
 
 #define SERVER_NAME_MAX 160
 #define SWEEP_MS        30000

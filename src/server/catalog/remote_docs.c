@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "net/crypto.h"
+#include "net/crypto/crypto.h"
 
 struct cor_remote_docs {
     struct cor_ref refs;

@@ -20,7 +20,7 @@
 #include "coracle/view.h"
 #include "meta/names/key.h"
 #include "meta/object/object_edit.h"
-#include "net/crypto.h"
+#include "net/crypto/crypto.h"
 #include "schema/convert/conversion.h"
 #include "schema/custom/custom_scale.h"
 #include "schema/kinds/custom_fields.h"

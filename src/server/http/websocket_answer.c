@@ -1,12 +1,12 @@
-/* Joins the session of a WebSocket (net/ws.h) and the HTTP connection that it takes over: the
- * functions of struct cor_http_upgrade. Failures: without memory in the middle of a message the
+/* Joins the session of a WebSocket (net/session/ws.h) and the HTTP connection that it takes over:
+ * the functions of struct cor_http_upgrade. Failures: without memory in the middle of a message the
  * connection is broken by the HTTP layer. */
 #include "server/http/websocket_answer.h"
 
 #include <assert.h>
 
 #include "base/mem.h"
-#include "net/ws.h"
+#include "net/session/ws.h"
 
 struct cor_websocket_answer {
     struct cor_http_upgrade upgrade; /* the first member: the connection's view of it */

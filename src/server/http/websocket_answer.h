@@ -1,5 +1,6 @@
 /* The answer to a watch over WebSocket: the handshake, and the protocol that the connection speaks
- * afterwards (net/ws.h). Owner: the exchange, until it is started.  Thread: the response's loop. */
+ * afterwards (net/session/ws.h). Owner: the exchange, until it is started.  Thread: the response's
+ * loop. */
 #ifndef COR_SERVER_WEBSOCKET_ANSWER_H
 #define COR_SERVER_WEBSOCKET_ANSWER_H
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "meta/status/status.h"
-#include "net/cert.h"
+#include "net/crypto/cert.h"
 
 #define COR_ADMIN_USER "kubernetes-admin"
 

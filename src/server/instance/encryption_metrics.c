@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "net/crypto.h"
+#include "net/crypto/crypto.h"
 #include "server/instance/instance_int.h"
 #include "server/metrics/metrics.h"
 

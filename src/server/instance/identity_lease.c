@@ -19,7 +19,7 @@
 #include "base/err.h"
 #include "coracle/view.h"
 #include "meta/value/time_text.h"
-#include "net/crypto.h"
+#include "net/crypto/crypto.h"
 #include "json/write/writer.h"
 
 #define REQUEST_MS    30000

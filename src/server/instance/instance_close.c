@@ -15,7 +15,7 @@
 
 #include "base/mem.h"
 #include "loop/offload.h"
-#include "net/tls.h"
+#include "net/stream/tls.h"
 #include "server/alloc/alloc.h"
 #include "server/controllers/controllers.h"
 #include "server/crd/crds.h"

@@ -15,7 +15,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "net/host.h"
+#include "net/host/host.h"
 #include "schema/format/format.h"
 #include "server/alloc/alloc.h"
 #include "server/instance/instance_int.h"

@@ -5,7 +5,7 @@
  */
 #include "base/err.h"
 #include "base/log.h"
-#include "net/cert.h"
+#include "net/crypto/cert.h"
 #include "server/instance/instance_int.h"
 
 #define LOOK_MS 1000

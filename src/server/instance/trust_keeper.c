@@ -22,8 +22,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "coracle/view.h"
-#include "net/cert.h"
-#include "net/cert_bundle.h"
+#include "net/crypto/cert.h"
+#include "net/crypto/cert_bundle.h"
 #include "json/text/json.h"
 #include "json/write/writer.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "http/request.h"
-#include "net/ws.h"
+#include "net/session/ws.h"
 
 /* Longer names of subprotocols are refused. */
 #define COR_WEBSOCKET_PROTOCOL_MAX 256

@@ -20,7 +20,7 @@
 #include "base/err.h"
 #include "base/lock.h"
 #include "base/mem.h"
-#include "net/crypto.h"
+#include "net/crypto/crypto.h"
 #include "storage/encryption/config.h"
 #include "storage/encryption/encryption.h"
 

@@ -3,7 +3,7 @@
 #ifndef COR_STORAGE_ENCRYPTION_KEY_TRANSFORMER_H
 #define COR_STORAGE_ENCRYPTION_KEY_TRANSFORMER_H
 
-#include "net/cipher.h"
+#include "net/crypto/cipher.h"
 #include "storage/store/transformer.h"
 
 struct cor_rand;

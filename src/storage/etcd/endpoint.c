@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "net/host.h"
+#include "net/host/host.h"
 
 #define PORT_DEFAULT 2379
 

@@ -12,8 +12,8 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "net/cert.h"
-#include "net/tls.h"
+#include "net/crypto/cert.h"
+#include "net/stream/tls.h"
 
 #define PASSWORD_MAX 4096
 

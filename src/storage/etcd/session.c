@@ -35,7 +35,7 @@
 #include "base/mem.h"
 #include "base/rand.h"
 #include "loop/loop.h"
-#include "net/net.h"
+#include "net/stream/net.h"
 #include "storage/etcd/messages.h"
 
 /* A member whose handshakes take longer is skipped. */

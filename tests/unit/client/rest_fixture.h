@@ -11,9 +11,9 @@
 #include "http/server.h"
 #include "identities.h"
 #include "loop/loop.h"
-#include "net/net.h"
-#include "net/peer.h"
-#include "net/tls.h"
+#include "net/stream/net.h"
+#include "net/stream/peer.h"
+#include "net/stream/tls.h"
 #include "test.h"
 
 #define PATIENCE_MS 60000

@@ -14,11 +14,11 @@
 #include "grpc/channel.h"
 #include "grpc/message_reader.h"
 #include "loop/loop.h"
-#include "net/h2.h"
-#include "net/listener.h"
-#include "net/net.h"
-#include "net/stream.h"
-#include "net/tls.h"
+#include "net/session/h2.h"
+#include "net/stream/listener.h"
+#include "net/stream/net.h"
+#include "net/stream/stream.h"
+#include "net/stream/tls.h"
 
 #define PATIENCE_MS 60000
 

@@ -11,12 +11,12 @@
 #include "base/mem.h"
 #include "http/server.h"
 #include "loop/loop.h"
-#include "net/h1.h"
-#include "net/h2.h"
-#include "net/net.h"
-#include "net/peer.h"
-#include "net/stream.h"
-#include "net/tls.h"
+#include "net/session/h1.h"
+#include "net/session/h2.h"
+#include "net/stream/net.h"
+#include "net/stream/peer.h"
+#include "net/stream/stream.h"
+#include "net/stream/tls.h"
 
 #define PATIENCE_MS 60000
 

@@ -8,10 +8,10 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "loop/loop.h"
-#include "net/listener.h"
-#include "net/net.h"
-#include "net/stream.h"
-#include "net/tls.h"
+#include "net/stream/listener.h"
+#include "net/stream/net.h"
+#include "net/stream/stream.h"
+#include "net/stream/tls.h"
 
 #define RAW_CONNS_MAX 2000
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "client_fixture.h"
-#include "net/tls_files.h"
+#include "net/stream/tls_files.h"
 
 static const struct cor_http_limits usual = {0};
 

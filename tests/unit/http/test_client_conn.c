@@ -8,9 +8,9 @@
 #include "base/mem.h"
 #include "http/client_conn.h"
 #include "loop/loop.h"
-#include "net/listener.h"
-#include "net/net.h"
-#include "net/stream.h"
+#include "net/stream/listener.h"
+#include "net/stream/net.h"
+#include "net/stream/stream.h"
 
 #define PATIENCE_MS 60000
 #define SETTINGS    "\0\0\0\4\0\0\0\0\0"

@@ -13,8 +13,8 @@
 #include "http/server.h"
 #include "identities.h"
 #include "loop/loop.h"
-#include "net/peer.h"
-#include "net/tls.h"
+#include "net/stream/peer.h"
+#include "net/stream/tls.h"
 
 #define BIG 5000000
 

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "net/net_int.h"
+#include "net/stream/net_int.h"
 #include "stream_fixture.h"
 
 /* Both sides over TLS: call, link, stream and TLS session of the client; connection, response and

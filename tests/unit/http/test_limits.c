@@ -7,7 +7,7 @@
 
 #include "http/server_int.h"
 #include "http_fixture.h"
-#include "net/net_int.h"
+#include "net/stream/net_int.h"
 
 /* Of this 64 MB an address may have 4, a connection of it 1 (or one body), a user 16. */
 #define BUDGET (64u << 20)

@@ -9,10 +9,10 @@
 #include "http/server.h"
 #include "identities.h"
 #include "loop/loop.h"
-#include "net/h2.h"
-#include "net/net.h"
-#include "net/stream.h"
-#include "net/tls.h"
+#include "net/session/h2.h"
+#include "net/stream/net.h"
+#include "net/stream/stream.h"
+#include "net/stream/tls.h"
 
 #define CLIENTS     24
 #define HELD_MAX    1000

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "net/h2.h"
+#include "net/session/h2.h"
 
 #define H2_STREAMS 40
 

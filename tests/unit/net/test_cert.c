@@ -5,9 +5,9 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "net/cert.h"
-#include "net/crypto.h"
-#include "net/tls.h"
+#include "net/crypto/cert.h"
+#include "net/crypto/crypto.h"
+#include "net/stream/tls.h"
 
 static struct cor_cert_opts options(enum cor_cert_use use)
 {

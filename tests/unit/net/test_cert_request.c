@@ -1,6 +1,6 @@
 /* Contract validation 7.9.1: what kube-apiserver says of a request for a certificate, byte by byte.
  * The words were asked of a real one. */
-#include "net/cert_request.h"
+#include "net/crypto/cert_request.h"
 
 #include "base/base64.h"
 #include "base/err.h"

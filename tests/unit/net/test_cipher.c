@@ -1,8 +1,8 @@
-#include "net/cipher.h"
+#include "net/crypto/cipher.h"
 
 #include "base/err.h"
 #include "encrypted_values.h"
-#include "net/crypto.h"
+#include "net/crypto/crypto.h"
 #include "test.h"
 
 #define OUT_MAX (1u << 20)

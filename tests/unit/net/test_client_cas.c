@@ -1,10 +1,10 @@
-#include "net/client_cas.h"
+#include "net/stream/client_cas.h"
 
 #include <pthread.h>
 
 #include "base/err.h"
 #include "identities.h"
-#include "net/net_int.h"
+#include "net/stream/net_int.h"
 #include "stream_fixture.h"
 #include "test.h"
 

@@ -18,9 +18,9 @@
 
 #include "base/err.h"
 #include "loop/loop.h"
-#include "net/dns.h"
-#include "net/net_int.h"
-#include "net/resolver.h"
+#include "net/stream/dns.h"
+#include "net/stream/net_int.h"
+#include "net/stream/resolver.h"
 
 #define BIND_TRIES 100
 

@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "net/h1.h"
+#include "net/session/h1.h"
 
 /* What a session said, as text: "GET /x 1.1 ka len=3|Host=a|body|." for each message, and
  * "!status" at a failure. */

@@ -1,7 +1,7 @@
 #include "test.h"
 
 #include "base/err.h"
-#include "net/h1.h"
+#include "net/session/h1.h"
 
 static const struct cor_http_header json = {COR_STR("Content-Type"), COR_STR("application/json")};
 

@@ -1,7 +1,7 @@
 #include "test.h"
 
 #include "h2_fixture.h"
-#include "net/h2_int.h"
+#include "net/session/h2_int.h"
 
 struct duo {
     struct h2_end client, server;

@@ -1,6 +1,6 @@
 #include "test.h"
 
-#include "net/header.h"
+#include "net/session/header.h"
 
 static const struct cor_http_header fields[] = {
     {COR_STR("Host"), COR_STR("a")},

@@ -1,4 +1,4 @@
-#include "net/host.h"
+#include "net/host/host.h"
 
 #include "base/cleanup.h"
 #include "base/err.h"

@@ -1,11 +1,11 @@
 /* A certificate and a key in the words of Go's tls.X509KeyPair(). The cases of Secrets compare
  * texts without keys with a kube-apiserver's answers. Contract types 5.3. */
-#include "net/key_pair.h"
+#include "net/crypto/key_pair.h"
 
 #include "base/base64.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "net/cert.h"
+#include "net/crypto/cert.h"
 #include "test.h"
 
 /* Checks what is said of the two; "" for nothing. */

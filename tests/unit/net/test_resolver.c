@@ -2,8 +2,8 @@
 
 #include "base/err.h"
 #include "loop/loop.h"
-#include "net/net.h"
-#include "net/resolver.h"
+#include "net/stream/net.h"
+#include "net/stream/resolver.h"
 
 #define PATIENCE_MS 60000
 

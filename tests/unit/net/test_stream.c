@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "net/cert.h"
+#include "net/crypto/cert.h"
 #include "stream_fixture.h"
 
 static bool client_got_five(void *arg)

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "identities.h"
-#include "net/net_int.h"
+#include "net/stream/net_int.h"
 #include "stream_fixture.h"
 
 static struct cor_tls *make(enum cor_tls_role role, const struct cor_cert_pair *own,

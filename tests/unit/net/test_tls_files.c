@@ -5,8 +5,8 @@
 
 #include "base/err.h"
 #include "identities.h"
-#include "net/tls.h"
-#include "net/tls_files.h"
+#include "net/stream/tls.h"
+#include "net/stream/tls_files.h"
 
 struct fix {
     struct identities ids;

@@ -1,4 +1,4 @@
-#include "net/ws.h"
+#include "net/session/ws.h"
 
 #include "base/err.h"
 #include "test.h"

@@ -9,7 +9,7 @@
 #include "client/rest/rest_client.h"
 #include "http/server.h"
 #include "loop/loop.h"
-#include "net/net.h"
+#include "net/stream/net.h"
 #include "test.h"
 
 #define PATIENCE_MS 60000

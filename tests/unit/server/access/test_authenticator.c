@@ -3,8 +3,8 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "net/cert.h"
-#include "net/peer.h"
+#include "net/crypto/cert.h"
+#include "net/stream/peer.h"
 #include "server/access/client_trust.h"
 #include "test.h"
 
@@ -19,7 +19,7 @@ static struct cor_token_table *tokens(void)
     return table;
 }
 
-/* The generation of authorities that were set `n` times (net/client_cas.c). */
+/* The generation of authorities that were set `n` times (net/stream/client_cas.c). */
 #define GENERATION(n) ((n) + 1u)
 #define BY_CLIENT_CA  (1u << COR_CA_CLIENT)
 #define BY_PROXY_CA   (1u << COR_CA_PROXY)

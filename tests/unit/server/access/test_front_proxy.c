@@ -4,8 +4,8 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "net/cert.h"
-#include "net/peer.h"
+#include "net/crypto/cert.h"
+#include "net/stream/peer.h"
 #include "server/access/authenticator.h"
 #include "server/access/client_trust.h"
 #include "test.h"

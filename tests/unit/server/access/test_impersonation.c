@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "net/peer.h"
+#include "net/stream/peer.h"
 #include "test.h"
 
 #define HEADERS_MAX 8

@@ -26,9 +26,9 @@
 #include "base/mem.h"
 #include "http/server.h"
 #include "loop/loop.h"
-#include "net/cert.h"
-#include "net/peer.h"
-#include "net/tls.h"
+#include "net/crypto/cert.h"
+#include "net/stream/peer.h"
+#include "net/stream/tls.h"
 #include "test.h"
 
 #define RECORDING_HUGE (64u << 20)

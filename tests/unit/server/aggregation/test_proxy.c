@@ -8,7 +8,7 @@
 #include "../port/port_fixture.h"
 #include "http/client.h"
 #include "meta/object/object.h"
-#include "net/net.h"
+#include "net/stream/net.h"
 #include "recording_target.h"
 
 struct front {

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "codec/gzip.h"
 #include "http/client.h"
-#include "net/net.h"
+#include "net/stream/net.h"
 #include "server/metrics/metrics.h"
 
 #define CONFIGMAPS "/api/v1/namespaces/default/configmaps"

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "net/tls.h"
+#include "net/stream/tls.h"
 #include "test.h"
 
 #define NOW_S 1800000000

@@ -5,7 +5,7 @@
 #include "../api_fixture.h"
 #include "base/err.h"
 #include "coracle/view.h"
-#include "net/cert.h"
+#include "net/crypto/cert.h"
 #include "server/instance/trust_keeper.h"
 #include "server/port/inner_port.h"
 #include "json/write/writer.h"
