@@ -23,6 +23,7 @@ ROOMS = {
     "storage": ["engine", "sqlite", "etcd", "store", "encryption", "cacher", "maintenance", ""],
     "server": ["catalog", "docs", "request", "access", "metrics", "api", "alloc", "strategy", "write", "verbs", "port", "aggregation",
                "crd", "controllers", "http", "instance"],
+    "server/controllers": ["host", "gc", "namespace", "quota", "small"],
     "client": ["config", "rest", "dynamic", "discovery", "runtime", "", "informers", "metrics", "controller"],
 }
 # A path below src/, and what of its own folder it may not include although that stands before it.

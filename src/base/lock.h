@@ -39,7 +39,7 @@
     ROW(WAITER,           "client/runtime/waiter")                                                 \
     ROW(CANCEL,           "client/cancel")                                                         \
     ROW(TESTING,          "testing/testing")                                                       \
-    ROW(CONTROLLER_HOST,  "server/controllers/controllers")                                        \
+    ROW(CONTROLLER_HOST,  "server/controllers/host/controllers")                                        \
     ROW(EVENT_RECORDER,   "kit/events/event_recorder")                                             \
     ROW(WORKQUEUE,        "queue/workqueue")                                                       \
     ROW(METRIC_SHARD,     "server/metrics/metrics")                                                \

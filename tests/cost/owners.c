@@ -15,7 +15,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "server/controllers/gc_graph.h"
+#include "server/controllers/gc/gc_graph.h"
 
 #define TEXT_MAX (64u << 20)
 

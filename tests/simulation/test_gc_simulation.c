@@ -15,7 +15,7 @@
 
 #include "base/err.h"
 #include "gc_model.h"
-#include "server/controllers/garbage_collector.h"
+#include "server/controllers/gc/garbage_collector.h"
 #include "sim_check.h"
 #include "test.h"
 

@@ -32,7 +32,7 @@
 #include "net/host/host.h"
 #include "net/stream/tls.h"
 #include "server/alloc/alloc.h"
-#include "server/controllers/controller_table.h"
+#include "server/controllers/host/controller_table.h"
 #include "storage/maintenance/compactor.h"
 
 /* The threads for requests over large bytes, and their queue. */

@@ -17,7 +17,7 @@
 #include "loop/offload.h"
 #include "net/stream/tls.h"
 #include "server/alloc/alloc.h"
-#include "server/controllers/controllers.h"
+#include "server/controllers/host/controllers.h"
 #include "server/crd/crds.h"
 #include "server/instance/instance_int.h"
 #include "server/instance/kubernetes_service.h"

@@ -1,10 +1,10 @@
-/* The controllers inside the server in the life of an instance (server/controllers/controllers.h
- * has what they do). They start when the instance is open, and nothing waits for them: readiness
- * does not depend on them. The end: instance_close.c.
- * Thread: home, except what a comment says runs on the controllers' loop. */
+/* The controllers inside the server in the life of an instance
+ * (server/controllers/host/controllers.h has what they do). They start when the instance is open,
+ * and nothing waits for them: readiness does not depend on them. The end: instance_close.c. Thread:
+ * home, except what a comment says runs on the controllers' loop. */
 #include <assert.h>
 
-#include "server/controllers/controllers.h"
+#include "server/controllers/host/controllers.h"
 #include "server/instance/instance_int.h"
 
 struct cor_worker *cor_instance_controllers_worker(struct cor_instance *instance)

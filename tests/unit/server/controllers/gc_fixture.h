@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 #include "scripted_port.h"
-#include "server/controllers/garbage_collector.h"
+#include "server/controllers/gc/garbage_collector.h"
 #include "test.h"
 
 enum { MAPS, PODS, NODES, THINGS, UNFOLLOWED, BETA_THINGS, KINDS };

@@ -8,7 +8,7 @@
 
 #include "../port/port_fixture.h"
 
-#include "server/controllers/controllers.h"
+#include "server/controllers/host/controllers.h"
 
 #define HFX_CA "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 

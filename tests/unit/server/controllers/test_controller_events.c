@@ -1,7 +1,7 @@
 /* The Events of a controller inside the server. */
 #include "../port/port_fixture.h"
 
-#include "server/controllers/controller_events.h"
+#include "server/controllers/host/controller_events.h"
 
 struct efx {
     struct pfx p;

@@ -7,8 +7,8 @@
 #include "base/rand.h"
 #include "kit/events/event_recorder.h"
 #include "recorded_flows.h"
-#include "server/controllers/builtin.h"
-#include "server/controllers/namespace_pass.h"
+#include "server/controllers/host/builtin.h"
+#include "server/controllers/namespace/namespace_pass.h"
 
 #define MAPS        "/api/v1/namespaces/default/configmaps"
 #define PODS        "/api/v1/namespaces/default/pods"

@@ -3,7 +3,7 @@
 
 #include "base/err.h"
 #include "loop/timer.h"
-#include "server/controllers/controller_table.h"
+#include "server/controllers/host/controller_table.h"
 #include "server/metrics/metrics.h"
 
 #define ACCOUNT "/api/v1/namespaces/default/serviceaccounts/default"

@@ -6,7 +6,7 @@
 #include "kit/events/event_recorder.h"
 #include "loop/loop.h"
 #include "scripted_port.h"
-#include "server/controllers/builtin.h"
+#include "server/controllers/host/builtin.h"
 #include "test.h"
 
 #include <stdio.h>

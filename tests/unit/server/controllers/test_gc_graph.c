@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "server/controllers/gc_graph.h"
+#include "server/controllers/gc/gc_graph.h"
 
 static const struct cor_gc_origin configmaps = {COR_STR_INIT("v1"), COR_STR_INIT("ConfigMap"), 1,
                                                 1};

@@ -7,9 +7,9 @@
 #include "server/api/ending_namespaces.h"
 #include "server/api/publisher.h"
 #include "server/catalog/api_service.h"
-#include "server/controllers/builtin.h"
-#include "server/controllers/namespace_pass.h"
-#include "server/controllers/server_controller.h"
+#include "server/controllers/host/builtin.h"
+#include "server/controllers/host/server_controller.h"
+#include "server/controllers/namespace/namespace_pass.h"
 #include "storage/engine/engine_int.h"
 
 #define NAMESPACES "/api/v1/namespaces"

@@ -1,6 +1,6 @@
 /* One pass of namespace deletion over the scripted port: its requests in their order, the findings
  * that become conditions, and how the pass ends. With the server: test_namespace_controller.c. */
-#include "server/controllers/namespace_pass.h"
+#include "server/controllers/namespace/namespace_pass.h"
 
 #include <stdio.h>
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "server/controllers/quota_pods.h"
-#include "server/controllers/quota_table.h"
+#include "server/controllers/quota/quota_pods.h"
+#include "server/controllers/quota/quota_table.h"
 
 #define NOW_MS    1735689600000LL /* 2025-01-01T00:00:00Z */
 #define POD(spec) "{\"metadata\":{\"name\":\"p\"},\"spec\":{" spec "}}"

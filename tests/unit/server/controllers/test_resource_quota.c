@@ -3,7 +3,7 @@
 #include "host_fixture.h"
 
 #include "base/err.h"
-#include "server/controllers/builtin.h"
+#include "server/controllers/host/builtin.h"
 
 #define NS     "/api/v1/namespaces/default"
 #define QUOTAS NS "/resourcequotas"

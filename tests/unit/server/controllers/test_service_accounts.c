@@ -2,7 +2,7 @@
 #include "host_fixture.h"
 
 #include "base/err.h"
-#include "server/controllers/builtin.h"
+#include "server/controllers/host/builtin.h"
 
 #define LIST     "serviceaccount-controller"
 #define ACCOUNT  "/api/v1/namespaces/team/serviceaccounts/default"

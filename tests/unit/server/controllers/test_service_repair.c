@@ -7,7 +7,7 @@
 #include "base/rand.h"
 #include "scripted_port.h"
 #include "server/alloc/repair.h"
-#include "server/controllers/builtin.h"
+#include "server/controllers/host/builtin.h"
 
 #define NAME "ipallocator-repair-controller"
 #define LOST                                                                                       \

@@ -1,7 +1,7 @@
 /* Lists that several works share, over a scripted port. */
 #include "base/err.h"
 #include "scripted_port.h"
-#include "server/controllers/shared_list.h"
+#include "server/controllers/host/shared_list.h"
 #include "test.h"
 
 #define POD(name) "{\"metadata\":{\"name\":\"" name "\",\"namespace\":\"a\"}}"

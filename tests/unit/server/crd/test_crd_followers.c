@@ -3,7 +3,7 @@
  * enumeration comes every 30 s; so each test looks at the time, too. */
 #include "crd_fixture.h"
 
-#include "server/controllers/controllers.h"
+#include "server/controllers/host/controllers.h"
 
 #define LIST    "garbage-collector-controller,namespace-controller,resourcequota-controller"
 #define AT_ONCE 15000 /* half of what an enumeration takes that is not asked for */
