@@ -14,7 +14,7 @@ struct raw {
     int64_t rev;
 };
 
-/* As src/storage/sqlite/db.c has them. */
+/* As src/storage/sqlite/sqlite_db.c has them. */
 static const char pragmas[] =
     "PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;"
     "PRAGMA journal_size_limit = 16777216; PRAGMA synchronous = FULL; PRAGMA secure_delete = OFF;"

@@ -9,7 +9,7 @@
 #include "meta/names/key.h"
 #include "schema/kinds/resource_row.h"
 #include "session.h"
-#include "storage/encryption/config.h"
+#include "storage/encryption/encryption_config.h"
 #include "storage/engine/maintenance.h"
 #include "storage/maintenance/rewriter.h"
 #include "store_commands.h"

@@ -52,10 +52,10 @@
     ROW(WATCH_CACHE,      "storage/cacher/watch_cache")                                            \
     ROW(CACHERS_LOOP,     "storage/cacher/cachers, one loop")                                      \
     ROW(TRANSFORMERS,     "storage/encryption/dynamic_transformers")                               \
-    ROW(SQLITE_ENGINE,    "storage/sqlite/engine")                                                 \
-    ROW(SQLITE_READERS,   "storage/sqlite/readers")                                                \
-    ROW(CHECKPOINTER,     "storage/sqlite/checkpointer")                                           \
-    ROW(ETCD_ENGINE,      "storage/etcd/engine")                                                   \
+    ROW(SQLITE_ENGINE,    "storage/sqlite/sqlite_engine")                                                 \
+    ROW(SQLITE_READERS,   "storage/sqlite/sqlite_readers")                                                \
+    ROW(CHECKPOINTER,     "storage/sqlite/sqlite_checkpointer")                                           \
+    ROW(ETCD_ENGINE,      "storage/etcd/etcd_engine")                                                   \
     ROW(CLIENT_TRUST,     "server/access/client_trust")                                            \
     ROW(CLIENT_CAS,       "net/stream/client_cas")                                                        \
     ROW(HTTP_BUDGET,      "http/budget")                                                           \

@@ -4,8 +4,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "storage/engine/engine.h"
-#include "storage/etcd/engine.h"
-#include "storage/sqlite/engine.h"
+#include "storage/etcd/etcd_engine.h"
+#include "storage/sqlite/sqlite_engine.h"
 
 typedef int (*open_fn)(const struct cor_engine_config *config, struct cor_engine **ret_engine,
                        struct cor_status *reterr_status);

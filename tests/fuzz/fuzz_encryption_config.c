@@ -3,8 +3,8 @@
 #include "base/err.h"
 #include "base/rand.h"
 #include "fuzz.h"
-#include "storage/encryption/config.h"
 #include "storage/encryption/encryption.h"
+#include "storage/encryption/encryption_config.h"
 
 static void check_config(const struct cor_encryption_config *c)
 {

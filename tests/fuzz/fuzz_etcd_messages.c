@@ -2,7 +2,7 @@
  * a revision, keys where there are events, and nothing is left behind. */
 #include "base/err.h"
 #include "fuzz.h"
-#include "storage/etcd/messages.h"
+#include "storage/etcd/etcd_messages.h"
 
 static void try_range(struct cor_str bytes)
 {

@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "fuzz.h"
 #include "loop/loop.h"
-#include "storage/etcd/watch.h"
+#include "storage/etcd/etcd_watch.h"
 
 struct etcd_stream {
     struct etcd_session *session;

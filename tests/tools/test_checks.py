@@ -16,7 +16,7 @@ LAYERS = [
     ("a room may use one below it", "src/server/verbs/x.c", '#include "server/api/call.h"\n', None),
     ("a room may not use one above it", "src/server/api/x.c", '#include "server/verbs/list.h"\n',
      "src/server/api/x.c:1: server/api may not include server/verbs"),
-    ("a room may not use one that it is kept from", "src/storage/cacher/x.c", '#include "storage/sqlite/log.h"\n',
+    ("a room may not use one that it is kept from", "src/storage/cacher/x.c", '#include "storage/sqlite/sqlite_log.h"\n',
      "src/storage/cacher/x.c:1: storage/cacher may not include storage/sqlite"),
     ("a folder of rooms has no other files", "src/server/x.c", '#include "server/api/call.h"\n',
      "src/server/x.c:1: server has no files beside its rooms"),

@@ -4,13 +4,13 @@
  *   1. cor_cacher_change() gets it from the feed. While KEEPING it is put aside; while APPLYING:
  *   2. cacher_hand_in() makes the served object, one copy with the revision in place, and gives it
  *      to the reflector as an event of its watch.
- *   3. The reflector calls its store, sink.c, which puts the object into the tree and an event into
- *      the window, under the cache's lock.
- * The reflector decides what comes after a failure. It knows no numbers: the revision of the change
- * is in `change_rev` for the sink, and the texts that an informer resumes with are not used here.
+ *   3. The reflector calls its store, cache_sink.c, which puts the object into the tree and an
+ * event into the window, under the cache's lock. The reflector decides what comes after a failure.
+ * It knows no numbers: the revision of the change is in `change_rev` for the sink, and the texts
+ * that an informer resumes with are not used here.
  *
- * A value that cannot be decoded becomes a change of its own (sink.c): the cache goes on without an
- * object of that key, and the watches that would see it end.
+ * A value that cannot be decoded becomes a change of its own (cache_sink.c): the cache goes on
+ * without an object of that key, and the watches that would see it end.
  *
  * What fails:
  *   A change cannot be applied (no memory). It is never skipped: the
@@ -29,7 +29,7 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "storage/cacher/reader_int.h"
+#include "storage/cacher/cache_reader_int.h"
 
 /* Changes that may be kept while a list is read. */
 #define PENDING_MAX 65536

@@ -64,8 +64,8 @@ struct consistency_check {
     _Atomic uint64_t passed, failed, errors;
 };
 
-/* Readings of history, by number; see history.c. The failure of a reading is for the watches that
- * waited for it. Only `floor` and `fits` stay until the next list. */
+/* Readings of history, by number; see cache_history.c. The failure of a reading is for the watches
+ * that waited for it. Only `floor` and `fits` stay until the next list. */
 struct history_wants {
     uint64_t asked; /* number of the last reading that was asked for */
     uint64_t done;  /* number of the last reading that is over; the same: none is under way */
@@ -162,7 +162,7 @@ void cor_cacher_source_retry(struct cor_cacher *cacher);
 void cor_cacher_source_stop(struct cor_cacher *cacher);
 void cor_cacher_source_tick(struct cor_cacher *cacher);
 
-/* In sink.c: the watch cache as the reflector's store. */
+/* In cache_sink.c: the watch cache as the reflector's store. */
 extern const struct cor_reflector_store_ops cor_cacher_sink_ops;
 /* Frees the list that was gathered. */
 void cor_cacher_drop_staged(struct cor_cacher *cacher);
@@ -180,7 +180,7 @@ void cor_cacher_consistency_tick(struct cor_cacher *cacher);
  * decoded now, the cache is filled again. */
 void cor_cacher_unreadable_tick(struct cor_cacher *cacher);
 
-/* In history.c. */
+/* In cache_history.c. */
 void cor_cacher_history_init(struct cor_cacher *cacher);
 /* Asks for the engine's history after `from` to be put in front of the window. Returns the number
  * of the reading to wait for. From any thread, with the cache's lock held. */
@@ -191,7 +191,7 @@ bool cor_cacher_history_must_replay_locked(const struct cor_cacher *cacher, cor_
 /* The home loop's: stops the reading that is under way, if any; cor_cacher_ended() follows. */
 void cor_cacher_history_stop(struct cor_cacher *cacher);
 
-/* In reader.c. */
+/* In cache_reader.c. */
 
 /* The writer's, with the cache's lock held: some of the reader's snapshots are wanted back. */
 void cor_cacher_reader_ask_back(struct cacher_reader *reader);

@@ -114,8 +114,8 @@ void cor_cachers_remove(struct cor_cachers *cachers, struct cor_cacher *cacher);
 /* The home loop's: the next tick comes after RETRY_MS. */
 void cor_cachers_retry_soon(struct cor_cachers *cachers);
 
-/* The writer's, in eviction.c: evicts history until the budget is met, and frees a bounded part of
- * what was evicted. True: there is more to free. */
+/* The writer's, in cache_eviction.c: evicts history until the budget is met, and frees a bounded
+ * part of what was evicted. True: there is more to free. */
 bool cor_cachers_evict(struct cor_cachers *cachers);
 
 /* In cachers_loop.c. */

@@ -14,7 +14,7 @@
  *
  * Threads: the writer notifies; all else runs on the loop, or on the home loop where it says so. */
 /* clang-format on */
-#include "storage/cacher/reader_int.h"
+#include "storage/cacher/cache_reader_int.h"
 
 #include "base/mem.h"
 

@@ -21,7 +21,7 @@
  * after the dispatch.
  *
  * Thread: the reader's loop. */
-#include "storage/cacher/watch_int.h"
+#include "storage/cacher/cache_watch_int.h"
 
 /* Events that are dispatched, and watches that are offered them, before other work of the loop gets
  * its turn. */

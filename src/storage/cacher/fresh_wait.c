@@ -15,7 +15,7 @@
  * the engine does not answer, or FRESH_WAIT_MS pass, on_done(false) is called.
  *
  * Thread: the loop's. */
-#include "storage/cacher/reader_int.h"
+#include "storage/cacher/cache_reader_int.h"
 
 static void wait_ask(struct cachers_loop *loop);
 

@@ -20,7 +20,7 @@
  * Thread: the reader's loop. Objects may also be read by a thread that the loop has lent the cursor
  * to. */
 /* clang-format on */
-#include "storage/cacher/reader_int.h"
+#include "storage/cacher/cache_reader_int.h"
 
 #include "base/array.h"
 #include "base/mem.h"

@@ -25,7 +25,7 @@
  *
  * What fails: a feed that is refused because history was compacted ends the watches that need it
  * with 410; those that begin later join another replay. A value that cannot be decoded ends the
- * watches over its key, whose clients then get the store's own watch (watch.c). Every other failure
+ * watches over its key, whose clients then get the store's own watch (cache_watch.c). Every other failure
  * ends all watches of the replay with an ERROR event. A watch that is put aside and finds no replay
  * ends plainly. Inside a revision each of these ends is a 410.
  *
@@ -35,7 +35,7 @@
  * Thread: the reader's loop. */
 /* clang-format on */
 #include "base/mem.h"
-#include "storage/cacher/watch_int.h"
+#include "storage/cacher/cache_watch_int.h"
 #include "storage/store/store_backlog.h"
 
 #define GATHER_MS 10

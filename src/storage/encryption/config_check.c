@@ -8,7 +8,7 @@
 #include "base/base64.h"
 #include "base/err.h"
 #include "meta/names/field_error.h"
-#include "storage/encryption/config.h"
+#include "storage/encryption/encryption_config.h"
 
 #define SECRET_MAX  4096
 #define MESSAGE_MAX (64u * 1024)

@@ -21,8 +21,8 @@
 #include "base/lock.h"
 #include "base/mem.h"
 #include "net/crypto/crypto.h"
-#include "storage/encryption/config.h"
 #include "storage/encryption/encryption.h"
+#include "storage/encryption/encryption_config.h"
 
 /* The transformer that a store holds. It looks up the set that is in force for each value. */
 struct resource_transformer {

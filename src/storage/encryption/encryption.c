@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/ref.h"
-#include "storage/encryption/config.h"
+#include "storage/encryption/encryption_config.h"
 #include "storage/encryption/key_transformer.h"
 
 /* A key's name goes into the prefix of each value. */

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "fake_engine.h"
-#include "storage/cacher/watch_int.h"
+#include "storage/cacher/cache_watch_int.h"
 
 static struct fake f;
 

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/rand.h"
 #include "fake_engine.h"
-#include "storage/cacher/reader_int.h"
+#include "storage/cacher/cache_reader_int.h"
 #include "storage/cacher/snapshot.h"
 
 /* What is charged, against a count of what the snapshots really keep. */

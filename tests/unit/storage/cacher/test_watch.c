@@ -3,9 +3,9 @@
 
 #include "base/mem.h"
 #include "fake_engine.h"
-#include "storage/cacher/watch_int.h"
+#include "storage/cacher/cache_watch_int.h"
 
-#define BOOKMARK_BEFORE_MS 2000 /* the deadline, as src/storage/cacher/watch.c has it */
+#define BOOKMARK_BEFORE_MS 2000 /* the deadline, as src/storage/cacher/cache_watch.c has it */
 
 static struct fake f;
 

@@ -1,4 +1,4 @@
-#include "storage/encryption/config.h"
+#include "storage/encryption/encryption_config.h"
 
 #include <stdio.h>
 

@@ -6,7 +6,7 @@
 #include "test.h"
 
 #define TIMEOUT_MS        60000
-#define PROGRESS_RETRY_MS 100 /* as src/storage/etcd/watch_stream.c has it */
+#define PROGRESS_RETRY_MS 100 /* as src/storage/etcd/etcd_watch_stream.c has it */
 
 /* The linker brings the library's calls here. */
 int __wrap_cor_timer_set(struct cor_timer *timer, uint64_t delay_ms);

@@ -5,7 +5,7 @@
 
 #include "base/dlist.h"
 #include "etcd.pb-c.h"
-#include "storage/etcd/session.h"
+#include "storage/etcd/etcd_session.h"
 
 #define FAKE_WATCHES_MAX 16
 

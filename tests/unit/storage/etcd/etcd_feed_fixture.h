@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "etcd_fake_session.h"
-#include "storage/etcd/feed.h"
+#include "storage/etcd/etcd_feed.h"
 #include "test.h"
 
 #define REFUSED "etcdserver: permission denied"

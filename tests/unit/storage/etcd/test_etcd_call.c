@@ -1,5 +1,5 @@
 /* What is sent again, and what is not. */
-#include "storage/etcd/call.h"
+#include "storage/etcd/etcd_call.h"
 
 #include "base/err.h"
 #include "etcd_fake_session.h"

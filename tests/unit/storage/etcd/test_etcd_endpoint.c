@@ -1,4 +1,4 @@
-#include "storage/etcd/endpoint.h"
+#include "storage/etcd/etcd_endpoint.h"
 
 #include "base/err.h"
 #include "base/str.h"

@@ -1,5 +1,5 @@
 /* Expected bytes are those of etcd's v3 API: field numbers and types of its messages. */
-#include "storage/etcd/messages.h"
+#include "storage/etcd/etcd_messages.h"
 
 #include "base/err.h"
 #include "test.h"

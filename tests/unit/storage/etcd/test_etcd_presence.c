@@ -1,10 +1,10 @@
 /* A key that is there as long as its process. */
-#include "storage/etcd/presence.h"
+#include "storage/etcd/etcd_presence.h"
 
 #include "base/err.h"
 #include "etcd_fake_session.h"
 #include "loop/loop.h"
-#include "storage/etcd/messages.h"
+#include "storage/etcd/etcd_messages.h"
 #include "test.h"
 
 #define TTL_S      1

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "etcd_feed_fixture.h"
 #include "loop/loop.h"
-#include "storage/etcd/engine_int.h"
+#include "storage/etcd/etcd_engine_int.h"
 
 struct asked {
     struct cor_range_req range;

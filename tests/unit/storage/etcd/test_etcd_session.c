@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "../grpc/grpc_fixture.h"
-#include "storage/etcd/session.h"
+#include "storage/etcd/etcd_session.h"
 
 #define STATUS "/etcdserverpb.Maintenance/Status"
 #define RANGE  "/etcdserverpb.KV/Range"

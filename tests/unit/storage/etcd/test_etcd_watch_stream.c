@@ -1,5 +1,5 @@
 /* Watches that share a stream, as feeds see them. */
-#include "storage/etcd/watch_stream.h"
+#include "storage/etcd/etcd_watch_stream.h"
 
 #include "base/err.h"
 #include "etcd_feed_fixture.h"

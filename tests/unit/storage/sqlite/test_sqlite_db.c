@@ -1,5 +1,5 @@
 /* The connection's statements are static: the file under test is included. */
-#include "storage/sqlite/db.c" /* NOLINT(bugprone-suspicious-include) */
+#include "storage/sqlite/sqlite_db.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <fcntl.h>
 #include <unistd.h>

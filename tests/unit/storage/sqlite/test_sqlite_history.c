@@ -1,10 +1,10 @@
-#include "storage/sqlite/history.h"
+#include "storage/sqlite/sqlite_history.h"
 
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "storage/sqlite/log.h"
-#include "storage/sqlite/range.h"
+#include "storage/sqlite/sqlite_log.h"
+#include "storage/sqlite/sqlite_range.h"
 #include "test.h"
 
 static struct cor_sqlite_db *filled(size_t rows)

@@ -1,0 +1,348 @@
+/* The engine's requests as calls. Most are one call; a range at a revision that is in the future,
+ * or whose page is too large, and a status take another step. */
+#include "base/err.h"
+#include "base/mem.h"
+#include "loop/loop.h"
+#include "storage/etcd/etcd_engine_int.h"
+#include "storage/etcd/etcd_feed.h"
+#include "storage/etcd/etcd_messages.h"
+
+/* A page that the engine chooses: at most so many keys, and near so many bytes. */
+#define PAGE_KEYS_MAX 10000
+#define PAGE_BYTES    (8u << 20)
+#define MESSAGE_MAX   (32u << 20)
+
+struct work {
+    struct etcd_engine *engine;
+    struct cor_engine_req *req;
+    struct cor_mail mail;
+    size_t bytes;
+    size_t limit; /* of a range */
+};
+
+static void step(struct work *work, const struct etcd_method *method,
+                 int (*encode)(struct work *work, struct cor_buf *out),
+                 void (*on_done)(struct etcd_call *call, const struct etcd_reply *reply));
+
+static struct cor_range_req *range_of(const struct work *work)
+{
+    return COR_CONTAINER_OF(work->req, struct cor_range_req, req);
+}
+
+static struct cor_write_req *write_of(const struct work *work)
+{
+    return COR_CONTAINER_OF(work->req, struct cor_write_req, req);
+}
+
+static struct cor_lease_req *lease_of(const struct work *work)
+{
+    return COR_CONTAINER_OF(work->req, struct cor_lease_req, req);
+}
+
+static struct cor_compact_req *compact_of(const struct work *work)
+{
+    return COR_CONTAINER_OF(work->req, struct cor_compact_req, req);
+}
+
+static struct cor_engine_status_req *status_of(const struct work *work)
+{
+    return COR_CONTAINER_OF(work->req, struct cor_engine_status_req, req);
+}
+
+/* Upstream answers what the user of etcd may not do as any other failure of the store. */
+static void finish(struct work *work, int err, const char *text)
+{
+    struct etcd_engine *e = work->engine;
+    struct cor_engine_req *req = work->req;
+
+    atomic_fetch_sub(&e->nrequests, 1);
+    atomic_fetch_sub(&e->request_bytes, work->bytes);
+    cor_free(work);
+    if (err == -COR_EFORBIDDEN)
+        err = -COR_EINTERNAL;
+    if (err < 0 && err != -COR_ECONFLICT)
+        cor_engine_req_fail(req, err, text);
+    else
+        cor_engine_req_done(req, err);
+    cor_etcd_engine_check_quiet(e);
+}
+
+static void finish_decoded(struct work *work, int r)
+{
+    finish(work, r, r == -COR_EINTERNAL ? "etcd's answer cannot be read" : NULL);
+}
+
+/* Ranges. */
+
+static int encode_probe(struct work *work, struct cor_buf *out)
+{
+    const struct cor_range_req probe = {.key = cor_etcd_engine_probe_key(work->engine),
+                                        .keys_only = true};
+
+    return cor_etcd_encode_range(&probe, 0, out);
+}
+
+static int encode_range(struct work *work, struct cor_buf *out)
+{
+    const struct cor_range_req *req = range_of(work);
+
+    if (req->key.n == 0 && req->keys_only)
+        return encode_probe(work, out);
+    return cor_etcd_encode_range(req, work->limit, out);
+}
+
+static void on_current(struct etcd_call *call, const struct etcd_reply *reply)
+{
+    struct work *work = call->arg;
+    struct cor_range_req now = {0};
+    int r = reply->err;
+
+    if (r == 0)
+        r = cor_etcd_decode_range(reply->message, &now);
+    range_of(work)->ret_rev = now.ret_rev;
+    cor_range_req_deinit(&now);
+    if (r < 0)
+        finish(work, r, reply->text);
+    else
+        finish(work, -COR_EFUTURE, "required revision is a future revision");
+}
+
+static size_t page_bytes(const struct cor_range_req *req)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < req->ret_nkvs; i++)
+        bytes += req->ret_kvs[i]->value_len;
+    return bytes;
+}
+
+/* The next page is chosen by what this one weighed. */
+static void learn_page(struct etcd_engine *e, const struct cor_range_req *req)
+{
+    size_t bytes = page_bytes(req);
+
+    if (req->ret_more && bytes < PAGE_BYTES / 2)
+        e->page_keys *= 2;
+    else if (bytes > PAGE_BYTES * 2)
+        e->page_keys /= 2;
+    if (e->page_keys > PAGE_KEYS_MAX)
+        e->page_keys = PAGE_KEYS_MAX;
+    if (e->page_keys == 0)
+        e->page_keys = 1;
+}
+
+static void on_range(struct etcd_call *call, const struct etcd_reply *reply)
+{
+    struct work *work = call->arg;
+    struct cor_range_req *req = range_of(work);
+
+    if (reply->err == -COR_EFUTURE) {
+        step(work, &cor_etcd_method_range, encode_probe, on_current);
+    } else if (reply->err == -COR_ETOOBIG && work->limit > 1) {
+        work->limit /= 4;
+        work->limit += work->limit == 0;
+        work->engine->page_keys = work->limit;
+        step(work, &cor_etcd_method_range, encode_range, on_range);
+    } else if (reply->err < 0) {
+        finish(work, reply->err, reply->text);
+    } else {
+        int r = cor_etcd_decode_range(reply->message, req);
+
+        if (r == 0 && req->limit == 0 && !req->keys_only)
+            learn_page(work->engine, req);
+        if (r == 0)
+            cor_etcd_feeds_saw(work->engine, req->ret_rev);
+        finish_decoded(work, r);
+    }
+}
+
+static void start_range(struct work *work)
+{
+    const struct cor_range_req *req = range_of(work);
+
+    work->limit = req->limit || req->keys_only ? req->limit : work->engine->page_keys;
+    step(work, &cor_etcd_method_range, encode_range, on_range);
+}
+
+/* Writes. */
+
+static int encode_write(struct work *work, struct cor_buf *out)
+{
+    return cor_etcd_encode_write(write_of(work), out);
+}
+
+static void on_write(struct etcd_call *call, const struct etcd_reply *reply)
+{
+    struct work *work = call->arg;
+
+    if (reply->err < 0)
+        finish(work, reply->err, reply->text);
+    else
+        finish_decoded(work, cor_etcd_decode_write(reply->message, write_of(work)));
+}
+
+static int encode_grant(struct work *work, struct cor_buf *out)
+{
+    return cor_etcd_encode_grant(lease_of(work)->ttl_s, out);
+}
+
+static void on_grant(struct etcd_call *call, const struct etcd_reply *reply)
+{
+    struct work *work = call->arg;
+
+    if (reply->err < 0)
+        finish(work, reply->err, reply->text);
+    else
+        finish_decoded(work, cor_etcd_decode_grant(reply->message, &lease_of(work)->ret_id));
+}
+
+static void learn_compacted(struct etcd_engine *e, cor_rev rev)
+{
+    if (rev > e->compact_rev)
+        e->compact_rev = rev;
+}
+
+static int encode_compact(struct work *work, struct cor_buf *out)
+{
+    return cor_etcd_encode_compaction(compact_of(work)->rev, out);
+}
+
+/* Somebody else may have done it. */
+static void on_compact(struct etcd_call *call, const struct etcd_reply *reply)
+{
+    struct work *work = call->arg;
+    int r = reply->err == -COR_EEXPIRED ? 0 : reply->err;
+
+    if (r == 0)
+        learn_compacted(work->engine, compact_of(work)->rev);
+    finish(work, r, reply->text);
+}
+
+/* Status: a linearizable read shows that etcd can take writes, and what servers have compacted;
+ * then what the member says of its file. */
+
+static int encode_compact_key(struct work *work, struct cor_buf *out)
+{
+    const struct cor_range_req probe = {.key = COR_COMPACT_KEY};
+
+    return cor_etcd_encode_range(&probe, 1, out);
+}
+
+static int encode_nothing(struct work *work, struct cor_buf *out)
+{
+    (void)work, (void)out;
+    return 0;
+}
+
+static void on_status(struct etcd_call *call, const struct etcd_reply *reply)
+{
+    struct work *work = call->arg;
+    struct cor_engine_status_req *req = status_of(work);
+    struct etcd_member_status status;
+
+    if (reply->err == 0 && cor_etcd_decode_status(reply->message, &status) == 0) {
+        req->ret_file_bytes = status.db_bytes;
+        req->ret_used_bytes = status.used_bytes;
+    }
+    finish(work, 0, NULL);
+}
+
+static void on_probe(struct etcd_call *call, const struct etcd_reply *reply)
+{
+    struct work *work = call->arg;
+    struct cor_engine_status_req *req = status_of(work);
+    struct cor_range_req answer = {0};
+    int r = reply->err;
+    cor_rev rev;
+
+    if (r == 0)
+        r = cor_etcd_decode_range(reply->message, &answer);
+    if (answer.ret_nkvs > 0 && cor_str_to_u64(cor_kv_value(answer.ret_kvs[0]), &rev) == 0)
+        learn_compacted(work->engine, rev);
+    req->ret_rev = answer.ret_rev;
+    req->ret_compact_rev = work->engine->compact_rev;
+    cor_range_req_deinit(&answer);
+    if (r < 0)
+        finish(work, r, reply->text);
+    else
+        step(work, &cor_etcd_method_status, encode_nothing, on_status);
+}
+
+/* Who may not read the key of compactions can read those of the prefix. */
+static void on_compact_key(struct etcd_call *call, const struct etcd_reply *reply)
+{
+    if (reply->err == -COR_EFORBIDDEN)
+        step(call->arg, &cor_etcd_method_probe, encode_probe, on_probe);
+    else
+        on_probe(call, reply);
+}
+
+static void step(struct work *work, const struct etcd_method *method,
+                 int (*encode)(struct work *work, struct cor_buf *out),
+                 void (*on_done)(struct etcd_call *call, const struct etcd_reply *reply))
+{
+    struct cor_buf out;
+    int r;
+
+    cor_buf_init(&out, MESSAGE_MAX);
+    r = encode(work, &out);
+    if (r == 0)
+        r = cor_etcd_call_start(work->engine->session, method, &out, on_done, work, NULL);
+    cor_buf_deinit(&out);
+    if (r < 0)
+        finish(work, r, NULL);
+}
+
+static void on_mail(struct cor_mail *mail)
+{
+    struct work *work = COR_CONTAINER_OF(mail, struct work, mail);
+
+    switch (work->req->op) {
+    case COR_ENGINE_RANGE:
+        start_range(work);
+        break;
+    case COR_ENGINE_WRITE:
+        step(work, &cor_etcd_method_txn, encode_write, on_write);
+        break;
+    case COR_ENGINE_LEASE:
+        step(work, &cor_etcd_method_grant, encode_grant, on_grant);
+        break;
+    case COR_ENGINE_COMPACT:
+        step(work, &cor_etcd_method_compact, encode_compact, on_compact);
+        break;
+    case COR_ENGINE_STATUS:
+        step(work, &cor_etcd_method_probe, encode_compact_key, on_compact_key);
+        break;
+    }
+}
+
+static size_t cost(const struct cor_engine_req *req)
+{
+    const struct cor_write_req *w = COR_CONTAINER_OF(req, const struct cor_write_req, req);
+
+    return req->op == COR_ENGINE_WRITE ? w->key.n + w->value.n : 0;
+}
+
+void cor_etcd_request(struct etcd_engine *e, struct cor_engine_req *req)
+{
+    struct work *work = cor_calloc(1, sizeof(*work));
+    size_t bytes = cost(req);
+
+    if (!work) {
+        cor_engine_req_fail(req, -COR_ENOMEM, NULL);
+        return;
+    }
+    work->engine = e;
+    work->req = req;
+    work->bytes = bytes;
+    work->mail.on_mail = on_mail;
+    if (atomic_fetch_add(&e->nrequests, 1) >= ETCD_REQUESTS_MAX ||
+        atomic_load(&e->request_bytes) + bytes > ETCD_REQUEST_BYTES_MAX) {
+        atomic_fetch_sub(&e->nrequests, 1);
+        cor_free(work);
+        cor_engine_req_fail(req, -COR_EBUSY, "too many requests wait for the store");
+        return;
+    }
+    atomic_fetch_add(&e->request_bytes, bytes);
+    cor_loop_post_always(e->loop, &work->mail);
+}
