@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "http/client.h"
+#include "http/http_client.h"
 #include "loop/loop.h"
 #include "measure.h"
 #include "net/stream/net.h"

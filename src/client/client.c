@@ -21,7 +21,7 @@
 #include "base/sized.h"
 #include "client/client_int.h"
 #include "client/discovery/discovery.h"
-#include "http/proxy.h"
+#include "http/http_proxy.h"
 #include "kit/config/server_url.h"
 #include "net/host/host.h"
 #include "net/stream/dns.h"

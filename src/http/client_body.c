@@ -12,7 +12,7 @@
 #include <assert.h>
 
 #include "base/err.h"
-#include "http/client_int.h"
+#include "http/http_client_int.h"
 #include "loop/loop.h"
 #include "net/stream/net.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "http/client_int.h"
+#include "http/http_client_int.h"
 #include "net/stream/stream.h"
 
 #define OUT_MAX (COR_HTTP_CLIENT_BODY_MAX + COR_H1_HEAD_MAX)

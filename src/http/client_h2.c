@@ -3,7 +3,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "http/client_int.h"
+#include "http/http_client_int.h"
 #include "net/session/h2.h"
 
 static int on_head(struct cor_h2_stream *s, const struct cor_h2_head *head, void *arg)

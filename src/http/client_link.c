@@ -3,7 +3,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "http/client_int.h"
+#include "http/http_client_int.h"
 #include "loop/loop.h"
 #include "net/stream/net.h"
 #include "net/stream/stream.h"

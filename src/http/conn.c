@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "http/server_int.h"
+#include "http/http_server_int.h"
 #include "net/host/host.h"
 
 /* So many of the oldest connections are looked at for one that may be ended. */

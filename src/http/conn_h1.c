@@ -16,7 +16,7 @@
 #include <assert.h>
 
 #include "base/err.h"
-#include "http/server_int.h"
+#include "http/http_server_int.h"
 
 #define SPANS_AT_ONCE 32
 /* A body up to this long, of a request that has been answered, is read and dropped to keep the

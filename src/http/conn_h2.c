@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "http/server_int.h"
+#include "http/http_server_int.h"
 #include "net/stream/net.h"
 
 /* So many heads are shown, and so many requests run, in one turn; an ordinary request takes 20 to

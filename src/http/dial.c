@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "http/proxy.h"
+#include "http/http_proxy.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
 #include "net/host/host.h"

@@ -16,7 +16,7 @@
 #include <assert.h>
 
 #include "base/err.h"
-#include "http/server_int.h"
+#include "http/http_server_int.h"
 
 static void assert_undecided(const struct cor_http_response *resp)
 {

@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "http/server_int.h"
+#include "http/http_server_int.h"
 
 static const struct {
     struct cor_str name;

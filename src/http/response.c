@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "http/server_int.h"
+#include "http/http_server_int.h"
 
 /* Of each turn of a loop; then requests of other connections wait for the next one. */
 #define REQUESTS_US 4000

@@ -7,7 +7,7 @@
 #include "base/dlist.h"
 #include "base/lock.h"
 #include "coracle/testing.h"
-#include "http/server.h"
+#include "http/http_server.h"
 #include "meta/status/status.h"
 #include "server/access/user.h"
 #include "server/api/api.h"

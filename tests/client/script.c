@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "http/server.h"
+#include "http/http_server.h"
 #include "loop/loop.h"
 #include "test.h"
 

@@ -2,7 +2,7 @@
  * cut, the messages are the same, each within the limit, and as long as its prefix says. */
 #include "base/err.h"
 #include "fuzz.h"
-#include "grpc/message_reader.h"
+#include "grpc/grpc_message_reader.h"
 
 #define MAX 1000
 

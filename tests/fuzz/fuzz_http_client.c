@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "fuzz.h"
-#include "http/client.h"
+#include "http/http_client.h"
 #include "loop/loop.h"
 #include "net/stream/listener.h"
 #include "net/stream/net.h"

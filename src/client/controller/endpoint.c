@@ -19,7 +19,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "client/controller/manager_int.h"
-#include "http/server.h"
+#include "http/http_server.h"
 #include "http/url.h"
 #include "meta/status/quote.h"
 

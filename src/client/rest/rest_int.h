@@ -13,7 +13,7 @@
 #include "client/rest/rest_throttle.h"
 #include "client/rest/warning.h"
 #include "codec/gzip.h"
-#include "http/client.h"
+#include "http/http_client.h"
 #include "kit/config/server_url.h"
 #include "loop/timer.h"
 

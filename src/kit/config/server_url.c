@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "http/proxy.h"
+#include "http/http_proxy.h"
 #include "net/host/host.h"
 
 static int url_mistake(const struct cor_client_config *config, struct cor_status *reterr)

@@ -1,9 +1,9 @@
 /* One loop's client of the server that decides for this one.
  *
- * Attempts are of the one HTTP client (http/client.h); a pause between them is upstream's backoff
- * for webhooks (500 ms, times 1.5, 20 % jitter, 5 attempts), or longer when the answer says so.
- * Credentials are the kubeconfig's: a token, a file with one that is read again each 50 seconds (as
- * client-go does), a user name and a password, a certificate as data or as files. */
+ * Attempts are of the one HTTP client (http/http_client.h); a pause between them is upstream's
+ * backoff for webhooks (500 ms, times 1.5, 20 % jitter, 5 attempts), or longer when the answer says
+ * so. Credentials are the kubeconfig's: a token, a file with one that is read again each 50 seconds
+ * (as client-go does), a user name and a password, a certificate as data or as files. */
 #include "server/access/delegate.h"
 
 #include <assert.h>
@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rand.h"
-#include "http/client.h"
+#include "http/http_client.h"
 #include "kit/config/kubeconfig.h"
 #include "kit/config/server_url.h"
 #include "loop/loop.h"

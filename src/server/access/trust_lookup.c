@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rand.h"
-#include "http/client.h"
+#include "http/http_client.h"
 #include "loop/loop.h"
 #include "json/text/json.h"
 #include "json/text/scan.h"

@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "http/client.h"
+#include "http/http_client.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
 

@@ -25,8 +25,8 @@ struct cor_fetch_answer {
 };
 
 /* `r`: 0, an answer of any status. As cor_target_use_begin(); -COR_ETIMEOUT, -COR_ETOOBIG; or the
- * failure of the call (http/client.h). `text` is one line and describes a failure. The fetch is
- * gone when this returns. */
+ * failure of the call (http/http_client.h). `text` is one line and describes a failure. The fetch
+ * is gone when this returns. */
 typedef void (*cor_fetch_cb)(void *arg, int r, const char *text,
                              const struct cor_fetch_answer *answer);
 

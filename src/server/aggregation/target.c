@@ -21,7 +21,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "http/client.h"
+#include "http/http_client.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
 #include "net/stream/net.h"

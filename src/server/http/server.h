@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "http/server.h"
+#include "http/http_server.h"
 #include "meta/status/status.h"
 #include "server/access/authenticator.h"
 #include "server/access/authorizer.h"

@@ -16,7 +16,7 @@
 
 #include "base/dlist.h"
 #include "base/str.h"
-#include "grpc/status.h"
+#include "grpc/grpc_status.h"
 #include "loop/timer.h"
 #include "meta/status/status.h"
 #include "storage/engine/engine.h"

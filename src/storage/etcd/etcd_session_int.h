@@ -3,8 +3,8 @@
 #define COR_STORAGE_ETCD_ETCD_SESSION_INT_H
 
 #include "base/buf.h"
-#include "grpc/call.h"
-#include "grpc/channel.h"
+#include "grpc/grpc_call.h"
+#include "grpc/grpc_channel.h"
 #include "storage/etcd/etcd_endpoint.h"
 #include "storage/etcd/etcd_secrets.h"
 #include "storage/etcd/etcd_session.h"

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "client/rest/rest_client.h"
-#include "http/server.h"
+#include "http/http_server.h"
 #include "identities.h"
 #include "loop/loop.h"
 #include "net/stream/net.h"

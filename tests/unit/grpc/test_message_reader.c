@@ -1,7 +1,7 @@
 #include "test.h"
 
 #include "base/err.h"
-#include "grpc/message_reader.h"
+#include "grpc/grpc_message_reader.h"
 
 /* Feeds `in` in pieces and writes each message to `out` in brackets. */
 static int run(struct cor_str in, size_t cut, size_t max, struct cor_buf *out)

@@ -1,7 +1,7 @@
 #include "test.h"
 
 #include "base/err.h"
-#include "grpc/status.h"
+#include "grpc/grpc_status.h"
 
 TEST(grpc_status, numbers_are_grpcs)
 {

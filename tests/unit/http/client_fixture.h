@@ -3,7 +3,7 @@
 #ifndef COR_TEST_CLIENT_FIXTURE_H
 #define COR_TEST_CLIENT_FIXTURE_H
 
-#include "http/client.h"
+#include "http/http_client.h"
 #include "http_fixture.h"
 #include "identities.h"
 

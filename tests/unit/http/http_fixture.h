@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "http/server.h"
+#include "http/http_server.h"
 #include "loop/loop.h"
 #include "net/session/h1.h"
 #include "net/session/h2.h"

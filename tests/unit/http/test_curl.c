@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "http/server.h"
+#include "http/http_server.h"
 #include "identities.h"
 #include "loop/loop.h"
 #include "net/stream/peer.h"

@@ -3,7 +3,7 @@
 #include "test.h"
 
 #include "base/clock.h"
-#include "http/server_int.h"
+#include "http/http_server_int.h"
 #include "http_fixture.h"
 #include "identities.h"
 

@@ -5,7 +5,7 @@
 #include <arpa/inet.h>
 #include <sys/socket.h>
 
-#include "http/server_int.h"
+#include "http/http_server_int.h"
 #include "http_fixture.h"
 #include "net/stream/net_int.h"
 

@@ -1,7 +1,7 @@
 #include "test.h"
 
 #include "client_fixture.h"
-#include "http/proxy.h"
+#include "http/http_proxy.h"
 #include "raw_server.h"
 
 static void check_url(const char *url, bool is_tls, const char *host, uint16_t port,

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "http/server.h"
+#include "http/http_server.h"
 #include "identities.h"
 #include "loop/loop.h"
 #include "net/session/h2.h"

@@ -7,7 +7,7 @@
 #include "cache/informers/shared_informer.h"
 #include "client/informers/http_list_watch.h"
 #include "client/rest/rest_client.h"
-#include "http/server.h"
+#include "http/http_server.h"
 #include "loop/loop.h"
 #include "net/stream/net.h"
 #include "test.h"

@@ -2,7 +2,7 @@
 
 #include "client/rest/rest_int.h"
 #include "coracle/version.h"
-#include "http/client_int.h"
+#include "http/http_client_int.h"
 
 TEST(rest_client, a_whole_answer)
 {

@@ -24,7 +24,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "http/server.h"
+#include "http/http_server.h"
 #include "loop/loop.h"
 #include "net/crypto/cert.h"
 #include "net/stream/peer.h"

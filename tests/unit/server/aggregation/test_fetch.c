@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "../port/port_fixture.h"
-#include "http/client.h"
+#include "http/http_client.h"
 #include "recording_target.h"
 #include "server/aggregation/fetch.h"
 

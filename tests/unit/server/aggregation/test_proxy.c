@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "../port/port_fixture.h"
-#include "http/client.h"
+#include "http/http_client.h"
 #include "meta/object/object.h"
 #include "net/stream/net.h"
 #include "recording_target.h"

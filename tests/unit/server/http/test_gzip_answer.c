@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "http/server.h"
+#include "http/http_server.h"
 #include "loop/loop.h"
 #include "test.h"
 

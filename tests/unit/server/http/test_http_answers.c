@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 #include "codec/gzip.h"
-#include "http/client.h"
+#include "http/http_client.h"
 #include "net/stream/net.h"
 #include "server/metrics/metrics.h"
 

@@ -1,6 +1,6 @@
 /* A call from its opening to its on_done: the request's head, messages out, deadline, cancellation.
- * What comes in is in call_recv.c. */
-#include "grpc/call.h"
+ * What comes in is in grpc_call_recv.c. */
+#include "grpc/grpc_call.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "coracle/version.h"
-#include "grpc/channel_int.h"
+#include "grpc/grpc_channel_int.h"
 
 #define FIXED_HEADERS 4
 /* gRPC's timeouts have at most eight digits. */

@@ -1,8 +1,8 @@
 /* Cuts a stream of bytes into gRPC messages: a byte of flags, four of length, the message. Bytes
  * are copied only when a message is not whole yet. Owner: whoever embeds it.  Thread: one at a
  * time. */
-#ifndef COR_GRPC_MESSAGE_READER_H
-#define COR_GRPC_MESSAGE_READER_H
+#ifndef COR_GRPC_GRPC_MESSAGE_READER_H
+#define COR_GRPC_GRPC_MESSAGE_READER_H
 
 #include <stdbool.h>
 

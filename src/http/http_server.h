@@ -1,8 +1,8 @@
 /* The HTTP server: listeners, connections spread over loops, limits, graceful shutdown. It parses
  * requests and frames responses; what they mean is the handler's business.
  * Owner: its maker.  Thread: each connection lives on one loop, and its handler runs there. */
-#ifndef COR_HTTP_SERVER_H
-#define COR_HTTP_SERVER_H
+#ifndef COR_HTTP_HTTP_SERVER_H
+#define COR_HTTP_HTTP_SERVER_H
 
 #include <stddef.h>
 #include <stdint.h>

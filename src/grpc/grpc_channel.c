@@ -16,14 +16,14 @@
  *
  * Thread: the net's loop. */
 /* clang-format on */
-#include "grpc/channel.h"
+#include "grpc/grpc_channel.h"
 
 #include <assert.h>
 #include <stdio.h>
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "grpc/channel_int.h"
+#include "grpc/grpc_channel_int.h"
 #include "net/stream/tls.h"
 
 /* A connection that broke sooner than this counts as one that could not be made. Else a server that

@@ -1,13 +1,13 @@
 /* The inside of channels and calls, for this folder only. */
-#ifndef COR_GRPC_CHANNEL_INT_H
-#define COR_GRPC_CHANNEL_INT_H
+#ifndef COR_GRPC_GRPC_CHANNEL_INT_H
+#define COR_GRPC_GRPC_CHANNEL_INT_H
 
 #include "base/backoff.h"
 #include "base/dlist.h"
 #include "base/rand.h"
-#include "grpc/call.h"
-#include "grpc/channel.h"
-#include "grpc/message_reader.h"
+#include "grpc/grpc_call.h"
+#include "grpc/grpc_channel.h"
+#include "grpc/grpc_message_reader.h"
 #include "http/client_conn.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
@@ -102,7 +102,7 @@ void cor_grpc_call_start(struct cor_grpc_call *call);
 void cor_grpc_call_fail(struct cor_grpc_call *call, enum cor_grpc_code code, const char *text,
                         bool is_untouched);
 
-/* call_recv.c: what streams of calls are given. */
+/* grpc_call_recv.c: what streams of calls are given. */
 extern const struct cor_h2_stream_cbs cor_grpc_stream_cbs;
 
 /* Sends what waits. */

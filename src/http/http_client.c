@@ -1,6 +1,6 @@
 /* The client: its calls, and which connection each is given. How connections live is in
  * client_link.c, what they speak in client_h1.c and client_h2.c. */
-#include "http/client.h"
+#include "http/http_client.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "http/client_int.h"
+#include "http/http_client_int.h"
 #include "loop/loop.h"
 #include "net/stream/net.h"
 #include "net/stream/stream.h"

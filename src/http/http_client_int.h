@@ -1,13 +1,13 @@
 /* The inside of the client, for client*.c only. */
-#ifndef COR_HTTP_CLIENT_INT_H
-#define COR_HTTP_CLIENT_INT_H
+#ifndef COR_HTTP_HTTP_CLIENT_INT_H
+#define COR_HTTP_HTTP_CLIENT_INT_H
 
 #include "base/buf.h"
 #include "base/dlist.h"
-#include "http/client.h"
 #include "http/client_conn.h"
 #include "http/dial.h"
-#include "http/proxy.h"
+#include "http/http_client.h"
+#include "http/http_proxy.h"
 #include "loop/timer.h"
 #include "net/session/h1.h"
 

@@ -1,4 +1,4 @@
-#include "grpc/status.h"
+#include "grpc/grpc_status.h"
 
 #include "base/err.h"
 

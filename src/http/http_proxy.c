@@ -1,4 +1,4 @@
-#include "http/proxy.h"
+#include "http/http_proxy.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

@@ -7,15 +7,15 @@
  *   unary:   cor_grpc_unary() ──► on_reply
  *   stream:  cor_grpc_call_open() ──► _send() … _end() │ on_message … ──► on_done */
 /* clang-format on */
-#ifndef COR_GRPC_CALL_H
-#define COR_GRPC_CALL_H
+#ifndef COR_GRPC_GRPC_CALL_H
+#define COR_GRPC_GRPC_CALL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/str.h"
-#include "grpc/status.h"
+#include "grpc/grpc_status.h"
 #include "net/session/header.h"
 
 struct cor_grpc_call;

@@ -1,15 +1,15 @@
 /* clang-format off */
 /* A gRPC client's way to one service that has several addresses. It keeps one HTTP/2 connection, to
  * the first address that answers, and makes a new one, to the next, when that one fails; after a
- * round in which none answered it waits, 0.1 s at first, 5 s at most. Calls (grpc/call.h) run side
+ * round in which none answered it waits, 0.1 s at first, 5 s at most. Calls (grpc/grpc_call.h) run side
  * by side on the connection.
  * Owner: its opener.  Thread: the loop's of `net`. No function calls back before it returns.
  *
  *   CONNECTING ──► READY ──► CONNECTING …       a call that is opened now waits for the connection
  *        └───────► FAILING (backoff) ──► CONNECTING …        … fails with UNAVAILABLE */
 /* clang-format on */
-#ifndef COR_GRPC_CHANNEL_H
-#define COR_GRPC_CHANNEL_H
+#ifndef COR_GRPC_GRPC_CHANNEL_H
+#define COR_GRPC_GRPC_CHANNEL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "base/utf8.h"
-#include "grpc/channel_int.h"
+#include "grpc/grpc_channel_int.h"
 #include "http/url.h"
 
 static void learn_message(struct cor_grpc_call *call, struct cor_str text)

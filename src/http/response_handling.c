@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "http/server_int.h"
+#include "http/http_server_int.h"
 
 #define ERROR_BODY_MAX   (64u * 1024)
 #define BODY_FIRST_BYTES (64u * 1024)

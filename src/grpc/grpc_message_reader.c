@@ -1,4 +1,4 @@
-#include "grpc/message_reader.h"
+#include "grpc/grpc_message_reader.h"
 
 #include <assert.h>
 

@@ -2,8 +2,8 @@
  * environment is read only where cor_proxy_env_peek() is called: a library has no business with it
  * otherwise.
  * Owner: whoever embeds it.  Thread: any. */
-#ifndef COR_HTTP_PROXY_H
-#define COR_HTTP_PROXY_H
+#ifndef COR_HTTP_HTTP_PROXY_H
+#define COR_HTTP_HTTP_PROXY_H
 
 #include <stdbool.h>
 #include <stdint.h>

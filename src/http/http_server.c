@@ -1,11 +1,11 @@
-#include "http/server.h"
+#include "http/http_server.h"
 
 #include <assert.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "http/server_int.h"
+#include "http/http_server_int.h"
 #include "net/stream/listener.h"
 #include "net/stream/net.h"
 #include "net/stream/tls.h"

@@ -1,6 +1,6 @@
 /* How a gRPC call ended. Thread: any (values). */
-#ifndef COR_GRPC_STATUS_H
-#define COR_GRPC_STATUS_H
+#ifndef COR_GRPC_GRPC_STATUS_H
+#define COR_GRPC_GRPC_STATUS_H
 
 #include <stdbool.h>
 

@@ -1,12 +1,12 @@
 /* The inside of the server, for this folder only. */
-#ifndef COR_HTTP_SERVER_INT_H
-#define COR_HTTP_SERVER_INT_H
+#ifndef COR_HTTP_HTTP_SERVER_INT_H
+#define COR_HTTP_HTTP_SERVER_INT_H
 
 #include <stdatomic.h>
 
 #include "base/dlist.h"
 #include "http/budget.h"
-#include "http/server.h"
+#include "http/http_server.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
 #include "loop/turns.h"
@@ -290,7 +290,7 @@ void cor_conn_h2_gone(struct cor_conn *c, int why);
 /* Does every stream wait for its client, as cor_response_waits_for_peer() says? */
 bool cor_conn_h2_waits_for_peer(const struct cor_conn *c);
 
-/* response.c, exchange.c, intake.c */
+/* response.c, response_handling.c, intake.c */
 void cor_response_init(struct cor_http_response *resp, struct cor_conn *c,
                        const struct cor_response_ops *ops);
 /* As after cor_response_init(); frees the bodies. */

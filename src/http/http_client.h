@@ -5,8 +5,8 @@
  * consumer that pauses a call bounds what may come. They are not decompressed, and none is asked
  * for compressed. Behaviour: docs/internals/http.md.
  * Owner: its opener.  Thread: the loop's of `net`. No function calls back before it returns. */
-#ifndef COR_HTTP_CLIENT_H
-#define COR_HTTP_CLIENT_H
+#ifndef COR_HTTP_HTTP_CLIENT_H
+#define COR_HTTP_HTTP_CLIENT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,9 +54,9 @@ struct cor_http_client_opts {
     uint64_t connect_timeout_ms; /* 0: COR_HTTP_CLIENT_CONNECT_TIMEOUT_MS */
     uint64_t silence_ms;         /* HTTP/2; 0: COR_HTTP_CLIENT_SILENCE_MS */
     uint64_t ping_ms;            /* 0: COR_HTTP_CLIENT_PING_MS */
-    const char *proxy_url;       /* see http/proxy.h; NULL: none. An https proxy needs `tls`, and is
-                                    trusted as the server is. Not for Unix sockets */
-    cor_resolve_fn resolve;      /* NULL: the system's resolver, on a worker thread */
+    const char *proxy_url;  /* see http/http_proxy.h; NULL: none. An https proxy needs `tls`, and is
+                               trusted as the server is. Not for Unix sockets */
+    cor_resolve_fn resolve; /* NULL: the system's resolver, on a worker thread */
     void *resolve_arg;
     size_t calls_max;       /* under way at once; 0: COR_HTTP_CLIENT_CALLS_MAX */
     size_t connections_max; /* 0: as many as calls need. A call that would need one more ends with
