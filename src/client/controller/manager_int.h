@@ -154,7 +154,7 @@ void cor_controller_detach(struct cor_controller *c);
  * Returns NULL; NULL is allowed. */
 struct cor_controller *cor_controller_free(struct cor_controller *c);
 
-/* The endpoint (endpoint.c). Init cannot fail, and is called once, in the making. */
+/* The endpoint (manager_endpoint.c). Init cannot fail, and is called once, in the making. */
 void cor_endpoint_init(struct cor_manager *m);
 
 /* Listens, if the options have an address. On the loop. 0, -COR_EINVAL, -COR_EEXIST (in use),
