@@ -4,7 +4,7 @@
 
 #include "fuzz.h"
 #include "http/url.h"
-#include "server/request/api_options.h"
+#include "server/request/query_options.h"
 #include "server/request/request_info.h"
 
 static void check_round_trip(struct cor_str in, enum cor_url_part part)

@@ -16,7 +16,7 @@
 #include "json/write/writer.h"
 
 /* Marks the subresource as one that shows a Scale. The scale needs the paths of its row, which no
- * function of a conversion has: server/api/custom_scale.c makes it. */
+ * function of a conversion has: server/api/scale_of_custom.c makes it. */
 extern const struct cor_conversion cor_custom_scale_conversion;
 
 /* What a patch sees in the place of a number of replicas that the object does not have. */

@@ -4,7 +4,7 @@
 #define COR_SERVER_SERVICE_FAMILIES_H
 
 #include "meta/names/field_error.h"
-#include "server/alloc/service.h"
+#include "server/alloc/service_fields.h"
 #include "server/alloc/service_plan.h"
 
 #define COR_SINGLE_STACK COR_STR("SingleStack")

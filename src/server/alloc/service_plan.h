@@ -6,7 +6,7 @@
 
 #include "meta/names/field_error.h"
 #include "server/alloc/ports.h"
-#include "server/alloc/service.h"
+#include "server/alloc/service_fields.h"
 
 /* The families that the cluster has ranges for, as its flags say. */
 struct cor_service_cluster {

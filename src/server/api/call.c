@@ -35,8 +35,8 @@
 #include "schema/print/custom_columns.h"
 #include "schema/protobuf/protobuf.h"
 #include "server/api/call_int.h"
-#include "server/api/custom_scale.h"
 #include "server/api/heavy.h"
+#include "server/api/scale_of_custom.h"
 #include "server/docs/table.h"
 #include "json/write/pretty.h"
 

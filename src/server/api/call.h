@@ -17,9 +17,9 @@
 #include "schema/kinds/resource_row.h"
 #include "server/api/api_int.h"
 #include "server/docs/table.h"
-#include "server/request/api_options.h"
 #include "server/request/negotiate.h"
-#include "server/request/warnings.h"
+#include "server/request/query_options.h"
+#include "server/request/request_warnings.h"
 
 /* The spans of output at once, unless the verb asks for more. A watch, of which there are
  * thousands, needs no more than these. */

@@ -7,7 +7,7 @@
 
 #include "server/api/call.h"
 #include "server/docs/kept_docs.h"
-#include "server/docs/openapi.h"
+#include "server/docs/openapi_docs.h"
 
 /* What an answer with a document needs while the document is made. Zeroed at first. */
 struct cor_openapi_answer {

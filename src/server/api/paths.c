@@ -15,7 +15,7 @@
 #include "server/api/kube_version.h"
 #include "server/api/openapi_reply.h"
 #include "server/api/root_paths.h"
-#include "server/docs/discovery.h"
+#include "server/docs/discovery_docs.h"
 #include "json/write/writer.h"
 
 /* What this server's API is compatible with. */

@@ -25,7 +25,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "server/docs/openapi.h"
+#include "server/docs/openapi_docs.h"
 #include "server/docs/openapi_same.h"
 #include "server/docs/openapi_spec.h"
 #include "json/text/json.h"

@@ -25,7 +25,7 @@
 #include "server/http/exchange_int.h"
 #include "server/http/exchange_wait.h"
 #include "server/http/websocket_answer.h"
-#include "server/request/api_options.h"
+#include "server/request/query_options.h"
 
 /* How long a verb that writes may take, counted from when its body is whole; as upstream, except
  * that upstream's time includes the reading of the body. */

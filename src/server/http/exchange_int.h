@@ -9,7 +9,7 @@
 #include "http/response.h"
 #include "meta/status/status.h"
 #include "server/api/api_int.h"
-#include "server/http/server_int.h"
+#include "server/http/api_server_int.h"
 
 struct cor_exchange_wait;
 struct cor_gzip_answer;

@@ -1,6 +1,6 @@
 /* clang-format off */
 /* An exchange whose answer comes from an aggregated API server: after the filters it has no verb, and
- * the proxy (aggregation/proxy.h) takes over the response.
+ * the proxy (aggregation/service_proxy.h) takes over the response.
  *
  *   filters passed, the group version is a remote service's ──► a place in flight (none free: 429) ──►
  *   cor_proxied_start ──► on_over: counted and freed
@@ -14,7 +14,7 @@
 
 #include "base/err.h"
 #include "server/aggregation/aggregator.h"
-#include "server/aggregation/proxy.h"
+#include "server/aggregation/service_proxy.h"
 #include "server/http/exchange_int.h"
 #include "server/http/exchange_wait.h"
 

@@ -4,7 +4,7 @@
 #include <assert.h>
 
 #include "server/api/kube_version.h"
-#include "server/http/server_int.h"
+#include "server/http/api_server_int.h"
 #include "server/metrics/process_metrics.h"
 
 static const struct cor_metric_desc connections_desc = {.name = "coracle_http_connections",

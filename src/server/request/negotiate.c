@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "schema/kinds/decode.h"
-#include "server/docs/openapi.h"
+#include "server/docs/openapi_docs.h"
 
 #define CLAUSES_MAX   32
 #define ACCEPTED_LIST "only the following media types are accepted: "

@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "http/url.h"
-#include "server/request/api_options.h"
+#include "server/request/query_options.h"
 
 #define PARTS_MAX 10
 

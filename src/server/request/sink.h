@@ -18,7 +18,7 @@
 #include "base/str.h"
 #include "coracle/watch_type.h"
 #include "http/response.h"
-#include "server/request/warnings.h"
+#include "server/request/request_warnings.h"
 
 /* Headers that a verb gives to start(): its warnings, and a few others. */
 #define COR_SINK_HEADERS_MAX (COR_WARNINGS_MAX + 12)

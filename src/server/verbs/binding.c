@@ -16,9 +16,9 @@
 #include "meta/names/key.h"
 #include "meta/object/object_edit.h"
 #include "schema/convert/conversion.h"
-#include "server/strategy/conditions.h"
-#include "server/write/options.h"
+#include "server/strategy/status_conditions.h"
 #include "server/write/write.h"
+#include "server/write/write_options.h"
 #include "json/patch/patch.h"
 #include "json/text/scan.h"
 

@@ -30,7 +30,7 @@
 #include "schema/convert/conversion.h"
 #include "schema/go/ip_text.h"
 #include "server/api/call.h"
-#include "server/request/api_options.h"
+#include "server/request/query_options.h"
 #include "server/verbs/log_options.h"
 #include "json/text/scan.h"
 

@@ -24,8 +24,8 @@
 #include "server/api/heavy.h"
 #include "server/verbs/delete.h"
 #include "server/verbs/list.h"
-#include "server/write/body.h"
-#include "server/write/options.h"
+#include "server/write/write_body.h"
+#include "server/write/write_options.h"
 
 /* Deletions of one call that are under way at a time: enough to fill commits of the engine, and few
  * enough to leave room in them for others. */

@@ -18,7 +18,7 @@
 #include "meta/value/time_text.h"
 #include "schema/convert/conversion.h"
 #include "schema/kinds/resource_row.h"
-#include "server/strategy/conditions.h"
+#include "server/strategy/status_conditions.h"
 #include "json/text/scan.h"
 #include "json/write/writer.h"
 

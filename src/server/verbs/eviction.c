@@ -43,11 +43,11 @@
 #include "meta/names/key.h"
 #include "meta/object/object_edit.h"
 #include "schema/convert/conversion.h"
-#include "server/strategy/conditions.h"
+#include "server/strategy/status_conditions.h"
 #include "server/verbs/delete.h"
 #include "server/verbs/disruption.h"
-#include "server/write/options.h"
 #include "server/write/write.h"
+#include "server/write/write_options.h"
 #include "json/text/scan.h"
 
 #define ROUNDS_MAX 16

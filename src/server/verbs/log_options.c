@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "http/url.h"
 #include "meta/names/field_error.h"
-#include "server/request/api_options.h"
+#include "server/request/query_options.h"
 
 #define VALUE_MAX 4096
 

@@ -24,8 +24,8 @@
 #include "schema/types/strategy.h"
 #include "server/access/user.h"
 #include "server/alloc/allocation.h"
-#include "server/write/body.h"
-#include "server/write/options.h"
+#include "server/write/write_body.h"
+#include "server/write/write_options.h"
 #include "json/write/writer.h"
 
 #define BYTES_OF_STEP 64 /* of objects that a stage goes over in the time of a step */

@@ -51,7 +51,8 @@ enum cor_write_stage {
     COR_WRITE_TIMES,          /* managedFields are put into the object; what changes nothing but
                                  their times keeps the old times */
     COR_WRITE_ADMIT,          /* admission that validates */
-    COR_WRITE_STORE, /* the end of the list: the verb stores `object` (server/write/store.h) */
+    COR_WRITE_STORE, /* the end of the list: the verb stores `object` (server/write/stage_store.h)
+                      */
 };
 
 struct cor_write;

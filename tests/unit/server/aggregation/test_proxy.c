@@ -1,7 +1,7 @@
 /* Requests of clients that an aggregated API server answers: what it is asked, what comes back, and
  * what happens when it does not behave. The front has no filters: each request is proxied as the
  * user `u` of the groups g1 and g2. */
-#include "server/aggregation/proxy.h"
+#include "server/aggregation/service_proxy.h"
 
 #include <stdio.h>
 

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "server/catalog/api_service.h"
 #include "server/catalog/served.h"
-#include "server/docs/discovery.h"
+#include "server/docs/discovery_docs.h"
 
 static struct cor_object *object_of(const char *json)
 {

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "server/api/api_int.h"
 #include "server/catalog/served.h"
-#include "server/docs/discovery.h"
+#include "server/docs/discovery_docs.h"
 
 #define WIDGETS "/apis/example.com/v1/namespaces/default/widgets"
 

@@ -11,7 +11,7 @@
 #include "schema/print/openapi.h"
 #include "schema/protobuf/protobuf_wire.h"
 #include "server/catalog/served.h"
-#include "server/docs/openapi.h"
+#include "server/docs/openapi_docs.h"
 #include "server/docs/openapi_protobuf.h"
 #include "json/text/scan.h"
 

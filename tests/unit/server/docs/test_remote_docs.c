@@ -7,8 +7,8 @@
 
 #include "base/err.h"
 #include "server/catalog/served.h"
-#include "server/docs/discovery.h"
-#include "server/docs/openapi.h"
+#include "server/docs/discovery_docs.h"
+#include "server/docs/openapi_docs.h"
 
 static struct cor_api_service *service_of(const char *group, const char *version, int priority)
 {

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "api_fixture.h"
-#include "server/http/server.h"
+#include "server/http/api_server.h"
 
 struct served {
     struct fx fx;

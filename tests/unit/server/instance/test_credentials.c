@@ -1,4 +1,4 @@
-#include "server/instance/credentials.h"
+#include "server/instance/server_credentials.h"
 
 #include <stdio.h>
 #include <sys/stat.h>

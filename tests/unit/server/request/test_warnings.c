@@ -1,6 +1,6 @@
 /* The limits of warnings are those of upstream's recorder: 4,096 code points in all, and 256 each
  * once that is passed. */
-#include "server/request/warnings.h"
+#include "server/request/request_warnings.h"
 
 #include "base/err.h"
 #include "test.h"
