@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "net/session/h2.h"
+#include "test.h"
 
 #define H2_STREAMS 40
 

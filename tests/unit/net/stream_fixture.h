@@ -10,6 +10,7 @@
 #include "net/stream/net.h"
 #include "net/stream/stream.h"
 #include "net/stream/tls.h"
+#include "test.h"
 
 #define PATIENCE_MS 60000
 

@@ -1,7 +1,7 @@
 /* metadata.managedFields of creates, updates and patches: who owns which field, since when, and
  * what a client can do to the list itself. The scenarios are those of the contract apply, section
  * 16; tests/cases/apply.cases has most of them as requests. What ownership is by itself is in
- * tests/unit/schema/test_field_managers.c. */
+ * tests/unit/schema/apply/test_field_managers.c. */
 #include <stdio.h>
 #include <string.h>
 
