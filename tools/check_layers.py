@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Fails when a source file includes a layer or a room that stands above its own, or a third-party header that
-belongs to another folder. The tables here are the rule that docs/ARCHITECTURE.md explains."""
+belongs to another folder; when a room is too large; when two modules have one name. The tables here are the rule
+that docs/ARCHITECTURE.md explains."""
 
 import argparse
 import pathlib
@@ -74,6 +75,13 @@ THIRD_PARTY = {
     "zlib.h": ["src/codec"],
     "cmocka.h": ["tests"],
 }
+# A module is a .c with its header. A folder with more of them than this is hard to look through, and says here why it is one.
+MODULES_MAX = 25
+LARGE = {
+    "base": "each module is a tool by itself, and none stands on another's shoulders",
+    "schema/hooks": "a family of kinds each, side by side",
+    "storage/cacher": "the cacher, its window and its watches hold each other's state",
+}
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')
 
 
@@ -105,6 +113,26 @@ def violations(root, path):
                 yield f"{rel}:{number}: {wrong}"
 
 
+def modules(root):
+    """The names of the modules of each folder of src/."""
+    found = {}
+    for path in sorted((root / "src").rglob("*.[ch]")):
+        found.setdefault(str(path.parent.relative_to(root / "src")), set()).add(path.stem)
+    return found
+
+
+def untidy(folders):
+    """Folders with too many modules, and names that two modules have."""
+    homes = {}
+    for folder, names in folders.items():
+        if len(names) > MODULES_MAX and folder not in LARGE:
+            yield f"src/{folder}: {len(names)} modules, more than {MODULES_MAX}: cut it, or say in LARGE why it is one room"
+        for name in sorted(names):
+            if name in homes:
+                yield f"src/{folder}/{name}: src/{homes[name]} has a module of that name"
+            homes[name] = folder
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--root", default=pathlib.Path(__file__).parent.parent, type=pathlib.Path)
@@ -115,6 +143,7 @@ def main():
     for folder in ("src", "cmd", "include", "tests", "bench", "examples"):
         for path in sorted((root / folder).rglob("*.[ch]")):
             found.extend(violations(root, path))
+    found.extend(untidy(modules(root)))
     for line in found:
         print(line, file=sys.stderr)
     if found:

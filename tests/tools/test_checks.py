@@ -209,7 +209,18 @@ def planted_rooms():
             yield f"{above}{room} is refused what stands above it", path, f'#include "{used}"\n', f"{path}:1: {above}{room} may not include {above}{next_room}"
 
 
+def untidy_trees():
+    """(what, files, part of the message or None)"""
+    many = {f"src/meta/names/m{i}.c": "" for i in range(26)}
+    yield "a room of too many modules is refused", many, "src/meta/names: 26 modules, more than 25"
+    yield "a module is a .c with its header", {**dict(list(many.items())[:25]), "src/meta/names/m0.h": ""}, None
+    yield ("a name that two modules have is refused", {"src/meta/names/x.c": "", "src/net/host/x.h": ""},
+           "src/net/host/x: src/meta/names has a module of that name")
+
+
 def cases():
+    for what, files, expected in untidy_trees():
+        yield what, "check_layers.py", ["--root", "."], files, expected
     for what, path, content, expected in [*LAYERS, *planted_rooms()]:
         yield what, "check_layers.py", ["--root", "."], {path: content}, expected
     for what, path, content, expected in BANS:

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""What kind of house src/ is: a line for each room with its files, modules, lines, heads, asserts and comments, the names that
+stand twice, and the functions that only tests use. `./dev lint` prints it after its checks; nothing here fails.
+Arguments: [--root ROOT] [--build BUILD] [--functions], which also names those functions."""
+
+import argparse
+import collections
+import pathlib
+import re
+import subprocess
+
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
+STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
+EXPORTED = re.compile(r"COR_API\b[^;(]*?\b(cor_\w+)\s*\(")
+
+
+def modules_of(paths):
+    """A module is a .c with its header."""
+    return {path.with_suffix("") for path in paths}
+
+
+def has_head(text):
+    """Does a comment say what the file does before its first include or declaration?"""
+    return text.lstrip().startswith("/*")
+
+
+def row_of(paths):
+    row = collections.Counter(files=len(paths), modules=len(modules_of(paths)))
+    for path in paths:
+        text = path.read_text()
+        row["lines"] += text.count("\n")
+        row["asserts"] += len(re.findall(r"\bassert\(", text))
+        row["comments"] += sum(m.group(0).count("\n") + 1 for m in COMMENT.finditer(text))
+        if path.suffix == ".c":
+            row["sources"] += 1
+            row["heads"] += has_head(text) or (path.with_suffix(".h").exists() and has_head(path.with_suffix(".h").read_text()))
+    return row
+
+
+def clashes(paths):
+    """Base names that two modules have."""
+    named = collections.defaultdict(set)
+    for module in modules_of(paths):
+        named[module.name].add(module)
+    return sorted(name for name, modules in named.items() if len(modules) > 1)
+
+
+def symbols(build, folder):
+    """Of each object file: the functions that it defines for others, and the names that it needs of others."""
+    found = {}
+    for path in sorted((build / folder).rglob("*.o")):
+        said = subprocess.run(["nm", "-P", "-g", path], capture_output=True, text=True, check=True).stdout
+        defined, needed = set(), set()
+        for line in said.splitlines():
+            name, kind = line.split()[:2]
+            if name.startswith("cor_") and kind in "TU":
+                (defined if kind == "T" else needed).add(name)
+        found[path] = (defined, needed)
+    return found
+
+
+def only_tests_use(root, build):
+    """The functions that no other file of src/ or cmd/ needs, that their own file does not use, and that the public headers do not
+    export. What is asked are the object files, because a table or a macro may name a function that no search for its name finds."""
+    objects = {**symbols(build, "src"), **symbols(build, "cmd")}
+    needed = set().union(*(needs for _, needs in objects.values())) if objects else set()
+    exported = set()
+    for header in (root / "include").rglob("*.h"):
+        exported |= set(EXPORTED.findall(COMMENT.sub(" ", header.read_text())))
+    suspects = {name for defined, _ in objects.values() for name in defined} - needed - exported
+    found = []
+    for path in sorted((root / "src").rglob("*.c")):
+        text = STRING.sub('""', COMMENT.sub(" ", path.read_text()))
+        for match in re.finditer(r"^[a-z][\w \*]*?\b(cor_\w+)\([^;{}]*\)\n\{.*?^\}", text, re.S | re.M):
+            name = match.group(1)
+            if name in suspects and len(re.findall(rf"\b{name}\b", text)) == 1:
+                found.append((path.relative_to(root), name, match.group(0).count("\n") + 1))
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parent.parent)
+    parser.add_argument("--build", type=pathlib.Path)
+    parser.add_argument("--functions", action="store_true")
+    args = parser.parse_args()
+    root = args.root.resolve()
+    paths = sorted(p for p in (root / "src").rglob("*.[ch]"))
+    rooms = collections.defaultdict(list)
+    for path in paths:
+        rooms[str(path.parent.relative_to(root / "src"))].append(path)
+    print(f"{'room':28}{'files':>7}{'modules':>9}{'lines':>8}{'heads':>9}{'asserts':>9}{'comments':>10}")
+    total = collections.Counter()
+    for room, files in sorted(rooms.items()):
+        row = row_of(files)
+        total += row
+        print_row(room, row)
+    print_row("all", total)
+    print(f"names that stand twice: {' '.join(clashes(paths)) or 'none'}")
+    build = args.build or root / "build"
+    if not (build / "src").is_dir():
+        print("functions that only tests use: not known without a build")
+        return
+    functions = only_tests_use(root, build)
+    print(f"functions that only tests use: {len(functions)}, of {sum(lines for _, _, lines in functions)} lines")
+    for path, name, lines in functions if args.functions else ():
+        print(f"  {path}: {name} ({lines})")
+
+
+def print_row(room, row):
+    heads = f"{row['heads']}/{row['sources']}"
+    comments = f"{100 * row['comments'] / max(row['lines'], 1):.0f} %"
+    print(f"{room:28}{row['files']:7}{row['modules']:9}{row['lines']:8}{heads:>9}{row['asserts']:9}{comments:>10}")
+
+
+if __name__ == "__main__":
+    main()
