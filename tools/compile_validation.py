@@ -155,7 +155,7 @@ class Compiler:
         for text in hooks_texts:
             for family in re.findall(r"#define COR_(\w+)_HOOKS\(X\)", text):
                 self.hooks |= set(read_list(text, f"COR_{family}_HOOKS"))
-                self.tests |= set(read_list(text, f"COR_{family}_TESTS"))
+                self.tests |= set(read_list(text, f"COR_{family}_WHENS"))
 
     # --- Types and paths
 
@@ -661,7 +661,7 @@ class Out:
         for row in compiler.rows:
             first_condition = len(self.conditions)
             for c in row.conditions:
-                hook = f"COR_TEST_{c.hook}" if c.hook else "0"
+                hook = f"COR_WHEN_{c.hook}" if c.hook else "0"
                 number = self.numbered([c.number])
                 self.conditions.append(f"{{{self.path(c.path)}, {self.path(c.other)}, {self.pooled(c.values)}, "
                                        f"{number}, {self.pool.add(c.arg)}, {c.mask}, {len(c.values)}, "

@@ -32,7 +32,7 @@ type More
   1 on   bool? omitempty
   2 name string omitempty
 """
-HOOKS = "#define COR_THING_HOOKS(X) X(known)\n#define COR_THING_TESTS(X) X(holds)\n"
+HOOKS = "#define COR_THING_HOOKS(X) X(known)\n#define COR_THING_WHENS(X) X(holds)\n"
 FORMATS = '#define COR_FORMATS(X) X(LABEL, "label", TEXT, label) X(PORT, "port", INT, port)\n'
 RIGHT = """# A comment.
 package apps_v1
@@ -144,7 +144,7 @@ def compile_case(rules):
 def main():
     print(f"1..{len(WRONG) + 1}")
     code, made, said = compile_case(RIGHT)
-    wanted = ["COR_HOOK_known", "COR_TEST_holds", "COR_FORMAT_LABEL", "COR_VALIDATE_OP_ONE_OF", 'say \\"it\\"']
+    wanted = ["COR_HOOK_known", "COR_WHEN_holds", "COR_FORMAT_LABEL", "COR_VALIDATE_OP_ONE_OF", 'say \\"it\\"']
     ok = code == 0 and not said and all(w in made for w in wanted)
     print(f"{'ok' if ok else 'not ok'} 1 - rules that are right are compiled\n# {said}")
     for number, (what, rules, expected) in enumerate(WRONG, 2):

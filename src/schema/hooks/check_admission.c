@@ -14,13 +14,13 @@
 
 /* --- Texts ------------------------------------------------------------------------------------ */
 
-bool cor_test_is_blank(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+bool cor_when_is_blank(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
 {
     (void)arg;
     return cor_str_trim(cor_place_text(check, place)).n == 0;
 }
 
-bool cor_test_has_line_break(struct cor_check *check, const struct cor_place *place,
+bool cor_when_has_line_break(struct cor_check *check, const struct cor_place *place,
                              struct cor_str arg)
 {
     struct cor_str text = cor_str_trim(cor_place_text(check, place));
@@ -38,7 +38,7 @@ static bool is_one_of(struct cor_str text, const char *const *words, size_t n)
     return false;
 }
 
-bool cor_test_is_cel_identifier(struct cor_check *check, const struct cor_place *place,
+bool cor_when_is_cel_identifier(struct cor_check *check, const struct cor_place *place,
                                 struct cor_str arg)
 {
     static const char *const reserved[] = {

@@ -1,6 +1,6 @@
 /* The hooks of validation for webhook configurations and admission policies: what no line of a rule
  * file can say. X(name) ( what it checks ). A hook is cor_hook_NAME() in check_admission.c, a test
- * of a condition is cor_test_NAME() there; both are declared by hooks.h.
+ * of a condition is cor_when_NAME() there; both are declared by hooks.h.
  * tools/compile_validation.py reads the names here. */
 #ifndef COR_SCHEMA_HOOKS_CHECK_ADMISSION_H
 #define COR_SCHEMA_HOOKS_CHECK_ADMISSION_H
@@ -21,7 +21,7 @@
     X(resource_names)      /* resourceNames: path segments, none twice */                          \
     X(validation_actions)  /* validationActions: known, none twice, not both Deny and Warn */
 
-#define COR_ADMISSION_TESTS(X)                                                                     \
+#define COR_ADMISSION_WHENS(X)                                                                     \
     X(is_blank)          /* text: nothing but white space */                                       \
     X(has_line_break)    /* text: a line break inside, not at its ends */                          \
     X(is_cel_identifier) /* text: an identifier of CEL that is not reserved */

@@ -123,7 +123,7 @@ void cor_hook_metric_quantity(struct cor_check *check, const struct cor_place *p
         cor_check_invalid(check, place, "must be positive");
 }
 
-bool cor_test_scales_from_zero(struct cor_check *check, const struct cor_place *place,
+bool cor_when_scales_from_zero(struct cor_check *check, const struct cor_place *place,
                                struct cor_str arg)
 {
     struct cor_each each = cor_each(check, place);
@@ -139,7 +139,7 @@ bool cor_test_scales_from_zero(struct cor_check *check, const struct cor_place *
     return false;
 }
 
-bool cor_test_was_sent_empty(struct cor_check *check, const struct cor_place *place,
+bool cor_when_was_sent_empty(struct cor_check *check, const struct cor_place *place,
                              struct cor_str arg)
 {
     (void)arg;

@@ -1,5 +1,5 @@
 /* The hooks of validation for Job and CronJob: what no line of a rule file can say. A hook is
- * cor_hook_NAME() in check_batch.c, a test of a condition is cor_test_NAME() there; both are
+ * cor_hook_NAME() in check_batch.c, a test of a condition is cor_when_NAME() there; both are
  * declared by hooks.h. tools/compile_validation.py reads the names here. */
 #ifndef COR_SCHEMA_HOOKS_CHECK_BATCH_H
 #define COR_SCHEMA_HOOKS_CHECK_BATCH_H
@@ -19,7 +19,7 @@
     X(cron_name)          /* name of a CronJob: its jobs need eleven more characters */            \
     X(schedule)           /* schedule of a CronJobSpec */
 
-#define COR_BATCH_TESTS(X)
+#define COR_BATCH_WHENS(X)
 /* clang-format on */
 
 #endif

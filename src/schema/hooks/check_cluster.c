@@ -603,7 +603,7 @@ void cor_hook_limit_range_items(struct cor_check *check, const struct cor_place 
 
 /* --- Event ------------------------------------------------------------------------------------ */
 
-bool cor_test_is_events_request(struct cor_check *check, const struct cor_place *place,
+bool cor_when_is_events_request(struct cor_check *check, const struct cor_place *place,
                                 struct cor_str arg)
 {
     (void)place;

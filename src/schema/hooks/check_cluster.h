@@ -1,6 +1,6 @@
 /* The hooks of validation for Namespace, Node, Event, ResourceQuota, LimitRange and the like: what
  * no line of a rule file can say. X(name) ( what it checks ). A hook is cor_hook_NAME() in
- * check_cluster.c, a test of a condition is cor_test_NAME() there; both are declared by hooks.h.
+ * check_cluster.c, a test of a condition is cor_when_NAME() there; both are declared by hooks.h.
  * tools/compile_validation.py reads the names here. */
 #ifndef COR_SCHEMA_HOOKS_CHECK_CLUSTER_H
 #define COR_SCHEMA_HOOKS_CHECK_CLUSTER_H
@@ -19,7 +19,7 @@
     X(limit_range_items) /* []LimitRangeItem: each item, and no two of one type */                 \
     X(event_namespace) /* Event: its namespace is that of its involvedObject */
 
-#define COR_CLUSTER_TESTS(X)                                                                       \
+#define COR_CLUSTER_WHENS(X)                                                                       \
     X(is_events_request) /* the client has sent the Event as one of events.k8s.io */
 /* clang-format on */
 

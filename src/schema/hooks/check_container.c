@@ -196,7 +196,7 @@ static size_t count_set(struct cor_check *check, const struct cor_place *place,
     return found;
 }
 
-bool cor_test_env_sources(struct cor_check *check, const struct cor_place *place,
+bool cor_when_env_sources(struct cor_check *check, const struct cor_place *place,
                           struct cor_str arg)
 {
     static const char *const names[] = {"fieldRef", "resourceFieldRef", "configMapKeyRef",
@@ -446,7 +446,7 @@ void cor_hook_sleep_seconds(struct cor_check *check, const struct cor_place *pla
 
 /* --- Security --------------------------------------------------------------------------------- */
 
-bool cor_test_has_host_users(struct cor_check *check, const struct cor_place *place,
+bool cor_when_has_host_users(struct cor_check *check, const struct cor_place *place,
                              struct cor_str arg)
 {
     const struct cor_place *spec = cor_place_around(place, "PodSpec");
@@ -457,7 +457,7 @@ bool cor_test_has_host_users(struct cor_check *check, const struct cor_place *pl
            cor_place_bool(check, &users);
 }
 
-bool cor_test_allows_privileged(struct cor_check *check, const struct cor_place *place,
+bool cor_when_allows_privileged(struct cor_check *check, const struct cor_place *place,
                                 struct cor_str arg)
 {
     (void)place;

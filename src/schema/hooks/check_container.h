@@ -1,6 +1,6 @@
 /* The hooks of validation for the containers of pods: what no line of a rule file can say. A hook
  * is cor_hook_NAME() in check_container.c or check_container_resources.c, a test of a condition is
- * cor_test_NAME() there; both are declared by hooks.h. tools/compile_validation.py reads the names
+ * cor_when_NAME() there; both are declared by hooks.h. tools/compile_validation.py reads the names
  * here. */
 #ifndef COR_SCHEMA_HOOKS_CHECK_CONTAINER_H
 #define COR_SCHEMA_HOOKS_CHECK_CONTAINER_H
@@ -27,7 +27,7 @@
     X(resource_limits)  /* ResourceList that is checked as the limits of a container */            \
     X(pod_level_resources) /* PodSpec: what the pod has is enough for its containers */
 
-#define COR_CONTAINER_TESTS(X)                                                                     \
+#define COR_CONTAINER_WHENS(X)                                                                     \
     X(env_sources)       /* EnvVarSource: as many sources are set as the argument says */          \
     X(has_host_users)    /* below a PodSpec: hostUsers is not false */                             \
     X(allows_privileged) /* does this server allow privileged containers? */

@@ -194,7 +194,7 @@ void cor_hook_column_path(struct cor_check *check, const struct cor_place *place
 
 /* --- What all versions share ------------------------------------------------------------------ */
 
-bool cor_test_is_first_element(struct cor_check *check, const struct cor_place *place,
+bool cor_when_is_first_element(struct cor_check *check, const struct cor_place *place,
                                struct cor_str arg)
 {
     (void)check;
@@ -203,7 +203,7 @@ bool cor_test_is_first_element(struct cor_check *check, const struct cor_place *
            place->node == place->parent->node + 1;
 }
 
-bool cor_test_crd_shares(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+bool cor_when_crd_shares(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
 {
     (void)place;
     return cor_check_has_seen(check, COR_SEEN_SHARED, arg);
@@ -243,7 +243,7 @@ void cor_hook_crd_shared(struct cor_check *check, const struct cor_place *place,
         cor_check_see(check, COR_SEEN_SHARED, place, COR_STR("status"));
 }
 
-bool cor_test_crd_old_lacks_schema(struct cor_check *check, const struct cor_place *place,
+bool cor_when_crd_old_lacks_schema(struct cor_check *check, const struct cor_place *place,
                                    struct cor_str arg)
 {
     struct cor_place old = cor_place_old(place), list, version, validation, schema;
@@ -410,7 +410,7 @@ void cor_hook_crd_stored_versions(struct cor_check *check, const struct cor_plac
     }
 }
 
-bool cor_test_crd_was_established(struct cor_check *check, const struct cor_place *place,
+bool cor_when_crd_was_established(struct cor_check *check, const struct cor_place *place,
                                   struct cor_str arg)
 {
     struct cor_place old = cor_place_old(place), status, list, item;

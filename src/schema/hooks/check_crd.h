@@ -1,6 +1,6 @@
 /* The hooks of validation for CustomResourceDefinition: what no line of a rule file can say.
  * X(name) ( what it checks ). A hook is cor_hook_NAME() and a test of a condition is
- * cor_test_NAME(), in check_crd.c or, for schemas, in check_crd_schema.c; both are declared by
+ * cor_when_NAME(), in check_crd.c or, for schemas, in check_crd_schema.c; both are declared by
  * hooks.h. tools/compile_validation.py reads the names here. */
 #ifndef COR_SCHEMA_HOOKS_CHECK_CRD_H
 #define COR_SCHEMA_HOOKS_CHECK_CRD_H
@@ -25,7 +25,7 @@
     X(selectable_fields)    /* selectableFields: fields of the schema beside it */                 \
     X(conversion_review_versions) /* conversion: the versions that its webhook speaks */
 
-#define COR_CRD_TESTS(X)                                                                           \
+#define COR_CRD_WHENS(X)                                                                           \
     X(crd_was_established)  /* the object: the old one was established */                          \
     X(crd_old_lacks_schema) /* spec: a version of the old one had no schema */                     \
     X(crd_shares)           /* all versions have equal values in the field that is named */        \

@@ -13,7 +13,7 @@
 /* Bits of the hash that deals queues to a flow. */
 #define HASH_BITS_MAX 60
 
-bool cor_test_is_mandatory(struct cor_check *check, const struct cor_place *place,
+bool cor_when_is_mandatory(struct cor_check *check, const struct cor_place *place,
                            struct cor_str arg)
 {
     struct cor_str name = arg, kind = cor_str_cut(&name, ' ');

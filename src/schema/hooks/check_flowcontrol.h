@@ -1,6 +1,6 @@
 /* The hooks of validation for FlowSchema and PriorityLevelConfiguration: what no line of a rule
  * file can say. X(name) ( what it checks ). A hook is cor_hook_NAME() in check_flowcontrol.c, a
- * test of a condition is cor_test_NAME() there; both are declared by hooks.h.
+ * test of a condition is cor_when_NAME() there; both are declared by hooks.h.
  * tools/compile_validation.py reads the names here. */
 #ifndef COR_SCHEMA_HOOKS_CHECK_FLOWCONTROL_H
 #define COR_SCHEMA_HOOKS_CHECK_FLOWCONTROL_H
@@ -12,7 +12,7 @@
     X(flow_urls)       /* nonResourceURLs of a rule: paths, or "*" alone */                        \
     X(hand_size)       /* handSize: the bits of a hash suffice to deal so many of the queues */
 
-#define COR_FLOWCONTROL_TESTS(X)                                                                   \
+#define COR_FLOWCONTROL_WHENS(X)                                                                   \
     X(is_mandatory) /* spec of an object of api/all.objects: arg is its kind and name */
 /* clang-format on */
 

@@ -101,7 +101,7 @@ void cor_hook_label_selector(struct cor_check *check, const struct cor_place *pl
     struct cor_place old = cor_place_old(place), labels, expressions, expression;
     bool any_value = cor_str_eqz(arg, "values_of_old")
                          ? check->has_old && has_bad_values(check, &old)
-                         : arg.n > 0 && cor_test_old_has(check, place, arg);
+                         : arg.n > 0 && cor_when_old_has(check, place, arg);
     struct cor_each each;
 
     cor_place_field(check, place, "matchLabels", &labels);
@@ -112,7 +112,7 @@ void cor_hook_label_selector(struct cor_check *check, const struct cor_place *pl
         check_expression(check, &expression, any_value);
 }
 
-bool cor_test_is_selector(struct cor_check *check, const struct cor_place *place,
+bool cor_when_is_selector(struct cor_check *check, const struct cor_place *place,
                           struct cor_str arg)
 {
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors mistakes = {0};

@@ -1,5 +1,5 @@
 /* The hooks of validation for metadata, labels and label selectors: what no line of a rule file can
- * say. A hook is cor_hook_NAME() in check_meta.c, a test of a condition is cor_test_NAME() there;
+ * say. A hook is cor_hook_NAME() in check_meta.c, a test of a condition is cor_when_NAME() there;
  * both are declared by hooks.h. tools/compile_validation.py reads the names here. */
 #ifndef COR_SCHEMA_HOOKS_CHECK_META_H
 #define COR_SCHEMA_HOOKS_CHECK_META_H
@@ -13,7 +13,7 @@
     X(label_selector)     /* LabelSelector; bad values pass with "values_of_old" if the old has     \
                            * some, with a mistake of check_old_mistakes.h if the old object has it */
 
-#define COR_META_TESTS(X)                                                                          \
+#define COR_META_WHENS(X)                                                                          \
     X(is_selector) /* LabelSelector: upstream can make a selector of it; an absent one is fine */
 /* clang-format on */
 

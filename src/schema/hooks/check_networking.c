@@ -90,7 +90,7 @@ void cor_hook_rule_path(struct cor_check *check, const struct cor_place *place, 
 
 /* --- NetworkPolicy ---------------------------------------------------------------------------- */
 
-bool cor_test_is_number(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+bool cor_when_is_number(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
 {
     (void)arg;
     return !cor_place_is_text(check, place);
@@ -155,14 +155,14 @@ void cor_hook_ip_block(struct cor_check *check, const struct cor_place *place, s
 
 /* --- ServiceCIDR ------------------------------------------------------------------------------ */
 
-bool cor_test_has_many_cidrs(struct cor_check *check, const struct cor_place *place,
+bool cor_when_has_many_cidrs(struct cor_check *check, const struct cor_place *place,
                              struct cor_str arg)
 {
     (void)arg;
     return cor_place_length(check, place) > 2;
 }
 
-bool cor_test_has_one_family(struct cor_check *check, const struct cor_place *place,
+bool cor_when_has_one_family(struct cor_check *check, const struct cor_place *place,
                              struct cor_str arg)
 {
     struct cor_json_iter it = cor_json_iter(cor_place_json(check, place));
@@ -186,21 +186,21 @@ static size_t old_length(struct cor_check *check, const struct cor_place *place)
     return cor_place_length(check, &old);
 }
 
-bool cor_test_has_as_many_cidrs(struct cor_check *check, const struct cor_place *place,
+bool cor_when_has_as_many_cidrs(struct cor_check *check, const struct cor_place *place,
                                 struct cor_str arg)
 {
     (void)arg;
     return cor_place_length(check, place) == old_length(check, place);
 }
 
-bool cor_test_is_second_cidr(struct cor_check *check, const struct cor_place *place,
+bool cor_when_is_second_cidr(struct cor_check *check, const struct cor_place *place,
                              struct cor_str arg)
 {
     (void)arg;
     return cor_place_length(check, place) == 2 && old_length(check, place) == 1;
 }
 
-bool cor_test_is_new_cidr(struct cor_check *check, const struct cor_place *place,
+bool cor_when_is_new_cidr(struct cor_check *check, const struct cor_place *place,
                           struct cor_str arg)
 {
     struct cor_place old = cor_place_old(place);

@@ -1,6 +1,6 @@
 /* The hooks of validation for Ingress, NetworkPolicy, IPAddress and ServiceCIDR: what no line of a
  * rule file can say. A hook is cor_hook_NAME() in check_networking.c, a test
- * of a condition is cor_test_NAME() there; both are declared by hooks.h.
+ * of a condition is cor_when_NAME() there; both are declared by hooks.h.
  * tools/compile_validation.py reads the names here. */
 #ifndef COR_SCHEMA_HOOKS_CHECK_NETWORKING_H
 #define COR_SCHEMA_HOOKS_CHECK_NETWORKING_H
@@ -15,7 +15,7 @@
     X(end_port)      /* NetworkPolicyPort: endPort is not below port */                            \
     X(ip_block)      /* IPBlock: cidr, and except inside of it */
 
-#define COR_NETWORKING_TESTS(X)                                                                    \
+#define COR_NETWORKING_WHENS(X)                                                                    \
     X(is_number)    /* an int-or-string holds an integer */                                        \
     X(has_many_cidrs)    /* the list has more than two elements */                                 \
     X(has_one_family)    /* the two CIDR values of the list are of one IP family */                \

@@ -307,7 +307,7 @@ bool cor_old_has(struct cor_check *check, const struct cor_place *inside,
     return check->old_found & bit;
 }
 
-bool cor_test_old_has(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+bool cor_when_old_has(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
 {
     size_t i = 0;
 

@@ -42,7 +42,7 @@ void cor_hook_positive_quantity(struct cor_check *check, const struct cor_place 
 
 /* --- PersistentVolume ------------------------------------------------------------------------- */
 
-bool cor_test_is_inline_volume(struct cor_check *check, const struct cor_place *place,
+bool cor_when_is_inline_volume(struct cor_check *check, const struct cor_place *place,
                                struct cor_str arg)
 {
     (void)check;
@@ -50,7 +50,7 @@ bool cor_test_is_inline_volume(struct cor_check *check, const struct cor_place *
     return cor_place_around(place, "VolumeAttachment") != NULL;
 }
 
-bool cor_test_is_root_path(struct cor_check *check, const struct cor_place *place,
+bool cor_when_is_root_path(struct cor_check *check, const struct cor_place *place,
                            struct cor_str arg)
 {
     struct cor_str rest = cor_place_text(check, place);
@@ -242,7 +242,7 @@ void cor_hook_node_affinity_stays(struct cor_check *check, const struct cor_plac
 
 /* --- PersistentVolumeClaim -------------------------------------------------------------------- */
 
-bool cor_test_data_sources_match(struct cor_check *check, const struct cor_place *place,
+bool cor_when_data_sources_match(struct cor_check *check, const struct cor_place *place,
                                  struct cor_str arg)
 {
     static const char *const fields[] = {"apiGroup", "kind", "name"};
@@ -261,7 +261,7 @@ bool cor_test_data_sources_match(struct cor_check *check, const struct cor_place
     return true;
 }
 
-bool cor_test_had_data_source_group(struct cor_check *check, const struct cor_place *place,
+bool cor_when_had_data_source_group(struct cor_check *check, const struct cor_place *place,
                                     struct cor_str arg)
 {
     static const char *const names[] = {"dataSource", "dataSourceRef"};

@@ -18,14 +18,14 @@
 
 /* --- Lists ------------------------------------------------------------------------------------ */
 
-bool cor_test_has_one_element(struct cor_check *check, const struct cor_place *place,
+bool cor_when_has_one_element(struct cor_check *check, const struct cor_place *place,
                               struct cor_str arg)
 {
     (void)arg;
     return cor_place_length(check, place) == 1;
 }
 
-bool cor_test_has_more_than(struct cor_check *check, const struct cor_place *place,
+bool cor_when_has_more_than(struct cor_check *check, const struct cor_place *place,
                             struct cor_str arg)
 {
     uint64_t most = 0;
@@ -228,7 +228,7 @@ void cor_hook_toleration_value(struct cor_check *check, const struct cor_place *
 
 /* --- Names of hosts --------------------------------------------------------------------------- */
 
-bool cor_test_is_of_stateful_set(struct cor_check *check, const struct cor_place *place,
+bool cor_when_is_of_stateful_set(struct cor_check *check, const struct cor_place *place,
                                  struct cor_str arg)
 {
     (void)check;

@@ -1,6 +1,6 @@
 /* The hooks of validation for pods and pod templates: what no line of a rule file can say. A hook
  * is cor_hook_NAME() in check_pod.c or check_pod_annotations.c, a test of a condition is
- * cor_test_NAME() there or in check_old_mistakes.h; both are declared by hooks.h.
+ * cor_when_NAME() there or in check_old_mistakes.h; both are declared by hooks.h.
  * tools/compile_validation.py reads the names here. */
 #ifndef COR_SCHEMA_HOOKS_CHECK_POD_H
 #define COR_SCHEMA_HOOKS_CHECK_POD_H
@@ -25,7 +25,7 @@
     X(toleration_value) /* value of a Toleration: reported at its operator */                      \
     X(search_list)      /* searches of a PodDNSConfig: their length, and each of them */
 
-#define COR_POD_TESTS(X)                                                                           \
+#define COR_POD_WHENS(X)                                                                           \
     X(is_of_stateful_set) /* a PodSpec: it is that of a StatefulSet, which names its pods */       \
     X(is_mirror_pod)   /* a PodSpec: it is that of a static pod's mirror */                        \
     X(old_has)         /* any place: the old object has a mistake of check_old_mistakes.h */            \

@@ -282,7 +282,7 @@ void cor_hook_apparmor_agrees(struct cor_check *check, const struct cor_place *p
     check_containers_agree(check, place, APPARMOR, "appArmorProfile", "apparmor", true);
 }
 
-bool cor_test_is_mirror_pod(struct cor_check *check, const struct cor_place *place,
+bool cor_when_is_mirror_pod(struct cor_check *check, const struct cor_place *place,
                             struct cor_str arg)
 {
     struct cor_place metadata, annotations, entry;

@@ -24,7 +24,7 @@ static bool has_resources(struct cor_check *check, const struct cor_place *spec,
     return n > 0;
 }
 
-bool cor_test_has_pod_level_resources(struct cor_check *check, const struct cor_place *place,
+bool cor_when_has_pod_level_resources(struct cor_check *check, const struct cor_place *place,
                                       struct cor_str arg)
 {
     struct cor_place spec;
@@ -46,7 +46,7 @@ static struct cor_str qos_class(struct cor_check *check, struct cor_str spec)
 
 /* The old class is the one that the status has; a pod of before there was one has it from its spec.
  */
-bool cor_test_changes_qos_class(struct cor_check *check, const struct cor_place *place,
+bool cor_when_changes_qos_class(struct cor_check *check, const struct cor_place *place,
                                 struct cor_str arg)
 {
     struct cor_place spec, status, stored, old_spec;
@@ -65,7 +65,7 @@ bool cor_test_changes_qos_class(struct cor_check *check, const struct cor_place 
 }
 
 /* The first container that runs decides: a node that can resize reports what the container has. */
-bool cor_test_runs_without_resize(struct cor_check *check, const struct cor_place *place,
+bool cor_when_runs_without_resize(struct cor_check *check, const struct cor_place *place,
                                   struct cor_str arg)
 {
     struct cor_place old = cor_place_old(place), status, state, field;
@@ -80,7 +80,7 @@ bool cor_test_runs_without_resize(struct cor_check *check, const struct cor_plac
     return false;
 }
 
-bool cor_test_has_other_containers(struct cor_check *check, const struct cor_place *place,
+bool cor_when_has_other_containers(struct cor_check *check, const struct cor_place *place,
                                    struct cor_str arg)
 {
     static const char *const lists[] = {"containers", "initContainers"};
@@ -90,7 +90,7 @@ bool cor_test_has_other_containers(struct cor_check *check, const struct cor_pla
     (void)arg;
     for (size_t i = 0; i < COR_ARRAY_LEN(lists); i++) {
         cor_place_field(check, place, lists[i], &list);
-        if (!cor_test_has_old_length(check, &list, COR_STR("")))
+        if (!cor_when_has_old_length(check, &list, COR_STR("")))
             return true;
         each = cor_each(check, &list);
         while (cor_each_next(check, &each, &container)) {
@@ -143,7 +143,7 @@ static bool changes_list(struct cor_check *check, const struct cor_place *resour
 }
 
 /* Upstream forgets the claims of the request, so a container that has claims cannot be resized. */
-bool cor_test_changes_other_resources(struct cor_check *check, const struct cor_place *place,
+bool cor_when_changes_other_resources(struct cor_check *check, const struct cor_place *place,
                                       struct cor_str arg)
 {
     size_t member = cor_type_member_index(place->type, COR_STR("resources"));

@@ -33,7 +33,7 @@
 
 /* --- Lists and maps --------------------------------------------------------------------------- */
 
-bool cor_test_has_old_length(struct cor_check *check, const struct cor_place *place,
+bool cor_when_has_old_length(struct cor_check *check, const struct cor_place *place,
                              struct cor_str arg)
 {
     struct cor_place old = cor_place_old(place);
@@ -42,7 +42,7 @@ bool cor_test_has_old_length(struct cor_check *check, const struct cor_place *pl
     return cor_place_length(check, place) == cor_place_length(check, &old);
 }
 
-bool cor_test_keeps_entries(struct cor_check *check, const struct cor_place *place,
+bool cor_when_keeps_entries(struct cor_check *check, const struct cor_place *place,
                             struct cor_str arg)
 {
     struct cor_place old = cor_place_old(place), entry;
@@ -55,7 +55,7 @@ bool cor_test_keeps_entries(struct cor_check *check, const struct cor_place *pla
     return kept == cor_place_length(check, &old);
 }
 
-bool cor_test_keeps_keys(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+bool cor_when_keeps_keys(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
 {
     struct cor_place old = cor_place_old(place), entry;
     struct cor_each each = cor_each(check, place);
@@ -125,7 +125,7 @@ static struct cor_str toleration_text(struct cor_check *check, const struct cor_
                                      COR_STR_ARG(effect)));
 }
 
-bool cor_test_keeps_tolerations(struct cor_check *check, const struct cor_place *place,
+bool cor_when_keeps_tolerations(struct cor_check *check, const struct cor_place *place,
                                 struct cor_str arg)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set now = {.nfew = 0};

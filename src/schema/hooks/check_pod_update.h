@@ -1,6 +1,6 @@
 /* The hooks of validation for what may change in a pod: what no line of a rule file can say. A hook
  * is cor_hook_NAME() in check_pod_update.c, check_pod_status.c or check_pod_resize.c, a test of a
- * condition is cor_test_NAME() there; both are declared by hooks.h. tools/compile_validation.py
+ * condition is cor_when_NAME() there; both are declared by hooks.h. tools/compile_validation.py
  * reads the names here. */
 #ifndef COR_SCHEMA_HOOKS_CHECK_POD_UPDATE_H
 #define COR_SCHEMA_HOOKS_CHECK_POD_UPDATE_H
@@ -17,7 +17,7 @@
     X(first_host_ip)       /* hostIPs: its first is hostIP */                                      \
     X(status_ips)          /* podIPs, hostIPs: their form, and one address of a family */
 
-#define COR_POD_UPDATE_TESTS(X)                                                                    \
+#define COR_POD_UPDATE_WHENS(X)                                                                    \
     X(has_old_length)    /* a list: as many elements as before */                                  \
     X(keeps_entries)     /* a map: all old entries, with their values */                           \
     X(keeps_keys)        /* a map: all old entries, perhaps with other values */                   \

@@ -106,7 +106,7 @@ void cor_hook_volume_name(struct cor_check *check, const struct cor_place *place
         (void)cor_check_see(check, COR_SEEN_CLAIM_VOLUMES, place->parent->parent, text);
 }
 
-bool cor_test_is_replaced_volume(struct cor_check *check, const struct cor_place *place,
+bool cor_when_is_replaced_volume(struct cor_check *check, const struct cor_place *place,
                                  struct cor_str arg)
 {
     (void)arg;
@@ -116,20 +116,20 @@ bool cor_test_is_replaced_volume(struct cor_check *check, const struct cor_place
 
 /* --- Tests of texts --------------------------------------------------------------------------- */
 
-bool cor_test_begins_with(struct cor_check *check, const struct cor_place *place,
+bool cor_when_begins_with(struct cor_check *check, const struct cor_place *place,
                           struct cor_str arg)
 {
     return cor_str_starts(cor_place_text(check, place), arg);
 }
 
-bool cor_test_contains(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+bool cor_when_contains(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
 {
     struct cor_str text = cor_place_text(check, place);
 
     return memmem(text.p, text.n, arg.p, arg.n) != NULL;
 }
 
-bool cor_test_has_backsteps(struct cor_check *check, const struct cor_place *place,
+bool cor_when_has_backsteps(struct cor_check *check, const struct cor_place *place,
                             struct cor_str arg)
 {
     struct cor_str rest = cor_place_text(check, place);
@@ -142,7 +142,7 @@ bool cor_test_has_backsteps(struct cor_check *check, const struct cor_place *pla
     return false;
 }
 
-bool cor_test_is_negative_quantity(struct cor_check *check, const struct cor_place *place,
+bool cor_when_is_negative_quantity(struct cor_check *check, const struct cor_place *place,
                                    struct cor_str arg)
 {
     (void)arg;
@@ -157,7 +157,7 @@ static bool ends_in_any_case(struct cor_str text, const char *suffix)
     return text.n >= n && strncasecmp(text.p + text.n - n, suffix, n) == 0;
 }
 
-bool cor_test_is_reserved_option(struct cor_check *check, const struct cor_place *place,
+bool cor_when_is_reserved_option(struct cor_check *check, const struct cor_place *place,
                                  struct cor_str arg)
 {
     struct cor_str rest = place->key, domain = cor_str_cut(&rest, '/');
@@ -279,7 +279,7 @@ void cor_hook_volume_sources(struct cor_check *check, const struct cor_place *pl
         cor_check_required(check, place, "must specify a volume type");
 }
 
-bool cor_test_has_several_sources(struct cor_check *check, const struct cor_place *place,
+bool cor_when_has_several_sources(struct cor_check *check, const struct cor_place *place,
                                   struct cor_str arg)
 {
     (void)arg;

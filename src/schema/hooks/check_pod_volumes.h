@@ -1,5 +1,5 @@
 /* The hooks of validation for the volumes of pods: what no line of a rule file can say. A hook is
- * cor_hook_NAME() in check_pod_volumes.c, a test of a condition is cor_test_NAME() there; both are
+ * cor_hook_NAME() in check_pod_volumes.c, a test of a condition is cor_when_NAME() there; both are
  * declared by hooks.h. tools/compile_validation.py reads the names here. */
 #ifndef COR_SCHEMA_HOOKS_CHECK_POD_VOLUMES_H
 #define COR_SCHEMA_HOOKS_CHECK_POD_VOLUMES_H
@@ -19,7 +19,7 @@
     X(iscsi_name)        /* a qualified name of iSCSI; the argument is for another prefix */       \
     X(host_port_pairs)   /* a string: pairs of host and port, separated by commas */
 
-#define COR_POD_VOLUMES_TESTS(X)                                                                   \
+#define COR_POD_VOLUMES_WHENS(X)                                                                   \
     X(is_replaced_volume)   /* Volume: a claim of the StatefulSet takes its place */               \
     X(has_several_sources)  /* VolumeProjection: more than one */                                  \
     X(is_negative_quantity) /* a quantity */                                                       \

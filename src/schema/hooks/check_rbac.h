@@ -1,5 +1,5 @@
 /* The hooks of validation for roles and bindings: what no line of a rule file can say. A hook is
- * cor_hook_NAME() in check_rbac.c, a test of a condition is cor_test_NAME() there; both are
+ * cor_hook_NAME() in check_rbac.c, a test of a condition is cor_when_NAME() there; both are
  * declared by hooks.h. tools/compile_validation.py reads the names here. */
 #ifndef COR_SCHEMA_HOOKS_CHECK_RBAC_H
 #define COR_SCHEMA_HOOKS_CHECK_RBAC_H
@@ -7,7 +7,7 @@
 /* clang-format off */
 #define COR_RBAC_HOOKS(X)
 
-#define COR_RBAC_TESTS(X)
+#define COR_RBAC_WHENS(X)
 /* clang-format on */
 
 #endif

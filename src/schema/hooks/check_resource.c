@@ -278,7 +278,7 @@ static struct cor_str consumer_key(struct cor_check *check, const struct cor_pla
     return cor_check_key(check, parts, COR_ARRAY_LEN(parts));
 }
 
-bool cor_test_has_new_consumer(struct cor_check *check, const struct cor_place *place,
+bool cor_when_has_new_consumer(struct cor_check *check, const struct cor_place *place,
                                struct cor_str arg)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set before = {.nfew = 0};

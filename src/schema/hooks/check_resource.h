@@ -1,6 +1,6 @@
 /* The hooks of validation for dynamic resource allocation: what no line of a rule file can say.
  * X(name) ( what it checks ). A hook is cor_hook_NAME() in check_resource.c, a test of a condition
- * is cor_test_NAME() there; both are declared by hooks.h. tools/compile_validation.py reads the
+ * is cor_when_NAME() there; both are declared by hooks.h. tools/compile_validation.py reads the
  * names here. */
 #ifndef COR_SCHEMA_HOOKS_CHECK_RESOURCE_H
 #define COR_SCHEMA_HOOKS_CHECK_RESOURCE_H
@@ -20,7 +20,7 @@
     X(slice_nodes)         /* ResourceSliceSpec: one of the fields that choose nodes */            \
     X(device_names)        /* Device: its attributes and capacities */
 
-#define COR_RESOURCE_TESTS(X)                                                                      \
+#define COR_RESOURCE_WHENS(X)                                                                      \
     X(has_new_consumer) /* list of consumers: one that the old list does not have */
 /* clang-format on */
 

@@ -42,14 +42,14 @@ static bool is_headless(struct cor_check *check, const struct cor_place *spec)
            cor_str_eq(text_at(check, &ips, 0), COR_STR("None"));
 }
 
-bool cor_test_is_headless(struct cor_check *check, const struct cor_place *place,
+bool cor_when_is_headless(struct cor_check *check, const struct cor_place *place,
                           struct cor_str arg)
 {
     (void)arg;
     return is_headless(check, place);
 }
 
-bool cor_test_is_external(struct cor_check *check, const struct cor_place *place,
+bool cor_when_is_external(struct cor_check *check, const struct cor_place *place,
                           struct cor_str arg)
 {
     struct cor_str type = cor_field_text(check, place, "type");

@@ -1,6 +1,6 @@
 /* The hooks of validation for Services: what no line of a rule file can
  * say. A hook is cor_hook_NAME() in check_service.c, a test of a condition is
- * cor_test_NAME() there; both are declared by hooks.h. tools/compile_validation.py reads the names
+ * cor_when_NAME() there; both are declared by hooks.h. tools/compile_validation.py reads the names
  * here. */
 #ifndef COR_SCHEMA_HOOKS_CHECK_SERVICE_H
 #define COR_SCHEMA_HOOKS_CHECK_SERVICE_H
@@ -20,7 +20,7 @@
     X(ingress_ip)           /* ip of a LoadBalancerIngress or IngressLoadBalancerIngress */        \
     X(ingress_host)         /* hostname of the same: a name and no address */
 
-#define COR_SERVICE_TESTS(X)                                                                       \
+#define COR_SERVICE_WHENS(X)                                                                       \
     X(is_headless) /* ServiceSpec: its one address is None */                                      \
     X(is_external) /* ServiceSpec: it can be reached from outside of the cluster */
 /* clang-format on */

@@ -26,7 +26,7 @@ static bool is_repeated(struct cor_check *check, struct cor_str_set *set, struct
     return !is_new;
 }
 
-bool cor_test_is_longer_than(struct cor_check *check, const struct cor_place *place,
+bool cor_when_is_longer_than(struct cor_check *check, const struct cor_place *place,
                              struct cor_str arg)
 {
     int64_t max = 0;

@@ -1,6 +1,6 @@
 /* The hooks of validation for volumes, claims and storage classes: what no line of a rule file can
  * say. A hook is cor_hook_NAME() in check_storage.c or check_persistent_volumes.c, a test of a
- * condition is cor_test_NAME() there; both are declared by hooks.h. tools/compile_validation.py
+ * condition is cor_when_NAME() there; both are declared by hooks.h. tools/compile_validation.py
  * reads the names here. */
 #ifndef COR_SCHEMA_HOOKS_CHECK_STORAGE_H
 #define COR_SCHEMA_HOOKS_CHECK_STORAGE_H
@@ -24,7 +24,7 @@
     X(allocated_statuses)   /* allocatedResourceStatuses of a claim, reported at the map */        \
     X(allocated_resources)  /* allocatedResources of a claim */
 
-#define COR_STORAGE_TESTS(X)                                                                       \
+#define COR_STORAGE_WHENS(X)                                                                       \
     X(is_longer_than)     /* a string: than the argument says, in bytes */                         \
     X(is_inline_volume)   /* PersistentVolumeSpec: it is that of a VolumeAttachment */             \
     X(is_root_path)       /* a path: the root, when "." and ".." are resolved */                   \

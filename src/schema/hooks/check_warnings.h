@@ -22,7 +22,7 @@
     X(warn_ports)        /* a pod's spec: ports of its containers that exclude one another */       \
     X(warn_paths)        /* a volume: files of which one is in the place of another */
 
-#define COR_WARNINGS_TESTS(X)
+#define COR_WARNINGS_WHENS(X)
 /* clang-format on */
 
 #endif

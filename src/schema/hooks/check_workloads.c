@@ -60,7 +60,7 @@ void cor_hook_selector_matches(struct cor_check *check, const struct cor_place *
         cor_check_invalid(check, &labels, "`selector` does not match template `labels`");
 }
 
-bool cor_test_is_json_object(struct cor_check *check, const struct cor_place *place,
+bool cor_when_is_json_object(struct cor_check *check, const struct cor_place *place,
                              struct cor_str arg)
 {
     struct cor_str json = cor_place_json(check, place);
@@ -71,7 +71,7 @@ bool cor_test_is_json_object(struct cor_check *check, const struct cor_place *pl
 
 /* As upstream's getIntOrPercentValue: a text that is neither a percentage nor a number counts as 0.
  */
-bool cor_test_is_zero_percent(struct cor_check *check, const struct cor_place *place,
+bool cor_when_is_zero_percent(struct cor_check *check, const struct cor_place *place,
                               struct cor_str arg)
 {
     struct cor_str text;

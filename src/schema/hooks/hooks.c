@@ -16,16 +16,16 @@ void cor_hook_run(enum cor_hook hook, struct cor_check *check, const struct cor_
     }
 }
 
-bool cor_test_run(enum cor_test test, struct cor_check *check, const struct cor_place *place,
+bool cor_when_run(enum cor_when test, struct cor_check *check, const struct cor_place *place,
                   struct cor_str arg)
 {
     switch (test) {
-    case COR_TEST_none:
+    case COR_WHEN_none:
         break;
 #define X(name)                                                                                    \
-    case COR_TEST_##name:                                                                          \
-        return cor_test_##name(check, place, arg);
-        COR_CHECK_TESTS(X)
+    case COR_WHEN_##name:                                                                          \
+        return cor_when_##name(check, place, arg);
+        COR_CHECK_WHENS(X)
 #undef X
     }
     return false;

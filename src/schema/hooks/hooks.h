@@ -56,31 +56,31 @@
     COR_FLOWCONTROL_HOOKS(X) \
     COR_RESOURCE_HOOKS(X) \
     COR_WARNINGS_HOOKS(X)
-#define COR_CHECK_TESTS(X)                                                                         \
-    COR_META_TESTS(X) \
-    COR_POD_TESTS(X) \
-    COR_CONTAINER_TESTS(X) \
-    COR_POD_VOLUMES_TESTS(X) \
-    COR_POD_UPDATE_TESTS(X) \
-    COR_WORKLOADS_TESTS(X) \
-    COR_BATCH_TESTS(X) \
-    COR_SERVICE_TESTS(X) \
-    COR_DISCOVERY_TESTS(X) \
-    COR_NETWORKING_TESTS(X) \
-    COR_STORAGE_TESTS(X) \
-    COR_CONFIG_TESTS(X) \
-    COR_CLUSTER_TESTS(X) \
-    COR_POLICY_TESTS(X) \
-    COR_AUTOSCALING_TESTS(X) \
-    COR_RBAC_TESTS(X) \
-    COR_SCHEDULING_TESTS(X) \
-    COR_REGISTRATION_TESTS(X) \
-    COR_CRD_TESTS(X) \
-    COR_ADMISSION_TESTS(X) \
-    COR_CERTIFICATES_TESTS(X) \
-    COR_FLOWCONTROL_TESTS(X) \
-    COR_RESOURCE_TESTS(X) \
-    COR_WARNINGS_TESTS(X)
+#define COR_CHECK_WHENS(X)                                                                         \
+    COR_META_WHENS(X) \
+    COR_POD_WHENS(X) \
+    COR_CONTAINER_WHENS(X) \
+    COR_POD_VOLUMES_WHENS(X) \
+    COR_POD_UPDATE_WHENS(X) \
+    COR_WORKLOADS_WHENS(X) \
+    COR_BATCH_WHENS(X) \
+    COR_SERVICE_WHENS(X) \
+    COR_DISCOVERY_WHENS(X) \
+    COR_NETWORKING_WHENS(X) \
+    COR_STORAGE_WHENS(X) \
+    COR_CONFIG_WHENS(X) \
+    COR_CLUSTER_WHENS(X) \
+    COR_POLICY_WHENS(X) \
+    COR_AUTOSCALING_WHENS(X) \
+    COR_RBAC_WHENS(X) \
+    COR_SCHEDULING_WHENS(X) \
+    COR_REGISTRATION_WHENS(X) \
+    COR_CRD_WHENS(X) \
+    COR_ADMISSION_WHENS(X) \
+    COR_CERTIFICATES_WHENS(X) \
+    COR_FLOWCONTROL_WHENS(X) \
+    COR_RESOURCE_WHENS(X) \
+    COR_WARNINGS_WHENS(X)
 /* clang-format on */
 
 enum cor_hook {
@@ -90,10 +90,10 @@ enum cor_hook {
 #undef X
 };
 
-enum cor_test {
-    COR_TEST_none,
-#define X(name) COR_TEST_##name,
-    COR_CHECK_TESTS(X)
+enum cor_when {
+    COR_WHEN_none,
+#define X(name) COR_WHEN_##name,
+    COR_CHECK_WHENS(X)
 #undef X
 };
 
@@ -107,14 +107,14 @@ COR_CHECK_HOOKS(X)
 
 /* Does the condition hold at the place? */
 #define X(name)                                                                                    \
-    bool cor_test_##name(struct cor_check *check, const struct cor_place *place,                   \
+    bool cor_when_##name(struct cor_check *check, const struct cor_place *place,                   \
                          struct cor_str arg);
-COR_CHECK_TESTS(X)
+COR_CHECK_WHENS(X)
 #undef X
 
 void cor_hook_run(enum cor_hook hook, struct cor_check *check, const struct cor_place *place,
                   struct cor_str arg);
-bool cor_test_run(enum cor_test test, struct cor_check *check, const struct cor_place *place,
+bool cor_when_run(enum cor_when test, struct cor_check *check, const struct cor_place *place,
                   struct cor_str arg);
 
 #endif

@@ -99,7 +99,7 @@ static bool condition_hook_holds(struct cor_check *check, const struct cor_place
     struct cor_validate_way way;
 
     cor_validate_walk(check, place, &condition->path, &way);
-    return cor_test_run((enum cor_test)condition->hook, check, way.end,
+    return cor_when_run((enum cor_when)condition->hook, check, way.end,
                         cor_strz(cor_validate_text(condition->arg)));
 }
 
