@@ -116,10 +116,12 @@ bool cor_turn_share_take(struct cor_turn_share *share, const struct cor_loop *lo
     }
     if (!has_waited && share->crowded > 0 && turn - share->crowded <= 1)
         return false;
-    if (share->n++ == 0)
+    if (share->n++ == 0) {
+        share->since_us = share->counts_first ? uv_hrtime() / 1000 : 0;
         return true;
+    }
     now_us = uv_hrtime() / 1000;
-    if (share->n == 2)
+    if (share->n == 2 && !share->counts_first)
         share->since_us = now_us;
     if (now_us - share->since_us < max_us)
         return true;

@@ -56,8 +56,9 @@ const struct cor_turn_meter *cor_loop_turn_meter(const struct cor_loop *loop);
 struct cor_turn_share {
     uint64_t turn; /* to which the rest belongs */
     uint64_t since_us;
-    uint64_t crowded; /* the last turn in which time was up; 0: none */
-    size_t n;         /* pieces that were allowed */
+    uint64_t crowded;  /* the last turn in which time was up; 0: none */
+    size_t n;          /* pieces that were allowed */
+    bool counts_first; /* the first piece may be long: the time begins with it, not after it */
 };
 
 /* May one more piece of work begin in this turn? The first one always, and those that come within

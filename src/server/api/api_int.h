@@ -57,6 +57,7 @@ struct cor_api_loop {
     struct {
         uint64_t now_ms, steps;   /* of the turn that began then */
     } rows;                       /* that watches have made as tables (base/work.h) */
+    struct cor_turn_share given;  /* to the controllers: objects of their lists and watches */
     struct cor_turn_share slices; /* of lists and deletions that go on in a later turn */
     struct cor_held_loop held;
     struct cor_protobuf_cache_loop protobuf_cache;

@@ -46,6 +46,8 @@
 #define BODY_MAX (8u << 20)
 /* Objects that are dropped in one turn, when only the success of the answer counts. */
 #define DROPPED_AT_ONCE 1024
+/* Of each turn of the loop: callbacks of lists and watches, which may do much with an object. */
+#define GIVEN_US 4000
 
 struct waiting {
     enum cor_watch_type event;
@@ -288,7 +290,17 @@ static int inner_give_error_event(struct cor_inner_request *req)
     return r < 0 ? cor_status_set_err(&req->why, r) : 0;
 }
 
-/* Gives what waits to the callbacks, but not what comes meanwhile. 0, or a failure in `why`. */
+/* May one more object be given in this turn of the loop? One alone may take longer than all may. */
+static bool inner_has_time(const struct cor_inner_request *req)
+{
+    struct cor_api_loop *api = req->sender->api;
+
+    api->given.counts_first = true;
+    return cor_turn_share_take(&api->given, api->loop, GIVEN_US, true);
+}
+
+/* Gives what waits to the callbacks, but not what comes meanwhile; what the turn
+ * has no time for comes in the next one. 0, or a failure in `why`. */
 static int inner_give(struct cor_inner_request *req)
 {
     enum cor_inner_kind kind = req->opts.kind;
@@ -301,8 +313,10 @@ static int inner_give(struct cor_inner_request *req)
         if (r < 0)
             cor_status_set_err(&req->why, r);
     }
-    while (r == 0 && n-- > 0 && !req->is_over)
+    for (; r == 0 && n > 0 && !req->is_over && inner_has_time(req); n--)
         r = inner_give_object(req);
+    if (r == 0 && n > 0 && !req->is_over)
+        inner_post(req);
     if (r == 0 && !req->is_over && req->is_open && req->is_complete && req->nwaiting == 0 &&
         req->body.n > 0 && req->why.err == 0)
         r = inner_give_error_event(req);

@@ -202,3 +202,45 @@ TEST(turns, of_another_thread_are_counted_as_it_says)
     assert_true(turns.cpu.max_us >= BUSY_US && turns.cpu.sum_us >= turns.cpu.max_us);
     assert_int_equal(count(&turns.wall, 20000), 2);
 }
+
+/* What one mail asks of two shares: the time of one begins with its first piece. */
+struct asks {
+    struct cor_mail mail;
+    struct cor_loop *loop;
+    bool has_begun[2], goes_on[2], is_done;
+};
+
+static void ask_twice(struct cor_mail *mail)
+{
+    struct asks *asks = COR_CONTAINER_OF(mail, struct asks, mail);
+    struct cor_turn_share shares[2] = {{.counts_first = false}, {.counts_first = true}};
+    uint64_t end;
+
+    for (size_t i = 0; i < 2; i++)
+        asks->has_begun[i] = cor_turn_share_take(&shares[i], asks->loop, 1000, true);
+    end = cor_clock_mono_us(cor_clock_real()) + 2000;
+    while (cor_clock_mono_us(cor_clock_real()) < end)
+        ;
+    for (size_t i = 0; i < 2; i++)
+        asks->goes_on[i] = cor_turn_share_take(&shares[i], asks->loop, 1000, true);
+    asks->is_done = true;
+}
+
+static bool has_asked(void *arg)
+{
+    return ((struct asks *)arg)->is_done;
+}
+
+TEST(turns, have_no_second_piece_after_a_long_one_that_counts)
+{
+    struct asks asks = {.mail.on_mail = ask_twice};
+
+    assert_int_equal(cor_loop_new(8, &asks.loop), 0);
+    cor_loop_measure_turns(asks.loop);
+    cor_loop_post_always(asks.loop, &asks.mail);
+    assert_true(cor_loop_run_until(asks.loop, has_asked, &asks, PATIENCE_MS));
+    assert_true(asks.has_begun[0] && asks.has_begun[1]);
+    assert_true(asks.goes_on[0]);
+    assert_false(asks.goes_on[1]);
+    cor_loop_free(asks.loop);
+}
