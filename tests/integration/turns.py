@@ -2,8 +2,10 @@
 """How long hostile requests hold a loop. turns.py PROGRAM [--long] [FLAG...]
 
 Every request here is as large or as awkward as the server lets it be. What the longest turn of a loop took in CPU time of its
-thread stands in the metrics; it does not depend on what else the machine does. --long sends all requests that turn_cases.py
-generates, and not only some of each kind."""
+thread stands in the metrics. Work that is too much for a turn is so each time; but a busy machine also adds to the CPU time of
+a turn now and then (a thread that waits for another processor to forget a mapping spins meanwhile). So a turn is too long
+when it was in each of a few tries, which have a server each. --long sends all requests that turn_cases.py generates, and not
+only some of each kind."""
 
 import hashlib
 import json
@@ -12,12 +14,13 @@ import sys
 import time
 
 import turn_cases
-from fixture import await_it, main, test
+from fixture import TESTS, Server, await_it, report, test
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 TURN_MAX_S = 0.020
+TRIES = 4
 SHOWN = 10
 LONG = "--long" in sys.argv
 OBJECTS = 1500
@@ -38,6 +41,10 @@ def spent(function):
     start = time.thread_time()
     function()
     return time.thread_time() - start
+
+
+class TooLong(Exception):
+    """A turn was longer than the bar. It may have been the machine."""
 
 
 class Attacker:
@@ -276,47 +283,44 @@ def read_columns(a):
     watch.close()
 
 
-def one_kind_of_request(server, step):
+def attack(server, *steps):
     a = Attacker(server)
-    step(a)
+    for step in steps:
+        step(a)
     bar = TURN_MAX_S * slowness()
     print(f"# the longest turn took {a.longest * 1000:.1f} ms of CPU time, the bar is {bar * 1000:.1f} ms")
-    assert a.longest <= bar
+    if a.longest > bar:
+        raise TooLong(f"{a.longest * 1000:.1f} ms, the bar is {bar * 1000:.1f} ms")
 
 
 @test
 def validation_of_short_bodies_leaves_the_loop(server):
-    one_kind_of_request(server, write_custom_resources)
+    attack(server, write_custom_resources)
 
 
 @test
 def long_work_on_managed_fields_leaves_the_loop(server):
-    one_kind_of_request(server, write_managed_fields)
+    attack(server, write_managed_fields)
 
 
 @test
 def deep_and_wide_values_leave_the_loop(server):
-    one_kind_of_request(server, write_deep_values)
+    attack(server, write_deep_values)
 
 
 @test
 def tables_of_many_columns_are_made_in_slices(server):
-    one_kind_of_request(server, read_columns)
+    attack(server, read_columns)
 
 
 @test
 def many_connections_share_the_turns_of_a_loop(server):
-    one_kind_of_request(server, many_at_once)
+    attack(server, many_at_once)
 
 
 @test
 def no_request_holds_a_loop_for_longer_than_20_ms(server):
-    a = Attacker(server)
-    bar = TURN_MAX_S * slowness()
-    for step in write_bodies, write_patches, write_yaml, write_services, read_answers:
-        step(a)
-    print(f"# the longest turn took {a.longest * 1000:.1f} ms of CPU time, the bar is {bar * 1000:.1f} ms")
-    assert a.longest <= bar
+    attack(server, write_bodies, write_patches, write_yaml, write_services, read_answers)
 
 
 def all_at_once(a, what, make):
@@ -371,10 +375,23 @@ def no_verb_in_any_representation_holds_a_loop_for_an_object_at_its_limits(serve
     finally:
         show_longest(judge)
     too_long = [what for took, _, what in judge.turns if took > bar]
-    assert not too_long, f"longer than {bar * 1000:.1f} ms: {too_long}"
+    if too_long:
+        raise TooLong(f"longer than {bar * 1000:.1f} ms: {too_long}")
+
+
+def play(function):
+    for left in reversed(range(TRIES)):
+        with Server(sys.argv[1], *(flag for flag in sys.argv[2:] if flag != "--long")) as server:
+            try:
+                function(server)
+            except TooLong as why:
+                if left == 0:
+                    raise
+                print(f"# again, with another server: {why}", flush=True)
+                continue
+            server.stop()
+            return
 
 
 if __name__ == "__main__":
-    if LONG:
-        sys.argv.remove("--long")
-    main()
+    sys.exit(report(TESTS, play))
