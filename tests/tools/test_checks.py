@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""TAP: check_layers.py, check_bans.py, check_kinds.py and check_citations.py on small made-up trees. Argument: the source root."""
+"""TAP: check_layers.py, check_paths.py, check_bans.py, check_kinds.py and check_citations.py on small made-up trees. Argument: the source root."""
 
+import collections
 import importlib.util
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -175,6 +177,21 @@ KINDS = [
     ("without a reason it is refused", "src/server/x/x.c", 'f("Pod"); /* names a kind: */\n', '"Pod" is'),
 ]
 
+# (what, files, the message or None); what is written is named below src/x/y/
+PATHS = [
+    ("a page names files that are there", {"docs/a.md": "`src/x/y/one.c`, `y/one.c`, `one.c`, [b](b.md#two-words), src/x/y/\n",
+                                           "docs/b.md": "# One\n## Two *words*\n"}, None),
+    ("a file that is not there is refused", {"docs/a.md": "a\n`y/two.c`\n"}, "docs/a.md:2: there is no y/two.c"),
+    ("a file in another folder is refused", {"docs/a.md": "`x/one.c`\n"}, "docs/a.md:1: there is no x/one.c"),
+    ("a folder that is not there is refused", {"docs/a.md": "in src/x/z/\n"}, "docs/a.md:1: there is no src/x/z/"),
+    ("a comment is looked at, code is not", {"src/x/y/three.c": '/* See\n * y/two.c. */\nputs("y/four.c");\n'},
+     "src/x/y/three.c:2: there is no y/two.c"),
+    ("a script says from the root what it means", {"tools/a.py": 'open("src/x/two.c"), open("self.c")\n'}, "tools/a.py:1: there is no src/x/two.c"),
+    ("capitals stand for many, and what is made need not be there", {"docs/a.md": "hooks/check_FAMILY.c apps_v1_client.h first.c\n"}, None),
+    ("a link that leads nowhere is refused", {"docs/a.md": "[b](b.md) [c](https://c/d)\n"}, "docs/a.md:1: the link b.md leads nowhere"),
+    ("a heading that is not there is refused", {"docs/a.md": "# One\n[a](#two)\n"}, "docs/a.md:2: the page has no heading #two"),
+]
+
 
 def run(script, tree, names):
     command = [sys.executable, "-S", str(ROOT / "tools" / script), *names]
@@ -196,17 +213,59 @@ def verdict(script, args, files, expected, wanted=None):
     return code == 1 and expected in text and len(text.splitlines()) == 1, text
 
 
-def planted_rooms():
-    """For each room that is not its folder's last: an include of the room that stands above it is refused."""
+def tables_of_layers():
     module = importlib.util.spec_from_file_location("check_layers", ROOT / "tools/check_layers.py")
     layers = importlib.util.module_from_spec(module)
     module.loader.exec_module(layers)
+    return layers
+
+
+def planted_includes(layers):
+    """(what, file, include, what is said below file:1, or None) for every row of the tables of check_layers.py: each room is
+    refused what stands above it, and what it is kept from; a library is refused outside of its homes."""
+    number = 0
+
+    def plant(what, room, include, said):
+        nonlocal number
+        number += 1
+        path = re.sub("/+", "/", f"{room}/planted_{number}.c")
+        return what, path, f'"{include}"' if include.endswith("x.h") else f"<{include}>", said
+
     for folder, rooms in layers.ROOMS.items():
         above = f"{folder}/" if folder else ""
-        for room, next_room in zip(rooms, rooms[1:]):
-            path = f"src/{above}{room}/x.c".replace("//", "/")
-            used = f"{above}{next_room}/x.h".replace("//", "/")
-            yield f"{above}{room} is refused what stands above it", path, f'#include "{used}"\n', f"{path}:1: {above}{room} may not include {above}{next_room}"
+        for at, room in enumerate(rooms):
+            # The last room of a folder is refused what stands above the folder, and the last layer what it is kept from.
+            if at + 1 < len(rooms):
+                user, used = above + room, above + rooms[at + 1]
+            elif folder:
+                user = folder.split("/")[0]
+                used = layers.ROOMS[""][layers.ROOMS[""].index(user) + 1]
+            else:
+                user, used = room, sorted(layers.DENIED[room])[0]
+            yield plant(f"{above}{room} is refused what stands above it", f"src/{above}{room}", f"{used}/x.h",
+                        f"{user} may not include {used}")
+            if "" in layers.ROOMS.get(above + room, [""]):
+                yield plant(f"{above}{room} may use itself", f"src/{above}{room}", f"{above}{room}/x.h".replace("//", "/"), None)
+    for room, denied in layers.DENIED.items():
+        for name in sorted(denied):
+            above = f"{room.rpartition('/')[0]}/" if "/" in room else ""
+            yield plant(f"{room} is kept from {name}", f"src/{room}", f"{above}{name}/x.h", f"{room} may not include {above}{name}")
+    for prefix, homes in layers.THIRD_PARTY.items():
+        header = prefix + "x-lib.h" if prefix.endswith("/") else prefix
+        yield plant(f"{prefix} is seen by its home", homes[0], header, None)
+        yield plant(f"{prefix} is refused elsewhere", "src/base", header, f"<{header}> may be used only in {', '.join(homes)}")
+
+
+def planted_verdicts():
+    """(what, is it as it should be, what was said): all includes are planted in one tree."""
+    plants = list(planted_includes(tables_of_layers()))
+    files = {path: f"#include {include}\n" for _, path, include, _ in plants}
+    said = collections.defaultdict(list)
+    for line in verdict("check_layers.py", ["--root", "."], files, "")[1].splitlines():
+        path, _, words = line.partition(":1: ")
+        said[path].append(words)
+    for what, path, _, expected in plants:
+        yield what, said[path] == ([expected] if expected else []), "\n".join(said[path])
 
 
 def untidy_trees():
@@ -221,8 +280,10 @@ def untidy_trees():
 def cases():
     for what, files, expected in untidy_trees():
         yield what, "check_layers.py", ["--root", "."], files, expected
-    for what, path, content, expected in [*LAYERS, *planted_rooms()]:
+    for what, path, content, expected in LAYERS:
         yield what, "check_layers.py", ["--root", "."], {path: content}, expected
+    for what, files, expected in PATHS:
+        yield what, "check_paths.py", ["--root", "."], {"src/x/y/one.c": "", **files}, expected
     for what, path, content, expected in BANS:
         yield what, "check_bans.py", [path], {path: content}, expected
     yield ("without a repository all sources are looked at", "check_bans.py", [], {"src/x.c": "strcpy(a, b);\n", "build/x.c": "strcpy(a, b);\n"},
@@ -247,11 +308,10 @@ def cases():
 
 
 def main():
-    todo = list(cases())
+    todo = [(what, *verdict(*case)) for what, *case in cases()] + list(planted_verdicts())
     print(f"1..{len(todo)}")
     failed = 0
-    for number, (what, *case) in enumerate(todo, 1):
-        ok, text = verdict(*case)
+    for number, (what, ok, text) in enumerate(todo, 1):
         print(f"{'ok' if ok else 'not ok'} {number} - {what}")
         if not ok:
             failed += 1
