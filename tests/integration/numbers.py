@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What is stored can be read again: numbers and segments at the edges, against a server of its own. The whole table is in
-tests/unit/server/test_numbers.c; here is what passes the network, the caches and the store. numbers.py PROGRAM [FLAG...]"""
+tests/unit/server/verbs/test_numbers.c; here is what passes the network, the caches and the store. numbers.py PROGRAM [FLAG...]"""
 
 import datetime
 import json

@@ -25,7 +25,7 @@ static struct cor_token_table *tokens(void)
 #define BY_PROXY_CA   (1u << COR_CA_PROXY)
 
 /* Trusts a CA for clients, and one for front proxies when there are settings for them. Certificates
- * of these tests carry what it would say of them; net/test_client_cas.c has real ones. */
+ * of these tests carry what it would say of them; net/stream/test_client_cas.c has real ones. */
 static struct cor_client_trust *make_trust(struct cor_front_proxy *take_proxy)
 {
     const struct cor_cert_opts opts = {
