@@ -362,7 +362,7 @@ static void channel_cancel_calls(struct cor_grpc_channel *ch, struct cor_dlist *
     COR_DLIST_FOREACH_SAFE(link, calls) {
         struct cor_grpc_call *call = COR_CONTAINER_OF(link, struct cor_grpc_call, link);
 
-        cor_grpc_call_fail(call, COR_GRPC_CANCELLED, "the channel is closed", false);
+        cor_grpc_call_fail(call, COR_GRPC_CANCELLED, "the connection was given up", false);
         cor_grpc_channel_set_due(ch, call);
     }
 }

@@ -161,6 +161,20 @@ static bool failure_is_undone(const struct etcd_failure *why)
     return why->is_untouched || strstr(why->message, "etcdserver: no leader");
 }
 
+/* Says of a connection that ended what it means for the request; what etcd itself says stays. */
+static void call_fail_passing(struct etcd_call *call, const struct etcd_failure *why)
+{
+    char text[TROUBLE_TEXT];
+
+    if (cor_str_starts(cor_strz(why->message), COR_STR("etcdserver: "))) {
+        call_fail(call, failure_err(why), why->message);
+        return;
+    }
+    snprintf(text, sizeof(text), "the answer of etcd was lost (%s)%s", why->message,
+             call->method->is_read ? "" : ", and the write may have been made");
+    call_fail(call, failure_err(why), text);
+}
+
 static void call_take_failure(struct etcd_call *call, const struct etcd_failure *why)
 {
     if (cor_etcd_session_wants_login(call->session, why->message) && call->logins++ < LOGINS_MAX) {
@@ -171,6 +185,8 @@ static void call_take_failure(struct etcd_call *call, const struct etcd_failure 
     if (failure_is_passing(why) && (call->method->is_read || failure_is_undone(why)) &&
         call_left_ms(call) > 0)
         call_wait_for(call, ETCD_WAIT_RETRY);
+    else if (failure_is_passing(why))
+        call_fail_passing(call, why);
     else
         call_fail(call, failure_err(why), why->message);
 }

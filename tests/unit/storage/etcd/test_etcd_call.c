@@ -77,6 +77,24 @@ TEST(etcd_call, a_write_whose_answer_was_lost_is_not_sent_again)
     fake_session_close(&session);
 }
 
+TEST(etcd_call, who_waits_for_a_write_is_told_that_it_may_have_been_made)
+{
+    static const uint32_t lost[] = {COR_GRPC_UNAVAILABLE, COR_GRPC_CANCELLED};
+    struct outcome o;
+
+    fake_session_open(&session);
+    for (size_t i = 0; i < COR_ARRAY_LEN(lost); i++) {
+        fake_stream_fail(start(&cor_etcd_method_txn, &o), lost[i], "given up", false);
+        assert_ended(&o, -COR_ETIMEOUT);
+        assert_string_equal(
+            o.text, "the answer of etcd was lost (given up), and the write may have been made");
+    }
+    fake_stream_fail(start(&cor_etcd_method_txn, &o), COR_GRPC_UNAVAILABLE,
+                     "etcdserver: request timed out", false);
+    assert_string_equal(o.text, "etcdserver: request timed out");
+    fake_session_close(&session);
+}
+
 TEST(etcd_call, a_write_that_etcd_has_not_seen_is_sent_again)
 {
     struct outcome o;
