@@ -1,4 +1,4 @@
-/* The rate limit, through the client. Contract client 4.7.1, 4.9.1, 4.9.2. */
+/* The rate limit, through the client. Contract client 4.9.1, 4.9.2. */
 #include "rest_fixture.h"
 
 #include "client/rest/rest_throttle.h"
@@ -28,7 +28,6 @@ static bool is_crowd_done(void *arg)
     return ((struct crowd *)arg)->ndone == 6;
 }
 
-/* Contract client 4.7.1. */
 TEST(rest_throttle, a_burst_goes_at_once_and_the_rest_in_order_by_the_rate)
 {
     struct crowd crowd = {0};
@@ -91,7 +90,7 @@ TEST(rest_throttle, all_api_groups_have_one_limit)
     world_end(&w);
 }
 
-/* Contract client 4.15.1: many documents are asked for at once. */
+/* Many documents are asked for at once. */
 TEST(rest_throttle, discovery_has_a_line_and_a_burst_of_its_own)
 {
     struct world w;
@@ -131,7 +130,6 @@ TEST(rest_throttle, who_cannot_get_a_turn_in_time_is_told_at_once)
     world_end(&w);
 }
 
-/* Contract client 4.7.1. */
 TEST(rest_throttle, at_zero_and_below_there_is_no_limit)
 {
     static const double none[] = {0, -1};
