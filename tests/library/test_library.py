@@ -261,7 +261,7 @@ class Installed:
         run("meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", folder)
         self.pc = next(pathlib.Path(folder).rglob("coracle.pc"))
         prefix = re.search(r"^prefix=(.*)$", self.pc.read_text(), flags=re.M).group(1)
-        self.prefix = pathlib.Path(folder) / prefix.lstrip("/")
+        self.root, self.prefix = pathlib.Path(folder), pathlib.Path(folder) / prefix.lstrip("/")
         for pc in (self.pc, self.pc.parent / "coracle-types.pc", self.pc.parent / "coracle-testing.pc"):
             pc.write_text(pc.read_text().replace(f"prefix={prefix}\n", f"prefix={self.prefix}\n"))
         self.libdir = self.pc.parent.parent
@@ -484,6 +484,15 @@ def installed_files_need_nothing_of_the_clone():
     assert said, "coracle does not run"
 
 
+def the_installed_unit_starts_the_installed_program():
+    installed = installed_once()
+    unit = (installed.prefix / "lib/systemd/system/coracle.service").read_text()
+    program, command, *flags = re.search(r"^ExecStart=(.*)$", unit, flags=re.M).group(1).split()
+    assert installed.root / program.lstrip("/") == installed.prefix / "bin/coracle", program
+    known = run(installed.prefix / "bin/coracle", "help", command, env=installed.env)
+    assert [flag for flag in flags if flag.startswith("--") and f"{flag} " not in known] == [], known
+
+
 CASES = [exports_what_its_headers_declare, static_library_has_no_other_visible_symbols, abi_is_the_promised_one,
          option_structs_can_grow, soname_is_of_the_minor_version_until_1_0, needs_no_signals_and_prints_nothing,
          contains_no_storage_and_no_server, is_small, types_abi_is_the_promised_one,
@@ -491,7 +500,7 @@ CASES = [exports_what_its_headers_declare, static_library_has_no_other_visible_s
          headers_include_only_standard_ones, all_headers_are_in_the_one,
          the_guides_program_compiles_without_warnings, installed_library_serves_programs,
          projects_generate_views_with_meson_and_cmake, structs_of_other_kinds_are_generated_beside_the_librarys, definitions_of_ten_styles_become_types,
-         installed_files_need_nothing_of_the_clone, guides_and_examples_are_installed_and_lead_somewhere]
+         installed_files_need_nothing_of_the_clone, the_installed_unit_starts_the_installed_program, guides_and_examples_are_installed_and_lead_somewhere]
 
 
 def main():
