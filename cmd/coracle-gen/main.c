@@ -404,6 +404,10 @@ int main(int argc, char **argv)
                 "coracle-gen: one of --crd, --openapi and --from-server was expected, not more\n");
         return EXIT_USAGE;
     }
+    if (opts.out[0] == '\0') {
+        fprintf(stderr, "coracle-gen: --out: a folder was expected, but it is \"\"\n");
+        return EXIT_USAGE;
+    }
     if (opts.is_version) {
         puts("coracle-gen " COR_VERSION);
         return EXIT_OK;

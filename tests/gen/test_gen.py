@@ -203,6 +203,7 @@ def refuses_wrong_words():
                               (["--crd", "a", "--openapi", "b"], 2, "one of --crd, --openapi and --from-server"),
                               (["--crd", "/nonexistent"], 1, "/nonexistent: cannot be read: No such file or directory"),
                               (["--crd", HERE / "website.yaml", "--out", "/proc/nonexistent"], 1, "the folder /proc/nonexistent cannot be made"),
+                              (["--crd", HERE / "website.yaml", "--out", ""], 2, '--out: a folder was expected, but it is ""'),
                               (["--outt", "x"], 2, "--out")):
         got, _, said = gen(*args)
         assert got == code and words in said, f"{args}: {got} {said}"
