@@ -60,7 +60,7 @@ PLAIN = {
 *-print-runtime-dir*) echo "$HERE/nowhere" ;;
 *-fsanitize*) grep -q '^runtime ' "$HERE/there" ;;
 esac""",
-    "meson": '[ "$1" != setup ] || { mkdir -p "$2/meson-logs"; touch "$2/build.ninja"; }',
+    "meson": """[ "$1" != setup ] || { mkdir -p "$2/meson-logs"; touch "$2/build.ninja"; echo "${CCACHE_DISABLE:-}" >"$HERE/cache-disabled"; }""",
 }
 
 
@@ -278,6 +278,18 @@ def names_libraries_where_it_knows_no_packages(os_release, name):
     return test
 
 
+def builds_beside_a_cache(place, disabled):
+    """meson runs ccache before each compiler where it finds it, and ccache fails where it cannot write."""
+    def test(folder):
+        system = System(folder, FEDORA, root=False, sudo=False)
+        system.has("build")
+        system.flag("file")
+        system.program(system.folder / "programs/ccache", f'echo "$HERE/{place}"')
+        equal(system.dev("build"), (0, ""))
+        equal((system.folder / "cache-disabled").read_text(), disabled)
+    return test
+
+
 def skips_what_it_cannot_have(folder):
     system = System(folder, ARCH)
     system.has("build", "clang", "glib")
@@ -339,6 +351,8 @@ TESTS = [
     ("a system without os-release is told the libraries", names_libraries_where_it_knows_no_packages(None, "this system")),
     ("where all is there nothing is asked for", builds_elsewhere_with_what_is_there),
     ("a library that is too old is lacking", sees_that_a_library_is_old),
+    ("a compiler's cache is used", builds_beside_a_cache("home/.cache/ccache", "\n")),
+    ("a compiler's cache that cannot be written to is not used", builds_beside_a_cache("file/.cache/ccache", "1\n")),
     ("what only some tests need is skipped by name", skips_what_it_cannot_have),
     ("the table has the versions of meson.build", wants_the_versions_of_the_build),
     ("docs/building.md has the packages", is_documented),
