@@ -164,8 +164,16 @@ debian_mirror() {
         END { print found }'
 }
 
+# pkg-config gives no flags for packages in such a place, and says that all is well.
+check_path() {
+    case $DEPS in
+    *[\'\"\\:]*) die "pkg-config does not understand the path of this clone, which has a quote, a colon or a backslash; move the clone" ;;
+    esac
+}
+
 # Unpacks PKGS_NEXT into build-deps/, as any user.
 unpack_next() {
+    check_path
     [ -n "$(debian_mirror)" ] ||
         die "apt's sources name no archive of Debian to ask for $PKGS_NEXT; install yyjson and llhttp by hand (docs/building.md)"
     say "unpacking $PKGS_NEXT from $NEXT_SUITE into build-deps/"
@@ -193,6 +201,7 @@ unpack_next() {
 # Lets pkg-config find what was unpacked.
 use_next() {
     [ -f "$DEPS/.done" ] || return 0
+    check_path
     lib=$(cat "$DEPS/.done")
     # An absolute path is of an earlier form, and of the place where the clone was then.
     case $lib in

@@ -215,6 +215,17 @@ def asks_the_archive(want, **sources):
     return test
 
 
+def says_which_path_pkg_config_does_not_understand(folder):
+    """It finds the package, and then gives no flags: the compiler would say that a header is not there."""
+    system = System(pathlib.Path(folder) / "it's here", DEBIAN_12)
+    system.sources(list=NEAR)
+    equal(system.dev("build")[1].splitlines()[-1], "dev: pkg-config does not understand the path of this clone, which has a quote, a colon "
+                                                   "or a backslash; move the clone")
+    assert not any("download" in line for line in system.log("apt-get"))
+    system = System(pathlib.Path(folder) / "it's there", DEBIAN_13)
+    equal(system.dev("build")[0], 0)
+
+
 def refuses_an_old_debian(folder):
     system = System(folder, 'ID=debian\nVERSION_ID="11"\n')
     equal(system.dev("build"), (1, "dev: Debian 11 is too old: 12 is the oldest that has the libraries\n"))
@@ -336,6 +347,7 @@ TESTS = [
     ("without an archive nothing is asked", says_so_without_an_archive),
     ("a list of mirrors is left to apt", asks_the_archive(
         "mirror+file:///etc/apt/mirrors/debian.list", deb822="Types: deb\nURIs: mirror+file:///etc/apt/mirrors/debian.list\nSuites: bookworm\nComponents: main\n")),
+    ("a path that pkg-config does not understand is named", says_which_path_pkg_config_does_not_understand),
     ("an old Debian is refused", refuses_an_old_debian),
     ("the sanitizers are of the compiler's release", takes_the_sanitizers_of_the_compiler),
     ("Ubuntu 24.04 is told of what it lacks, and no suite of Debian is asked", says_what_apt_does_not_know(UBUNTU_24, "Ubuntu 24.04.3 LTS")),
