@@ -212,14 +212,11 @@ static struct cor_str without_slash(struct cor_str path)
     return path.n > 0 && path.p[0] == '/' ? cor_str_from(path, 1) : path;
 }
 
-bool cor_delegation_allows_path(const struct cor_delegation *dn,
-                                const struct cor_request_info *info)
+bool cor_delegation_allows_path(const struct cor_delegation *dn, struct cor_str path)
 {
-    struct cor_str rest = cor_strz(dn->opts.always_allow_paths ? dn->opts.always_allow_paths : ""),
-                   path = without_slash(info->path);
+    struct cor_str rest = cor_strz(dn->opts.always_allow_paths ? dn->opts.always_allow_paths : "");
 
-    if (info->is_resource)
-        return false;
+    path = without_slash(path);
     while (rest.n > 0) {
         struct cor_str pattern = without_slash(cor_str_cut(&rest, ','));
 

@@ -16,7 +16,6 @@
 
 struct cor_delegation;
 struct cor_loop;
-struct cor_request_info;
 
 struct cor_delegation_opts {
     const char *authentication_kubeconfig; /* NULL: tokens are not asked about */
@@ -52,7 +51,6 @@ struct cor_reviews *cor_delegation_accesses(const struct cor_delegation *dn, siz
 struct cor_delegate *cor_delegation_authenticator(const struct cor_delegation *dn, size_t loop);
 
 /* Is it a path that everybody may ask for? */
-bool cor_delegation_allows_path(const struct cor_delegation *dn,
-                                const struct cor_request_info *info);
+bool cor_delegation_allows_path(const struct cor_delegation *dn, struct cor_str path);
 
 #endif

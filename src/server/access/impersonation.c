@@ -138,15 +138,18 @@ struct check {
     struct cor_status *status;
 };
 
-static int check_one(const struct check *check, struct cor_request_info what)
+static int check_one(const struct check *check, struct cor_attributes what)
 {
+    what.user = &check->caller->user;
+    what.is_anonymous = check->caller->is_anonymous;
     what.is_resource = true;
-    return check->may(check->arg, check->caller, &what, "impersonate", check->status);
+    what.verb = COR_STR("impersonate");
+    return check->may(check->arg, &what, check->status);
 }
 
 static int check_user(const struct check *check, struct cor_str user)
 {
-    struct cor_request_info what = {.resource = COR_STR("users"), .name = user};
+    struct cor_attributes what = {.resource = COR_STR("users"), .name = user};
 
     if (split_account(user, &what.ns, &what.name))
         what.resource = COR_STR("serviceaccounts"); /* names a kind: what rules grant */
@@ -159,19 +162,19 @@ static int check_all(const struct check *check, const struct cor_user *user, siz
     int r = check_user(check, user->name);
 
     for (size_t i = 0; r == 0 && i < ngroups; i++)
-        r = check_one(check, (struct cor_request_info){.resource = COR_STR("groups"),
-                                                       .name = user->groups[i]});
+        r = check_one(
+            check, (struct cor_attributes){.resource = COR_STR("groups"), .name = user->groups[i]});
     for (size_t i = 0; r == 0 && i < user->nextras; i++)
-        r = check_one(check, (struct cor_request_info){.group = AUTHENTICATION,
-                                                       .version = COR_STR("v1"),
-                                                       .resource = COR_STR("userextras"),
-                                                       .subresource = user->extras[i].key,
-                                                       .name = user->extras[i].value});
+        r = check_one(check, (struct cor_attributes){.group = AUTHENTICATION,
+                                                     .version = COR_STR("v1"),
+                                                     .resource = COR_STR("userextras"),
+                                                     .subresource = user->extras[i].key,
+                                                     .name = user->extras[i].value});
     if (r == 0 && user->uid.n > 0)
-        r = check_one(check, (struct cor_request_info){.group = AUTHENTICATION,
-                                                       .version = COR_STR("v1"),
-                                                       .resource = COR_STR("uids"),
-                                                       .name = user->uid});
+        r = check_one(check, (struct cor_attributes){.group = AUTHENTICATION,
+                                                     .version = COR_STR("v1"),
+                                                     .resource = COR_STR("uids"),
+                                                     .name = user->uid});
     return r;
 }
 

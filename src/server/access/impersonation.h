@@ -9,8 +9,7 @@
 
 #include "http/request.h"
 #include "meta/status/status.h"
-#include "server/access/authenticator.h"
-#include "server/access/authorizer.h"
+#include "server/access/attributes.h"
 
 /* A quick look at the name of a header. False: it is not an impersonation header. */
 static inline bool cor_impersonation_may_be(struct cor_str name)
@@ -18,10 +17,9 @@ static inline bool cor_impersonation_may_be(struct cor_str name)
     return name.n >= sizeof("impersonate-") - 1 && (name.p[0] | 0x20) == 'i';
 }
 
-/* May the caller do this? 0, -COR_EFORBIDDEN or -COR_EUNAUTHORIZED with the Status; 1: it is not
- * known yet. */
-typedef int (*cor_impersonation_check)(void *arg, const struct cor_identity *caller,
-                                       const struct cor_request_info *what, const char *verb,
+/* May the caller, the user of the attributes, do this? 0, -COR_EFORBIDDEN or -COR_EUNAUTHORIZED
+ * with the Status; 1: it is not known yet. */
+typedef int (*cor_impersonation_check)(void *arg, const struct cor_attributes *a,
                                        struct cor_status *reterr_status);
 
 /* Replaces `identity`, which is the caller's, by the user whom the request's headers name. Without

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "server/access/review_selectors.h"
 #include "json/text/scan.h"
 #include "json/write/writer.h"
 
@@ -43,39 +44,37 @@ static void write_if(struct cor_json_writer *w, const char *key, struct cor_str 
         cor_json_member(w, cor_strz(key), value);
 }
 
-static void write_attributes(struct cor_json_writer *w, const struct cor_request_info *info,
-                             const char *verb, const struct cor_review_selectors *selectors)
+static void write_attributes(struct cor_json_writer *w, const struct cor_attributes *a)
 {
-    cor_json_key(w, info->is_resource ? COR_STR("resourceAttributes")
-                                      : COR_STR("nonResourceAttributes"));
+    cor_json_key(w,
+                 a->is_resource ? COR_STR("resourceAttributes") : COR_STR("nonResourceAttributes"));
     cor_json_begin_object(w);
-    if (info->is_resource) {
-        write_if(w, "namespace", info->ns);
-        write_if(w, "verb", cor_strz(verb));
-        write_if(w, "group", info->group);
-        write_if(w, "version", info->version);
-        write_if(w, "resource", info->resource);
-        write_if(w, "subresource", info->subresource);
-        write_if(w, "name", info->name);
-        if (selectors)
-            cor_review_selectors_write(selectors, w);
+    if (a->is_resource) {
+        write_if(w, "namespace", a->ns);
+        write_if(w, "verb", a->verb);
+        write_if(w, "group", a->group);
+        write_if(w, "version", a->version);
+        write_if(w, "resource", a->resource);
+        write_if(w, "subresource", a->subresource);
+        write_if(w, "name", a->name);
+        if (a->selectors)
+            cor_review_selectors_write(a->selectors, w);
     } else {
-        write_if(w, "path", info->path);
-        write_if(w, "verb", cor_strz(verb));
+        write_if(w, "path", a->path);
+        write_if(w, "verb", a->verb);
     }
     cor_json_end_object(w);
 }
 
-int cor_access_review_write(const struct cor_user *user, const struct cor_request_info *info,
-                            const char *verb, const struct cor_review_selectors *selectors,
-                            struct cor_buf *out)
+int cor_access_review_write(const struct cor_attributes *a, struct cor_buf *out)
 {
+    const struct cor_user *user = a->user;
     struct cor_json_writer w;
 
     cor_json_writer_init(&w, out);
     /* names a kind: what a delegate is asked */
     write_head(&w, "SubjectAccessReview", "authorization.k8s.io/v1");
-    write_attributes(&w, info, verb, selectors);
+    write_attributes(&w, a);
     write_if(&w, "user", user->name);
     if (user->ngroups > 0) {
         cor_json_key(&w, COR_STR("groups"));
@@ -92,10 +91,10 @@ int cor_access_review_write(const struct cor_user *user, const struct cor_reques
     return cor_json_writer_finish(&w);
 }
 
-bool cor_access_review_is_kept(const struct cor_request_info *info, const char *verb)
+bool cor_access_review_is_kept(const struct cor_attributes *a)
 {
-    return info->ns.n + strlen(verb) + info->group.n + info->version.n + info->resource.n +
-               info->subresource.n + info->name.n + info->path.n <
+    return a->ns.n + a->verb.n + a->group.n + a->version.n + a->resource.n + a->subresource.n +
+               a->name.n + a->path.n <
            KEPT_BYTES_MAX;
 }
 

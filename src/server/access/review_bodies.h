@@ -7,8 +7,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
-#include "server/access/authorizer.h"
-#include "server/access/review_selectors.h"
+#include "server/access/attributes.h"
 #include "server/access/reviews.h"
 
 #define COR_TOKEN_REVIEW_PATH  "/apis/authentication.k8s.io/v1/tokenreviews?timeout=10s"
@@ -19,13 +18,10 @@
 
 /* 0, -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_token_review_write(struct cor_str token, struct cor_buf *out);
-/* `selectors` NULL: none. */
-int cor_access_review_write(const struct cor_user *user, const struct cor_request_info *info,
-                            const char *verb, const struct cor_review_selectors *selectors,
-                            struct cor_buf *out);
+int cor_access_review_write(const struct cor_attributes *a, struct cor_buf *out);
 
 /* May the answer be kept? Upstream's bound for what a client chooses freely. */
-bool cor_access_review_is_kept(const struct cor_request_info *info, const char *verb);
+bool cor_access_review_is_kept(const struct cor_attributes *a);
 
 /* As struct cor_reviews_opts has it. A token whose user has no name is not accepted. */
 int cor_token_review_read(struct cor_str body, struct cor_review_answer *ret_answer);

@@ -24,6 +24,7 @@
 #include "base/mem.h"
 #include "meta/names/key.h"
 #include "schema/kinds/custom_row.h"
+#include "server/access/authorizer.h"
 #include "server/api/api_cachers.h"
 #include "server/api/api_int.h"
 #include "storage/encryption/dynamic_transformers.h"
@@ -155,7 +156,8 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
         opts->min_request_timeout_s > 0 ? opts->min_request_timeout_s : MIN_REQUEST_TIMEOUT_S;
     api->held.max = opts->held_bytes_max > 0 ? opts->held_bytes_max : COR_HELD_BYTES_DEFAULT;
     api->tokens = opts->tokens;
-    api->authz_mode = opts->authz_mode;
+    api->authorizer =
+        opts->authorizer ? opts->authorizer : cor_authorizer_of_mode(COR_AUTHZ_MASTERS);
     api->checks = opts->checks;
     api->nchecks = opts->nchecks;
     api->offload = opts->offload;

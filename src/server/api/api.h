@@ -12,7 +12,6 @@
 
 #include "base/dlist.h"
 #include "base/str.h"
-#include "server/access/authorizer.h"
 #include "server/access/user.h"
 #include "server/request/request_info.h"
 #include "server/request/sink.h"
@@ -24,6 +23,7 @@
 
 struct cor_api;
 struct cor_api_loop;
+struct cor_authorizer;
 struct cor_clock;
 struct cor_dynamic_transformers;
 struct cor_engine;
@@ -56,11 +56,12 @@ struct cor_api_opts {
     bool allow_privileged;         /* containers may be privileged */
     int64_t min_request_timeout_s; /* 0: 1800; a watch lasts one to two times this */
     size_t held_bytes_max; /* of answers that wait for their readers: see held.h; 0: its default */
-    size_t protobuf_cache_bytes; /* see protobuf_cache.h; 0: no items are kept */
-    /* What reviews are answered from. The HTTP server has its own and decides by them. */
-    const struct cor_token_table *tokens; /* NULL: none; must stay */
-    enum cor_authz_mode authz_mode;
-    const struct cor_health_check *checks; /* must stay */
+    size_t protobuf_cache_bytes;          /* see protobuf_cache.h; 0: no items are kept */
+    const struct cor_token_table *tokens; /* what TokenReviews are answered from; NULL: none; must
+                                           * stay */
+    const struct cor_authorizer *authorizer; /* of HTTP and of the access reviews; NULL: only
+                                              * system:masters may do anything; must stay */
+    const struct cor_health_check *checks;   /* must stay */
     size_t nchecks;
     /* The threads for requests over large bytes; NULL: the loops do all work. Must stay until the
      * last call has ended. */

@@ -85,7 +85,7 @@ struct cor_api {
     bool allow_privileged; /* containers may be privileged */
     int64_t min_request_timeout_s;
     const struct cor_token_table *tokens;
-    enum cor_authz_mode authz_mode;
+    const struct cor_authorizer *authorizer;
     const struct cor_health_check *checks;
     size_t nchecks;
     struct cor_offload *offload;     /* NULL: everything is done on the loops */
@@ -103,6 +103,12 @@ struct cor_api {
     size_t nloops;
     struct cor_api_loop loops[];
 };
+
+/* The place of a loop among the server's. */
+static inline size_t cor_api_loop_index(const struct cor_api_loop *loop)
+{
+    return (size_t)(loop - loop->api->loops);
+}
 
 /* The stores of `resource`, which is stored as it is, on this loop: made at first use, and kept
  * until the loop is released. 0, -COR_ENOMEM. */

@@ -59,10 +59,8 @@ int cor_server_new(const struct cor_server_opts *opts, struct cor_server **ret_s
     s->aggregator = opts->aggregator;
     s->metrics = opts->metrics;
     s->authenticator = opts->authenticator;
-    s->authz_mode = opts->authz_mode;
     s->delegation = opts->delegation;
-    assert(opts->delegation ||
-           (opts->authz_mode != COR_AUTHZ_DELEGATED && !opts->authenticator.asks_delegate));
+    assert(opts->delegation || !opts->authenticator.asks_delegate);
     cor_flight_init(&s->reading, opts->reading_max);
     cor_flight_init(&s->mutating, opts->mutating_max);
     s->request_timeout_ms =

@@ -12,7 +12,6 @@
 #include "http/http_server.h"
 #include "meta/status/status.h"
 #include "server/access/authenticator.h"
-#include "server/access/authorizer.h"
 #include "server/api/api.h"
 #include "server/metrics/metrics.h"
 
@@ -26,7 +25,6 @@ struct cor_server_opts {
     struct cor_loop *const *loops; /* copied */
     size_t nloops;
     struct cor_authenticator authenticator;
-    enum cor_authz_mode authz_mode;
     struct cor_delegation *delegation;  /* must outlive the server; NULL: nothing is delegated */
     struct cor_aggregator *aggregator;  /* must outlive the server; NULL: nothing is proxied */
     uint64_t reading_max, mutating_max; /* places of server/http/flight.h; 0: no limit */

@@ -15,7 +15,6 @@ struct cor_server {
     struct cor_metrics *metrics;
     struct cor_request_metrics request_metrics;
     struct cor_authenticator authenticator;
-    enum cor_authz_mode authz_mode;
     struct cor_delegation *delegation; /* NULL: nothing is delegated */
     uint64_t request_timeout_ms;
     struct cor_flight reading, mutating;

@@ -22,6 +22,7 @@
 #include "base/err.h"
 #include "loop/loop.h"
 #include "server/access/impersonation.h"
+#include "server/access/review_selectors.h"
 #include "server/http/exchange_int.h"
 #include "server/http/exchange_wait.h"
 #include "server/http/websocket_answer.h"
@@ -139,15 +140,12 @@ static int filter_authenticate(struct cor_exchange *ex)
     return r < 0 ? cor_status_set_err(&ex->status, r) : 0;
 }
 
-static int filter_may_impersonate(void *arg, const struct cor_identity *caller,
-                                  const struct cor_request_info *what, const char *verb,
-                                  struct cor_status *st)
+static int filter_may_impersonate(void *arg, const struct cor_attributes *a, struct cor_status *st)
 {
     struct cor_exchange *ex = arg;
 
-    return ex->server->authz_mode == COR_AUTHZ_DELEGATED
-               ? cor_exchange_authorize(ex, caller, what, verb, NULL, true)
-               : cor_authorize(ex->server->authz_mode, caller, what, verb, st);
+    assert(st == &ex->status);
+    return cor_exchange_authorize(ex, a, true);
 }
 
 static int filter_impersonate(struct cor_exchange *ex)
@@ -219,40 +217,41 @@ static int filter_in_flight(struct cor_exchange *ex)
     return !flight || cor_flight_has_place(flight, &ex->identity.user) ? 0 : -COR_EBUSY;
 }
 
-/* Another server decides, about the request as upstream's RequestInfo has it: a list or watch of
- * one name has that name. */
-static int filter_ask(struct cor_exchange *ex, const struct cor_request_info *info,
-                      const char *verb)
+/* With what the request selects, as upstream's RequestInfo has it: a list or watch of one name has
+ * that name. */
+static int filter_ask_with_selectors(struct cor_exchange *ex, struct cor_attributes *a)
 {
-    struct cor_request_info judged = *info; /* borrows */
     struct cor_review_selectors selectors;
     int r;
 
-    if (cor_review_selectors_read(info, ex->http->query, &selectors) < 0)
+    if (cor_review_selectors_read(&ex->request.info, ex->http->query, &selectors) < 0)
         return cor_status_no_memory(&ex->status);
     if (selectors.name.n > 0)
-        judged.name = selectors.name;
-    r = cor_exchange_authorize(ex, &ex->identity, &judged, verb, &selectors, false);
+        a->name = selectors.name;
+    a->selectors = &selectors;
+    r = cor_exchange_authorize(ex, a, false);
     cor_review_selectors_deinit(&selectors);
     return r;
 }
 
 static int filter_authorize(struct cor_exchange *ex)
 {
-    const struct cor_request_info *info = &ex->request.info;
-    char verb[sizeof(ex->method_name)];
-    const char *name;
-    size_t i = 0;
+    struct cor_attributes a = cor_attributes_of_request(&ex->request.info, &ex->identity);
+    char method[sizeof(ex->method_name)];
     int r;
 
-    for (; ex->method_name[i]; i++)
-        verb[i] = (char)tolower((unsigned char)ex->method_name[i]);
-    verb[i] = '\0';
+    a.is_dry_run = ex->is_dry_run;
+    if (!a.is_resource) {
+        size_t n = 0;
+
+        for (; ex->method_name[n]; n++)
+            method[n] = (char)tolower((unsigned char)ex->method_name[n]);
+        a.verb = cor_str(method, n);
+    }
     cor_exchange_begin_checks(ex);
-    name = info->is_resource ? cor_api_verb_name(info->verb) : verb;
-    if (ex->server->authz_mode != COR_AUTHZ_DELEGATED)
-        return cor_authorize(ex->server->authz_mode, &ex->identity, info, name, &ex->status);
-    r = filter_ask(ex, info, name);
+    r = cor_authorizer_reads_selectors(ex->server->api->authorizer)
+            ? filter_ask_with_selectors(ex, &a)
+            : cor_exchange_authorize(ex, &a, false);
     ex->is_plain = r == -COR_EINTERNAL;
     return r;
 }

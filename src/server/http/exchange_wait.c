@@ -1,7 +1,8 @@
 /* clang-format off */
-/* The questions of one exchange to the delegates of its loop:
+/* The questions of one exchange: to the delegate of its loop, whose a token is, and to the server's
+ * authorizer, what the sender may do.
  *
- *   filter ──► the answer is kept: goes on at once
+ *   filter ──► the answer is there, or it is kept: goes on at once
  *          ──► on its way: COR_EXCHANGE_WAITS; the head is copied, the body is held back
  *                answer ──► noted here ──► cor_exchange_resume(): the filter runs again and finds it
  *
@@ -9,8 +10,8 @@
  * request, accesses by their number. So what was answered is not asked again, and an answer counts
  * for this request even when it is not kept for others.
  *
- * Failures: a token whose review fails is not accepted (401). Access that the delegate did not decide
- * about is a 500 in upstream's words, or for impersonation a 403. A client that leaves takes its
+ * Failures: a token whose review fails is not accepted (401). Access that the authorizer could not
+ * decide about is a 500 in upstream's words, or for impersonation a 403. A client that leaves takes its
  * exchange with it; the question goes on for others. */
 /* clang-format on */
 #include "server/http/exchange_wait.h"
@@ -27,26 +28,19 @@
 
 struct cor_exchange_wait {
     struct cor_exchange *ex;
-    struct cor_review_waiter waiter;
+    struct cor_review_waiter waiter; /* for a token */
     struct cor_token_questions tokens;
-    unsigned nallowed; /* questions of this filter that were allowed */
-    unsigned nseen;    /* questions of this filter in this run */
-    bool has_answer;   /* to the question number `nallowed` */
-    struct {
-        int r;
-        bool is_allowed;
-        char *text;
-    } answer;
+    struct cor_authz_question question;
+    unsigned nallowed;              /* questions of this filter that were allowed */
+    unsigned nseen;                 /* questions of this filter in this run */
+    bool has_answer;                /* to the question number `nallowed` */
+    struct cor_authz_answer answer; /* its reason is `reason` */
+    char *reason;
     struct cor_http_request head; /* a copy */
     struct cor_http_header *headers;
     char *text; /* of the head; NULL: it was not copied */
     size_t text_bytes;
 };
-
-static void on_token_answer(struct cor_review_waiter *waiter,
-                            const struct cor_review_answer *answer);
-static void on_access_answer(struct cor_review_waiter *waiter,
-                             const struct cor_review_answer *answer);
 
 static int wait_open(struct cor_exchange *ex)
 {
@@ -64,8 +58,9 @@ struct cor_exchange_wait *cor_exchange_wait_free(struct cor_exchange_wait *wait)
     if (!wait)
         return NULL;
     cor_review_waiter_leave(&wait->waiter);
+    cor_authz_question_leave(&wait->question);
     cor_token_questions_deinit(&wait->tokens);
-    cor_free(wait->answer.text);
+    cor_free(wait->reason);
     cor_free(wait->headers);
     if (wait->text)
         explicit_bzero(wait->text, wait->text_bytes);
@@ -210,56 +205,58 @@ void cor_exchange_end_checks(struct cor_exchange *ex)
         ex->wait->nseen = ex->wait->nallowed = 0;
 }
 
-static int note_access(struct cor_exchange_wait *wait, const struct cor_review_answer *answer)
+static void note_access(struct cor_exchange_wait *wait, const struct cor_authz_answer *answer)
 {
     wait->has_answer = true;
-    wait->answer.r = answer->r;
-    wait->answer.is_allowed = answer->r == 0 && answer->is_allowed;
-    cor_free(wait->answer.text);
-    wait->answer.text = answer->text ? cor_strdup(answer->text) : NULL;
-    return 0;
+    wait->answer = *answer;
+    cor_free(wait->reason);
+    wait->reason = answer->reason ? cor_strdup(answer->reason) : NULL;
+    wait->answer.reason = wait->reason;
 }
 
-static void on_access_answer(struct cor_review_waiter *waiter,
-                             const struct cor_review_answer *answer)
+static void on_access_answer(struct cor_authz_question *question,
+                             const struct cor_authz_answer *answer)
 {
-    struct cor_exchange_wait *wait = COR_CONTAINER_OF(waiter, struct cor_exchange_wait, waiter);
+    struct cor_exchange_wait *wait = COR_CONTAINER_OF(question, struct cor_exchange_wait, question);
 
-    (void)note_access(wait, answer);
+    note_access(wait, answer);
     cor_exchange_resume(wait->ex);
 }
 
-static int ask_access(struct cor_exchange *ex, const struct cor_identity *caller,
-                      const struct cor_request_info *info, const char *verb,
-                      const struct cor_review_selectors *selectors)
+/* Of an authorizer that has to ask somebody else: the answer to this question of the filter, which
+ * may have come while the filter waited. 0, COR_EXCHANGE_WAITS, or a failure. */
+static int await_access(struct cor_exchange *ex, const struct cor_attributes *a,
+                        struct cor_authz_answer *ret_answer)
 {
-    struct cor_exchange_wait *wait = ex->wait;
-    struct cor_reviews *reviews = cor_delegation_accesses(ex->server->delegation, ex->shard);
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf question = {0};
-    const struct cor_review_answer *answer;
-    int r;
+    struct cor_exchange_wait *wait;
+    int r = wait_open(ex);
 
-    cor_buf_init(&question, COR_REVIEW_QUESTION_MAX);
-    r = cor_access_review_write(&caller->user, info, verb, selectors, &question);
     if (r < 0)
         return r;
-    wait->waiter.on_answer = on_access_answer;
-    r = cor_reviews_ask(reviews, cor_buf_str(&question), cor_access_review_is_kept(info, verb),
-                        &wait->waiter, &answer);
-    if (r == 0)
-        return note_access(wait, answer);
-    if (r == -COR_EUNREACHABLE)
-        return note_access(
-            wait, &(struct cor_review_answer){
-                      .r = r, .text = (char *)cor_delegate_why(cor_reviews_delegate(reviews))});
-    return r == 1 ? COR_EXCHANGE_WAITS : r;
+    wait = ex->wait;
+    if (wait->nseen++ < wait->nallowed) {
+        ret_answer->decision = COR_AUTHZ_ALLOWED;
+        return 0;
+    }
+    if (wait->has_answer) {
+        *ret_answer = wait->answer;
+    } else {
+        wait->question.on_answer = on_access_answer;
+        r = cor_authorizer_ask(ex->server->api->authorizer, ex->shard, a, &wait->question,
+                               ret_answer);
+    }
+    if (r == COR_AUTHZ_ASKS)
+        return COR_EXCHANGE_WAITS;
+    wait->has_answer = false;
+    if (r == 0 && ret_answer->r == 0 && ret_answer->decision == COR_AUTHZ_ALLOWED)
+        wait->nallowed++;
+    return r;
 }
 
 /* Upstream's plain text for an authorizer that has failed. */
-static int fail_access(struct cor_exchange *ex)
+static int fail_access(struct cor_exchange *ex, const struct cor_authz_answer *answer)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0}, html = {0};
-    const char *why = ex->wait->answer.text;
     int r;
 
     cor_buf_init(&text, TEXT_MAX);
@@ -268,7 +265,8 @@ static int fail_access(struct cor_exchange *ex)
     if (r == 0)
         r = cor_quote(ex->http->target, &text);
     if (r == 0)
-        r = cor_buf_addf(&text, ": %s\n", why ? why : cor_err_text(ex->wait->answer.r));
+        r = cor_buf_addf(&text, ": %s\n",
+                         answer->reason ? answer->reason : cor_err_text(answer->r));
     if (r == 0)
         r = cor_quote_html(cor_buf_str(&text), &html);
     if (r < 0)
@@ -276,33 +274,23 @@ static int fail_access(struct cor_exchange *ex)
     return cor_status_untyped(&ex->status, -COR_EINTERNAL, "%s", cor_buf_z(&html));
 }
 
-int cor_exchange_authorize(struct cor_exchange *ex, const struct cor_identity *caller,
-                           const struct cor_request_info *info, const char *verb,
-                           const struct cor_review_selectors *selectors, bool is_failure_forbidden)
+int cor_exchange_authorize(struct cor_exchange *ex, const struct cor_attributes *a,
+                           bool is_failure_forbidden)
 {
-    struct cor_exchange_wait *wait;
-    int r;
+    struct cor_authz_answer answer;
+    int r = cor_authorizer_ask(ex->server->api->authorizer, ex->shard, a, NULL, &answer);
 
-    if (cor_user_is_in(&caller->user, COR_STR(COR_GROUP_MASTERS)) ||
-        cor_delegation_allows_path(ex->server->delegation, info))
-        return 0;
-    if (wait_open(ex) < 0)
-        return cor_status_no_memory(&ex->status);
-    wait = ex->wait;
-    if (wait->nseen++ < wait->nallowed)
-        return 0;
-    if (!wait->has_answer) {
-        r = ask_access(ex, caller, info, verb, selectors);
-        if (r != 0)
-            return r < 0 && r != -COR_EBUSY ? cor_status_set_err(&ex->status, r) : r;
+    if (r == COR_AUTHZ_ASKS) {
+        answer = (struct cor_authz_answer){0};
+        r = await_access(ex, a, &answer);
     }
-    wait->has_answer = false;
-    if (wait->answer.is_allowed) {
-        wait->nallowed++;
+    if (r < 0)
+        return r != -COR_EBUSY ? cor_status_set_err(&ex->status, r) : r;
+    if (r == COR_EXCHANGE_WAITS)
+        return r;
+    if (answer.r == 0 && answer.decision == COR_AUTHZ_ALLOWED)
         return 0;
-    }
-    if (wait->answer.r == 0 || is_failure_forbidden)
-        return cor_authorize_refuse(&caller->user, info, verb,
-                                    wait->answer.r == 0 ? wait->answer.text : NULL, &ex->status);
-    return fail_access(ex);
+    if (answer.r < 0 && answer.r != -COR_EUNAUTHORIZED && !is_failure_forbidden)
+        return fail_access(ex, &answer);
+    return cor_authz_refuse(a, &answer, &ex->status);
 }

@@ -1,11 +1,11 @@
-/* An exchange that asks a delegate who its sender is, or what the sender may do. A request that
- * asks nobody has none of this.
+/* An exchange that asks who its sender is, and what the sender may do, and waits for answers that
+ * others have to give. A request whose answers are there at once keeps nothing of this.
  *
  * Owner: the exchange.  Thread: the connection's loop. */
 #ifndef COR_SERVER_EXCHANGE_WAIT_H
 #define COR_SERVER_EXCHANGE_WAIT_H
 
-#include "server/access/review_selectors.h"
+#include "server/access/authorizer.h"
 #include "server/http/exchange_int.h"
 
 /* Leaves what it waits for. Returns NULL; NULL is fine. */
@@ -27,12 +27,11 @@ int cor_exchange_authenticate(struct cor_exchange *ex);
 void cor_exchange_begin_checks(struct cor_exchange *ex);
 void cor_exchange_end_checks(struct cor_exchange *ex);
 
-/* May `caller` do this? `selectors`: what the request selects; NULL: nothing. By what needs no
- * question, or by the delegate. 0, COR_EXCHANGE_WAITS; -COR_EFORBIDDEN with the Status;
- * -COR_EINTERNAL: the delegate did not decide, and the Status' message is upstream's plain text of
- * code 500, unless such a failure is a refusal; -COR_EBUSY, -COR_ENOMEM. */
-int cor_exchange_authorize(struct cor_exchange *ex, const struct cor_identity *caller,
-                           const struct cor_request_info *info, const char *verb,
-                           const struct cor_review_selectors *selectors, bool is_failure_forbidden);
+/* Asks the server's authorizer. 0: it is allowed; COR_EXCHANGE_WAITS; -COR_EFORBIDDEN,
+ * -COR_EUNAUTHORIZED with the Status; -COR_EINTERNAL: it could not be decided, and the Status'
+ * message is upstream's plain text of code 500, unless such a failure is a refusal; -COR_EBUSY,
+ * -COR_ENOMEM. */
+int cor_exchange_authorize(struct cor_exchange *ex, const struct cor_attributes *a,
+                           bool is_failure_forbidden);
 
 #endif

@@ -138,7 +138,9 @@ static int instance_open_api(struct cor_instance *in, struct cor_loop *const *lo
                                     .allow_privileged = o->allow_privileged,
                                     .min_request_timeout_s = (int64_t)o->min_request_timeout_s,
                                     .tokens = in->tokens,
-                                    .authz_mode = o->authz_mode,
+                                    .authorizer = o->authz_mode == COR_AUTHZ_DELEGATED
+                                                      ? &in->delegated.authorizer
+                                                      : cor_authorizer_of_mode(o->authz_mode),
                                     .checks = in->checks,
                                     .held_bytes_max = o->watch_cache_bytes,
                                     .protobuf_cache_bytes = o->protobuf_cache_bytes,
@@ -154,7 +156,6 @@ static int instance_open_api(struct cor_instance *in, struct cor_loop *const *lo
                           .trust = in->trust,
                           .asks_delegate = o->authentication_kubeconfig != NULL},
         .delegation = in->delegation,
-        .authz_mode = o->authz_mode,
         .reading_max = o->reading_max,
         .mutating_max = o->mutating_max,
         .limits = {.request_timeout_ms = o->request_timeout_ms,

@@ -33,6 +33,8 @@ int cor_instance_open_delegation(struct cor_instance *in, struct cor_status *ret
     if (!o->authentication_kubeconfig && !o->authorization_kubeconfig)
         return 0;
     r = cor_delegation_new(&opts, in->nworkers, &in->delegation, reterr_status);
+    if (r == 0 && o->authorization_kubeconfig)
+        cor_delegated_authorizer_init(&in->delegated, in->delegation);
     for (size_t i = 0; r == 0 && i < in->nworkers; i++)
         r = cor_delegation_open_loop(in->delegation, i, in->workers[i].loop, reterr_status);
     return r;

@@ -9,6 +9,7 @@
 #include "loop/loop.h"
 #include "loop/timer.h"
 #include "server/access/client_trust.h"
+#include "server/access/delegated_authorizer.h"
 #include "server/access/delegation.h"
 #include "server/access/trust_lookup.h"
 #include "server/aggregation/aggregator.h"
@@ -45,9 +46,10 @@ struct cor_instance {
     struct cor_buf ca_files[COR_CA_COUNT]; /* what the files had when they were read last */
     bool is_ca_file_bad[COR_CA_COUNT];
     struct cor_timer trust_timer;
-    struct cor_delegation *delegation; /* NULL: nothing is delegated */
-    struct cor_trust_lookup *lookup;   /* of the first worker's loop; NULL: there is none */
-    int lookup_err;                    /* of its first reading */
+    struct cor_delegation *delegation;         /* NULL: nothing is delegated */
+    struct cor_delegated_authorizer delegated; /* of a server that delegates authorization */
+    struct cor_trust_lookup *lookup;           /* of the first worker's loop; NULL: there is none */
+    int lookup_err;                            /* of its first reading */
     char lookup_why[COR_INSTANCE_TEXT_MAX];
     struct cor_tls *tls;
     struct cor_target_config target_config; /* how aggregated servers are reached */

@@ -5,7 +5,7 @@
  *   the stages decode to convert ──► write the status of this kind ──► 201 with the object
  *
  * `reviews` names the function that answers each kind, by the action of its row. What is asked is answered from the same tables
- * that serve requests: the tokens and the authorization mode of the API. A question that is not
+ * that serve requests: the tokens and the authorizer of the API. A question that is not
  * valid is refused (400, 422) in upstream's words.
  * Thread: the call's loop. */
 /* clang-format on */
@@ -267,39 +267,53 @@ static struct cor_str raw_member(struct cor_str object, const char *key)
     return cor_json_to_raw(cor_convert_member(object, key), &raw) == 0 ? raw : COR_STR("");
 }
 
-static void write_access(struct review_call *review, const struct cor_user *user,
-                         struct cor_json_writer *w)
+/* Asks the server's authorizer. A review does not wait: of one that would have to ask another
+ * server the answer says what is known without. 0, or a failure in the call's status. */
+static int write_access(struct review_call *review, const struct cor_user *user,
+                        struct cor_json_writer *w)
 {
+    const struct cor_api_loop *loop = review->write.call.loop;
     struct cor_str spec = spec_of(review);
     struct cor_str resource = cor_convert_member(spec, "resourceAttributes");
     struct cor_str path = cor_convert_member(spec, "nonResourceAttributes");
-    struct cor_authz_request request = {
+    const struct cor_attributes a = {
+        .user = user,
         .is_resource = resource.p != NULL,
         .verb = raw_member(resource.p ? resource : path, "verb"),
         .group = raw_member(resource, "group"),
+        .version = raw_member(resource, "version"),
         .resource = raw_member(resource, "resource"),
         .subresource = raw_member(resource, "subresource"),
+        .ns = raw_member(resource, "namespace"),
+        .name = raw_member(resource, "name"),
         .path = raw_member(path, "path"),
     };
-    const char *reason = NULL;
-    bool allowed =
-        cor_authz_allows(review->write.call.loop->api->authz_mode, user, &request, &reason);
+    struct cor_authz_answer answer;
+    int r = no_memory(
+        &review->write.call,
+        cor_authorizer_ask(loop->api->authorizer, cor_api_loop_index(loop), &a, NULL, &answer));
 
+    if (r < 0)
+        return r;
     cor_json_begin_object(w);
     cor_json_key(w, COR_STR("allowed"));
-    cor_json_bool(w, allowed);
-    if (reason)
-        cor_json_member(w, COR_STR("reason"), cor_strz(reason));
+    cor_json_bool(w, answer.r == 0 && answer.decision == COR_AUTHZ_ALLOWED);
+    if (answer.r == 0 && answer.decision == COR_AUTHZ_DENIED) {
+        cor_json_key(w, COR_STR("denied"));
+        cor_json_bool(w, true);
+    }
+    if (answer.reason)
+        cor_json_member(w, answer.r == 0 ? COR_STR("reason") : COR_STR("evaluationError"),
+                        cor_strz(answer.reason));
     cor_json_end_object(w);
+    return 0;
 }
 
 static int answer_self_access(struct review_call *review, struct cor_json_writer *w)
 {
     int r = check_access(review, true);
 
-    if (r == 0)
-        write_access(review, asker(review), w);
-    return r;
+    return r == 0 ? write_access(review, asker(review), w) : r;
 }
 
 static int answer_access(struct review_call *review, struct cor_json_writer *w)
@@ -309,40 +323,18 @@ static int answer_access(struct review_call *review, struct cor_json_writer *w)
 
     if (r == 0)
         r = no_memory(&review->write.call, read_subject(spec_of(review), &subject));
-    if (r == 0)
-        write_access(review, &subject.user, w);
-    return r;
+    return r == 0 ? write_access(review, &subject.user, w) : r;
 }
-
-/* names a kind: the resources that rules grant */
-#define RULES_ALL                                                                                   \
-    "{\"incomplete\":false,\"nonResourceRules\":[{\"nonResourceURLs\":[\"*\"],\"verbs\":[\"*\"]}]," \
-    "\"resourceRules\":[{\"apiGroups\":[\"*\"],\"resources\":[\"*\"],\"verbs\":[\"*\"]}]}"
-#define RULES_FEW                                                                                  \
-    "{\"incomplete\":false,\"nonResourceRules\":[{\"nonResourceURLs\":[\"/healthz\",\"/livez\","   \
-    "\"/readyz\",\"/version\",\"/version/\"],\"verbs\":[\"get\"]}],\"resourceRules\":[{"           \
-    "\"apiGroups\":[\"authorization.k8s.io\"],\"resources\":[\"selfsubjectaccessreviews\","        \
-    "\"selfsubjectrulesreviews\"],\"verbs\":[\"create\"]},{\"apiGroups\":["                        \
-    "\"authentication.k8s.io\"],\"resources\":[\"selfsubjectreviews\"],\"verbs\":[\"create\"]}]}"
-
-/* Contract access 3.9: what the delegate would allow cannot be listed. */
-#define RULES_UNKNOWN                                                                              \
-    "{\"evaluationError\":\"webhook authorizer does not support user rule resolution\","           \
-    "\"incomplete\":true,\"nonResourceRules\":[],\"resourceRules\":[]}"
 
 static int answer_rules(struct review_call *review, struct cor_json_writer *w)
 {
-    static const struct cor_authz_request anything = {.is_resource = true};
     struct cor_call *call = &review->write.call;
-    const char *reason;
-    bool is_all;
+    const struct cor_attributes a = {.user = asker(review),
+                                     .ns = raw_member(spec_of(review), "namespace")};
 
-    if (raw_member(spec_of(review), "namespace").n == 0)
+    if (a.ns.n == 0)
         return cor_status_bad_request(&call->status, "no namespace on request");
-    is_all = cor_authz_allows(call->loop->api->authz_mode, asker(review), &anything, &reason);
-    cor_json_raw(w, is_all                                               ? COR_STR(RULES_ALL)
-                    : call->loop->api->authz_mode == COR_AUTHZ_DELEGATED ? COR_STR(RULES_UNKNOWN)
-                                                                         : COR_STR(RULES_FEW));
+    cor_authorizer_write_rules(call->loop->api->authorizer, &a, w);
     return 0;
 }
 

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "net/stream/peer.h"
+#include "server/access/authorizer.h"
 #include "test.h"
 
 #define HEADERS_MAX 8
@@ -40,10 +41,14 @@ static struct cor_identity caller(const char *name)
     return id;
 }
 
-static int may(void *arg, const struct cor_identity *caller, const struct cor_request_info *what,
-               const char *verb, struct cor_status *st)
+static int may(void *arg, const struct cor_attributes *a, struct cor_status *st)
 {
-    return cor_authorize(*(enum cor_authz_mode *)arg, caller, what, verb, st);
+    const struct cor_authorizer *az = cor_authorizer_of_mode(*(enum cor_authz_mode *)arg);
+    struct cor_authz_answer answer;
+
+    assert_int_equal(cor_authorizer_ask(az, 0, a, NULL, &answer), 0);
+    return answer.r == 0 && answer.decision == COR_AUTHZ_ALLOWED ? 0
+                                                                 : cor_authz_refuse(a, &answer, st);
 }
 
 static int ask(enum cor_authz_mode mode, const struct question *question,

@@ -8,7 +8,7 @@
 #include "server/access/review_bodies.h"
 #include "test.h"
 
-static const struct cor_user user = {.name = COR_STR("ann")};
+static const struct cor_identity ann = {.user = {.name = COR_STR("ann")}};
 
 #define MAPS "/api/v1/namespaces/n/configmaps"
 #define HEAD                                                                                       \
@@ -29,9 +29,12 @@ static int ask(enum cor_http_method method, const char *path, const char *query,
         return r;
     r = cor_review_selectors_read(&info, cor_strz(query), &selectors);
     if (r == 0) {
+        struct cor_attributes a = cor_attributes_of_request(&info, &ann);
+
         if (selectors.name.n > 0)
-            info.name = selectors.name;
-        r = cor_access_review_write(&user, &info, cor_api_verb_name(info.verb), &selectors, out);
+            a.name = selectors.name;
+        a.selectors = &selectors;
+        r = cor_access_review_write(&a, out);
         cor_review_selectors_deinit(&selectors);
     }
     cor_request_info_deinit(&info);

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "served.h"
+#include "server/access/delegated_authorizer.h"
 #include "server/access/delegation.h"
 
 struct delegated {
@@ -15,6 +16,7 @@ struct delegated {
     struct cor_server *server;
     struct cor_http_server *delegate;
     struct cor_delegation *delegation;
+    struct cor_delegated_authorizer authorizer;
     char path[100], delegate_path[100], kubeconfig[120];
     size_t ntokens, naccesses;      /* questions */
     struct cor_http_response *held; /* the last question, when it is held */
@@ -73,8 +75,6 @@ static void delegated_open(struct delegated *d, uint64_t ttl_ms)
     FILE *file;
 
     memset(d, 0, sizeof(*d));
-    fx_open(&d->fx);
-    fx_bootstrap(&d->fx);
     snprintf(d->path, sizeof(d->path), "%s/api.sock", test_tmpdir());
     snprintf(d->delegate_path, sizeof(d->delegate_path), "%s/delegate.sock", test_tmpdir());
     snprintf(d->kubeconfig, sizeof(d->kubeconfig), "%s/kubeconfig", test_tmpdir());
@@ -86,10 +86,6 @@ static void delegated_open(struct delegated *d, uint64_t ttl_ms)
         "\"current-context\":\"c\",\"contexts\":[{\"name\":\"c\",\"context\":{\"cluster\":\"c\"}}]}",
         d->delegate_path);
     fclose(file);
-    http_opts = (struct cor_http_server_opts){
-        .loops = &d->fx.loop, .nloops = 1, .on_request = delegate_on_request, .arg = d};
-    assert_int_equal(cor_http_server_new(&http_opts, &d->delegate), 0);
-    assert_int_equal(cor_http_server_listen_unix(d->delegate, d->delegate_path, 0600), 0);
     opts = (struct cor_delegation_opts){.authentication_kubeconfig = d->kubeconfig,
                                         .authorization_kubeconfig = d->kubeconfig,
                                         .token_ttl_ms = ttl_ms,
@@ -97,6 +93,14 @@ static void delegated_open(struct delegated *d, uint64_t ttl_ms)
                                         .unallowed_ttl_ms = ttl_ms,
                                         .always_allow_paths = "/healthz,/open/*"};
     assert_int_equal(cor_delegation_new(&opts, 1, &d->delegation, NULL), 0);
+    cor_delegated_authorizer_init(&d->authorizer, d->delegation);
+    d->fx.opts.authorizer = &d->authorizer.authorizer;
+    fx_open(&d->fx);
+    fx_bootstrap(&d->fx);
+    http_opts = (struct cor_http_server_opts){
+        .loops = &d->fx.loop, .nloops = 1, .on_request = delegate_on_request, .arg = d};
+    assert_int_equal(cor_http_server_new(&http_opts, &d->delegate), 0);
+    assert_int_equal(cor_http_server_listen_unix(d->delegate, d->delegate_path, 0600), 0);
     assert_int_equal(cor_delegation_open_loop(d->delegation, 0, d->fx.loop, NULL), 0);
     assert_int_equal(cor_metrics_new(1, &d->metrics), 0);
     server_opts = (struct cor_server_opts){.api = d->fx.api,
@@ -105,7 +109,6 @@ static void delegated_open(struct delegated *d, uint64_t ttl_ms)
                                            .nloops = 1,
                                            .authenticator.server_uid = getuid() + 1,
                                            .authenticator.asks_delegate = true,
-                                           .authz_mode = COR_AUTHZ_DELEGATED,
                                            .delegation = d->delegation};
     assert_int_equal(cor_server_new(&server_opts, &d->server), 0);
     assert_int_equal(cor_http_server_listen_unix(cor_server_http(d->server), d->path, 0600), 0);
@@ -123,8 +126,10 @@ static void delegated_close(struct delegated *d)
     delegated_wait(d, &d->is_closed);
     cor_delegation_close_loop(d->delegation, 0, served_set_true, &d->is_closed);
     delegated_wait(d, &d->is_closed);
-    cor_http_server_close(d->delegate, 0, served_set_true, &d->is_closed);
-    delegated_wait(d, &d->is_closed);
+    if (d->delegate) {
+        cor_http_server_close(d->delegate, 0, served_set_true, &d->is_closed);
+        delegated_wait(d, &d->is_closed);
+    }
     cor_http_server_free(d->delegate);
     cor_server_free(d->server);
     cor_delegation_free(d->delegation);
@@ -343,4 +348,182 @@ TEST(delegation, a_server_ends_while_questions_are_open)
     pthread_join(c.thread, NULL);
     close(c.fd);
     assert_int_equal(c.status, 0);
+}
+
+/* --- the authorizer itself -------------------------------------------------------------------- */
+
+static const struct cor_user ann = {.name = COR_STR("ann")}, bob = {.name = COR_STR("bob")};
+
+static struct cor_attributes maps_of(const struct cor_user *user)
+{
+    return (struct cor_attributes){.user = user,
+                                   .is_resource = true,
+                                   .verb = COR_STR("list"),
+                                   .version = COR_STR("v1"),
+                                   .resource = COR_STR("configmaps"),
+                                   .ns = COR_STR("default")};
+}
+
+struct waiting {
+    struct cor_authz_question question;
+    struct cor_authz_answer answer;
+    char reason[200];
+    size_t nanswers;
+};
+
+static void waiting_on_answer(struct cor_authz_question *question,
+                              const struct cor_authz_answer *answer)
+{
+    struct waiting *w = COR_CONTAINER_OF(question, struct waiting, question);
+
+    w->answer = *answer;
+    snprintf(w->reason, sizeof(w->reason), "%s", answer->reason ? answer->reason : "");
+    w->nanswers++;
+}
+
+static bool waiting_is_answered(void *arg)
+{
+    return ((struct waiting *)arg)->nanswers > 0;
+}
+
+static int waiting_ask(struct waiting *w, struct delegated *d, const struct cor_attributes *a)
+{
+    *w = (struct waiting){.question.on_answer = waiting_on_answer};
+    return cor_authorizer_ask(&d->authorizer.authorizer, 0, a, &w->question, &w->answer);
+}
+
+TEST(delegated_authorizer, answers_later_and_what_is_kept_at_once)
+{
+    struct cor_attributes a = maps_of(&ann), b = maps_of(&bob);
+    struct delegated d;
+    struct waiting w;
+
+    delegated_open(&d, 60000);
+    assert_int_equal(waiting_ask(&w, &d, &a), COR_AUTHZ_ASKS);
+    assert_int_equal(w.nanswers, 0);
+    assert_true(cor_loop_run_until(d.fx.loop, waiting_is_answered, &w, FX_TIMEOUT_MS));
+    assert_int_equal(w.answer.r, 0);
+    assert_int_equal(w.answer.decision, COR_AUTHZ_ALLOWED);
+    assert_int_equal(waiting_ask(&w, &d, &a), 0);
+    assert_int_equal(w.answer.decision, COR_AUTHZ_ALLOWED);
+    assert_int_equal(d.naccesses, 1);
+    assert_int_equal(waiting_ask(&w, &d, &b), COR_AUTHZ_ASKS);
+    assert_true(cor_loop_run_until(d.fx.loop, waiting_is_answered, &w, FX_TIMEOUT_MS));
+    assert_int_equal(w.answer.decision, COR_AUTHZ_NO_OPINION);
+    assert_string_equal(w.reason, "by the test");
+    delegated_close(&d);
+}
+
+TEST(delegated_authorizer, tells_who_cannot_wait_what_it_knows_by_itself)
+{
+    static const struct cor_str masters[] = {COR_STR("system:masters")};
+    static const struct cor_user root = {.name = COR_STR("root"), .groups = masters, .ngroups = 1};
+    const struct cor_authorizer *az;
+    struct cor_attributes a = maps_of(&ann);
+    struct cor_authz_answer answer;
+    struct delegated d;
+
+    delegated_open(&d, 60000);
+    az = &d.authorizer.authorizer;
+    assert_true(cor_authorizer_reads_selectors(az));
+    assert_int_equal(cor_authorizer_ask(az, 0, &a, NULL, &answer), COR_AUTHZ_ASKS);
+    assert_int_equal(answer.decision, COR_AUTHZ_NO_OPINION);
+    assert_string_equal(answer.reason,
+                        "this server delegates authorization; ask the server that it delegates to");
+    a.user = &root;
+    assert_int_equal(cor_authorizer_ask(az, 0, &a, NULL, &answer), 0);
+    assert_int_equal(answer.decision, COR_AUTHZ_ALLOWED);
+    a = (struct cor_attributes){.user = &bob, .verb = COR_STR("get"), .path = COR_STR("/open/x")};
+    assert_int_equal(cor_authorizer_ask(az, 0, &a, NULL, &answer), 0);
+    assert_int_equal(answer.decision, COR_AUTHZ_ALLOWED);
+    a.path = COR_STR("/version");
+    assert_int_equal(cor_authorizer_ask(az, 0, &a, NULL, &answer), COR_AUTHZ_ASKS);
+    assert_int_equal(answer.decision, COR_AUTHZ_ALLOWED);
+    assert_int_equal(d.naccesses, 0);
+    delegated_close(&d);
+}
+
+static bool has_asked(void *arg)
+{
+    return ((struct delegated *)arg)->held != NULL;
+}
+
+static bool nothing_is_pending(void *arg)
+{
+    struct delegated *d = arg;
+
+    return cor_reviews_pending(cor_delegation_accesses(d->delegation, 0)) == 0;
+}
+
+TEST(delegated_authorizer, a_question_that_is_left_is_not_answered_and_its_answer_is_kept)
+{
+    struct cor_attributes a = maps_of(&ann);
+    struct waiting left, w;
+    struct delegated d;
+
+    delegated_open(&d, 60000);
+    d.holds = true;
+    assert_int_equal(waiting_ask(&left, &d, &a), COR_AUTHZ_ASKS);
+    assert_true(cor_loop_run_until(d.fx.loop, has_asked, &d, FX_TIMEOUT_MS));
+    cor_authz_question_leave(&left.question);
+    cor_authz_question_leave(&left.question);
+    delegate_answer(d.held, COR_STR("\"user\":\"ann\""));
+    assert_true(cor_loop_run_until(d.fx.loop, nothing_is_pending, &d, FX_TIMEOUT_MS));
+    assert_int_equal(left.nanswers, 0);
+    assert_int_equal(waiting_ask(&w, &d, &a), 0);
+    assert_int_equal(w.answer.decision, COR_AUTHZ_ALLOWED);
+    delegated_close(&d);
+}
+
+TEST(delegated_authorizer, a_delegate_that_does_not_answer_has_decided_nothing)
+{
+    struct cor_attributes a = maps_of(&ann);
+    struct delegated d;
+    struct waiting w;
+
+    delegated_open(&d, 60000);
+    cor_http_server_close(d.delegate, 0, served_set_true, &d.is_closed);
+    delegated_wait(&d, &d.is_closed);
+    /* Each question fails, until the circuit is open: then the answer is there at once. */
+    for (size_t i = 0; i <= COR_DELEGATE_FAILURES; i++) {
+        int r = waiting_ask(&w, &d, &a);
+
+        assert_int_equal(r, i < COR_DELEGATE_FAILURES ? COR_AUTHZ_ASKS : 0);
+        if (r == COR_AUTHZ_ASKS)
+            assert_true(cor_loop_run_until(d.fx.loop, waiting_is_answered, &w, FX_TIMEOUT_MS));
+        assert_int_equal(w.answer.r, -COR_EUNREACHABLE);
+        assert_int_equal(w.answer.decision, COR_AUTHZ_NO_OPINION);
+    }
+    assert_non_null(w.answer.reason);
+    cor_http_server_free(d.delegate);
+    d.delegate = NULL;
+    delegated_close(&d);
+}
+
+TEST(delegated_authorizer, without_memory_nothing_is_allowed_that_should_not_be)
+{
+    struct cor_attributes a = maps_of(&ann), b = maps_of(&bob);
+    struct delegated d;
+
+    delegated_open(&d, 0);
+    FOR_EACH_FAILED_ALLOC(n) {
+        const struct cor_attributes *each[] = {&a, &b};
+
+        for (size_t i = 0; i < COR_ARRAY_LEN(each); i++) {
+            struct waiting w;
+            int r = waiting_ask(&w, &d, each[i]);
+
+            if (r == COR_AUTHZ_ASKS) {
+                assert_true(cor_loop_run_until(d.fx.loop, waiting_is_answered, &w, FX_TIMEOUT_MS));
+                if (w.answer.r == 0)
+                    assert_int_equal(w.answer.decision,
+                                     i == 0 ? COR_AUTHZ_ALLOWED : COR_AUTHZ_NO_OPINION);
+                else
+                    assert_int_equal(w.answer.decision, COR_AUTHZ_NO_OPINION);
+            } else {
+                assert_true(r == -COR_ENOMEM && test_alloc_failed());
+            }
+        }
+    }
+    delegated_close(&d);
 }

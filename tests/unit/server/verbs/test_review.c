@@ -2,7 +2,10 @@
 
 #include <stdio.h>
 
+#include "base/err.h"
+#include "server/access/authorizer.h"
 #include "server/access/token_table.h"
+#include "json/write/writer.h"
 
 #define AUTHN "/apis/authentication.k8s.io/v1"
 #define AUTHZ "/apis/authorization.k8s.io/v1"
@@ -121,7 +124,7 @@ TEST(review, says_what_a_user_may)
 TEST(review, obeys_the_mode)
 {
     static const char pods[] = "{\"spec\":" PODS "}";
-    struct fx fx = {.opts.authz_mode = COR_AUTHZ_ALWAYS_ALLOW};
+    struct fx fx = {.opts.authorizer = cor_authorizer_of_mode(COR_AUTHZ_ALWAYS_ALLOW)};
     const char *answer;
 
     fx_open(&fx);
@@ -132,10 +135,85 @@ TEST(review, obeys_the_mode)
     assert_at(answer, "status.resourceRules",
               "[{\"apiGroups\":[\"*\"],\"resources\":[\"*\"],\"verbs\":[\"*\"]}]");
     fx_close(&fx);
-    fx = (struct fx){.opts.authz_mode = COR_AUTHZ_ALWAYS_DENY};
+    fx = (struct fx){.opts.authorizer = cor_authorizer_of_mode(COR_AUTHZ_ALWAYS_DENY)};
     fx_open(&fx);
     answer = ask(&fx, 201, &alice, AUTHZ "/selfsubjectaccessreviews", pods);
     assert_at(answer, "status", "{\"allowed\":false,\"reason\":\"Everything is forbidden.\"}");
+    fx_close(&fx);
+}
+
+/* An authorizer of the test's: says what it was told, and notes what it was asked. */
+struct scripted {
+    struct cor_authorizer authorizer; /* the first member */
+    struct cor_authz_answer *answer;
+    struct cor_buf *asked;
+};
+
+static void note(const struct scripted *s, struct cor_str value)
+{
+    assert_int_equal(cor_buf_addf(s->asked, "%.*s|", COR_STR_ARG(value)), 0);
+}
+
+static int scripted_ask(const struct cor_authorizer *az, size_t loop_index,
+                        const struct cor_attributes *a, struct cor_authz_question *question,
+                        struct cor_authz_answer *ret_answer)
+{
+    const struct scripted *s = (const struct scripted *)az;
+    const struct cor_str each[] = {a->user->name,  a->verb, a->group, a->version, a->resource,
+                                   a->subresource, a->ns,   a->name,  a->path};
+
+    assert_int_equal(loop_index, 0);
+    assert_null(question);
+    cor_buf_reset(s->asked);
+    note(s, a->is_resource ? COR_STR("resource") : COR_STR("path"));
+    for (size_t i = 0; i < COR_ARRAY_LEN(each); i++)
+        note(s, each[i]);
+    *ret_answer = *s->answer;
+    return 0;
+}
+
+static void scripted_write_rules(const struct cor_authorizer *az, const struct cor_attributes *a,
+                                 struct cor_json_writer *w)
+{
+    cor_json_begin_object(w);
+    cor_json_member(w, COR_STR("evaluationError"), a->user->name);
+    cor_json_member(w, COR_STR("ns"), a->ns);
+    cor_json_end_object(w);
+}
+
+/* Contract access 3.4, 3.6. */
+TEST(review, asks_the_authorizer_and_shows_what_it_says)
+{
+    static const struct cor_authorizer_ops ops = {.ask = scripted_ask,
+                                                  .write_rules = scripted_write_rules};
+    static const char of_bob[] =
+        "{\"spec\":{\"user\":\"bob\",\"resourceAttributes\":{\"namespace\":\"n\",\"verb\":\"get\","
+        "\"group\":\"g\",\"version\":\"v\",\"resource\":\"r\",\"subresource\":\"s\",\"name\":\"x\"}}}";
+    static const char path[] =
+        "{\"spec\":{\"nonResourceAttributes\":{\"verb\":\"get\",\"path\":\"/p\"}}}";
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf asked;
+    struct cor_authz_answer answer = {.decision = COR_AUTHZ_ALLOWED};
+    struct scripted s = {{&ops}, &answer, &asked};
+    struct fx fx = {.opts.authorizer = &s.authorizer};
+
+    cor_buf_init(&asked, 4096);
+    fx_open(&fx);
+    assert_at(ask(&fx, 201, &alice, AUTHZ "/subjectaccessreviews", of_bob), "status",
+              "{\"allowed\":true}");
+    assert_string_equal(cor_buf_z(&asked), "resource|bob|get|g|v|r|s|n|x||");
+    answer.reason = "by a rule";
+    assert_at(ask(&fx, 201, &alice, AUTHZ "/selfsubjectaccessreviews", path), "status",
+              "{\"allowed\":true,\"reason\":\"by a rule\"}");
+    assert_string_equal(cor_buf_z(&asked), "path|alice|get|||||||/p|");
+    answer = (struct cor_authz_answer){.decision = COR_AUTHZ_DENIED, .reason = "never"};
+    assert_at(ask(&fx, 201, &alice, AUTHZ "/selfsubjectaccessreviews", path), "status",
+              "{\"allowed\":false,\"denied\":true,\"reason\":\"never\"}");
+    answer = (struct cor_authz_answer){.r = -COR_EUNREACHABLE, .reason = "it is gone"};
+    assert_at(ask(&fx, 201, &alice, AUTHZ "/selfsubjectaccessreviews", path), "status",
+              "{\"allowed\":false,\"evaluationError\":\"it is gone\"}");
+    assert_at(
+        ask(&fx, 201, &alice, AUTHZ "/selfsubjectrulesreviews", "{\"spec\":{\"namespace\":\"x\"}}"),
+        "status", "{\"evaluationError\":\"alice\",\"ns\":\"x\"}");
     fx_close(&fx);
 }
 
