@@ -155,10 +155,6 @@ static int fifo_on_del(struct cor_reflector_store *store, struct cor_str key,
     return fifo_status(r, reterr);
 }
 
-static void fifo_on_bookmark(struct cor_reflector_store *store, struct cor_str rv)
-{
-}
-
 static int fifo_on_replace_begin(struct cor_reflector_store *store, struct cor_status *reterr)
 {
     return 0;
@@ -206,22 +202,15 @@ static void fifo_on_replace_abort(struct cor_reflector_store *store)
     cor_lock_release(&f->lock);
 }
 
-/* Every key with an object is in the order already. */
-static int fifo_on_resync(struct cor_reflector_store *store, struct cor_status *reterr)
-{
-    return 0;
-}
-
+/* It has no resync: every key with an object is in the order already. */
 static const struct cor_reflector_store_ops store_ops = {
     .add = fifo_on_put,
     .update = fifo_on_put,
     .del = fifo_on_del,
-    .bookmark = fifo_on_bookmark,
     .replace_begin = fifo_on_replace_begin,
     .replace_add = fifo_on_replace_add,
     .replace_commit = fifo_on_replace_commit,
     .replace_abort = fifo_on_replace_abort,
-    .resync = fifo_on_resync,
 };
 
 int cor_fifo_new(const struct cor_fifo_opts *opts, struct cor_fifo **ret_fifo)

@@ -13,7 +13,8 @@ void cor_reflector_unstage(struct cor_reflector *r)
     if (!r->list.staging)
         return;
     r->list.staging = false;
-    r->store->ops->replace_abort(r->store);
+    if (r->store->ops->replace_abort)
+        r->store->ops->replace_abort(r->store);
 }
 
 static int list_begin_staging(struct cor_reflector *r, struct cor_status *reterr)

@@ -53,7 +53,8 @@ struct cor_reflector_store_ops {
     int (*del)(struct cor_reflector_store *store, struct cor_str key, struct cor_object *object,
                struct cor_str rv, struct cor_status *reterr);
     /* An event with this object came and is passed over, because of `err`: the store will not have
-     * it, and its resourceVersion may be passed. May be NULL. */
+     * it, and its resourceVersion may be passed. This, `bookmark`, `replace_abort` and `resync` may
+     * be NULL: then there is nothing to do. */
     void (*skip)(struct cor_reflector_store *store, struct cor_str key, struct cor_object *object,
                  int err);
     /* Nothing changed up to `rv`. */

@@ -191,11 +191,12 @@ int cor_reflector_store_replace(struct cor_reflector_store *store,
         r = store->ops->replace_add(store, COR_STR(""), objects[i], reterr);
     if (r == 0)
         return store->ops->replace_commit(store, version, reterr);
-    store->ops->replace_abort(store);
+    if (store->ops->replace_abort)
+        store->ops->replace_abort(store);
     return r;
 }
 
 int cor_reflector_store_resync(struct cor_reflector_store *store, struct cor_status *reterr)
 {
-    return store->ops->resync(store, reterr);
+    return store->ops->resync ? store->ops->resync(store, reterr) : 0;
 }

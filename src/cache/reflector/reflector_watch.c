@@ -144,7 +144,8 @@ static int watch_apply(struct cor_reflector *r, const struct cor_reflector_event
     case COR_WATCH_DELETED:
         return ops->del(r->store, event->key, event->object, rv, reterr);
     case COR_WATCH_BOOKMARK:
-        ops->bookmark(r->store, rv);
+        if (ops->bookmark)
+            ops->bookmark(r->store, rv);
         return 0;
     case COR_WATCH_UNKNOWN:
         watch_say_text(r, COR_REFLECTOR_UNKNOWN_EVENT, "unknown watch event");
@@ -269,7 +270,7 @@ static bool watch_resync(struct cor_reflector *r)
     if (r->now_ms < r->watch.resync_ms)
         return true;
     if (!r->opts.should_resync || r->opts.should_resync(r->opts.resync_arg)) {
-        if (r->store->ops->resync(r->store, &st) < 0) {
+        if (r->store->ops->resync && r->store->ops->resync(r->store, &st) < 0) {
             cor_reflector_say(r, COR_REFLECTOR_RESYNC_FAILED, &st);
             if (r->state != COR_REFLECTOR_WATCH_PAUSE)
                 cor_reflector_drop(r);

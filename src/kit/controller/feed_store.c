@@ -226,10 +226,6 @@ static int feed_store_del(struct cor_reflector_store *store, struct cor_str key,
     return r < 0 ? feed_failed(r, reterr) : 0;
 }
 
-static void feed_store_bookmark(struct cor_reflector_store *store, struct cor_str rv)
-{
-}
-
 static int feed_store_replace_begin(struct cor_reflector_store *store, struct cor_status *reterr)
 {
     feed_of(store)->list++;
@@ -265,10 +261,6 @@ static int feed_store_replace_commit(struct cor_reflector_store *store, struct c
     return 0;
 }
 
-static void feed_store_replace_abort(struct cor_reflector_store *store)
-{
-}
-
 static int feed_store_resync(struct cor_reflector_store *store, struct cor_status *reterr)
 {
     struct cor_feed_store *s = feed_of(store);
@@ -290,11 +282,9 @@ static const struct cor_reflector_store_ops feed_store_ops = {
     .add = feed_store_put,
     .update = feed_store_put,
     .del = feed_store_del,
-    .bookmark = feed_store_bookmark,
     .replace_begin = feed_store_replace_begin,
     .replace_add = feed_store_replace_add,
     .replace_commit = feed_store_replace_commit,
-    .replace_abort = feed_store_replace_abort,
     .resync = feed_store_resync,
 };
 

@@ -278,10 +278,6 @@ static int services_on_gone(struct cor_reflector_store *store, struct cor_str ke
     return r < 0 ? cor_status_set_err(reterr, r) : 0;
 }
 
-static void services_on_bookmark(struct cor_reflector_store *store, struct cor_str rv)
-{
-}
-
 static int services_on_list(struct cor_reflector_store *store, struct cor_status *reterr)
 {
     struct cor_api_services *as = services_of(store);
@@ -324,25 +320,13 @@ static int services_on_listed(struct cor_reflector_store *store, struct cor_str 
     return 0;
 }
 
-static void services_on_abort(struct cor_reflector_store *store)
-{
-}
-
-static int services_on_resync(struct cor_reflector_store *store, struct cor_status *reterr)
-{
-    return 0;
-}
-
 static const struct cor_reflector_store_ops store_ops = {
     .add = services_on_show,
     .update = services_on_show,
     .del = services_on_gone,
-    .bookmark = services_on_bookmark,
     .replace_begin = services_on_list,
     .replace_add = services_on_item,
     .replace_commit = services_on_listed,
-    .replace_abort = services_on_abort,
-    .resync = services_on_resync,
 };
 
 /* ---- life ---- */

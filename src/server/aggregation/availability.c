@@ -452,10 +452,6 @@ static int trigger_on_item(struct cor_reflector_store *store, struct cor_str key
     return trigger_on_change(store, key, object, COR_STR(""), reterr);
 }
 
-static void trigger_on_bookmark(struct cor_reflector_store *store, struct cor_str rv)
-{
-}
-
 static int trigger_on_list(struct cor_reflector_store *store, struct cor_status *reterr)
 {
     return 0;
@@ -467,20 +463,13 @@ static int trigger_on_listed(struct cor_reflector_store *store, struct cor_str r
     return 0;
 }
 
-static void trigger_on_abort(struct cor_reflector_store *store)
-{
-}
-
 static const struct cor_reflector_store_ops trigger_ops = {
     .add = trigger_on_change,
     .update = trigger_on_change,
     .del = trigger_on_change,
-    .bookmark = trigger_on_bookmark,
     .replace_begin = trigger_on_list,
     .replace_add = trigger_on_item,
     .replace_commit = trigger_on_listed,
-    .replace_abort = trigger_on_abort,
-    .resync = trigger_on_list,
 };
 
 static void availability_drop_remotes(struct cor_availability *av)

@@ -366,10 +366,6 @@ static int crds_on_gone(struct cor_reflector_store *store, struct cor_str key,
     return 0;
 }
 
-static void crds_on_bookmark(struct cor_reflector_store *store, struct cor_str rv)
-{
-}
-
 static int crds_on_list(struct cor_reflector_store *store, struct cor_status *reterr)
 {
     struct cor_crds *crds = crds_of(store);
@@ -409,25 +405,13 @@ static int crds_on_listed(struct cor_reflector_store *store, struct cor_str rv,
     return 0;
 }
 
-static void crds_on_abort(struct cor_reflector_store *store)
-{
-}
-
-static int crds_on_resync(struct cor_reflector_store *store, struct cor_status *reterr)
-{
-    return 0;
-}
-
 static const struct cor_reflector_store_ops store_ops = {
     .add = crds_on_show,
     .update = crds_on_show,
     .del = crds_on_gone,
-    .bookmark = crds_on_bookmark,
     .replace_begin = crds_on_list,
     .replace_add = crds_on_item,
     .replace_commit = crds_on_listed,
-    .replace_abort = crds_on_abort,
-    .resync = crds_on_resync,
 };
 
 /* ---- life ---- */

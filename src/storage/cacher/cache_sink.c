@@ -117,24 +117,14 @@ static int sink_del(struct cor_reflector_store *sink, struct cor_str key, struct
     return sink_apply(sink_cacher(sink), key, NULL, reterr);
 }
 
-/* Nothing to do: all cachers have one published revision, and a watch cache has no resync. */
-static void sink_bookmark(struct cor_reflector_store *sink, struct cor_str rv)
-{
-}
-
-static int sink_resync(struct cor_reflector_store *sink, struct cor_status *reterr)
-{
-    return 0;
-}
-
+/* All cachers have one published revision, so that a bookmark changes nothing; a watch cache has no
+ * resync. */
 const struct cor_reflector_store_ops cor_cacher_sink_ops = {
     .add = sink_put,
     .update = sink_put,
     .del = sink_del,
-    .bookmark = sink_bookmark,
     .replace_begin = sink_replace_begin,
     .replace_add = sink_replace_add,
     .replace_commit = sink_replace_commit,
     .replace_abort = sink_replace_abort,
-    .resync = sink_resync,
 };

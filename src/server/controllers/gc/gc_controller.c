@@ -97,10 +97,6 @@ static int feed_gone(struct cor_reflector_store *store, struct cor_str key,
     return 0;
 }
 
-static void feed_bookmark(struct cor_reflector_store *store, struct cor_str rv)
-{
-}
-
 static int feed_begin(struct cor_reflector_store *store, struct cor_status *reterr)
 {
     cor_gc_list_begun(COR_CONTAINER_OF(store, struct gc_feed, store)->followed);
@@ -120,25 +116,13 @@ static int feed_commit(struct cor_reflector_store *store, struct cor_str rv,
     return 0;
 }
 
-static void feed_abort(struct cor_reflector_store *store)
-{
-}
-
-static int feed_resync(struct cor_reflector_store *store, struct cor_status *reterr)
-{
-    return 0;
-}
-
 static const struct cor_reflector_store_ops feed_ops = {
     .add = feed_show,
     .update = feed_show,
     .del = feed_gone,
-    .bookmark = feed_bookmark,
     .replace_begin = feed_begin,
     .replace_add = feed_add,
     .replace_commit = feed_commit,
-    .replace_abort = feed_abort,
-    .resync = feed_resync,
 };
 
 static void feed_wake_at(void *arg, uint64_t at_ms)

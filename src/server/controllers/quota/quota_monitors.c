@@ -178,10 +178,6 @@ static int monitor_del(struct cor_reflector_store *store, struct cor_str key,
     return monitor_replenish(m, cor_object_namespace(object), reterr);
 }
 
-static void monitor_bookmark(struct cor_reflector_store *store, struct cor_str rv)
-{
-}
-
 static int monitor_begin(struct cor_reflector_store *store, struct cor_status *reterr)
 {
     monitor_of(store)->list++;
@@ -215,25 +211,13 @@ static int monitor_commit(struct cor_reflector_store *store, struct cor_str rv,
     return r < 0 ? cor_status_set_err(reterr, r) : 0;
 }
 
-static void monitor_abort(struct cor_reflector_store *store)
-{
-}
-
-static int monitor_resync(struct cor_reflector_store *store, struct cor_status *reterr)
-{
-    return 0;
-}
-
 static const struct cor_reflector_store_ops monitor_ops = {
     .add = monitor_add,
     .update = monitor_update,
     .del = monitor_del,
-    .bookmark = monitor_bookmark,
     .replace_begin = monitor_begin,
     .replace_add = monitor_list_item,
     .replace_commit = monitor_commit,
-    .replace_abort = monitor_abort,
-    .resync = monitor_resync,
 };
 
 /* ---- which resources are followed ---- */

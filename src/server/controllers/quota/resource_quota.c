@@ -112,10 +112,6 @@ static int quotas_del(struct cor_reflector_store *store, struct cor_str key,
     return r < 0 ? cor_status_set_err(reterr, r) : 0;
 }
 
-static void quotas_bookmark(struct cor_reflector_store *store, struct cor_str rv)
-{
-}
-
 static int quotas_begin(struct cor_reflector_store *store, struct cor_status *reterr)
 {
     controller_of(store)->quotas.list++;
@@ -143,25 +139,13 @@ static int quotas_commit(struct cor_reflector_store *store, struct cor_str rv,
     return 0;
 }
 
-static void quotas_abort(struct cor_reflector_store *store)
-{
-}
-
-static int quotas_resync(struct cor_reflector_store *store, struct cor_status *reterr)
-{
-    return 0;
-}
-
 static const struct cor_reflector_store_ops quotas_ops = {
     .add = quotas_put,
     .update = quotas_put,
     .del = quotas_del,
-    .bookmark = quotas_bookmark,
     .replace_begin = quotas_begin,
     .replace_add = quotas_list_item,
     .replace_commit = quotas_commit,
-    .replace_abort = quotas_abort,
-    .resync = quotas_resync,
 };
 
 /* ---- life ---- */

@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "cache/queues/fifo.h"
+#include "coracle/store.h"
 #include "fake_server.h"
 #include "test.h"
 
@@ -137,10 +138,10 @@ TEST(fifo, a_resync_brings_nothing_back)
     replace(f, "abcd");
     cor_fifo_try_pop(f, take, NULL);
     del(f, "b");
-    assert_int_equal(s->ops->resync(s, NULL), 0);
+    assert_int_equal(cor_reflector_store_resync(s, NULL), 0);
     pop_all(f);
     assert_string_equal(trace, "c9! d9!");
-    assert_int_equal(s->ops->resync(s, NULL), 0);
+    assert_int_equal(cor_reflector_store_resync(s, NULL), 0);
     assert_int_equal(cor_fifo_try_pop(f, take, NULL), -COR_EBUSY);
     cor_fifo_free(f);
 }

@@ -379,6 +379,37 @@ TEST(reflector, options_are_copied_when_it_is_made)
     script_deinit(&s);
 }
 
+TEST(reflector, a_store_need_not_have_bookmark_abort_and_resync)
+{
+    struct cor_reflector_store_ops ops;
+    struct script s;
+
+    script_init(&s);
+    ops = *s.store.ops;
+    ops.bookmark = NULL;
+    ops.replace_abort = NULL;
+    ops.resync = NULL;
+    s.store.ops = &ops;
+    s.opts.resync_ms = 100;
+    script_start(&s);
+    script_part(&s, "b@2");
+    script_list_fails(&s, -COR_EIO);
+    assert_true(s.staging);
+    s.staging = false; /* nobody has told it */
+    script_forget(&s);
+    while (s.request == SCRIPT_NONE)
+        script_tick(&s);
+    script_page(&s, "a@1", "10", "");
+    script_opened(&s);
+    script_forget(&s);
+    assert_int_equal(script_tick(&s), 100);
+    script_event(&s, COR_WATCH_BOOKMARK, "", 12);
+    script_expect(&s, "");
+    script_ended(&s, 0);
+    script_expect(&s, "W(12)");
+    script_deinit(&s);
+}
+
 TEST(reflector, new_survives_failed_allocations)
 {
     FOR_EACH_FAILED_ALLOC(n) {

@@ -325,9 +325,7 @@ static void list_into(struct cor_feed_store *store, const char **items)
             if (r == 0)
                 r = ops->replace_add(&store->store, COR_STR(""), object, NULL);
         }
-        if (r < 0)
-            ops->replace_abort(&store->store);
-        else
+        if (r == 0)
             r = ops->replace_commit(&store->store, COR_STR("9"), NULL);
         assert_true(r == 0 || (r == -COR_ENOMEM && test_alloc_failed()));
     } while (r < 0);
