@@ -151,6 +151,11 @@ void cor_api_cancel(struct cor_api_port *port, struct cor_api_request *req)
     req->state = COR_API_IDLE;
 }
 
+bool cor_api_answer_is(const struct cor_api_answer *answer, int code)
+{
+    return answer->end == COR_API_ANSWERED && answer->error && answer->error->code == code;
+}
+
 void cor_api_finish(struct cor_api_request *req, const struct cor_api_answer *answer)
 {
     assert(req->state == COR_API_SENT);

@@ -163,6 +163,9 @@ void cor_api_refuse(struct cor_api_port *port, struct cor_api_request *req);
  * its on_item, on_open and on_event. The server may have done what was asked. */
 void cor_api_cancel(struct cor_api_port *port, struct cor_api_request *req);
 
+/* Was it answered with an error of this HTTP status? */
+bool cor_api_answer_is(const struct cor_api_answer *answer, int code);
+
 /* For implementations: ends a request that was sent, and calls its on_done. */
 void cor_api_finish(struct cor_api_request *req, const struct cor_api_answer *answer);
 

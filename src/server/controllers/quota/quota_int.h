@@ -5,7 +5,8 @@
 #define COR_SERVER_CONTROLLERS_QUOTA_QUOTA_INT_H
 
 #include "kit/controller/control_feed.h"
-#include "server/controllers/host/reconciler.h"
+#include "kit/controller/reconciler.h"
+#include "server/controllers/host/server_controller.h"
 #include "server/controllers/quota/quota_rules.h"
 #include "server/controllers/quota/quota_table.h"
 
@@ -28,8 +29,7 @@ struct cor_quota_controller;
 /* A work queue with its reconciles. */
 struct cor_quota_queue {
     struct cor_quota_controller *c;
-    struct cor_reconciler *reconciler;
-    struct cor_control_source *source; /* RAW: it synced with the first list of quotas */
+    struct cor_reconciler reconciler; /* it synced with the first list of quotas */
     bool is_stopped;
 };
 
@@ -45,9 +45,9 @@ struct cor_quota_controller {
     struct cor_status failure; /* why the first queue ended by itself; err is 0 when none did */
 };
 
-/* The work of a key; it serves both a quota and the enumeration. */
-struct cor_quota_work {
-    struct cor_work work; /* first */
+/* The task of a key; it serves both a quota and the enumeration. */
+struct cor_quota_task {
+    struct cor_task task; /* first */
     struct cor_object *quota;
     struct cor_api_resources *resources;
     struct cor_quota_line *lines; /* one for each name of spec.hard, in the order of the names */
@@ -58,9 +58,9 @@ struct cor_quota_work {
     struct cor_status failure; /* the first of a part; err is 0 when there is none */
 };
 
-static inline struct cor_quota_controller *cor_quota_of(const struct cor_work *work)
+static inline struct cor_quota_controller *cor_quota_of(const struct cor_task *task)
 {
-    return ((struct cor_quota_queue *)work->reconciler->env.arg)->c;
+    return COR_CONTAINER_OF(task->reconciler, struct cor_quota_queue, reconciler)->c;
 }
 
 /* Queues a quota. 0, also when the controller stops; or as cor_control_loop_enqueue(). */
@@ -70,13 +70,13 @@ int cor_quota_enqueue(struct cor_quota_controller *c, enum cor_quota_queue_kind 
 /* Has the quota a name that the resource counts? */
 bool cor_quota_concerns(const struct cor_object *quota, const struct cor_gvr *gvr);
 
-/* quota_sync.c: a reconcile of a quota, and the end of every work. */
-void cor_quota_sync(struct cor_quota_work *w);
-void cor_quota_work_deinit(struct cor_work *work);
+/* quota_sync.c: a reconcile of a quota, and the end of every task. */
+void cor_quota_sync(struct cor_quota_task *w);
+void cor_quota_task_deinit(struct cor_task *task);
 
 /* quota_monitors.c: the reconcile of the key of no namespace, which enumerates the resources and
  * follows those that quotas count. */
-void cor_quota_monitors_sync(struct cor_quota_work *w);
+void cor_quota_monitors_sync(struct cor_quota_task *w);
 /* Queues that reconcile. Returns as cor_quota_enqueue(). */
 int cor_quota_monitors_enqueue(struct cor_quota_controller *c);
 /* The feeds must have been freed. */

@@ -224,7 +224,7 @@ static const struct cor_reflector_store_ops monitor_ops = {
 
 static struct cor_port_controller *feeds_of(const struct cor_quota_controller *c)
 {
-    return c->queues[COR_QUOTA_PRIMARY].reconciler->controller;
+    return c->queues[COR_QUOTA_PRIMARY].reconciler.controller;
 }
 
 static void monitor_free(struct quota_monitor *m)
@@ -354,12 +354,12 @@ static int monitors_update(struct cor_quota_controller *c, struct cor_api_resour
 
 static void monitors_on_enumerated(struct cor_api_request *req, const struct cor_api_answer *answer)
 {
-    struct cor_work *work = COR_CONTAINER_OF(req, struct cor_work, req);
-    struct cor_quota_controller *c = cor_quota_of(work);
+    struct cor_task *task = COR_CONTAINER_OF(req, struct cor_task, req);
+    struct cor_quota_controller *c = cor_quota_of(task);
     struct cor_reconcile_result result = {.again_after_ms = COR_QUOTA_ENUMERATE_MS};
 
     if (answer->error) {
-        cor_work_end(work, answer->error->err, answer->error);
+        cor_task_end(task, answer->error->err, answer->error);
         return;
     }
     if (answer->resources->n > 0) { /* an enumeration of nothing is a mistake: nothing changes */
@@ -369,7 +369,7 @@ static void monitors_on_enumerated(struct cor_api_request *req, const struct cor
         if (result.err < 0)
             result.again_after_ms = 0;
     }
-    cor_work_done(work, &result);
+    cor_task_done(task, &result);
 }
 
 int cor_quota_monitors_enqueue(struct cor_quota_controller *c)
@@ -377,19 +377,19 @@ int cor_quota_monitors_enqueue(struct cor_quota_controller *c)
     return cor_quota_enqueue(c, COR_QUOTA_PRIMARY, COR_STR(""), COR_STR(MONITORS_KEY), 0);
 }
 
-void cor_quota_monitors_sync(struct cor_quota_work *w)
+void cor_quota_monitors_sync(struct cor_quota_task *w)
 {
     static const struct cor_api_request_cbs cbs = {.on_done = monitors_on_enumerated};
-    struct cor_quota_controller *c = cor_quota_of(&w->work);
+    struct cor_quota_controller *c = cor_quota_of(&w->task);
 
-    assert(w->work.rec->ns.n == 0);
+    assert(w->task.rec->ns.n == 0);
     if (cor_map_len(&c->quotas.namespaces) > 0) {
-        w->work.req = (struct cor_api_request){.cbs = &cbs};
-        cor_api_resources(cor_work_port(&w->work), &w->work.req);
+        w->task.req = (struct cor_api_request){.cbs = &cbs};
+        cor_api_resources(cor_task_port(&w->task), &w->task.req);
         return;
     }
     COR_DLIST_FOREACH_SAFE(link, &c->monitors)
         monitor_end(monitor_at(link));
     c->resources = cor_api_resources_unref(c->resources);
-    cor_work_end(&w->work, 0, NULL);
+    cor_task_end(&w->task, 0, NULL);
 }

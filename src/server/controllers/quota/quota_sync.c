@@ -33,18 +33,18 @@ struct cor_quota_line {
     bool is_failed; /* … and one of these could not be added up */
 };
 
-static void sync_next(struct cor_quota_work *w);
+static void sync_next(struct cor_quota_task *w);
 static int sync_on_item(struct cor_api_request *req, struct cor_object *item);
 static void sync_on_page(struct cor_api_request *req, const struct cor_api_answer *answer);
 
-static struct cor_quota_work *work_of(struct cor_api_request *req)
+static struct cor_quota_task *task_of(struct cor_api_request *req)
 {
-    return COR_CONTAINER_OF(req, struct cor_quota_work, work.req);
+    return COR_CONTAINER_OF(req, struct cor_quota_task, task.req);
 }
 
-void cor_quota_work_deinit(struct cor_work *work)
+void cor_quota_task_deinit(struct cor_task *task)
 {
-    struct cor_quota_work *w = (struct cor_quota_work *)work;
+    struct cor_quota_task *w = (struct cor_quota_task *)task;
 
     cor_object_unref(w->quota);
     cor_api_resources_unref(w->resources);
@@ -57,27 +57,27 @@ void cor_quota_work_deinit(struct cor_work *work)
 
 /* The status is written, or is as it should be. The failure of a part makes the quota due again;
  * otherwise the next full computation is queued, always in the primary queue. */
-static void sync_end(struct cor_quota_work *w)
+static void sync_end(struct cor_quota_task *w)
 {
-    struct cor_quota_controller *c = cor_quota_of(&w->work);
+    struct cor_quota_controller *c = cor_quota_of(&w->task);
     struct cor_reconcile_result result = {.err = w->failure.err, .why = &w->failure};
 
-    if (result.err == 0 && w->work.reconciler == c->queues[COR_QUOTA_PRIMARY].reconciler)
+    if (result.err == 0 && w->task.reconciler == &c->queues[COR_QUOTA_PRIMARY].reconciler)
         result.again_after_ms = COR_QUOTA_RESYNC_MS;
     else if (result.err == 0)
-        result.err = cor_quota_enqueue(c, COR_QUOTA_PRIMARY, w->work.rec->ns, w->work.rec->name,
+        result.err = cor_quota_enqueue(c, COR_QUOTA_PRIMARY, w->task.rec->ns, w->task.rec->name,
                                        COR_QUOTA_RESYNC_MS);
     if (w->failure.err == 0)
         result.why = NULL;
-    cor_work_done(&w->work, &result);
+    cor_task_done(&w->task, &result);
 }
 
 static void sync_on_written(struct cor_api_request *req, const struct cor_api_answer *answer)
 {
-    struct cor_quota_work *w = work_of(req);
+    struct cor_quota_task *w = task_of(req);
 
     if (answer->error)
-        cor_work_end_with(&w->work, answer);
+        cor_task_end_with(&w->task, answer);
     else
         sync_end(w);
 }
@@ -90,7 +90,7 @@ static struct cor_str line_used(const struct cor_quota_line *line)
     return line->is_known && !line->is_failed ? cor_strz(line->used.text) : line->old;
 }
 
-static bool sync_changes_status(const struct cor_quota_work *w)
+static bool sync_changes_status(const struct cor_quota_task *w)
 {
     struct cor_view used = cor_quota_part(w->quota, "status", "used");
     size_t n = 0;
@@ -111,7 +111,7 @@ static bool sync_changes_status(const struct cor_quota_work *w)
     return n != cor_view_len(used);
 }
 
-static int sync_write_status(const struct cor_quota_work *w, struct cor_buf *out)
+static int sync_write_status(const struct cor_quota_task *w, struct cor_buf *out)
 {
     struct cor_json_writer j;
 
@@ -135,7 +135,7 @@ static int sync_write_status(const struct cor_quota_work *w, struct cor_buf *out
     return cor_json_writer_finish(&j);
 }
 
-static void sync_put(struct cor_quota_work *w)
+static void sync_put(struct cor_quota_task *w)
 {
     static const struct cor_api_request_cbs cbs = {.on_done = sync_on_written};
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
@@ -154,23 +154,23 @@ static void sync_put(struct cor_quota_work *w)
         r = cor_builder_finish(builder, &object, &why);
     cor_builder_free(builder);
     if (r < 0) {
-        cor_work_end(&w->work, r, NULL);
+        cor_task_end(&w->task, r, NULL);
         return;
     }
     /* names a kind: what the controller is about */
-    w->work.req = (struct cor_api_request){
+    w->task.req = (struct cor_api_request){
         .at = {.gvr = {COR_STR(""), COR_STR("v1"), COR_STR("resourcequotas")},
-               .ns = w->work.rec->ns,
-               .name = w->work.rec->name,
+               .ns = w->task.rec->ns,
+               .name = w->task.rec->name,
                .subresource = COR_STR("status")},
         .cbs = &cbs};
-    cor_api_update(cor_work_port(&w->work), &w->work.req, object, NULL);
+    cor_api_update(cor_task_port(&w->task), &w->task.req, object, NULL);
 }
 
 /* ---- adding up ---- */
 
 /* Sets the rules of the lines for a resource. Does it count any of them? */
-static bool sync_set_rules(struct cor_quota_work *w, const struct cor_port_resource *resource)
+static bool sync_set_rules(struct cor_quota_task *w, const struct cor_port_resource *resource)
 {
     bool counts = false;
 
@@ -182,20 +182,20 @@ static bool sync_set_rules(struct cor_quota_work *w, const struct cor_port_resou
     return counts;
 }
 
-static void sync_list(struct cor_quota_work *w)
+static void sync_list(struct cor_quota_task *w)
 {
     static const struct cor_api_request_cbs cbs = {.on_item = sync_on_item,
                                                    .on_done = sync_on_page};
     const struct cor_list_query query = {
         .list = {.limit = PAGE_ITEMS, .continue_token = cor_buf_str(&w->page)}};
 
-    w->work.req = (struct cor_api_request){
-        .at = {.gvr = w->resources->list[w->at].gvr, .ns = w->work.rec->ns}, .cbs = &cbs};
-    cor_api_list(cor_work_port(&w->work), &w->work.req, &query);
+    w->task.req = (struct cor_api_request){
+        .at = {.gvr = w->resources->list[w->at].gvr, .ns = w->task.rec->ns}, .cbs = &cbs};
+    cor_api_list(cor_task_port(&w->task), &w->task.req, &query);
 }
 
 /* Lists the next resource that the quota counts, or ends. */
-static void sync_next(struct cor_quota_work *w)
+static void sync_next(struct cor_quota_task *w)
 {
     for (; w->at < w->resources->n; w->at++) {
         const struct cor_port_resource *resource = &w->resources->list[w->at];
@@ -214,7 +214,7 @@ static void sync_next(struct cor_quota_work *w)
 
 static int sync_on_item(struct cor_api_request *req, struct cor_object *item)
 {
-    struct cor_quota_work *w = work_of(req);
+    struct cor_quota_task *w = task_of(req);
     enum cor_quota_kind kind = cor_quota_kind_of(&w->resources->list[w->at].gvr);
     struct cor_view spec = cor_view_member(cor_object_view(w->quota), COR_STR("spec"));
     int r = 0;
@@ -229,7 +229,7 @@ static int sync_on_item(struct cor_api_request *req, struct cor_object *item)
 
 static void sync_on_page(struct cor_api_request *req, const struct cor_api_answer *answer)
 {
-    struct cor_quota_work *w = work_of(req);
+    struct cor_quota_task *w = task_of(req);
     const struct cor_status *error = answer->error;
     int r = error ? error->err : 0;
 
@@ -261,10 +261,10 @@ static void sync_on_page(struct cor_api_request *req, const struct cor_api_answe
 
 static void sync_on_resources(struct cor_api_request *req, const struct cor_api_answer *answer)
 {
-    struct cor_quota_work *w = work_of(req);
+    struct cor_quota_task *w = task_of(req);
 
     if (answer->error) {
-        cor_work_end(&w->work, answer->error->err, answer->error);
+        cor_task_end(&w->task, answer->error->err, answer->error);
         return;
     }
     w->resources = cor_api_resources_ref(answer->resources);
@@ -278,7 +278,7 @@ static int compare_lines(const void *a, const void *b)
 }
 
 /* Notes what the status has of each line. Lines and status are in the order of their names. */
-static void sync_note_old(struct cor_quota_work *w)
+static void sync_note_old(struct cor_quota_task *w)
 {
     struct cor_view_iter used = cor_view_iter(cor_quota_part(w->quota, "status", "used"));
     bool has = cor_view_next(&used);
@@ -293,7 +293,7 @@ static void sync_note_old(struct cor_quota_work *w)
     }
 }
 
-static int sync_make_lines(struct cor_quota_work *w)
+static int sync_make_lines(struct cor_quota_task *w)
 {
     struct cor_view hard = cor_quota_part(w->quota, "spec", "hard");
     struct cor_view_iter it = cor_view_iter(hard);
@@ -312,30 +312,30 @@ static int sync_make_lines(struct cor_quota_work *w)
     return 0;
 }
 
-void cor_quota_sync(struct cor_quota_work *w)
+void cor_quota_sync(struct cor_quota_task *w)
 {
     static const struct cor_api_request_cbs cbs = {.on_done = sync_on_resources};
-    struct cor_quota_controller *c = cor_quota_of(&w->work);
+    struct cor_quota_controller *c = cor_quota_of(&w->task);
     const struct cor_quota_entry *entry =
-        cor_quota_table_find(&c->quotas, w->work.rec->ns, w->work.rec->name);
+        cor_quota_table_find(&c->quotas, w->task.rec->ns, w->task.rec->name);
     int r;
 
-    assert(w->work.rec->ns.n > 0 && !w->quota);
+    assert(w->task.rec->ns.n > 0 && !w->quota);
     if (!entry) {
-        cor_work_end(&w->work, 0, NULL);
+        cor_task_end(&w->task, 0, NULL);
         return;
     }
     w->quota = cor_object_ref(entry->quota);
-    w->now_ms = cor_work_now_ms(&w->work);
+    w->now_ms = cor_task_now_ms(&w->task);
     cor_buf_init(&w->page, TOKEN_MAX);
     r = sync_make_lines(w);
     if (r < 0) {
-        cor_work_end(&w->work, r, NULL);
+        cor_task_end(&w->task, r, NULL);
     } else if (c->resources) {
         w->resources = cor_api_resources_ref(c->resources);
         sync_next(w);
     } else {
-        w->work.req = (struct cor_api_request){.cbs = &cbs};
-        cor_api_resources(cor_work_port(&w->work), &w->work.req);
+        w->task.req = (struct cor_api_request){.cbs = &cbs};
+        cor_api_resources(cor_task_port(&w->task), &w->task.req);
     }
 }

@@ -31,8 +31,7 @@ static struct cor_quota_controller *controller_of(struct cor_reflector_store *st
 int cor_quota_enqueue(struct cor_quota_controller *c, enum cor_quota_queue_kind queue,
                       struct cor_str ns, struct cor_str name, uint64_t delay_ms)
 {
-    int r = cor_control_loop_enqueue(cor_reconciler_loop(c->queues[queue].reconciler, 0), ns, name,
-                                     delay_ms);
+    int r = cor_reconciler_enqueue(&c->queues[queue].reconciler, ns, name, delay_ms);
 
     return r == -COR_ECANCELED ? 0 : r;
 }
@@ -134,8 +133,7 @@ static int quotas_commit(struct cor_reflector_store *store, struct cor_str rv,
         return cor_status_set_err(reterr, r);
     cor_quota_table_remove_unlisted(&c->quotas);
     for (size_t i = 0; i < COR_QUOTA_QUEUES; i++)
-        cor_control_loop_source_synced(cor_reconciler_loop(c->queues[i].reconciler, 0),
-                                       c->queues[i].source);
+        cor_reconciler_synced(&c->queues[i].reconciler);
     return 0;
 }
 
@@ -150,11 +148,11 @@ static const struct cor_reflector_store_ops quotas_ops = {
 
 /* ---- life ---- */
 
-static void quota_reconcile(struct cor_work *work)
+static void quota_reconcile(struct cor_task *task)
 {
-    struct cor_quota_work *w = (struct cor_quota_work *)work;
+    struct cor_quota_task *w = (struct cor_quota_task *)task;
 
-    if (work->rec->ns.n == 0)
+    if (task->rec->ns.n == 0)
         cor_quota_monitors_sync(w);
     else
         cor_quota_sync(w);
@@ -177,7 +175,7 @@ static void queue_on_stopped(void *arg, const struct cor_status *why)
         c->is_stopping = true;
         if (why && cor_status_copy(&c->failure, why) < 0)
             (void)cor_status_set_err(&c->failure, why->err);
-        cor_reconciler_stop(other->reconciler, 0);
+        cor_reconciler_stop(&other->reconciler, 0);
     }
 }
 
@@ -186,8 +184,7 @@ static void quota_controller_free(void *controller)
     struct cor_quota_controller *c = controller;
 
     for (size_t i = 0; i < COR_QUOTA_QUEUES; i++)
-        if (c->queues[i].reconciler)
-            cor_reconciler_release(c->queues[i].reconciler);
+        cor_reconciler_deinit(&c->queues[i].reconciler);
     cor_quota_monitors_deinit(c);
     cor_map_deinit(&c->by_resource);
     cor_quota_table_deinit(&c->quotas);
@@ -199,20 +196,14 @@ static void quota_controller_free(void *controller)
 static int quota_queue_new(struct cor_quota_controller *c, struct cor_quota_queue *queue,
                            const struct cor_reconciler_opts *opts, struct cor_status *reterr)
 {
-    static const struct cor_control_source_opts raw = {.kind = COR_CONTROL_RAW};
-    struct cor_server_controller_env env = c->env;
-    void *reconciler;
-    int r;
+    const struct cor_reconciler_env env = {.port = c->env.port,
+                                           .clock = c->env.clock,
+                                           .rand = c->env.rand,
+                                           .on_stopped = queue_on_stopped,
+                                           .arg = queue};
 
     queue->c = c;
-    env.on_stopped = queue_on_stopped;
-    env.arg = queue;
-    r = cor_reconciler_new(&env, opts, &reconciler, reterr);
-    if (r < 0)
-        return r;
-    queue->reconciler = reconciler;
-    return cor_control_loop_add_source(cor_reconciler_loop(reconciler, 0), &raw, &queue->source,
-                                       reterr);
+    return cor_reconciler_init(&queue->reconciler, opts, &env, reterr);
 }
 
 static int quota_controller_new(const struct cor_server_controller_env *env, void **ret_controller,
@@ -220,15 +211,17 @@ static int quota_controller_new(const struct cor_server_controller_env *env, voi
 {
     static const struct cor_reconciler_opts queues[COR_QUOTA_QUEUES] = {
         [COR_QUOTA_PRIMARY] = {.name = "resourcequota_primary",
-                               .work_size = sizeof(struct cor_quota_work),
+                               .task_size = sizeof(struct cor_quota_task),
                                .reconciles_max = RECONCILES_MAX,
+                               .is_fed_by_owner = true,
                                .reconcile = quota_reconcile,
-                               .work_deinit = cor_quota_work_deinit},
+                               .task_deinit = cor_quota_task_deinit},
         [COR_QUOTA_PRIORITY] = {.name = "resourcequota_priority",
-                                .work_size = sizeof(struct cor_quota_work),
+                                .task_size = sizeof(struct cor_quota_task),
                                 .reconciles_max = RECONCILES_MAX,
+                                .is_fed_by_owner = true,
                                 .reconcile = quota_reconcile,
-                                .work_deinit = cor_quota_work_deinit},
+                                .task_deinit = cor_quota_task_deinit},
     };
     /* names a kind: what the controller follows */
     static const struct cor_feed_what quotas = {
@@ -247,7 +240,7 @@ static int quota_controller_new(const struct cor_server_controller_env *env, voi
     for (size_t i = 0; i < COR_QUOTA_QUEUES && r == 0; i++)
         r = quota_queue_new(c, &c->queues[i], &queues[i], reterr);
     if (r == 0)
-        r = cor_port_controller_follow(c->queues[COR_QUOTA_PRIMARY].reconciler->controller, &quotas,
+        r = cor_port_controller_follow(c->queues[COR_QUOTA_PRIMARY].reconciler.controller, &quotas,
                                        &c->store, NULL, reterr);
     if (r < 0) {
         quota_controller_free(c);
@@ -263,7 +256,7 @@ static int quota_controller_start(void *controller, struct cor_status *reterr)
     int r = 0;
 
     for (size_t i = 0; i < COR_QUOTA_QUEUES && r == 0; i++)
-        r = cor_reconciler_start(c->queues[i].reconciler, reterr);
+        r = cor_reconciler_start(&c->queues[i].reconciler, reterr);
     return r;
 }
 
@@ -284,7 +277,7 @@ static void quota_controller_stop(void *controller, uint64_t max_ms)
         return;
     c->is_stopping = true;
     for (size_t i = 0; i < COR_QUOTA_QUEUES; i++)
-        cor_reconciler_stop(c->queues[i].reconciler, max_ms);
+        cor_reconciler_stop(&c->queues[i].reconciler, max_ms);
 }
 
 static struct cor_control_loop *quota_controller_loop(void *controller, size_t queue)
@@ -292,7 +285,7 @@ static struct cor_control_loop *quota_controller_loop(void *controller, size_t q
     static const size_t places[] = {COR_QUOTA_PRIMARY, COR_QUOTA_PRIORITY};
 
     return cor_reconciler_loop(
-        ((struct cor_quota_controller *)controller)->queues[places[queue]].reconciler, 0);
+        &((struct cor_quota_controller *)controller)->queues[places[queue]].reconciler);
 }
 
 const struct cor_server_controller_ops cor_resource_quota_ops = {

@@ -22,7 +22,7 @@
 #include "coracle/metadata.h"
 #include "server/controllers/host/builtin.h"
 #include "server/controllers/host/controller_tools.h"
-#include "server/controllers/host/reconciler.h"
+#include "server/controllers/host/small_controller.h"
 
 #define RECHECK_MS 60000
 #define USERS_MAX  2
@@ -45,8 +45,8 @@ struct protection {
     size_t nusers;
 };
 
-struct protection_work {
-    struct cor_work work; /* first */
+struct protection_task {
+    struct cor_task task; /* first */
     const struct protection *kind;
     struct cor_object *object; /* as it was read */
     size_t user;               /* whose list is under way */
@@ -60,30 +60,30 @@ static void protection_on_users(struct cor_list_member *member,
                                 const struct cor_api_answer *answer);
 static void protection_on_written(struct cor_api_request *req, const struct cor_api_answer *answer);
 
-static struct protection_work *work_of(struct cor_api_request *req)
+static struct protection_task *task_of(struct cor_api_request *req)
 {
-    return COR_CONTAINER_OF(req, struct protection_work, work.req);
+    return COR_CONTAINER_OF(req, struct protection_task, task.req);
 }
 
-static void protection_deinit(struct cor_work *work)
+static void protection_deinit(struct cor_task *task)
 {
-    cor_list_member_leave(&((struct protection_work *)work)->member);
-    cor_object_unref(((struct protection_work *)work)->object);
+    cor_list_member_leave(&((struct protection_task *)task)->member);
+    cor_object_unref(((struct protection_task *)task)->object);
 }
 
 /* Begins with the object; live, because a decision to remove the finalizer follows. */
-static void protection_begin(struct cor_work *work, const struct protection *kind)
+static void protection_begin(struct cor_task *task, const struct protection *kind)
 {
     static const struct cor_api_request_cbs cbs = {.on_done = protection_on_object};
 
-    ((struct protection_work *)work)->kind = kind;
-    work->req = (struct cor_api_request){
-        .at = {.gvr = kind->gvr, .ns = work->rec->ns, .name = work->rec->name}, .cbs = &cbs};
-    cor_api_get(cor_work_port(work), &work->req, COR_STR(""));
+    ((struct protection_task *)task)->kind = kind;
+    task->req = (struct cor_api_request){
+        .at = {.gvr = kind->gvr, .ns = task->rec->ns, .name = task->rec->name}, .cbs = &cbs};
+    cor_api_get(cor_task_port(task), &task->req, COR_STR(""));
 }
 
 /* Writes the object with the finalizer, or without it. */
-static void protection_write(struct protection_work *p, bool has_finalizer)
+static void protection_write(struct protection_task *p, bool has_finalizer)
 {
     static const struct cor_api_request_cbs cbs = {.on_done = protection_on_written};
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
@@ -99,34 +99,35 @@ static void protection_write(struct protection_work *p, bool has_finalizer)
         r = cor_builder_finish(builder, &object, &why);
     cor_builder_free(builder);
     if (r < 0) {
-        cor_work_end(&p->work, r, NULL);
+        cor_task_end(&p->task, r, NULL);
     } else {
-        p->work.req.cbs = &cbs;
-        cor_api_update(cor_work_port(&p->work), &p->work.req, object, NULL);
+        p->task.req.cbs = &cbs;
+        cor_api_update(cor_task_port(&p->task), &p->task.req, object, NULL);
     }
     cor_status_deinit(&why);
 }
 
 static void protection_on_written(struct cor_api_request *req, const struct cor_api_answer *answer)
 {
-    cor_work_end_with(&work_of(req)->work, answer);
+    cor_task_end_with(&task_of(req)->task, answer);
 }
 
 /* Lists the next kind of users, or decides. */
-static void protection_next_user(struct protection_work *p)
+static void protection_next_user(struct protection_task *p)
 {
     const struct cor_reconcile_result later = {.again_after_ms = RECHECK_MS};
     int r;
 
     if (p->is_used) {
-        cor_work_done(&p->work, &later);
+        cor_task_done(&p->task, &later);
     } else if (p->user < p->kind->nusers) {
         p->member.on_item = protection_on_user;
         p->member.on_done = protection_on_users;
-        r = cor_shared_lists_join(&p->work.reconciler->lists, cor_work_port(&p->work),
-                                  &p->kind->users[p->user].gvr, p->work.rec->ns, &p->member);
+        r = cor_shared_lists_join(&cor_small_controller_of(&p->task)->lists,
+                                  cor_task_port(&p->task), &p->kind->users[p->user].gvr,
+                                  p->task.rec->ns, &p->member);
         if (r < 0)
-            cor_work_end(&p->work, r, NULL);
+            cor_task_end(&p->task, r, NULL);
     } else {
         protection_write(p, false);
     }
@@ -134,17 +135,17 @@ static void protection_next_user(struct protection_work *p)
 
 static void protection_on_user(struct cor_list_member *member, struct cor_object *item)
 {
-    struct protection_work *p = COR_CONTAINER_OF(member, struct protection_work, member);
+    struct protection_task *p = COR_CONTAINER_OF(member, struct protection_task, member);
 
     p->is_used = p->is_used || p->kind->users[p->user].uses(item, p->object);
 }
 
 static void protection_on_users(struct cor_list_member *member, const struct cor_api_answer *answer)
 {
-    struct protection_work *p = COR_CONTAINER_OF(member, struct protection_work, member);
+    struct protection_task *p = COR_CONTAINER_OF(member, struct protection_task, member);
 
     if (answer->error) {
-        cor_work_end(&p->work, answer->error->err, answer->error);
+        cor_task_end(&p->task, answer->error->err, answer->error);
         return;
     }
     p->user++;
@@ -153,11 +154,11 @@ static void protection_on_users(struct cor_list_member *member, const struct cor
 
 static void protection_on_object(struct cor_api_request *req, const struct cor_api_answer *answer)
 {
-    struct protection_work *p = work_of(req);
+    struct protection_task *p = task_of(req);
     bool has_finalizer, is_being_deleted;
 
     if (answer->error) {
-        cor_work_end_with(&p->work, answer);
+        cor_task_end_with(&p->task, answer);
         return;
     }
     p->object = cor_object_ref(answer->object);
@@ -169,7 +170,7 @@ static void protection_on_object(struct cor_api_request *req, const struct cor_a
     } else if (!is_being_deleted && !has_finalizer) {
         protection_write(p, true);
     } else {
-        cor_work_end(&p->work, 0, NULL);
+        cor_task_end(&p->task, 0, NULL);
     }
 }
 
@@ -370,32 +371,32 @@ static const struct cor_control_predicate class_concerns = {protection_concerns,
 static const struct cor_control_predicate pod_releases = {pod_may_release, NULL};
 static const struct cor_control_predicate no_creation = {is_no_creation, NULL};
 
-static void claim_reconcile(struct cor_work *work)
+static void claim_reconcile(struct cor_task *task)
 {
     static const struct protection kind = {.finalizer = CLAIM_FINALIZER,
                                            .gvr = CLAIMS,
                                            .users = {{PODS, pod_uses_claim}},
                                            .nusers = 1};
 
-    protection_begin(work, &kind);
+    protection_begin(task, &kind);
 }
 
-static void volume_reconcile(struct cor_work *work)
+static void volume_reconcile(struct cor_task *task)
 {
     static const struct protection kind = {
         .finalizer = VOLUME_FINALIZER, .gvr = VOLUMES, .is_used = volume_is_bound};
 
-    protection_begin(work, &kind);
+    protection_begin(task, &kind);
 }
 
-static void class_reconcile(struct cor_work *work)
+static void class_reconcile(struct cor_task *task)
 {
     static const struct protection kind = {.finalizer = CLASS_FINALIZER,
                                            .gvr = CLASSES,
                                            .users = {{VOLUMES, names_class}, {CLAIMS, names_class}},
                                            .nusers = 2};
 
-    protection_begin(work, &kind);
+    protection_begin(task, &kind);
 }
 
 /* names a kind: what the controllers follow */
@@ -443,25 +444,25 @@ static const struct cor_port_source class_sources[] = {
                           struct cor_status *reterr)                                               \
     {                                                                                              \
         static const struct cor_reconciler_opts opts = {.name = controller,                        \
-                                                        .work_size =                               \
-                                                            sizeof(struct protection_work),        \
+                                                        .task_size =                               \
+                                                            sizeof(struct protection_task),        \
                                                         .reconciles_max = RECONCILES_MAX,          \
                                                         .sources = noun##_sources,                 \
                                                         .nsources = COR_ARRAY_LEN(noun##_sources), \
                                                         .reconcile = noun##_reconcile,             \
-                                                        .work_deinit = protection_deinit};         \
+                                                        .task_deinit = protection_deinit};         \
                                                                                                    \
-        return cor_reconciler_new(env, &opts, ret_controller, reterr);                             \
+        return cor_small_controller_new(env, &opts, ret_controller, reterr);                       \
     }                                                                                              \
     const struct cor_server_controller_ops cor_##noun##_protection_ops = {                         \
         .name = controller,                                                                        \
         .account = account_name,                                                                   \
         .queues = {queue_name},                                                                    \
         .new = noun##_new,                                                                         \
-        .start = cor_reconciler_start,                                                             \
-        .stop = cor_reconciler_stop,                                                               \
-        .free = cor_reconciler_release,                                                            \
-        .loop = cor_reconciler_loop}
+        .start = cor_small_controller_start,                                                       \
+        .stop = cor_small_controller_stop,                                                         \
+        .free = cor_small_controller_release,                                                      \
+        .loop = cor_small_controller_loop}
 
 PROTECTION(claim, "persistentvolumeclaim-protection-controller", "pvc-protection-controller",
            "pvcprotection");

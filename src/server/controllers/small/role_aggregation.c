@@ -24,7 +24,7 @@
 #include "meta/object/object_edit.h"
 #include "meta/select/label_selector.h"
 #include "server/controllers/host/builtin.h"
-#include "server/controllers/host/reconciler.h"
+#include "server/controllers/host/small_controller.h"
 #include "json/write/writer.h"
 
 #define ROLES_MAX 65536 /* a cluster with more of them is not aggregated */
@@ -39,8 +39,8 @@
 #define KEY  "all"
 #define NAME "clusterrole-aggregation-controller" /* also the manager of the fields */
 
-struct aggregation_work {
-    struct cor_work work;      /* first */
+struct aggregation_task {
+    struct cor_task task;      /* first */
     struct cor_object **roles; /* sorted by name, as lists are */
     size_t nroles, cap;
     size_t next; /* the role that is looked at next */
@@ -58,29 +58,29 @@ static void map_to_one_key(void *arg, const struct cor_object *object,
     cor_control_keys_add(keys, COR_STR(""), COR_STR(KEY));
 }
 
-static void aggregation_deinit(struct cor_work *work)
+static void aggregation_deinit(struct cor_task *task)
 {
-    struct aggregation_work *a = (struct aggregation_work *)work;
+    struct aggregation_task *a = (struct aggregation_task *)task;
 
     for (size_t i = 0; i < a->nroles; i++)
         cor_object_unref(a->roles[i]);
     cor_free(a->roles);
 }
 
-static void aggregation_reconcile(struct cor_work *work)
+static void aggregation_reconcile(struct cor_task *task)
 {
     static const struct cor_api_request_cbs cbs = {.on_item = aggregation_on_role,
                                                    .on_done = aggregation_on_list};
     static const struct cor_list_query from_cache = {
         .list = {.resource_version = COR_STR_INIT("0")}};
 
-    work->req = (struct cor_api_request){.at = {.gvr = ROLES}, .cbs = &cbs};
-    cor_api_list(cor_work_port(work), &work->req, &from_cache);
+    task->req = (struct cor_api_request){.at = {.gvr = ROLES}, .cbs = &cbs};
+    cor_api_list(cor_task_port(task), &task->req, &from_cache);
 }
 
 static int aggregation_on_role(struct cor_api_request *req, struct cor_object *item)
 {
-    struct aggregation_work *a = COR_CONTAINER_OF(req, struct aggregation_work, work.req);
+    struct aggregation_task *a = COR_CONTAINER_OF(req, struct aggregation_task, task.req);
     int r = COR_ARRAY_RESERVE(&a->roles, a->nroles, &a->cap, ROLES_MAX);
 
     if (r == 0)
@@ -89,7 +89,7 @@ static int aggregation_on_role(struct cor_api_request *req, struct cor_object *i
 }
 
 /* Appends the rules of the roles that the selector matches, but those in `seen`. */
-static int aggregation_add_rules(const struct aggregation_work *a, const struct cor_object *role,
+static int aggregation_add_rules(const struct aggregation_task *a, const struct cor_object *role,
                                  const struct cor_label_selector *selector,
                                  struct cor_str_set *seen, struct cor_json_writer *w)
 {
@@ -116,7 +116,7 @@ static int aggregation_add_rules(const struct aggregation_work *a, const struct 
 
 /* Writes the rules that the role should have, as a JSON list. 0, -COR_EINVAL (a selector),
  * -COR_ENOMEM, -COR_ETOOBIG. */
-static int aggregation_write_rules(const struct aggregation_work *a, const struct cor_object *role,
+static int aggregation_write_rules(const struct aggregation_task *a, const struct cor_object *role,
                                    struct cor_buf *out)
 {
     struct cor_str rule = cor_object_member(role, COR_STR("aggregationRule")), selectors;
@@ -177,7 +177,7 @@ static int aggregation_write_body(const struct cor_object *role, struct cor_str 
 }
 
 /* Applies the rules of the role, if they differ: 1. Else 0 or an error, and nothing was sent. */
-static int aggregation_apply(struct aggregation_work *a, struct cor_object *role)
+static int aggregation_apply(struct aggregation_task *a, struct cor_object *role)
 {
     static const struct cor_api_request_cbs cbs = {.on_done = aggregation_on_written};
     static const struct cor_write_options opts = {.field_manager = COR_STR_INIT(NAME),
@@ -195,14 +195,14 @@ static int aggregation_apply(struct aggregation_work *a, struct cor_object *role
     r = aggregation_write_body(role, cor_buf_str(&rules), &body);
     if (r < 0)
         return r;
-    a->work.req =
+    a->task.req =
         (struct cor_api_request){.at = {.gvr = ROLES, .name = cor_object_name(role)}, .cbs = &cbs};
-    cor_api_patch(cor_work_port(&a->work), &a->work.req, COR_PATCH_APPLY, cor_buf_str(&body),
+    cor_api_patch(cor_task_port(&a->task), &a->task.req, COR_PATCH_APPLY, cor_buf_str(&body),
                   &opts);
     return 1;
 }
 
-static void aggregation_go_on(struct aggregation_work *a)
+static void aggregation_go_on(struct aggregation_task *a)
 {
     while (a->next < a->nroles) {
         struct cor_object *role = a->roles[a->next++];
@@ -215,26 +215,26 @@ static void aggregation_go_on(struct aggregation_work *a)
         if (r < 0 && a->err == 0)
             a->err = r;
     }
-    cor_work_end(&a->work, a->err, NULL);
+    cor_task_end(&a->task, a->err, NULL);
 }
 
 static void aggregation_on_list(struct cor_api_request *req, const struct cor_api_answer *answer)
 {
-    struct aggregation_work *a = COR_CONTAINER_OF(req, struct aggregation_work, work.req);
+    struct aggregation_task *a = COR_CONTAINER_OF(req, struct aggregation_task, task.req);
 
     if (answer->error)
-        cor_work_end(&a->work, answer->error->err, answer->error);
+        cor_task_end(&a->task, answer->error->err, answer->error);
     else
         aggregation_go_on(a);
 }
 
 static void aggregation_on_written(struct cor_api_request *req, const struct cor_api_answer *answer)
 {
-    struct aggregation_work *a = COR_CONTAINER_OF(req, struct aggregation_work, work.req);
+    struct aggregation_task *a = COR_CONTAINER_OF(req, struct aggregation_task, task.req);
 
     /* A role that is not there any more is no reason to stop. */
-    if (answer->error && !cor_answer_is(answer, 404)) {
-        cor_work_end_with(&a->work, answer);
+    if (answer->error && !cor_api_answer_is(answer, 404)) {
+        cor_task_end_with(&a->task, answer);
         return;
     }
     /* The roles that follow see the new rules. Otherwise two roles that aggregate each other would
@@ -256,14 +256,14 @@ static int aggregation_new(const struct cor_server_controller_env *env, void **r
                    .map = map_to_one_key},
         .what = {.of = {.at = {.gvr = ROLES}}}};
     static const struct cor_reconciler_opts opts = {.name = NAME,
-                                                    .work_size = sizeof(struct aggregation_work),
+                                                    .task_size = sizeof(struct aggregation_task),
                                                     .reconciles_max = 1,
                                                     .sources = &roles,
                                                     .nsources = 1,
                                                     .reconcile = aggregation_reconcile,
-                                                    .work_deinit = aggregation_deinit};
+                                                    .task_deinit = aggregation_deinit};
 
-    return cor_reconciler_new(env, &opts, ret_controller, reterr);
+    return cor_small_controller_new(env, &opts, ret_controller, reterr);
 }
 
 const struct cor_server_controller_ops cor_role_aggregation_ops = {
@@ -271,7 +271,7 @@ const struct cor_server_controller_ops cor_role_aggregation_ops = {
     .account = NAME,
     .queues = {"ClusterRoleAggregator"},
     .new = aggregation_new,
-    .start = cor_reconciler_start,
-    .stop = cor_reconciler_stop,
-    .free = cor_reconciler_release,
-    .loop = cor_reconciler_loop};
+    .start = cor_small_controller_start,
+    .stop = cor_small_controller_stop,
+    .free = cor_small_controller_release,
+    .loop = cor_small_controller_loop};

@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "server/api/repair_port.h"
 #include "server/controllers/host/builtin.h"
-#include "server/controllers/host/reconciler.h"
+#include "server/controllers/host/small_controller.h"
 
 #define NAME "ipallocator-repair-controller"
 /* There is one key: all Services. */
@@ -25,14 +25,14 @@
 
 struct repair_ask;
 
-struct repair_work {
-    struct cor_work work;   /* first */
+struct repair_task {
+    struct cor_task task;   /* first */
     struct repair_ask *ask; /* under way; NULL: none */
 };
 
 struct repair_ask {
     struct cor_repair_ask ask;
-    struct repair_work *work; /* NULL: it was cancelled */
+    struct repair_task *task; /* NULL: it was cancelled */
 };
 
 static void repair_on_done(struct cor_repair_ask *answered)
@@ -40,72 +40,61 @@ static void repair_on_done(struct cor_repair_ask *answered)
     struct repair_ask *ask = COR_CONTAINER_OF(answered, struct repair_ask, ask);
     const struct cor_reconcile_result result = {.again_after_ms = (int64_t)answered->next_ms};
 
-    if (ask->work) {
-        ask->work->ask = NULL;
-        cor_work_done(&ask->work->work, &result);
+    if (ask->task) {
+        ask->task->ask = NULL;
+        cor_task_done(&ask->task->task, &result);
     }
     cor_free(ask);
 }
 
-static void repair_reconcile(struct cor_work *work)
+static void repair_reconcile(struct cor_task *task)
 {
-    struct repair_work *w = (struct repair_work *)work;
-    struct cor_repair_port *port = work->reconciler->env.repair;
+    struct repair_task *w = (struct repair_task *)task;
+    struct cor_repair_port *port = cor_small_controller_of(task)->env.repair;
     struct repair_ask *ask = cor_calloc(1, sizeof(*ask));
 
     if (!ask) {
-        cor_work_end(work, -COR_ENOMEM, NULL);
+        cor_task_end(task, -COR_ENOMEM, NULL);
         return;
     }
-    ask->work = w;
+    ask->task = w;
     w->ask = ask;
-    ask->ask.loop = work->reconciler->env.port->loop;
+    ask->ask.loop = task->reconciler->env.port->loop;
     ask->ask.on_done = repair_on_done;
     port->ask(port, &ask->ask);
 }
 
-static void repair_work_deinit(struct cor_work *work)
+static void repair_task_deinit(struct cor_task *task)
 {
-    struct repair_work *w = (struct repair_work *)work;
+    struct repair_task *w = (struct repair_task *)task;
 
     if (w->ask)
-        w->ask->work = NULL;
+        w->ask->task = NULL;
 }
 
 static int repair_new(const struct cor_server_controller_env *env, void **ret_controller,
                       struct cor_status *reterr)
 {
     static const struct cor_reconciler_opts opts = {.name = NAME,
-                                                    .work_size = sizeof(struct repair_work),
+                                                    .task_size = sizeof(struct repair_task),
                                                     .reconciles_max = 1,
+                                                    .is_fed_by_owner = true,
                                                     .reconcile = repair_reconcile,
-                                                    .work_deinit = repair_work_deinit};
-    static const struct cor_control_source_opts raw = {.kind = COR_CONTROL_RAW};
-    struct cor_control_source *source;
-    void *controller;
-    int r = cor_reconciler_new(env, &opts, &controller, reterr);
+                                                    .task_deinit = repair_task_deinit};
 
-    if (r < 0)
-        return r;
-    r = cor_control_loop_add_source(cor_reconciler_loop(controller, 0), &raw, &source, reterr);
-    if (r < 0) {
-        cor_reconciler_release(controller);
-        return r;
-    }
-    cor_control_loop_source_synced(cor_reconciler_loop(controller, 0), source);
-    *ret_controller = controller;
-    return 0;
+    return cor_small_controller_new(env, &opts, ret_controller, reterr);
 }
 
 /* Without allocators there is nothing to repair, and the queue stays empty. */
 static int repair_start(void *controller, struct cor_status *reterr)
 {
-    struct cor_repair_port *port = ((struct cor_reconciler *)controller)->env.repair;
-    int r = port ? cor_control_loop_enqueue(cor_reconciler_loop(controller, 0), COR_STR(""), KEY,
-                                            port->due_in_ms(port))
-                 : 0;
+    struct cor_small_controller *c = controller;
+    struct cor_repair_port *port = c->env.repair;
+    int r =
+        port ? cor_reconciler_enqueue(&c->reconciler, COR_STR(""), KEY, port->due_in_ms(port)) : 0;
 
-    return r < 0 ? cor_status_set_err(reterr, r) : cor_reconciler_start(controller, reterr);
+    cor_reconciler_synced(&c->reconciler);
+    return r < 0 ? cor_status_set_err(reterr, r) : cor_small_controller_start(controller, reterr);
 }
 
 const struct cor_server_controller_ops cor_service_repair_ops = {
@@ -113,7 +102,7 @@ const struct cor_server_controller_ops cor_service_repair_ops = {
     .account = "", /* it sends no requests */
     .new = repair_new,
     .start = repair_start,
-    .stop = cor_reconciler_stop,
-    .free = cor_reconciler_release,
-    .loop = cor_reconciler_loop,
+    .stop = cor_small_controller_stop,
+    .free = cor_small_controller_release,
+    .loop = cor_small_controller_loop,
 };

@@ -12,7 +12,7 @@
 #include "coracle/metadata.h"
 #include "meta/value/time_text.h"
 #include "server/controllers/host/builtin.h"
-#include "server/controllers/host/reconciler.h"
+#include "server/controllers/host/small_controller.h"
 
 #define RECONCILES_MAX 5 /* upstream's workers */
 
@@ -22,8 +22,8 @@
         COR_STR_INIT("batch"), COR_STR_INIT("v1"), COR_STR_INIT("jobs")                            \
     }
 
-struct ttl_work {
-    struct cor_work work; /* first */
+struct ttl_task {
+    struct cor_task task; /* first */
     bool is_live;         /* the Job comes from the store */
 };
 
@@ -66,79 +66,79 @@ static bool ttl_concerns(const void *arg, const struct cor_control_event *event)
     return event->kind != COR_CONTROL_DELETED && ttl_needs_cleanup(event->object);
 }
 
-static void ttl_get(struct cor_work *work, struct cor_str version)
+static void ttl_get(struct cor_task *task, struct cor_str version)
 {
     static const struct cor_api_request_cbs cbs = {.on_done = ttl_on_job};
 
-    work->req = (struct cor_api_request){
-        .at = {.gvr = JOBS, .ns = work->rec->ns, .name = work->rec->name}, .cbs = &cbs};
-    cor_api_get(cor_work_port(work), &work->req, version);
+    task->req = (struct cor_api_request){
+        .at = {.gvr = JOBS, .ns = task->rec->ns, .name = task->rec->name}, .cbs = &cbs};
+    cor_api_get(cor_task_port(task), &task->req, version);
 }
 
-static void ttl_reconcile(struct cor_work *work)
+static void ttl_reconcile(struct cor_task *task)
 {
-    ttl_get(work, COR_STR("0"));
+    ttl_get(task, COR_STR("0"));
 }
 
 static void ttl_on_deleted(struct cor_api_request *req, const struct cor_api_answer *answer)
 {
-    cor_work_end_with(COR_CONTAINER_OF(req, struct cor_work, req), answer);
+    cor_task_end_with(COR_CONTAINER_OF(req, struct cor_task, req), answer);
 }
 
-static void ttl_delete(struct cor_work *work, const struct cor_object *job)
+static void ttl_delete(struct cor_task *task, const struct cor_object *job)
 {
     static const struct cor_api_request_cbs cbs = {.on_done = ttl_on_deleted};
     const struct cor_removal_options opts = {.propagation = COR_STR("Foreground"),
                                              .uid = cor_object_uid(job)};
 
-    work->req.cbs = &cbs;
-    cor_api_remove(cor_work_port(work), &work->req, &opts);
+    task->req.cbs = &cbs;
+    cor_api_remove(cor_task_port(task), &task->req, &opts);
 }
 
-static void ttl_fail_without_time(struct cor_work *work)
+static void ttl_fail_without_time(struct cor_task *task)
 {
     struct cor_status why;
     int r;
 
     cor_status_init(&why);
     r = cor_status_set(&why, -COR_EINVAL, "unable to find the time when the Job %.*s/%.*s finished",
-                       COR_STR_ARG(work->rec->ns), COR_STR_ARG(work->rec->name));
-    cor_work_end(work, r, &why);
+                       COR_STR_ARG(task->rec->ns), COR_STR_ARG(task->rec->name));
+    cor_task_end(task, r, &why);
     cor_status_deinit(&why);
 }
 
 static void ttl_on_job(struct cor_api_request *req, const struct cor_api_answer *answer)
 {
-    struct ttl_work *t = COR_CONTAINER_OF(req, struct ttl_work, work.req);
+    struct ttl_task *t = COR_CONTAINER_OF(req, struct ttl_task, task.req);
     struct cor_reconcile_result later = {.err = 0};
     struct cor_str time;
     int64_t finished_s, ttl_s = 0, left_ms;
 
     if (answer->error) {
-        cor_work_end_with(&t->work, answer);
+        cor_task_end_with(&t->task, answer);
         return;
     }
     if (!ttl_needs_cleanup(answer->object)) {
-        cor_work_end(&t->work, 0, NULL);
+        cor_task_end(&t->task, 0, NULL);
         return;
     }
     time = cor_view_text_or(
         cor_view_member(finished_condition(answer->object), COR_STR("lastTransitionTime")), NULL, 0,
         "");
     if (cor_time_parse(time, &finished_s) < 0) {
-        ttl_fail_without_time(&t->work);
+        ttl_fail_without_time(&t->task);
         return;
     }
     (void)cor_view_int(ttl_of(answer->object), &ttl_s);
-    left_ms = (finished_s + ttl_s) * 1000 - cor_work_now_ms(&t->work);
+    left_ms = (finished_s + ttl_s) * 1000 - cor_task_now_ms(&t->task);
     if (left_ms > 0) {
         later.again_after_ms = left_ms;
-        cor_work_done(&t->work, &later);
+        cor_task_done(&t->task, &later);
     } else if (!t->is_live) {
         t->is_live = true;
-        ttl_get(&t->work, COR_STR(""));
+        ttl_get(&t->task, COR_STR(""));
     } else {
-        ttl_delete(&t->work, answer->object);
+        ttl_delete(&t->task, answer->object);
     }
 }
 
@@ -153,13 +153,13 @@ static int ttl_new(const struct cor_server_controller_env *env, void **ret_contr
                    .predicates = {&concerns, 1}},
         .what = {.of = {.at = {.gvr = JOBS}}}};
     static const struct cor_reconciler_opts opts = {.name = "ttl-after-finished-controller",
-                                                    .work_size = sizeof(struct ttl_work),
+                                                    .task_size = sizeof(struct ttl_task),
                                                     .reconciles_max = RECONCILES_MAX,
                                                     .sources = &jobs,
                                                     .nsources = 1,
                                                     .reconcile = ttl_reconcile};
 
-    return cor_reconciler_new(env, &opts, ret_controller, reterr);
+    return cor_small_controller_new(env, &opts, ret_controller, reterr);
 }
 
 const struct cor_server_controller_ops cor_ttl_after_finished_ops = {
@@ -167,7 +167,7 @@ const struct cor_server_controller_ops cor_ttl_after_finished_ops = {
     .account = "ttl-after-finished-controller",
     .queues = {"ttl_jobs_to_delete"},
     .new = ttl_new,
-    .start = cor_reconciler_start,
-    .stop = cor_reconciler_stop,
-    .free = cor_reconciler_release,
-    .loop = cor_reconciler_loop};
+    .start = cor_small_controller_start,
+    .stop = cor_small_controller_stop,
+    .free = cor_small_controller_release,
+    .loop = cor_small_controller_loop};
