@@ -13,15 +13,14 @@
  * Each namespace is looked at again every five minutes.
  * Thread: the host's loop. */
 /* clang-format on */
-#include <assert.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "coracle/metadata.h"
-#include "kit/controller/port_controller.h"
 #include "server/controllers/host/builtin.h"
+#include "server/controllers/host/small_controller.h"
 #include "server/controllers/namespace/namespace_pass.h"
 
 #define WORKERS          10
@@ -37,20 +36,22 @@
 #define RETRY_BURST  100
 
 struct namespace_controller {
-    struct cor_server_controller_env env;
-    struct cor_port_controller *controller;
-    struct cor_control_feed *namespaces; /* the controller's */
-    struct cor_map waits;                /* name -> struct namespace_wait */
+    struct cor_small_controller small; /* first */
+    struct cor_map waits;              /* name -> struct namespace_wait */
 };
 
-/* The end of a pass; `arg` is its reconcile. */
+struct namespace_task {
+    struct cor_task task;            /* first; it sends no request itself */
+    struct cor_namespace_pass *pass; /* under way; NULL: none */
+};
+
 static void namespaces_on_pass(void *arg, const struct cor_namespace_pass_result *pass)
 {
-    struct cor_reconcile *rec = arg;
+    struct namespace_task *w = arg;
     struct cor_reconcile_result result = {0};
     int64_t remains_s;
 
-    rec->work = NULL;
+    w->pass = NULL;
     if (pass->error) {
         result.err = pass->error->err;
         result.why = pass->error;
@@ -60,7 +61,15 @@ static void namespaces_on_pass(void *arg, const struct cor_namespace_pass_result
         result.again_after_ms = (remains_s / 2 + 1) * 1000;
         result.keeps_failures = true;
     }
-    cor_reconcile_done(rec, &result);
+    cor_task_done(&w->task, &result);
+}
+
+static void namespaces_task_deinit(struct cor_task *task)
+{
+    struct namespace_task *w = (struct namespace_task *)task;
+
+    if (w->pass)
+        cor_namespace_pass_cancel(w->pass);
 }
 
 /* A namespace that waits for creations. */
@@ -83,7 +92,7 @@ static int namespaces_begin_wait(struct namespace_controller *c, struct cor_str 
 
     if (!wait)
         return -COR_ENOMEM;
-    wait->until_ms = cor_clock_mono_ms(c->env.clock) + CREATIONS_MAX_MS;
+    wait->until_ms = cor_clock_mono_ms(c->small.env.clock) + CREATIONS_MAX_MS;
     wait->len = name.n;
     memcpy(wait->name, name.p, name.n);
     r = cor_map_put(&c->waits, cor_str(wait->name, wait->len), wait, NULL);
@@ -96,62 +105,45 @@ static int namespaces_begin_wait(struct namespace_controller *c, struct cor_str 
  * before the deletion? Negative: there is no memory to wait. */
 static int namespaces_must_wait(struct namespace_controller *c, struct cor_str name)
 {
+    const struct cor_server_controller_env *env = &c->small.env;
     const struct namespace_wait *wait = cor_map_peek(&c->waits, name);
     int r;
 
-    if (!c->env.creates_in || !c->env.creates_in(c->env.arg, name))
+    if (!env->creates_in || !env->creates_in(env->arg, name))
         return 0;
     if (wait)
-        return cor_clock_mono_ms(c->env.clock) < wait->until_ms;
+        return cor_clock_mono_ms(c->small.env.clock) < wait->until_ms;
     r = namespaces_begin_wait(c, name);
     return r < 0 ? r : 1;
 }
 
-static void namespaces_reconcile(void *arg, struct cor_reconcile *rec)
+static void namespaces_reconcile(struct cor_task *task)
 {
-    struct namespace_controller *c = arg;
-    struct cor_namespace_pass *pass = NULL;
-    const struct cor_namespace_pass_opts opts = {.port = c->env.port,
-                                                 .clock = c->env.clock,
-                                                 .name = rec->name,
+    static const struct cor_reconcile_result soon = {.again_after_ms = CREATION_MS,
+                                                     .keeps_failures = true};
+    struct namespace_task *w = (struct namespace_task *)task;
+    struct namespace_controller *c =
+        COR_CONTAINER_OF(cor_small_controller_of(task), struct namespace_controller, small);
+    struct cor_str name = task->rec->name;
+    const struct cor_namespace_pass_opts opts = {.port = cor_task_port(task),
+                                                 .clock = c->small.env.clock,
+                                                 .name = name,
                                                  .on_done = namespaces_on_pass,
-                                                 .arg = rec};
-    struct cor_reconcile_result result = {0};
-    int r;
+                                                 .arg = w};
+    int r = namespaces_must_wait(c, name);
 
-    assert(rec->ns.n == 0);
-    r = namespaces_must_wait(c, rec->name);
     if (r > 0) {
-        result.again_after_ms = CREATION_MS;
-        result.keeps_failures = true;
-        cor_reconcile_done(rec, &result);
+        cor_task_done(task, &soon);
         return;
     }
     if (r == 0)
-        namespaces_end_wait(c, rec->name);
-    if (r == 0 && cor_control_feed_has(c->namespaces, COR_STR(""), rec->name)) {
-        r = cor_namespace_pass_start(&opts, &pass);
-        rec->work = pass;
+        namespaces_end_wait(c, name);
+    if (r == 0 && cor_control_feed_has(task->reconciler->feeds[0], COR_STR(""), name)) {
+        r = cor_namespace_pass_start(&opts, &w->pass);
         if (r == 0)
             return;
     }
-    result.err = r;
-    cor_reconcile_done(rec, &result);
-}
-
-static void namespaces_on_cancel(void *arg, struct cor_reconcile *rec)
-{
-    const struct cor_reconcile_result result = {.err = -COR_ECANCELED};
-
-    cor_namespace_pass_cancel(COR_STEAL(rec->work));
-    cor_reconcile_done(rec, &result);
-}
-
-static void namespaces_on_stopped(void *arg, const struct cor_status *why)
-{
-    struct namespace_controller *c = arg;
-
-    c->env.on_stopped(c->env.arg, why);
+    cor_task_end(task, r, NULL);
 }
 
 static bool is_deletion_asked_for(const void *arg, const struct cor_control_event *event)
@@ -159,11 +151,17 @@ static bool is_deletion_asked_for(const void *arg, const struct cor_control_even
     return event->kind != COR_CONTROL_DELETED && cor_object_is_being_deleted(event->object);
 }
 
+static struct cor_rate_limiter *namespaces_limiter(void)
+{
+    return cor_rate_limiter_new_max_of(cor_rate_limiter_new_exponential(RETRY_MIN_MS, RETRY_MAX_MS),
+                                       cor_rate_limiter_new_bucket(RETRY_QPS, RETRY_BURST));
+}
+
 static void namespaces_free(void *controller)
 {
     struct namespace_controller *c = controller;
 
-    cor_port_controller_free(c->controller);
+    cor_small_controller_deinit(&c->small);
     COR_MAP_FOREACH(it, &c->waits)
         cor_free(it.value);
     cor_map_deinit(&c->waits);
@@ -184,31 +182,21 @@ static int namespaces_new(const struct cor_server_controller_env *env, void **re
                  .keeps_objects = true,
                  .resync_ms = RESYNC_MS},
     };
+    const struct cor_reconciler_opts opts = {.name = "namespace",
+                                             .task_size = sizeof(struct namespace_task),
+                                             .reconciles_max = WORKERS,
+                                             .make_limiter = namespaces_limiter,
+                                             .sources = &source,
+                                             .nsources = 1,
+                                             .reconcile = namespaces_reconcile,
+                                             .task_deinit = namespaces_task_deinit};
     struct namespace_controller *c = cor_calloc(1, sizeof(*c));
-    struct cor_port_controller_opts opts = {
-        .port = env->port,
-        .rand = env->rand,
-        .control = {.name = "namespace",
-                    .reconciles_max = WORKERS,
-                    .clock = env->clock,
-                    .reconcile = namespaces_reconcile,
-                    .on_cancel = namespaces_on_cancel,
-                    .on_stopped = namespaces_on_stopped,
-                    .arg = c},
-    };
     int r;
 
     if (!c)
         return cor_status_set_err(reterr, -COR_ENOMEM);
-    c->env = *env;
     cor_map_init(&c->waits, WAITS_MAX);
-    opts.control.take_limiter =
-        cor_rate_limiter_new_max_of(cor_rate_limiter_new_exponential(RETRY_MIN_MS, RETRY_MAX_MS),
-                                    cor_rate_limiter_new_bucket(RETRY_QPS, RETRY_BURST));
-    r = opts.control.take_limiter ? cor_port_controller_new(&opts, &c->controller, reterr)
-                                  : cor_status_set_err(reterr, -COR_ENOMEM);
-    if (r == 0)
-        r = cor_port_controller_add(c->controller, &source, &c->namespaces, reterr);
+    r = cor_small_controller_init(&c->small, env, &opts, reterr);
     if (r < 0) {
         namespaces_free(c);
         return r;
@@ -217,30 +205,13 @@ static int namespaces_new(const struct cor_server_controller_env *env, void **re
     return 0;
 }
 
-static int namespaces_start(void *controller, struct cor_status *reterr)
-{
-    return cor_port_controller_start(((struct namespace_controller *)controller)->controller,
-                                     reterr);
-}
-
-static void namespaces_stop(void *controller, uint64_t max_ms)
-{
-    cor_port_controller_stop(((struct namespace_controller *)controller)->controller, max_ms);
-}
-
-static struct cor_control_loop *namespaces_loop(void *controller, size_t queue)
-{
-    assert(queue == 0);
-    return cor_port_controller_loop(((struct namespace_controller *)controller)->controller);
-}
-
 const struct cor_server_controller_ops cor_namespaces_ops = {
     .name = "namespace-controller",
     .account = "namespace-controller",
     .queues = {"namespace"},
     .new = namespaces_new,
-    .start = namespaces_start,
-    .stop = namespaces_stop,
+    .start = cor_small_controller_start,
+    .stop = cor_small_controller_stop,
     .free = namespaces_free,
-    .loop = namespaces_loop,
+    .loop = cor_small_controller_loop,
 };
