@@ -19,6 +19,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "kit/controller/control_feed.h"
+#include "kit/controller/feed_handler.h"
 #include "loop/timer.h"
 #include "server/controllers/gc/garbage_collector.h"
 #include "server/controllers/host/builtin.h"
@@ -33,7 +34,7 @@
 #define KEY_MAX      1024
 
 struct gc_feed {
-    struct cor_reflector_store store;
+    struct cor_feed_handler handler;
     struct cor_dlist link;
     struct gc_controller *c;
     struct cor_gc_followed *followed;
@@ -77,53 +78,32 @@ static void gc_controller_set_timer(struct gc_controller *c)
 
 /* ---- feeds ---- */
 
-static int feed_show(struct cor_reflector_store *store, struct cor_str key,
-                     struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
+static struct cor_gc_followed *followed_of(struct cor_feed_handler *h)
 {
-    struct gc_feed *f = COR_CONTAINER_OF(store, struct gc_feed, store);
-    int r = cor_gc_show(f->followed, object);
-
-    return r < 0 ? cor_status_set_err(reterr, r) : 0;
+    return COR_CONTAINER_OF(h, struct gc_feed, handler)->followed;
 }
 
-static int feed_gone(struct cor_reflector_store *store, struct cor_str key,
-                     struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
+static int feed_show(struct cor_feed_handler *h, struct cor_object *object)
 {
-    struct gc_feed *f = COR_CONTAINER_OF(store, struct gc_feed, store);
+    return cor_gc_show(followed_of(h), object);
+}
 
-    if (!object) /* Without its uid it is nothing; a new list shows what is missing. */
-        return cor_status_set_err(reterr, -COR_EBUSY);
-    cor_gc_gone(f->followed, object);
+static int feed_gone(struct cor_feed_handler *h, struct cor_object *object)
+{
+    cor_gc_gone(followed_of(h), object);
     return 0;
 }
 
-static int feed_begin(struct cor_reflector_store *store, struct cor_status *reterr)
+static void feed_begin(struct cor_feed_handler *h)
 {
-    cor_gc_list_begun(COR_CONTAINER_OF(store, struct gc_feed, store)->followed);
+    cor_gc_list_begun(followed_of(h));
+}
+
+static int feed_listed(struct cor_feed_handler *h)
+{
+    cor_gc_list_done(followed_of(h));
     return 0;
 }
-
-static int feed_add(struct cor_reflector_store *store, struct cor_str key,
-                    struct cor_object *object, struct cor_status *reterr)
-{
-    return feed_show(store, key, object, COR_STR(""), reterr);
-}
-
-static int feed_commit(struct cor_reflector_store *store, struct cor_str rv,
-                       struct cor_status *reterr)
-{
-    cor_gc_list_done(COR_CONTAINER_OF(store, struct gc_feed, store)->followed);
-    return 0;
-}
-
-static const struct cor_reflector_store_ops feed_ops = {
-    .add = feed_show,
-    .update = feed_show,
-    .del = feed_gone,
-    .replace_begin = feed_begin,
-    .replace_add = feed_add,
-    .replace_commit = feed_commit,
-};
 
 static void feed_wake_at(void *arg, uint64_t at_ms)
 {
@@ -156,6 +136,8 @@ static void feed_free(struct gc_feed *f)
 /* Begins to follow the resource. Without memory the next enumeration tries again. */
 static int feed_new(struct gc_controller *c, const struct cor_port_resource *resource)
 {
+    static const struct cor_feed_handler_ops handler = {
+        .show = feed_show, .gone = feed_gone, .begin = feed_begin, .listed = feed_listed};
     struct gc_feed *f = cor_calloc(1, sizeof(*f));
     struct cor_control_feed_opts opts = {
         .what = {.of = {.at = {.gvr = resource->gvr}}},
@@ -171,11 +153,11 @@ static int feed_new(struct gc_controller *c, const struct cor_port_resource *res
     if (!f)
         return -COR_ENOMEM;
     f->c = c;
-    f->store.ops = &feed_ops;
+    cor_feed_handler_init(&f->handler, &handler);
     f->gvr = resource->gvr;
     f->wake_ms = NEVER;
     f->is_kept = true;
-    opts.store = &f->store;
+    opts.store = &f->handler.store;
     cor_dlist_push(&c->feeds, &f->link);
     r = cor_gvr_keep(&f->gvr, &f->strings, &f->key);
     if (r == 0)

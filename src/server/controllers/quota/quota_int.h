@@ -5,6 +5,7 @@
 #define COR_SERVER_CONTROLLERS_QUOTA_QUOTA_INT_H
 
 #include "kit/controller/control_feed.h"
+#include "kit/controller/feed_handler.h"
 #include "kit/controller/reconciler.h"
 #include "server/controllers/host/server_controller.h"
 #include "server/controllers/quota/quota_rules.h"
@@ -36,7 +37,7 @@ struct cor_quota_queue {
 struct cor_quota_controller {
     struct cor_server_controller_env env;
     struct cor_quota_queue queues[COR_QUOTA_QUEUES];
-    struct cor_reflector_store store; /* of the quotas */
+    struct cor_feed_handler handler; /* of the quotas */
     struct cor_quota_table quotas;
     struct cor_dlist monitors;
     struct cor_map by_resource;          /* cor_gvr_key() -> one of `monitors` */

@@ -21,9 +21,9 @@
 #define RECONCILES_MAX 5 /* upstream's workers */
 #define MONITORS_MAX   (1u << 16)
 
-static struct cor_quota_controller *controller_of(struct cor_reflector_store *store)
+static struct cor_quota_controller *controller_of(struct cor_feed_handler *h)
 {
-    return COR_CONTAINER_OF(store, struct cor_quota_controller, store);
+    return COR_CONTAINER_OF(h, struct cor_quota_controller, handler);
 }
 
 /* ---- queues ---- */
@@ -69,8 +69,9 @@ static bool quota_is_urgent(const struct cor_quota_controller *c, const struct c
 /* ---- the feed of quotas ---- */
 
 /* The key is queued before the quota is kept: after a failure the next list queues it again. */
-static int quotas_show(struct cor_quota_controller *c, struct cor_object *quota)
+static int quotas_show(struct cor_feed_handler *h, struct cor_object *quota)
 {
+    struct cor_quota_controller *c = controller_of(h);
     struct cor_str ns = cor_object_namespace(quota), name = cor_object_name(quota);
     const struct cor_quota_entry *old = cor_quota_table_find(&c->quotas, ns, name);
     int r;
@@ -87,64 +88,34 @@ static int quotas_show(struct cor_quota_controller *c, struct cor_object *quota)
     return cor_quota_table_put(&c->quotas, quota);
 }
 
-static int quotas_put(struct cor_reflector_store *store, struct cor_str key,
-                      struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
+static int quotas_gone(struct cor_feed_handler *h, struct cor_object *quota)
 {
-    int r = quotas_show(controller_of(store), object);
+    struct cor_quota_controller *c = controller_of(h);
+    struct cor_quota_entry *entry =
+        cor_quota_table_find(&c->quotas, cor_object_namespace(quota), cor_object_name(quota));
 
-    return r < 0 ? cor_status_set_err(reterr, r) : 0;
-}
-
-static int quotas_del(struct cor_reflector_store *store, struct cor_str key,
-                      struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
-{
-    struct cor_quota_controller *c = controller_of(store);
-    struct cor_quota_entry *entry;
-    int r;
-
-    if (!object) /* a new list shows what is missing */
-        return cor_status_set_err(reterr, -COR_EBUSY);
-    entry = cor_quota_table_find(&c->quotas, cor_object_namespace(object), cor_object_name(object));
     if (entry)
         cor_quota_table_remove(&c->quotas, entry);
-    r = cor_quota_monitors_enqueue(c);
-    return r < 0 ? cor_status_set_err(reterr, r) : 0;
+    return cor_quota_monitors_enqueue(c);
 }
 
-static int quotas_begin(struct cor_reflector_store *store, struct cor_status *reterr)
+static void quotas_begin(struct cor_feed_handler *h)
 {
-    controller_of(store)->quotas.list++;
-    return 0;
+    controller_of(h)->quotas.list++;
 }
 
-static int quotas_list_item(struct cor_reflector_store *store, struct cor_str key,
-                            struct cor_object *object, struct cor_status *reterr)
+static int quotas_listed(struct cor_feed_handler *h)
 {
-    return quotas_put(store, key, object, COR_STR(""), reterr);
-}
-
-static int quotas_commit(struct cor_reflector_store *store, struct cor_str rv,
-                         struct cor_status *reterr)
-{
-    struct cor_quota_controller *c = controller_of(store);
+    struct cor_quota_controller *c = controller_of(h);
     int r = cor_quota_monitors_enqueue(c);
 
     if (r < 0)
-        return cor_status_set_err(reterr, r);
+        return r;
     cor_quota_table_remove_unlisted(&c->quotas);
     for (size_t i = 0; i < COR_QUOTA_QUEUES; i++)
         cor_reconciler_synced(&c->queues[i].reconciler);
     return 0;
 }
-
-static const struct cor_reflector_store_ops quotas_ops = {
-    .add = quotas_put,
-    .update = quotas_put,
-    .del = quotas_del,
-    .replace_begin = quotas_begin,
-    .replace_add = quotas_list_item,
-    .replace_commit = quotas_commit,
-};
 
 /* ---- life ---- */
 
@@ -227,13 +198,15 @@ static int quota_controller_new(const struct cor_server_controller_env *env, voi
     static const struct cor_feed_what quotas = {
         .of = {
             .at = {.gvr = {COR_STR_INIT(""), COR_STR_INIT("v1"), COR_STR_INIT("resourcequotas")}}}};
+    static const struct cor_feed_handler_ops handler = {
+        .show = quotas_show, .gone = quotas_gone, .begin = quotas_begin, .listed = quotas_listed};
     struct cor_quota_controller *c = cor_calloc(1, sizeof(*c));
     int r = 0;
 
     if (!c)
         return cor_status_no_memory(reterr);
     c->env = *env;
-    c->store.ops = &quotas_ops;
+    cor_feed_handler_init(&c->handler, &handler);
     cor_quota_table_init(&c->quotas);
     cor_dlist_init(&c->monitors);
     cor_map_init(&c->by_resource, MONITORS_MAX);
@@ -241,7 +214,7 @@ static int quota_controller_new(const struct cor_server_controller_env *env, voi
         r = quota_queue_new(c, &c->queues[i], &queues[i], reterr);
     if (r == 0)
         r = cor_port_controller_follow(c->queues[COR_QUOTA_PRIMARY].reconciler.controller, &quotas,
-                                       &c->store, NULL, reterr);
+                                       &c->handler.store, NULL, reterr);
     if (r < 0) {
         quota_controller_free(c);
         return r;
