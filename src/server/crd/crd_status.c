@@ -25,29 +25,9 @@
 #include "server/crd/crd_status.h"
 #include "server/crd/naming.h"
 
+#define RECONCILES_MAX  16
 #define SHORT_NAMES_FEW 16         /* each of which is looked for in all definitions */
 #define GROUP_NAMES_MAX (1u << 24) /* more than the definitions of a group have room for */
-
-void cor_crd_work_end(struct cor_crd_work *work, const struct cor_reconcile_result *result)
-{
-    struct cor_reconcile *rec = work->rec;
-    struct crd_entry *entry = cor_crds_find(work->crds, rec->name);
-
-    assert(!cor_api_is_under_way(&work->req) && rec->work == work);
-    if (entry)
-        cor_buf_reset(&entry->claimed);
-    rec->work = NULL;
-    cor_reconcile_done(rec, result);
-    cor_crd_work_deinit_deletion(work);
-    cor_free(work);
-}
-
-void cor_crd_work_fail(struct cor_crd_work *work, int err, const struct cor_status *why)
-{
-    const struct cor_reconcile_result result = {.err = err, .why = why};
-
-    cor_crd_work_end(work, &result);
-}
 
 struct cor_resource_path cor_crd_path(struct cor_str name, const char *subresource)
 {
@@ -105,47 +85,48 @@ static bool is_used(void *arg, enum cor_name_pool pool, struct cor_str name)
     return false;
 }
 
-static void status_step(struct cor_crd_work *work);
+static void status_step(struct cor_crd_task *w);
 
 static void status_on_written(struct cor_api_request *req, const struct cor_api_answer *answer)
 {
-    struct cor_crd_work *work = COR_CONTAINER_OF(req, struct cor_crd_work, req);
-    struct crd_entry *entry = cor_crds_find(work->crds, work->rec->name);
+    struct cor_crd_task *w = COR_CONTAINER_OF(req, struct cor_crd_task, task.req);
+    struct crd_entry *entry = cor_crds_find(w->crds, w->task.rec->name);
     const struct cor_status *error = answer->error;
     int r;
 
     if (entry)
         cor_buf_reset(&entry->claimed);
     if (error && answer->end == COR_API_ANSWERED && (error->code == 409 || error->code == 404)) {
-        cor_crd_work_fail(work, 0, NULL);
+        cor_task_end(&w->task, 0, NULL);
         return;
     }
     if (error || !entry) {
-        cor_crd_work_fail(work, error ? error->err : 0, error);
+        cor_task_end(&w->task, error ? error->err : 0, error);
         return;
     }
-    r = cor_crds_take(work->crds, answer->object);
+    r = cor_crds_take(w->crds, answer->object);
     /* The status may have released a name. */
-    if (r == 0 && work->has_named)
-        cor_crds_requeue_group(work->crds, entry->group, work->rec->name);
+    if (r == 0 && w->has_named)
+        cor_crds_requeue_group(w->crds, entry->group, w->task.rec->name);
     if (r < 0)
-        cor_crd_work_fail(work, r, NULL);
+        cor_task_end(&w->task, r, NULL);
     else
-        status_step(work);
+        status_step(w);
 }
 
-void cor_crd_work_write(struct cor_crd_work *work, const struct cor_crd *crd,
+void cor_crd_task_write(struct cor_crd_task *w, const struct cor_crd *crd,
                         const struct cor_crd_change *change, const struct cor_api_request_cbs *cbs)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *next = NULL;
-    int r = cor_crd_change(crd, change, cor_clock_wall_ms(work->crds->clock), &next);
+    int r = cor_crd_change(crd, change, cor_clock_wall_ms(w->crds->clock), &next);
 
     if (r < 0) {
-        cor_crd_work_fail(work, r, NULL);
+        cor_task_end(&w->task, r, NULL);
         return;
     }
-    work->req = (struct cor_api_request){.at = cor_crd_path(work->rec->name, "status"), .cbs = cbs};
-    cor_api_update(&work->crds->port.port, &work->req, next, NULL);
+    w->task.req =
+        (struct cor_api_request){.at = cor_crd_path(w->task.rec->name, "status"), .cbs = cbs};
+    cor_api_update(cor_task_port(&w->task), &w->task.req, next, NULL);
 }
 
 static const struct cor_api_request_cbs status_cbs = {.on_done = status_on_written};
@@ -179,18 +160,18 @@ static int status_judge_defaults(struct cor_crds *crds, struct crd_entry *entry,
     return !cor_crd_has_condition(&entry->crd, ret_condition);
 }
 
-static void status_tell_defaults(struct cor_crd_work *work, struct crd_entry *entry)
+static void status_tell_defaults(struct cor_crd_task *w, struct crd_entry *entry)
 {
     struct cor_crd_change change = {.nconditions = 1};
 
-    if (status_judge_defaults(work->crds, entry, &change.conditions[0]) == 1)
-        cor_crd_work_write(work, &entry->crd, &change, &status_cbs);
+    if (status_judge_defaults(w->crds, entry, &change.conditions[0]) == 1)
+        cor_crd_task_write(w, &entry->crd, &change, &status_cbs);
     else
-        cor_crd_work_fail(work, 0, NULL);
+        cor_task_end(&w->task, 0, NULL);
 }
 
 /* What the group says of the definition, and then the last step. */
-static void status_approve(struct cor_crd_work *work, struct crd_entry *entry)
+static void status_approve(struct cor_crd_task *w, struct crd_entry *entry)
 {
     const struct cor_crd *crd = &entry->crd;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf message = {.max = COR_CRD_STATUS_MAX};
@@ -198,11 +179,11 @@ static void status_approve(struct cor_crd_work *work, struct crd_entry *entry)
     int r = cor_crd_judge_approval(crd, &message, &change.conditions[0]);
 
     if (r == 1)
-        cor_crd_work_write(work, crd, &change, &status_cbs);
+        cor_crd_task_write(w, crd, &change, &status_cbs);
     else if (r == 0)
-        status_tell_defaults(work, entry);
+        status_tell_defaults(w, entry);
     else
-        cor_crd_work_fail(work, r, NULL);
+        cor_task_end(&w->task, r, NULL);
 }
 
 static bool asks_for_many(const struct cor_crd *crd)
@@ -211,7 +192,7 @@ static bool asks_for_many(const struct cor_crd *crd)
            SHORT_NAMES_FEW;
 }
 
-static void status_step(struct cor_crd_work *work)
+static void status_step(struct cor_crd_task *w)
 {
     static const struct cor_crd_change established = {
         .conditions = {{.type = "Established",
@@ -220,62 +201,68 @@ static void status_step(struct cor_crd_work *work)
                         .is_true = true}},
         .nconditions = 1,
     };
-    struct crd_entry *entry = cor_crds_find(work->crds, work->rec->name);
+    struct crd_entry *entry = cor_crds_find(w->crds, w->task.rec->name);
     struct cor_naming naming = {0};
     struct use use;
     int r = 0;
 
     if (!entry) {
-        cor_crd_work_fail(work, 0, NULL);
+        cor_task_end(&w->task, 0, NULL);
         return;
     }
     if (cor_crd_is_deleted(entry->object)) {
-        cor_crd_delete_instances(work, &entry->crd);
+        cor_crd_delete_instances(w, &entry->crd);
         return;
     }
     /* A try that could not be written has left its claim, which would count as another's. */
     cor_buf_reset(&entry->claimed);
-    use = (struct use){work->crds, entry->group};
+    use = (struct use){w->crds, entry->group};
     cor_str_set_init(&use.resources, GROUP_NAMES_MAX);
     if (!entry->is_named && asks_for_many(&entry->crd))
         r = use_gather(&use);
     if (r == 0)
         r = cor_naming_judge(&entry->crd, is_used, &use, &naming);
     cor_str_set_deinit(&use.resources);
-    work->has_named = r == 1;
+    w->has_named = r == 1;
     if (r == 1)
         r = cor_buf_adds(&entry->claimed, naming.change.accepted_names);
     if (r < 0)
-        cor_crd_work_fail(work, r, NULL);
-    else if (work->has_named)
-        cor_crd_work_write(work, &entry->crd, &naming.change, &status_cbs);
+        cor_task_end(&w->task, r, NULL);
+    else if (w->has_named)
+        cor_crd_task_write(w, &entry->crd, &naming.change, &status_cbs);
     else if (cor_crd_is_true(&entry->crd, "NamesAccepted") &&
-             !cor_crd_is_true(&entry->crd, "Established") && cor_crds_shows(work->crds, entry))
-        cor_crd_work_write(work, &entry->crd, &established, &status_cbs);
+             !cor_crd_is_true(&entry->crd, "Established") && cor_crds_shows(w->crds, entry))
+        cor_crd_task_write(w, &entry->crd, &established, &status_cbs);
     else
-        status_approve(work, entry);
+        status_approve(w, entry);
     cor_naming_deinit(&naming);
 }
 
-void cor_crd_status_reconcile(void *arg, struct cor_reconcile *rec)
+static void status_reconcile(struct cor_task *task)
 {
-    static const struct cor_reconcile_result no_memory = {.err = -COR_ENOMEM};
-    struct cor_crd_work *work = cor_calloc(1, sizeof(*work));
+    struct cor_crd_task *w = (struct cor_crd_task *)task;
 
-    if (!work) {
-        cor_reconcile_done(rec, &no_memory);
-        return;
-    }
-    work->crds = arg;
-    work->rec = rec;
-    rec->work = work;
-    status_step(work);
+    w->crds = COR_CONTAINER_OF(task->reconciler, struct cor_crds, follower.reconciler);
+    status_step(w);
 }
 
-void cor_crd_status_cancel(void *arg, struct cor_reconcile *rec)
+/* What was being written is not claimed any more. */
+static void status_on_end(struct cor_task *task, struct cor_reconcile_result *result)
 {
-    struct cor_crd_work *work = rec->work;
+    struct cor_crd_task *w = (struct cor_crd_task *)task;
+    struct crd_entry *entry = cor_crds_find(w->crds, task->rec->name);
 
-    cor_api_cancel(&work->crds->port.port, &work->req);
-    cor_crd_work_fail(work, -COR_ECANCELED, NULL);
+    if (entry)
+        cor_buf_reset(&entry->claimed);
 }
+
+/* names a kind: the name of its queue */
+const struct cor_reconciler_opts cor_crd_status_opts = {
+    .name = "customresourcedefinitions",
+    .task_size = sizeof(struct cor_crd_task),
+    .reconciles_max = RECONCILES_MAX,
+    .is_fed_by_owner = true,
+    .reconcile = status_reconcile,
+    .on_end = status_on_end,
+    .task_deinit = cor_crd_task_deinit,
+};

@@ -5,11 +5,10 @@
 
 #include "server/crd/crds_int.h"
 
-struct cor_crd_work {
+struct cor_crd_task {
+    struct cor_task task; /* first */
     struct cor_crds *crds;
-    struct cor_reconcile *rec;
-    struct cor_api_request req; /* the one that is under way */
-    bool has_named;             /* the last write changed names */
+    bool has_named; /* the last write changed names */
     /* Of a deletion (crd_deletion.c). */
     struct cor_buf namespaces; /* that have instances: each with a NUL behind it */
     size_t last, at;           /* the last of them, and the next one to empty */
@@ -19,20 +18,15 @@ struct cor_crd_work {
     bool has_checked; /* the deletion was asked for, and it is checked what is left */
 };
 
-/* Ends the reconcile; `work` is freed. No request of it is under way. */
-void cor_crd_work_end(struct cor_crd_work *work, const struct cor_reconcile_result *result);
-/* With an error that the limiter tries again, or with success (0). */
-void cor_crd_work_fail(struct cor_crd_work *work, int err, const struct cor_status *why);
-
 /* Writes the status of `crd` with this change; `cbs` get the answer. */
-void cor_crd_work_write(struct cor_crd_work *work, const struct cor_crd *crd,
+void cor_crd_task_write(struct cor_crd_task *w, const struct cor_crd *crd,
                         const struct cor_crd_change *change, const struct cor_api_request_cbs *cbs);
 
 struct cor_resource_path cor_crd_path(struct cor_str name, const char *subresource);
 
 /* In crd_deletion.c. `crd` is being deleted: deletes its instances, then its finalizer, and ends
- * the work. */
-void cor_crd_delete_instances(struct cor_crd_work *work, const struct cor_crd *crd);
-void cor_crd_work_deinit_deletion(struct cor_crd_work *work);
+ * the task. */
+void cor_crd_delete_instances(struct cor_crd_task *w, const struct cor_crd *crd);
+void cor_crd_task_deinit(struct cor_task *task);
 
 #endif

@@ -26,10 +26,9 @@
 #include "server/catalog/version_order.h"
 #include "server/crd/crds_int.h"
 
-#define RETRY_MS       100
-#define FILLING_MS     1 /* between looks at caches that are being filled */
-#define RECONCILES_MAX 16
-#define USER_AGENT     "kube-apiserver"
+#define RETRY_MS   100
+#define FILLING_MS 1 /* between looks at caches that are being filled */
+#define USER_AGENT "kube-apiserver"
 
 static struct cor_loop *crds_loop(const struct cor_crds *crds)
 {
@@ -98,8 +97,7 @@ static void definition_retire(const struct cor_crds *crds, struct cor_definition
 
 static int crds_enqueue(struct cor_crds *crds, struct cor_str name)
 {
-    return cor_control_loop_enqueue(cor_port_controller_loop(crds->controller), COR_STR(""), name,
-                                    0);
+    return cor_reconciler_enqueue(&crds->follower.reconciler, COR_STR(""), name, 0);
 }
 
 /* Without memory for a key the next event of that definition does it. */
@@ -117,6 +115,12 @@ static void crds_enqueue_waiting(struct cor_crds *crds)
 
 static void crds_publish_soon(struct cor_crds *crds);
 
+/* Nothing is published any more. */
+static bool crds_are_ending(const struct cor_crds *crds)
+{
+    return !crds->follower.is_following || crds->on_stopped;
+}
+
 static void crds_on_published(struct cor_row_maker *maker)
 {
     struct cor_crds *crds = crds_of_maker(maker);
@@ -124,7 +128,7 @@ static void crds_on_published(struct cor_row_maker *maker)
     crds->has_changed = false;
     crds->generation = crds->publisher->generation;
     /* Whoever waits is told when the loops serve it. */
-    if (crds->is_following && !crds->on_stopped)
+    if (!crds_are_ending(crds))
         crds_publish_soon(crds);
 }
 
@@ -164,11 +168,10 @@ static void set_synced(struct cor_crds *crds)
     atomic_store(&crds->api->awaits_definitions, false);
 }
 
-/* From the stop on nothing is published, and the retry is not set any more: it becomes the timer of
- * crds_check_idle(). */
+/* From the stop on nothing is published, and the retry is not set any more. */
 static void crds_try_publish(struct cor_crds *crds)
 {
-    bool is_ending = !crds->is_following || crds->on_stopped;
+    bool is_ending = crds_are_ending(crds);
     size_t nwaiting = is_ending ? 0 : crds_settle(crds);
     int r = !is_ending && crds->has_changed ? cor_publisher_publish(crds->publisher) : 0;
     bool is_served = is_ending || (r == 0 && crds_are_served(crds));
@@ -340,94 +343,63 @@ static void entries_remove(struct cor_crds *crds, size_t at)
     cor_crd_entry_free(entry);
 }
 
-/* ---- the reflector's store ---- */
+/* ---- what is followed ---- */
 
-static struct cor_crds *crds_of(struct cor_reflector_store *store)
+static struct cor_crds *crds_of(struct cor_feed_handler *h)
 {
-    return COR_CONTAINER_OF(store, struct cor_crds, store);
+    return COR_CONTAINER_OF(h, struct cor_crds, follower.handler);
 }
 
-static int crds_on_show(struct cor_reflector_store *store, struct cor_str key,
-                        struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
+static int crds_on_show(struct cor_feed_handler *h, struct cor_object *object)
 {
-    int r = cor_crds_take(crds_of(store), object);
+    struct crd_entry *entry;
+    int r = cor_crds_take(crds_of(h), object);
 
-    return r < 0 ? cor_status_set_err(reterr, r) : 0;
+    entry = r == 0 ? cor_crds_find(crds_of(h), cor_object_name(object)) : NULL;
+    if (entry)
+        entry->list = h->list;
+    return r;
 }
 
-static int crds_on_gone(struct cor_reflector_store *store, struct cor_str key,
-                        struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
+static int crds_on_gone(struct cor_feed_handler *h, struct cor_object *object)
 {
-    struct cor_crds *crds = crds_of(store);
-    struct crd_entry *entry = object ? cor_crds_find(crds, cor_object_name(object)) : NULL;
+    struct cor_crds *crds = crds_of(h);
+    const struct crd_entry *entry = cor_crds_find(crds, cor_object_name(object));
 
     if (entry)
         entries_remove(crds, cor_crd_entries_at(crds, entry->name));
     return 0;
 }
 
-static int crds_on_list(struct cor_reflector_store *store, struct cor_status *reterr)
+static int crds_on_listed(struct cor_feed_handler *h)
 {
-    struct cor_crds *crds = crds_of(store);
-
-    for (size_t i = 0; i < crds->nentries; i++)
-        crds->entries[i]->is_listed = false;
-    return 0;
-}
-
-static int crds_on_item(struct cor_reflector_store *store, struct cor_str key,
-                        struct cor_object *object, struct cor_status *reterr)
-{
-    struct crd_entry *entry;
-    int r = crds_on_show(store, key, object, COR_STR(""), reterr);
-
-    entry = r == 0 ? cor_crds_find(crds_of(store), cor_object_name(object)) : NULL;
-    if (entry)
-        entry->is_listed = true;
-    return r;
-}
-
-static int crds_on_listed(struct cor_reflector_store *store, struct cor_str rv,
-                          struct cor_status *reterr)
-{
-    struct cor_crds *crds = crds_of(store);
+    struct cor_crds *crds = crds_of(h);
 
     for (size_t i = crds->nentries; i > 0; i--) {
-        if (!crds->entries[i - 1]->is_listed)
+        if (crds->entries[i - 1]->list != h->list)
             entries_remove(crds, i - 1);
     }
     if (!crds->has_listed) {
         crds->has_listed = true;
-        cor_control_loop_source_synced(cor_port_controller_loop(crds->controller), crds->source);
+        cor_reconciler_synced(&crds->follower.reconciler);
         if (!crds->is_publishing)
             set_synced(crds);
     }
     return 0;
 }
 
-static const struct cor_reflector_store_ops store_ops = {
-    .add = crds_on_show,
-    .update = crds_on_show,
-    .del = crds_on_gone,
-    .replace_begin = crds_on_list,
-    .replace_add = crds_on_item,
-    .replace_commit = crds_on_listed,
-};
-
 /* ---- life ---- */
 
-static void crds_on_port_idle(struct cor_timer *timer);
-
-/* Requests that were cancelled may need one more turn. */
-static void crds_check_idle(struct cor_crds *crds)
+static bool crds_is_busy(struct cor_inner_follower *f)
 {
-    assert(!cor_timer_is_set(&crds->retry));
-    if (!cor_inner_port_is_idle(&crds->port) || crds->is_publishing) {
-        cor_timer_init(&crds->retry, crds_loop(crds), crds_on_port_idle);
-        if (cor_timer_set(&crds->retry, 1) == 0)
-            return;
-    }
-    /* What is served stays until the loops are released. */
+    return COR_CONTAINER_OF(f, struct cor_crds, follower)->is_publishing;
+}
+
+/* What is served stays until the loops are released. */
+static void crds_on_stopped(struct cor_inner_follower *f)
+{
+    struct cor_crds *crds = COR_CONTAINER_OF(f, struct cor_crds, follower);
+
     cor_publisher_set_maker(crds->publisher, NULL);
     for (size_t i = 0; i < crds->nentries; i++)
         cor_crd_entry_free(crds->entries[i]);
@@ -435,39 +407,22 @@ static void crds_check_idle(struct cor_crds *crds)
     crds->on_stopped(crds->arg);
 }
 
-static void crds_on_port_idle(struct cor_timer *timer)
-{
-    crds_check_idle(COR_CONTAINER_OF(timer, struct cor_crds, retry));
-}
-
-static void crds_on_stopped(void *arg, const struct cor_status *why)
-{
-    struct cor_crds *crds = arg;
-
-    crds->is_following = false;
-    cor_inner_port_drain(&crds->port);
-    if (crds->on_stopped)
-        crds_check_idle(crds);
-}
-
 int cor_crds_new(const struct cor_crds_opts *opts, struct cor_crds **ret_crds,
                  struct cor_status *reterr)
 {
-    static const struct cor_control_source_opts raw = {.kind = COR_CONTROL_RAW};
     /* names a kind: what is followed */
-    static const struct cor_feed_what what = {
-        .of = {.at = {.gvr = {COR_STR_INIT("apiextensions.k8s.io"), COR_STR_INIT("v1"),
-                              COR_STR_INIT("customresourcedefinitions")}}}};
+    static const struct cor_gvr resource = {COR_STR_INIT("apiextensions.k8s.io"),
+                                            COR_STR_INIT("v1"),
+                                            COR_STR_INIT("customresourcedefinitions")};
+    static const struct cor_feed_handler_ops handler = {
+        .show = crds_on_show, .gone = crds_on_gone, .listed = crds_on_listed};
     struct cor_crds *crds = cor_calloc(1, sizeof(*crds));
-    struct cor_port_controller_opts controller_opts = {
-        .control = {.name = "customresourcedefinitions",
-                    .clock = opts->clock,
-                    .reconciles_max = RECONCILES_MAX,
-                    .reconcile = cor_crd_status_reconcile,
-                    .on_cancel = cor_crd_status_cancel,
-                    .on_stopped = crds_on_stopped,
-                    .arg = crds},
-    };
+    struct cor_inner_follower_opts follower_opts = {.home = &opts->api->loops[0],
+                                                    .user_agent = COR_STR(USER_AGENT),
+                                                    .resource = &resource,
+                                                    .handler = &handler,
+                                                    .reconciler = &cor_crd_status_opts,
+                                                    .is_busy = crds_is_busy};
     int r;
 
     if (!crds)
@@ -478,19 +433,10 @@ int cor_crds_new(const struct cor_crds_opts *opts, struct cor_crds **ret_crds,
     crds->publisher = cor_api_publisher(opts->api);
     crds->maker = (struct cor_row_maker){crds_nrows_max, crds_add_rows, crds_on_published};
     cor_publisher_set_maker(crds->publisher, &crds->maker);
-    crds->store.ops = &store_ops;
     crds->publish_mail.on_mail = crds_on_publish;
-    cor_rand_init(&crds->rand);
     cor_timer_init(&crds->retry, crds_loop(crds), crds_on_retry);
-    cor_inner_port_init(&crds->port, &opts->api->loops[0], COR_STR(""), COR_STR(USER_AGENT), 0);
-    controller_opts.port = &crds->port.port;
-    controller_opts.rand = &crds->rand;
-    r = cor_port_controller_new(&controller_opts, &crds->controller, reterr);
-    if (r == 0)
-        r = cor_control_loop_add_source(cor_port_controller_loop(crds->controller), &raw,
-                                        &crds->source, reterr);
-    if (r == 0)
-        r = cor_port_controller_follow(crds->controller, &what, &crds->store, NULL, reterr);
+    follower_opts.clock = crds->clock;
+    r = cor_inner_follower_init(&crds->follower, &follower_opts, reterr);
     if (r < 0) {
         atomic_store(&crds->api->awaits_definitions, false);
         cor_publisher_set_maker(crds->publisher, NULL);
@@ -505,8 +451,7 @@ struct cor_crds *cor_crds_free(struct cor_crds *crds)
 {
     if (!crds)
         return NULL;
-    cor_port_controller_free(crds->controller);
-    cor_inner_port_deinit(&crds->port);
+    cor_inner_follower_deinit(&crds->follower);
     for (size_t i = 0; i < crds->nentries; i++)
         cor_crd_entry_free(crds->entries[i]);
     for (size_t i = 0; i < COR_DEFINITIONS_MAX / 64; i++)
@@ -517,9 +462,8 @@ struct cor_crds *cor_crds_free(struct cor_crds *crds)
 
 int cor_crds_start(struct cor_crds *crds, struct cor_status *reterr)
 {
-    assert(cor_loop_is_current(crds_loop(crds)) && !crds->is_following);
-    crds->is_following = true;
-    return cor_port_controller_start(crds->controller, reterr);
+    assert(cor_loop_is_current(crds_loop(crds)));
+    return cor_inner_follower_start(&crds->follower, reterr);
 }
 
 bool cor_crds_is_synced(const struct cor_crds *crds)
@@ -529,15 +473,12 @@ bool cor_crds_is_synced(const struct cor_crds *crds)
 
 void cor_crds_stop(struct cor_crds *crds, uint64_t max_ms, void (*on_stopped)(void *arg), void *arg)
 {
-    assert(on_stopped && !crds->on_stopped && cor_loop_is_current(crds_loop(crds)));
+    assert(on_stopped && !crds->on_stopped);
     crds->on_stopped = on_stopped;
     crds->arg = arg;
     if (cor_timer_is_set(&crds->retry)) {
         cor_timer_cancel(&crds->retry);
         crds->is_publishing = false;
     }
-    if (crds->is_following)
-        cor_port_controller_stop(crds->controller, max_ms);
-    else
-        crds_on_stopped(crds, NULL);
+    cor_inner_follower_stop(&crds->follower, max_ms, crds_on_stopped);
 }

@@ -3,14 +3,12 @@
 #ifndef COR_SERVER_CRDS_INT_H
 #define COR_SERVER_CRDS_INT_H
 
-#include "cache/reflector/reflector_ops.h"
-#include "kit/controller/port_controller.h"
 #include "loop/timer.h"
 #include "schema/kinds/crd_versions.h"
 #include "server/api/publisher.h"
 #include "server/crd/crds.h"
 #include "server/crd/definition.h"
-#include "server/port/inner_port.h"
+#include "server/port/inner_follower.h"
 
 #define COR_CRDS_MAX 4096 /* definitions that are known at a time */
 
@@ -28,19 +26,15 @@ struct crd_entry {
     struct cor_creation_gate *gate; /* of its instances; a reference */
     uint64_t closed_ms;             /* when the gate was closed, on cor_loop_now_ms()'s clock */
     struct cor_buf claimed;         /* names that are being written to its status; empty: none */
-    bool is_listed;                 /* the list that is being read has it */
+    uint32_t list;                  /* the last one that has it; see feed_handler.h */
     bool awaits_publication;        /* its key is enqueued after the next snapshot */
 };
 
 struct cor_crds {
     struct cor_api *api;
     const struct cor_clock *clock;
-    struct cor_rand rand;
-    struct cor_inner_port port;
-    struct cor_port_controller *controller;
-    struct cor_control_source *source; /* raw: keys are enqueued by the store below */
-    struct cor_reflector_store store;
-    struct crd_entry **entries; /* by name */
+    struct cor_inner_follower follower; /* its keys are names of definitions */
+    struct crd_entry **entries;         /* by name */
     size_t nentries, entries_cap;
     struct cor_places places;
     struct cor_publisher *publisher; /* the API's */
@@ -52,7 +46,6 @@ struct cor_crds {
     uint64_t generation;    /* of the snapshot that was published last */
     size_t nfilling;        /* caches that were being filled when the retry was set */
     bool has_changed;       /* what is served is not what was published last */
-    bool is_following;      /* started, and not stopped */
     bool has_listed;        /* the first list is complete */
     atomic_bool is_synced;
     void (*on_stopped)(void *arg);
@@ -88,9 +81,7 @@ int cor_crds_serve(struct cor_crds *crds, struct crd_entry *entry);
  * for. */
 void cor_crds_requeue_group(struct cor_crds *crds, struct cor_str group, struct cor_str but);
 
-/* In crd_status.c: a key of the control loop is due, or its reconcile is cancelled. `arg` is the
- * struct cor_crds. */
-void cor_crd_status_reconcile(void *arg, struct cor_reconcile *rec);
-void cor_crd_status_cancel(void *arg, struct cor_reconcile *rec);
+/* In crd_status.c: what is done for a key. */
+extern const struct cor_reconciler_opts cor_crd_status_opts;
 
 #endif
