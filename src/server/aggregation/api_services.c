@@ -22,9 +22,8 @@
 #include "server/aggregation/api_services_int.h"
 #include "server/api/api_int.h"
 
-#define RETRY_MS       100
-#define RECONCILES_MAX 64
-#define USER_AGENT     "kube-apiserver"
+#define RETRY_MS   100
+#define USER_AGENT "kube-apiserver"
 
 static struct cor_loop *services_loop(const struct cor_api_services *as)
 {
@@ -66,7 +65,7 @@ static void services_try_publish(struct cor_api_services *as)
     int r = 0;
 
     as->is_publishing = false;
-    if (!as->is_following || as->on_stopped || !as->is_settled)
+    if (!as->follower.is_following || as->on_stopped || !as->is_settled)
         return;
     if (as->has_changed)
         r = services_publish(as);
@@ -192,7 +191,7 @@ static int entry_renew(struct cor_api_services *as, struct api_entry *entry)
 
 static int services_enqueue(struct cor_api_services *as, struct cor_str name)
 {
-    return cor_control_loop_enqueue(cor_port_controller_loop(as->controller), COR_STR(""), name, 0);
+    return cor_reconciler_enqueue(&as->follower.reconciler, COR_STR(""), name, 0);
 }
 
 /* A state that is newer than the entry's; an older one is left alone. 0, -COR_ENOMEM. */
@@ -252,143 +251,91 @@ static int entries_remove(struct cor_api_services *as, size_t at)
     return 0;
 }
 
-/* ---- the reflector's store ---- */
+/* ---- what is followed ---- */
 
-static struct cor_api_services *services_of(struct cor_reflector_store *store)
+static struct cor_api_services *services_of(struct cor_feed_handler *h)
 {
-    return COR_CONTAINER_OF(store, struct cor_api_services, store);
+    return COR_CONTAINER_OF(h, struct cor_api_services, follower.handler);
 }
 
-static int services_on_show(struct cor_reflector_store *store, struct cor_str key,
-                            struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
-{
-    int r = services_take(services_of(store), object);
-
-    return r < 0 ? cor_status_set_err(reterr, r) : 0;
-}
-
-static int services_on_gone(struct cor_reflector_store *store, struct cor_str key,
-                            struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
-{
-    struct cor_api_services *as = services_of(store);
-    int r = 0;
-
-    if (object && cor_api_services_find(as, cor_object_name(object)))
-        r = entries_remove(as, entries_lower(as, cor_object_name(object)));
-    return r < 0 ? cor_status_set_err(reterr, r) : 0;
-}
-
-static int services_on_list(struct cor_reflector_store *store, struct cor_status *reterr)
-{
-    struct cor_api_services *as = services_of(store);
-
-    for (size_t i = 0; i < as->nentries; i++)
-        as->entries[i]->is_listed = false;
-    return 0;
-}
-
-static int services_on_item(struct cor_reflector_store *store, struct cor_str key,
-                            struct cor_object *object, struct cor_status *reterr)
+static int services_on_show(struct cor_feed_handler *h, struct cor_object *object)
 {
     struct api_entry *entry;
-    int r = services_on_show(store, key, object, COR_STR(""), reterr);
+    int r = services_take(services_of(h), object);
 
-    entry = r == 0 ? cor_api_services_find(services_of(store), cor_object_name(object)) : NULL;
+    entry = r == 0 ? cor_api_services_find(services_of(h), cor_object_name(object)) : NULL;
     if (entry)
-        entry->is_listed = true;
+        entry->list = h->list;
     return r;
 }
 
-static int services_on_listed(struct cor_reflector_store *store, struct cor_str rv,
-                              struct cor_status *reterr)
+static int services_on_gone(struct cor_feed_handler *h, struct cor_object *object)
 {
-    struct cor_api_services *as = services_of(store);
-    int r = 0;
+    struct cor_api_services *as = services_of(h);
 
-    for (size_t i = as->nentries; i > 0 && r == 0; i--) {
-        if (!as->entries[i - 1]->is_listed)
-            r = entries_remove(as, i - 1);
+    return cor_api_services_find(as, cor_object_name(object))
+               ? entries_remove(as, entries_lower(as, cor_object_name(object)))
+               : 0;
+}
+
+static int services_on_listed(struct cor_feed_handler *h)
+{
+    struct cor_api_services *as = services_of(h);
+
+    for (size_t i = as->nentries; i > 0; i--) {
+        int r = as->entries[i - 1]->list == h->list ? 0 : entries_remove(as, i - 1);
+
+        if (r < 0)
+            return r;
     }
-    if (r < 0)
-        return cor_status_set_err(reterr, r);
     if (!as->has_listed) {
         as->has_listed = true;
-        cor_control_loop_source_synced(cor_port_controller_loop(as->controller), as->source);
+        cor_reconciler_synced(&as->follower.reconciler);
         cor_auto_register_begin(as);
         cor_availability_begin(as->availability);
     }
     return 0;
 }
 
-static const struct cor_reflector_store_ops store_ops = {
-    .add = services_on_show,
-    .update = services_on_show,
-    .del = services_on_gone,
-    .replace_begin = services_on_list,
-    .replace_add = services_on_item,
-    .replace_commit = services_on_listed,
-};
-
 /* ---- life ---- */
 
-static void services_on_port_idle(struct cor_timer *timer);
-
-/* Requests that were cancelled may need one more turn. */
-static void services_check_idle(struct cor_api_services *as)
+/* The port is availability's, too. */
+static bool services_are_busy(struct cor_inner_follower *f)
 {
-    assert(!cor_timer_is_set(&as->retry));
-    if (!cor_inner_port_is_idle(&as->port) || as->is_publishing) {
-        cor_timer_init(&as->retry, services_loop(as), services_on_port_idle);
-        if (cor_timer_set(&as->retry, 1) == 0)
-            return;
-    }
+    const struct cor_api_services *as = COR_CONTAINER_OF(f, struct cor_api_services, follower);
+
+    return as->is_publishing || !as->is_availability_stopped;
+}
+
+static void services_on_availability_stopped(struct cor_api_services *as)
+{
+    as->is_availability_stopped = true;
+}
+
+static void services_on_stopped(struct cor_inner_follower *f)
+{
+    struct cor_api_services *as = COR_CONTAINER_OF(f, struct cor_api_services, follower);
+
     as->on_stopped(as->arg);
 }
 
-static void services_on_port_idle(struct cor_timer *timer)
+static void services_on_served(struct cor_served_follower *served)
 {
-    services_check_idle(COR_CONTAINER_OF(timer, struct cor_api_services, retry));
-}
-
-/* One of the two controllers has stopped. */
-static void services_on_part_stopped(struct cor_api_services *as)
-{
-    assert(as->nstopping > 0);
-    if (--as->nstopping == 0)
-        services_check_idle(as);
-}
-
-static void services_on_stopped(void *arg, const struct cor_status *why)
-{
-    struct cor_api_services *as = arg;
-
-    as->is_following = false;
-    cor_inner_port_drain(&as->port);
-    /* Without a stop of ours the first list took too long: nothing is followed any more. */
-    if (as->on_stopped)
-        services_on_part_stopped(as);
-}
-
-static void services_on_served(struct cor_served_follower *follower)
-{
-    cor_auto_register_follow(COR_CONTAINER_OF(follower, struct cor_api_services, follower));
+    cor_auto_register_follow(COR_CONTAINER_OF(served, struct cor_api_services, served));
 }
 
 int cor_api_services_new(const struct cor_api_services_opts *opts,
                          struct cor_api_services **ret_services, struct cor_status *reterr)
 {
-    static const struct cor_control_source_opts raw = {.kind = COR_CONTROL_RAW};
-    const struct cor_feed_what what = {.of = {.at = {.gvr = services_gvr}}};
+    static const struct cor_feed_handler_ops handler = {
+        .show = services_on_show, .gone = services_on_gone, .listed = services_on_listed};
     struct cor_api_services *as = cor_calloc(1, sizeof(*as));
-    struct cor_port_controller_opts controller_opts = {
-        .control = {.name = "autoregister",
-                    .clock = opts->clock,
-                    .reconciles_max = RECONCILES_MAX,
-                    .reconcile = cor_auto_register_reconcile,
-                    .on_cancel = cor_auto_register_cancel,
-                    .on_stopped = services_on_stopped,
-                    .arg = as},
-    };
+    struct cor_inner_follower_opts follower_opts = {.home = &opts->api->loops[0],
+                                                    .user_agent = COR_STR(USER_AGENT),
+                                                    .resource = &services_gvr,
+                                                    .handler = &handler,
+                                                    .reconciler = &cor_auto_register_opts,
+                                                    .is_busy = services_are_busy};
     int r;
 
     if (!as)
@@ -396,27 +343,18 @@ int cor_api_services_new(const struct cor_api_services_opts *opts,
     as->api = opts->api;
     as->clock = opts->clock ? opts->clock : cor_clock_real();
     as->publisher = cor_api_publisher(opts->api);
-    as->store.ops = &store_ops;
     as->publish_mail.on_mail = services_on_publish;
-    as->follower.on_served = services_on_served;
-    cor_dlist_init(&as->follower.link);
-    cor_rand_init(&as->rand);
+    as->served.on_served = services_on_served;
+    cor_dlist_init(&as->served.link);
     cor_timer_init(&as->retry, services_loop(as), services_on_retry);
-    cor_inner_port_init(&as->port, &opts->api->loops[0], COR_STR(""), COR_STR(USER_AGENT), 0);
-    controller_opts.port = &as->port.port;
-    controller_opts.rand = &as->rand;
+    follower_opts.clock = as->clock;
     r = cor_auto_register_init(as);
     if (r == 0)
         r = cor_available_metrics_init(&as->metrics, opts->metrics);
     if (r < 0)
         (void)cor_status_set_err(reterr, r);
     if (r == 0)
-        r = cor_port_controller_new(&controller_opts, &as->controller, reterr);
-    if (r == 0)
-        r = cor_control_loop_add_source(cor_port_controller_loop(as->controller), &raw, &as->source,
-                                        reterr);
-    if (r == 0)
-        r = cor_port_controller_follow(as->controller, &what, &as->store, NULL, reterr);
+        r = cor_inner_follower_init(&as->follower, &follower_opts, reterr);
     if (r == 0)
         r = cor_availability_new(as, opts->config, &as->availability, reterr);
     if (r < 0) {
@@ -432,8 +370,7 @@ struct cor_api_services *cor_api_services_free(struct cor_api_services *as)
     if (!as)
         return NULL;
     cor_availability_free(as->availability);
-    cor_port_controller_free(as->controller);
-    cor_inner_port_deinit(&as->port);
+    cor_inner_follower_deinit(&as->follower);
     cor_auto_register_deinit(as);
     for (size_t i = 0; i < as->nentries; i++)
         entry_free(as->entries[i]);
@@ -443,15 +380,13 @@ struct cor_api_services *cor_api_services_free(struct cor_api_services *as)
 
 int cor_api_services_start(struct cor_api_services *as, struct cor_status *reterr)
 {
-    int r;
+    int r = cor_availability_start(as->availability, reterr);
 
-    assert(cor_loop_is_current(services_loop(as)) && !as->is_following);
-    r = cor_availability_start(as->availability, reterr);
+    assert(cor_loop_is_current(services_loop(as)));
     if (r < 0)
         return r;
-    as->is_following = true;
-    cor_api_follow_served(&as->api->loops[0], &as->follower);
-    return cor_port_controller_start(as->controller, reterr);
+    cor_api_follow_served(&as->api->loops[0], &as->served);
+    return cor_inner_follower_start(&as->follower, reterr);
 }
 
 bool cor_api_services_are_published(const struct cor_api_services *as)
@@ -467,18 +402,14 @@ bool cor_api_services_are_registered(const struct cor_api_services *as)
 void cor_api_services_stop(struct cor_api_services *as, uint64_t max_ms,
                            void (*on_stopped)(void *arg), void *arg)
 {
-    assert(on_stopped && !as->on_stopped && cor_loop_is_current(services_loop(as)));
+    assert(on_stopped && !as->on_stopped);
     as->on_stopped = on_stopped;
     as->arg = arg;
-    cor_api_unfollow_served(&as->follower);
+    cor_api_unfollow_served(&as->served);
     if (cor_timer_is_set(&as->retry)) {
         cor_timer_cancel(&as->retry);
         as->is_publishing = false;
     }
-    as->nstopping = 2;
-    cor_availability_stop(as->availability, max_ms, services_on_part_stopped);
-    if (as->is_following)
-        cor_port_controller_stop(as->controller, max_ms);
-    else
-        services_on_stopped(as, NULL);
+    cor_availability_stop(as->availability, max_ms, services_on_availability_stopped);
+    cor_inner_follower_stop(&as->follower, max_ms, services_on_stopped);
 }

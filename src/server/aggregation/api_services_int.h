@@ -5,9 +5,6 @@
 
 #include <stdatomic.h>
 
-#include "base/rand.h"
-#include "cache/reflector/reflector_ops.h"
-#include "kit/controller/port_controller.h"
 #include "loop/timer.h"
 #include "schema/kinds/group_priority.h"
 #include "server/aggregation/api_services.h"
@@ -15,7 +12,7 @@
 #include "server/api/api.h"
 #include "server/api/publisher.h"
 #include "server/catalog/served.h"
-#include "server/port/inner_port.h"
+#include "server/port/inner_follower.h"
 
 #define COR_API_SERVICE_NAME_MAX 384 /* of "<version>.<group>", and its NUL */
 
@@ -23,7 +20,7 @@
 struct api_entry {
     struct cor_object *object;       /* the newest known state */
     struct cor_api_service *service; /* a reference; NULL: it cannot be read */
-    bool is_listed;                  /* the list that is being read has it */
+    uint32_t list;                   /* the last one that has it; see feed_handler.h */
     bool is_taken;                   /* this state of it was looked at */
     bool was_at_start;               /* the first list had it */
     bool has_synced;                 /* registration has looked at it */
@@ -49,16 +46,12 @@ struct cor_availability;
 struct cor_api_services {
     struct cor_api *api;
     const struct cor_clock *clock;
-    struct cor_rand rand;
-    struct cor_inner_port port;
-    struct cor_port_controller *controller; /* registers; its keys are names of APIServices */
-    struct cor_control_source *source;      /* raw: keys are enqueued by the store below */
-    struct cor_reflector_store store;
-    struct api_entry **entries; /* by name */
+    struct cor_inner_follower follower; /* registers; its keys are names of APIServices */
+    struct api_entry **entries;         /* by name */
     size_t nentries, entries_cap;
     struct cor_registrations builtins, customs;
-    bool knows_customs;                  /* `customs` has what is served */
-    struct cor_served_follower follower; /* custom resources come and go with snapshots */
+    bool knows_customs;                /* `customs` has what is served */
+    struct cor_served_follower served; /* custom resources come and go with snapshots */
     struct cor_availability *availability;
     struct cor_available_metrics metrics;
     struct cor_publisher *publisher; /* the API's */
@@ -66,11 +59,10 @@ struct cor_api_services {
     struct cor_timer retry; /* publishes again what could not be published for want of memory */
     bool is_publishing;     /* the mail is under way, or the retry is set */
     bool has_changed;       /* what is known is not what was published last */
-    bool is_following;      /* started, and not stopped */
     bool has_listed;        /* the first list is complete */
     bool is_settled;        /* registration has been tried: what is known may be published */
     atomic_bool are_published, are_registered;
-    size_t nstopping; /* of the two controllers, which have not stopped yet */
+    bool is_availability_stopped;
     void (*on_stopped)(void *arg);
     void *arg;
 };
@@ -98,10 +90,8 @@ void cor_auto_register_begin(struct cor_api_services *as);
 void cor_auto_register_follow(struct cor_api_services *as);
 /* An entry changed: is each built-in group version available? */
 void cor_auto_register_look(struct cor_api_services *as, const struct api_entry *entry);
-/* A key of the control loop is due, or its reconcile is cancelled. `arg` is the struct
- * cor_api_services. */
-void cor_auto_register_reconcile(void *arg, struct cor_reconcile *rec);
-void cor_auto_register_cancel(void *arg, struct cor_reconcile *rec);
+/* What is done for a key. */
+extern const struct cor_reconciler_opts cor_auto_register_opts;
 
 /* ---- availability.c ---- */
 

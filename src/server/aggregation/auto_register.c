@@ -26,11 +26,12 @@
 #include "server/api/api_int.h"
 #include "json/write/writer.h"
 
-#define LABEL    "kube-aggregator.kubernetes.io/automanaged"
-#define ONSTART  "onstart"
-#define ALWAYS   "true"
-#define TEXT_MAX 4096
-#define LATER_MS 1000
+#define LABEL          "kube-aggregator.kubernetes.io/automanaged"
+#define ONSTART        "onstart"
+#define ALWAYS         "true"
+#define TEXT_MAX       4096
+#define LATER_MS       1000
+#define RECONCILES_MAX 64
 
 /* ---- what is wanted ---- */
 
@@ -119,7 +120,7 @@ static int customs_make(struct cor_api_services *as, struct cor_registrations *r
 
 static int enqueue(struct cor_api_services *as, struct cor_str name)
 {
-    return cor_control_loop_enqueue(cor_port_controller_loop(as->controller), COR_STR(""), name, 0);
+    return cor_reconciler_enqueue(&as->follower.reconciler, COR_STR(""), name, 0);
 }
 
 /* Has the names looked at that only one of the two lists has. */
@@ -201,12 +202,10 @@ void cor_auto_register_look(struct cor_api_services *as, const struct api_entry 
 
 /* ---- what there is ---- */
 
-/* A reconcile that writes. */
-struct register_work {
-    struct cor_api_services *as;
-    struct cor_reconcile *rec;
-    struct cor_api_request req;
-};
+static struct cor_api_services *services_of(const struct cor_task *task)
+{
+    return COR_CONTAINER_OF(task->reconciler, struct cor_api_services, follower.reconciler);
+}
 
 static struct cor_str label_of(const struct cor_object *object)
 {
@@ -276,88 +275,45 @@ static bool is_as_wanted(const struct api_entry *entry, const struct cor_registr
 }
 
 /* The state of a name is as it should be, or could not be made so. */
-static void register_end(struct cor_api_services *as, struct cor_reconcile *rec, int err,
-                         const struct cor_status *why)
+static void register_on_end(struct cor_task *task, struct cor_reconcile_result *result)
 {
-    const struct cor_reconcile_result result = {.err = err, .why = why};
-    struct cor_registration *wanted = registrations_find(&as->builtins, rec->name);
-    struct api_entry *entry = cor_api_services_find(as, rec->name);
+    struct cor_api_services *as = services_of(task);
+    struct cor_registration *wanted = registrations_find(&as->builtins, task->rec->name);
+    struct api_entry *entry = cor_api_services_find(as, task->rec->name);
+    bool is_right = result->err == 0 && result->again_after_ms == 0;
 
-    if (err == 0 && wanted)
+    if (is_right && wanted)
         wanted->has_synced = true;
-    if (err == 0 && entry)
+    if (is_right && entry)
         entry->has_synced = true;
-    cor_reconcile_done(rec, &result);
     /* A failure is no reason to hold back what others have registered. */
-    if (err < 0 || is_built_in_registered(as))
+    if (result->err < 0 || is_built_in_registered(as))
         cor_api_services_settle(as);
-}
-
-static void work_end(struct register_work *work, int err, const struct cor_status *why)
-{
-    struct cor_api_services *as = work->as;
-    struct cor_reconcile *rec = work->rec;
-
-    assert(!cor_api_is_under_way(&work->req) && rec->work == work);
-    rec->work = NULL;
-    cor_free(work);
-    register_end(as, rec, err, why);
 }
 
 static void register_on_written(struct cor_api_request *req, const struct cor_api_answer *answer)
 {
-    struct register_work *work = COR_CONTAINER_OF(req, struct register_work, req);
-    const struct cor_status *error = answer->error;
-
-    if (error && answer->end == COR_API_ANSWERED && (error->code == 409 || error->code == 404)) {
-        work_end(work, 0, NULL);
-        return;
-    }
-    work_end(work, error ? error->err : 0, error);
+    cor_task_end_followed(COR_CONTAINER_OF(req, struct cor_task, req), answer);
 }
 
-static const struct cor_api_request_cbs register_cbs = {.on_done = register_on_written};
-
-/* A work whose request has the path of its name. NULL: no memory, and the reconcile has ended. */
-static struct register_work *work_new(struct cor_api_services *as, struct cor_reconcile *rec)
-{
-    struct register_work *work = cor_calloc(1, sizeof(*work));
-
-    if (!work) {
-        register_end(as, rec, -COR_ENOMEM, NULL);
-        return NULL;
-    }
-    *work = (struct register_work){
-        .as = as,
-        .rec = rec,
-        .req = {.at = cor_api_service_path(rec->name, ""), .cbs = &register_cbs}};
-    rec->work = work;
-    return work;
-}
-
-static void register_create(struct cor_api_services *as, struct cor_reconcile *rec,
-                            const struct cor_registration *wanted, bool is_always)
+static void register_create(struct cor_task *task, const struct cor_registration *wanted,
+                            bool is_always)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
-    struct register_work *work;
     int r = make_object(wanted, is_always, &object);
 
     if (r < 0) {
-        register_end(as, rec, r, NULL);
+        cor_task_end(task, r, NULL);
         return;
     }
-    work = work_new(as, rec);
-    if (!work)
-        return;
-    work->req.at.name = COR_STR("");
-    cor_api_create(&as->port.port, &work->req, object, NULL);
+    task->req.at.name = COR_STR("");
+    cor_api_create(cor_task_port(task), &task->req, object, NULL);
 }
 
-static void register_update(struct cor_api_services *as, struct cor_reconcile *rec,
-                            const struct api_entry *entry, const struct cor_registration *wanted)
+static void register_update(struct cor_task *task, const struct api_entry *entry,
+                            const struct cor_registration *wanted)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf patch;
-    struct register_work *work;
     struct cor_json_writer w;
     int r;
 
@@ -371,69 +327,63 @@ static void register_update(struct cor_api_services *as, struct cor_reconcile *r
     write_spec(&w, wanted, true);
     cor_json_end_object(&w);
     r = cor_json_writer_finish(&w);
-    if (r < 0) {
-        register_end(as, rec, r, NULL);
-        return;
-    }
-    work = work_new(as, rec);
-    if (work)
-        cor_api_patch(&as->port.port, &work->req, COR_PATCH_MERGE, cor_buf_str(&patch), NULL);
+    if (r < 0)
+        cor_task_end(task, r, NULL);
+    else
+        cor_api_patch(cor_task_port(task), &task->req, COR_PATCH_MERGE, cor_buf_str(&patch), NULL);
 }
 
-static void register_remove(struct cor_api_services *as, struct cor_reconcile *rec,
-                            const struct api_entry *entry)
+static void register_remove(struct cor_task *task, const struct api_entry *entry)
 {
     const struct cor_removal_options opts = {.uid = cor_object_uid(entry->object)};
-    struct register_work *work = work_new(as, rec);
 
-    if (work)
-        cor_api_remove(&as->port.port, &work->req, &opts);
+    cor_api_remove(cor_task_port(task), &task->req, &opts);
 }
 
 /* It is not known yet which custom resources there are. */
-static void register_later(struct cor_api_services *as, struct cor_reconcile *rec)
+static void register_later(struct cor_task *task)
 {
     static const struct cor_reconcile_result later = {.again_after_ms = LATER_MS};
 
-    cor_auto_register_follow(as);
-    cor_reconcile_done(rec, &later);
+    cor_auto_register_follow(services_of(task));
+    cor_task_done(task, &later);
 }
 
 /* The rows of the table above, from top to bottom and from left to right. */
-void cor_auto_register_reconcile(void *arg, struct cor_reconcile *rec)
+static void register_reconcile(struct cor_task *task)
 {
-    struct cor_api_services *as = arg;
-    const struct api_entry *entry = cor_api_services_find(as, rec->name);
-    const struct cor_registration *builtin = registrations_find(&as->builtins, rec->name);
-    const struct cor_registration *custom = registrations_find(&as->customs, rec->name);
+    static const struct cor_api_request_cbs cbs = {.on_done = register_on_written};
+    struct cor_api_services *as = services_of(task);
+    struct cor_str name = task->rec->name;
+    const struct api_entry *entry = cor_api_services_find(as, name);
+    const struct cor_registration *builtin = registrations_find(&as->builtins, name);
+    const struct cor_registration *custom = registrations_find(&as->customs, name);
     const struct cor_registration *wanted = builtin ? builtin : custom;
     struct cor_str label = entry ? label_of(entry->object) : COR_STR("");
     bool is_onstart = cor_str_eqz(label, ONSTART), is_always = cor_str_eqz(label, ALWAYS);
 
-    if (builtin && builtin->has_synced) {
-        register_end(as, rec, 0, NULL);
-        return;
-    }
-    if (!entry && wanted) {
-        register_create(as, rec, wanted, !builtin);
-        return;
-    }
-    if (!entry || (!is_onstart && !is_always) ||
-        (is_onstart && (!entry->was_at_start || entry->has_synced)) ||
-        (wanted && is_as_wanted(entry, wanted)))
-        register_end(as, rec, 0, NULL);
+    task->req = (struct cor_api_request){.at = cor_api_service_path(name, ""), .cbs = &cbs};
+    if (builtin && builtin->has_synced)
+        cor_task_end(task, 0, NULL);
+    else if (!entry && wanted)
+        register_create(task, wanted, !builtin);
+    else if (!entry || (!is_onstart && !is_always) ||
+             (is_onstart && (!entry->was_at_start || entry->has_synced)) ||
+             (wanted && is_as_wanted(entry, wanted)))
+        cor_task_end(task, 0, NULL);
     else if (wanted)
-        register_update(as, rec, entry, wanted);
+        register_update(task, entry, wanted);
     else if (as->knows_customs)
-        register_remove(as, rec, entry);
+        register_remove(task, entry);
     else
-        register_later(as, rec);
+        register_later(task);
 }
 
-void cor_auto_register_cancel(void *arg, struct cor_reconcile *rec)
-{
-    struct register_work *work = rec->work;
-
-    cor_api_cancel(&work->as->port.port, &work->req);
-    work_end(work, -COR_ECANCELED, NULL);
-}
+const struct cor_reconciler_opts cor_auto_register_opts = {
+    .name = "autoregister",
+    .task_size = sizeof(struct cor_task),
+    .reconciles_max = RECONCILES_MAX,
+    .is_fed_by_owner = true,
+    .reconcile = register_reconcile,
+    .on_end = register_on_end,
+};

@@ -46,9 +46,9 @@ static const struct cor_gvr followed[FEED_COUNT] = {
                      COR_STR_INIT("endpointslices")},
 };
 
-/* The store of one feed: it keeps nothing, and has the APIServices of a Service judged again. */
+/* The handler of one feed: it keeps nothing, and has the APIServices of a Service judged again. */
 struct trigger {
-    struct cor_reflector_store store;
+    struct cor_feed_handler handler;
     struct cor_availability *av;
     bool is_slice;
 };
@@ -56,10 +56,9 @@ struct trigger {
 struct cor_availability {
     struct cor_api_services *as;
     const struct cor_target_config *config;
-    struct cor_targets *targets;          /* NULL: there is no remote service */
-    struct cor_remote_follower *follower; /* asks the targets for documents; NULL: not yet */
-    struct cor_port_controller *controller;
-    struct cor_control_source *source;          /* raw: keys are enqueued by whoever looks */
+    struct cor_targets *targets;                /* NULL: there is no remote service */
+    struct cor_remote_follower *follower;       /* asks the targets for documents; NULL: not yet */
+    struct cor_reconciler reconciler;           /* keys are enqueued by whoever looks */
     struct cor_control_feed *feeds[FEED_COUNT]; /* NULL: not followed */
     struct trigger triggers[FEED_COUNT];
     struct cor_api_service **remotes; /* references */
@@ -70,10 +69,9 @@ struct cor_availability {
 
 /* One judgement under way. */
 struct judge {
+    struct cor_task task; /* first */
     struct cor_availability *av;
-    struct cor_reconcile *rec;
     struct cor_api_service *service; /* a reference */
-    struct cor_api_request req;
     struct cor_available verdict;
     struct cor_buf port_name;
     size_t nslices;
@@ -101,25 +99,27 @@ static void judge_drop_probes(struct judge *j)
 static void judge_end(struct judge *j, int err, const struct cor_status *why)
 {
     struct cor_reconcile_result result = {.err = err, .why = why};
-    struct cor_reconcile *rec = j->rec;
 
-    assert(!cor_api_is_under_way(&j->req) && rec->work == j);
     if (err == 0 && j->has_failed)
         result.again = true;
     else if (err == 0 && j->service->is_remote)
         result.again_after_ms = AGAIN_MS;
+    cor_task_done(&j->task, &result);
+}
+
+static void judge_deinit(struct cor_task *task)
+{
+    struct judge *j = (struct judge *)task;
+
     judge_drop_probes(j);
     cor_buf_deinit(&j->verdict.message);
     cor_buf_deinit(&j->port_name);
     cor_api_service_unref(j->service);
-    rec->work = NULL;
-    cor_free(j);
-    cor_reconcile_done(rec, &result);
 }
 
 static void judge_on_written(struct cor_api_request *req, const struct cor_api_answer *answer)
 {
-    struct judge *j = COR_CONTAINER_OF(req, struct judge, req);
+    struct judge *j = COR_CONTAINER_OF(req, struct judge, task.req);
     const struct cor_status *error = answer->error;
     int r = 0;
 
@@ -136,7 +136,7 @@ static void judge_on_written(struct cor_api_request *req, const struct cor_api_a
 static void judge_write(struct judge *j, int r)
 {
     static const struct cor_api_request_cbs cbs = {.on_done = judge_on_written};
-    const struct api_entry *entry = cor_api_services_find(j->av->as, j->rec->name);
+    const struct api_entry *entry = cor_api_services_find(j->av->as, j->task.rec->name);
     bool is_available = cor_str_eqz(cor_strz(j->verdict.status), "True");
     COR_CLEANUP(cor_buf_deinit) struct cor_buf patch;
 
@@ -156,9 +156,10 @@ static void judge_write(struct judge *j, int r)
         COR_LOG_INFO("an APIService's availability changes", COR_F_STR("name", j->service->name),
                      COR_F_STR("status", j->verdict.status), COR_F_STR("reason", j->verdict.reason),
                      COR_F_STR("message", cor_buf_str(&j->verdict.message)));
-    j->req =
-        (struct cor_api_request){.at = cor_api_service_path(j->rec->name, "status"), .cbs = &cbs};
-    cor_api_patch(&j->av->as->port.port, &j->req, COR_PATCH_MERGE, cor_buf_str(&patch), NULL);
+    j->task.req = (struct cor_api_request){.at = cor_api_service_path(j->task.rec->name, "status"),
+                                           .cbs = &cbs};
+    cor_api_patch(cor_task_port(&j->task), &j->task.req, COR_PATCH_MERGE, cor_buf_str(&patch),
+                  NULL);
 }
 
 /* ---- the probes ---- */
@@ -254,7 +255,7 @@ static void judge_probe(struct judge *j)
 
 static int judge_on_slice(struct cor_api_request *req, struct cor_object *slice)
 {
-    struct judge *j = COR_CONTAINER_OF(req, struct judge, req);
+    struct judge *j = COR_CONTAINER_OF(req, struct judge, task.req);
 
     j->nslices++;
     j->serves = j->serves || cor_available_slice_serves(slice, cor_buf_str(&j->port_name));
@@ -263,7 +264,7 @@ static int judge_on_slice(struct cor_api_request *req, struct cor_object *slice)
 
 static void judge_on_slices(struct cor_api_request *req, const struct cor_api_answer *answer)
 {
-    struct judge *j = COR_CONTAINER_OF(req, struct judge, req);
+    struct judge *j = COR_CONTAINER_OF(req, struct judge, task.req);
     struct cor_str ns = j->service->service_ns, name = j->service->service_name;
 
     if (answer->error)
@@ -300,14 +301,14 @@ static void judge_list_slices(struct judge *j, struct cor_str port_name)
         judge_end(j, r, NULL);
         return;
     }
-    j->req = (struct cor_api_request){
+    j->task.req = (struct cor_api_request){
         .at = {.gvr = followed[FEED_SLICES], .ns = j->service->service_ns}, .cbs = &cbs};
-    cor_api_list(&j->av->as->port.port, &j->req, &query);
+    cor_api_list(cor_task_port(&j->task), &j->task.req, &query);
 }
 
 static void judge_on_service(struct cor_api_request *req, const struct cor_api_answer *answer)
 {
-    struct judge *j = COR_CONTAINER_OF(req, struct judge, req);
+    struct judge *j = COR_CONTAINER_OF(req, struct judge, task.req);
     struct cor_str ns = j->service->service_ns, name = j->service->service_name;
     const struct cor_status *error = answer->error;
     struct cor_str port_name;
@@ -359,51 +360,36 @@ static void judge_begin(struct judge *j)
         judge_probe(j);
         return;
     }
-    j->req = (struct cor_api_request){.at = {.gvr = followed[FEED_SERVICES],
-                                             .ns = j->service->service_ns,
-                                             .name = j->service->service_name},
-                                      .cbs = &cbs};
-    cor_api_get(&j->av->as->port.port, &j->req, COR_STR(""));
+    j->task.req = (struct cor_api_request){.at = {.gvr = followed[FEED_SERVICES],
+                                                  .ns = j->service->service_ns,
+                                                  .name = j->service->service_name},
+                                           .cbs = &cbs};
+    cor_api_get(cor_task_port(&j->task), &j->task.req, COR_STR(""));
 }
 
-static void availability_reconcile(void *arg, struct cor_reconcile *rec)
+static void availability_reconcile(struct cor_task *task)
 {
-    static const struct cor_reconcile_result nothing = {0}, no_memory = {.err = -COR_ENOMEM};
-    struct cor_availability *av = arg;
-    const struct api_entry *entry = cor_api_services_find(av->as, rec->name);
-    struct judge *j;
+    struct judge *j = (struct judge *)task;
+    struct cor_availability *av =
+        COR_CONTAINER_OF(task->reconciler, struct cor_availability, reconciler);
+    const struct api_entry *entry = cor_api_services_find(av->as, task->rec->name);
 
-    if (!entry || !entry->service) {
-        cor_reconcile_done(rec, &nothing);
-        return;
-    }
-    j = cor_calloc(1, sizeof(*j));
-    if (!j) {
-        cor_reconcile_done(rec, &no_memory);
-        return;
-    }
     j->av = av;
-    j->rec = rec;
-    j->service = cor_api_service_ref(entry->service);
     cor_available_init(&j->verdict);
     cor_buf_init(&j->port_name, COR_API_SERVICE_NAME_MAX);
-    rec->work = j;
+    if (!entry || !entry->service) {
+        cor_task_end(task, 0, NULL);
+        return;
+    }
+    j->service = cor_api_service_ref(entry->service);
     judge_begin(j);
-}
-
-static void availability_cancel(void *arg, struct cor_reconcile *rec)
-{
-    struct judge *j = rec->work;
-
-    cor_api_cancel(&j->av->as->port.port, &j->req);
-    judge_end(j, -COR_ECANCELED, NULL);
 }
 
 /* ---- what is looked at again ---- */
 
 static int availability_enqueue(struct cor_availability *av, struct cor_str name)
 {
-    return cor_control_loop_enqueue(cor_port_controller_loop(av->controller), COR_STR(""), name, 0);
+    return cor_reconciler_enqueue(&av->reconciler, COR_STR(""), name, 0);
 }
 
 int cor_availability_look(struct cor_availability *av, const struct api_entry *entry)
@@ -417,9 +403,10 @@ int cor_availability_look(struct cor_availability *av, const struct api_entry *e
     return availability_enqueue(av, entry->service->name);
 }
 
-static int trigger_fire(struct cor_reflector_store *store, struct cor_object *object)
+/* A Service or a slice is there, has changed, or is gone. */
+static int trigger_fire(struct cor_feed_handler *h, struct cor_object *object)
 {
-    struct trigger *t = COR_CONTAINER_OF(store, struct trigger, store);
+    struct trigger *t = COR_CONTAINER_OF(h, struct trigger, handler);
     struct cor_view labels = cor_view_member(
         cor_view_member(cor_object_view(object), COR_STR("metadata")), COR_STR("labels"));
     struct cor_str ns = cor_object_namespace(object);
@@ -436,41 +423,6 @@ static int trigger_fire(struct cor_reflector_store *store, struct cor_object *ob
     }
     return r;
 }
-
-static int trigger_on_change(struct cor_reflector_store *store, struct cor_str key,
-                             struct cor_object *object, struct cor_str rv,
-                             struct cor_status *reterr)
-{
-    int r = object ? trigger_fire(store, object) : 0;
-
-    return r < 0 ? cor_status_set_err(reterr, r) : 0;
-}
-
-static int trigger_on_item(struct cor_reflector_store *store, struct cor_str key,
-                           struct cor_object *object, struct cor_status *reterr)
-{
-    return trigger_on_change(store, key, object, COR_STR(""), reterr);
-}
-
-static int trigger_on_list(struct cor_reflector_store *store, struct cor_status *reterr)
-{
-    return 0;
-}
-
-static int trigger_on_listed(struct cor_reflector_store *store, struct cor_str rv,
-                             struct cor_status *reterr)
-{
-    return 0;
-}
-
-static const struct cor_reflector_store_ops trigger_ops = {
-    .add = trigger_on_change,
-    .update = trigger_on_change,
-    .del = trigger_on_change,
-    .replace_begin = trigger_on_list,
-    .replace_add = trigger_on_item,
-    .replace_commit = trigger_on_listed,
-};
 
 static void availability_drop_remotes(struct cor_availability *av)
 {
@@ -511,17 +463,17 @@ void cor_availability_follow(struct cor_availability *av)
         return;
     r = availability_collect(av);
     if (r == 0 && av->nremotes > 0 && !av->targets)
-        r = cor_targets_open(loop, &av->as->port.port, av->config, &av->targets);
+        r = cor_targets_open(loop, &av->as->follower.port.port, av->config, &av->targets);
     if (r == 0 && av->targets && !av->follower)
         r = cor_remote_follower_open(av->as->api, av->targets, &av->follower);
     for (size_t i = 0; i < FEED_COUNT && r == 0; i++) {
         const struct cor_feed_what what = {.of = {.at = {.gvr = followed[i]}}};
 
         if (av->nremotes > 0 && !av->feeds[i])
-            r = cor_port_controller_follow(av->controller, &what, &av->triggers[i].store,
-                                           &av->feeds[i], NULL);
+            r = cor_port_controller_follow(av->reconciler.controller, &what,
+                                           &av->triggers[i].handler.store, &av->feeds[i], NULL);
         else if (av->nremotes == 0 && av->feeds[i])
-            cor_port_controller_unfollow(av->controller, COR_STEAL(av->feeds[i]));
+            cor_port_controller_unfollow(av->reconciler.controller, COR_STEAL(av->feeds[i]));
     }
     if (r < 0)
         COR_LOG_ERROR("Services cannot be followed", COR_F_STR("err", cor_err_text(r)));
@@ -557,39 +509,40 @@ static void availability_on_stopped(void *arg, const struct cor_status *why)
         av->on_stopped(av->as);
 }
 
+static struct cor_rate_limiter *availability_limiter(void)
+{
+    return cor_rate_limiter_new_exponential(FAILED_MIN_MS, AGAIN_MS);
+}
+
 int cor_availability_new(struct cor_api_services *as, const struct cor_target_config *config,
                          struct cor_availability **ret_availability, struct cor_status *reterr)
 {
-    static const struct cor_control_source_opts raw = {.kind = COR_CONTROL_RAW};
+    static const struct cor_feed_handler_ops handler = {.show = trigger_fire, .gone = trigger_fire};
+    static const struct cor_reconciler_opts opts = {.name = "availability",
+                                                    .task_size = sizeof(struct judge),
+                                                    .reconciles_max = RECONCILES_MAX,
+                                                    .make_limiter = availability_limiter,
+                                                    .is_fed_by_owner = true,
+                                                    .reconcile = availability_reconcile,
+                                                    .task_deinit = judge_deinit};
     struct cor_availability *av = cor_calloc(1, sizeof(*av));
-    struct cor_port_controller_opts opts = {
-        .port = &as->port.port,
-        .rand = &as->rand,
-        .control = {.name = "availability",
-                    .clock = as->clock,
-                    .reconciles_max = RECONCILES_MAX,
-                    .take_limiter = cor_rate_limiter_new_exponential(FAILED_MIN_MS, AGAIN_MS),
-                    .reconcile = availability_reconcile,
-                    .on_cancel = availability_cancel,
-                    .on_stopped = availability_on_stopped,
-                    .arg = av},
-    };
+    const struct cor_reconciler_env env = {.port = &as->follower.port.port,
+                                           .clock = as->clock,
+                                           .rand = &as->follower.rand,
+                                           .on_stopped = availability_on_stopped,
+                                           .arg = av};
     int r;
 
     assert(config);
-    if (!av || !opts.control.take_limiter) {
-        cor_rate_limiter_free(opts.control.take_limiter);
-        cor_free(av);
+    if (!av)
         return cor_status_set_err(reterr, -COR_ENOMEM);
-    }
     av->as = as;
     av->config = config;
-    for (size_t i = 0; i < FEED_COUNT; i++)
-        av->triggers[i] = (struct trigger){{&trigger_ops}, av, i == FEED_SLICES};
-    r = cor_port_controller_new(&opts, &av->controller, reterr);
-    if (r == 0)
-        r = cor_control_loop_add_source(cor_port_controller_loop(av->controller), &raw, &av->source,
-                                        reterr);
+    for (size_t i = 0; i < FEED_COUNT; i++) {
+        av->triggers[i] = (struct trigger){.av = av, .is_slice = i == FEED_SLICES};
+        cor_feed_handler_init(&av->triggers[i].handler, &handler);
+    }
+    r = cor_reconciler_init(&av->reconciler, &opts, &env, reterr);
     if (r < 0) {
         cor_availability_free(av);
         return r;
@@ -603,14 +556,14 @@ struct cor_availability *cor_availability_free(struct cor_availability *av)
     if (!av)
         return NULL;
     assert(!av->targets);
-    cor_port_controller_free(av->controller);
+    cor_reconciler_deinit(&av->reconciler);
     availability_drop_remotes(av);
     return cor_free(av);
 }
 
 int cor_availability_start(struct cor_availability *av, struct cor_status *reterr)
 {
-    int r = cor_port_controller_start(av->controller, reterr);
+    int r = cor_reconciler_start(&av->reconciler, reterr);
 
     av->is_started = r == 0;
     return r;
@@ -618,7 +571,7 @@ int cor_availability_start(struct cor_availability *av, struct cor_status *reter
 
 void cor_availability_begin(struct cor_availability *av)
 {
-    cor_control_loop_source_synced(cor_port_controller_loop(av->controller), av->source);
+    cor_reconciler_synced(&av->reconciler);
 }
 
 void cor_availability_stop(struct cor_availability *av, uint64_t max_ms,
@@ -627,7 +580,7 @@ void cor_availability_stop(struct cor_availability *av, uint64_t max_ms,
     assert(on_stopped && !av->on_stopped);
     av->on_stopped = on_stopped;
     if (av->is_started)
-        cor_port_controller_stop(av->controller, max_ms);
+        cor_reconciler_stop(&av->reconciler, max_ms);
     else
         availability_on_stopped(av, NULL);
 }
