@@ -17,6 +17,7 @@
 #include "server/instance/bootstrap_keeper.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/log.h"
@@ -67,23 +68,39 @@ static void keeper_on_list(struct cor_api_request *req, const struct cor_api_ans
 static void job_on_answer(struct cor_api_request *req, const struct cor_api_answer *answer);
 static void keeper_next_step(struct cor_bootstrap_keeper *k);
 
-void cor_bootstrap_keeper_init(struct cor_bootstrap_keeper *k, struct cor_api_port *port,
-                               const struct cor_clock *clock)
+int cor_bootstrap_keeper_init(struct cor_bootstrap_keeper *k, struct cor_api_port *port,
+                              const struct cor_clock *clock,
+                              const struct cor_bootstrap_object *objects, size_t nobjects)
 {
     static const struct cor_api_request_cbs cbs = {.on_item = keeper_on_item,
                                                    .on_done = keeper_on_list};
 
-    assert(cor_bootstrap_nobjects <= COR_BOOTSTRAP_OBJECTS_MAX);
-    *k = (struct cor_bootstrap_keeper){.port = port, .clock = clock};
+    assert(nobjects > 0);
+    *k = (struct cor_bootstrap_keeper){
+        .port = port, .clock = clock, .objects = objects, .nobjects = nobjects};
     k->list = (struct cor_api_request){.timeout_ms = REQUEST_MS, .cbs = &cbs};
     cor_buf_init(&k->levels, LEVELS_MAX);
     cor_dlist_init(&k->jobs);
+    k->present = cor_calloc(nobjects, sizeof(k->present[0]));
+    return k->present ? 0 : -COR_ENOMEM;
 }
 
 void cor_bootstrap_keeper_deinit(struct cor_bootstrap_keeper *k)
 {
-    assert(cor_dlist_empty(&k->jobs) && !cor_api_is_under_way(&k->list));
+    assert(k->njobs == 0 && !cor_api_is_under_way(&k->list));
     cor_buf_deinit(&k->levels);
+    k->present = cor_free(k->present);
+}
+
+/* The row of the object that has this name, of the resource of the present step; NULL: none. */
+static const struct cor_bootstrap_object *keeper_row(const struct cor_bootstrap_keeper *k,
+                                                     struct cor_str name)
+{
+    for (size_t i = 0; i < k->nobjects; i++)
+        if (cor_str_eq(k->objects[i].kind, steps[k->step].kind) &&
+            cor_str_eq(k->objects[i].name, name))
+            return &k->objects[i];
+    return NULL;
 }
 
 /* ---- jobs ---- */
@@ -329,9 +346,9 @@ static void keeper_judge_condition(struct cor_bootstrap_keeper *k, const struct 
  * rows are created once. */
 static bool keeper_owns_kind(const struct cor_bootstrap_keeper *k)
 {
-    for (size_t i = 0; i < cor_bootstrap_nobjects; i++)
-        if (cor_str_eq(cor_bootstrap_objects[i].kind, steps[k->step].kind))
-            return cor_bootstrap_objects[i].rule != COR_BOOTSTRAP_ONCE;
+    for (size_t i = 0; i < k->nobjects; i++)
+        if (cor_str_eq(k->objects[i].kind, steps[k->step].kind))
+            return k->objects[i].rule != COR_BOOTSTRAP_ONCE;
     return false;
 }
 
@@ -345,9 +362,9 @@ static int keeper_on_item(struct cor_api_request *req, struct cor_object *item)
 
     switch (steps[k->step].step) {
     case STEP_REPAIR:
-        row = cor_bootstrap_object_find(steps[k->step].kind, cor_object_name(item));
+        row = keeper_row(k, cor_object_name(item));
         if (row) {
-            k->present |= UINT64_C(1) << (row - cor_bootstrap_objects);
+            k->present[row - k->objects] = true;
             keeper_judge(k, row, item);
         } else if (keeper_owns_kind(k) && auto_update_of(item) == 1) {
             (void)keeper_add_job(k, JOB_DELETE, cor_object_name(item));
@@ -367,11 +384,11 @@ static int keeper_on_item(struct cor_api_request *req, struct cor_object *item)
 
 static void keeper_add_missing(struct cor_bootstrap_keeper *k)
 {
-    for (size_t i = 0; i < cor_bootstrap_nobjects; i++) {
-        const struct cor_bootstrap_object *row = &cor_bootstrap_objects[i];
+    for (size_t i = 0; i < k->nobjects; i++) {
+        const struct cor_bootstrap_object *row = &k->objects[i];
         struct job *job;
 
-        if (!cor_str_eq(row->kind, steps[k->step].kind) || k->present & UINT64_C(1) << i)
+        if (!cor_str_eq(row->kind, steps[k->step].kind) || k->present[i])
             continue;
         job = keeper_add_job(k, JOB_CREATE, row->name);
         if (!job)
@@ -421,7 +438,7 @@ static void keeper_next_step(struct cor_bootstrap_keeper *k)
 {
     static const struct cor_list_query from_cache = {
         .list = {.resource_version = COR_STR_INIT("0")}};
-    const struct cor_bootstrap_object *row = cor_bootstrap_objects;
+    const struct cor_bootstrap_object *row = k->objects;
 
     if (k->step == COR_ARRAY_LEN(steps)) {
         keeper_end(k);
@@ -429,7 +446,7 @@ static void keeper_next_step(struct cor_bootstrap_keeper *k)
     }
     while (!cor_str_eq(row->kind, steps[k->step].kind)) {
         row++;
-        assert(row < cor_bootstrap_objects + cor_bootstrap_nobjects);
+        assert(row < k->objects + k->nobjects);
     }
     if (steps[k->step].step == STEP_NOTE_LEVELS)
         cor_buf_reset(&k->levels);
@@ -444,7 +461,7 @@ void cor_bootstrap_keeper_check(struct cor_bootstrap_keeper *k, void (*on_done)(
     k->on_done = on_done;
     k->arg = arg;
     k->err = 0;
-    k->present = 0;
+    memset(k->present, 0, k->nobjects * sizeof(k->present[0]));
     k->step = 0;
     keeper_next_step(k);
 }

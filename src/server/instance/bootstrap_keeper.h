@@ -1,5 +1,5 @@
 /* clang-format off */
-/* Keeps the objects of api/all.objects (schema/kinds/bootstrap_objects.h): each pass creates those that
+/* Keeps the objects of a table (schema/kinds/bootstrap_objects.h): each pass creates those that
  * are missing, repairs those that differ, removes flow control objects that an older version of the
  * server has left, and sets the condition Dangling of each FlowSchema.
  *
@@ -28,28 +28,33 @@
 #include "base/dlist.h"
 #include "kit/api_port.h"
 
-#define COR_BOOTSTRAP_OBJECTS_MAX 64 /* of the table */
 /* Requests of a pass for objects of one resource; the next pass makes those that are left. */
 #define COR_BOOTSTRAP_JOBS_MAX 128
+
+struct cor_bootstrap_object;
 
 struct cor_bootstrap_keeper {
     struct cor_api_port *port;
     const struct cor_clock *clock;
+    const struct cor_bootstrap_object *objects; /* the table */
+    size_t nobjects;
+    bool *present; /* for each row of the table: the list of its resource had the object */
     void (*on_done)(void *arg, int err);
     void *arg;
     struct cor_api_request list; /* of the resource of `step` */
     size_t step;
-    uint64_t present;      /* a bit for each row of the table whose object the list had */
     struct cor_buf levels; /* names of the priority levels that exist, each before a newline */
     struct cor_dlist jobs; /* requests that change objects */
     size_t njobs;
     int err; /* the first failure of the pass */
 };
 
-/* `port` and `clock` must stay valid. Cannot fail. */
-void cor_bootstrap_keeper_init(struct cor_bootstrap_keeper *k, struct cor_api_port *port,
-                               const struct cor_clock *clock);
-/* No pass is under way. */
+/* All must stay valid: the port, the clock, and the table, which has an object of each resource
+ * that the keeper looks at. 0, -COR_ENOMEM. */
+int cor_bootstrap_keeper_init(struct cor_bootstrap_keeper *k, struct cor_api_port *port,
+                              const struct cor_clock *clock,
+                              const struct cor_bootstrap_object *objects, size_t nobjects);
+/* No pass is under way. Also after an init that failed. */
 void cor_bootstrap_keeper_deinit(struct cor_bootstrap_keeper *k);
 
 /* Makes a pass; none is under way. `on_done` follows in a later turn: 0, or the error of the first

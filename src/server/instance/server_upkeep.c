@@ -20,6 +20,7 @@
 #include "base/rand.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
+#include "schema/kinds/bootstrap_objects.h"
 #include "server/api/api_int.h"
 #include "server/instance/bootstrap_keeper.h"
 #include "server/instance/identity_lease.h"
@@ -173,10 +174,12 @@ int cor_server_upkeep_new(struct cor_api *api, struct cor_str host,
     cor_inner_port_init(&u->port, cor_api_loop(api, 0), COR_STR(""), COR_STR("kube-apiserver"), 0);
     u->loop = u->port.port.loop;
     cor_timer_init(&u->timer, u->loop, upkeep_on_timer);
-    cor_bootstrap_keeper_init(&u->keeper, &u->port.port, api->clock);
     cor_trust_keeper_init(&u->trust, &u->port.port, api->clock, trust);
-    r = cor_identity_lease_init(&u->lease, &u->port.port, api->clock, host,
-                                cor_api_uuid(&u->rand, uuid));
+    r = cor_bootstrap_keeper_init(&u->keeper, &u->port.port, api->clock, cor_bootstrap_objects,
+                                  cor_bootstrap_nobjects);
+    if (r == 0)
+        r = cor_identity_lease_init(&u->lease, &u->port.port, api->clock, host,
+                                    cor_api_uuid(&u->rand, uuid));
     if (r < 0) {
         cor_server_upkeep_free(u);
         return r;

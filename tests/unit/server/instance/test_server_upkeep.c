@@ -23,6 +23,8 @@ struct ufx {
     struct fx fx;
     struct cor_inner_port port;
     struct cor_bootstrap_keeper keeper;
+    const struct cor_bootstrap_object *objects; /* NULL: those of the server */
+    size_t nobjects;
     struct cor_identity_lease lease;
     bool is_done;
     int err;
@@ -47,7 +49,10 @@ static void ufx_open(struct ufx *u)
     fx_bootstrap(&u->fx);
     cor_inner_port_init(&u->port, cor_api_loop(u->fx.api, 0), COR_STR(""),
                         COR_STR("kube-apiserver"), 0);
-    cor_bootstrap_keeper_init(&u->keeper, &u->port.port, &u->fx.clock.clock);
+    assert_int_equal(cor_bootstrap_keeper_init(&u->keeper, &u->port.port, &u->fx.clock.clock,
+                                               u->objects ? u->objects : cor_bootstrap_objects,
+                                               u->objects ? u->nobjects : cor_bootstrap_nobjects),
+                     0);
     assert_int_equal(cor_identity_lease_init(&u->lease, &u->port.port, &u->fx.clock.clock,
                                              COR_STR("vm"), COR_STR("u-1")),
                      0);
@@ -122,6 +127,46 @@ static void assert_all_objects(struct ufx *u)
         else
             (void)get(u, path);
     }
+}
+
+#define MORE 100
+
+/* The policy of an authorizer has more objects than a word has bits. One that was deleted is made
+ * again, wherever it stands in the table, and the others stay. */
+TEST(server_upkeep, a_table_of_any_length_is_kept)
+{
+    static char names[MORE][16], bodies[MORE][128], paths[MORE][64];
+    struct cor_bootstrap_object *rows =
+        calloc(cor_bootstrap_nobjects + MORE, sizeof(struct cor_bootstrap_object));
+    struct ufx u = {.objects = rows, .nobjects = cor_bootstrap_nobjects + MORE};
+
+    assert_non_null(rows);
+    for (size_t i = 0; i < u.nobjects; i++) {
+        struct cor_bootstrap_object *row = &rows[i];
+        size_t k = i - cor_bootstrap_nobjects;
+
+        *row = cor_bootstrap_objects[i < cor_bootstrap_nobjects ? i : 0]; /* a PriorityClass */
+        if (i < cor_bootstrap_nobjects)
+            continue;
+        snprintf(names[k], sizeof(names[k]), "class-%03zu", k);
+        snprintf(paths[k], sizeof(paths[k]), CLASSES "/%s", names[k]);
+        snprintf(bodies[k], sizeof(bodies[k]), "{\"metadata\":{\"name\":\"%s\"},\"value\":%zu}",
+                 names[k], k);
+        row->rule = COR_BOOTSTRAP_ONCE;
+        row->name = cor_strz(names[k]);
+        row->body = cor_strz(bodies[k]);
+    }
+    ufx_open(&u);
+    assert_int_equal(check(&u), 0);
+    for (size_t k = 0; k < MORE; k++)
+        fx_do(&u.fx, 200, k % 3 == 0 ? "DELETE" : "GET", paths[k], "");
+    patch(&u, CLASSES "/class-098", "{\"description\":\"ours\"}");
+    assert_int_equal(check(&u), 0);
+    for (size_t k = 0; k < MORE; k++)
+        (void)get(&u, paths[k]);
+    assert_at(get(&u, CLASSES "/class-098"), "description", "ours");
+    ufx_close(&u);
+    free(rows);
 }
 
 /* Contract access 5.12, 7.5. */
