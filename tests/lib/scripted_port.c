@@ -51,6 +51,7 @@ static struct scripted_step step_from_responder(struct scripted_port *sp)
         int err, code;
     } errors[] = {{"404", -COR_ENOTFOUND, 404},
                   {"409", -COR_ECONFLICT, 409},
+                  {"413", -COR_ETOOBIG, 413},
                   {"415", -COR_EMEDIATYPE, 415},
                   {"500", -COR_EINTERNAL, 500}};
     static const char *no_items[] = {NULL};

@@ -44,8 +44,8 @@ struct scripted_port {
     char log[8192]; /* "GET v1 pods default/a\n", … */
     /* Answers the requests that the script has nothing for, given the request's line of the log: it
      * returns an object as JSON, NULL for a success without an object, or an error: "404", "409",
-     * "415", "500". If they are set, lists have `respond_items`, watches stay open without events,
-     * and enumerations have `respond_resources`. May be NULL. */
+     * "413", "415", "500". If they are set, lists have `respond_items`, watches stay open without
+     * events, and enumerations have `respond_resources`. May be NULL. */
     const char *(*respond)(void *arg, const char *line);
     const char **respond_items;
     struct cor_api_resources *respond_resources;

@@ -2,10 +2,9 @@
 /* The passes over `default/kubernetes` (kubernetes_service.h).
  *
  *   on a shared store: renew the lease of this server, and read which others there are ──►
- *   for each of Service, Endpoints, EndpointSlice: read it (from the cache) ──► it is as it should be:
- *   the next one ──► it is missing: create it ──► it differs: change it by a merge patch that has the
- *   resourceVersion that was read (a slice of the other family: delete it, the next pass creates it)
- *   ──► after the last one the timer is set for the next pass
+ *   for each of Service, Endpoints, EndpointSlice: kit/ensure.h, from the cache: it is created if it is
+ *   missing, and changed by a merge patch with its resourceVersion if it differs (a slice of the other
+ *   family: removed, the next pass creates it) ──► after the last one the timer is set for the next pass
  *
  * What each object should be is in kubernetes_objects.h. All are requests through the port inside the
  * server (server/port/inner_port.h), one at a time, with the same stages as a client's: the Service gets
@@ -13,8 +12,8 @@
  *   - the Service is only created. Its port and type stay when the server moves to another port;
  *   - ports of endpoints are compared in the first pass of a server without others only, so that servers
  *     with different ports on one etcd do not overwrite one another for ever;
- *   - a creation that finds the object (409), and a change that comes too late (409, 404), are fine:
- *     another server was faster, and the next pass looks again.
+ *   - a write that comes too late again and again is fine: another server was faster, and the next pass
+ *     looks again.
  * Failures: a request that fails ends the pass, and is logged once until a pass succeeds.
  * No answer comes inside of the call that sends its request, so each step follows from the answer of the
  * step before it. A stop waits for a turn when the port has not freed its last request.
@@ -27,6 +26,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "kit/ensure.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
 #include "server/instance/kubernetes_objects.h"
@@ -36,9 +36,6 @@
 #define INTERVAL_MS 10000
 #define REQUEST_MS  30000
 #define BODY_MAX    (64u * 1024)
-
-/* What the request under way does with the present part. */
-enum step { STEP_READ, STEP_CREATE, STEP_CHANGE, STEP_DELETE };
 
 struct cor_kubernetes_service {
     struct cor_kubernetes_service_opts opts;
@@ -52,10 +49,8 @@ struct cor_kubernetes_service {
     void *arg;
 
     struct cor_inner_port port;
-    struct cor_api_request req; /* the request of `step` for `part` */
+    struct cor_ensure ensure; /* of `part` */
     enum cor_kubernetes_part part;
-    enum step step;
-    struct cor_buf body; /* of a creation or a change */
 
     struct cor_kubernetes_objects objects; /* what they should be */
     struct cor_server_leases *leases;      /* NULL: this server is alone on its store */
@@ -65,13 +60,15 @@ struct cor_kubernetes_service {
 
 static void kubesvc_on_timer(struct cor_timer *timer);
 static void kubesvc_on_turn(struct cor_mail *mail);
-static void kubesvc_on_answer(struct cor_api_request *req, const struct cor_api_answer *answer);
+static int kubesvc_judge(struct cor_ensure *e, const struct cor_object *found);
+static void kubesvc_on_ensured(struct cor_ensure *e, int err, const struct cor_status *why);
 
 int cor_kubernetes_service_new(const struct cor_kubernetes_service_opts *opts,
                                struct cor_kubernetes_service **ret_service,
                                struct cor_status *reterr_status)
 {
-    static const struct cor_api_request_cbs cbs = {.on_done = kubesvc_on_answer};
+    static const struct cor_ensure_ops ops = {.judge = kubesvc_judge,
+                                              .on_done = kubesvc_on_ensured};
     struct cor_kubernetes_service *service = cor_calloc(1, sizeof(*service));
     int r = 0;
 
@@ -84,13 +81,8 @@ int cor_kubernetes_service_new(const struct cor_kubernetes_service_opts *opts,
     cor_inner_port_init(&service->port, cor_api_loop(opts->api, 0), COR_STR(""),
                         COR_STR("kube-apiserver"), 0);
     service->loop = service->port.port.loop;
-    service->req = (struct cor_api_request){
-        .at = {.ns = COR_STR(COR_KUBERNETES_NAMESPACE), .name = COR_STR(COR_KUBERNETES_NAME)},
-        .timeout_ms = REQUEST_MS,
-        .cbs = &cbs,
-    };
+    cor_ensure_init(&service->ensure, &service->port.port, &ops, BODY_MAX, REQUEST_MS);
     cor_timer_init(&service->timer, service->loop, kubesvc_on_timer);
-    cor_buf_init(&service->body, BODY_MAX);
     if (opts->has_others && opts->has_endpoints)
         r = cor_server_leases_new(opts->api, opts->advertised, &service->leases, reterr_status);
     if (r < 0) {
@@ -106,8 +98,8 @@ struct cor_kubernetes_service *cor_kubernetes_service_free(struct cor_kubernetes
     if (!service)
         return NULL;
     assert(!service->is_running && !service->has_turn && !cor_timer_is_set(&service->timer));
+    cor_ensure_deinit(&service->ensure);
     cor_inner_port_deinit(&service->port);
-    cor_buf_deinit(&service->body);
     cor_kubernetes_objects_deinit(&service->objects);
     cor_server_leases_free(service->leases);
     return cor_free(service);
@@ -144,97 +136,55 @@ static void kubesvc_fail(struct cor_kubernetes_service *service, int err, const 
     kubesvc_end_pass(service);
 }
 
-/* Sends the request of this step for the present part. */
-static void kubesvc_send(struct cor_kubernetes_service *service, enum step step)
+static void kubesvc_ensure_part(struct cor_kubernetes_service *service)
 {
-    COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
-    struct cor_str body = cor_buf_str(&service->body);
-    struct cor_api_port *port = &service->port.port;
-    struct cor_api_request *req = &service->req;
+    const struct cor_resource_path at = {.gvr = cor_kubernetes_resource(service->part),
+                                         .ns = COR_STR(COR_KUBERNETES_NAMESPACE),
+                                         .name = COR_STR(COR_KUBERNETES_NAME)};
 
-    service->step = step;
-    req->at.gvr = cor_kubernetes_resource(service->part);
-    switch (step) {
-    case STEP_READ:
-        cor_api_get(port, req, COR_STR("0"));
-        break;
-    case STEP_CREATE:
-        if (cor_object_from_json(body, &object, &req->refusal) < 0)
-            cor_api_refuse(port, req);
-        else
-            cor_api_create(port, req, object, NULL);
-        break;
-    case STEP_CHANGE:
-        cor_api_patch(port, req, COR_PATCH_MERGE, body, NULL);
-        break;
-    case STEP_DELETE:
-        cor_api_remove(port, req, NULL);
-        break;
-    }
+    cor_ensure_start(&service->ensure, &at, COR_STR("0"));
 }
 
-/* Goes on with the next part, or ends the pass. */
-static void kubesvc_next_part(struct cor_kubernetes_service *service)
+static int kubesvc_judge(struct cor_ensure *e, const struct cor_object *found)
 {
+    struct cor_kubernetes_service *service =
+        COR_CONTAINER_OF(e, struct cor_kubernetes_service, ensure);
+    struct cor_kubernetes_objects *objects = &service->objects;
+    enum cor_kubernetes_part part = service->part;
+    int r = 0;
+
+    if (found)
+        r = cor_kubernetes_objects_judge(objects, part, cor_object_json(found));
+    else if (part != COR_KUBERNETES_SERVICE && !cor_kubernetes_objects_has_addresses(objects))
+        return COR_ENSURE_RIGHT; /* endpoints without an address are not created */
+    if (r != 0)
+        return r < 0 ? r : COR_ENSURE_RIGHT;
+    if (found && cor_kubernetes_objects_is_other_family(objects, part, cor_object_json(found)))
+        return COR_ENSURE_REMOVE;
+    r = cor_kubernetes_objects_write(
+        objects, part, found ? cor_object_resource_version(found) : COR_STR(""), &e->body);
+    return r < 0 ? r : COR_ENSURE_WRITE;
+}
+
+/* Goes on with the next part, or ends the pass. Who was too late is not wrong: another server was
+ * faster, and the next pass looks again. */
+static void kubesvc_on_ensured(struct cor_ensure *e, int err, const struct cor_status *why)
+{
+    struct cor_kubernetes_service *service =
+        COR_CONTAINER_OF(e, struct cor_kubernetes_service, ensure);
+
+    if (err < 0 && !(why && why->code == 409)) {
+        kubesvc_fail(service, err, why ? cor_status_message(why) : "");
+        return;
+    }
     service->part++;
     if (service->part == COR_KUBERNETES_PARTS || !service->opts.has_endpoints) {
         service->objects.keeps_ports = true;
         service->has_failed = false;
         kubesvc_end_pass(service);
     } else {
-        kubesvc_send(service, STEP_READ);
+        kubesvc_ensure_part(service);
     }
-}
-
-/* Looks at the object that was read; NULL: it is missing. `*ret_step` is the step that follows for
- * this part; STEP_READ: none. 0, -COR_ENOMEM. */
-static int kubesvc_judge_answer(struct cor_kubernetes_service *service,
-                                const struct cor_object *found, enum step *ret_step)
-{
-    int r = 0;
-
-    *ret_step = STEP_READ;
-    if (found) {
-        r = cor_kubernetes_objects_judge(&service->objects, service->part, cor_object_json(found));
-        if (r == 0)
-            *ret_step = cor_kubernetes_objects_is_other_family(&service->objects, service->part,
-                                                               cor_object_json(found))
-                            ? STEP_DELETE
-                            : STEP_CHANGE;
-    } else if (service->part == COR_KUBERNETES_SERVICE ||
-               cor_kubernetes_objects_has_addresses(&service->objects)) {
-        *ret_step = STEP_CREATE; /* endpoints without an address are not created */
-    }
-    if (*ret_step == STEP_CREATE || *ret_step == STEP_CHANGE)
-        r = cor_kubernetes_objects_write(&service->objects, service->part,
-                                         found ? cor_object_resource_version(found) : COR_STR(""),
-                                         &service->body);
-    return r < 0 ? r : 0;
-}
-
-static void kubesvc_on_answer(struct cor_api_request *req, const struct cor_api_answer *answer)
-{
-    struct cor_kubernetes_service *service =
-        COR_CONTAINER_OF(req, struct cor_kubernetes_service, req);
-    int code = answer->end == COR_API_ANSWERED && answer->error ? answer->error->code : 0;
-    /* Of a creation 404 means that the namespace is missing. */
-    bool is_fine = !answer->error || (code == 404 && service->step != STEP_CREATE) ||
-                   (code == 409 && service->step != STEP_READ);
-    enum step next = STEP_READ;
-    int r = 0;
-
-    if (!is_fine) {
-        kubesvc_fail(service, answer->error->err, cor_status_message(answer->error));
-        return;
-    }
-    if (service->step == STEP_READ)
-        r = kubesvc_judge_answer(service, answer->object, &next);
-    if (r < 0)
-        kubesvc_fail(service, r, "");
-    else if (next == STEP_READ)
-        kubesvc_next_part(service);
-    else
-        kubesvc_send(service, next);
 }
 
 static void kubesvc_on_renewed(void *arg, int err)
@@ -257,7 +207,7 @@ static void kubesvc_take_addresses(struct cor_kubernetes_service *service)
     if (r < 0)
         kubesvc_fail(service, r, "the servers on the store are not known");
     else
-        kubesvc_send(service, STEP_READ);
+        kubesvc_ensure_part(service);
 }
 
 static void kubesvc_begin_pass(struct cor_kubernetes_service *service)
@@ -278,7 +228,7 @@ static void kubesvc_begin_pass(struct cor_kubernetes_service *service)
         cor_server_leases_renew(service->leases, &service->objects.addresses, kubesvc_on_renewed,
                                 service);
     } else {
-        kubesvc_send(service, STEP_READ);
+        kubesvc_ensure_part(service);
     }
 }
 
@@ -340,7 +290,7 @@ void cor_kubernetes_service_stop(struct cor_kubernetes_service *service,
     service->is_stopping = true;
     service->is_running = false;
     cor_timer_cancel(&service->timer);
-    cor_api_cancel(&service->port.port, &service->req);
+    cor_ensure_cancel(&service->ensure);
     service->on_done = on_stopped;
     service->arg = arg;
     if (!service->has_turn)

@@ -1,16 +1,17 @@
 /* clang-format off */
 /* A pass over the ConfigMap:
  *
- *   GET ──► missing: create ──► done
- *       ──► merge what it has with what the server says ──► no difference: done
- *                                                       ──► merge patch, with its resourceVersion ──► done
- *                                                       ──► too large: remove; the next pass creates
+ *   cor_ensure (kit/ensure.h) ──► missing: create
+ *                             ──► merge what it has with what the server says ──► no difference: done
+ *                                                                             ──► merge patch, with its resourceVersion
+ *   the write is too large: once more, and remove it; the next pass creates
  *
  * A merge keeps what is there and adds what is not: of names in their order, of certificates by their
  * bytes, without those that have expired. Keys that are none of ours are removed, as upstream does.
  *
  * What can fail: the ConfigMap has a list or a bundle that cannot be read: the pass ends with
- * -COR_EINVAL and nothing is written, as upstream. A conflict: the next pass reads again.
+ * -COR_EINVAL and nothing is written, as upstream. So does a pass whose
+ * writes come too late again and again; the next one begins anew.
  * Thread: the port's loop. */
 /* clang-format on */
 #include "server/instance/trust_keeper.h"
@@ -37,19 +38,21 @@
 #define CLIENT_CA "client-ca-file"
 #define PROXY_CA  "requestheader-client-ca-file"
 
-static void trust_on_answer(struct cor_api_request *req, const struct cor_api_answer *answer);
+static int trust_judge(struct cor_ensure *e, const struct cor_object *found);
+static void trust_on_done(struct cor_ensure *e, int err, const struct cor_status *why);
 
 void cor_trust_keeper_init(struct cor_trust_keeper *k, struct cor_api_port *port,
                            const struct cor_clock *clock, const struct cor_cluster_trust *trust)
 {
-    *k = (struct cor_trust_keeper){.port = port, .clock = clock, .trust = trust};
-    cor_buf_init(&k->body, BODY_MAX);
+    static const struct cor_ensure_ops ops = {.judge = trust_judge, .on_done = trust_on_done};
+
+    *k = (struct cor_trust_keeper){.clock = clock, .trust = trust};
+    cor_ensure_init(&k->ensure, port, &ops, BODY_MAX, REQUEST_MS);
 }
 
 void cor_trust_keeper_deinit(struct cor_trust_keeper *k)
 {
-    assert(!cor_api_is_under_way(&k->req));
-    cor_buf_deinit(&k->body);
+    cor_ensure_deinit(&k->ensure);
 }
 
 /* --- merging ---------------------------------------------------------------------------------- */
@@ -224,8 +227,7 @@ static int make_body(struct cor_trust_keeper *k, const struct cor_object *object
 
     if (object)
         m.data = cor_view_member(cor_object_view(object), COR_STR("data"));
-    cor_buf_reset(&k->body);
-    cor_json_writer_init(&m.w, &k->body);
+    cor_json_writer_init(&m.w, &k->ensure.body);
     cor_json_begin_object(&m.w);
     if (!object) {
         /* names a kind: aggregated servers look for this object */
@@ -247,56 +249,17 @@ static int make_body(struct cor_trust_keeper *k, const struct cor_object *object
     return r < 0 ? r : m.differs;
 }
 
-/* --- requests --------------------------------------------------------------------------------- */
+/* --- passes ----------------------------------------------------------------------------------- */
 
-static void set_request(struct cor_trust_keeper *k, bool has_name)
+static int trust_judge(struct cor_ensure *e, const struct cor_object *found)
 {
-    static const struct cor_api_request_cbs cbs = {.on_done = trust_on_answer};
+    struct cor_trust_keeper *k = COR_CONTAINER_OF(e, struct cor_trust_keeper, ensure);
+    int r;
 
-    /* names a kind: the ConfigMap that aggregated servers read */
-    k->req =
-        (struct cor_api_request){.at = {.gvr = {COR_STR(""), COR_STR("v1"), COR_STR("configmaps")},
-                                        .ns = COR_STR(NAMESPACE),
-                                        .name = has_name ? COR_STR(NAME) : COR_STR("")},
-                                 .timeout_ms = REQUEST_MS,
-                                 .cbs = &cbs};
-}
-
-static void finish(struct cor_trust_keeper *k, int err)
-{
-    void (*on_done)(void *arg, int err) = COR_STEAL(k->on_done);
-
-    on_done(k->arg, err);
-}
-
-static int create(struct cor_trust_keeper *k)
-{
-    COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
-    int r = cor_object_from_json(cor_buf_str(&k->body), &object, NULL);
-
-    if (r < 0)
-        return r;
-    set_request(k, false);
-    cor_api_create(k->port, &k->req, object, NULL);
-    return 0;
-}
-
-/* The ConfigMap has been read, or is missing (`object` NULL). */
-static void trust_write(struct cor_trust_keeper *k, const struct cor_object *object)
-{
-    int r = make_body(k, object);
-
-    k->step = COR_TRUST_WRITE;
-    if (r > 0 && !object) {
-        r = create(k);
-        if (r == 0)
-            return;
-    } else if (r > 0) {
-        set_request(k, true);
-        cor_api_patch(k->port, &k->req, COR_PATCH_MERGE, cor_buf_str(&k->body), NULL);
-        return;
-    }
-    finish(k, r);
+    if (k->err < 0)
+        return found ? COR_ENSURE_REMOVE : COR_ENSURE_RIGHT;
+    r = make_body(k, found);
+    return r > 0 ? COR_ENSURE_WRITE : r;
 }
 
 static bool is_too_large(const struct cor_status *error)
@@ -305,34 +268,29 @@ static bool is_too_large(const struct cor_status *error)
            (error->code == 422 && strstr(cor_status_message(error), "Too long"));
 }
 
-static void trust_on_answer(struct cor_api_request *req, const struct cor_api_answer *answer)
+static void trust_look(struct cor_trust_keeper *k)
 {
-    struct cor_trust_keeper *k = COR_CONTAINER_OF(req, struct cor_trust_keeper, req);
-    const struct cor_status *error = answer->error;
+    /* names a kind: the ConfigMap that aggregated servers read */
+    static const struct cor_resource_path at = {
+        .gvr = {COR_STR_INIT(""), COR_STR_INIT("v1"), COR_STR_INIT("configmaps")},
+        .ns = COR_STR_INIT(NAMESPACE),
+        .name = COR_STR_INIT(NAME)};
 
-    switch (k->step) {
-    case COR_TRUST_READ:
-        if (!error)
-            trust_write(k, answer->object);
-        else if (error->code == 404)
-            trust_write(k, NULL);
-        else
-            finish(k, error->err);
-        break;
-    case COR_TRUST_WRITE:
-        if (!error || !is_too_large(error)) {
-            finish(k, error ? error->err : 0);
-            break;
-        }
-        k->err = error->err;
-        k->step = COR_TRUST_REMOVE;
-        set_request(k, true);
-        cor_api_remove(k->port, &k->req, NULL);
-        break;
-    case COR_TRUST_REMOVE:
-        finish(k, error ? error->err : k->err);
-        break;
+    cor_ensure_start(&k->ensure, &at, COR_STR(""));
+}
+
+static void trust_on_done(struct cor_ensure *e, int err, const struct cor_status *why)
+{
+    struct cor_trust_keeper *k = COR_CONTAINER_OF(e, struct cor_trust_keeper, ensure);
+    void (*on_done)(void *arg, int err);
+
+    if (k->err == 0 && why && is_too_large(why)) {
+        k->err = err;
+        trust_look(k);
+        return;
     }
+    on_done = COR_STEAL(k->on_done);
+    on_done(k->arg, err < 0 ? err : k->err);
 }
 
 void cor_trust_keeper_check(struct cor_trust_keeper *k, void (*on_done)(void *arg, int err),
@@ -341,13 +299,12 @@ void cor_trust_keeper_check(struct cor_trust_keeper *k, void (*on_done)(void *ar
     assert(!k->on_done && on_done);
     k->on_done = on_done;
     k->arg = arg;
-    k->step = COR_TRUST_READ;
-    set_request(k, true);
-    cor_api_get(k->port, &k->req, COR_STR(""));
+    k->err = 0;
+    trust_look(k);
 }
 
 void cor_trust_keeper_cancel(struct cor_trust_keeper *k)
 {
-    cor_api_cancel(k->port, &k->req);
+    cor_ensure_cancel(&k->ensure);
     k->on_done = NULL;
 }

@@ -6,8 +6,7 @@
 #ifndef COR_SERVER_TRUST_KEEPER_H
 #define COR_SERVER_TRUST_KEEPER_H
 
-#include "base/buf.h"
-#include "kit/api_port.h"
+#include "kit/ensure.h"
 #include "server/access/front_proxy.h"
 
 struct cor_clock;
@@ -24,13 +23,10 @@ struct cor_cluster_trust {
 };
 
 struct cor_trust_keeper {
-    struct cor_api_port *port;
     const struct cor_clock *clock;
     const struct cor_cluster_trust *trust;
-    struct cor_api_request req;
-    struct cor_buf body;
-    enum { COR_TRUST_READ, COR_TRUST_WRITE, COR_TRUST_REMOVE } step;
-    int err; /* of the write that a removal follows */
+    struct cor_ensure ensure;
+    int err; /* of a write of too much, which a removal follows; else 0 */
     void (*on_done)(void *arg, int err);
     void *arg;
 };

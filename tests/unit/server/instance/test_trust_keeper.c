@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "coracle/view.h"
 #include "net/crypto/cert.h"
+#include "scripted_port.h"
 #include "server/instance/trust_keeper.h"
 #include "server/port/inner_port.h"
 #include "json/write/writer.h"
@@ -247,6 +248,72 @@ TEST(trust_keeper, what_cannot_be_read_is_left_alone)
     k.trust.proxy_ca_file = "/nonexistent";
     assert_int_equal(check(&k), -COR_ENOTFOUND);
     kfx_close(&k);
+}
+
+#define FOREIGN                                                                                    \
+    "{\"metadata\":{\"name\":\"extension-apiserver-authentication\"},\"data\":{\"x\":\"y\"}}"
+
+struct scene {
+    struct scripted_port sp;
+    struct cor_cluster_trust trust;
+    struct cor_trust_keeper keeper;
+    const char *answers[4];
+    size_t nanswered;
+    bool is_done;
+    int err;
+};
+
+static const char *respond(void *arg, const char *line)
+{
+    struct scene *s = arg;
+
+    assert_true(s->nanswered < COR_ARRAY_LEN(s->answers));
+    return s->answers[s->nanswered++];
+}
+
+static void on_scene_done(void *arg, int err)
+{
+    ((struct scene *)arg)->is_done = true;
+    ((struct scene *)arg)->err = err;
+}
+
+/* A pass with these answers; `expected` is what the last request begins with. */
+static void play(struct scene *s, const char *const answers[4], const char *expected, int err)
+{
+    *s = (struct scene){.is_done = false};
+    memcpy(s->answers, answers, sizeof(s->answers));
+    scripted_port_init(&s->sp);
+    s->sp.respond = respond;
+    s->sp.respond_arg = s;
+    cor_trust_keeper_init(&s->keeper, &s->sp.port, &s->sp.clock.clock, &s->trust);
+    cor_trust_keeper_check(&s->keeper, on_scene_done, s);
+    for (int i = 0; i < 10 && !s->is_done; i++)
+        scripted_run(&s->sp, 0);
+    assert_true(s->is_done);
+    assert_int_equal(s->err, err);
+    assert_int_equal(s->nanswered, 4);
+    s->sp.log[strlen(s->sp.log) - 1] = '\0';
+    assert_int_equal(strncmp(strrchr(s->sp.log, '\n') + 1, expected, strlen(expected)), 0);
+    s->sp.log[0] = '\0';
+    cor_trust_keeper_deinit(&s->keeper);
+    scripted_port_deinit(&s->sp);
+}
+
+/* Contract access 2.3.5: the next pass makes it anew. */
+TEST(trust_keeper, what_has_become_too_large_is_removed)
+{
+    static const char *const answers[] = {FOREIGN, "413", FOREIGN, NULL};
+    struct scene s;
+
+    play(&s, answers, "DELETE v1 configmaps kube-system/", -COR_ETOOBIG);
+}
+
+TEST(trust_keeper, after_a_conflict_it_merges_with_what_is_there_then)
+{
+    static const char *const answers[] = {FOREIGN, "409", FOREIGN, FOREIGN};
+    struct scene s;
+
+    play(&s, answers, "MERGE-PATCH v1 configmaps kube-system/", 0);
 }
 
 TEST(trust_keeper, ends_once_without_memory)
