@@ -1,8 +1,8 @@
 /* clang-format off */
 /* What a controller inside the server is to the host of controllers (controllers.h), and what the
  * host gives it. A controller is one file of this folder with one ops struct, which has a row in
- * controller_table.c. Most are a port controller (kit/controller/port_controller.h) with a reconcile
- * function; service_accounts.c is the shortest example.
+ * controller_table.c. Most are a small controller (small_controller.h) with a reconcile function;
+ * docs/internals/recipes.md has the steps.
  *
  *   new ──► start ──► … ──► stop ──► env.on_stopped ──► free
  *                      └── it ends by itself (its first sync took too long) ──► env.on_stopped ──► free ──► new, a second later
