@@ -105,24 +105,55 @@ static int read_preconditions(struct cor_call *call, struct cor_str precondition
     return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 
-/* Options are what every group calls DeleteOptions; a kind that is something else is refused. */
-static int check_options_kind(struct cor_call *call, struct cor_str json)
+/* Options are what every group calls DeleteOptions; a kind that is something else is refused, and
+ * so is a group without a version. `json` is the canonical form of `body`. */
+static int check_options_kind(struct cor_call *call, struct cor_str body, bool is_sent_json,
+                              struct cor_str json)
 {
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {.max = BODY_MAX};
     struct cor_gv gv;
-    struct cor_str kind = COR_STR(""), version = COR_STR("meta.k8s.io/v1");
+    struct cor_str kind = COR_STR(""), version = COR_STR("");
 
     if (member_of(json, "kind").p)
         (void)cor_json_to_raw(member_of(json, "kind"), &kind);
     if (member_of(json, "apiVersion").p)
         (void)cor_json_to_raw(member_of(json, "apiVersion"), &version);
+    /* What YAML becomes is sorted at kube-apiserver, where the names in small letters come last. */
+    if (is_sent_json && cor_decode_sniff(body, &version, &kind, &why) < 0)
+        return cor_status_untyped(&call->status, -COR_EINVAL, "%s", cor_buf_z(&why));
+    if (version.n == 0 || cor_str_eq(version, COR_STR("/")) ||
+        cor_str_eq(version, COR_STR("meta.k8s.io/")))
+        version = COR_STR("meta.k8s.io/v1");
     if (cor_gv_parse(version, &gv, NULL) < 0)
         return cor_status_untyped(&call->status, -COR_EINVAL,
                                   "unexpected GroupVersion string: %.*s", COR_STR_ARG(version));
+    if (gv.version.n == 0)
+        return cor_status_untyped(&call->status, -COR_EINVAL,
+                                  "Object 'apiVersion' is missing in '%.*s'", COR_STR_ARG(body));
     if (kind.n == 0 || cor_str_eq(kind, COR_STR("DeleteOptions")))
         return 0;
     return cor_status_untyped(&call->status, -COR_EINVAL,
                               "no kind \"%.*s\" is registered for version \"%.*s\" " SCHEME,
                               COR_STR_ARG(kind), COR_STR_ARG(version));
+}
+
+/* Is the body an object, once its text has been mended in `mended` if that is all that is wrong
+ * with it? `*body` is what can be read. */
+static int check_options_bytes(struct cor_call *call, struct cor_str *body, struct cor_buf *mended)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {.max = BODY_MAX}, first = {.max = BODY_MAX};
+    int r;
+
+    if (cor_decode_check_bytes(*body, &first) == 0)
+        return 0;
+    r = cor_json_mend(*body, mended);
+    if (r < 0)
+        return cor_status_set_err(&call->status, r);
+    if (r == 0 || cor_decode_check_bytes(cor_buf_str(mended), &why) < 0)
+        return cor_status_untyped(&call->status, -COR_EINVAL, "%s",
+                                  cor_buf_z(r == 0 ? &first : &why));
+    *body = cor_buf_str(mended);
+    return 0;
 }
 
 /* `json` is canonical, and DeleteOptions can hold its values. */
@@ -168,6 +199,7 @@ static int delete_options_from_body(struct cor_call *call, struct cor_delete_opt
                                     struct cor_field_errors *errs)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0}, text = {0}, dups = {0}, why = {0};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf mended = {.max = 3 * COR_BODY_TEXT_MAX};
     /* The walk over the type judges numbers, and fields that it does not have are dropped. */
     const struct cor_json_limits limits = {BODY_MAX, COR_JSON_DEPTH_MAX, true};
     const struct cor_gvk expected = {COR_STR("meta.k8s.io"), COR_STR("v1"),
@@ -182,16 +214,17 @@ static int delete_options_from_body(struct cor_call *call, struct cor_delete_opt
         return r;
     if (cor_str_eq(cor_str_trim(body), COR_STR("null")))
         return 0;
+    r = check_options_bytes(call, &body, &mended);
+    if (r < 0)
+        return r;
     cor_buf_init(&why, BODY_MAX);
-    if (cor_decode_check_bytes(body, &why) < 0)
-        return cor_status_untyped(&call->status, -COR_EINVAL, "%s", cor_buf_z(&why));
     cor_buf_init(&json, BODY_MAX);
     r = cor_json_canonicalize(body, &limits, &json, NULL, NULL);
     if (r < 0)
         return cor_status_set_err(&call->status, r);
     if (cor_decode_check_type(cor_buf_str(&json), &why) < 0)
         return cor_status_untyped(&call->status, -COR_EINVAL, "%s", cor_buf_z(&why));
-    r = check_options_kind(call, cor_buf_str(&json));
+    r = check_options_kind(call, body, text.n == 0, cor_buf_str(&json));
     if (r == 0)
         r = check_options_types(call, body);
     return r < 0 ? r : delete_options_from_json(call, cor_buf_str(&json), options, errs);

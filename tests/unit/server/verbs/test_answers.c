@@ -574,8 +574,20 @@ TEST(answers, to_bodies_of_deletions)
          "no kind \"Pod\" is registered for version \"v1\" " OPTIONS_SCHEME, false},
         {"DELETE", A, "{\"kind\":\"Pod\"}", NULL, NULL, 500, "",
          "no kind \"Pod\" is registered for version \"meta.k8s.io/v1\" " OPTIONS_SCHEME, false},
+        {"DELETE", A, "{\"Kind\":\"Pod\"}", NULL, NULL, 500, "",
+         "no kind \"Pod\" is registered for version \"meta.k8s.io/v1\" " OPTIONS_SCHEME, false},
+        {"DELETE", A, "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\",\"KIND\":\"Pod\"}", NULL,
+         NULL, 500, "", "no kind \"Pod\" is registered for version \"v1\" " OPTIONS_SCHEME, false},
         {"DELETE", A, "{\"apiVersion\":\"a/b/c\"}", NULL, NULL, 500, "",
          "unexpected GroupVersion string: a/b/c", false},
+        {"DELETE", A, "{\"apiVersion\":\"v1/\"}", NULL, NULL, 500, "",
+         "Object 'apiVersion' is missing in '{\"apiVersion\":\"v1/\"}'", false},
+        {"DELETE", A, "{\"apiVersion\":\"meta.k8s.io/\",\"propagationPolicy\":\"a\xff\"}", NULL,
+         NULL, 422, "Invalid",
+         "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: "
+         "\"a\xef\xbf\xbd\": supported values: \"Foreground\", \"Background\", \"Orphan\", "
+         "\"nil\"",
+         false},
         {"DELETE", A, "{\"gracePeriodSeconds\":\"x\"}", NULL, NULL, 500, "",
          "json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds of "
          "type int64",
