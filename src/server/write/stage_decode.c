@@ -84,7 +84,7 @@ static int decode_refuse(struct cor_write *write, const struct decode_kind *sent
     if (r != -COR_EINVAL || words->n == 0)
         return cor_status_set_err(&call->status, -COR_ENOMEM);
     /* What a strategic merge patch made is not decoded from JSON upstream. */
-    if (write->strategic.p && words != why) {
+    if (write->strategic.p) {
         cor_buf_init(&restored, WHY_MAX);
         found = cor_restore_error(write->json, decode_type(call, sent), &restored);
     }
