@@ -29,6 +29,10 @@ MANJARO = 'PRETTY_NAME="Manjaro Linux"\nID=manjaro\nID_LIKE=arch\n'
 ALPINE = 'PRETTY_NAME="Alpine Linux v3.23"\nID=alpine\nVERSION_ID=3.23.0\n'
 UNKNOWN = 'PRETTY_NAME="Some Linux"\nID=some\n'
 NEXT = ["libllhttp-dev", "libyyjson-dev"]
+NEXT_LIBRARIES = ["yyjson", "libllhttp"]
+# Those that configure a folder, in each of their ways.
+VERBS = [["test"], ["quick"], ["bench"], ["cost"], ["cost", "requests"], ["cost", "aggregation"], ["hostile"], ["hostile", "leave"],
+         ["hostile", "turns"], ["churn", "1", "sanitized"], ["fuzz"]]
 
 # What is there is a line of the file `there`, by its kind and name. A package that is installed adds what the table says that it has.
 STANDS_IN = {
@@ -60,7 +64,8 @@ PLAIN = {
 *-print-runtime-dir*) echo "$HERE/nowhere" ;;
 *-fsanitize*) grep -q '^runtime ' "$HERE/there" ;;
 esac""",
-    "meson": """[ "$1" != setup ] || { mkdir -p "$2/meson-logs"; touch "$2/build.ninja"; echo "${CCACHE_DISABLE:-}" >"$HERE/cache-disabled"; }""",
+    "meson": """[ "$1" != setup ] || { mkdir -p "$2/meson-logs"; touch "$2/build.ninja"; echo "${CCACHE_DISABLE:-}" >"$HERE/cache-disabled"
+echo "$2 ${PKG_CONFIG_PATH:-nothing}" >>"$HERE/configured.log"; }""",
 }
 
 
@@ -156,6 +161,21 @@ def installs_on(os_release, unpacks):
         equal(system.dev("build"), (0, ""))
         equal(len(system.log("apt-get")), asked)
     return test
+
+
+def finds_what_was_unpacked_in_each_verb(folder):
+    """Whichever comes first after the libraries were unpacked has to configure its folders with them."""
+    system = System(folder, DEBIAN_12)
+    system.has(*{row[0] for row in TABLE}, but=NEXT_LIBRARIES)
+    system.sources(list=NEAR)
+    equal(system.dev("build")[0], 0)
+    for words in VERBS:
+        for made in system.tree.glob("build*/build.ninja"):
+            shutil.rmtree(made.parent)
+        (system.folder / "configured.log").unlink()
+        system.dev(*words)
+        lines = system.log("configured")
+        assert lines and all(line.endswith("/build-deps/root/usr/lib/there/pkgconfig") for line in lines), (words, lines)
 
 
 def installs_only_what_is_lacking(folder):
@@ -330,6 +350,7 @@ def is_documented(folder):
 
 TESTS = [
     ("Debian 12 gets its packages, and two of the next release beside the system", installs_on(DEBIAN_12, True)),
+    ("each verb finds what was unpacked", finds_what_was_unpacked_in_each_verb),
     ("Debian 13 gets its packages", installs_on(DEBIAN_13, False)),
     ("Debian sid gets its packages", installs_on(DEBIAN_SID, False)),
     ("what is there is not installed", installs_only_what_is_lacking),
