@@ -32,9 +32,12 @@
 
 /* ---- the configuration ---- */
 
-static int refuse_yaml(struct cor_call *call, const char *why)
+/* `err` is -COR_EINVAL, or -COR_ETOOBIG for what only this server does not take. */
+static int refuse_yaml(struct cor_call *call, int err, const char *why)
 {
-    return cor_status_bad_request(&call->status, "error decoding YAML: %s", why);
+    return err == -COR_ETOOBIG
+               ? cor_status_set(&call->status, err, "error decoding YAML: %s", why)
+               : cor_status_bad_request(&call->status, "error decoding YAML: %s", why);
 }
 
 /* Appends the bytes as they are sent, if they are JSON that repeats nothing. 1: they are not. */
@@ -63,9 +66,12 @@ static int add_yaml(struct cor_write *write, struct cor_str sent,
     struct cor_yaml_error why = {.message = ""};
     int r = cor_yaml_to_json(sent, &text, &write->yaml_dups, &why);
 
-    if (r == -COR_EINVAL) {
+    if (r == -COR_EINVAL || (r == -COR_ETOOBIG && why.message[0])) {
+        int err = r;
+
         r = cor_buf_addf(&words, "error converting YAML to JSON: %s", why.message);
-        return r < 0 ? cor_status_set_err(&call->status, r) : refuse_yaml(call, cor_buf_z(&words));
+        return r < 0 ? cor_status_set_err(&call->status, r)
+                     : refuse_yaml(call, err, cor_buf_z(&words));
     }
     if (r == 0)
         r = cor_json_canonicalize(cor_buf_str(&text), limits, out, NULL, NULL);

@@ -50,3 +50,21 @@ TEST(yaml_body, repeated_keys_are_a_warning_or_an_error)
     fx_do_with(&fx, 400, "POST", CONFIGMAPS, "a: [", &in);
     fx_close(&fx);
 }
+
+TEST(yaml_body, an_apply_that_is_nested_too_deep_is_refused_in_words)
+{
+    static const struct fx_headers apply = {.content_type = "application/apply-patch+yaml"};
+    struct fx fx = {0};
+    char body[600];
+
+    memset(body, '[', 300);
+    memset(body + 300, ']', 299);
+    body[599] = '\0';
+    fx_open(&fx);
+    fx_bootstrap(&fx);
+    assert_at(
+        fx_do_with(&fx, 413, "PATCH", CONFIGMAPS "/a?fieldManager=m", body, &apply), "message",
+        "error decoding YAML: error converting YAML to JSON: yaml: exceeded max depth of 128 flow "
+        "collections");
+    fx_close(&fx);
+}
