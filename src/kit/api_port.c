@@ -156,6 +156,11 @@ bool cor_api_answer_is(const struct cor_api_answer *answer, int code)
     return answer->end == COR_API_ANSWERED && answer->error && answer->error->code == code;
 }
 
+bool cor_api_answer_is_late(const struct cor_api_answer *answer)
+{
+    return cor_api_answer_is(answer, 409) || cor_api_answer_is(answer, 404);
+}
+
 void cor_api_finish(struct cor_api_request *req, const struct cor_api_answer *answer)
 {
     assert(req->state == COR_API_SENT);

@@ -166,6 +166,9 @@ void cor_api_cancel(struct cor_api_port *port, struct cor_api_request *req);
 /* Was it answered with an error of this HTTP status? */
 bool cor_api_answer_is(const struct cor_api_answer *answer, int code);
 
+/* Did a write come too late: has the object changed (409), or is it gone (404)? */
+bool cor_api_answer_is_late(const struct cor_api_answer *answer);
+
 /* For implementations: ends a request that was sent, and calls its on_done. */
 void cor_api_finish(struct cor_api_request *req, const struct cor_api_answer *answer);
 

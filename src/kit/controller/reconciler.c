@@ -41,9 +41,7 @@ void cor_task_end(struct cor_task *task, int err, const struct cor_status *why)
 
 void cor_task_end_followed(struct cor_task *task, const struct cor_api_answer *answer)
 {
-    bool is_late = cor_api_answer_is(answer, 404) || cor_api_answer_is(answer, 409);
-
-    if (answer->error && !is_late)
+    if (answer->error && !cor_api_answer_is_late(answer))
         cor_task_end(task, answer->error->err, answer->error);
     else
         cor_task_end(task, 0, NULL);

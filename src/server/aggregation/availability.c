@@ -123,7 +123,7 @@ static void judge_on_written(struct cor_api_request *req, const struct cor_api_a
     const struct cor_status *error = answer->error;
     int r = 0;
 
-    if (error && answer->end == COR_API_ANSWERED && (error->code == 409 || error->code == 404))
+    if (cor_api_answer_is_late(answer))
         error = NULL;
     else if (!error && answer->object)
         r = cor_api_services_take_answer(j->av->as, answer->object);
@@ -313,7 +313,7 @@ static void judge_on_service(struct cor_api_request *req, const struct cor_api_a
     const struct cor_status *error = answer->error;
     struct cor_str port_name;
 
-    if (error && answer->end == COR_API_ANSWERED && error->code == 404)
+    if (cor_api_answer_is(answer, 404))
         judge_write(j, cor_available_set(&j->verdict, "False", "ServiceNotFound",
                                          "service/%.*s in \"%.*s\" is not present",
                                          COR_STR_ARG(name), COR_STR_ARG(ns)));

@@ -91,17 +91,12 @@ static void status_on_written(struct cor_api_request *req, const struct cor_api_
 {
     struct cor_crd_task *w = COR_CONTAINER_OF(req, struct cor_crd_task, task.req);
     struct crd_entry *entry = cor_crds_find(w->crds, w->task.rec->name);
-    const struct cor_status *error = answer->error;
     int r;
 
     if (entry)
         cor_buf_reset(&entry->claimed);
-    if (error && answer->end == COR_API_ANSWERED && (error->code == 409 || error->code == 404)) {
-        cor_task_end(&w->task, 0, NULL);
-        return;
-    }
-    if (error || !entry) {
-        cor_task_end(&w->task, error ? error->err : 0, error);
+    if (answer->error || !entry) {
+        cor_task_end_followed(&w->task, answer);
         return;
     }
     r = cor_crds_take(w->crds, answer->object);

@@ -193,10 +193,11 @@ static void job_on_answer(struct cor_api_request *req, const struct cor_api_answ
 {
     struct job *job = COR_CONTAINER_OF(req, struct job, req);
     struct cor_bootstrap_keeper *k = job->keeper;
-    int code = answer->end == COR_API_ANSWERED && answer->error ? answer->error->code : 0;
-
     /* Somebody else was faster: the object exists, has changed, or does not exist any more. */
-    if (answer->error && code != 409 && (code != 404 || job->what == JOB_CREATE))
+    bool is_late =
+        job->what == JOB_CREATE ? cor_api_answer_is(answer, 409) : cor_api_answer_is_late(answer);
+
+    if (answer->error && !is_late)
         keeper_note(k, answer->error->err, cor_buf_z(&job->name),
                     cor_status_message(answer->error));
     job_free(job);

@@ -170,19 +170,15 @@ void cor_identity_lease_renew(struct cor_identity_lease *l)
     lease_send(l, false);
 }
 
-static bool is_answered(const struct cor_api_answer *answer, int code)
-{
-    return answer->end == COR_API_ANSWERED && answer->error && answer->error->code == code;
-}
-
 static void lease_on_renewal(struct cor_api_request *req, const struct cor_api_answer *answer)
 {
     struct cor_identity_lease *l = COR_CONTAINER_OF(req, struct cor_identity_lease, renewal);
 
-    if (!l->is_creating && is_answered(answer, 404))
+    if (!l->is_creating && cor_api_answer_is(answer, 404))
         lease_send(l, true);
     else
-        l->on_renewed(l->arg, answer->error && !is_answered(answer, 409) ? answer->error->err : 0);
+        l->on_renewed(l->arg,
+                      answer->error && !cor_api_answer_is(answer, 409) ? answer->error->err : 0);
 }
 
 /* ---- collection ---- */
@@ -235,7 +231,7 @@ static void lease_on_collection(struct cor_api_request *req, const struct cor_ap
 {
     struct cor_identity_lease *l = COR_CONTAINER_OF(req, struct cor_identity_lease, collection);
 
-    if (answer->error && !is_answered(answer, 404) && !is_answered(answer, 409)) {
+    if (answer->error && !cor_api_answer_is_late(answer)) {
         l->collection.at.name = COR_STR("");
         l->on_collected(l->arg, answer->error->err);
         return;
