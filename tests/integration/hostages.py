@@ -387,6 +387,52 @@ def an_object_whose_defaults_are_too_large_is_served_as_it_is_stored(server):
     await_it(lambda: server.get(f"/api/v1/namespaces/{history.ns}").status == 404, "the end of the namespace")
 
 
+def an_object_whose_schema_became_too_dear_can_be_changed_and_deleted(server):
+    """Nobody can say whether it is valid; what an update leaves as it is need not be."""
+    history = History(server, "-dear", 0)
+    folder = history.path("v1")
+    server.create("/api/v1/namespaces", {"metadata": {"name": history.ns}})
+    loose = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    body = history.definition()
+    body["spec"]["versions"] = [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {
+        "type": "object", "properties": {"spec": loose}}}, "additionalPrinterColumns": [{"name": "M1", "type": "string", "jsonPath": ".spec"}]}]
+    server.create(DEFINITIONS, body)
+    history.changes, history.versions = 1, ["v1"]
+    history.await_definition()
+    for name, spec in (("list", {"list": [1] * 9000}), ("map", {"map": {f"k{i}": 1 for i in range(4500)}})):
+        server.create(folder, {"apiVersion": f"{history.group}/v1", "kind": "Thing", "metadata": {"name": name}, "spec": spec})
+    history.objects = {"list": None, "map": None}
+    dear = {"type": "object", "properties": {
+        "small": {"type": "integer", "minimum": 0},
+        "list": {"type": "array", "items": {"type": "integer", "anyOf": [{"minimum": 1000 + i} for i in range(4000)]}},
+        "map": {**loose, "anyOf": [{"minProperties": 100_000 + i} for i in range(4000)]}}}
+
+    def dearer():
+        current = server.get(f"{DEFINITIONS}/{history.name}").expect(200).json()
+        current["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] = dear
+        current["spec"]["versions"][0]["additionalPrinterColumns"][0]["name"] = "M2"
+        return current
+    history.write_definition(dearer)
+    history.await_definition()
+    for name in history.objects:
+        path = history.path("v1", name)
+        server.request("PATCH", path, {"metadata": {"labels": {"a": "b"}, "finalizers": ["example.com/hold"]}}, **MERGE).expect(200)
+        changed = server.get(path).expect(200).json()
+        changed["metadata"]["labels"]["a"] = "c"
+        server.request("PUT", path, changed).expect(200)
+    # What an update changes is judged, and what has members that the schema does not know is judged as a whole.
+    server.request("PATCH", history.path("v1", "list"), {"spec": {"small": 1}}, **MERGE).expect(200)
+    server.request("PATCH", history.path("v1", "list"), {"spec": {"small": -1}}, **MERGE).expect(422)
+    refused = server.request("PATCH", history.path("v1", "map"), {"spec": {"map": {"k1": 2}}}, **MERGE).expect(422)
+    assert "validation takes more than" in refused.json()["message"], refused.body
+    server.request("DELETE", f"{DEFINITIONS}/{history.name}").expect(200)
+    for name in history.objects:
+        path = history.path("v1", name)
+        await_it(lambda: server.get(path).json()["metadata"].get("deletionTimestamp"), name)
+        server.request("PATCH", path, {"metadata": {"finalizers": None}}, **MERGE).expect(200)
+    await_it(lambda: server.get(f"{DEFINITIONS}/{history.name}").status == 404, "the end of the definition")
+
+
 def what_did_not_change_is_forgiven_in_a_version_that_knows_less_of_it(server):
     """As upstream, which decodes the present object in the version of the request, too."""
     history = History(server, "-versions", 0)
@@ -423,6 +469,7 @@ def main():
             print(f"# {count} histories of the seed {seed}, {History.too_large} answers with objects whose defaults are too large, {time.monotonic() - begin:.1f} s")
 
         status = report([an_object_whose_defaults_are_too_large_is_served_as_it_is_stored,
+                         an_object_whose_schema_became_too_dear_can_be_changed_and_deleted,
                          what_did_not_change_is_forgiven_in_a_version_that_knows_less_of_it, random_histories], lambda one: one(server))
         server.stop()
     sys.exit(status)

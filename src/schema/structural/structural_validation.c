@@ -5,7 +5,9 @@
  *           each group adds its errors, and none stops the next
  *   old     when an object is updated and has mistakes, it is walked again beside the old object:
  *           the mistakes of a value that has not changed are cut off the findings. Below allOf,
- *           anyOf, oneOf and not nothing is forgiven on its own, as upstream has it
+ *           anyOf, oneOf and not nothing is forgiven on its own, as upstream has it. Where the
+ *           schema makes the walk long, it goes beside the old object from the beginning, and
+ *           passes what has not changed
  *   report  findings become field errors
  *
  * Each function returns a verdict: the number of errors, and the matches by which upstream chooses
@@ -14,7 +16,8 @@
  * the object and in the branches of the schema, for an object with mistakes once per level of
  * branches. Recursion is bounded by the depth of JSON.
  * Failures: out of memory, which is noted in the field errors; more steps than the request has left,
- * which is the only error then; COR_WORK_YIELD. Thread: any. */
+ * which is the only error then, and none where nothing but the metadata has changed; COR_WORK_YIELD.
+ * Thread: any. */
 /* clang-format on */
 #include <stdio.h>
 #include <string.h>
@@ -453,7 +456,7 @@ static struct cor_verdict check_value(struct cor_validation_run *run,
     size_t start = run->n;
 
     cor_validation_charge(run, 1 + (is_number_byte(first) ? value_steps(run, value) : 0));
-    if (run->error < 0)
+    if (run->error < 0 || (of && run->passes_equal && cor_correlation_is_equal(run, of)))
         return verdict;
     if (has_type || first == 'n')
         verdict_add(&verdict, cor_check_type(run, node, value, way));
@@ -498,26 +501,75 @@ static struct cor_str status_of(struct cor_str object, bool is_status)
     return status;
 }
 
-/* Walks the object, and walks it again beside the old one when it has mistakes. */
+static void walk_beside_old(struct cor_validation_run *run, const struct cor_structural_node *node,
+                            struct texts *texts, struct cor_str old)
+{
+    struct cor_correlation root = {node, 0, 0};
+
+    cor_validation_note(run, cor_json_nodes_init(&texts->old, old));
+    run->old = &texts->old;
+    run->n = 0;
+    if (run->error == 0)
+        (void)check_value(run, node, 0, &root, NULL);
+}
+
+/* Walks the object, and walks it again beside the old one when it has mistakes. Where it could take
+ * longer than a slice it is walked beside the old one alone: values that have not changed, whose
+ * mistakes would be forgiven, are compared and not judged. */
 static void validate_texts(struct cor_validation_run *run, const struct cor_structural_node *node,
                            struct texts *texts, struct cor_str object, struct cor_str old)
 {
-    struct cor_correlation root = {node, 0, 0};
+    uint64_t most;
 
     run->json = &texts->object;
     run->keys.object = COR_JSON_NO_NODE;
     cor_validation_note(run, cor_json_nodes_init(&texts->object, object));
-    if (run->error == 0 &&
-        cor_work_would_yield(&run->work, (uint64_t)texts->object.n * run->schema->visits))
+    most = (uint64_t)texts->object.n * run->schema->visits;
+    run->passes_equal = old.p && most > COR_WORK_SLICE;
+    if (run->error == 0 && !run->passes_equal && cor_work_would_yield(&run->work, most))
         run->error = COR_WORK_YIELD;
-    if (run->error == 0 && check_value(run, node, 0, NULL, NULL).nerrors > 0 && old.p &&
-        run->error == 0) {
-        cor_validation_note(run, cor_json_nodes_init(&texts->old, old));
-        run->old = &texts->old;
-        run->n = 0;
-        if (run->error == 0)
-            (void)check_value(run, node, 0, &root, NULL);
+    if (run->error < 0)
+        return;
+    if (run->passes_equal ||
+        (check_value(run, node, 0, NULL, NULL).nerrors > 0 && old.p && run->error == 0))
+        walk_beside_old(run, node, texts, old);
+}
+
+/* The next member that a schema judges: neither a part of the type nor the metadata. */
+static bool next_judged(struct cor_json_iter *it, struct cor_str *ret_raw_key)
+{
+    static const char *const others[] = {"apiVersion", "kind", "metadata"};
+
+    while (cor_json_iter_member(it, ret_raw_key)) {
+        bool is_judged = true;
+
+        for (size_t i = 0; i < COR_ARRAY_LEN(others); i++)
+            is_judged = is_judged && !cor_json_raw_eq(*ret_raw_key, cor_strz(others[i]));
+        if (is_judged)
+            return true;
     }
+    return false;
+}
+
+/* Has nothing changed but the metadata? Both are canonical, so that equal values are equal bytes.
+ */
+static bool is_unchanged(struct cor_str object, struct cor_str old)
+{
+    struct cor_json_iter a = cor_json_iter(object), b = cor_json_iter(old);
+    struct cor_str a_key, b_key;
+    bool has_a, has_b;
+
+    if (!old.p || cor_json_type(object) != COR_JSON_OBJECT || cor_json_type(old) != COR_JSON_OBJECT)
+        return old.p && cor_str_eq(object, old);
+    do {
+        has_a = next_judged(&a, &a_key);
+        has_b = next_judged(&b, &b_key);
+        if (has_a && has_b &&
+            (!cor_str_eq(a_key, b_key) ||
+             !cor_str_eq(cor_json_iter_value(&a), cor_json_iter_value(&b))))
+            return false;
+    } while (has_a && has_b);
+    return has_a == has_b;
 }
 
 /* Whether the object is valid is not known: it takes too many steps to find out. */
@@ -548,10 +600,10 @@ void cor_structural_validate_value(const struct cor_structural *schema,
     cor_arena_init(&run.arena, ARENA_MAX);
     validate_texts(&run, node, texts, json, old);
     *work = run.work;
-    if (run.error == -COR_ETOOBIG)
-        refuse_work(prefix, errors);
-    else
+    if (run.error != -COR_ETOOBIG)
         cor_findings_report(&run, prefix, errors);
+    else if (!is_unchanged(json, old)) /* what is stored stays free, whatever its schema became */
+        refuse_work(prefix, errors);
     cor_json_nodes_deinit(&texts->object);
     cor_json_nodes_deinit(&texts->old);
     cor_free(texts);

@@ -46,6 +46,7 @@ struct cor_validation_run {
     struct cor_buf text;               /* the last text that was asked for, without its escapes */
     struct cor_finding *findings;
     size_t n, cap;
+    bool passes_equal;    /* values that are equal to their old ones are not judged */
     bool has_all_formats; /* of a default: formats that nobody knows count too */
     unsigned silence;     /* above 0: mistakes are counted, not kept */
     struct cor_work work; /* its end is -COR_ETOOBIG, or COR_WORK_YIELD on a loop */

@@ -220,6 +220,99 @@ TEST(structural_work, yields_on_a_loop_and_charges_the_request)
     assert_uint_in_range(thread.steps, 200 * 1000, 500 * 1000);
 }
 
+/* A definition that became dear holds none of its objects: what an update leaves as it is need not
+ * be judged again, in the slice of a loop; what it changes is. */
+TEST(structural_work, passes_what_an_update_has_not_changed)
+{
+    COR_CLEANUP(cor_structural_unrefp) struct cor_structural *schema = NULL;
+    COR_CLEANUP(cor_buf_deinit)
+    struct cor_buf text = {.max = TEXT_MAX}, list = {.max = TEXT_MAX}, old = {.max = TEXT_MAX};
+    static const struct {
+        const char *rest;
+        size_t n; /* mistakes */
+    } rows[] = {{",\"metadata\":{\"labels\":{\"a\":\"b\"}},\"small\":1}", 0},
+                {",\"metadata\":{},\"small\":2}", 0},
+                {",\"metadata\":{},\"small\":-1}", 1},
+                {",\"metadata\":{}}", 0}};
+
+    assert_int_equal(cor_buf_addz(&text, "{\"type\":\"object\",\"properties\":{\"small\":{\"type\":"
+                                         "\"integer\",\"minimum\":0},\"list\":{\"type\":\"array\","
+                                         "\"items\":{\"type\":\"integer\",\"anyOf\":["),
+                     0);
+    add_many(&text, 4500, "{\"minimum\":1000", true, "}");
+    assert_int_equal(cor_buf_addz(&text, "]}}}}"), 0);
+    assert_int_equal(cor_structural_compile(cor_buf_str(&text), NULL, &schema, NULL), 0);
+    assert_int_equal(cor_buf_addz(&list, "{\"kind\":\"K\",\"apiVersion\":\"v1\",\"list\":["), 0);
+    add_many(&list, 3729, "1", false, "");
+    assert_int_equal(cor_buf_addz(&list, "]"), 0);
+    assert_int_equal(cor_buf_adds(&old, cor_buf_str(&list)), 0);
+    assert_int_equal(cor_buf_addz(&old, rows[0].rest), 0);
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf object = {.max = TEXT_MAX};
+        COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errors = {0};
+        struct cor_work work = cor_work_new(true);
+        const struct cor_structural_validation validation = {
+            .old = cor_buf_str(&old), .object = {NULL, 0}, .work = &work};
+        struct cor_structural_validation with = validation;
+
+        assert_int_equal(cor_buf_adds(&object, cor_buf_str(&list)), 0);
+        assert_int_equal(cor_buf_addz(&object, rows[i].rest), 0);
+        with.object = cor_buf_str(&object);
+        cor_structural_validate(schema, &with, &errors);
+        assert_int_equal(errors.error, 0);
+        assert_int_equal(errors.n, rows[i].n);
+        assert_uint_in_range(work.steps, 3729, 20000);
+    }
+}
+
+/* An object with members that the schema does not know is equal to none. When there are not enough
+ * steps for it, an update that leaves it as it is passes all the same. */
+TEST(structural_work, forgives_what_it_cannot_judge_when_only_the_metadata_changes)
+{
+    COR_CLEANUP(cor_structural_unrefp) struct cor_structural *schema = NULL;
+    COR_CLEANUP(cor_buf_deinit)
+    struct cor_buf text = {.max = TEXT_MAX},
+                   members = {.max = TEXT_MAX};
+    static const struct {
+        const char *metadata, *rest;
+        size_t n; /* mistakes */
+    } rows[] = {{"{}", "}}", 0},
+                {"{\"labels\":{\"a\":\"b\"}}", "}}", 0},
+                {"{}", "},\"p\":1}", 1},
+                {"{}", ",\"n\":1}}", 1}};
+    struct cor_buf objects[COR_ARRAY_LEN(rows)];
+
+    assert_int_equal(cor_buf_addz(&text,
+                                  "{\"type\":\"object\",\"properties\":{\"p\":{\"type\":"
+                                  "\"integer\"},\"o\":{\"type\":\"object\","
+                                  "\"x-kubernetes-preserve-unknown-fields\":true,\"anyOf\":["),
+                     0);
+    add_many(&text, 4500, "{\"minProperties\":99999", true, "}");
+    assert_int_equal(cor_buf_addz(&text, "]}}}"), 0);
+    assert_int_equal(cor_structural_compile(cor_buf_str(&text), NULL, &schema, NULL), 0);
+    add_many(&members, 3800, "\"m1", true, "\":1");
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errors = {0};
+        struct cor_structural_validation validation;
+
+        objects[i] = (struct cor_buf){.max = TEXT_MAX};
+        assert_int_equal(
+            cor_buf_addf(&objects[i],
+                         "{\"kind\":\"K\",\"apiVersion\":\"v1\",\"metadata\":%s,\"o\":{",
+                         rows[i].metadata),
+            0);
+        assert_int_equal(cor_buf_adds(&objects[i], cor_buf_str(&members)), 0);
+        assert_int_equal(cor_buf_addz(&objects[i], rows[i].rest), 0);
+        validation = (struct cor_structural_validation){.object = cor_buf_str(&objects[i]),
+                                                        .old = cor_buf_str(&objects[0])};
+        cor_structural_validate(schema, &validation, &errors);
+        assert_int_equal(errors.error, 0);
+        assert_int_equal(errors.n, rows[i].n);
+    }
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++)
+        cor_buf_deinit(&objects[i]);
+}
+
 /* Each of many branches reads the text without its escapes, and finds a mistake that shows it: no
  * copy of it is kept for either. */
 TEST(structural_work, has_memory_for_a_long_text_that_many_branches_refuse)
