@@ -360,6 +360,36 @@ def many_at_once(a):
     all_at_once(a, "100 validations at once", lambda i: ("POST", path, json.dumps(custom("bursts", f"b{i}", {"list": [1] * 700})), {}))
 
 
+def controllers_look(a, what, is_done):
+    """The controllers have seen what was written, and done what they do of it."""
+    await_it(is_done, what)
+    a.note(f"{what}, by the controllers")
+
+
+def claims_of_pods(a):
+    claims = "/api/v1/namespaces/default/persistentvolumeclaims"
+    volumes = [{"name": f"v{i}", "persistentVolumeClaim": {"claimName": f"c{i}"}} for i in range(8000)]
+    for i in range(3):
+        a.send("a pod of 8,000 claims", "POST", PODS, {"metadata": {"name": f"p{i}"}, "spec": {
+            "containers": [{"name": "c", "image": "i"}], "volumes": volumes}}, 201)
+    for i in range(30):
+        a.server.request("POST", claims, {"metadata": {"name": f"c{i}"}, "spec": {
+            "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}, connection=a.connection).expect(201)
+    a.send("deletion of 30 claims", "DELETE", claims, status=200)
+    controllers_look(a, "deletion of 30 claims", lambda: not a.server.get(claims).json()["items"])
+
+
+def with_controllers(step):
+    """On a server of its own: the others leave the controllers out."""
+    with Server(sys.argv[1], "--controllers=*", *sys.argv[2:]) as other:
+        attack(other, step)
+
+
+@test
+def the_protection_of_claims_shares_its_loop_with_requests(server):
+    with_controllers(claims_of_pods)
+
+
 def show_longest(judge):
     print(f"# of {len(judge.turns)} measured turns the longest, in ms of CPU time (at most, where a later one was longer):")
     for took, thread, what in judge.longest(SHOWN):

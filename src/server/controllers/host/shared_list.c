@@ -27,11 +27,6 @@ struct cor_shared_list {
 
 static void list_begin(struct cor_shared_list *list);
 
-static struct cor_list_member *member_of(struct cor_dlist *link)
-{
-    return COR_CONTAINER_OF(link, struct cor_list_member, link);
-}
-
 /* Nobody is served by a list any more: lists for those who wait, or ends. */
 static void list_go_on(struct cor_shared_list *list)
 {
@@ -48,8 +43,8 @@ static int list_on_item(struct cor_api_request *req, struct cor_object *item)
 {
     struct cor_shared_list *list = COR_CONTAINER_OF(req, struct cor_shared_list, req);
 
-    COR_DLIST_FOREACH(link, &list->serving)
-        member_of(link)->on_item(member_of(link), item);
+    if (!cor_dlist_empty(&list->serving))
+        cor_list_member_at(list->serving.next)->on_item(&list->serving, item);
     return 0;
 }
 
@@ -61,10 +56,10 @@ static void list_on_done(struct cor_api_request *req, const struct cor_api_answe
     cor_dlist_init(&served);
     cor_dlist_splice(&served, &list->serving);
     COR_DLIST_FOREACH(it, &served)
-        member_of(it)->list = NULL;
+        cor_list_member_at(it)->list = NULL;
     list->is_delivering = true;
     while ((link = cor_dlist_pop(&served)))
-        member_of(link)->on_done(member_of(link), answer);
+        cor_list_member_at(link)->on_done(cor_list_member_at(link), answer);
     list->is_delivering = false;
     list_go_on(list);
 }

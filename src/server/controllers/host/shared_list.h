@@ -2,7 +2,7 @@
 /* Lists that several works share. A work that needs all objects of a resource, as they are now, joins
  * the list of that resource and namespace:
  *
- *   nobody lists ──► a list begins ──► each item to every member ──► on_done of every member
+ *   nobody lists ──► a list begins ──► each item once for all members ──► on_done of every member
  *   a list is under way ──► the work waits for the next one, which serves all who wait then
  *
  * What a member gets was listed after it joined. So a hundred claims of one namespace, that are looked at
@@ -21,13 +21,20 @@ struct cor_shared_lists {
     struct cor_dlist all;
 };
 
-/* Embedded in a work, zeroed. The callbacks are those of a list. */
+/* Embedded in a work, zeroed. */
 struct cor_list_member {
-    void (*on_item)(struct cor_list_member *member, struct cor_object *item);
+    /* An item for all members that are served, which have the same on_item: an object with
+     * thousands of parts is walked once, however many ask for it. None of them may leave. */
+    void (*on_item)(struct cor_dlist *members, struct cor_object *item);
     void (*on_done)(struct cor_list_member *member, const struct cor_api_answer *answer);
     struct cor_shared_list *list; /* NULL: it has joined none */
     struct cor_dlist link;
 };
+
+static inline struct cor_list_member *cor_list_member_at(struct cor_dlist *link)
+{
+    return COR_CONTAINER_OF(link, struct cor_list_member, link);
+}
 
 void cor_shared_lists_init(struct cor_shared_lists *lists);
 

@@ -31,8 +31,9 @@
 /* Who may use an object. */
 struct protection_user {
     struct cor_gvr gvr;
-    /* Does `user` use the object? */
-    bool (*uses)(const struct cor_object *user, const struct cor_object *object);
+    /* Sets is_used of those of the tasks (struct cor_list_member) whose object it uses. The user is
+     * walked once for all of them. */
+    void (*note_used)(const struct cor_object *user, struct cor_dlist *tasks);
 };
 
 /* One of the kinds that are protected. */
@@ -49,13 +50,14 @@ struct protection_task {
     struct cor_task task; /* first */
     const struct protection *kind;
     struct cor_object *object; /* as it was read */
+    struct cor_str name;       /* its own: of a large object it takes long to find */
     size_t user;               /* whose list is under way */
     struct cor_list_member member;
     bool is_used;
 };
 
 static void protection_on_object(struct cor_api_request *req, const struct cor_api_answer *answer);
-static void protection_on_user(struct cor_list_member *member, struct cor_object *item);
+static void protection_on_user(struct cor_dlist *members, struct cor_object *item);
 static void protection_on_users(struct cor_list_member *member,
                                 const struct cor_api_answer *answer);
 static void protection_on_written(struct cor_api_request *req, const struct cor_api_answer *answer);
@@ -133,11 +135,17 @@ static void protection_next_user(struct protection_task *p)
     }
 }
 
-static void protection_on_user(struct cor_list_member *member, struct cor_object *item)
+static struct protection_task *task_at(struct cor_dlist *link)
 {
-    struct protection_task *p = COR_CONTAINER_OF(member, struct protection_task, member);
+    return COR_CONTAINER_OF(cor_list_member_at(link), struct protection_task, member);
+}
 
-    p->is_used = p->is_used || p->kind->users[p->user].uses(item, p->object);
+/* All members wait for the same kind of users: the list is that of a reconciler and a resource. */
+static void protection_on_user(struct cor_dlist *members, struct cor_object *item)
+{
+    const struct protection_task *first = task_at(members->next);
+
+    first->kind->users[first->user].note_used(item, members);
 }
 
 static void protection_on_users(struct cor_list_member *member, const struct cor_api_answer *answer)
@@ -162,6 +170,7 @@ static void protection_on_object(struct cor_api_request *req, const struct cor_a
         return;
     }
     p->object = cor_object_ref(answer->object);
+    p->name = cor_object_name(p->object);
     has_finalizer = cor_object_has_finalizer(p->object, p->kind->finalizer);
     is_being_deleted = cor_object_is_being_deleted(p->object);
     if (is_being_deleted && has_finalizer) {
@@ -193,13 +202,24 @@ static struct cor_str text_of(struct cor_view view)
 
 /* ---- claims, which pods use ---- */
 
+/* What is asked of a pod for each of its volumes, of which there may be thousands. */
+struct pod_head {
+    struct cor_str ns, name;
+    struct cor_view_iter volumes;
+};
+
+static struct pod_head pod_head(const struct cor_object *pod)
+{
+    return (struct pod_head){cor_object_namespace(pod), cor_object_name(pod),
+                             cor_view_iter(view_at(cor_object_view(pod), "spec", "volumes"))};
+}
+
 /* The name of the claim that a volume of the pod has; empty: it has none. The claim of an ephemeral
  * volume is named after the pod and the volume: `held` keeps its text. */
-static struct cor_str pod_volume_claim(const struct cor_object *pod, struct cor_view volume,
+static struct cor_str pod_volume_claim(struct cor_str pod_name, struct cor_view volume,
                                        char held[NAME_MAX_], bool *ret_is_ephemeral)
 {
     struct cor_str name = text_of(view_at(volume, "persistentVolumeClaim", "claimName"));
-    struct cor_str pod_name = cor_object_name(pod);
     int n;
 
     *ret_is_ephemeral = false;
@@ -228,36 +248,41 @@ static bool pod_is_scheduled(const struct cor_object *pod)
 
 /* A pod that has no node yet does not use its claims: no kubelet starts a pod whose claim is being
  * deleted. */
-static bool pod_uses_claim(const struct cor_object *pod, const struct cor_object *claim)
+static void pod_note_used(const struct cor_object *pod, struct cor_dlist *tasks)
 {
-    struct cor_view_iter it = cor_view_iter(view_at(cor_object_view(pod), "spec", "volumes"));
+    struct pod_head head = pod_head(pod);
+    bool is_shut_down = pod_is_shut_down(pod), is_ephemeral;
     char held[NAME_MAX_];
-    bool is_ephemeral;
 
     if (!pod_is_scheduled(pod))
-        return false;
-    while (cor_view_next(&it)) {
-        struct cor_str name = pod_volume_claim(pod, it.value, held, &is_ephemeral);
+        return;
+    while (cor_view_next(&head.volumes)) {
+        struct cor_str name = pod_volume_claim(head.name, head.volumes.value, held, &is_ephemeral);
 
-        if (name.n > 0 && cor_str_eq(name, cor_object_name(claim)) &&
-            (!is_ephemeral || (!pod_is_shut_down(pod) && cor_object_is_controlled_by(claim, pod))))
-            return true;
+        if (name.n == 0 || (is_ephemeral && is_shut_down))
+            continue;
+        COR_DLIST_FOREACH(link, tasks) {
+            struct protection_task *p = task_at(link);
+
+            p->is_used =
+                p->is_used || (cor_str_eq(name, p->name) &&
+                               (!is_ephemeral || cor_object_is_controlled_by(p->object, pod)));
+        }
     }
-    return false;
 }
 
 static void map_pod_to_claims(void *arg, const struct cor_object *pod,
                               struct cor_control_keys *keys)
 {
-    struct cor_view_iter it = cor_view_iter(view_at(cor_object_view(pod), "spec", "volumes"));
+    struct pod_head head = pod_head(pod);
     char held[NAME_MAX_];
     bool is_ephemeral;
 
-    while (cor_view_next(&it)) {
-        struct cor_str name = pod_volume_claim(pod, it.value, held, &is_ephemeral);
+    while (cor_view_next(&head.volumes)) {
+        struct cor_str name = pod_volume_claim(head.name, head.volumes.value, held, &is_ephemeral);
 
         if (name.n > 0)
-            cor_control_keys_add(keys, cor_object_namespace(pod), name);
+            cor_control_keys_add(keys, head.ns, name);
     }
 }
 
@@ -315,15 +340,17 @@ static void class_names(const struct cor_object *user, struct cor_str ret_names[
         text_of(view_at(status, "modifyVolumeStatus", "targetVolumeAttributesClassName"));
 }
 
-static bool names_class(const struct cor_object *user, const struct cor_object *class)
+static void note_named_class(const struct cor_object *user, struct cor_dlist *tasks)
 {
     struct cor_str names[3];
 
     class_names(user, names);
-    for (size_t i = 0; i < COR_ARRAY_LEN(names); i++)
-        if (cor_str_eq(names[i], cor_object_name(class)))
-            return true;
-    return false;
+    COR_DLIST_FOREACH(link, tasks) {
+        struct protection_task *p = task_at(link);
+
+        for (size_t i = 0; i < COR_ARRAY_LEN(names); i++)
+            p->is_used = p->is_used || cor_str_eq(names[i], p->name);
+    }
 }
 
 static void map_to_classes(void *arg, const struct cor_object *user, struct cor_control_keys *keys)
@@ -373,10 +400,8 @@ static const struct cor_control_predicate no_creation = {is_no_creation, NULL};
 
 static void claim_reconcile(struct cor_task *task)
 {
-    static const struct protection kind = {.finalizer = CLAIM_FINALIZER,
-                                           .gvr = CLAIMS,
-                                           .users = {{PODS, pod_uses_claim}},
-                                           .nusers = 1};
+    static const struct protection kind = {
+        .finalizer = CLAIM_FINALIZER, .gvr = CLAIMS, .users = {{PODS, pod_note_used}}, .nusers = 1};
 
     protection_begin(task, &kind);
 }
@@ -391,10 +416,11 @@ static void volume_reconcile(struct cor_task *task)
 
 static void class_reconcile(struct cor_task *task)
 {
-    static const struct protection kind = {.finalizer = CLASS_FINALIZER,
-                                           .gvr = CLASSES,
-                                           .users = {{VOLUMES, names_class}, {CLAIMS, names_class}},
-                                           .nusers = 2};
+    static const struct protection kind = {
+        .finalizer = CLASS_FINALIZER,
+        .gvr = CLASSES,
+        .users = {{VOLUMES, note_named_class}, {CLAIMS, note_named_class}},
+        .nusers = 2};
 
     protection_begin(task, &kind);
 }

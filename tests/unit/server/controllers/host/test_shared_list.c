@@ -16,9 +16,10 @@ struct member {
     struct member *ends; /* another one that leaves when this one is done */
 };
 
-static void on_item(struct cor_list_member *member, struct cor_object *item)
+static void on_item(struct cor_dlist *members, struct cor_object *item)
 {
-    COR_CONTAINER_OF(member, struct member, member)->nitems++;
+    COR_DLIST_FOREACH(link, members)
+        COR_CONTAINER_OF(cor_list_member_at(link), struct member, member)->nitems++;
 }
 
 static void join(struct cor_shared_lists *lists, struct scripted_port *sp, struct member *m,
