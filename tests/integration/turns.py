@@ -379,6 +379,28 @@ def claims_of_pods(a):
     controllers_look(a, "deletion of 30 claims", lambda: not a.server.get(claims).json()["items"])
 
 
+def quotas_of_pods(a):
+    """What quotas count of pods, of which each has as many containers, or resources, as there may be."""
+    quota = "/api/v1/namespaces/default/resourcequotas/q"
+    hard = {"pods": "9", "requests.cpu": "100", "limits.memory": "100Gi", **{f"requests.a.io/r{i:04}": "9999999" for i in range(4000)}}
+    a.send("a quota of 4,000 names", "POST", quota.removesuffix("/q"), {"metadata": {"name": "q"}, "spec": {"hard": hard}}, 201)
+    own = {"requests": {"cpu": "1m"}, "limits": {"cpu": "1m", "memory": "1Mi"}}
+    a.send("a pod of 2,000 containers", "POST", PODS, {"metadata": {"name": "containers"}, "spec": {
+        "containers": [{"name": f"c{i}", "image": "i", "resources": own} for i in range(2000)]}}, 201)
+    many = {f"a.io/r{i:04}": "1" for i in range(4000)}
+    a.send("a pod of 16,000 resources", "POST", PODS, {"metadata": {"name": "resources"}, "spec": {
+        "containers": [{"name": f"c{i}", "image": "i", "resources": {"requests": many, "limits": many}} for i in range(2)]}}, 201)
+    statuses = [{"name": f"c{999 - i}", "image": "i", "imageID": "", "ready": True, "restartCount": 0, "resources": own} for i in range(1000)]
+    a.send("statuses of 1,000 containers", "PATCH", f"{PODS}/containers/status", {"status": {"containerStatuses": statuses}}, 200,
+           Content_Type=MERGE)
+    wanted = {"pods": "2", "requests.cpu": "2", "limits.memory": "2000Mi", "requests.a.io/r3999": "2"}
+
+    def is_counted():
+        used = a.server.get(quota).json()["status"].get("used", {})
+        return all(used.get(name) == value for name, value in wanted.items())
+    controllers_look(a, "a quota over these pods", is_counted)
+
+
 def with_controllers(step):
     """On a server of its own: the others leave the controllers out."""
     with Server(sys.argv[1], "--controllers=*", *sys.argv[2:]) as other:
@@ -388,6 +410,11 @@ def with_controllers(step):
 @test
 def the_protection_of_claims_shares_its_loop_with_requests(server):
     with_controllers(claims_of_pods)
+
+
+@test
+def the_quota_controller_shares_its_loop_with_requests(server):
+    with_controllers(quotas_of_pods)
 
 
 def show_longest(judge):

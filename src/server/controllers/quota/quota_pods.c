@@ -8,13 +8,61 @@
  *
  * A container whose status shows resources counts with the greatest of what it asks for, has, and was allocated; when its
  * resize is infeasible, what it asks for does not count.
+ *
+ * The pod is walked once. Each quantity that counts is kept as an entry of its resource's group, in the order of the containers, so that
+ * the sum of a resource touches its own entries only, however many containers and names there are.
  * Thread: any (pure). */
 /* clang-format on */
 #include "server/controllers/quota/quota_pods.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "base/mem.h"
 #include "coracle/metadata.h"
+
+/* More than an object has room for. */
+#define ENTRIES_MAX (1u << 22)
+#define NO_ENTRY    UINT32_MAX
+
+/* A quantity that counts. Of a container there may be several, the greatest of which counts. */
+struct pod_entry {
+    struct cor_str text;
+    uint32_t container; /* the containers first, then the init containers */
+    uint32_t next;      /* of its group; NO_ENTRY: it is the last */
+    bool is_init, is_sidecar;
+};
+
+/* A resource of the requests or the limits. */
+struct pod_group {
+    struct cor_str resource;
+    uint32_t first, last;           /* entries of containers; NO_ENTRY: there are none */
+    struct cor_str whole, overhead; /* of the pod itself; empty: none */
+};
+
+/* A container in the status. */
+struct pod_status {
+    struct cor_str name;
+    uint32_t order;
+    struct cor_view view;
+};
+
+struct cor_quota_pod {
+    const struct cor_object *object;
+    bool is_live, is_infeasible; /* the kubelet has refused the resize that the pod asks for */
+    bool has_deadline, is_best_effort, crosses_namespaces;
+    struct cor_str priority_class;
+    struct pod_entry *entries;
+    size_t nentries, entries_cap;
+    struct pod_group *groups; /* of requests and limits, by list_of() */
+    size_t ngroups, groups_cap;
+    struct cor_map by_resource[2]; /* resource -> index into `groups` plus 1 */
+    struct pod_status *statuses;   /* by name, then in their order */
+    size_t nstatuses, statuses_cap;
+};
 
 static struct cor_view member(struct cor_view view, const char *key)
 {
@@ -26,7 +74,7 @@ static struct cor_str text_of(struct cor_view view)
     return cor_view_text_or(view, NULL, 0, "");
 }
 
-bool cor_quota_pod_is_live(const struct cor_object *pod, int64_t now_ms)
+static bool is_live_at(const struct cor_object *pod, int64_t now_ms)
 {
     struct cor_str phase = text_of(cor_quota_part(pod, "status", "phase"));
     int64_t deleted_s, grace_s;
@@ -37,16 +85,7 @@ bool cor_quota_pod_is_live(const struct cor_object *pod, int64_t now_ms)
            cor_object_deletion_grace_s(pod, &grace_s) < 0 || now_ms <= (deleted_s + grace_s) * 1000;
 }
 
-/* ---- requests and limits ---- */
-
-struct pod_resource {
-    const struct cor_object *pod;
-    const char *list; /* "requests" or "limits" */
-    struct cor_str resource;
-    bool is_infeasible; /* the kubelet has refused the resize that the pod asks for */
-};
-
-static bool pod_resize_is_infeasible(const struct cor_object *pod)
+static bool resize_is_infeasible(const struct cor_object *pod)
 {
     struct cor_view_iter it = cor_view_iter(cor_quota_part(pod, "status", "conditions"));
 
@@ -56,53 +95,187 @@ static bool pod_resize_is_infeasible(const struct cor_object *pod)
     return false;
 }
 
-/* The status of a container, of either list; a view of nothing when there is none. */
-static struct cor_view pod_container_status(const struct cor_object *pod, struct cor_str name)
+/* ---- what the status shows of containers ---- */
+
+static int compare_statuses(const void *a, const void *b)
+{
+    const struct pod_status *x = a, *y = b;
+    int order = cor_str_cmp(x->name, y->name);
+
+    return order != 0 ? order : (x->order > y->order) - (x->order < y->order);
+}
+
+static int pod_gather_statuses(struct cor_quota_pod *pod)
 {
     static const char *const lists[] = {"containerStatuses", "initContainerStatuses"};
-    struct cor_view found = {.json = {0}};
+    struct cor_view status = member(cor_object_view(pod->object), "status");
+    int r = 0;
 
     for (size_t i = 0; i < COR_ARRAY_LEN(lists); i++) {
-        struct cor_view_iter it = cor_view_iter(cor_quota_part(pod, "status", lists[i]));
+        struct cor_view_iter it = cor_view_iter(member(status, lists[i]));
 
-        while (cor_view_next(&it))
-            if (cor_str_eq(text_of(member(it.value, "name")), name))
-                found = it.value;
+        while (r == 0 && cor_view_next(&it)) {
+            r = COR_ARRAY_RESERVE(&pod->statuses, pod->nstatuses, &pod->statuses_cap, ENTRIES_MAX);
+            if (r < 0)
+                break;
+            pod->statuses[pod->nstatuses] = (struct pod_status){text_of(member(it.value, "name")),
+                                                                (uint32_t)pod->nstatuses, it.value};
+            pod->nstatuses++;
+        }
     }
-    return found;
+    if (pod->nstatuses > 1)
+        qsort(pod->statuses, pod->nstatuses, sizeof(pod->statuses[0]), compare_statuses);
+    return r;
 }
 
-static struct cor_view resource_in(const struct pod_resource *r, struct cor_view resources)
+/* The last of this name, of either list; a view of nothing when there is none. */
+static struct cor_view pod_status_of(const struct cor_quota_pod *pod, struct cor_str name)
 {
-    return cor_view_member(member(resources, r->list), r->resource);
+    size_t low = 0, high = pod->nstatuses;
+
+    while (low < high) { /* the first behind those of this name */
+        size_t middle = low + (high - low) / 2;
+
+        if (cor_str_cmp(pod->statuses[middle].name, name) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 && cor_str_eq(pod->statuses[low - 1].name, name) ? pod->statuses[low - 1].view
+                                                                    : (struct cor_view){{0}};
 }
 
-static bool restarts(struct cor_view container)
+/* ---- entries ---- */
+
+static const char *list_of(bool is_limit)
 {
-    return cor_str_eqz(text_of(member(container, "restartPolicy")), "Always");
+    return is_limit ? "limits" : "requests";
 }
 
-/* Sets `to` to what the container needs of the resource. */
-static int container_needs(const struct pod_resource *r, struct cor_view container, bool has_status,
-                           struct cor_quota_amount *to)
+/* The group of the resource, which is made when there is none. NULL, with the reason in `r`. */
+static struct pod_group *pod_group_at(struct cor_quota_pod *pod, bool is_limit,
+                                      struct cor_str resource, int *r)
 {
-    struct cor_view status = {.json = {0}}, shown;
-    int err;
+    uintptr_t at = (uintptr_t)cor_map_peek(&pod->by_resource[is_limit], resource);
 
-    *to = (struct cor_quota_amount){"0"};
-    if (has_status)
-        status = pod_container_status(r->pod, text_of(member(container, "name")));
+    if (at > 0)
+        return &pod->groups[at - 1];
+    *r = COR_ARRAY_RESERVE(&pod->groups, pod->ngroups, &pod->groups_cap, ENTRIES_MAX);
+    if (*r == 0)
+        *r = cor_map_put(&pod->by_resource[is_limit], resource,
+                         (void *)(uintptr_t)(pod->ngroups + 1), NULL);
+    if (*r < 0)
+        return NULL;
+    pod->groups[pod->ngroups] =
+        (struct pod_group){.resource = resource, .first = NO_ENTRY, .last = NO_ENTRY};
+    return &pod->groups[pod->ngroups++];
+}
+
+/* Keeps each quantity of `values`, a map of resources, for the container of `like`. */
+static int pod_add_entries(struct cor_quota_pod *pod, bool is_limit, struct cor_view values,
+                           const struct pod_entry *like)
+{
+    struct cor_view_iter it = cor_view_iter(values);
+    int r = 0;
+
+    while (r == 0 && cor_view_next(&it)) {
+        struct pod_entry entry = *like;
+        struct pod_group *group;
+
+        entry.text = cor_quota_text(it.value);
+        entry.next = NO_ENTRY;
+        if (entry.text.n == 0 || !(group = pod_group_at(pod, is_limit, it.key, &r)))
+            continue;
+        r = COR_ARRAY_RESERVE(&pod->entries, pod->nentries, &pod->entries_cap, ENTRIES_MAX);
+        if (r < 0)
+            break;
+        if (group->first == NO_ENTRY)
+            group->first = (uint32_t)pod->nentries;
+        else
+            pod->entries[group->last].next = (uint32_t)pod->nentries;
+        group->last = (uint32_t)pod->nentries;
+        pod->entries[pod->nentries++] = entry;
+    }
+    return r;
+}
+
+static int pod_add_container(struct cor_quota_pod *pod, struct cor_view container,
+                             const struct pod_entry *like)
+{
+    struct cor_view asked = member(container, "resources"), status = {{0}}, shown;
+    int r = 0;
+
+    if (!like->is_init || like->is_sidecar)
+        status = pod_status_of(pod, text_of(member(container, "name")));
     shown = member(status, "resources");
-    if (cor_view_type(shown) != COR_JSON_OBJECT)
-        return cor_quota_add_value(to, resource_in(r, member(container, "resources")));
-    err = cor_quota_max_value(to, resource_in(r, shown));
-    if (err == 0 && !r->is_infeasible)
-        err = cor_quota_max_value(to, resource_in(r, member(container, "resources")));
-    if (err == 0 && strcmp(r->list, "requests") == 0)
-        err = cor_quota_max_value(
-            to, cor_view_member(member(status, "allocatedResources"), r->resource));
-    return err;
+    for (int is_limit = 0; is_limit < 2 && r == 0; is_limit++) {
+        const char *list = list_of(is_limit);
+
+        if (cor_view_type(shown) != COR_JSON_OBJECT) {
+            r = pod_add_entries(pod, is_limit, member(asked, list), like);
+            continue;
+        }
+        r = pod_add_entries(pod, is_limit, member(shown, list), like);
+        if (r == 0 && !pod->is_infeasible)
+            r = pod_add_entries(pod, is_limit, member(asked, list), like);
+        if (r == 0 && !is_limit)
+            r = pod_add_entries(pod, is_limit, member(status, "allocatedResources"), like);
+    }
+    return r;
 }
+
+/* May spec.resources of a pod have the resource? */
+static bool is_pod_level(struct cor_str resource)
+{
+    return cor_str_eqz(resource, "cpu") || cor_str_eqz(resource, "memory") ||
+           cor_str_starts(resource, COR_STR("hugepages-"));
+}
+
+/* Notes what the pod itself has of each resource. */
+static int pod_add_own(struct cor_quota_pod *pod, bool is_limit, struct cor_view values,
+                       bool is_overhead)
+{
+    struct cor_view_iter it = cor_view_iter(values);
+    int r = 0;
+
+    while (r == 0 && cor_view_next(&it)) {
+        struct pod_group *group;
+
+        if ((!is_overhead && !is_pod_level(it.key)) ||
+            !(group = pod_group_at(pod, is_limit, it.key, &r)))
+            continue;
+        if (is_overhead)
+            group->overhead = cor_quota_text(it.value);
+        else
+            group->whole = cor_quota_text(it.value);
+    }
+    return r;
+}
+
+static int pod_gather(struct cor_quota_pod *pod)
+{
+    struct cor_view spec = member(cor_object_view(pod->object), "spec");
+    struct cor_view_iter it = cor_view_iter(member(spec, "containers"));
+    struct pod_entry like = {.container = 0};
+    int r = pod_gather_statuses(pod);
+
+    for (; r == 0 && cor_view_next(&it); like.container++)
+        r = pod_add_container(pod, it.value, &like);
+    it = cor_view_iter(member(spec, "initContainers"));
+    like.is_init = true;
+    for (; r == 0 && cor_view_next(&it); like.container++) {
+        like.is_sidecar = cor_str_eqz(text_of(member(it.value, "restartPolicy")), "Always");
+        r = pod_add_container(pod, it.value, &like);
+    }
+    for (int is_limit = 0; is_limit < 2 && r == 0; is_limit++) {
+        r = pod_add_own(pod, is_limit, member(member(spec, "resources"), list_of(is_limit)), false);
+        if (r == 0)
+            r = pod_add_own(pod, is_limit, member(spec, "overhead"), true);
+    }
+    return r;
+}
+
+/* ---- requests and limits ---- */
 
 static int amount_max(struct cor_quota_amount *most, const struct cor_quota_amount *other)
 {
@@ -113,26 +286,50 @@ static int amount_max(struct cor_quota_amount *most, const struct cor_quota_amou
     return err;
 }
 
-static int containers_need(const struct pod_resource *r, struct cor_quota_amount *sum)
+static int text_max(struct cor_quota_amount *most, struct cor_str text)
 {
-    struct cor_view_iter it = cor_view_iter(cor_quota_part(r->pod, "spec", "containers"));
-    struct cor_quota_amount needs, sidecars = {"0"}, most = {"0"};
+    int order, err = cor_quantity_cmp(text, cor_strz(most->text), &order);
+
+    return err == 0 && order > 0 ? cor_quantity_canonical(text, most->text) : err;
+}
+
+/* Sets `to` to what the container of the entry `*at` needs, and moves `*at` behind its entries. */
+static int container_needs(const struct cor_quota_pod *pod, uint32_t *at,
+                           struct cor_quota_amount *to)
+{
+    const struct pod_entry *entry = &pod->entries[*at];
+    uint32_t container = entry->container;
     int err = 0;
 
-    while (err == 0 && cor_view_next(&it)) {
-        err = container_needs(r, it.value, true, &needs);
-        if (err == 0)
-            err = cor_quota_plus(sum, &needs);
-    }
-    it = cor_view_iter(cor_quota_part(r->pod, "spec", "initContainers"));
-    while (err == 0 && cor_view_next(&it)) {
-        bool is_sidecar = restarts(it.value);
+    *to = (struct cor_quota_amount){"0"};
+    *at = entry->next;
+    if (*at == NO_ENTRY || pod->entries[*at].container != container)
+        return cor_quantity_plus(cor_strz(to->text), entry->text, to->text);
+    err = text_max(to, entry->text);
+    for (; err == 0 && *at != NO_ENTRY && pod->entries[*at].container == container;
+         *at = pod->entries[*at].next)
+        err = text_max(to, pod->entries[*at].text);
+    return err;
+}
 
-        err = container_needs(r, it.value, is_sidecar, &needs);
-        if (err == 0 && is_sidecar)
+/* An init container without the resource needs nothing more than the sidecars before it, which has
+ * been looked at with the last of them. */
+static int containers_need(const struct cor_quota_pod *pod, const struct pod_group *group,
+                           struct cor_quota_amount *sum)
+{
+    struct cor_quota_amount needs, sidecars = {"0"}, most = {"0"};
+    uint32_t at = group->first;
+    int err = 0;
+
+    while (err == 0 && at != NO_ENTRY) {
+        bool is_init = pod->entries[at].is_init, is_sidecar = pod->entries[at].is_sidecar;
+
+        err = container_needs(pod, &at, &needs);
+        if (err == 0 && (!is_init || is_sidecar))
             err = cor_quota_plus(sum, &needs);
-        if (err == 0)
-            err = cor_quota_plus(&needs, &sidecars); /* what runs at the same time */
+        if (err < 0 || !is_init)
+            continue;
+        err = cor_quota_plus(&needs, &sidecars); /* what runs at the same time */
         if (err == 0 && is_sidecar)
             sidecars = needs;
         if (err == 0)
@@ -141,39 +338,31 @@ static int containers_need(const struct pod_resource *r, struct cor_quota_amount
     return err < 0 ? err : amount_max(sum, &most);
 }
 
-/* May spec.resources of a pod have the resource? */
-static bool is_pod_level(struct cor_str resource)
-{
-    return cor_str_eqz(resource, "cpu") || cor_str_eqz(resource, "memory") ||
-           cor_str_starts(resource, COR_STR("hugepages-"));
-}
-
-int cor_quota_pod_add(const struct cor_object *pod, const char *list, struct cor_str resource,
+int cor_quota_pod_add(const struct cor_quota_pod *pod, bool is_limit, struct cor_str resource,
                       struct cor_quota_amount *sum)
 {
-    const struct pod_resource r = {.pod = pod,
-                                   .list = list,
-                                   .resource = resource,
-                                   .is_infeasible = pod_resize_is_infeasible(pod)};
-    struct cor_view of_pod = resource_in(&r, cor_quota_part(pod, "spec", "resources"));
-    struct cor_view overhead = cor_view_member(cor_quota_part(pod, "spec", "overhead"), resource);
+    uintptr_t at = (uintptr_t)cor_map_peek(&pod->by_resource[is_limit], resource);
     struct cor_quota_amount total = {"0"};
-    int err, is_some = 0;
+    const struct pod_group *group;
+    int err = 0, is_some = 0;
 
-    if (is_pod_level(resource) && cor_quota_text(of_pod).n > 0)
-        err = cor_quota_add_value(&total, of_pod);
+    if (at == 0 || !pod->is_live)
+        return 0;
+    group = &pod->groups[at - 1];
+    if (group->whole.n > 0)
+        err = cor_quantity_plus(cor_strz(total.text), group->whole, total.text);
     else
-        err = containers_need(&r, &total);
+        err = containers_need(pod, group, &total);
     if (err == 0)
         err = cor_quantity_cmp(cor_strz(total.text), COR_STR("0"), &is_some);
-    if (err == 0 && (is_some != 0 || strcmp(list, "requests") == 0))
-        err = cor_quota_add_value(&total, overhead);
+    if (err == 0 && group->overhead.n > 0 && (is_some != 0 || !is_limit))
+        err = cor_quantity_plus(cor_strz(total.text), group->overhead, total.text);
     return err < 0 ? err : cor_quota_plus(sum, &total);
 }
 
 /* ---- scopes ---- */
 
-static bool has_deadline(const struct cor_object *pod)
+static bool has_deadline_in(const struct cor_object *pod)
 {
     return cor_view_int_or(cor_quota_part(pod, "spec", "activeDeadlineSeconds"), -1) >= 0;
 }
@@ -197,7 +386,7 @@ static bool resources_are_some(struct cor_view resources)
 }
 
 /* The server sets status.qosClass when it creates a pod. */
-static bool is_best_effort(const struct cor_object *pod)
+static bool is_best_effort_pod(const struct cor_object *pod)
 {
     static const char *const lists[] = {"containers", "initContainers"};
     struct cor_str class = text_of(cor_quota_part(pod, "status", "qosClass"));
@@ -249,23 +438,68 @@ static bool affinity_crosses_namespaces(const struct cor_object *pod)
     return false;
 }
 
-bool cor_quota_pod_is_in(const struct cor_object *pod, struct cor_str scope,
+bool cor_quota_pod_is_in(const struct cor_quota_pod *pod, struct cor_str scope,
                          struct cor_view requirement)
 {
     if (cor_str_eqz(scope, "Terminating"))
-        return has_deadline(pod);
+        return pod->has_deadline;
     if (cor_str_eqz(scope, "NotTerminating"))
-        return !has_deadline(pod);
+        return !pod->has_deadline;
     if (cor_str_eqz(scope, "BestEffort"))
-        return is_best_effort(pod);
+        return pod->is_best_effort;
     if (cor_str_eqz(scope, "NotBestEffort"))
-        return !is_best_effort(pod);
+        return !pod->is_best_effort;
     if (cor_str_eqz(scope, "PriorityClass"))
-        return cor_quota_selects(requirement,
-                                 text_of(cor_quota_part(pod, "spec", "priorityClassName")));
+        return cor_quota_selects(requirement, pod->priority_class);
     if (cor_str_eqz(scope, "CrossNamespacePodAffinity"))
-        return affinity_crosses_namespaces(pod);
+        return pod->crosses_namespaces;
     return false;
+}
+
+/* ---- the pod ---- */
+
+int cor_quota_pod_new(const struct cor_object *object, int64_t now_ms,
+                      struct cor_quota_pod **ret_pod)
+{
+    struct cor_quota_pod *pod = cor_calloc(1, sizeof(*pod));
+    int r;
+
+    if (!pod)
+        return -COR_ENOMEM;
+    pod->object = object;
+    pod->is_live = is_live_at(object, now_ms);
+    pod->is_infeasible = resize_is_infeasible(object);
+    pod->has_deadline = has_deadline_in(object);
+    pod->is_best_effort = is_best_effort_pod(object);
+    pod->crosses_namespaces = affinity_crosses_namespaces(object);
+    pod->priority_class = text_of(cor_quota_part(object, "spec", "priorityClassName"));
+    for (size_t i = 0; i < COR_ARRAY_LEN(pod->by_resource); i++)
+        cor_map_init(&pod->by_resource[i], ENTRIES_MAX);
+    r = pod->is_live ? pod_gather(pod) : 0;
+    if (r < 0) {
+        cor_quota_pod_free(pod);
+        return r;
+    }
+    *ret_pod = pod;
+    return 0;
+}
+
+struct cor_quota_pod *cor_quota_pod_free(struct cor_quota_pod *pod)
+{
+    if (!pod)
+        return NULL;
+    for (size_t i = 0; i < COR_ARRAY_LEN(pod->by_resource); i++)
+        cor_map_deinit(&pod->by_resource[i]);
+    cor_free(pod->entries);
+    cor_free(pod->groups);
+    cor_free(pod->statuses);
+    cor_free(pod);
+    return NULL;
+}
+
+bool cor_quota_pod_is_live(const struct cor_quota_pod *pod)
+{
+    return pod->is_live;
 }
 
 /* ---- updates ---- */
@@ -281,8 +515,8 @@ uint64_t cor_quota_pod_fingerprint(const struct cor_object *pod, int64_t now_ms)
         {"status", "containerStatuses", {"resources", "allocatedResources"}},
         {"status", "initContainerStatuses", {"resources", "allocatedResources"}},
     };
-    uint64_t h = (cor_quota_pod_is_live(pod, now_ms) ? 1u : 0) | (has_deadline(pod) ? 2u : 0) |
-                 (pod_resize_is_infeasible(pod) ? 4u : 0);
+    uint64_t h = (is_live_at(pod, now_ms) ? 1u : 0) | (has_deadline_in(pod) ? 2u : 0) |
+                 (resize_is_infeasible(pod) ? 4u : 0);
 
     h = h * 31 + cor_str_hash(cor_quota_part(pod, "spec", "resources").json);
     for (size_t i = 0; i < COR_ARRAY_LEN(lists); i++) {

@@ -182,6 +182,8 @@ struct cor_quota_rule cor_quota_rule_of(const struct cor_gvr *gvr, struct cor_st
 
     if (is_object_count(gvr, name))
         return (struct cor_quota_rule){.counter = COR_QUOTA_OBJECTS};
+    if (kind == COR_QUOTA_COUNTED)
+        return rule;
     for (size_t i = 0; i < COR_ARRAY_LEN(names) && rule.counter == COR_QUOTA_NOTHING; i++)
         if (names[i].kind == kind)
             rule = rule_of_row(&names[i], name);
@@ -270,20 +272,17 @@ static struct cor_str claim_class(const struct cor_object *claim)
 
 /* Adds the storage that the claim asks for, or that was allocated for it if that is more, in whole
  * bytes. */
-static int claim_add_storage(const struct cor_object *claim, struct cor_quota_amount *sum)
+static int claim_add_storage(const struct cor_quota_facts *facts, struct cor_quota_amount *sum)
 {
-    struct cor_view asked =
-        member(member(cor_quota_part(claim, "spec", "resources"), "requests"), "storage");
     struct cor_quota_amount bytes = {"0"}, rounded;
     int64_t whole;
     int r, order = 0;
 
-    if (cor_quota_text(asked).n == 0)
+    if (cor_quota_text(facts->storage).n == 0)
         return 0;
-    r = cor_quota_max_value(&bytes, asked);
+    r = cor_quota_max_value(&bytes, facts->storage);
     if (r == 0)
-        r = cor_quota_max_value(
-            &bytes, member(cor_quota_part(claim, "status", "allocatedResources"), "storage"));
+        r = cor_quota_max_value(&bytes, facts->storage_granted);
     if (r == 0 && cor_quantity_scaled(cor_strz(bytes.text), 0, &whole) == 0) {
         snprintf(rounded.text, sizeof(rounded.text), "%lld", (long long)whole);
         r = cor_quantity_cmp(cor_strz(bytes.text), cor_strz(rounded.text), &order);
@@ -293,28 +292,33 @@ static int claim_add_storage(const struct cor_object *claim, struct cor_quota_am
     return r < 0 ? r : cor_quota_plus(sum, &bytes);
 }
 
-/* The VolumeAttributesClasses that the claim names: wanted, present, and being changed to. Empty
- * where there is none. */
-static void claim_attribute_classes(const struct cor_object *claim, struct cor_str ret[3])
+static void claim_facts(const struct cor_object *claim, struct cor_quota_facts *facts)
 {
-    ret[0] = text_of(cor_quota_part(claim, "spec", "volumeAttributesClassName"));
-    ret[1] = text_of(cor_quota_part(claim, "status", "currentVolumeAttributesClassName"));
-    ret[2] = text_of(member(cor_quota_part(claim, "status", "modifyVolumeStatus"),
-                            "targetVolumeAttributesClassName"));
+    struct cor_view status = member(cor_object_view(claim), "status");
+
+    facts->storage_class = claim_class(claim);
+    facts->storage =
+        member(member(cor_quota_part(claim, "spec", "resources"), "requests"), "storage");
+    facts->storage_granted = member(member(status, "allocatedResources"), "storage");
+    facts->attribute_classes[0] =
+        text_of(cor_quota_part(claim, "spec", "volumeAttributesClassName"));
+    facts->attribute_classes[1] = text_of(member(status, "currentVolumeAttributesClassName"));
+    facts->attribute_classes[2] =
+        text_of(member(member(status, "modifyVolumeStatus"), "targetVolumeAttributesClassName"));
 }
 
-static bool claim_is_in(const struct cor_object *claim, struct cor_str scope,
+static bool claim_is_in(const struct cor_quota_facts *facts, struct cor_str scope,
                         struct cor_view requirement)
 {
-    struct cor_str classes[3];
     bool has_class = false;
 
     if (!cor_str_eqz(scope, "VolumeAttributesClass"))
         return false;
-    claim_attribute_classes(claim, classes);
-    for (size_t i = 0; i < COR_ARRAY_LEN(classes); i++) {
-        has_class = has_class || classes[i].n > 0;
-        if (classes[i].n > 0 && cor_quota_selects(requirement, classes[i]))
+    for (size_t i = 0; i < COR_ARRAY_LEN(facts->attribute_classes); i++) {
+        struct cor_str class = facts->attribute_classes[i];
+
+        has_class = has_class || class.n > 0;
+        if (class.n > 0 && cor_quota_selects(requirement, class))
             return true;
     }
     return !has_class && cor_quota_selects(requirement, COR_STR(""));
@@ -335,10 +339,9 @@ static int64_t request_devices(struct cor_view request, struct cor_str class)
 }
 
 /* Of alternatives the worst one for the class counts. */
-static int64_t claim_devices(const struct cor_object *claim, struct cor_str class)
+static int64_t claim_devices(struct cor_view requests, struct cor_str class)
 {
-    struct cor_view_iter it =
-        cor_view_iter(member(cor_quota_part(claim, "spec", "devices"), "requests"));
+    struct cor_view_iter it = cor_view_iter(requests);
     int64_t n = 0;
 
     while (cor_view_next(&it)) {
@@ -359,8 +362,36 @@ static int64_t claim_devices(const struct cor_object *claim, struct cor_str clas
 
 /* ---- what an object uses ---- */
 
-int cor_quota_add(const struct cor_quota_rule *rule, const struct cor_object *object,
-                  int64_t now_ms, struct cor_quota_amount *sum)
+int cor_quota_facts_find(enum cor_quota_kind kind, const struct cor_object *object, int64_t now_ms,
+                         struct cor_quota_facts *facts)
+{
+    *facts = (struct cor_quota_facts){.kind = kind};
+    switch (kind) {
+    case COR_QUOTA_COUNTED:
+        break;
+    case COR_QUOTA_PODS:
+        return cor_quota_pod_new(object, now_ms, &facts->pod);
+    case COR_QUOTA_SERVICES:
+        facts->node_ports = service_node_ports(object);
+        facts->is_load_balancer = is_load_balancer(object);
+        break;
+    case COR_QUOTA_CLAIMS:
+        claim_facts(object, facts);
+        break;
+    case COR_QUOTA_DEVICE_CLAIMS:
+        facts->device_requests = member(cor_quota_part(object, "spec", "devices"), "requests");
+        break;
+    }
+    return 0;
+}
+
+void cor_quota_facts_deinit(struct cor_quota_facts *facts)
+{
+    facts->pod = cor_quota_pod_free(facts->pod);
+}
+
+int cor_quota_add(const struct cor_quota_rule *rule, const struct cor_quota_facts *facts,
+                  struct cor_quota_amount *sum)
 {
     switch (rule->counter) {
     case COR_QUOTA_NOTHING:
@@ -368,25 +399,22 @@ int cor_quota_add(const struct cor_quota_rule *rule, const struct cor_object *ob
     case COR_QUOTA_OBJECTS:
         return add_int(sum, 1);
     case COR_QUOTA_LIVE_PODS:
-        return add_int(sum, cor_quota_pod_is_live(object, now_ms) ? 1 : 0);
+        return add_int(sum, cor_quota_pod_is_live(facts->pod) ? 1 : 0);
     case COR_QUOTA_POD_REQUESTS:
     case COR_QUOTA_POD_LIMITS:
-        if (!cor_quota_pod_is_live(object, now_ms))
-            return 0;
-        return cor_quota_pod_add(
-            object, rule->counter == COR_QUOTA_POD_LIMITS ? "limits" : "requests", rule->of, sum);
+        return cor_quota_pod_add(facts->pod, rule->counter == COR_QUOTA_POD_LIMITS, rule->of, sum);
     case COR_QUOTA_NODE_PORTS:
-        return add_int(sum, service_node_ports(object));
+        return add_int(sum, facts->node_ports);
     case COR_QUOTA_LOAD_BALANCERS:
-        return add_int(sum, is_load_balancer(object) ? 1 : 0);
+        return add_int(sum, facts->is_load_balancer ? 1 : 0);
     case COR_QUOTA_STORAGE:
-        return claim_add_storage(object, sum);
+        return claim_add_storage(facts, sum);
     case COR_QUOTA_CLASS_CLAIMS:
-        return add_int(sum, cor_str_eq(claim_class(object), rule->of) ? 1 : 0);
+        return add_int(sum, cor_str_eq(facts->storage_class, rule->of) ? 1 : 0);
     case COR_QUOTA_CLASS_STORAGE:
-        return cor_str_eq(claim_class(object), rule->of) ? claim_add_storage(object, sum) : 0;
+        return cor_str_eq(facts->storage_class, rule->of) ? claim_add_storage(facts, sum) : 0;
     case COR_QUOTA_DEVICES:
-        return add_int(sum, claim_devices(object, rule->of));
+        return add_int(sum, claim_devices(facts->device_requests, rule->of));
     }
     return -COR_EINVAL;
 }
@@ -408,31 +436,30 @@ bool cor_quota_selects(struct cor_view requirement, struct cor_str value)
     return cor_str_eqz(how, "DoesNotExist") ? value.n == 0 : value.n > 0;
 }
 
-static bool is_in_scope(enum cor_quota_kind kind, const struct cor_object *object,
-                        struct cor_str scope, struct cor_view requirement)
+static bool is_in_scope(const struct cor_quota_facts *facts, struct cor_str scope,
+                        struct cor_view requirement)
 {
-    switch (kind) {
+    switch (facts->kind) {
     case COR_QUOTA_PODS:
-        return cor_quota_pod_is_in(object, scope, requirement);
+        return cor_quota_pod_is_in(facts->pod, scope, requirement);
     case COR_QUOTA_CLAIMS:
-        return claim_is_in(object, scope, requirement);
+        return claim_is_in(facts, scope, requirement);
     default:
         return false;
     }
 }
 
-bool cor_quota_matches_scopes(enum cor_quota_kind kind, struct cor_view spec,
-                              const struct cor_object *object)
+bool cor_quota_matches_scopes(const struct cor_quota_facts *facts, struct cor_view spec)
 {
     const struct cor_view exists = {.json = COR_STR("{\"operator\":\"Exists\"}")};
     struct cor_view_iter it = cor_view_iter(member(spec, "scopes"));
 
     while (cor_view_next(&it))
-        if (!is_in_scope(kind, object, text_of(it.value), exists))
+        if (!is_in_scope(facts, text_of(it.value), exists))
             return false;
     it = cor_view_iter(member(member(spec, "scopeSelector"), "matchExpressions"));
     while (cor_view_next(&it))
-        if (!is_in_scope(kind, object, text_of(member(it.value, "scopeName")), it.value))
+        if (!is_in_scope(facts, text_of(member(it.value, "scopeName")), it.value))
             return false;
     return true;
 }

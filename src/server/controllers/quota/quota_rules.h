@@ -2,8 +2,11 @@
 /* What a ResourceQuota counts: which names of spec.hard belong to which resource, and how much of
  * such a name one object uses. These are upstream's evaluators. Contract controllers 3.3.7.
  *
- *   cor_quota_kind_of(gvr) ──► for each name of spec.hard: cor_quota_rule_of(kind, name) ──►
- *   for each object of the namespace: cor_quota_matches_scopes() ──► cor_quota_add(rule, object, …, sum)
+ *   cor_quota_kind_of(gvr) ──► for each name of spec.hard: cor_quota_rule_of(kind, name) ──► for each object of the
+ *   namespace: cor_quota_facts_find() ──► cor_quota_matches_scopes() ──► for each name: cor_quota_add(rule, facts, sum)
+ *
+ * What the names and the scopes ask of an object is found once: a quota may have thousands of names, an object a
+ * megabyte in front of what they ask for, and a pod thousands of containers.
  *
  * Sums are exact (coracle/quantity.h).
  * Thread: any (pure).  Owner: strings are borrowed from the arguments. */
@@ -63,15 +66,34 @@ enum cor_quota_kind cor_quota_kind_of(const struct cor_gvr *gvr);
  * not concern the resource. */
 struct cor_quota_rule cor_quota_rule_of(const struct cor_gvr *gvr, struct cor_str name);
 
-/* Adds what the object uses to `sum`, a quantity. `now_ms` is the time of the wall clock. 0, or an
- * error of coracle/quantity.h, when `sum` is as before. */
-int cor_quota_add(const struct cor_quota_rule *rule, const struct cor_object *object,
-                  int64_t now_ms, struct cor_quota_amount *sum);
+struct cor_quota_pod;
+
+/* What quotas ask of one object. Borrowed from it. */
+struct cor_quota_facts {
+    enum cor_quota_kind kind;
+    struct cor_quota_pod *pod; /* of a pod */
+    int64_t node_ports;        /* of a Service */
+    bool is_load_balancer;
+    struct cor_str storage_class;             /* of a claim */
+    struct cor_str attribute_classes[3];      /* wanted, present, being changed to; or empty */
+    struct cor_view storage, storage_granted; /* what it asks for, what was allocated for it */
+    struct cor_view device_requests;          /* of a resource claim */
+};
+
+/* `now_ms` is the time of the wall clock. 0, -COR_ENOMEM, -COR_ETOOBIG (a pod with more resources
+ * than an object has room for). cor_quota_facts_deinit() in any case, or for zeroed facts. */
+int cor_quota_facts_find(enum cor_quota_kind kind, const struct cor_object *object, int64_t now_ms,
+                         struct cor_quota_facts *facts);
+void cor_quota_facts_deinit(struct cor_quota_facts *facts);
+
+/* Adds what the object uses to `sum`, a quantity. 0, or an error of coracle/quantity.h, when `sum`
+ * is as before. */
+int cor_quota_add(const struct cor_quota_rule *rule, const struct cor_quota_facts *facts,
+                  struct cor_quota_amount *sum);
 
 /* Is the object in every scope of a quota with this `spec`? An object of a resource that has no
  * scopes is in none. */
-bool cor_quota_matches_scopes(enum cor_quota_kind kind, struct cor_view spec,
-                              const struct cor_object *object);
+bool cor_quota_matches_scopes(const struct cor_quota_facts *facts, struct cor_view spec);
 
 /* May an update of an object change what it uses? Only for pods, Services and claims. */
 static inline bool cor_quota_follows_updates(enum cor_quota_kind kind)

@@ -217,13 +217,15 @@ static int sync_on_item(struct cor_api_request *req, struct cor_object *item)
     struct cor_quota_task *w = task_of(req);
     enum cor_quota_kind kind = cor_quota_kind_of(&w->resources->list[w->at].gvr);
     struct cor_view spec = cor_view_member(cor_object_view(w->quota), COR_STR("spec"));
-    int r = 0;
+    struct cor_quota_facts facts;
+    int r;
 
     assert(w->at < w->resources->n);
-    if (!cor_quota_matches_scopes(kind, spec, item))
-        return 0;
-    for (size_t i = 0; i < w->nlines && r == 0; i++)
-        r = cor_quota_add(&w->lines[i].rule, item, w->now_ms, &w->lines[i].listed);
+    r = cor_quota_facts_find(kind, item, w->now_ms, &facts);
+    if (r == 0 && cor_quota_matches_scopes(&facts, spec))
+        for (size_t i = 0; i < w->nlines && r == 0; i++)
+            r = cor_quota_add(&w->lines[i].rule, &facts, &w->lines[i].listed);
+    cor_quota_facts_deinit(&facts);
     return r;
 }
 

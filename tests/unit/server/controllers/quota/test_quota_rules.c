@@ -37,6 +37,18 @@ static struct cor_object *object(const char *json)
     return o;
 }
 
+static int add(const struct cor_quota_rule *rule, enum cor_quota_kind kind,
+               const struct cor_object *o, struct cor_quota_amount *sum)
+{
+    struct cor_quota_facts facts;
+    int r = cor_quota_facts_find(kind, o, NOW_MS, &facts);
+
+    if (r == 0)
+        r = cor_quota_add(rule, &facts, sum);
+    cor_quota_facts_deinit(&facts);
+    return r;
+}
+
 /* How much of `name` the object uses; "" when the name does not concern its resource. */
 static const char *used(const struct cor_gvr *gvr, const char *name, const char *json)
 {
@@ -48,7 +60,7 @@ static const char *used(const struct cor_gvr *gvr, const char *name, const char 
         return "";
     sum = (struct cor_quota_amount){"0"};
     o = object(json);
-    assert_int_equal(cor_quota_add(&rule, o, NOW_MS, &sum), 0);
+    assert_int_equal(add(&rule, cor_quota_kind_of(gvr), o, &sum), 0);
     cor_object_unref(o);
     return sum.text;
 }
@@ -56,8 +68,12 @@ static const char *used(const struct cor_gvr *gvr, const char *name, const char 
 static bool is_in(const struct cor_gvr *gvr, const char *spec, const char *json)
 {
     struct cor_object *o = object(json);
-    bool matches = cor_quota_matches_scopes(cor_quota_kind_of(gvr), cor_view(cor_strz(spec)), o);
+    struct cor_quota_facts facts;
+    bool matches;
 
+    assert_int_equal(cor_quota_facts_find(cor_quota_kind_of(gvr), o, NOW_MS, &facts), 0);
+    matches = cor_quota_matches_scopes(&facts, cor_view(cor_strz(spec)));
+    cor_quota_facts_deinit(&facts);
     cor_object_unref(o);
     return matches;
 }
@@ -412,7 +428,7 @@ TEST(quota_rules, a_failure_leaves_the_sum)
     struct cor_quota_amount sum = {"7"};
     struct cor_object *o = object(POD("\"containers\":[" BOX("a", "\"cpu\":\"x\"", "") "]"));
 
-    assert_true(cor_quota_add(&rule, o, NOW_MS, &sum) < 0);
+    assert_true(add(&rule, COR_QUOTA_PODS, o, &sum) < 0);
     assert_string_equal(sum.text, "7");
     cor_object_unref(o);
     o = object(POD(
@@ -421,11 +437,52 @@ TEST(quota_rules, a_failure_leaves_the_sum)
         int r;
 
         sum = (struct cor_quota_amount){"7"};
-        r = cor_quota_add(&rule, o, NOW_MS, &sum);
+        r = add(&rule, COR_QUOTA_PODS, o, &sum);
         assert_string_equal(sum.text, r == 0 ? "10" : "7");
         assert_true(r == 0 || r == -COR_ENOMEM);
     }
     cor_object_unref(o);
+}
+
+/* The work is linear in the containers, their statuses and the names of the quota, or this test
+ * takes minutes. */
+TEST(quota_rules, a_pod_of_many_containers_is_added_up_for_many_names)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = 8u << 20}, names = {.max = 1u << 20};
+    struct cor_quota_facts facts;
+    struct cor_object *pod;
+
+    assert_int_equal(
+        cor_buf_addz(&json, "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":["), 0);
+    for (int i = 0; i < 10000; i++)
+        assert_int_equal(cor_buf_addf(&json,
+                                      "%s{\"name\":\"c%d\",\"resources\":{\"requests\":{\"cpu\":"
+                                      "\"1m\",\"example.org/r%05d\":\"3\"}}}",
+                                      i ? "," : "", i, i),
+                         0);
+    assert_int_equal(cor_buf_addz(&json, "]},\"status\":{\"containerStatuses\":["), 0);
+    for (int i = 0; i < 10000; i++)
+        assert_int_equal(cor_buf_addf(&json,
+                                      "%s{\"name\":\"c%d\",\"resources\":{\"requests\":{\"cpu\":"
+                                      "\"2m\"}}}",
+                                      i ? "," : "", 9999 - i),
+                         0);
+    assert_int_equal(cor_buf_addz(&json, "]}}"), 0);
+    pod = object(cor_buf_z(&json));
+    assert_int_equal(cor_quota_facts_find(COR_QUOTA_PODS, pod, NOW_MS, &facts), 0);
+    for (int i = 0; i < 20000; i++) {
+        struct cor_quota_amount sum = {"0"};
+        struct cor_quota_rule rule;
+
+        cor_buf_reset(&names);
+        assert_int_equal(cor_buf_addf(&names, "requests.example.org/r%05d", i), 0);
+        rule = cor_quota_rule_of(&pods, cor_buf_str(&names));
+        assert_int_equal(cor_quota_add(&rule, &facts, &sum), 0);
+        assert_string_equal(sum.text, i < 10000 ? "3" : "0");
+    }
+    cor_quota_facts_deinit(&facts);
+    assert_string_equal(used(&pods, "cpu", cor_buf_z(&json)), "20");
+    cor_object_unref(pod);
 }
 
 /* The work is linear in the names, or this test takes minutes. */
