@@ -157,7 +157,7 @@ static int64_t add_seconds(int64_t at_s, int64_t seconds)
 struct mark {
     int64_t at_s;              /* deletionTimestamp */
     int64_t grace_s;           /* < 0: not written */
-    struct cor_str finalizers; /* p == NULL: as they are */
+    struct cor_str finalizers; /* "": none; p == NULL: as they are */
     struct cor_str status;     /* p == NULL: as it is */
     bool keeps_generation;
 };
@@ -183,7 +183,8 @@ static int write_mark(struct cor_call *call, const struct cor_object *object,
     if (mark->grace_s >= 0)
         cor_edits_set(&edit.meta_edits, COR_STR("deletionGracePeriodSeconds"), cor_strz(grace));
     if (mark->finalizers.p)
-        cor_edits_set(&edit.meta_edits, COR_STR("finalizers"), mark->finalizers);
+        cor_edits_set(&edit.meta_edits, COR_STR("finalizers"),
+                      mark->finalizers.n > 0 ? mark->finalizers : (struct cor_str){NULL, 0});
     if (fresh && old_generation > 0 && !mark->keeps_generation)
         cor_edits_set(&edit.meta_edits, COR_STR("generation"),
                       cor_object_next_generation(object, generation));
@@ -354,6 +355,8 @@ static int decide_object(struct cor_call *call, const struct cor_delete_options 
     r = write_finalizers(call, o, old.p ? old : COR_STR("[]"), &finalizers, &n);
     if (r < 0)
         return cor_status_set_err(&call->status, r);
+    if (n > 0 || old.p)
+        mark.finalizers = n > 0 ? cor_buf_str(&finalizers) : COR_STR("");
     if (n == 0 && mark.grace_s == 0) {
         if (!(call->res->flags & COR_API_GRACEFUL) || (going && old_grace == 0))
             return 0;
@@ -361,8 +364,6 @@ static int decide_object(struct cor_call *call, const struct cor_delete_options 
         ret->ends = true;
         return write_mark(call, object, &mark, &ret->marked);
     }
-    if (n > 0 || old.p)
-        mark.finalizers = n > 0 ? cor_buf_str(&finalizers) : (struct cor_str){NULL, 0};
     if (going && !(call->res->flags & COR_API_GRACEFUL) && deletion_time(object, now_s) <= now_s)
         mark.at_s = deletion_time(object, now_s);
     ret->step = COR_DELETION_MARK;

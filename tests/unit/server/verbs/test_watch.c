@@ -155,6 +155,33 @@ TEST(watch, a_pod_that_is_deleted_at_once_is_marked_before_it_goes)
     fx_close(&fx);
 }
 
+/* As kube-apiserver: the finalizers that only say what becomes of dependents follow the last
+ * options, and whoever removes the pod at the end finds none that keeps it. */
+TEST(watch, a_pod_whose_deletion_no_longer_waits_for_dependents_loses_the_finalizer_with_the_mark)
+{
+    struct fx fx;
+    struct fx_call call;
+
+    open_ready(&fx);
+    fx_start(&fx, &call, "GET", PODS "?watch=true", "", NULL);
+    add_pod(&fx, "a");
+    fx_do(&fx, 200, "DELETE", PODS "/a?propagationPolicy=Foreground", "");
+    assert_at(event(&call, 1), "object.metadata.finalizers[0]", "foregroundDeletion");
+    fx_do(&fx, 200, "DELETE", PODS "/a?gracePeriodSeconds=10&propagationPolicy=Background", "");
+    assert_at(event(&call, 2), "object.metadata.deletionGracePeriodSeconds", "10");
+    assert_at(event(&call, 2), "object.metadata.finalizers", "");
+    fx_do(&fx, 200, "DELETE", PODS "/a?gracePeriodSeconds=0", "");
+    assert_ends(&call, 3, "a");
+    add_pod(&fx, "b");
+    fx_do(&fx, 200, "DELETE", PODS "/b?propagationPolicy=Foreground", "");
+    fx_do(&fx, 200, "DELETE", PODS "/b?gracePeriodSeconds=0&propagationPolicy=Background", "");
+    assert_ends(&call, 7, "b");
+    assert_at(event(&call, 7), "object.metadata.finalizers", "");
+    assert_at(event(&call, 8), "object.metadata.finalizers", "");
+    fx_call_deinit(&call);
+    fx_close(&fx);
+}
+
 /* Contract apply 8.4.1, 8.4.3, 8.4.4: not even a time of managedFields changes; a manager who joins
  * is an event. */
 TEST(watch, an_apply_that_changes_nothing_is_no_event)
