@@ -401,6 +401,20 @@ def quotas_of_pods(a):
     controllers_look(a, "a quota over these pods", is_counted)
 
 
+def aggregated_roles(a):
+    """Many selectors of many roles of many rules, which are mostly the same."""
+    roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    for i in range(30):
+        rules = [{"apiGroups": [f"g{k}.{i % 20}"], "resources": ["a"], "verbs": ["get"]} for k in range(700)]
+        a.send("a role of 700 rules", "POST", roles, {"metadata": {"name": f"r{i:02}", "labels": {"to": "sum"}}, "rules": rules}, 201)
+    selectors = [{"matchLabels": {"to": "sum"}}] * 50 + [{"matchExpressions": [
+        {"key": f"k{k}", "operator": "NotIn", "values": [f"v{i}" for i in range(10)]} for k in range(20)]}] * 50
+    a.send("a role of 100 selectors", "POST", roles, {"metadata": {"name": "sum"}, "aggregationRule": {"clusterRoleSelectors": selectors}}, 201)
+    controllers_look(a, "a role of 14,000 rules", lambda: len(a.server.get(f"{roles}/sum").json().get("rules") or []) == 14_000)
+    a.send("the deletion of rules that no other role has", "DELETE", f"{roles}/r15", status=200)
+    controllers_look(a, "a role of 13,300 rules", lambda: len(a.server.get(f"{roles}/sum").json()["rules"]) == 13_300)
+
+
 def with_controllers(step):
     """On a server of its own: the others leave the controllers out."""
     with Server(sys.argv[1], "--controllers=*", *sys.argv[2:]) as other:
@@ -415,6 +429,11 @@ def the_protection_of_claims_shares_its_loop_with_requests(server):
 @test
 def the_quota_controller_shares_its_loop_with_requests(server):
     with_controllers(quotas_of_pods)
+
+
+@test
+def the_aggregation_of_roles_shares_its_loop_with_requests(server):
+    with_controllers(aggregated_roles)
 
 
 def show_longest(judge):
