@@ -364,7 +364,8 @@ static int decide_object(struct cor_call *call, const struct cor_delete_options 
         ret->ends = true;
         return write_mark(call, object, &mark, &ret->marked);
     }
-    if (going && !(call->res->flags & COR_API_GRACEFUL) && deletion_time(object, now_s) <= now_s)
+    if (going && (!(call->res->flags & COR_API_GRACEFUL) || old_grace == 0) &&
+        deletion_time(object, now_s) <= now_s)
         mark.at_s = deletion_time(object, now_s);
     ret->step = COR_DELETION_MARK;
     return write_mark(call, object, &mark, &ret->marked);

@@ -182,6 +182,27 @@ TEST(watch, a_pod_whose_deletion_no_longer_waits_for_dependents_loses_the_finali
     fx_close(&fx);
 }
 
+TEST(watch, a_second_deletion_at_once_of_a_pod_that_a_finalizer_keeps_is_no_event)
+{
+    struct fx fx;
+    struct fx_call call;
+
+    open_ready(&fx);
+    fx_start(&fx, &call, "GET", PODS "?watch=true", "", NULL);
+    fx_do(
+        &fx, 201, "POST", PODS,
+        "{\"metadata\":{\"name\":\"a\",\"finalizers\":[\"a.io/b\"]},\"spec\":{\"nodeName\":\"n\"," FX_CONTAINERS
+        "}}");
+    fx_do(&fx, 200, "DELETE", PODS "/a?gracePeriodSeconds=0", "");
+    cor_clock_manual_advance(&fx.clock, 5000);
+    fx_do(&fx, 200, "DELETE", PODS "/a?gracePeriodSeconds=0", "");
+    fx_do(&fx, 200, "DELETE", PODS "/a", "");
+    fx_do(&fx, 200, "PATCH", PODS "/a", "{\"metadata\":{\"finalizers\":null}}");
+    assert_ends(&call, 1, "a");
+    fx_call_deinit(&call);
+    fx_close(&fx);
+}
+
 /* Contract apply 8.4.1, 8.4.3, 8.4.4: not even a time of managedFields changes; a manager who joins
  * is an event. */
 TEST(watch, an_apply_that_changes_nothing_is_no_event)
