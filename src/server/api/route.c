@@ -182,8 +182,10 @@ static int route_check(struct cor_call *call)
 
 static enum cor_answer answer_of(enum cor_api_verb verb)
 {
-    if (verb == COR_API_VERB_LIST || verb == COR_API_VERB_DELETECOLLECTION)
+    if (verb == COR_API_VERB_LIST)
         return COR_ANSWER_LIST;
+    if (verb == COR_API_VERB_DELETECOLLECTION)
+        return COR_ANSWER_DELETED_LIST;
     return verb == COR_API_VERB_WATCH ? COR_ANSWER_WATCH : COR_ANSWER_OBJECT;
 }
 

@@ -172,7 +172,7 @@ static int check_partial(const struct clause *clause, enum cor_answer answer,
 
     assert(resource);
     package = cor_decode_package(resource);
-    if (!is_list && answer == COR_ANSWER_LIST)
+    if (!is_list && (answer == COR_ANSWER_LIST || answer == COR_ANSWER_DELETED_LIST))
         return cor_status_set(reterr_status, -COR_ENOTACCEPTABLE,
                               "you requested PartialObjectMetadata, but the requested object is a "
                               "list (*%.*s.%.*s)",

@@ -28,6 +28,7 @@ struct cor_accept {
 enum cor_answer {
     COR_ANSWER_OBJECT,
     COR_ANSWER_LIST,
+    COR_ANSWER_DELETED_LIST, /* of a deletecollection, which has no watch behind its path */
     COR_ANSWER_WATCH,
     COR_ANSWER_DISCOVERY, /* the only documents outside of resources that protobuf has */
 };

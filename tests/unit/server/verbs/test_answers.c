@@ -352,6 +352,9 @@ TEST(answers, to_accept_headers)
          "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, " PROTOBUF
          ", application/json;stream=watch, " PROTOBUF ";stream=watch",
          true},
+        {"DELETE", CONFIGMAPS, "", NULL, "text/plain", 406, "NotAcceptable",
+         "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, " PROTOBUF,
+         true},
         {"GET", A, "", NULL, TABLE("v2"), 406, "NotAcceptable",
          "only the following media types are accepted: application/json, application/yaml, " PROTOBUF,
          false},
