@@ -22,7 +22,7 @@ ROOMS = {
     "cache": ["store", "reflector", "queues", "informers"],
     "kit": ["", "config", "controller", "election", "events"],
     "storage": ["engine", "sqlite", "etcd", "store", "encryption", "cacher", "maintenance", ""],
-    "server": ["catalog", "docs", "request", "access", "metrics", "api", "alloc", "strategy", "write", "verbs", "port", "aggregation",
+    "server": ["catalog", "docs", "request", "shared", "access", "metrics", "api", "alloc", "strategy", "write", "verbs", "port", "aggregation",
                "crd", "controllers", "http", "instance"],
     "server/controllers": ["host", "gc", "namespace", "quota", "small"],
     "client": ["config", "rest", "dynamic", "discovery", "runtime", "", "informers", "metrics", "controller"],

@@ -43,8 +43,8 @@
     ROW(EVENT_RECORDER,   "kit/events/event_recorder")                                             \
     ROW(WORKQUEUE,        "queue/workqueue")                                                       \
     ROW(METRIC_SHARD,     "server/metrics/metrics")                                                \
-    ROW(FEED_SHARES,      "server/api/feed_shares")                                                \
-    ROW(PROTOBUF_CACHE,   "server/api/protobuf_cache")                                             \
+    ROW(FEED_SHARES,      "server/shared/feed_shares")                                                \
+    ROW(PROTOBUF_CACHE,   "server/shared/protobuf_cache")                                             \
     ROW(KEPT_DOCS,        "server/docs/kept_docs")                                                 \
     ROW(ADDRESS_INDEX,    "server/alloc/address_index")                                            \
     ROW(INSTANCE_ENGINE,  "server/instance/instance")                                              \

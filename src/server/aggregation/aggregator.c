@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "loop/loop.h"
-#include "server/api/api_int.h"
+#include "server/api/api_loop.h"
 #include "server/port/inner_port.h"
 
 /* Look-ups under way; each target has one at a time. */

@@ -20,14 +20,14 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "server/aggregation/api_services_int.h"
-#include "server/api/api_int.h"
+#include "server/api/api_loop.h"
 
 #define RETRY_MS   100
 #define USER_AGENT "kube-apiserver"
 
 static struct cor_loop *services_loop(const struct cor_api_services *as)
 {
-    return as->api->loops[0].loop;
+    return cor_api_home(as->api)->loop;
 }
 
 /* names a kind: what is followed and written */
@@ -330,7 +330,7 @@ int cor_api_services_new(const struct cor_api_services_opts *opts,
     static const struct cor_feed_handler_ops handler = {
         .show = services_on_show, .gone = services_on_gone, .listed = services_on_listed};
     struct cor_api_services *as = cor_calloc(1, sizeof(*as));
-    struct cor_inner_follower_opts follower_opts = {.home = &opts->api->loops[0],
+    struct cor_inner_follower_opts follower_opts = {.home = cor_api_home(opts->api),
                                                     .user_agent = COR_STR(USER_AGENT),
                                                     .resource = &services_gvr,
                                                     .handler = &handler,
@@ -385,7 +385,7 @@ int cor_api_services_start(struct cor_api_services *as, struct cor_status *reter
     assert(cor_loop_is_current(services_loop(as)));
     if (r < 0)
         return r;
-    cor_api_follow_served(&as->api->loops[0], &as->served);
+    cor_api_follow_served(cor_api_home(as->api), &as->served);
     return cor_inner_follower_start(&as->follower, reterr);
 }
 

@@ -23,7 +23,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "server/aggregation/api_services_int.h"
-#include "server/api/api_int.h"
+#include "server/api/api_loop.h"
 #include "json/write/writer.h"
 
 #define LABEL          "kube-aggregator.kubernetes.io/automanaged"
@@ -147,7 +147,7 @@ void cor_auto_register_follow(struct cor_api_services *as)
     int r;
 
     /* Before the definitions are read, nothing is known to be gone. */
-    if (!as->has_listed || atomic_load(&as->api->awaits_definitions))
+    if (!as->has_listed || atomic_load(&cor_api_shared(as->api)->awaits_definitions))
         return;
     r = customs_make(as, &next);
     if (r == 0)

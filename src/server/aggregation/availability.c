@@ -26,7 +26,7 @@
 #include "server/aggregation/available.h"
 #include "server/aggregation/fetch.h"
 #include "server/aggregation/remote_follower.h"
-#include "server/api/api_int.h"
+#include "server/api/api_loop.h"
 
 #define PROBES         5
 #define PROBE_MS       5000
@@ -456,7 +456,7 @@ static int availability_collect(struct cor_availability *av)
  */
 void cor_availability_follow(struct cor_availability *av)
 {
-    struct cor_loop *loop = av->as->api->loops[0].loop;
+    struct cor_loop *loop = cor_api_home(av->as->api)->loop;
     int r;
 
     if (av->on_stopped)

@@ -23,7 +23,7 @@
 #include "base/mem.h"
 #include "loop/loop.h"
 #include "server/aggregation/remote_follower_int.h"
-#include "server/api/api_int.h"
+#include "server/api/api_loop.h"
 #include "server/api/heavy.h"
 #include "server/api/publisher.h"
 
@@ -243,7 +243,7 @@ int cor_asker_work(struct cor_asker *asker, void (*work)(struct cor_asker *asker
     assert(asker->is_busy && !asker->fetch && !asker->is_in_job);
     asker->work = work;
     asker->next = next;
-    if (!f->api->offload || asker->body.n <= COR_HEAVY_BYTES) {
+    if (!cor_api_settings(f->api)->offload || asker->body.n <= COR_HEAVY_BYTES) {
         work(asker);
         next(asker);
         return 0;
@@ -251,7 +251,7 @@ int cor_asker_work(struct cor_asker *asker, void (*work)(struct cor_asker *asker
     /* The document, its canonical form, its index and what is made of it. */
     asker->job = (struct cor_job){
         .run = asker_run_job, .on_done = asker_on_job, .loop = f->loop, .bytes = 4 * asker->body.n};
-    r = cor_offload_submit(f->api->offload, &asker->job);
+    r = cor_offload_submit(cor_api_settings(f->api)->offload, &asker->job);
     asker->is_in_job = r == 0;
     return r;
 }
@@ -412,7 +412,7 @@ static void follower_on_served(struct cor_served_follower *follower)
 {
     struct cor_remote_follower *f = COR_CONTAINER_OF(follower, struct cor_remote_follower, served);
     size_t n;
-    struct cor_api_service *const *services = cor_served_services(f->api->loops[0].served, &n);
+    struct cor_api_service *const *services = cor_served_services(cor_api_home(f->api)->served, &n);
     int r = 0;
 
     for (size_t i = 0; i < n; i++) {
@@ -520,7 +520,7 @@ int cor_remote_follower_open(struct cor_api *api, struct cor_targets *targets,
     f->loop = cor_targets_loop(targets);
     f->targets = targets;
     f->served.on_served = follower_on_served;
-    assert(f->loop == api->loops[0].loop && cor_loop_is_current(f->loop));
+    assert(f->loop == cor_api_home(api)->loop && cor_loop_is_current(f->loop));
     cor_dlist_init(&f->remotes);
     cor_timer_init(&f->tick, f->loop, follower_on_tick);
     cor_timer_init(&f->publish, f->loop, follower_on_publish);
@@ -531,7 +531,7 @@ int cor_remote_follower_open(struct cor_api *api, struct cor_targets *targets,
         cor_free(f);
         return r;
     }
-    cor_api_follow_served(&api->loops[0], &f->served);
+    cor_api_follow_served(cor_api_home(api), &f->served);
     follower_on_served(&f->served);
     *ret_follower = f;
     return 0;

@@ -11,6 +11,7 @@
 #include <assert.h>
 
 #include "base/err.h"
+#include "base/uuid.h"
 #include "meta/names/key.h"
 #include "meta/object/object_edit.h"
 #include "server/alloc/object_head.h"
@@ -33,7 +34,7 @@ static int address_write(struct cor_address_op *op, const struct cor_resource_ro
     char ip[COR_IP_TEXT_MAX];
     const struct cor_object_head head = {.row = row,
                                          .name = cor_addr_print(op->id.ip, ip),
-                                         .uid = cor_api_uuid(&op->loop->rand, op->id.uid),
+                                         .uid = cor_uuid_print(&op->loop->rand, op->id.uid),
                                          .labels = labels,
                                          .nlabels = COR_ARRAY_LEN(labels)};
     struct cor_json_writer w;

@@ -5,9 +5,10 @@
 #ifndef COR_SERVER_ADDRESSES_H
 #define COR_SERVER_ADDRESSES_H
 
+#include "base/uuid.h"
 #include "meta/object/object.h"
 #include "server/alloc/addr.h"
-#include "server/api/api_int.h"
+#include "server/api/api_loop.h"
 
 /* An IPAddress object: its address, and the uid that tells it from an earlier or later object of
  * the same address. */

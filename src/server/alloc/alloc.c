@@ -384,11 +384,11 @@ int cor_alloc_open(struct cor_api *api, const struct cor_alloc_opts *opts,
     struct cor_port_range ports;
     int r;
 
-    assert(api->nloops > 0 && !api->alloc);
+    assert(!cor_api_shared(api)->alloc);
     if (!alloc)
         return cor_status_set(reterr_status, -COR_ENOMEM, "out of memory");
     alloc->api = api;
-    alloc->home = &api->loops[0];
+    alloc->home = cor_api_home(api);
     cor_address_index_init(&alloc->index, cor_rand_u64(&alloc->home->rand));
     r = parse_cidrs(opts->cidrs, alloc->default_range.ranges, &alloc->default_range.nranges,
                     reterr_status);
@@ -413,8 +413,8 @@ int cor_alloc_open(struct cor_api *api, const struct cor_alloc_opts *opts,
     cor_default_range_create(&alloc->default_range);
     feed_open(&alloc->addresses);
     feed_open(&alloc->cidrs);
-    api->alloc = alloc;
-    api->repair = cor_repair_port(alloc->repair);
+    cor_api_shared(api)->alloc = alloc;
+    cor_api_shared(api)->repair = cor_repair_port(alloc->repair);
     *ret_alloc = alloc;
     return 0;
 }
@@ -456,8 +456,8 @@ struct cor_alloc *cor_alloc_free(struct cor_alloc *alloc)
     if (!alloc)
         return NULL;
     assert(alloc->is_stopping && !alloc->addresses.watch && !alloc->cidrs.watch);
-    alloc->api->alloc = NULL;
-    alloc->api->repair = NULL;
+    cor_api_shared(alloc->api)->alloc = NULL;
+    cor_api_shared(alloc->api)->repair = NULL;
     cor_repair_free(alloc->repair);
     cor_ports_free(alloc->ports);
     cor_address_index_deinit(&alloc->index);

@@ -13,7 +13,7 @@
 #include "server/alloc/address_index.h"
 #include "server/alloc/ports.h"
 #include "server/alloc/service_plan.h"
-#include "server/api/api_int.h"
+#include "server/api/api_loop.h"
 
 #define COR_ALLOC_CIDRS_DEFAULT "10.0.0.0/24"
 

@@ -115,7 +115,7 @@ void cor_allocation_abandon(struct cor_allocation *a)
 bool cor_allocation_is_stale(const struct cor_allocation *a)
 {
     return (a->ntaken > 0 || a->has_ports) &&
-           cor_clock_mono_ms(a->loop->api->clock) - a->since_ms > STALE_MS;
+           cor_clock_mono_ms(a->loop->settings->clock) - a->since_ms > STALE_MS;
 }
 
 /* ---- reserving ---- */
@@ -461,7 +461,7 @@ void cor_allocation_run(struct cor_allocation *a, struct cor_status *status,
     a->status = status;
     a->on_done = on_done;
     a->arg = arg;
-    a->since_ms = cor_clock_mono_ms(a->loop->api->clock);
+    a->since_ms = cor_clock_mono_ms(a->loop->settings->clock);
     if (!a->is_dry_run)
         cor_alloc_note_reserving(a->alloc);
     allocation_next_ip(a);
@@ -536,7 +536,7 @@ static void allocation_release_ports(struct cor_allocation *a)
     if (a->end == COR_ALLOCATION_KEEP) {
         op->releases = a->plan.release_ports;
         op->nreleases = a->plan.nrelease_ports;
-        op->until_ms = cor_clock_mono_ms(a->loop->api->clock) + STALE_MS;
+        op->until_ms = cor_clock_mono_ms(a->loop->settings->clock) + STALE_MS;
     } else if (a->end == COR_ALLOCATION_UNDO && a->has_ports) {
         op->gives_back = true;
         op->nwants = a->plan.nwants;

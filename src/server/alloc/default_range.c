@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/uuid.h"
 #include "meta/names/key.h"
 #include "meta/object/object_edit.h"
 #include "meta/value/time_text.h"
@@ -33,9 +34,10 @@ static int default_range_write(const struct cor_default_range *range, struct cor
 {
     const struct cor_resource_row *row = cor_api_of_role(COR_ROLE_RANGES);
     char time[COR_TIME_TEXT_MAX], cidr[COR_ADDR_RANGE_TEXT_MAX], uid[COR_UUID_TEXT_MAX];
-    struct cor_str now = cor_time_print(cor_clock_wall_ms(range->home->api->clock) / 1000, time);
+    struct cor_str now =
+        cor_time_print(cor_clock_wall_ms(range->home->settings->clock) / 1000, time);
     const struct cor_object_head head = {
-        .row = row, .name = COR_STR(DEFAULT_NAME), .uid = cor_api_uuid(&range->home->rand, uid)};
+        .row = row, .name = COR_STR(DEFAULT_NAME), .uid = cor_uuid_print(&range->home->rand, uid)};
     struct cor_json_writer w;
 
     cor_json_writer_init(&w, out);

@@ -7,7 +7,7 @@
 
 #include "loop/timer.h"
 #include "server/alloc/addr.h"
-#include "server/api/api_int.h"
+#include "server/api/api_loop.h"
 
 struct cor_default_range {
     struct cor_api_loop *home;

@@ -18,7 +18,7 @@ void cor_object_head_write(const struct cor_object_head *head, struct cor_api_lo
     cor_json_key(w, COR_STR("metadata"));
     cor_json_begin_object(w);
     cor_json_member(w, COR_STR("creationTimestamp"),
-                    cor_time_print(cor_clock_wall_ms(loop->api->clock) / 1000, time));
+                    cor_time_print(cor_clock_wall_ms(loop->settings->clock) / 1000, time));
     if (head->nlabels > 0) {
         cor_json_key(w, COR_STR("labels"));
         cor_json_begin_object(w);

@@ -4,7 +4,7 @@
 #ifndef COR_SERVER_OBJECT_HEAD_H
 #define COR_SERVER_OBJECT_HEAD_H
 
-#include "server/api/api_int.h"
+#include "server/api/api_loop.h"
 #include "json/write/writer.h"
 
 struct cor_object_head {

@@ -52,16 +52,17 @@ static int ports_open_store(struct cor_ports *ports, struct cor_status *st)
 {
     const struct cor_gr gr = {COR_STR(""), COR_STR(PORTS_RESOURCE)};
     struct cor_api *api = ports->api;
-    struct cor_store_opts opts = {.engine = api->engine,
+    struct cor_store_opts opts = {.engine = cor_api_settings(api)->engine,
                                   .loop = ports->home,
-                                  .path_prefix = api->path_prefix,
+                                  .path_prefix = cor_api_settings(api)->path_prefix,
                                   .resource_prefix = RANGES_PREFIX,
-                                  .clock = api->clock,
-                                  .form = api->stored_form};
+                                  .clock = cor_api_settings(api)->clock,
+                                  .form = cor_api_settings(api)->stored_form};
     int r = 0;
 
-    if (api->transformers)
-        r = cor_dynamic_transformers_peek(api->transformers, &gr, &opts.transformer);
+    if (cor_api_settings(api)->transformers)
+        r = cor_dynamic_transformers_peek(cor_api_settings(api)->transformers, &gr,
+                                          &opts.transformer);
     return r < 0 ? cor_status_set_err(st, r) : cor_store_new(&opts, &ports->store, st);
 }
 
@@ -75,9 +76,9 @@ int cor_ports_new(struct cor_api *api, struct cor_port_range range, struct cor_p
     if (!ports)
         return cor_status_set(reterr_status, -COR_ENOMEM, "out of memory");
     ports->api = api;
-    ports->home = api->loops[0].loop;
+    ports->home = cor_api_home(api)->loop;
     ports->range = range;
-    cor_rand_init_seeded(&ports->rand, cor_rand_u64(&api->loops[0].rand));
+    cor_rand_init_seeded(&ports->rand, cor_rand_u64(&cor_api_home(api)->rand));
     cor_dlist_init(&ports->waiting);
     cor_dlist_init(&ports->batch);
     r = ports_open_store(ports, reterr_status);
@@ -184,7 +185,8 @@ static enum cor_port_refusal ports_try(struct cor_ports *ports, struct cor_port_
  * them another one. */
 static void ports_apply(struct cor_ports *ports, struct cor_port_op *op, cor_rev rev)
 {
-    bool may_release = op->until_ms == 0 || cor_clock_mono_ms(ports->api->clock) <= op->until_ms;
+    bool may_release =
+        op->until_ms == 0 || cor_clock_mono_ms(cor_api_settings(ports->api)->clock) <= op->until_ms;
     size_t i;
 
     may_release = may_release && (op->at_rev == 0 || op->at_rev == rev);

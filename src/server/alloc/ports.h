@@ -11,7 +11,7 @@
 #include "loop/mailbox.h"
 #include "meta/status/status.h"
 #include "server/alloc/port_map.h"
-#include "server/api/api_int.h"
+#include "server/api/api_loop.h"
 
 struct cor_ports;
 

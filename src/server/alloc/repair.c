@@ -88,7 +88,7 @@ int cor_repair_new(struct cor_alloc *alloc, struct cor_api *api, struct cor_repa
         return -COR_ENOMEM;
     repair->alloc = alloc;
     repair->api = api;
-    repair->home = &api->loops[0];
+    repair->home = cor_api_home(api);
     repair->is_first = true;
     repair->port = (struct cor_repair_port){repair_on_port_ask, repair_due_in_ms};
     cor_dlist_init(&repair->asks);
@@ -124,7 +124,8 @@ struct cor_repair_counts cor_repair_counts(const struct cor_repair *repair)
  * mark that is read here before it reserves anything: who sees the reservation sees the mark. */
 static uint64_t repair_grace_ms(const struct cor_repair *repair)
 {
-    bool is_all_left_over = repair->is_first && !cor_engine_shares_store(repair->api->engine) &&
+    bool is_all_left_over = repair->is_first &&
+                            !cor_engine_shares_store(cor_api_settings(repair->api)->engine) &&
                             !cor_alloc_has_reserved(repair->alloc);
 
     return is_all_left_over ? 0 : COR_REPAIR_GRACE_MS;
@@ -134,7 +135,8 @@ static uint64_t repair_grace_ms(const struct cor_repair *repair)
 static bool repair_is_leaked(struct cor_repair *repair, const unsigned char key[COR_LEAK_BYTES])
 {
     return cor_leaks_note(&repair->leaks, key, repair->counts.passes,
-                          cor_clock_mono_ms(repair->api->clock), repair_grace_ms(repair));
+                          cor_clock_mono_ms(cor_api_settings(repair->api)->clock),
+                          repair_grace_ms(repair));
 }
 
 /* ---- the end of a pass ---- */
@@ -189,7 +191,8 @@ static void repair_end(struct cor_repair *repair)
                       ? COR_REPAIR_GRACE_MS
                       : COR_REPAIR_INTERVAL_MS;
     cor_address_index_forget_picks(cor_alloc_index(repair->alloc));
-    atomic_store(&repair->due_ms, cor_clock_mono_ms(repair->api->clock) + next_ms);
+    atomic_store(&repair->due_ms,
+                 cor_clock_mono_ms(cor_api_settings(repair->api)->clock) + next_ms);
     repair_answer_all(repair, repair->err, next_ms);
     on_first = COR_STEAL(repair->on_first);
     if (on_first)
@@ -656,7 +659,8 @@ static void repair_on_port_ask(struct cor_repair_port *port, struct cor_repair_a
 static uint64_t repair_due_in_ms(struct cor_repair_port *port)
 {
     struct cor_repair *repair = COR_CONTAINER_OF(port, struct cor_repair, port);
-    uint64_t due = atomic_load(&repair->due_ms), now = cor_clock_mono_ms(repair->api->clock);
+    uint64_t due = atomic_load(&repair->due_ms),
+             now = cor_clock_mono_ms(cor_api_settings(repair->api)->clock);
 
     return due > now ? due - now : 0;
 }

@@ -115,7 +115,7 @@ struct cor_api_protobuf_cache_stats {
 struct cor_api_protobuf_cache_stats cor_api_protobuf_cache_stats(struct cor_api *api);
 
 /* Is an object being created in the namespace whose request was admitted before this call? From any
- * thread (api/creations.h). */
+ * thread (shared/creations.h). */
 bool cor_api_creates_in(struct cor_api_loop *loop, struct cor_str ns);
 
 /* To ask the allocators of Services for a repair (api/repair_port.h); NULL: there are none. From

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "server/api/api_cachers.h"
+#include "server/api/api_int.h"
 
 #define SAMPLES_MAX 3
 
@@ -158,7 +159,7 @@ static void collect_family(void *arg, struct cor_metric_out *to)
     const struct cor_resource_row *row;
 
     for (size_t i = 0;; i++) {
-        struct cor_cacher *cacher = cor_api_cachers_at(api->cachers, i, &row);
+        struct cor_cacher *cacher = cor_api_cachers_at(api->shared.cachers, i, &row);
         struct cor_cacher_stats stats;
 
         if (!row)
@@ -199,7 +200,7 @@ static void collect_watch_events(void *arg, struct cor_metric_out *to)
         uint64_t n = 0;
 
         for (size_t l = 0; l < api->nloops; l++)
-            n += atomic_load_explicit(&api->loops[l].watch_events[i], memory_order_relaxed);
+            n += atomic_load_explicit(&api->parts[l].loop.watch_events[i], memory_order_relaxed);
         cor_buf_init(&labels, COR_METRIC_LABELS_MAX);
         if (n > 0 && add_resource_labels(&labels, &rows[i], false) == 0 &&
             cor_metric_label(&labels, "version", rows[i].version) == 0)
@@ -224,7 +225,7 @@ int cor_api_add_cache_metrics(struct cor_api *api, struct cor_metrics *metrics)
         r = cor_metrics_add(metrics, &watch_events, &events);
     if (r == 0)
         cor_metric_set_collect(events, collect_watch_events, api);
-    for (size_t i = 0; api->cachers && r == 0 && i < COR_ARRAY_LEN(families); i++) {
+    for (size_t i = 0; api->shared.cachers && r == 0 && i < COR_ARRAY_LEN(families); i++) {
         struct cor_metric *metric;
 
         assert(families[i].nsamples > 0 && families[i].nsamples <= SAMPLES_MAX);

@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "meta/names/key.h"
+#include "server/api/api_int.h"
 
 /* One resource's cacher, with the store that it is filled from. */
 struct resource_cacher {
@@ -91,7 +92,7 @@ static int cachers_open_resource(struct cor_api_cachers *c, struct resource_cach
                                    .trigger_fields = res->trigger_fields,
                                    .on_filled = on_filled,
                                    .arg = arg};
-    int r = cor_api_store_new(c->api, res, c->api->loops[0].loop, &rc->prefix, &rc->store, st);
+    int r = cor_api_store_new(c->api, res, cor_api_home(c->api)->loop, &rc->prefix, &rc->store, st);
 
     if (r < 0)
         return r;
@@ -119,14 +120,14 @@ int cor_api_cachers_open(struct cor_api *api, const struct cor_api_cachers_opts 
                          struct cor_api_cachers **ret_cachers, struct cor_status *reterr_status)
 {
     struct cor_loop *loops[COR_API_LOOPS_MAX];
-    const struct cor_cachers_opts cachers_opts = {.engine = api->engine,
+    const struct cor_cachers_opts cachers_opts = {.engine = api->settings.engine,
                                                   .loops = loops,
                                                   .nloops = api->nloops,
                                                   .bytes_max = opts->bytes_max,
-                                                  .clock = api->clock,
-                                                  .offload = api->offload};
+                                                  .clock = api->settings.clock,
+                                                  .offload = api->settings.offload};
     size_t nrows;
-    const struct cor_resource_row *const *rows = cor_served_rows(api->loops[0].served, &nrows);
+    const struct cor_resource_row *const *rows = cor_served_rows(cor_api_home(api)->served, &nrows);
     struct cor_api_cachers *c = cor_calloc(1, sizeof(*c) + nrows * sizeof(c->resources[0]));
     int r;
 
@@ -137,7 +138,7 @@ int cor_api_cachers_open(struct cor_api *api, const struct cor_api_cachers_opts 
     c->nresources = nrows;
     cor_dlist_init(&c->custom);
     for (size_t i = 0; i < api->nloops; i++)
-        loops[i] = api->loops[i].loop;
+        loops[i] = api->parts[i].loop.loop;
     r = cor_cachers_open(&cachers_opts, &c->cachers);
     if (r < 0) {
         cachers_free(c);
@@ -269,7 +270,7 @@ int cor_api_cachers_add(struct cor_api_cachers *c, const struct cor_resource_row
     int r;
 
     assert(row->life && !row->conversion && !c->on_closed);
-    assert(cor_loop_is_current(c->api->loops[0].loop));
+    assert(cor_loop_is_current(cor_api_home(c->api)->loop));
     if (!cache)
         return cor_status_set(reterr_status, -COR_ENOMEM, "out of memory");
     cache->cachers = c;
@@ -288,7 +289,7 @@ int cor_api_cachers_add(struct cor_api_cachers *c, const struct cor_resource_row
 void cor_custom_cache_release(struct cor_custom_cache *cache)
 {
     if (cache)
-        cor_loop_post_always(cache->cachers->api->loops[0].loop, &cache->mail);
+        cor_loop_post_always(cor_api_home(cache->cachers->api)->loop, &cache->mail);
 }
 
 bool cor_custom_cache_is_settled(const struct cor_custom_cache *cache)

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "server/api/api_int.h"
+#include "server/api/api_loop.h"
 #include "server/metrics/metrics.h"
 #include "storage/cacher/cacher.h"
 

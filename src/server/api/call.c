@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/uuid.h"
 #include "codec/yaml.h"
 #include "meta/names/key.h"
 #include "meta/object/object_edit.h"
@@ -34,6 +35,7 @@
 #include "schema/kinds/custom_row.h"
 #include "schema/print/custom_columns.h"
 #include "schema/protobuf/protobuf.h"
+#include "server/api/api_int.h"
 #include "server/api/call_int.h"
 #include "server/api/heavy.h"
 #include "server/api/scale_of_custom.h"
@@ -251,7 +253,7 @@ int cor_call_list_options(struct cor_call *call, bool watch, struct cor_list_opt
 
 int64_t cor_call_now_ms(const struct cor_call *call)
 {
-    return cor_clock_wall_ms(call->loop->api->clock);
+    return cor_clock_wall_ms(call->loop->settings->clock);
 }
 
 struct headers {
@@ -276,7 +278,7 @@ void cor_call_start(struct cor_call *call, int code, const char *content_type,
     assert(call->req && call->sink && !cor_heavy_is_running(call));
     cor_buf_init(&uuid, 64);
     if (call->req->audit_id.n == 0)
-        (void)cor_api_add_uuid(&call->loop->rand, &uuid);
+        (void)cor_uuid_add(&call->loop->rand, &uuid);
     h.n = 0; /* the array is large, and what is not used of it stays as it is */
     for (size_t i = 0; i < nheaders; i++) {
         headers_add(&h, headers[i].name.p, headers[i].value);
@@ -624,8 +626,8 @@ int cor_call_convert(struct cor_call *call, struct cor_object *object,
     if (cor_heavy_is_running(call))
         r = cor_row_convert(call->type, call->conversion, object, ret_object);
     else
-        r = cor_variants_get(&call->loop->variants, call->conversion, call->type, object,
-                             ret_object);
+        r = cor_variants_get(&cor_loop_part(call->loop)->variants, call->conversion, call->type,
+                             object, ret_object);
     return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 

@@ -1,7 +1,7 @@
 /* clang-format off */
 /* One product:
  *
- *   cor_event_order ──► a job among loop->event_jobs ──► thread: convert, set the revision, encode
+ *   cor_event_order ──► a job among event_jobs ──► thread: convert, set the revision, encode
  *     the next watch that wants the same joins the job       │
  *                                                            ▼
  *                         loop: the frame is kept (frames.h) ──► on_made of each watch
@@ -179,7 +179,7 @@ static void maker_on_retry(struct cor_timer *timer);
 
 static void maker_submit(struct cor_event_job *job)
 {
-    if (cor_offload_submit(job->loop->api->offload, &job->job) == 0 ||
+    if (cor_offload_submit(job->loop->settings->offload, &job->job) == 0 ||
         cor_timer_set(&job->retry, RETRY_MS) == 0)
         return;
     maker_run_job(&job->job);
@@ -210,7 +210,7 @@ static bool is_same_order(const struct cor_event_order *a, const struct cor_even
 static struct cor_event_job *maker_find(const struct cor_api_loop *loop,
                                         const struct cor_event_order *order)
 {
-    COR_DLIST_FOREACH(link, &loop->event_jobs) {
+    COR_DLIST_FOREACH(link, &cor_loop_part(loop)->event_jobs) {
         struct cor_event_job *job = COR_CONTAINER_OF(link, struct cor_event_job, link);
 
         if (is_same_order(&job->order, order))
@@ -225,7 +225,7 @@ int cor_event_order(struct cor_api_loop *loop, const struct cor_event_order *ord
     struct cor_event_job *job = maker_find(loop, order);
     int r;
 
-    assert(cor_loop_is_current(loop->loop) && loop->api->offload && order->key.type);
+    assert(cor_loop_is_current(loop->loop) && loop->settings->offload && order->key.type);
     assert(order->product != COR_EVENT_CONVERTED || order->conversion);
     cor_dlist_init(&wait->link);
     if (job) {
@@ -247,14 +247,14 @@ int cor_event_order(struct cor_api_loop *loop, const struct cor_event_order *ord
     /* Before a thread has the job. */
     (void)cor_object_ref(job->order.key.source);
     (void)cor_row_ref(job->order.key.type);
-    r = cor_offload_submit(loop->api->offload, &job->job);
+    r = cor_offload_submit(loop->settings->offload, &job->job);
     if (r < 0)
         r = cor_timer_set(&job->retry, RETRY_MS);
     if (r < 0) {
         maker_free_job(job);
         return r;
     }
-    cor_dlist_push(&loop->event_jobs, &job->link);
+    cor_dlist_push(&cor_loop_part(loop)->event_jobs, &job->link);
     cor_dlist_push(&job->waits, &wait->link);
     loop->ncalls++;
     return 0;

@@ -12,8 +12,8 @@
 #include "base/dlist.h"
 #include "schema/convert/conversion.h"
 #include "schema/protobuf/protobuf.h"
-#include "server/api/frames.h"
 #include "server/docs/table.h"
+#include "server/shared/frames.h"
 
 struct cor_api_loop;
 

@@ -63,8 +63,9 @@ static bool is_verbose(struct cor_str query)
 
 static bool is_check(const struct cor_api *api, enum endpoint endpoint, struct cor_str name)
 {
-    for (size_t i = 0; i < api->nchecks; i++) {
-        if (check_counts_for(&api->checks[i], endpoint) && cor_str_eqz(name, api->checks[i].name))
+    for (size_t i = 0; i < cor_api_settings(api)->nchecks; i++) {
+        if (check_counts_for(&cor_api_settings(api)->checks[i], endpoint) &&
+            cor_str_eqz(name, cor_api_settings(api)->checks[i].name))
             return true;
     }
     return cor_str_eq(name, COR_STR("ping"));
@@ -122,9 +123,9 @@ static int write_checks(struct cor_call *call, enum endpoint endpoint, const cha
 
     if (r >= 0)
         r = cor_buf_addz(&call->out, r == 1 ? "[+]ping excluded: ok\n" : "[+]ping ok\n");
-    for (size_t i = 0; i < api->nchecks && r == 0; i++)
-        if (check_counts_for(&api->checks[i], endpoint))
-            r = write_check(call, &api->checks[i], &ok);
+    for (size_t i = 0; i < cor_api_settings(api)->nchecks && r == 0; i++)
+        if (check_counts_for(&cor_api_settings(api)->checks[i], endpoint))
+            r = write_check(call, &cor_api_settings(api)->checks[i], &ok);
     if (r == 0)
         r = write_unknown_excludes(call, endpoint);
     if (r == 0)
@@ -170,8 +171,8 @@ static bool reply_check(struct cor_call *call, enum endpoint endpoint, struct co
         cor_call_reply_bytes(call, 200, TEXT_TYPE, NULL, 0, COR_STR("ok"));
         return true;
     }
-    for (size_t i = 0; i < api->nchecks; i++) {
-        const struct cor_health_check *check = &api->checks[i];
+    for (size_t i = 0; i < cor_api_settings(api)->nchecks; i++) {
+        const struct cor_health_check *check = &cor_api_settings(api)->checks[i];
 
         if (!check_counts_for(check, endpoint) || !cor_str_eqz(name, check->name))
             continue;

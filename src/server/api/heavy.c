@@ -145,7 +145,7 @@ static int heavy_submit(struct cor_call *call, size_t bytes, cor_heavy_work work
     call->heavy = heavy;
     if (heavy->origin)
         call->req = &heavy->request;
-    r = cor_offload_submit(call->loop->api->offload, &heavy->job);
+    r = cor_offload_submit(call->loop->settings->offload, &heavy->job);
     if (r == 0) {
         cor_call_begin_op(call);
         return 0;

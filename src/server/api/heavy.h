@@ -45,7 +45,7 @@ int cor_heavy_start(struct cor_call *call, size_t bytes, cor_heavy_work work, co
 /* Are there threads at all? */
 static inline bool cor_heavy_has_threads(const struct cor_call *call)
 {
-    return call->loop->api->offload != NULL;
+    return call->loop->settings->offload != NULL;
 }
 
 /* The budget of what the call does now (base/work.h): on the loop with a slice, if there are

@@ -17,6 +17,7 @@
 #include <assert.h>
 
 #include "loop/loop.h"
+#include "server/api/api_int.h"
 #include "server/api/call.h"
 
 #define RETRY_AFTER_S 1
@@ -57,11 +58,12 @@ int cor_held_refuse(struct cor_call *call)
 
 static void held_on_timer(struct cor_timer *timer)
 {
-    struct cor_api_loop *loop = COR_CONTAINER_OF(timer, struct cor_api_loop, held.timer);
+    struct cor_loop_part *part = COR_CONTAINER_OF(timer, struct cor_loop_part, held.timer);
+    struct cor_api_loop *loop = &part->loop;
     struct cor_held_account *account = &loop->api->held;
     uint64_t now_ms = cor_loop_now_ms(loop->loop);
 
-    COR_DLIST_FOREACH_SAFE(link, &loop->held.waiting) {
+    COR_DLIST_FOREACH_SAFE(link, &part->held.waiting) {
         struct cor_call *call = COR_CONTAINER_OF(link, struct cor_call, held.link);
 
         if (!is_over_budget(account, 0) || is_in_grace(call, now_ms))
@@ -72,23 +74,23 @@ static void held_on_timer(struct cor_timer *timer)
         atomic_fetch_add(&account->ended, 1);
         cor_call_cut(call);
     }
-    if (!cor_dlist_empty(&loop->held.waiting))
+    if (!cor_dlist_empty(&part->held.waiting))
         cor_timer_set(timer, COR_HELD_GRACE_MS);
 }
 
 void cor_held_loop_init(struct cor_api_loop *loop)
 {
-    cor_dlist_init(&loop->held.waiting);
-    cor_timer_init(&loop->held.timer, loop->loop, held_on_timer);
+    cor_dlist_init(&cor_loop_part(loop)->held.waiting);
+    cor_timer_init(&cor_loop_part(loop)->held.timer, loop->loop, held_on_timer);
 }
 
 /* The list is not empty. */
 static void held_set_timer(struct cor_api_loop *loop)
 {
     if (is_over_budget(&loop->api->held, 0))
-        cor_timer_set(&loop->held.timer, 0);
-    else if (!cor_timer_is_set(&loop->held.timer))
-        cor_timer_set(&loop->held.timer, COR_HELD_GRACE_MS);
+        cor_timer_set(&cor_loop_part(loop)->held.timer, 0);
+    else if (!cor_timer_is_set(&cor_loop_part(loop)->held.timer))
+        cor_timer_set(&cor_loop_part(loop)->held.timer, COR_HELD_GRACE_MS);
 }
 
 void cor_held_set(struct cor_call *call, size_t bytes)
@@ -101,13 +103,13 @@ void cor_held_set(struct cor_call *call, size_t bytes)
     held->bytes = bytes;
     if (bytes == 0) {
         cor_dlist_remove(&held->link);
-        if (cor_dlist_empty(&call->loop->held.waiting))
-            cor_timer_cancel(&call->loop->held.timer);
+        if (cor_dlist_empty(&cor_loop_part(call->loop)->held.waiting))
+            cor_timer_cancel(&cor_loop_part(call->loop)->held.timer);
         return;
     }
     if (cor_dlist_empty(&held->link)) {
         held->since_ms = cor_loop_now_ms(call->loop->loop);
-        cor_dlist_push(&call->loop->held.waiting, &held->link);
+        cor_dlist_push(&cor_loop_part(call->loop)->held.waiting, &held->link);
     }
     held_set_timer(call->loop);
 }

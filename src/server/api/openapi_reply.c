@@ -11,7 +11,7 @@
  * A document that is not kept:
  *
  *   answer_find_or_make ──► the loop makes it already: the call becomes a follower
- *          │ nobody makes it: the call is among loop->openapi_jobs
+ *          │ nobody makes it: the call is among openapi_jobs
  *          ▼
  *   thread: answer_make ──► loop: answer_on_made: keep the document, answer the followers and the call
  *
@@ -32,6 +32,7 @@
 
 #include "base/err.h"
 #include "codec/gzip.h"
+#include "server/api/api_int.h"
 #include "server/api/heavy.h"
 #include "server/docs/openapi_protobuf.h"
 
@@ -190,7 +191,7 @@ static void answer_on_made(struct cor_call *call, int r)
 
     cor_dlist_remove(&answer->link);
     if (answer->doc)
-        cor_kept_docs_keep(&call->loop->kept_docs, answer->doc);
+        cor_kept_docs_keep(&cor_loop_part(call->loop)->kept_docs, answer->doc);
     while (!cor_dlist_empty(&answer->followers))
         follower_end(COR_CONTAINER_OF(answer->followers.next, struct cor_openapi_answer, link),
                      answer->doc, r);
@@ -205,7 +206,7 @@ static void answer_on_made(struct cor_call *call, int r)
 /* The answer whose call makes this document on the loop; NULL: none. */
 static struct cor_openapi_answer *find_maker(struct cor_api_loop *loop, struct cor_str key)
 {
-    COR_DLIST_FOREACH(link, &loop->openapi_jobs) {
+    COR_DLIST_FOREACH(link, &cor_loop_part(loop)->openapi_jobs) {
         struct cor_openapi_answer *answer = COR_CONTAINER_OF(link, struct cor_openapi_answer, link);
 
         if (cor_str_eq(cor_str(answer->key, answer->key_n), key))
@@ -221,7 +222,7 @@ static void answer_find_or_make(struct cor_openapi_answer *answer)
     struct cor_openapi_answer *maker;
     size_t bytes;
 
-    answer->doc = cor_kept_docs_find(&call->loop->kept_docs, key);
+    answer->doc = cor_kept_docs_find(&cor_loop_part(call->loop)->kept_docs, key);
     if (answer->doc) {
         answer_send(answer);
         return;
@@ -232,7 +233,7 @@ static void answer_find_or_make(struct cor_openapi_answer *answer)
         cor_call_begin_op(call);
         return;
     }
-    cor_dlist_push(&call->loop->openapi_jobs, &answer->link);
+    cor_dlist_push(&cor_loop_part(call->loop)->openapi_jobs, &answer->link);
     /* The JSON is in memory beside the message that is made of it. */
     bytes = cor_openapi_weigh(answer->served, answer->path) *
             (answer->is_protobuf || answer->is_gzip ? 2 : 1);

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "coracle/version.h"
 #include "schema/protobuf/protobuf.h"
+#include "server/api/api_int.h"
 #include "server/api/call_int.h"
 #include "server/api/health.h"
 #include "server/api/kube_version.h"
@@ -61,7 +62,7 @@ static void reply_not_found(struct cor_call *call)
         return;
     }
     /* A client must not take a custom resource for gone that is not known yet. */
-    if (atomic_load(&call->loop->api->awaits_definitions)) {
+    if (atomic_load(&call->loop->shared->awaits_definitions)) {
         cor_status_set(&call->status, -COR_EUNAVAILABLE,
                        "the request has been made before all known HTTP paths have been installed, "
                        "please try again");

@@ -98,7 +98,7 @@ int cor_publisher_publish(struct cor_publisher *p)
     size_t nbuiltins, max;
     int r;
 
-    assert(cor_loop_is_current(p->api->loops[0].loop));
+    assert(cor_loop_is_current(cor_api_home(p->api)->loop));
     builtins = cor_api_builtins(&nbuiltins);
     max = nbuiltins + (p->maker ? p->maker->nrows_max(p->maker) : 0);
     rows = cor_calloc(max, sizeof(rows[0]));

@@ -58,8 +58,8 @@ static int root_add_checks(const struct cor_api *api, struct cor_buf *text, size
 
     for (size_t e = 0; e < COR_ARRAY_LEN(endpoints) && r == 0; e++) {
         r = root_add(text, n, endpoints[e].prefix, COR_STR("ping"));
-        for (size_t i = 0; i < api->nchecks && r == 0; i++) {
-            const struct cor_health_check *check = &api->checks[i];
+        for (size_t i = 0; i < cor_api_settings(api)->nchecks && r == 0; i++) {
+            const struct cor_health_check *check = &cor_api_settings(api)->checks[i];
 
             if (endpoints[e].is_ready ? check->ready : check->live)
                 r = root_add(text, n, endpoints[e].prefix, cor_strz(check->name));

@@ -4,7 +4,7 @@
 #define COR_SERVER_ROOT_PATHS_H
 
 #include "base/buf.h"
-#include "server/api/api_int.h"
+#include "server/api/api_loop.h"
 #include "server/catalog/served.h"
 
 /* Appends {"paths":[..]} in byte order: the versions of `served`, the health checks of the program,

@@ -16,7 +16,7 @@
 
 #include "base/err.h"
 #include "meta/names/key.h"
-#include "server/api/api_int.h"
+#include "server/api/api_loop.h"
 #include "server/crd/crd_status.h"
 
 #define FAILED         "InstanceDeletionFailed"
@@ -172,8 +172,8 @@ static bool is_quiet(const struct cor_crd_task *w)
     struct cor_api *api = w->crds->api;
 
     return entry && cor_creation_gate_is_empty(entry->gate) &&
-           (!cor_engine_shares_store(api->engine) ||
-            cor_loop_now_ms(api->loops[0].loop) >= entry->closed_ms + OTHERS_MS);
+           (!cor_engine_shares_store(cor_api_settings(api)->engine) ||
+            cor_loop_now_ms(cor_api_home(api)->loop) >= entry->closed_ms + OTHERS_MS);
 }
 
 static void deletion_list(struct cor_crd_task *w)

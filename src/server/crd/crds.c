@@ -32,7 +32,7 @@
 
 static struct cor_loop *crds_loop(const struct cor_crds *crds)
 {
-    return crds->api->loops[0].loop;
+    return cor_api_home(crds->api)->loop;
 }
 
 /* ---- what is published ---- */
@@ -165,7 +165,7 @@ static bool crds_are_served(const struct cor_crds *crds)
 static void set_synced(struct cor_crds *crds)
 {
     atomic_store(&crds->is_synced, true);
-    atomic_store(&crds->api->awaits_definitions, false);
+    atomic_store(&cor_api_shared(crds->api)->awaits_definitions, false);
 }
 
 /* From the stop on nothing is published, and the retry is not set any more. */
@@ -278,9 +278,9 @@ int cor_crds_serve(struct cor_crds *crds, struct crd_entry *entry)
     }
     if (r < 0)
         return r;
-    if (crds->api->cachers) {
-        r = cor_api_cachers_add(crds->api->cachers, cor_definition_stored(d), crds_on_filled, crds,
-                                &cache, NULL);
+    if (cor_api_shared(crds->api)->cachers) {
+        r = cor_api_cachers_add(cor_api_shared(crds->api)->cachers, cor_definition_stored(d),
+                                crds_on_filled, crds, &cache, NULL);
         if (r < 0) {
             cor_row_unref(cor_definition_row(d, 0));
             return r;
@@ -417,7 +417,7 @@ int cor_crds_new(const struct cor_crds_opts *opts, struct cor_crds **ret_crds,
     static const struct cor_feed_handler_ops handler = {
         .show = crds_on_show, .gone = crds_on_gone, .listed = crds_on_listed};
     struct cor_crds *crds = cor_calloc(1, sizeof(*crds));
-    struct cor_inner_follower_opts follower_opts = {.home = &opts->api->loops[0],
+    struct cor_inner_follower_opts follower_opts = {.home = cor_api_home(opts->api),
                                                     .user_agent = COR_STR(USER_AGENT),
                                                     .resource = &resource,
                                                     .handler = &handler,
@@ -428,7 +428,7 @@ int cor_crds_new(const struct cor_crds_opts *opts, struct cor_crds **ret_crds,
     if (!crds)
         return cor_status_set_err(reterr, -COR_ENOMEM);
     crds->api = opts->api;
-    atomic_store(&crds->api->awaits_definitions, true);
+    atomic_store(&cor_api_shared(crds->api)->awaits_definitions, true);
     crds->clock = opts->clock ? opts->clock : cor_clock_real();
     crds->publisher = cor_api_publisher(opts->api);
     crds->maker = (struct cor_row_maker){crds_nrows_max, crds_add_rows, crds_on_published};
@@ -438,7 +438,7 @@ int cor_crds_new(const struct cor_crds_opts *opts, struct cor_crds **ret_crds,
     follower_opts.clock = crds->clock;
     r = cor_inner_follower_init(&crds->follower, &follower_opts, reterr);
     if (r < 0) {
-        atomic_store(&crds->api->awaits_definitions, false);
+        atomic_store(&cor_api_shared(crds->api)->awaits_definitions, false);
         cor_publisher_set_maker(crds->publisher, NULL);
         cor_crds_free(crds);
         return r;

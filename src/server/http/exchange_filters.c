@@ -249,7 +249,7 @@ static int filter_authorize(struct cor_exchange *ex)
         a.verb = cor_str(method, n);
     }
     cor_exchange_begin_checks(ex);
-    r = cor_authorizer_reads_selectors(ex->server->api->authorizer)
+    r = cor_authorizer_reads_selectors(cor_api_settings(ex->server->api)->authorizer)
             ? filter_ask_with_selectors(ex, &a)
             : cor_exchange_authorize(ex, &a, false);
     ex->is_plain = r == -COR_EINTERNAL;

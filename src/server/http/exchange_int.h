@@ -8,7 +8,7 @@
 
 #include "http/response.h"
 #include "meta/status/status.h"
-#include "server/api/api_int.h"
+#include "server/api/api_loop.h"
 #include "server/http/api_server_int.h"
 
 struct cor_exchange_wait;

@@ -13,6 +13,7 @@
 #include <assert.h>
 
 #include "base/err.h"
+#include "base/uuid.h"
 #include "server/aggregation/aggregator.h"
 #include "server/aggregation/service_proxy.h"
 #include "server/http/exchange_int.h"
@@ -110,7 +111,7 @@ void cor_exchange_proxy(struct cor_exchange *ex)
     }
     cor_buf_init(&uuid, 64);
     if (opts.audit_id.n == 0) {
-        (void)cor_api_add_uuid(&cor_api_loop(ex->server->api, ex->shard)->rand, &uuid);
+        (void)cor_uuid_add(&cor_api_loop(ex->server->api, ex->shard)->rand, &uuid);
         opts.audit_id = cor_buf_str(&uuid);
     }
     if (cor_exchange_is_long(ex)) {

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/uuid.h"
 #include "codec/gzip.h"
 #include "codec/yaml.h"
 #include "meta/status/storage_error.h"
@@ -45,7 +46,7 @@ static void reply_common_headers(struct cor_exchange *ex, struct reply *reply, s
     struct cor_str audit_id = ex->request.audit_id;
 
     if (audit_id.n == 0) {
-        (void)cor_api_add_uuid(&cor_api_loop(ex->server->api, ex->shard)->rand, uuid);
+        (void)cor_uuid_add(&cor_api_loop(ex->server->api, ex->shard)->rand, uuid);
         audit_id = cor_buf_str(uuid);
     }
     reply_header(reply, COR_STR("Audit-Id"), audit_id);

@@ -90,7 +90,7 @@ static void sink_start_gzip(struct cor_exchange *ex, int code,
 {
     const struct cor_gzip_answer_opts opts = {
         .response = ex->response,
-        .offload = cor_api_loop(ex->server->api, ex->shard)->api->offload,
+        .offload = cor_api_settings(ex->server->api)->offload,
         .owner = cor_heavy_owner(&ex->identity.user),
         .held = cor_exchange_held(ex, ex->kept_bytes),
         .sent = &ex->body_bytes,

@@ -242,8 +242,8 @@ static int await_access(struct cor_exchange *ex, const struct cor_attributes *a,
         *ret_answer = wait->answer;
     } else {
         wait->question.on_answer = on_access_answer;
-        r = cor_authorizer_ask(ex->server->api->authorizer, ex->shard, a, &wait->question,
-                               ret_answer);
+        r = cor_authorizer_ask(cor_api_settings(ex->server->api)->authorizer, ex->shard, a,
+                               &wait->question, ret_answer);
     }
     if (r == COR_AUTHZ_ASKS)
         return COR_EXCHANGE_WAITS;
@@ -278,7 +278,8 @@ int cor_exchange_authorize(struct cor_exchange *ex, const struct cor_attributes 
                            bool is_failure_forbidden)
 {
     struct cor_authz_answer answer;
-    int r = cor_authorizer_ask(ex->server->api->authorizer, ex->shard, a, NULL, &answer);
+    int r = cor_authorizer_ask(cor_api_settings(ex->server->api)->authorizer, ex->shard, a, NULL,
+                               &answer);
 
     if (r == COR_AUTHZ_ASKS) {
         answer = (struct cor_authz_answer){0};

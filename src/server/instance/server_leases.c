@@ -20,7 +20,7 @@
 #include "base/mem.h"
 #include "loop/loop.h"
 #include "meta/object/object_edit.h"
-#include "server/api/api_int.h"
+#include "server/api/api_loop.h"
 #include "storage/encryption/dynamic_transformers.h"
 #include "storage/store/store.h"
 #include "storage/store/store_list.h"
@@ -54,12 +54,12 @@ int cor_server_leases_new(struct cor_api *api, struct cor_addr own,
                           struct cor_server_leases **ret_leases, struct cor_status *reterr_status)
 {
     const struct cor_gr gr = {COR_STR(""), COR_STR(LEASES_RESOURCE)};
-    struct cor_store_opts opts = {.engine = api->engine,
-                                  .loop = api->loops[0].loop,
-                                  .path_prefix = api->path_prefix,
+    struct cor_store_opts opts = {.engine = cor_api_settings(api)->engine,
+                                  .loop = cor_api_home(api)->loop,
+                                  .path_prefix = cor_api_settings(api)->path_prefix,
                                   .resource_prefix = LEASES_PREFIX,
-                                  .clock = api->clock,
-                                  .form = api->stored_form,
+                                  .clock = cor_api_settings(api)->clock,
+                                  .form = cor_api_settings(api)->stored_form,
                                   /* Each renewal has a lease of its own. */
                                   .lease_limits = {.reuse_s = 1, .objects_max = 1}};
     struct cor_server_leases *leases = cor_calloc(1, sizeof(*leases));
@@ -71,8 +71,9 @@ int cor_server_leases_new(struct cor_api *api, struct cor_addr own,
     cor_buf_init(&leases->key, OBJECT_MAX);
     r = cor_buf_addf(&leases->key, LEASES_PREFIX "/%.*s",
                      COR_STR_ARG(cor_addr_print(own, leases->own)));
-    if (r == 0 && api->transformers)
-        r = cor_dynamic_transformers_peek(api->transformers, &gr, &opts.transformer);
+    if (r == 0 && cor_api_settings(api)->transformers)
+        r = cor_dynamic_transformers_peek(cor_api_settings(api)->transformers, &gr,
+                                          &opts.transformer);
     r = r < 0 ? cor_status_set_err(reterr_status, r)
               : cor_store_new(&opts, &leases->store, reterr_status);
     if (r < 0) {

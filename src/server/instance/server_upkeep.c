@@ -18,10 +18,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rand.h"
+#include "base/uuid.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
 #include "schema/kinds/bootstrap_objects.h"
-#include "server/api/api_int.h"
+#include "server/api/api_loop.h"
 #include "server/instance/bootstrap_keeper.h"
 #include "server/instance/identity_lease.h"
 #include "server/instance/trust_keeper.h"
@@ -174,12 +175,12 @@ int cor_server_upkeep_new(struct cor_api *api, struct cor_str host,
     cor_inner_port_init(&u->port, cor_api_loop(api, 0), COR_STR(""), COR_STR("kube-apiserver"), 0);
     u->loop = u->port.port.loop;
     cor_timer_init(&u->timer, u->loop, upkeep_on_timer);
-    cor_trust_keeper_init(&u->trust, &u->port.port, api->clock, trust);
-    r = cor_bootstrap_keeper_init(&u->keeper, &u->port.port, api->clock, cor_bootstrap_objects,
-                                  cor_bootstrap_nobjects);
+    cor_trust_keeper_init(&u->trust, &u->port.port, cor_api_settings(api)->clock, trust);
+    r = cor_bootstrap_keeper_init(&u->keeper, &u->port.port, cor_api_settings(api)->clock,
+                                  cor_bootstrap_objects, cor_bootstrap_nobjects);
     if (r == 0)
-        r = cor_identity_lease_init(&u->lease, &u->port.port, api->clock, host,
-                                    cor_api_uuid(&u->rand, uuid));
+        r = cor_identity_lease_init(&u->lease, &u->port.port, cor_api_settings(api)->clock, host,
+                                    cor_uuid_print(&u->rand, uuid));
     if (r < 0) {
         cor_server_upkeep_free(u);
         return r;

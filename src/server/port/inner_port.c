@@ -26,7 +26,7 @@
 #include "kit/resource_path.h"
 #include "loop/loop.h"
 #include "meta/names/patch_type.h"
-#include "server/api/api_int.h"
+#include "server/api/api_loop.h"
 #include "server/catalog/served.h"
 
 #define STALE_TEXT_MAX (8u << 20) /* a line for each APIService that there may be */

@@ -37,7 +37,7 @@
 #include "meta/object/object_edit.h"
 #include "meta/object/object_received.h"
 #include "server/access/authenticator.h"
-#include "server/api/api_int.h"
+#include "server/api/api_loop.h"
 #include "server/docs/table.h"
 #include "json/text/json.h"
 #include "json/text/scan.h"

@@ -39,6 +39,7 @@
 
 #include "base/err.h"
 #include "base/str_set.h"
+#include "base/uuid.h"
 #include "meta/metadata/object_meta.h"
 #include "meta/object/object_edit.h"
 #include "meta/value/time_text.h"
@@ -140,7 +141,7 @@ static int set_name(struct cor_call *call, const struct cor_object *body, struct
         return 0;
     cor_buf_init(&name, SMALL_MAX);
     r = prefix.n > 0 ? cor_strategy_generate_name(call, prefix, &name)
-                     : cor_api_add_uuid(cor_heavy_rand(call), &name);
+                     : cor_uuid_add(cor_heavy_rand(call), &name);
     return r < 0 ? r : set_quoted(meta, COR_STR("name"), cor_buf_str(&name), &s->name);
 }
 
@@ -153,7 +154,7 @@ static int set_system_fields(struct cor_call *call, const struct cor_strategy *s
     int r;
 
     cor_buf_init(&uid, 64);
-    r = cor_api_add_uuid(cor_heavy_rand(call), &uid);
+    r = cor_uuid_add(cor_heavy_rand(call), &uid);
     if (r == 0)
         r = set_quoted(meta, COR_STR("uid"), cor_buf_str(&uid), &s->uid);
     s->created[0] = s->created[now.n + 1] = '"';

@@ -37,9 +37,10 @@ static const struct cor_list_cursor_ops cursor_ops = {cursor_next, cursor_rewind
 
 static bool is_store_ok(const struct cor_api *api, char reterr_why[COR_READY_MESSAGE_MAX])
 {
-    for (size_t i = 0; i < api->nchecks; i++) {
-        if (cor_str_eqz(COR_STR("etcd"), api->checks[i].name))
-            return api->checks[i].is_ok(api->checks[i].arg, reterr_why);
+    for (size_t i = 0; i < cor_api_settings(api)->nchecks; i++) {
+        if (cor_str_eqz(COR_STR("etcd"), cor_api_settings(api)->checks[i].name))
+            return cor_api_settings(api)->checks[i].is_ok(cor_api_settings(api)->checks[i].arg,
+                                                          reterr_why);
     }
     return true;
 }

@@ -438,7 +438,7 @@ int cor_deletion_decide(struct cor_call *call, const struct cor_delete_options *
         if (is_immortal(cor_object_name(object)))
             return cor_status_forbidden(&call->status, &gr, cor_object_name(object),
                                         "this namespace may not be deleted");
-        cor_ending_namespaces_note(&call->loop->api->ending_namespaces, cor_object_name(object),
+        cor_ending_namespaces_note(&call->loop->shared->ending_namespaces, cor_object_name(object),
                                    cor_loop_now_ms(call->loop->loop));
         r = decide_namespace(call, options, object, ret_deletion);
         if (r < 0 || ret_deletion->step != COR_DELETION_NOW)

@@ -19,7 +19,7 @@
  *     pieces are made twice: list_count() makes and drops them, one in each turn of the loop, and
  *     the cursor goes back to its first object; then they are sent. A list that fits into the first
  *     FIRST_BYTES is kept while it is counted, and sent at once. Items of objects that a watch cache
- *     has are kept (server/api/protobuf_cache.h): the second pass, and the next list, copy them;
+ *     has are kept (server/shared/protobuf_cache.h): the second pass, and the next list, copy them;
  *   - YAML, which cannot be written item by item: the whole list is gathered first, by an offload
  *     thread when it is more than COR_HEAVY_BYTES (list_reply_whole).
  *

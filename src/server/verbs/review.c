@@ -111,7 +111,7 @@ static int answer_who(struct review_call *review, struct cor_json_writer *w)
 static int answer_token(struct review_call *review, struct cor_json_writer *w)
 {
     struct cor_call *call = &review->write.call;
-    const struct cor_token_table *tokens = call->loop->api->tokens;
+    const struct cor_token_table *tokens = call->loop->settings->tokens;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
     struct cor_str spec = spec_of(review), token;
     const struct cor_user *user = NULL;
@@ -289,9 +289,8 @@ static int write_access(struct review_call *review, const struct cor_user *user,
         .path = raw_member(path, "path"),
     };
     struct cor_authz_answer answer;
-    int r = no_memory(
-        &review->write.call,
-        cor_authorizer_ask(loop->api->authorizer, cor_api_loop_index(loop), &a, NULL, &answer));
+    int r = no_memory(&review->write.call, cor_authorizer_ask(loop->settings->authorizer,
+                                                              loop->index, &a, NULL, &answer));
 
     if (r < 0)
         return r;
@@ -334,7 +333,7 @@ static int answer_rules(struct review_call *review, struct cor_json_writer *w)
 
     if (a.ns.n == 0)
         return cor_status_bad_request(&call->status, "no namespace on request");
-    cor_authorizer_write_rules(call->loop->api->authorizer, &a, w);
+    cor_authorizer_write_rules(call->loop->settings->authorizer, &a, w);
     return 0;
 }
 

@@ -623,7 +623,7 @@ static void watch_on_open(void *arg, int err, struct cor_status *status)
 
 static uint64_t watch_duration_ms(struct cor_call *call)
 {
-    uint64_t min_ms = (uint64_t)call->loop->api->min_request_timeout_s * 1000;
+    uint64_t min_ms = (uint64_t)call->loop->settings->min_request_timeout_s * 1000;
 
     /* Upstream's deadline has passed before the watch begins: 200, and the end. */
     if (call->opts.timeout_seconds < 0)
@@ -645,7 +645,7 @@ static int watch_on_feed(void *arg, struct cor_status *reterr_status)
     assert(!w->share);
     if (!call->req->user)
         return 0;
-    return cor_feed_share_take(&call->loop->api->feeds, call->req->user->name, &w->share,
+    return cor_feed_share_take(&call->loop->shared->feeds, call->req->user->name, &w->share,
                                reterr_status);
 }
 
@@ -708,7 +708,7 @@ static void watch_deinit(struct cor_call *call)
     if (w->of_backing.end)
         cor_dlist_remove(&w->of_backing.link);
     w->frame = cor_frame_unref(w->frame);
-    w->share = cor_feed_share_give(&call->loop->api->feeds, w->share);
+    w->share = cor_feed_share_give(&call->loop->shared->feeds, w->share);
     cor_predicate_deinit(&((struct watch_call *)call)->predicate);
 }
 

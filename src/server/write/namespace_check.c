@@ -8,9 +8,9 @@
  *                                               asked for in the last 30 s: read the latest state ──► judge
  *
  * The second look makes up for a cache that is behind: another server may have created the
- * namespace a moment ago, or the cache has not seen the deletion (api/ending_namespaces.h). The write keeps the namespace, because rules of kinds ask for its labels.
+ * namespace a moment ago, or the cache has not seen the deletion (shared/ending_namespaces.h). The write keeps the namespace, because rules of kinds ask for its labels.
  * From before the first look until its end the request is counted among the creations in the
- * namespace (api/creations.h), so that a deletion of the namespace can wait for it.
+ * namespace (shared/creations.h), so that a deletion of the namespace can wait for it.
  * The check is allocated for its time and freed before the write goes on, which it does in any
  * case, also when the reader of the call has gone meanwhile.
  * Failures: 404 and 403 in upstream's words, the store's failures, no memory: all reach
@@ -75,7 +75,7 @@ static bool namespace_needs_second_look(const struct namespace_check *check,
         return false;
     if (reply->err < 0)
         return reply->err == -COR_ENOTFOUND;
-    return cor_ending_namespaces_has(&call->loop->api->ending_namespaces, call->ns,
+    return cor_ending_namespaces_has(&call->loop->shared->ending_namespaces, call->ns,
                                      cor_loop_now_ms(call->loop->loop)) &&
            !namespace_is_ending(reply->object);
 }
@@ -138,7 +138,7 @@ void cor_write_check_namespace(struct cor_write *write)
         return;
     }
     if (!write->creation)
-        write->creation = cor_creations_begin(&call->loop->api->creations, call->ns);
+        write->creation = cor_creations_begin(&call->loop->shared->creations, call->ns);
     check->write = write;
     cor_buf_init(&check->key, COR_KEY_BYTES_MAX);
     r = cor_api_backing(call->loop, res, &backing, &call->status);

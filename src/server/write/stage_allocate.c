@@ -100,7 +100,7 @@ static void allocate_begin(struct cor_write *write)
 {
     struct cor_call *call = &write->call;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch = {0};
-    struct cor_allocation_opts opts = {.alloc = call->loop->api->alloc,
+    struct cor_allocation_opts opts = {.alloc = call->loop->shared->alloc,
                                        .loop = call->loop,
                                        .body = write->body,
                                        .current = write->is_create ? NULL : write->current,

@@ -26,7 +26,7 @@
 
 static int64_t store_ttl(const struct cor_call *call)
 {
-    return call->res->flags & COR_API_TTL ? call->loop->api->event_ttl_s : 0;
+    return call->res->flags & COR_API_TTL ? call->loop->settings->event_ttl_s : 0;
 }
 
 /* The verb gets the answer that was kept. */
@@ -164,7 +164,7 @@ static void removal_on_answer(void *arg, const struct cor_store_reply *reply)
         return;
     }
     removal->object = cor_object_ref(reply->object);
-    if (cor_allocation_of_removed(loop->api->alloc, loop, reply->object, &allocation) == 0) {
+    if (cor_allocation_of_removed(loop->shared->alloc, loop, reply->object, &allocation) == 0) {
         cor_allocation_settle(allocation, COR_ALLOCATION_KEEP, removal_on_settled, removal);
         return;
     }

@@ -13,7 +13,7 @@
 /* Do objects of the call's resource reserve something beside themselves (server/alloc/)? */
 static inline bool cor_call_reserves(const struct cor_call *call)
 {
-    return call->res->role == COR_ROLE_SERVICES && call->loop->api->alloc;
+    return call->res->role == COR_ROLE_SERVICES && call->loop->shared->alloc;
 }
 
 /* Stores `write->object` under the call's key, if the key is free. `on_stored` follows: -COR_EEXIST

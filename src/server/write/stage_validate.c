@@ -110,7 +110,7 @@ static struct cor_validation make_validation(struct cor_write *write)
         .meta = {call->res->name_rule, cor_api_is_namespaced(call->res),
                  call->res->flags & COR_API_ANY_FINALIZER},
         .api_version = call->res->api_version,
-        .allow_privileged = call->loop->api->allow_privileged,
+        .allow_privileged = call->loop->settings->allow_privileged,
         .check_request = cor_cert_request_check,
     };
 

@@ -6,7 +6,7 @@
 #include "recording_target.h"
 #include "server/aggregation/api_services_int.h"
 #include "server/aggregation/target.h"
-#include "server/api/api_int.h"
+#include "server/api/api_loop.h"
 
 #define SERVICES     "/apis/apiregistration.k8s.io/v1/apiservices"
 #define NBUILTINS    21
@@ -207,9 +207,9 @@ TEST(api_services, leaves_those_of_users_alone)
     await_available(&a, path, "False ServiceNotFound: service/b in \"a\" is not present");
     assert_at(fx_do(&a.c.fx, 200, "GET", path, ""), "spec.versionPriority", "9");
     /* The remote server answers for it: the rows are hidden. */
-    assert_non_null(cor_served_service(a.c.fx.api->loops[0].served, COR_STR("shop.example.org"),
-                                       COR_STR("v1")));
-    assert_null(cor_served_find(a.c.fx.api->loops[0].served, COR_STR("shop.example.org"),
+    assert_non_null(cor_served_service(cor_api_home(a.c.fx.api)->served,
+                                       COR_STR("shop.example.org"), COR_STR("v1")));
+    assert_null(cor_served_find(cor_api_home(a.c.fx.api)->served, COR_STR("shop.example.org"),
                                 COR_STR("v1"), COR_STR("kettles"), NULL));
     /* When the user takes it away, the automatic one comes and the custom resource is served. */
     fx_do(&a.c.fx, 200, "DELETE", path, "");
@@ -309,7 +309,7 @@ TEST(api_services, probes_remote_services_as_the_aggregator)
     assert_string_equal(a.rec.client_cn, "front-proxy-client");
     /* The availability is that of the published service, without another snapshot. */
     assert_true(cor_api_service_is_available(cor_served_service(
-        a.c.fx.api->loops[0].served, COR_STR("wardle.example.com"), COR_STR("v1alpha1"))));
+        cor_api_home(a.c.fx.api)->served, COR_STR("wardle.example.com"), COR_STR("v1alpha1"))));
     fx_do(&a.c.fx, 201, "POST", SERVICES, REMOTE("teapot", ""));
     snprintf(expected, sizeof(expected),
              "False FailedDiscoveryCheck: failing or missing response from "

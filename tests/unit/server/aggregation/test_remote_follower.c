@@ -4,7 +4,7 @@
 #include "../port/port_fixture.h"
 #include "recording_target.h"
 #include "server/aggregation/remote_follower_int.h"
-#include "server/api/api_int.h"
+#include "server/api/api_loop.h"
 #include "server/api/publisher.h"
 
 #define GROUP      "wardle.example.com"
@@ -320,13 +320,13 @@ TEST(remote_follower, asks_every_minute_for_what_has_changed)
         assert_true(remote_of(&f)->askers[t].due_ms > now_ms + 30000);
     }
     /* Nothing has changed: tags and hashes are compared, and nothing is published. */
-    generation = cor_served_generation(f.p.a.fx.api->loops[0].served);
+    generation = cor_served_generation(cor_api_home(f.p.a.fx.api)->served);
     n = f.rec.nrequests;
     ask_again(&f);
     assert_int_equal(f.rec.nrequests, n + 3);
     assert_true(recording_saw(&f.rec, "if-none-match: \"d1\"\n"));
     assert_true(recording_saw(&f.rec, "if-none-match: \"o1\"\n"));
-    assert_int_equal(cor_served_generation(f.p.a.fx.api->loops[0].served), generation);
+    assert_int_equal(cor_served_generation(cor_api_home(f.p.a.fx.api)->served), generation);
 
     f.script = next;
     ask_again(&f);

@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 #include "server/api/api_cachers.h"
-#include "server/api/api_int.h"
+#include "server/api/api_loop.h"
 #include "server/metrics/metrics.h"
 #include "storage/cacher/cacher_int.h"
 
@@ -121,7 +121,7 @@ static struct cor_cacher *cacher_at(struct fx *fx, size_t n)
     const struct cor_resource_row *row;
 
     for (size_t i = 0;; i++) {
-        struct cor_cacher *cacher = cor_api_cachers_at(fx->api->cachers, i, &row);
+        struct cor_cacher *cacher = cor_api_cachers_at(cor_api_shared(fx->api)->cachers, i, &row);
 
         if (!row)
             break;
@@ -148,13 +148,13 @@ TEST(api_cachers, have_failed_when_each_that_is_not_ready_failed)
     fx_open(&fx);
     assert_int_equal(cor_api_open_cachers(fx.api, &opts, NULL), 0);
     assert_true(cor_loop_run_until(fx.loop, is_synced, &fx, FX_TIMEOUT_MS));
-    assert_false(cor_api_cachers_failed(fx.api->cachers, why));
+    assert_false(cor_api_cachers_failed(cor_api_shared(fx.api)->cachers, why));
     lose(cacher_at(&fx, 0), "the first is lost");
-    assert_true(cor_api_cachers_failed(fx.api->cachers, why));
+    assert_true(cor_api_cachers_failed(cor_api_shared(fx.api)->cachers, why));
     assert_string_equal(why, "the first is lost");
-    assert_false(cor_api_cachers_are_ready(fx.api->cachers));
+    assert_false(cor_api_cachers_are_ready(cor_api_shared(fx.api)->cachers));
     lose(cacher_at(&fx, 1), "");
-    assert_false(cor_api_cachers_failed(fx.api->cachers, why));
+    assert_false(cor_api_cachers_failed(cor_api_shared(fx.api)->cachers, why));
     close_all(&fx);
 }
 
@@ -278,7 +278,7 @@ TEST(api_cachers, values_that_cannot_be_decoded_fail_what_contains_them)
 
     open_with(&cached, "configmaps");
     check_unreadable(&cached);
-    assert_true(cor_api_cachers_are_ready(cached.api->cachers));
+    assert_true(cor_api_cachers_are_ready(cor_api_shared(cached.api)->cachers));
     close_all(&cached);
     fx_open(&uncached);
     check_unreadable(&uncached);
@@ -319,18 +319,18 @@ TEST(api_cachers, a_watch_over_a_value_that_cannot_be_decoded_has_a_share_of_the
              fx_at(fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}"),
                    "metadata.resourceVersion"));
     assert_int_equal(watch_as_user(&fx, &other, "kube-system", rv), 200);
-    assert_int_equal(fx.api->feeds.used, 0);
+    assert_int_equal(cor_api_shared(fx.api)->feeds.used, 0);
     assert_int_equal(watch_as_user(&fx, &blind, "default", rv), 200);
-    assert_int_equal(fx.api->feeds.used, 1);
+    assert_int_equal(cor_api_shared(fx.api)->feeds.used, 1);
     /* The user has as many feeds as are free. */
-    fx.api->feeds.max = 2;
+    cor_api_shared(fx.api)->feeds.max = 2;
     assert_int_equal(watch_as_user(&fx, &refused, "default", rv), 429);
     assert_str(cor_buffer_sink_header(&refused.sink, "Retry-After"), "1");
     fx_call_deinit(&refused);
     fx_call_deinit(&blind);
     fx_call_deinit(&other);
     assert_true(cor_loop_run_until(fx.loop, no_calls, &fx, FX_TIMEOUT_MS));
-    assert_int_equal(fx.api->feeds.used, 0);
+    assert_int_equal(cor_api_shared(fx.api)->feeds.used, 0);
     close_all(&fx);
 }
 
@@ -360,7 +360,7 @@ TEST(api_cachers, are_opened_whole_or_fail_without_memory)
 
 static size_t frames_kept(const struct fx *fx)
 {
-    const struct cor_frames *frames = &fx->api->loops[0].frames;
+    const struct cor_frames *frames = &cor_api_home(fx->api)->frames;
     size_t n = 0;
 
     for (size_t i = 0; i < COR_FRAMES_MAX; i++)
@@ -450,7 +450,7 @@ static void assert_same_list(struct fx *fx, const char *target, const char *acce
  * makes each item at most once, the second makes none. */
 static void check_kept_list(struct fx *fx, const char *target, const char *accept, size_t nitems)
 {
-    struct cor_protobuf_cache *cache = &fx->api->protobuf_cache;
+    struct cor_protobuf_cache *cache = &cor_api_shared(fx->api)->protobuf_cache;
     const struct fx_headers headers = {.accept = accept};
     struct cor_api_protobuf_cache_stats before, cold, warm;
     size_t bytes_max = cache->bytes_max;
@@ -567,7 +567,8 @@ TEST(api_cachers, a_list_in_protobuf_survives_failed_allocations)
     FOR_EACH_FAILED_ALLOC(n) {
         FX_CALL call;
 
-        cor_protobuf_cache_drop_unused(&fx.api->protobuf_cache, UINT64_MAX, SIZE_MAX);
+        cor_protobuf_cache_drop_unused(&cor_api_shared(fx.api)->protobuf_cache, UINT64_MAX,
+                                       SIZE_MAX);
         fx_start(&fx, &call, "GET", CONFIGMAPS, "", &headers);
         fx_wait(&call);
         if (call.is_bare || call.sink.is_aborted || call.sink.status == 500)

@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "server/api/api_int.h"
+#include "server/api/api_loop.h"
 #include "server/catalog/served.h"
 #include "server/docs/discovery_docs.h"
 
@@ -162,7 +162,7 @@ static bool is_published(void *arg)
 {
     struct wanted *wanted = arg;
 
-    return cor_served_generation(wanted->fx->api->loops[0].served) == wanted->generation;
+    return cor_served_generation(cor_api_home(wanted->fx->api)->served) == wanted->generation;
 }
 
 /* Publishes the snapshot, which the caller gives away, and waits until the loop has it. */

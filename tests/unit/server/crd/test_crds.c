@@ -4,7 +4,7 @@
 #include "crd_fixture.h"
 #include "schema/kinds/custom_row.h"
 #include "schema/kinds/custom_schema.h"
-#include "server/api/api_int.h"
+#include "server/api/api_loop.h"
 #include "server/crd/crds_int.h"
 
 /* Contract crd 2.1.3, 2.1.4, 2.2.5, 2.3.2, 2.6.3 to 2.6.6. */

@@ -6,7 +6,7 @@
 #include "busy_thread.h"
 #include "loop/offload.h"
 #include "schema/protobuf/protobuf.h"
-#include "server/api/api_int.h"
+#include "server/api/api_loop.h"
 #include "server/api/event_maker.h"
 #include "server/api/heavy.h"
 
@@ -237,7 +237,7 @@ TEST(watch_protobuf, survives_every_failed_allocation)
         struct want want;
         FX_CALL call;
 
-        cor_frames_deinit(&fx.api->loops[0].frames);
+        cor_frames_deinit(&cor_api_home(fx.api)->frames);
         fx_start(&fx, &call, "GET", CONFIGMAPS "?watch=1", "", &protobuf);
         want = (struct want){&call, 1};
         if (call.is_bare || call.sink.is_done)
@@ -394,7 +394,7 @@ TEST(watch_protobuf, a_frame_that_several_wait_for_is_made_once)
     uint64_t before;
 
     open_large(&fx, 8);
-    loop = &fx.api->loops[0];
+    loop = cor_api_home(fx.api);
     assert_int_equal(
         cor_object_from_stored(COR_STR("{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":"
                                        "{\"name\":\"a\"}}"),
@@ -513,7 +513,7 @@ TEST(watch_protobuf, of_large_objects_survives_every_failed_allocation)
         struct cor_str rest, frame;
         FX_CALL call;
 
-        cor_frames_deinit(&fx.api->loops[0].frames);
+        cor_frames_deinit(&cor_api_home(fx.api)->frames);
         fx_start(&fx, &call, "GET", CONFIGMAPS "?watch=1", "", &protobuf);
         want = (struct want){&call, 1};
         if (call.is_bare || call.sink.is_done)

@@ -4,12 +4,12 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "server/api/ending_namespaces.h"
 #include "server/api/publisher.h"
 #include "server/catalog/api_service.h"
 #include "server/controllers/host/builtin.h"
 #include "server/controllers/host/server_controller.h"
 #include "server/controllers/namespace/namespace_pass.h"
+#include "server/shared/ending_namespaces.h"
 #include "storage/engine/engine_int.h"
 
 #define NAMESPACES "/api/v1/namespaces"

@@ -1,4 +1,4 @@
-#include "server/api/variants.h"
+#include "server/shared/variants.h"
 
 #include "base/err.h"
 #include "test.h"

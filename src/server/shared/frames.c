@@ -1,7 +1,7 @@
 /* The kept frames are a ring: a new frame takes the place of the oldest one, and more of the oldest
  * leave while the bytes are too many. A frame that a watch still sends outlives its place. Thread:
  * its loop. */
-#include "server/api/frames.h"
+#include "server/shared/frames.h"
 
 #include <assert.h>
 

@@ -1,4 +1,4 @@
-#include "server/api/feed_shares.h"
+#include "server/shared/feed_shares.h"
 
 #include <stdio.h>
 

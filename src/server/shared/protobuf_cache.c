@@ -16,7 +16,7 @@
  *
  * Failures: none is reported. What cannot be kept is made again by the next list. */
 /* clang-format on */
-#include "server/api/protobuf_cache.h"
+#include "server/shared/protobuf_cache.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* A share is allocated with its user's first feed and freed with the last. Nothing waits here: a
  * user who gets no feed is answered 429 and tries again. */
-#include "server/api/feed_shares.h"
+#include "server/shared/feed_shares.h"
 
 #include <assert.h>
 

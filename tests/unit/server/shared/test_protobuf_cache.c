@@ -1,4 +1,4 @@
-#include "server/api/protobuf_cache.h"
+#include "server/shared/protobuf_cache.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "server/api/frames.h"
+#include "server/shared/frames.h"
 
 #include "test.h"
 
