@@ -98,6 +98,21 @@ def broken_links(root, path, text):
             yield f"{path}:{number}: {target or 'the page'} has no heading #{anchor}"
 
 
+def unknown_modules(path, text, known):
+    """The tables of pages have columns of files, which are named without their ending."""
+    columns = None
+    for number, line in enumerate(text.split("\n"), 1):
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")] if line.startswith("|") else []
+        if not cells:
+            columns = None
+        elif columns is None:
+            columns = [i for i, cell in enumerate(cells) if cell in ("file", "files", "module", "modules")]
+        for column in columns or ():
+            for name in re.findall(r"`(\w+)`", cells[column] if column < len(cells) else ""):
+                if name not in known:
+                    yield f"{path}:{number}: there is no file {name}.*"
+
+
 def wrong(root, paths):
     files, folders = set(), set()
     for path in paths:
@@ -110,6 +125,7 @@ def wrong(root, paths):
         text = (root / path).read_text(errors="replace")
         if path.suffix == ".md":
             yield from broken_links(root, path, text)
+            yield from unknown_modules(path, text, {known.stem for known in paths})
         for number, name, is_folder in named(path, text):
             plain = re.sub(r"^(\.\./)+", "", name)
             if STANDS_FOR_MANY.search(plain) or plain in ELSEWHERE or MADE.fullmatch(plain.rsplit("/", 1)[-1]):

@@ -188,6 +188,8 @@ PATHS = [
      "src/x/y/three.c:2: there is no y/two.c"),
     ("a script says from the root what it means", {"tools/a.py": 'open("src/x/two.c"), open("self.c")\n'}, "tools/a.py:1: there is no src/x/two.c"),
     ("capitals stand for many, and what is made need not be there", {"docs/a.md": "hooks/check_FAMILY.c apps_v1_client.h first.c\n"}, None),
+    ("a table of files names files that are there", {"docs/a.md": "| room | file |\n|---|---|\n| `y` | `one`, `two` |\n"},
+     "docs/a.md:3: there is no file two.*"),
     ("a link that leads nowhere is refused", {"docs/a.md": "[b](b.md) [c](https://c/d)\n"}, "docs/a.md:1: the link b.md leads nowhere"),
     ("a heading that is not there is refused", {"docs/a.md": "# One\n[a](#two)\n"}, "docs/a.md:2: the page has no heading #two"),
 ]
