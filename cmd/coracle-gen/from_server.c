@@ -20,10 +20,9 @@
 #include "coracle/view.h"
 #include "gen/from_openapi.h"
 #include "gen/input_json.h"
+#include "gen_limits.h"
 
-#define INDEX         "/openapi/v3"
-#define TIMEOUT_MS    60000
-#define URL_BYTES_MAX 65536
+#define INDEX "/openapi/v3"
 
 struct source {
     struct cor_gen_model *model;
@@ -84,7 +83,7 @@ static int get(struct source *s, const char *path, struct cor_buf *body, struct 
     if (ret_url->n == 0)
         return cor_gen_model_error(s->model);
     cor_buf_init(body, COR_GEN_INPUT_MAX);
-    r = cor_client_get_path(s->client, path, TIMEOUT_MS, keep_body, body, &why);
+    r = cor_client_get_path(s->client, path, GEN_SERVER_TIMEOUT_MS, keep_body, body, &why);
     if (r == -COR_ENOMEM || r == 0)
         return r;
     return tell(s, "%s: an OpenAPI v3 document was expected: %s", ret_url->p,
@@ -116,7 +115,7 @@ static int read_document(struct source *s, struct cor_str url)
     struct cor_str name;
     int r;
 
-    cor_buf_init(&path, URL_BYTES_MAX);
+    cor_buf_init(&path, GEN_URL_BYTES_MAX);
     r = cor_buf_add(&path, url.p, url.n);
     if (r == 0)
         r = get(s, cor_buf_z(&path), &body, &name);

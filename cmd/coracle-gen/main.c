@@ -24,9 +24,7 @@
 #include "gen/from_tables.h"
 #include "gen/structs.h"
 #include "gen/views.h"
-
-#define FILE_BYTES_MAX (64u * 1024 * 1024)
-#define PACKAGES_MAX   256
+#include "gen_limits.h"
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
@@ -87,7 +85,7 @@ static int print_help(void)
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
 
     cor_buf_init(&text, 1u << 16);
-    if (flags_help(flags, COR_ARRAY_LEN(flags), &text) < 0)
+    if (flags_help(flags, COR_ARRAY_LEN(flags), NULL, &text) < 0)
         return EXIT_FAILED;
     printf("usage: coracle-gen [FLAG...] [PACKAGE...]\n\n"
            "Writes PACKAGE.h and PACKAGE.c, views of the types of a group and version, and\n"
@@ -124,7 +122,7 @@ static int write_whole(const char *path, struct cor_str text)
     FILE *f;
     bool is_written;
 
-    cor_buf_init(&old, FILE_BYTES_MAX);
+    cor_buf_init(&old, GEN_FILE_BYTES_MAX);
     cor_buf_init(&beside, 1u << 16);
     if (read_whole(path, &old) == 0 && cor_str_eq(cor_buf_str(&old), text))
         return 0;
@@ -187,8 +185,8 @@ static int write_pair(struct cor_gen_model *model, const struct cor_gen_package 
     COR_CLEANUP(cor_buf_deinit) struct cor_buf header, source;
     int r;
 
-    cor_buf_init(&header, FILE_BYTES_MAX);
-    cor_buf_init(&source, FILE_BYTES_MAX);
+    cor_buf_init(&header, GEN_FILE_BYTES_MAX);
+    cor_buf_init(&source, GEN_FILE_BYTES_MAX);
     r = write(model, package, views, &header, &source);
     if (r == 0)
         r = write_file(folder, package->stem, suffix, ".h", &header);
@@ -216,9 +214,9 @@ static int write_conversion(struct cor_gen_model *model,
     COR_CLEANUP(cor_buf_deinit) struct cor_buf header, source, test;
     int r;
 
-    cor_buf_init(&header, FILE_BYTES_MAX);
-    cor_buf_init(&source, FILE_BYTES_MAX);
-    cor_buf_init(&test, FILE_BYTES_MAX);
+    cor_buf_init(&header, GEN_FILE_BYTES_MAX);
+    cor_buf_init(&source, GEN_FILE_BYTES_MAX);
+    cor_buf_init(&test, GEN_FILE_BYTES_MAX);
     r = cor_gen_conversion_write(model, conversion, views, &header, &source, &test);
     if (r == 0)
         r = write_file(folder, conversion->stem, "", ".h", &header);
@@ -280,7 +278,7 @@ static int read_one(struct cor_gen_model *model, const struct gen_opts *opts, co
     struct cor_gen_input input = {.file = file, .prefix = opts->prefix, .folder = folder};
     int r;
 
-    cor_buf_init(&text, FILE_BYTES_MAX);
+    cor_buf_init(&text, GEN_FILE_BYTES_MAX);
     errno = 0;
     r = read_whole(file, &text);
     if (r < 0) {
@@ -352,7 +350,7 @@ static int run(const struct gen_opts *opts, const char *const *names, size_t n)
 {
     COR_CLEANUP(cor_gen_model_deinit) struct cor_gen_model model;
     struct cor_gen_error why = {.message = ""};
-    struct cor_gen_conversion conversions[PACKAGES_MAX];
+    struct cor_gen_conversion conversions[GEN_PACKAGES_MAX];
     struct cor_str pairs = cor_strz(opts->convert);
     size_t nconversions = 0;
     int r;
@@ -366,7 +364,7 @@ static int run(const struct gen_opts *opts, const char *const *names, size_t n)
     while (r == 0 && pairs.n > 0) {
         struct cor_str pair = cor_str_cut(&pairs, ',');
 
-        if (nconversions == PACKAGES_MAX)
+        if (nconversions == GEN_PACKAGES_MAX)
             r = -COR_ETOOBIG;
         else
             r = cor_gen_conversion_read(&model, pair, &conversions[nconversions++], &why);
@@ -386,16 +384,16 @@ int main(int argc, char **argv)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf why;
     struct gen_opts opts = {.out = ".", .prefix = "", .include = ""};
-    const char *names[PACKAGES_MAX];
+    const char *names[GEN_PACKAGES_MAX];
     size_t n = 0;
     int r;
 
     cor_buf_init(&why, 1u << 16);
-    r = flags_parse(flags, COR_ARRAY_LEN(flags), argc - 1, argv + 1, &opts, names, PACKAGES_MAX, &n,
-                    &why);
+    r = flags_parse(flags, COR_ARRAY_LEN(flags), argc - 1, argv + 1, &opts, names, GEN_PACKAGES_MAX,
+                    &n, &why);
     if (r == -COR_ECANCELED)
         return print_help();
-    if (r < 0 || n > PACKAGES_MAX) {
+    if (r < 0 || n > GEN_PACKAGES_MAX) {
         fprintf(stderr, "coracle-gen: %s\n", r < 0 ? cor_buf_z(&why) : "too many packages");
         return EXIT_USAGE;
     }

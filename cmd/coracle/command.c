@@ -98,7 +98,7 @@ static int add_full_help(const struct command *c, struct cor_buf *out)
     if (r == 0 && c->nflags)
         r = cor_buf_addz(out, "\nFlags:\n");
     if (r == 0)
-        r = flags_help(c->flags, c->nflags, out);
+        r = flags_help(c->flags, c->nflags, c->opts_default, out);
     return r;
 }
 

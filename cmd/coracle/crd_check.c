@@ -18,6 +18,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "codec/yaml.h"
 #include "meta/status/gvk.h"
@@ -26,8 +27,6 @@
 #include "json/text/json.h"
 #include "json/text/scan.h"
 
-#define INPUT_BYTES_MAX  (64u << 20)
-#define DOCUMENT_MAX     (16u << 20)
 #define DOCUMENTS_MAX    100000
 #define DEFINITIONS_MAX  10000
 #define DEFINITION_BYTES (16u << 20)
@@ -74,7 +73,7 @@ static struct document *check_add(struct check *check, const char *file, size_t 
         return NULL;
     document = &check->documents[check->ndocuments++];
     *document = (struct document){.file = file, .number = number};
-    cor_buf_init(&document->json, DOCUMENT_MAX);
+    cor_buf_init(&document->json, COR_CRD_CHECK_OBJECT_MAX);
     return document;
 }
 
@@ -134,7 +133,7 @@ static int read_json(struct check *check, const char *file, size_t *number, stru
 
 static int read_yaml(struct check *check, const char *file, size_t *number, struct cor_str text)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = DOCUMENT_MAX};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = COR_CRD_CHECK_OBJECT_MAX};
     struct cor_yaml_error err = {.message = ""};
     int r = cor_yaml_to_json(text, &json, NULL, &err);
 
@@ -188,7 +187,7 @@ static int read_text(struct check *check, const char *file, struct cor_str text)
 /* False after a message. */
 static bool read_file(struct check *check, const char *file)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = INPUT_BYTES_MAX};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = COR_CRD_CHECK_INPUT_MAX};
     FILE *f = strcmp(file, "-") == 0 ? stdin : fopen(file, "rb");
     char chunk[16384];
     bool is_read;

@@ -232,7 +232,53 @@ int flags_parse(const struct flag *flags, size_t nflags, int argc, char *const *
     return check_required(flags, nflags, seen, reterr_message);
 }
 
-int flags_help(const struct flag *flags, size_t nflags, struct cor_buf *out)
+/* As it would be typed. */
+static int add_duration(uint64_t ms, struct cor_buf *out)
+{
+    static const struct {
+        uint64_t ms;
+        const char *unit;
+    } units[] = {{3600 * 1000, "h"}, {60 * 1000, "m"}, {1000, "s"}, {1, "ms"}};
+    size_t i = 0;
+
+    while (ms % units[i].ms != 0)
+        i++;
+    return cor_buf_addf(out, "%llu%s", (unsigned long long)(ms / units[i].ms), units[i].unit);
+}
+
+static int add_default(const struct flag *flag, const void *defaults, struct cor_buf *out)
+{
+    const void *at = (const char *)defaults + flag->at;
+
+    switch (flag->kind) {
+    case FLAG_SWITCH:
+        return cor_buf_addz(out, *(const bool *)at ? "true" : "false");
+    case FLAG_CHOICE:
+    case FLAG_TEXT:
+        return cor_buf_addz(out, *(const char *const *)at);
+    case FLAG_NUMBER:
+        return cor_buf_addf(out, "%llu", (unsigned long long)*(const uint64_t *)at);
+    case FLAG_DURATION:
+        return add_duration(*(const uint64_t *)at, out);
+    }
+    return -COR_EINTERNAL;
+}
+
+static int add_help(const struct flag *flag, const void *defaults, struct cor_buf *out)
+{
+    const char *mark = strchr(flag->help, '%');
+    int r;
+
+    if (!mark)
+        return cor_buf_addz(out, flag->help);
+    assert(defaults);
+    r = cor_buf_add(out, flag->help, (size_t)(mark - flag->help));
+    if (r == 0)
+        r = add_default(flag, defaults, out);
+    return r < 0 ? r : cor_buf_addz(out, mark + 1);
+}
+
+int flags_help(const struct flag *flags, size_t nflags, const void *defaults, struct cor_buf *out)
 {
     int r = 0;
 
@@ -247,7 +293,11 @@ int flags_help(const struct flag *flags, size_t nflags, struct cor_buf *out)
         if (r == 0 && strlen(left) > COLUMN)
             r = cor_buf_addf(out, "\n  %-*s", COLUMN, "");
         if (r == 0)
-            r = cor_buf_addf(out, " %s%s\n", f->help, f->required ? " (needed)" : "");
+            r = cor_buf_addz(out, " ");
+        if (r == 0)
+            r = add_help(f, defaults, out);
+        if (r == 0)
+            r = cor_buf_addf(out, "%s\n", f->required ? " (needed)" : "");
     }
     return r;
 }

@@ -23,7 +23,7 @@ struct flag {
     enum flag_kind kind;
     size_t at;         /* where the value goes in the command's options struct */
     const char *value; /* what the help calls it; NULL for a switch */
-    const char *help;
+    const char *help;  /* a % stands for the default */
     uint64_t min, max; /* FLAG_NUMBER; max 0: INT64_MAX */
     bool required;
 };
@@ -36,8 +36,9 @@ int flags_parse(const struct flag *flags, size_t nflags, int argc, char *const *
                 const char **args, size_t args_max, size_t *ret_nargs,
                 struct cor_buf *reterr_message);
 
-/* One line per flag, aligned. 0, -COR_ENOMEM, -COR_ETOOBIG. */
-int flags_help(const struct flag *flags, size_t nflags, struct cor_buf *out);
+/* One line per flag, aligned. `defaults` is the command's options before flags are read; NULL when
+ * no help shows one. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+int flags_help(const struct flag *flags, size_t nflags, const void *defaults, struct cor_buf *out);
 
 /* The word of `words` that begins with `word`, or that a slip of the finger turns into it; or NULL.
  */

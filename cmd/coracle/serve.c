@@ -2,7 +2,7 @@
 /* `coracle serve`: flags, the log, and the life of one server.
  *
  *   open the instance ──► say that it is ready ──► run until SIGINT or SIGTERM ──► close, with
- *   DRAIN_MS for requests that are under way
+ *   COR_DRAIN_MS for requests that are under way
  *
  * SIGHUP reads the encryption file again. A start that fails prints the reason and a hint, and ends
  * with status 1. */
@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "coracle/version.h"
 #include "etcd_flags.h"
@@ -23,14 +24,8 @@
 #include "server/instance/instance.h"
 #include "start_pages.h"
 
-/* How long requests under way may take after the end was asked for. */
-#define DRAIN_MS      10000
 #define VERBOSE_DEBUG 4
 #define NO_FD         UINT64_MAX
-/* A year, in seconds: what a watch may last is computed in milliseconds from it. */
-#define MIN_REQUEST_TIMEOUT_MAX 31536000
-/* Each may hold a window of 256 KB of a body. */
-#define H2_STREAMS_MAX 10000
 /* 1 TiB: COR_PROTOBUF_CACHE_BYTES_MAX. */
 #define PROTOBUF_CACHE_BYTES_MAX (UINT64_C(1) << 40)
 
@@ -47,11 +42,11 @@ struct serve_opts {
 
 static const struct flag flags[] = {
     {"data", 0, FLAG_TEXT, AT_INSTANCE(data_dir), "DIR",
-     "the folder of the store and the credentials (./coracle-data)"},
-    {"port", 0, FLAG_NUMBER, AT(port), "PORT", "where HTTPS is served (6443); 0 takes a free port",
-     0, 65535},
+     "the folder of the store and the credentials (%)"},
+    {"port", 0, FLAG_NUMBER, AT(port), "PORT", "where HTTPS is served (%); 0 takes a free port", 0,
+     65535},
     {"bind-address", 0, FLAG_TEXT, AT_INSTANCE(bind_address), "ADDRESS",
-     "the numeric address to listen on (127.0.0.1); 0.0.0.0 or :: for all"},
+     "the numeric address to listen on (%); 0.0.0.0 or :: for all"},
     {"advertise-address", 0, FLAG_TEXT, AT_INSTANCE(advertise_address), "ADDRESS",
      "the endpoint of the Service default/kubernetes (the bind address, unless it is loopback)"},
     {"endpoint-reconciler-type", 0, FLAG_CHOICE, AT_INSTANCE(endpoint_reconciler), "lease|none",
@@ -88,7 +83,7 @@ static const struct flag flags[] = {
      "NAME.NAMESPACE=HOST:PORT,..",
      "where the Services of aggregated API servers are reached, when not by their addresses"},
     {"aggregator-reject-forwarding-redirect", 0, FLAG_SWITCH, AT_INSTANCE(rejects_redirects), NULL,
-     "answer 502 when an aggregated API server redirects a client (true)"},
+     "answer 502 when an aggregated API server redirects a client (%)"},
     {"authorization-mode", 0, FLAG_CHOICE, AT(authorization_mode), "AlwaysAllow|AlwaysDeny",
      "what users outside of system:masters may do (nothing)"},
     {"authentication-kubeconfig", 0, FLAG_TEXT, AT_INSTANCE(authentication_kubeconfig), "FILE",
@@ -99,38 +94,37 @@ static const struct flag flags[] = {
      AT_INSTANCE(authentication_tolerate_lookup_failure), NULL,
      "start also when that ConfigMap cannot be read"},
     {"authentication-token-webhook-cache-ttl", 0, FLAG_DURATION, AT_INSTANCE(token_ttl_ms),
-     "DURATION", "how long answers about tokens are kept (10s)"},
+     "DURATION", "how long answers about tokens are kept (%)"},
     {"authorization-kubeconfig", 0, FLAG_TEXT, AT_INSTANCE(authorization_kubeconfig), "FILE",
      "the server that is asked what users may do (SubjectAccessReview)"},
     {"authorization-always-allow-paths", 0, FLAG_TEXT, AT_INSTANCE(always_allow_paths), "PATH,..",
-     "what it need not be asked for (/healthz,/readyz,/livez); \"/x/*\" is all below /x/"},
+     "what it need not be asked for (%); \"/x/*\" is all below /x/"},
     {"authorization-webhook-cache-authorized-ttl", 0, FLAG_DURATION, AT_INSTANCE(authorized_ttl_ms),
-     "DURATION", "how long its permissions are kept (10s)"},
+     "DURATION", "how long its permissions are kept (%)"},
     {"authorization-webhook-cache-unauthorized-ttl", 0, FLAG_DURATION,
-     AT_INSTANCE(unauthorized_ttl_ms), "DURATION", "how long its refusals are kept (10s)"},
+     AT_INSTANCE(unauthorized_ttl_ms), "DURATION", "how long its refusals are kept (%)"},
     {"allow-privileged", 0, FLAG_SWITCH, AT_INSTANCE(allow_privileged), NULL,
-     "let containers be privileged (false)"},
+     "let containers be privileged (%)"},
     {"event-ttl", 0, FLAG_DURATION, AT_INSTANCE(event_ttl_ms), "DURATION",
-     "how long events are kept (1h)"},
+     "how long events are kept (%)"},
     {"max-requests-inflight", 0, FLAG_NUMBER, AT_INSTANCE(reading_max), "N",
-     "reading requests at once (400); 0 for no limit"},
+     "reading requests at once (%); 0 for no limit"},
     {"max-mutating-requests-inflight", 0, FLAG_NUMBER, AT_INSTANCE(mutating_max), "N",
-     "mutating requests at once (200); 0 for no limit"},
+     "mutating requests at once (%); 0 for no limit"},
     {"http2-max-streams-per-connection", 0, FLAG_NUMBER, AT_INSTANCE(h2_streams_max), "N",
-     "requests at once on one HTTP/2 connection (1000); 0 for that", 0, H2_STREAMS_MAX},
+     "requests at once on one HTTP/2 connection (%); 0 for that", 0, COR_H2_STREAMS_FLAG_MAX},
     {"request-timeout", 0, FLAG_DURATION, AT_INSTANCE(request_timeout_ms), "DURATION",
-     "how long a request may take (1m)"},
+     "how long a request may take (%)"},
     {"min-request-timeout", 0, FLAG_NUMBER, AT_INSTANCE(min_request_timeout_s), "SECONDS",
-     "a watch lasts one to two times this unless it says otherwise (1800)", 1,
-     MIN_REQUEST_TIMEOUT_MAX},
-    {"watch-cache", 0, FLAG_SWITCH, AT_INSTANCE(watch_cache), NULL,
-     "serve reads from memory (true)"},
+     "a watch lasts one to two times this unless it says otherwise (%)", 1,
+     COR_MIN_REQUEST_FLAG_MAX_S},
+    {"watch-cache", 0, FLAG_SWITCH, AT_INSTANCE(watch_cache), NULL, "serve reads from memory (%)"},
     {"watch-cache-sizes", 0, FLAG_TEXT, AT_INSTANCE(watch_cache_sizes), "RESOURCE#N,..",
      "pods#0 or deployments.apps#0 serves that resource from the store; other sizes change nothing"},
     {"watch-cache-bytes", 0, FLAG_NUMBER, AT_INSTANCE(watch_cache_bytes), "BYTES",
-     "what watch caches may keep beside the present state (268435456)", 1 << 20},
+     "what watch caches may keep beside the present state (%)", 1 << 20},
     {"protobuf-cache-bytes", 0, FLAG_NUMBER, AT_INSTANCE(protobuf_cache_bytes), "BYTES",
-     "what may be kept to answer lists in protobuf again (67108864); 0 for nothing", 0,
+     "what may be kept to answer lists in protobuf again (%); 0 for nothing", 0,
      PROTOBUF_CACHE_BYTES_MAX},
     {"service-cluster-ip-range", 0, FLAG_TEXT, AT_INSTANCE(service_cidrs), "CIDR[,CIDR]",
      "the addresses of Services (10.0.0.0/24); of both families, the primary one first"},
@@ -145,7 +139,7 @@ static const struct flag flags[] = {
      "application/json|application/vnd.kubernetes.protobuf",
      "what objects of built-in kinds are written as (application/json); both are read"},
     {"etcd-compaction-interval", 0, FLAG_DURATION, AT_INSTANCE(compaction_interval_ms), "DURATION",
-     "how often old revisions are dropped (5m); 0 for never"},
+     "how often old revisions are dropped (%); 0 for never"},
     {"encryption-provider-config", 0, FLAG_TEXT, AT_INSTANCE(encryption_config), "FILE",
      "an EncryptionConfiguration: which resources are stored encrypted, and with which keys"},
     {"encryption-provider-config-automatic-reload", 0, FLAG_SWITCH, AT_INSTANCE(encryption_reload),
@@ -154,27 +148,28 @@ static const struct flag flags[] = {
      "write the server's URL and a line end there when it is ready", 0, 1 << 20},
     {"die-with-parent", 0, FLAG_SWITCH, AT(die_with_parent), NULL,
      "stop when the process that started this one ends"},
-    {"logging-format", 0, FLAG_CHOICE, AT(logging_format), "text|json", "how to log (text)"},
-    {"v", 'v', FLAG_NUMBER, AT(verbosity), "N", "how much to log (0); from 4 on everything"},
+    {"logging-format", 0, FLAG_CHOICE, AT(logging_format), "text|json", "how to log (%)"},
+    {"v", 'v', FLAG_NUMBER, AT(verbosity), "N", "how much to log (%); from 4 on everything"},
 };
 
 static const struct serve_opts defaults = {
     .instance = {.data_dir = DATA_DIR_DEFAULT,
-                 .compaction_interval_ms = 5 * 60 * 1000,
+                 .compaction_interval_ms = COR_COMPACTION_INTERVAL_MS,
                  .bind_address = "127.0.0.1",
                  .token_ttl_ms = 10 * 1000,
                  .authorized_ttl_ms = 10 * 1000,
                  .unauthorized_ttl_ms = 10 * 1000,
                  .always_allow_paths = "/healthz,/readyz,/livez",
-                 .event_ttl_ms = 3600 * 1000,
-                 .request_timeout_ms = 60 * 1000,
-                 .min_request_timeout_s = 1800,
-                 .reading_max = 400,
-                 .mutating_max = 200,
+                 .event_ttl_ms = COR_EVENT_TTL_S * 1000,
+                 .request_timeout_ms = COR_REQUEST_TIMEOUT_MS,
+                 .min_request_timeout_s = COR_MIN_REQUEST_TIMEOUT_S,
+                 .reading_max = COR_READING_MAX,
+                 .mutating_max = COR_MUTATING_MAX,
+                 .h2_streams_max = COR_H2_STREAMS_MAX,
                  .rejects_redirects = true,
                  .watch_cache = true,
-                 .watch_cache_bytes = 256 << 20,
-                 .protobuf_cache_bytes = 64 << 20},
+                 .watch_cache_bytes = COR_WATCH_CACHE_BYTES,
+                 .protobuf_cache_bytes = COR_PROTOBUF_CACHE_BYTES},
     .port = 6443,
     .ready_fd = NO_FD,
     .logging_format = "text",
@@ -263,7 +258,7 @@ static int run_serve(const void *opts, const char *const *args, size_t nargs)
     interrupt_stop(&interrupt);
     notify_manager("STOPPING=1");
     COR_LOG_INFO("stopping");
-    cor_instance_close(in, DRAIN_MS);
+    cor_instance_close(in, COR_DRAIN_MS);
     COR_LOG_INFO("stopped");
     cor_log_install(NULL);
     cor_status_deinit(&st);

@@ -5,12 +5,11 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/limits.h"
 #include "schema/walk/read.h"
 #include "session.h"
 #include "storage/store/stored_form.h"
 #include "store_commands.h"
-
-#define INPUT_BYTES_MAX (16u << 20)
 
 struct put_opts {
     struct session_opts session;
@@ -159,7 +158,7 @@ static int run_store_put(const void *opts, const char *const *args, size_t nargs
     int status;
 
     session_init(&put.session, "store put", opts);
-    cor_buf_init(&put.input, INPUT_BYTES_MAX);
+    cor_buf_init(&put.input, COR_PUT_INPUT_MAX);
     status = put_object(&put, args[0], nargs > 1 ? args[1] : "-");
     cor_object_unref(put.object);
     cor_buf_deinit(&put.input);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "meta/names/key.h"
 #include "schema/kinds/resource_row.h"
 #include "session.h"

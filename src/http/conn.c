@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "http/http_server_int.h"
 #include "net/host/host.h"
@@ -372,7 +373,7 @@ void cor_conn_open(struct cor_http_worker *w, int take_fd, struct cor_tls *tls,
     struct cor_stream_opts opts = {.cbs = &stream_cbs,
                                    .arg = c,
                                    .tls = tls,
-                                   .out_max = COR_HTTP_RESPONSE_MAX + COR_HTTP_OUT_SLACK,
+                                   .out_max = COR_OUTPUT_WAITING_MAX + COR_HTTP_OUT_SLACK,
                                    .stall_ms = w->server->opts.limits.request_timeout_ms};
 
     if (!c) {

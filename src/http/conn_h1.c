@@ -16,12 +16,10 @@
 #include <assert.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "http/http_server_int.h"
 
 #define SPANS_AT_ONCE 32
-/* A body up to this long, of a request that has been answered, is read and dropped to keep the
- * connection. */
-#define SKIP_MAX (64u * 1024)
 /* Input of an upgraded protocol that is taken at once: what it is answered with fits the scratch
  * and the room that responses leave free. */
 #define UPGRADE_SLICE (16u * 1024)
@@ -122,7 +120,8 @@ static void finish(struct cor_conn *c)
  * waits for 100 Continue may or may not send its body. */
 static bool can_skip(const struct cor_conn *c)
 {
-    return cor_h1_is_done(c->h1) || (!c->wants_continue && cor_h1_body_left(c->h1) <= SKIP_MAX);
+    return cor_h1_is_done(c->h1) ||
+           (!c->wants_continue && cor_h1_body_left(c->h1) <= COR_BODY_SKIPPED_MAX);
 }
 
 static void write_out(struct cor_conn *c, const struct cor_str *spans, size_t n)

@@ -4,18 +4,13 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "http/http_server_int.h"
 #include "net/stream/listener.h"
 #include "net/stream/net.h"
 #include "net/stream/tls.h"
 
-#define BODY_MAX_DEFAULT        (3u << 20)
-#define BODIES_MAX_DEFAULT      (256u << 20)
-#define CONNECTIONS_MAX_DEFAULT 16384
-#define HEAD_TIMEOUT_MS         32000
-#define REQUEST_TIMEOUT_MS      60000
-#define IDLE_TIMEOUT_MS         90000
 /* Of a response's head: as much text as a head that is read may have, for a handler that passes one
  * on, and what stands between its parts. */
 #define HEAD_OUT_MAX (COR_H1_HEAD_MAX + 8u * 1024)
@@ -45,12 +40,12 @@ static uint64_t or_default(uint64_t value, uint64_t value_default)
 
 static void fill_limits(struct cor_http_limits *limits)
 {
-    limits->body_max = or_default(limits->body_max, BODY_MAX_DEFAULT);
-    limits->bodies_max = or_default(limits->bodies_max, BODIES_MAX_DEFAULT);
-    limits->connections_max = or_default(limits->connections_max, CONNECTIONS_MAX_DEFAULT);
-    limits->head_timeout_ms = or_default(limits->head_timeout_ms, HEAD_TIMEOUT_MS);
-    limits->request_timeout_ms = or_default(limits->request_timeout_ms, REQUEST_TIMEOUT_MS);
-    limits->idle_timeout_ms = or_default(limits->idle_timeout_ms, IDLE_TIMEOUT_MS);
+    limits->body_max = or_default(limits->body_max, COR_BODY_BYTES_MAX);
+    limits->bodies_max = or_default(limits->bodies_max, COR_HELD_FOR_PEERS_MAX);
+    limits->connections_max = or_default(limits->connections_max, COR_CONNECTIONS_MAX);
+    limits->head_timeout_ms = or_default(limits->head_timeout_ms, COR_HEAD_TIMEOUT_MS);
+    limits->request_timeout_ms = or_default(limits->request_timeout_ms, COR_REQUEST_TIMEOUT_MS);
+    limits->idle_timeout_ms = or_default(limits->idle_timeout_ms, COR_IDLE_TIMEOUT_MS);
     limits->h2_streams_max = (uint32_t)or_default(limits->h2_streams_max, COR_H2_STREAMS_MAX);
 }
 

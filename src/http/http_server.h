@@ -16,16 +16,16 @@ struct cor_http_server;
 struct cor_loop;
 struct cor_tls;
 
-/* Zero means the default that stands beside the field. */
+/* Zero means the default of base/limits.h. */
 struct cor_http_limits {
-    size_t body_max;             /* 3 MiB: a larger request body is a 413 */
-    size_t bodies_max;           /* 256 MiB that is held for clients at once: http/budget.h */
-    size_t connections_max;      /* 16384, over all loops; shares of it likewise */
-    uint64_t head_timeout_ms;    /* 32 s from the first byte to the end of the head, TLS included */
-    uint64_t request_timeout_ms; /* 60 s: a response's first deadline; also how long a client may
+    size_t body_max;             /* a larger request body is a 413 */
+    size_t bodies_max;           /* what is held for clients at once: http/budget.h */
+    size_t connections_max;      /* over all loops; shares of it likewise */
+    uint64_t head_timeout_ms;    /* from the first byte to the end of the head, TLS included */
+    uint64_t request_timeout_ms; /* a response's first deadline; also how long a client may
                                     leave output unread */
-    uint64_t idle_timeout_ms;    /* 90 s between requests */
-    uint32_t h2_streams_max;     /* 1000 of one HTTP/2 connection at once */
+    uint64_t idle_timeout_ms;    /* between requests */
+    uint32_t h2_streams_max;     /* of one HTTP/2 connection at once */
 };
 
 struct cor_http_server_opts {

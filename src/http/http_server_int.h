@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "base/dlist.h"
+#include "base/limits.h"
 #include "http/budget.h"
 #include "http/http_server.h"
 #include "loop/loop.h"

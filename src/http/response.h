@@ -11,7 +11,7 @@
  * only the deadline may be changed; an answer would have to be given by on_head, unless on_head held
  * the body back or took it as a stream (cor_http_response_hold_body(), _stream_body()).
  *
- * Output is copied and sent once per loop turn. A response buffers COR_HTTP_RESPONSE_MAX bytes at
+ * Output is copied and sent once per loop turn. A response buffers COR_OUTPUT_WAITING_MAX bytes at
  * most: a write takes what there is room for, and on_writable tells when there is room again.
  * No function here calls back before it returns. */
 /* clang-format on */
@@ -30,7 +30,6 @@
 struct cor_http_response;
 struct cor_loop;
 
-#define COR_HTTP_RESPONSE_MAX (256u * 1024)
 /* cor_http_response_set_deadline(): for watches. */
 #define COR_HTTP_NO_DEADLINE UINT64_MAX
 

@@ -1,6 +1,7 @@
 /* A watch whose reader is slow. */
 #include <stdio.h>
 
+#include "base/limits.h"
 #include "conformance.h"
 
 static struct conf_watch w;

@@ -2,6 +2,7 @@
  * written of a document that was taken is JSON, which is taken again and written as the same bytes.
  */
 #include "base/err.h"
+#include "base/limits.h"
 #include "fuzz.h"
 #include "server/aggregation/discovery_parse.h"
 #include "json/text/json.h"

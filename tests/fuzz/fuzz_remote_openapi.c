@@ -3,6 +3,7 @@
  * is taken; and merged into a document of ours it gives JSON that has no reference to nothing and
  * converts to protobuf. */
 #include "base/err.h"
+#include "base/limits.h"
 #include "fuzz.h"
 #include "server/aggregation/openapi_convert.h"
 #include "server/aggregation/openapi_parse.h"

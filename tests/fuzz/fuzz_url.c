@@ -2,6 +2,7 @@
  * is the same; however a parameter is written, everybody who looks for it finds the same value. */
 #include <string.h>
 
+#include "base/limits.h"
 #include "fuzz.h"
 #include "http/url.h"
 #include "server/request/query_options.h"

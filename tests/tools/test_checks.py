@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""TAP: check_layers.py, check_paths.py, check_bans.py, check_kinds.py and check_citations.py on small made-up trees. Argument: the source root."""
+"""TAP: check_layers.py, check_paths.py, check_limits.py, check_bans.py, check_kinds.py and check_citations.py on small made-up trees. Argument: the source root."""
 
 import collections
 import importlib.util
@@ -194,6 +194,16 @@ PATHS = [
     ("a heading that is not there is refused", {"docs/a.md": "# One\n[a](#two)\n"}, "docs/a.md:2: the page has no heading #two"),
 ]
 
+# (what, the header, the page, the message or None)
+LIMITS = [
+    ("a size is written in any unit", "#define COR_A (3u << 20) /* so */\n#define COR_B (1536u * 1024)\n", "3 MiB, 1.5 MB", None),
+    ("a count has its commas", "#define COR_A 16384\n", "| 16,384 |", None),
+    ("a time is written in any unit", "#define COR_A_MS 32000\n#define COR_B_S 3600\n#define COR_C_MS 60000\n", "32 s, 1 h, a minute", None),
+    ("a number that the page lacks is refused", "#define COR_A (3u << 20)\n", "13 MiB, 3 MB5, 3 KB", "src/base/limits.h: COR_A: "),
+    ("a rate is no time", "#define COR_A_PER_S 33\n", "33 s", None),
+    ("a number is a number", "#define COR_A (COR_B + 1)\n", "1", "src/base/limits.h: COR_A is no plain number"),
+]
+
 
 def run(script, tree, names):
     command = [sys.executable, "-S", str(ROOT / "tools" / script), *names]
@@ -286,6 +296,9 @@ def cases():
         yield what, "check_layers.py", ["--root", "."], {path: content}, expected
     for what, files, expected in PATHS:
         yield what, "check_paths.py", ["--root", "."], {"src/x/y/one.c": "", **files}, expected
+    for what, header, page, expected in LIMITS:
+        files = {"src/base/limits.h": header, "docs/internals/limits.md": page}
+        yield what, "check_limits.py", ["--root", "."], files, expected
     for what, path, content, expected in BANS:
         yield what, "check_bans.py", [path], {path: content}, expected
     yield ("without a repository all sources are looked at", "check_bans.py", [], {"src/x.c": "strcpy(a, b);\n", "build/x.c": "strcpy(a, b);\n"},

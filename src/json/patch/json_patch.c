@@ -3,6 +3,7 @@
  * Each operation fails in the words, and in the order of checks, of the library that kube-apiserver
  * uses. */
 #include "base/err.h"
+#include "base/limits.h"
 #include "json/patch/patch_int.h"
 #include "json/patch/patch_tree.h"
 
@@ -156,11 +157,11 @@ static int copy_for_copy(struct run *run, yyjson_mut_val *val, yyjson_mut_val **
         *ret = yyjson_mut_null(tree->doc);
     } else {
         run->copied += cor_json_ptree_measure(tree, val).bytes;
-        if (tree->error || run->copied > COR_JSON_PATCH_COPY_BYTES_MAX)
+        if (tree->error || run->copied > COR_BODY_BYTES_MAX)
             return FAIL(run,
                         "Unable to complete the copy, the accumulated size increase of copy is "
                         "%zu, exceeding the limit %u",
-                        run->copied, COR_JSON_PATCH_COPY_BYTES_MAX);
+                        run->copied, COR_BODY_BYTES_MAX);
         *ret = yyjson_mut_val_mut_copy(tree->doc, val);
     }
     return *ret ? 0 : -COR_ENOMEM;

@@ -7,12 +7,6 @@
 
 #include "json/text/json.h"
 
-/* kube-apiserver's: more operations are refused, and what "copy" adds together. */
-#define COR_JSON_PATCH_OPS_MAX        10000
-#define COR_JSON_PATCH_COPY_BYTES_MAX (3u << 20)
-/* Values visited for one patch; long arrays and objects are walked for each operation. */
-#define COR_JSON_PATCH_WORK_MAX 50000000u
-
 struct cor_json_patch_error {
     char message[400]; /* cut when a path in it is longer */
 };

@@ -11,6 +11,7 @@
  * Thread: any (no state). */
 /* clang-format on */
 #include "base/err.h"
+#include "base/limits.h"
 #include "json/patch/patch_int.h"
 #include "json/text/json_int.h"
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "json/patch/patch.h"
 
 #define VALUES_OF_STEP 4 /* that are visited in the time of a step of the request's work */

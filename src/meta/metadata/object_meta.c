@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "base/str_set.h"
 #include "meta/status/gvk.h"

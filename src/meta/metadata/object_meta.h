@@ -10,9 +10,6 @@
 #include "meta/names/field_error.h"
 #include "meta/names/validation.h"
 
-/* Keys and values together. */
-#define COR_ANNOTATIONS_BYTES_MAX (256u * 1024)
-
 struct cor_object_meta_rules {
     enum cor_name_rule name; /* for name and generateName */
     bool is_namespaced;

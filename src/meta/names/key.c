@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "meta/names/validation.h"
 #include "meta/status/quote.h"
 

@@ -17,9 +17,6 @@
 #include "meta/status/gvk.h"
 #include "meta/status/status.h"
 
-/* Longer than any name and namespace that the rules allow, with room for path segment names. */
-#define COR_KEY_BYTES_MAX 4096
-
 /* `registry`, `/registry` and `/registry/` all give `/registry/`; the empty prefix is `/`. */
 int cor_key_path_prefix(struct cor_str prefix, struct cor_buf *out);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "coracle/value.h"
 #include "meta/object/object_wire.h"

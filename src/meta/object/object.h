@@ -59,7 +59,6 @@ struct cor_object_limits {
     const struct cor_json_guide *guide; /* which values are raw, as there */
     const void *root;
 };
-#define COR_OBJECT_BYTES_MAX_DEFAULT (1536u * 1024)
 
 /* Duplicate keys found while reading outside bytes: the last wins, each is reported by path. */
 struct cor_json_dups;

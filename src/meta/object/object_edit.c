@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "json/text/json.h"
 #include "json/text/scan.h"
 #include "json/write/writer.h"

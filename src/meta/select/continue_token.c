@@ -2,6 +2,7 @@
 
 #include "base/base64.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "meta/names/key.h"
 #include "json/text/json.h"

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/mem.h"
 #include "meta/select/selector_lexer.h"
 #include "meta/status/quote.h"

@@ -16,10 +16,6 @@
 
 struct cor_json_path;
 
-/* Upstream has no limits but its URL's; a longer selector is refused as a bad request. */
-#define COR_FIELD_SELECTOR_BYTES_MAX (64u * 1024)
-#define COR_FIELD_SELECTOR_TERMS_MAX 256
-
 /* What a field reads as when the object does not have it: "", "false" or "0". */
 enum cor_field_kind { COR_FIELD_KIND_STRING, COR_FIELD_KIND_BOOL, COR_FIELD_KIND_INT };
 

@@ -1,6 +1,7 @@
 #include "meta/select/list_options.h"
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "meta/names/field_error.h"
 #include "meta/names/key.h"
 #include "meta/select/continue_token.h"

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/limits.h"
 #include "base/str.h"
 #include "net/session/header.h"
 
@@ -50,10 +51,8 @@ struct cor_h1_limits {
     uint64_t body_max;
 };
 
-/* Go allows 1 MiB of head. Kubernetes clients send one or two KB, the largest token a few more; a
- * connection that is still anonymous should not be able to claim more memory than this. */
-#define COR_H1_HEAD_MAX    (64u * 1024)
-#define COR_H1_HEADERS_MAX 256
+#define COR_H1_HEAD_MAX    COR_HEAD_BYTES_MAX
+#define COR_H1_HEADERS_MAX COR_HEAD_FIELDS_MAX
 /* Responses before the final one (1xx, without 101), which are passed over: more are refused, or a
  * server could keep a call that has no deadline busy for ever. */
 #define COR_H1_INTERIM_MAX 5

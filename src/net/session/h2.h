@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/limits.h"
 #include "base/str.h"
 #include "net/session/h2_stream.h"
 
@@ -101,22 +102,10 @@ size_t cor_h2_nstreams(const struct cor_h2 *h);
 /* Client role: would a stream that is opened now go out at once, below both limits? */
 bool cor_h2_takes_stream(const struct cor_h2 *h);
 
-/* The numbers below have their reasons in docs/internals/h2.md. */
-#define COR_H2_WINDOW            (256u * 1024)
-#define COR_H2_STREAMS_MAX       1000
-#define COR_H2_HEAD_MAX          (64u * 1024)
-#define COR_H2_HEADERS_MAX       256
-#define COR_H2_INTERIM_MAX       5
-#define COR_H2_CONTINUATIONS_MAX 6
-#define COR_H2_CONTROL_BURST     1000
-#define COR_H2_CONTROL_PER_S     100
-#define COR_H2_CONTROL_BYTES     1024
-#define COR_H2_RESETS_BURST      1000
-#define COR_H2_RESETS_PER_S      33
-#define COR_H2_EXPANDED_BYTES    (16u * 1024)
-#define COR_H2_EXPANDED_BURST    200
-#define COR_H2_EXPANDED_PER_S    10
-#define COR_H2_ACKS_MAX          100
-#define COR_H2_SETTINGS_MAX      32
+/* Others are in base/limits.h; docs/internals/h2.md has the reasons. */
+#define COR_H2_HEAD_MAX     COR_HEAD_BYTES_MAX
+#define COR_H2_HEADERS_MAX  COR_HEAD_FIELDS_MAX
+#define COR_H2_INTERIM_MAX  5
+#define COR_H2_SETTINGS_MAX 32
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "net/session/h2_int.h"
 

@@ -4,6 +4,7 @@
 #include <limits.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "net/session/h2_int.h"
 

@@ -5,6 +5,7 @@
  * Failures: no memory, which is kept in the errors; a text then counts as new. Thread: one at a
  * time. */
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "schema/check/check.h"
 

@@ -12,6 +12,7 @@
 /* clang-format on */
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "schema/check/check.h"
 #include "schema/types/types_int.h"

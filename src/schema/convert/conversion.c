@@ -5,6 +5,7 @@
 #include "schema/convert/conversion.h"
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "meta/status/gvk.h"
 #include "schema/types/raw_values.h"
 #include "schema/walk/normalize.h"

@@ -3,6 +3,7 @@
  * version 1 (schema/convert/hpa_metrics.h). An annotation that cannot be read counts as absent. */
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "schema/convert/conversion.h"
 #include "schema/convert/hpa_metrics.h"
 #include "schema/types/conversion_data.h"

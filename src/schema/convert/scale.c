@@ -2,6 +2,7 @@
  * ReplicationController. */
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "meta/names/field_error.h"
 #include "meta/select/label_selector.h"
 #include "schema/convert/conversion.h"

@@ -2,6 +2,7 @@
  * kept. */
 #include "base/base64.h"
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "schema/convert/conversion.h"
 #include "json/patch/patch.h"
 #include "json/text/scan.h"

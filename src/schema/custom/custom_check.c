@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "meta/status/gvk.h"
 #include "schema/convert/conversion.h"
 #include "schema/custom/custom_scale.h"

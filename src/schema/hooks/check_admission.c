@@ -3,6 +3,7 @@
 #include "schema/hooks/check_admission.h"
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/str_set.h"
 #include "schema/hooks/check_old_mistakes.h"
 #include "schema/hooks/hooks.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "meta/select/label_selector.h"
 #include "schema/go/index_list.h"
 #include "schema/hooks/hooks.h"

@@ -7,6 +7,7 @@
 
 #include "base/base64.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "schema/hooks/hooks.h"
 
 #define WHY_MAX 4096

@@ -4,6 +4,7 @@
 #include "schema/hooks/check_cluster.h"
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "meta/value/quantity.h"
 #include "schema/format/resource_name.h"
 #include "schema/go/ip_text.h"

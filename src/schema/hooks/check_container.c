@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "meta/value/quantity.h"
 #include "schema/hooks/hooks.h"
 

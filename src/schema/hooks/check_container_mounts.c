@@ -3,6 +3,7 @@
  * rules of volumes passed them. Upstream reports some mistakes of a mount at the list, without an
  * index; the same is done here. Thread: any. */
 #include "base/err.h"
+#include "base/limits.h"
 #include "schema/hooks/hooks.h"
 
 #define TEXTS_MAX COR_OBJECT_BYTES_MAX_DEFAULT

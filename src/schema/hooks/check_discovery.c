@@ -3,6 +3,7 @@
 #include "schema/hooks/check_discovery.h"
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "schema/go/ip_text.h"
 #include "schema/hooks/hooks.h"
 

@@ -3,6 +3,7 @@
  * changes, so that a job with a mistake of the past can be written.
  * Thread: any. */
 #include "base/err.h"
+#include "base/limits.h"
 #include "schema/go/index_list.h"
 #include "schema/hooks/check_batch.h"
 #include "schema/hooks/hooks.h"

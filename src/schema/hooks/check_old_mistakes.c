@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "schema/format/resource_name.h"
 #include "schema/hooks/hooks.h"
 

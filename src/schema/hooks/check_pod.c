@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "schema/hooks/check_old_mistakes.h"
 #include "schema/hooks/hooks.h"

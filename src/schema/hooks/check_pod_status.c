@@ -1,6 +1,7 @@
 /* The hooks of validation for the status of a pod (schema/check/check.h describes what they work
  * with). Thread: any. */
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "schema/go/ip_text.h"
 #include "schema/hooks/hooks.h"

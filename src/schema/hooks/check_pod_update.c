@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/line_diff.h"
 #include "base/map.h"
 #include "schema/go/go_value.h"

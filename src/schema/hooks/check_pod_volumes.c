@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "meta/status/quote.h"
 #include "meta/value/quantity.h"
 #include "schema/hooks/hooks.h"

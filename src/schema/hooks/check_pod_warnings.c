@@ -4,6 +4,7 @@
  * array first. A pod has few ports, which are compared with one another; when there are many, sets
  * of what was seen tell which of them is in the way of another, and only these are compared.
  * Failures: no memory, which the errors keep. Thread: any. */
+#include "base/limits.h"
 #include "schema/hooks/check_warnings.h"
 
 #include <assert.h>

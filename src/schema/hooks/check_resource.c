@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "meta/object/object_edit.h"
 #include "schema/go/ip_text.h"
 #include "schema/hooks/hooks.h"

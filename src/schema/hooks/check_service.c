@@ -4,6 +4,7 @@
 #include "schema/hooks/check_service.h"
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "schema/go/ip_text.h"
 #include "schema/hooks/hooks.h"
 

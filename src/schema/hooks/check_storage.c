@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "schema/hooks/hooks.h"

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/base64.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "meta/value/quantity.h"
 #include "schema/format/format_ip.h"
 #include "schema/hooks/hooks.h"

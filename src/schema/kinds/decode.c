@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/utf8.h"
 #include "meta/status/gvk.h"
 #include "schema/print/openapi.h"
@@ -18,7 +19,6 @@
 
 #define SUMMARY_BYTES 30
 #define NO_KIND       "couldn't get version/kind; json parse error: "
-#define BODY_BYTES    (3u << 20)
 #define TYPE_META                                                                                  \
     "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string "               \
     "\"json:\\\"kind,omitempty\\\"\" }"
@@ -121,7 +121,7 @@ int cor_decode_sniff(struct cor_str json, struct cor_str *api_version, struct co
 int cor_decode_check_bytes(struct cor_str json, struct cor_buf *why)
 {
     /* The decoder that looks for the kind skips numbers. */
-    const struct cor_json_limits limits = {BODY_BYTES, COR_JSON_DEPTH_MAX, true};
+    const struct cor_json_limits limits = {COR_BODY_BYTES_MAX, COR_JSON_DEPTH_MAX, true};
     struct cor_json_error error;
     bool canonical;
 

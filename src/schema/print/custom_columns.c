@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "meta/value/time_text.h"
 #include "schema/convert/conversion.h"

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "meta/object/object.h"
 #include "meta/value/time_text.h"

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/str_set.h"
 #include "meta/names/validation.h"
 #include "meta/object/object.h"

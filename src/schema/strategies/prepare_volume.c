@@ -3,6 +3,7 @@
  * Failures: no memory, or a member that grows beyond the maximum. Thread: any. */
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "meta/object/object.h"
 #include "meta/value/time_text.h"
 #include "schema/convert/conversion.h"

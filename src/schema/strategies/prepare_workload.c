@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "meta/object/object.h"
 #include "schema/convert/conversion.h"
 #include "schema/strategies/strategy_hooks.h"

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/str_set.h"
 #include "meta/object/object.h"
 #include "schema/types/types_int.h"

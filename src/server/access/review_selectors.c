@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "http/url.h"
 #include "meta/select/field_selector.h"
 #include "meta/select/label_selector.h"

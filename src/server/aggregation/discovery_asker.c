@@ -12,6 +12,7 @@
  * Failures: the chain's; the versions that were not answered for are stale. */
 /* clang-format on */
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "server/aggregation/discovery_parse.h"
 #include "server/aggregation/remote_follower_int.h"

@@ -19,6 +19,7 @@
 #include <assert.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "server/request/negotiate.h"

@@ -8,12 +8,6 @@
 
 #include "base/buf.h"
 
-/* What one server may say: bytes of a document, versions of groups in it, and resources of a
- * version, subresources counted. All of Kubernetes has about 200 KB, 30 and 60. */
-#define COR_REMOTE_DISCOVERY_BYTES     (2u << 20)
-#define COR_REMOTE_DISCOVERY_VERSIONS  1024
-#define COR_REMOTE_DISCOVERY_RESOURCES 4096
-
 /* Does the Content-Type of an answer say that it is an aggregated document that
  * cor_discovery_list_init() reads? */
 bool cor_discovery_is_aggregated(struct cor_str content_type);

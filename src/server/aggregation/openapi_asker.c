@@ -12,6 +12,7 @@
  * Failures: the chain's. */
 /* clang-format on */
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "server/aggregation/openapi_convert.h"
 #include "server/aggregation/remote_follower_int.h"

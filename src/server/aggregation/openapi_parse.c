@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "server/docs/openapi_protobuf.h"
 #include "json/text/json.h"
 #include "json/text/scan.h"

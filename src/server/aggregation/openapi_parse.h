@@ -11,8 +11,6 @@
 #include "base/buf.h"
 #include "server/docs/openapi_spec.h"
 
-/* Maximum of one document of another server. That of Kubernetes, about everything, has 4 MB. */
-#define COR_REMOTE_OPENAPI_BYTES (8u << 20)
 /* Maximum of an index of version 3. That of Kubernetes has 15 KB. */
 #define COR_REMOTE_INDEX_BYTES (256u << 10)
 /* Of a hash in the index of version 3. Upstream's have 128 digits. */

@@ -22,9 +22,6 @@
 #ifndef COR_SERVER_REMOTE_FOLLOWER_H
 #define COR_SERVER_REMOTE_FOLLOWER_H
 
-#define COR_REMOTE_TARGET_BYTES (16u << 20)
-#define COR_REMOTE_ALL_BYTES    (48u << 20)
-
 struct cor_api;
 struct cor_remote_follower;
 struct cor_targets;

@@ -11,6 +11,7 @@
 #include <assert.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/uuid.h"
 #include "meta/names/key.h"
 #include "meta/object/object_edit.h"

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/uuid.h"
 #include "meta/names/key.h"

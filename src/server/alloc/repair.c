@@ -26,6 +26,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "meta/names/key.h"

@@ -18,13 +18,11 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "server/access/authorizer.h"
 #include "server/api/api_cachers.h"
 #include "server/api/api_int.h"
-
-#define EVENT_TTL_S           3600
-#define MIN_REQUEST_TIMEOUT_S 1800
 
 /* On the loop: its next requests are routed by what was published last. */
 static void api_on_published(struct cor_mail *mail)
@@ -105,9 +103,9 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
         .transformers = opts->transformers,
         .clock = opts->clock ? opts->clock : cor_clock_real(),
         .allow_privileged = opts->allow_privileged,
-        .event_ttl_s = opts->event_ttl_s > 0 ? opts->event_ttl_s : EVENT_TTL_S,
-        .min_request_timeout_s =
-            opts->min_request_timeout_s > 0 ? opts->min_request_timeout_s : MIN_REQUEST_TIMEOUT_S,
+        .event_ttl_s = opts->event_ttl_s > 0 ? opts->event_ttl_s : COR_EVENT_TTL_S,
+        .min_request_timeout_s = opts->min_request_timeout_s > 0 ? opts->min_request_timeout_s
+                                                                 : COR_MIN_REQUEST_TIMEOUT_S,
         .tokens = opts->tokens,
         .authorizer =
             opts->authorizer ? opts->authorizer : cor_authorizer_of_mode(COR_AUTHZ_MASTERS),
@@ -115,7 +113,7 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
         .nchecks = opts->nchecks,
         .offload = opts->offload,
     };
-    api->held.max = opts->held_bytes_max > 0 ? opts->held_bytes_max : COR_HELD_BYTES_DEFAULT;
+    api->held.max = opts->held_bytes_max > 0 ? opts->held_bytes_max : COR_ANSWERS_HELD_MAX;
     api->nloops = opts->nloops;
     cor_api_builtins(&n);
     api->decode_errors = cor_calloc(n, sizeof(api->decode_errors[0]));

@@ -25,8 +25,6 @@
 /* The spans of output at once, unless the verb asks for more. A watch, of which there are
  * thousands, needs no more than these. */
 #define COR_CALL_SPANS_FEW 8
-/* Maximum of `out`: indented JSON, YAML, tables and Status objects are made there first. */
-#define COR_CALL_OUT_MAX (64u << 20)
 
 struct cor_call;
 struct cor_heavy;

@@ -16,6 +16,7 @@
 #include <assert.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "loop/offload.h"
 #include "server/access/authenticator.h"

@@ -13,9 +13,6 @@
 #include "base/work.h"
 #include "server/api/call.h"
 
-/* A stage over more bytes than this leaves the loop. */
-#define COR_HEAVY_BYTES (64u * 1024)
-
 /* 0, or a failure in the call's status. On a thread or on the loop. */
 typedef int (*cor_heavy_work)(struct cor_call *call);
 

@@ -20,8 +20,7 @@
 #include "base/dlist.h"
 #include "loop/timer.h"
 
-#define COR_HELD_BYTES_DEFAULT (256u << 20)
-#define COR_HELD_GRACE_MS      1000
+#define COR_HELD_GRACE_MS 1000
 
 struct cor_call;
 struct cor_api_loop;

@@ -31,6 +31,7 @@
 #include <time.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "codec/gzip.h"
 #include "server/api/api_int.h"
 #include "server/api/heavy.h"

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "schema/custom/custom_scale.h"
 #include "schema/kinds/custom_row.h"
 #include "schema/types/raw_values.h"

@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "server/catalog/arrangement.h"
 

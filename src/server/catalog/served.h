@@ -18,7 +18,6 @@
 #include "server/catalog/api_service.h"
 #include "server/catalog/remote_docs.h"
 
-#define COR_SERVED_ROWS_MAX  16384
 #define COR_SERVED_DOC_BYTES (16u << 20) /* maximum of one document */
 #define COR_ETAG_MAX         40
 

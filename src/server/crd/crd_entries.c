@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "server/crd/crds_int.h"
 

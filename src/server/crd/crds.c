@@ -20,6 +20,7 @@
 
 #include "base/array.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "server/api/api_cachers.h"

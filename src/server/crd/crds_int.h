@@ -10,8 +10,6 @@
 #include "server/crd/definition.h"
 #include "server/port/inner_follower.h"
 
-#define COR_CRDS_MAX 4096 /* definitions that are known at a time */
-
 /* One CustomResourceDefinition. */
 struct crd_entry {
     struct cor_object *object; /* the newest known state; a reference */

@@ -15,6 +15,7 @@
 #include "base/base64.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "coracle/view.h"

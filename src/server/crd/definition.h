@@ -9,12 +9,10 @@
 #ifndef COR_SERVER_DEFINITION_H
 #define COR_SERVER_DEFINITION_H
 
+#include "base/limits.h"
 #include "schema/kinds/crd_versions.h"
 #include "schema/kinds/custom_row.h"
 #include "schema/kinds/resource_row.h"
-
-/* Definitions that are alive at a time, those that are retired and not freed yet included. */
-#define COR_DEFINITIONS_MAX 8192
 
 struct cor_definition;
 

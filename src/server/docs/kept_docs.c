@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "loop/loop.h"
 
@@ -96,11 +97,11 @@ static bool docs_add(struct cor_kept_docs *docs, struct cor_kept_doc *doc)
 {
     bool is_added = false;
 
-    if (doc_cost(doc) > COR_KEPT_BYTES_MAX)
+    if (doc_cost(doc) > COR_KEPT_DOCS_BYTES_MAX)
         return false;
     cor_lock_acquire(&docs->lock);
     if (!cor_lru_use(&docs->docs, doc->link.key)) {
-        while (docs->bytes + doc_cost(doc) > COR_KEPT_BYTES_MAX)
+        while (docs->bytes + doc_cost(doc) > COR_KEPT_DOCS_BYTES_MAX)
             docs_drop(docs, docs_oldest(docs));
         if (cor_lru_add(&docs->docs, &doc->link) == 0) {
             cor_ref_get(&doc->ref);

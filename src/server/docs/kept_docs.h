@@ -12,7 +12,6 @@
 #include "base/ref.h"
 #include "loop/timer.h"
 
-#define COR_KEPT_BYTES_MAX (32u << 20)
 #define COR_KEPT_UNUSED_MS 30000
 /* How often each loop that has added a document looks for unused ones, while any is kept. */
 #define COR_KEPT_SWEEP_MS 10000

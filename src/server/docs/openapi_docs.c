@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "meta/object/object_edit.h"
 #include "schema/kinds/custom_row.h"

@@ -19,8 +19,6 @@
 
 /* Of a hash, with its terminating zero. */
 #define COR_OPENAPI_HASH_MAX 36
-/* A maximum for a document. */
-#define COR_OPENAPI_BYTES_MAX (16u << 20)
 
 /* Appends the index of version 3. 0, -COR_ENOMEM. */
 int cor_openapi_index(const struct cor_served *served, struct cor_buf *out);

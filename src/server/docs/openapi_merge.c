@@ -24,6 +24,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "server/docs/openapi_docs.h"
 #include "server/docs/openapi_same.h"

@@ -5,11 +5,10 @@
 #include <assert.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "server/http/api_server_int.h"
 #include "server/http/exchange.h"
-
-#define REQUEST_TIMEOUT_MS (60u * 1000)
 
 /* Upstream's words for what the HTTP layer refuses by itself. */
 static void describe_error(int code, const char *message, struct cor_status *st)
@@ -64,7 +63,7 @@ int cor_server_new(const struct cor_server_opts *opts, struct cor_server **ret_s
     cor_flight_init(&s->reading, opts->reading_max);
     cor_flight_init(&s->mutating, opts->mutating_max);
     s->request_timeout_ms =
-        opts->limits.request_timeout_ms ? opts->limits.request_timeout_ms : REQUEST_TIMEOUT_MS;
+        opts->limits.request_timeout_ms ? opts->limits.request_timeout_ms : COR_REQUEST_TIMEOUT_MS;
     r = cor_http_server_new(&http_opts, &s->http);
     if (r == 0)
         r = cor_server_add_metrics(s, opts->nloops);

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "loop/loop.h"
 #include "server/access/impersonation.h"
 #include "server/access/review_selectors.h"
@@ -27,10 +28,6 @@
 #include "server/http/exchange_wait.h"
 #include "server/http/websocket_answer.h"
 #include "server/request/query_options.h"
-
-/* How long a verb that writes may take, counted from when its body is whole; as upstream, except
- * that upstream's time includes the reading of the body. */
-#define MUTATING_TIMEOUT_MS (34u * 1000)
 
 /* One pass over the headers: the first header of each name counts. The names differ in length, so
  * that one comparison decides. */
@@ -190,8 +187,8 @@ static int filter_deadline(struct cor_exchange *ex)
         cor_http_response_set_deadline(ex->response, now_ms + timeout_ms);
     }
     if (!filter_is_reading(ex) && ex->request.info.verb != COR_API_VERB_DELETECOLLECTION &&
-        timeout_ms > MUTATING_TIMEOUT_MS)
-        timeout_ms = MUTATING_TIMEOUT_MS;
+        timeout_ms > COR_WRITE_TIMEOUT_MS)
+        timeout_ms = COR_WRITE_TIMEOUT_MS;
     ex->timeout_ms = timeout_ms;
     return 0;
 }

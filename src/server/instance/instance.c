@@ -15,6 +15,7 @@
  * process, because other loops run already.
  * Thread: home. */
 /* clang-format on */
+#include "base/limits.h"
 #include "server/crd/crds.h"
 #include "server/instance/instance_int.h"
 
@@ -36,16 +37,13 @@
 #include "storage/maintenance/compactor.h"
 
 /* The threads for requests over large bytes, and their queue. */
-#define OFFLOAD_THREADS   2
-#define OFFLOAD_JOBS_MAX  256
-#define OFFLOAD_BYTES_MAX (128u << 20)
-#define MAIL_MAX          65536
-#define SYNC_MAX_MS       120000
-#define UNIX_SOCKET_MODE  0666
+#define OFFLOAD_THREADS  2
+#define SYNC_MAX_MS      120000
+#define UNIX_SOCKET_MODE 0666
 
 static int instance_open_loops(struct cor_instance *in)
 {
-    int r = cor_loop_new(MAIL_MAX, &in->home);
+    int r = cor_loop_new(COR_LOOP_MAIL_MAX, &in->home);
 
     if (r == 0) {
         cor_loop_measure_turns(in->home);
@@ -56,7 +54,7 @@ static int instance_open_loops(struct cor_instance *in)
     for (size_t i = 0; r == 0 && i < in->nworkers; i++) {
         in->workers[i].instance = in;
         in->workers[i].index = i;
-        r = cor_loop_new(MAIL_MAX, &in->workers[i].loop);
+        r = cor_loop_new(COR_LOOP_MAIL_MAX, &in->workers[i].loop);
         if (r == 0)
             cor_loop_measure_turns(in->workers[i].loop);
     }
@@ -145,8 +143,9 @@ static int instance_open_api(struct cor_instance *in, struct cor_loop *const *lo
                                     .held_bytes_max = o->watch_cache_bytes,
                                     .protobuf_cache_bytes = o->protobuf_cache_bytes,
                                     .transformers = in->transformers};
-    static const struct cor_offload_opts offload_opts = {
-        .nthreads = OFFLOAD_THREADS, .jobs_max = OFFLOAD_JOBS_MAX, .bytes_max = OFFLOAD_BYTES_MAX};
+    static const struct cor_offload_opts offload_opts = {.nthreads = OFFLOAD_THREADS,
+                                                         .jobs_max = COR_HEAVY_JOBS_MAX,
+                                                         .bytes_max = COR_HEAVY_QUEUE_MAX};
     struct cor_server_opts server_opts = {
         .metrics = in->metrics,
         .loops = loops,

@@ -6,14 +6,15 @@
 #ifndef COR_SERVER_INNER_PORT_H
 #define COR_SERVER_INNER_PORT_H
 
+#include "base/limits.h"
 #include "kit/api_port.h"
 #include "loop/mailbox.h"
 #include "server/port/inner_request.h"
 
 /* The port's own time for a request that names none, as over HTTP: of a write of one object, and of
  * all else. */
-#define COR_INNER_WRITE_MS 34000u
-#define COR_INNER_READ_MS  60000u
+#define COR_INNER_WRITE_MS COR_WRITE_TIMEOUT_MS
+#define COR_INNER_READ_MS  COR_REQUEST_TIMEOUT_MS
 
 struct cor_inner_port {
     struct cor_api_port port;

@@ -11,10 +11,10 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "schema/kinds/decode.h"
 #include "server/docs/openapi_docs.h"
 
-#define CLAUSES_MAX   32
 #define ACCEPTED_LIST "only the following media types are accepted: "
 #define PROTOBUF      "application/vnd.kubernetes.protobuf"
 #define OBJECT_TYPES  "application/json, application/yaml, " PROTOBUF
@@ -84,7 +84,7 @@ static size_t read_clauses(struct cor_str accept, struct clause *v)
 {
     size_t n = 0;
 
-    while (accept.n > 0 && n < CLAUSES_MAX) {
+    while (accept.n > 0 && n < COR_ACCEPT_CLAUSES_MAX) {
         struct clause clause = read_clause(cor_str_cut(&accept, ','));
         size_t at = n;
 
@@ -201,7 +201,7 @@ int cor_negotiate(struct cor_str accept, enum cor_answer answer,
                   const struct cor_resource_row *resource, struct cor_accept *ret_accept,
                   struct cor_status *reterr_status)
 {
-    struct clause clauses[CLAUSES_MAX];
+    struct clause clauses[COR_ACCEPT_CLAUSES_MAX];
     size_t n = read_clauses(accept, clauses), known = 0, met = 0;
 
     *ret_accept = (struct cor_accept){0};
@@ -234,7 +234,7 @@ int cor_negotiate(struct cor_str accept, enum cor_answer answer,
 
 struct cor_accept cor_negotiate_failure(struct cor_str accept)
 {
-    struct clause clauses[CLAUSES_MAX];
+    struct clause clauses[COR_ACCEPT_CLAUSES_MAX];
     size_t n = read_clauses(accept, clauses);
 
     for (size_t i = 0; i < n; i++) {
@@ -248,7 +248,7 @@ struct cor_accept cor_negotiate_failure(struct cor_str accept)
 
 bool cor_accept_takes_json(struct cor_str accept)
 {
-    struct clause clauses[CLAUSES_MAX];
+    struct clause clauses[COR_ACCEPT_CLAUSES_MAX];
     size_t n = read_clauses(accept, clauses), taken = 0;
 
     for (size_t i = 0; i < n; i++)
@@ -258,7 +258,7 @@ bool cor_accept_takes_json(struct cor_str accept)
 
 bool cor_accept_wants_aggregated(struct cor_str accept, bool *ret_protobuf)
 {
-    struct clause clauses[CLAUSES_MAX];
+    struct clause clauses[COR_ACCEPT_CLAUSES_MAX];
     size_t n = read_clauses(accept, clauses);
 
     for (size_t i = 0; i < n; i++) {
@@ -281,7 +281,7 @@ bool cor_accept_wants_openapi_protobuf(struct cor_str accept, enum cor_openapi_v
         [COR_OPENAPI_2] = {COR_OPENAPI_V2_PROTOBUF, COR_OPENAPI_V2_PROTOBUF_OLD},
         [COR_OPENAPI_3] = {COR_OPENAPI_V3_PROTOBUF, COR_OPENAPI_V3_PROTOBUF_OLD},
     };
-    struct clause clauses[CLAUSES_MAX];
+    struct clause clauses[COR_ACCEPT_CLAUSES_MAX];
     size_t n = read_clauses(accept, clauses);
 
     for (size_t i = 0; i < n; i++) {

@@ -6,6 +6,7 @@
 #include "server/request/request_info.h"
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "http/url.h"
 #include "server/request/query_options.h"
 

@@ -10,8 +10,6 @@
 #include "http/request.h"
 #include "schema/kinds/resource_row.h"
 
-#define COR_REQUEST_PATH_MAX (16u * 1024)
-
 struct cor_request_info {
     struct cor_str path; /* decoded */
     bool is_resource;

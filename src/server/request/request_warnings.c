@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 
@@ -117,14 +118,14 @@ int cor_warnings_add(struct cor_warnings *warnings, struct cor_str text)
     uint64_t id = cor_str_hash(text);
     int r;
 
-    if (text.n == 0 || warnings->n == COR_WARNINGS_MAX ||
+    if (text.n == 0 || warnings->n == COR_WARNING_HEADERS_MAX ||
         (warnings->is_cut && warnings->runes >= COR_WARNINGS_RUNES_MAX))
         return 0;
     for (size_t i = 0; i < warnings->n; i++) {
         if (warnings->v[i].id == id)
             return 0;
     }
-    r = COR_ARRAY_RESERVE(&warnings->v, warnings->n, &warnings->cap, COR_WARNINGS_MAX);
+    r = COR_ARRAY_RESERVE(&warnings->v, warnings->n, &warnings->cap, COR_WARNING_HEADERS_MAX);
     if (r < 0)
         return r;
     n = warning_cut(text, warnings->is_cut ? COR_WARNING_CUT : COR_WARNINGS_RUNES_MAX + 1, false,

@@ -10,10 +10,8 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-#define COR_WARNINGS_MAX 256 /* more than texts of upstream's fit into the code points */
 /* Code points of all texts together. When one more does not fit, each text is cut after
  * COR_WARNING_CUT code points, and warnings are accepted until the sum reaches this again. */
-#define COR_WARNINGS_RUNES_MAX 4096
 #define COR_WARNING_CUT        256
 #define COR_WARNINGS_BYTES_MAX (32u * 1024) /* of all headers: a code point has at most 4 bytes */
 

@@ -15,13 +15,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/limits.h"
 #include "base/str.h"
 #include "coracle/watch_type.h"
 #include "http/response.h"
 #include "server/request/request_warnings.h"
 
 /* Headers that a verb gives to start(): its warnings, and a few others. */
-#define COR_SINK_HEADERS_MAX (COR_WARNINGS_MAX + 12)
+#define COR_SINK_HEADERS_MAX (COR_WARNING_HEADERS_MAX + 12)
 /* The HTTP layer sends them with what a compressed answer adds. */
 _Static_assert(COR_SINK_HEADERS_MAX + 2 <= COR_HTTP_RESPONSE_HEADERS_MAX,
                "a response may have fewer headers than a verb gives");

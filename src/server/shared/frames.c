@@ -5,6 +5,7 @@
 
 #include <assert.h>
 
+#include "base/limits.h"
 #include "base/mem.h"
 
 struct cor_frame *cor_frame_unref(struct cor_frame *frame)

@@ -7,14 +7,13 @@
 #define COR_SERVER_FRAMES_H
 
 #include "base/buf.h"
+#include "base/limits.h"
 #include "coracle/watch_type.h"
 #include "meta/object/object.h"
 #include "schema/kinds/resource_row.h"
 #include "server/request/negotiate.h"
 
-#define COR_FRAMES_MAX 32
 /* Of the kept frames and their sources together; a frame that alone needs more is not kept. */
-#define COR_FRAMES_BYTES_MAX (4u << 20)
 
 /* What a frame shows, and how. */
 struct cor_frame_key {

@@ -21,6 +21,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/mem.h"
 #include "loop/loop.h"
 

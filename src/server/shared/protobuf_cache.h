@@ -22,8 +22,7 @@
 #include "schema/kinds/resource_row.h"
 #include "schema/types/types.h"
 
-#define COR_PROTOBUF_SHARDS    16
-#define COR_PROTOBUF_UNUSED_MS 60000
+#define COR_PROTOBUF_SHARDS 16
 /* How often each loop that has added items looks for unused ones, while any are kept. */
 #define COR_PROTOBUF_SWEEP_MS 30000
 /* What an item costs beside its bytes and its object: the struct, its place in the map, malloc. */

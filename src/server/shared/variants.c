@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "base/limits.h"
 #include "schema/kinds/custom_row.h"
 
 static void variant_deinit(struct cor_variant *variant)

@@ -4,12 +4,11 @@
 #ifndef COR_SERVER_VARIANTS_H
 #define COR_SERVER_VARIANTS_H
 
+#include "base/limits.h"
 #include "meta/object/object.h"
 #include "schema/kinds/resource_row.h"
 
-#define COR_VARIANTS_MAX 16
 /* Of an object and its converted form together. Larger ones are not kept. */
-#define COR_VARIANT_BYTES_MAX (128u * 1024)
 
 struct cor_variant {
     struct cor_object *source, *made;        /* references; NULL: unused */

@@ -9,6 +9,7 @@
 #include <assert.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/str_set.h"
 #include "meta/names/field_error.h"
 #include "json/text/json.h"

@@ -5,9 +5,6 @@
 
 #include "server/api/call.h"
 
-/* Of all values together, as upstream counts them: keys and the rest of the object do not count. */
-#define COR_DATA_BYTES_MAX (1024u * 1024)
-
 /* Looks at the body of a write, which need not be valid JSON, nor within any limit. 0 also when it
  * is another kind or no JSON: others refuse that. -COR_EINVALID with the failure (422) in the
  * call's status, -COR_ENOMEM. */

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "meta/names/field_error.h"
 #include "meta/object/object_edit.h"
 #include "schema/convert/conversion.h"

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "base/limits.h"
 #include "meta/value/time_text.h"
 #include "schema/convert/conversion.h"
 #include "json/text/scan.h"

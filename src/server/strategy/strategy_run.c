@@ -38,6 +38,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/str_set.h"
 #include "base/uuid.h"
 #include "meta/metadata/object_meta.h"

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "meta/names/field_error.h"
 #include "meta/names/key.h"
 #include "meta/object/object_edit.h"

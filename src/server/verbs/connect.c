@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "http/url.h"
 #include "meta/names/key.h"
 #include "meta/object/object_edit.h"

@@ -26,6 +26,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "meta/names/key.h"
 #include "schema/kinds/bootstrap_objects.h"
 #include "server/api/heavy.h"

@@ -19,6 +19,7 @@
 
 #include "base/array.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "meta/names/key.h"
 #include "server/api/heavy.h"

@@ -13,6 +13,7 @@
 #include <assert.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "meta/names/field_error.h"
 #include "schema/kinds/decode.h"
@@ -199,7 +200,7 @@ static int delete_options_from_body(struct cor_call *call, struct cor_delete_opt
                                     struct cor_field_errors *errs)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0}, text = {0}, dups = {0}, why = {0};
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf mended = {.max = 3 * COR_BODY_TEXT_MAX};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf mended = {.max = 3 * COR_BODY_BYTES_MAX};
     /* The walk over the type judges numbers, and fields that it does not have are dropped. */
     const struct cor_json_limits limits = {BODY_MAX, COR_JSON_DEPTH_MAX, true};
     const struct cor_gvk expected = {COR_STR("meta.k8s.io"), COR_STR("v1"),
@@ -207,7 +208,7 @@ static int delete_options_from_body(struct cor_call *call, struct cor_delete_opt
     struct cor_str body;
     int r;
 
-    cor_buf_init(&text, COR_BODY_TEXT_MAX);
+    cor_buf_init(&text, COR_BODY_BYTES_MAX);
     cor_buf_init(&dups, COR_BODY_DUPS_MAX);
     r = cor_body_json(call, &expected, &text, &dups, &body);
     if (r < 0)

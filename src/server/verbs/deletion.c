@@ -22,6 +22,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "meta/object/object_edit.h"
 #include "meta/value/time_text.h"
 #include "schema/kinds/crd_object.h"

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "meta/names/field_error.h"
 #include "meta/object/object_edit.h"
 #include "meta/select/label_selector.h"
@@ -22,9 +23,8 @@
 #include "json/text/scan.h"
 #include "json/write/writer.h"
 
-#define VIOLATES           "Cannot evict pod as it would violate the pod's disruption budget."
-#define CAUSE              "DisruptionBudget"
-#define DISRUPTED_PODS_MAX 2000
+#define VIOLATES "Cannot evict pod as it would violate the pod's disruption budget."
+#define CAUSE    "DisruptionBudget"
 
 static struct cor_str status_of(const struct cor_object *budget)
 {
@@ -115,7 +115,7 @@ static int disruption_check(const struct cor_object *budget, struct cor_status *
         return cor_disruption_is_behind(name, st);
     if (allowed < 0)
         return cor_status_forbidden(st, &gr, name, "pdb disruptions allowed is negative");
-    if (count_members(cor_convert_member(status, "disruptedPods")) > DISRUPTED_PODS_MAX)
+    if (count_members(cor_convert_member(status, "disruptedPods")) > COR_DISRUPTED_PODS_MAX)
         return cor_status_forbidden(st, &gr, name,
                                     "DisruptedPods map too big - too many evictions not confirmed "
                                     "by PDB controller");

@@ -41,6 +41,7 @@
 #include <assert.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "meta/object/object_edit.h"
 #include "schema/print/custom_columns.h"
 #include "server/api/heavy.h"

@@ -5,6 +5,7 @@
  * Failures: no memory, or the maximum of the buffer; what the buffer has is of no use then.
  * Thread: the thread that has the call (its loop, or an offload thread during a stage). */
 #include "server/verbs/list_text.h"
+#include "base/limits.h"
 #include "schema/kinds/custom_row.h"
 
 #include <stdio.h>

@@ -8,6 +8,7 @@
  * that cannot be applied with 422 in upstream's words, which do not give the reason; what the patch
  * makes is judged like a body.
  * Thread: the call's loop; patch_apply() also on another thread (a pure stage). */
+#include "base/limits.h"
 #include "json/patch/patch.h"
 
 #include <string.h>
@@ -84,9 +85,8 @@ static int patch_run_on(struct patch_call *patch, struct cor_str doc,
                         struct cor_json_patch_error *why)
 {
     struct cor_write *write = &patch->update.write;
-    const struct cor_json_limits limits = {.bytes_max = COR_JSON_PATCH_COPY_BYTES_MAX,
-                                           .depth_max = COR_JSON_DEPTH_MAX,
-                                           .work = &write->work};
+    const struct cor_json_limits limits = {
+        .bytes_max = COR_BODY_BYTES_MAX, .depth_max = COR_JSON_DEPTH_MAX, .work = &write->work};
     struct cor_str text = cor_buf_str(&patch->text);
 
     cor_json_dups_deinit(write->dups);
@@ -102,7 +102,7 @@ static int patch_mend(struct patch_call *patch)
     struct cor_buf mended;
     int r;
 
-    cor_buf_init(&mended, 3 * COR_JSON_PATCH_COPY_BYTES_MAX);
+    cor_buf_init(&mended, 3 * COR_BODY_BYTES_MAX);
     r = cor_json_mend(cor_buf_str(&patch->text), &mended);
     if (r <= 0) {
         cor_buf_deinit(&mended);
@@ -241,7 +241,7 @@ static void patch_run(struct cor_call *call)
 {
     struct patch_call *patch = (struct patch_call *)call;
 
-    cor_buf_init(&patch->text, COR_JSON_PATCH_COPY_BYTES_MAX);
+    cor_buf_init(&patch->text, COR_BODY_BYTES_MAX);
     cor_json_dups_init(&patch->dups);
     cor_write_init(&patch->update.write);
     patch->update.write.dups = &patch->dups;

@@ -38,6 +38,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "loop/timer.h"
 #include "meta/object/object_edit.h"
 #include "schema/print/custom_columns.h"

@@ -22,6 +22,7 @@
 
 #include "base/array.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "base/str_set.h"
 #include "meta/object/object_edit.h"

@@ -13,14 +13,14 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "json/text/json.h"
 #include "json/text/scan.h"
 #include "json/write/edits.h"
 #include "json/write/writer.h"
 
-#define KEY             "kubectl.kubernetes.io/last-applied-configuration"
-#define ANNOTATIONS_MAX (256u * 1024) /* bytes of all annotations, upstream's maximum */
-#define TEXT_MAX        (8u << 20)
+#define KEY      "kubectl.kubernetes.io/last-applied-configuration"
+#define TEXT_MAX (8u << 20)
 
 static struct cor_str member_of(struct cor_str object, const char *key)
 {
@@ -185,7 +185,7 @@ int cor_last_applied_renew(struct cor_str config, struct cor_buf *object)
         r = cor_json_quote(&quoted, cor_buf_str(&text));
     if (r < 0)
         return r;
-    if (annotations_size(annotations) - old.n + text.n > ANNOTATIONS_MAX)
+    if (annotations_size(annotations) - old.n + text.n > COR_ANNOTATIONS_BYTES_MAX)
         cor_edits_drop(&edits, COR_STR(KEY));
     else
         cor_edits_set(&edits, COR_STR(KEY), cor_buf_str(&quoted));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "meta/object/object_edit.h"
 #include "meta/value/time_text.h"
 #include "schema/custom/custom_scale.h"

@@ -30,6 +30,7 @@
 #include <assert.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/utf8.h"
 #include "meta/object/object_edit.h"
 #include "meta/status/quote.h"

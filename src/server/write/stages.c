@@ -18,6 +18,7 @@
 #include <assert.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "meta/object/object_edit.h"
 #include "schema/kinds/custom_row.h"
 #include "schema/kinds/custom_schema.h"
@@ -67,7 +68,7 @@ static const struct {
 
 void cor_write_init(struct cor_write *write)
 {
-    cor_buf_init(&write->text, COR_BODY_TEXT_MAX);
+    cor_buf_init(&write->text, COR_BODY_BYTES_MAX);
     cor_buf_init(&write->yaml_dups, COR_BODY_DUPS_MAX);
     cor_buf_init(&write->findings, COR_READ_TEXTS_MAX);
     cor_buf_init(&write->sender, SENDER_MAX);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "codec/yaml.h"
 #include "meta/names/field_error.h"
 #include "schema/go/go_text.h"
@@ -219,5 +220,5 @@ size_t cor_body_weight(const struct cor_call *call)
     if (!cor_media_type_is(type, "application/yaml") &&
         !cor_media_type_is(type, "application/apply-patch+yaml"))
         return cor_body_json_weight(body);
-    return body_has_aliases(body) ? COR_BODY_TEXT_MAX : YAML_GROWTH * body.n;
+    return body_has_aliases(body) ? COR_BODY_BYTES_MAX : YAML_GROWTH * body.n;
 }

@@ -6,7 +6,6 @@
 #include "server/api/call.h"
 #include "server/write/write.h"
 
-#define COR_BODY_TEXT_MAX (3u << 20)   /* of what YAML or protobuf become */
 #define COR_BODY_DUPS_MAX (16u * 1024) /* of the report about the repeated keys of YAML */
 
 /* The body itself, or what YAML or protobuf become in `text`. Keys that a YAML mapping repeats are

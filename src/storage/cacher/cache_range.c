@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+#include "base/limits.h"
+
 /* The one value of `field`, where it can be a part of a key. */
 static bool requires_part(const struct cor_predicate *predicate, const char *field,
                           struct cor_str *ret_value)

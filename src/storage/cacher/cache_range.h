@@ -5,6 +5,7 @@
 #ifndef COR_STORAGE_CACHER_CACHE_RANGE_H
 #define COR_STORAGE_CACHER_CACHE_RANGE_H
 
+#include "base/limits.h"
 #include "meta/names/key.h"
 #include "meta/select/predicate.h"
 #include "storage/cacher/snapshot.h"

@@ -30,6 +30,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "storage/cacher/cacher_int.h"
 
@@ -475,7 +476,7 @@ int cor_cachers_open(const struct cor_cachers_opts *opts, struct cor_cachers **r
     c->engine = opts->engine;
     c->home = opts->loops[0];
     c->clock = opts->clock ? opts->clock : cor_clock_real();
-    c->bytes_max = opts->bytes_max ? opts->bytes_max : COR_CACHERS_BYTES_DEFAULT;
+    c->bytes_max = opts->bytes_max ? opts->bytes_max : COR_WATCH_CACHE_BYTES;
     c->broken_mail.on_mail = on_broken_mail;
     c->feed_closed_mail.on_mail = on_feed_closed_mail;
     c->more_mail.on_mail = on_more_mail;

@@ -21,8 +21,6 @@ struct cor_engine;
 struct cor_loop;
 struct cor_offload;
 
-#define COR_CACHERS_BYTES_DEFAULT (256u << 20)
-
 struct cor_cachers_opts {
     struct cor_engine *engine;
     struct cor_loop *const *loops; /* the loops that read; the first is the home loop, which also

@@ -20,6 +20,7 @@
  * Thread: the reader's loop. Objects may also be read by a thread that the loop has lent the cursor
  * to. */
 /* clang-format on */
+#include "base/limits.h"
 #include "storage/cacher/cache_reader_int.h"
 
 #include "base/array.h"

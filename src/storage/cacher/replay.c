@@ -34,6 +34,7 @@
  *
  * Thread: the reader's loop. */
 /* clang-format on */
+#include "base/limits.h"
 #include "base/mem.h"
 #include "storage/cacher/cache_watch_int.h"
 #include "storage/store/store_backlog.h"
@@ -620,15 +621,15 @@ static struct replay *find_replay(const struct cacher_reader *reader, struct rep
 bool cor_cacher_replay_is_full(const struct cacher_reader *reader, cor_rev rev)
 {
     return !find_replay(reader, (struct replay_place){rev + 1, 0}) &&
-           (reader->nreplays >= REPLAYS_OF_READER_MAX ||
-            atomic_load(&reader->cacher->cachers->replays) >= REPLAYS_MAX);
+           (reader->nreplays >= COR_REPLAYS_OF_READER_MAX ||
+            atomic_load(&reader->cacher->cachers->replays) >= COR_REPLAYS_MAX);
 }
 
 /* May a watch begin a replay although it could join another one? */
 static bool may_be_apart(const struct cacher_reader *reader)
 {
-    return reader->nreplays < REPLAYS_OF_READER_MAX / APART_SHARE &&
-           atomic_load(&reader->cacher->cachers->replays) < REPLAYS_MAX / APART_SHARE;
+    return reader->nreplays < COR_REPLAYS_OF_READER_MAX / APART_SHARE &&
+           atomic_load(&reader->cacher->cachers->replays) < COR_REPLAYS_MAX / APART_SHARE;
 }
 
 static int replay_new(struct cacher_reader *reader, cor_rev first, struct replay **ret_replay)
@@ -667,9 +668,9 @@ static int replay_begin(struct cacher_reader *reader, cor_rev first, struct repl
     _Atomic size_t *count = &reader->cacher->cachers->replays;
     int err = -COR_EBUSY;
 
-    if (reader->nreplays >= REPLAYS_OF_READER_MAX)
+    if (reader->nreplays >= COR_REPLAYS_OF_READER_MAX)
         return err;
-    if (atomic_fetch_add(count, 1) < REPLAYS_MAX)
+    if (atomic_fetch_add(count, 1) < COR_REPLAYS_MAX)
         err = replay_new(reader, first, ret_replay);
     if (err < 0)
         atomic_fetch_sub(count, 1);

@@ -17,11 +17,6 @@
 struct cacher_reader;
 struct cacher_watch;
 
-/* Replays at a time, of one resource on one loop and of all. Each is a feed of the engine, one of
- * those that the server keeps for itself (COR_ENGINE_FEEDS_OWN). */
-#define REPLAYS_OF_READER_MAX 8
-#define REPLAYS_MAX           64
-
 /* A place in history: event `nth`, counted from 0, of the revision `rev`. */
 struct replay_place {
     cor_rev rev;

@@ -3,6 +3,7 @@
  * answer is a mail to the loop that the request names, which calls on_done there. Posting cannot
  * fail, since the mail is inside the request. Thread: any for requests; on_done on the request's
  * loop. */
+#include "base/limits.h"
 #include "storage/engine/engine_int.h"
 
 #include <string.h>

@@ -174,10 +174,6 @@ struct cor_feed_opts {
     void *arg;
 };
 
-/* Of one engine, at a time; and how many of them a server leaves to its own caches. */
-#define COR_ENGINE_FEEDS_MAX 4096
-#define COR_ENGINE_FEEDS_OWN 256
-
 /* 0, or -COR_ENOMEM, -COR_EBUSY (too many feeds). A `from` that was compacted or lies in the future
  * shows as on_broken (-COR_EEXPIRED; sqlite: -COR_EFUTURE, etcd: it is waited for), a feed of a
  * read-only engine as -COR_ENOTSUP.

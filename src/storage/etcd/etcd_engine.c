@@ -19,6 +19,7 @@
 #include <time.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "loop/loop.h"
 #include "meta/names/key.h"

@@ -18,9 +18,6 @@
 #include "storage/etcd/etcd_session.h"
 #include "storage/etcd/etcd_watch.h"
 
-/* Requests that were handed in and not answered, and their bytes; beyond: -COR_EBUSY. */
-#define ETCD_REQUESTS_MAX      16384
-#define ETCD_REQUEST_BYTES_MAX (128u << 20)
 /* A page whose size is left to the engine; it learns from there. */
 #define ETCD_PAGE_KEYS_FIRST 1000
 

@@ -44,6 +44,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "loop/loop.h"
 #include "storage/etcd/etcd_messages.h"

@@ -1,16 +1,14 @@
 /* The engine's requests as calls. Most are one call; a range at a revision that is in the future,
  * or whose page is too large, and a status take another step. */
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "loop/loop.h"
 #include "storage/etcd/etcd_engine_int.h"
 #include "storage/etcd/etcd_feed.h"
 #include "storage/etcd/etcd_messages.h"
 
-/* A page that the engine chooses: at most so many keys, and near so many bytes. */
-#define PAGE_KEYS_MAX 10000
-#define PAGE_BYTES    (8u << 20)
-#define MESSAGE_MAX   (32u << 20)
+#define MESSAGE_MAX (32u << 20)
 
 struct work {
     struct etcd_engine *engine;
@@ -121,12 +119,12 @@ static void learn_page(struct etcd_engine *e, const struct cor_range_req *req)
 {
     size_t bytes = page_bytes(req);
 
-    if (req->ret_more && bytes < PAGE_BYTES / 2)
+    if (req->ret_more && bytes < COR_PAGE_BYTES_MAX / 2)
         e->page_keys *= 2;
-    else if (bytes > PAGE_BYTES * 2)
+    else if (bytes > COR_PAGE_BYTES_MAX * 2)
         e->page_keys /= 2;
-    if (e->page_keys > PAGE_KEYS_MAX)
-        e->page_keys = PAGE_KEYS_MAX;
+    if (e->page_keys > COR_PAGE_KEYS_MAX)
+        e->page_keys = COR_PAGE_KEYS_MAX;
     if (e->page_keys == 0)
         e->page_keys = 1;
 }
@@ -336,8 +334,8 @@ void cor_etcd_request(struct etcd_engine *e, struct cor_engine_req *req)
     work->req = req;
     work->bytes = bytes;
     work->mail.on_mail = on_mail;
-    if (atomic_fetch_add(&e->nrequests, 1) >= ETCD_REQUESTS_MAX ||
-        atomic_load(&e->request_bytes) + bytes > ETCD_REQUEST_BYTES_MAX) {
+    if (atomic_fetch_add(&e->nrequests, 1) >= COR_ENGINE_WRITES_MAX ||
+        atomic_load(&e->request_bytes) + bytes > COR_ENGINE_WRITE_BYTES_MAX) {
         atomic_fetch_sub(&e->nrequests, 1);
         cor_free(work);
         cor_engine_req_fail(req, -COR_EBUSY, "too many requests wait for the store");

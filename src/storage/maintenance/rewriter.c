@@ -20,6 +20,7 @@
 #include <assert.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "meta/names/key.h"
 #include "storage/engine/engine.h"

@@ -29,6 +29,7 @@
 
 #include "base/clock.h"
 #include "base/deadline.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "storage/sqlite/sqlite_engine_int.h"
 #include "storage/sqlite/sqlite_feed.h"
@@ -274,7 +275,8 @@ static void engine_submit(struct cor_engine *engine, struct cor_engine_req *req)
     if (engine_refuses(e, req))
         return;
     cor_lock_acquire(&e->lock);
-    full = e->nrequests >= COR_QUEUE_REQUESTS_MAX || e->request_bytes + c > COR_QUEUE_BYTES_MAX;
+    full =
+        e->nrequests >= COR_ENGINE_WRITES_MAX || e->request_bytes + c > COR_ENGINE_WRITE_BYTES_MAX;
     if (!full) {
         cor_dlist_push(&e->requests, &req->mail.link);
         e->nrequests++;
@@ -297,7 +299,7 @@ static void engine_range(struct cor_engine *engine, struct cor_range_req *req)
         return;
     }
     cor_lock_acquire(&e->lock);
-    full = e->nranges >= COR_QUEUE_RANGES_MAX;
+    full = e->nranges >= COR_ENGINE_READS_MAX;
     if (!full) {
         cor_dlist_push(&e->ranges, &req->req.mail.link);
         e->nranges++;
@@ -400,7 +402,7 @@ static int engine_open_files(struct cor_sqlite_engine *e, const char *data_dir,
     if (r == 0)
         r = engine_load(e, reterr_status);
     if (r == 0)
-        r = cor_readers_new(path, helper, COR_QUEUE_RANGES_MAX, &e->readers, reterr_status);
+        r = cor_readers_new(path, helper, COR_ENGINE_READS_MAX, &e->readers, reterr_status);
     if (r == 0 && !e->read_only)
         r = cor_checkpointer_new(path, &e->checkpointer, reterr_status);
     return r;

@@ -19,12 +19,9 @@
 #include "storage/sqlite/sqlite_db.h"
 #include "storage/sqlite/sqlite_readers.h"
 
-/* A batch takes at most this much; a request beyond the queue's bounds is -COR_EBUSY. */
-#define COR_BATCH_WRITES_MAX   256
-#define COR_BATCH_BYTES_MAX    (4u << 20)
-#define COR_QUEUE_REQUESTS_MAX 16384
-#define COR_QUEUE_BYTES_MAX    (128u << 20)
-#define COR_QUEUE_RANGES_MAX   4096
+/* A batch takes at most this much. */
+#define COR_BATCH_WRITES_MAX 256
+#define COR_BATCH_BYTES_MAX  (4u << 20)
 /* Expired keys that one batch deletes. */
 #define COR_BATCH_EXPIRED_MAX 256
 

@@ -33,6 +33,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/mem.h"
 
 /* A feed that is at most this far behind is caught up by the engine thread itself. A page that a

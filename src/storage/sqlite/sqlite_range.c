@@ -1,6 +1,6 @@
 /* A read of one key or of a page of keys at a revision, in one read transaction, so that the
  * revision, the compaction mark, the values and the count belong together. A page ends at its
- * limit, at COR_RANGE_KEYS_MAX keys or at COR_RANGE_BYTES_MAX bytes; `ret_more` says whether keys
+ * limit, at COR_PAGE_KEYS_MAX keys or at COR_PAGE_BYTES_MAX bytes; `ret_more` says whether keys
  * are left. A failure is the request's result, with the database's message. Thread: the one that
  * has the connection (a reader's; in memory the engine's). */
 #include "storage/sqlite/sqlite_range.h"
@@ -8,6 +8,7 @@
 #include <assert.h>
 
 #include "base/array.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "storage/sqlite/sqlite_log.h"
 
@@ -33,7 +34,7 @@ static int range_add(struct cor_range_req *req, struct page *page, struct cor_kv
 
 static bool range_is_full(const struct cor_range_req *req, const struct page *page)
 {
-    return req->ret_nkvs >= page->max || page->bytes >= COR_RANGE_BYTES_MAX;
+    return req->ret_nkvs >= page->max || page->bytes >= COR_PAGE_BYTES_MAX;
 }
 
 static int range_read_one(struct cor_sqlite_db *db, struct cor_range_req *req, cor_rev at)
@@ -62,7 +63,7 @@ static void range_bind(sqlite3_stmt *st, struct cor_str key, struct cor_str end,
 
 static int range_read_page(struct cor_sqlite_db *db, struct cor_range_req *req, cor_rev at)
 {
-    struct page page = {.max = COR_RANGE_KEYS_MAX};
+    struct page page = {.max = COR_PAGE_KEYS_MAX};
     sqlite3_stmt *st = cor_sqlite_db_statement(db, COR_SQL_KEYS);
     int r;
 

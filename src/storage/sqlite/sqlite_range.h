@@ -5,10 +5,6 @@
 #include "storage/engine/engine.h"
 #include "storage/sqlite/sqlite_db.h"
 
-/* What one request returns at most; the rest is `ret_more`. A single value may pass the bytes. */
-#define COR_RANGE_KEYS_MAX  10000
-#define COR_RANGE_BYTES_MAX (8u << 20)
-
 /* Fills the request's results in one read transaction, or its status. Returns its result: 0, or
  * -COR_EEXPIRED, -COR_EFUTURE, -COR_ENOMEM, -COR_EIO, -COR_ECORRUPT. */
 int cor_sqlite_range(struct cor_sqlite_db *db, struct cor_range_req *req);

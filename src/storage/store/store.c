@@ -6,6 +6,7 @@
  * A value that cannot be decoded is an error that names its key, never an absent object. Messages
  * are upstream's. Thread: the loop's; cor_store_decode() and its kin from any, because it changes
  * nothing. */
+#include "base/limits.h"
 #include "storage/store/store_int.h"
 
 #include <stdatomic.h>

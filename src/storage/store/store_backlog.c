@@ -6,6 +6,7 @@
 
 #include <assert.h>
 
+#include "base/limits.h"
 #include "storage/store/store_watch.h"
 
 static struct store_feed_batch *backlog_first(const struct store_backlog *backlog)

@@ -15,6 +15,7 @@
 #include "storage/store/store_list.h"
 
 #include "base/array.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "meta/names/key.h"
 #include "meta/select/continue_token.h"

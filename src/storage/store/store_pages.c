@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "base/limits.h"
 #include "loop/loop.h"
 #include "meta/names/key.h"
 

@@ -13,9 +13,6 @@
 #include "meta/select/predicate.h"
 #include "storage/store/store.h"
 
-#define COR_STORE_WATCH_EVENTS_MAX 100
-#define COR_STORE_WATCH_BYTES_MAX  (4u << 20)
-
 struct cor_reader_event {
     enum cor_watch_type type;
     struct cor_object *object; /* served form, borrowed; a DELETED one has the old content at the

@@ -11,6 +11,7 @@
 #include <assert.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "meta/status/gvk.h"
 #include "schema/kinds/resource_row.h"
 #include "schema/protobuf/protobuf.h"

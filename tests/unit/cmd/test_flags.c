@@ -23,21 +23,25 @@ static const struct flag flags[] = {
      .kind = FLAG_CHOICE,
      .at = offsetof(struct opts, output),
      .value = "json|table",
-     .help = "how to print"},
+     .help = "how to print (%)"},
     {.name = "limit",
      .kind = FLAG_NUMBER,
      .at = offsetof(struct opts, limit),
      .value = "N",
-     .help = "at most so many",
+     .help = "at most so many (%); no fewer than 1",
      .min = 1,
      .max = 500},
     {.name = "timeout",
      .kind = FLAG_DURATION,
      .at = offsetof(struct opts, timeout),
      .value = "DURATION",
-     .help = "how long"},
-    {.name = "dry-run", .kind = FLAG_SWITCH, .at = offsetof(struct opts, dry), .help = "only say"},
+     .help = "how long (%)"},
+    {.name = "dry-run",
+     .kind = FLAG_SWITCH,
+     .at = offsetof(struct opts, dry),
+     .help = "only say (%)"},
 };
+static const struct opts defaults = {.output = "json", .limit = 100, .timeout = 90000};
 #define NFLAGS (sizeof(flags) / sizeof(flags[0]))
 
 struct outcome {
@@ -155,18 +159,19 @@ TEST(flags, help_comes_before_every_mistake_after_it)
     assert_int_equal(parse("-h").r, -COR_ECANCELED);
 }
 
-TEST(flags, every_flag_has_its_help_line)
+TEST(flags, every_flag_has_its_help_line_with_its_default)
 {
     struct cor_buf out;
 
     cor_buf_init(&out, 4096);
-    assert_int_equal(flags_help(flags, NFLAGS, &out), 0);
-    assert_string_equal(cor_buf_z(&out),
-                        "      --data DIR                     the folder of the store (needed)\n"
-                        "  -o, --output json|table            how to print\n"
-                        "      --limit N                      at most so many\n"
-                        "      --timeout DURATION             how long\n"
-                        "      --dry-run                      only say\n");
+    assert_int_equal(flags_help(flags, NFLAGS, &defaults, &out), 0);
+    assert_string_equal(
+        cor_buf_z(&out),
+        "      --data DIR                     the folder of the store (needed)\n"
+        "  -o, --output json|table            how to print (json)\n"
+        "      --limit N                      at most so many (100); no fewer than 1\n"
+        "      --timeout DURATION             how long (90s)\n"
+        "      --dry-run                      only say (false)\n");
     cor_buf_deinit(&out);
 }
 
@@ -177,7 +182,7 @@ TEST(flags, help_survives_failed_allocations)
         int r;
 
         cor_buf_init(&out, 4096);
-        r = flags_help(flags, NFLAGS, &out);
+        r = flags_help(flags, NFLAGS, &defaults, &out);
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
         cor_buf_deinit(&out);
     }

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "http/http_server.h"
 #include "loop/loop.h"

@@ -1,5 +1,6 @@
 /* What only HTTP/2 has: streams side by side, windows, frames that attack. What both protocols
  * have is in the other files. */
+#include "base/limits.h"
 #include "test.h"
 
 #include "base/clock.h"

@@ -1,5 +1,6 @@
 /* Request bodies that a handler holds back or takes piece by piece, in every way that the client
  * and the server may meet. */
+#include "base/limits.h"
 #include "test.h"
 
 #include "stream_fixture.h"

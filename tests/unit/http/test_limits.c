@@ -1,5 +1,6 @@
 /* What clients can make a server hold, and who is refused then, over both protocols: requests of
  * others go on. */
+#include "base/limits.h"
 #include "test.h"
 
 #include <arpa/inet.h>
@@ -352,7 +353,7 @@ TEST(limits, pipelined_input_that_has_no_room_is_dropped_after_the_present_answe
  * kernel takes little. How much it takes decides nothing: the answer has no end, and a stream whose
  * output is less than half full asks its writer for more. So more than half of what a connection
  * may hold waits in the end, whatever the sockets took. */
-#define WAITS_AT_LEAST ((COR_HTTP_RESPONSE_MAX + COR_HTTP_OUT_SLACK) / 2)
+#define WAITS_AT_LEAST ((COR_OUTPUT_WAITING_MAX + COR_HTTP_OUT_SLACK) / 2)
 #define SOCKET_BYTES   4096
 
 static void set_socket_bytes(int fd, int option)

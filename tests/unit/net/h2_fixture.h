@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "net/session/h2.h"
 #include "test.h"

@@ -19,6 +19,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "base/str_set.h"
 #include "coracle/builder.h"

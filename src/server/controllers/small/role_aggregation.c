@@ -20,6 +20,7 @@
 /* clang-format on */
 #include "base/array.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "base/str_set.h"
 #include "loop/timer.h"

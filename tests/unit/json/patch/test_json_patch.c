@@ -1,4 +1,5 @@
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/work.h"
 #include "test.h"
 #include "json/patch/patch.h"

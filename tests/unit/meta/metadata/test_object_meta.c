@@ -1,4 +1,5 @@
 #include "base/err.h"
+#include "base/limits.h"
 #include "meta/metadata/object_meta.h"
 #include "test.h"
 

@@ -1,3 +1,4 @@
+#include "base/limits.h"
 #include "test.h"
 
 #include "base/mem.h"

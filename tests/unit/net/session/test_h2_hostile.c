@@ -1,4 +1,5 @@
 /* Peers that break the protocol or the peace, byte by byte. */
+#include "base/limits.h"
 #include "test.h"
 
 #include "../h2_fixture.h"

@@ -1,5 +1,6 @@
 /* Discovery documents of other servers. Expected values are those of kube-apiserver 1.34.1 with the
  * same answers behind it, or follow from the named contract line. */
+#include "base/limits.h"
 #include "server/aggregation/discovery_parse.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* OpenAPI documents of other servers: what is taken of them, and their conversion to version 3.
  * Expected values are those of upstream's FilterSpecByPaths() and ConvertV2ToV3(), where no comment
  * says otherwise. */
+#include "base/limits.h"
 #include "server/aggregation/openapi_parse.h"
 
 #include "server/aggregation/openapi_convert.h"

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "../port/port_fixture.h"
+#include "base/limits.h"
 #include "recording_target.h"
 #include "server/aggregation/remote_follower_int.h"
 #include "server/api/api_loop.h"

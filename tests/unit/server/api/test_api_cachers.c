@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "server/api/api_cachers.h"
 #include "server/api/api_loop.h"
 #include "server/metrics/metrics.h"

@@ -1,4 +1,5 @@
 /* Requests over large bytes, whose stages run on other threads. */
+#include "base/limits.h"
 #include "server/api/heavy.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* Instances in the store: where they are kept, and that none is left behind by its definition.
  * Numbers are lines of contract crd. */
+#include "base/limits.h"
 #include "crd_fixture.h"
 
 #include "../alloc/alloc_fixture.h"

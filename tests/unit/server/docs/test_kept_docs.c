@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "loop/loop.h"
 #include "server/docs/kept_docs.h"
 #include "test.h"
@@ -89,7 +90,7 @@ TEST(kept_docs, makes_a_document_once)
 
 TEST(kept_docs, drops_the_least_recently_used_when_the_budget_is_full)
 {
-    struct maker maker = {.n = COR_KEPT_BYTES_MAX / 3};
+    struct maker maker = {.n = COR_KEPT_DOCS_BYTES_MAX / 3};
     struct fixture fx;
 
     setup(&fx);
@@ -98,7 +99,7 @@ TEST(kept_docs, drops_the_least_recently_used_when_the_budget_is_full)
     ask(&fx, "a", &maker);
     ask(&fx, "c", &maker);
     assert_int_equal(maker.ncalls, 3);
-    assert_true(cor_kept_docs_bytes(&fx.docs) <= COR_KEPT_BYTES_MAX);
+    assert_true(cor_kept_docs_bytes(&fx.docs) <= COR_KEPT_DOCS_BYTES_MAX);
     ask(&fx, "a", &maker);
     assert_int_equal(maker.ncalls, 3);
     ask(&fx, "b", &maker);
@@ -151,7 +152,7 @@ TEST(kept_docs, a_document_that_is_read_stays_when_it_is_dropped)
 
 TEST(kept_docs, a_document_larger_than_the_budget_is_for_its_reader_alone)
 {
-    struct maker maker = {.n = COR_KEPT_BYTES_MAX};
+    struct maker maker = {.n = COR_KEPT_DOCS_BYTES_MAX};
     struct fixture fx;
 
     setup(&fx);

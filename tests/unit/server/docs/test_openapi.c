@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "busy_thread.h"
 #include "codec/gzip.h"
 #include "schema/print/openapi.h"

@@ -1,4 +1,5 @@
 /* Documents of a snapshot in which other servers have told about themselves. */
+#include "base/limits.h"
 #include "server/catalog/remote_docs.h"
 
 #include <stdio.h>

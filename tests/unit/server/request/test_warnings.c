@@ -1,5 +1,6 @@
 /* The limits of warnings are those of upstream's recorder: 4,096 code points in all, and 256 each
  * once that is passed. */
+#include "base/limits.h"
 #include "server/request/request_warnings.h"
 
 #include "base/err.h"
@@ -79,7 +80,7 @@ TEST(warnings, are_bounded_in_number)
     cor_warnings_init(&warnings);
     for (size_t i = 0; i < 1000; i++)
         add_long(&warnings, "", 0, i);
-    assert_int_equal(warnings.n, COR_WARNINGS_MAX);
+    assert_int_equal(warnings.n, COR_WARNING_HEADERS_MAX);
 }
 
 TEST(warnings, stay_whole_when_an_allocation_fails)

@@ -1,3 +1,4 @@
+#include "base/limits.h"
 #include "server/shared/frames.h"
 
 #include "test.h"

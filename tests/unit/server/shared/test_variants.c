@@ -1,3 +1,4 @@
+#include "base/limits.h"
 #include "server/shared/variants.h"
 
 #include "base/err.h"

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api_fixture.h"
+#include "base/limits.h"
 #include "server/api/heavy.h"
 
 #define CONFIGMAPS "/api/v1/namespaces/default/configmaps"

@@ -1,4 +1,5 @@
 #include "api_fixture.h"
+#include "base/limits.h"
 
 #include <stdio.h>
 

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/limits.h"
 #include "busy_thread.h"
 #include "loop/offload.h"
 #include "schema/protobuf/protobuf.h"

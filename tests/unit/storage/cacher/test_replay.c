@@ -2,6 +2,7 @@
  * which share the reading, until they reach the window. */
 #include <stdio.h>
 
+#include "base/limits.h"
 #include "fake_engine.h"
 #include "storage/cacher/replay.h"
 
@@ -231,7 +232,7 @@ TEST(replay, of_long_ago_keeps_no_younger_watch_waiting)
  * begin before all of them. */
 TEST(replay, far_from_the_others_is_shared_when_half_of_them_are_open)
 {
-    struct fake_watch w[REPLAYS_OF_READER_MAX];
+    struct fake_watch w[COR_REPLAYS_OF_READER_MAX];
     const size_t n = COR_ARRAY_LEN(w);
     cor_rev last;
 
@@ -305,21 +306,21 @@ static void open_apart(struct fake_watch *w, size_t n)
 
 TEST(replay, one_too_many_is_429_with_retry_after)
 {
-    struct fake_watch w[REPLAYS_OF_READER_MAX + 1], joins;
+    struct fake_watch w[COR_REPLAYS_OF_READER_MAX + 1], joins;
 
     open_history(1000);
     open_apart(w, COR_ARRAY_LEN(w));
-    assert_int_equal(cor_cachers_stats(f.cachers).replays, REPLAYS_OF_READER_MAX);
-    assert_true(w[REPLAYS_OF_READER_MAX].refused);
-    assert_int_equal(w[REPLAYS_OF_READER_MAX].error, 429);
-    assert_int_equal(w[REPLAYS_OF_READER_MAX].retry_s, 1);
+    assert_int_equal(cor_cachers_stats(f.cachers).replays, COR_REPLAYS_OF_READER_MAX);
+    assert_true(w[COR_REPLAYS_OF_READER_MAX].refused);
+    assert_int_equal(w[COR_REPLAYS_OF_READER_MAX].error, 429);
+    assert_int_equal(w[COR_REPLAYS_OF_READER_MAX].retry_s, 1);
     /* One that needs no reading of its own is served. */
     open_from(&joins, f.rev - 200, "");
     fake_settle(&f);
     assert_false(joins.error);
-    for (size_t i = 0; i < REPLAYS_OF_READER_MAX; i++)
+    for (size_t i = 0; i < COR_REPLAYS_OF_READER_MAX; i++)
         cor_watch_resume(w[i].watch);
-    for (size_t i = 0; i < REPLAYS_OF_READER_MAX; i++)
+    for (size_t i = 0; i < COR_REPLAYS_OF_READER_MAX; i++)
         check_all(&w[i], f.rev - 500 - 10 * i);
     check_all(&joins, f.rev - 200);
     check_no_replays();

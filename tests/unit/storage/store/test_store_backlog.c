@@ -1,3 +1,4 @@
+#include "base/limits.h"
 #include "storage/store/store_backlog.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
 /* How far a watch lets its feed run ahead, seen from an engine that counts the credit. */
+#include "base/limits.h"
 #include "storage/store/store_watch.h"
 
 #include "loop/loop.h"
