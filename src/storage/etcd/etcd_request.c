@@ -1,5 +1,6 @@
-/* The engine's requests as calls. Most are one call; a range at a revision that is in the future,
- * or whose page is too large, and a status take another step. */
+/* The engine's requests as calls: ranges, writes and status; leases and compactions have files of
+ * their own. Most are one call; a range at a revision that is in the future, or whose page is too
+ * large, and a status take another step. */
 #include "base/err.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -7,48 +8,27 @@
 #include "storage/etcd/etcd_engine_int.h"
 #include "storage/etcd/etcd_feed.h"
 #include "storage/etcd/etcd_messages.h"
+#include "storage/etcd/etcd_request_int.h"
 
 #define MESSAGE_MAX (32u << 20)
 
-struct work {
-    struct etcd_engine *engine;
-    struct cor_engine_req *req;
-    struct cor_mail mail;
-    size_t bytes;
-    size_t limit; /* of a range */
-};
-
-static void step(struct work *work, const struct etcd_method *method,
-                 int (*encode)(struct work *work, struct cor_buf *out),
-                 void (*on_done)(struct etcd_call *call, const struct etcd_reply *reply));
-
-static struct cor_range_req *range_of(const struct work *work)
+static struct cor_range_req *range_of(const struct etcd_work *work)
 {
     return COR_CONTAINER_OF(work->req, struct cor_range_req, req);
 }
 
-static struct cor_write_req *write_of(const struct work *work)
+static struct cor_write_req *write_of(const struct etcd_work *work)
 {
     return COR_CONTAINER_OF(work->req, struct cor_write_req, req);
 }
 
-static struct cor_lease_req *lease_of(const struct work *work)
-{
-    return COR_CONTAINER_OF(work->req, struct cor_lease_req, req);
-}
-
-static struct cor_compact_req *compact_of(const struct work *work)
-{
-    return COR_CONTAINER_OF(work->req, struct cor_compact_req, req);
-}
-
-static struct cor_engine_status_req *status_of(const struct work *work)
+static struct cor_engine_status_req *status_of(const struct etcd_work *work)
 {
     return COR_CONTAINER_OF(work->req, struct cor_engine_status_req, req);
 }
 
 /* Upstream answers what the user of etcd may not do as any other failure of the store. */
-static void finish(struct work *work, int err, const char *text)
+void cor_etcd_work_finish(struct etcd_work *work, int err, const char *text)
 {
     struct etcd_engine *e = work->engine;
     struct cor_engine_req *req = work->req;
@@ -65,14 +45,14 @@ static void finish(struct work *work, int err, const char *text)
     cor_etcd_engine_check_quiet(e);
 }
 
-static void finish_decoded(struct work *work, int r)
+void cor_etcd_work_finish_decoded(struct etcd_work *work, int r)
 {
-    finish(work, r, r == -COR_EINTERNAL ? "etcd's answer cannot be read" : NULL);
+    cor_etcd_work_finish(work, r, r == -COR_EINTERNAL ? "etcd's answer cannot be read" : NULL);
 }
 
 /* Ranges. */
 
-static int encode_probe(struct work *work, struct cor_buf *out)
+static int encode_probe(struct etcd_work *work, struct cor_buf *out)
 {
     const struct cor_range_req probe = {.key = cor_etcd_engine_probe_key(work->engine),
                                         .keys_only = true};
@@ -80,7 +60,7 @@ static int encode_probe(struct work *work, struct cor_buf *out)
     return cor_etcd_encode_range(&probe, 0, out);
 }
 
-static int encode_range(struct work *work, struct cor_buf *out)
+static int encode_range(struct etcd_work *work, struct cor_buf *out)
 {
     const struct cor_range_req *req = range_of(work);
 
@@ -91,7 +71,7 @@ static int encode_range(struct work *work, struct cor_buf *out)
 
 static void on_current(struct etcd_call *call, const struct etcd_reply *reply)
 {
-    struct work *work = call->arg;
+    struct etcd_work *work = call->arg;
     struct cor_range_req now = {0};
     int r = reply->err;
 
@@ -100,9 +80,9 @@ static void on_current(struct etcd_call *call, const struct etcd_reply *reply)
     range_of(work)->ret_rev = now.ret_rev;
     cor_range_req_deinit(&now);
     if (r < 0)
-        finish(work, r, reply->text);
+        cor_etcd_work_finish(work, r, reply->text);
     else
-        finish(work, -COR_EFUTURE, "required revision is a future revision");
+        cor_etcd_work_finish(work, -COR_EFUTURE, "required revision is a future revision");
 }
 
 static size_t page_bytes(const struct cor_range_req *req)
@@ -131,18 +111,18 @@ static void learn_page(struct etcd_engine *e, const struct cor_range_req *req)
 
 static void on_range(struct etcd_call *call, const struct etcd_reply *reply)
 {
-    struct work *work = call->arg;
+    struct etcd_work *work = call->arg;
     struct cor_range_req *req = range_of(work);
 
     if (reply->err == -COR_EFUTURE) {
-        step(work, &cor_etcd_method_range, encode_probe, on_current);
+        cor_etcd_work_step(work, &cor_etcd_method_range, encode_probe, on_current);
     } else if (reply->err == -COR_ETOOBIG && work->limit > 1) {
         work->limit /= 4;
         work->limit += work->limit == 0;
         work->engine->page_keys = work->limit;
-        step(work, &cor_etcd_method_range, encode_range, on_range);
+        cor_etcd_work_step(work, &cor_etcd_method_range, encode_range, on_range);
     } else if (reply->err < 0) {
-        finish(work, reply->err, reply->text);
+        cor_etcd_work_finish(work, reply->err, reply->text);
     } else {
         int r = cor_etcd_decode_range(reply->message, req);
 
@@ -150,83 +130,39 @@ static void on_range(struct etcd_call *call, const struct etcd_reply *reply)
             learn_page(work->engine, req);
         if (r == 0)
             cor_etcd_feeds_saw(work->engine, req->ret_rev);
-        finish_decoded(work, r);
+        cor_etcd_work_finish_decoded(work, r);
     }
 }
 
-static void start_range(struct work *work)
+static void start_range(struct etcd_work *work)
 {
     const struct cor_range_req *req = range_of(work);
 
     work->limit = req->limit || req->keys_only ? req->limit : work->engine->page_keys;
-    step(work, &cor_etcd_method_range, encode_range, on_range);
+    cor_etcd_work_step(work, &cor_etcd_method_range, encode_range, on_range);
 }
 
 /* Writes. */
 
-static int encode_write(struct work *work, struct cor_buf *out)
+static int encode_write(struct etcd_work *work, struct cor_buf *out)
 {
     return cor_etcd_encode_write(write_of(work), out);
 }
 
 static void on_write(struct etcd_call *call, const struct etcd_reply *reply)
 {
-    struct work *work = call->arg;
+    struct etcd_work *work = call->arg;
 
     if (reply->err < 0)
-        finish(work, reply->err, reply->text);
+        cor_etcd_work_finish(work, reply->err, reply->text);
     else
-        finish_decoded(work, cor_etcd_decode_write(reply->message, write_of(work)));
-}
-
-static int encode_grant(struct work *work, struct cor_buf *out)
-{
-    return cor_etcd_encode_grant(lease_of(work)->ttl_s, out);
-}
-
-static void on_grant(struct etcd_call *call, const struct etcd_reply *reply)
-{
-    struct work *work = call->arg;
-
-    if (reply->err < 0)
-        finish(work, reply->err, reply->text);
-    else
-        finish_decoded(work, cor_etcd_decode_grant(reply->message, &lease_of(work)->ret_id));
-}
-
-static void learn_compacted(struct etcd_engine *e, cor_rev rev)
-{
-    if (rev > e->compact_rev)
-        e->compact_rev = rev;
-}
-
-static int encode_compact(struct work *work, struct cor_buf *out)
-{
-    return cor_etcd_encode_compaction(compact_of(work)->rev, out);
-}
-
-/* Somebody else may have done it. */
-static void on_compact(struct etcd_call *call, const struct etcd_reply *reply)
-{
-    struct work *work = call->arg;
-    int r = reply->err == -COR_EEXPIRED ? 0 : reply->err;
-
-    if (r == 0)
-        learn_compacted(work->engine, compact_of(work)->rev);
-    finish(work, r, reply->text);
+        cor_etcd_work_finish_decoded(work, cor_etcd_decode_write(reply->message, write_of(work)));
 }
 
 /* Status: a linearizable read shows that etcd can take writes, and what servers have compacted;
  * then what the member says of its file. */
 
-static int encode_compact_key(struct work *work, struct cor_buf *out)
-{
-    const struct cor_range_req probe = {.key = COR_COMPACT_KEY};
-
-    return cor_etcd_encode_range(&probe, 1, out);
-}
-
-static int encode_nothing(struct work *work, struct cor_buf *out)
+static int encode_nothing(struct etcd_work *work, struct cor_buf *out)
 {
     (void)work, (void)out;
     return 0;
@@ -234,7 +170,7 @@ static int encode_nothing(struct work *work, struct cor_buf *out)
 
 static void on_status(struct etcd_call *call, const struct etcd_reply *reply)
 {
-    struct work *work = call->arg;
+    struct etcd_work *work = call->arg;
     struct cor_engine_status_req *req = status_of(work);
     struct etcd_member_status status;
 
@@ -242,12 +178,12 @@ static void on_status(struct etcd_call *call, const struct etcd_reply *reply)
         req->ret_file_bytes = status.db_bytes;
         req->ret_used_bytes = status.used_bytes;
     }
-    finish(work, 0, NULL);
+    cor_etcd_work_finish(work, 0, NULL);
 }
 
 static void on_probe(struct etcd_call *call, const struct etcd_reply *reply)
 {
-    struct work *work = call->arg;
+    struct etcd_work *work = call->arg;
     struct cor_engine_status_req *req = status_of(work);
     struct cor_range_req answer = {0};
     int r = reply->err;
@@ -256,28 +192,28 @@ static void on_probe(struct etcd_call *call, const struct etcd_reply *reply)
     if (r == 0)
         r = cor_etcd_decode_range(reply->message, &answer);
     if (answer.ret_nkvs > 0 && cor_str_to_u64(cor_kv_value(answer.ret_kvs[0]), &rev) == 0)
-        learn_compacted(work->engine, rev);
+        cor_etcd_saw_compaction(work->engine, rev);
     req->ret_rev = answer.ret_rev;
     req->ret_compact_rev = work->engine->compact_rev;
     cor_range_req_deinit(&answer);
     if (r < 0)
-        finish(work, r, reply->text);
+        cor_etcd_work_finish(work, r, reply->text);
     else
-        step(work, &cor_etcd_method_status, encode_nothing, on_status);
+        cor_etcd_work_step(work, &cor_etcd_method_status, encode_nothing, on_status);
 }
 
 /* Who may not read the key of compactions can read those of the prefix. */
 static void on_compact_key(struct etcd_call *call, const struct etcd_reply *reply)
 {
     if (reply->err == -COR_EFORBIDDEN)
-        step(call->arg, &cor_etcd_method_probe, encode_probe, on_probe);
+        cor_etcd_work_step(call->arg, &cor_etcd_method_probe, encode_probe, on_probe);
     else
         on_probe(call, reply);
 }
 
-static void step(struct work *work, const struct etcd_method *method,
-                 int (*encode)(struct work *work, struct cor_buf *out),
-                 void (*on_done)(struct etcd_call *call, const struct etcd_reply *reply))
+void cor_etcd_work_step(struct etcd_work *work, const struct etcd_method *method,
+                        int (*encode)(struct etcd_work *work, struct cor_buf *out),
+                        void (*on_done)(struct etcd_call *call, const struct etcd_reply *reply))
 {
     struct cor_buf out;
     int r;
@@ -288,28 +224,29 @@ static void step(struct work *work, const struct etcd_method *method,
         r = cor_etcd_call_start(work->engine->session, method, &out, on_done, work, NULL);
     cor_buf_deinit(&out);
     if (r < 0)
-        finish(work, r, NULL);
+        cor_etcd_work_finish(work, r, NULL);
 }
 
 static void on_mail(struct cor_mail *mail)
 {
-    struct work *work = COR_CONTAINER_OF(mail, struct work, mail);
+    struct etcd_work *work = COR_CONTAINER_OF(mail, struct etcd_work, mail);
 
     switch (work->req->op) {
     case COR_ENGINE_RANGE:
         start_range(work);
         break;
     case COR_ENGINE_WRITE:
-        step(work, &cor_etcd_method_txn, encode_write, on_write);
+        cor_etcd_work_step(work, &cor_etcd_method_txn, encode_write, on_write);
         break;
     case COR_ENGINE_LEASE:
-        step(work, &cor_etcd_method_grant, encode_grant, on_grant);
+        cor_etcd_lease(work);
         break;
     case COR_ENGINE_COMPACT:
-        step(work, &cor_etcd_method_compact, encode_compact, on_compact);
+        cor_etcd_compact(work);
         break;
     case COR_ENGINE_STATUS:
-        step(work, &cor_etcd_method_probe, encode_compact_key, on_compact_key);
+        cor_etcd_work_step(work, &cor_etcd_method_probe, cor_etcd_encode_compact_key,
+                           on_compact_key);
         break;
     }
 }
@@ -323,7 +260,7 @@ static size_t cost(const struct cor_engine_req *req)
 
 void cor_etcd_request(struct etcd_engine *e, struct cor_engine_req *req)
 {
-    struct work *work = cor_calloc(1, sizeof(*work));
+    struct etcd_work *work = cor_calloc(1, sizeof(*work));
     size_t bytes = cost(req);
 
     if (!work) {
