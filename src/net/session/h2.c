@@ -10,20 +10,12 @@
 #include "base/mem.h"
 #include "net/session/h2_int.h"
 
-/* What the connection as a whole may send before it is taken: a stream that is not read must not
- * stop the others, so this window is opened as soon as bytes arrive, and the streams' windows bound
- * what is kept. */
-#define CONNECTION_WINDOW (8u << 20)
-
 /* What a client opens before it knows the server's limit: RFC 9113 wants that to be no lower. */
 #define STREAMS_BEFORE_SETTINGS 100
 
 /* Of a head that is sent, as nghttp2 estimates it: the text of the largest one that is read, and
  * what each field adds. A longer one would be dropped without a word. */
 #define SEND_BLOCK_MAX (2 * COR_H2_HEAD_MAX)
-/* A writer that waits is told at so much room in its window, and in the output. */
-#define WINDOW_LOW 16384u
-#define OUTPUT_LOW 1024u
 
 /* The PING between the two steps of a shutdown. */
 static const uint8_t shutdown_ping[8] = {'s', 'h', 'u', 't', 'd', 'o', 'w', 'n'};
@@ -131,7 +123,7 @@ static int say_settings(struct cor_h2 *h)
     int e = nghttp2_submit_settings(h->ng, NGHTTP2_FLAG_NONE, entries, COR_ARRAY_LEN(entries));
 
     if (e == 0)
-        e = nghttp2_session_set_local_window_size(h->ng, NGHTTP2_FLAG_NONE, 0, CONNECTION_WINDOW);
+        e = cor_h2_open_window(h);
     return e;
 }
 
@@ -198,47 +190,6 @@ static void tell_gone(struct cor_h2 *h)
     }
 }
 
-/* From when it is worth while to go on: what is wanted; or of a window a frame's worth, or half of
- * what the peer ever opens; or of the output something. */
-static bool has_room(const struct cor_h2_stream *s, bool *ret_by_output)
-{
-    uint32_t window =
-        nghttp2_session_get_remote_settings(s->h->ng, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE);
-    size_t room = cor_h2_stream_room(s, ret_by_output);
-    size_t low = window / 2 < WINDOW_LOW ? window / 2 : WINDOW_LOW;
-
-    low = *ret_by_output ? OUTPUT_LOW : low;
-    return room > 0 && (room >= low || room >= s->wanted);
-}
-
-/* Each stream that waits is asked once, with its share of the room, and joins the end again when
- * its write is short. */
-static void tell_writable(struct cor_h2 *h)
-{
-    size_t n = h->nwaiting, room = h->cbs->room(h->arg);
-    struct cor_dlist batch, *link;
-
-    if (n == 0)
-        return;
-    h->share_max = room / n > WINDOW_LOW ? room / n : WINDOW_LOW;
-    cor_dlist_init(&batch);
-    cor_dlist_splice(&batch, &h->waiting);
-    while ((link = cor_dlist_pop(&batch))) {
-        struct cor_h2_stream *s = COR_CONTAINER_OF(link, struct cor_h2_stream, wait_link);
-        bool by_output;
-
-        if (h->r == 0 && has_room(s, &by_output)) {
-            h->nwaiting--;
-            s->cbs->on_writable(s, s->arg);
-        } else {
-            cor_dlist_push(&h->waiting, link);
-            if (h->r == 0 && by_output)
-                h->cbs->want_turn(h->arg);
-        }
-    }
-    h->share_max = SIZE_MAX;
-}
-
 /* After a failure nghttp2 is used once more, for the last word. */
 static void say_goaway(struct cor_h2 *h)
 {
@@ -261,7 +212,7 @@ static int turn(struct cor_h2 *h)
     tell_ended(h);
     tell_gone(h);
     if (h->r == 0)
-        tell_writable(h);
+        cor_h2_tell_writable(h);
     tell_gone(h);
     if (h->r < 0)
         say_goaway(h);

@@ -9,6 +9,9 @@
 #include "base/token_bucket.h"
 #include "net/session/h2.h"
 
+#define COR_H2_FRAME_HEAD 9u
+#define COR_H2_FRAME_MAX  16384u
+
 /* The spans of the write that is running. */
 struct cor_h2_source {
     const struct cor_str *spans; /* the current one; its first `skip` bytes are gone */
@@ -94,6 +97,10 @@ void cor_h2_set_send_callbacks(nghttp2_session_callbacks *cbs);
 /* Sends what nghttp2 has, unless it is reading. A failure is kept in h->r. */
 void cor_h2_flush(struct cor_h2 *h);
 
+/* The same from inside a call of the stream's user, and what such a call ends with. */
+void cor_h2_flush_busy(struct cor_h2_stream *s);
+void cor_h2_after_call(struct cor_h2_stream *s);
+
 /* The first failure stays. */
 void cor_h2_fail(struct cor_h2 *h, int r, const char *text);
 void cor_h2_fail_by(struct cor_h2 *h, int ng_error);
@@ -108,6 +115,13 @@ struct cor_h2_stream *cor_h2_stream_free(struct cor_h2_stream *s);
 /* nghttp2 has closed it. */
 void cor_h2_stream_closed(struct cor_h2_stream *s, uint32_t code);
 
+/* h2_flow.c: the connection's window, at the beginning and after each piece of a body. 0, or
+ * nghttp2's code. */
+int cor_h2_open_window(struct cor_h2 *h);
+int cor_h2_reopen_window(nghttp2_session *ng, size_t n);
+/* Each stream that waits is asked once, with its share of the room, and joins the end again when
+ * its write is short. */
+void cor_h2_tell_writable(struct cor_h2 *h);
 /* Room for body bytes now; is it the output, rather than a window, that ends it? */
 size_t cor_h2_stream_room(const struct cor_h2_stream *s, bool *ret_by_output);
 

@@ -371,8 +371,7 @@ static int on_data_chunk(nghttp2_session *ng, uint8_t flags, int32_t id, const u
     struct cor_h2_stream *s = stream_of(ng, id);
     int r;
 
-    r = nghttp2_session_consume_connection(ng, n);
-    if (r < 0)
+    if (cor_h2_reopen_window(ng, n) < 0)
         return NGHTTP2_ERR_CALLBACK_FAILURE;
     if (!s || !s->is_held || s->is_broken)
         return 0;

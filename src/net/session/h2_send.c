@@ -8,8 +8,6 @@
 #include "base/mem.h"
 #include "net/session/h2_int.h"
 
-#define FRAME_HEAD 9u
-#define FRAME_MAX  16384u
 /* A DATA frame's head and so many spans go to `send` at once. */
 #define SPANS_AT_ONCE 32
 /* A response's values of this length are one of a kind, such as its Audit-Id: in the table they
@@ -97,14 +95,14 @@ static void release(struct cor_h2_stream *s)
 }
 
 /* Sends. The stream may be closed by that, so it is looked at only here. */
-static void flush_busy(struct cor_h2_stream *s)
+void cor_h2_flush_busy(struct cor_h2_stream *s)
 {
     s->is_busy = true;
     cor_h2_flush(s->h);
     s->is_busy = false;
 }
 
-static void after_call(struct cor_h2_stream *s)
+void cor_h2_after_call(struct cor_h2_stream *s)
 {
     if (s->h->role == COR_H2_SERVER && s->out == COR_H2_OUT_ENDED)
         release(s);
@@ -184,36 +182,6 @@ static int add_fields(struct fields *f, const struct cor_http_header *headers, s
     return 0;
 }
 
-size_t cor_h2_stream_room(const struct cor_h2_stream *s, bool *ret_by_output)
-{
-    struct cor_h2 *h = s->h;
-    int64_t stream = nghttp2_session_get_stream_remote_window_size(h->ng, s->id);
-    int64_t window = nghttp2_session_get_remote_window_size(h->ng);
-    size_t out, frames;
-
-    *ret_by_output = false;
-    if (s->out != COR_H2_OUT_OPEN || s->is_gone || h->r < 0)
-        return 0;
-    stream -= (int64_t)(s->pending.n - s->pending_done);
-    window -= (int64_t)h->pending_n;
-    window = window < stream ? window : stream;
-    if (window <= 0)
-        return 0;
-    out = h->cbs->room(h->arg);
-    frames = (out / FRAME_MAX + 2) * FRAME_HEAD;
-    out = out > frames + h->pending_n ? out - frames - h->pending_n : 0;
-    out = out < h->share_max ? out : h->share_max;
-    *ret_by_output = out <= (size_t)window;
-    return out < (size_t)window ? out : (size_t)window;
-}
-
-size_t cor_h2_room(const struct cor_h2_stream *s)
-{
-    bool by_output;
-
-    return cor_h2_stream_room(s, &by_output);
-}
-
 static ssize_t on_read(nghttp2_session *ng, int32_t id, uint8_t *buf, size_t max, uint32_t *flags,
                        nghttp2_data_source *source, void *arg)
 {
@@ -276,7 +244,7 @@ static int on_send_data(nghttp2_session *ng, nghttp2_frame *frame, const uint8_t
     size_t nbatch = 1;
     int e;
 
-    batch[0] = cor_str((const char *)frame_head, FRAME_HEAD);
+    batch[0] = cor_str((const char *)frame_head, COR_H2_FRAME_HEAD);
     earn_credit(s->h, n);
     while (n > 0) {
         if (nbatch == SPANS_AT_ONCE) {
@@ -390,8 +358,8 @@ int cor_h2_open(struct cor_h2 *h, const struct cor_h2_request *req,
     s->arg = arg;
     s->is_held = true;
     s->out = req->has_body ? COR_H2_OUT_OPEN : COR_H2_OUT_ENDED;
-    flush_busy(s);
-    after_call(s);
+    cor_h2_flush_busy(s);
+    cor_h2_after_call(s);
     *ret_stream = s;
     return 0;
 }
@@ -427,8 +395,8 @@ int cor_h2_respond(struct cor_h2_stream *s, int status, const struct cor_http_he
                                                has_body ? &body : NULL) == NGHTTP2_ERR_NOMEM)
         return -COR_ENOMEM;
     s->out = has_body ? COR_H2_OUT_OPEN : COR_H2_OUT_ENDED;
-    flush_busy(s);
-    after_call(s);
+    cor_h2_flush_busy(s);
+    cor_h2_after_call(s);
     return 0;
 }
 
@@ -440,8 +408,8 @@ int cor_h2_continue(struct cor_h2_stream *s)
         return 0;
     if (nghttp2_submit_headers(s->h->ng, NGHTTP2_FLAG_NONE, s->id, NULL, &nv, 1, NULL) < 0)
         return -COR_ENOMEM;
-    flush_busy(s);
-    after_call(s);
+    cor_h2_flush_busy(s);
+    cor_h2_after_call(s);
     return 0;
 }
 
@@ -491,7 +459,7 @@ static size_t send_body(struct cor_h2_stream *s, const struct cor_str *spans, si
         write_pending(s, n);
     if (nghttp2_session_resume_data(s->h->ng, s->id) == NGHTTP2_ERR_NOMEM)
         cor_h2_fail(s->h, -COR_ENOMEM, "out of memory");
-    flush_busy(s);
+    cor_h2_flush_busy(s);
     left = s->source.left;
     s->source = (struct cor_h2_source){0};
     return n - left;
@@ -523,7 +491,7 @@ size_t cor_h2_write(struct cor_h2_stream *s, const struct cor_str *spans, size_t
         s->out = COR_H2_OUT_OPEN;
         wait_for_room(s, n - taken, by_output);
     }
-    after_call(s);
+    cor_h2_after_call(s);
     return taken;
 }
 
@@ -543,21 +511,9 @@ int cor_h2_write_trailers(struct cor_h2_stream *s, const struct cor_http_header 
     if (!s->is_gone && nghttp2_submit_trailer(s->h->ng, s->id, f.nv, f.n) == NGHTTP2_ERR_NOMEM)
         return -COR_ENOMEM;
     s->out = COR_H2_OUT_ENDED;
-    flush_busy(s);
-    after_call(s);
+    cor_h2_flush_busy(s);
+    cor_h2_after_call(s);
     return 0;
-}
-
-void cor_h2_consume(struct cor_h2_stream *s, size_t n)
-{
-    assert(n <= s->unconsumed);
-    s->unconsumed -= n;
-    if (s->is_gone || s->h->r < 0)
-        return;
-    if (nghttp2_session_consume_stream(s->h->ng, s->id, n) == NGHTTP2_ERR_NOMEM)
-        cor_h2_fail(s->h, -COR_ENOMEM, "out of memory");
-    flush_busy(s);
-    after_call(s);
 }
 
 void cor_h2_reset(struct cor_h2_stream *s, uint32_t code)
