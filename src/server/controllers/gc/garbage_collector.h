@@ -6,7 +6,7 @@
  *   feeds ──► follow: list, show, gone ──► gc_graph ──► due nodes ──► two control loops
  *                                             ▲                           │ attempts
  *                                             │                           ▼
- *                     absent, present ◄── gc_delete.c, gc_orphan.c: requests on the API port
+ *                     absent, present ◄── gc_decide.c, gc_orphan.c: requests on the API port
  *
  * Nothing is deleted on the word of the graph alone: an attempt reads the object and each of its
  * owners from the server first. An incomplete graph therefore only delays.

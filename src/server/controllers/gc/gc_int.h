@@ -59,7 +59,7 @@ struct cor_gc_attempt {
     struct cor_object *latest; /* what the server has answered; NULL: nothing yet */
     struct cor_buf patch;
 
-    /* gc_delete.c: the references of `latest`, one after the other. */
+    /* gc_decide.c: the references of `latest`, one after the other. */
     uint32_t number; /* of the feed of the object's kind; COR_GC_RESOURCES_MAX: there was none */
     uint32_t list;   /* of that feed, when the request was sent */
     struct cor_gc_refs_iter refs;
@@ -122,7 +122,7 @@ bool cor_gc_answer_is(const struct cor_api_answer *answer, int err);
 void cor_gc_pump_soon(struct cor_gc *gc);
 int cor_gc_attempt_sleep(struct cor_gc_attempt *a, uint64_t ms);
 
-/* gc_delete.c, gc_orphan.c: the reconcile functions of the two queues. */
+/* gc_decide.c, gc_orphan.c: the reconcile functions of the two queues. */
 void cor_gc_delete(void *arg, struct cor_reconcile *rec);
 void cor_gc_orphan(void *arg, struct cor_reconcile *rec);
 void cor_gc_orphaning_cancel(struct cor_gc_attempt *a);

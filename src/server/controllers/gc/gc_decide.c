@@ -1,5 +1,5 @@
 /* clang-format off */
-/* The attempt to delete one object (contract 2.5 and 2.7):
+/* Decides whether an object is garbage, and deletes it if so (contract 2.5 and 2.7):
  *
  *   GET the object ── 404 or another uid ──► the graph learns that it is absent
  *     │
