@@ -1,5 +1,6 @@
-/* One watch on a watch cache: its turns, its bookmarks, its end. The states are drawn in
- * cache_watch_int.h; cache_watch_begin.c has the beginning, dispatch.c the delivery of events.
+/* One watch on a watch cache: its turns and its end. The states are drawn in cache_watch_int.h;
+ * cache_watch_begin.c has the beginning, dispatch.c the delivery of events, cache_bookmark.c the
+ * bookmarks.
  *
  * A turn of the loop (watch_on_turn()) takes one step after another, at most STORE_TURN_ITEMS_MAX,
  * until the watch is paused, waits for something, or has caught up. Each step calls back at most
@@ -18,8 +19,6 @@
 #include "base/mem.h"
 #include "storage/cacher/cache_watch_int.h"
 #include "storage/store/store_event.h"
-
-#define BOOKMARK_DEADLINE_MS 2000
 
 /* The end. */
 
@@ -203,46 +202,6 @@ static size_t watch_held(struct cor_watch *base)
 static const struct cor_watch_ops watch_ops = {watch_pause, watch_resume, watch_finish, watch_close,
                                                watch_held};
 
-/* Bookmarks. */
-
-void cor_cacher_watch_set_bookmark_timer(struct cacher_watch *w)
-{
-    uint64_t now = cor_loop_now_ms(w->reader->loop->loop);
-    uint64_t at = now + COR_READER_BOOKMARK_MS;
-
-    if (w->deadline_ms > 0 && w->deadline_ms - BOOKMARK_DEADLINE_MS < at)
-        at = w->deadline_ms - BOOKMARK_DEADLINE_MS;
-    if (!w->bookmarks || at <= now ||
-        (w->deadline_ms > 0 && w->deadline_ms <= BOOKMARK_DEADLINE_MS))
-        return;
-    if (cor_timer_set(&w->bookmark_timer, at - now) < 0)
-        cor_cacher_watch_end(w, NULL);
-}
-
-/* The bookmark is at the revision that the loop has dispatched. When that is behind the watch,
- * which may have begun later or have been delivered more, there is no bookmark this time. */
-void cor_cacher_watch_bookmark(struct cacher_watch *w)
-{
-    cor_rev rev = w->reader->done_rev;
-
-    if (!w->bookmark_due || w->paused || w->state != WATCH_IDLE)
-        return;
-    w->bookmark_due = false;
-    if (rev >= w->min_rev && rev >= w->rev)
-        (void)cor_store_event_deliver_bookmark(w->reader->store, rev, false, w->on_event, w->arg,
-                                               NULL);
-}
-
-static void watch_on_bookmark_timer(struct cor_timer *timer)
-{
-    struct cacher_watch *w = COR_CONTAINER_OF(timer, struct cacher_watch, bookmark_timer);
-
-    w->bookmark_due = true;
-    cor_cacher_watch_set_bookmark_timer(w);
-    cor_cacher_dispatch(w->reader);
-    cor_cacher_watch_bookmark(w);
-}
-
 /* Turns. */
 
 void cor_cacher_watch_schedule(struct cacher_watch *w)
@@ -364,7 +323,7 @@ int cor_cacher_reader_watch(struct cor_reader *base, struct cor_str key,
     cor_dlist_init(&w->all);
     w->place = UINT64_MAX;
     store_turn_init(&w->turn, reader->loop->loop, watch_on_turn);
-    cor_timer_init(&w->bookmark_timer, reader->loop->loop, watch_on_bookmark_timer);
+    cor_timer_init(&w->bookmark_timer, reader->loop->loop, cor_cacher_watch_on_bookmark_timer);
     r = watch_init(w, key, opts, reterr_status);
     if (r != 0) {
         cor_cacher_watch_sync_deinit(w);

@@ -119,9 +119,10 @@ void cor_cacher_watch_schedule(struct cacher_watch *w);
 /* Ends the stream: plainly, or with an ERROR event (`status`, which is moved out of; only while
  * `sync` is there). Inside a revision the plain end becomes a 410. Again is harmless. */
 void cor_cacher_watch_end(struct cacher_watch *w, struct cor_status *status);
-/* Sends the bookmark that is due, if the watch can take it now. */
+/* cache_bookmark.c. Sends the bookmark that is due, if the watch can take it now. */
 void cor_cacher_watch_bookmark(struct cacher_watch *w);
 void cor_cacher_watch_set_bookmark_timer(struct cacher_watch *w);
+void cor_cacher_watch_on_bookmark_timer(struct cor_timer *timer);
 /* A replay that it was the last to leave is closed. */
 void cor_cacher_watch_replay_closed(struct cacher_watch *w);
 
