@@ -7,10 +7,9 @@
  *
  *   static void check_ports(struct cor_check *check, const struct cor_place *list)
  *   {
- *       struct cor_each each = cor_each(check, list);
  *       struct cor_place item, port;
  *
- *       while (cor_each_next(check, &each, &item)) {
+ *       COR_EACH(check, list, item) {
  *           cor_place_field(check, &item, "port", &port);
  *           if (cor_place_int(check, &port) == 0)
  *               cor_check_required(check, &port, NULL);
@@ -220,6 +219,10 @@ struct cor_each {
 };
 struct cor_each cor_each(struct cor_check *check, const struct cor_place *place);
 bool cor_each_next(struct cor_check *check, struct cor_each *each, struct cor_place *ret_item);
+/* `item`, a struct cor_place of the caller's, is each in turn. */
+#define COR_EACH(check, list, item)                                                                \
+    for (struct cor_each item##_each = cor_each(check, list);                                      \
+         cor_each_next(check, &item##_each, &(item));)
 /* Moves to the next entry of a map and returns its key alone, which costs less than its place. */
 bool cor_each_next_key(struct cor_check *check, struct cor_each *each, struct cor_str *ret_key);
 

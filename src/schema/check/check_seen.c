@@ -65,13 +65,11 @@ bool cor_check_was_there(struct cor_check *check, const struct cor_place *list, 
                          struct cor_str text)
 {
     struct cor_place old = cor_place_old(list), item;
-    struct cor_each each;
 
     if (!check->has_old || !cor_place_is_present(&old))
         return false;
     if (!check->seen || check->seen[COR_SEEN_OLD_ELEMENTS].scope != scope_of(list)) {
-        each = cor_each(check, &old);
-        while (cor_each_next(check, &each, &item))
+        COR_EACH(check, &old, item)
             (void)cor_check_see(check, COR_SEEN_OLD_ELEMENTS, list,
                                 field ? cor_field_text(check, &item, field)
                                       : cor_place_text(check, &item));

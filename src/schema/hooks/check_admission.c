@@ -15,18 +15,15 @@
 
 /* --- Texts ------------------------------------------------------------------------------------ */
 
-bool cor_when_is_blank(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_WHEN(is_blank)
 {
-    (void)arg;
     return cor_str_trim(cor_place_text(check, place)).n == 0;
 }
 
-bool cor_when_has_line_break(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_WHEN(has_line_break)
 {
     struct cor_str text = cor_str_trim(cor_place_text(check, place));
 
-    (void)arg;
     return cor_str_find(text, '\n') >= 0 || cor_str_find(text, '\r') >= 0;
 }
 
@@ -39,8 +36,7 @@ static bool is_one_of(struct cor_str text, const char *const *words, size_t n)
     return false;
 }
 
-bool cor_when_is_cel_identifier(struct cor_check *check, const struct cor_place *place,
-                                struct cor_str arg)
+COR_WHEN(is_cel_identifier)
 {
     static const char *const reserved[] = {
         "true",     "false", "null",    "in",        "as",       "break", "const",
@@ -49,7 +45,6 @@ bool cor_when_is_cel_identifier(struct cor_check *check, const struct cor_place 
     };
     struct cor_str text = cor_place_text(check, place);
 
-    (void)arg;
     for (size_t i = 0; i < text.n; i++) {
         char c = text.p[i];
         bool is_letter = c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -71,14 +66,13 @@ static bool add_text(struct cor_check *check, struct cor_str_set *set, struct co
 
 /* --- Rules ------------------------------------------------------------------------------------ */
 
-void cor_hook_lone_star(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(lone_star)
 {
-    struct cor_each each = cor_each(check, place);
     struct cor_place item;
 
     if (cor_place_length(check, place) < 2)
         return;
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, place, item) {
         if (cor_str_eq(cor_place_text(check, &item), COR_STR("*"))) {
             cor_check_invalid(check, place,
                               cor_check_printf(check,
@@ -110,19 +104,16 @@ static void check_subresource(struct cor_check *check, const struct cor_place *i
         add_text(check, any_resource, sub);
 }
 
-void cor_hook_rule_resources(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_HOOK(rule_resources)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set any_sub = {.nfew = 0};
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set any_resource = {.nfew = 0};
     bool has_all = false, has_star = false, has_plain = false;
-    struct cor_each each = cor_each(check, place);
     struct cor_place item;
 
-    (void)arg;
     cor_str_set_init(&any_sub, TEXTS_BYTES_MAX);
     cor_str_set_init(&any_resource, TEXTS_BYTES_MAX);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, place, item) {
         struct cor_str text = cor_place_text(check, &item), sub = text, resource;
 
         if (text.n == 0) {
@@ -145,16 +136,13 @@ void cor_hook_rule_resources(struct cor_check *check, const struct cor_place *pl
                           "subresources");
 }
 
-void cor_hook_resource_names(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_HOOK(resource_names)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set seen = {.nfew = 0};
-    struct cor_each each = cor_each(check, place);
     struct cor_place item;
 
-    (void)arg;
     cor_str_set_init(&seen, TEXTS_BYTES_MAX);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, place, item) {
         cor_check_format(check, &item, COR_FORMAT_PATH_SEGMENT);
         if (!add_text(check, &seen, cor_place_text(check, &item)))
             cor_check_duplicate(check, &item);
@@ -168,21 +156,18 @@ bool cor_is_review_version(struct cor_str version)
     return cor_str_eqz(version, "v1") || cor_str_eqz(version, "v1beta1");
 }
 
-void cor_hook_review_versions(struct cor_check *check, const struct cor_place *place,
-                              struct cor_str arg)
+COR_HOOK(review_versions)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set seen = {.nfew = 0};
-    struct cor_each each = cor_each(check, place);
     struct cor_place item;
     bool has_known = false;
 
-    (void)arg;
     if (cor_place_length(check, place) == 0) {
         cor_check_required(check, place, "must specify one of v1, v1beta1");
         return;
     }
     cor_str_set_init(&seen, TEXTS_BYTES_MAX);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, place, item) {
         struct cor_str text = cor_place_text(check, &item);
 
         if (!add_text(check, &seen, text)) {
@@ -204,18 +189,14 @@ static void check_once(struct cor_check *check, const struct cor_place *place,
         cor_check_duplicate(check, place);
 }
 
-void cor_hook_webhook_name(struct cor_check *check, const struct cor_place *place,
-                           struct cor_str arg)
+COR_HOOK(webhook_name)
 {
-    (void)arg;
     if (cor_place_text(check, place).n > 0 && !cor_old_has(check, place, COR_OLD_WEBHOOK_NAMES))
         check_once(check, place, COR_SEEN_WEBHOOKS);
 }
 
-void cor_hook_condition_name(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_HOOK(condition_name)
 {
-    (void)arg;
     if (cor_place_text(check, place).n > 0)
         check_once(check, place, COR_SEEN_MATCH_CONDITIONS);
 }
@@ -236,12 +217,10 @@ static void check_part(struct cor_check *check, const struct cor_place *place,
                             cor_check_printf(check, "%s%.*s", intro, (int)why.n, why.p));
 }
 
-void cor_hook_param_version(struct cor_check *check, const struct cor_place *place,
-                            struct cor_str arg)
+COR_HOOK(param_version)
 {
     struct cor_str text = cor_place_text(check, place), version = text, group;
 
-    (void)arg;
     group = cor_str_cut(&version, '/');
     if (!version.p) {
         version = group;
@@ -261,22 +240,19 @@ void cor_hook_param_version(struct cor_check *check, const struct cor_place *pla
         check_part(check, place, COR_FORMAT_DNS_1035, version, version, "");
 }
 
-void cor_hook_param_kind(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(param_kind)
 {
     struct cor_str text = cor_place_text(check, place);
     char *lower = cor_check_lower(check, text);
 
-    (void)arg;
     if (!lower)
         return;
     check_part(check, place, COR_FORMAT_DNS_1035, (struct cor_str){lower, text.n}, text,
                "may have mixed case, but should otherwise match: ");
 }
 
-void cor_hook_few_annotations(struct cor_check *check, const struct cor_place *place,
-                              struct cor_str arg)
+COR_HOOK(few_annotations)
 {
-    (void)arg;
     if (cor_place_length(check, place) > AUDIT_ANNOTATIONS_MAX)
         cor_check_invalid(check, place,
                           cor_check_printf(check, "must not have more than %d auditAnnotations",
@@ -284,14 +260,12 @@ void cor_hook_few_annotations(struct cor_check *check, const struct cor_place *p
 }
 
 /* The place is spec.auditAnnotations[i].key. */
-void cor_hook_annotation_key(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_HOOK(annotation_key)
 {
     const struct cor_place *policy = cor_place_around(place, "ValidatingAdmissionPolicy");
     struct cor_str key = cor_place_text(check, place), name;
     struct cor_place metadata;
 
-    (void)arg;
     if (!policy)
         return;
     cor_place_field(check, policy, "metadata", &metadata);
@@ -304,19 +278,15 @@ void cor_hook_annotation_key(struct cor_check *check, const struct cor_place *pl
                             &place->path, check->errors);
 }
 
-void cor_hook_annotation_key_once(struct cor_check *check, const struct cor_place *place,
-                                  struct cor_str arg)
+COR_HOOK(annotation_key_once)
 {
-    (void)arg;
     check_once(check, place, COR_SEEN_ANNOTATION_KEYS);
 }
 
-void cor_hook_annotation_value(struct cor_check *check, const struct cor_place *place,
-                               struct cor_str arg)
+COR_HOOK(annotation_value)
 {
     struct cor_str text = cor_str_trim(cor_place_text(check, place));
 
-    (void)arg;
     if (text.n == 0)
         cor_check_required(check, place, "valueExpression is not specified");
     else if (text.n > VALUE_EXPRESSION_BYTES_MAX)
@@ -325,17 +295,14 @@ void cor_hook_annotation_value(struct cor_check *check, const struct cor_place *
                                             VALUE_EXPRESSION_BYTES_MAX));
 }
 
-void cor_hook_validation_actions(struct cor_check *check, const struct cor_place *place,
-                                 struct cor_str arg)
+COR_HOOK(validation_actions)
 {
     static const char *const known[] = {"Audit", "Deny", "Warn"};
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set seen = {.nfew = 0};
-    struct cor_each each = cor_each(check, place);
     struct cor_place item;
 
-    (void)arg;
     cor_str_set_init(&seen, TEXTS_BYTES_MAX);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, place, item) {
         struct cor_str text = cor_place_text(check, &item);
 
         if (!is_one_of(text, known, COR_ARRAY_LEN(known)))

@@ -33,13 +33,11 @@ static void add_wrong_version(struct cor_check *check, const struct cor_place *p
 
 /* A reference that keeps its kind and version may stay as it is. Of the core kinds, only the
  * ReplicationController can be scaled. */
-void cor_hook_target_api_version(struct cor_check *check, const struct cor_place *place,
-                                 struct cor_str arg)
+COR_HOOK(target_api_version)
 {
     enum version_form form = version_form(cor_place_text(check, place));
     struct cor_place kind;
 
-    (void)arg;
     cor_place_field(check, place->parent, "kind", &kind);
     if (check->has_old && !cor_place_is_changed(check, place) &&
         !cor_place_is_changed(check, &kind))
@@ -56,14 +54,12 @@ void cor_hook_target_api_version(struct cor_check *check, const struct cor_place
 static bool had_wrong_version(struct cor_check *check, const struct cor_place *metrics)
 {
     struct cor_place old = cor_place_old(metrics), metric, source, described;
-    struct cor_each each;
 
     if (!check->has_old || !cor_place_is_present(&old))
         return false;
     if (!cor_check_see(check, COR_SEEN_METRICS, metrics, COR_STR("read")))
         return cor_check_has_seen(check, COR_SEEN_METRICS, COR_STR("wrong"));
-    each = cor_each(check, &old);
-    while (cor_each_next(check, &each, &metric)) {
+    COR_EACH(check, &old, metric) {
         if (!cor_str_eq(cor_field_text(check, &metric, "type"), COR_STR("Object")) ||
             !cor_place_field(check, &metric, "object", &source))
             continue;
@@ -77,12 +73,10 @@ static bool had_wrong_version(struct cor_check *check, const struct cor_place *m
 }
 
 /* The place is below metrics[i].object.describedObject. */
-void cor_hook_object_api_version(struct cor_check *check, const struct cor_place *place,
-                                 struct cor_str arg)
+COR_HOOK(object_api_version)
 {
     const struct cor_place *metric = cor_place_around(place, "MetricSpec");
 
-    (void)arg;
     if (version_form(cor_place_text(check, place)) == VERSION_WRONG &&
         !(metric && had_wrong_version(check, metric->parent)))
         add_wrong_version(check, place);
@@ -91,8 +85,7 @@ void cor_hook_object_api_version(struct cor_check *check, const struct cor_place
 /* --- Metrics ---------------------------------------------------------------------------------- */
 
 /* A single source that is not of the metric's type is not reported: the missing one is. */
-void cor_hook_other_sources(struct cor_check *check, const struct cor_place *place,
-                            struct cor_str arg)
+COR_HOOK(other_sources)
 {
     static const struct {
         const char *type, *field;
@@ -105,7 +98,6 @@ void cor_hook_other_sources(struct cor_check *check, const struct cor_place *pla
     struct cor_place source;
     size_t n = 0;
 
-    (void)arg;
     for (size_t i = 0; i < COR_ARRAY_LEN(sources); i++)
         n += cor_place_field(check, place, sources[i].field, &source);
     for (size_t i = 0; n > 1 && i < COR_ARRAY_LEN(sources); i++) {
@@ -115,22 +107,17 @@ void cor_hook_other_sources(struct cor_check *check, const struct cor_place *pla
     }
 }
 
-void cor_hook_metric_quantity(struct cor_check *check, const struct cor_place *place,
-                              struct cor_str arg)
+COR_HOOK(metric_quantity)
 {
-    (void)arg;
     if (cor_place_is_present(place) && cor_quantity_sign(cor_place_text(check, place)) <= 0)
         cor_check_invalid(check, place, "must be positive");
 }
 
-bool cor_when_scales_from_zero(struct cor_check *check, const struct cor_place *place,
-                               struct cor_str arg)
+COR_WHEN(scales_from_zero)
 {
-    struct cor_each each = cor_each(check, place);
     struct cor_place metric;
 
-    (void)arg;
-    while (cor_each_next(check, &each, &metric)) {
+    COR_EACH(check, place, metric) {
         struct cor_str type = cor_field_text(check, &metric, "type");
 
         if (cor_str_eq(type, COR_STR("Object")) || cor_str_eq(type, COR_STR("External")))
@@ -139,9 +126,7 @@ bool cor_when_scales_from_zero(struct cor_check *check, const struct cor_place *
     return false;
 }
 
-bool cor_when_was_sent_empty(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_WHEN(was_sent_empty)
 {
-    (void)arg;
     return cor_check_was_sent_empty(check, place);
 }

@@ -65,14 +65,12 @@ static bool selects_generated(struct cor_check *check, const struct cor_place *s
 }
 
 /* Old jobs may lack the labels with a prefix; an update does not ask for them then. */
-void cor_hook_generated_selector(struct cor_check *check, const struct cor_place *place,
-                                 struct cor_str arg)
+COR_HOOK(generated_selector)
 {
     struct cor_place spec, metadata, selector, template, template_meta, labels, old, entry, id;
     bool has_prefixed = true;
     struct cor_str uid, name;
 
-    (void)arg;
     cor_place_field(check, place, "spec", &spec);
     cor_place_field(check, place, "metadata", &metadata);
     if (cor_field_bool(check, &spec, "manualSelector") ||
@@ -99,14 +97,12 @@ void cor_hook_generated_selector(struct cor_check *check, const struct cor_place
         cor_check_invalid(check, &selector, "`selector` not auto-generated");
 }
 
-void cor_hook_indexed_name(struct cor_check *check, const struct cor_place *place,
-                           struct cor_str arg)
+COR_HOOK(indexed_name)
 {
     struct cor_place spec, metadata, name, completions;
     const char *last;
     int64_t n;
 
-    (void)arg;
     cor_place_field(check, place, "spec", &spec);
     cor_place_field(check, place, "metadata", &metadata);
     cor_place_field(check, &metadata, "name", &name);
@@ -125,12 +121,10 @@ void cor_hook_indexed_name(struct cor_check *check, const struct cor_place *plac
 
 /* --- What an update may change ---------------------------------------------------------------- */
 
-void cor_hook_completions_in_tandem(struct cor_check *check, const struct cor_place *place,
-                                    struct cor_str arg)
+COR_HOOK(completions_in_tandem)
 {
     struct cor_place completions;
 
-    (void)arg;
     if (cor_place_field(check, place, "completions", &completions) &&
         cor_place_is_changed(check, &completions) &&
         cor_place_int(check, &completions) != cor_field_int(check, place, "parallelism"))
@@ -181,15 +175,13 @@ static bool may_be_placed(struct cor_check *check, const struct cor_place *templ
            !cor_place_field(check, &old_status, "startTime", &start);
 }
 
-void cor_hook_job_template(struct cor_check *check, const struct cor_place *place,
-                           struct cor_str arg)
+COR_HOOK(job_template)
 {
     static const char *const of_meta[] = {"annotations", "labels"};
     static const char *const of_spec[] = {"affinity", "nodeSelector", "schedulingGates",
                                           "tolerations"};
     struct cor_place metadata, spec;
 
-    (void)arg;
     if (!cor_place_is_changed(check, place))
         return;
     cor_place_field(check, place, "metadata", &metadata);
@@ -204,12 +196,11 @@ void cor_hook_job_template(struct cor_check *check, const struct cor_place *plac
 
 /* --- Policies --------------------------------------------------------------------------------- */
 
-void cor_hook_fail_index(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(fail_index)
 {
     const struct cor_place *spec = cor_place_around(place, "JobSpec");
     struct cor_place limit, action;
 
-    (void)arg;
     if (!spec || cor_place_field(check, spec, "backoffLimitPerIndex", &limit))
         return;
     cor_place_field(check, place, "action", &action);
@@ -217,15 +208,12 @@ void cor_hook_fail_index(struct cor_check *check, const struct cor_place *place,
 }
 
 /* The names of the template's containers are remembered at the first rule that names one. */
-void cor_hook_policy_container(struct cor_check *check, const struct cor_place *place,
-                               struct cor_str arg)
+COR_HOOK(policy_container)
 {
     static const char *const lists[] = {"containers", "initContainers"};
     const struct cor_place *spec = cor_place_around(place, "JobSpec");
     struct cor_place template, pod, list, container;
-    struct cor_each each;
 
-    (void)arg;
     if (!spec || !cor_place_is_present(place))
         return;
     cor_place_field(check, spec, "template", &template);
@@ -233,8 +221,7 @@ void cor_hook_policy_container(struct cor_check *check, const struct cor_place *
     if (cor_check_see(check, COR_SEEN_POLICY_CONTAINERS, spec, COR_STR(""))) {
         for (size_t i = 0; i < COR_ARRAY_LEN(lists); i++) {
             cor_place_field(check, &pod, lists[i], &list);
-            each = cor_each(check, &list);
-            while (cor_each_next(check, &each, &container))
+            COR_EACH(check, &list, container)
                 (void)cor_check_see(check, COR_SEEN_POLICY_CONTAINERS, spec,
                                     cor_field_text(check, &container, "name"));
         }
@@ -246,7 +233,7 @@ void cor_hook_policy_container(struct cor_check *check, const struct cor_place *
             "must be one of the container or initContainer names in the pod template");
 }
 
-void cor_hook_exit_codes(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(exit_codes)
 {
     bool is_in = cor_str_eq(cor_field_text(check, place->parent, "operator"), COR_STR("In"));
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set seen = {.nfew = 0};
@@ -256,7 +243,6 @@ void cor_hook_exit_codes(struct cor_check *check, const struct cor_place *place,
     bool is_ordered = true;
     int64_t last = 0;
 
-    (void)arg;
     if (n == 0)
         cor_check_invalid(check, place, "at least one value is required");
     else if (n > CODES_MAX)
@@ -278,8 +264,7 @@ void cor_hook_exit_codes(struct cor_check *check, const struct cor_place *place,
         cor_check_invalid(check, place, "must be ordered");
 }
 
-void cor_hook_success_rule(struct cor_check *check, const struct cor_place *place,
-                           struct cor_str arg)
+COR_HOOK(success_rule)
 {
     const struct cor_place *spec = cor_place_around(place, "JobSpec");
     COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {.max = WORDS_MAX};
@@ -289,7 +274,6 @@ void cor_hook_success_rule(struct cor_check *check, const struct cor_place *plac
     bool has_indexes;
     int r;
 
-    (void)arg;
     completions = spec ? cor_field_int(check, spec, "completions") : 0;
     has_indexes = cor_place_field(check, place, "succeededIndexes", &indexes);
     if (has_indexes) {
@@ -326,9 +310,8 @@ void cor_hook_success_rule(struct cor_check *check, const struct cor_place *plac
 
 /* --- CronJob ---------------------------------------------------------------------------------- */
 
-void cor_hook_cron_name(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(cron_name)
 {
-    (void)arg;
     if (cor_place_length(check, place) > CRON_NAME_MAX)
         cor_check_invalid(check, place, "must be no more than 52 characters");
 }
@@ -338,13 +321,12 @@ static bool has_zone(struct cor_str schedule)
     return memmem(schedule.p, schedule.n, "TZ", 2) != NULL;
 }
 
-void cor_hook_schedule(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(schedule)
 {
     struct cor_str text = cor_place_text(check, place);
     struct cor_place old = cor_place_old(place), zone;
     bool had_zone = check->has_old && has_zone(cor_place_text(check, &old));
 
-    (void)arg;
     cor_check_format(check, place, COR_FORMAT_CRON);
     if (!has_zone(text))
         return;

@@ -83,8 +83,7 @@ static void decode(struct cor_check *check, const struct cor_place *place, struc
         cor_check_note(check, r);
 }
 
-void cor_hook_certificate_request(struct cor_check *check, const struct cor_place *place,
-                                  struct cor_str arg)
+COR_HOOK(certificate_request)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf pem = {.max = COR_OBJECT_BYTES_MAX_DEFAULT};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf der = {.max = COR_OBJECT_BYTES_MAX_DEFAULT};
@@ -93,7 +92,6 @@ void cor_hook_certificate_request(struct cor_check *check, const struct cor_plac
     struct cor_str rest;
     int r = -COR_EINVAL;
 
-    (void)arg;
     decode(check, place, &pem);
     rest = cor_buf_str(&pem);
     /* A block whose body is no base64 is passed over. */
@@ -134,13 +132,11 @@ static const char *certificate_mistake(struct cor_check *check, const struct cor
     return n > 0 ? NULL : "must contain at least one CERTIFICATE PEM block";
 }
 
-void cor_hook_issued_certificate(struct cor_check *check, const struct cor_place *place,
-                                 struct cor_str arg)
+COR_HOOK(issued_certificate)
 {
     struct cor_place old = cor_place_old(place);
     const char *mistake = certificate_mistake(check, place);
 
-    (void)arg;
     if (mistake && (!check->has_old || !certificate_mistake(check, &old)))
         cor_check_add_value(check, COR_FIELD_INVALID, place,
                             cor_field_string(COR_STR("<certificate data>")), mistake);
@@ -207,20 +203,17 @@ static void check_condition_status(struct cor_check *check, const struct cor_pla
 }
 
 /* A mistake that the old object has already is tolerated. */
-void cor_hook_request_conditions(struct cor_check *check, const struct cor_place *place,
-                                 struct cor_str arg)
+COR_HOOK(request_conditions)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set seen = {.nfew = 0};
-    struct cor_each each = cor_each(check, place);
     struct cor_place old_list = cor_place_old(place), item, type;
     struct conditions old = {.n = {0}};
     bool has[FINAL_TYPES + 1] = {false};
 
-    (void)arg;
     if (check->has_old)
         old = count_conditions(check, &old_list);
     cor_str_set_init(&seen, COR_OBJECT_BYTES_MAX_DEFAULT);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, place, item) {
         bool is_new = true;
         struct cor_str text;
         size_t i;
@@ -246,10 +239,10 @@ void cor_hook_request_conditions(struct cor_check *check, const struct cor_place
 static bool are_unchanged(struct cor_check *check, const struct cor_place *list,
                           const struct cor_place *old_list, size_t wanted)
 {
-    struct cor_each each = cor_each(check, list), old_each = cor_each(check, old_list);
+    struct cor_each old_each = cor_each(check, old_list);
     struct cor_place item, old_item;
 
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, list, item) {
         struct cor_str text = cor_place_json(check, &item);
 
         if (final_type(cor_field_text(check, &item, "type")) != wanted)
@@ -264,14 +257,12 @@ static bool are_unchanged(struct cor_check *check, const struct cor_place *list,
     return true;
 }
 
-void cor_hook_kept_conditions(struct cor_check *check, const struct cor_place *place,
-                              struct cor_str arg)
+COR_HOOK(kept_conditions)
 {
     struct cor_place old_list = cor_place_old(place);
     struct conditions now = count_conditions(check, place);
     struct conditions old = count_conditions(check, &old_list);
 
-    (void)arg;
     for (size_t i = 0; i < FINAL_TYPES; i++) {
         if (now.n[i] < old.n[i])
             cor_check_forbidden(check, place,

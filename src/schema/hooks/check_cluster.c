@@ -24,15 +24,13 @@ static bool is_one_of(struct cor_str text, const char *const *names, size_t n)
 
 /* --- Namespace -------------------------------------------------------------------------------- */
 
-void cor_hook_namespace_finalizers(struct cor_check *check, const struct cor_place *place,
-                                   struct cor_str arg)
+COR_HOOK(namespace_finalizers)
 {
     static const char *const standard[] = {"kubernetes", "orphan", "foregroundDeletion"};
     bool is_at_list = cor_str_eq(arg, COR_STR("list"));
-    struct cor_each each = cor_each(check, place);
     struct cor_place item;
 
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, place, item) {
         const struct cor_field_path *path = is_at_list ? &place->path : &item.path;
         struct cor_str text = cor_place_text(check, &item);
 
@@ -67,19 +65,15 @@ static void check_taint(struct cor_check *check, const struct cor_place *taint)
         cor_check_not_supported(check, &effect, effects, COR_ARRAY_LEN(effects));
 }
 
-void cor_hook_node_taints(struct cor_check *check, const struct cor_place *place,
-                          struct cor_str arg)
+COR_HOOK(node_taints)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set seen = {.nfew = 0};
     struct cor_field_path metadata = cor_field_root(COR_STR("metadata"));
     struct cor_place list = *place, taint;
-    struct cor_each each;
 
-    (void)arg;
     cor_str_set_init(&seen, COR_OBJECT_BYTES_MAX_DEFAULT);
     list.path = cor_field_child(&metadata, COR_STR("taints"));
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &taint)) {
+    COR_EACH(check, &list, taint) {
         struct cor_str both[] = {cor_field_text(check, &taint, "effect"),
                                  cor_field_text(check, &taint, "key")};
         bool is_new = true;
@@ -94,15 +88,13 @@ void cor_hook_node_taints(struct cor_check *check, const struct cor_place *place
 }
 
 /* The name of a resource is a step of the path, where other kinds have a key. */
-void cor_hook_node_resources(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_HOOK(node_resources)
 {
     struct cor_field_path status = cor_field_root(COR_STR("status"));
     struct cor_field_path list = cor_field_child(&status, arg);
-    struct cor_each each = cor_each(check, place);
     struct cor_place entry;
 
-    while (cor_each_next(check, &each, &entry)) {
+    COR_EACH(check, place, entry) {
         struct cor_field_path path = cor_field_child(&list, entry.key);
 
         cor_resource_add_quantity(entry.key, cor_place_text(check, &entry), &path, check->errors);
@@ -111,14 +103,12 @@ void cor_hook_node_resources(struct cor_check *check, const struct cor_place *pl
 
 /* A value that is no CIDR has its own error, and one that upstream calls internal: the list cannot
  * be compared. */
-void cor_hook_pod_cidr_families(struct cor_check *check, const struct cor_place *place,
-                                struct cor_str arg)
+COR_HOOK(pod_cidr_families)
 {
     size_t n = cor_place_length(check, place), nv6 = 0;
     struct cor_each each = cor_each(check, place);
     struct cor_place item;
 
-    (void)arg;
     if (n < 2)
         return;
     while (cor_each_next(check, &each, &item)) {
@@ -142,15 +132,13 @@ void cor_hook_pod_cidr_families(struct cor_check *check, const struct cor_place 
         cor_check_invalid(check, place, "may specify no more than one CIDR for each IP family");
 }
 
-void cor_hook_pod_cidrs_stay(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_HOOK(pod_cidrs_stay)
 {
     static const char words[] = "node updates may not change podCIDR except from \"\" to valid";
     struct cor_place old = cor_place_old(place), item, old_item;
     size_t nold = cor_place_length(check, &old);
     struct cor_each each, old_each;
 
-    (void)arg;
     if (nold == 0)
         return;
     if (nold != cor_place_length(check, place)) {
@@ -167,14 +155,11 @@ void cor_hook_pod_cidrs_stay(struct cor_check *check, const struct cor_place *pl
 
 /* --- ResourceQuota ---------------------------------------------------------------------------- */
 
-void cor_hook_quota_resources(struct cor_check *check, const struct cor_place *place,
-                              struct cor_str arg)
+COR_HOOK(quota_resources)
 {
-    struct cor_each each = cor_each(check, place);
     struct cor_place entry;
 
-    (void)arg;
-    while (cor_each_next(check, &each, &entry)) {
+    COR_EACH(check, place, entry) {
         cor_format_add_text(COR_FORMAT_QUOTA_RESOURCE_NAME, entry.key, &entry.path, check->errors);
         cor_resource_add_quantity(entry.key, cor_place_text(check, &entry), &entry.path,
                                   check->errors);
@@ -239,12 +224,10 @@ static void start_scopes(struct cor_check *check, const struct cor_place *spec,
                          struct scope_run *ret_run)
 {
     struct cor_place hard, entry;
-    struct cor_each each;
 
     *ret_run = (struct scope_run){.nrefused = {0}};
     cor_place_field(check, spec, "hard", &hard);
-    each = cor_each(check, &hard);
-    while (cor_each_next(check, &each, &entry)) {
+    COR_EACH(check, &hard, entry) {
         for (int class = 0; cor_resource_is_for_quota(entry.key) && class < SCOPE_CLASSES; class ++)
             ret_run->nrefused[class] += !is_for_class(entry.key, (enum scope_class) class);
     }
@@ -273,15 +256,13 @@ static void check_scope_pairs(struct cor_check *check, const struct scope_run *r
     }
 }
 
-void cor_hook_quota_scopes(struct cor_check *check, const struct cor_place *place,
-                           struct cor_str arg)
+COR_HOOK(quota_scopes)
 {
     struct cor_place list, item;
     struct cor_field_value value;
     struct scope_run run;
     struct cor_each each;
 
-    (void)arg;
     cor_place_field(check, place, "scopes", &list);
     if (cor_place_length(check, &list) == 0)
         return;
@@ -331,15 +312,13 @@ static void check_scope_operator(struct cor_check *check, const struct cor_place
                           "selector");
 }
 
-void cor_hook_quota_scope_selector(struct cor_check *check, const struct cor_place *place,
-                                   struct cor_str arg)
+COR_HOOK(quota_scope_selector)
 {
     struct cor_place selector, list, of_spec, item, name;
     struct cor_field_value value;
     struct scope_run run;
     struct cor_each each;
 
-    (void)arg;
     if (!cor_place_field(check, place, "scopeSelector", &selector))
         return;
     cor_place_field(check, &selector, "matchExpressions", &list);
@@ -382,12 +361,10 @@ static bool has_all(struct cor_check *check, const struct cor_place *list,
     return true;
 }
 
-void cor_hook_quota_scopes_stay(struct cor_check *check, const struct cor_place *place,
-                                struct cor_str arg)
+COR_HOOK(quota_scopes_stay)
 {
     struct cor_place old = cor_place_old(place);
 
-    (void)arg;
     if (!has_all(check, place, &old) || !has_all(check, &old, place))
         cor_check_invalid(check, place, "field is immutable");
 }
@@ -530,10 +507,9 @@ static void check_each_resource(struct cor_check *check, const struct cor_place 
 
 static void check_names(struct cor_check *check, const struct cor_place *map, bool is_compute)
 {
-    struct cor_each each = cor_each(check, map);
     struct cor_place entry;
 
-    while (cor_each_next(check, &each, &entry))
+    COR_EACH(check, map, entry)
         cor_format_add_text(is_compute ? COR_FORMAT_CONTAINER_RESOURCE_NAME
                                        : COR_FORMAT_RESOURCE_NAME,
                             entry.key, &entry.path, check->errors);
@@ -576,17 +552,14 @@ static void check_item(struct cor_check *check, const struct cor_place *item, st
     check_each_resource(check, used);
 }
 
-void cor_hook_limit_range_items(struct cor_check *check, const struct cor_place *place,
-                                struct cor_str arg)
+COR_HOOK(limit_range_items)
 {
     static const char *const standard[] = {"Pod", "Container", "PersistentVolumeClaim"};
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set seen = {.nfew = 0};
-    struct cor_each each = cor_each(check, place);
     struct cor_place item, type;
 
-    (void)arg;
     cor_str_set_init(&seen, COR_OBJECT_BYTES_MAX_DEFAULT);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, place, item) {
         struct cor_str text;
         bool is_new = true;
 
@@ -604,23 +577,18 @@ void cor_hook_limit_range_items(struct cor_check *check, const struct cor_place 
 
 /* --- Event ------------------------------------------------------------------------------------ */
 
-bool cor_when_is_events_request(struct cor_check *check, const struct cor_place *place,
-                                struct cor_str arg)
+COR_WHEN(is_events_request)
 {
-    (void)place;
-    (void)arg;
     return cor_str_starts(check->api_version, COR_STR("events.k8s.io/"));
 }
 
 /* An Event with an eventTime may be about an object of another namespace. */
-void cor_hook_event_namespace(struct cor_check *check, const struct cor_place *place,
-                              struct cor_str arg)
+COR_HOOK(event_namespace)
 {
     struct cor_place metadata, involved, field, time;
     struct cor_str own, other;
     bool is_fine;
 
-    (void)arg;
     cor_place_field(check, place, "metadata", &metadata);
     cor_place_field(check, place, "involvedObject", &involved);
     cor_place_field(check, place, "eventTime", &time);

@@ -9,15 +9,13 @@
 #include "json/text/scan.h"
 
 /* The keys of both maps are sorted, so they are walked in step. */
-void cor_hook_config_keys(struct cor_check *check, const struct cor_place *place,
-                          struct cor_str arg)
+COR_HOOK(config_keys)
 {
     struct cor_place binary;
     struct cor_each each, others;
     struct cor_str key, other;
     bool has_other;
 
-    (void)arg;
     cor_place_field(check, place->parent, "binaryData", &binary);
     each = cor_each(check, place);
     others = cor_each(check, &binary);
@@ -53,8 +51,7 @@ static const char *go_map_mistake(struct cor_check *check, struct cor_str bytes)
         cor_json_go_type(type));
 }
 
-void cor_hook_docker_config(struct cor_check *check, const struct cor_place *place,
-                            struct cor_str arg)
+COR_HOOK(docker_config)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf bytes = {.max = 4u << 20};
     struct cor_place entry;

@@ -18,15 +18,13 @@
 
 /* The names of containers and init containers are those that an ephemeral one may aim at. Upstream
  * does not remember an init container without a name. */
-void cor_hook_container_name(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_HOOK(container_name)
 {
     const struct cor_place *spec = cor_place_around(place, "PodSpec");
     bool is_ephemeral = cor_str_eq(cor_type_name(place->type), COR_STR("EphemeralContainer"));
     struct cor_place name, others;
     struct cor_str text;
 
-    (void)arg;
     if (!spec)
         return;
     cor_place_field(check, place, "name", &name);
@@ -41,39 +39,33 @@ void cor_hook_container_name(struct cor_check *check, const struct cor_place *pl
     }
 }
 
-void cor_hook_target_container(struct cor_check *check, const struct cor_place *place,
-                               struct cor_str arg)
+COR_HOOK(target_container)
 {
     struct cor_place target;
     struct cor_str text;
 
-    (void)arg;
     cor_place_field(check, place, "targetContainerName", &target);
     text = cor_place_text(check, &target);
     if (text.n > 0 && !cor_check_has_seen(check, COR_SEEN_TARGETS, text))
         cor_check_not_found(check, &target, NULL);
 }
 
-void cor_hook_image_is_trimmed(struct cor_check *check, const struct cor_place *place,
-                               struct cor_str arg)
+COR_HOOK(image_is_trimmed)
 {
     struct cor_str text = cor_place_text(check, place);
 
-    (void)arg;
     if (cor_str_trim(text).n != text.n)
         cor_check_invalid(check, place, "must not have leading or trailing whitespace");
 }
 
 /* A name of a ConfigMap or Secret as a prefix: upstream replaces a dash at the end before it looks.
  */
-void cor_hook_name_prefix(struct cor_check *check, const struct cor_place *place,
-                          struct cor_str arg)
+COR_HOOK(name_prefix)
 {
     struct cor_str text = cor_place_text(check, place);
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors mistakes = {0};
     struct cor_str masked = text;
 
-    (void)arg;
     if (text.n > 1 && text.p[text.n - 1] == '-') {
         struct cor_str parts[] = {cor_str(text.p, text.n - 2), COR_STR("a")};
 
@@ -87,11 +79,10 @@ void cor_hook_name_prefix(struct cor_check *check, const struct cor_place *place
 
 /* --- Ports ------------------------------------------------------------------------------------ */
 
-void cor_hook_port_name(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(port_name)
 {
     struct cor_str name = cor_place_text(check, place);
 
-    (void)arg;
     if (name.n == 0 || cor_check_format(check, place, COR_FORMAT_PORT_NAME) > 0)
         return;
     if (!cor_check_see(check, COR_SEEN_PORTS, place->parent->parent, name))
@@ -131,42 +122,35 @@ static void add_host_ports(struct cor_check *check, const struct cor_place *cont
     }
 }
 
-void cor_hook_host_ports(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(host_ports)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set used = {.nfew = 0};
     struct cor_place list, container;
-    struct cor_each each;
 
-    (void)arg;
     cor_str_set_init(&used, COR_OBJECT_BYTES_MAX_DEFAULT);
     cor_place_field(check, place, "containers", &list);
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &container))
+    COR_EACH(check, &list, container)
         add_host_ports(check, &container, &container.path, &used);
 }
 
 /* Init containers run one by one, so each is looked at alone, and upstream counts it as the first
  * of its list. */
-void cor_hook_init_host_ports(struct cor_check *check, const struct cor_place *place,
-                              struct cor_str arg)
+COR_HOOK(init_host_ports)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set used = {.nfew = 0};
     struct cor_field_path first = cor_field_index(&place->parent->path, 0);
 
-    (void)arg;
     cor_str_set_init(&used, COR_OBJECT_BYTES_MAX_DEFAULT);
     add_host_ports(check, place, &first, &used);
 }
 
 /* A template may leave the host's port out, because a pod gets it as a default. */
-void cor_hook_host_network_ports(struct cor_check *check, const struct cor_place *place,
-                                 struct cor_str arg)
+COR_HOOK(host_network_ports)
 {
     bool is_pod = place->parent && cor_str_eq(cor_type_name(place->parent->type), COR_STR("Pod"));
     struct cor_place list, container, ports, port, host;
     struct cor_each each, inner;
 
-    (void)arg;
     cor_place_field(check, place, "containers", &list);
     each = cor_each(check, &list);
     while (cor_each_next(check, &each, &container)) {
@@ -197,8 +181,7 @@ static size_t count_set(struct cor_check *check, const struct cor_place *place,
     return found;
 }
 
-bool cor_when_env_sources(struct cor_check *check, const struct cor_place *place,
-                          struct cor_str arg)
+COR_WHEN(env_sources)
 {
     static const char *const names[] = {"fieldRef", "resourceFieldRef", "configMapKeyRef",
                                         "secretKeyRef", "fileKeyRef"};
@@ -207,13 +190,11 @@ bool cor_when_env_sources(struct cor_check *check, const struct cor_place *place
     return n == (size_t)(arg.p[0] - '0');
 }
 
-void cor_hook_env_from_sources(struct cor_check *check, const struct cor_place *place,
-                               struct cor_str arg)
+COR_HOOK(env_from_sources)
 {
     static const char *const names[] = {"configMapRef", "secretRef"};
     size_t n = count_set(check, place, names, COR_ARRAY_LEN(names));
 
-    (void)arg;
     if (n == 0)
         cor_check_add(check, COR_FIELD_INVALID, &place->parent->path, cor_field_string(COR_STR("")),
                       "must specify one of: `configMapRef` or `secretRef`");
@@ -281,7 +262,7 @@ static struct cor_str lower_case(struct cor_check *check, struct cor_str text)
     return cor_str(copy, text.n);
 }
 
-void cor_hook_field_ref(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(field_ref)
 {
     static const char *const of_env[] = {"metadata.name",
                                          "metadata.namespace",
@@ -384,8 +365,7 @@ static void check_divisor(struct cor_check *check, const struct cor_place *place
                              name));
 }
 
-void cor_hook_resource_field_ref(struct cor_check *check, const struct cor_place *place,
-                                 struct cor_str arg)
+COR_HOOK(resource_field_ref)
 {
     static const char *const known[] = {
         "limits.cpu",   "limits.ephemeral-storage",   "limits.memory",
@@ -411,26 +391,21 @@ void cor_hook_resource_field_ref(struct cor_check *check, const struct cor_place
 
 /* --- Probes and handlers ---------------------------------------------------------------------- */
 
-void cor_hook_header_names(struct cor_check *check, const struct cor_place *place,
-                           struct cor_str arg)
+COR_HOOK(header_names)
 {
-    struct cor_each each = cor_each(check, place);
     struct cor_place header;
 
-    (void)arg;
-    while (cor_each_next(check, &each, &header))
+    COR_EACH(check, place, header)
         cor_format_add_text(COR_FORMAT_HTTP_HEADER, cor_field_text(check, &header, "name"),
                             &place->path, check->errors);
 }
 
-void cor_hook_sleep_seconds(struct cor_check *check, const struct cor_place *place,
-                            struct cor_str arg)
+COR_HOOK(sleep_seconds)
 {
     const struct cor_place *spec = cor_place_around(place, "PodSpec");
     struct cor_place grace, seconds;
     int64_t n, most;
 
-    (void)arg;
     cor_place_field(check, place, "seconds", &seconds);
     if (!spec || !cor_place_field(check, spec, "terminationGracePeriodSeconds", &grace))
         return;
@@ -447,21 +422,16 @@ void cor_hook_sleep_seconds(struct cor_check *check, const struct cor_place *pla
 
 /* --- Security --------------------------------------------------------------------------------- */
 
-bool cor_when_has_host_users(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_WHEN(has_host_users)
 {
     const struct cor_place *spec = cor_place_around(place, "PodSpec");
     struct cor_place users;
 
-    (void)arg;
     return !spec || !cor_place_field(check, spec, "hostUsers", &users) ||
            cor_place_bool(check, &users);
 }
 
-bool cor_when_allows_privileged(struct cor_check *check, const struct cor_place *place,
-                                struct cor_str arg)
+COR_WHEN(allows_privileged)
 {
-    (void)place;
-    (void)arg;
     return cor_check_allows_privileged(check);
 }

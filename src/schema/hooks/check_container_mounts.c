@@ -23,14 +23,12 @@ static void others_init(struct others *others, struct cor_check *check,
                         const struct cor_place *container, const char *list, const char *path)
 {
     struct cor_place place, item;
-    struct cor_each each;
     bool is_new;
 
     cor_str_set_init(&others->names, TEXTS_MAX);
     cor_str_set_init(&others->paths, TEXTS_MAX);
     cor_place_field(check, container, list, &place);
-    each = cor_each(check, &place);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, &place, item) {
         struct cor_str name = cor_field_text(check, &item, "name");
 
         cor_check_note(check, cor_str_set_add(&others->names, name, &is_new));
@@ -106,21 +104,17 @@ static void check_propagation(struct cor_check *check, const struct cor_place *m
                             "may only be specified when mountPropagation is None or not specified");
 }
 
-void cor_hook_volume_mounts(struct cor_check *check, const struct cor_place *place,
-                            struct cor_str arg)
+COR_HOOK(volume_mounts)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set points = {.nfew = 0};
     COR_CLEANUP(others_deinit) struct others devices = {.names = {.nfew = 0}};
     struct cor_place list, mount, name, path;
-    struct cor_each each;
 
-    (void)arg;
     if (!cor_place_field(check, place, "volumeMounts", &list))
         return;
     cor_str_set_init(&points, TEXTS_MAX);
     others_init(&devices, check, place, "volumeDevices", "devicePath");
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &mount)) {
+    COR_EACH(check, &list, mount) {
         struct cor_str volume, point;
         bool is_new = true;
 
@@ -156,22 +150,18 @@ static bool has_backsteps(struct cor_str path)
     return false;
 }
 
-void cor_hook_volume_devices(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_HOOK(volume_devices)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set names = {.nfew = 0}, paths = {.nfew = 0};
     COR_CLEANUP(others_deinit) struct others mounts = {.names = {.nfew = 0}};
     struct cor_place list, device, name, path;
-    struct cor_each each;
 
-    (void)arg;
     if (!cor_place_field(check, place, "volumeDevices", &list))
         return;
     cor_str_set_init(&names, TEXTS_MAX);
     cor_str_set_init(&paths, TEXTS_MAX);
     others_init(&mounts, check, place, "volumeMounts", "mountPath");
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &device)) {
+    COR_EACH(check, &list, device) {
         struct cor_str volume, point;
         bool is_new = true;
 

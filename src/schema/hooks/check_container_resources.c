@@ -134,7 +134,6 @@ static int order_names(const void *a, const void *b)
 static const char *claim_names(struct cor_check *check, const struct cor_place *claims)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = NAMES_MAX};
-    struct cor_each each = cor_each(check, claims);
     struct cor_place claim;
     struct cor_str *names;
     size_t n = 0;
@@ -147,7 +146,7 @@ static const char *claim_names(struct cor_check *check, const struct cor_place *
         cor_check_note(check, -COR_ENOMEM);
         return "";
     }
-    while (cor_each_next(check, &each, &claim))
+    COR_EACH(check, claims, claim)
         names[n++] = cor_field_text(check, &claim, "name");
     qsort(names, n, sizeof(*names), order_names);
     for (size_t i = 0; i < n && r == 0; i++) {
@@ -186,12 +185,11 @@ static void check_claim_exists(struct cor_check *check, const struct cor_place *
 static void check_claims(struct cor_check *check, const struct cor_place *claims)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set used = {.nfew = 0}, in_parts = {.nfew = 0};
-    struct cor_each each = cor_each(check, claims);
     struct cor_place claim, request;
 
     cor_str_set_init(&used, COR_OBJECT_BYTES_MAX_DEFAULT);
     cor_str_set_init(&in_parts, COR_OBJECT_BYTES_MAX_DEFAULT);
-    while (cor_each_next(check, &each, &claim)) {
+    COR_EACH(check, claims, claim) {
         struct cor_str name = cor_field_text(check, &claim, "name"), part;
         struct cor_str key;
         bool is_new = true;
@@ -224,27 +222,23 @@ static void check_claims(struct cor_check *check, const struct cor_place *claims
 
 /* --- Hooks ------------------------------------------------------------------------------------ */
 
-void cor_hook_resource_requirements(struct cor_check *check, const struct cor_place *place,
-                                    struct cor_str arg)
+COR_HOOK(resource_requirements)
 {
     bool is_pod = cor_str_eq(arg, COR_STR("pod")), has_compute = false, has_pages = false;
     struct cor_place limits, requests, claims, entry;
     struct in_step step;
-    struct cor_each each;
 
     if (!cor_place_is_present(place))
         return;
     cor_place_field(check, place, "limits", &limits);
     cor_place_field(check, place, "requests", &requests);
     cor_place_field(check, place, "claims", &claims);
-    each = cor_each(check, &limits);
-    while (cor_each_next(check, &each, &entry)) {
+    COR_EACH(check, &limits, entry) {
         check_entry(check, &entry, is_pod, &has_compute);
         check_pages(check, &entry, &has_pages);
     }
     in_step_begin(&step, check, &limits);
-    each = cor_each(check, &requests);
-    while (cor_each_next(check, &each, &entry)) {
+    COR_EACH(check, &requests, entry) {
         check_entry(check, &entry, is_pod, &has_compute);
         check_request(check, &entry, &limits, &step);
         check_pages(check, &entry, &has_pages);
@@ -255,19 +249,15 @@ void cor_hook_resource_requirements(struct cor_check *check, const struct cor_pl
 }
 
 /* What a pod needs beside its containers is checked as limits, and upstream's paths say so. */
-void cor_hook_resource_limits(struct cor_check *check, const struct cor_place *place,
-                              struct cor_str arg)
+COR_HOOK(resource_limits)
 {
     bool has_compute = false, has_pages = false;
     struct cor_place list = *place, entry;
-    struct cor_each each;
 
-    (void)arg;
     if (!cor_place_is_present(place))
         return;
     list.path = cor_field_child(&place->path, COR_STR("limits"));
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &entry)) {
+    COR_EACH(check, &list, entry) {
         check_entry(check, &entry, false, &has_compute);
         check_pages(check, &entry, &has_pages);
     }
@@ -320,15 +310,12 @@ static quantity needed_together(struct cor_check *check, const struct cor_place 
 {
     quantity sum = {NULL, 0}, running = {NULL, 0}, most = {NULL, 0}, own;
     struct cor_place list, container;
-    struct cor_each each;
 
     cor_place_field(check, spec, "containers", &list);
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &container))
+    COR_EACH(check, &list, container)
         sum = sum_of(check, sum, quantity_of(check, &container, which, name));
     cor_place_field(check, spec, "initContainers", &list);
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &container)) {
+    COR_EACH(check, &list, container) {
         own = quantity_of(check, &container, which, name);
         if (cor_str_eq(cor_field_text(check, &container, "restartPolicy"), COR_STR("Always"))) {
             sum = sum_of(check, sum, own);
@@ -408,12 +395,10 @@ static void check_container_limits(struct cor_check *check, const struct cor_pla
     }
 }
 
-void cor_hook_pod_level_resources(struct cor_check *check, const struct cor_place *place,
-                                  struct cor_str arg)
+COR_HOOK(pod_level_resources)
 {
     struct cor_place resources, limits, requests;
 
-    (void)arg;
     cor_place_field(check, place, "resources", &resources);
     cor_place_field(check, &resources, "limits", &limits);
     cor_place_field(check, &resources, "requests", &requests);
@@ -436,21 +421,18 @@ static void add_to_list(struct cor_check *check, const struct cor_place *list, s
                                            known, n);
 }
 
-void cor_hook_resize_policy(struct cor_check *check, const struct cor_place *place,
-                            struct cor_str arg)
+COR_HOOK(resize_policy)
 {
     static const char *const resources[] = {"cpu", "memory"};
     static const char *const policies[] = {"NotRequired", "RestartContainer"};
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set seen = {.nfew = 0};
     const struct cor_place *spec = cor_place_around(place, "PodSpec");
-    struct cor_each each = cor_each(check, place);
     struct cor_place item;
     bool never, is_new;
 
-    (void)arg;
     never = spec && cor_str_eq(cor_field_text(check, spec, "restartPolicy"), COR_STR("Never"));
     cor_str_set_init(&seen, COR_OBJECT_BYTES_MAX_DEFAULT);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, place, item) {
         struct cor_str name = cor_field_text(check, &item, "resourceName");
         struct cor_str policy = cor_field_text(check, &item, "restartPolicy");
 

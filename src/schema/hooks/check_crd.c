@@ -46,8 +46,7 @@ static void crd_check_joined(struct cor_check *check, const struct cor_place *pl
                             cor_check_printf(check, "%s%.*s", intro, (int)why.n, why.p));
 }
 
-void cor_hook_joined_format(struct cor_check *check, const struct cor_place *place,
-                            struct cor_str arg)
+COR_HOOK(joined_format)
 {
     enum cor_format format;
 
@@ -55,12 +54,11 @@ void cor_hook_joined_format(struct cor_check *check, const struct cor_place *pla
         crd_check_joined(check, place, format, cor_place_text(check, place), "");
 }
 
-void cor_hook_mixed_case(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(mixed_case)
 {
     struct cor_str text = cor_place_text(check, place);
     char *lower = cor_check_copy(check, text);
 
-    (void)arg;
     for (size_t i = 0; lower && i < text.n; i++) {
         if (lower[i] >= 'A' && lower[i] <= 'Z')
             lower[i] = (char)(lower[i] - 'A' + 'a');
@@ -70,25 +68,23 @@ void cor_hook_mixed_case(struct cor_check *check, const struct cor_place *place,
                          "may have mixed case, but should otherwise match: ");
 }
 
-void cor_hook_crd_group(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(crd_group)
 {
     struct cor_str group = cor_place_text(check, place);
 
-    (void)arg;
     if (!cor_format_ok(COR_FORMAT_DNS_SUBDOMAIN, group))
         crd_check_joined(check, place, COR_FORMAT_DNS_SUBDOMAIN, group, "");
     else if (cor_str_find(group, '.') < 0)
         cor_check_invalid(check, place, "should be a domain with at least one dot");
 }
 
-void cor_hook_crd_name(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(crd_name)
 {
     static const char *const members[] = {"generateName", "name"};
     struct cor_place metadata, spec, names, name;
     struct cor_str parts[3], wanted, text;
     struct cor_gr gr;
 
-    (void)arg;
     cor_place_field(check, place, "metadata", &metadata);
     cor_place_field(check, place, "spec", &spec);
     cor_place_field(check, &spec, "names", &names);
@@ -109,12 +105,10 @@ void cor_hook_crd_name(struct cor_check *check, const struct cor_place *place, s
     }
 }
 
-void cor_hook_crd_list_kind(struct cor_check *check, const struct cor_place *place,
-                            struct cor_str arg)
+COR_HOOK(crd_list_kind)
 {
     struct cor_place list_kind;
 
-    (void)arg;
     cor_place_field(check, place, "listKind", &list_kind);
     if (cor_str_eq(cor_place_text(check, &list_kind), cor_field_text(check, place, "kind")))
         cor_check_invalid(check, &list_kind, "kind and listKind may not be the same");
@@ -127,14 +121,12 @@ static bool is_printable(struct cor_str character)
            cor_quote_bytes(character) == character.n + 2;
 }
 
-void cor_hook_deprecation_warning(struct cor_check *check, const struct cor_place *place,
-                                  struct cor_str arg)
+COR_HOOK(deprecation_warning)
 {
     struct cor_str text = cor_place_text(check, place);
     uint32_t code_point;
     size_t n;
 
-    (void)arg;
     if (!cor_place_is_present(place))
         return;
     if (!cor_field_bool(check, place->parent, "deprecated")) {
@@ -160,7 +152,7 @@ void cor_hook_deprecation_warning(struct cor_check *check, const struct cor_plac
 
 /* --- Paths ------------------------------------------------------------------------------------ */
 
-void cor_hook_path_under(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(path_under)
 {
     struct cor_str text = cor_place_text(check, place);
     bool is_spec = cor_str_starts(text, COR_STR(".spec."));
@@ -178,13 +170,11 @@ void cor_hook_path_under(struct cor_check *check, const struct cor_place *place,
 }
 
 /* The name of the field in messages is that of upstream's internal type. */
-void cor_hook_column_path(struct cor_check *check, const struct cor_place *place,
-                          struct cor_str arg)
+COR_HOOK(column_path)
 {
     struct cor_str text = cor_place_text(check, place);
     struct cor_place shown = *place;
 
-    (void)arg;
     shown.path = cor_field_child(place->path.parent, COR_STR("JSONPath"));
     if (text.n == 0)
         cor_check_required(check, &shown, NULL);
@@ -194,34 +184,27 @@ void cor_hook_column_path(struct cor_check *check, const struct cor_place *place
 
 /* --- What all versions share ------------------------------------------------------------------ */
 
-bool cor_when_is_first_element(struct cor_check *check, const struct cor_place *place,
-                               struct cor_str arg)
+COR_WHEN(is_first_element)
 {
-    (void)check;
-    (void)arg;
     return place->parent && place->parent->node != COR_JSON_NO_NODE &&
            place->node == place->parent->node + 1;
 }
 
-bool cor_when_crd_shares(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_WHEN(crd_shares)
 {
-    (void)place;
     return cor_check_has_seen(check, COR_SEEN_SHARED, arg);
 }
 
-void cor_hook_crd_shared(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(crd_shared)
 {
     bool is_shared[COR_ARRAY_LEN(shared_names)] = {true, true, true, true};
     uint32_t first[COR_ARRAY_LEN(shared_names)];
     struct cor_place list, version, field, status;
     bool has_status = false, is_first = true;
-    struct cor_each each;
 
-    (void)arg;
     cor_check_forget(check, COR_SEEN_SHARED);
     cor_place_field(check, place, "versions", &list);
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &version)) {
+    COR_EACH(check, &list, version) {
         for (size_t i = 0; i < COR_ARRAY_LEN(shared_names); i++) {
             cor_place_field(check, &version, shared_names[i], &field);
             if (is_first)
@@ -243,14 +226,12 @@ void cor_hook_crd_shared(struct cor_check *check, const struct cor_place *place,
         cor_check_see(check, COR_SEEN_SHARED, place, COR_STR("status"));
 }
 
-bool cor_when_crd_old_lacks_schema(struct cor_check *check, const struct cor_place *place,
-                                   struct cor_str arg)
+COR_WHEN(crd_old_lacks_schema)
 {
     struct cor_place old = cor_place_old(place), list, version, validation, schema;
     bool lacks = false;
     struct cor_each each;
 
-    (void)arg;
     if (!check->has_old)
         return false;
     cor_place_field(check, &old, "versions", &list);
@@ -278,7 +259,6 @@ static struct cor_field_value print_versions(struct cor_check *check, const stru
         {"selectableFields", "SelectableFields"},
     };
     COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = CRD_TEXTS_MAX};
-    struct cor_each each = cor_each(check, list);
     struct cor_place version, field;
     struct cor_field_value value;
     struct cor_json_writer w;
@@ -288,7 +268,7 @@ static struct cor_field_value print_versions(struct cor_check *check, const stru
         return cor_check_value(check, list);
     cor_json_writer_init(&w, &out);
     cor_json_begin_array(&w);
-    while (cor_each_next(check, &each, &version)) {
+    COR_EACH(check, list, version) {
         cor_json_begin_object(&w);
         for (size_t i = 0; i < COR_ARRAY_LEN(members); i++) {
             COR_CLEANUP(cor_buf_deinit) struct cor_buf quoted = {.max = CRD_TEXTS_MAX};
@@ -314,8 +294,7 @@ static struct cor_field_value print_versions(struct cor_check *check, const stru
     return copy ? cor_field_json(cor_str(copy, out.n)) : cor_field_none();
 }
 
-void cor_hook_crd_versions(struct cor_check *check, const struct cor_place *place,
-                           struct cor_str arg)
+COR_HOOK(crd_versions)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set seen = {.nfew = 0};
     struct cor_place list, version, name, shown;
@@ -324,7 +303,6 @@ void cor_hook_crd_versions(struct cor_check *check, const struct cor_place *plac
     size_t nstored = 0;
     struct cor_each each;
 
-    (void)arg;
     cor_str_set_init(&seen, CRD_TEXTS_MAX);
     cor_place_field(check, place, "versions", &list);
     each = cor_each(check, &list);
@@ -355,18 +333,15 @@ void cor_hook_crd_versions(struct cor_check *check, const struct cor_place *plac
     }
 }
 
-void cor_hook_crd_stored_versions(struct cor_check *check, const struct cor_place *place,
-                                  struct cor_str arg)
+COR_HOOK(crd_stored_versions)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set stored = {.nfew = 0};
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set taken = {.nfew = 0};
     struct cor_place spec, versions, version, status, list, item;
     struct cor_field_value shown;
     struct cor_str name;
-    struct cor_each each;
     bool is_new;
 
-    (void)arg;
     cor_place_field(check, place, "spec", &spec);
     cor_place_field(check, &spec, "versions", &versions);
     cor_place_field(check, place, "status", &status);
@@ -378,13 +353,11 @@ void cor_hook_crd_stored_versions(struct cor_check *check, const struct cor_plac
     }
     cor_str_set_init(&stored, CRD_TEXTS_MAX);
     cor_str_set_init(&taken, CRD_TEXTS_MAX);
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &item))
+    COR_EACH(check, &list, item)
         cor_check_note(check, cor_str_set_add(&stored, cor_place_text(check, &item), &is_new));
     shown = cor_check_value(check, &list);
     /* The second version of a name finds the name taken, as upstream's does. */
-    each = cor_each(check, &versions);
-    while (cor_each_next(check, &each, &version)) {
+    COR_EACH(check, &versions, version) {
         name = cor_field_text(check, &version, "name");
         is_new = false;
         if (cor_str_set_has(&stored, name))
@@ -394,8 +367,7 @@ void cor_hook_crd_stored_versions(struct cor_check *check, const struct cor_plac
                 check, COR_FIELD_INVALID, &list, shown,
                 cor_check_printf(check, "must have the storage version %.*s", COR_STR_ARG(name)));
     }
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, &list, item) {
         name = cor_place_text(check, &item);
         if (cor_str_set_has(&taken, name))
             continue;
@@ -410,14 +382,12 @@ void cor_hook_crd_stored_versions(struct cor_check *check, const struct cor_plac
     }
 }
 
-bool cor_when_crd_was_established(struct cor_check *check, const struct cor_place *place,
-                                  struct cor_str arg)
+COR_WHEN(crd_was_established)
 {
     struct cor_place old = cor_place_old(place), status, list, item;
     bool is_established = false;
     struct cor_each each;
 
-    (void)arg;
     if (!check->has_old)
         return false;
     cor_place_field(check, &old, "status", &status);
@@ -431,13 +401,11 @@ bool cor_when_crd_was_established(struct cor_check *check, const struct cor_plac
 
 /* --- Approval by the community ---------------------------------------------------------------- */
 
-void cor_hook_crd_approval(struct cor_check *check, const struct cor_place *place,
-                           struct cor_str arg)
+COR_HOOK(crd_approval)
 {
     struct cor_place spec, metadata, annotations, approval, old;
     enum cor_crd_approval now;
 
-    (void)arg;
     cor_place_field(check, place, "spec", &spec);
     if (!cor_crd_is_protected(cor_field_text(check, &spec, "group")))
         return;
@@ -471,15 +439,12 @@ static bool had_unknown_versions(struct cor_check *check, const struct cor_place
     return !has_known;
 }
 
-void cor_hook_conversion_review_versions(struct cor_check *check, const struct cor_place *place,
-                                         struct cor_str arg)
+COR_HOOK(conversion_review_versions)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set seen = {.nfew = 0};
     struct cor_place webhook, list, item;
     bool has_known = false, is_new;
-    struct cor_each each;
 
-    (void)arg;
     cor_place_field(check, place, "webhook", &webhook);
     cor_place_field(check, &webhook, "conversionReviewVersions", &list);
     list.path = cor_field_child(&place->path, COR_STR("conversionReviewVersions"));
@@ -488,8 +453,7 @@ void cor_hook_conversion_review_versions(struct cor_check *check, const struct c
         return;
     }
     cor_str_set_init(&seen, CRD_TEXTS_MAX);
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, &list, item) {
         struct cor_str text = cor_place_text(check, &item);
 
         is_new = true;
@@ -507,12 +471,10 @@ void cor_hook_conversion_review_versions(struct cor_check *check, const struct c
 
 /* This server calls no webhooks. It says so when nothing else is wrong, and only of a new strategy:
  * an object that another server has stored can be changed and deleted. */
-void cor_hook_crd_converted_here(struct cor_check *check, const struct cor_place *place,
-                                 struct cor_str arg)
+COR_HOOK(crd_converted_here)
 {
     struct cor_place spec, conversion, strategy, old;
 
-    (void)arg;
     cor_place_field(check, place, "spec", &spec);
     cor_place_field(check, &spec, "conversion", &conversion);
     cor_place_field(check, &conversion, "strategy", &strategy);
@@ -595,21 +557,18 @@ static bool check_selectable(struct cor_check *check, const struct cor_place *it
 
 /* Each look into the schema finds a mistake or one more field, so the number of looks is bounded:
  * when there are more fields than may be, further ones are counted alone. */
-void cor_hook_selectable_fields(struct cor_check *check, const struct cor_place *place,
-                                struct cor_str arg)
+COR_HOOK(selectable_fields)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set seen = {.nfew = 0};
-    struct cor_each each = cor_each(check, place);
     struct cor_place validation, schema, item, path;
     size_t n = 0;
     bool is_new;
 
-    (void)arg;
     cor_place_field(check, place->parent, "schema", &validation);
     if (!cor_place_field(check, &validation, "openAPIV3Schema", &schema))
         return;
     cor_str_set_init(&seen, CRD_TEXTS_MAX);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, place, item) {
         cor_place_field(check, &item, "jsonPath", &path);
         if (cor_place_text(check, &path).n == 0) {
             cor_check_required(check, &path, NULL);

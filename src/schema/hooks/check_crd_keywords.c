@@ -89,11 +89,10 @@ static void check_set_items(struct cor_check *check, const struct cor_place *ite
 static void add_texts(struct cor_check *check, const struct cor_place *list,
                       struct cor_str_set *set)
 {
-    struct cor_each each = cor_each(check, list);
     struct cor_place item;
     bool is_new;
 
-    while (cor_each_next(check, &each, &item))
+    COR_EACH(check, list, item)
         cor_check_note(check, cor_str_set_add(set, cor_place_text(check, &item), &is_new));
 }
 
@@ -104,7 +103,6 @@ static void check_key_properties(struct cor_check *check, const struct cor_place
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set required = {.nfew = 0};
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set wanted = {.nfew = 0};
     struct cor_place properties, property, member;
-    struct cor_each each;
     bool is_new;
 
     cor_str_set_init(&required, CRD_SCHEMA_TEXTS_MAX);
@@ -113,8 +111,7 @@ static void check_key_properties(struct cor_check *check, const struct cor_place
     cor_place_field(check, items, "required", &member);
     add_texts(check, &member, &required);
     cor_place_field(check, items, "properties", &properties);
-    each = cor_each(check, &properties);
-    while (cor_each_next(check, &each, &property)) {
+    COR_EACH(check, &properties, property) {
         if (!cor_str_set_has(&wanted, property.key))
             continue;
         cor_check_note(check, cor_str_set_add(names, property.key, &is_new));
@@ -141,7 +138,6 @@ static void check_list_map(struct cor_check *check, const struct cor_place *sche
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set seen = {.nfew = 0};
     struct cor_field_value shown = cor_field_none();
     struct cor_place keys, items, item;
-    struct cor_each each;
     bool is_new;
 
     cor_place_field(check, schema, X_MAP_KEYS, &keys);
@@ -163,8 +159,7 @@ static void check_list_map(struct cor_check *check, const struct cor_place *sche
     check_key_properties(check, &items, &keys, &names);
     if (!is_type(check, &items, "object"))
         return;
-    each = cor_each(check, &keys);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, &keys, item) {
         struct cor_str key = cor_place_text(check, &item);
 
         is_new = true;
@@ -268,12 +263,10 @@ static void check_properties(struct cor_check *check, const struct cor_place *sc
 {
     bool has_meta = around->is_root || cor_field_bool(check, schema, X_EMBEDDED);
     struct cor_place properties, item;
-    struct cor_each each;
 
     if (!cor_place_field(check, schema, "properties", &properties))
         return;
-    each = cor_each(check, &properties);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, &properties, item) {
         struct surroundings inner = *around;
 
         inner.is_root = false;
@@ -293,7 +286,6 @@ static void check_keywords(struct cor_check *check, const struct cor_place *sche
 {
     struct surroundings inner = *around, additional = *around;
     struct cor_place member, item;
-    struct cor_each each;
 
     inner.is_root = additional.is_root = false;
     check_unknown_keywords(check, schema, around);
@@ -316,8 +308,7 @@ static void check_keywords(struct cor_check *check, const struct cor_place *sche
     for (size_t i = 0; i < COR_ARRAY_LEN(crd_junctors); i++) {
         if (!cor_place_field(check, schema, crd_junctors[i], &member))
             continue;
-        each = cor_each(check, &member);
-        while (cor_each_next(check, &each, &item))
+        COR_EACH(check, &member, item)
             check_keywords(check, &item, &inner);
     }
     if (schema_of(check, schema, "items", &item))
@@ -328,8 +319,7 @@ static void check_keywords(struct cor_check *check, const struct cor_place *sche
     check_map_type(check, schema);
     check_list_type(check, schema);
     if (cor_place_field(check, schema, X_VALIDATIONS, &member)) {
-        each = cor_each(check, &member);
-        while (cor_each_next(check, &each, &item))
+        COR_EACH(check, &member, item)
             check_rule(check, &item);
     }
 }

@@ -56,14 +56,12 @@ static const char *find_default(struct cor_check *check, const struct cor_place 
     return has_member(check, schema, "default") ? "" : NULL;
 }
 
-void cor_hook_crd_defaults_pruned(struct cor_check *check, const struct cor_place *place,
-                                  struct cor_str arg)
+COR_HOOK(crd_defaults_pruned)
 {
     struct cor_place preserve, list, version, validation, schema;
     struct cor_each each;
     bool has_default = false;
 
-    (void)arg;
     cor_place_field(check, place, "preserveUnknownFields", &preserve);
     if (!cor_place_bool(check, &preserve))
         return;
@@ -123,7 +121,6 @@ static void check_junctors(struct cor_check *check, const struct cor_place *sche
                            bool skips_any_of, bool skips_first)
 {
     struct cor_place list, item;
-    struct cor_each each;
 
     cor_crd_check_pattern(check, schema);
     for (size_t i = 0; i < COR_ARRAY_LEN(crd_junctors); i++) {
@@ -132,8 +129,7 @@ static void check_junctors(struct cor_check *check, const struct cor_place *sche
         if ((skips_any_of && strcmp(crd_junctors[i], "anyOf") == 0) ||
             !cor_place_field(check, schema, crd_junctors[i], &list))
             continue;
-        each = cor_each(check, &list);
-        while (cor_each_next(check, &each, &item)) {
+        COR_EACH(check, &list, item) {
             check_nested(check, &item,
                          is_first && skips_first && is_int_or_string_list(check, &item));
             is_first = false;
@@ -163,14 +159,12 @@ static void check_nested(struct cor_check *check, const struct cor_place *schema
         {X_VALIDATIONS, "must be empty to be structural"},
     };
     struct cor_place member, item;
-    struct cor_each each;
 
     check_junctors(check, schema, skips_any_of, false);
     if (schema_of(check, schema, "items", &item))
         check_nested(check, &item, false);
     if (cor_place_field(check, schema, "properties", &member)) {
-        each = cor_each(check, &member);
-        while (cor_each_next(check, &each, &item)) {
+        COR_EACH(check, &member, item) {
             check_nested(check, &item, false);
             if (cor_str_eqz(item.key, "metadata"))
                 cor_check_forbidden(check, &item, "must not be specified in a nested context");
@@ -194,7 +188,6 @@ static bool restricts_metadata(struct cor_check *check, const struct cor_place *
     struct cor_json_iter it = cor_json_iter(cor_place_json(check, schema));
     struct cor_place properties, item;
     struct cor_str key;
-    struct cor_each each;
 
     while (cor_json_iter_member(&it, &key)) {
         bool is_allowed = cor_str_eqz(key, "properties");
@@ -207,8 +200,7 @@ static bool restricts_metadata(struct cor_check *check, const struct cor_place *
     }
     if (!cor_place_field(check, schema, "properties", &properties))
         return false;
-    each = cor_each(check, &properties);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, &properties, item) {
         if (!cor_str_eqz(item.key, "name") && !cor_str_eqz(item.key, "generateName"))
             return true;
     }
@@ -260,15 +252,13 @@ static void check_structure(struct cor_check *check, const struct cor_place *sch
 {
     bool is_embedded = cor_field_bool(check, schema, X_EMBEDDED);
     struct cor_place properties, additional, item;
-    struct cor_each each;
 
     if (is_type(check, schema, "array") && !has_member(check, schema, "items"))
         require(check, schema, "items", "must be specified");
     if (schema_of(check, schema, "items", &item))
         check_structure(check, &item, LEVEL_ITEM);
     cor_place_field(check, schema, "properties", &properties);
-    each = cor_each(check, &properties);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, &properties, item) {
         check_structure(check, &item, LEVEL_FIELD);
         if (level == LEVEL_ROOT || is_embedded)
             check_resource_property(check, &item, level);
@@ -383,12 +373,11 @@ static bool is_status_on(struct cor_check *check, const struct cor_place *schema
            has_member(check, &subresources, "status");
 }
 
-void cor_hook_crd_schema(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(crd_schema)
 {
     size_t before = check->errors->n, first;
     const char *unsupported;
 
-    (void)arg;
     if (!cor_place_is_present(place))
         return;
     if (is_status_on(check, place))

@@ -53,7 +53,6 @@ static void check_nested_complete(struct cor_check *check, const struct cor_plac
                                   const struct cor_place *nested)
 {
     struct cor_place list, item, known, defined;
-    struct cor_each each;
 
     check_values_complete(check, structure, nested);
     if (schema_of(check, nested, "items", &item)) {
@@ -65,8 +64,7 @@ static void check_nested_complete(struct cor_check *check, const struct cor_plac
     if (!cor_place_field(check, nested, "properties", &list))
         return;
     cor_place_field(check, structure, "properties", &known);
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, &list, item) {
         if (cor_place_entry(check, &known, item.key, &defined))
             check_nested_complete(check, &defined, &item);
         else
@@ -78,15 +76,13 @@ static void check_values_complete(struct cor_check *check, const struct cor_plac
                                   const struct cor_place *values)
 {
     struct cor_place list, item;
-    struct cor_each each;
 
     if (cor_place_field(check, values, "not", &item))
         check_nested_complete(check, structure, &item);
     for (size_t i = 0; i < COR_ARRAY_LEN(crd_junctors); i++) {
         if (!cor_place_field(check, values, crd_junctors[i], &list))
             continue;
-        each = cor_each(check, &list);
-        while (cor_each_next(check, &each, &item))
+        COR_EACH(check, &list, item)
             check_nested_complete(check, structure, &item);
     }
 }

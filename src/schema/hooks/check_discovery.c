@@ -7,15 +7,12 @@
 #include "schema/go/ip_text.h"
 #include "schema/hooks/hooks.h"
 
-void cor_hook_endpoint_port_names(struct cor_check *check, const struct cor_place *place,
-                                  struct cor_str arg)
+COR_HOOK(endpoint_port_names)
 {
     bool needs_name = cor_place_length(check, place) > 1;
-    struct cor_each each = cor_each(check, place);
     struct cor_place port, name;
 
-    (void)arg;
-    while (cor_each_next(check, &each, &port)) {
+    COR_EACH(check, place, port) {
         cor_place_field(check, &port, "name", &name);
         if (!cor_place_is_empty(check, &name))
             cor_check_format(check, &name, COR_FORMAT_DNS_LABEL);
@@ -29,11 +26,10 @@ void cor_hook_endpoint_port_names(struct cor_check *check, const struct cor_plac
 static void check_names(struct cor_check *check, const struct cor_place *list, bool format)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set seen = {.nfew = 0};
-    struct cor_each each = cor_each(check, list);
     struct cor_place item, name;
 
     cor_str_set_init(&seen, COR_OBJECT_BYTES_MAX_DEFAULT);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, list, item) {
         struct cor_str text;
         bool is_new = true;
 
@@ -47,17 +43,13 @@ static void check_names(struct cor_check *check, const struct cor_place *list, b
     }
 }
 
-void cor_hook_slice_port_names(struct cor_check *check, const struct cor_place *place,
-                               struct cor_str arg)
+COR_HOOK(slice_port_names)
 {
-    (void)arg;
     check_names(check, place, true);
 }
 
-void cor_hook_unique_names(struct cor_check *check, const struct cor_place *place,
-                           struct cor_str arg)
+COR_HOOK(unique_names)
 {
-    (void)arg;
     check_names(check, place, false);
 }
 
@@ -75,19 +67,16 @@ static void check_address(struct cor_check *check, const struct cor_place *addre
     cor_check_format(check, address, COR_FORMAT_ENDPOINT_IP);
 }
 
-void cor_hook_slice_addresses(struct cor_check *check, const struct cor_place *place,
-                              struct cor_str arg)
+COR_HOOK(slice_addresses)
 {
     const struct cor_place *slice = cor_place_around(place, "EndpointSlice");
-    struct cor_each each = cor_each(check, place);
     struct cor_place address;
     struct cor_str type;
 
-    (void)arg;
     if (!slice)
         return;
     type = cor_field_text(check, slice, "addressType");
-    while (cor_each_next(check, &each, &address)) {
+    COR_EACH(check, place, address) {
         if (cor_str_eq(type, COR_STR("IPv4")) || cor_str_eq(type, COR_STR("IPv6")))
             check_address(check, &address, cor_str_eq(type, COR_STR("IPv6")));
         else if (cor_str_eq(type, COR_STR("FQDN")))

@@ -13,8 +13,7 @@
 /* Bits of the hash that deals queues to a flow. */
 #define HASH_BITS_MAX 60
 
-bool cor_when_is_mandatory(struct cor_check *check, const struct cor_place *place,
-                           struct cor_str arg)
+COR_WHEN(is_mandatory)
 {
     struct cor_str name = arg, kind = cor_str_cut(&name, ' ');
     const struct cor_bootstrap_object *object = cor_bootstrap_object_find(kind, name);
@@ -28,24 +27,21 @@ bool cor_when_is_mandatory(struct cor_check *check, const struct cor_place *plac
 
 static bool has_star(struct cor_check *check, const struct cor_place *list)
 {
-    struct cor_each each = cor_each(check, list);
     struct cor_place item;
 
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, list, item) {
         if (cor_str_eq(cor_place_text(check, &item), COR_STR("*")))
             return true;
     }
     return false;
 }
 
-void cor_hook_flow_verbs(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(flow_verbs)
 {
     static const char *const known[] = {"create", "delete", "deletecollection", "get",  "list",
                                         "patch",  "proxy",  "update",           "watch"};
-    struct cor_each each = cor_each(check, place);
     struct cor_place item;
 
-    (void)arg;
     if (cor_place_length(check, place) == 0) {
         cor_check_required(check, place, "verbs must contain at least one value");
         return;
@@ -54,7 +50,7 @@ void cor_hook_flow_verbs(struct cor_check *check, const struct cor_place *place,
         cor_hook_lone_star(check, place, COR_STR("verbs"));
         return;
     }
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, place, item) {
         struct cor_str verb = cor_place_text(check, &item);
         bool is_known = false;
 
@@ -84,18 +80,15 @@ static void add_namespace_error(void *arg, const struct cor_format_finding *find
                                        finding->detail ? finding->detail : ""));
 }
 
-void cor_hook_flow_namespaces(struct cor_check *check, const struct cor_place *place,
-                              struct cor_str arg)
+COR_HOOK(flow_namespaces)
 {
-    struct cor_each each = cor_each(check, place);
     struct cor_place item;
 
-    (void)arg;
     if (has_star(check, place)) {
         cor_hook_lone_star(check, place, COR_STR("namespaces"));
         return;
     }
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, place, item) {
         struct namespace_errors errors = {check, &item};
         int r = cor_format_check_text(COR_FORMAT_DNS_LABEL, cor_place_text(check, &item),
                                       add_namespace_error, &errors);
@@ -128,17 +121,15 @@ static const char *path_mistake(struct cor_str path)
     return NULL;
 }
 
-void cor_hook_flow_urls(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(flow_urls)
 {
-    struct cor_each each = cor_each(check, place);
     struct cor_place item;
 
-    (void)arg;
     if (has_star(check, place)) {
         cor_hook_lone_star(check, place, COR_STR("non-resource URLs"));
         return;
     }
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, place, item) {
         const char *mistake = path_mistake(cor_place_text(check, &item));
 
         if (mistake)
@@ -147,12 +138,11 @@ void cor_hook_flow_urls(struct cor_check *check, const struct cor_place *place, 
 }
 
 /* The rules have made sure that 1 <= handSize <= queues. */
-void cor_hook_hand_size(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(hand_size)
 {
     int64_t hand = cor_place_int(check, place);
     int64_t queues = cor_field_int(check, place->parent, "queues");
 
-    (void)arg;
     if (ceil(log2((double)queues) * (double)hand) > HASH_BITS_MAX)
         cor_check_invalid(check, place,
                           cor_check_printf(check,

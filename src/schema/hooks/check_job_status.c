@@ -19,11 +19,9 @@ static struct conditions read_conditions(struct cor_check *check, const struct c
 {
     struct conditions found = {false, false, false, false};
     struct cor_place list, item;
-    struct cor_each each;
 
     cor_place_field(check, status, "conditions", &list);
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, &list, item) {
         struct cor_str type = cor_field_text(check, &item, "type");
         bool is_true = cor_str_eq(cor_field_text(check, &item, "status"), COR_STR("True"));
 
@@ -91,22 +89,18 @@ static bool is_set(struct cor_check *check, const struct cor_place *owner, const
 
 /* --- Parts ------------------------------------------------------------------------------------ */
 
-void cor_hook_uncounted_pods(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_HOOK(uncounted_pods)
 {
     static const char *const lists[] = {"succeeded", "failed"};
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set seen = {.nfew = 0};
     struct cor_place pods, list, uid;
-    struct cor_each each;
 
-    (void)arg;
     if (!cor_place_field(check, place, "uncountedTerminatedPods", &pods))
         return;
     cor_str_set_init(&seen, COR_OBJECT_BYTES_MAX_DEFAULT);
     for (size_t i = 0; i < COR_ARRAY_LEN(lists); i++) {
         cor_place_field(check, &pods, lists[i], &list);
-        each = cor_each(check, &list);
-        while (cor_each_next(check, &each, &uid)) {
+        COR_EACH(check, &list, uid) {
             struct cor_str text = cor_place_text(check, &uid);
             bool is_new = true;
 
@@ -298,13 +292,12 @@ static void check_progress(struct cor_check *check, const struct states *s)
 }
 
 /* The place is the Job. */
-void cor_hook_job_status(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(job_status)
 {
     bool ended;
     struct cor_place spec, status, old_status;
     struct states s = {.spec = &spec, .status = &status, .old_status = &old_status};
 
-    (void)arg;
     cor_place_field(check, place, "spec", &spec);
     cor_place_field(check, place, "status", &status);
     old_status = cor_place_old(&status);

@@ -13,35 +13,28 @@ static struct cor_str json_or_empty(const struct cor_check *check, const struct 
     return json.p ? json : COR_STR("{}");
 }
 
-void cor_hook_object_meta(struct cor_check *check, const struct cor_place *place,
-                          struct cor_str arg)
+COR_HOOK(object_meta)
 {
-    (void)arg;
     check->has_meta = true;
     cor_object_meta_check(json_or_empty(check, place), &check->meta, check->errors);
 }
 
-void cor_hook_object_meta_update(struct cor_check *check, const struct cor_place *place,
-                                 struct cor_str arg)
+COR_HOOK(object_meta_update)
 {
     struct cor_place old = cor_place_old(place);
 
-    (void)arg;
     cor_object_meta_check_update(json_or_empty(check, place), json_or_empty(check, &old),
                                  &check->meta, check->errors);
 }
 
-void cor_hook_labels(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(labels)
 {
-    (void)arg;
     if (cor_place_is_present(place))
         cor_object_meta_check_labels(cor_place_json(check, place), &place->path, check->errors);
 }
 
-void cor_hook_annotations(struct cor_check *check, const struct cor_place *place,
-                          struct cor_str arg)
+COR_HOOK(annotations)
 {
-    (void)arg;
     if (cor_place_is_present(place))
         cor_object_meta_check_annotations(cor_place_json(check, place), &place->path,
                                           check->errors);
@@ -95,31 +88,26 @@ static void check_expression(struct cor_check *check, const struct cor_place *ex
         (void)cor_check_format(check, &value, COR_FORMAT_LABEL_VALUE);
 }
 
-void cor_hook_label_selector(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_HOOK(label_selector)
 {
     struct cor_place old = cor_place_old(place), labels, expressions, expression;
     bool any_value = cor_str_eqz(arg, "values_of_old")
                          ? check->has_old && has_bad_values(check, &old)
                          : arg.n > 0 && cor_when_old_has(check, place, arg);
-    struct cor_each each;
 
     cor_place_field(check, place, "matchLabels", &labels);
     cor_hook_labels(check, &labels, COR_STR(""));
     cor_place_field(check, place, "matchExpressions", &expressions);
-    each = cor_each(check, &expressions);
-    while (cor_each_next(check, &each, &expression))
+    COR_EACH(check, &expressions, expression)
         check_expression(check, &expression, any_value);
 }
 
-bool cor_when_is_selector(struct cor_check *check, const struct cor_place *place,
-                          struct cor_str arg)
+COR_WHEN(is_selector)
 {
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors mistakes = {0};
     COR_CLEANUP(cor_label_selector_freep) struct cor_label_selector *selector = NULL;
     int r;
 
-    (void)arg;
     if (!cor_place_is_present(place))
         return true;
     r = cor_label_selector_read(cor_place_json(check, place), &place->path, &mistakes, &selector);

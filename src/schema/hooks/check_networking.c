@@ -13,15 +13,13 @@
 
 /* --- Ingress ---------------------------------------------------------------------------------- */
 
-void cor_hook_ingress_class_annotation(struct cor_check *check, const struct cor_place *place,
-                                       struct cor_str arg)
+COR_HOOK(ingress_class_annotation)
 {
     struct cor_field_path root = cor_field_root(COR_STR("annotations"));
     struct cor_field_path path = cor_field_child(&root, COR_STR(CLASS_ANNOTATION));
     struct cor_place metadata, annotations, entry, spec, name;
     struct cor_str text;
 
-    (void)arg;
     cor_place_field(check, place, "metadata", &metadata);
     cor_place_field(check, &metadata, "annotations", &annotations);
     cor_place_field(check, place, "spec", &spec);
@@ -34,16 +32,15 @@ void cor_hook_ingress_class_annotation(struct cor_check *check, const struct cor
                       "must match `ingressClassName` when both are specified");
 }
 
-void cor_hook_tls_host(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(tls_host)
 {
-    (void)arg;
     cor_check_format(check, place,
                      cor_str_find(cor_place_text(check, place), '*') >= 0
                          ? COR_FORMAT_WILDCARD_DNS
                          : COR_FORMAT_DNS_SUBDOMAIN);
 }
 
-void cor_hook_rule_host(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(rule_host)
 {
     struct cor_str host = cor_place_text(check, place);
     struct cor_ip ip;
@@ -55,23 +52,20 @@ void cor_hook_rule_host(struct cor_check *check, const struct cor_place *place, 
     cor_hook_tls_host(check, place, arg);
 }
 
-void cor_hook_absolute_path(struct cor_check *check, const struct cor_place *place,
-                            struct cor_str arg)
+COR_HOOK(absolute_path)
 {
     struct cor_str path = cor_place_text(check, place);
 
-    (void)arg;
     if (path.n > 0 && path.p[0] != '/')
         cor_check_invalid(check, place, "must be an absolute path");
 }
 
-void cor_hook_rule_path(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(rule_path)
 {
     static const char *const inside[] = {"//", "/./", "/../", "%2f", "%2F"};
     static const char *const at_end[] = {"/..", "/."};
     struct cor_str path = cor_place_text(check, place);
 
-    (void)arg;
     if (!cor_str_starts(path, COR_STR("/")))
         cor_check_invalid(check, place, "must be an absolute path");
     if (path.n == 0)
@@ -90,17 +84,15 @@ void cor_hook_rule_path(struct cor_check *check, const struct cor_place *place, 
 
 /* --- NetworkPolicy ---------------------------------------------------------------------------- */
 
-bool cor_when_is_number(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_WHEN(is_number)
 {
-    (void)arg;
     return !cor_place_is_text(check, place);
 }
 
-void cor_hook_end_port(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(end_port)
 {
     struct cor_place port, end;
 
-    (void)arg;
     cor_place_field(check, place, "port", &port);
     if (cor_place_field(check, place, "endPort", &end) &&
         cor_place_int(check, &end) < cor_place_int(check, &port))
@@ -127,13 +119,11 @@ static bool is_inside(const struct cor_cidr *block, const struct cor_cidr *part)
            (block->ip.bytes[bits / 8] ^ part->ip.bytes[bits / 8]) >> (8 - bits % 8) == 0;
 }
 
-void cor_hook_ip_block(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(ip_block)
 {
     struct cor_place field, except, item;
     struct cor_cidr block, part;
-    struct cor_each each;
 
-    (void)arg;
     if (!cor_place_is_present(place))
         return;
     cor_place_field(check, place, "cidr", &field);
@@ -145,8 +135,7 @@ void cor_hook_ip_block(struct cor_check *check, const struct cor_place *place, s
     if (!cor_cidr_parse(cor_place_text(check, &field), &block))
         return;
     cor_place_field(check, place, "except", &except);
-    each = cor_each(check, &except);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, &except, item) {
         cor_check_format(check, &item, COR_FORMAT_CIDR);
         if (cor_cidr_parse(cor_place_text(check, &item), &part) && !is_inside(&block, &part))
             cor_check_invalid(check, &item, "must be a strict subset of `cidr`");
@@ -155,22 +144,18 @@ void cor_hook_ip_block(struct cor_check *check, const struct cor_place *place, s
 
 /* --- ServiceCIDR ------------------------------------------------------------------------------ */
 
-bool cor_when_has_many_cidrs(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_WHEN(has_many_cidrs)
 {
-    (void)arg;
     return cor_place_length(check, place) > 2;
 }
 
-bool cor_when_has_one_family(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_WHEN(has_one_family)
 {
     struct cor_json_iter it = cor_json_iter(cor_place_json(check, place));
     struct cor_cidr cidrs[2];
     struct cor_str raw;
     size_t n = 0;
 
-    (void)arg;
     while (n < 2 && cor_json_iter_elem(&it)) {
         if (cor_json_to_raw(cor_json_iter_value(&it), &raw) < 0 ||
             !cor_cidr_parse(raw, &cidrs[n++]))
@@ -186,25 +171,19 @@ static size_t old_length(struct cor_check *check, const struct cor_place *place)
     return cor_place_length(check, &old);
 }
 
-bool cor_when_has_as_many_cidrs(struct cor_check *check, const struct cor_place *place,
-                                struct cor_str arg)
+COR_WHEN(has_as_many_cidrs)
 {
-    (void)arg;
     return cor_place_length(check, place) == old_length(check, place);
 }
 
-bool cor_when_is_second_cidr(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_WHEN(is_second_cidr)
 {
-    (void)arg;
     return cor_place_length(check, place) == 2 && old_length(check, place) == 1;
 }
 
-bool cor_when_is_new_cidr(struct cor_check *check, const struct cor_place *place,
-                          struct cor_str arg)
+COR_WHEN(is_new_cidr)
 {
     struct cor_place old = cor_place_old(place);
 
-    (void)arg;
     return !cor_place_is_present(&old);
 }

@@ -39,11 +39,9 @@ static bool has_bad_term(struct cor_check *check, const struct cor_place *affini
                          const char *field, bool is_weighted)
 {
     struct cor_place list, item, term;
-    struct cor_each each;
 
     cor_place_field(check, affinity, field, &list);
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, &list, item) {
         term = item;
         if (is_weighted)
             cor_place_field(check, &item, "podAffinityTerm", &term);
@@ -72,11 +70,9 @@ static bool find_affinity_selectors(struct cor_check *check, const struct cor_pl
 static bool find_spread_selectors(struct cor_check *check, const struct cor_place *old)
 {
     struct cor_place list, constraint;
-    struct cor_each each;
 
     cor_place_field(check, old, "topologySpreadConstraints", &list);
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &constraint)) {
+    COR_EACH(check, &list, constraint) {
         if (is_bad_selector(check, &constraint, "labelSelector"))
             return true;
     }
@@ -114,10 +110,9 @@ static bool find_node_values(struct cor_check *check, const struct cor_place *ol
 
 static bool has_parts_of_pages(struct cor_check *check, const struct cor_place *resources)
 {
-    struct cor_each each = cor_each(check, resources);
     struct cor_place entry;
 
-    while (cor_each_next(check, &each, &entry)) {
+    COR_EACH(check, resources, entry) {
         if (cor_resource_is_hugepages(entry.key) &&
             !cor_resource_fills_pages(entry.key, cor_place_text(check, &entry)))
             return true;
@@ -128,12 +123,10 @@ static bool has_parts_of_pages(struct cor_check *check, const struct cor_place *
 static bool find_pages(struct cor_check *check, const struct cor_place *old)
 {
     struct cor_place list, container, resources, map;
-    struct cor_each each;
 
     for (size_t i = 0; i < COR_ARRAY_LEN(container_lists); i++) {
         cor_place_field(check, old, container_lists[i], &list);
-        each = cor_each(check, &list);
-        while (cor_each_next(check, &each, &container)) {
+        COR_EACH(check, &list, container) {
             cor_place_field(check, &container, "resources", &resources);
             cor_place_field(check, &resources, "limits", &map);
             if (has_parts_of_pages(check, &map))
@@ -150,14 +143,12 @@ static bool find_pages(struct cor_check *check, const struct cor_place *old)
 static bool find_volume_devices(struct cor_check *check, const struct cor_place *old)
 {
     struct cor_place list, container, users, devices;
-    struct cor_each each;
 
     if (!cor_place_field(check, old, "hostUsers", &users) || cor_place_bool(check, &users))
         return false;
     for (size_t i = 0; i < COR_ARRAY_LEN(container_lists); i++) {
         cor_place_field(check, old, container_lists[i], &list);
-        each = cor_each(check, &list);
-        while (cor_each_next(check, &each, &container)) {
+        COR_EACH(check, &list, container) {
             if (cor_place_field(check, &container, "volumeDevices", &devices) &&
                 !cor_place_is_empty(check, &devices))
                 return true;
@@ -169,12 +160,10 @@ static bool find_volume_devices(struct cor_check *check, const struct cor_place 
 static bool find_sysctls(struct cor_check *check, const struct cor_place *old)
 {
     struct cor_place context, list, item;
-    struct cor_each each;
 
     cor_place_field(check, old, "securityContext", &context);
     cor_place_field(check, &context, "sysctls", &list);
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, &list, item) {
         if (cor_sysctl_mistake(check, old, cor_field_text(check, &item, "name")))
             return true;
     }
@@ -194,11 +183,9 @@ static bool has_side_effects(struct cor_check *check, const struct cor_place *we
 static bool knows_no_version(struct cor_check *check, const struct cor_place *webhook)
 {
     struct cor_place list, version;
-    struct cor_each each;
 
     cor_place_field(check, webhook, "admissionReviewVersions", &list);
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &version)) {
+    COR_EACH(check, &list, version) {
         if (cor_is_review_version(cor_place_text(check, &version)))
             return false;
     }
@@ -214,11 +201,9 @@ static bool has_bad_selectors(struct cor_check *check, const struct cor_place *w
 static bool has_webhook(struct cor_check *check, const struct cor_place *old, find_fn is_wrong)
 {
     struct cor_place list, webhook;
-    struct cor_each each;
 
     cor_place_field(check, old, "webhooks", &list);
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &webhook)) {
+    COR_EACH(check, &list, webhook) {
         if (is_wrong(check, &webhook))
             return true;
     }
@@ -308,7 +293,7 @@ bool cor_old_has(struct cor_check *check, const struct cor_place *inside,
     return check->old_found & bit;
 }
 
-bool cor_when_old_has(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_WHEN(old_has)
 {
     size_t i = 0;
 

@@ -19,12 +19,10 @@
 
 /* --- Quantities ------------------------------------------------------------------------------- */
 
-void cor_hook_basic_quantity(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_HOOK(basic_quantity)
 {
     int64_t whole = 0;
 
-    (void)arg;
     if (cor_quantity_scaled(cor_place_text(check, place), 0, &whole) == 0 && whole < 0)
         cor_check_add_value(
             check, COR_FIELD_INVALID, place,
@@ -32,31 +30,24 @@ void cor_hook_basic_quantity(struct cor_check *check, const struct cor_place *pl
             "must be a valid resource quantity");
 }
 
-void cor_hook_positive_quantity(struct cor_check *check, const struct cor_place *place,
-                                struct cor_str arg)
+COR_HOOK(positive_quantity)
 {
-    (void)arg;
     if (cor_quantity_sign(cor_place_text(check, place)) <= 0)
         cor_check_invalid(check, place, "must be greater than zero");
 }
 
 /* --- PersistentVolume ------------------------------------------------------------------------- */
 
-bool cor_when_is_inline_volume(struct cor_check *check, const struct cor_place *place,
-                               struct cor_str arg)
+COR_WHEN(is_inline_volume)
 {
-    (void)check;
-    (void)arg;
     return cor_place_around(place, "VolumeAttachment") != NULL;
 }
 
-bool cor_when_is_root_path(struct cor_check *check, const struct cor_place *place,
-                           struct cor_str arg)
+COR_WHEN(is_root_path)
 {
     struct cor_str rest = cor_place_text(check, place);
     size_t depth = 0;
 
-    (void)arg;
     if (!cor_str_starts(rest, COR_STR("/")))
         return false;
     while (rest.n > 0) {
@@ -70,14 +61,12 @@ bool cor_when_is_root_path(struct cor_check *check, const struct cor_place *plac
     return depth == 0;
 }
 
-void cor_hook_iscsi_volume_portal(struct cor_check *check, const struct cor_place *place,
-                                  struct cor_str arg)
+COR_HOOK(iscsi_volume_portal)
 {
     const struct cor_place *volume = cor_place_around(place, "PersistentVolume");
     struct cor_place metadata, initiator, portal;
     struct cor_str name = COR_STR("");
 
-    (void)arg;
     if (!cor_place_field(check, place, "initiatorName", &initiator))
         return;
     if (volume) {
@@ -92,8 +81,7 @@ void cor_hook_iscsi_volume_portal(struct cor_check *check, const struct cor_plac
                           "characters if iscsi.initiatorName is specified.");
 }
 
-void cor_hook_mount_options(struct cor_check *check, const struct cor_place *place,
-                            struct cor_str arg)
+COR_HOOK(mount_options)
 {
     static const char *const with_options[] = {"gcePersistentDisk",
                                                "awsElasticBlockStore",
@@ -111,7 +99,6 @@ void cor_hook_mount_options(struct cor_check *check, const struct cor_place *pla
     struct cor_place metadata, annotations, options, spec, source;
     struct cor_field_path path;
 
-    (void)arg;
     cor_place_field(check, place, "metadata", &metadata);
     cor_place_field(check, &metadata, "annotations", &annotations);
     if (!cor_place_entry(check, &annotations, COR_STR(MOUNT_ANNOTATION), &options))
@@ -143,8 +130,7 @@ static uint64_t member_bit(const struct cor_place *place, const char *name)
 }
 
 /* A secret for expansion may be added to a CSI volume. */
-void cor_hook_volume_source_stays(struct cor_check *check, const struct cor_place *place,
-                                  struct cor_str arg)
+COR_HOOK(volume_source_stays)
 {
     static const char *const not_sources[] = {"capacity",
                                               "accessModes",
@@ -159,7 +145,6 @@ void cor_hook_volume_source_stays(struct cor_check *check, const struct cor_plac
     struct cor_field_path path = cor_field_child(&place->path, COR_STR("persistentvolumesource"));
     uint64_t skip = 0, skip_csi = 0;
 
-    (void)arg;
     for (size_t i = 0; i < COR_ARRAY_LEN(not_sources); i++)
         skip |= member_bit(place, not_sources[i]);
     cor_place_field(check, place, "csi", &csi);
@@ -197,11 +182,10 @@ static bool is_label_of_today(struct cor_str beta, struct cor_str key)
 static bool are_requirements_kept(struct cor_check *check, const struct cor_place *list)
 {
     struct cor_place old_list = cor_place_old(list), requirement, key, old_key;
-    struct cor_each each = cor_each(check, list);
 
     if (cor_place_length(check, list) != cor_place_length(check, &old_list))
         return false;
-    while (cor_each_next(check, &each, &requirement)) {
+    COR_EACH(check, list, requirement) {
         cor_place_field(check, &requirement, "key", &key);
         old_key = cor_place_old(&key);
         if (cor_place_is_changed(check, &key) &&
@@ -213,14 +197,12 @@ static bool are_requirements_kept(struct cor_check *check, const struct cor_plac
     return true;
 }
 
-void cor_hook_node_affinity_stays(struct cor_check *check, const struct cor_place *place,
-                                  struct cor_str arg)
+COR_HOOK(node_affinity_stays)
 {
     struct cor_place required, terms, old_terms, term, list;
     bool is_kept = !cor_place_is_changed(check, place);
     struct cor_each each;
 
-    (void)arg;
     if (!is_kept && cor_place_is_present(place)) {
         cor_place_field(check, place, "required", &required);
         cor_place_field(check, &required, "nodeSelectorTerms", &terms);
@@ -242,13 +224,11 @@ void cor_hook_node_affinity_stays(struct cor_check *check, const struct cor_plac
 
 /* --- PersistentVolumeClaim -------------------------------------------------------------------- */
 
-bool cor_when_data_sources_match(struct cor_check *check, const struct cor_place *place,
-                                 struct cor_str arg)
+COR_WHEN(data_sources_match)
 {
     static const char *const fields[] = {"apiGroup", "kind", "name"};
     struct cor_place source, ref, one, two;
 
-    (void)arg;
     cor_place_field(check, place, "dataSource", &source);
     cor_place_field(check, place, "dataSourceRef", &ref);
     for (size_t i = 0; i < COR_ARRAY_LEN(fields); i++) {
@@ -261,14 +241,12 @@ bool cor_when_data_sources_match(struct cor_check *check, const struct cor_place
     return true;
 }
 
-bool cor_when_had_data_source_group(struct cor_check *check, const struct cor_place *place,
-                                    struct cor_str arg)
+COR_WHEN(had_data_source_group)
 {
     static const char *const names[] = {"dataSource", "dataSourceRef"};
     const struct cor_place *claim = cor_place_around(place, "PersistentVolumeClaim");
     struct cor_place old, spec, source, group;
 
-    (void)arg;
     if (!check->has_old || !claim)
         return false;
     old = cor_place_old(claim);
@@ -304,11 +282,10 @@ static int compare_sizes(struct cor_check *check, const struct cor_place *a,
 static bool are_others_kept(struct cor_check *check, const struct cor_place *requests)
 {
     struct cor_place old = cor_place_old(requests), entry;
-    struct cor_each each = cor_each(check, requests);
 
     if (cor_place_length(check, requests) != cor_place_length(check, &old))
         return false;
-    while (cor_each_next(check, &each, &entry)) {
+    COR_EACH(check, requests, entry) {
         if (!cor_str_eq(entry.key, COR_STR("storage")) && cor_place_is_changed(check, &entry))
             return false;
     }
@@ -333,8 +310,7 @@ static bool is_class_set_once(struct cor_check *check, const struct cor_place *a
     return !had_annotation || is_same;
 }
 
-void cor_hook_claim_stays(struct cor_check *check, const struct cor_place *place,
-                          struct cor_str arg)
+COR_HOOK(claim_stays)
 {
     struct cor_place metadata, annotations, annotation, spec, class, volume, resources, requests;
     struct cor_place old_volume, status, old_status, capacity, size, old_size, old_capacity;
@@ -342,7 +318,6 @@ void cor_hook_claim_stays(struct cor_check *check, const struct cor_place *place
     bool is_bound, is_upgrade, is_set_once, is_kept;
     uint64_t skip;
 
-    (void)arg;
     cor_place_field(check, place, "metadata", &metadata);
     cor_place_field(check, &metadata, "annotations", &annotations);
     cor_place_entry(check, &annotations, COR_STR(CLASS_ANNOTATION), &annotation);
@@ -410,17 +385,14 @@ static bool is_claim_resource(struct cor_check *check, const struct cor_place *m
 }
 
 /* A bad status shows the key of the entry. */
-void cor_hook_allocated_statuses(struct cor_check *check, const struct cor_place *place,
-                                 struct cor_str arg)
+COR_HOOK(allocated_statuses)
 {
     static const char *const statuses[] = {"ControllerResizeInProgress",
                                            "ControllerResizeInfeasible", "NodeResizeInProgress",
                                            "NodeResizeInfeasible", "NodeResizePending"};
-    struct cor_each each = cor_each(check, place);
     struct cor_place entry;
 
-    (void)arg;
-    while (cor_each_next(check, &each, &entry)) {
+    COR_EACH(check, place, entry) {
         struct cor_str status = cor_place_text(check, &entry);
         bool is_known = false;
 
@@ -434,13 +406,11 @@ void cor_hook_allocated_statuses(struct cor_check *check, const struct cor_place
     }
 }
 
-void cor_hook_allocated_resources(struct cor_check *check, const struct cor_place *place,
-                                  struct cor_str arg)
+COR_HOOK(allocated_resources)
 {
-    struct cor_each each = cor_each(check, place);
     struct cor_place entry;
 
-    while (cor_each_next(check, &each, &entry)) {
+    COR_EACH(check, place, entry) {
         if (is_claim_resource(check, place, entry.key))
             cor_hook_basic_quantity(check, &entry, arg);
     }

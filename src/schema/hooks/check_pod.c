@@ -19,15 +19,12 @@
 
 /* --- Lists ------------------------------------------------------------------------------------ */
 
-bool cor_when_has_one_element(struct cor_check *check, const struct cor_place *place,
-                              struct cor_str arg)
+COR_WHEN(has_one_element)
 {
-    (void)arg;
     return cor_place_length(check, place) == 1;
 }
 
-bool cor_when_has_more_than(struct cor_check *check, const struct cor_place *place,
-                            struct cor_str arg)
+COR_WHEN(has_more_than)
 {
     uint64_t most = 0;
 
@@ -35,29 +32,23 @@ bool cor_when_has_more_than(struct cor_check *check, const struct cor_place *pla
     return cor_place_length(check, place) > most;
 }
 
-void cor_hook_forget_names(struct cor_check *check, const struct cor_place *place,
-                           struct cor_str arg)
+COR_HOOK(forget_names)
 {
-    (void)place;
-    (void)arg;
     cor_check_forget_all(check);
 }
 
-void cor_hook_claim_name(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(claim_name)
 {
-    (void)arg;
     if (cor_check_see(check, COR_SEEN_CLAIMS, place->parent->parent, cor_place_text(check, place)))
         cor_check_format(check, place, COR_FORMAT_DNS_LABEL);
     else
         cor_check_duplicate(check, place);
 }
 
-void cor_hook_gate_is_new(struct cor_check *check, const struct cor_place *place,
-                          struct cor_str arg)
+COR_HOOK(gate_is_new)
 {
     struct cor_str name = cor_field_text(check, place, "name");
 
-    (void)arg;
     if (!cor_check_see(check, COR_SEEN_GATES, place->parent, name))
         cor_check_add_value(check, COR_FIELD_DUPLICATE, place, cor_field_string(name), NULL);
 }
@@ -65,17 +56,14 @@ void cor_hook_gate_is_new(struct cor_check *check, const struct cor_place *place
 /* --- Where pods may run ----------------------------------------------------------------------- */
 
 /* Upstream reports each constraint that a later one repeats, at a path that is none. */
-void cor_hook_spread_pairs(struct cor_check *check, const struct cor_place *place,
-                           struct cor_str arg)
+COR_HOOK(spread_pairs)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set later = {.nfew = 0};
     struct cor_place list, item;
     struct cor_str *pairs;
-    struct cor_each each;
     size_t n = 0, length;
     bool is_new;
 
-    (void)arg;
     cor_place_field(check, place, "topologySpreadConstraints", &list);
     length = cor_place_length(check, &list);
     if (length < 2)
@@ -86,8 +74,7 @@ void cor_hook_spread_pairs(struct cor_check *check, const struct cor_place *plac
         return;
     }
     cor_str_set_init(&later, COR_OBJECT_BYTES_MAX_DEFAULT);
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, &list, item) {
         struct cor_str parts[] = {COR_STR("{"), cor_field_text(check, &item, "topologyKey"),
                                   COR_STR(", "), cor_field_text(check, &item, "whenUnsatisfiable"),
                                   COR_STR("}")};
@@ -112,20 +99,17 @@ void cor_hook_spread_pairs(struct cor_check *check, const struct cor_place *plac
     cor_free(pairs);
 }
 
-void cor_hook_affinity_namespace(struct cor_check *check, const struct cor_place *place,
-                                 struct cor_str arg)
+COR_HOOK(affinity_namespace)
 {
     struct cor_field_path path =
         cor_field_child(&place->parent->parent->path, COR_STR("namespace"));
 
-    (void)arg;
     cor_format_add_text(COR_FORMAT_DNS_LABEL, cor_place_text(check, place), &path, check->errors);
 }
 
 /* One of both lists of keys: qualified names, and only beside a selector. */
 static void check_keys(struct cor_check *check, const struct cor_place *keys, bool has_selector)
 {
-    struct cor_each each = cor_each(check, keys);
     struct cor_place key;
 
     if (cor_place_length(check, keys) == 0)
@@ -134,7 +118,7 @@ static void check_keys(struct cor_check *check, const struct cor_place *keys, bo
         cor_check_forbidden(check, keys, "must not be specified when labelSelector is not set");
         return;
     }
-    while (cor_each_next(check, &each, &key))
+    COR_EACH(check, keys, key)
         cor_check_format(check, &key, COR_FORMAT_QUALIFIED_NAME);
 }
 
@@ -145,21 +129,17 @@ static void check_keys_in_selector(struct cor_check *check, const struct cor_pla
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set names = {.nfew = 0}, selected = {.nfew = 0};
     struct cor_place labels, expressions, item;
-    struct cor_each each;
     bool is_new;
 
     cor_str_set_init(&names, COR_OBJECT_BYTES_MAX_DEFAULT);
     cor_str_set_init(&selected, COR_OBJECT_BYTES_MAX_DEFAULT);
-    each = cor_each(check, keys);
-    while (cor_each_next(check, &each, &item))
+    COR_EACH(check, keys, item)
         cor_check_note(check, cor_str_set_add(&names, cor_place_text(check, &item), &is_new));
     cor_place_field(check, selector, "matchLabels", &labels);
     cor_place_field(check, selector, "matchExpressions", &expressions);
-    each = cor_each(check, &labels);
-    while (cor_each_next(check, &each, &item))
+    COR_EACH(check, &labels, item)
         cor_check_note(check, cor_str_set_add(&selected, item.key, &is_new));
-    each = cor_each(check, &expressions);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, &expressions, item) {
         struct cor_str key = cor_field_text(check, &item, "key");
         struct cor_place other;
         size_t at = 0, i = 0;
@@ -180,15 +160,13 @@ static void check_keys_in_selector(struct cor_check *check, const struct cor_pla
     }
 }
 
-void cor_hook_label_keys(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(label_keys)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set unwanted = {.nfew = 0};
     size_t member = cor_type_member_index(place->type, COR_STR("mismatchLabelKeys"));
     struct cor_place match, mismatch = {.node = COR_JSON_NO_NODE}, selector, key;
-    struct cor_each each;
     bool has_selector, is_new;
 
-    (void)arg;
     cor_place_field(check, place, "matchLabelKeys", &match);
     if (member != SIZE_MAX)
         cor_place_member(check, place, member, &mismatch);
@@ -201,24 +179,20 @@ void cor_hook_label_keys(struct cor_check *check, const struct cor_place *place,
     if (member == SIZE_MAX || cor_place_length(check, &mismatch) == 0)
         return;
     cor_str_set_init(&unwanted, COR_OBJECT_BYTES_MAX_DEFAULT);
-    each = cor_each(check, &mismatch);
-    while (cor_each_next(check, &each, &key))
+    COR_EACH(check, &mismatch, key)
         cor_check_note(check, cor_str_set_add(&unwanted, cor_place_text(check, &key), &is_new));
-    each = cor_each(check, &match);
-    while (cor_each_next(check, &each, &key)) {
+    COR_EACH(check, &match, key) {
         if (cor_str_set_has(&unwanted, cor_place_text(check, &key)))
             cor_check_invalid(check, &key, "exists in both matchLabelKeys and mismatchLabelKeys");
     }
 }
 
-void cor_hook_toleration_value(struct cor_check *check, const struct cor_place *place,
-                               struct cor_str arg)
+COR_HOOK(toleration_value)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = 8192}; /* it has literals alone */
     struct cor_str value = cor_place_text(check, place);
     struct cor_place field;
 
-    (void)arg;
     cor_check_note(check, cor_format_join(COR_FORMAT_LABEL_VALUE, value, ";", &text));
     if (text.n == 0)
         return;
@@ -229,22 +203,17 @@ void cor_hook_toleration_value(struct cor_check *check, const struct cor_place *
 
 /* --- Names of hosts --------------------------------------------------------------------------- */
 
-bool cor_when_is_of_stateful_set(struct cor_check *check, const struct cor_place *place,
-                                 struct cor_str arg)
+COR_WHEN(is_of_stateful_set)
 {
-    (void)check;
-    (void)arg;
     return cor_place_around(place, "StatefulSetSpec") != NULL;
 }
 
-void cor_hook_search_list(struct cor_check *check, const struct cor_place *place,
-                          struct cor_str arg)
+COR_HOOK(search_list)
 {
     struct cor_each each = cor_each(check, place);
     struct cor_place search;
     size_t length = 0;
 
-    (void)arg;
     while (cor_each_next(check, &each, &search))
         length += cor_place_text(check, &search).n + 1;
     if (length > SEARCH_LIST_MAX + 1)
@@ -265,12 +234,10 @@ void cor_hook_search_list(struct cor_check *check, const struct cor_place *place
 
 /* --- Security --------------------------------------------------------------------------------- */
 
-void cor_hook_share_process_namespace(struct cor_check *check, const struct cor_place *place,
-                                      struct cor_str arg)
+COR_HOOK(share_process_namespace)
 {
     struct cor_field_path path = cor_field_child(&place->path, COR_STR("shareProcessNamespace"));
 
-    (void)arg;
     if (cor_field_bool(check, place->parent, "shareProcessNamespace") &&
         cor_field_bool(check, place->parent, "hostPID"))
         cor_check_add(check, COR_FIELD_INVALID, &path, cor_field_json(COR_STR("true")),
@@ -335,18 +302,15 @@ const char *cor_sysctl_mistake(struct cor_check *check, const struct cor_place *
     return NULL;
 }
 
-void cor_hook_sysctls(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(sysctls)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set names = {.nfew = 0};
     struct cor_place list, item, field;
-    struct cor_each each;
 
-    (void)arg;
     if (!cor_place_field(check, place, "sysctls", &list))
         return;
     cor_str_set_init(&names, COR_OBJECT_BYTES_MAX_DEFAULT);
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, &list, item) {
         struct cor_str name;
         const char *mistake;
         bool is_new = true;
@@ -369,12 +333,10 @@ void cor_hook_sysctls(struct cor_check *check, const struct cor_place *place, st
     }
 }
 
-void cor_hook_trimmed_profile(struct cor_check *check, const struct cor_place *place,
-                              struct cor_str arg)
+COR_HOOK(trimmed_profile)
 {
     struct cor_str text = cor_place_text(check, place);
 
-    (void)arg;
     if (cor_str_trim(text).n != text.n)
         cor_check_invalid(check, place, "must not be padded with whitespace");
     else if (text.n == 0)
@@ -383,10 +345,8 @@ void cor_hook_trimmed_profile(struct cor_check *check, const struct cor_place *p
 
 /* --- Windows ---------------------------------------------------------------------------------- */
 
-void cor_hook_credential_spec(struct cor_check *check, const struct cor_place *place,
-                              struct cor_str arg)
+COR_HOOK(credential_spec)
 {
-    (void)arg;
     if (cor_place_text(check, place).n > CREDENTIAL_SPEC_MAX)
         cor_check_invalid(check, place, "gmsaCredentialSpec size must be under 64 KiB");
 }
@@ -433,13 +393,11 @@ static bool is_windows_domain(struct cor_str domain)
 }
 
 /* DOMAIN\USER, where the domain may be absent. */
-void cor_hook_windows_user_name(struct cor_check *check, const struct cor_place *place,
-                                struct cor_str arg)
+COR_HOOK(windows_user_name)
 {
     struct cor_str whole = cor_place_text(check, place), user = whole, domain = COR_STR("");
     bool has_domain, is_blank = true;
 
-    (void)arg;
     if (!cor_place_is_present(place))
         return;
     if (whole.n == 0) {
@@ -491,20 +449,16 @@ static int host_process(struct cor_check *check, const struct cor_place *owner,
     return cor_place_bool(check, ret_field);
 }
 
-void cor_hook_windows_host_process(struct cor_check *check, const struct cor_place *place,
-                                   struct cor_str arg)
+COR_HOOK(windows_host_process)
 {
     static const char *const lists[] = {"initContainers", "containers", "ephemeralContainers"};
     struct cor_place list, container, security, windows, field, network;
     int of_pod = host_process(check, place, &security, &windows, &field), own;
     size_t ncontainers = 0, nprocesses = 0;
-    struct cor_each each;
 
-    (void)arg;
     for (size_t i = 0; i < COR_ARRAY_LEN(lists); i++) {
         cor_place_field(check, place, lists[i], &list);
-        each = cor_each(check, &list);
-        while (cor_each_next(check, &each, &container)) {
+        COR_EACH(check, &list, container) {
             own = host_process(check, &container, &security, &windows, &field);
             ncontainers++;
             if (of_pod >= 0 && own >= 0 && of_pod != own)

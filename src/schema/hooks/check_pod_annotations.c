@@ -56,13 +56,11 @@ static void add_container_names(struct cor_check *check, const struct cor_place 
                                 struct cor_str_set *names)
 {
     struct cor_place list, container;
-    struct cor_each each;
     bool is_new;
 
     for (size_t i = 0; i < COR_ARRAY_LEN(container_lists); i++) {
         cor_place_field(check, spec, container_lists[i], &list);
-        each = cor_each(check, &list);
-        while (cor_each_next(check, &each, &container))
+        COR_EACH(check, &list, container)
             cor_check_note(
                 check, cor_str_set_add(names, cor_field_text(check, &container, "name"), &is_new));
     }
@@ -95,15 +93,12 @@ static bool had_bad_cost(struct cor_check *check, const struct cor_place *entry)
 
 /* The place is the map of annotations below metadata. Few pods have one of these annotations, so
  * the names of containers are gathered when the first of AppArmor comes. */
-void cor_hook_pod_annotations(struct cor_check *check, const struct cor_place *place,
-                              struct cor_str arg)
+COR_HOOK(pod_annotations)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set names = {.nfew = 0};
     struct cor_place spec, entry;
-    struct cor_each each;
     bool has_names = false;
 
-    (void)arg;
     if (!cor_place_is_present(place))
         return;
     cor_str_set_init(&names, COR_OBJECT_BYTES_MAX_DEFAULT);
@@ -116,13 +111,11 @@ void cor_hook_pod_annotations(struct cor_check *check, const struct cor_place *p
         cor_check_invalid(check, &entry, "must be a 32bit integer");
     if (cor_place_entry(check, place, COR_STR(SECCOMP_POD), &entry))
         check_seccomp(check, place, &entry);
-    each = cor_each(check, place);
-    while (cor_each_next(check, &each, &entry)) {
+    COR_EACH(check, place, entry) {
         if (cor_str_starts(entry.key, COR_STR(SECCOMP)))
             check_seccomp(check, place, &entry);
     }
-    each = cor_each(check, place);
-    while (cor_each_next(check, &each, &entry)) {
+    COR_EACH(check, place, entry) {
         if (!cor_str_starts(entry.key, COR_STR(APPARMOR)))
             continue;
         if (!has_names)
@@ -175,11 +168,10 @@ struct named {
 static size_t gather_named(struct cor_check *check, const struct cor_place *annotations,
                            const char *prefix, struct named *ret)
 {
-    struct cor_each each = cor_each(check, annotations);
     struct cor_place entry;
     size_t n = 0;
 
-    while (cor_each_next(check, &each, &entry)) {
+    COR_EACH(check, annotations, entry) {
         if (!cor_str_starts(entry.key, cor_strz(prefix)))
             continue;
         if (ret)
@@ -202,12 +194,10 @@ static void check_named(struct cor_check *check, const struct cor_place *spec,
                         const struct cor_place *of_pod)
 {
     struct cor_place list, container, security, profile;
-    struct cor_each each;
 
     for (size_t i = 0; i < COR_ARRAY_LEN(container_lists); i++) {
         cor_place_field(check, spec, container_lists[i], &list);
-        each = cor_each(check, &list);
-        while (cor_each_next(check, &each, &container)) {
+        COR_EACH(check, &list, container) {
             struct cor_str name = cor_field_text(check, &container, "name");
             const struct named *found = bsearch(&name, named, n, sizeof(*named), order_named);
             bool has = cor_place_field(check, &container, "securityContext", &security) &&
@@ -253,12 +243,10 @@ static void check_containers_agree(struct cor_check *check, const struct cor_pla
     cor_free(named);
 }
 
-void cor_hook_seccomp_agrees(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_HOOK(seccomp_agrees)
 {
     struct cor_place metadata, annotations, spec, security, profile, entry;
 
-    (void)arg;
     cor_place_field(check, place, "metadata", &metadata);
     cor_place_field(check, place, "spec", &spec);
     if (!cor_place_field(check, &metadata, "annotations", &annotations))
@@ -270,12 +258,10 @@ void cor_hook_seccomp_agrees(struct cor_check *check, const struct cor_place *pl
     check_containers_agree(check, place, SECCOMP, "seccompProfile", "seccomp", false);
 }
 
-void cor_hook_apparmor_agrees(struct cor_check *check, const struct cor_place *place,
-                              struct cor_str arg)
+COR_HOOK(apparmor_agrees)
 {
     struct cor_place spec, os;
 
-    (void)arg;
     cor_place_field(check, place, "spec", &spec);
     if (cor_place_field(check, &spec, "os", &os) &&
         cor_str_eq(cor_field_text(check, &os, "name"), COR_STR("windows")))
@@ -283,12 +269,10 @@ void cor_hook_apparmor_agrees(struct cor_check *check, const struct cor_place *p
     check_containers_agree(check, place, APPARMOR, "appArmorProfile", "apparmor", true);
 }
 
-bool cor_when_is_mirror_pod(struct cor_check *check, const struct cor_place *place,
-                            struct cor_str arg)
+COR_WHEN(is_mirror_pod)
 {
     struct cor_place metadata, annotations, entry;
 
-    (void)arg;
     if (!place->parent || !cor_str_eq(cor_type_name(place->parent->type), COR_STR("Pod")))
         return false;
     cor_place_field(check, place->parent, "metadata", &metadata);

@@ -24,12 +24,10 @@ static bool has_resources(struct cor_check *check, const struct cor_place *spec,
     return n > 0;
 }
 
-bool cor_when_has_pod_level_resources(struct cor_check *check, const struct cor_place *place,
-                                      struct cor_str arg)
+COR_WHEN(has_pod_level_resources)
 {
     struct cor_place spec;
 
-    (void)arg;
     cor_place_field(check, place, "spec", &spec);
     return has_resources(check, &spec, true) || has_resources(check, &spec, false);
 }
@@ -46,13 +44,11 @@ static struct cor_str qos_class(struct cor_check *check, struct cor_str spec)
 
 /* The old class is the one that the status has; a pod of before there was one has it from its spec.
  */
-bool cor_when_changes_qos_class(struct cor_check *check, const struct cor_place *place,
-                                struct cor_str arg)
+COR_WHEN(changes_qos_class)
 {
     struct cor_place spec, status, stored, old_spec;
     struct cor_str before;
 
-    (void)arg;
     cor_place_field(check, place, "spec", &spec);
     cor_place_field(check, place, "status", &status);
     cor_place_field(check, &status, "qosClass", &stored);
@@ -65,14 +61,11 @@ bool cor_when_changes_qos_class(struct cor_check *check, const struct cor_place 
 }
 
 /* The first container that runs decides: a node that can resize reports what the container has. */
-bool cor_when_runs_without_resize(struct cor_check *check, const struct cor_place *place,
-                                  struct cor_str arg)
+COR_WHEN(runs_without_resize)
 {
     struct cor_place old = cor_place_old(place), status, state, field;
-    struct cor_each each = cor_each(check, &old);
 
-    (void)arg;
-    while (cor_each_next(check, &each, &status)) {
+    COR_EACH(check, &old, status) {
         cor_place_field(check, &status, "state", &state);
         if (cor_place_field(check, &state, "running", &field))
             return !cor_place_field(check, &status, "resources", &field);
@@ -80,20 +73,16 @@ bool cor_when_runs_without_resize(struct cor_check *check, const struct cor_plac
     return false;
 }
 
-bool cor_when_has_other_containers(struct cor_check *check, const struct cor_place *place,
-                                   struct cor_str arg)
+COR_WHEN(has_other_containers)
 {
     static const char *const lists[] = {"containers", "initContainers"};
     struct cor_place list, container, name;
-    struct cor_each each;
 
-    (void)arg;
     for (size_t i = 0; i < COR_ARRAY_LEN(lists); i++) {
         cor_place_field(check, place, lists[i], &list);
         if (!cor_when_has_old_length(check, &list, COR_STR("")))
             return true;
-        each = cor_each(check, &list);
-        while (cor_each_next(check, &each, &container)) {
+        COR_EACH(check, &list, container) {
             cor_place_field(check, &container, "name", &name);
             if (cor_place_is_changed(check, &name))
                 return true;
@@ -109,11 +98,10 @@ static bool may_change(struct cor_str resource)
 
 static size_t count_fixed(struct cor_check *check, const struct cor_place *list)
 {
-    struct cor_each each = cor_each(check, list);
     struct cor_place entry;
     size_t n = 0;
 
-    while (cor_each_next(check, &each, &entry))
+    COR_EACH(check, list, entry)
         n += !may_change(entry.key);
     return n;
 }
@@ -124,15 +112,13 @@ static bool changes_list(struct cor_check *check, const struct cor_place *resour
                          const char *name)
 {
     struct cor_place list, old, entry;
-    struct cor_each each;
     size_t n = 0;
 
     cor_place_field(check, resources, name, &list);
     old = cor_place_old(&list);
     if (cor_place_length(check, &old) == 0)
         return false;
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &entry)) {
+    COR_EACH(check, &list, entry) {
         if (may_change(entry.key))
             continue;
         if (entry.old == COR_JSON_NO_NODE || cor_place_is_changed(check, &entry))
@@ -143,13 +129,11 @@ static bool changes_list(struct cor_check *check, const struct cor_place *resour
 }
 
 /* Upstream forgets the claims of the request, so a container that has claims cannot be resized. */
-bool cor_when_changes_other_resources(struct cor_check *check, const struct cor_place *place,
-                                      struct cor_str arg)
+COR_WHEN(changes_other_resources)
 {
     size_t member = cor_type_member_index(place->type, COR_STR("resources"));
     struct cor_place resources, claims;
 
-    (void)arg;
     cor_place_field(check, place, "resources", &resources);
     cor_place_field(check, &resources, "claims", &claims);
     claims = cor_place_old(&claims);

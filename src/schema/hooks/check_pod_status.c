@@ -25,12 +25,10 @@ static void add_sidecars(struct cor_check *check, const struct cor_place *spec,
                          struct cor_str_set *names)
 {
     struct cor_place list, container;
-    struct cor_each each;
     bool is_new;
 
     cor_place_field(check, spec, "initContainers", &list);
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &container)) {
+    COR_EACH(check, &list, container) {
         if (cor_str_eq(cor_field_text(check, &container, "restartPolicy"), COR_STR("Always")))
             cor_check_note(
                 check, cor_str_set_add(names, cor_field_text(check, &container, "name"), &is_new));
@@ -41,11 +39,10 @@ static void add_sidecars(struct cor_check *check, const struct cor_place *spec,
 static void count_unended(struct cor_check *check, const struct cor_place *statuses,
                           struct cor_map *counts)
 {
-    struct cor_each each = cor_each(check, statuses);
     struct cor_place status;
     int64_t code;
 
-    while (cor_each_next(check, &each, &status)) {
+    COR_EACH(check, statuses, status) {
         struct cor_str name = cor_field_text(check, &status, "name");
         uintptr_t n = (uintptr_t)cor_map_peek(counts, name);
 
@@ -56,8 +53,7 @@ static void count_unended(struct cor_check *check, const struct cor_place *statu
 
 /* Errors have the index of the old list. A container that the pod's policy starts again may leave
  * its end; an ephemeral container is never started again. */
-void cor_hook_ended_containers(struct cor_check *check, const struct cor_place *place,
-                               struct cor_str arg)
+COR_HOOK(ended_containers)
 {
     COR_CLEANUP(cor_map_deinit) struct cor_map unended = {.n = 0};
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set sidecars = {.nfew = 0};
@@ -65,7 +61,6 @@ void cor_hook_ended_containers(struct cor_check *check, const struct cor_place *
     bool is_ephemeral = cor_str_eq(arg, COR_STR("ephemeralContainers"));
     struct cor_place old = cor_place_old(place), spec, status, state;
     struct cor_str policy;
-    struct cor_each each;
     int64_t code;
 
     if (!pod || cor_place_length(check, &old) == 0 || !cor_place_is_changed(check, place))
@@ -79,8 +74,7 @@ void cor_hook_ended_containers(struct cor_check *check, const struct cor_place *
     count_unended(check, place, &unended);
     if (cor_str_eq(arg, COR_STR("initContainers")))
         add_sidecars(check, &spec, &sidecars);
-    each = cor_each(check, &old);
-    while (cor_each_next(check, &each, &status)) {
+    COR_EACH(check, &old, status) {
         struct cor_str name = cor_field_text(check, &status, "name");
 
         if (!has_ended(check, &status, &code) ||
@@ -97,28 +91,23 @@ void cor_hook_ended_containers(struct cor_check *check, const struct cor_place *
 /* --- Claims ----------------------------------------------------------------------------------- */
 
 /* Upstream reports a name that cannot be that of a claim at the name of the entry. */
-void cor_hook_claim_statuses(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_HOOK(claim_statuses)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set claims = {.nfew = 0}, seen = {.nfew = 0};
     const struct cor_place *pod = cor_place_around(place, "Pod");
     struct cor_place spec, list, item, name, made;
-    struct cor_each each;
     bool is_new;
 
-    (void)arg;
     if (!pod || cor_place_length(check, place) == 0)
         return;
     cor_str_set_init(&claims, COR_OBJECT_BYTES_MAX_DEFAULT);
     cor_str_set_init(&seen, COR_OBJECT_BYTES_MAX_DEFAULT);
     cor_place_field(check, pod, "spec", &spec);
     cor_place_field(check, &spec, "resourceClaims", &list);
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &item))
+    COR_EACH(check, &list, item)
         cor_check_note(check,
                        cor_str_set_add(&claims, cor_field_text(check, &item, "name"), &is_new));
-    each = cor_each(check, place);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, place, item) {
         struct cor_str text;
 
         cor_place_field(check, &item, "name", &name);
@@ -139,13 +128,11 @@ void cor_hook_claim_statuses(struct cor_check *check, const struct cor_place *pl
 
 /* --- Addresses -------------------------------------------------------------------------------- */
 
-void cor_hook_first_host_ip(struct cor_check *check, const struct cor_place *place,
-                            struct cor_str arg)
+COR_HOOK(first_host_ip)
 {
     struct cor_each each = cor_each(check, place);
     struct cor_place first, ip;
 
-    (void)arg;
     if (!cor_each_next(check, &each, &first))
         return;
     cor_place_field(check, &first, "ip", &ip);
@@ -155,7 +142,7 @@ void cor_hook_first_host_ip(struct cor_check *check, const struct cor_place *pla
 
 /* An address that was there before may stay what it is. Several addresses are one of each family; a
  * text that is no address cannot be compared, which upstream calls internal. */
-void cor_hook_status_ips(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(status_ips)
 {
     size_t n = cor_place_length(check, place), nv6 = 0, i = 0;
     struct cor_each each = cor_each(check, place);
@@ -163,7 +150,6 @@ void cor_hook_status_ips(struct cor_check *check, const struct cor_place *place,
     struct cor_place item;
     size_t bad_at = 0;
 
-    (void)arg;
     for (; cor_each_next(check, &each, &item); i++) {
         struct cor_ip ip;
 

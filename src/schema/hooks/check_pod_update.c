@@ -34,36 +34,29 @@
 
 /* --- Lists and maps --------------------------------------------------------------------------- */
 
-bool cor_when_has_old_length(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_WHEN(has_old_length)
 {
     struct cor_place old = cor_place_old(place);
 
-    (void)arg;
     return cor_place_length(check, place) == cor_place_length(check, &old);
 }
 
-bool cor_when_keeps_entries(struct cor_check *check, const struct cor_place *place,
-                            struct cor_str arg)
+COR_WHEN(keeps_entries)
 {
     struct cor_place old = cor_place_old(place), entry;
-    struct cor_each each = cor_each(check, place);
     size_t kept = 0;
 
-    (void)arg;
-    while (cor_each_next(check, &each, &entry))
+    COR_EACH(check, place, entry)
         kept += entry.old != COR_JSON_NO_NODE && !cor_place_is_changed(check, &entry);
     return kept == cor_place_length(check, &old);
 }
 
-bool cor_when_keeps_keys(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_WHEN(keeps_keys)
 {
     struct cor_place old = cor_place_old(place), entry;
-    struct cor_each each = cor_each(check, place);
     size_t kept = 0;
 
-    (void)arg;
-    while (cor_each_next(check, &each, &entry))
+    COR_EACH(check, place, entry)
         kept += entry.old != COR_JSON_NO_NODE;
     return kept == cor_place_length(check, &old);
 }
@@ -82,15 +75,13 @@ static void refuse_annotation(struct cor_check *check, const struct cor_place *e
 }
 
 /* Entries that were there come first, also those that the request removes. */
-void cor_hook_lasting_annotations(struct cor_check *check, const struct cor_place *place,
-                                  struct cor_str arg)
+COR_HOOK(lasting_annotations)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set kept = {.nfew = 0};
     struct cor_place old = cor_place_old(place), entry;
     struct cor_each each = cor_each(check, place);
     bool is_new;
 
-    (void)arg;
     cor_str_set_init(&kept, COR_OBJECT_BYTES_MAX_DEFAULT);
     while (cor_each_next(check, &each, &entry)) {
         if (is_lasting(entry.key) && entry.old != COR_JSON_NO_NODE &&
@@ -126,15 +117,13 @@ static struct cor_str toleration_text(struct cor_check *check, const struct cor_
                                      COR_STR_ARG(effect)));
 }
 
-bool cor_when_keeps_tolerations(struct cor_check *check, const struct cor_place *place,
-                                struct cor_str arg)
+COR_WHEN(keeps_tolerations)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set now = {.nfew = 0};
     struct cor_place old = cor_place_old(place), item;
     struct cor_each each = cor_each(check, place);
     bool is_new, keeps = true;
 
-    (void)arg;
     if (cor_place_length(check, &old) == 0 || !cor_place_is_changed(check, place))
         return true;
     cor_str_set_init(&now, COR_OBJECT_BYTES_MAX_DEFAULT);
@@ -147,15 +136,13 @@ bool cor_when_keeps_tolerations(struct cor_check *check, const struct cor_place 
 }
 
 /* Of several gates with the same name, upstream reports the last. */
-void cor_hook_no_new_gates(struct cor_check *check, const struct cor_place *place,
-                           struct cor_str arg)
+COR_HOOK(no_new_gates)
 {
     COR_CLEANUP(cor_map_deinit) struct cor_map last = {.n = 0};
     struct cor_each each = cor_each(check, place);
     struct cor_place gate, name;
     uintptr_t i = 0;
 
-    (void)arg;
     if (!cor_place_is_changed(check, place))
         return;
     cor_map_init(&last, COR_OBJECT_BYTES_MAX_DEFAULT);
@@ -208,14 +195,11 @@ static bool term_grows(struct cor_check *check, const struct cor_place *term)
     return begins_with_old(check, &expressions) && begins_with_old(check, &fields);
 }
 
-void cor_hook_node_affinity_grows(struct cor_check *check, const struct cor_place *place,
-                                  struct cor_str arg)
+COR_HOOK(node_affinity_grows)
 {
     struct cor_place affinity, nodes, required, terms, old_terms, term;
-    struct cor_each each;
     size_t nold;
 
-    (void)arg;
     cor_place_field(check, place, "affinity", &affinity);
     cor_place_field(check, &affinity, "nodeAffinity", &nodes);
     cor_place_field(check, &nodes, "requiredDuringSchedulingIgnoredDuringExecution", &required);
@@ -229,8 +213,7 @@ void cor_hook_node_affinity_grows(struct cor_check *check, const struct cor_plac
                           "no additions/deletions to non-empty NodeSelectorTerms list are allowed");
         return;
     }
-    each = cor_each(check, &terms);
-    while (cor_each_next(check, &each, &term)) {
+    COR_EACH(check, &terms, term) {
         if (!term_grows(check, &term))
             cor_check_invalid(check, &term,
                               "only additions are allowed (no mutations or deletions)");
@@ -374,8 +357,7 @@ static int add_with_old_values(struct cor_check *check, const struct cor_place *
     return r < 0 ? r : cor_edits_apply(&edits, json.p ? json : COR_STR("{}"), out);
 }
 
-void cor_hook_lasting_spec(struct cor_check *check, const struct cor_place *place,
-                           struct cor_str arg)
+COR_HOOK(lasting_spec)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf kept = {.max = 2 * COR_OBJECT_BYTES_MAX_DEFAULT};
     struct cor_place old_place = cor_place_old(place);
@@ -383,7 +365,6 @@ void cor_hook_lasting_spec(struct cor_check *check, const struct cor_place *plac
     bool is_equal = true;
     int r;
 
-    (void)arg;
     if (cor_check_is_over(check) || (json.p && old.p && cor_str_eq(json, old)))
         return;
     r = add_with_old_values(check, place, &kept);
@@ -433,15 +414,13 @@ static void check_ephemeral_container(struct cor_check *check, const struct cor_
 
 /* Of several containers with the same name, which is a mistake of its own, upstream compares the
  * last. */
-void cor_hook_lasting_ephemeral_containers(struct cor_check *check, const struct cor_place *place,
-                                           struct cor_str arg)
+COR_HOOK(lasting_ephemeral_containers)
 {
     COR_CLEANUP(cor_map_deinit) struct cor_map by_name = {.n = 0};
     struct cor_place old = cor_place_old(place), container;
     struct cor_each each = cor_each(check, place);
     size_t differences = 0;
 
-    (void)arg;
     if (!cor_place_is_changed(check, place))
         return;
     cor_map_init(&by_name, COR_OBJECT_BYTES_MAX_DEFAULT);

@@ -56,19 +56,15 @@ static bool check_claim_volume(struct cor_check *check, const struct cor_place *
 
 /* The claims that a StatefulSet makes are volumes of its pods, in place of those with their names.
  */
-void cor_hook_claim_template_volumes(struct cor_check *check, const struct cor_place *place,
-                                     struct cor_str arg)
+COR_HOOK(claim_template_volumes)
 {
     struct cor_place template, spec, list, claim, metadata;
-    struct cor_each each;
     size_t n = 0;
 
-    (void)arg;
     cor_place_field(check, place, "template", &template);
     cor_place_field(check, &template, "spec", &spec);
     cor_place_field(check, place, "volumeClaimTemplates", &list);
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &claim)) {
+    COR_EACH(check, &list, claim) {
         struct cor_str name;
 
         cor_place_field(check, &claim, "metadata", &metadata);
@@ -83,14 +79,12 @@ void cor_hook_claim_template_volumes(struct cor_check *check, const struct cor_p
 
 /* Comes last of a volume's rules. Only a volume without a mistake can be mounted, and its name
  * cannot be used again. */
-void cor_hook_volume_name(struct cor_check *check, const struct cor_place *place,
-                          struct cor_str arg)
+COR_HOOK(volume_name)
 {
     struct cor_place name, source;
     struct cor_str text;
     bool is_right = !has_mistake(check, place);
 
-    (void)arg;
     cor_place_field(check, place, "name", &name);
     text = cor_place_text(check, &name);
     if (cor_check_has_seen(check, COR_SEEN_TEMPLATE_VOLUMES, text))
@@ -107,35 +101,30 @@ void cor_hook_volume_name(struct cor_check *check, const struct cor_place *place
         (void)cor_check_see(check, COR_SEEN_CLAIM_VOLUMES, place->parent->parent, text);
 }
 
-bool cor_when_is_replaced_volume(struct cor_check *check, const struct cor_place *place,
-                                 struct cor_str arg)
+COR_WHEN(is_replaced_volume)
 {
-    (void)arg;
     return check->seen && cor_check_has_seen(check, COR_SEEN_TEMPLATE_VOLUMES,
                                              cor_field_text(check, place, "name"));
 }
 
 /* --- Tests of texts --------------------------------------------------------------------------- */
 
-bool cor_when_begins_with(struct cor_check *check, const struct cor_place *place,
-                          struct cor_str arg)
+COR_WHEN(begins_with)
 {
     return cor_str_starts(cor_place_text(check, place), arg);
 }
 
-bool cor_when_contains(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_WHEN(contains)
 {
     struct cor_str text = cor_place_text(check, place);
 
     return memmem(text.p, text.n, arg.p, arg.n) != NULL;
 }
 
-bool cor_when_has_backsteps(struct cor_check *check, const struct cor_place *place,
-                            struct cor_str arg)
+COR_WHEN(has_backsteps)
 {
     struct cor_str rest = cor_place_text(check, place);
 
-    (void)arg;
     while (rest.n > 0) {
         if (cor_str_eqz(cor_str_cut(&rest, '/'), ".."))
             return true;
@@ -143,10 +132,8 @@ bool cor_when_has_backsteps(struct cor_check *check, const struct cor_place *pla
     return false;
 }
 
-bool cor_when_is_negative_quantity(struct cor_check *check, const struct cor_place *place,
-                                   struct cor_str arg)
+COR_WHEN(is_negative_quantity)
 {
-    (void)arg;
     return cor_place_is_present(place) && cor_quantity_sign(cor_place_text(check, place)) < 0;
 }
 
@@ -158,13 +145,10 @@ static bool ends_in_any_case(struct cor_str text, const char *suffix)
     return text.n >= n && strncasecmp(text.p + text.n - n, suffix, n) == 0;
 }
 
-bool cor_when_is_reserved_option(struct cor_check *check, const struct cor_place *place,
-                                 struct cor_str arg)
+COR_WHEN(is_reserved_option)
 {
     struct cor_str rest = place->key, domain = cor_str_cut(&rest, '/');
 
-    (void)check;
-    (void)arg;
     return ends_in_any_case(domain, ".kubernetes.io") || ends_in_any_case(domain, ".k8s.io") ||
            (domain.n == strlen("kubernetes.io") && ends_in_any_case(domain, "kubernetes.io")) ||
            (domain.n == strlen("k8s.io") && ends_in_any_case(domain, "k8s.io"));
@@ -177,12 +161,10 @@ struct source_name {
     const char *field, *shown;
 };
 
-void cor_hook_iscsi_portal(struct cor_check *check, const struct cor_place *place,
-                           struct cor_str arg)
+COR_HOOK(iscsi_portal)
 {
     struct cor_place iscsi, initiator, name;
 
-    (void)arg;
     cor_place_field(check, place, "name", &name);
     if (cor_place_field(check, place, "iscsi", &iscsi) &&
         cor_place_field(check, &iscsi, "initiatorName", &initiator) &&
@@ -195,8 +177,7 @@ void cor_hook_iscsi_portal(struct cor_check *check, const struct cor_place *plac
 
 /* Adds an error for each source after the first, in upstream's order; also when there is none. A
  * flexVolume of a PersistentVolume may come after another source. */
-void cor_hook_volume_sources(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_HOOK(volume_sources)
 {
     static const struct source_name of_pods[] = {
         {"emptyDir", "emptyDir"},
@@ -280,10 +261,8 @@ void cor_hook_volume_sources(struct cor_check *check, const struct cor_place *pl
         cor_check_required(check, place, "must specify a volume type");
 }
 
-bool cor_when_has_several_sources(struct cor_check *check, const struct cor_place *place,
-                                  struct cor_str arg)
+COR_WHEN(has_several_sources)
 {
-    (void)arg;
     return cor_place_length(check, place) > 1;
 }
 
@@ -320,15 +299,13 @@ static void add_claim_mistake(void *arg, const struct cor_format_finding *findin
         cor_check_printf(about->check, "PVC name %s: %s", cor_buf_z(&quoted), finding->detail));
 }
 
-void cor_hook_ephemeral_claim_name(struct cor_check *check, const struct cor_place *place,
-                                   struct cor_str arg)
+COR_HOOK(ephemeral_claim_name)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf claim = {.max = COR_OBJECT_BYTES_MAX_DEFAULT};
     struct cor_str pod = pod_name(check, place), volume;
     struct cor_place name;
     struct claim_name about = {.check = check, .volume = &name};
 
-    (void)arg;
     cor_place_field(check, place, "name", &name);
     volume = cor_place_text(check, &name);
     if (pod.n == 0 || volume.n == 0)
@@ -343,13 +320,11 @@ void cor_hook_ephemeral_claim_name(struct cor_check *check, const struct cor_pla
 
 /* The first volume of a list looks for all ephemeral ones, which may come behind the volume that
  * names one of their claims. */
-void cor_hook_claim_is_not_made(struct cor_check *check, const struct cor_place *place,
-                                struct cor_str arg)
+COR_HOOK(claim_is_not_made)
 {
     struct cor_str pod = pod_name(check, place), claim;
     struct cor_place source, name;
 
-    (void)arg;
     if (pod.n == 0)
         return;
     if (place->path.index == 0) {
@@ -374,8 +349,7 @@ void cor_hook_claim_is_not_made(struct cor_check *check, const struct cor_place 
 }
 
 /* Fields in the order of the declaration; the names are upstream's, which begin in lower case. */
-void cor_hook_template_meta(struct cor_check *check, const struct cor_place *place,
-                            struct cor_str arg)
+COR_HOOK(template_meta)
 {
     static const struct source_name refused[] = {
         {"name", "name"},
@@ -409,23 +383,18 @@ void cor_hook_template_meta(struct cor_check *check, const struct cor_place *pla
 
 /* --- Projected volumes ------------------------------------------------------------------------ */
 
-void cor_hook_projected_sources(struct cor_check *check, const struct cor_place *place,
-                                struct cor_str arg)
+COR_HOOK(projected_sources)
 {
-    (void)place;
-    (void)arg;
     cor_check_forget(check, COR_SEEN_PROJECTED_PATHS);
 }
 
 /* Prints the name of the Secret or ConfigMap; a file of the downward API has none and shows its
  * path. */
-void cor_hook_projected_path(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_HOOK(projected_path)
 {
     const struct cor_place *volume = cor_place_around(place, "ProjectedVolumeSource");
     struct cor_str path = cor_field_text(check, place, "path"), shown = path;
 
-    (void)arg;
     assert(volume);
     if (path.n == 0 || cor_check_see(check, COR_SEEN_PROJECTED_PATHS, volume, path))
         return;
@@ -461,13 +430,12 @@ static bool had_bad_token_path(struct cor_check *check, const struct cor_place *
     return false;
 }
 
-void cor_hook_token_path(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(token_path)
 {
     const struct cor_place *volume = cor_place_around(place, "ProjectedVolumeSource");
     struct cor_str text = cor_place_text(check, place);
     struct cor_field_path path;
 
-    (void)arg;
     assert(volume);
     path = cor_field_child(&volume->path, COR_STR("path"));
     if (text.n == 0)
@@ -541,7 +509,7 @@ static bool is_eui(struct cor_str text, size_t n)
     return any.p[0] != '\n';
 }
 
-void cor_hook_iscsi_name(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(iscsi_name)
 {
     struct cor_str text = cor_place_text(check, place);
     bool is_valid;
@@ -589,13 +557,11 @@ static bool is_host_port(struct cor_str text)
     return cor_str_find(host, '[') < 0 && cor_str_find(behind, ']') < 0;
 }
 
-void cor_hook_host_port_pairs(struct cor_check *check, const struct cor_place *place,
-                              struct cor_str arg)
+COR_HOOK(host_port_pairs)
 {
     struct cor_str rest = cor_place_text(check, place);
     bool is_last = false;
 
-    (void)arg;
     while (!is_last && !cor_check_is_over(check)) {
         is_last = cor_str_find(rest, ',') < 0;
         if (!is_host_port(cor_str_cut(&rest, ',')))

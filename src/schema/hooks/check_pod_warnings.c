@@ -20,16 +20,14 @@
 #define LOCALHOST "localhost/"
 #define PORTS_FEW 16 /* so many ports are compared with one another */
 
-void cor_hook_warn_repeated(struct cor_check *check, const struct cor_place *place,
-                            struct cor_str arg)
+COR_HOOK(warn_repeated)
 {
-    struct cor_each each = cor_each(check, place);
     struct cor_place item, field;
     size_t member = cor_type_member_index(cor_type_element(place->type), arg);
 
     if (cor_place_length(check, place) < 2)
         return;
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, place, item) {
         struct cor_str text;
 
         cor_place_member(check, &item, member, &field);
@@ -98,14 +96,12 @@ static bool is_profile_of_pod(struct cor_check *check, const struct cor_place *s
 }
 
 /* The annotation of a pod itself was copied into the field before, which made the warning. */
-void cor_hook_warn_annotations(struct cor_check *check, const struct cor_place *place,
-                               struct cor_str arg)
+COR_HOOK(warn_annotations)
 {
     const struct cor_place *spec = cor_place_around(place, "PodSpec");
     struct cor_str name = cor_field_text(check, place, "name");
     struct cor_place metadata, annotations, entry;
 
-    (void)arg;
     assert(spec && spec->parent);
     cor_place_field(check, spec->parent, "metadata", &metadata);
     cor_place_field(check, &metadata, "annotations", &annotations);
@@ -137,15 +133,13 @@ static bool extends_itself(struct cor_check *check, const struct cor_place *item
            memmem(value.p, value.n, self.p, self.n);
 }
 
-void cor_hook_warn_env(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(warn_env)
 {
-    struct cor_each each = cor_each(check, place);
     struct cor_place item;
 
-    (void)arg;
     if (cor_place_length(check, place) < 2)
         return;
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, place, item) {
         struct cor_str name = cor_field_text(check, &item, "name");
 
         if (!cor_check_see(check, COR_SEEN_BY_WARNINGS, place, name) &&
@@ -339,14 +333,13 @@ static void warn_of_ports(struct cor_check *check, const struct cor_place *spec,
     }
 }
 
-void cor_hook_warn_ports(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(warn_ports)
 {
     struct port_walk count = {.check = check};
     struct port few[PORTS_FEW], *many;
     struct cor_place address;
     bool has_address = false;
 
-    (void)arg;
     while (port_walk_next(&count, place))
         has_address = cor_place_field(check, &count.port, "hostIP", &address) || has_address;
     if (count.n < 2 && !has_address)

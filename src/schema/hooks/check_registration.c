@@ -10,14 +10,12 @@ static bool is_other_name(struct cor_str text, struct cor_str wanted)
     return text.n > 0 && cor_format_ok(COR_FORMAT_PATH_SEGMENT, text) && !cor_str_eq(text, wanted);
 }
 
-void cor_hook_version_and_group(struct cor_check *check, const struct cor_place *place,
-                                struct cor_str arg)
+COR_HOOK(version_and_group)
 {
     static const char *const names[] = {"generateName", "name"};
     struct cor_place metadata, name, spec;
     struct cor_str parts[3], wanted;
 
-    (void)arg;
     cor_place_field(check, place, "metadata", &metadata);
     cor_place_field(check, place, "spec", &spec);
     parts[0] = cor_field_text(check, &spec, "version");
@@ -44,11 +42,10 @@ static size_t decoded_length(struct cor_str text)
     return n;
 }
 
-void cor_hook_no_bundle(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(no_bundle)
 {
     size_t n = decoded_length(cor_place_text(check, place));
 
-    (void)arg;
     if (n > 0)
         cor_check_add_value(check, COR_FIELD_INVALID, place,
                             cor_field_string(cor_strz(cor_check_printf(check, "%zu bytes", n))),

@@ -29,15 +29,13 @@
  */
 
 /* Upstream has the path of a claim also for the claim in a template. */
-void cor_hook_admin_access(struct cor_check *check, const struct cor_place *place,
-                           struct cor_str arg)
+COR_HOOK(admin_access)
 {
     struct cor_place devices, requests, request, exactly;
     struct cor_field_path spec = cor_field_root(COR_STR("spec")), path[4];
     struct cor_str label;
     struct cor_each each;
 
-    (void)arg;
     cor_place_field(check, place, "devices", &devices);
     cor_place_field(check, &devices, "requests", &requests);
     each = cor_each(check, &requests);
@@ -65,13 +63,11 @@ void cor_hook_admin_access(struct cor_check *check, const struct cor_place *plac
 /* --- Requests ----------------------------------------------------------------------------------
  */
 
-void cor_hook_claim_requests(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_HOOK(claim_requests)
 {
     struct cor_place requests, request, list, sub;
     struct cor_each each, subs;
 
-    (void)arg;
     cor_check_forget(check, COR_SEEN_REQUESTS);
     cor_place_field(check, place, "requests", &requests);
     each = cor_each(check, &requests);
@@ -93,15 +89,13 @@ void cor_hook_claim_requests(struct cor_check *check, const struct cor_place *pl
     }
 }
 
-void cor_hook_request_reference(struct cor_check *check, const struct cor_place *place,
-                                struct cor_str arg)
+COR_HOOK(request_reference)
 {
     static const char detail[] = "must be the name of a request in the claim or the name of a "
                                  "request and a subrequest separated by '/'";
     struct cor_str text = cor_place_text(check, place);
     ptrdiff_t slash = cor_str_find(text, '/');
 
-    (void)arg;
     if (slash >= 0 && cor_str_find(cor_str_from(text, (size_t)slash + 1), '/') >= 0) {
         cor_check_invalid(check, place, detail);
         return;
@@ -158,22 +152,19 @@ static void check_qualified_name(struct cor_check *check, struct cor_str name,
         check_identifier(check, rest, path);
 }
 
-void cor_hook_attribute_name(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_HOOK(attribute_name)
 {
     struct cor_str name = cor_place_text(check, place);
 
-    (void)arg;
     check_qualified_name(check, name, &place->path);
     if (name.n > 0 && cor_str_find(name, '/') < 0)
         cor_check_invalid(check, place, "must include a domain");
 }
 
-void cor_hook_pool_name(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(pool_name)
 {
     struct cor_str name = cor_place_text(check, place);
 
-    (void)arg;
     if (name.n == 0) {
         cor_check_required(check, place, NULL);
         return;
@@ -189,12 +180,10 @@ void cor_hook_pool_name(struct cor_check *check, const struct cor_place *place, 
     }
 }
 
-void cor_hook_device_parameters(struct cor_check *check, const struct cor_place *place,
-                                struct cor_str arg)
+COR_HOOK(device_parameters)
 {
     struct cor_str json = cor_place_json(check, place);
 
-    (void)arg;
     if (json.n == 0)
         cor_check_required(check, place, NULL);
     else if (json.n > PARAMETERS_MAX)
@@ -226,41 +215,32 @@ static struct cor_str device_key(struct cor_check *check, const struct cor_place
     return cor_check_key(check, parts, COR_ARRAY_LEN(parts));
 }
 
-void cor_hook_allocated_results(struct cor_check *check, const struct cor_place *place,
-                                struct cor_str arg)
+COR_HOOK(allocated_results)
 {
     struct cor_place allocation, devices, results, result;
-    struct cor_each each;
 
-    (void)arg;
     cor_check_forget(check, COR_SEEN_DEVICES);
     cor_place_field(check, place, "allocation", &allocation);
     cor_place_field(check, &allocation, "devices", &devices);
     cor_place_field(check, &devices, "results", &results);
-    each = cor_each(check, &results);
-    while (cor_each_next(check, &each, &result))
+    COR_EACH(check, &results, result)
         (void)cor_check_see(check, COR_SEEN_DEVICES, &results, device_key(check, &result));
 }
 
-void cor_hook_is_allocated_device(struct cor_check *check, const struct cor_place *place,
-                                  struct cor_str arg)
+COR_HOOK(is_allocated_device)
 {
-    (void)arg;
     if (!cor_check_has_seen(check, COR_SEEN_DEVICES, device_key(check, place)))
         cor_check_add_value(check, COR_FIELD_INVALID, place, device_id_value(),
                             "must be an allocated device in the claim");
 }
 
-void cor_hook_device_status_once(struct cor_check *check, const struct cor_place *place,
-                                 struct cor_str arg)
+COR_HOOK(device_status_once)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set seen = {.nfew = 0};
-    struct cor_each each = cor_each(check, place);
     struct cor_place device;
 
-    (void)arg;
     cor_str_set_init(&seen, COR_OBJECT_BYTES_MAX_DEFAULT);
-    while (cor_each_next(check, &each, &device)) {
+    COR_EACH(check, place, device) {
         struct cor_field_path path = cor_field_child(&device.path, COR_STR("deviceID"));
         bool is_new = true;
 
@@ -279,15 +259,13 @@ static struct cor_str consumer_key(struct cor_check *check, const struct cor_pla
     return cor_check_key(check, parts, COR_ARRAY_LEN(parts));
 }
 
-bool cor_when_has_new_consumer(struct cor_check *check, const struct cor_place *place,
-                               struct cor_str arg)
+COR_WHEN(has_new_consumer)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set before = {.nfew = 0};
     struct cor_place old = cor_place_old(place), consumer;
     struct cor_each each = cor_each(check, &old);
     bool is_new = false;
 
-    (void)arg;
     cor_str_set_init(&before, COR_OBJECT_BYTES_MAX_DEFAULT);
     while (cor_each_next(check, &each, &consumer))
         cor_check_note(check, cor_str_set_add(&before, consumer_key(check, &consumer), &is_new));
@@ -301,8 +279,7 @@ bool cor_when_has_new_consumer(struct cor_check *check, const struct cor_place *
 
 /* An address with its prefix length. An IPv4-mapped IPv6 address is written as an IPv4 one, with
  * the prefix length that remains. */
-void cor_hook_interface_address(struct cor_check *check, const struct cor_place *place,
-                                struct cor_str arg)
+COR_HOOK(interface_address)
 {
     struct cor_str text = cor_place_text(check, place);
     char address[COR_IP_TEXT_MAX], canonical[COR_IP_TEXT_MAX + 8];
@@ -310,7 +287,6 @@ void cor_hook_interface_address(struct cor_check *check, const struct cor_place 
     struct cor_cidr cidr;
     unsigned prefix;
 
-    (void)arg;
     if (!cor_cidr_parse(text, &cidr)) {
         cor_check_invalid(check, place,
                           "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or "
@@ -330,15 +306,13 @@ void cor_hook_interface_address(struct cor_check *check, const struct cor_place 
 /* --- Slices ------------------------------------------------------------------------------------
  */
 
-void cor_hook_slice_nodes(struct cor_check *check, const struct cor_place *place,
-                          struct cor_str arg)
+COR_HOOK(slice_nodes)
 {
     static const char *const names[] = {"nodeName", "nodeSelector", "allNodes"};
     struct cor_place field;
     char chosen[64];
     size_t n = 0, at = 0;
 
-    (void)arg;
     for (size_t i = 0; i < COR_ARRAY_LEN(names); i++) {
         cor_place_field(check, place, names[i], &field);
         /* An empty selector is chosen; an empty name and false are not. */
@@ -454,14 +428,12 @@ static struct cor_str shown_key(struct cor_check *check, struct cor_str key)
     return cor_check_concat(check, parts, COR_ARRAY_LEN(parts));
 }
 
-void cor_hook_device_names(struct cor_check *check, const struct cor_place *place,
-                           struct cor_str arg)
+COR_HOOK(device_names)
 {
     static const char *const names[] = {"attributes", "capacity"};
     struct cor_place maps[2], item;
     size_t n = 0;
 
-    (void)arg;
     for (size_t i = 0; i < COR_ARRAY_LEN(names); i++) {
         cor_place_field(check, place, names[i], &maps[i]);
         n += cor_place_length(check, &maps[i]);

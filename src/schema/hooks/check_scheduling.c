@@ -29,14 +29,12 @@ static const char *system_mistake(struct cor_check *check, const struct cor_plac
     return cor_check_printf(check, "%.*s is not a known system priority class", COR_STR_ARG(name));
 }
 
-void cor_hook_system_priority(struct cor_check *check, const struct cor_place *place,
-                              struct cor_str arg)
+COR_HOOK(system_priority)
 {
     struct cor_place metadata, name, value;
     struct cor_str text;
     const char *mistake;
 
-    (void)arg;
     cor_place_field(check, place, "metadata", &metadata);
     cor_place_field(check, &metadata, "name", &name);
     cor_place_field(check, place, "value", &value);
@@ -57,7 +55,7 @@ void cor_hook_system_priority(struct cor_check *check, const struct cor_place *p
 }
 
 /* Upstream names the list "limits", and leaves out the name that it has in the object. */
-void cor_hook_pod_fixed(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(pod_fixed)
 {
     struct cor_place list;
 
@@ -67,14 +65,12 @@ void cor_hook_pod_fixed(struct cor_check *check, const struct cor_place *place, 
 }
 
 /* Upstream reports a mistake at a field of the same name below the strategy. */
-void cor_hook_lease_strategy(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_HOOK(lease_strategy)
 {
     static const char *const known[] = {"OldestEmulationVersion"};
     struct cor_str text = cor_place_text(check, place);
     struct cor_place below = *place;
 
-    (void)arg;
     if (!cor_place_is_present(place))
         return;
     below.path = cor_field_child(&place->path, COR_STR("strategy"));

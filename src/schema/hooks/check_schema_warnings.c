@@ -139,12 +139,10 @@ static size_t walk_versions(struct schema_walk *walk, const struct cor_place *sp
 {
     struct cor_check *check = walk->check;
     struct cor_place list, version, validation, schema;
-    struct cor_each each;
     size_t n = 0;
 
     cor_place_field(check, spec, "versions", &list);
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &version)) {
+    COR_EACH(check, &list, version) {
         if (cor_place_field(check, &version, "schema", &validation) &&
             cor_place_field(check, &validation, "openAPIV3Schema", &schema))
             walk_schema(walk, walk->is_old ? schema.old : schema.node);
@@ -155,25 +153,22 @@ static size_t walk_versions(struct schema_walk *walk, const struct cor_place *sp
     return n;
 }
 
-void cor_hook_warn_formats(struct cor_check *check, const struct cor_place *place,
-                           struct cor_str arg)
+COR_HOOK(warn_formats)
 {
     struct schema_walk of_old = {check, place, true, take_format, false};
     struct schema_walk of_new = {check, place, false, take_format, false};
     struct cor_place old = cor_place_old(place);
 
-    (void)arg;
     if (check->has_old && cor_place_is_present(&old))
         (void)walk_versions(&of_old, &old);
     (void)walk_versions(&of_new, place);
 }
 
-void cor_hook_warn_rules(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(warn_rules)
 {
     struct schema_walk walk = {check, place, false, take_rules, false};
     size_t i = walk_versions(&walk, place);
 
-    (void)arg;
     if (walk.is_done)
         cor_check_warn(check,
                        cor_strz(cor_check_printf(

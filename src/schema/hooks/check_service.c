@@ -43,31 +43,25 @@ static bool is_headless(struct cor_check *check, const struct cor_place *spec)
            cor_str_eq(text_at(check, &ips, 0), COR_STR("None"));
 }
 
-bool cor_when_is_headless(struct cor_check *check, const struct cor_place *place,
-                          struct cor_str arg)
+COR_WHEN(is_headless)
 {
-    (void)arg;
     return is_headless(check, place);
 }
 
-bool cor_when_is_external(struct cor_check *check, const struct cor_place *place,
-                          struct cor_str arg)
+COR_WHEN(is_external)
 {
     struct cor_str type = cor_field_text(check, place, "type");
     struct cor_place ips;
 
-    (void)arg;
     cor_place_field(check, place, "externalIPs", &ips);
     return cor_str_eq(type, COR_STR("LoadBalancer")) || cor_str_eq(type, COR_STR("NodePort")) ||
            (cor_str_eq(type, COR_STR("ClusterIP")) && cor_place_length(check, &ips) > 0);
 }
 
-void cor_hook_topology_annotations(struct cor_check *check, const struct cor_place *place,
-                                   struct cor_str arg)
+COR_HOOK(topology_annotations)
 {
     struct cor_place metadata, annotations, mode, hints;
 
-    (void)arg;
     cor_place_field(check, place, "metadata", &metadata);
     cor_place_field(check, &metadata, "annotations", &annotations);
     if (cor_place_entry(check, &annotations, COR_STR(TOPOLOGY_MODE), &mode) &&
@@ -77,12 +71,10 @@ void cor_hook_topology_annotations(struct cor_check *check, const struct cor_pla
                           "must match annotations[" TOPOLOGY_HINTS "] when both are specified");
 }
 
-void cor_hook_external_name(struct cor_check *check, const struct cor_place *place,
-                            struct cor_str arg)
+COR_HOOK(external_name)
 {
     struct cor_str name = cor_place_text(check, place);
 
-    (void)arg;
     if (cor_str_ends(name, COR_STR(".")))
         name.n--;
     if (name.n == 0)
@@ -93,16 +85,13 @@ void cor_hook_external_name(struct cor_check *check, const struct cor_place *pla
 
 /* --- Ports ------------------------------------------------------------------------------------ */
 
-void cor_hook_service_port_names(struct cor_check *check, const struct cor_place *place,
-                                 struct cor_str arg)
+COR_HOOK(service_port_names)
 {
     static const char *const protocols[] = {"SCTP", "TCP", "UDP"};
     bool needs_name = cor_place_length(check, place) > 1;
-    struct cor_each each = cor_each(check, place);
     struct cor_place port, name, number, protocol, target, app;
 
-    (void)arg;
-    while (cor_each_next(check, &each, &port)) {
+    COR_EACH(check, place, port) {
         struct cor_str text;
 
         cor_place_field(check, &port, "name", &name);
@@ -136,13 +125,12 @@ static void each_repeated(struct cor_check *check, const struct cor_place *ports
                                       int64_t number))
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set seen = {.nfew = 0};
-    struct cor_each each = cor_each(check, ports);
     struct cor_place port;
 
     if (cor_place_length(check, ports) < 2)
         return;
     cor_str_set_init(&seen, COR_OBJECT_BYTES_MAX_DEFAULT);
-    while (cor_each_next(check, &each, &port)) {
+    COR_EACH(check, ports, port) {
         int64_t number = cor_field_int(check, &port, field);
         struct cor_str both[] = {cor_field_text(check, &port, "protocol"),
                                  cor_str((const char *)&number, sizeof(number))};
@@ -166,10 +154,8 @@ static void add_node_port(struct cor_check *check, const struct cor_place *port,
     cor_check_duplicate(check, &field);
 }
 
-void cor_hook_repeated_node_ports(struct cor_check *check, const struct cor_place *place,
-                                  struct cor_str arg)
+COR_HOOK(repeated_node_ports)
 {
-    (void)arg;
     each_repeated(check, place, "nodePort", add_node_port);
 }
 
@@ -188,21 +174,17 @@ static void add_port(struct cor_check *check, const struct cor_place *port, int6
                         cor_field_json(cor_check_concat(check, parts, COR_ARRAY_LEN(parts))), NULL);
 }
 
-void cor_hook_repeated_ports(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_HOOK(repeated_ports)
 {
-    (void)arg;
     each_repeated(check, place, "port", add_port);
 }
 
 /* --- Addresses -------------------------------------------------------------------------------- */
 
-void cor_hook_external_ip(struct cor_check *check, const struct cor_place *place,
-                          struct cor_str arg)
+COR_HOOK(external_ip)
 {
     struct cor_str text = cor_place_text(check, place);
 
-    (void)arg;
     if (cor_format_ok(COR_FORMAT_IP, text))
         cor_check_format(check, place, COR_FORMAT_ENDPOINT_IP);
     else if (!cor_check_was_there(check, place->parent, NULL, text))
@@ -237,12 +219,11 @@ static void check_families(struct cor_check *check, const struct cor_place *spec
     static const char *const known[] = {"IPv4", "IPv6"};
     static const char *const policies[] = {"PreferDualStack", "RequireDualStack", "SingleStack"};
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set seen = {.nfew = 0};
-    struct cor_each each = cor_each(check, families);
     struct cor_place family, policy;
     struct cor_str text;
 
     cor_str_set_init(&seen, COR_OBJECT_BYTES_MAX_DEFAULT);
-    while (cor_each_next(check, &each, &family)) {
+    COR_EACH(check, families, family) {
         bool is_new = true;
 
         text = cor_place_text(check, &family);
@@ -287,14 +268,12 @@ static bool check_each_ip(struct cor_check *check, const struct cor_place *ips)
     return is_fine;
 }
 
-void cor_hook_cluster_ips(struct cor_check *check, const struct cor_place *place,
-                          struct cor_str arg)
+COR_HOOK(cluster_ips)
 {
     struct cor_place ips, families, ip, family;
     size_t n, nfamilies, nv6 = 0, i = 0;
     struct cor_each each, inner;
 
-    (void)arg;
     cor_place_field(check, place, "clusterIPs", &ips);
     cor_place_field(check, place, "ipFamilies", &families);
     check_first_ip(check, place, &ips);
@@ -327,23 +306,19 @@ void cor_hook_cluster_ips(struct cor_check *check, const struct cor_place *place
 }
 
 /* The old spec's list has texts that may be padded; so has the annotation. */
-void cor_hook_source_ranges(struct cor_check *check, const struct cor_place *place,
-                            struct cor_str arg)
+COR_HOOK(source_ranges)
 {
     static const char words[] = "may only be used when `type` is 'LoadBalancer'";
     bool balances = cor_str_eq(cor_field_text(check, place, "type"), COR_STR("LoadBalancer"));
     struct cor_place ranges, metadata, annotations, entry, item;
-    struct cor_each each;
     struct cor_str rest;
 
-    (void)arg;
     cor_place_field(check, place, "loadBalancerSourceRanges", &ranges);
     ranges.path = cor_field_child(&place->path, COR_STR("LoadBalancerSourceRanges"));
     if (cor_place_length(check, &ranges) > 0) {
         if (!balances)
             cor_check_forbidden(check, &ranges, words);
-        each = cor_each(check, &ranges);
-        while (cor_each_next(check, &each, &item)) {
+        COR_EACH(check, &ranges, item) {
             struct cor_str text = cor_place_text(check, &item);
 
             if (!cor_check_was_there(check, &ranges, NULL, text))
@@ -400,13 +375,11 @@ static void check_release(struct cor_check *check, const struct cor_place *spec,
                          what));
 }
 
-void cor_hook_cluster_ip_changes(struct cor_check *check, const struct cor_place *place,
-                                 struct cor_str arg)
+COR_HOOK(cluster_ip_changes)
 {
     struct cor_place spec, old_spec, ips, old_ips;
     size_t n, nold;
 
-    (void)arg;
     if (!both_specs(check, place, &spec, &old_spec) ||
         (is_headless(check, &spec) && is_headless(check, &old_spec)))
         return;
@@ -430,13 +403,11 @@ void cor_hook_cluster_ip_changes(struct cor_check *check, const struct cor_place
 }
 
 /* Upstream reports each of them at the first, and shows the addresses for some. */
-void cor_hook_ip_family_changes(struct cor_check *check, const struct cor_place *place,
-                                struct cor_str arg)
+COR_HOOK(ip_family_changes)
 {
     struct cor_place spec, old_spec, families, old_families, ips;
     size_t n, nold;
 
-    (void)arg;
     if (!both_specs(check, place, &spec, &old_spec) || is_headless(check, &spec) ||
         is_headless(check, &old_spec))
         return;
@@ -464,23 +435,20 @@ void cor_hook_ip_family_changes(struct cor_check *check, const struct cor_place 
 /* --- Status ----------------------------------------------------------------------------------- */
 
 /* The place is the ip of an element of ingress; the old list may have it at another index. */
-void cor_hook_ingress_ip(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(ingress_ip)
 {
     struct cor_str text = cor_place_text(check, place);
 
-    (void)arg;
     if (text.n > 0 && !cor_format_ok(COR_FORMAT_IP, text) &&
         !cor_check_was_there(check, place->parent->parent, "ip", text))
         cor_check_format(check, place, COR_FORMAT_IP);
 }
 
-void cor_hook_ingress_host(struct cor_check *check, const struct cor_place *place,
-                           struct cor_str arg)
+COR_HOOK(ingress_host)
 {
     struct cor_str text = cor_place_text(check, place);
     struct cor_ip ip;
 
-    (void)arg;
     if (text.n == 0)
         return;
     cor_check_format(check, place, COR_FORMAT_DNS_SUBDOMAIN);

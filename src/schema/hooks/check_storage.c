@@ -27,8 +27,7 @@ static bool is_repeated(struct cor_check *check, struct cor_str_set *set, struct
     return !is_new;
 }
 
-bool cor_when_is_longer_than(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_WHEN(is_longer_than)
 {
     int64_t max = 0;
 
@@ -38,13 +37,11 @@ bool cor_when_is_longer_than(struct cor_check *check, const struct cor_place *pl
 
 /* --- Classes ---------------------------------------------------------------------------------- */
 
-void cor_hook_lower_qualified_name(struct cor_check *check, const struct cor_place *place,
-                                   struct cor_str arg)
+COR_HOOK(lower_qualified_name)
 {
     struct cor_str text = cor_place_text(check, place);
     char *lower = cor_check_lower(check, text);
 
-    (void)arg;
     if (!lower)
         return;
     cor_format_add_text(COR_FORMAT_QUALIFIED_NAME, (struct cor_str){lower, text.n}, &place->path,
@@ -53,21 +50,18 @@ void cor_hook_lower_qualified_name(struct cor_check *check, const struct cor_pla
 
 static size_t entries_bytes(struct cor_check *check, const struct cor_place *map)
 {
-    struct cor_each each = cor_each(check, map);
     struct cor_place entry;
     size_t bytes = 0;
 
-    while (cor_each_next(check, &each, &entry))
+    COR_EACH(check, map, entry)
         bytes += entry.key.n + cor_place_text(check, &entry).n;
     return bytes;
 }
 
-void cor_hook_class_parameters(struct cor_check *check, const struct cor_place *place,
-                               struct cor_str arg)
+COR_HOOK(class_parameters)
 {
     struct cor_place entry;
 
-    (void)arg;
     if (cor_place_entry(check, place, COR_STR(""), &entry))
         cor_check_add(check, COR_FIELD_INVALID, &place->path, cor_field_string(COR_STR("")),
                       "field can not be empty.");
@@ -75,10 +69,8 @@ void cor_hook_class_parameters(struct cor_check *check, const struct cor_place *
         cor_check_too_long(check, place, PARAMETERS_BYTES_MAX);
 }
 
-void cor_hook_attachment_metadata(struct cor_check *check, const struct cor_place *place,
-                                  struct cor_str arg)
+COR_HOOK(attachment_metadata)
 {
-    (void)arg;
     if (entries_bytes(check, place) > PARAMETERS_BYTES_MAX)
         cor_check_too_long(check, place, PARAMETERS_BYTES_MAX);
 }
@@ -185,18 +177,15 @@ static struct cor_str term_text(struct cor_check *check, struct topology_words *
 
 /* As upstream: each term before it that is equal is an error of its own, and an empty term is also
  * compared with as many empty ones as the list has terms. */
-void cor_hook_allowed_topologies(struct cor_check *check, const struct cor_place *place,
-                                 struct cor_str arg)
+COR_HOOK(allowed_topologies)
 {
-    struct cor_each each = cor_each(check, place);
     size_t nterms = cor_place_length(check, place);
     struct topology_words words = {0};
     struct cor_place term, expressions;
     struct cor_map seen;
 
-    (void)arg;
     cor_map_init(&seen, COR_OBJECT_BYTES_MAX_DEFAULT);
-    while (cor_each_next(check, &each, &term)) {
+    COR_EACH(check, place, term) {
         struct cor_str text;
         uintptr_t before;
 
@@ -220,16 +209,13 @@ void cor_hook_allowed_topologies(struct cor_check *check, const struct cor_place
 
 /* --- CSI kinds -------------------------------------------------------------------------------- */
 
-void cor_hook_token_requests(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_HOOK(token_requests)
 {
-    struct cor_each each = cor_each(check, place);
     struct cor_str_set audiences;
     struct cor_place request;
 
-    (void)arg;
     cor_str_set_init(&audiences, COR_OBJECT_BYTES_MAX_DEFAULT);
-    while (cor_each_next(check, &each, &request)) {
+    COR_EACH(check, place, request) {
         struct cor_place audience, seconds;
 
         cor_place_field(check, &request, "audience", &audience);
@@ -251,12 +237,10 @@ static void check_topology_keys(struct cor_check *check, const struct cor_place 
 {
     struct cor_place list, key;
     struct cor_str_set keys;
-    struct cor_each each;
 
     cor_place_field(check, driver, "topologyKeys", &list);
     cor_str_set_init(&keys, COR_OBJECT_BYTES_MAX_DEFAULT);
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &key)) {
+    COR_EACH(check, &list, key) {
         key.path = driver->path;
         if (cor_place_is_empty(check, &key))
             cor_check_required(check, &key, NULL);
@@ -267,16 +251,13 @@ static void check_topology_keys(struct cor_check *check, const struct cor_place 
     cor_str_set_deinit(&keys);
 }
 
-void cor_hook_csi_drivers(struct cor_check *check, const struct cor_place *place,
-                          struct cor_str arg)
+COR_HOOK(csi_drivers)
 {
-    struct cor_each each = cor_each(check, place);
     struct cor_str_set names;
     struct cor_place driver;
 
-    (void)arg;
     cor_str_set_init(&names, COR_OBJECT_BYTES_MAX_DEFAULT);
-    while (cor_each_next(check, &each, &driver)) {
+    COR_EACH(check, place, driver) {
         struct cor_place name, id, allocatable, count;
 
         cor_place_field(check, &driver, "name", &name);
@@ -300,24 +281,19 @@ void cor_hook_csi_drivers(struct cor_check *check, const struct cor_place *place
 
 /* Compares each new driver with the old one of its name. Names are unique in a list that was
  * accepted before. */
-void cor_hook_drivers_stay(struct cor_check *check, const struct cor_place *place,
-                           struct cor_str arg)
+COR_HOOK(drivers_stay)
 {
     struct cor_place spec, list, old_list, driver;
-    struct cor_each each;
     struct cor_map olds;
 
-    (void)arg;
     cor_place_field(check, place, "spec", &spec);
     cor_place_field(check, &spec, "drivers", &list);
     old_list = cor_place_old(&list);
     cor_map_init(&olds, COR_OBJECT_BYTES_MAX_DEFAULT);
-    each = cor_each(check, &old_list);
-    while (cor_each_next(check, &each, &driver))
+    COR_EACH(check, &old_list, driver)
         cor_check_note(check, cor_map_put(&olds, cor_field_text(check, &driver, "name"),
                                           (void *)((uintptr_t)driver.old + 1), NULL));
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &driver)) {
+    COR_EACH(check, &list, driver) {
         uintptr_t old = (uintptr_t)cor_map_peek(&olds, cor_field_text(check, &driver, "name"));
 
         driver.old = old ? (uint32_t)(old - 1) : COR_JSON_NO_NODE;

@@ -59,11 +59,9 @@ static void add_items(struct files *files, const struct cor_place *source, struc
 {
     struct cor_check *check = files->check;
     struct cor_place list, item;
-    struct cor_each each;
 
     cor_place_field(check, source, "items", &list);
-    each = cor_each(check, &list);
-    while (cor_each_next(check, &each, &item))
+    COR_EACH(check, &list, item)
         add_file(files, cor_field_text(check, &item, "path"), origin);
 }
 
@@ -247,14 +245,12 @@ static void warn_of_files(struct files *files, struct cor_str volume_name,
     }
 }
 
-void cor_hook_warn_paths(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(warn_paths)
 {
     struct files files = {.check = check};
     struct origin origin = unnamed("");
     struct cor_place source, list, item;
-    struct cor_each each;
 
-    (void)arg;
     if (cor_place_field(check, place, "configMap", &source)) {
         origin = named(check, "ConfigMap", &source, "name");
         add_items(&files, &source, unnamed(""));
@@ -267,8 +263,7 @@ void cor_hook_warn_paths(struct cor_check *check, const struct cor_place *place,
     } else if (cor_place_field(check, place, "projected", &source)) {
         origin = unnamed("Projected");
         cor_place_field(check, &source, "sources", &list);
-        each = cor_each(check, &list);
-        while (cor_each_next(check, &each, &item))
+        COR_EACH(check, &list, item)
             add_projection(&files, &item);
     }
     warn_of_files(&files, cor_field_text(check, place, "name"), &origin);

@@ -17,7 +17,7 @@
 
 /* --- Names ------------------------------------------------------------------------------------ */
 
-void cor_hook_warn_name(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(warn_name)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {.max = TEXT_MAX};
     struct cor_place name;
@@ -67,7 +67,7 @@ static const char *find_deprecated_label(struct cor_str key)
     return NULL;
 }
 
-void cor_hook_warn_label(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(warn_label)
 {
     struct cor_str key = place->key.p ? place->key : cor_place_text(check, place);
     const char *message = find_deprecated_label(key);
@@ -97,14 +97,11 @@ static void add_label_value(void *arg, const struct cor_format_finding *finding)
                       finding->detail);
 }
 
-void cor_hook_warn_label_values(struct cor_check *check, const struct cor_place *place,
-                                struct cor_str arg)
+COR_HOOK(warn_label_values)
 {
-    struct cor_each each = cor_each(check, place);
     struct cor_place value;
 
-    (void)arg;
-    while (cor_each_next(check, &each, &value)) {
+    COR_EACH(check, place, value) {
         struct warn_value of = {check, &value};
         int r = cor_format_check_text(COR_FORMAT_LABEL_VALUE, cor_place_text(check, &value),
                                       add_label_value, &of);
@@ -115,20 +112,18 @@ void cor_hook_warn_label_values(struct cor_check *check, const struct cor_place 
 
 /* --- Addresses -------------------------------------------------------------------------------- */
 
-void cor_hook_warn_ip(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(warn_ip)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TEXT_MAX};
     int r = cor_ip_warning(cor_place_text(check, place), &text);
 
-    (void)arg;
     cor_check_note(check, r);
     if (r > 0)
         cor_check_warn_at(check, &place->path, "%s", cor_buf_z(&text));
 }
 
-void cor_hook_warn_cidr(struct cor_check *check, const struct cor_place *place, struct cor_str arg)
+COR_HOOK(warn_cidr)
 {
-    (void)arg;
     for (size_t i = 0; i < COR_CIDR_WARNINGS; i++) {
         COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TEXT_MAX};
         int r = cor_cidr_warning(cor_place_text(check, place), i, &text);
@@ -181,12 +176,10 @@ static bool is_fraction(struct cor_str text)
     return r == -COR_ETOOBIG ? is_wrapped_fraction(text) : r == 0 && thousandths % 1000 != 0;
 }
 
-void cor_hook_warn_fraction(struct cor_check *check, const struct cor_place *place,
-                            struct cor_str arg)
+COR_HOOK(warn_fraction)
 {
     struct cor_str text = cor_place_text(check, place);
 
-    (void)arg;
     if (is_fraction(text))
         cor_check_warn_at(check, &place->path,
                           "fractional byte value \"%.*s\" is invalid, must be an integer",
@@ -208,15 +201,13 @@ static void decode_entry(struct cor_check *check, const struct cor_place *data, 
     cor_check_note(check, r == -COR_EINVAL ? 0 : r);
 }
 
-void cor_hook_warn_key_pair(struct cor_check *check, const struct cor_place *place,
-                            struct cor_str arg)
+COR_HOOK(warn_key_pair)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf cert = {0}, key = {0};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TEXT_MAX};
     struct cor_place data;
     int r = 0;
 
-    (void)arg;
     cor_place_field(check, place, "data", &data);
     decode_entry(check, &data, "tls.crt", &cert);
     decode_entry(check, &data, "tls.key", &key);

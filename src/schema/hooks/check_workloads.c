@@ -10,10 +10,10 @@
 static bool has_entries(struct cor_check *check, const struct cor_place *selector,
                         const struct cor_place *labels)
 {
-    struct cor_each wanted = cor_each(check, selector), have = cor_each(check, labels);
+    struct cor_each have = cor_each(check, labels);
     struct cor_place want, label;
 
-    while (cor_each_next(check, &wanted, &want)) {
+    COR_EACH(check, selector, want) {
         bool has_label = false;
 
         while (!has_label && cor_each_next(check, &have, &label))
@@ -42,13 +42,11 @@ static bool is_selected(struct cor_check *check, const struct cor_place *place,
 
 /* The selector of a ReplicationController is a map of labels, those of others are LabelSelectors.
  */
-void cor_hook_selector_matches(struct cor_check *check, const struct cor_place *place,
-                               struct cor_str arg)
+COR_HOOK(selector_matches)
 {
     struct cor_place selector, template, metadata, labels;
     bool matches;
 
-    (void)arg;
     cor_place_field(check, place, "selector", &selector);
     cor_place_field(check, place, "template", &template);
     cor_place_field(check, &template, "metadata", &metadata);
@@ -60,24 +58,20 @@ void cor_hook_selector_matches(struct cor_check *check, const struct cor_place *
         cor_check_invalid(check, &labels, "`selector` does not match template `labels`");
 }
 
-bool cor_when_is_json_object(struct cor_check *check, const struct cor_place *place,
-                             struct cor_str arg)
+COR_WHEN(is_json_object)
 {
     struct cor_str json = cor_place_json(check, place);
 
-    (void)arg;
     return json.n > 0 && json.p[0] == '{';
 }
 
 /* As upstream's getIntOrPercentValue: a text that is neither a percentage nor a number counts as 0.
  */
-bool cor_when_is_zero_percent(struct cor_check *check, const struct cor_place *place,
-                              struct cor_str arg)
+COR_WHEN(is_zero_percent)
 {
     struct cor_str text;
     int64_t number;
 
-    (void)arg;
     if (!cor_place_is_text(check, place))
         return cor_place_int(check, place) == 0;
     text = cor_place_text(check, place);

@@ -97,18 +97,23 @@ enum cor_when {
 #undef X
 };
 
-/* A hook adds what is wrong at the place and below it; `arg` is the text that the rule file gives,
- * or "". The place may be absent. */
-#define X(name)                                                                                    \
-    void cor_hook_##name(struct cor_check *check, const struct cor_place *place,                   \
-                         struct cor_str arg);
+/* A hook adds what is wrong at the `place` and below it; `arg` is the text that the rule file
+ * gives, or "". The place may be absent. */
+#define COR_HOOK(name)                                                                             \
+    void cor_hook_##name(__attribute__((unused)) struct cor_check *check,                          \
+                         __attribute__((unused)) const struct cor_place *place,                    \
+                         __attribute__((unused)) struct cor_str arg)
+/* Does the condition hold at the place? */
+#define COR_WHEN(name)                                                                             \
+    bool cor_when_##name(__attribute__((unused)) struct cor_check *check,                          \
+                         __attribute__((unused)) const struct cor_place *place,                    \
+                         __attribute__((unused)) struct cor_str arg)
+
+#define X(name) COR_HOOK(name);
 COR_CHECK_HOOKS(X)
 #undef X
 
-/* Does the condition hold at the place? */
-#define X(name)                                                                                    \
-    bool cor_when_##name(struct cor_check *check, const struct cor_place *place,                   \
-                         struct cor_str arg);
+#define X(name) COR_WHEN(name);
 COR_CHECK_WHENS(X)
 #undef X
 

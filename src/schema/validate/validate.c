@@ -47,7 +47,6 @@ static void run_each(struct cor_check *check, const struct cor_place *place,
 {
     struct cor_validate_target to = cor_validate_resolve(check, place, &row->path);
     struct cor_place at, item;
-    struct cor_each each;
     struct cor_validate_way way;
 
     if (to.node == COR_JSON_NO_NODE)
@@ -58,8 +57,7 @@ static void run_each(struct cor_check *check, const struct cor_place *place,
         at.path = cor_validate_other_path(place, cor_strz(cor_validate_text(row->at)));
         way.end = &at;
     }
-    each = cor_each(check, way.end);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, way.end, item) {
         if (row->flags & COR_VALIDATE_UNINDEXED)
             item.path = way.end->path;
         (void)run_rows(check, &item, first, row->end);

@@ -131,12 +131,10 @@ static void run_entries_format(struct cor_check *check, const struct cor_place *
 {
     bool is_keys = row->op == COR_VALIDATE_OP_KEYS_FORMAT;
     struct cor_place item;
-    struct cor_each each;
     struct cor_validate_way way;
 
     cor_validate_walk(check, place, &row->path, &way);
-    each = cor_each(check, way.end);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, way.end, item) {
         if (is_keys)
             check_text(check, place, row, item.key);
         else
@@ -167,13 +165,11 @@ static void run_unique(struct cor_check *check, const struct cor_place *place,
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set seen = {.nfew = 0};
     bool shows_element = cor_validate_text(row->arg)[0] != '\0';
     struct cor_place item, field;
-    struct cor_each each;
     struct cor_validate_way way;
 
     cor_str_set_init(&seen, UNIQUE_MAX);
     cor_validate_walk(check, place, &row->path, &way);
-    each = cor_each(check, way.end);
-    while (cor_each_next(check, &each, &item)) {
+    COR_EACH(check, way.end, item) {
         struct cor_str key = cor_place_json(check, &item);
         bool is_new;
         int r;
