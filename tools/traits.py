@@ -5,6 +5,7 @@ Arguments: [--root ROOT] [--build BUILD] [--functions], which also names those f
 
 import argparse
 import collections
+import json
 import pathlib
 import re
 import subprocess
@@ -45,10 +46,21 @@ def clashes(paths):
     return sorted(name for name, modules in named.items() if len(modules) > 1)
 
 
-def symbols(build, folder):
+def program_objects(root, build):
+    """The object files of src/, of cmd/ and of what the build makes for them, wherever it puts them."""
+    folders = [top / name for top in (root, build.resolve()) for name in ("src", "cmd", "include")]
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        source = (pathlib.Path(entry["directory"]) / entry["file"]).resolve()
+        if any(source.is_relative_to(folder) for folder in folders):
+            yield build / entry["output"]
+
+
+def symbols(root, build):
     """Of each object file: the functions that it defines for others, and the names that it needs of others."""
     found = {}
-    for path in sorted((build / folder).rglob("*.o")):
+    for path in sorted(set(program_objects(root, build))):
+        if not path.exists():
+            continue
         said = subprocess.run(["nm", "-P", "-g", path], capture_output=True, text=True, check=True).stdout
         defined, needed = set(), set()
         for line in said.splitlines():
@@ -62,7 +74,7 @@ def symbols(build, folder):
 def only_tests_use(root, build):
     """The functions that no other file of src/ or cmd/ needs, that their own file does not use, and that the public headers do not
     export. What is asked are the object files, because a table or a macro may name a function that no search for its name finds."""
-    objects = {**symbols(build, "src"), **symbols(build, "cmd")}
+    objects = symbols(root, build)
     needed = set().union(*(needs for _, needs in objects.values())) if objects else set()
     exported = set()
     for header in (root / "include").rglob("*.h"):
@@ -98,7 +110,7 @@ def main():
     print_row("all", total)
     print(f"names that stand twice: {' '.join(clashes(paths)) or 'none'}")
     build = args.build or root / "build"
-    if not (build / "src").is_dir():
+    if not (build / "compile_commands.json").is_file():
         print("functions that only tests use: not known without a build")
         return
     functions = only_tests_use(root, build)
