@@ -207,7 +207,7 @@ static bool is_same_order(const struct cor_event_order *a, const struct cor_even
     return a->product == COR_EVENT_CONVERTED || cor_frame_key_is_same(&a->key, &b->key);
 }
 
-static struct cor_event_job *maker_find(const struct cor_api_loop *loop,
+static struct cor_event_job *maker_find(struct cor_api_loop *loop,
                                         const struct cor_event_order *order)
 {
     COR_DLIST_FOREACH(link, &cor_loop_part(loop)->event_jobs) {
