@@ -80,6 +80,7 @@ MODULES_MAX = 25
 LARGE = {
     "base": "each module is a tool by itself, and none stands on another's shoulders",
     "schema/hooks": "a family of kinds each, side by side",
+    "server/write": "a file per stage, side by side: only the lists know their order",
     "storage/cacher": "the cacher, its window and its watches hold each other's state",
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')

@@ -4,6 +4,7 @@
 #include "schema/walk/rewrite.h"
 
 #include "schema/walk/default.h"
+#include "schema/walk/normalize.h"
 
 /* Appends what a second step makes of the first step's result `first`, or that result as it is; of
  * `json` when the first step changed nothing. */
@@ -21,21 +22,13 @@ static int then(int (*step)(const struct cor_type *, struct cor_str, struct cor_
 
 int cor_rewrite(const struct cor_type *type, struct cor_str json, struct cor_buf *out)
 {
-    struct cor_normalize_notes ignored;
-
-    return cor_rewrite_noting(type, json, out, &ignored);
-}
-
-int cor_rewrite_noting(const struct cor_type *type, struct cor_str json, struct cor_buf *out,
-                       struct cor_normalize_notes *ret_notes)
-{
     COR_CLEANUP(cor_buf_deinit) struct cor_buf normal = {0};
     int changed;
 
     if (!cor_type_is(type, COR_TYPE_DEFAULTS))
-        return cor_normalize_noting(type, json, out, ret_notes);
+        return cor_normalize(type, json, out);
     cor_buf_init(&normal, out->max);
-    changed = cor_normalize_noting(type, json, &normal, ret_notes);
+    changed = cor_normalize(type, json, &normal);
     return changed < 0 ? changed : then(cor_default, type, json, changed, &normal, out);
 }
 

@@ -178,7 +178,7 @@ static int set_namespace(struct cor_call *call, struct cor_edits *meta, struct s
 }
 
 /* Drops empty lists and maps of the metadata of a kind without a schema; those of other kinds have
- * been normalised (server/write/stage_default.c). Absent members are named as well: a drop of an
+ * been normalised (server/write/stage_normalize.c). Absent members are named as well: a drop of an
  * absent member does nothing. */
 static void drop_empty(const struct cor_object *body, struct cor_edits *meta)
 {

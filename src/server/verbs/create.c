@@ -182,7 +182,7 @@ static void create_again(struct create_call *create)
 {
     assert(create->generates && create->attempts < GENERATE_ATTEMPTS);
     create->attempts++;
-    cor_write_run(&create->write, COR_WRITE_ALLOCATE, COR_WRITE_STORE, create_on_made);
+    cor_write_run(&create->write, COR_STAGE_ALLOCATE, COR_STAGE_STORE, create_on_made);
 }
 
 static void create_on_read(struct cor_write *write, int r)
@@ -193,7 +193,7 @@ static void create_on_read(struct cor_write *write, int r)
         return;
     create->generates = cor_object_name(write->body).n == 0;
     create->attempts = 1;
-    cor_write_run(write, COR_WRITE_MANAGED_FIELDS, COR_WRITE_STORE, create_on_made);
+    cor_write_run(write, COR_STAGE_MANAGE_FIELDS, COR_STAGE_STORE, create_on_made);
 }
 
 static void create_run(struct cor_call *call)
@@ -202,7 +202,7 @@ static void create_run(struct cor_call *call)
 
     cor_write_init(&create->write);
     create->write.is_create = true;
-    cor_write_begin(&create->write, "CreateOptions", COR_WRITE_MANAGED_FIELDS, create_on_read);
+    cor_write_begin(&create->write, "CreateOptions", COR_STAGE_MANAGE_FIELDS, create_on_read);
 }
 
 static void create_deinit(struct cor_call *call)

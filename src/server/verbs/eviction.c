@@ -445,7 +445,7 @@ static void eviction_run(struct cor_call *call)
     ev->op.options = &ev->options;
     ev->op.on_done = eviction_on_deleted;
     cor_write_init(&ev->write);
-    cor_write_begin(&ev->write, "CreateOptions", COR_WRITE_MANAGED_FIELDS, eviction_on_read);
+    cor_write_begin(&ev->write, "CreateOptions", COR_STAGE_MANAGE_FIELDS, eviction_on_read);
 }
 
 static void eviction_deinit(struct cor_call *call)

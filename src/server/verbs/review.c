@@ -414,7 +414,7 @@ static void review_run(struct cor_call *call)
     struct cor_write *write = (struct cor_write *)call;
 
     cor_write_init(write);
-    cor_write_begin(write, "CreateOptions", COR_WRITE_MANAGED_FIELDS, review_on_read);
+    cor_write_begin(write, "CreateOptions", COR_STAGE_MANAGE_FIELDS, review_on_read);
 }
 
 static void review_deinit(struct cor_call *call)

@@ -68,8 +68,8 @@ static void update_step(void *arg, struct cor_store_change *change, struct cor_o
     if (write->call.is_over)
         update_on_judged(write, 0);
     else
-        cor_write_run(write, write->apply ? COR_WRITE_APPLY : COR_WRITE_MANAGED_FIELDS,
-                      COR_WRITE_STORE, update_on_judged);
+        cor_write_run(write, write->apply ? COR_STAGE_APPLY_PATCH : COR_STAGE_MANAGE_FIELDS,
+                      COR_STAGE_STORE, update_on_judged);
 }
 
 /* Answers with what would have been written, at the revision it would have been written over. */
@@ -165,7 +165,7 @@ static void update_create_object(struct cor_update_call *update)
 
     write->is_create = true;
     update->judged = 0;
-    cor_write_run(write, write->apply ? COR_WRITE_APPLY : COR_WRITE_MANAGED_FIELDS, COR_WRITE_STORE,
+    cor_write_run(write, write->apply ? COR_STAGE_APPLY_PATCH : COR_STAGE_MANAGE_FIELDS, COR_STAGE_STORE,
                   update_on_made);
 }
 
@@ -237,7 +237,7 @@ static void update_run(struct cor_call *call)
     struct cor_write *write = (struct cor_write *)call;
 
     cor_write_init(write);
-    cor_write_begin(write, "UpdateOptions", COR_WRITE_MANAGED_FIELDS, update_on_read);
+    cor_write_begin(write, "UpdateOptions", COR_STAGE_MANAGE_FIELDS, update_on_read);
 }
 
 void cor_update_call_deinit(struct cor_call *call)

@@ -169,7 +169,7 @@ static int convert_step(cor_convert_fn fn, const struct cor_resource_row *to,
 }
 
 /* Appends an object with the resourceVersion that it had before it was converted: a configuration
- * may name one, which the stage "match" reads. */
+ * may name one, which the stage READ_REVISION reads. */
 static int add_with_revision(const struct cor_object *object, const struct cor_resource_row *row,
                              struct cor_str revision, struct cor_buf *out)
 {

@@ -1,17 +1,16 @@
 /* clang-format off */
-/* The stage "allocate": reserves the addresses and the node ports of a Service (server/alloc/), and
+/* The stage ALLOCATE: reserves the addresses and the node ports of a Service (server/alloc/), and
  * makes the body that shows them.
  *
- *   what an earlier run of the stage reserved is given back ──► an update: is the client's state the
- *   present one? ──► a create without a name: the name is generated here ──► plan ──► reserve ──►
- *   make the object ──► resume
+ *   what an earlier run of the stage reserved is given back ──► a create without a name: the name
+ *   is generated here ──► plan ──► reserve ──► make the object ──► resume
  *
  * Planning and making the object look at each port; of a large Service they run on an offload thread.
  *
  * The stage runs again when a compare was lost or a generated name is taken; the body of the client
  * stays as it is, and what is reserved for it goes into `allocated`. The reservation carries the
  * name of the Service, so that the name has to be known before.
- * Failures: 422 and 500 in upstream's words, 409 of the client's revision, the store's, no memory:
+ * Failures: 422 and 500 in upstream's words, the store's, no memory:
  * all reach cor_write_resume(). What was reserved until then is undone when the list ends.
  * Thread: the call's loop, except allocate_plan() and allocate_finish(). */
 /* clang-format on */
@@ -27,7 +26,7 @@
 #include "server/write/write_options.h"
 #include "json/text/scan.h"
 
-bool cor_write_allocates(const struct cor_write *write)
+bool cor_stage_allocates(const struct cor_write *write)
 {
     return cor_call_reserves(&write->call) && !write->call.sub;
 }
@@ -106,21 +105,17 @@ static void allocate_begin(struct cor_write *write)
                                        .current = write->is_create ? NULL : write->current,
                                        .ns = call->ns,
                                        .is_dry_run = cor_call_is_dry_run(call)};
-    int r = write->is_create ? 0 : cor_write_check_revision(write);
+    int r;
 
-    if (r == 0) {
-        cor_buf_init(&scratch, COR_GENERATED_MAX + 1);
-        r = allocate_name(write, &scratch, &opts.name);
-        /* Nothing is reserved for a name that validation refuses. */
-        if (cor_name_check(call->res->name_rule, opts.name).n > 0)
-            opts.name = COR_STR("");
-        if (r == 0)
-            r = cor_allocation_new(&opts, &write->allocation);
-        if (r < 0)
-            cor_status_set_err(&call->status, r);
-    }
+    cor_buf_init(&scratch, COR_GENERATED_MAX + 1);
+    r = allocate_name(write, &scratch, &opts.name);
+    /* Nothing is reserved for a name that validation refuses. */
+    if (cor_name_check(call->res->name_rule, opts.name).n > 0)
+        opts.name = COR_STR("");
+    if (r == 0)
+        r = cor_allocation_new(&opts, &write->allocation);
     if (r < 0)
-        cor_write_resume(write, r);
+        cor_write_resume(write, cor_status_set_err(&call->status, r));
     else
         cor_heavy_run(call, allocate_weight(write), allocate_plan, allocate_on_planned);
 }
@@ -135,7 +130,7 @@ static void allocate_on_undone(void *arg)
         allocate_begin(write);
 }
 
-void cor_write_allocate(struct cor_write *write)
+void cor_stage_allocate(struct cor_write *write)
 {
     assert(write->body && (write->is_create || write->current));
     assert(!write->call.is_over && cor_loop_is_current(write->call.loop->loop));

@@ -1,5 +1,5 @@
 /* clang-format off */
-/* Server-side apply, the stage "apply" of a PATCH with application/apply-patch+yaml: the
+/* Server-side apply, the stage APPLY_PATCH of a PATCH with application/apply-patch+yaml: the
  * configuration that a client sends is merged into the present object, and what the client applied
  * before and does not apply any more goes (schema/apply/field_managers.h).
  *
@@ -20,6 +20,7 @@
 #include <assert.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "codec/yaml.h"
 #include "meta/object/object_edit.h"
 #include "meta/status/gvk.h"

@@ -1,7 +1,7 @@
 /* clang-format off */
-/* The stage "managed fields": who owns which field of the object that is written
+/* The stage MANAGE_FIELDS: who owns which field of the object that is written
  * (schema/apply/field_managers.h). Its result is `managed`, the next metadata.managedFields, which the
- * stage "times" puts into the object.
+ * stage PUT_MANAGED_FIELDS puts into the object.
  *
  *   the objects before and after, in the version of the request ──►
  *     a new object without entries            ──► cor_field_managers_create() ──► `managed`
@@ -18,22 +18,16 @@
  * The stages between have no use for managedFields, which are often longer than all the rest of the
  * metadata: `old`, the present object, and `object` are without them.
  *
- * The stage "times" puts `managed` into the object. An update that changes nothing but the times of
- * managedFields keeps the old times, so that the store has nothing to write.
- *
  * Failures: no memory; COR_WORK_YIELD, when the sets are too much for a loop. Everything else that
  * goes wrong here (a list has an item without its keys, an object is too large for its sets, there
  * are too many sets for the budget of a request) is not the client's mistake: the object is stored
  * without managedFields, as upstream's.
- * Thread: the thread that has the call; cor_write_note_manager() the call's loop. */
+ * Thread: the thread that has the call. */
 /* clang-format on */
 #include <assert.h>
 
 #include "base/err.h"
-#include "base/limits.h"
-#include "base/utf8.h"
 #include "meta/object/object_edit.h"
-#include "meta/status/quote.h"
 #include "schema/walk/default.h"
 #include "server/strategy/scale_write.h"
 #include "server/strategy/strategy_run.h"
@@ -41,54 +35,6 @@
 #include "server/write/stages.h"
 #include "json/text/json.h"
 #include "json/text/scan.h"
-#include "json/write/writer.h"
-
-#define MANAGER_MAX 128 /* bytes of a manager's name */
-
-/* ---- who writes ---- */
-
-/* Appends the name that a user agent gives to its manager: the printable characters before the
- * first slash, at most MANAGER_MAX bytes of them. A byte that is no text counts for U+FFFD, which
- * prints. */
-static int add_agent_name(struct cor_str agent, struct cor_buf *out)
-{
-    ptrdiff_t slash = cor_str_find(agent, '/');
-    struct cor_str rest = slash < 0 ? agent : cor_str(agent.p, (size_t)slash);
-    int r = 0;
-
-    while (r == 0 && rest.n > 0) {
-        uint32_t code;
-        size_t n = cor_utf8_first(rest, &code);
-
-        struct cor_str shown =
-            code == COR_UTF8_INVALID ? COR_STR("\xef\xbf\xbd") : cor_str(rest.p, n);
-
-        if (code == COR_UTF8_INVALID || cor_quote_prints(code)) {
-            if (out->n + shown.n > MANAGER_MAX)
-                break;
-            r = cor_buf_adds(out, shown);
-        }
-        rest = cor_str_from(rest, n);
-    }
-    return r;
-}
-
-int cor_write_note_manager(struct cor_write *write)
-{
-    struct cor_call *call = &write->call;
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf name = {.max = 4 * MANAGER_MAX};
-    int r = 0;
-
-    assert(call->req);
-    cor_buf_reset(&write->manager);
-    r = call->opts.field_manager.n > 0 ? cor_buf_adds(&name, call->opts.field_manager)
-                                       : add_agent_name(call->req->user_agent, &name);
-    if (r == 0)
-        r = cor_json_quote(&write->manager, cor_buf_str(&name));
-    return r < 0 ? cor_status_set_err(&call->status, r) : 0;
-}
-
-/* ---- the stage ---- */
 
 /* The list that the client sent, also when it is empty, which the normal form does not have. */
 static struct cor_str sent_list(const struct cor_write *write)
@@ -156,8 +102,8 @@ static int drop_repeated_owners(struct cor_write *write, struct cor_object **ret
 }
 
 /* Appends the object after the write, in the version of the request. Of a kind whose defaults are
- * filled in late (stage_default.c) it has those that copy what the client sent, because upstream
- * fills them in when it decodes the body. */
+ * filled in late (stage_default_late.c) it has those that copy what the client sent, because
+ * upstream fills them in when it decodes the body. */
 static int add_after(struct cor_write *write, struct cor_buf *out)
 {
     const struct cor_type *late = cor_write_late_type(write);
@@ -299,7 +245,7 @@ static int note_old(struct cor_write *write, struct cor_str live)
     return r < 0 ? cor_status_set_err(&write->call.status, r) : 0;
 }
 
-int cor_write_managed_fields(struct cor_write *write)
+int cor_stage_manage_fields(struct cor_write *write)
 {
     struct cor_str live = write->is_create
                               ? cor_str(NULL, 0)
@@ -332,91 +278,5 @@ int cor_write_managed_fields(struct cor_write *write)
         cor_status_init(&write->call.status);
         write->managed = cor_str(NULL, 0);
     }
-    return 0;
-}
-
-/* ---- the stage "times" ---- */
-
-/* The member `time` of an entry with one of its commas; empty: the entry has none. It is the last
- * member of a canonical entry. */
-static struct cor_str time_of(struct cor_str entry)
-{
-    struct cor_str value;
-    const char *begin;
-
-    if (cor_json_get(entry, COR_STR("time"), COR_JSON_SORTED, &value) < 0)
-        return cor_str(entry.p + entry.n, 0);
-    begin = value.p - sizeof(",\"time\":") + 1;
-    return cor_str(begin, (size_t)(value.p + value.n - begin));
-}
-
-/* Are both entries equal but for their times? */
-static bool is_same_entry(struct cor_str a, struct cor_str b)
-{
-    struct cor_str a_time = time_of(a), b_time = time_of(b);
-
-    return cor_str_eq(cor_str(a.p, (size_t)(a_time.p - a.p)),
-                      cor_str(b.p, (size_t)(b_time.p - b.p)));
-}
-
-/* Have both lists the same entries in the same order, but for their times? */
-static bool is_same_list(struct cor_str a, struct cor_str b)
-{
-    struct cor_json_iter a_it = cor_json_iter(a), b_it = cor_json_iter(b);
-
-    for (;;) {
-        bool has_a = cor_json_iter_elem(&a_it), has_b = cor_json_iter_elem(&b_it);
-
-        if (!has_a || !has_b)
-            return has_a == has_b;
-        if (!is_same_entry(cor_json_iter_value(&a_it), cor_json_iter_value(&b_it)))
-            return false;
-    }
-}
-
-bool cor_write_has_managed(const struct cor_write *write)
-{
-    return write->managed.p != NULL;
-}
-
-/* Sorts the fields in the entries of a custom resource, for which upstream has no type that keeps
- * their order: so they are read from the store. Sets *list to the text in `room`. */
-static int sort_fields(struct cor_write *write, struct cor_buf *room, struct cor_str *list)
-{
-    static const struct cor_json_limits limits = {COR_WRITE_JSON_MAX, COR_JSON_DEPTH_MAX, true};
-    int r = cor_json_canonicalize(*list, &limits, room, NULL, NULL);
-
-    *list = cor_buf_str(room);
-    return r < 0 ? cor_status_set_err(&write->call.status, r) : 0;
-}
-
-int cor_write_times(struct cor_write *write)
-{
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf sorted = {.max = COR_WRITE_JSON_MAX};
-    struct cor_str list = write->managed;
-    struct cor_object *with;
-    int r = 0;
-
-    assert(write->object && list.p);
-    if (write->call.res->custom)
-        r = sort_fields(write, &sorted, &list);
-    if (r < 0)
-        return r;
-    if (!write->is_create && !write->removes && cor_object_same_stored(write->object, write->old)) {
-        struct cor_str live = cor_object_meta_member(write->current, COR_STR("managedFields"));
-
-        if (live.p && is_same_list(live, list))
-            list = live;
-    }
-    /* An object that is too large with managedFields is stored without them, unless its client
-     * applies it. */
-    if (write->object->len + sizeof("\"managedFields\":,") - 1 + list.n >
-        COR_OBJECT_BYTES_MAX_DEFAULT)
-        return write->is_applied ? cor_status_set_err(&write->call.status, -COR_ETOOBIG) : 0;
-    r = cor_object_with_managed(write->object, list, &with);
-    if (r < 0)
-        return cor_status_set_err(&write->call.status, r);
-    cor_object_unref(write->object);
-    write->object = with;
     return 0;
 }

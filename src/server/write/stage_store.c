@@ -1,9 +1,9 @@
 /* clang-format off */
-/* The stage "store", in its two forms: a new object is created under its key, and a step of a
+/* The end of the list, in its two forms: a new object is created under its key, and a step of a
  * guaranteed update writes over exactly the state that it was judged for. Objects of kinds that
  * expire get their time to live here.
  *
- * What the stage "allocate" has reserved is settled here, between the store and the verb:
+ * What the stage ALLOCATE has reserved is settled here, between the store and the verb:
  *
  *   the store's answer is kept ──► stored: what the object gave up is released; refused: what was
  *   reserved is released ──► the verb gets the answer

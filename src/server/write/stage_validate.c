@@ -1,18 +1,15 @@
 /* clang-format off */
-/* The stage "validate": what the object that is about to be stored must not be. All that is wrong
+/* The stage VALIDATE of built-in kinds: what the object that is about to be stored must not be. All that is wrong
  * is collected and answered together, in upstream's order.
  *
  *   create:               the program of the kind (schema/validate/validate.h); only when it has found
  *                         nothing, the metadata by the rules that all objects have
  *   update, subresource:  the metadata by the rules that all objects have, what of it may not
  *                         change, then the program of the kind: one list
- *   part of an object:    the uid of the body; then as an update
- *                         (server/strategy/scale_write.h: metadata does not come from the body)
  *
- * An object of a custom resource has the rules of the metadata and then those of its schema
- * (custom_stages.c). An object that nothing is wrong with may be warned of: the warn program of its kind.
+ * An object that nothing is wrong with may be warned of: the warn program of its kind.
  * A kind without a program has the rules of the metadata alone, with the name rule of its resource.
- * Failures: 422 with all field errors, 409 for the uid of a scale; no memory.
+ * Failures: 422 with all field errors; no memory.
  * Thread: the thread that has the call. */
 /* clang-format on */
 #include <assert.h>
@@ -28,42 +25,11 @@
 #include "net/crypto/key_pair.h"
 #include "schema/validate/validate.h"
 #include "server/strategy/scale_write.h"
-#include "server/write/custom_stages.h"
 #include "server/write/stages.h"
 #include "json/text/scan.h"
 
 #define PRIVILEGED_HINT                                                                            \
     "this server runs without --allow-privileged, which would let containers be privileged"
-
-/* Refuses a body whose uid is not the object's. Upstream has other words for a scale, which is not
- * a stored object. */
-static int check_part_uid(struct cor_call *call, const struct cor_object *old,
-                          const struct cor_object *body)
-{
-    static const struct cor_field_path meta = {.name = COR_STR("metadata")};
-    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
-    struct cor_field_path path = cor_field_child(&meta, COR_STR("uid"));
-    struct cor_str want = cor_object_uid(body), have = cor_object_uid(old);
-    struct cor_gr scale = {call->res->group, COR_STR("")};
-    struct cor_gk gk = cor_api_gk(call->res);
-    char resource[128];
-
-    if (want.n == 0 || cor_str_eq(want, have))
-        return 0;
-    if (call->sub->part == COR_PART_SCALE) {
-        snprintf(resource, sizeof(resource), "%.*s/%s", COR_STR_ARG(call->res->plural),
-                 call->sub->name);
-        scale.resource = cor_strz(resource);
-        return cor_status_conflict(
-            &call->status, &scale, call->name,
-            "Precondition failed: UID in precondition: %.*s, UID in object meta: %.*s",
-            COR_STR_ARG(want), COR_STR_ARG(have));
-    }
-    cor_field_errors_add(&errs, COR_FIELD_INVALID, &path,
-                         cor_field_json(cor_object_meta_member(body, COR_STR("uid"))),
-                         "field is immutable");
-    return cor_status_invalid(&call->status, &gk, call->name, &errs);
-}
 
 /* Which program the call asks for. A subresource that has none of its own is an update. */
 static enum cor_check_operation operation_of(const struct cor_write *write,
@@ -150,19 +116,14 @@ static void check_object(const struct cor_write *write, struct cor_validation *v
     cor_object_meta_check(metadata, rules, errs);
     generic.is_checked = errs->n == 0;
     cor_object_meta_check_update(metadata, cor_object_metadata(write->old), &generic, errs);
-    /* Upstream goes over the metadata once more, of a built-in kind twice. Where nothing was wrong,
-     * nothing will be. */
-    if (write->call.res->custom && errs->n > 0)
-        cor_object_meta_check_update(metadata, cor_object_metadata(write->old), &generic, errs);
     if (!has_program)
         return;
     validation->meta.is_checked = validation->meta.is_update_checked = errs->n == 0;
     (void)cor_validate(validation, errs);
 }
 
-/* Refuses the object. A name that validation refuses may have escapes, which messages do not show
- * twice. */
-static int refuse_object(struct cor_write *write, const struct cor_field_errors *errs)
+/* A name that validation refuses may have escapes, which messages do not show twice. */
+int cor_write_refuse_object(struct cor_write *write, const struct cor_field_errors *errs)
 {
     /* Messages have the kind as it is stored: an Event of events.k8s.io is one of core. */
     struct cor_gk gk = cor_api_gk(write->call.stored);
@@ -183,31 +144,21 @@ static int refuse_object(struct cor_write *write, const struct cor_field_errors 
     return r;
 }
 
-int cor_write_validate(struct cor_write *write)
+int cor_stage_validate(struct cor_write *write)
 {
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
     struct cor_call *call = &write->call;
     struct cor_validation validation;
     bool meets_privileged = false;
-    int r;
 
     assert(write->object && (write->is_create || (write->current && write->old)));
-    if (!write->is_create && cor_scale_is_written(call)) {
-        r = check_part_uid(call, write->current, write->body);
-        if (r < 0)
-            return r;
-    }
     validation = make_validation(write);
     validation.ret_meets_privileged = &meets_privileged;
     check_object(write, &validation, &errs);
-    if (call->res->custom)
-        cor_custom_validate(write, &errs);
-    if (errs.error == COR_WORK_YIELD)
-        return COR_WORK_YIELD;
     if (errs.n == 0 && errs.error == 0)
-        return call->res->custom ? cor_custom_warn(write) : 0;
+        return 0;
     /* The words of the refusal are upstream's, and do not say what would allow it. */
     if (meets_privileged && cor_warnings_add(&call->warnings, COR_STR(PRIVILEGED_HINT)) < 0)
         return cor_status_set_err(&call->status, -COR_ENOMEM);
-    return refuse_object(write, &errs);
+    return cor_write_refuse_object(write, &errs);
 }

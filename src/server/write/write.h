@@ -1,17 +1,14 @@
 /* clang-format off */
-/* The way of a write: one list of stages that every create, update and patch goes through.
+/* The way of a write: a list of stages that every create, update and patch goes through.
  *
- *            PATCH begins here, once per present object
- *               │        POST and PUT begin here
- *               ▼        ▼
- *             apply ─► decode ─► strict ─► match ─► default ─► convert        in the request's version
- *                                                                 │
- *      after a lost compare a PUT begins again here ─► managed fields         in the hub's version
- *                                                                 │
- *                admission that mutates ─► allocate ─► prepare ─► validate ─► default late ─►
- *                                                times ─► admission that validates ─► store
+ *     POST, PUT ─► what was sent: decoded, checked, in the form of the hub ──┐
+ *     PATCH, once per present object: applied, then the same ────────────────┤
+ *                                                                            ▼
+ *     after a lost compare a PUT begins again here ─► who owns which field ─► admission that mutates
+ *         ─► the object that will be stored, made and judged ─► admission that validates ─► store
  *
- * The list is the table in stages.c; docs/internals/write.md describes each stage.
+ * write_lists.c has the lists, one for built-in kinds and one for custom resources, write_run.c runs
+ * one; docs/internals/write.md describes each stage.
  *
  * A stage is pure (`run`: any thread that has the call, nothing of the loop is used), or it may
  * finish later (`start`: the call's loop). Neighbouring pure stages run together as one piece of
@@ -34,27 +31,40 @@
  * to this. The result is refused for its size in the words of the store. */
 #define COR_WRITE_JSON_MAX (8u << 20)
 
-/* In the order in which a write goes through them. */
-enum cor_write_stage {
-    COR_WRITE_APPLY,   /* a patch makes the JSON of the next state from the present object */
-    COR_WRITE_DECODE,  /* bytes → object of the request's type and version */
-    COR_WRITE_STRICT,  /* fieldValidation: unknown and repeated fields are refused or warned of */
-    COR_WRITE_MATCH,   /* version, name, namespace and resourceVersion against the URL */
-    COR_WRITE_DEFAULT, /* normalise and default, in the request's version */
-    COR_WRITE_CONVERT, /* from the request's version to the hub: the version that is stored */
-    COR_WRITE_MANAGED_FIELDS, /* who owns which field */
-    COR_WRITE_MUTATE,         /* admission that mutates, and checks that come before the strategy */
-    COR_WRITE_ALLOCATE,       /* addresses and node ports are reserved */
-    COR_WRITE_PREPARE,        /* what the server fills in and keeps (strategy) */
-    COR_WRITE_VALIDATE,       /* what the server refuses */
-    COR_WRITE_DEFAULT_LATE,   /* defaults that copy what the strategy has added */
-    COR_WRITE_TIMES,          /* managedFields are put into the object; what changes nothing but
-                                 their times keeps the old times */
-    COR_WRITE_ADMIT,          /* admission that validates */
-    COR_WRITE_STORE, /* the end of the list: the verb stores `object` (server/write/stage_store.h)
-                      */
+/* The stages by name, in the order in which a write goes through them. A list has those that its
+ * objects need (write_lists.c). */
+enum cor_stage {
+    COR_STAGE_APPLY_PATCH,   /* a patch makes the JSON of the next state from the present object */
+    COR_STAGE_DECODE,        /* bytes → object of the request's type and version */
+    COR_STAGE_READ_METADATA, /* the metadata becomes that of Kubernetes */
+    COR_STAGE_PRUNE_AND_DEFAULT, /* what the schema does not know goes, defaults come */
+    COR_STAGE_CHECK_FIELDS,    /* fieldValidation: unknown and repeated fields are refused or warned
+                                  of */
+    COR_STAGE_MATCH_VERSION,   /* the version is that of the URL */
+    COR_STAGE_MATCH_URL,       /* so are namespace and name */
+    COR_STAGE_MATCH_KIND,      /* the kind is that of the resource */
+    COR_STAGE_READ_REVISION,   /* the resourceVersion that the client sent */
+    COR_STAGE_NORMALIZE,       /* what Go's types would keep, in the version of the request */
+    COR_STAGE_DEFAULT,         /* defaults, in the version of the request */
+    COR_STAGE_TO_HUB,          /* from the request's version to the one that is stored */
+    COR_STAGE_MANAGE_FIELDS,   /* who owns which field */
+    COR_STAGE_CHECK_NAMESPACE, /* of a new object: it is there, and not being deleted */
+    COR_STAGE_CHECK_DEFINITION,   /* of a new object: its definition is not being deleted */
+    COR_STAGE_CHECK_REVISION,     /* the client has seen the present object */
+    COR_STAGE_ALLOCATE,           /* addresses and node ports are reserved */
+    COR_STAGE_PREPARE,            /* what the server fills in and keeps (strategy) */
+    COR_STAGE_DEFAULT_COPIES,     /* defaults that copy what the client has sent */
+    COR_STAGE_CHECK_UID,          /* a Scale has the uid of its object */
+    COR_STAGE_VALIDATE,           /* what the server refuses */
+    COR_STAGE_WARN,               /* what it warns of */
+    COR_STAGE_DEFAULT_LATE,       /* defaults that copy what the strategy has added */
+    COR_STAGE_TO_STORED,          /* what is left of the object when it is read from the store */
+    COR_STAGE_PUT_MANAGED_FIELDS, /* managedFields go into the object; what changes nothing but
+                                     their times keeps the old times */
+    COR_STAGE_STORE, /* the end of a list: the verb stores `object` (server/write/stage_store.h) */
 };
 
+struct cor_stage_list;
 struct cor_write;
 
 /* The stages have ended with `r`. r < 0: the failure of a stage is in the call's status, or the
@@ -74,16 +84,18 @@ struct cor_write {
     bool applies_nothing;     /* what an apply made is the present object */
     bool is_create;           /* of a new object, also by PUT; else the next state of `current` */
 
-    struct cor_str json;        /* decode to convert: what was sent or patched, as JSON */
+    const struct cor_stage_list *list; /* that its objects go through */
+    struct cor_str json;               /* decode to hub: what was sent or patched, as JSON */
     struct cor_buf text;        /* the bytes of `json` when it is not the request's body itself */
     struct cor_json_dups *dups; /* PATCH: fields that the patch repeats; the verb's */
     const char *dups_prefix;    /* stands before each of `dups` in messages; NULL: nothing */
     struct cor_buf yaml_dups;   /* the same for keys of a YAML body, in the words of its decoder */
     struct cor_buf
-        findings; /* decode to strict, of custom resources: the same, as texts with NULs */
-    struct cor_read_report *report; /* decode to strict: what is wrong; NULL: nothing */
+        findings; /* decode to check fields, of custom resources: the same, as texts with NULs */
+    struct cor_read_report *report; /* decode to check fields: what is wrong; NULL: nothing */
 
-    bool has_gated;   /* from default on: the body has a field of a feature gate that is off */
+    struct cor_buf normal; /* from normalize to default: the normal form; empty: it is the body */
+    bool has_gated;   /* from normalize on: the body has a field of a feature gate that is off */
     bool sends_empty; /* of kinds whose generation counts exactly: an empty list or map was sent */
     struct cor_buf manager; /* who writes, for managedFields: a quoted text */
     struct cor_buf sender;  /* who sent the request, as JSON; empty: the strategy needs none */
@@ -91,29 +103,31 @@ struct cor_write {
     struct cor_str managed; /* from managed fields on: the next managedFields, in
                              * `managed_text` or in an object; p == NULL: none */
     struct cor_buf managed_text;
-    struct cor_object *body;        /* from decode on; from convert on in the hub's version */
-    struct cor_object *sent;        /* from default on: the body as it was sent, when it has empty
-                                     * lists or maps, which messages show; else NULL */
-    struct cor_str api_version;     /* decode to match: of the body; "": the request's */
-    struct cor_str rv;              /* decode to match: resourceVersion of the body, in `json` */
-    cor_rev rev;                    /* from match on: the same; 0: none */
-    struct cor_object *ns_object;   /* from mutate on, of creations: the namespace; or NULL */
-    _Atomic uint32_t *creation;     /* from mutate on, of creations: it is counted; or NULL */
-    struct cor_creation_gate *gate; /* the same of custom resources: it was entered; or NULL */
-    struct cor_object *current;     /* the present object (served form, hub); NULL: a create */
-    struct cor_object *old; /* from managed fields on: `current` without managedFields, for the
-                             * stages that have no use for them; NULL: a create */
+    struct cor_object *body;    /* from decode on; from hub on in the hub's version */
+    struct cor_object *sent;    /* from normalize on: the body as it was sent, when it has empty
+                                 * lists or maps, which messages show; else NULL */
+    struct cor_str api_version; /* decode to match kind: of the body; "": the request's */
+    struct cor_str rv; /* decode to read revision: resourceVersion of the body, in `json` */
+    cor_rev rev;       /* from read revision on: the same; 0: none */
+    struct cor_object *ns_object; /* from check namespace on, of creations: it; or NULL */
+    _Atomic uint32_t *creation;   /* the same: the creation is counted; or NULL */
+    struct cor_creation_gate
+        *gate; /* from check definition on, of creations: it was entered; or NULL */
+    struct cor_object *current; /* the present object (served form, hub); NULL: a create */
+    struct cor_object *old;     /* from managed fields on: `current` without managedFields, for the
+                                 * stages that have no use for them; NULL: a create */
     struct cor_object *allocated;      /* from allocate on: the body with what was reserved for it;
                                         * NULL: nothing is, and the body itself counts */
     struct cor_allocation *allocation; /* what is reserved until the object is stored; or NULL */
     struct cor_object *object;         /* from prepare on: what will be stored, in stored form;
-                                        * managedFields are in it from times on */
+                                        * managedFields are in it at the end */
     bool lacks_defaults; /* from decode on: of a custom resource, whose defaults are too large */
     bool removes;        /* `object` has nothing left to wait for: it is removed, not stored */
 
-    enum cor_write_stage at, until; /* while the list runs */
-    struct cor_work work;           /* what the stages have done, since the list began */
-    bool yields;                    /* the stages from `at` on are too much for the loop */
+    const struct cor_stage_list *running; /* the list that runs */
+    size_t at, end;                       /* rows of it: the next one, and the one to stop before */
+    struct cor_work work;                 /* what the stages have done, since the list began */
+    bool yields;                          /* the stages from `at` on are too much for the loop */
     cor_write_done done;
     int failure; /* why the list ended, while reservations are undone */
     /* The end of an operation of the store that waits until reservations are settled. */
@@ -132,17 +146,18 @@ static inline struct cor_object *cor_write_source(const struct cor_write *write)
     return write->allocated ? write->allocated : write->body;
 }
 
+/* Chooses the list of the call. */
 void cor_write_init(struct cor_write *write);
 void cor_write_deinit(struct cor_write *write); /* safe on a zeroed struct */
 
 /* Runs the stages from `from` to the one before `until`, and then calls `done`: before this
  * returns, or later. */
-void cor_write_run(struct cor_write *write, enum cor_write_stage from, enum cor_write_stage until,
+void cor_write_run(struct cor_write *write, enum cor_stage from, enum cor_stage until,
                    cor_write_done done);
 
 /* How every write with a body begins: checks the options, sets the key, and runs the stages from
- * decode on. `kind` is "CreateOptions" …; a failure of these two is answered, without `done`. */
-void cor_write_begin(struct cor_write *write, const char *kind, enum cor_write_stage until,
+ * DECODE on. `kind` is "CreateOptions" …; a failure of these two is answered, without `done`. */
+void cor_write_begin(struct cor_write *write, const char *kind, enum cor_stage until,
                      cor_write_done done);
 
 /* Notes who sends the request: for managedFields, and for the kinds whose strategy keeps the user.

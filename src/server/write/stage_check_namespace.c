@@ -1,5 +1,5 @@
 /* clang-format off */
-/* The check of the stage "mutate" whether an object may be created in its namespace: the namespace
+/* The stage CHECK_NAMESPACE: whether an object may be created in its namespace: the namespace
  * exists and is not being deleted. Upstream has this check among the admission that mutates, so
  * that it comes before the object is validated.
  *
@@ -120,12 +120,12 @@ static void namespace_on_object(void *arg, const struct cor_store_reply *reply)
     cor_write_resume(write, r);
 }
 
-bool cor_write_checks_namespace(const struct cor_write *write)
+bool cor_stage_checks_namespace(const struct cor_write *write)
 {
     return write->is_create && cor_api_is_namespaced(write->call.res);
 }
 
-void cor_write_check_namespace(struct cor_write *write)
+void cor_stage_check_namespace(struct cor_write *write)
 {
     struct cor_call *call = &write->call;
     const struct cor_resource_row *res = cor_api_of_role(COR_ROLE_NAMESPACES);

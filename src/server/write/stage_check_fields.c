@@ -1,12 +1,12 @@
-/* The stage "strict": fields that a client sent and that the object does not have, or has already,
- * are reported as fieldValidation asks: Ignore says nothing, Warn (the default) sends each as a
- * Warning header, Strict refuses the write with all of them.
+/* The stage CHECK_FIELDS: fields that a client sent and that the object does not have, or has
+ * already, are reported as fieldValidation asks: Ignore says nothing, Warn (the default) sends each
+ * as a Warning header, Strict refuses the write with all of them.
  *
  * The findings, in upstream's order:
  *   1. keys that a YAML body repeats, in the words of the YAML decoder, or fields that a patch
  *      document repeats, or that operations of a JSON patch do not have;
- *   2. what the read walk noted about the object (`report`, made by "decode").
- * The stage comes after "decode", because a body that is no object at all is refused for that
+ *   2. what the read walk noted about the object (`report`, made by DECODE).
+ * The stage comes after DECODE, because a body that is no object at all is refused for that
  * first. Failures: 400 for a body, 422 for what a patch made, in upstream's words; no memory.
  * Thread: the thread that has the call. */
 #include <assert.h>
@@ -90,7 +90,7 @@ static int strict_add_all(struct strict_sink *sink, const struct cor_write *writ
     return r == -COR_ETOOBIG ? 0 : r;
 }
 
-int cor_write_strict(struct cor_write *write)
+int cor_stage_check_fields(struct cor_write *write)
 {
     struct cor_call *call = &write->call;
     struct strict_sink sink = {.call = call};

@@ -1,8 +1,8 @@
-/* The stage "convert": the object in the version of the request becomes the object in the version
- * that is stored, which is the hub of a built-in kind: events.k8s.io/v1 Events and autoscaling/v1
- * HorizontalPodAutoscalers are stored as other versions, and a Secret's stringData goes into data.
- * From here on all stages see the hub's version, so that nothing is left to convert before the
- * object is stored.
+/* The stage TO_HUB of built-in kinds: the object in the version of the request becomes the object
+ * in the version that is stored, which is the hub of a built-in kind: events.k8s.io/v1 Events and
+ * autoscaling/v1 HorizontalPodAutoscalers are stored as other versions, and a Secret's stringData
+ * goes into data. From here on all stages see the hub's version, so that nothing is left to convert
+ * before the object is stored.
  *
  * Failures: no memory, and an object that grows over its maximum.
  * Thread: the thread that has the call. */
@@ -28,7 +28,7 @@ static cor_convert_fn convert_fn(const struct cor_call *call, const struct cor_o
     return NULL;
 }
 
-int cor_write_convert(struct cor_write *write)
+int cor_stage_to_hub(struct cor_write *write)
 {
     struct cor_call *call = &write->call;
     cor_convert_fn fn = convert_fn(call, write->body);

@@ -1,0 +1,270 @@
+/* clang-format off */
+/* Runs a list of stages.
+ *
+ *   cor_stage_list_run ──► run_go_on: neighbouring pure stages as one piece of work (heavy.h) ──►
+ *     a stage that may finish later: `start` ──► cor_write_resume ──► run_go_on … ──► done
+ *     a stage that gives up because it has too much to do for a loop (COR_WORK_YIELD), or an object
+ *     that is larger than its body was: run_go_on, on a thread now
+ *
+ * A stage that fails ends the list: what was reserved is given back, then `done` gets the error,
+ * and the status says why. `done` is called once in any case, also when the reader has gone
+ * meanwhile, because a guaranteed update may wait for it; no stage starts after that.
+ * While a stage may finish later the call counts one operation under way, so that it is not freed
+ * before cor_write_resume().
+ * Thread: the call's loop, except run_pure(). */
+/* clang-format on */
+#include <assert.h>
+
+#include "base/err.h"
+#include "base/limits.h"
+#include "meta/object/object_edit.h"
+#include "schema/kinds/custom_row.h"
+#include "schema/kinds/custom_schema.h"
+#include "server/alloc/allocation.h"
+#include "server/write/stages.h"
+#include "server/write/write_body.h"
+
+#define BYTES_OF_STEP 64 /* of objects that a stage goes over in the time of a step */
+
+/* The index of the first row at or behind a stage. */
+static size_t list_find(const struct cor_stage_list *list, enum cor_stage stage)
+{
+    size_t i = 0;
+
+    while (i < list->n && list->rows[i].stage < stage)
+        i++;
+    return i;
+}
+
+/* The stage that is next, or the one that the list ends before. */
+static enum cor_stage run_stage(const struct cor_write *write)
+{
+    return write->at < write->running->n ? write->running->rows[write->at].stage : COR_STAGE_STORE;
+}
+
+static bool custom_has_work(struct cor_custom_schema *schema)
+{
+    const struct cor_structural *compiled;
+
+    if (cor_custom_schema_weight(schema) > 0)
+        return cor_custom_schema_weight(schema) > COR_HEAVY_BYTES;
+    return cor_custom_schema_peek(schema, &compiled) == 0 && compiled &&
+           cor_structural_has_work(compiled);
+}
+
+/* Must the write's schemas be compiled first: those of a definition, or the patterns of a kind? An
+ * object is written by the schema of its version, and by that of the stored one. */
+static bool run_compiles(const struct cor_write *write)
+{
+    const struct cor_resource_row *row = write->call.type, *stored = write->call.stored;
+
+    if (!row)
+        return false;
+    return row->role == COR_ROLE_DEFINITIONS ||
+           (row->custom && custom_has_work(row->custom->schema)) ||
+           (stored && stored->custom && stored != row && custom_has_work(stored->custom->schema));
+}
+
+/* What of the present object only the stages of managedFields read. Long lists are long work for
+ * these. */
+static size_t run_managed_weight(const struct cor_write *write)
+{
+    size_t n = cor_object_meta_member(write->current, COR_STR("managedFields")).n;
+
+    return n <= COR_HEAVY_BYTES ? n : 0;
+}
+
+/* What the pure stages from here on go over, as far as it is known before they run. Each copy of a
+ * JSON patch may double the object. */
+static size_t run_weight(const struct cor_write *write)
+{
+    size_t n = write->current ? cor_object_json(write->current).n : 0, body;
+
+    if (run_compiles(write))
+        n += COR_HEAVY_BYTES;
+    if (run_stage(write) == COR_STAGE_APPLY_PATCH && write->apply) {
+        n += write->patch_bytes;
+        for (size_t i = 0; i < write->patch_copies && n <= COR_HEAVY_BYTES; i++)
+            n *= 2;
+        return n;
+    }
+    if (run_stage(write) <= COR_STAGE_DECODE)
+        return n + (write->apply ? write->json.n : cor_body_weight(&write->call));
+    body = cor_body_json_weight(cor_object_json(write->body));
+    if (write->current && n + body > COR_HEAVY_BYTES)
+        n -= run_managed_weight(write);
+    return n + body;
+}
+
+static bool run_may_yield(const struct cor_write *write)
+{
+    return cor_heavy_has_threads(&write->call) && !cor_heavy_is_running(&write->call);
+}
+
+static size_t run_object_bytes(const struct cor_object *object)
+{
+    return object ? cor_object_json(object).n : 0;
+}
+
+/* A stage has ended. Is the rest for a thread? The object may be more than its body or its patch
+ * showed: decoded YAML, or defaults. */
+static bool run_has_grown(struct cor_write *write)
+{
+    size_t body = run_object_bytes(write->body), object = run_object_bytes(write->object);
+
+    (void)cor_work_charge(&write->work,
+                          (body + object + run_object_bytes(write->current)) / BYTES_OF_STEP);
+    return run_may_yield(write) && (body > COR_HEAVY_BYTES || object > COR_HEAVY_BYTES ||
+                                    cor_work_result(&write->work) == COR_WORK_YIELD);
+}
+
+/* The request goes with its reader, and what was decoded of it on the loop points into its body:
+ * before a thread goes on, the body is copied. 0, or a failure in the status. */
+static int run_keep_json(struct cor_write *write)
+{
+    struct cor_str json = write->json;
+    int r;
+
+    if (run_stage(write) <= COR_STAGE_DECODE || run_stage(write) > COR_STAGE_TO_HUB ||
+        write->text.n > 0)
+        return 0;
+    r = cor_buf_adds(&write->text, json);
+    if (r < 0)
+        return cor_status_set_err(&write->call.status, r);
+    write->json = cor_buf_str(&write->text);
+    if (write->rv.n > 0)
+        write->rv.p = write->json.p + (write->rv.p - json.p);
+    return 0;
+}
+
+/* The stage that has given up runs again. What it may have left behind is what a patch or decoding
+ * makes of a body. */
+static void run_undo_stage(struct cor_write *write, uint64_t steps)
+{
+    write->work.steps = steps;
+    if (run_stage(write) == COR_STAGE_APPLY_PATCH)
+        cor_buf_deinit(&write->text);
+    if (run_stage(write) != COR_STAGE_DECODE || write->apply)
+        return;
+    cor_buf_reset(&write->text);
+    cor_buf_reset(&write->yaml_dups);
+    write->json = write->rv = COR_STR("");
+}
+
+/* Runs pure stages up to the next that may finish later, or up to the one that is too much for the
+ * loop. */
+static int run_pure(struct cor_call *call)
+{
+    struct cor_write *write = (struct cor_write *)call;
+    int r = 0;
+
+    write->yields = false;
+    write->work.slice = run_may_yield(write) ? write->work.steps + COR_WORK_SLICE : UINT64_MAX;
+    for (; r == 0 && write->at < write->end; write->at++) {
+        const struct cor_stage_row *row = &write->running->rows[write->at];
+        uint64_t steps = write->work.steps;
+
+        if (row->applies && !row->applies(write))
+            continue;
+        if (row->start || write->yields)
+            break;
+        r = row->run(write);
+        if (r == COR_WORK_YIELD) {
+            assert(run_may_yield(write));
+            run_undo_stage(write, steps);
+            write->yields = true;
+            return 0;
+        }
+        write->yields = r == 0 && run_has_grown(write);
+    }
+    return r == 0 && write->yields ? run_keep_json(write) : r;
+}
+
+static void run_finish(struct cor_write *write, int r)
+{
+    cor_write_done done = write->done;
+
+    write->done = NULL;
+    /* Nothing behind TO_HUB reads these, and a thread's copy of the body has been freed. */
+    write->json = write->rv = COR_STR("");
+    cor_buf_deinit(&write->text);
+    done(write, r);
+}
+
+static void run_on_undone(void *arg)
+{
+    struct cor_write *write = arg;
+
+    run_finish(write, write->failure);
+    (void)cor_call_end_op(&write->call);
+}
+
+/* A write that goes no further gives back what was reserved for it, before anything is answered. */
+static void run_end(struct cor_write *write, int r)
+{
+    if (r == 0 && write->call.is_over)
+        r = -COR_ECANCELED;
+    /* What is too old may be taken back by a repair before the object is stored. */
+    if (r == 0 && write->allocation && cor_allocation_is_stale(write->allocation))
+        r = cor_status_timeout(&write->call.status, 0,
+                               "the request took too long after its addresses were reserved");
+    if (r == 0 || !write->allocation) {
+        run_finish(write, r);
+        return;
+    }
+    write->failure = r;
+    cor_call_begin_op(&write->call);
+    cor_allocation_settle(COR_STEAL(write->allocation), COR_ALLOCATION_UNDO, run_on_undone, write);
+}
+
+static void run_go_on(struct cor_write *write);
+
+static void run_on_pure_done(struct cor_call *call, int r)
+{
+    struct cor_write *write = (struct cor_write *)call;
+
+    if (r < 0 || call->is_over || write->at == write->end) {
+        run_end(write, r);
+    } else if (write->running->rows[write->at].start) {
+        cor_call_begin_op(call);
+        write->running->rows[write->at].start(write);
+    } else {
+        run_go_on(write);
+    }
+}
+
+static void run_go_on(struct cor_write *write)
+{
+    size_t weight = run_weight(write);
+
+    if (write->yields && weight <= COR_HEAVY_BYTES)
+        weight = COR_HEAVY_BYTES + 1;
+    cor_heavy_run(&write->call, weight, run_pure, run_on_pure_done);
+}
+
+void cor_write_resume(struct cor_write *write, int r)
+{
+    struct cor_call *call = &write->call;
+
+    assert(call->pending > 0 && cor_loop_is_current(call->loop->loop));
+    write->at++;
+    if (r < 0 || call->is_over || write->at == write->end)
+        run_end(write, r);
+    else
+        run_go_on(write);
+    (void)cor_call_end_op(call);
+}
+
+void cor_stage_list_run(struct cor_write *write, const struct cor_stage_list *list,
+                        enum cor_stage from, enum cor_stage until, cor_write_done done)
+{
+    assert(from < until && until <= COR_STAGE_STORE && done && !write->done);
+    assert(!write->call.is_over && cor_loop_is_current(write->call.loop->loop));
+    write->running = list;
+    write->at = list_find(list, from);
+    write->end = list_find(list, until);
+    write->done = done;
+    write->work = cor_work_new(false);
+    write->yields = false;
+    run_go_on(write);
+}

@@ -1,0 +1,165 @@
+/* What runs a list of stages, over lists of the test's own. */
+#include <stdio.h>
+#include <string.h>
+
+#include "api_fixture.h"
+#include "base/mem.h"
+#include "meta/object/object.h"
+#include "server/api/api_int.h"
+#include "server/write/stages.h"
+
+/* What has run, a letter for each stage, and how the list ended. */
+static char trail[64];
+static int ended;
+static struct cor_write *waiting;
+
+static void note(const char *what)
+{
+    size_t n = strlen(trail);
+
+    assert_true(snprintf(trail + n, sizeof(trail) - n, "%s", what) < (int)(sizeof(trail) - n));
+}
+
+static int run_a(struct cor_write *write)
+{
+    note("a");
+    return 0;
+}
+
+static int run_b(struct cor_write *write)
+{
+    note("b");
+    return 0;
+}
+
+static int run_refusal(struct cor_write *write)
+{
+    note("!");
+    return cor_status_bad_request(&write->call.status, "no");
+}
+
+static void start_at_once(struct cor_write *write)
+{
+    note("n");
+    cor_write_resume(write, 0);
+}
+
+static void start_later(struct cor_write *write)
+{
+    note("l");
+    waiting = write;
+}
+
+static bool never(const struct cor_write *write)
+{
+    return false;
+}
+
+static void on_done(struct cor_write *write, int r)
+{
+    note(".");
+    ended = r;
+}
+
+struct run {
+    struct fx fx;
+    struct cor_write write;
+};
+
+static void run_open(struct run *run)
+{
+    static const char json[] = "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{}}";
+
+    *run = (struct run){.write = {.is_create = true}};
+    fx_open(&run->fx);
+    run->write.call.loop = cor_api_loop(run->fx.api, 0);
+    assert_int_equal(cor_object_from_sorted(cor_strz(json), &run->write.body), 0);
+    trail[0] = '\0';
+    ended = 1;
+}
+
+static void run_close(struct run *run)
+{
+    cor_status_deinit(&run->write.call.status);
+    run->write.body = cor_object_unref(run->write.body);
+    fx_close(&run->fx);
+}
+
+static const struct cor_stage_row rows[] = {
+    {COR_STAGE_TO_HUB, .run = run_a},
+    {COR_STAGE_MANAGE_FIELDS, .run = run_a, .applies = never},
+    {COR_STAGE_CHECK_NAMESPACE, .start = start_at_once},
+    {COR_STAGE_PREPARE, .run = run_b},
+    {COR_STAGE_VALIDATE, .start = start_later},
+    {COR_STAGE_PUT_MANAGED_FIELDS, .run = run_a},
+};
+static const struct cor_stage_list list = {rows, COR_ARRAY_LEN(rows)};
+
+TEST(write_run, runs_the_rows_that_apply_between_two_named_stages)
+{
+    struct run run;
+
+    run_open(&run);
+    cor_stage_list_run(&run.write, &list, COR_STAGE_TO_HUB, COR_STAGE_VALIDATE, on_done);
+    assert_string_equal(trail, "anb.");
+    assert_int_equal(ended, 0);
+    /* A stage that the list does not have stands for the next one that it has. */
+    cor_stage_list_run(&run.write, &list, COR_STAGE_ALLOCATE, COR_STAGE_CHECK_UID, on_done);
+    assert_string_equal(trail, "anb.b.");
+    run_close(&run);
+}
+
+TEST(write_run, waits_for_a_stage_that_finishes_later)
+{
+    struct run run;
+
+    run_open(&run);
+    cor_stage_list_run(&run.write, &list, COR_STAGE_PREPARE, COR_STAGE_STORE, on_done);
+    assert_string_equal(trail, "bl");
+    assert_int_equal(run.write.call.pending, 1);
+    cor_write_resume(waiting, 0);
+    assert_string_equal(trail, "bla.");
+    assert_int_equal(run.write.call.pending, 0);
+    run_close(&run);
+}
+
+TEST(write_run, goes_back_to_a_named_stage)
+{
+    struct run run;
+
+    run_open(&run);
+    cor_stage_list_run(&run.write, &list, COR_STAGE_TO_HUB, COR_STAGE_VALIDATE, on_done);
+    cor_stage_list_run(&run.write, &list, COR_STAGE_MANAGE_FIELDS, COR_STAGE_VALIDATE, on_done);
+    assert_string_equal(trail, "anb.nb.");
+    assert_int_equal(ended, 0);
+    run_close(&run);
+}
+
+TEST(write_run, ends_with_the_first_refusal)
+{
+    static const struct cor_stage_row refusing[] = {
+        {COR_STAGE_PREPARE, .run = run_a},
+        {COR_STAGE_VALIDATE, .run = run_refusal},
+        {COR_STAGE_PUT_MANAGED_FIELDS, .run = run_b},
+    };
+    static const struct cor_stage_list refuses = {refusing, COR_ARRAY_LEN(refusing)};
+    struct run run;
+
+    run_open(&run);
+    cor_stage_list_run(&run.write, &refuses, COR_STAGE_PREPARE, COR_STAGE_STORE, on_done);
+    assert_string_equal(trail, "a!.");
+    assert_int_equal(ended, -COR_EINVAL);
+    run_close(&run);
+}
+
+TEST(write_run, a_later_refusal_ends_the_list_too)
+{
+    struct run run;
+
+    run_open(&run);
+    cor_stage_list_run(&run.write, &list, COR_STAGE_PREPARE, COR_STAGE_STORE, on_done);
+    cor_write_resume(waiting, cor_status_bad_request(&run.write.call.status, "no"));
+    assert_string_equal(trail, "bl.");
+    assert_int_equal(ended, -COR_EINVAL);
+    run_close(&run);
+}
