@@ -9,6 +9,7 @@
  * compare runs the step again on the newer pod. In a dry run the step stops instead of writing.
  * Thread: the call's loop. */
 /* clang-format on */
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/err.h"
@@ -29,9 +30,15 @@ struct binding_call {
     int decided;            /* how the last step ended; < 0: its failure is in the status */
 };
 
+static struct binding_call *binding_of(struct cor_call *call)
+{
+    assert(call->verb == &cor_verb_binding);
+    return COR_CONTAINER_OF(call, struct binding_call, write.call);
+}
+
 static struct cor_str target_name(const struct binding_call *binding)
 {
-    struct cor_str target = cor_object_member(binding->write.body, COR_STR("target"));
+    struct cor_str target = cor_object_member(binding->write.received.body, COR_STR("target"));
 
     return cor_convert_member(target, "name");
 }
@@ -77,7 +84,8 @@ static int binding_make_pod(struct binding_call *binding, const struct cor_objec
     COR_CLEANUP(cor_buf_deinit) struct cor_buf annotations = {0}, spec = {0}, status = {0};
     struct cor_str old_spec = cor_object_member(pod, COR_STR("spec"));
     struct cor_str old = cor_object_meta_member(pod, COR_STR("annotations"));
-    struct cor_str more = cor_object_meta_member(binding->write.body, COR_STR("annotations"));
+    struct cor_str more =
+        cor_object_meta_member(binding->write.received.body, COR_STR("annotations"));
     struct cor_edits spec_edits = {.n = 0};
     struct cor_object_edit edit = {
         .kind = cor_object_kind(pod),
@@ -158,7 +166,7 @@ static int binding_check_target(struct binding_call *binding)
     struct cor_field_path target_path = cor_field_root(COR_STR("target"));
     struct cor_field_path kind_path = cor_field_child(&target_path, COR_STR("kind"));
     struct cor_field_path name_path = cor_field_child(&target_path, COR_STR("name"));
-    struct cor_str target = cor_object_member(binding->write.body, COR_STR("target"));
+    struct cor_str target = cor_object_member(binding->write.received.body, COR_STR("target"));
     struct cor_str kind = COR_STR("");
 
     (void)cor_json_to_raw(cor_convert_member(target, "kind"), &kind);
@@ -179,7 +187,7 @@ static int binding_check_body(struct binding_call *binding)
 {
     struct cor_call *call = &binding->write.call;
 
-    binding->name = cor_object_name(binding->write.body);
+    binding->name = cor_object_name(binding->write.received.body);
     if (!call->sub && binding->name.n == 0)
         return cor_status_bad_request(&call->status, "Name parameter required.");
     if (call->sub && !cor_str_eq(binding->name, call->name))
@@ -220,11 +228,12 @@ static void binding_start(struct binding_call *binding)
     }
     suggestion = cor_reader_suggest(call->backing->reader, cor_buf_str(&call->key));
     opts.suggestion = suggestion;
-    if (cor_object_uid(binding->write.body).n > 0)
-        opts.preconditions.uid = cor_object_uid(binding->write.body);
-    if (binding->write.rev > 0)
-        opts.preconditions.resource_version = cor_str(
-            rv, (size_t)snprintf(rv, sizeof(rv), "%llu", (unsigned long long)binding->write.rev));
+    if (cor_object_uid(binding->write.received.body).n > 0)
+        opts.preconditions.uid = cor_object_uid(binding->write.received.body);
+    if (binding->write.received.rev > 0)
+        opts.preconditions.resource_version =
+            cor_str(rv, (size_t)snprintf(rv, sizeof(rv), "%llu",
+                                         (unsigned long long)binding->write.received.rev));
     if (cor_store_update(call->backing->store, cor_buf_str(&call->key), &opts, &call->status) < 0) {
         binding_storage_error(binding);
         cor_call_fail(call);
@@ -235,7 +244,7 @@ static void binding_start(struct binding_call *binding)
 
 static void binding_on_read(struct cor_write *write, int r)
 {
-    struct binding_call *binding = (struct binding_call *)write;
+    struct binding_call *binding = binding_of(&write->call);
 
     if (r == 0)
         r = binding_check_body(binding);
@@ -245,7 +254,7 @@ static void binding_on_read(struct cor_write *write, int r)
 
 static void binding_run(struct cor_call *call)
 {
-    struct cor_write *write = (struct cor_write *)call;
+    struct cor_write *write = &binding_of(call)->write;
 
     cor_write_init(write);
     cor_write_begin(write, "CreateOptions", COR_STAGE_MANAGE_FIELDS, binding_on_read);
@@ -253,7 +262,7 @@ static void binding_run(struct cor_call *call)
 
 static void binding_deinit(struct cor_call *call)
 {
-    cor_write_deinit((struct cor_write *)call);
+    cor_write_deinit(&binding_of(call)->write);
 }
 
 const struct cor_verb_ops cor_verb_binding = {

@@ -1,6 +1,8 @@
 /* GET and LIST of ComponentStatuses: the store is the only component. The object is made for each
  * request from the health check "etcd", and is listed through a cursor of one item.
  * Thread: the call's loop. */
+#include <assert.h>
+
 #include "base/err.h"
 #include "server/verbs/list.h"
 #include "json/write/writer.h"
@@ -14,6 +16,12 @@ struct component_call {
     struct cor_object *object;
     bool is_given;
 };
+
+static struct component_call *component_of(struct cor_call *call)
+{
+    assert(call->verb == &cor_verb_component_status);
+    return COR_CONTAINER_OF(call, struct component_call, list.call);
+}
 
 static struct cor_object *cursor_next(struct cor_list_cursor *cursor)
 {
@@ -100,7 +108,7 @@ static void component_reply_list(struct component_call *c)
 
 static void component_run(struct cor_call *call)
 {
-    struct component_call *c = (struct component_call *)call;
+    struct component_call *c = component_of(call);
     int r = cor_call_set_key(call);
 
     if (r == 0)
@@ -116,7 +124,7 @@ static void component_run(struct cor_call *call)
 static void component_deinit(struct cor_call *call)
 {
     cor_list_call_deinit(call);
-    cor_object_unref(((struct component_call *)call)->object);
+    cor_object_unref(component_of(call)->object);
 }
 
 const struct cor_verb_ops cor_verb_component_status = {.size = sizeof(struct component_call),

@@ -47,6 +47,12 @@ struct connect_call {
     struct cor_buf key;          /* its key */
 };
 
+static struct connect_call *connect_of(struct cor_call *call)
+{
+    assert(call->verb == &cor_verb_connect);
+    return COR_CONTAINER_OF(call, struct connect_call, call);
+}
+
 static bool connect_is_proxy(const struct cor_call *call)
 {
     return call->sub->takes_path;
@@ -448,7 +454,7 @@ static int connect_read_request(struct connect_call *c)
 
 static void connect_run(struct cor_call *call)
 {
-    struct connect_call *c = (struct connect_call *)call;
+    struct connect_call *c = connect_of(call);
 
     assert(call->sub && call->sub->connect != COR_CONNECT_NONE && call->backing);
     cor_buf_init(&c->container, PORT_NAME_MAX + call->req->query.n);
@@ -482,7 +488,7 @@ static void connect_run(struct cor_call *call)
 
 static void connect_deinit(struct cor_call *call)
 {
-    struct connect_call *c = (struct connect_call *)call;
+    struct connect_call *c = connect_of(call);
 
     cor_buf_deinit(&c->container);
     cor_buf_deinit(&c->key);

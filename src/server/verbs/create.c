@@ -27,6 +27,12 @@ struct create_call {
     unsigned attempts;
 };
 
+static struct create_call *create_of(struct cor_call *call)
+{
+    assert(call->verb == &cor_verb_create);
+    return COR_CONTAINER_OF(call, struct create_call, write.call);
+}
+
 static void create_again(struct create_call *create);
 
 /* The object that has the name was read: the refusal says whether it is being deleted. */
@@ -39,13 +45,13 @@ static void create_on_existing(void *arg, const struct cor_store_reply *reply)
 
     if (!cor_call_end_op(call))
         return;
-    cor_status_already_exists(&call->status, &gr, cor_object_name(create->write.object));
+    cor_status_already_exists(&call->status, &gr, cor_object_name(create->write.to_store.object));
     if (reply->err == 0 && cor_object_meta_member(reply->object, COR_STR("deletionTimestamp")).p &&
         cor_status_copy(&again, &call->status) == 0) {
         cor_status_set(&call->status, -COR_EEXIST, "object is being deleted: %s",
                        cor_status_message(&again));
-        (void)cor_status_set_details(&call->status, cor_object_name(create->write.object), gr.group,
-                                     gr.resource);
+        (void)cor_status_set_details(&call->status, cor_object_name(create->write.to_store.object),
+                                     gr.group, gr.resource);
     }
     cor_status_deinit(&again);
     cor_call_fail(call);
@@ -70,7 +76,7 @@ static void create_on_taken(struct create_call *create)
     COR_CLEANUP(cor_status_deinit) struct cor_status plain = {0};
     struct cor_call *call = &create->write.call;
     struct cor_gr gr = cor_api_gr(call->res);
-    struct cor_str name = cor_object_name(create->write.object);
+    struct cor_str name = cor_object_name(create->write.to_store.object);
 
     if (create->generates && create->attempts < GENERATE_ATTEMPTS) {
         create_again(create);
@@ -105,7 +111,7 @@ static void create_on_stored(void *arg, const struct cor_store_reply *reply)
 
         cor_status_move(&call->status, reply->status);
         cor_storage_error_to_api(&call->status, COR_STORAGE_OP_CREATE, &gr,
-                                 cor_object_name(create->write.object));
+                                 cor_object_name(create->write.to_store.object));
         cor_call_fail(call);
         return;
     }
@@ -126,7 +132,7 @@ static void create_on_dry_run(void *arg, const struct cor_store_reply *reply)
     } else if (reply->object) {
         create_on_taken(create);
     } else {
-        cor_call_reply_object(call, 201, create->write.object);
+        cor_call_reply_object(call, 201, create->write.to_store.object);
     }
 }
 
@@ -148,28 +154,29 @@ static int create_keep_revision(struct create_call *create)
 {
     struct cor_write *write = &create->write;
     struct cor_object *sent;
-    int r = cor_object_at(write->object, write->rev, &sent);
+    int r = cor_object_at(write->to_store.object, write->received.rev, &sent);
 
     if (r < 0)
         return cor_status_set(&write->call.status, r, "out of memory");
-    cor_object_unref(write->object);
-    write->object = sent;
+    cor_object_unref(write->to_store.object);
+    write->to_store.object = sent;
     return 0;
 }
 
 /* The stages have ended: `object` is what will be stored. */
 static void create_on_made(struct cor_write *write, int r)
 {
-    struct create_call *create = (struct create_call *)write;
+    struct create_call *create = create_of(&write->call);
     struct cor_call *call = &write->call;
 
-    if (r == 0 && write->rev > 0 && !call->is_over)
+    if (r == 0 && write->received.rev > 0 && !call->is_over)
         r = create_keep_revision(create);
     if (!cor_write_goes_on(write, r))
         return;
     cor_buf_reset(&call->key);
     r = cor_key_of_object(cor_buf_str(&call->backing->prefix), cor_api_is_namespaced(call->res),
-                          call->ns, cor_object_name(write->object), &call->key, &call->status);
+                          call->ns, cor_object_name(write->to_store.object), &call->key,
+                          &call->status);
     if (r == 0)
         r = create_store(create);
     if (r < 0)
@@ -187,27 +194,27 @@ static void create_again(struct create_call *create)
 
 static void create_on_read(struct cor_write *write, int r)
 {
-    struct create_call *create = (struct create_call *)write;
+    struct create_call *create = create_of(&write->call);
 
     if (!cor_write_goes_on(write, r))
         return;
-    create->generates = cor_object_name(write->body).n == 0;
+    create->generates = cor_object_name(write->received.body).n == 0;
     create->attempts = 1;
     cor_write_run(write, COR_STAGE_MANAGE_FIELDS, COR_STAGE_STORE, create_on_made);
 }
 
 static void create_run(struct cor_call *call)
 {
-    struct create_call *create = (struct create_call *)call;
+    struct create_call *create = create_of(call);
 
     cor_write_init(&create->write);
-    create->write.is_create = true;
+    create->write.present.is_create = true;
     cor_write_begin(&create->write, "CreateOptions", COR_STAGE_MANAGE_FIELDS, create_on_read);
 }
 
 static void create_deinit(struct cor_call *call)
 {
-    cor_write_deinit((struct cor_write *)call);
+    cor_write_deinit(&create_of(call)->write);
 }
 
 const struct cor_verb_ops cor_verb_create = {

@@ -44,6 +44,12 @@ struct delete_call {
     struct cor_delete_op op;
 };
 
+static struct delete_call *delete_of(struct cor_call *call)
+{
+    assert(call->verb == &cor_verb_delete);
+    return COR_CONTAINER_OF(call, struct delete_call, call);
+}
+
 static void delete_op_forget(struct cor_delete_op *op)
 {
     op->last.marked = cor_object_unref(op->last.marked);
@@ -337,12 +343,12 @@ static void delete_on_deleted(struct cor_delete_op *op, int err)
 /* A stage (server/api/heavy.h). */
 static int delete_read_options(struct cor_call *call)
 {
-    return cor_delete_options_read(call, &((struct delete_call *)call)->options);
+    return cor_delete_options_read(call, &delete_of(call)->options);
 }
 
 static void delete_on_options(struct cor_call *call)
 {
-    struct delete_call *del = (struct delete_call *)call;
+    struct delete_call *del = delete_of(call);
     const struct cor_bootstrap_object *own = cor_bootstrap_object_find(call->res->kind, call->name);
     struct cor_gr gr = cor_api_gr(call->res);
     int r = cor_buf_adds(&del->op.key, cor_buf_str(&call->key));
@@ -363,7 +369,7 @@ static void delete_on_options(struct cor_call *call)
 
 static void delete_run(struct cor_call *call)
 {
-    struct delete_call *del = (struct delete_call *)call;
+    struct delete_call *del = delete_of(call);
 
     cor_buf_init(&del->op.key, COR_KEY_BYTES_MAX);
     if (cor_call_set_key(call) < 0)
@@ -374,7 +380,7 @@ static void delete_run(struct cor_call *call)
 
 static void delete_deinit(struct cor_call *call)
 {
-    struct delete_call *del = (struct delete_call *)call;
+    struct delete_call *del = delete_of(call);
 
     cor_delete_op_deinit(&del->op);
     cor_delete_options_deinit(&del->options);

@@ -59,6 +59,12 @@ struct collection_call {
     size_t nitems, cap, at;
 };
 
+static struct collection_call *collection_of(struct cor_call *call)
+{
+    assert(call->verb == &cor_verb_delete_collection);
+    return COR_CONTAINER_OF(call, struct collection_call, list.call);
+}
+
 static struct cor_object *replay_next(struct cor_list_cursor *cursor)
 {
     struct collection_call *c = COR_CONTAINER_OF(cursor, struct collection_call, replay);
@@ -247,12 +253,12 @@ static void collection_on_listed(void *arg, int err, struct cor_status *status,
 /* A stage (server/api/heavy.h). */
 static int collection_read_options(struct cor_call *call)
 {
-    return cor_delete_options_read(call, &((struct collection_call *)call)->options);
+    return cor_delete_options_read(call, &collection_of(call)->options);
 }
 
 static void collection_on_options(struct cor_call *call)
 {
-    struct collection_call *c = (struct collection_call *)call;
+    struct collection_call *c = collection_of(call);
 
     if (cor_reader_list(call->backing->reader, cor_buf_str(&call->key), &c->list_opts,
                         collection_on_listed, c, &call->status) < 0)
@@ -263,7 +269,7 @@ static void collection_on_options(struct cor_call *call)
 
 static void collection_run(struct cor_call *call)
 {
-    struct collection_call *c = (struct collection_call *)call;
+    struct collection_call *c = collection_of(call);
 
     if (cor_list_call_options(&c->list, &c->list_opts) < 0)
         cor_call_fail(call);
@@ -273,7 +279,7 @@ static void collection_run(struct cor_call *call)
 
 static void collection_deinit(struct cor_call *call)
 {
-    struct collection_call *c = (struct collection_call *)call;
+    struct collection_call *c = collection_of(call);
 
     cor_list_call_deinit(call);
     cor_list_cursor_free(c->source);

@@ -69,6 +69,12 @@ struct eviction_call {
     unsigned rounds;
 };
 
+static struct eviction_call *eviction_of(struct cor_call *call)
+{
+    assert(call->verb == &cor_verb_eviction);
+    return COR_CONTAINER_OF(call, struct eviction_call, write.call);
+}
+
 static void eviction_read_pod(struct eviction_call *ev);
 
 /* After a failure that is in the status: begins again with a newer pod, or answers. */
@@ -409,10 +415,10 @@ static int eviction_read_options(struct eviction_call *ev)
     struct cor_str options;
     int r;
 
-    if (!cor_str_eq(cor_object_name(ev->write.body), call->name))
+    if (!cor_str_eq(cor_object_name(ev->write.received.body), call->name))
         return cor_status_bad_request(&call->status,
                                       "name in URL does not match name in Eviction object");
-    options = cor_object_member(ev->write.body, COR_STR("deleteOptions"));
+    options = cor_object_member(ev->write.received.body, COR_STR("deleteOptions"));
     r = cor_delete_options_from(call, options.p ? options : COR_STR("{}"), &ev->options);
     ev->options.is_dry_run = ev->options.is_dry_run || cor_call_is_dry_run(call);
     ev->has_revision = ev->options.resource_version != NULL;
@@ -426,7 +432,7 @@ static int eviction_read_options(struct eviction_call *ev)
 
 static void eviction_on_read(struct cor_write *write, int r)
 {
-    struct eviction_call *ev = (struct eviction_call *)write;
+    struct eviction_call *ev = eviction_of(&write->call);
 
     if (r == 0)
         r = eviction_read_options(ev);
@@ -436,7 +442,7 @@ static void eviction_on_read(struct cor_write *write, int r)
 
 static void eviction_run(struct cor_call *call)
 {
-    struct eviction_call *ev = (struct eviction_call *)call;
+    struct eviction_call *ev = eviction_of(call);
 
     assert(call->sub && call->backing);
     cor_buf_init(&ev->op.key, COR_KEY_BYTES_MAX);
@@ -450,7 +456,7 @@ static void eviction_run(struct cor_call *call)
 
 static void eviction_deinit(struct cor_call *call)
 {
-    struct eviction_call *ev = (struct eviction_call *)call;
+    struct eviction_call *ev = eviction_of(call);
 
     cor_write_deinit(&ev->write);
     cor_delete_op_deinit(&ev->op);

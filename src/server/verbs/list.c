@@ -65,6 +65,13 @@
 /* A list in protobuf that has no more bytes of items than this is made once. */
 #define FIRST_BYTES (256u * 1024)
 
+static struct cor_list_call *list_of(struct cor_call *call)
+{
+    assert(call->verb == &cor_verb_list || call->verb == &cor_verb_delete_collection ||
+           call->verb == &cor_verb_component_status);
+    return COR_CONTAINER_OF(call, struct cor_list_call, call);
+}
+
 /* An item as spans of the object's own bytes. */
 static void list_add_item_spans(struct cor_list_call *list, const struct cor_object *object)
 {
@@ -173,7 +180,7 @@ static void list_counted(struct cor_list_call *list, int r);
 /* A stage (server/api/heavy.h). */
 static int list_write_large(struct cor_call *call)
 {
-    struct cor_list_call *list = (struct cor_list_call *)call;
+    struct cor_list_call *list = list_of(call);
 
     assert(!list->made);
     return call->takes_objects ? cor_call_convert(call, list->large, &list->made)
@@ -182,7 +189,7 @@ static int list_write_large(struct cor_call *call)
 
 static void list_on_large(struct cor_call *call, int r)
 {
-    struct cor_list_call *list = (struct cor_list_call *)call;
+    struct cor_list_call *list = list_of(call);
     struct cor_object *object = COR_STEAL(list->large);
 
     if (call->is_over)
@@ -444,7 +451,7 @@ static void list_count(struct cor_list_call *list)
 
 static int list_refill(struct cor_call *call)
 {
-    struct cor_list_call *list = (struct cor_list_call *)call;
+    struct cor_list_call *list = list_of(call);
 
     if (list->is_done)
         return 0;
@@ -498,7 +505,7 @@ static int list_write_whole(struct cor_list_call *list, size_t bytes_max)
 /* A stage (server/api/heavy.h). The cursor is a snapshot, which any thread may read. */
 static int list_write_rest(struct cor_call *call)
 {
-    struct cor_list_call *list = (struct cor_list_call *)call;
+    struct cor_list_call *list = list_of(call);
 
     list->cursor->is_bounded = list->cursor->is_paused = false;
     return list_write_whole(list, SIZE_MAX);
@@ -506,7 +513,7 @@ static int list_write_rest(struct cor_call *call)
 
 static void list_on_whole(struct cor_call *call, int r)
 {
-    struct cor_list_call *list = (struct cor_list_call *)call;
+    struct cor_list_call *list = list_of(call);
 
     if (call->is_over)
         return;
@@ -548,7 +555,7 @@ bool cor_list_call_lost(void *arg)
 /* A stage (server/api/heavy.h). The cursor is a snapshot, which any thread may read. */
 static int list_sort(struct cor_call *call)
 {
-    struct cor_list_call *list = (struct cor_list_call *)call;
+    struct cor_list_call *list = list_of(call);
     int r = cor_list_sorted_open(list->cursor, call->columns, &list->cursor);
 
     return r < 0 ? cor_status_set_err(&call->status, r) : 0;
@@ -576,7 +583,7 @@ static void list_on_sorted(struct cor_call *call, int r)
     if (r < 0)
         cor_call_fail(call);
     else
-        list_reply_cursor((struct cor_list_call *)call);
+        list_reply_cursor(list_of(call));
 }
 
 void cor_list_call_reply(struct cor_list_call *list)
@@ -661,7 +668,7 @@ int cor_list_call_options(struct cor_list_call *list, struct cor_store_list_opts
 
 static void list_run(struct cor_call *call)
 {
-    struct cor_list_call *list = (struct cor_list_call *)call;
+    struct cor_list_call *list = list_of(call);
     struct cor_store_list_opts opts;
     int r = cor_list_call_options(list, &opts);
 
@@ -679,7 +686,7 @@ static void list_run(struct cor_call *call)
 
 void cor_list_call_deinit(struct cor_call *call)
 {
-    struct cor_list_call *list = (struct cor_list_call *)call;
+    struct cor_list_call *list = list_of(call);
 
     cor_list_cursor_free(list->cursor);
     cor_object_unref(list->made);
@@ -690,12 +697,12 @@ void cor_list_call_deinit(struct cor_call *call)
 /* A list that is counted has no answer to cut: it looks for itself whether it must give up. */
 bool cor_list_call_may_cut(struct cor_call *call)
 {
-    return !((struct cor_list_call *)call)->protobuf.is_counting;
+    return !list_of(call)->protobuf.is_counting;
 }
 
 size_t cor_list_call_held(struct cor_call *call)
 {
-    const struct cor_list_cursor *cursor = ((struct cor_list_call *)call)->cursor;
+    const struct cor_list_cursor *cursor = list_of(call)->cursor;
 
     return cursor ? cursor->bytes : 0;
 }

@@ -32,6 +32,12 @@ struct review_call {
     struct cor_object *answer;
 };
 
+static struct review_call *review_of(struct cor_call *call)
+{
+    assert(call->verb == &cor_verb_review);
+    return COR_CONTAINER_OF(call, struct review_call, write.call);
+}
+
 /* What one kind of review answers: writes the value of `status`. 0, or a failure in the call's. */
 typedef int (*answer_fn)(struct review_call *review, struct cor_json_writer *w);
 
@@ -50,7 +56,7 @@ static void subject_deinit(struct subject *subject)
 
 static struct cor_str spec_of(const struct review_call *review)
 {
-    return cor_object_member(review->write.body, COR_STR("spec"));
+    return cor_object_member(review->write.received.body, COR_STR("spec"));
 }
 
 /* Appends the text of a JSON string to `out`, which has room for it. "" when it is no string. */
@@ -221,7 +227,7 @@ static int check_metadata(struct review_call *review, struct cor_field_errors *e
     if (cor_api_is_namespaced(review->write.call.res))
         cor_edits_drop(&edits, COR_STR("namespace"));
     cor_edits_drop(&edits, COR_STR("managedFields"));
-    r = cor_edits_apply(&edits, cor_object_metadata(review->write.body), &rest);
+    r = cor_edits_apply(&edits, cor_object_metadata(review->write.received.body), &rest);
     if (r == 0 && has_content(cor_buf_str(&rest)))
         cor_field_errors_add(errs, COR_FIELD_INVALID, &path, cor_field_json(cor_buf_str(&rest)),
                              "must be empty");
@@ -374,8 +380,8 @@ static int review_make_answer(struct review_call *review)
     struct cor_object_edit edit = {
         .kind = call->res->kind,
         .api_version = call->res->api_version,
-        .top = cor_object_json(review->write.body),
-        .metadata = cor_object_metadata(review->write.body),
+        .top = cor_object_json(review->write.received.body),
+        .metadata = cor_object_metadata(review->write.received.body),
     };
     int r;
 
@@ -401,7 +407,7 @@ static int review_make_answer(struct review_call *review)
 
 static void review_on_read(struct cor_write *write, int r)
 {
-    struct review_call *review = (struct review_call *)write;
+    struct review_call *review = review_of(&write->call);
 
     if (r == 0)
         r = review_make_answer(review);
@@ -411,7 +417,7 @@ static void review_on_read(struct cor_write *write, int r)
 
 static void review_run(struct cor_call *call)
 {
-    struct cor_write *write = (struct cor_write *)call;
+    struct cor_write *write = &review_of(call)->write;
 
     cor_write_init(write);
     cor_write_begin(write, "CreateOptions", COR_STAGE_MANAGE_FIELDS, review_on_read);
@@ -419,7 +425,7 @@ static void review_run(struct cor_call *call)
 
 static void review_deinit(struct cor_call *call)
 {
-    struct review_call *review = (struct review_call *)call;
+    struct review_call *review = review_of(call);
 
     cor_write_deinit(&review->write);
     cor_object_unref(review->answer);

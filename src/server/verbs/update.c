@@ -31,6 +31,12 @@
 
 static void update_start(struct cor_update_call *update);
 
+static struct cor_update_call *update_of(struct cor_call *call)
+{
+    assert(call->verb == &cor_verb_update || call->verb == &cor_verb_patch);
+    return COR_CONTAINER_OF(call, struct cor_update_call, write.call);
+}
+
 static void update_again(struct cor_update_call *update)
 {
     struct cor_call *call = &update->write.call;
@@ -46,10 +52,10 @@ static void update_again(struct cor_update_call *update)
 
 static void update_on_judged(struct cor_write *write, int r)
 {
-    struct cor_update_call *update = (struct cor_update_call *)write;
+    struct cor_update_call *update = update_of(&write->call);
     struct cor_store_change *change = COR_STEAL(update->change);
 
-    write->current = cor_object_unref(write->current);
+    write->present.current = cor_object_unref(write->present.current);
     update->decided = write->call.is_over ? cor_status_set(&write->call.status, -COR_ECANCELED,
                                                            "the client is gone")
                                           : r;
@@ -61,14 +67,14 @@ static void update_step(void *arg, struct cor_store_change *change, struct cor_o
     struct cor_update_call *update = arg;
     struct cor_write *write = &update->write;
 
-    assert(!update->change && !write->current);
+    assert(!update->change && !write->present.current);
     update->change = change;
     update->judged = current->rev;
-    write->current = cor_object_ref(current);
+    write->present.current = cor_object_ref(current);
     if (write->call.is_over)
         update_on_judged(write, 0);
     else
-        cor_write_run(write, write->apply ? COR_STAGE_APPLY_PATCH : COR_STAGE_MANAGE_FIELDS,
+        cor_write_run(write, write->asked.apply ? COR_STAGE_APPLY_PATCH : COR_STAGE_MANAGE_FIELDS,
                       COR_STAGE_STORE, update_on_judged);
 }
 
@@ -77,7 +83,7 @@ static void update_reply_next(struct cor_update_call *update, int code)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
     struct cor_call *call = &update->write.call;
-    int r = cor_object_at(update->write.object, update->judged, &object);
+    int r = cor_object_at(update->write.to_store.object, update->judged, &object);
 
     if (r == 0) {
         cor_call_reply_object(call, code, object);
@@ -145,7 +151,7 @@ static void update_on_created(void *arg, const struct cor_store_reply *reply)
 
 static void update_on_made(struct cor_write *write, int r)
 {
-    struct cor_update_call *update = (struct cor_update_call *)write;
+    struct cor_update_call *update = update_of(&write->call);
     struct cor_call *call = &write->call;
 
     if (!cor_write_goes_on(write, r))
@@ -163,19 +169,19 @@ static void update_create_object(struct cor_update_call *update)
 {
     struct cor_write *write = &update->write;
 
-    write->is_create = true;
+    write->present.is_create = true;
     update->judged = 0;
-    cor_write_run(write, write->apply ? COR_STAGE_APPLY_PATCH : COR_STAGE_MANAGE_FIELDS, COR_STAGE_STORE,
-                  update_on_made);
+    cor_write_run(write, write->asked.apply ? COR_STAGE_APPLY_PATCH : COR_STAGE_MANAGE_FIELDS,
+                  COR_STAGE_STORE, update_on_made);
 }
 
 static void update_on_updated(void *arg, const struct cor_store_reply *reply)
 {
     struct cor_update_call *update = arg;
     struct cor_call *call = &update->write.call;
-    bool may_create =
-        !call->sub && (update->write.apply ? update->write.is_applied
-                                           : (call->res->flags & COR_API_CREATE_ON_UPDATE) != 0);
+    bool may_create = !call->sub && (update->write.asked.apply
+                                         ? update->write.asked.is_applied
+                                         : (call->res->flags & COR_API_CREATE_ON_UPDATE) != 0);
 
     if (!cor_call_end_op(call))
         return;
@@ -210,9 +216,9 @@ static void update_start(struct cor_update_call *update)
     };
     int r;
 
-    update->write.is_create = false;
-    if (!update->write.apply && cor_object_uid(update->write.body).n > 0)
-        opts.preconditions.uid = cor_object_uid(update->write.body);
+    update->write.present.is_create = false;
+    if (!update->write.asked.apply && cor_object_uid(update->write.received.body).n > 0)
+        opts.preconditions.uid = cor_object_uid(update->write.received.body);
     r = cor_write_store_update(&update->write, &opts);
     if (r < 0)
         cor_call_fail_storage(call, COR_STORAGE_OP_UPDATE);
@@ -229,12 +235,12 @@ void cor_update_call_start(struct cor_update_call *update)
 static void update_on_read(struct cor_write *write, int r)
 {
     if (cor_write_goes_on(write, r))
-        update_start((struct cor_update_call *)write);
+        update_start(update_of(&write->call));
 }
 
 static void update_run(struct cor_call *call)
 {
-    struct cor_write *write = (struct cor_write *)call;
+    struct cor_write *write = &update_of(call)->write;
 
     cor_write_init(write);
     cor_write_begin(write, "UpdateOptions", COR_STAGE_MANAGE_FIELDS, update_on_read);
@@ -242,7 +248,7 @@ static void update_run(struct cor_call *call)
 
 void cor_update_call_deinit(struct cor_call *call)
 {
-    cor_write_deinit((struct cor_write *)call);
+    cor_write_deinit(&update_of(call)->write);
 }
 
 const struct cor_verb_ops cor_verb_update = {

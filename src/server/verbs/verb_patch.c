@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "json/patch/patch.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -41,6 +42,12 @@ struct patch_call {
     struct cor_buf text;       /* the patch, copied: steps may run after the request is freed */
     struct cor_json_dups dups; /* fields that the patch repeats */
 };
+
+static struct patch_call *patch_of(struct cor_call *call)
+{
+    assert(call->verb == &cor_verb_patch);
+    return COR_CONTAINER_OF(call, struct patch_call, update.write.call);
+}
 
 /* Upstream does not say why a JSON patch cannot be applied. What of a strategic merge patch it does
  * not expect is a 500 that has no reason, only words. */
@@ -86,14 +93,15 @@ static int patch_run_on(struct patch_call *patch, struct cor_str doc,
 {
     struct cor_write *write = &patch->update.write;
     const struct cor_json_limits limits = {
-        .bytes_max = COR_BODY_BYTES_MAX, .depth_max = COR_JSON_DEPTH_MAX, .work = &write->work};
+        .bytes_max = COR_BODY_BYTES_MAX, .depth_max = COR_JSON_DEPTH_MAX, .work = &write->run.work};
     struct cor_str text = cor_buf_str(&patch->text);
 
-    cor_json_dups_deinit(write->dups);
-    cor_buf_init(&write->text, COR_WRITE_JSON_MAX);
-    return patch->patch ? patch->patch(doc, text, &limits, &write->text, write->dups, why)
-                        : cor_strategic_merge(doc, text, write->call.schema, &limits, &write->text,
-                                              write->dups, why);
+    cor_json_dups_deinit(write->asked.dups);
+    cor_buf_init(&write->received.text, COR_WRITE_JSON_MAX);
+    return patch->patch
+               ? patch->patch(doc, text, &limits, &write->received.text, write->asked.dups, why)
+               : cor_strategic_merge(doc, text, write->call.schema, &limits, &write->received.text,
+                                     write->asked.dups, why);
 }
 
 /* Replaces text of the patch that is no UTF-8. 1; 0: there is none; -COR_ENOMEM, -COR_ETOOBIG. */
@@ -110,26 +118,26 @@ static int patch_mend(struct patch_call *patch)
     }
     cor_buf_deinit(&patch->text);
     patch->text = mended;
-    if (patch->update.write.strategic.p)
-        patch->update.write.strategic = cor_buf_str(&patch->text);
+    if (patch->update.write.asked.strategic.p)
+        patch->update.write.asked.strategic = cor_buf_str(&patch->text);
     return 1;
 }
 
 /* The stage "apply": the JSON of the next state from the present object. 0, or a failure in the
  * status. */
-static int patch_apply(struct cor_write *write)
+static int patch_apply(const struct cor_receiving *write)
 {
-    struct patch_call *patch = (struct patch_call *)write;
-    struct cor_call *call = &write->call;
+    struct patch_call *patch = patch_of(write->call);
+    struct cor_call *call = write->call;
     COR_CLEANUP(cor_object_unrefp) struct cor_object *shown = NULL;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf sorted = {0};
     struct cor_json_patch_error why = {.message = ""};
     struct cor_str doc;
     int r;
 
-    if (write->is_applied)
+    if (write->asked->is_applied)
         return cor_write_apply_config(write, cor_buf_str(&patch->text));
-    r = cor_call_convert(call, write->current, &shown);
+    r = cor_call_convert(call, write->present->current, &shown);
     if (r < 0)
         return r;
     doc = cor_object_json(shown);
@@ -149,7 +157,7 @@ static int patch_apply(struct cor_write *write)
         return r;
     if (r < 0)
         return patch_refuse(call, r, &why);
-    write->json = cor_buf_str(&write->text);
+    write->received->json = cor_buf_str(&write->received->text);
     return 0;
 }
 
@@ -179,7 +187,7 @@ static int patch_choose(struct patch_call *patch)
     switch (type) {
     case COR_PATCH_JSON:
         patch->patch = cor_json_json_patch;
-        patch->update.write.dups_prefix = "json patch ";
+        patch->update.write.asked.dups_prefix = "json patch ";
         return 0;
     case COR_PATCH_MERGE:
         patch->patch = cor_json_merge_patch;
@@ -187,7 +195,7 @@ static int patch_choose(struct patch_call *patch)
     case COR_PATCH_STRATEGIC:
         return 0;
     case COR_PATCH_APPLY:
-        patch->update.write.is_applied = true;
+        patch->update.write.asked.is_applied = true;
         return 0;
     }
     return patch_refuse_type(call);
@@ -225,27 +233,27 @@ static int patch_read_request(struct patch_call *patch)
         r = cor_write_note_client(&patch->update.write);
     if (r < 0)
         return r;
-    patch->update.write.patch_bytes =
-        patch->update.write.is_applied ? cor_body_weight(call) : call->req->body.n;
+    patch->update.write.asked.patch_bytes =
+        patch->update.write.asked.is_applied ? cor_body_weight(call) : call->req->body.n;
     if (patch->patch == cor_json_json_patch)
-        patch->update.write.patch_copies = patch_count_copies(call->req->body);
+        patch->update.write.asked.patch_copies = patch_count_copies(call->req->body);
     r = cor_buf_adds(&patch->text, call->req->body);
     if (r < 0)
         return cor_status_set_err(&call->status, r);
-    if (!patch->patch && !patch->update.write.is_applied)
-        patch->update.write.strategic = cor_buf_str(&patch->text);
+    if (!patch->patch && !patch->update.write.asked.is_applied)
+        patch->update.write.asked.strategic = cor_buf_str(&patch->text);
     return 0;
 }
 
 static void patch_run(struct cor_call *call)
 {
-    struct patch_call *patch = (struct patch_call *)call;
+    struct patch_call *patch = patch_of(call);
 
     cor_buf_init(&patch->text, COR_BODY_BYTES_MAX);
     cor_json_dups_init(&patch->dups);
     cor_write_init(&patch->update.write);
-    patch->update.write.dups = &patch->dups;
-    patch->update.write.apply = patch_apply;
+    patch->update.write.asked.dups = &patch->dups;
+    patch->update.write.asked.apply = patch_apply;
     if (patch_read_request(patch) < 0)
         cor_call_fail(call);
     else
@@ -254,7 +262,7 @@ static void patch_run(struct cor_call *call)
 
 static void patch_deinit(struct cor_call *call)
 {
-    struct patch_call *patch = (struct patch_call *)call;
+    struct patch_call *patch = patch_of(call);
 
     cor_json_dups_deinit(&patch->dups);
     cor_buf_deinit(&patch->text);

@@ -77,6 +77,12 @@ struct watch_call {
     char rv[24];      /* of a DELETED event */
 };
 
+static struct watch_call *watch_of(struct cor_call *call)
+{
+    assert(call->verb == &cor_verb_watch);
+    return COR_CONTAINER_OF(call, struct watch_call, call);
+}
+
 static const char *const heads[] = {
     [COR_WATCH_ADDED] = "{\"type\":\"ADDED\",\"object\":",
     [COR_WATCH_MODIFIED] = "{\"type\":\"MODIFIED\",\"object\":",
@@ -109,7 +115,7 @@ static void watch_close(struct watch_call *w)
 
 static int watch_refill(struct cor_call *call)
 {
-    struct watch_call *w = (struct watch_call *)call;
+    struct watch_call *w = watch_of(call);
 
     call->out_object = cor_object_unref(call->out_object);
     if (w->frame)
@@ -549,7 +555,7 @@ static void watch_on_event(void *arg, const struct cor_reader_event *event)
 
 static size_t watch_held(struct cor_call *call)
 {
-    const struct watch_call *w = (struct watch_call *)call;
+    const struct watch_call *w = watch_of(call);
 
     return (w->watch ? cor_watch_held(w->watch) : 0) + (w->frame ? w->frame->bytes.n : 0);
 }
@@ -557,7 +563,7 @@ static size_t watch_held(struct cor_call *call)
 /* A client resumes after the last revision that it saw: it must have seen all events of it. */
 static bool watch_may_cut(struct cor_call *call)
 {
-    return !((struct watch_call *)call)->is_inside;
+    return !watch_of(call)->is_inside;
 }
 
 static void watch_on_held(void *arg)
@@ -652,7 +658,7 @@ static int watch_on_feed(void *arg, struct cor_status *reterr_status)
 
 static void watch_run(struct cor_call *call)
 {
-    struct watch_call *w = (struct watch_call *)call;
+    struct watch_call *w = watch_of(call);
     struct cor_reader_watch_opts opts = {
         .predicate = &w->predicate,
         .on_open = watch_on_open,
@@ -694,23 +700,23 @@ static void watch_run(struct cor_call *call)
 
 static void watch_gone(struct cor_call *call)
 {
-    watch_close((struct watch_call *)call);
+    watch_close(watch_of(call));
 }
 
 static void watch_drain(struct cor_call *call)
 {
-    watch_end_now((struct watch_call *)call);
+    watch_end_now(watch_of(call));
 }
 
 static void watch_deinit(struct cor_call *call)
 {
-    struct watch_call *w = (struct watch_call *)call;
+    struct watch_call *w = watch_of(call);
 
     if (w->of_backing.end)
         cor_dlist_remove(&w->of_backing.link);
     w->frame = cor_frame_unref(w->frame);
     w->share = cor_feed_share_give(&call->loop->shared->feeds, w->share);
-    cor_predicate_deinit(&((struct watch_call *)call)->predicate);
+    cor_predicate_deinit(&watch_of(call)->predicate);
 }
 
 const struct cor_verb_ops cor_verb_watch = {.size = sizeof(struct watch_call),

@@ -22,38 +22,39 @@
 
 #define LOOP_JSON_MAX (4u * COR_HEAVY_BYTES)
 
-int cor_custom_rewrite(struct cor_write *write, const struct cor_resource_row *row, unsigned steps,
-                       struct cor_structural_unknown *unknown, struct cor_object **object)
+int cor_custom_rewrite(struct cor_call *call, struct cor_work *work,
+                       const struct cor_custom_steps *steps, struct cor_object **object)
 {
-    struct cor_call *call = &write->call;
     bool on_loop = cor_heavy_has_threads(call) && !cor_heavy_is_running(call);
     COR_CLEANUP(cor_buf_deinit)
     struct cor_buf json = {.max = on_loop ? LOOP_JSON_MAX : COR_WRITE_JSON_MAX};
     const struct cor_structural *schema;
     int r;
 
-    assert(row->custom);
-    r = cor_custom_schema_peek(row->custom->schema, &schema);
+    assert(steps->row->custom);
+    r = cor_custom_schema_peek(steps->row->custom->schema, &schema);
     if (r < 0)
         return cor_status_set_err(&call->status, r);
     if (!schema)
         return 0;
-    if (cor_work_charge(&write->work, cor_object_json(*object).n / COR_WORK_STEP_BYTES) ==
-        COR_WORK_YIELD)
+    if (cor_work_charge(work, cor_object_json(*object).n / COR_WORK_STEP_BYTES) == COR_WORK_YIELD)
         return COR_WORK_YIELD;
-    r = cor_structural_rewrite(schema, cor_object_json(*object), steps, &json, unknown);
-    (void)cor_work_charge(&write->work, json.n / COR_WORK_STEP_BYTES);
+    r = cor_structural_rewrite(schema, cor_object_json(*object), steps->steps, &json,
+                               steps->unknown);
+    (void)cor_work_charge(work, json.n / COR_WORK_STEP_BYTES);
     if (r == -COR_EINVAL)
         return r;
     if (r == -COR_ETOOBIG && on_loop)
         return COR_WORK_YIELD;
-    if ((steps & COR_STRUCTURAL_DEFAULT) && !write->is_create &&
+    if ((steps->steps & COR_STRUCTURAL_DEFAULT) && steps->ret_lacks_defaults &&
         (r == -COR_ETOOBIG || (r == 1 && json.n > COR_OBJECT_BYTES_MAX_DEFAULT))) {
-        write->lacks_defaults = true;
-        if (unknown)
-            unknown->n = 0;
-        return cor_custom_rewrite(write, row, steps & ~(unsigned)COR_STRUCTURAL_DEFAULT, unknown,
-                                  object);
+        struct cor_custom_steps fewer = *steps;
+
+        *steps->ret_lacks_defaults = true;
+        if (steps->unknown)
+            steps->unknown->n = 0;
+        fewer.steps &= ~(unsigned)COR_STRUCTURAL_DEFAULT;
+        return cor_custom_rewrite(call, work, &fewer, object);
     }
     if (r == -COR_ETOOBIG)
         return cor_status_set(&call->status, r,

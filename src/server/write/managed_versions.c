@@ -40,11 +40,11 @@ static const struct cor_resource_row *custom_version_row(const struct cor_resour
 
 /* The row of a version in which the object can be compared; NULL: the version is not known.
  * Upstream knows those of the request's own group alone, also of Events, which two groups have. */
-static const struct cor_resource_row *version_row(const struct cor_write *write,
+static const struct cor_resource_row *version_row(const struct cor_managing *write,
                                                   struct cor_str version)
 {
-    const struct cor_resource_row *stored = write->call.stored, *rows;
-    struct cor_str group = write->call.res->group;
+    const struct cor_resource_row *stored = write->call->stored, *rows;
+    struct cor_str group = write->call->res->group;
     size_t n;
 
     if (stored->custom)
@@ -73,7 +73,7 @@ static bool version_place(struct cor_managed *m, struct cor_str version,
                           struct cor_apply_place *ret_place)
 {
     const struct cor_resource_row *row = version_row(m->write, version);
-    const struct cor_type *type = row ? row_type(&m->write->call, row) : NULL;
+    const struct cor_type *type = row ? row_type(m->write->call, row) : NULL;
     const struct cor_structural *schema = NULL;
     int r = row && row->custom ? cor_custom_schema_peek(row->custom->schema, &schema) : 0;
 
@@ -93,12 +93,12 @@ static bool version_place(struct cor_managed *m, struct cor_str version,
 static bool managed_place(void *arg, struct cor_str version, struct cor_apply_place *ret_place)
 {
     struct cor_managed *m = arg;
-    const struct cor_write *write = m->write;
+    const struct cor_managing *write = m->write;
 
-    if (!cor_scale_is_written(&write->call))
+    if (!cor_scale_is_written(write->call))
         return version_place(m, version, ret_place);
-    *ret_place = cor_apply_place_builtin(write->call.schema);
-    return cor_str_eq(version, write->call.type->api_version);
+    *ret_place = cor_apply_place_builtin(write->call->schema);
+    return cor_str_eq(version, write->call->type->api_version);
 }
 
 /* Who creates an object sets no deletionTimestamp: it is dropped before ownership is judged. */
@@ -131,7 +131,7 @@ static struct cor_str custom_mask(const struct cor_call *call)
 static struct cor_fieldset managed_mask(void *arg, struct cor_str version)
 {
     struct cor_managed *m = arg;
-    const struct cor_call *call = &m->write->call;
+    const struct cor_call *call = m->write->call;
     struct cor_str text = COR_STR("");
     int r = 0;
 
@@ -146,7 +146,7 @@ static struct cor_fieldset managed_mask(void *arg, struct cor_str version)
                                  cor_strategy_endpoint(call));
     if (text.n > 0)
         r = cor_fieldset_read(&m->arena, text, &m->mask);
-    if (m->write->is_create)
+    if (m->write->present->is_create)
         m->mask = cor_fieldset_union(&m->arena, m->mask, deletion_fields(&m->arena));
     if (r < 0 && m->arena.error == 0)
         m->arena.error = r;
@@ -216,7 +216,7 @@ static int convert_custom(struct cor_str object, const struct cor_resource_row *
 static int managed_convert(void *arg, struct cor_str object, struct cor_str from, struct cor_str to,
                            struct cor_buf *out)
 {
-    struct cor_write *write = ((struct cor_managed *)arg)->write;
+    const struct cor_managing *write = ((struct cor_managed *)arg)->write;
     const struct cor_resource_row *from_row = version_row(write, from);
     const struct cor_resource_row *to_row = version_row(write, to);
     COR_CLEANUP(cor_object_unrefp) struct cor_object *converted = NULL;
@@ -236,7 +236,7 @@ static int managed_convert(void *arg, struct cor_str object, struct cor_str from
         r = cor_object_read_stored(r > 0 ? cor_buf_str(&normal) : object, 0, &cor_raw_values,
                                    &converted, NULL, NULL);
     if (r == 0 && from_row->conversion)
-        r = convert_step(from_row->conversion->to_stored, write->call.stored, &converted);
+        r = convert_step(from_row->conversion->to_stored, write->call->stored, &converted);
     if (r == 0 && to_row->conversion)
         r = convert_step(to_row->conversion->from_stored, to_row, &converted);
     return r < 0 ? r : add_with_revision(converted, to_row, revision, out);
@@ -273,12 +273,12 @@ int cor_managed_add_bare(const struct cor_object *object, struct cor_buf *out)
     return r < 0 ? r : cor_buf_adds(out, after);
 }
 
-int cor_managed_add_object(struct cor_write *write, struct cor_object *object, struct cor_buf *out)
+int cor_managed_add_object(struct cor_call *call, struct cor_object *object, struct cor_buf *out)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *shown = NULL;
     int r;
 
-    r = cor_call_convert(&write->call, object, &shown);
+    r = cor_call_convert(call, object, &shown);
     return r < 0 ? r : cor_managed_add_bare(shown, out);
 }
 
@@ -298,9 +298,9 @@ int cor_managed_add_zero(const struct cor_call *call, struct cor_buf *out)
 /* ---- the request ---- */
 
 /* Raw text, as entries have it: without the quotes. */
-static struct cor_str manager_name(const struct cor_write *write)
+static struct cor_str manager_name(const struct cor_managing *write)
 {
-    struct cor_str quoted = cor_buf_str(&write->manager);
+    struct cor_str quoted = cor_buf_str(&write->asked->manager);
 
     return quoted.n < 2 ? COR_STR("") : cor_str(quoted.p + 1, quoted.n - 2);
 }
@@ -341,7 +341,7 @@ static int read_path(struct cor_managed *m, struct cor_str path, struct cor_fiel
 static int read_scale(struct cor_managed *m)
 {
     static const struct cor_str replicas = COR_STR("{\"f:spec\":{\"f:replicas\":{}}}");
-    const struct cor_call *call = &m->write->call;
+    const struct cor_call *call = m->write->call;
     const struct cor_custom_row *custom = call->res->custom;
     int r = cor_fieldset_read(&m->arena, replicas, &m->scale.scale_fields);
 
@@ -354,9 +354,9 @@ static int read_scale(struct cor_managed *m)
     return r;
 }
 
-int cor_managed_init(struct cor_managed *m, struct cor_write *write)
+int cor_managed_init(struct cor_managed *m, const struct cor_managing *write)
 {
-    struct cor_call *call = &write->call;
+    struct cor_call *call = write->call;
 
     assert(call->type);
     *m = (struct cor_managed){
@@ -373,7 +373,7 @@ int cor_managed_init(struct cor_managed *m, struct cor_write *write)
     };
     m->request.now = cor_time_print(cor_call_now_ms(call) / 1000, m->time);
     cor_arena_init(&m->arena, SETS_MAX);
-    m->arena.work = &write->work;
+    m->arena.work = write->work;
     return cor_scale_is_written(call) ? read_scale(m) : 0;
 }
 
@@ -389,7 +389,7 @@ int cor_managed_read(struct cor_managed *m, struct cor_str list, struct cor_fiel
 {
     int r = cor_field_managers_read(&m->arena, list, ret, words);
 
-    if (r < 0 || !cor_scale_is_written(&m->write->call))
+    if (r < 0 || !cor_scale_is_written(m->write->call))
         return r;
     m->parent = *ret;
     return cor_scale_managers_show(&m->scale, &m->parent, ret);
@@ -397,20 +397,20 @@ int cor_managed_read(struct cor_managed *m, struct cor_str list, struct cor_fiel
 
 int cor_managed_write(struct cor_managed *m, struct cor_field_managers *managers)
 {
-    struct cor_write *write = m->write;
+    const struct cor_managing *write = m->write;
     struct cor_field_managers parent;
     int r = 0;
 
-    cor_buf_reset(&write->managed_text);
-    write->managed = cor_str(NULL, 0);
-    if (cor_scale_is_written(&write->call)) {
+    cor_buf_reset(&write->managed->text);
+    write->managed->next = cor_str(NULL, 0);
+    if (cor_scale_is_written(write->call)) {
         r = cor_scale_managers_return(&m->scale, &m->parent, managers, &parent);
         managers = &parent;
     }
     if (r == 0)
-        r = cor_field_managers_write(managers, &write->managed_text);
-    (void)cor_work_charge(&write->work, write->managed_text.n / COR_WORK_STEP_BYTES);
+        r = cor_field_managers_write(managers, &write->managed->text);
+    (void)cor_work_charge(write->work, write->managed->text.n / COR_WORK_STEP_BYTES);
     if (r == 0 && managers->n > 0)
-        write->managed = cor_buf_str(&write->managed_text);
+        write->managed->next = cor_buf_str(&write->managed->text);
     return r;
 }

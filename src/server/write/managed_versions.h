@@ -7,10 +7,10 @@
 #include "base/arena.h"
 #include "meta/value/time_text.h"
 #include "schema/apply/scale_managers.h"
-#include "server/write/write.h"
+#include "server/write/write_phases.h"
 
 struct cor_managed {
-    struct cor_write *write;
+    const struct cor_managing *write;
     struct cor_arena arena;   /* of all sets */
     struct cor_fieldset mask; /* of the endpoint; the same in all versions */
     bool has_mask;            /* it was read, when it was first needed */
@@ -22,9 +22,9 @@ struct cor_managed {
     char time[COR_TIME_TEXT_MAX];
 };
 
-/* Fills in all that comes from the request. It must not move, and is deinitialised in any case. 0,
- * -COR_ENOMEM, -COR_ETOOBIG. */
-int cor_managed_init(struct cor_managed *m, struct cor_write *write);
+/* Fills in all that comes from the request. It must not move, is deinitialised in any case, and
+ * borrows `write`. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_managed_init(struct cor_managed *m, const struct cor_managing *write);
 void cor_managed_deinit(struct cor_managed *m);
 
 /* Reads a list of managedFields of the object; a write to a scale gets the managers of the scale.
@@ -42,7 +42,7 @@ int cor_managed_add_bare(const struct cor_object *object, struct cor_buf *out);
 
 /* Appends an object of the hub's version as it is compared: in the version of the request, without
  * managedFields and resourceVersion. 0, or a negative error, perhaps in the call's status. */
-int cor_managed_add_object(struct cor_write *write, struct cor_object *object, struct cor_buf *out);
+int cor_managed_add_object(struct cor_call *call, struct cor_object *object, struct cor_buf *out);
 
 /* Appends the zero object of the kind: what Go writes of an object in which nothing is set. 0,
  * -COR_ENOMEM, -COR_ETOOBIG. */

@@ -21,90 +21,92 @@
 #include "server/alloc/allocation.h"
 #include "server/api/heavy.h"
 #include "server/strategy/strategy_run.h"
-#include "server/write/stage_store.h"
 #include "server/write/stages.h"
 #include "server/write/write_options.h"
 #include "json/text/scan.h"
 
-bool cor_stage_allocates(const struct cor_write *write)
+bool cor_stage_allocates(const struct cor_judging *write)
 {
-    return cor_call_reserves(&write->call) && !write->call.sub;
+    return cor_call_reserves(write->call) && !write->call->sub;
 }
 
 /* What planning and making the object go over. */
-static size_t allocate_weight(const struct cor_write *write)
+static size_t allocate_weight(const struct cor_storing *write)
 {
-    return cor_object_json(write->body).n +
-           (write->current ? cor_object_json(write->current).n : 0);
+    return cor_object_json(write->received->body).n +
+           (write->present->current ? cor_object_json(write->present->current).n : 0);
 }
 
 /* A stage (server/api/heavy.h). */
 static int allocate_finish(struct cor_call *call)
 {
-    struct cor_write *write = (struct cor_write *)call;
+    struct cor_write_to_store *to_store = cor_storing_of(call).to_store;
 
-    return cor_allocation_finish(write->allocation, &call->status, &write->allocated);
+    return cor_allocation_finish(to_store->allocation, &call->status, &to_store->allocated);
 }
 
 static void allocate_on_finished(struct cor_call *call, int r)
 {
-    cor_write_resume((struct cor_write *)call, call->is_over ? -COR_ECANCELED : r);
+    cor_write_resume(call, call->is_over ? -COR_ECANCELED : r);
 }
 
 static void allocate_on_reserved(void *arg, int r)
 {
-    struct cor_write *write = arg;
+    struct cor_call *call = arg;
+    const struct cor_storing write = cor_storing_of(call);
 
-    if (r < 0 || write->call.is_over)
-        cor_write_resume(write, r < 0 ? r : -COR_ECANCELED);
+    if (r < 0 || call->is_over)
+        cor_write_resume(call, r < 0 ? r : -COR_ECANCELED);
     else
-        cor_heavy_run(&write->call, allocate_weight(write), allocate_finish, allocate_on_finished);
+        cor_heavy_run(call, allocate_weight(&write), allocate_finish, allocate_on_finished);
 }
 
 /* A stage (server/api/heavy.h). */
 static int allocate_plan(struct cor_call *call)
 {
-    return cor_allocation_plan(((struct cor_write *)call)->allocation, &call->status);
+    return cor_allocation_plan(cor_storing_of(call).to_store->allocation, &call->status);
 }
 
 static void allocate_on_planned(struct cor_call *call, int r)
 {
-    struct cor_write *write = (struct cor_write *)call;
-
     if (r < 0 || call->is_over)
-        cor_write_resume(write, r < 0 ? r : -COR_ECANCELED);
+        cor_write_resume(call, r < 0 ? r : -COR_ECANCELED);
     else
-        cor_allocation_run(write->allocation, &call->status, allocate_on_reserved, write);
+        cor_allocation_run(cor_storing_of(call).to_store->allocation, &call->status,
+                           allocate_on_reserved, call);
 }
 
 /* The name of the object: the one that it has, or one that is generated into `scratch`. Empty: it
  * has neither, and validation refuses it. */
-static int allocate_name(struct cor_write *write, struct cor_buf *scratch, struct cor_str *ret_name)
+static int allocate_name(const struct cor_storing *write, struct cor_buf *scratch,
+                         struct cor_str *ret_name)
 {
     struct cor_str prefix;
     int r;
 
-    *ret_name = write->is_create ? cor_object_name(write->body) : write->call.name;
+    *ret_name =
+        write->present->is_create ? cor_object_name(write->received->body) : write->call->name;
     if (ret_name->n > 0 ||
-        cor_json_to_raw(cor_object_meta_member(write->body, COR_STR("generateName")), &prefix) <
-            0 ||
+        cor_json_to_raw(cor_object_meta_member(write->received->body, COR_STR("generateName")),
+                        &prefix) < 0 ||
         prefix.n == 0)
         return 0;
-    r = cor_strategy_generate_name(&write->call, prefix, scratch);
+    r = cor_strategy_generate_name(write->call, prefix, scratch);
     *ret_name = cor_buf_str(scratch);
     return r;
 }
 
-static void allocate_begin(struct cor_write *write)
+static void allocate_begin(const struct cor_storing *write)
 {
-    struct cor_call *call = &write->call;
+    struct cor_call *call = write->call;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch = {0};
-    struct cor_allocation_opts opts = {.alloc = call->loop->shared->alloc,
-                                       .loop = call->loop,
-                                       .body = write->body,
-                                       .current = write->is_create ? NULL : write->current,
-                                       .ns = call->ns,
-                                       .is_dry_run = cor_call_is_dry_run(call)};
+    struct cor_allocation_opts opts = {
+        .alloc = call->loop->shared->alloc,
+        .loop = call->loop,
+        .body = write->received->body,
+        .current = write->present->is_create ? NULL : write->present->current,
+        .ns = call->ns,
+        .is_dry_run = cor_call_is_dry_run(call)};
     int r;
 
     cor_buf_init(&scratch, COR_GENERATED_MAX + 1);
@@ -113,31 +115,32 @@ static void allocate_begin(struct cor_write *write)
     if (cor_name_check(call->res->name_rule, opts.name).n > 0)
         opts.name = COR_STR("");
     if (r == 0)
-        r = cor_allocation_new(&opts, &write->allocation);
+        r = cor_allocation_new(&opts, &write->to_store->allocation);
     if (r < 0)
-        cor_write_resume(write, cor_status_set_err(&call->status, r));
+        cor_write_resume(call, cor_status_set_err(&call->status, r));
     else
         cor_heavy_run(call, allocate_weight(write), allocate_plan, allocate_on_planned);
 }
 
 static void allocate_on_undone(void *arg)
 {
-    struct cor_write *write = arg;
+    struct cor_call *call = arg;
+    const struct cor_storing write = cor_storing_of(call);
 
-    if (write->call.is_over)
-        cor_write_resume(write, -COR_ECANCELED);
+    if (call->is_over)
+        cor_write_resume(call, -COR_ECANCELED);
     else
-        allocate_begin(write);
+        allocate_begin(&write);
 }
 
-void cor_stage_allocate(struct cor_write *write)
+void cor_stage_allocate(const struct cor_storing *write)
 {
-    assert(write->body && (write->is_create || write->current));
-    assert(!write->call.is_over && cor_loop_is_current(write->call.loop->loop));
-    write->allocated = cor_object_unref(write->allocated);
-    if (write->allocation)
-        cor_allocation_settle(COR_STEAL(write->allocation), COR_ALLOCATION_UNDO, allocate_on_undone,
-                              write);
+    assert(write->received->body && (write->present->is_create || write->present->current));
+    assert(!write->call->is_over && cor_loop_is_current(write->call->loop->loop));
+    write->to_store->allocated = cor_object_unref(write->to_store->allocated);
+    if (write->to_store->allocation)
+        cor_allocation_settle(COR_STEAL(write->to_store->allocation), COR_ALLOCATION_UNDO,
+                              allocate_on_undone, write->call);
     else
         allocate_begin(write);
 }

@@ -58,14 +58,14 @@ static int add_json(struct cor_str sent, const struct cor_json_limits *limits, s
     return 1;
 }
 
-static int add_yaml(struct cor_write *write, struct cor_str sent,
+static int add_yaml(const struct cor_receiving *write, struct cor_str sent,
                     const struct cor_json_limits *limits, struct cor_buf *out)
 {
-    struct cor_call *call = &write->call;
+    struct cor_call *call = write->call;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = COR_WRITE_JSON_MAX};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf words = {.max = WORDS_MAX};
     struct cor_yaml_error why = {.message = ""};
-    int r = cor_yaml_to_json(sent, &text, &write->yaml_dups, &why);
+    int r = cor_yaml_to_json(sent, &text, &write->received->yaml_dups, &why);
 
     if (r == -COR_EINVAL || (r == -COR_ETOOBIG && why.message[0])) {
         int err = r;
@@ -93,17 +93,17 @@ static int write_numbers(struct cor_buf *config)
 }
 
 /* The configuration as canonical JSON. 0, or a failure in the status. */
-static int read_config(struct cor_write *write, struct cor_str sent, struct cor_buf *out)
+static int read_config(const struct cor_receiving *write, struct cor_str sent, struct cor_buf *out)
 {
     static const struct cor_json_limits limits = {COR_WRITE_JSON_MAX, COR_JSON_DEPTH_MAX, true};
-    struct cor_call *call = &write->call;
+    struct cor_call *call = write->call;
     enum cor_json_type type;
     int r =
         cor_str_trim(sent).n > 0 && *cor_str_trim(sent).p == '{' ? add_json(sent, &limits, out) : 1;
 
     if (r < 0)
         return cor_status_set_err(&call->status, r);
-    cor_buf_reset(&write->yaml_dups);
+    cor_buf_reset(&write->received->yaml_dups);
     if (r > 0)
         r = add_yaml(write, sent, &limits, out);
     if (r < 0)
@@ -184,14 +184,14 @@ static int on_conflict(void *arg, struct cor_str who, struct cor_str path)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = WORDS_MAX};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf field = {.max = WORDS_MAX};
-    struct cor_write *write = arg;
+    struct cor_call *call = arg;
     int r = cor_buf_adds(&text, who);
 
     if (r == 0)
         r = cor_buf_adds(&field, path);
     return r < 0 ? r
-                 : cor_status_add_cause(&write->call.status, "FieldManagerConflict",
-                                        cor_buf_z(&text), cor_buf_z(&field));
+                 : cor_status_add_cause(&call->status, "FieldManagerConflict", cor_buf_z(&text),
+                                        cor_buf_z(&field));
 }
 
 /* Sets the status to a failure; that there is too much to do for a loop is none. */
@@ -220,14 +220,14 @@ static int refuse_apply(struct cor_call *call, int r, const struct cor_buf *word
 }
 
 /* An object that is created has no uid yet. */
-static int check_uid(struct cor_write *write)
+static int check_uid(const struct cor_receiving *write)
 {
-    struct cor_str uid = text_at(member_at(write->json, "metadata"), "uid");
-    struct cor_gr gr = cor_api_gr(write->call.res);
+    struct cor_str uid = text_at(member_at(write->received->json, "metadata"), "uid");
+    struct cor_gr gr = cor_api_gr(write->call->res);
 
-    if (!write->is_create || uid.n == 0)
+    if (!write->present->is_create || uid.n == 0)
         return 0;
-    return cor_status_conflict(&write->call.status, &gr, write->call.name,
+    return cor_status_conflict(&write->call->status, &gr, write->call->name,
                                "uid mismatch: the provided object specified uid %.*s, and no "
                                "existing object was found",
                                COR_STR_ARG(uid));
@@ -236,11 +236,11 @@ static int check_uid(struct cor_write *write)
 /* The managers of the present object. 0, or a failure in the status. */
 static int read_live(struct cor_managed *m, struct cor_field_managers *ret)
 {
-    struct cor_write *write = m->write;
+    const struct cor_managing *write = m->write;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf words = {.max = WORDS_MAX};
-    struct cor_str list = write->current
-                              ? cor_object_meta_member(write->current, COR_STR("managedFields"))
-                              : cor_str(NULL, 0);
+    struct cor_str list = write->present->current ? cor_object_meta_member(write->present->current,
+                                                                           COR_STR("managedFields"))
+                                                  : cor_str(NULL, 0);
     int r;
 
     *ret = (struct cor_field_managers){0};
@@ -248,17 +248,16 @@ static int read_live(struct cor_managed *m, struct cor_field_managers *ret)
         return 0;
     r = cor_managed_read(m, list, ret, &words);
     if (r == -COR_EINVAL)
-        return cor_status_untyped(&write->call.status, -COR_EINTERNAL,
+        return cor_status_untyped(&write->call->status, -COR_EINTERNAL,
                                   "failed to decode managed fields: %s", cor_buf_z(&words));
-    return r < 0 ? fail_with(&write->call, r) : 0;
+    return r < 0 ? fail_with(write->call, r) : 0;
 }
 
 /* Applies the configuration: sets `json` and `managed`. */
-static int apply_merged(struct cor_managed *m, struct cor_field_managers *managers,
-                        struct cor_str config)
+static int apply_merged(const struct cor_receiving *write, struct cor_managed *m,
+                        struct cor_field_managers *managers, struct cor_str config)
 {
-    struct cor_write *write = m->write;
-    struct cor_call *call = &write->call;
+    struct cor_call *call = write->call;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf zero = {.max = COR_WRITE_JSON_MAX};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf live = {.max = COR_WRITE_JSON_MAX};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf words = {.max = WORDS_MAX};
@@ -267,8 +266,8 @@ static int apply_merged(struct cor_managed *m, struct cor_field_managers *manage
     int r = cor_managed_add_zero(call, &zero);
 
     if (r == 0)
-        r = write->current ? cor_managed_add_object(write, write->current, &live)
-                           : cor_buf_adds(&live, cor_buf_str(&zero));
+        r = write->present->current ? cor_managed_add_object(call, write->present->current, &live)
+                                    : cor_buf_adds(&live, cor_buf_str(&zero));
     if (r < 0)
         return call->status.err < 0 ? r : cor_status_set_err(&call->status, r);
     is_kubectl = cor_str_eqz(m->request.manager, COR_LAST_APPLIED_MANAGER);
@@ -277,19 +276,20 @@ static int apply_merged(struct cor_managed *m, struct cor_field_managers *manage
     if (r < 0)
         return cor_status_set_err(&call->status, r);
     m->request.last_applied = cor_buf_str(&last);
-    cor_buf_init(&write->text, COR_WRITE_JSON_MAX);
+    cor_buf_init(&write->received->text, COR_WRITE_JSON_MAX);
     r = cor_field_managers_apply(managers, &m->request, cor_buf_str(&zero), cor_buf_str(&live),
-                                 config, &write->text, &words);
+                                 config, &write->received->text, &words);
     if (r < 0)
         return refuse_apply(call, r, &words);
-    write->applies_nothing =
-        write->current && cor_str_eq(cor_buf_str(&write->text), cor_buf_str(&live));
+    write->received->applies_nothing =
+        write->present->current &&
+        cor_str_eq(cor_buf_str(&write->received->text), cor_buf_str(&live));
     r = cor_managed_write(m, managers);
     if (r == 0 && is_kubectl)
-        r = cor_last_applied_renew(config, &write->text);
+        r = cor_last_applied_renew(config, &write->received->text);
     if (r < 0)
         return fail_with(call, r);
-    write->json = cor_buf_str(&write->text);
+    write->received->json = cor_buf_str(&write->received->text);
     return check_uid(write);
 }
 
@@ -302,9 +302,15 @@ static int add_subject(const struct cor_call *call, struct cor_str ns, struct co
                         COR_STR_ARG(call->type->kind));
 }
 
-int cor_write_apply_config(struct cor_write *write, struct cor_str sent)
+int cor_write_apply_config(const struct cor_receiving *write, struct cor_str sent)
 {
-    struct cor_call *call = &write->call;
+    struct cor_call *call = write->call;
+    const struct cor_managing managing = {.call = call,
+                                          .work = write->work,
+                                          .asked = write->asked,
+                                          .present = write->present,
+                                          .received = write->received,
+                                          .managed = write->managed};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf config = {.max = COR_WRITE_JSON_MAX};
     COR_CLEANUP(cor_buf_deinit)
     struct cor_buf subject = {.max = COR_WRITE_JSON_MAX}, live = {.max = COR_WRITE_JSON_MAX};
@@ -313,8 +319,8 @@ int cor_write_apply_config(struct cor_write *write, struct cor_str sent)
     struct cor_str metadata;
     int r = read_config(write, sent, &config);
 
-    assert(write->is_applied && (call->schema || call->type->custom));
-    assert(write->is_create || write->current);
+    assert(write->asked->is_applied && (call->schema || call->type->custom));
+    assert(write->present->is_create || write->present->current);
     if (r < 0)
         return r;
     metadata = member_at(cor_buf_str(&config), "metadata");
@@ -323,20 +329,20 @@ int cor_write_apply_config(struct cor_write *write, struct cor_str sent)
         r = add_subject(call, call->ns, call->name, &live);
     if (r < 0)
         return cor_status_set_err(&call->status, r);
-    r = cor_managed_init(&m, write);
+    r = cor_managed_init(&m, &managing);
     if (r < 0)
         r = fail_with(call, r);
     m.request.force = call->opts.force == COR_TRUE;
     m.request.subject = cor_buf_str(&subject);
     m.request.live_subject = cor_buf_str(&live);
     m.request.on_conflict = on_conflict;
-    m.request.arg = write;
+    m.request.arg = call;
     if (r == 0)
         r = read_live(&m, &managers);
     if (r == 0)
         r = check_config(call, cor_buf_str(&config));
     if (r == 0)
-        r = apply_merged(&m, &managers, cor_buf_str(&config));
+        r = apply_merged(write, &m, &managers, cor_buf_str(&config));
     cor_managed_deinit(&m);
     return r;
 }

@@ -9,22 +9,22 @@
 #include "schema/kinds/custom_row.h"
 #include "server/write/stages.h"
 
-bool cor_stage_checks_definition(const struct cor_write *write)
+bool cor_stage_checks_definition(const struct cor_judging *write)
 {
-    return write->is_create && !write->gate;
+    return write->present->is_create && !write->admitted->gate;
 }
 
-int cor_stage_check_definition(struct cor_write *write)
+int cor_stage_check_definition(const struct cor_admitting *write)
 {
-    struct cor_call *call = &write->call;
+    struct cor_call *call = write->call;
     struct cor_gr gr = cor_api_gr(call->res);
 
-    assert(write->body && call->res->custom);
+    assert(write->received->body && call->res->custom);
     if (cor_creation_gate_enter(call->res->life->gate)) {
-        write->gate = call->res->life->gate;
+        write->admitted->gate = call->res->life->gate;
         return 0;
     }
     return cor_status_forbidden(
-        &call->status, &gr, cor_object_name(write->body),
+        &call->status, &gr, cor_object_name(write->received->body),
         "create not allowed while custom resource definition is terminating");
 }

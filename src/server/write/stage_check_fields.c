@@ -52,18 +52,19 @@ static int strict_add_yaml(struct strict_sink *sink, struct cor_str report)
 
 /* Fields that a patch document has twice, and those that operations of a JSON patch do not have.
  * Those of a body are among the findings of the walk. */
-static int strict_add_dups(struct strict_sink *sink, const struct cor_write *write)
+static int strict_add_dups(struct strict_sink *sink, const struct cor_judging *write)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
     int r = 0;
 
     cor_buf_init(&text, STRICT_TEXT_MAX);
-    for (size_t i = 0; write->dups && i < write->dups->n && r == 0; i++) {
+    for (size_t i = 0; write->asked->dups && i < write->asked->dups->n && r == 0; i++) {
         cor_buf_reset(&text);
-        r = cor_buf_addf(&text, "%s%s field ", write->dups_prefix ? write->dups_prefix : "",
-                         write->dups->v[i].is_unknown ? "unknown" : "duplicate");
+        r = cor_buf_addf(&text, "%s%s field ",
+                         write->asked->dups_prefix ? write->asked->dups_prefix : "",
+                         write->asked->dups->v[i].is_unknown ? "unknown" : "duplicate");
         if (r == 0)
-            r = cor_quote(cor_strz(write->dups->v[i].path), &text);
+            r = cor_quote(cor_strz(write->asked->dups->v[i].path), &text);
         if (r == 0)
             r = strict_add(sink, cor_buf_str(&text));
     }
@@ -71,34 +72,36 @@ static int strict_add_dups(struct strict_sink *sink, const struct cor_write *wri
 }
 
 /* All findings, in order. */
-static int strict_add_all(struct strict_sink *sink, const struct cor_write *write)
+static int strict_add_all(struct strict_sink *sink, const struct cor_judging *write)
 {
     /* Unknown fields of an apply were refused when it was applied. */
-    size_t n = write->report && !write->is_applied ? write->report->n : 0;
-    int r = strict_add_yaml(sink, cor_buf_str(&write->yaml_dups));
+    size_t n =
+        write->received->report && !write->asked->is_applied ? write->received->report->n : 0;
+    int r = strict_add_yaml(sink, cor_buf_str(&write->received->yaml_dups));
 
     if (r == 0)
         r = strict_add_dups(sink, write);
-    for (size_t at = 0; at < write->findings.n && r == 0 && !write->is_applied;) {
-        struct cor_str finding = cor_strz(write->findings.p + at);
+    for (size_t at = 0; at < write->received->findings.n && r == 0 && !write->asked->is_applied;) {
+        struct cor_str finding = cor_strz(write->received->findings.p + at);
 
         r = strict_add(sink, finding);
         at += finding.n + 1;
     }
     for (size_t i = 0; i < n && r == 0; i++)
-        r = strict_add(sink, cor_read_finding(write->report, i));
+        r = strict_add(sink, cor_read_finding(write->received->report, i));
     return r == -COR_ETOOBIG ? 0 : r;
 }
 
-int cor_stage_check_fields(struct cor_write *write)
+int cor_stage_check_fields(const struct cor_judging *write)
 {
-    struct cor_call *call = &write->call;
+    struct cor_call *call = write->call;
     struct strict_sink sink = {.call = call};
     int r;
 
-    assert(write->body);
-    if ((!write->report && write->findings.n == 0 && (!write->dups || write->dups->n == 0) &&
-         write->yaml_dups.n == 0) ||
+    assert(write->received->body);
+    if ((!write->received->report && write->received->findings.n == 0 &&
+         (!write->asked->dups || write->asked->dups->n == 0) &&
+         write->received->yaml_dups.n == 0) ||
         cor_str_eq(call->opts.field_validation, COR_STR("Ignore")))
         return 0;
     sink.is_refusal = cor_str_eq(call->opts.field_validation, COR_STR("Strict"));
@@ -106,12 +109,13 @@ int cor_stage_check_fields(struct cor_write *write)
     r = strict_add_all(&sink, write);
     if (r < 0)
         r = cor_status_set_err(&call->status, r);
-    else if (sink.n > 0 && write->is_applied)
+    else if (sink.n > 0 && write->asked->is_applied)
         r = cor_status_bad_request(&call->status,
                                    "error strict decoding YAML: error converting YAML to JSON: %s",
-                                   cor_buf_z(&write->yaml_dups));
-    else if (sink.n > 0 && write->apply)
-        r = cor_body_refuse_patched(write, cor_buf_z(&sink.text));
+                                   cor_buf_z(&write->received->yaml_dups));
+    else if (sink.n > 0 && write->asked->apply)
+        r = cor_body_refuse_patched(write->call, write->asked, write->received->json,
+                                    cor_buf_z(&sink.text));
     else if (sink.n > 0)
         r = cor_body_cannot_handle(call, COR_STR(""), COR_STR(""), cor_buf_z(&sink.text));
     cor_buf_deinit(&sink.text);

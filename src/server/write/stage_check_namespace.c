@@ -27,7 +27,7 @@
 #include "server/write/stages.h"
 
 struct namespace_check {
-    struct cor_write *write;
+    struct cor_admitting write;
     struct cor_reader *reader;
     struct cor_buf key;
     bool is_live; /* the second look: reads the latest state */
@@ -38,9 +38,9 @@ static bool namespace_is_ending(const struct cor_object *ns)
     return cor_object_meta_member(ns, COR_STR("deletionTimestamp")).p != NULL;
 }
 
-static int namespace_judge(struct cor_write *write, const struct cor_store_reply *reply)
+static int namespace_judge(const struct cor_admitting *write, const struct cor_store_reply *reply)
 {
-    struct cor_call *call = &write->call;
+    struct cor_call *call = write->call;
     const struct cor_gr gr = cor_api_gr(cor_api_of_role(COR_ROLE_NAMESPACES));
     COR_CLEANUP(cor_buf_deinit) struct cor_buf cause = {0};
     struct cor_gr own_gr = cor_api_gr(call->res);
@@ -51,12 +51,12 @@ static int namespace_judge(struct cor_write *write, const struct cor_store_reply
         return cor_storage_error_to_api(&call->status, COR_STORAGE_OP_GET, &gr, call->ns);
     }
     if (!namespace_is_ending(reply->object)) {
-        cor_object_unref(write->ns_object);
-        write->ns_object = cor_object_ref(reply->object);
+        cor_object_unref(write->admitted->ns_object);
+        write->admitted->ns_object = cor_object_ref(reply->object);
         return 0;
     }
     r = cor_status_forbidden(
-        &call->status, &own_gr, cor_object_name(write->body),
+        &call->status, &own_gr, cor_object_name(write->received->body),
         "unable to create new content in namespace %.*s because it is being terminated",
         COR_STR_ARG(call->ns));
     cor_buf_init(&cause, COR_KEY_BYTES_MAX);
@@ -70,7 +70,7 @@ static int namespace_judge(struct cor_write *write, const struct cor_store_reply
 static bool namespace_needs_second_look(const struct namespace_check *check,
                                         const struct cor_store_reply *reply)
 {
-    const struct cor_call *call = &check->write->call;
+    const struct cor_call *call = check->write.call;
 
     if (check->is_live)
         return false;
@@ -91,7 +91,7 @@ static void namespace_on_object(void *arg, const struct cor_store_reply *reply);
 
 static int namespace_look(struct namespace_check *check)
 {
-    struct cor_call *call = &check->write->call;
+    struct cor_call *call = check->write.call;
     struct cor_store_get_opts opts = {.resource_version =
                                           check->is_live ? COR_STR("") : COR_STR("0")};
 
@@ -102,8 +102,8 @@ static int namespace_look(struct namespace_check *check)
 static void namespace_on_object(void *arg, const struct cor_store_reply *reply)
 {
     struct namespace_check *check = arg;
-    struct cor_write *write = check->write;
-    struct cor_call *call = &write->call;
+    const struct cor_admitting *write = &check->write;
+    struct cor_call *call = write->call;
     int r;
 
     if (call->is_over) {
@@ -117,30 +117,30 @@ static void namespace_on_object(void *arg, const struct cor_store_reply *reply)
         r = namespace_judge(write, reply);
     }
     namespace_check_free(check);
-    cor_write_resume(write, r);
+    cor_write_resume(call, r);
 }
 
-bool cor_stage_checks_namespace(const struct cor_write *write)
+bool cor_stage_checks_namespace(const struct cor_judging *write)
 {
-    return write->is_create && cor_api_is_namespaced(write->call.res);
+    return write->present->is_create && cor_api_is_namespaced(write->call->res);
 }
 
-void cor_stage_check_namespace(struct cor_write *write)
+void cor_stage_check_namespace(const struct cor_admitting *write)
 {
-    struct cor_call *call = &write->call;
+    struct cor_call *call = write->call;
     const struct cor_resource_row *res = cor_api_of_role(COR_ROLE_NAMESPACES);
     struct namespace_check *check = cor_calloc(1, sizeof(*check));
     struct cor_backing *backing;
     int r;
 
-    assert(write->body && !call->is_over && cor_loop_is_current(call->loop->loop));
+    assert(write->received->body && !call->is_over && cor_loop_is_current(call->loop->loop));
     if (!check) {
-        cor_write_resume(write, cor_status_set(&call->status, -COR_ENOMEM, "out of memory"));
+        cor_write_resume(call, cor_status_set(&call->status, -COR_ENOMEM, "out of memory"));
         return;
     }
-    if (!write->creation)
-        write->creation = cor_creations_begin(&call->loop->shared->creations, call->ns);
-    check->write = write;
+    if (!write->admitted->creation)
+        write->admitted->creation = cor_creations_begin(&call->loop->shared->creations, call->ns);
+    check->write = *write;
     cor_buf_init(&check->key, COR_KEY_BYTES_MAX);
     r = cor_api_backing(call->loop, res, &backing, &call->status);
     if (r == 0)
@@ -152,6 +152,6 @@ void cor_stage_check_namespace(struct cor_write *write)
     }
     if (r < 0) {
         namespace_check_free(check);
-        cor_write_resume(write, r);
+        cor_write_resume(call, r);
     }
 }

@@ -8,28 +8,28 @@
 #include "base/err.h"
 #include "meta/names/field_error.h"
 #include "server/api/scale_of_custom.h"
-#include "server/write/stage_store.h"
 #include "server/write/stages.h"
 
-bool cor_stage_checks_revision(const struct cor_write *write)
+bool cor_stage_checks_revision(const struct cor_judging *write)
 {
-    return !write->is_create;
+    return !write->present->is_create;
 }
 
-int cor_stage_check_revision(struct cor_write *write)
+int cor_stage_check_revision(const struct cor_judging *write)
 {
     static const struct cor_field_path meta = {.name = COR_STR("metadata")};
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
-    struct cor_call *call = &write->call;
+    struct cor_call *call = write->call;
     struct cor_field_path path = cor_field_child(&meta, COR_STR("resourceVersion"));
     struct cor_gr gr = cor_api_gr(call->res);
     struct cor_gk gk = {call->res->group, call->res->plural};
 
-    assert(write->current);
+    assert(write->present->current);
     /* An apply is conditional only if its configuration has a resourceVersion. */
-    if (write->rev == write->current->rev || (write->is_applied && write->rev == 0))
+    if (write->received->rev == write->present->current->rev ||
+        (write->asked->is_applied && write->received->rev == 0))
         return 0;
-    if (write->rev > 0)
+    if (write->received->rev > 0)
         return cor_status_conflict(&call->status, &gr, call->name, COR_WRITE_MODIFIED);
     if (call->res->flags & COR_API_UNCONDITIONAL || cor_call_has_custom_scale(call))
         return 0;

@@ -42,13 +42,13 @@ static int check_part_uid(struct cor_call *call, const struct cor_object *old,
     return cor_status_invalid(&call->status, &gk, call->name, &errs);
 }
 
-bool cor_stage_checks_uid(const struct cor_write *write)
+bool cor_stage_checks_uid(const struct cor_judging *write)
 {
-    return !write->is_create && cor_scale_is_written(&write->call);
+    return !write->present->is_create && cor_scale_is_written(write->call);
 }
 
-int cor_stage_check_uid(struct cor_write *write)
+int cor_stage_check_uid(const struct cor_judging *write)
 {
-    assert(write->current && write->body);
-    return check_part_uid(&write->call, write->current, write->body);
+    assert(write->present->current && write->received->body);
+    return check_part_uid(write->call, write->present->current, write->received->body);
 }

@@ -30,21 +30,22 @@
 /* The type that the object says it is of. A body that has fields of other names may have said it in
  * other letters; what was made of YAML, or by a patch, is sorted, so that small letters win. 0,
  * -COR_EINVAL with words in `why`. */
-static int decode_find_kind(struct cor_write *write, const struct cor_object *object, bool has_dups,
-                            struct cor_body_kind *sent, bool *is_clean, struct cor_buf *why)
+static int decode_find_kind(const struct cor_receiving *write, const struct cor_object *object,
+                            bool has_dups, struct cor_body_kind *sent, bool *is_clean,
+                            struct cor_buf *why)
 {
-    const struct cor_resource_row *type = write->call.type;
+    const struct cor_resource_row *type = write->call->type;
     const struct cor_type *schema;
     int r = cor_decode_check_type(cor_object_json(object), why);
 
     *sent = (struct cor_body_kind){cor_decode_version(type, cor_object_api_version(object)),
                                    cor_object_kind(object)};
-    schema = cor_body_type(&write->call, sent);
-    *is_clean = r < 0 || (!has_dups && schema && cor_read_is_clean(write->json, schema));
-    if (!*is_clean && !write->strategic.p) {
-        bool is_sorted = write->apply || write->text.n > 0;
+    schema = cor_body_type(write->call, sent);
+    *is_clean = r < 0 || (!has_dups && schema && cor_read_is_clean(write->received->json, schema));
+    if (!*is_clean && !write->asked->strategic.p) {
+        bool is_sorted = write->asked->apply || write->received->text.n > 0;
 
-        r = cor_decode_sniff(write->json, &sent->api_version, &sent->kind, why);
+        r = cor_decode_sniff(write->received->json, &sent->api_version, &sent->kind, why);
         if (is_sorted && cor_object_api_version(object).n > 0)
             sent->api_version = cor_object_api_version(object);
         if (is_sorted && cor_object_kind(object).n > 0)
@@ -56,11 +57,12 @@ static int decode_find_kind(struct cor_write *write, const struct cor_object *ob
 
 /* Upstream reads what a JSON or merge patch made into its internal type. Without a version it is
  * taken for that type itself, which has none of these members, and so no name. */
-static int decode_check_version(struct cor_write *write, const struct cor_body_kind *sent)
+static int decode_check_version(const struct cor_receiving *write, const struct cor_body_kind *sent)
 {
-    struct cor_call *call = &write->call;
+    struct cor_call *call = write->call;
 
-    if (!write->apply || write->is_applied || write->strategic.p || sent->api_version.n > 0)
+    if (!write->asked->apply || write->asked->is_applied || write->asked->strategic.p ||
+        sent->api_version.n > 0)
         return 0;
     return cor_status_bad_request(
         &call->status,
@@ -69,25 +71,28 @@ static int decode_check_version(struct cor_write *write, const struct cor_body_k
 }
 
 /* A group without a version, which is not that of the request. */
-static int decode_refuse_version(struct cor_write *write, const struct cor_body_kind *sent)
+static int decode_refuse_version(const struct cor_receiving *write,
+                                 const struct cor_body_kind *sent)
 {
-    struct cor_call *call = &write->call;
-    struct cor_str body = write->apply ? write->json : call->req->body;
+    struct cor_call *call = write->call;
+    struct cor_str body = write->asked->apply ? write->received->json : call->req->body;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {.max = WHY_MAX + body.n};
 
     if (cor_buf_addf(&why, "Object 'apiVersion' is missing in '") < 0 ||
         cor_buf_adds(&why, body) < 0 || cor_buf_addc(&why, '\'') < 0)
         return cor_status_set_err(&call->status, -COR_ENOMEM);
-    return write->apply
-               ? cor_body_refuse_patched(write, cor_buf_z(&why))
+    return write->asked->apply
+               ? cor_body_refuse_patched(write->call, write->asked, write->received->json,
+                                         cor_buf_z(&why))
                : cor_body_cannot_handle(call, sent->api_version, sent->kind, cor_buf_z(&why));
 }
 
 /* The bytes are an object. */
-static int decode_check(struct cor_write *write, const struct cor_object *object, bool has_dups)
+static int decode_check(const struct cor_receiving *write, const struct cor_object *object,
+                        bool has_dups)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {0};
-    struct cor_call *call = &write->call;
+    struct cor_call *call = write->call;
     struct cor_body_kind sent;
     struct cor_gv gv;
     bool is_clean;
@@ -100,7 +105,7 @@ static int decode_check(struct cor_write *write, const struct cor_object *object
                            COR_STR_ARG(sent.api_version));
         r = -COR_EINVAL;
     }
-    if (r < 0 && !write->apply)
+    if (r < 0 && !write->asked->apply)
         return cor_body_unrecognized(call, cor_buf_z(&why));
     if (r == 0 && decode_check_version(write, &sent) < 0)
         return call->status.err;
@@ -108,54 +113,56 @@ static int decode_check(struct cor_write *write, const struct cor_object *object
         return decode_refuse_version(write, &sent);
     if (r == 0)
         r = cor_body_read(write, &sent, is_clean);
-    write->api_version = sent.api_version;
+    write->received->api_version = sent.api_version;
     if (r == 0)
         r = cor_decode_check_kind(call->type, sent.api_version, sent.kind, &why);
     return r < 0 ? cor_body_refuse(write, &sent, r, &why) : 0;
 }
 
 /* Makes the object again from a body that repeats members, as Go's decoder merges them. */
-static int decode_merge(struct cor_write *write, const struct cor_object_limits *limits,
+static int decode_merge(const struct cor_receiving *write, const struct cor_object_limits *limits,
                         struct cor_object **object)
 {
     const struct cor_body_kind sent = {
-        cor_decode_version(write->call.type, cor_object_api_version(*object)),
+        cor_decode_version(write->call->type, cor_object_api_version(*object)),
         cor_object_kind(*object)};
-    const struct cor_type *type = cor_body_type(&write->call, &sent);
+    const struct cor_type *type = cor_body_type(write->call, &sent);
     COR_CLEANUP(cor_buf_deinit) struct cor_buf merged = {0};
     int r;
 
     assert(type);
-    cor_buf_init(&merged, write->text.max);
-    r = cor_repeated_merge(write->json, type, &merged);
+    cor_buf_init(&merged, write->received->text.max);
+    r = cor_repeated_merge(write->received->json, type, &merged);
     if (r < 0)
-        return cor_status_set_err(&write->call.status, r);
+        return cor_status_set_err(&write->call->status, r);
     cor_body_take_text(write, &merged);
     *object = cor_object_unref(*object);
-    r = cor_object_parse(write->json, limits, NULL, &write->rv, object, &write->call.status);
+    r = cor_object_parse(write->received->json, limits, NULL, &write->received->rv, object,
+                         &write->call->status);
     if (r == 0)
-        write->api_version = cor_decode_version(write->call.type, cor_object_api_version(*object));
+        write->received->api_version =
+            cor_decode_version(write->call->type, cor_object_api_version(*object));
     return r;
 }
 
-int cor_stage_decode(struct cor_write *write)
+int cor_stage_decode(const struct cor_receiving *write)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
     COR_CLEANUP(cor_json_dups_deinit) struct cor_json_dups dups;
     /* Raw values of the request's type keep their bytes. */
-    const void *root = cor_raw_values_of(write->call.schema);
+    const void *root = cor_raw_values_of(write->call->schema);
     const struct cor_object_limits limits = {.guide = root ? &cor_raw_values : NULL, .root = root};
     int r;
 
     cor_json_dups_init(&dups);
-    write->body = cor_object_unref(write->body);
-    write->report = cor_read_report_free(write->report);
+    write->received->body = cor_object_unref(write->received->body);
+    write->received->report = cor_read_report_free(write->received->report);
     r = cor_body_parse(write, &limits, NULL, &dups, &object);
     if (r == 0)
         r = decode_check(write, object, dups.n > 0);
     if (r == 0 && dups.n > 0)
         r = decode_merge(write, &limits, &object);
     if (r == 0)
-        write->body = COR_STEAL(object);
+        write->received->body = COR_STEAL(object);
     return r;
 }

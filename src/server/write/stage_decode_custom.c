@@ -25,10 +25,10 @@
 
 #define WHY_MAX (64u * 1024)
 
-static int custom_check_kind(struct cor_write *write, const struct cor_object *object)
+static int custom_check_kind(const struct cor_receiving *write, const struct cor_object *object)
 {
-    struct cor_call *call = &write->call;
-    struct cor_str body = write->apply ? write->json : call->req->body;
+    struct cor_call *call = write->call;
+    struct cor_str body = write->asked->apply ? write->received->json : call->req->body;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {.max = WHY_MAX + body.n};
     int r = cor_decode_check_type(cor_object_json(object), &why);
     struct cor_gv gv;
@@ -52,12 +52,13 @@ static int custom_check_kind(struct cor_write *write, const struct cor_object *o
         return 0;
     if (why.n == 0)
         return cor_status_set_err(&call->status, r);
-    return write->apply ? cor_body_refuse_patched(write, cor_buf_z(&why))
-                        : cor_body_unrecognized(call, cor_buf_z(&why));
+    return write->asked->apply ? cor_body_refuse_patched(write->call, write->asked,
+                                                         write->received->json, cor_buf_z(&why))
+                               : cor_body_unrecognized(call, cor_buf_z(&why));
 }
 
 /* Bytes that are no object: refuses metadata of another type in upstream's words. */
-static int custom_check_metadata(struct cor_write *write, struct cor_str json)
+static int custom_check_metadata(const struct cor_receiving *write, struct cor_str json)
 {
     struct cor_str metadata;
     char why[96];
@@ -70,7 +71,7 @@ static int custom_check_metadata(struct cor_write *write, struct cor_str json)
     return cor_custom_refuse(write, why);
 }
 
-int cor_stage_decode_custom(struct cor_write *write)
+int cor_stage_decode_custom(const struct cor_receiving *write)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
     COR_CLEANUP(cor_json_dups_deinit) struct cor_json_dups dups;
@@ -78,20 +79,20 @@ int cor_stage_decode_custom(struct cor_write *write)
     int r;
 
     cor_json_dups_init(&dups);
-    write->body = cor_object_unref(write->body);
-    write->report = cor_read_report_free(write->report);
-    cor_buf_reset(&write->findings);
-    write->lacks_defaults = false;
+    write->received->body = cor_object_unref(write->received->body);
+    write->received->report = cor_read_report_free(write->received->report);
+    cor_buf_reset(&write->received->findings);
+    write->received->lacks_defaults = false;
     r = cor_body_parse(write, &limits, custom_check_metadata, &dups, &object);
     if (r == 0)
         r = custom_check_kind(write, object);
     if (r < 0)
         return r;
-    write->body = COR_STEAL(object);
-    write->api_version = cor_custom_version(write->body);
-    if (!cor_custom_is_of_kind(write))
+    write->received->body = COR_STEAL(object);
+    write->received->api_version = cor_custom_version(write->received->body);
+    if (!cor_custom_is_of_kind(write->call, write->received->body))
         return 0;
     for (size_t i = 0; i < dups.n && r == 0; i++)
-        r = cor_custom_add_finding(write, "duplicate field ", cor_strz(dups.v[i].path));
-    return r < 0 ? cor_status_set_err(&write->call.status, r) : 0;
+        r = cor_custom_add_finding(write->received, "duplicate field ", cor_strz(dups.v[i].path));
+    return r < 0 ? cor_status_set_err(&write->call->status, r) : 0;
 }

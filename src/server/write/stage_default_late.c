@@ -6,7 +6,7 @@
  *                   upstream has filled them in when it decoded the body, and adds its part to both
  *                   places, so that they are validated
  *   DEFAULT_LATE    after it, for all other bodies: upstream fills them in when it reads what it
- * has stored, so that nothing validates them
+ *                   has stored, so that nothing validates them
  *
  * Running them again changes nothing.
  * Failures: no memory, and an object that grows over its maximum (413).
@@ -18,39 +18,38 @@
 #include "schema/walk/default.h"
 #include "server/write/stages.h"
 
-const struct cor_type *cor_write_late_type(const struct cor_write *write)
+const struct cor_type *cor_write_late_type(const struct cor_call *call)
 {
-    const struct cor_call *call = &write->call;
     const struct cor_type *type =
         call->stored == call->type ? call->schema : cor_row_schema(call->stored);
 
     return type && cor_type_is(type, COR_TYPE_LATE) ? type : NULL;
 }
 
-bool cor_stage_defaults_late(const struct cor_write *write)
+bool cor_stage_defaults_late(const struct cor_judging *write)
 {
-    return cor_write_late_type(write) != NULL;
+    return cor_write_late_type(write->call) != NULL;
 }
 
-int cor_stage_default_late(struct cor_write *write)
+int cor_stage_default_late(const struct cor_storing *write)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = COR_WRITE_JSON_MAX};
     int r;
 
-    assert(write->object && cor_stage_defaults_late(write));
-    r = cor_default_late(cor_write_late_type(write), cor_object_json(write->object), &json);
-    return cor_write_take_rewritten(&write->call, r, &json, &write->object);
-}
-
-int cor_stage_default_copies(struct cor_write *write)
-{
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = COR_WRITE_JSON_MAX};
-    int r;
-
-    assert(cor_stage_defaults_late(write));
-    r = cor_default_late(cor_write_late_type(write), cor_object_json(cor_write_source(write)),
+    assert(write->to_store->object);
+    r = cor_default_late(cor_write_late_type(write->call), cor_object_json(write->to_store->object),
                          &json);
+    return cor_write_take_rewritten(write->call, r, &json, &write->to_store->object);
+}
+
+int cor_stage_default_copies(const struct cor_storing *write)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = COR_WRITE_JSON_MAX};
+    int r;
+
+    r = cor_default_late(cor_write_late_type(write->call),
+                         cor_object_json(cor_storing_source(write)), &json);
     if (r < 0)
-        return cor_status_set_err(&write->call.status, r);
+        return cor_status_set_err(&write->call->status, r);
     return r == 0 ? 0 : cor_stage_default_late(write);
 }

@@ -37,12 +37,12 @@
 #include "json/text/scan.h"
 
 /* The list that the client sent, also when it is empty, which the normal form does not have. */
-static struct cor_str sent_list(const struct cor_write *write)
+static struct cor_str sent_list(const struct cor_managing *write)
 {
-    struct cor_str list = cor_object_meta_member(write->body, COR_STR("managedFields"));
+    struct cor_str list = cor_object_meta_member(write->received->body, COR_STR("managedFields"));
 
-    if (!list.p && write->sent)
-        list = cor_object_meta_member(write->sent, COR_STR("managedFields"));
+    if (!list.p && write->received->sent)
+        list = cor_object_meta_member(write->received->sent, COR_STR("managedFields"));
     return list;
 }
 
@@ -50,8 +50,8 @@ static struct cor_str sent_list(const struct cor_write *write)
  * not decode count for none. 0 or an error of memory. */
 static int read_entries(struct cor_managed *m, struct cor_str live, struct cor_field_managers *ret)
 {
-    const struct cor_write *write = m->write;
-    struct cor_str list = write->call.sub ? cor_str(NULL, 0) : sent_list(write);
+    const struct cor_managing *write = m->write;
+    struct cor_str list = write->call->sub ? cor_str(NULL, 0) : sent_list(write);
     int r = -COR_EINVAL;
 
     *ret = (struct cor_field_managers){0};
@@ -69,12 +69,13 @@ static int read_entries(struct cor_managed *m, struct cor_str live, struct cor_f
 /* May the body have repeated owner references that are dropped before ownership is judged? Upstream
  * does so for a POST and a PUT; those of a PATCH are dropped afterwards. Most objects have one
  * owner at most. */
-static bool may_repeat_owners(const struct cor_write *write)
+static bool may_repeat_owners(const struct cor_managing *write)
 {
-    struct cor_str owners = cor_object_meta_member(write->body, COR_STR("ownerReferences"));
+    struct cor_str owners =
+        cor_object_meta_member(write->received->body, COR_STR("ownerReferences"));
     struct cor_json_iter it;
 
-    if (write->apply || !owners.p)
+    if (write->asked->apply || !owners.p)
         return false;
     it = cor_json_iter(owners);
     if (!cor_json_iter_elem(&it))
@@ -84,35 +85,36 @@ static bool may_repeat_owners(const struct cor_write *write)
 }
 
 /* Sets *ret_object to the body without repeated owner references, if it has any. */
-static int drop_repeated_owners(struct cor_write *write, struct cor_object **ret_object)
+static int drop_repeated_owners(const struct cor_managing *write, struct cor_object **ret_object)
 {
-    struct cor_str owners = cor_object_meta_member(write->body, COR_STR("ownerReferences"));
+    struct cor_str owners =
+        cor_object_meta_member(write->received->body, COR_STR("ownerReferences"));
     COR_CLEANUP(cor_buf_deinit) struct cor_buf kept = {.max = COR_WRITE_JSON_MAX};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf uids = {.max = COR_WRITE_JSON_MAX};
-    struct cor_object_edit edit = {.kind = write->call.stored->kind,
-                                   .api_version = write->call.stored->api_version,
-                                   .top = cor_object_json(write->body),
-                                   .metadata = cor_object_metadata(write->body)};
+    struct cor_object_edit edit = {.kind = write->call->stored->kind,
+                                   .api_version = write->call->stored->api_version,
+                                   .top = cor_object_json(write->received->body),
+                                   .metadata = cor_object_metadata(write->received->body)};
     int r = cor_strategy_unique_owners(owners, &kept, &uids);
 
     if (r <= 0)
         return r;
     cor_edits_set(&edit.meta_edits, COR_STR("ownerReferences"), cor_buf_str(&kept));
-    return cor_object_edit(&edit, ret_object, &write->call.status);
+    return cor_object_edit(&edit, ret_object, &write->call->status);
 }
 
 /* Appends the object after the write, in the version of the request. Of a kind whose defaults are
  * filled in late (stage_default_late.c) it has those that copy what the client sent, because
  * upstream fills them in when it decodes the body. */
-static int add_after(struct cor_write *write, struct cor_buf *out)
+static int add_after(const struct cor_managing *write, struct cor_buf *out)
 {
-    const struct cor_type *late = cor_write_late_type(write);
+    const struct cor_type *late = cor_write_late_type(write->call);
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = COR_WRITE_JSON_MAX};
     COR_CLEANUP(cor_object_unrefp) struct cor_object *unique = NULL;
     int r = may_repeat_owners(write) ? drop_repeated_owners(write, &unique) : 0;
 
     if (r == 0)
-        r = cor_managed_add_object(write, unique ? unique : write->body, out);
+        r = cor_managed_add_object(write->call, unique ? unique : write->received->body, out);
     if (r < 0 || !late)
         return r;
     r = cor_default_late(late, cor_buf_str(out), &json);
@@ -136,39 +138,42 @@ static void sides_deinit(struct sides *sides)
 }
 
 /* Can the objects of the write be compared as they are stored? */
-static bool is_compared_as_stored(const struct cor_write *write)
+static bool is_compared_as_stored(const struct cor_managing *write)
 {
-    return write->call.type == write->call.stored && !cor_scale_is_written(&write->call);
+    return write->call->type == write->call->stored && !cor_scale_is_written(write->call);
 }
 
 /* `is_exact`: without the resourceVersion, which the present object has and nobody owns. */
-static int sides_show_before(struct sides *sides, struct cor_write *write, bool is_exact)
+static int sides_show_before(struct sides *sides, const struct cor_managing *write, bool is_exact)
 {
     int r = 0;
 
-    if (!write->is_create && !is_exact && is_compared_as_stored(write)) {
-        sides->before = cor_object_json(write->old);
+    if (!write->present->is_create && !is_exact && is_compared_as_stored(write)) {
+        sides->before = cor_object_json(write->managed->old);
         return 0;
     }
     cor_buf_reset(&sides->before_text);
-    r = write->is_create ? cor_managed_add_zero(&write->call, &sides->before_text)
-                         : cor_managed_add_object(write, write->current, &sides->before_text);
+    r = write->present->is_create
+            ? cor_managed_add_zero(write->call, &sides->before_text)
+            : cor_managed_add_object(write->call, write->present->current, &sides->before_text);
     sides->before = cor_buf_str(&sides->before_text);
     return r;
 }
 
-static int sides_show_after(struct sides *sides, struct cor_write *write)
+static int sides_show_after(struct sides *sides, const struct cor_managing *write)
 {
     int r = 0;
 
-    if (is_compared_as_stored(write) && !cor_write_late_type(write) && !may_repeat_owners(write) &&
-        !cor_object_meta_member(write->body, COR_STR("managedFields")).p) {
-        sides->after = cor_object_json(write->body);
+    if (is_compared_as_stored(write) && !cor_write_late_type(write->call) &&
+        !may_repeat_owners(write) &&
+        !cor_object_meta_member(write->received->body, COR_STR("managedFields")).p) {
+        sides->after = cor_object_json(write->received->body);
         return 0;
     }
     /* A Scale is never converted: it is not what is stored. */
-    r = cor_scale_is_written(&write->call) ? cor_managed_add_bare(write->body, &sides->after_text)
-                                           : add_after(write, &sides->after_text);
+    r = cor_scale_is_written(write->call)
+            ? cor_managed_add_bare(write->received->body, &sides->after_text)
+            : add_after(write, &sides->after_text);
     sides->after = cor_buf_str(&sides->after_text);
     return r;
 }
@@ -177,37 +182,37 @@ static int sides_show_after(struct sides *sides, struct cor_write *write)
  * those of the present object. 1: it is another update. */
 static int managed_keep(struct cor_managed *m, const struct sides *sides, struct cor_str live)
 {
-    struct cor_write *write = m->write;
-    struct cor_str sent = write->call.sub ? cor_str(NULL, 0) : sent_list(write);
+    const struct cor_managing *write = m->write;
+    struct cor_str sent = write->call->sub ? cor_str(NULL, 0) : sent_list(write);
     int r;
 
-    if (!live.p || cor_scale_is_written(&write->call) || (sent.p && !cor_str_eq(sent, live)))
+    if (!live.p || cor_scale_is_written(write->call) || (sent.p && !cor_str_eq(sent, live)))
         return 1;
     r = cor_field_managers_keep(&m->request, live, sides->before, sides->after,
-                                &write->managed_text);
+                                &write->managed->text);
     if (r <= 0)
         return r < 0 ? r : 1;
-    write->managed = r == COR_MANAGERS_SAME ? live : cor_buf_str(&write->managed_text);
+    write->managed->next = r == COR_MANAGERS_SAME ? live : cor_buf_str(&write->managed->text);
     return 0;
 }
 
 /* Sets `managed` of a new object whose client has sent no entries. 1: it is another write. */
 static int managed_create(struct cor_managed *m, const struct sides *sides)
 {
-    struct cor_write *write = m->write;
+    const struct cor_managing *write = m->write;
     int r;
 
-    if (cor_scale_is_written(&write->call) || (!write->call.sub && sent_list(write).p))
+    if (cor_scale_is_written(write->call) || (!write->call->sub && sent_list(write).p))
         return 1;
-    r = cor_field_managers_create(&m->request, sides->before, sides->after, &write->managed_text);
+    r = cor_field_managers_create(&m->request, sides->before, sides->after, &write->managed->text);
     if (r == COR_MANAGERS_MADE)
-        write->managed = cor_buf_str(&write->managed_text);
+        write->managed->next = cor_buf_str(&write->managed->text);
     return r < 0 ? r : r == 0;
 }
 
 static int managed_run(struct cor_managed *m, struct cor_str live)
 {
-    struct cor_write *write = m->write;
+    const struct cor_managing *write = m->write;
     COR_CLEANUP(sides_deinit)
     struct sides sides = {.before_text = {.max = COR_WRITE_JSON_MAX},
                           .after_text = {.max = COR_WRITE_JSON_MAX}};
@@ -217,7 +222,7 @@ static int managed_run(struct cor_managed *m, struct cor_str live)
     if (r == 0)
         r = sides_show_after(&sides, write);
     if (r == 0)
-        r = write->is_create ? managed_create(m, &sides) : managed_keep(m, &sides, live);
+        r = write->present->is_create ? managed_create(m, &sides) : managed_keep(m, &sides, live);
     if (r <= 0)
         return r;
     r = sides_show_before(&sides, write, true);
@@ -227,42 +232,43 @@ static int managed_run(struct cor_managed *m, struct cor_str live)
         return r;
     /* An object whose managers are not known stays so until somebody applies to it, and so does a
      * scale whose replicas nobody owns. */
-    if (write->is_create || managers.n > 0)
+    if (write->present->is_create || managers.n > 0)
         r = cor_field_managers_update(&managers, &m->request, sides.before, sides.after);
     return r < 0 ? r : cor_managed_write(m, &managers);
 }
 
 /* Sets `old`. */
-static int note_old(struct cor_write *write, struct cor_str live)
+static int note_old(const struct cor_managing *write, struct cor_str live)
 {
     int r = 0;
 
-    write->old = cor_object_unref(write->old);
+    write->managed->old = cor_object_unref(write->managed->old);
     if (live.p)
-        r = cor_object_without_managed(write->current, live, &write->old);
-    else if (!write->is_create)
-        write->old = cor_object_ref(write->current);
-    return r < 0 ? cor_status_set_err(&write->call.status, r) : 0;
+        r = cor_object_without_managed(write->present->current, live, &write->managed->old);
+    else if (!write->present->is_create)
+        write->managed->old = cor_object_ref(write->present->current);
+    return r < 0 ? cor_status_set_err(&write->call->status, r) : 0;
 }
 
-int cor_stage_manage_fields(struct cor_write *write)
+int cor_stage_manage_fields(const struct cor_managing *write)
 {
-    struct cor_str live = write->is_create
-                              ? cor_str(NULL, 0)
-                              : cor_object_meta_member(write->current, COR_STR("managedFields"));
-    uint64_t steps = write->work.steps;
+    struct cor_str live =
+        write->present->is_create
+            ? cor_str(NULL, 0)
+            : cor_object_meta_member(write->present->current, COR_STR("managedFields"));
+    uint64_t steps = write->work->steps;
     struct cor_managed m;
     int r;
 
-    assert(write->body && (write->is_create || write->current));
+    assert(write->received->body && (write->present->is_create || write->present->current));
     r = note_old(write, live);
     if (r < 0)
         return r;
     /* An apply has judged ownership when it merged its configuration. */
-    if (write->is_applied)
+    if (write->asked->is_applied)
         return 0;
-    write->managed = cor_str(NULL, 0);
-    cor_buf_reset(&write->managed_text);
+    write->managed->next = cor_str(NULL, 0);
+    cor_buf_reset(&write->managed->text);
     r = cor_managed_init(&m, write);
     if (r == 0)
         r = managed_run(&m, live);
@@ -270,13 +276,13 @@ int cor_stage_manage_fields(struct cor_write *write)
     if (r == COR_WORK_YIELD)
         return r;
     if (r == -COR_ENOMEM)
-        return cor_status_set_err(&write->call.status, r);
+        return cor_status_set_err(&write->call->status, r);
     if (r < 0) {
         /* What was done in vain leaves the other stages their budget. */
-        write->work.steps = steps;
-        cor_status_deinit(&write->call.status);
-        cor_status_init(&write->call.status);
-        write->managed = cor_str(NULL, 0);
+        write->work->steps = steps;
+        cor_status_deinit(&write->call->status);
+        cor_status_init(&write->call->status);
+        write->managed->next = cor_str(NULL, 0);
     }
     return 0;
 }

@@ -29,19 +29,19 @@ static void must_be(const char *name, struct cor_str found, struct cor_str wante
                              detail);
 }
 
-int cor_stage_match_kind(struct cor_write *write)
+int cor_stage_match_kind(const struct cor_judging *write)
 {
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
-    struct cor_call *call = &write->call;
-    struct cor_str kind = cor_object_kind(write->body);
+    struct cor_call *call = write->call;
+    struct cor_str kind = cor_object_kind(write->received->body);
     struct cor_gk gk = {call->type->group, kind};
     struct cor_gv gv = {call->type->group, call->type->version};
 
     must_be("kind", kind, call->type->kind, &errs);
-    must_be("apiVersion", write->api_version, call->type->api_version, &errs);
+    must_be("apiVersion", write->received->api_version, call->type->api_version, &errs);
     if (errs.n == 0 && errs.error == 0)
         return 0;
-    if (cor_gv_parse(write->api_version, &gv, NULL) == 0)
+    if (cor_gv_parse(write->received->api_version, &gv, NULL) == 0)
         gk.group = gv.group;
-    return cor_status_invalid(&call->status, &gk, cor_object_name(write->body), &errs);
+    return cor_status_invalid(&call->status, &gk, cor_object_name(write->received->body), &errs);
 }

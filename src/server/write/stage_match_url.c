@@ -45,22 +45,23 @@ static int match_namespace(struct cor_call *call, const struct cor_object *objec
     return 0;
 }
 
-int cor_stage_match_url(struct cor_write *write)
+int cor_stage_match_url(const struct cor_judging *write)
 {
-    int r = match_namespace(&write->call, write->body);
+    int r = match_namespace(write->call, write->received->body);
 
-    assert(write->body);
-    return r < 0 ? r : match_name(&write->call, write->body);
+    assert(write->received->body);
+    return r < 0 ? r : match_name(write->call, write->received->body);
 }
 
 /* The resourceVersion of a new object counts only when it can be read; others must be valid. */
-int cor_stage_read_revision(struct cor_write *write)
+int cor_stage_read_revision(const struct cor_receiving *write)
 {
-    struct cor_call *call = &write->call;
+    struct cor_call *call = write->call;
 
     if (call->name.n > 0)
-        return cor_resource_version_parse_object(write->rv, &write->rev, &call->status);
-    if (cor_str_to_u64(write->rv, &write->rev) < 0)
-        write->rev = 0;
+        return cor_resource_version_parse_object(write->received->rv, &write->received->rev,
+                                                 &call->status);
+    if (cor_str_to_u64(write->received->rv, &write->received->rev) < 0)
+        write->received->rev = 0;
     return 0;
 }

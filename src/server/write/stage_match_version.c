@@ -17,10 +17,12 @@ static int match_version(struct cor_call *call, struct cor_str version)
         COR_STR_ARG(version), COR_STR_ARG(call->type->api_version));
 }
 
-int cor_stage_match_version(struct cor_write *write)
+int cor_stage_match_version(const struct cor_judging *write)
 {
-    assert(write->body);
-    return write->api_version.n == 0 ? 0 : match_version(&write->call, write->api_version);
+    assert(write->received->body);
+    return write->received->api_version.n == 0
+               ? 0
+               : match_version(write->call, write->received->api_version);
 }
 
 /* Upstream's handler does not compare the version of what a patch made of a custom resource; its
@@ -33,11 +35,11 @@ static int match_patched_version(struct cor_call *call, struct cor_str version)
         &call->status, "Object 'apiVersion' is missing in 'object has no apiVersion field'");
 }
 
-int cor_stage_match_version_custom(struct cor_write *write)
+int cor_stage_match_version_custom(const struct cor_judging *write)
 {
-    bool is_patched = write->apply && !write->is_applied;
+    bool is_patched = write->asked->apply && !write->asked->is_applied;
 
-    assert(write->body && write->call.type->custom);
-    return is_patched ? match_patched_version(&write->call, write->api_version)
-                      : match_version(&write->call, write->api_version);
+    assert(write->received->body && write->call->type->custom);
+    return is_patched ? match_patched_version(write->call, write->received->api_version)
+                      : match_version(write->call, write->received->api_version);
 }

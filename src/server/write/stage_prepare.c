@@ -8,30 +8,32 @@
 #include "server/strategy/strategy_run.h"
 #include "server/write/stages.h"
 
-static int prepare_run_strategy(struct cor_write *write, const struct cor_strategy_input *input)
+static int prepare_run_strategy(const struct cor_storing *write,
+                                const struct cor_strategy_input *input)
 {
-    return write->is_create ? cor_strategy_create(&write->call, input, &write->object)
-                            : cor_strategy_update(&write->call, input, &write->object);
+    return write->present->is_create
+               ? cor_strategy_create(write->call, input, &write->to_store->object)
+               : cor_strategy_update(write->call, input, &write->to_store->object);
 }
 
-int cor_stage_prepare(struct cor_write *write)
+int cor_stage_prepare(const struct cor_storing *write)
 {
-    struct cor_call *call = &write->call;
+    struct cor_call *call = write->call;
     struct cor_strategy_input input = {
-        .body = cor_write_source(write),
-        .old = write->is_create ? NULL : write->old,
-        .sender = cor_buf_str(&write->sender),
+        .body = cor_storing_source(write),
+        .old = write->present->is_create ? NULL : write->managed->old,
+        .sender = cor_buf_str(&write->asked->sender),
         /* A conversion may have made such a field from an annotation. */
-        .has_gated = write->has_gated || call->conversion,
-        .sends_empty = write->sends_empty,
+        .has_gated = write->received->has_gated || call->conversion,
+        .sends_empty = write->received->sends_empty,
     };
     int r;
 
-    assert(write->body && (write->is_create || write->old));
-    write->object = cor_object_unref(write->object);
-    write->removes = false;
+    assert(write->received->body && (write->present->is_create || write->managed->old));
+    write->to_store->object = cor_object_unref(write->to_store->object);
+    write->to_store->removes = false;
     r = prepare_run_strategy(write, &input);
-    if (r == 0 && !write->is_create)
-        write->removes = cor_strategy_is_finished(call, write->object);
+    if (r == 0 && !write->present->is_create)
+        write->to_store->removes = cor_strategy_is_finished(call, write->to_store->object);
     return r;
 }

@@ -48,49 +48,52 @@ static bool is_same_list(struct cor_str a, struct cor_str b)
     }
 }
 
-bool cor_stage_has_managed(const struct cor_write *write)
+bool cor_stage_has_managed(const struct cor_judging *write)
 {
-    return write->managed.p != NULL;
+    return write->managed->next.p != NULL;
 }
 
 /* Sorts the fields in the entries of a custom resource, for which upstream has no type that keeps
  * their order: so they are read from the store. Sets *list to the text in `room`. */
-static int sort_fields(struct cor_write *write, struct cor_buf *room, struct cor_str *list)
+static int sort_fields(const struct cor_storing *write, struct cor_buf *room, struct cor_str *list)
 {
     static const struct cor_json_limits limits = {COR_WRITE_JSON_MAX, COR_JSON_DEPTH_MAX, true};
     int r = cor_json_canonicalize(*list, &limits, room, NULL, NULL);
 
     *list = cor_buf_str(room);
-    return r < 0 ? cor_status_set_err(&write->call.status, r) : 0;
+    return r < 0 ? cor_status_set_err(&write->call->status, r) : 0;
 }
 
-int cor_stage_put_managed_fields(struct cor_write *write)
+int cor_stage_put_managed_fields(const struct cor_storing *write)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf sorted = {.max = COR_WRITE_JSON_MAX};
-    struct cor_str list = write->managed;
+    struct cor_str list = write->managed->next;
     struct cor_object *with;
     int r = 0;
 
-    assert(write->object && list.p);
-    if (write->call.res->custom)
+    assert(write->to_store->object && list.p);
+    if (write->call->res->custom)
         r = sort_fields(write, &sorted, &list);
     if (r < 0)
         return r;
-    if (!write->is_create && !write->removes && cor_object_same_stored(write->object, write->old)) {
-        struct cor_str live = cor_object_meta_member(write->current, COR_STR("managedFields"));
+    if (!write->present->is_create && !write->to_store->removes &&
+        cor_object_same_stored(write->to_store->object, write->managed->old)) {
+        struct cor_str live =
+            cor_object_meta_member(write->present->current, COR_STR("managedFields"));
 
         if (live.p && is_same_list(live, list))
             list = live;
     }
     /* An object that is too large with managedFields is stored without them, unless its client
      * applies it. */
-    if (write->object->len + sizeof("\"managedFields\":,") - 1 + list.n >
+    if (write->to_store->object->len + sizeof("\"managedFields\":,") - 1 + list.n >
         COR_OBJECT_BYTES_MAX_DEFAULT)
-        return write->is_applied ? cor_status_set_err(&write->call.status, -COR_ETOOBIG) : 0;
-    r = cor_object_with_managed(write->object, list, &with);
+        return write->asked->is_applied ? cor_status_set_err(&write->call->status, -COR_ETOOBIG)
+                                        : 0;
+    r = cor_object_with_managed(write->to_store->object, list, &with);
     if (r < 0)
-        return cor_status_set_err(&write->call.status, r);
-    cor_object_unref(write->object);
-    write->object = with;
+        return cor_status_set_err(&write->call->status, r);
+    cor_object_unref(write->to_store->object);
+    write->to_store->object = with;
     return 0;
 }

@@ -29,7 +29,8 @@ static const struct cor_type *metadata_type(void)
 }
 
 /* The findings of the walk over the metadata name paths below it: `unknown field "colour"`. */
-static int add_metadata_findings(struct cor_write *write, const struct cor_read_report *report)
+static int add_metadata_findings(struct cor_write_received *received,
+                                 const struct cor_read_report *report)
 {
     int r = 0;
 
@@ -37,24 +38,29 @@ static int add_metadata_findings(struct cor_write *write, const struct cor_read_
         struct cor_str finding = cor_read_finding(report, i);
         struct cor_str rest = finding, what = cor_str_cut(&rest, '"');
 
-        r = cor_buf_adds(&write->findings, what);
+        r = cor_buf_adds(&received->findings, what);
         if (r == 0)
-            r = cor_buf_addz(&write->findings, "\"metadata.");
+            r = cor_buf_addz(&received->findings, "\"metadata.");
         if (r == 0)
-            r = cor_buf_adds(&write->findings, rest);
+            r = cor_buf_adds(&received->findings, rest);
         if (r == 0)
-            r = cor_buf_addc(&write->findings, '\0');
+            r = cor_buf_addc(&received->findings, '\0');
     }
     return r == -COR_ETOOBIG ? 0 : r;
 }
 
-int cor_stage_read_metadata(struct cor_write *write)
+bool cor_stage_has_kind(const struct cor_judging *write)
+{
+    return cor_custom_is_of_kind(write->call, write->received->body);
+}
+
+int cor_stage_read_metadata(const struct cor_receiving *write)
 {
     COR_CLEANUP(cor_read_report_freep) struct cor_read_report *report = NULL;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf normal = {.max = COR_WRITE_JSON_MAX};
-    struct cor_str metadata = cor_object_member(write->body, COR_STR("metadata"));
+    struct cor_str metadata = cor_object_member(write->received->body, COR_STR("metadata"));
     const struct cor_type *type = metadata_type();
-    struct cor_call *call = &write->call;
+    struct cor_call *call = write->call;
     struct cor_object_edit edit;
     struct cor_object *made;
     int r;
@@ -67,7 +73,7 @@ int cor_stage_read_metadata(struct cor_write *write)
         if (r == -COR_EINVAL)
             return cor_custom_refuse(write, cor_buf_z(&report->error));
         if (r == 0)
-            r = add_metadata_findings(write, report);
+            r = add_metadata_findings(write->received, report);
         if (r < 0)
             return cor_status_set_err(&call->status, r);
     }
@@ -75,16 +81,16 @@ int cor_stage_read_metadata(struct cor_write *write)
     if (r <= 0)
         return r < 0 ? cor_status_set_err(&call->status, r) : 0;
     edit = (struct cor_object_edit){
-        .kind = cor_object_kind(write->body),
-        .api_version = cor_object_api_version(write->body),
-        .top = cor_object_json(write->body),
+        .kind = cor_object_kind(write->received->body),
+        .api_version = cor_object_api_version(write->received->body),
+        .top = cor_object_json(write->received->body),
         .metadata = cor_buf_str(&normal),
     };
     r = cor_object_edit(&edit, &made, &call->status);
     if (r < 0)
         return r;
-    cor_object_unref(write->body);
-    write->body = made;
-    write->api_version = cor_custom_version(made);
+    cor_object_unref(write->received->body);
+    write->received->body = made;
+    write->received->api_version = cor_custom_version(made);
     return 0;
 }

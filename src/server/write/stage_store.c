@@ -74,7 +74,7 @@ static void store_on_answer(void *arg, const struct cor_store_reply *reply)
 {
     struct cor_write *write = arg;
 
-    if (!write->allocation) {
+    if (!write->to_store.allocation) {
         write->reply.on_done(arg, reply);
         return;
     }
@@ -84,7 +84,8 @@ static void store_on_answer(void *arg, const struct cor_store_reply *reply)
     cor_status_init(&write->reply.status);
     if (reply->status)
         cor_status_move(&write->reply.status, reply->status);
-    cor_allocation_settle(COR_STEAL(write->allocation), store_end(reply), store_on_settled, write);
+    cor_allocation_settle(COR_STEAL(write->to_store.allocation), store_end(reply), store_on_settled,
+                          write);
 }
 
 static void store_on_undone(void *arg)
@@ -96,17 +97,18 @@ int cor_write_store_new(struct cor_write *write, cor_store_cb on_stored, void *a
     struct cor_call *call = &write->call;
     int r;
 
-    assert(write->object && write->is_create && !cor_call_is_dry_run(call) && arg == write);
-    if (write->allocation) {
+    assert(write->to_store.object && write->present.is_create && !cor_call_is_dry_run(call) &&
+           arg == write);
+    if (write->to_store.allocation) {
         write->reply.on_done = on_stored;
         on_stored = store_on_answer;
     }
-    r = cor_store_create(call->backing->store, cor_buf_str(&call->key), write->object,
+    r = cor_store_create(call->backing->store, cor_buf_str(&call->key), write->to_store.object,
                          store_ttl(call), on_stored, arg, &call->status);
     /* Nothing was asked of the store: the answer does not wait for this. */
-    if (r < 0 && write->allocation)
-        cor_allocation_settle(COR_STEAL(write->allocation), COR_ALLOCATION_UNDO, store_on_undone,
-                              NULL);
+    if (r < 0 && write->to_store.allocation)
+        cor_allocation_settle(COR_STEAL(write->to_store.allocation), COR_ALLOCATION_UNDO,
+                              store_on_undone, NULL);
     return r;
 }
 
@@ -197,8 +199,9 @@ int cor_write_store_delete(struct cor_call *call, struct cor_str key,
 void cor_write_store_change(struct cor_write *write, int r, struct cor_store_change *change)
 {
     assert(change && cor_loop_is_current(write->call.loop->loop));
-    if (r == 0 && !write->removes && !cor_call_is_dry_run(&write->call))
-        cor_store_change_write(change, cor_object_ref(write->object), store_ttl(&write->call));
+    if (r == 0 && !write->to_store.removes && !cor_call_is_dry_run(&write->call))
+        cor_store_change_write(change, cor_object_ref(write->to_store.object),
+                               store_ttl(&write->call));
     else
         cor_store_change_stop(change);
 }

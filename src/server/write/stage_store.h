@@ -6,19 +6,9 @@
 
 #include "server/write/write.h"
 
-/* What a client reads whose resourceVersion is not the present one. */
-#define COR_WRITE_MODIFIED                                                                         \
-    "the object has been modified; please apply your changes to the latest version and try again"
-
-/* Do objects of the call's resource reserve something beside themselves (server/alloc/)? */
-static inline bool cor_call_reserves(const struct cor_call *call)
-{
-    return call->res->role == COR_ROLE_SERVICES && call->loop->shared->alloc;
-}
-
-/* Stores `write->object` under the call's key, if the key is free. `on_stored` follows: -COR_EEXIST
- * when the key is taken. The caller counts the operation (cor_call_begin_op()). 0, or a failure in
- * the call's status. */
+/* Stores the object of the write under the call's key, if the key is free. `on_stored` follows:
+ * -COR_EEXIST when the key is taken. The caller counts the operation (cor_call_begin_op()). 0, or a
+ * failure in the call's status. */
 int cor_write_store_new(struct cor_write *write, cor_store_cb on_stored, void *arg);
 
 /* Starts a guaranteed update of the call's object, whose steps run the stages: as
@@ -31,8 +21,8 @@ int cor_write_store_update(struct cor_write *write, const struct cor_store_updat
 int cor_write_store_delete(struct cor_call *call, struct cor_str key,
                            const struct cor_store_delete_opts *opts);
 
-/* Ends a step of a guaranteed update that was judged with `r`: stores `write->object`, or stops the
- * change (a failure, a dry run, an object that is removed instead). */
+/* Ends a step of a guaranteed update that was judged with `r`: stores the object of the write, or
+ * stops the change (a failure, a dry run, an object that is removed instead). */
 void cor_write_store_change(struct cor_write *write, int r, struct cor_store_change *change);
 
 #endif

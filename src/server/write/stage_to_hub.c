@@ -28,20 +28,21 @@ static cor_convert_fn convert_fn(const struct cor_call *call, const struct cor_o
     return NULL;
 }
 
-int cor_stage_to_hub(struct cor_write *write)
+int cor_stage_to_hub(const struct cor_receiving *write)
 {
-    struct cor_call *call = &write->call;
-    cor_convert_fn fn = convert_fn(call, write->body);
+    struct cor_call *call = write->call;
+    cor_convert_fn fn = convert_fn(call, write->received->body);
     struct cor_object *stored;
     int r;
 
-    assert(write->body);
+    assert(write->received->body);
     if (!fn)
         return 0;
-    r = cor_convert_object(fn, call->stored->kind, call->stored->api_version, write->body, &stored);
+    r = cor_convert_object(fn, call->stored->kind, call->stored->api_version, write->received->body,
+                           &stored);
     if (r < 0)
         return cor_status_set_err(&call->status, r);
-    cor_object_unref(write->body);
-    write->body = stored;
+    cor_object_unref(write->received->body);
+    write->received->body = stored;
     return 0;
 }

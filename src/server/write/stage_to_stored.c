@@ -18,15 +18,15 @@
 #include "server/write/stages.h"
 
 /* Are the defaults of the row's schema too large for the present object? 0 or 1, -COR_ENOMEM. */
-static int defaults_are_large(const struct cor_write *write, const struct cor_resource_row *row)
+static int defaults_are_large(const struct cor_storing *write, const struct cor_resource_row *row)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = COR_OBJECT_BYTES_MAX_DEFAULT};
     const struct cor_structural *schema = NULL;
     int r = cor_custom_schema_peek(row->custom->schema, &schema);
 
-    if (r == 0 && schema && write->current)
-        r = cor_structural_rewrite(schema, cor_object_json(write->current), COR_STRUCTURAL_DEFAULT,
-                                   &json, NULL);
+    if (r == 0 && schema && write->present->current)
+        r = cor_structural_rewrite(schema, cor_object_json(write->present->current),
+                                   COR_STRUCTURAL_DEFAULT, &json, NULL);
     if (r == -COR_ETOOBIG)
         return 1;
     return r < 0 ? r : 0;
@@ -35,9 +35,9 @@ static int defaults_are_large(const struct cor_write *write, const struct cor_re
 /* Objects that were stored before their defaults became too large, in the stored version or in that
  * of the request, are served without them, and an update may leave such an object so. Any other
  * object is refused. */
-static int check_defaults(struct cor_write *write)
+static int check_defaults(const struct cor_storing *write)
 {
-    struct cor_call *call = &write->call;
+    struct cor_call *call = write->call;
     int r = defaults_are_large(write, call->stored);
 
     if (r == 0 && call->res != call->stored)
@@ -51,26 +51,33 @@ static int check_defaults(struct cor_write *write)
 
 /* May the schema of the stored version have something left to do? It has nothing for an object that
  * was decoded in that version, and is stored as it was decoded. */
-static bool is_changed_after_decoding(const struct cor_write *write,
+static bool is_changed_after_decoding(const struct cor_storing *write,
                                       const struct cor_structural *schema)
 {
-    const struct cor_call *call = &write->call;
+    const struct cor_call *call = write->call;
 
-    return write->is_applied || call->res != call->stored || cor_scale_is_written(call) ||
-           (write->is_create && schema && cor_structural_fills_in(schema, COR_STR("status")));
+    return write->asked->is_applied || call->res != call->stored || cor_scale_is_written(call) ||
+           (write->present->is_create && schema &&
+            cor_structural_fills_in(schema, COR_STR("status")));
 }
 
-int cor_stage_to_stored(struct cor_write *write)
+int cor_stage_to_stored(const struct cor_storing *write)
 {
-    struct cor_call *call = &write->call;
-    unsigned steps = COR_STRUCTURAL_NUMBERS;
+    struct cor_call *call = write->call;
+    bool lacks_defaults = write->received->lacks_defaults;
+    struct cor_custom_steps steps = {
+        .row = call->stored,
+        .steps = COR_STRUCTURAL_NUMBERS,
+        .ret_lacks_defaults = write->present->is_create ? NULL : &lacks_defaults,
+    };
     const struct cor_structural *schema;
     int r = cor_custom_schema_peek(call->stored->custom->schema, &schema);
 
+    assert(write->to_store->object);
     if (r < 0)
         return cor_status_set_err(&call->status, r);
     if (is_changed_after_decoding(write, schema))
-        steps |= COR_STRUCTURAL_ALL | COR_STRUCTURAL_EMBEDDED_STORED;
-    r = cor_custom_rewrite(write, call->stored, steps, NULL, &write->object);
-    return r == 0 && write->lacks_defaults ? check_defaults(write) : r;
+        steps.steps |= COR_STRUCTURAL_ALL | COR_STRUCTURAL_EMBEDDED_STORED;
+    r = cor_custom_rewrite(call, write->work, &steps, &write->to_store->object);
+    return r == 0 && lacks_defaults ? check_defaults(write) : r;
 }

@@ -32,7 +32,7 @@
     "this server runs without --allow-privileged, which would let containers be privileged"
 
 /* Which program the call asks for. A subresource that has none of its own is an update. */
-static enum cor_check_operation operation_of(const struct cor_write *write,
+static enum cor_check_operation operation_of(const struct cor_judging *write,
                                              const struct cor_type *type)
 {
     static const char *const names[] = {
@@ -40,9 +40,9 @@ static enum cor_check_operation operation_of(const struct cor_write *write,
         COR_CHECK_OPERATIONS(X)
 #undef X
     };
-    const struct cor_api_subresource *sub = write->call.sub;
+    const struct cor_api_subresource *sub = write->call->sub;
 
-    if (write->is_create)
+    if (write->present->is_create)
         return COR_CHECK_CREATE;
     for (size_t i = COR_CHECK_STATUS; sub && i < COR_CHECK_OPERATIONS_N; i++) {
         if (strcmp(sub->name, names[i]) == 0 && cor_validate_has(type, (enum cor_check_operation)i))
@@ -66,13 +66,13 @@ static bool may_warn(const struct cor_call *call, enum cor_check_operation opera
 }
 
 /* What the programs of the kind get to see. `type` is NULL for a kind without a type. */
-static struct cor_validation make_validation(struct cor_write *write)
+static struct cor_validation make_validation(const struct cor_judging *write)
 {
-    struct cor_call *call = &write->call;
+    struct cor_call *call = write->call;
     struct cor_validation validation = {
         .type = call->type == call->stored ? call->schema : cor_row_schema(call->stored),
         .operation = COR_CHECK_UPDATE,
-        .object = cor_object_json(write->object),
+        .object = cor_object_json(write->to_store->object),
         .meta = {call->res->name_rule, cor_api_is_namespaced(call->res),
                  call->res->flags & COR_API_ANY_FINALIZER},
         .api_version = call->res->api_version,
@@ -82,11 +82,11 @@ static struct cor_validation make_validation(struct cor_write *write)
 
     if (validation.type)
         validation.operation = operation_of(write, validation.type);
-    if (!write->is_create)
-        validation.old = cor_object_json(write->old);
-    if (write->sent && call->type == call->stored && !cor_scale_is_written(call))
-        validation.sent = cor_object_json(write->sent);
-    validation.ns_object = write->ns_object;
+    if (!write->present->is_create)
+        validation.old = cor_object_json(write->managed->old);
+    if (write->received->sent && call->type == call->stored && !cor_scale_is_written(call))
+        validation.sent = cor_object_json(write->received->sent);
+    validation.ns_object = write->admitted->ns_object;
     if (may_warn(call, validation.operation)) {
         validation.key_pair = cor_key_pair_mistake;
         validation.warn = add_warning;
@@ -96,7 +96,7 @@ static struct cor_validation make_validation(struct cor_write *write)
 }
 
 /* Adds what is wrong with the object, in the order that the head describes. */
-static void check_object(const struct cor_write *write, struct cor_validation *validation,
+static void check_object(const struct cor_judging *write, struct cor_validation *validation,
                          struct cor_field_errors *errs)
 {
     struct cor_object_meta_rules generic = {COR_NAME_PATH_SEGMENT, validation->meta.is_namespaced,
@@ -104,9 +104,9 @@ static void check_object(const struct cor_write *write, struct cor_validation *v
     bool has_program =
         validation->type && cor_validate_has(validation->type, validation->operation);
     const struct cor_object_meta_rules *rules = has_program ? &generic : &validation->meta;
-    struct cor_str metadata = cor_object_metadata(write->object);
+    struct cor_str metadata = cor_object_metadata(write->to_store->object);
 
-    if (write->is_create) {
+    if (write->present->is_create) {
         if (has_program && cor_validate(validation, errs))
             return;
         if (errs->n == 0)
@@ -115,7 +115,8 @@ static void check_object(const struct cor_write *write, struct cor_validation *v
     }
     cor_object_meta_check(metadata, rules, errs);
     generic.is_checked = errs->n == 0;
-    cor_object_meta_check_update(metadata, cor_object_metadata(write->old), &generic, errs);
+    cor_object_meta_check_update(metadata, cor_object_metadata(write->managed->old), &generic,
+                                 errs);
     if (!has_program)
         return;
     validation->meta.is_checked = validation->meta.is_update_checked = errs->n == 0;
@@ -123,35 +124,36 @@ static void check_object(const struct cor_write *write, struct cor_validation *v
 }
 
 /* A name that validation refuses may have escapes, which messages do not show twice. */
-int cor_write_refuse_object(struct cor_write *write, const struct cor_field_errors *errs)
+int cor_write_refuse_object(const struct cor_judging *write, const struct cor_field_errors *errs)
 {
     /* Messages have the kind as it is stored: an Event of events.k8s.io is one of core. */
-    struct cor_gk gk = cor_api_gk(write->call.stored);
-    struct cor_str name = cor_object_name(write->object);
+    struct cor_gk gk = cor_api_gk(write->call->stored);
+    struct cor_str name = cor_object_name(write->to_store->object);
     char *text = NULL;
     int r;
 
     if (name.n > 0 && memchr(name.p, '\\', name.n)) {
         text = cor_alloc(name.n);
         if (!text)
-            return cor_status_set_err(&write->call.status, -COR_ENOMEM);
+            return cor_status_set_err(&write->call->status, -COR_ENOMEM);
         r = cor_json_unescape(name, text, name.n, &name);
         assert(r == 0);
         (void)r;
     }
-    r = cor_status_invalid(&write->call.status, &gk, name, errs);
+    r = cor_status_invalid(&write->call->status, &gk, name, errs);
     cor_free(text);
     return r;
 }
 
-int cor_stage_validate(struct cor_write *write)
+int cor_stage_validate(const struct cor_judging *write)
 {
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
-    struct cor_call *call = &write->call;
+    struct cor_call *call = write->call;
     struct cor_validation validation;
     bool meets_privileged = false;
 
-    assert(write->object && (write->is_create || (write->current && write->old)));
+    assert(write->to_store->object &&
+           (write->present->is_create || (write->present->current && write->managed->old)));
     validation = make_validation(write);
     validation.ret_meets_privileged = &meets_privileged;
     check_object(write, &validation, &errs);

@@ -5,8 +5,9 @@
  *   the metadata by the rules that all objects have, and what of it may not change ──► the keywords
  *   of the schema of the request's version ──► its scale ──► embedded resources ──► lists ──► rules
  *
- * Failures: 422 with all field errors; no memory; COR_WORK_YIELD: validation is too much for a
- * loop, and runs again on a thread. Thread: the thread that has the call. */
+ * Failures: 422 with all field errors; no memory; COR_WORK_YIELD: validation is too much for a loop,
+ * and runs again on a thread.
+ * Thread: the thread that has the call. */
 /* clang-format on */
 #include <assert.h>
 
@@ -20,40 +21,42 @@
 #include "schema/structural/structural.h"
 #include "server/write/stages.h"
 
-static void check_metadata(const struct cor_write *write, struct cor_field_errors *errs)
+static void check_metadata(const struct cor_judging *write, struct cor_field_errors *errs)
 {
-    const struct cor_resource_row *res = write->call.res;
+    const struct cor_resource_row *res = write->call->res;
     const struct cor_object_meta_rules rules = {res->name_rule, cor_api_is_namespaced(res),
                                                 res->flags & COR_API_ANY_FINALIZER};
     struct cor_object_meta_rules generic = {COR_NAME_PATH_SEGMENT, rules.is_namespaced, true};
-    struct cor_str metadata = cor_object_metadata(write->object);
+    struct cor_str metadata = cor_object_metadata(write->to_store->object);
 
     cor_object_meta_check(metadata, &rules, errs);
-    if (write->is_create)
+    if (write->present->is_create)
         return;
     generic.is_checked = errs->n == 0;
-    cor_object_meta_check_update(metadata, cor_object_metadata(write->old), &generic, errs);
+    cor_object_meta_check_update(metadata, cor_object_metadata(write->managed->old), &generic,
+                                 errs);
     /* Upstream goes over the metadata once more. Where nothing was wrong, nothing will be. */
     if (errs->n > 0)
-        cor_object_meta_check_update(metadata, cor_object_metadata(write->old), &generic, errs);
+        cor_object_meta_check_update(metadata, cor_object_metadata(write->managed->old), &generic,
+                                     errs);
 }
 
 /* The present object as the request's version has it: upstream decodes it in that version. What is
  * the same in both is forgiven, and the new object was read by the schema of that version; compared
  * with the stored object, all that this schema drops or fills in would count as a change. Appends
  * it to `out`, unless it is the stored object itself: 0, with `ret_old`. */
-static int old_of_version(const struct cor_write *write, const struct cor_structural *schema,
+static int old_of_version(const struct cor_judging *write, const struct cor_structural *schema,
                           struct cor_buf *out, struct cor_str *ret_old)
 {
-    const struct cor_call *call = &write->call;
+    const struct cor_call *call = write->call;
     const unsigned steps = COR_STRUCTURAL_ALL | COR_STRUCTURAL_EMBEDDED_STORED;
     COR_CLEANUP(cor_object_unrefp) struct cor_object *plain = NULL;
     int r = 0;
 
-    *ret_old = cor_object_json(write->current);
+    *ret_old = cor_object_json(write->present->current);
     if (!schema || call->res == call->stored)
         return 0;
-    r = cor_object_at(write->current, 0, &plain);
+    r = cor_object_at(write->present->current, 0, &plain);
     if (r == 0)
         r = cor_structural_rewrite(schema, cor_object_json(plain), steps, out, NULL);
     if (r == -COR_ETOOBIG)
@@ -66,13 +69,13 @@ static int old_of_version(const struct cor_write *write, const struct cor_struct
 
 /* Adds what the schema of the request's version finds wrong; COR_WORK_YIELD in `errs`: the stage
  * runs again. */
-static void check_by_schema(struct cor_write *write, struct cor_field_errors *errs)
+static void check_by_schema(const struct cor_judging *write, struct cor_field_errors *errs)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf old = {.max = COR_WRITE_JSON_MAX};
-    const struct cor_call *call = &write->call;
+    const struct cor_call *call = write->call;
     struct cor_structural_validation validation = {
-        .work = &write->work,
-        .object = cor_object_json(write->object),
+        .work = write->work,
+        .object = cor_object_json(write->to_store->object),
         .is_status = call->sub && call->sub->part == COR_PART_STATUS,
     };
     const struct cor_custom_row *custom = call->res->custom;
@@ -80,7 +83,7 @@ static void check_by_schema(struct cor_write *write, struct cor_field_errors *er
 
     int r = cor_custom_schema_peek(custom->schema, &schema);
 
-    if (r == 0 && !write->is_create)
+    if (r == 0 && !write->present->is_create)
         r = old_of_version(write, schema, &old, &validation.old);
     if (r < 0 && errs->error == 0)
         errs->error = r;
@@ -98,11 +101,12 @@ static void check_by_schema(struct cor_write *write, struct cor_field_errors *er
         cor_structural_check_rules(schema, errs);
 }
 
-int cor_stage_validate_custom(struct cor_write *write)
+int cor_stage_validate_custom(const struct cor_judging *write)
 {
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
 
-    assert(write->object && (write->is_create || (write->current && write->old)));
+    assert(write->to_store->object &&
+           (write->present->is_create || (write->present->current && write->managed->old)));
     check_metadata(write, &errs);
     check_by_schema(write, &errs);
     if (errs.error == COR_WORK_YIELD)

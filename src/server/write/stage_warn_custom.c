@@ -51,15 +51,16 @@ static int warn_of_finalizer(struct cor_call *call, struct cor_str name)
     return r < 0 ? r : cor_warnings_add(&call->warnings, cor_buf_str(&text));
 }
 
-bool cor_stage_warns(const struct cor_write *write)
+bool cor_stage_warns(const struct cor_judging *write)
 {
-    return !write->call.sub || write->call.sub->part == COR_PART_SCALE;
+    return !write->call->sub || write->call->sub->part == COR_PART_SCALE;
 }
 
-int cor_stage_warn_custom(struct cor_write *write)
+int cor_stage_warn_custom(const struct cor_judging *write)
 {
-    struct cor_json_iter old = finalizers_of(write->is_create ? NULL : write->current);
-    struct cor_json_iter new_ = finalizers_of(write->object);
+    struct cor_json_iter old =
+        finalizers_of(write->present->is_create ? NULL : write->present->current);
+    struct cor_json_iter new_ = finalizers_of(write->to_store->object);
     struct cor_str *added = NULL;
     struct cor_str_set known;
     size_t n = 0, cap = 0;
@@ -81,8 +82,8 @@ int cor_stage_warn_custom(struct cor_write *write)
     if (n > 1)
         qsort(added, n, sizeof(added[0]), compare_texts);
     for (size_t i = 0; r == 0 && i < n; i++)
-        r = warn_of_finalizer(&write->call, added[i]);
+        r = warn_of_finalizer(write->call, added[i]);
     cor_str_set_deinit(&known);
     cor_free(added);
-    return r < 0 ? cor_status_set_err(&write->call.status, r) : 0;
+    return r < 0 ? cor_status_set_err(&write->call->status, r) : 0;
 }

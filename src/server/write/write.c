@@ -20,7 +20,6 @@
 #include "schema/types/strategy.h"
 #include "server/access/user.h"
 #include "server/alloc/allocation.h"
-#include "server/write/stages.h"
 #include "server/write/write_body.h"
 #include "server/write/write_options.h"
 #include "json/write/writer.h"
@@ -32,47 +31,48 @@
 void cor_write_init(struct cor_write *write)
 {
     write->list = cor_stage_list_of(&write->call);
-    cor_buf_init(&write->text, COR_BODY_BYTES_MAX);
-    cor_buf_init(&write->yaml_dups, COR_BODY_DUPS_MAX);
-    cor_buf_init(&write->findings, COR_READ_TEXTS_MAX);
-    cor_buf_init(&write->sender, SENDER_MAX);
-    cor_buf_init(&write->normal, COR_WRITE_JSON_MAX);
-    cor_buf_init(&write->manager, MANAGER_TEXT_MAX);
-    cor_buf_init(&write->managed_text, COR_WRITE_JSON_MAX);
+    cor_buf_init(&write->received.text, COR_BODY_BYTES_MAX);
+    cor_buf_init(&write->received.yaml_dups, COR_BODY_DUPS_MAX);
+    cor_buf_init(&write->received.findings, COR_READ_TEXTS_MAX);
+    cor_buf_init(&write->asked.sender, SENDER_MAX);
+    cor_buf_init(&write->received.normal, COR_WRITE_JSON_MAX);
+    cor_buf_init(&write->asked.manager, MANAGER_TEXT_MAX);
+    cor_buf_init(&write->managed.text, COR_WRITE_JSON_MAX);
 }
 
 void cor_write_deinit(struct cor_write *write)
 {
-    cor_buf_deinit(&write->text);
-    cor_buf_deinit(&write->yaml_dups);
-    cor_buf_deinit(&write->findings);
-    cor_buf_deinit(&write->normal);
-    cor_buf_deinit(&write->sender);
-    cor_buf_deinit(&write->manager);
-    cor_buf_deinit(&write->managed_text);
-    write->report = cor_read_report_free(write->report);
-    write->body = cor_object_unref(write->body);
-    write->sent = cor_object_unref(write->sent);
-    write->ns_object = cor_object_unref(write->ns_object);
-    write->current = cor_object_unref(write->current);
-    write->old = cor_object_unref(write->old);
-    write->object = cor_object_unref(write->object);
-    write->allocated = cor_object_unref(write->allocated);
-    cor_allocation_abandon(write->allocation);
+    cor_buf_deinit(&write->received.text);
+    cor_buf_deinit(&write->received.yaml_dups);
+    cor_buf_deinit(&write->received.findings);
+    cor_buf_deinit(&write->received.normal);
+    cor_buf_deinit(&write->asked.sender);
+    cor_buf_deinit(&write->asked.manager);
+    cor_buf_deinit(&write->managed.text);
+    write->received.report = cor_read_report_free(write->received.report);
+    write->received.body = cor_object_unref(write->received.body);
+    write->received.sent = cor_object_unref(write->received.sent);
+    write->admitted.ns_object = cor_object_unref(write->admitted.ns_object);
+    write->present.current = cor_object_unref(write->present.current);
+    write->managed.old = cor_object_unref(write->managed.old);
+    write->to_store.object = cor_object_unref(write->to_store.object);
+    write->to_store.allocated = cor_object_unref(write->to_store.allocated);
+    cor_allocation_abandon(write->to_store.allocation);
     cor_object_unref(write->reply.object);
     cor_status_deinit(&write->reply.status);
-    if (write->creation)
-        cor_creations_end(write->creation);
-    write->creation = NULL;
-    if (write->gate)
-        cor_creation_gate_leave(write->gate);
-    write->gate = NULL;
+    if (write->admitted.creation)
+        cor_creations_end(write->admitted.creation);
+    write->admitted.creation = NULL;
+    if (write->admitted.gate)
+        cor_creation_gate_leave(write->admitted.gate);
+    write->admitted.gate = NULL;
 }
 
 void cor_write_run(struct cor_write *write, enum cor_stage from, enum cor_stage until,
                    cor_write_done done)
 {
-    assert(from > COR_STAGE_DECODE ? write->body != NULL : write->apply || write->call.req);
+    assert(from > COR_STAGE_DECODE ? write->received.body != NULL
+                                   : write->asked.apply || write->call.req);
     cor_stage_list_run(write, write->list, from, until, done);
 }
 
@@ -109,11 +109,11 @@ int cor_write_note_manager(struct cor_write *write)
     int r = 0;
 
     assert(call->req);
-    cor_buf_reset(&write->manager);
+    cor_buf_reset(&write->asked.manager);
     r = call->opts.field_manager.n > 0 ? cor_buf_adds(&name, call->opts.field_manager)
                                        : add_agent_name(call->req->user_agent, &name);
     if (r == 0)
-        r = cor_json_quote(&write->manager, cor_buf_str(&name));
+        r = cor_json_quote(&write->asked.manager, cor_buf_str(&name));
     return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 
@@ -126,7 +126,7 @@ static int write_note_sender(struct cor_write *write)
 
     if (!strategy || !strategy->needs_sender)
         return 0;
-    cor_json_writer_init(&w, &write->sender);
+    cor_json_writer_init(&w, &write->asked.sender);
     cor_user_write(cor_user_or_server(call->req->user), &w);
     return cor_status_set_err(&call->status, cor_json_writer_finish(&w));
 }

@@ -72,21 +72,22 @@ static int body_print_strategic(struct cor_str patch, struct cor_buf *out)
     return r == -COR_ENOMEM ? r : 0;
 }
 
-int cor_body_refuse_patched(struct cor_write *write, const char *why)
+int cor_body_refuse_patched(struct cor_call *call, const struct cor_write_asked *asked,
+                            struct cor_str json, const char *why)
 {
     static const struct cor_field_path patch = {.name = COR_STR("patch")};
     static const struct cor_gk none = {COR_STR(""), COR_STR("")};
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf map = {0};
-    struct cor_str value = write->json;
+    struct cor_str value = json;
 
-    if (write->strategic.p) {
-        if (body_print_strategic(write->strategic, &map) < 0)
-            return cor_status_set_err(&write->call.status, -COR_ENOMEM);
+    if (asked->strategic.p) {
+        if (body_print_strategic(asked->strategic, &map) < 0)
+            return cor_status_set_err(&call->status, -COR_ENOMEM);
         value = cor_buf_str(&map);
     }
     cor_field_errors_add(&errs, COR_FIELD_INVALID, &patch, cor_field_string(value), why);
-    return cor_status_invalid(&write->call.status, &none, COR_STR(""), &errs);
+    return cor_status_invalid(&call->status, &none, COR_STR(""), &errs);
 }
 
 static int body_read_yaml(struct cor_call *call, struct cor_buf *text, struct cor_buf *dups,

@@ -4,7 +4,7 @@
 #define COR_SERVER_WRITE_WRITE_BODY_H
 
 #include "server/api/call.h"
-#include "server/write/write.h"
+#include "server/write/write_phases.h"
 
 #define COR_BODY_DUPS_MAX (16u * 1024) /* of the report about the repeated keys of YAML */
 
@@ -30,8 +30,9 @@ int cor_body_unrecognized(struct cor_call *call, const char *why);
 int cor_body_cannot_handle(struct cor_call *call, struct cor_str api_version, struct cor_str kind,
                            const char *why);
 
-/* 422: what a patch made is not an object of its kind. The words print what was made, or the patch
- * itself when it is a strategic merge patch. Returns -COR_EINVALID, -COR_ENOMEM. */
-int cor_body_refuse_patched(struct cor_write *write, const char *why);
+/* 422: what a patch made is not an object of its kind. The words print what was made (`json`), or
+ * the patch itself when it is a strategic merge patch. Returns -COR_EINVALID, -COR_ENOMEM. */
+int cor_body_refuse_patched(struct cor_call *call, const struct cor_write_asked *asked,
+                            struct cor_str json, const char *why);
 
 #endif

@@ -8,102 +8,105 @@
  * say where admission is called. Thread: any (constants). */
 #include <assert.h>
 
-#include "server/write/custom_body.h"
+#include "server/write/stage_list.h"
 #include "server/write/stages.h"
 
-static int apply_patch(struct cor_write *write)
+static int apply_patch(const struct cor_receiving *write)
 {
-    return write->apply(write);
+    return write->asked->apply(write);
 }
 
-static bool is_patch(const struct cor_write *write)
+static bool is_patch(const struct cor_judging *write)
 {
-    return write->apply != NULL;
+    return write->asked->apply != NULL;
 }
 
 static const struct cor_stage_row builtin_rows[] = {
     /* What was sent, in the version of the request. */
-    {COR_STAGE_APPLY_PATCH, .run = apply_patch, .applies = is_patch},
-    {COR_STAGE_DECODE, .run = cor_stage_decode},
-    {COR_STAGE_CHECK_FIELDS, .run = cor_stage_check_fields},
-    {COR_STAGE_MATCH_VERSION, .run = cor_stage_match_version},
-    {COR_STAGE_MATCH_URL, .run = cor_stage_match_url},
-    {COR_STAGE_READ_REVISION, .run = cor_stage_read_revision},
-    {COR_STAGE_NORMALIZE, .run = cor_stage_normalize},
-    {COR_STAGE_DEFAULT, .run = cor_stage_default, .applies = cor_stage_defaults},
+    {COR_STAGE_APPLY_PATCH, .receive = apply_patch, .applies = is_patch},
+    {COR_STAGE_DECODE, .receive = cor_stage_decode},
+    {COR_STAGE_CHECK_FIELDS, .judge = cor_stage_check_fields},
+    {COR_STAGE_MATCH_VERSION, .judge = cor_stage_match_version},
+    {COR_STAGE_MATCH_URL, .judge = cor_stage_match_url},
+    {COR_STAGE_READ_REVISION, .receive = cor_stage_read_revision},
+    {COR_STAGE_NORMALIZE, .receive = cor_stage_normalize},
+    {COR_STAGE_DEFAULT, .receive = cor_stage_default, .applies = cor_stage_defaults},
     /* The hub's version from here on. */
-    {COR_STAGE_TO_HUB, .run = cor_stage_to_hub},
-    {COR_STAGE_MANAGE_FIELDS, .run = cor_stage_manage_fields},
-    {COR_STAGE_CHECK_NAMESPACE, .start = cor_stage_check_namespace,
+    {COR_STAGE_TO_HUB, .receive = cor_stage_to_hub},
+    {COR_STAGE_MANAGE_FIELDS, .manage = cor_stage_manage_fields},
+    {COR_STAGE_CHECK_NAMESPACE, .start_admit = cor_stage_check_namespace,
      .applies = cor_stage_checks_namespace},
     /* Admission that mutates is called here, with `body` and, beside it, `managed`; the check of
      * the namespace is its first plugin in kube-apiserver. What it has changed is normalised and
      * defaulted again, and it may be called twice: cor_stage_list_run() can begin at a named stage
      * and end before one, so that such a write goes back. */
-    {COR_STAGE_CHECK_REVISION, .run = cor_stage_check_revision,
+    {COR_STAGE_CHECK_REVISION, .judge = cor_stage_check_revision,
      .applies = cor_stage_checks_revision},
-    {COR_STAGE_ALLOCATE, .start = cor_stage_allocate, .applies = cor_stage_allocates},
-    {COR_STAGE_PREPARE, .run = cor_stage_prepare},
-    {COR_STAGE_DEFAULT_COPIES, .run = cor_stage_default_copies, .applies = cor_stage_defaults_late},
-    {COR_STAGE_CHECK_UID, .run = cor_stage_check_uid, .applies = cor_stage_checks_uid},
-    {COR_STAGE_VALIDATE, .run = cor_stage_validate},
+    {COR_STAGE_ALLOCATE, .start_store = cor_stage_allocate, .applies = cor_stage_allocates},
+    {COR_STAGE_PREPARE, .store = cor_stage_prepare},
+    {COR_STAGE_DEFAULT_COPIES, .store = cor_stage_default_copies,
+     .applies = cor_stage_defaults_late},
+    {COR_STAGE_CHECK_UID, .judge = cor_stage_check_uid, .applies = cor_stage_checks_uid},
+    {COR_STAGE_VALIDATE, .judge = cor_stage_validate},
     /* Admission that validates is called here, with `object` and, beside it, `managed`. It changes
      * nothing, and is called again when a lost compare has sent the write back to a named stage. */
-    {COR_STAGE_DEFAULT_LATE, .run = cor_stage_default_late, .applies = cor_stage_defaults_late},
-    {COR_STAGE_PUT_MANAGED_FIELDS, .run = cor_stage_put_managed_fields,
+    {COR_STAGE_DEFAULT_LATE, .store = cor_stage_default_late, .applies = cor_stage_defaults_late},
+    {COR_STAGE_PUT_MANAGED_FIELDS, .store = cor_stage_put_managed_fields,
      .applies = cor_stage_has_managed},
 };
 
 static const struct cor_stage_row custom_rows[] = {
     /* What was sent, in the version of the request, which is also that of the hub. */
-    {COR_STAGE_APPLY_PATCH, .run = apply_patch, .applies = is_patch},
-    {COR_STAGE_DECODE, .run = cor_stage_decode_custom},
-    {COR_STAGE_READ_METADATA, .run = cor_stage_read_metadata, .applies = cor_custom_is_of_kind},
-    {COR_STAGE_PRUNE_AND_DEFAULT, .run = cor_stage_prune_and_default, .applies = cor_stage_prunes},
-    {COR_STAGE_CHECK_FIELDS, .run = cor_stage_check_fields},
-    {COR_STAGE_MATCH_VERSION, .run = cor_stage_match_version_custom},
-    {COR_STAGE_MATCH_URL, .run = cor_stage_match_url},
-    {COR_STAGE_MATCH_KIND, .run = cor_stage_match_kind},
-    {COR_STAGE_READ_REVISION, .run = cor_stage_read_revision},
+    {COR_STAGE_APPLY_PATCH, .receive = apply_patch, .applies = is_patch},
+    {COR_STAGE_DECODE, .receive = cor_stage_decode_custom},
+    {COR_STAGE_READ_METADATA, .receive = cor_stage_read_metadata, .applies = cor_stage_has_kind},
+    {COR_STAGE_PRUNE_AND_DEFAULT, .receive = cor_stage_prune_and_default,
+     .applies = cor_stage_prunes},
+    {COR_STAGE_CHECK_FIELDS, .judge = cor_stage_check_fields},
+    {COR_STAGE_MATCH_VERSION, .judge = cor_stage_match_version_custom},
+    {COR_STAGE_MATCH_URL, .judge = cor_stage_match_url},
+    {COR_STAGE_MATCH_KIND, .judge = cor_stage_match_kind},
+    {COR_STAGE_READ_REVISION, .receive = cor_stage_read_revision},
     /* Of what a server-side apply made, which is not pruned before it is stored. */
-    {COR_STAGE_DEFAULT, .run = cor_stage_default_applied, .applies = cor_stage_defaults_applied},
-    {COR_STAGE_MANAGE_FIELDS, .run = cor_stage_manage_fields},
-    {COR_STAGE_CHECK_NAMESPACE, .start = cor_stage_check_namespace,
+    {COR_STAGE_DEFAULT, .receive = cor_stage_default_applied,
+     .applies = cor_stage_defaults_applied},
+    {COR_STAGE_MANAGE_FIELDS, .manage = cor_stage_manage_fields},
+    {COR_STAGE_CHECK_NAMESPACE, .start_admit = cor_stage_check_namespace,
      .applies = cor_stage_checks_namespace},
-    {COR_STAGE_CHECK_DEFINITION, .run = cor_stage_check_definition,
+    {COR_STAGE_CHECK_DEFINITION, .admit = cor_stage_check_definition,
      .applies = cor_stage_checks_definition},
     /* Admission that mutates is called here, as above; such a write goes back to
      * PRUNE_AND_DEFAULT. */
-    {COR_STAGE_CHECK_REVISION, .run = cor_stage_check_revision,
+    {COR_STAGE_CHECK_REVISION, .judge = cor_stage_check_revision,
      .applies = cor_stage_checks_revision},
-    {COR_STAGE_PREPARE, .run = cor_stage_prepare},
-    {COR_STAGE_VALIDATE, .run = cor_stage_validate_custom},
-    {COR_STAGE_WARN, .run = cor_stage_warn_custom, .applies = cor_stage_warns},
+    {COR_STAGE_PREPARE, .store = cor_stage_prepare},
+    {COR_STAGE_VALIDATE, .judge = cor_stage_validate_custom},
+    {COR_STAGE_WARN, .judge = cor_stage_warn_custom, .applies = cor_stage_warns},
     /* Admission that validates is called here, as above. */
-    {COR_STAGE_TO_STORED, .run = cor_stage_to_stored},
-    {COR_STAGE_PUT_MANAGED_FIELDS, .run = cor_stage_put_managed_fields,
+    {COR_STAGE_TO_STORED, .store = cor_stage_to_stored},
+    {COR_STAGE_PUT_MANAGED_FIELDS, .store = cor_stage_put_managed_fields,
      .applies = cor_stage_has_managed},
 };
 
 static const struct cor_stage_row custom_scale_rows[] = {
-    {COR_STAGE_APPLY_PATCH, .run = apply_patch, .applies = is_patch},
-    {COR_STAGE_DECODE, .run = cor_stage_decode},
-    {COR_STAGE_CHECK_FIELDS, .run = cor_stage_check_fields},
-    {COR_STAGE_MATCH_VERSION, .run = cor_stage_match_version},
-    {COR_STAGE_MATCH_URL, .run = cor_stage_match_url},
-    {COR_STAGE_READ_REVISION, .run = cor_stage_read_revision},
-    {COR_STAGE_NORMALIZE, .run = cor_stage_normalize},
-    {COR_STAGE_DEFAULT, .run = cor_stage_default, .applies = cor_stage_defaults},
-    {COR_STAGE_MANAGE_FIELDS, .run = cor_stage_manage_fields},
+    {COR_STAGE_APPLY_PATCH, .receive = apply_patch, .applies = is_patch},
+    {COR_STAGE_DECODE, .receive = cor_stage_decode},
+    {COR_STAGE_CHECK_FIELDS, .judge = cor_stage_check_fields},
+    {COR_STAGE_MATCH_VERSION, .judge = cor_stage_match_version},
+    {COR_STAGE_MATCH_URL, .judge = cor_stage_match_url},
+    {COR_STAGE_READ_REVISION, .receive = cor_stage_read_revision},
+    {COR_STAGE_NORMALIZE, .receive = cor_stage_normalize},
+    {COR_STAGE_DEFAULT, .receive = cor_stage_default, .applies = cor_stage_defaults},
+    {COR_STAGE_MANAGE_FIELDS, .manage = cor_stage_manage_fields},
     /* Admission that mutates is called here, as above. */
-    {COR_STAGE_CHECK_REVISION, .run = cor_stage_check_revision},
-    {COR_STAGE_PREPARE, .run = cor_stage_prepare},
-    {COR_STAGE_CHECK_UID, .run = cor_stage_check_uid},
-    {COR_STAGE_VALIDATE, .run = cor_stage_validate_custom},
-    {COR_STAGE_WARN, .run = cor_stage_warn_custom},
+    {COR_STAGE_CHECK_REVISION, .judge = cor_stage_check_revision},
+    {COR_STAGE_PREPARE, .store = cor_stage_prepare},
+    {COR_STAGE_CHECK_UID, .judge = cor_stage_check_uid},
+    {COR_STAGE_VALIDATE, .judge = cor_stage_validate_custom},
+    {COR_STAGE_WARN, .judge = cor_stage_warn_custom},
     /* Admission that validates is called here, as above. */
-    {COR_STAGE_TO_STORED, .run = cor_stage_to_stored},
-    {COR_STAGE_PUT_MANAGED_FIELDS, .run = cor_stage_put_managed_fields,
+    {COR_STAGE_TO_STORED, .store = cor_stage_to_stored},
+    {COR_STAGE_PUT_MANAGED_FIELDS, .store = cor_stage_put_managed_fields,
      .applies = cor_stage_has_managed},
 };
 

@@ -6,12 +6,12 @@
 #include "base/mem.h"
 #include "meta/object/object.h"
 #include "server/api/api_int.h"
-#include "server/write/stages.h"
+#include "server/write/write.h"
 
 /* What has run, a letter for each stage, and how the list ended. */
 static char trail[64];
 static int ended;
-static struct cor_write *waiting;
+static struct cor_call *waiting;
 
 static void note(const char *what)
 {
@@ -20,37 +20,37 @@ static void note(const char *what)
     assert_true(snprintf(trail + n, sizeof(trail) - n, "%s", what) < (int)(sizeof(trail) - n));
 }
 
-static int run_a(struct cor_write *write)
+static int run_a(const struct cor_storing *write)
 {
     note("a");
     return 0;
 }
 
-static int run_b(struct cor_write *write)
+static int run_b(const struct cor_receiving *write)
 {
     note("b");
     return 0;
 }
 
-static int run_refusal(struct cor_write *write)
+static int run_refusal(const struct cor_judging *write)
 {
     note("!");
-    return cor_status_bad_request(&write->call.status, "no");
+    return cor_status_bad_request(&write->call->status, "no");
 }
 
-static void start_at_once(struct cor_write *write)
+static void start_at_once(const struct cor_admitting *write)
 {
     note("n");
-    cor_write_resume(write, 0);
+    cor_write_resume(write->call, 0);
 }
 
-static void start_later(struct cor_write *write)
+static void start_later(const struct cor_storing *write)
 {
     note("l");
-    waiting = write;
+    waiting = write->call;
 }
 
-static bool never(const struct cor_write *write)
+static bool never(const struct cor_judging *write)
 {
     return false;
 }
@@ -68,12 +68,14 @@ struct run {
 
 static void run_open(struct run *run)
 {
+    static const struct cor_verb_ops verb = {.size = sizeof(struct cor_write)};
+    static const struct cor_stage_list none = {NULL, 0};
     static const char json[] = "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{}}";
 
-    *run = (struct run){.write = {.is_create = true}};
+    *run = (struct run){.write = {.call = {.verb = &verb}, .list = &none}};
     fx_open(&run->fx);
     run->write.call.loop = cor_api_loop(run->fx.api, 0);
-    assert_int_equal(cor_object_from_sorted(cor_strz(json), &run->write.body), 0);
+    assert_int_equal(cor_object_from_sorted(cor_strz(json), &run->write.received.body), 0);
     trail[0] = '\0';
     ended = 1;
 }
@@ -81,17 +83,17 @@ static void run_open(struct run *run)
 static void run_close(struct run *run)
 {
     cor_status_deinit(&run->write.call.status);
-    run->write.body = cor_object_unref(run->write.body);
+    run->write.received.body = cor_object_unref(run->write.received.body);
     fx_close(&run->fx);
 }
 
 static const struct cor_stage_row rows[] = {
-    {COR_STAGE_TO_HUB, .run = run_a},
-    {COR_STAGE_MANAGE_FIELDS, .run = run_a, .applies = never},
-    {COR_STAGE_CHECK_NAMESPACE, .start = start_at_once},
-    {COR_STAGE_PREPARE, .run = run_b},
-    {COR_STAGE_VALIDATE, .start = start_later},
-    {COR_STAGE_PUT_MANAGED_FIELDS, .run = run_a},
+    {COR_STAGE_TO_HUB, .store = run_a},
+    {COR_STAGE_MANAGE_FIELDS, .store = run_a, .applies = never},
+    {COR_STAGE_CHECK_NAMESPACE, .start_admit = start_at_once},
+    {COR_STAGE_PREPARE, .receive = run_b},
+    {COR_STAGE_VALIDATE, .start_store = start_later},
+    {COR_STAGE_PUT_MANAGED_FIELDS, .store = run_a},
 };
 static const struct cor_stage_list list = {rows, COR_ARRAY_LEN(rows)};
 
@@ -138,9 +140,9 @@ TEST(write_run, goes_back_to_a_named_stage)
 TEST(write_run, ends_with_the_first_refusal)
 {
     static const struct cor_stage_row refusing[] = {
-        {COR_STAGE_PREPARE, .run = run_a},
-        {COR_STAGE_VALIDATE, .run = run_refusal},
-        {COR_STAGE_PUT_MANAGED_FIELDS, .run = run_b},
+        {COR_STAGE_PREPARE, .store = run_a},
+        {COR_STAGE_VALIDATE, .judge = run_refusal},
+        {COR_STAGE_PUT_MANAGED_FIELDS, .receive = run_b},
     };
     static const struct cor_stage_list refuses = {refusing, COR_ARRAY_LEN(refusing)};
     struct run run;
