@@ -112,37 +112,37 @@ static void delta_store_tell(struct cor_delta_fifo *f, struct cor_str rv)
 }
 
 static int delta_store_take(struct cor_reflector_store *store, enum cor_delta_type type,
-                            struct cor_str key, struct cor_object *object, struct cor_str rv,
-                            struct cor_status *reterr)
+                            struct cor_str key, struct cor_object *object,
+                            struct cor_reflector_at at, struct cor_status *reterr)
 {
     struct cor_delta_fifo *f = delta_store_of(store);
     int r;
 
     cor_lock_acquire(&f->lock);
     r = delta_store_take_locked(f, type, key, object, reterr);
-    delta_store_tell(f, r == 0 ? rv : COR_STR(""));
+    delta_store_tell(f, r == 0 ? at.rv : COR_STR(""));
     return r;
 }
 
 static int delta_store_on_add(struct cor_reflector_store *store, struct cor_str key,
-                              struct cor_object *object, struct cor_str rv,
+                              struct cor_object *object, struct cor_reflector_at at,
                               struct cor_status *reterr)
 {
-    return delta_store_take(store, COR_DELTA_ADDED, key, object, rv, reterr);
+    return delta_store_take(store, COR_DELTA_ADDED, key, object, at, reterr);
 }
 
 static int delta_store_on_update(struct cor_reflector_store *store, struct cor_str key,
-                                 struct cor_object *object, struct cor_str rv,
+                                 struct cor_object *object, struct cor_reflector_at at,
                                  struct cor_status *reterr)
 {
-    return delta_store_take(store, COR_DELTA_UPDATED, key, object, rv, reterr);
+    return delta_store_take(store, COR_DELTA_UPDATED, key, object, at, reterr);
 }
 
 static int delta_store_on_del(struct cor_reflector_store *store, struct cor_str key,
-                              struct cor_object *object, struct cor_str rv,
+                              struct cor_object *object, struct cor_reflector_at at,
                               struct cor_status *reterr)
 {
-    return delta_store_take(store, COR_DELTA_DELETED, key, object, rv, reterr);
+    return delta_store_take(store, COR_DELTA_DELETED, key, object, at, reterr);
 }
 
 /* No status: the reflector has told of it. Without memory, nobody can be told. */
@@ -158,12 +158,12 @@ static void delta_store_on_skip(struct cor_reflector_store *store, struct cor_st
     cor_delta_fifo_unlock(f);
 }
 
-static void delta_store_on_bookmark(struct cor_reflector_store *store, struct cor_str rv)
+static void delta_store_on_bookmark(struct cor_reflector_store *store, struct cor_reflector_at at)
 {
     struct cor_delta_fifo *f = delta_store_of(store);
 
     cor_lock_acquire(&f->lock);
-    cor_cache_waiters_reached(&f->waiters, rv, f->last_seq);
+    cor_cache_waiters_reached(&f->waiters, at.rv, f->last_seq);
     cor_delta_fifo_unlock(f);
 }
 
@@ -341,8 +341,8 @@ static int delta_store_replace_locked(struct cor_delta_fifo *f)
     return r;
 }
 
-static int delta_store_on_replace_commit(struct cor_reflector_store *store, struct cor_str rv,
-                                         struct cor_status *reterr)
+static int delta_store_on_replace_commit(struct cor_reflector_store *store,
+                                         struct cor_reflector_at at, struct cor_status *reterr)
 {
     struct cor_delta_fifo *f = delta_store_of(store);
     int r;
@@ -352,7 +352,7 @@ static int delta_store_on_replace_commit(struct cor_reflector_store *store, stru
     if (r < 0)
         delta_store_failure(f, r, reterr);
     cor_delta_list_clear(&f->staged);
-    delta_store_tell(f, r == 0 ? rv : COR_STR(""));
+    delta_store_tell(f, r == 0 ? at.rv : COR_STR(""));
     return r;
 }
 

@@ -121,7 +121,8 @@ static void fifo_unlock_and_wake(struct cor_fifo *f)
 }
 
 static int fifo_on_put(struct cor_reflector_store *store, struct cor_str key,
-                       struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
+                       struct cor_object *object, struct cor_reflector_at at,
+                       struct cor_status *reterr)
 {
     struct cor_fifo *f = fifo_of(store);
     int r;
@@ -137,7 +138,8 @@ static int fifo_on_put(struct cor_reflector_store *store, struct cor_str key,
 }
 
 static int fifo_on_del(struct cor_reflector_store *store, struct cor_str key,
-                       struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
+                       struct cor_object *object, struct cor_reflector_at at,
+                       struct cor_status *reterr)
 {
     struct cor_fifo *f = fifo_of(store);
     struct fifo_entry *e;
@@ -174,7 +176,7 @@ static int fifo_on_replace_add(struct cor_reflector_store *store, struct cor_str
     return fifo_status(r, reterr);
 }
 
-static int fifo_on_replace_commit(struct cor_reflector_store *store, struct cor_str rv,
+static int fifo_on_replace_commit(struct cor_reflector_store *store, struct cor_reflector_at at,
                                   struct cor_status *reterr)
 {
     struct cor_fifo *f = fifo_of(store);

@@ -56,14 +56,20 @@ static const struct cor_backoff_opts backoff_opts = {
     .steps = COR_BACKOFF_STEPS_MAX,
 };
 
-bool cor_reflector_rv_set(struct cor_reflector_rv *to, struct cor_str from)
+bool cor_reflector_rv_set(struct cor_reflector_rv *to, struct cor_reflector_at from)
 {
-    if (from.n > COR_REFLECTOR_RV_MAX)
+    if (from.rv.n > COR_REFLECTOR_RV_MAX)
         return false;
-    if (from.n > 0)
-        memmove(to->p, from.p, from.n);
-    to->n = from.n;
+    if (from.rv.n > 0)
+        memmove(to->p, from.rv.p, from.rv.n);
+    to->n = from.rv.n;
+    to->rev = from.rev;
     return true;
+}
+
+struct cor_reflector_at cor_reflector_rv_at(const struct cor_reflector_rv *rv)
+{
+    return (struct cor_reflector_at){cor_reflector_rv_str(rv), rv->rev};
 }
 
 struct cor_str cor_reflector_rv_str(const struct cor_reflector_rv *rv)

@@ -2,11 +2,13 @@
 
 #include "json/text/scan.h"
 
-struct cor_str cor_reflector_event_rv(const struct cor_reflector_event *event)
+struct cor_reflector_at cor_reflector_event_at(const struct cor_reflector_event *event)
 {
-    if (event->resource_version.n > 0 || !event->object)
-        return event->resource_version;
-    return cor_object_resource_version(event->object);
+    struct cor_reflector_at at = {event->resource_version, event->rev};
+
+    if (at.rv.n == 0 && event->object)
+        at.rv = cor_object_resource_version(event->object);
+    return at;
 }
 
 bool cor_reflector_event_ends_initial(const struct cor_reflector_event *event)

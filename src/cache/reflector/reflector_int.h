@@ -10,7 +10,9 @@
 #include "cache/store/object_set.h"
 #include "meta/select/page_walk.h"
 
+/* A copy of a struct cor_reflector_at. */
 struct cor_reflector_rv {
+    cor_rev rev;
     size_t n;
     char p[COR_REFLECTOR_RV_MAX + 1];
 };
@@ -79,7 +81,9 @@ uint64_t cor_reflector_backoff_until(struct cor_reflector *r);
 void cor_reflector_end_round(struct cor_reflector *r, const struct cor_status *error);
 void cor_reflector_say(struct cor_reflector *r, enum cor_reflector_report what,
                        const struct cor_status *status);
-bool cor_reflector_rv_set(struct cor_reflector_rv *to, struct cor_str from);
+/* False: the text is too long to be kept, and nothing is. */
+bool cor_reflector_rv_set(struct cor_reflector_rv *to, struct cor_reflector_at from);
+struct cor_reflector_at cor_reflector_rv_at(const struct cor_reflector_rv *rv);
 struct cor_str cor_reflector_rv_str(const struct cor_reflector_rv *rv);
 /* A copy of `from` with "what: " before its message. */
 void cor_reflector_wrap(struct cor_status *to, const struct cor_status *from, const char *what);
@@ -96,7 +100,8 @@ void cor_reflector_unstage(struct cor_reflector *r);
 /* Begins when needed, and adds. 0, or negative with `reterr` filled. */
 int cor_reflector_stage(struct cor_reflector *r, struct cor_str key, struct cor_object *object,
                         struct cor_status *reterr);
-int cor_reflector_commit(struct cor_reflector *r, struct cor_str rv, struct cor_status *reterr);
+int cor_reflector_commit(struct cor_reflector *r, struct cor_reflector_at at,
+                         struct cor_status *reterr);
 
 /* reflector_stream.c */
 void cor_reflector_stream_begin(struct cor_reflector *r);

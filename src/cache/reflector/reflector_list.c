@@ -68,17 +68,18 @@ int cor_reflector_stage(struct cor_reflector *r, struct cor_str key, struct cor_
     return 0;
 }
 
-int cor_reflector_commit(struct cor_reflector *r, struct cor_str rv, struct cor_status *reterr)
+int cor_reflector_commit(struct cor_reflector *r, struct cor_reflector_at at,
+                         struct cor_status *reterr)
 {
     int rc = list_begin_staging(r, reterr);
 
     if (rc < 0)
         return rc;
     r->list.staging = false;
-    rc = r->store->ops->replace_commit(r->store, rv, reterr);
+    rc = r->store->ops->replace_commit(r->store, at, reterr);
     if (rc < 0)
         return rc;
-    cor_reflector_rv_set(&r->last_rv, rv);
+    cor_reflector_rv_set(&r->last_rv, at);
     if (r->opts.learns_expected)
         cor_reflector_expect(r, r->list.first);
     cor_object_unref(r->list.first);
@@ -103,7 +104,7 @@ static void choose_page_size(struct cor_reflector *r)
 static void list_ask_from_start(struct cor_reflector *r, struct cor_str rv)
 {
     cor_reflector_unstage(r);
-    cor_reflector_rv_set(&r->list.asked_rv, rv);
+    cor_reflector_rv_set(&r->list.asked_rv, cor_reflector_at(rv));
     cor_page_walk_reset(&r->list.walk);
     r->list.paged = false;
     r->list.full = false;
@@ -196,7 +197,7 @@ static void list_finish(struct cor_reflector *r)
         r->paginates = true;
     r->rv_unavailable = false;
     list_say_if_slow(r);
-    if (cor_reflector_commit(r, cor_reflector_rv_str(&r->list.rv), &st) < 0) {
+    if (cor_reflector_commit(r, cor_reflector_rv_at(&r->list.rv), &st) < 0) {
         list_fail_round(r, "unable to sync list result", &st);
         return;
     }
@@ -232,6 +233,7 @@ static int list_stage_all(struct cor_reflector *r, const struct cor_list_page *p
 void cor_reflector_list_take(struct cor_reflector *r, const struct cor_list_page *page)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
+    const struct cor_reflector_at at = {page->resource_version, page->rev};
     bool is_first = r->list.walk.token.n == 0;
 
     if (list_stage_all(r, page, &st) < 0) {
@@ -242,7 +244,7 @@ void cor_reflector_list_take(struct cor_reflector *r, const struct cor_list_page
     }
     if (page->more_parts)
         return;
-    if (is_first && !cor_reflector_rv_set(&r->list.rv, page->resource_version)) {
+    if (is_first && !cor_reflector_rv_set(&r->list.rv, at)) {
         cor_status_set(&st, -COR_EINVAL, "resourceVersion of %zu bytes", page->resource_version.n);
         list_fail_round(r, "unable to understand list result", &st);
         return;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "cache/reflector/reflector_event.h"
 #include "meta/object/object.h"
 #include "meta/select/list_options.h"
 #include "meta/status/status.h"
@@ -41,24 +42,24 @@ struct cor_reflector_store {
 };
 
 /* Functions that return int: 0, or a negative COR_E… with `reterr` filled. What a failure leads to:
- * docs/internals/reflector.md. `rv` is the resourceVersion that the store is at after the call,
+ * docs/internals/reflector.md. `at` is where the store is after the call,
  * `key` what the driver calls the object (empty: it has no name for it but the object's own). */
 struct cor_reflector_store_ops {
     /* Events of a watch. An add may be of a key that is there, an update of one that is not; the
      * object of a del is NULL when the driver told its key alone. */
     int (*add)(struct cor_reflector_store *store, struct cor_str key, struct cor_object *object,
-               struct cor_str rv, struct cor_status *reterr);
+               struct cor_reflector_at at, struct cor_status *reterr);
     int (*update)(struct cor_reflector_store *store, struct cor_str key, struct cor_object *object,
-                  struct cor_str rv, struct cor_status *reterr);
+                  struct cor_reflector_at at, struct cor_status *reterr);
     int (*del)(struct cor_reflector_store *store, struct cor_str key, struct cor_object *object,
-               struct cor_str rv, struct cor_status *reterr);
+               struct cor_reflector_at at, struct cor_status *reterr);
     /* An event with this object came and is passed over, because of `err`: the store will not have
      * it, and its resourceVersion may be passed. This, `bookmark`, `replace_abort` and `resync` may
      * be NULL: then there is nothing to do. */
     void (*skip)(struct cor_reflector_store *store, struct cor_str key, struct cor_object *object,
                  int err);
-    /* Nothing changed up to `rv`. */
-    void (*bookmark)(struct cor_reflector_store *store, struct cor_str rv);
+    /* Nothing changed up to `at`. */
+    void (*bookmark)(struct cor_reflector_store *store, struct cor_reflector_at at);
 
     /* A new whole content: begin, then each object once in the order of the list, then commit or
      * abort. Until commit the store shows what it showed before, and a commit that fails leaves
@@ -67,7 +68,7 @@ struct cor_reflector_store_ops {
     int (*replace_begin)(struct cor_reflector_store *store, struct cor_status *reterr);
     int (*replace_add)(struct cor_reflector_store *store, struct cor_str key,
                        struct cor_object *object, struct cor_status *reterr);
-    int (*replace_commit)(struct cor_reflector_store *store, struct cor_str rv,
+    int (*replace_commit)(struct cor_reflector_store *store, struct cor_reflector_at at,
                           struct cor_status *reterr);
     void (*replace_abort)(struct cor_reflector_store *store);
 

@@ -35,7 +35,8 @@ static int function_status(int r, struct cor_status *reterr)
 }
 
 static int function_on_add(struct cor_reflector_store *store, struct cor_str key,
-                           struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
+                           struct cor_object *object, struct cor_reflector_at at,
+                           struct cor_status *reterr)
 {
     const struct cor_reflector_store_fns *fns = &function_store_of(store)->fns;
 
@@ -43,7 +44,7 @@ static int function_on_add(struct cor_reflector_store *store, struct cor_str key
 }
 
 static int function_on_update(struct cor_reflector_store *store, struct cor_str key,
-                              struct cor_object *object, struct cor_str rv,
+                              struct cor_object *object, struct cor_reflector_at at,
                               struct cor_status *reterr)
 {
     const struct cor_reflector_store_fns *fns = &function_store_of(store)->fns;
@@ -52,19 +53,20 @@ static int function_on_update(struct cor_reflector_store *store, struct cor_str 
 }
 
 static int function_on_del(struct cor_reflector_store *store, struct cor_str key,
-                           struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
+                           struct cor_object *object, struct cor_reflector_at at,
+                           struct cor_status *reterr)
 {
     const struct cor_reflector_store_fns *fns = &function_store_of(store)->fns;
 
     return function_status(fns->remove(fns->arg, key, object, reterr), reterr);
 }
 
-static void function_on_bookmark(struct cor_reflector_store *store, struct cor_str rv)
+static void function_on_bookmark(struct cor_reflector_store *store, struct cor_reflector_at at)
 {
     const struct cor_reflector_store_fns *fns = &function_store_of(store)->fns;
 
     if (fns->bookmark)
-        fns->bookmark(fns->arg, rv);
+        fns->bookmark(fns->arg, at.rv);
 }
 
 static int function_on_replace_begin(struct cor_reflector_store *store, struct cor_status *reterr)
@@ -100,11 +102,11 @@ static void function_on_replace_abort(struct cor_reflector_store *store)
     s->cap = 0;
 }
 
-static int function_on_replace_commit(struct cor_reflector_store *store, struct cor_str rv,
+static int function_on_replace_commit(struct cor_reflector_store *store, struct cor_reflector_at at,
                                       struct cor_status *reterr)
 {
     struct function_store *s = function_store_of(store);
-    int r = s->fns.replace(s->fns.arg, s->listed, s->n, rv, reterr);
+    int r = s->fns.replace(s->fns.arg, s->listed, s->n, at.rv, reterr);
 
     function_on_replace_abort(store);
     return function_status(r, reterr);
@@ -160,22 +162,24 @@ int cor_reflector_store_add(struct cor_reflector_store *store, struct cor_object
                             struct cor_status *reterr)
 {
     assert(store && object);
-    return store->ops->add(store, COR_STR(""), object, cor_object_resource_version(object), reterr);
+    return store->ops->add(store, COR_STR(""), object,
+                           cor_reflector_at(cor_object_resource_version(object)), reterr);
 }
 
 int cor_reflector_store_update(struct cor_reflector_store *store, struct cor_object *object,
                                struct cor_status *reterr)
 {
     assert(store && object);
-    return store->ops->update(store, COR_STR(""), object, cor_object_resource_version(object),
-                              reterr);
+    return store->ops->update(store, COR_STR(""), object,
+                              cor_reflector_at(cor_object_resource_version(object)), reterr);
 }
 
 int cor_reflector_store_remove(struct cor_reflector_store *store, struct cor_object *object,
                                struct cor_status *reterr)
 {
     assert(store && object);
-    return store->ops->del(store, COR_STR(""), object, cor_object_resource_version(object), reterr);
+    return store->ops->del(store, COR_STR(""), object,
+                           cor_reflector_at(cor_object_resource_version(object)), reterr);
 }
 
 int cor_reflector_store_replace(struct cor_reflector_store *store,
@@ -190,7 +194,7 @@ int cor_reflector_store_replace(struct cor_reflector_store *store,
     for (size_t i = 0; r == 0 && i < n; i++)
         r = store->ops->replace_add(store, COR_STR(""), objects[i], reterr);
     if (r == 0)
-        return store->ops->replace_commit(store, version, reterr);
+        return store->ops->replace_commit(store, cor_reflector_at(version), reterr);
     if (store->ops->replace_abort)
         store->ops->replace_abort(store);
     return r;

@@ -97,23 +97,23 @@ static int stream_stage_one(void *arg, struct cor_object *object)
     return cor_reflector_stage(s->r, (struct cor_str){0}, object, s->reterr);
 }
 
-static int stream_replace_store(struct cor_reflector *r, struct cor_str rv,
+static int stream_replace_store(struct cor_reflector *r, struct cor_reflector_at at,
                                 struct cor_status *reterr)
 {
     struct staging s = {r, reterr};
     int rc = cor_object_set_each(&r->stream.set, stream_stage_one, &s);
 
-    return rc < 0 ? rc : cor_reflector_commit(r, rv, reterr);
+    return rc < 0 ? rc : cor_reflector_commit(r, at, reterr);
 }
 
-static void stream_finish(struct cor_reflector *r, struct cor_str rv)
+static void stream_finish(struct cor_reflector *r, struct cor_reflector_at at)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
     COR_CLEANUP(cor_status_deinit) struct cor_status wrapped = {0};
 
     r->rv_unavailable = false;
     stream_say_if_slow(r);
-    if (stream_replace_store(r, rv, &st) < 0) {
+    if (stream_replace_store(r, at, &st) < 0) {
         cor_reflector_wrap(&wrapped, &st, "unable to sync watch-list result");
         cor_reflector_drop(r);
         stream_fall_back(r, &wrapped);
@@ -168,7 +168,7 @@ void cor_reflector_stream_take(struct cor_reflector *r, const struct cor_reflect
     r->stats.watch_items++;
     r->watch.heard_ms = r->now_ms;
     if (cor_reflector_event_ends_initial(event))
-        stream_finish(r, cor_reflector_event_rv(event));
+        stream_finish(r, cor_reflector_event_at(event));
 }
 
 /* Each try begins from nothing, so a second one that falls silent leaves it to a list. */

@@ -37,10 +37,10 @@ void cor_reflector_watch_begin(struct cor_reflector *r)
 
 void cor_reflector_watch_open(struct cor_reflector *r)
 {
-    struct cor_str rv = cor_reflector_rv_str(&r->last_rv);
+    struct cor_reflector_at at = cor_reflector_rv_at(&r->last_rv);
 
     cor_reflector_watch_count(r);
-    r->watch.rv_stands = rv.n == 0 || cor_str_eqz(rv, "0");
+    r->watch.rv_stands = at.rev == 0 && (at.rv.n == 0 || cor_str_eqz(at.rv, "0"));
     cor_reflector_request(r, COR_REFLECTOR_WATCH_OPENING);
 }
 
@@ -116,7 +116,7 @@ bool cor_reflector_watch_accepts(struct cor_reflector *r, const struct cor_refle
                          (event->key.n == 0 || r->state == COR_REFLECTOR_STREAMING));
 
     if ((needs_object && !event->object) ||
-        cor_reflector_event_rv(event).n > COR_REFLECTOR_RV_MAX) {
+        cor_reflector_event_at(event).rv.n > COR_REFLECTOR_RV_MAX) {
         watch_say_text(r, COR_REFLECTOR_UNREADABLE, "unable to understand watch event");
         return false;
     }
@@ -132,20 +132,20 @@ bool cor_reflector_watch_accepts(struct cor_reflector *r, const struct cor_refle
 }
 
 static int watch_apply(struct cor_reflector *r, const struct cor_reflector_event *event,
-                       struct cor_str rv, struct cor_status *reterr)
+                       struct cor_reflector_at at, struct cor_status *reterr)
 {
     const struct cor_reflector_store_ops *ops = r->store->ops;
 
     switch (event->type) {
     case COR_WATCH_ADDED:
-        return ops->add(r->store, event->key, event->object, rv, reterr);
+        return ops->add(r->store, event->key, event->object, at, reterr);
     case COR_WATCH_MODIFIED:
-        return ops->update(r->store, event->key, event->object, rv, reterr);
+        return ops->update(r->store, event->key, event->object, at, reterr);
     case COR_WATCH_DELETED:
-        return ops->del(r->store, event->key, event->object, rv, reterr);
+        return ops->del(r->store, event->key, event->object, at, reterr);
     case COR_WATCH_BOOKMARK:
         if (ops->bookmark)
-            ops->bookmark(r->store, rv);
+            ops->bookmark(r->store, at);
         return 0;
     case COR_WATCH_UNKNOWN:
         watch_say_text(r, COR_REFLECTOR_UNKNOWN_EVENT, "unknown watch event");
@@ -161,7 +161,7 @@ static int watch_apply(struct cor_reflector *r, const struct cor_reflector_event
 void cor_reflector_watch_take(struct cor_reflector *r, const struct cor_reflector_event *event)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
-    struct cor_str rv;
+    struct cor_reflector_at at;
     int rc;
 
     if (event->type == COR_WATCH_ERROR) {
@@ -172,10 +172,10 @@ void cor_reflector_watch_take(struct cor_reflector *r, const struct cor_reflecto
         return;
     if (event->type != COR_WATCH_ADDED && event->type != COR_WATCH_UNKNOWN)
         r->watch.rv_stands = false;
-    rv = cor_reflector_event_rv(event);
-    if (r->watch.rv_stands || rv.n == 0)
-        rv = cor_reflector_rv_str(&r->last_rv);
-    rc = watch_apply(r, event, rv, &st);
+    at = cor_reflector_event_at(event);
+    if (r->watch.rv_stands || (at.rv.n == 0 && at.rev == 0))
+        at = cor_reflector_rv_at(&r->last_rv);
+    rc = watch_apply(r, event, at, &st);
     if (rc < 0) {
         cor_reflector_say(r, COR_REFLECTOR_STORE_FAILED, &st);
         if (cor_err_retryable(rc)) {
@@ -184,7 +184,7 @@ void cor_reflector_watch_take(struct cor_reflector *r, const struct cor_reflecto
             return;
         }
     }
-    cor_reflector_rv_set(&r->last_rv, rv);
+    cor_reflector_rv_set(&r->last_rv, at);
     r->watch.events++;
     r->stats.watch_items++;
     r->watch.heard_ms = r->now_ms;

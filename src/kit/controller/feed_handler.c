@@ -27,13 +27,15 @@ static int handler_on_list_item(struct cor_reflector_store *store, struct cor_st
 }
 
 static int handler_on_put(struct cor_reflector_store *store, struct cor_str key,
-                          struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
+                          struct cor_object *object, struct cor_reflector_at at,
+                          struct cor_status *reterr)
 {
     return handler_on_list_item(store, key, object, reterr);
 }
 
 static int handler_on_del(struct cor_reflector_store *store, struct cor_str key,
-                          struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
+                          struct cor_object *object, struct cor_reflector_at at,
+                          struct cor_status *reterr)
 {
     struct cor_feed_handler *h = handler_of(store);
 
@@ -50,7 +52,7 @@ static int handler_on_list(struct cor_reflector_store *store, struct cor_status 
     return 0;
 }
 
-static int handler_on_listed(struct cor_reflector_store *store, struct cor_str rv,
+static int handler_on_listed(struct cor_reflector_store *store, struct cor_reflector_at at,
                              struct cor_status *reterr)
 {
     struct cor_feed_handler *h = handler_of(store);

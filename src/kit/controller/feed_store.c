@@ -200,7 +200,8 @@ static int feed_send_missed(struct cor_feed_store *s, const struct feed_entry *e
 /* ---- the reflector's calls ---- */
 
 static int feed_store_put(struct cor_reflector_store *store, struct cor_str key,
-                          struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
+                          struct cor_object *object, struct cor_reflector_at at,
+                          struct cor_status *reterr)
 {
     int r = feed_put(feed_of(store), object, false);
 
@@ -208,7 +209,8 @@ static int feed_store_put(struct cor_reflector_store *store, struct cor_str key,
 }
 
 static int feed_store_del(struct cor_reflector_store *store, struct cor_str key,
-                          struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
+                          struct cor_object *object, struct cor_reflector_at at,
+                          struct cor_status *reterr)
 {
     struct cor_feed_store *s = feed_of(store);
     const struct cor_control_event event = {.kind = COR_CONTROL_DELETED, .object = object};
@@ -240,7 +242,7 @@ static int feed_store_replace_add(struct cor_reflector_store *store, struct cor_
     return r < 0 ? feed_failed(r, reterr) : 0;
 }
 
-static int feed_store_replace_commit(struct cor_reflector_store *store, struct cor_str rv,
+static int feed_store_replace_commit(struct cor_reflector_store *store, struct cor_reflector_at at,
                                      struct cor_status *reterr)
 {
     struct cor_feed_store *s = feed_of(store);

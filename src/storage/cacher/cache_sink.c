@@ -7,8 +7,8 @@
  * What fails: only allocations. A list that cannot be gathered or committed leaves the content as
  * it was. After a change that cannot be applied the lock is free, and the reflector ends its round.
  *
- * The reflector passes revisions as text, which is what an informer knows. The sink knows the
- * numbers: of the list from `list.rev`, of a change from `change_rev`. */
+ * The reflector hands over the revision of the list and of each change as the number that the
+ * source gave it. */
 #include "storage/cacher/cacher_int.h"
 
 #include "base/array.h"
@@ -60,15 +60,14 @@ static int sink_replace_add(struct cor_reflector_store *sink, struct cor_str key
 
 /* What was gathered is freed by the home loop afterwards, not here: the engine thread does no more
  * than it must. */
-static int sink_replace_commit(struct cor_reflector_store *sink, struct cor_str rv,
+static int sink_replace_commit(struct cor_reflector_store *sink, struct cor_reflector_at at,
                                struct cor_status *reterr)
 {
     struct cor_cacher *cacher = sink_cacher(sink);
 
-    assert(cacher->cachers->is_writing && !cacher->locked);
+    assert(cacher->cachers->is_writing && !cacher->locked && at.rev > 0);
     if (cor_watch_cache_replace(&cacher->cache, cacher->staged, cacher->nstaged,
-                                cacher->staged_bytes, &cacher->staged_unreadable,
-                                cacher->list.rev) < 0)
+                                cacher->staged_bytes, &cacher->staged_unreadable, at.rev) < 0)
         return cor_store_no_memory(reterr);
     return 0;
 }
@@ -80,10 +79,11 @@ static void sink_replace_abort(struct cor_reflector_store *sink)
 
 /* `take_entry` NULL: the key was deleted, or the value that was written cannot be decoded. */
 static int sink_apply(struct cor_cacher *cacher, struct cor_str key,
-                      struct cor_cache_entry *take_entry, struct cor_status *reterr)
+                      struct cor_cache_entry *take_entry, cor_rev rev, struct cor_status *reterr)
 {
     int r;
 
+    assert(rev > 0);
     if (!cacher->locked)
         cor_lock_acquire(&cacher->cache.lock);
     cacher->locked = true;
@@ -91,7 +91,7 @@ static int sink_apply(struct cor_cacher *cacher, struct cor_str key,
         r = cor_watch_cache_apply_unreadable_locked(&cacher->cache, cacher->change_unreadable,
                                                     cor_cachers_now_ms(cacher->cachers));
     else
-        r = cor_watch_cache_apply_locked(&cacher->cache, key, take_entry, cacher->change_rev,
+        r = cor_watch_cache_apply_locked(&cacher->cache, key, take_entry, rev,
                                          cor_cachers_now_ms(cacher->cachers));
     if (cacher->ends_rev || r < 0)
         cor_cacher_unlock(cacher);
@@ -99,22 +99,22 @@ static int sink_apply(struct cor_cacher *cacher, struct cor_str key,
 }
 
 static int sink_put(struct cor_reflector_store *sink, struct cor_str key, struct cor_object *object,
-                    struct cor_str rv, struct cor_status *reterr)
+                    struct cor_reflector_at at, struct cor_status *reterr)
 {
     struct cor_cacher *cacher = sink_cacher(sink);
     struct cor_cache_entry *entry =
         cor_cache_entry_new(key, cor_object_ref(object), &cacher->triggers);
 
     if (entry)
-        return sink_apply(cacher, key, entry, reterr);
+        return sink_apply(cacher, key, entry, at.rev, reterr);
     cor_cacher_unlock(cacher);
     return cor_store_no_memory(reterr);
 }
 
 static int sink_del(struct cor_reflector_store *sink, struct cor_str key, struct cor_object *object,
-                    struct cor_str rv, struct cor_status *reterr)
+                    struct cor_reflector_at at, struct cor_status *reterr)
 {
-    return sink_apply(sink_cacher(sink), key, NULL, reterr);
+    return sink_apply(sink_cacher(sink), key, NULL, at.rev, reterr);
 }
 
 /* All cachers have one published revision, so that a bookmark changes nothing; a watch cache has no

@@ -6,8 +6,8 @@
  *      to the reflector as an event of its watch.
  *   3. The reflector calls its store, cache_sink.c, which puts the object into the tree and an
  * event into the window, under the cache's lock. The reflector decides what comes after a failure.
- * It knows no numbers: the revision of the change is in `change_rev` for the sink, and the texts
- * that an informer resumes with are not used here.
+ * It carries the revision of the change as the number that the feed has; the texts that an informer
+ * resumes with are not used here.
  *
  * A value that cannot be decoded becomes a change of its own (cache_sink.c): the cache goes on
  * without an object of that key, and the watches that would see it end.
@@ -144,7 +144,8 @@ static int cacher_read_object(struct cor_cacher *cacher, const struct cor_kv *kv
 static bool cacher_hand_in(struct cor_cacher *cacher, struct cor_kv *kv, bool deleted, bool last)
 {
     struct cor_reflector_event event = {.type = deleted ? COR_WATCH_DELETED : COR_WATCH_MODIFIED,
-                                        .key = cor_kv_key(kv)};
+                                        .key = cor_kv_key(kv),
+                                        .rev = kv->mod_rev};
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
     cor_rev rev = cacher->cache.rev;
     int r = 0;
@@ -152,7 +153,6 @@ static bool cacher_hand_in(struct cor_cacher *cacher, struct cor_kv *kv, bool de
     cor_status_init(&status);
     if (kv->mod_rev < rev || (kv->mod_rev == rev && !cacher->locked))
         return true;
-    cacher->change_rev = kv->mod_rev;
     cacher->ends_rev = last;
     if (!deleted)
         r = cacher_read_object(cacher, kv, &event.object, &status);
@@ -218,12 +218,12 @@ int cor_cacher_begin_list(struct cor_cacher *cacher)
     return 0;
 }
 
-/* The last page of the list is empty: it carries the end alone, and the sink takes the revision
- * from `list`. Then the watch is open, and the kept changes are its first events. */
+/* The last page of the list is empty: it carries the end alone, and the revision. Then the watch is
+ * open, and the kept changes are its first events. */
 int cor_cacher_install(struct cor_cacher *cacher, cor_rev rev)
 {
     struct cor_reflector *reflector = cacher->reflector;
-    struct cor_list_page end = {0};
+    struct cor_list_page end = {.rev = rev};
     bool live = false;
 
     assert(cacher->cachers->is_writing && cacher->phase != PHASE_APPLYING && rev > 0);

@@ -104,7 +104,6 @@ struct cor_cacher {
     struct pending_change *pending; /* while KEEPING */
     size_t npending, pending_cap;
     int pending_err;                  /* why not all of them could be kept; 0: they are complete */
-    cor_rev change_rev;               /* of the change that is with the reflector */
     struct cor_kv *change_unreadable; /* what was written, if it cannot be decoded; borrowed */
     bool ends_rev;                    /* it is the last change of its revision to this cacher */
     bool locked;                      /* cache.lock is held, between changes of one revision */

@@ -25,7 +25,8 @@
  *
  * The reflector is the writer's from INSTALL until its round is over, and the home loop's otherwise;
  * mail hands it over. Of the reflector a cacher uses rounds, the staging of lists and the handling of
- * failures; it does not use resourceVersions, paging, backoff, bookmarks or resync. */
+ * failures, and the numbers of revisions; it does not use their texts, paging, backoff, bookmarks or
+ * resync. */
 /* clang-format on */
 #include "storage/cacher/cacher_int.h"
 

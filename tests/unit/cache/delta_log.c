@@ -59,13 +59,15 @@ void delta_log_end(struct delta_log *log)
 }
 
 typedef int (*change_fn)(struct cor_reflector_store *store, struct cor_str key,
-                         struct cor_object *o, struct cor_str rv, struct cor_status *reterr);
+                         struct cor_object *o, struct cor_reflector_at at,
+                         struct cor_status *reterr);
 
 static int change(struct delta_log *log, change_fn fn, const char *name, int rv)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status status = {0};
     struct cor_object *o = object(name, rv);
-    int r = o ? fn(cor_delta_fifo_store(log->fifo), COR_STR(""), o, COR_STR("1"), &status)
+    int r = o ? fn(cor_delta_fifo_store(log->fifo), COR_STR(""), o, cor_reflector_at(COR_STR("1")),
+                   &status)
               : -COR_ENOMEM;
 
     cor_object_unref(o);
@@ -110,7 +112,7 @@ int delta_log_replace(struct delta_log *log, const char *objects)
     if (r < 0)
         store->ops->replace_abort(store);
     else
-        r = store->ops->replace_commit(store, COR_STR("1"), &status);
+        r = store->ops->replace_commit(store, cor_reflector_at(COR_STR("1")), &status);
     return r;
 }
 

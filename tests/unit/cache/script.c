@@ -164,8 +164,14 @@ static void drop_all(struct script_content *c)
         drop(c, c->n - 1);
 }
 
-static int change(struct script *s, const char *op, struct cor_object *object, struct cor_str rv,
-                  struct cor_status *reterr)
+static void keep_at(struct script *s, struct cor_reflector_at at)
+{
+    keep(s->store_rv, sizeof(s->store_rv), at.rv);
+    s->store_rev = at.rev;
+}
+
+static int change(struct script *s, const char *op, struct cor_object *object,
+                  struct cor_reflector_at at, struct cor_status *reterr)
 {
     int r;
 
@@ -180,39 +186,40 @@ static int change(struct script *s, const char *op, struct cor_object *object, s
         drop(&s->content, find(&s->content, object));
     if (r < 0)
         return cor_status_set(reterr, r, "%s", op);
-    keep(s->store_rv, sizeof(s->store_rv), rv);
+    keep_at(s, at);
     return 0;
 }
 
 static int on_add(struct cor_reflector_store *store, struct cor_str key, struct cor_object *object,
-                  struct cor_str rv, struct cor_status *reterr)
+                  struct cor_reflector_at at, struct cor_status *reterr)
 {
-    return change(of_store(store), "add", object, rv, reterr);
+    return change(of_store(store), "add", object, at, reterr);
 }
 
 static int on_update(struct cor_reflector_store *store, struct cor_str key,
-                     struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
+                     struct cor_object *object, struct cor_reflector_at at,
+                     struct cor_status *reterr)
 {
-    return change(of_store(store), "update", object, rv, reterr);
+    return change(of_store(store), "update", object, at, reterr);
 }
 
 static int on_del(struct cor_reflector_store *store, struct cor_str key, struct cor_object *object,
-                  struct cor_str rv, struct cor_status *reterr)
+                  struct cor_reflector_at at, struct cor_status *reterr)
 {
     if (!object) {
         note(of_store(store), "del(%.*s) ", COR_STR_ARG(key));
-        keep(of_store(store)->store_rv, sizeof(of_store(store)->store_rv), rv);
+        keep_at(of_store(store), at);
         return 0;
     }
-    return change(of_store(store), "del", object, rv, reterr);
+    return change(of_store(store), "del", object, at, reterr);
 }
 
-static void on_bookmark(struct cor_reflector_store *store, struct cor_str rv)
+static void on_bookmark(struct cor_reflector_store *store, struct cor_reflector_at at)
 {
     struct script *s = of_store(store);
 
     assert_false(s->staging);
-    keep(s->store_rv, sizeof(s->store_rv), rv);
+    keep_at(s, at);
     note(s, "bookmark(%s) ", s->store_rv);
     maybe_stop(s, "bookmark");
 }
@@ -244,7 +251,7 @@ static int on_stage(struct cor_reflector_store *store, struct cor_str key,
     return r < 0 ? cor_status_set(reterr, r, "stage") : 0;
 }
 
-static int on_commit(struct cor_reflector_store *store, struct cor_str rv,
+static int on_commit(struct cor_reflector_store *store, struct cor_reflector_at at,
                      struct cor_status *reterr)
 {
     struct script *s = of_store(store);
@@ -252,14 +259,14 @@ static int on_commit(struct cor_reflector_store *store, struct cor_str rv,
 
     assert_true(s->staging);
     s->staging = false;
-    note(s, "commit(%.*s) ", COR_STR_ARG(rv));
+    note(s, "commit(%.*s) ", COR_STR_ARG(at.rv));
     r = outcome(s, "commit", reterr);
     if (r == 0) {
         drop_all(&s->content);
         s->content = s->staged;
         s->staged.n = 0;
         s->commits++;
-        keep(s->store_rv, sizeof(s->store_rv), rv);
+        keep_at(s, at);
     }
     drop_all(&s->staged);
     return r;

@@ -45,6 +45,7 @@ struct script {
 
     struct script_content content, staged;
     char store_rv[160];
+    cor_rev store_rev; /* the same as a number */
     bool staging;
     unsigned commits;
 

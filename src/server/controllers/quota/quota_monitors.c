@@ -142,7 +142,8 @@ static void monitor_forget(struct quota_monitor *m, struct quota_seen *seen)
 /* ---- what the feed delivers ---- */
 
 static int monitor_add(struct cor_reflector_store *store, struct cor_str key,
-                       struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
+                       struct cor_object *object, struct cor_reflector_at at,
+                       struct cor_status *reterr)
 {
     struct quota_monitor *m = monitor_of(store);
     int r = cor_quota_follows_updates(m->kind) ? monitor_note(m, object) : 1;
@@ -153,15 +154,17 @@ static int monitor_add(struct cor_reflector_store *store, struct cor_str key,
 }
 
 static int monitor_update(struct cor_reflector_store *store, struct cor_str key,
-                          struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
+                          struct cor_object *object, struct cor_reflector_at at,
+                          struct cor_status *reterr)
 {
     return cor_quota_follows_updates(monitor_of(store)->kind)
-               ? monitor_add(store, key, object, rv, reterr)
+               ? monitor_add(store, key, object, at, reterr)
                : 0;
 }
 
 static int monitor_del(struct cor_reflector_store *store, struct cor_str key,
-                       struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
+                       struct cor_object *object, struct cor_reflector_at at,
+                       struct cor_status *reterr)
 {
     struct quota_monitor *m = monitor_of(store);
     struct quota_seen *seen;
@@ -193,7 +196,7 @@ static int monitor_list_item(struct cor_reflector_store *store, struct cor_str k
     return r < 0 ? cor_status_set_err(reterr, r) : 0;
 }
 
-static int monitor_commit(struct cor_reflector_store *store, struct cor_str rv,
+static int monitor_commit(struct cor_reflector_store *store, struct cor_reflector_at at,
                           struct cor_status *reterr)
 {
     struct quota_monitor *m = monitor_of(store);

@@ -222,7 +222,8 @@ TEST(plain_informer, a_deletion_by_key_alone_takes_what_is_cached_by_that_key)
     fake_server_list(&f.server, "a1 b2", "10");
     step(&f);
     store = cor_delta_fifo_store(cor_cache_controller_queue(cor_plain_informer_controller(f.inf)));
-    assert_int_equal(store->ops->del(store, COR_STR("a"), NULL, COR_STR("11"), NULL), 0);
+    assert_int_equal(
+        store->ops->del(store, COR_STR("a"), NULL, cor_reflector_at(COR_STR("11")), NULL), 0);
     step(&f);
     assert_string_equal(f.heard, "add(a1!) add(b2!) lost(a?)");
     assert_int_equal(cor_indexer_len(cor_plain_informer_indexer(f.inf)), 1);

@@ -17,13 +17,13 @@ TEST(delta_fifo_common, a_bookmark_is_no_change)
 
         delta_log_begin(&log, by_key, "a");
         store = cor_delta_fifo_store(log.fifo);
-        store->ops->bookmark(store, COR_STR("7"));
+        store->ops->bookmark(store, cor_reflector_at(COR_STR("7")));
         cor_delta_fifo_last_rv(log.fifo, rv);
         assert_string_equal(rv, "7");
         assert_int_equal(cor_delta_fifo_len(log.fifo), 0);
         assert_false(cor_delta_fifo_has_synced(log.fifo));
         delta_log_update(&log, "a", 8);
-        store->ops->bookmark(store, COR_STR("9"));
+        store->ops->bookmark(store, cor_reflector_at(COR_STR("9")));
         assert_string_equal(delta_log_pop_all(&log), "a:Updated8");
         delta_log_end(&log);
     }
@@ -45,8 +45,11 @@ TEST(delta_fifo_common, a_key_that_is_told_is_taken_as_it_is)
 
         delta_log_begin(&log, by_key, NULL);
         store = cor_delta_fifo_store(log.fifo);
-        assert_int_equal(store->ops->add(store, COR_STR("x/y /z"), o, COR_STR("1"), NULL), 0);
-        assert_int_equal(store->ops->del(store, COR_STR("x/y /z"), NULL, COR_STR("2"), NULL), 0);
+        assert_int_equal(
+            store->ops->add(store, COR_STR("x/y /z"), o, cor_reflector_at(COR_STR("1")), NULL), 0);
+        assert_int_equal(
+            store->ops->del(store, COR_STR("x/y /z"), NULL, cor_reflector_at(COR_STR("2")), NULL),
+            0);
         assert_string_equal(delta_log_pop_all(&log), expected[by_key]);
         delta_log_end(&log);
     }
@@ -69,7 +72,7 @@ static int list_names(struct delta_log *log, const char *const names[], size_t n
         cor_object_unref(o);
     }
     if (r == 0)
-        return store->ops->replace_commit(store, COR_STR("1"), NULL);
+        return store->ops->replace_commit(store, cor_reflector_at(COR_STR("1")), NULL);
     store->ops->replace_abort(store);
     return r;
 }

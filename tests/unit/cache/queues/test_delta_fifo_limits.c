@@ -34,7 +34,7 @@ static int add(struct cor_delta_fifo *f, const char *name, const char *rv, struc
     snprintf(json, sizeof(json), "{\"metadata\":{\"name\":\"%s\",\"resourceVersion\":\"%s\"}}",
              name, rv);
     assert_int_equal(cor_object_from_json(cor_strz(json), &o, NULL), 0);
-    r = store->ops->add(store, COR_STR(""), o, cor_strz(rv), why);
+    r = store->ops->add(store, COR_STR(""), o, cor_reflector_at(cor_strz(rv)), why);
     cor_object_unref(o);
     return r;
 }
@@ -206,7 +206,8 @@ TEST(delta_fifo_limits, a_refused_object_that_is_gone_is_forgotten)
                              -COR_ENOTSUP);
             if (by_list) {
                 assert_int_equal(store->ops->replace_begin(store, NULL), 0);
-                assert_int_equal(store->ops->replace_commit(store, COR_STR("9"), NULL), 0);
+                assert_int_equal(
+                    store->ops->replace_commit(store, cor_reflector_at(COR_STR("9")), NULL), 0);
             } else {
                 struct cor_object *o;
 
@@ -215,7 +216,9 @@ TEST(delta_fifo_limits, a_refused_object_that_is_gone_is_forgotten)
                                              "\"2\"}}"),
                                      &o, NULL),
                                  0);
-                assert_int_equal(store->ops->del(store, COR_STR(""), o, COR_STR("2"), NULL), 0);
+                assert_int_equal(
+                    store->ops->del(store, COR_STR(""), o, cor_reflector_at(COR_STR("2")), NULL),
+                    0);
                 cor_object_unref(o);
                 if (!by_key)
                     assert_string_equal(pop(f, 0), "a2 ");

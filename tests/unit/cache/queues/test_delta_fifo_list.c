@@ -41,7 +41,7 @@ TEST(delta_fifo_list, waits_in_one_block_however_long_it_is)
         stage(store, i);
     staged = test_live_allocs();
     assert_true(staged - before <= LONG_LIST + 2); /* the objects, the list, the key at hand */
-    assert_int_equal(store->ops->replace_commit(store, COR_STR("7"), NULL), 0);
+    assert_int_equal(store->ops->replace_commit(store, cor_reflector_at(COR_STR("7")), NULL), 0);
     assert_int_equal(test_live_allocs(), staged);
     while (cor_delta_fifo_try_pop(log.fifo, count, &n) == 0)
         ;

@@ -41,7 +41,7 @@ static int put(struct cor_fifo *f, const char *name, int rv)
     COR_CLEANUP(cor_status_deinit) struct cor_status status = {0};
     struct cor_reflector_store *s = cor_fifo_store(f);
     struct cor_object *o = fake_object(name, rv);
-    int r = s->ops->add(s, COR_STR(""), o, COR_STR("1"), &status);
+    int r = s->ops->add(s, COR_STR(""), o, cor_reflector_at(COR_STR("1")), &status);
 
     cor_object_unref(o);
     return r;
@@ -52,7 +52,8 @@ static void del(struct cor_fifo *f, const char *name)
     COR_CLEANUP(cor_status_deinit) struct cor_status status = {0};
     struct cor_reflector_store *s = cor_fifo_store(f);
 
-    assert_int_equal(s->ops->del(s, cor_strz(name), NULL, COR_STR("1"), &status), 0);
+    assert_int_equal(s->ops->del(s, cor_strz(name), NULL, cor_reflector_at(COR_STR("1")), &status),
+                     0);
 }
 
 static void replace(struct cor_fifo *f, const char *names)
@@ -68,7 +69,7 @@ static void replace(struct cor_fifo *f, const char *names)
         assert_int_equal(s->ops->replace_add(s, COR_STR(""), o, &status), 0);
         cor_object_unref(o);
     }
-    assert_int_equal(s->ops->replace_commit(s, COR_STR("9"), &status), 0);
+    assert_int_equal(s->ops->replace_commit(s, cor_reflector_at(COR_STR("9")), &status), 0);
 }
 
 /* Contract client 1.5.1. */
@@ -306,7 +307,7 @@ TEST(fifo, is_as_before_when_memory_runs_out)
         if (cor_fifo_new(&(struct cor_fifo_opts){COR_FIFO_OPTS}, &f) < 0)
             continue;
         s = cor_fifo_store(f);
-        r = s->ops->add(s, COR_STR(""), o, COR_STR("1"), &status);
+        r = s->ops->add(s, COR_STR(""), o, cor_reflector_at(COR_STR("1")), &status);
         cor_status_deinit(&status);
         if (s->ops->replace_add(s, COR_STR(""), o, &status) < 0)
             s->ops->replace_abort(s);

@@ -67,7 +67,7 @@ TEST(indexer_store, a_resync_changes_nothing)
     assert_int_equal(cor_indexer_store_new(ix, &s), 0);
     assert_int_equal(s->ops->resync(s, NULL), 0);
     assert_int_equal(cor_indexer_len(ix), 0);
-    assert_int_equal(s->ops->add(s, COR_STR(""), a, COR_STR("1"), NULL), 0);
+    assert_int_equal(s->ops->add(s, COR_STR(""), a, cor_reflector_at(COR_STR("1")), NULL), 0);
     assert_int_equal(s->ops->resync(s, NULL), 0);
     show(ix, shown);
     assert_string_equal(shown, "a1");
@@ -97,7 +97,7 @@ TEST(indexer_store, keeps_what_it_had_when_memory_runs_out)
         }
         r = s->ops->replace_add(s, COR_STR(""), new, &status);
         if (r == 0)
-            r = s->ops->replace_commit(s, COR_STR("2"), &status);
+            r = s->ops->replace_commit(s, cor_reflector_at(COR_STR("2")), &status);
         else
             s->ops->replace_abort(s);
         cor_reflector_store_free(s);

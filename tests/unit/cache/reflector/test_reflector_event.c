@@ -31,12 +31,15 @@ TEST(reflector_event, its_resource_version_is_its_own_or_the_objects)
     struct cor_object *object = script_object("a", 7);
     struct cor_reflector_event event = {.type = COR_WATCH_ADDED, .object = object};
 
-    assert_str(cor_reflector_event_rv(&event), "7");
+    assert_str(cor_reflector_event_at(&event).rv, "7");
     event.resource_version = COR_STR("opaque");
-    assert_str(cor_reflector_event_rv(&event), "opaque");
+    assert_str(cor_reflector_event_at(&event).rv, "opaque");
     event.object = NULL;
-    assert_str(cor_reflector_event_rv(&event), "opaque");
+    assert_str(cor_reflector_event_at(&event).rv, "opaque");
+    assert_int_equal(cor_reflector_event_at(&event).rev, 0);
+    event.rev = 8;
+    assert_int_equal(cor_reflector_event_at(&event).rev, 8);
     event.resource_version = COR_STR("");
-    assert_str(cor_reflector_event_rv(&event), "");
+    assert_str(cor_reflector_event_at(&event).rv, "");
     cor_object_unref(object);
 }

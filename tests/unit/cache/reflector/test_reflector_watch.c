@@ -57,6 +57,35 @@ TEST(reflector_watch, events_go_to_the_store_by_their_type_and_move_the_rv)
     script_deinit(&s);
 }
 
+TEST(reflector_watch, the_store_is_given_the_numbers_that_the_source_has)
+{
+    struct script s;
+    struct cor_list_page page = {.rev = 10};
+    struct cor_reflector_event event = {.type = COR_WATCH_MODIFIED, .rev = 11};
+
+    script_init(&s);
+    script_start(&s);
+    s.request = SCRIPT_NONE;
+    cor_reflector_list_page(s.r, s.now, &page);
+    assert_int_equal(s.store_rev, 10);
+    assert_string_equal(s.store_rv, "");
+    script_opened(&s);
+    event.object = script_object("n/a", 7);
+    cor_reflector_watch_event(s.r, s.now, &event);
+    cor_object_unref(event.object);
+    assert_int_equal(s.store_rev, 11);
+    /* A deletion may be a key and a number. */
+    event =
+        (struct cor_reflector_event){.type = COR_WATCH_DELETED, .key = COR_STR("n/a"), .rev = 12};
+    cor_reflector_watch_event(s.r, s.now, &event);
+    assert_int_equal(s.store_rev, 12);
+    /* A source of texts has none. */
+    script_event(&s, COR_WATCH_MODIFIED, "n/b", 20);
+    assert_int_equal(s.store_rev, 0);
+    assert_string_equal(s.store_rv, "20");
+    script_deinit(&s);
+}
+
 /* Contract client 1.15.12. */
 TEST(reflector_watch, the_last_event_wins_even_with_a_smaller_rv)
 {

@@ -326,7 +326,7 @@ static void list_into(struct cor_feed_store *store, const char **items)
                 r = ops->replace_add(&store->store, COR_STR(""), object, NULL);
         }
         if (r == 0)
-            r = ops->replace_commit(&store->store, COR_STR("9"), NULL);
+            r = ops->replace_commit(&store->store, cor_reflector_at(COR_STR("9")), NULL);
         assert_true(r == 0 || (r == -COR_ENOMEM && test_alloc_failed()));
     } while (r < 0);
 }
@@ -360,15 +360,15 @@ TEST(control_feed, each_allocation_may_fail_and_no_change_is_lost)
         list_into(&store, first);
         turn(&bench);
         assert_said(&bench, "ns/a ns/b ");
-        if (ops->add(&store.store, COR_STR(""), c, COR_STR("3"), NULL) < 0)
+        if (ops->add(&store.store, COR_STR(""), c, cor_reflector_at(COR_STR("3")), NULL) < 0)
             list_into(&store, with_c);
         turn(&bench);
         assert_said(&bench, "ns/c ");
-        if (ops->update(&store.store, COR_STR(""), a, COR_STR("4"), NULL) < 0)
+        if (ops->update(&store.store, COR_STR(""), a, cor_reflector_at(COR_STR("4")), NULL) < 0)
             list_into(&store, changed);
         turn(&bench);
         assert_said(&bench, "ns/a ");
-        if (ops->del(&store.store, COR_STR(""), b, COR_STR("5"), NULL) < 0)
+        if (ops->del(&store.store, COR_STR(""), b, cor_reflector_at(COR_STR("5")), NULL) < 0)
             list_into(&store, last);
         turn(&bench);
         assert_said(&bench, "ns/b ");

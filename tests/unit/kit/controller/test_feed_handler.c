@@ -64,10 +64,10 @@ TEST(feed_handler, items_and_changes_are_shown_with_the_number_of_the_list)
     cor_feed_handler_init(&f.handler, &all);
     assert_int_equal(s->ops->replace_begin(s, NULL), 0);
     assert_int_equal(s->ops->replace_add(s, COR_STR(""), a, NULL), 0);
-    assert_int_equal(s->ops->replace_commit(s, COR_STR("1"), NULL), 0);
-    assert_int_equal(s->ops->update(s, COR_STR(""), a, COR_STR("2"), NULL), 0);
-    assert_int_equal(s->ops->del(s, COR_STR(""), a, COR_STR("3"), NULL), 0);
-    assert_int_equal(s->ops->add(s, COR_STR(""), a, COR_STR("4"), NULL), 0);
+    assert_int_equal(s->ops->replace_commit(s, cor_reflector_at(COR_STR("1")), NULL), 0);
+    assert_int_equal(s->ops->update(s, COR_STR(""), a, cor_reflector_at(COR_STR("2")), NULL), 0);
+    assert_int_equal(s->ops->del(s, COR_STR(""), a, cor_reflector_at(COR_STR("3")), NULL), 0);
+    assert_int_equal(s->ops->add(s, COR_STR(""), a, cor_reflector_at(COR_STR("4")), NULL), 0);
     assert_int_equal(s->ops->replace_begin(s, NULL), 0);
     assert_string_equal(f.said, "begin(,1) show(a,1) listed(,1) show(a,1) gone(a,1) show(a,1) "
                                 "begin(,2) ");
@@ -81,11 +81,13 @@ TEST(feed_handler, a_failure_is_the_stores)
     struct cor_reflector_store *s = &f.handler.store;
 
     cor_feed_handler_init(&f.handler, &all);
-    assert_int_equal(s->ops->add(s, COR_STR(""), a, COR_STR("1"), &why), -COR_ENOMEM);
+    assert_int_equal(s->ops->add(s, COR_STR(""), a, cor_reflector_at(COR_STR("1")), &why),
+                     -COR_ENOMEM);
     assert_int_equal(why.err, -COR_ENOMEM);
     assert_int_equal(s->ops->replace_add(s, COR_STR(""), a, NULL), -COR_ENOMEM);
-    assert_int_equal(s->ops->del(s, COR_STR(""), a, COR_STR("1"), NULL), -COR_ENOMEM);
-    assert_int_equal(s->ops->replace_commit(s, COR_STR("1"), NULL), -COR_ENOMEM);
+    assert_int_equal(s->ops->del(s, COR_STR(""), a, cor_reflector_at(COR_STR("1")), NULL),
+                     -COR_ENOMEM);
+    assert_int_equal(s->ops->replace_commit(s, cor_reflector_at(COR_STR("1")), NULL), -COR_ENOMEM);
 }
 
 /* The list that follows a failure shows what is missing. */
@@ -95,7 +97,8 @@ TEST(feed_handler, a_deletion_without_its_object_is_a_failure)
     struct cor_reflector_store *s = &f.handler.store;
 
     cor_feed_handler_init(&f.handler, &all);
-    assert_int_equal(s->ops->del(s, COR_STR("a"), NULL, COR_STR("1"), NULL), -COR_EBUSY);
+    assert_int_equal(s->ops->del(s, COR_STR("a"), NULL, cor_reflector_at(COR_STR("1")), NULL),
+                     -COR_EBUSY);
     assert_string_equal(f.said, "");
 }
 
@@ -107,6 +110,6 @@ TEST(feed_handler, who_keeps_nothing_needs_no_beginning_and_no_end_of_lists)
 
     cor_feed_handler_init(&f.handler, &few);
     assert_int_equal(s->ops->replace_begin(s, NULL), 0);
-    assert_int_equal(s->ops->replace_commit(s, COR_STR("1"), NULL), 0);
+    assert_int_equal(s->ops->replace_commit(s, cor_reflector_at(COR_STR("1")), NULL), 0);
     assert_string_equal(f.said, "");
 }
