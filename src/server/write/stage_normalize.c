@@ -67,7 +67,7 @@ static int take_text(const struct cor_receiving *write, int r, const struct cor_
 
 bool cor_stage_defaults(const struct cor_judging *write)
 {
-    return cor_type_is(write->call->schema, COR_TYPE_DEFAULTS);
+    return write->call->schema && cor_type_is(write->call->schema, COR_TYPE_DEFAULTS);
 }
 
 int cor_stage_normalize(const struct cor_receiving *write)
@@ -75,8 +75,10 @@ int cor_stage_normalize(const struct cor_receiving *write)
     struct cor_normalize_notes notes = {.has_gated = false};
     int r;
 
-    assert(write->received->body && write->call->schema);
+    assert(write->received->body);
     write->received->sent = cor_object_unref(write->received->sent);
+    if (!write->call->schema) /* a kind without a type has no form of its own */
+        return 0;
     note_empty(write);
     cor_buf_reset(&write->received->normal);
     r = cor_normalize_noting(write->call->schema, cor_object_json(write->received->body),
