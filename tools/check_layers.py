@@ -22,8 +22,8 @@ ROOMS = {
     "cache": ["store", "reflector", "queues", "informers"],
     "kit": ["", "config", "controller", "election", "events"],
     "storage": ["engine", "sqlite", "etcd", "store", "encryption", "cacher", "maintenance", ""],
-    "server": ["catalog", "docs", "request", "shared", "access", "metrics", "api", "alloc", "strategy", "write", "verbs", "port", "aggregation",
-               "crd", "controllers", "http", "instance"],
+    "server": ["catalog", "docs", "request", "shared", "access", "metrics", "api", "admission", "alloc", "strategy", "write", "verbs",
+               "port", "aggregation", "crd", "controllers", "http", "instance"],
     "server/controllers": ["host", "gc", "namespace", "quota", "small"],
     "client": ["config", "rest", "dynamic", "discovery", "runtime", "", "informers", "metrics", "controller"],
 }
@@ -51,12 +51,12 @@ DENIED = {
     "storage/cacher": {"sqlite", "etcd", "encryption"},
     "storage/maintenance": {"sqlite", "etcd", "cacher"},
     "server/metrics": {"access"},
-    "server/port": {"metrics", "alloc", "strategy", "write", "verbs"},
-    "server/aggregation": {"alloc", "strategy", "write", "verbs"},
-    "server/crd": {"metrics", "alloc", "strategy", "write", "verbs"},
-    "server/controllers": {"docs", "aggregation", "crd", "alloc", "strategy", "write", "verbs"},
-    "server/http": {"strategy", "write", "verbs", "port", "crd", "controllers"},
-    "server/instance": {"strategy", "write", "verbs"},
+    "server/port": {"metrics", "admission", "alloc", "strategy", "write", "verbs"},
+    "server/aggregation": {"admission", "alloc", "strategy", "write", "verbs"},
+    "server/crd": {"metrics", "admission", "alloc", "strategy", "write", "verbs"},
+    "server/controllers": {"docs", "aggregation", "crd", "admission", "alloc", "strategy", "write", "verbs"},
+    "server/http": {"admission", "strategy", "write", "verbs", "port", "crd", "controllers"},
+    "server/instance": {"admission", "strategy", "write", "verbs"},
 }
 # A prefix of a third-party header, and the folders that may see it.
 THIRD_PARTY = {

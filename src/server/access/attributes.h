@@ -24,7 +24,7 @@ struct cor_attributes {
     bool is_dry_run;     /* a write that changes nothing */
     struct cor_str verb; /* the API's ("get", "list"), one beside them ("impersonate"), or of a path
                           * the method in small letters */
-    /* Of a resource; empty: none. */
+    /* Of a resource; empty: none. The name is that of the URL: a creation has one in its object. */
     struct cor_str group, version, resource, subresource, ns, name;
     struct cor_str path; /* of the request, decoded; empty: there is none */
     /* What a list, a watch or a deletion of a collection selects; NULL: nothing, or nobody has

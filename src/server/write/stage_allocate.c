@@ -33,7 +33,7 @@ bool cor_stage_allocates(const struct cor_judging *write)
 /* What planning and making the object go over. */
 static size_t allocate_weight(const struct cor_storing *write)
 {
-    return cor_object_json(write->received->body).n +
+    return cor_object_json(cor_admitted_body(write->received, write->admitted)).n +
            (write->present->current ? cor_object_json(write->present->current).n : 0);
 }
 
@@ -84,10 +84,12 @@ static int allocate_name(const struct cor_storing *write, struct cor_buf *scratc
     struct cor_str prefix;
     int r;
 
-    *ret_name =
-        write->present->is_create ? cor_object_name(write->received->body) : write->call->name;
+    *ret_name = write->present->is_create
+                    ? cor_object_name(cor_admitted_body(write->received, write->admitted))
+                    : write->call->name;
     if (ret_name->n > 0 ||
-        cor_json_to_raw(cor_object_meta_member(write->received->body, COR_STR("generateName")),
+        cor_json_to_raw(cor_object_meta_member(cor_admitted_body(write->received, write->admitted),
+                                               COR_STR("generateName")),
                         &prefix) < 0 ||
         prefix.n == 0)
         return 0;
@@ -103,7 +105,7 @@ static void allocate_begin(const struct cor_storing *write)
     struct cor_allocation_opts opts = {
         .alloc = call->loop->shared->alloc,
         .loop = call->loop,
-        .body = write->received->body,
+        .body = cor_admitted_body(write->received, write->admitted),
         .current = write->present->is_create ? NULL : write->present->current,
         .ns = call->ns,
         .is_dry_run = cor_call_is_dry_run(call)};

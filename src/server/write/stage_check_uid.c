@@ -50,5 +50,6 @@ bool cor_stage_checks_uid(const struct cor_judging *write)
 int cor_stage_check_uid(const struct cor_judging *write)
 {
     assert(write->present->current && write->received->body);
-    return check_part_uid(write->call, write->present->current, write->received->body);
+    return check_part_uid(write->call, write->present->current,
+                          cor_admitted_body(write->received, write->admitted));
 }

@@ -12,17 +12,17 @@ enum cor_stage {
     COR_STAGE_DECODE,        /* bytes → object of the request's type and version */
     COR_STAGE_READ_METADATA, /* the metadata becomes that of Kubernetes */
     COR_STAGE_PRUNE_AND_DEFAULT, /* what the schema does not know goes, defaults come */
-    COR_STAGE_CHECK_FIELDS,    /* fieldValidation: unknown and repeated fields are refused or warned
-                                  of */
-    COR_STAGE_MATCH_VERSION,   /* the version is that of the URL */
-    COR_STAGE_MATCH_URL,       /* so are namespace and name */
-    COR_STAGE_MATCH_KIND,      /* the kind is that of the resource */
-    COR_STAGE_READ_REVISION,   /* the resourceVersion that the client sent */
-    COR_STAGE_NORMALIZE,       /* what Go's types would keep, in the version of the request */
-    COR_STAGE_DEFAULT,         /* defaults, in the version of the request */
-    COR_STAGE_TO_HUB,          /* from the request's version to the one that is stored */
-    COR_STAGE_MANAGE_FIELDS,   /* who owns which field */
-    COR_STAGE_CHECK_NAMESPACE, /* of a new object: it is there, and not being deleted */
+    COR_STAGE_CHECK_FIELDS,   /* fieldValidation: unknown and repeated fields are refused or warned
+                                 of */
+    COR_STAGE_MATCH_VERSION,  /* the version is that of the URL */
+    COR_STAGE_MATCH_URL,      /* so are namespace and name */
+    COR_STAGE_MATCH_KIND,     /* the kind is that of the resource */
+    COR_STAGE_READ_REVISION,  /* the resourceVersion that the client sent */
+    COR_STAGE_NORMALIZE,      /* what Go's types would keep, in the version of the request */
+    COR_STAGE_DEFAULT,        /* defaults, in the version of the request */
+    COR_STAGE_TO_HUB,         /* from the request's version to the one that is stored */
+    COR_STAGE_MANAGE_FIELDS,  /* who owns which field */
+    COR_STAGE_ADMIT_MUTATING, /* plugins may change the body, or refuse it */
     COR_STAGE_CHECK_DEFINITION,   /* of a new object: its definition is not being deleted */
     COR_STAGE_CHECK_REVISION,     /* the client has seen the present object */
     COR_STAGE_ALLOCATE,           /* addresses and node ports are reserved */
@@ -31,6 +31,7 @@ enum cor_stage {
     COR_STAGE_CHECK_UID,          /* a Scale has the uid of its object */
     COR_STAGE_VALIDATE,           /* what the server refuses */
     COR_STAGE_WARN,               /* what it warns of */
+    COR_STAGE_ADMIT_VALIDATING,   /* plugins may refuse the object */
     COR_STAGE_DEFAULT_LATE,       /* defaults that copy what the strategy has added */
     COR_STAGE_TO_STORED,          /* what is left of the object when it is read from the store */
     COR_STAGE_PUT_MANAGED_FIELDS, /* managedFields go into the object; what changes nothing but

@@ -86,7 +86,7 @@ static struct cor_validation make_validation(const struct cor_judging *write)
         validation.old = cor_object_json(write->managed->old);
     if (write->received->sent && call->type == call->stored && !cor_scale_is_written(call))
         validation.sent = cor_object_json(write->received->sent);
-    validation.ns_object = write->admitted->ns_object;
+    validation.ns_object = write->admitted->admission.ns_object;
     if (may_warn(call, validation.operation)) {
         validation.key_pair = cor_key_pair_mistake;
         validation.warn = add_warning;

@@ -40,8 +40,10 @@ int cor_stage_manage_fields(const struct cor_managing *write); /* stage_managed_
 
 /* ---- may it be written? ---- */
 
-bool cor_stage_checks_namespace(const struct cor_judging *write); /* stage_check_namespace.c */
-void cor_stage_check_namespace(const struct cor_admitting *write);
+bool cor_stage_admits_mutating(const struct cor_judging *write); /* stage_admit.c */
+void cor_stage_admit_mutating(const struct cor_admitting *write);
+bool cor_stage_admits_validating(const struct cor_judging *write);
+void cor_stage_admit_validating(const struct cor_admitting *write);
 
 bool cor_stage_checks_definition(const struct cor_judging *write); /* stage_check_definition.c */
 int cor_stage_check_definition(const struct cor_admitting *write);

@@ -52,7 +52,8 @@ void cor_write_deinit(struct cor_write *write)
     write->received.report = cor_read_report_free(write->received.report);
     write->received.body = cor_object_unref(write->received.body);
     write->received.sent = cor_object_unref(write->received.sent);
-    write->admitted.ns_object = cor_object_unref(write->admitted.ns_object);
+    cor_admission_deinit(&write->admitted.admission);
+    write->admitted.body = cor_object_unref(write->admitted.body);
     write->present.current = cor_object_unref(write->present.current);
     write->managed.old = cor_object_unref(write->managed.old);
     write->to_store.object = cor_object_unref(write->to_store.object);
@@ -60,9 +61,6 @@ void cor_write_deinit(struct cor_write *write)
     cor_allocation_abandon(write->to_store.allocation);
     cor_object_unref(write->reply.object);
     cor_status_deinit(&write->reply.status);
-    if (write->admitted.creation)
-        cor_creations_end(write->admitted.creation);
-    write->admitted.creation = NULL;
     if (write->admitted.gate)
         cor_creation_gate_leave(write->admitted.gate);
     write->admitted.gate = NULL;

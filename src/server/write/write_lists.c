@@ -4,8 +4,9 @@
  *
  * A list is data: write_run.c runs the rows that apply, and the verbs say from which named stage to
  * which other one. They go back to a named stage as well: a PUT whose compare was lost begins again
- * at MANAGE_FIELDS, a PATCH at APPLY_PATCH, a generated name that is taken at ALLOCATE. Comments
- * say where admission is called. Thread: any (constants). */
+ * at MANAGE_FIELDS, a PATCH at APPLY_PATCH, a generated name that is taken at ALLOCATE.
+ * Admission is a list of its own (server/admission/), which the body passes at ADMIT_MUTATING and
+ * the object at ADMIT_VALIDATING. Thread: any (constants). */
 #include <assert.h>
 
 #include "server/write/stage_list.h"
@@ -34,12 +35,8 @@ static const struct cor_stage_row builtin_rows[] = {
     /* The hub's version from here on. */
     {COR_STAGE_TO_HUB, .receive = cor_stage_to_hub},
     {COR_STAGE_MANAGE_FIELDS, .manage = cor_stage_manage_fields},
-    {COR_STAGE_CHECK_NAMESPACE, .start_admit = cor_stage_check_namespace,
-     .applies = cor_stage_checks_namespace},
-    /* Admission that mutates is called here, with `body` and, beside it, `managed`; the check of
-     * the namespace is its first plugin in kube-apiserver. What it has changed is normalised and
-     * defaulted again, and it may be called twice: cor_stage_list_run() can begin at a named stage
-     * and end before one, so that such a write goes back. */
+    {COR_STAGE_ADMIT_MUTATING, .start_admit = cor_stage_admit_mutating,
+     .applies = cor_stage_admits_mutating},
     {COR_STAGE_CHECK_REVISION, .judge = cor_stage_check_revision,
      .applies = cor_stage_checks_revision},
     {COR_STAGE_ALLOCATE, .start_store = cor_stage_allocate, .applies = cor_stage_allocates},
@@ -48,8 +45,8 @@ static const struct cor_stage_row builtin_rows[] = {
      .applies = cor_stage_defaults_late},
     {COR_STAGE_CHECK_UID, .judge = cor_stage_check_uid, .applies = cor_stage_checks_uid},
     {COR_STAGE_VALIDATE, .judge = cor_stage_validate},
-    /* Admission that validates is called here, with `object` and, beside it, `managed`. It changes
-     * nothing, and is called again when a lost compare has sent the write back to a named stage. */
+    {COR_STAGE_ADMIT_VALIDATING, .start_admit = cor_stage_admit_validating,
+     .applies = cor_stage_admits_validating},
     {COR_STAGE_DEFAULT_LATE, .store = cor_stage_default_late, .applies = cor_stage_defaults_late},
     {COR_STAGE_PUT_MANAGED_FIELDS, .store = cor_stage_put_managed_fields,
      .applies = cor_stage_has_managed},
@@ -71,18 +68,17 @@ static const struct cor_stage_row custom_rows[] = {
     {COR_STAGE_DEFAULT, .receive = cor_stage_default_applied,
      .applies = cor_stage_defaults_applied},
     {COR_STAGE_MANAGE_FIELDS, .manage = cor_stage_manage_fields},
-    {COR_STAGE_CHECK_NAMESPACE, .start_admit = cor_stage_check_namespace,
-     .applies = cor_stage_checks_namespace},
+    {COR_STAGE_ADMIT_MUTATING, .start_admit = cor_stage_admit_mutating,
+     .applies = cor_stage_admits_mutating},
     {COR_STAGE_CHECK_DEFINITION, .admit = cor_stage_check_definition,
      .applies = cor_stage_checks_definition},
-    /* Admission that mutates is called here, as above; such a write goes back to
-     * PRUNE_AND_DEFAULT. */
     {COR_STAGE_CHECK_REVISION, .judge = cor_stage_check_revision,
      .applies = cor_stage_checks_revision},
     {COR_STAGE_PREPARE, .store = cor_stage_prepare},
     {COR_STAGE_VALIDATE, .judge = cor_stage_validate_custom},
     {COR_STAGE_WARN, .judge = cor_stage_warn_custom, .applies = cor_stage_warns},
-    /* Admission that validates is called here, as above. */
+    {COR_STAGE_ADMIT_VALIDATING, .start_admit = cor_stage_admit_validating,
+     .applies = cor_stage_admits_validating},
     {COR_STAGE_TO_STORED, .store = cor_stage_to_stored},
     {COR_STAGE_PUT_MANAGED_FIELDS, .store = cor_stage_put_managed_fields,
      .applies = cor_stage_has_managed},
@@ -98,13 +94,15 @@ static const struct cor_stage_row custom_scale_rows[] = {
     {COR_STAGE_NORMALIZE, .receive = cor_stage_normalize},
     {COR_STAGE_DEFAULT, .receive = cor_stage_default, .applies = cor_stage_defaults},
     {COR_STAGE_MANAGE_FIELDS, .manage = cor_stage_manage_fields},
-    /* Admission that mutates is called here, as above. */
+    {COR_STAGE_ADMIT_MUTATING, .start_admit = cor_stage_admit_mutating,
+     .applies = cor_stage_admits_mutating},
     {COR_STAGE_CHECK_REVISION, .judge = cor_stage_check_revision},
     {COR_STAGE_PREPARE, .store = cor_stage_prepare},
     {COR_STAGE_CHECK_UID, .judge = cor_stage_check_uid},
     {COR_STAGE_VALIDATE, .judge = cor_stage_validate_custom},
     {COR_STAGE_WARN, .judge = cor_stage_warn_custom},
-    /* Admission that validates is called here, as above. */
+    {COR_STAGE_ADMIT_VALIDATING, .start_admit = cor_stage_admit_validating,
+     .applies = cor_stage_admits_validating},
     {COR_STAGE_TO_STORED, .store = cor_stage_to_stored},
     {COR_STAGE_PUT_MANAGED_FIELDS, .store = cor_stage_put_managed_fields,
      .applies = cor_stage_has_managed},

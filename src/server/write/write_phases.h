@@ -4,7 +4,7 @@
  *   asked, present   by the verb      ──► what the request wants, and the object that is there
  *   received         until TO_HUB     ──► what was sent, as an object of the hub's version
  *   managed          MANAGE_FIELDS    ──► who owns which field
- *   admitted         CHECK_…          ──► that the object may be created
+ *   admitted         ADMIT_MUTATING   ──► what plugins allow, and have changed
  *   to_store         the rest         ──► the object that will be stored
  *
  * A stage gets one of the views below: it writes what its own phase leaves behind, and reads what the
@@ -17,6 +17,7 @@
 
 #include "base/work.h"
 #include "schema/walk/read.h"
+#include "server/admission/admission.h"
 #include "server/api/heavy.h"
 #include "json/text/json.h"
 
@@ -85,12 +86,12 @@ struct cor_write_managed {
                              * use for them; NULL: a create */
 };
 
-/* That the object may be created. From CHECK_NAMESPACE and CHECK_DEFINITION on, until the write
- * ends; all NULL of an update. */
+/* What plugins allow and have changed, from ADMIT_MUTATING on, and that a definition allows a new
+ * object, from CHECK_DEFINITION on; until the write ends. */
 struct cor_write_admitted {
-    struct cor_object *ns_object;   /* its namespace; NULL: it has none */
-    _Atomic uint32_t *creation;     /* the creation is counted in its namespace; the API's */
-    struct cor_creation_gate *gate; /* of a custom resource: it was entered; its definition's */
+    struct cor_admission admission; /* what plugins leave; the run of the two stages */
+    struct cor_object *body;        /* as plugins have left it; NULL: as it was received */
+    struct cor_creation_gate *gate; /* of a new custom resource: it was entered; its definition's */
 };
 
 /* What will be stored. */
@@ -127,7 +128,9 @@ struct cor_admitting {
     struct cor_call *call;
     const struct cor_write_present *present;
     const struct cor_write_received *received;
+    const struct cor_write_managed *managed;
     struct cor_write_admitted *admitted;
+    const struct cor_write_to_store *to_store; /* of a stage that validates */
 };
 
 struct cor_storing {
@@ -153,10 +156,18 @@ struct cor_judging {
     const struct cor_write_to_store *to_store;
 };
 
+/* The body that was admitted. */
+static inline struct cor_object *cor_admitted_body(const struct cor_write_received *received,
+                                                   const struct cor_write_admitted *admitted)
+{
+    return admitted->body ? admitted->body : received->body;
+}
+
 /* The body that the stored object is made of. */
 static inline struct cor_object *cor_storing_source(const struct cor_storing *write)
 {
-    return write->to_store->allocated ? write->to_store->allocated : write->received->body;
+    return write->to_store->allocated ? write->to_store->allocated
+                                      : cor_admitted_body(write->received, write->admitted);
 }
 
 /* What a stage sees that may finish later, when it goes on: of the write that the call is the

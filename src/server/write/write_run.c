@@ -192,7 +192,9 @@ static struct cor_admitting admitting_of(struct cor_write *write)
         .call = &write->call,
         .present = &write->present,
         .received = &write->received,
+        .managed = &write->managed,
         .admitted = &write->admitted,
+        .to_store = &write->to_store,
     };
 }
 
@@ -374,6 +376,8 @@ void cor_stage_list_run(struct cor_write *write, const struct cor_stage_list *li
 {
     assert(from < until && until <= COR_STAGE_STORE && done && !write->run.done);
     assert(!write->call.is_over && cor_loop_is_current(write->call.loop->loop));
+    if (from <= COR_STAGE_ADMIT_MUTATING) /* what plugins have made of an earlier body */
+        write->admitted.body = cor_object_unref(write->admitted.body);
     write->run.list = list;
     write->run.at = list_find(list, from);
     write->run.end = list_find(list, until);

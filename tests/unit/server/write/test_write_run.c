@@ -90,7 +90,7 @@ static void run_close(struct run *run)
 static const struct cor_stage_row rows[] = {
     {COR_STAGE_TO_HUB, .store = run_a},
     {COR_STAGE_MANAGE_FIELDS, .store = run_a, .applies = never},
-    {COR_STAGE_CHECK_NAMESPACE, .start_admit = start_at_once},
+    {COR_STAGE_ADMIT_MUTATING, .start_admit = start_at_once},
     {COR_STAGE_PREPARE, .receive = run_b},
     {COR_STAGE_VALIDATE, .start_store = start_later},
     {COR_STAGE_PUT_MANAGED_FIELDS, .store = run_a},

@@ -1,20 +1,21 @@
 /* clang-format off */
-/* The stage CHECK_NAMESPACE: whether an object may be created in its namespace: the namespace
- * exists and is not being deleted. Upstream has this check among the admission that mutates, so
- * that it comes before the object is validated.
+/* NamespaceLifecycle: may an object be created in its namespace? The namespace exists and is not
+ * being deleted. As upstream's it stands among the plugins that mutate, so that it comes before the
+ * object is validated.
  *
  *   look in the cache (resourceVersion "0") ──► found: judge
  *                                            └► not found, or not being deleted although a deletion was
  *                                               asked for in the last 30 s: read the latest state ──► judge
  *
  * The second look makes up for a cache that is behind: another server may have created the
- * namespace a moment ago, or the cache has not seen the deletion (shared/ending_namespaces.h). The write keeps the namespace, because rules of kinds ask for its labels.
+ * namespace a moment ago, or the cache has not seen the deletion (shared/ending_namespaces.h). The
+ * admission keeps the namespace, because rules of kinds ask for its labels.
  * From before the first look until its end the request is counted among the creations in the
  * namespace (shared/creations.h), so that a deletion of the namespace can wait for it.
- * The check is allocated for its time and freed before the write goes on, which it does in any
+ * The check is allocated for its time and freed before the request goes on, which it does in any
  * case, also when the reader of the call has gone meanwhile.
  * Failures: 404 and 403 in upstream's words, the store's failures, no memory: all reach
- * cor_write_resume().
+ * cor_admission_resume().
  * Thread: the call's loop. */
 /* clang-format on */
 #include <assert.h>
@@ -24,10 +25,10 @@
 #include "base/mem.h"
 #include "meta/names/key.h"
 #include "meta/object/object_edit.h"
-#include "server/write/stages.h"
+#include "server/admission/plugins.h"
 
 struct namespace_check {
-    struct cor_admitting write;
+    struct cor_admission *ad;
     struct cor_reader *reader;
     struct cor_buf key;
     bool is_live; /* the second look: reads the latest state */
@@ -38,9 +39,9 @@ static bool namespace_is_ending(const struct cor_object *ns)
     return cor_object_meta_member(ns, COR_STR("deletionTimestamp")).p != NULL;
 }
 
-static int namespace_judge(const struct cor_admitting *write, const struct cor_store_reply *reply)
+static int namespace_judge(struct cor_admission *ad, const struct cor_store_reply *reply)
 {
-    struct cor_call *call = write->call;
+    struct cor_call *call = ad->call;
     const struct cor_gr gr = cor_api_gr(cor_api_of_role(COR_ROLE_NAMESPACES));
     COR_CLEANUP(cor_buf_deinit) struct cor_buf cause = {0};
     struct cor_gr own_gr = cor_api_gr(call->res);
@@ -51,12 +52,12 @@ static int namespace_judge(const struct cor_admitting *write, const struct cor_s
         return cor_storage_error_to_api(&call->status, COR_STORAGE_OP_GET, &gr, call->ns);
     }
     if (!namespace_is_ending(reply->object)) {
-        cor_object_unref(write->admitted->ns_object);
-        write->admitted->ns_object = cor_object_ref(reply->object);
+        cor_object_unref(ad->ns_object);
+        ad->ns_object = cor_object_ref(reply->object);
         return 0;
     }
     r = cor_status_forbidden(
-        &call->status, &own_gr, cor_object_name(write->received->body),
+        &call->status, &own_gr, cor_object_name(ad->object),
         "unable to create new content in namespace %.*s because it is being terminated",
         COR_STR_ARG(call->ns));
     cor_buf_init(&cause, COR_KEY_BYTES_MAX);
@@ -70,7 +71,7 @@ static int namespace_judge(const struct cor_admitting *write, const struct cor_s
 static bool namespace_needs_second_look(const struct namespace_check *check,
                                         const struct cor_store_reply *reply)
 {
-    const struct cor_call *call = check->write.call;
+    const struct cor_call *call = check->ad->call;
 
     if (check->is_live)
         return false;
@@ -91,7 +92,7 @@ static void namespace_on_object(void *arg, const struct cor_store_reply *reply);
 
 static int namespace_look(struct namespace_check *check)
 {
-    struct cor_call *call = check->write.call;
+    struct cor_call *call = check->ad->call;
     struct cor_store_get_opts opts = {.resource_version =
                                           check->is_live ? COR_STR("") : COR_STR("0")};
 
@@ -102,8 +103,8 @@ static int namespace_look(struct namespace_check *check)
 static void namespace_on_object(void *arg, const struct cor_store_reply *reply)
 {
     struct namespace_check *check = arg;
-    const struct cor_admitting *write = &check->write;
-    struct cor_call *call = write->call;
+    struct cor_admission *ad = check->ad;
+    struct cor_call *call = ad->call;
     int r;
 
     if (call->is_over) {
@@ -114,33 +115,33 @@ static void namespace_on_object(void *arg, const struct cor_store_reply *reply)
         if (r == 0)
             return;
     } else {
-        r = namespace_judge(write, reply);
+        r = namespace_judge(ad, reply);
     }
     namespace_check_free(check);
-    cor_write_resume(call, r);
+    cor_admission_resume(ad, r);
 }
 
-bool cor_stage_checks_namespace(const struct cor_judging *write)
+bool cor_namespace_lifecycle_applies(const struct cor_call *call)
 {
-    return write->present->is_create && cor_api_is_namespaced(write->call->res);
+    return cor_api_is_namespaced(call->res);
 }
 
-void cor_stage_check_namespace(const struct cor_admitting *write)
+void cor_namespace_lifecycle_start(struct cor_admission *ad)
 {
-    struct cor_call *call = write->call;
+    struct cor_call *call = ad->call;
     const struct cor_resource_row *res = cor_api_of_role(COR_ROLE_NAMESPACES);
     struct namespace_check *check = cor_calloc(1, sizeof(*check));
     struct cor_backing *backing;
     int r;
 
-    assert(write->received->body && !call->is_over && cor_loop_is_current(call->loop->loop));
+    assert(ad->object && !call->is_over && cor_loop_is_current(call->loop->loop));
     if (!check) {
-        cor_write_resume(call, cor_status_set(&call->status, -COR_ENOMEM, "out of memory"));
+        cor_admission_resume(ad, cor_status_no_memory(&call->status));
         return;
     }
-    if (!write->admitted->creation)
-        write->admitted->creation = cor_creations_begin(&call->loop->shared->creations, call->ns);
-    check->write = *write;
+    if (!ad->creation)
+        ad->creation = cor_creations_begin(&call->loop->shared->creations, call->ns);
+    check->ad = ad;
     cor_buf_init(&check->key, COR_KEY_BYTES_MAX);
     r = cor_api_backing(call->loop, res, &backing, &call->status);
     if (r == 0)
@@ -152,6 +153,6 @@ void cor_stage_check_namespace(const struct cor_admitting *write)
     }
     if (r < 0) {
         namespace_check_free(check);
-        cor_write_resume(call, r);
+        cor_admission_resume(ad, r);
     }
 }

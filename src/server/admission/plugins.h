@@ -1,0 +1,11 @@
+/* The plugins of the server, for the list in plugins.c. What each of them does is in the head of
+ * its file. Thread and failures: as struct cor_admission_row has them. */
+#ifndef COR_SERVER_ADMISSION_PLUGINS_H
+#define COR_SERVER_ADMISSION_PLUGINS_H
+
+#include "server/admission/admission.h"
+
+bool cor_namespace_lifecycle_applies(const struct cor_call *call); /* namespace_lifecycle.c */
+void cor_namespace_lifecycle_start(struct cor_admission *ad);
+
+#endif
