@@ -98,14 +98,6 @@ def read_step(where, made, on, line, hooks):
             raise Wrong(f"{where}: expected 'set FIELD = VALUE'")
         name, is_meta, below = read_field(where, made, match[1])
         yield Step(on, "SET", name, is_meta, read_value(where, below, match[2]))
-    elif word == "add":
-        match = re.fullmatch(r"(\S+) (\S+)", rest)
-        if not match:
-            raise Wrong(f"{where}: expected 'add FIELD TEXT'")
-        name, is_meta, below = read_field(where, made, match[1])
-        if below.shape != "LIST" or below.element.shape != "STRING":
-            raise Wrong(f"{where}: {match[1]} is no list of texts")
-        yield Step(on, "ADD", name, is_meta, canonical(match[2]))
     elif word == "hook":
         words = rest.split()
         if len(words) != 2 or words[1] not in hooks:
@@ -113,7 +105,7 @@ def read_step(where, made, on, line, hooks):
         name, is_meta, _ = read_field(where, made, words[0])
         yield Step(on, "HOOK", name, is_meta, hook=words[1])
     else:
-        raise Wrong(f"{where}: expected keep, mask, reset, set, add or hook, not {word}")
+        raise Wrong(f"{where}: expected keep, mask, reset, set or hook, not {word}")
 
 
 def read_generation(where, strategy, line):
@@ -157,8 +149,8 @@ def read_strategies(path, named, hooks):
             current.steps += read_step(where, current.made, on, text, hooks)
             if text.startswith("keep "):
                 current.kept.setdefault(on, []).extend(text.split()[1:])
-            if sum(step.on == on and step.does in ("ADD", "HOOK") for step in current.steps) > HOOKS_MAX:
-                raise Wrong(f"{where}: more than {HOOKS_MAX} hooks and additions on {on}")
+            if sum(step.on == on and step.does == "HOOK" for step in current.steps) > HOOKS_MAX:
+                raise Wrong(f"{where}: more than {HOOKS_MAX} hooks on {on}")
     for strategy in found.values():
         strategy.add_masks()
     return [found[index] for index in sorted(found)]

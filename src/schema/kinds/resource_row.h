@@ -151,8 +151,10 @@ struct cor_resource_row {
                                here */
     cor_convert_fn from_kept;                /* of that version; NULL: there is none */
     const struct cor_data_limit *data_limit; /* NULL: none beside that of all objects */
-    const char *deprecation;    /* sent with every answer; NULL: the kind is not deprecated */
-    const char *orphan_warning; /* sent when a deletion orphans by default; NULL: none */
+    const char *in_use_finalizer; /* a new object gets it, so that it stays while it is used; NULL:
+                                   * none */
+    const char *deprecation;      /* sent with every answer; NULL: the kind is not deprecated */
+    const char *orphan_warning;   /* sent when a deletion orphans by default; NULL: none */
     const char
         *inert; /* objects are stored and do nothing: what the server lacks; NULL: they work */
 };

@@ -24,13 +24,12 @@ enum cor_strategy_on {
     COR_ON_RESIZE,
 };
 
-/* Hooks and additions of one endpoint of a kind; tools/compile_strategies.py refuses more. */
+/* Hooks of one endpoint of a kind; tools/compile_strategies.py refuses more. */
 #define COR_STRATEGY_HOOKS_MAX 4
 
 enum cor_strategy_does {
     COR_STRATEGY_SET,  /* the member gets a constant value */
     COR_STRATEGY_KEEP, /* the member is that of the present object */
-    COR_STRATEGY_ADD,  /* the member, a list of texts, gets another one unless it has it */
     COR_STRATEGY_HOOK, /* a function makes the member (schema/strategies/strategy_hooks.h) */
     COR_STRATEGY_MASK, /* who writes to the endpoint does not own these fields; no member changes */
 };
@@ -38,7 +37,7 @@ enum cor_strategy_does {
 /* Names and values are offsets into the pool of the types. */
 struct cor_strategy_step {
     uint32_t name;
-    uint32_t value; /* canonical JSON, of a SET or ADD; FieldsV1, of a MASK */
+    uint32_t value; /* canonical JSON, of a SET; FieldsV1, of a MASK */
     uint8_t on, does;
     uint8_t hook;
     bool is_meta; /* the member is one of the metadata */

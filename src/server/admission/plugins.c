@@ -8,6 +8,11 @@ static const struct cor_admission_row rows[] = {
      .ops = COR_ADMISSION_CREATE,
      .applies = cor_namespace_lifecycle_applies,
      .start = cor_namespace_lifecycle_start},
+    {.plugin = "StorageObjectInUseProtection",
+     .point = COR_ADMISSION_MUTATES,
+     .ops = COR_ADMISSION_CREATE,
+     .applies = cor_storage_in_use_applies,
+     .run = cor_storage_in_use_run},
 };
 
 const struct cor_admission_list cor_admission_plugins = {rows, COR_ARRAY_LEN(rows)};

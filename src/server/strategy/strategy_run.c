@@ -417,37 +417,6 @@ static int change_run_hook(struct change *change, const struct cor_strategy_step
     return r < 0 ? r : 0;
 }
 
-/* Appends the text of the step to a list, unless the list has it. 0, -COR_ENOMEM, -COR_ETOOBIG. */
-static int change_add_text(struct change *change, const struct cor_strategy_step *step,
-                           struct cor_edits *edits)
-{
-    struct cor_str name = cor_strategy_step_name(step), text = cor_strategy_step_value(step);
-    struct cor_str list = member_so_far(change, name, step->is_meta);
-    struct cor_json_iter it = cor_json_iter(list.p ? list : COR_STR("[]"));
-    struct cor_json_writer w;
-    struct cor_buf *made;
-    int r;
-
-    assert(change->scratch.nmade < COR_STRATEGY_HOOKS_MAX);
-    made = &change->scratch.made[change->scratch.nmade++];
-    cor_buf_init(made, COR_OBJECT_BYTES_MAX_DEFAULT);
-    cor_json_writer_init(&w, made);
-    cor_json_begin_array(&w);
-    while (cor_json_iter_elem(&it)) {
-        struct cor_str value = cor_json_iter_value(&it);
-
-        if (cor_str_eq(value, text))
-            return 0;
-        cor_json_raw(&w, value);
-    }
-    cor_json_raw(&w, text);
-    cor_json_end_array(&w);
-    r = cor_json_writer_finish(&w);
-    if (r == 0)
-        cor_edits_set(edits, name, cor_buf_str(made));
-    return r;
-}
-
 /* Runs the steps that the strategy has for the endpoint. */
 static int change_run_steps(struct change *change)
 {
@@ -467,9 +436,6 @@ static int change_run_steps(struct change *change)
             break;
         case COR_STRATEGY_KEEP:
             cor_edits_set(edits, name, member_of(change->old, name, step->is_meta));
-            break;
-        case COR_STRATEGY_ADD:
-            r = change_add_text(change, step, edits);
             break;
         case COR_STRATEGY_HOOK:
             r = change_run_hook(change, step, edits);
