@@ -186,12 +186,10 @@ STRATEGIES = [
     ("a step is for an endpoint", "Thing\n  keep spec\n", "keep stands outside of an 'on'"),
     ("a create has nothing to keep", "Thing\n  on create\n    keep spec\n", "has nothing to keep"),
     ("a hook is known to C", "Thing\n  on create\n    hook spec other\n", "C has no hook other"),
-    ("an endpoint has few hooks", "Thing\n  on create\n" + "    hook spec known\n" * 5, "all.strategies:8: more than 4 hooks and additions on create"),
+    ("an endpoint has few hooks", "Thing\n  on create\n" + "    hook spec known\n" * 5, "all.strategies:8: more than 4 hooks on create"),
     ("a value is checked", "Thing\n  on create\n    set spec = {\"count\":\"x\"}\n", "is not a int32"),
     ("a set has a form", "Thing\n  on create\n    set spec\n", "expected 'set FIELD = VALUE'"),
-    ("an addition has a form", "Thing\n  on create\n    add spec\n", "expected 'add FIELD TEXT'"),
-    ("an addition is to a list of texts", "Thing\n  on create\n    add spec x\n", "spec is no list of texts"),
-    ("an unknown step is refused", "Thing\n  on create\n    forget spec\n", "expected keep, mask, reset, set, add or hook, not forget"),
+    ("an unknown step is refused", "Thing\n  on create\n    forget spec\n", "expected keep, mask, reset, set or hook, not forget"),
     ("a line belongs to a kind", "  on create\n", "a line outside of a kind"),
 ]
 # (what, the file all.columns below its package and the columns of others, part of the message or None when it is right)
