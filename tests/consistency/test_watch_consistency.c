@@ -290,10 +290,11 @@ TEST(watch_consistency, every_watcher_sees_exactly_its_part_of_what_happened)
     totals = watchers_totals(r.watchers);
     print_message("# %zu writes, %zu outside, %zu kills, %zu stops, %zu compactions; %zu events, "
                   "%zu bookmarks, %zu lists in %zu starts (%zu from long ago) and %zu resumes, %zu "
-                  "relists\n",
+                  "relists, %zu refusals, %.1f s the longest wait\n",
                   writers_acknowledged(r.writers), outsider_written(r.outsider), r.nkills, r.nstops,
                   r.ncompacted, totals.events, totals.bookmarks, totals.lists, totals.segments,
-                  totals.olds, totals.resumes, totals.relists);
+                  totals.olds, totals.resumes, totals.relists, totals.refusals,
+                  (double)totals.longest_ms / 1000);
     close_run(&r);
     if (r.verdict.is_wrong)
         fail_msg("%s", r.verdict.text);

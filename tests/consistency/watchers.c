@@ -22,6 +22,8 @@
 #define LIST_MS    180000
 #define PAGE_LIMIT 7
 #define RECENT     500 /* revisions */
+/* Asking all the time, and given nothing: that is no slow machine. */
+#define STARVED_MS 60000
 
 /* A segment that waits for the history to reach it. */
 struct pending {
@@ -45,6 +47,8 @@ struct watcher {
     uint64_t again;   /* some events of this revision may come a second time; 0: none */
     uint64_t highest; /* of the segment's events */
     uint64_t stay_ms;
+    uint64_t fed_at_ms; /* when the server gave it something last */
+    size_t refused;     /* how often it was told 429 since then */
     int status;
     bool is_listing, is_slow, has_list;
     bool has_read;  /* this connection has brought an event, perhaps one that came before */
@@ -223,6 +227,20 @@ static void on_lost(void *arg)
     come_back_later(arg);
 }
 
+/* It was given something: an event, a list, or a stream that ended by itself. */
+static void be_fed(struct watcher *wt)
+{
+    wt->fed_at_ms = cor_loop_now_ms(wt->all->loop);
+    wt->refused = 0;
+}
+
+static void be_refused(struct watcher *wt)
+{
+    wt->refused++;
+    wt->all->totals.refusals++;
+    come_back_later(wt);
+}
+
 /* The server has forgotten where the watcher was. */
 static void start_anew(struct watcher *wt)
 {
@@ -252,11 +270,14 @@ static void take_line(struct watcher *wt, struct cor_str line)
         if (cor_str_eqz(code, "410"))
             start_anew(wt);
         else if (cor_str_eqz(code, "429"))
-            come_back_later(wt);
+            be_refused(wt);
         else
             verdict_set(wt->all->verdict, "watcher %zu got %.*s", wt->number,
                         (int)(line.n < 200 ? line.n : 200), line.p);
-    } else if (ends_initial && !s->has_begun) {
+        return;
+    }
+    be_fed(wt);
+    if (ends_initial && !s->has_begun) {
         s->has_begun = true;
         s->ninitial = s->events.n;
         s->from = event.rev;
@@ -331,6 +352,7 @@ static void take_page(struct watcher *wt)
         return;
     }
     wt->all->totals.lists++;
+    be_fed(wt);
     s->has_begun = true;
     s->ninitial = s->events.n;
     stand_at(wt, s->from);
@@ -347,8 +369,12 @@ static void on_done(void *arg)
         take_page(wt);
     } else if (wt->status == 410) {
         start_anew(wt);
+    } else if (wt->status == 429) {
+        be_refused(wt);
     } else {
-        if (wt->status != 200 && wt->status != 429 && wt->status != 503 && wt->status != 504)
+        if (wt->status == 200)
+            be_fed(wt);
+        else if (wt->status != 503 && wt->status != 504)
             verdict_set(wt->all->verdict, "watcher %zu: %d %.200s", wt->number, wt->status,
                         cor_buf_z(&wt->text));
         /* No watch ends inside a revision. One that ended before its first event says nothing of
@@ -361,15 +387,16 @@ static void on_done(void *arg)
 
 static const struct http_conn_cbs conn_cbs = {on_head, on_body, on_done, on_lost};
 
-/* Back after a time away: on with the segment, or a new one. */
+/* Back after a time away: on with the segment, or a new one. Who was refused insists. */
 static void come_back(struct watcher *wt)
 {
     struct segment *s = &wt->segment;
     bool can_resume = s->has_begun;
     bool has_started = s->has_begun || s->events.n > 0;
+    bool may_change = !is_reference(wt) && wt->refused == 0;
 
-    if (has_started && (!can_resume || wt->goes_back ||
-                        (!is_reference(wt) && cor_rand_below(&wt->rand, 4) == 0))) {
+    if (has_started &&
+        (!can_resume || wt->goes_back || (may_change && cor_rand_below(&wt->rand, 4) == 0))) {
         finish_segment(wt);
         begin_segment(wt);
     } else if (can_resume) {
@@ -431,11 +458,31 @@ static void check_pending(struct watchers *w, bool is_last)
     }
 }
 
+/* Who is told to come again, and comes again, is served in the end. */
+static void check_fed(struct watchers *w)
+{
+    uint64_t now_ms = cor_loop_now_ms(w->loop);
+
+    for (size_t i = 0; i < w->n; i++) {
+        const struct watcher *wt = &w->v[i];
+        uint64_t waited_ms = now_ms - wt->fed_at_ms;
+
+        if (waited_ms > w->totals.longest_ms)
+            w->totals.longest_ms = waited_ms;
+        if (waited_ms > STARVED_MS)
+            verdict_set(w->verdict,
+                        "watcher %zu was given nothing for %llu s, and refused %zu times", i,
+                        (unsigned long long)waited_ms / 1000, wt->refused);
+    }
+}
+
 static void on_check(struct cor_timer *timer)
 {
     struct watchers *w = COR_CONTAINER_OF(timer, struct watchers, check);
 
     check_pending(w, false);
+    if (!w->final_rev) /* After it there may be nothing more to give. */
+        check_fed(w);
     cor_timer_set(&w->check, CHECK_MS);
 }
 
@@ -493,6 +540,7 @@ struct watchers *watchers_start(struct cor_loop *loop, struct http_client *clien
         cor_timer_init(&wt->turn, loop, on_turn);
         cor_timer_init(&wt->pause, loop, on_pause_over);
         wt->segment.scope = pick_scope(wt);
+        be_fed(wt);
         begin_segment(wt);
         come_back(wt);
     }

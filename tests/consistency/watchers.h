@@ -1,7 +1,8 @@
 /* Clients that watch: each selects something, starts in every way there is, also from revisions of
  * long ago, goes away and comes back, reads slowly, and keeps what it saw. One that went away by
  * itself, or lost its connection, cannot know whether it saw all of its last revision, and resumes
- * before it; one whose stream the server ended has seen all of it. The first one sees everything
+ * before it; one whose stream the server ended has seen all of it. Whoever is given nothing for a
+ * minute, however often it asks, fails the test. The first one sees everything
  * and never starts anew: what it saw is the history that the others are compared with. Thread: the
  * loop's.  Owner: the test. */
 #ifndef COR_TEST_WATCHERS_H
@@ -51,8 +52,10 @@ void watchers_check(struct watchers *w);
 
 struct watchers_totals {
     size_t events, segments, resumes, bookmarks, lists;
-    size_t relists; /* because the server said 410, to a watch or to the last list */
-    size_t olds;    /* starts at a revision of long ago */
+    size_t relists;      /* because the server said 410, to a watch or to the last list */
+    size_t olds;         /* starts at a revision of long ago */
+    size_t refusals;     /* answers with 429: they came again at once */
+    uint64_t longest_ms; /* that one of them was given nothing */
 };
 struct watchers_totals watchers_totals(const struct watchers *w);
 
