@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Follows the README on a new machine: `./dev fresh [SUITE..] [run|test]`.
+"""Follows the README on a new machine: `./dev fresh [SUITE..] [run|test|warnings]`.
 
 For each SUITE (bookworm, trixie, sid; without one all three) a root is made by debootstrap with nothing in it but what a
 newcomer has: git, curl and sudo. Inside, HEAD is cloned, and then the two commands of the README are followed:
   run   `./dev run` until it says that the server is ready, the first request that it tells one to type, Ctrl-C; and again
         without any network, since all is there then
   test  `./dev test`
-Without run or test both are. The end shows versions, times, what was skipped for lack of a program, and the last lines.
-Exits non-zero when a command failed.
+Without a word of these both are. The end shows versions, times, what was skipped for lack of a program, the last lines, and how
+many warnings each compiler had in what was built. Exits non-zero when a command failed.
+  warnings  instead compiles all that is built with the gcc, the clang and the newest clang of SUITE, and fails if one of them warns
 
   --sudo        follow it as a user with sudo, instead of as root
   --mirror URL  ask this mirror, instead of the one of this machine's apt
@@ -35,7 +36,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PLACE = ROOT / "build-fresh"
 SUITES = ["bookworm", "trixie", "sid"]
-VERBS = ["run", "test"]
+README_VERBS = ["run", "test"]
+VERBS = [*README_VERBS, "warnings"]
 # What a newcomer has before the first command.
 NEWCOMER = "ca-certificates,curl,git,sudo"
 CACHE_SECONDS = 7 * 24 * 3600
@@ -48,7 +50,8 @@ PROGRAMS = {"gcc": ["gcc", "-dumpfullversion"], "clang": ["clang", "--version"],
             "python": ["python3", "--version"]}
 MODULES = {"OpenSSL": "openssl", "libuv": "libuv", "nghttp2": "libnghttp2", "llhttp": "libllhttp", "SQLite": "sqlite3",
            "c-ares": "libcares", "yyjson": "yyjson"}
-SKIPPED = re.compile(r"^(?:ok\b.*|1\.\.0\s*)# skip(?:ped)?:?\s*(.*)$", re.IGNORECASE)
+# A test, a program, or a part of a test.
+SKIPPED = re.compile(r"^(?:(?:ok\b.*|1\.\.0\s*)# skip(?:ped)?|# skipped)\b:?\s*(.*)$", re.IGNORECASE)
 CLONE_NEWNET = 0x40000000
 # prctl(2): the child dies with its parent.
 PR_SET_PDEATHSIG = 1
@@ -144,6 +147,11 @@ class Machine:
     def clone(self):
         return f"{self.home}/coracle"
 
+    @property
+    def folder(self):
+        """The clone, as it is called from outside of the root."""
+        return self.root / self.clone.lstrip("/")
+
     def ask(self, command):
         """One line, or nothing where the program is not there."""
         text = output_of(*self.words(["sh", "-c", command], self.clone)).strip().splitlines()
@@ -238,15 +246,15 @@ def follow_test(machine, log):
         failed = [line for line in lines if line.startswith("FAILED ")]
         raise Failure("\n".join([f"ended with code {code} after {seconds:.0f} s", *(failed or lines[-20:]), *lines[-1:]]))
     yield f"{seconds:.0f} s"
-    for reason, count in sorted(skipped(machine, lines).items()):
+    for reason, count in sorted(skipped(machine.folder, lines).items()):
         yield f"skipped: {reason}" + (f" ({count} tests)" if count > 1 else "")
     yield lines[-1]
 
 
-def skipped(machine, lines):
+def skipped(clone, lines):
     """Reason -> how many tests gave it, in all configurations, and what ./dev could not install."""
     reasons = {line.removeprefix("skipped: "): 1 for line in lines if line.startswith("skipped: ")}
-    for path in machine.root.glob(f"{machine.clone.lstrip('/')}/build*/meson-logs/testlog.json"):
+    for path in clone.glob("build*/meson-logs/testlog.json"):
         for line in path.read_text().splitlines():
             program = json.loads(line)
             for text in program.get("stdout", "").splitlines():
@@ -254,6 +262,41 @@ def skipped(machine, lines):
                     reason = found.group(1) or program["name"]
                     reasons[reason] = reasons.get(reason, 0) + 1
     return reasons
+
+
+def warned(clone):
+    """For each folder that was built its compiler, and what this warned of: once, however many files include the header."""
+    for path in sorted(clone.glob("build*/meson-info/intro-compilers.json")):
+        folder = path.parent.parent
+        compiler = json.loads(path.read_text())["host"]["c"]
+        kept = folder / "meson-logs/warned"
+        lines = kept.read_text(errors="replace").splitlines() if kept.exists() else []
+        yield f"{compiler['id']} {compiler['version']} in {folder.name}", sorted({line for line in lines if "[-W" in line})
+
+
+def follow_warnings(machine, log):
+    """The compilers that the README's commands install, and then the newest clang of the suite, which may be another one."""
+    yield from count_warnings(machine, [], log)
+    known = re.findall(r"^clang-(\d+) ", machine.enter(["apt-cache", "search", "--names-only", "^clang-[0-9]+$"]), re.MULTILINE)
+    newest = max(map(int, known), default=0)
+    if newest > int(machine.enter(["clang", "-dumpversion"]).split(".")[0]):
+        machine.enter(["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "-qq", "--no-install-recommends", f"clang-{newest}"],
+                      as_root=True)
+        yield from count_warnings(machine, [f"clang-{newest}"], log.with_suffix(".newest.log"))
+
+
+def count_warnings(machine, compilers, log):
+    with open(log, "w", encoding="utf-8") as out:
+        code = subprocess.run(machine.words(["./dev", "warnings", *compilers], machine.clone), stdout=out, stderr=out,
+                              stdin=subprocess.DEVNULL, check=False).returncode
+    lines = log.read_text(errors="replace").splitlines()
+    counts = [line for line in lines if re.search(r": \d+ warnings$", line)]
+    if code:
+        raise Failure("\n".join([f"ended with code {code}", *(counts or lines[-20:])]))
+    yield from counts
+
+
+FOLLOW = {"run": follow_run, "test": follow_test, "warnings": follow_warnings}
 
 
 def inside(suite, mirror, sudo, verbs):
@@ -271,11 +314,13 @@ def inside(suite, mirror, sudo, verbs):
         log = PLACE / f"{suite}-{verb}.log"
         say(f"./dev {verb}")
         try:
-            for line in {"run": follow_run, "test": follow_test}[verb](machine, log):
+            for line in FOLLOW[verb](machine, log):
                 say(f"  {line}")
         except Failure as failure:
             good = False
             say(f"  FAILED {suite}: ./dev {verb} {failure}\n  all of it is in {log}")
+    for compiler, lines in warned(machine.folder):
+        say("\n  ".join([f"{compiler}: {len(lines)} warnings", *lines]))
     say(f"versions: {machine.versions()}")
     return good
 
@@ -357,7 +402,7 @@ def checked(options):
 
 def parse(words):
     parser = argparse.ArgumentParser(prog="./dev fresh", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-                                     usage="./dev fresh [--sudo] [--mirror URL] [--keep] [SUITE..] [run|test]")
+                                     usage="./dev fresh [--sudo] [--mirror URL] [--keep] [SUITE..] [run|test|warnings]")
     parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
     parser.add_argument("--sudo", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--mirror", help=argparse.SUPPRESS)
@@ -366,9 +411,9 @@ def parse(words):
     options = parser.parse_args(words)
     for word in options.words:
         if word not in SUITES + VERBS:
-            raise Failure(f"unknown word '{word}'; expected {', '.join(SUITES)}, run or test")
+            raise Failure(f"unknown word '{word}'; expected {', '.join([*SUITES, *VERBS[:-1]])} or {VERBS[-1]}")
     options.suites = [suite for suite in SUITES if suite in options.words] or SUITES
-    options.verbs = [verb for verb in VERBS if verb in options.words] or VERBS
+    options.verbs = [verb for verb in VERBS if verb in options.words] or README_VERBS
     return options
 
 

@@ -2,6 +2,8 @@
 """TAP: what ./dev fresh refuses, and that nothing is left when it ends or is ended. Argument: the source root.
 debootstrap is one of the test's own: nothing is downloaded."""
 
+import importlib.util
+import json
 import os
 import pathlib
 import shutil
@@ -18,6 +20,16 @@ CAN_MOUNT = IS_ROOT and subprocess.run(["unshare", "--mount", "--pid", "--fork",
 # Arguments: --variant, --include, the suite, the root, the mirror. It mounts in the root as the real one does.
 HANGS = 'mkdir -p "$4/proc" && mount -t proc proc "$4/proc" && touch "$4/begun" && exec sleep 1000'
 FAILS = 'echo "E: no such suite: $3 at $5"; exit 1'
+
+
+def module():
+    spec = importlib.util.spec_from_file_location("fresh", ROOT / "tools/fresh.py")
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+FRESH = module()
 
 
 class Tree:
@@ -76,7 +88,57 @@ def wait_until(condition):
 
 def refuses_words(folder):
     code, out = Tree(folder).run("woody")
-    return code == 1 and out == "dev: fresh: unknown word 'woody'; expected bookworm, trixie, sid, run or test\n", out
+    return code == 1 and out == "dev: fresh: unknown word 'woody'; expected bookworm, trixie, sid, run, test or warnings\n", out
+
+
+def understands_words(folder):
+    del folder
+    want = {
+        "": (["bookworm", "trixie", "sid"], ["run", "test"]),
+        "test": (["bookworm", "trixie", "sid"], ["test"]),
+        "sid bookworm": (["bookworm", "sid"], ["run", "test"]),
+        "warnings test trixie run": (["trixie"], ["run", "test", "warnings"]),
+    }
+    got = {words: (options.suites, options.verbs) for words in want for options in [FRESH.parse(words.split())]}
+    options = FRESH.parse(["sid", "--sudo", "--keep", "--mirror", "http://a"])
+    flags = (options.sudo, options.keep, options.mirror)
+    return got == want and flags == (True, True, "http://a"), (got, flags)
+
+
+# What tests print who skip something, and what the summary makes of it.
+PRINTED = {
+    "etcd": ["1..0 # SKIP there is no etcd", ""],
+    "both": ["1..3", "ok 1 - one", "ok 2 - two # SKIP kubectl is not installed", "not ok 3 - three # SKIP is no reason to fail"],
+    "cmocka": ["ok 1 - four # SKIP", "ok 2 - skips what it has # skipping is what it does"],
+    "partly": ["# skipped: kubectl is not installed", "ok 1 - speaks # skip: no network"],
+}
+SKIPS = {"there is no etcd": 2, "kubectl is not installed": 2 * 2, "cmocka": 2, "no network": 2, "what needs etcd openssl": 1}
+
+
+def names_what_was_skipped(folder):
+    for build in ("build", "build-asan"):
+        log = pathlib.Path(folder) / build / "meson-logs/testlog.json"
+        log.parent.mkdir(parents=True)
+        log.write_text("".join(json.dumps({"name": name, "stdout": "\n".join(lines)}) + "\n" for name, lines in PRINTED.items()) +
+                       json.dumps({"name": "silent"}) + "\n")
+    got = FRESH.skipped(pathlib.Path(folder), ["skipped: what needs etcd openssl", "== plain", "7 passed, 0 failed"])
+    return got == SKIPS, got
+
+
+def counts_warnings(folder):
+    """Once for each place, by the compiler of each folder."""
+    def build(name, compiler, version, *lines):
+        for made in ("meson-info", "meson-logs"):
+            (pathlib.Path(folder) / name / made).mkdir(parents=True)
+        known = {"host": {"c": {"id": compiler, "version": version}, "cpp": {"id": "other", "version": "1"}}}
+        (pathlib.Path(folder) / name / "meson-info/intro-compilers.json").write_text(json.dumps(known))
+        if lines:
+            (pathlib.Path(folder) / name / "meson-logs/warned").write_text("".join(f"{line}\n" for line in lines))
+    warning = "../src/one.c:1:5: warning: unused variable [-Wunused-variable]"
+    build("build", "gcc", "16.2.0", "In file included from ../src/two.c:1:", warning, "    1 | int unused;", warning)
+    build("build-asan", "clang", "22.1.0")
+    got = list(FRESH.warned(pathlib.Path(folder)))
+    return got == [("gcc 16.2.0 in build", [warning]), ("clang 22.1.0 in build-asan", [])], got
 
 
 def needs_root(folder):
@@ -140,6 +202,9 @@ NO_ROOT = "" if IS_ROOT else "needs root"
 NO_MOUNTS = "" if CAN_MOUNT else "needs root, and mounts"
 TESTS = [
     ("an unknown word is refused", refuses_words, ""),
+    ("suites and verbs are understood in any order", understands_words, ""),
+    ("what was skipped is named by its reason, and counted", names_what_was_skipped, ""),
+    ("warnings are counted by compiler", counts_warnings, ""),
     ("who is not root is told so", needs_root, NO_ROOT),
     ("a folder without a repository is refused", needs_a_repository, NO_MOUNTS),
     ("debootstrap's reason is shown", shows_the_last_line_of_debootstrap, NO_MOUNTS),
