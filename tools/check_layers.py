@@ -9,6 +9,7 @@ import re
 import sys
 
 VALUES = {"loop", "net", "http", "grpc"}  # what a folder of plain values knows nothing of
+OVER_HTTP = {"config", "rest", "discovery", "dynamic"}  # what a controller that has a port knows nothing of
 # What stands in a folder, bottom to top: a room may include itself and what stands before it, less what DENIED names. The
 # first row is src/ itself, whose rooms are the layers. "" is the folder's own top; a folder without a row has no rooms.
 ROOMS = {
@@ -20,12 +21,12 @@ ROOMS = {
     "schema": ["types", "go", "format", "walk", "protobuf", "merge", "convert", "print", "re2", "structural", "kinds", "check",
                "strategies", "hooks", "validate", "apply", "custom"],
     "cache": ["store", "reflector", "queues", "informers"],
-    "kit": ["", "config", "controller", "election", "events"],
+    "kit": ["", "config", "rest", "discovery", "dynamic", "controller", "election", "events"],
     "storage": ["engine", "sqlite", "etcd", "store", "encryption", "cacher", "maintenance", ""],
     "server": ["catalog", "docs", "request", "shared", "access", "metrics", "api", "admission", "alloc", "strategy", "write", "verbs",
                "port", "aggregation", "crd", "controllers", "http", "instance"],
     "server/controllers": ["host", "gc", "namespace", "quota", "small"],
-    "client": ["config", "rest", "dynamic", "discovery", "runtime", "", "informers", "metrics", "controller"],
+    "client": ["discovery", "runtime", "", "informers", "metrics", "controller"],
 }
 # A path below src/, and what of its own folder it may not include although that stands before it.
 DENIED = {
@@ -42,9 +43,9 @@ DENIED = {
     "server": {"client"},
     "client": {"storage", "server"},
     "testing": {"gen", "own", "client"},
-    "kit/controller": {"config"},
-    "kit/election": {"config", "controller"},
-    "kit/events": {"config", "controller", "election"},
+    "kit/controller": OVER_HTTP,
+    "kit/election": OVER_HTTP | {"controller"},
+    "kit/events": OVER_HTTP | {"controller", "election"},
     "storage/etcd": {"sqlite"},
     "storage/store": {"sqlite", "etcd"},
     "storage/encryption": {"sqlite", "etcd"},

@@ -32,10 +32,10 @@ SERVED = ["integration/objects-store", "integration/watches-cache", "integration
 CONFORMANCE = ["conformance/memory", "conformance/cacher_memory", "conformance/disk"]
 TESTS = {
     "base": ["json/*", "meta/*", "loop/*", "cache/indexer*", "storage/cacher_watch_cache", "conformance/cacher_memory"],
-    "json": ["meta/*", "codec/*", "server/*", "client/kubeconfig", "fuzz/json*"],
+    "json": ["meta/*", "codec/*", "server/*", "kit/kubeconfig", "fuzz/json*"],
     "loop": ["net/stream", "http/server", "http/shutdown", "storage/sqlite_engine", "client/runtime"],
     "net": ["http/*", "grpc/*", "fuzz/h1", "fuzz/h2", "integration/access-cache"],
-    "http": ["net/h2", "grpc/channel", "client/rest_client", "client/http_list_watch", "integration/limits-cache"],
+    "http": ["net/h2", "grpc/channel", "kit/rest_client", "client/http_list_watch", "integration/limits-cache"],
     "grpc": ["storage/etcd_*", "conformance/etcd"],
     "meta": ["storage/store_*", "server/*", "kit/resource_path", "cache/object_key", "conformance/memory"],
     "codec": ["server/secrets", "server/yaml_body", "server/versions", "server/update", "server/subresources", "fuzz/yaml",
@@ -47,7 +47,8 @@ TESTS = {
     "storage/encryption": ["conformance/encrypted", "cli/encryption", "integration/encryption-cache"],
     "storage/cacher": [*CONFORMANCE, "consistency/watches-cache", "integration/watches-cache"],
     "server": [*SERVED, "integration/limits-cache", "integration/subresources-cache", "cli/usage", "cli/encryption"],
-    "client": ["client/against-server-*", "client/takeover"],
+    "kit": ["client/against-server-*"],
+    "client": ["kit/rest_client", "kit/dynamic_client", "client/against-server-*", "client/takeover"],
 }
 UNIT_PREFIX = {"storage/sqlite": "storage/sqlite_", "storage/etcd": "storage/etcd_", "storage/cacher": "storage/cacher_",
                "storage/encryption": "storage/encryption_"}

@@ -20,9 +20,9 @@
 #include "base/mem.h"
 #include "base/sized.h"
 #include "client/client_int.h"
-#include "client/discovery/discovery.h"
 #include "http/http_proxy.h"
 #include "kit/config/server_url.h"
+#include "kit/discovery/discovery.h"
 #include "net/host/host.h"
 #include "net/stream/dns.h"
 

@@ -21,10 +21,10 @@
 #include "base/sized.h"
 #include "client/cancel.h"
 #include "client/client_int.h"
-#include "client/dynamic/dynamic_client.h"
-#include "client/dynamic/pager.h"
-#include "client/dynamic/resuming_watch.h"
 #include "client/request_object.h"
+#include "kit/dynamic/dynamic_client.h"
+#include "kit/dynamic/pager.h"
+#include "kit/dynamic/resuming_watch.h"
 #include "loop/timer.h"
 
 struct cor_client_call {

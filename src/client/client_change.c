@@ -13,9 +13,9 @@
 #include "base/mem.h"
 #include "base/rand.h"
 #include "client/client_int.h"
-#include "client/dynamic/retry_on_conflict.h"
 #include "client/request_object.h"
 #include "client/waited_cancel.h"
+#include "kit/dynamic/retry_on_conflict.h"
 
 struct change {
     struct cor_client *client;

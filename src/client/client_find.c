@@ -9,9 +9,9 @@
 
 #include "base/err.h"
 #include "client/client_int.h"
-#include "client/discovery/discovery.h"
 #include "client/discovery/mapper_lookup.h"
 #include "coracle/discovery.h"
+#include "kit/discovery/discovery.h"
 
 struct search {
     struct cor_client *client;

@@ -6,10 +6,10 @@
 #include <stdatomic.h>
 
 #include "base/dlist.h"
-#include "client/api_port_http.h"
-#include "client/rest/rest_client.h"
 #include "client/runtime/runtime_int.h"
 #include "coracle/client.h"
+#include "kit/dynamic/api_port_http.h"
+#include "kit/rest/rest_client.h"
 
 struct cor_client {
     struct cor_runtime *runtime;

@@ -1,6 +1,6 @@
 /* How code of the kit reaches the Kubernetes API, wherever that code runs. The port is a table of
  * the verbs as asynchronous calls over objects. The client implements it over HTTP
- * (client/api_port_http.h), the server in process (server/port/inner_port.h), and tests have a
+ * (kit/dynamic/api_port_http.h), the server in process (server/port/inner_port.h), and tests have a
  * scripted one (tests/lib/scripted_port.h). docs/internals/kit.md has the picture.
  *
  * Rules that every implementation keeps:

@@ -4,8 +4,8 @@
 
 #include "base/err.h"
 #include "client/discovery/mapper_lookup.h"
-#include "client/dynamic/pager.h"
-#include "client/dynamic/retry_on_conflict.h"
+#include "kit/dynamic/pager.h"
+#include "kit/dynamic/retry_on_conflict.h"
 #include "loop/loop.h"
 #include "net/stream/net.h"
 #include "server_process.h"

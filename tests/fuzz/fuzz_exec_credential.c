@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "client/config/exec_credential.h"
 #include "fuzz.h"
+#include "kit/config/exec_credential.h"
 
 FUZZ_TARGET(const uint8_t *data, size_t size)
 {

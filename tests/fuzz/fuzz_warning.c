@@ -1,8 +1,8 @@
 /* Input: the value of a Warning header. Each step cuts something off, and what is told prints. */
 #include "base/err.h"
 #include "base/utf8.h"
-#include "client/rest/warning.h"
 #include "fuzz.h"
+#include "kit/rest/warning.h"
 
 FUZZ_TARGET(const uint8_t *data, size_t size)
 {

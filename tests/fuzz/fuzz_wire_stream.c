@@ -1,10 +1,10 @@
 /* Promises of the readers of lists and watches in protobuf: however the bytes are cut, the same
  * objects and events come out, each whole, and an end that is not the stream's is told. */
 #include "base/err.h"
-#include "client/dynamic/list_reader.h"
-#include "client/dynamic/watch_reader.h"
 #include "coracle/types/core_v1.h"
 #include "fuzz.h"
+#include "kit/dynamic/list_reader.h"
+#include "kit/dynamic/watch_reader.h"
 
 struct sum {
     uint64_t hash;

@@ -5,8 +5,8 @@
 #ifndef COR_CLIENT_MAPPER_LOOKUP_H
 #define COR_CLIENT_MAPPER_LOOKUP_H
 
-#include "client/discovery/discovery.h"
 #include "client/discovery/rest_mapper.h"
+#include "kit/discovery/discovery.h"
 
 struct cor_mapper_lookup_opts {
     struct cor_discovery *discovery;

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "client/discovery/api_catalog.h"
+#include "kit/discovery/api_catalog.h"
 #include "meta/status/gvk.h"
 #include "meta/status/status.h"
 

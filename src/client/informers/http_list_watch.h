@@ -8,10 +8,10 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "client/informers/list_watch_int.h"
-#include "client/rest/rest_client.h"
 #include "coracle/informer_request.h"
 #include "coracle/wire.h"
 #include "kit/resource_path.h"
+#include "kit/rest/rest_client.h"
 
 struct cor_http_list_watch;
 struct cor_loop;

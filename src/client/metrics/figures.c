@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "client/metrics/prometheus.h"
-#include "client/rest/rest_client.h"
+#include "kit/rest/rest_client.h"
 
 #define LABELS_MAX 4096
 

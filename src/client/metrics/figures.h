@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "client/informers/informers_int.h"
-#include "client/rest/rest_metrics.h"
+#include "kit/rest/rest_metrics.h"
 
 struct cor_client_figures {
     char *host; /* as the value of a label, quotes included */

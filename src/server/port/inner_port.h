@@ -1,6 +1,6 @@
 /* The API port in process: each request of the port is a request of the server to itself
  * (inner_request.h). A program of the kit runs on it as it does over HTTP
- * (client/api_port_http.h). docs/internals/inner_port.md has the differences.
+ * (kit/dynamic/api_port_http.h). docs/internals/inner_port.md has the differences.
  * Owner: whoever embeds it.  Thread: the loop of the API's part, for every function and callback.
  */
 #ifndef COR_SERVER_INNER_PORT_H

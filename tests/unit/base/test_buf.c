@@ -26,7 +26,8 @@ TEST(buf, refuses_a_byte_past_its_maximum_and_keeps_its_content)
     cor_buf_deinit(&b);
 }
 
-/* That nothing is left behind is shown by tests/unit/client/config/test_secrets.c, which looks at blocks.
+/* That nothing is left behind is shown by tests/unit/kit/config/test_secrets.c, which looks at
+ * blocks.
  */
 TEST(buf, a_secret_one_grows_and_can_be_used_again)
 {

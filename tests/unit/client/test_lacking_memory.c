@@ -4,15 +4,15 @@
 
 #include <sys/stat.h>
 
-#include "client/config/exec_credential.h"
 #include "client/informers/http_list_watch.h"
-#include "client/rest/header_list.h"
-#include "client/rest/rest_int.h"
 #include "identities.h"
 #include "kit/config/client_config.h"
+#include "kit/config/exec_credential.h"
 #include "kit/config/kubeconfig.h"
 #include "kit/election/leader_election.h"
 #include "kit/events/event_correlator.h"
+#include "kit/rest/header_list.h"
+#include "kit/rest/rest_int.h"
 
 /* `why` is filled exactly when `r` tells of an error; it is released. */
 static void check(int r, struct cor_status *why)

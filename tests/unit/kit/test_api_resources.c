@@ -1,5 +1,5 @@
 /* The enumeration of resources: what it copies, how it finds a kind, and its words about versions
- * that could not be enumerated. The ports that make it: client/api_port_http, server/inner_port. */
+ * that could not be enumerated. The ports that make it: kit/api_port_http, server/inner_port. */
 #include "kit/api_resources.h"
 
 #include "base/err.h"
