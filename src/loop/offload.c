@@ -1,12 +1,14 @@
 /* clang-format off */
-/* A queue under one lock, and a few threads that take jobs from it. The thread that has run a job
- * gives its bytes back and mails it to its loop; mail that answers a request is never refused.
+/* Two queues under one lock, and a few threads that take jobs from them in turns. The thread that
+ * has run a job gives its bytes back and mails it to its loop; mail that answers a request is never
+ * refused.
  *
- *   loop: submit ──► queue ──► thread: run ──► mailbox of the loop ──► loop: on_done
+ *   loop: submit ──► queue ──┐
+ *   loop: submit_owed ──► owed ──┴──► thread: run ──► mailbox of the loop ──► loop: on_done
  *
- * Failures: a full queue refuses. Shutdown: free() sets `stopping`; the threads leave when the
- * queue is empty, so that every job that was accepted runs and is answered. Locks: `lock` is a
- * leaf. A job's memory goes over from the loop to the thread under it, and back under the mailbox's
+ * Failures: a full queue refuses; `owed` has no maximum. Shutdown: free() sets `stopping`; the
+ * threads leave when both are empty, so that every job that was accepted runs and is answered.
+ * Locks: `lock` is a leaf. A job's memory goes over from the loop to the thread under it, and back under the mailbox's
  * lock. */
 /* clang-format on */
 #include "loop/offload.h"
@@ -32,8 +34,10 @@ struct cor_offload {
     struct cor_offload_opts opts;
     struct cor_lock lock; /* guards all that follows, but for the threads */
     struct cor_cond more; /* there is a job, or it is time to stop */
-    struct cor_dlist queue;
+    struct cor_dlist queue, owed;
+    bool owed_is_next; /* when both have jobs */
     bool stopping;
+    size_t nqueued, bytes; /* what the maxima count: jobs in `queue`; bytes that wait or run */
     struct cor_offload_stats stats;
     struct share shares[COR_OFFLOAD_OWNERS];
     size_t nstarted;
@@ -47,19 +51,28 @@ static void on_job_mail(struct cor_mail *mail)
     job->on_done(job);
 }
 
+/* The first job of the queue whose turn it is, or of the other one; NULL: both are empty. */
+static struct cor_job *offload_pop(struct cor_offload *o)
+{
+    bool takes_owed = !cor_dlist_empty(&o->owed) && (o->owed_is_next || cor_dlist_empty(&o->queue));
+    struct cor_dlist *link = cor_dlist_pop(takes_owed ? &o->owed : &o->queue);
+
+    if (!link)
+        return NULL;
+    o->owed_is_next = !takes_owed;
+    o->stats.waiting--;
+    o->nqueued -= !takes_owed;
+    return COR_CONTAINER_OF(link, struct cor_job, link);
+}
+
 /* The next job, or NULL when there is none and none will come. */
 static struct cor_job *offload_take_job(struct cor_offload *o)
 {
-    struct cor_job *job = NULL;
+    struct cor_job *job;
 
     cor_lock_acquire(&o->lock);
-    while (cor_dlist_empty(&o->queue) && !o->stopping)
+    while (!(job = offload_pop(o)) && !o->stopping)
         cor_cond_wait(&o->more, &o->lock);
-    if (!cor_dlist_empty(&o->queue)) {
-        job = COR_CONTAINER_OF(o->queue.next, struct cor_job, link);
-        cor_dlist_remove(&job->link);
-        o->stats.waiting--;
-    }
     cor_lock_release(&o->lock);
     return job;
 }
@@ -84,7 +97,9 @@ static void offload_give_back(struct cor_offload *o, const struct cor_job *job)
         return;
     cor_lock_acquire(&o->lock);
     o->stats.bytes -= job->bytes;
-    if (job->owner != 0) {
+    if (!job->is_owed)
+        o->bytes -= job->bytes;
+    if (!job->is_owed && job->owner != 0) {
         share->bytes -= job->bytes;
         share->jobs--;
     }
@@ -137,6 +152,7 @@ int cor_offload_new(const struct cor_offload_opts *opts, struct cor_offload **re
     cor_lock_init(&o->lock, COR_LOCK_OFFLOAD);
     cor_cond_init(&o->more);
     cor_dlist_init(&o->queue);
+    cor_dlist_init(&o->owed);
     r = offload_start_threads(o);
     if (r < 0) {
         cor_offload_free(o);
@@ -156,7 +172,7 @@ struct cor_offload *cor_offload_free(struct cor_offload *o)
     cor_lock_release(&o->lock);
     for (size_t i = 0; i < o->nstarted; i++)
         pthread_join(o->threads[i], NULL);
-    assert(cor_dlist_empty(&o->queue) && o->stats.bytes == 0);
+    assert(cor_dlist_empty(&o->queue) && cor_dlist_empty(&o->owed) && o->stats.bytes == 0);
     cor_cond_deinit(&o->more);
     cor_lock_deinit(&o->lock);
     return cor_free(o);
@@ -176,27 +192,39 @@ static bool offload_is_within_share(struct cor_offload *o, const struct cor_job 
                                offload_has_room(share->bytes, job->bytes, o->opts.bytes_max / 2));
 }
 
-int cor_offload_submit(struct cor_offload *o, struct cor_job *job)
+static bool offload_has_place(struct cor_offload *o, const struct cor_job *job)
+{
+    return o->nqueued < o->opts.jobs_max && offload_is_within_share(o, job) &&
+           offload_has_room(o->bytes, job->bytes, o->opts.bytes_max);
+}
+
+static void offload_charge(struct cor_offload *o, const struct cor_job *job)
+{
+    o->nqueued++;
+    o->bytes += job->bytes;
+    if (job->owner != 0) {
+        offload_share_of(o, job)->bytes += job->bytes;
+        offload_share_of(o, job)->jobs++;
+    }
+}
+
+static int offload_submit(struct cor_offload *o, struct cor_job *job)
 {
     int r = 0;
 
     assert(job->run && job->on_done && cor_loop_is_current(job->loop));
     cor_lock_acquire(&o->lock);
     assert(!o->stopping);
-    if (o->stats.waiting >= o->opts.jobs_max || !offload_is_within_share(o, job) ||
-        !offload_has_room((size_t)o->stats.bytes, job->bytes, o->opts.bytes_max))
-        r = -COR_EBUSY;
-    if (r == 0) {
-        cor_dlist_push(&o->queue, &job->link);
+    if (job->is_owed || offload_has_place(o, job)) {
+        cor_dlist_push(job->is_owed ? &o->owed : &o->queue, &job->link);
         o->stats.jobs++;
         o->stats.waiting++;
         o->stats.bytes += job->bytes;
-        if (job->owner != 0) {
-            offload_share_of(o, job)->bytes += job->bytes;
-            offload_share_of(o, job)->jobs++;
-        }
+        if (!job->is_owed)
+            offload_charge(o, job);
     } else {
         o->stats.refused++;
+        r = -COR_EBUSY;
     }
     cor_lock_release(&o->lock);
     /* After the lock is free, so that the thread does not wake only to wait for it. The queue
@@ -204,6 +232,18 @@ int cor_offload_submit(struct cor_offload *o, struct cor_job *job)
     if (r == 0)
         cor_cond_signal(&o->more);
     return r;
+}
+
+int cor_offload_submit(struct cor_offload *o, struct cor_job *job)
+{
+    job->is_owed = false;
+    return offload_submit(o, job);
+}
+
+void cor_offload_submit_owed(struct cor_offload *o, struct cor_job *job)
+{
+    job->is_owed = true;
+    (void)offload_submit(o, job);
 }
 
 void cor_offload_get_stats(struct cor_offload *o, struct cor_offload_stats *ret_stats)

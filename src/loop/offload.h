@@ -4,8 +4,11 @@
  *
  * Jobs wait in one queue, first come, first served, within a maximum of jobs and of bytes: what
  * they work on stays in memory meanwhile. A job may say whose work it is, and then this owner has
- * no more than half of both maxima, so that the others find a place. Owner: the server.  Thread:
- * new and free on the maker's; submit on the job's loop. */
+ * no more than half of both maxima, so that the others find a place.
+ *
+ * Work that is owed, because what it belongs to has happened already, is never refused. It waits in
+ * a queue of its own, and the threads take from both queues in turns, so that neither can hold up
+ * the other. Owner: the server.  Thread: new and free on the maker's; submit on the job's loop. */
 #ifndef COR_LOOP_OFFLOAD_H
 #define COR_LOOP_OFFLOAD_H
 
@@ -35,6 +38,7 @@ struct cor_job {
     struct cor_loop *loop;
     size_t bytes;   /* what it is charged with */
     uint64_t owner; /* whose work it is, by a hash; 0: nobody's, only the maxima of all count */
+    bool is_owed;   /* set by submit */
     struct cor_dlist link;
     struct cor_mail mail;
 };
@@ -53,10 +57,14 @@ struct cor_offload *cor_offload_free(struct cor_offload *offload);
  */
 int cor_offload_submit(struct cor_offload *offload, struct cor_job *job);
 
+/* As cor_offload_submit(), for work that is owed: on_done follows. The maxima do not count it; the
+ * caller has a bound for the number of such jobs. */
+void cor_offload_submit_owed(struct cor_offload *offload, struct cor_job *job);
+
 struct cor_offload_stats {
     uint64_t jobs;    /* submitted since the start */
     uint64_t refused; /* with -COR_EBUSY */
-    uint64_t waiting; /* now */
+    uint64_t waiting; /* now, in both queues */
     uint64_t bytes;   /* now, of jobs that wait or run */
 };
 

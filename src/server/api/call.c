@@ -475,12 +475,8 @@ static void call_on_rewritten(struct cor_call *call, int r)
 {
     if (call->is_over)
         return;
-    if (r == -COR_EBUSY) {
-        /* No thread was free. The Status is short, so that it is written on the loop. */
-        cor_call_fail(call);
-        return;
-    }
-    if (r == -COR_EINVAL && call->accept.is_protobuf) {
+    /* No thread was free for a GET: the Status is short, so that it is written on the loop. */
+    if (r == -COR_EBUSY || (r == -COR_EINVAL && call->accept.is_protobuf)) {
         cor_call_fail(call);
         return;
     }
@@ -503,7 +499,7 @@ void cor_call_reply_json(struct cor_call *call, int code)
 
     assert(!call->is_over && code >= 200);
     call->out_code = code;
-    cor_heavy_run(call, is_made ? call->out.n : 0, call_rewrite_out, call_on_rewritten);
+    cor_heavy_owe(call, is_made ? call->out.n : 0, call_rewrite_out, call_on_rewritten);
 }
 
 void cor_call_reply_success(struct cor_call *call, int code)
@@ -669,15 +665,6 @@ static int call_write_out_table(struct cor_call *call)
     return call_write_table(call, call->out_object, &work);
 }
 
-/* The same on the loop, when no thread is free for it: cells that take too long are null. */
-static int call_write_short_table(struct cor_call *call)
-{
-    struct cor_work work = {.slice = UINT64_MAX, .max = COR_WORK_SLICE};
-
-    cor_buf_reset(&call->out);
-    return call_write_table(call, call->out_object, &work);
-}
-
 /* What a row goes over: an object of many columns is gone over by each of them. */
 static size_t call_table_weight(const struct cor_call *call, const struct cor_object *object)
 {
@@ -697,11 +684,6 @@ static void call_on_table(struct cor_call *call, int r)
                             call_on_table);
         if (r == 0)
             return;
-    }
-    /* What was written cannot be refused any more because no thread is free. */
-    if (r == -COR_EBUSY && call->req->method != COR_HTTP_GET) {
-        cor_status_deinit(&call->status);
-        r = call_write_short_table(call);
     }
     if (r < 0)
         cor_call_fail(call);
@@ -726,11 +708,6 @@ static void call_on_converted(struct cor_call *call, int r)
 {
     if (call->is_over)
         return;
-    /* What was written cannot be refused any more because no thread is free. */
-    if (r == -COR_EBUSY && call->req->method != COR_HTTP_GET) {
-        cor_status_deinit(&call->status);
-        r = call_convert_out(call);
-    }
     if (r < 0)
         cor_call_fail(call);
     else
@@ -754,10 +731,10 @@ void cor_call_reply_object(struct cor_call *call, int code, struct cor_object *o
         call->out_object = object;
         call->out_code = code;
         if (cor_call_has_stored_cells(call))
-            cor_heavy_run(call, call_table_weight(call, object), call_write_out_table,
+            cor_heavy_owe(call, call_table_weight(call, object), call_write_out_table,
                           call_on_table);
         else
-            cor_heavy_run(call, cor_object_json(object).n, call_convert_out, call_on_converted);
+            cor_heavy_owe(call, cor_object_json(object).n, call_convert_out, call_on_converted);
     } else if (cor_call_convert(call, object, &answer) < 0) {
         cor_call_fail(call);
     } else {

@@ -7,9 +7,9 @@
  * has ended. When the reader goes, the loop sets `went`, which only the loop reads; the stage runs
  * to its end, and then the call is told that its reader is gone.
  *
- * Failures: without memory for the copy (-COR_ENOMEM) or without a place in the queue of the
- * threads
- * (-COR_EBUSY, 429) nothing runs, and the stage counts as failed. */
+ * Failures: without memory for the copy (-COR_ENOMEM) or without a place in the queue of the threads
+ * (-COR_EBUSY, 429) nothing runs, and the stage counts as failed. What is owed needs no place there
+ * (loop/offload.h). */
 /* clang-format on */
 #include "server/api/heavy.h"
 
@@ -116,7 +116,22 @@ uint64_t cor_heavy_owner(const struct cor_user *user)
     return hash != 0 ? hash : 1;
 }
 
-static int heavy_submit(struct cor_call *call, size_t bytes, cor_heavy_work work,
+/* May the call have written something? */
+static bool is_owed(const struct cor_call *call)
+{
+    return call->req && call->req->method != COR_HTTP_GET;
+}
+
+static int heavy_submit_job(struct cor_call *call, struct cor_heavy *heavy, bool owed)
+{
+    if (!owed)
+        return cor_offload_submit(call->loop->settings->offload, &heavy->job);
+    cor_offload_submit_owed(call->loop->settings->offload, &heavy->job);
+    return 0;
+}
+
+/* `owed`: it is not refused. */
+static int heavy_submit(struct cor_call *call, size_t bytes, bool owed, cor_heavy_work work,
                         cor_heavy_done done, cor_heavy_next next)
 {
     struct cor_heavy *heavy = cor_calloc(1, sizeof(*heavy));
@@ -146,7 +161,7 @@ static int heavy_submit(struct cor_call *call, size_t bytes, cor_heavy_work work
     call->heavy = heavy;
     if (heavy->origin)
         call->req = &heavy->request;
-    r = cor_offload_submit(call->loop->settings->offload, &heavy->job);
+    r = heavy_submit_job(call, heavy, owed);
     if (r == 0) {
         cor_call_begin_op(call);
         return 0;
@@ -161,7 +176,7 @@ static int heavy_submit(struct cor_call *call, size_t bytes, cor_heavy_work work
 
 int cor_heavy_start(struct cor_call *call, size_t bytes, cor_heavy_work work, cor_heavy_done done)
 {
-    return heavy_submit(call, bytes, work, done, NULL);
+    return heavy_submit(call, bytes, is_owed(call), work, done, NULL);
 }
 
 static bool is_for_thread(const struct cor_call *call, size_t bytes)
@@ -169,7 +184,8 @@ static bool is_for_thread(const struct cor_call *call, size_t bytes)
     return bytes > COR_HEAVY_BYTES && cor_heavy_has_threads(call);
 }
 
-void cor_heavy_run(struct cor_call *call, size_t bytes, cor_heavy_work work, cor_heavy_done done)
+static void heavy_run(struct cor_call *call, size_t bytes, bool owed, cor_heavy_work work,
+                      cor_heavy_done done)
 {
     int r;
 
@@ -178,9 +194,19 @@ void cor_heavy_run(struct cor_call *call, size_t bytes, cor_heavy_work work, cor
         done(call, work(call));
         return;
     }
-    r = heavy_submit(call, bytes, work, done, NULL);
+    r = heavy_submit(call, bytes, owed, work, done, NULL);
     if (r < 0)
         done(call, r);
+}
+
+void cor_heavy_run(struct cor_call *call, size_t bytes, cor_heavy_work work, cor_heavy_done done)
+{
+    heavy_run(call, bytes, false, work, done);
+}
+
+void cor_heavy_owe(struct cor_call *call, size_t bytes, cor_heavy_work work, cor_heavy_done done)
+{
+    heavy_run(call, bytes, is_owed(call), work, done);
 }
 
 void cor_heavy_then(struct cor_call *call, size_t bytes, cor_heavy_work work, cor_heavy_next next)
@@ -192,7 +218,7 @@ void cor_heavy_then(struct cor_call *call, size_t bytes, cor_heavy_work work, co
         heavy_go_on(call, work(call), next);
         return;
     }
-    r = heavy_submit(call, bytes, work, NULL, next);
+    r = heavy_submit(call, bytes, false, work, NULL, next);
     if (r < 0)
         heavy_go_on(call, r, next);
 }

@@ -34,7 +34,13 @@ void cor_heavy_run(struct cor_call *call, size_t bytes, cor_heavy_work work, cor
  * meanwhile, nothing more is done. */
 void cor_heavy_then(struct cor_call *call, size_t bytes, cor_heavy_work work, cor_heavy_next next);
 
-/* As cor_heavy_run(), but always on a thread: for work that the loop has begun and finds to be too
+/* As cor_heavy_run(), for what a request is owed that may have written something, its answer for
+ * the most part: unless the request is a GET the stage is not refused, and waits for its turn
+ * however many wait before it. The requests in flight bound how many such stages there are, and the
+ * request's deadline how long the client waits. */
+void cor_heavy_owe(struct cor_call *call, size_t bytes, cor_heavy_work work, cor_heavy_done done);
+
+/* As cor_heavy_owe(), but always on a thread: for work that the loop has begun and finds to be too
  * much. 0: `done` follows; -COR_EBUSY, -COR_ENOMEM in the status: nothing ran, and nothing follows.
  */
 int cor_heavy_start(struct cor_call *call, size_t bytes, cor_heavy_work work, cor_heavy_done done);

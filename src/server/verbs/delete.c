@@ -105,6 +105,8 @@ static void delete_op_judge(struct cor_delete_op *op, struct cor_store_change *c
         done(op->call, 0);
     else if (op->stays_on_loop)
         done(op->call, delete_op_decide(op->call));
+    else if (op->marked)
+        cor_heavy_owe(op->call, cor_object_json(current).n, delete_op_decide, done);
     else
         cor_heavy_run(op->call, cor_object_json(current).n, delete_op_decide, done);
 }

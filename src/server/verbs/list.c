@@ -537,7 +537,7 @@ static void list_reply_whole(struct cor_list_call *list)
     if (r < 0 || list->is_done)
         list_on_whole(&list->call, r);
     else
-        cor_heavy_run(&list->call, WHOLE_BYTES, list_write_rest, list_on_whole);
+        cor_heavy_owe(&list->call, WHOLE_BYTES, list_write_rest, list_on_whole);
 }
 
 /* A list that is cut short must not look whole, so that the client repeats it. A list whose output

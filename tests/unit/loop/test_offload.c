@@ -16,6 +16,7 @@ struct work {
     sem_t *gate; /* waited for by `run`; NULL: none */
     pthread_t ran_on;
     unsigned runs, ends;
+    size_t ended_as; /* the how many-th */
     size_t *nended;
 };
 
@@ -36,7 +37,7 @@ static void on_done(struct cor_job *job)
 
     assert_true(cor_loop_is_current(job->loop));
     work->ends++;
-    ++*work->nended;
+    work->ended_as = ++*work->nended;
 }
 
 static struct work work_for(struct cor_loop *loop, size_t bytes, size_t *nended)
@@ -180,6 +181,56 @@ TEST(offload, refuses_more_than_its_maxima)
     sem_destroy(&gate);
 }
 
+/* One thread, which is held by its first job while the others arrive. */
+TEST(offload, what_is_owed_is_never_refused_and_takes_turns_with_the_rest)
+{
+    struct cor_offload_opts opts = {.nthreads = 1, .jobs_max = 2, .bytes_max = 100};
+    struct cor_offload_stats stats;
+    struct cor_offload *offload;
+    struct work first, works[2], owed[4];
+    struct cor_loop *loop;
+    size_t nended = 0;
+    struct goal all = {&nended, 7};
+    sem_t gate;
+
+    sem_init(&gate, 0, 0);
+    assert_int_equal(cor_loop_new(4, &loop), 0);
+    assert_int_equal(cor_offload_new(&opts, &offload), 0);
+    first = work_for(loop, 1, &nended);
+    first.gate = &gate;
+    assert_int_equal(cor_offload_submit(offload, &first.job), 0);
+    do {
+        sched_yield();
+        cor_offload_get_stats(offload, &stats);
+    } while (stats.waiting > 0);
+    for (size_t i = 0; i < 4; i++) {
+        owed[i] = work_for(loop, 1000, &nended);
+        owed[i].job.owner = 1;
+        cor_offload_submit_owed(offload, &owed[i].job);
+    }
+    /* They leave the places of others alone. */
+    for (size_t i = 0; i < 2; i++) {
+        works[i] = work_for(loop, 1, &nended);
+        works[i].job.owner = 1 + i;
+        assert_int_equal(cor_offload_submit(offload, &works[i].job), 0);
+    }
+    cor_offload_get_stats(offload, &stats);
+    assert_int_equal(stats.waiting, 6);
+    assert_int_equal(stats.bytes, 4003);
+    sem_post(&gate);
+    assert_true(cor_loop_run_until(loop, is_reached, &all, PATIENCE_MS));
+    /* owed, queue, owed, queue, owed, owed */
+    assert_true(owed[0].ended_as < works[0].ended_as && works[0].ended_as < owed[1].ended_as);
+    assert_true(owed[1].ended_as < works[1].ended_as && works[1].ended_as < owed[2].ended_as);
+    assert_int_equal(owed[3].ended_as, 7);
+    cor_offload_get_stats(offload, &stats);
+    assert_int_equal(stats.bytes, 0);
+    assert_int_equal(stats.refused, 0);
+    cor_offload_free(offload);
+    cor_loop_free(loop);
+    sem_destroy(&gate);
+}
+
 TEST(offload, finishes_what_it_accepted_before_it_goes)
 {
     struct cor_offload *offload;
@@ -190,7 +241,10 @@ TEST(offload, finishes_what_it_accepted_before_it_goes)
     open_both(&loop, &offload, 20, 1000);
     for (size_t i = 0; i < 20; i++) {
         works[i] = work_for(loop, 1, &nended);
-        assert_int_equal(cor_offload_submit(offload, &works[i].job), 0);
+        if (i % 2)
+            cor_offload_submit_owed(offload, &works[i].job);
+        else
+            assert_int_equal(cor_offload_submit(offload, &works[i].job), 0);
     }
     cor_offload_free(offload);
     for (size_t i = 0; i < 20; i++)
