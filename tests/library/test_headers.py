@@ -18,7 +18,27 @@ TYPES = sorted({f"coracle/types/{h.name}" for folder in (ROOT, BUILD) for h in (
 # What coracle-gen wrote for other inputs.
 KEPT = sorted((ROOT / "tests/gen/kept").glob("*.h.txt"))
 C, CPP = ("c11", "c17", "c23"), ("c++11", "c++17")
-# One program that uses what is inline, as a user has it: with options, optimised as a release is.
+# One program that uses what is inline, as a user has it: with options, optimised as a release is. C++17 has no names in braces.
+OPTIONS = {"c": """
+    const struct cor_request opts = {COR_REQUEST, .dry_run = true, .field_manager = "me"};
+    const struct cor_informer_opts informer_opts = {COR_INFORMER_OPTS, .label_selector = "a=b"};
+    const struct cor_handler_opts handler_opts = {COR_HANDLER_OPTS, .name = "one"};
+    struct cor_core_v1_pod_handler handler = {.on_add = on_add};
+""", "c++": """
+    struct cor_request opts = {};
+    struct cor_informer_opts informer_opts = {};
+    struct cor_handler_opts handler_opts = {};
+    struct cor_core_v1_pod_handler handler = {};
+
+    opts.size = sizeof opts;
+    opts.dry_run = true;
+    opts.field_manager = "me";
+    informer_opts.size = sizeof informer_opts;
+    informer_opts.label_selector = "a=b";
+    handler_opts.size = sizeof handler_opts;
+    handler_opts.name = "one";
+    handler.on_add = on_add;
+"""}
 PROGRAM = r"""
 #include <coracle/types/clients.h>
 
@@ -31,10 +51,7 @@ static void on_add(void *arg, struct cor_core_v1_pod pod, bool is_initial)
 
 int main(void)
 {
-    const struct cor_request opts = {COR_REQUEST, .dry_run = true, .field_manager = "me"};
-    const struct cor_informer_opts informer_opts = {COR_INFORMER_OPTS, .label_selector = "a=b"};
-    const struct cor_handler_opts handler_opts = {COR_HANDLER_OPTS, .name = "one"};
-    struct cor_core_v1_pod_handler handler = {.on_add = on_add};
+    // OPTIONS
     struct cor_core_v1_pod_informer informer;
     struct cor_core_v1_pod_object pod;
     struct cor_informers *set = NULL;
@@ -101,17 +118,18 @@ def sources(folder, headers):
     return [folder / f"{number}.c" for number in range(len(headers))]
 
 
+def checks(command, language, standard, files):
+    """Jobs that compile each of the files, and keep nothing. A compiler is started for a few of them at a time."""
+    flags = [*command, "-fsyntax-only", *WARNINGS, *INCLUDES, f"-std={standard}", f"-x{language}"]
+    return [(run, *flags, *files[at:at + 8]) for at in range(0, len(files), 8)]
+
+
 def stands_alone(folder):
-    """Each header in each compiler's oldest standard. A compiler is started for a few of them at a time."""
-    files = sources(folder, ["coracle.h", *OWN])
+    """Each header includes what it needs, in each standard; the clients of types want C++17."""
+    own = sources(folder, ["coracle.h", *OWN])
     generated = sources(folder / "types", TYPES)
-    jobs = []
-    for command, language in COMPILERS:
-        flags = [*command, "-fsyntax-only", *WARNINGS, *INCLUDES, f"-std={standards(command, language)[0]}", f"-x{language}"]
-        # The generated ones are all made alike: the compiler of the build is asked.
-        files_of = files + generated if command == COMPILERS[0][0] else files
-        jobs += [(run, *flags, *files_of[at:at + 8]) for at in range(0, len(files_of), 8)]
-    each(jobs)
+    each(job for command, language in COMPILERS for standard in standards(command, language)
+         for job in checks(command, language, standard, own if standard == "c++11" else own + generated))
 
 
 def all_together(folder):
@@ -121,22 +139,25 @@ def all_together(folder):
     one = folder / "all.c"
     one.write_text("".join(f"#include <{name}>\n" for name in ["coracle.h", *OWN, *TYPES]) +
                    "".join(f'#include "{header.stem}"\n' for header in KEPT))
-    each([(run, *command, "-fsyntax-only", *WARNINGS, *INCLUDES, f"-std={standard}", f"-x{language}", one)
-          for command, language in COMPILERS for standard in standards(command, language) if standard != "c++11"])
+    each(job for command, language in COMPILERS for standard in standards(command, language) if standard != "c++11"
+         for job in checks(command, language, standard, [one]))
 
 
 def is_inlined_without_warnings(folder):
     """A compiler that optimises sees into inline functions, and the objects of the program."""
-    program = folder / "program.c"
-    program.write_text(PROGRAM)
-    each([(run, *command, "-c", level, *WARNINGS, *INCLUDES, "-std=c11", program, "-o", folder / f"{number}{level}.o")
-          for number, (command, language) in enumerate(COMPILERS) if language == "c" for level in ("-O2", "-O3")])
+    jobs = []
+    for number, (command, language) in enumerate(COMPILERS):
+        program = folder / ("program.c" if language == "c" else "program.cpp")
+        program.write_text(PROGRAM.replace("// OPTIONS", OPTIONS[language]))
+        jobs += [(run, *command, "-c", level, *WARNINGS, *INCLUDES, f"-std={'c11' if language == 'c' else 'c++17'}", program,
+                  "-o", folder / f"{number}{level}.o") for level in ("-O2", "-O3")]
+    each(jobs)
 
 
 def musl_understands_them(folder):
     """Another C library: what a header needs it includes."""
-    files = sources(folder, ["coracle.h", *OWN, "coracle/types/clients.h"])
-    each([(run, "musl-gcc", "-fsyntax-only", *WARNINGS, *INCLUDES, "-std=c11", *files[at:at + 16]) for at in range(0, len(files), 16)])
+    files = sources(folder, ["coracle.h", *OWN]) + sources(folder / "types", TYPES)
+    each(job for standard in standards(["musl-gcc"], "c") for job in checks(["musl-gcc"], "c", standard, files))
 
 
 TESTS = [(stands_alone, None), (all_together, None), (is_inlined_without_warnings, None), (musl_understands_them, "musl-gcc")]
