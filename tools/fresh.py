@@ -257,10 +257,11 @@ def skipped(clone, lines):
     for path in clone.glob("build*/meson-logs/testlog.json"):
         for line in path.read_text().splitlines():
             program = json.loads(line)
-            for text in program.get("stdout", "").splitlines():
-                if found := SKIPPED.match(text):
-                    reason = found.group(1) or program["name"]
-                    reasons[reason] = reasons.get(reason, 0) + 1
+            found = [match.group(1) or program["name"] for text in program.get("stdout", "").splitlines() if (match := SKIPPED.match(text))]
+            if program.get("result") == "SKIP" and not found:  # by its exit code; what it said is for people
+                found = (program.get("stderr", "").strip().splitlines() or [program["name"]])[-1:]
+            for reason in found:
+                reasons[reason] = reasons.get(reason, 0) + 1
     return reasons
 
 

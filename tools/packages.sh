@@ -40,7 +40,9 @@ package_manager() {
 rows() {
     awk -v group="$1" -v column="$(package_manager)" '
         /^# group/ { for (i = 2; i <= NF; i++) at[$i] = i - 1 }
-        !/^#/ && $1 == group { print $2, $3, $4, (column in at ? $at[column] : $3) }' "$ROOT/tools/packages.txt"
+        !/^#/ && $1 == group && !(column in at && $at[column] == "none") {
+            print $2, $3, $4, (column in at ? $at[column] : $3)
+        }' "$ROOT/tools/packages.txt"
 }
 
 # is_there KIND NAME VERSION

@@ -15,6 +15,7 @@ ROOT = pathlib.Path(sys.argv[1]).resolve()
 REAL = ["awk", "cat", "cut", "dirname", "env", "grep", "ln", "ls", "mkdir", "mktemp", "nice", "nproc", "rm", "sed", "sh", "touch", "tr",
         "uname"]
 TABLE = [line.split() for line in (ROOT / "tools/packages.txt").read_text().splitlines() if line and not line.startswith("#")]
+COMMANDS = {"apt": "apt-get install ", "dnf": "dnf install ", "pacman": "pacman -S --needed ", "apk": "apk add "}
 COLUMNS = {"apt": 4, "dnf": 5, "pacman": 6, "apk": 7}
 DEBIAN_12 = 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nID=debian\nVERSION_ID="12"\n'
 DEBIAN_13 = 'PRETTY_NAME="Debian GNU/Linux 13 (trixie)"\nID=debian\nVERSION_ID="13"\n'
@@ -137,10 +138,10 @@ done""")
         return [sorted(word for word in line.split() if word[0] != "-" and word != "install") for line in self.log("apt-get") if "install" in line]
 
 
-def packages(column, group="build", but=()):
-    """Each once, in the order of the table."""
-    names = [row[COLUMNS[column]] for row in TABLE if row[0] == group]
-    return [name for name in dict.fromkeys(names) if name not in but]
+def packages(column, *groups, but=()):
+    """Those of the groups, each once, in the order of the table."""
+    names = [row[COLUMNS[column]] for row in TABLE if row[0] in (groups or ["build"])]
+    return [name for name in dict.fromkeys(names) if name not in (*but, "none")]
 
 
 def equal(got, want):
@@ -253,17 +254,17 @@ def refuses_an_old_debian(folder):
 
 def takes_the_sanitizers_of_the_compiler(folder):
     system = System(folder, DEBIAN_12)
-    system.has("build", "clang", "etcd", "glib", but=("sanitizers",))
+    system.has(*{row[0] for row in TABLE}, but=("sanitizers",))
     (system.folder / "known").write_text("gcc\nlibclang-rt-14-dev\nlibclang-rt-dev\n")
     system.dev("test")
     equal(system.installed(), [["libclang-rt-14-dev"]])
 
 
-def names_them(os_release, column, command, group="build"):
+def names_them(os_release, column, command):
     def test(folder):
         system = System(folder, os_release)
         name = re.search('"(.*)"', os_release).group(1)
-        equal(system.dev("build"), (1, f"dev: {name} lacks packages; as root run: {command} {' '.join(packages(column, group))}\n"))
+        equal(system.dev("build"), (1, f"dev: {name} lacks packages; as root run: {command} {' '.join(packages(column))}\n"))
         equal(system.log("apt-get"), [])
     return test
 
@@ -325,7 +326,16 @@ def skips_what_it_cannot_have(folder):
     system = System(folder, ARCH)
     system.has("build", "clang", "glib")
     code, said = system.dev("test")
-    assert "skipped: what needs etcd openssl, which could not be installed\n" in said, (code, said)
+    for packages_of_one in ("etcd openssl", "musl", "valgrind"):
+        assert f"skipped: what needs {packages_of_one}, which could not be installed\n" in said, (code, said)
+
+
+def wants_nothing_that_the_system_is(folder):
+    """On Alpine every gcc is one for musl."""
+    system = System(folder, ALPINE)
+    system.has("build", "clang", "glib", "etcd")
+    said = system.dev("test")[1]
+    assert "skipped: what needs valgrind," in said and "musl" not in said and "none" not in said, said
 
 
 def wants_the_versions_of_the_build(folder):
@@ -340,12 +350,13 @@ def wants_the_versions_of_the_build(folder):
 
 
 def is_documented(folder):
-    """Every package of every system is in the docs, by the table of which they were written."""
+    """The commands of each system name every package of the table, first what builds it, then what tests and tools want."""
     del folder
     text = (ROOT / "docs/building.md").read_text()
-    for column in COLUMNS:
-        for name in packages(column):
-            assert re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text), f"docs/building.md lacks {name}"
+    others = list(dict.fromkeys(row[0] for row in TABLE if row[0] != "build"))
+    for column, command in COMMANDS.items():
+        found = [line.removeprefix(command).split() for line in text.splitlines() if line.startswith(command)]
+        equal(found, [packages(column), packages(column, *others)])
 
 
 TESTS = [
@@ -387,8 +398,9 @@ TESTS = [
     ("a compiler's cache is used", builds_beside_a_cache("home/.cache/ccache", "\n")),
     ("a compiler's cache that cannot be written to is not used", builds_beside_a_cache("file/.cache/ccache", "1\n")),
     ("what only some tests need is skipped by name", skips_what_it_cannot_have),
+    ("what the system itself is is not wanted", wants_nothing_that_the_system_is),
     ("the table has the versions of meson.build", wants_the_versions_of_the_build),
-    ("docs/building.md has the packages", is_documented),
+    ("docs/building.md has the packages of every group", is_documented),
 ]
 
 print(f"1..{len(TESTS)}")

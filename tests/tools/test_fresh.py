@@ -112,15 +112,20 @@ PRINTED = {
     "cmocka": ["ok 1 - four # SKIP", "ok 2 - skips what it has # skipping is what it does"],
     "partly": ["# skipped: kubectl is not installed", "ok 1 - speaks # skip: no network"],
 }
-SKIPS = {"there is no etcd": 2, "kubectl is not installed": 2 * 2, "cmocka": 2, "no network": 2, "what needs etcd openssl": 1}
+# By their exit codes.
+ENDED = [{"name": "bench", "result": "SKIP", "stderr": "a line\nbench: there is no peer\n"}, {"name": "silent", "result": "SKIP"},
+         {"name": "good", "result": "OK", "stderr": "a line\n"}]
+SKIPS = {"there is no etcd": 2, "kubectl is not installed": 2 * 2, "cmocka": 2, "no network": 2, "bench: there is no peer": 2, "silent": 2,
+         "what needs etcd openssl": 1}
 
 
 def names_what_was_skipped(folder):
     for build in ("build", "build-asan"):
         log = pathlib.Path(folder) / build / "meson-logs/testlog.json"
         log.parent.mkdir(parents=True)
-        log.write_text("".join(json.dumps({"name": name, "stdout": "\n".join(lines)}) + "\n" for name, lines in PRINTED.items()) +
-                       json.dumps({"name": "silent"}) + "\n")
+        programs = [{"name": name, "result": "OK", "stdout": "\n".join(lines)} for name, lines in PRINTED.items()]
+        programs[0]["result"] = "SKIP"
+        log.write_text("".join(json.dumps(program) + "\n" for program in programs + ENDED))
     got = FRESH.skipped(pathlib.Path(folder), ["skipped: what needs etcd openssl", "== plain", "7 passed, 0 failed"])
     return got == SKIPS, got
 
