@@ -16,8 +16,8 @@
 #include "base/err.h"
 #include "meta/names/key.h"
 #include "meta/object/object_edit.h"
-#include "server/write/stage_store.h"
 #include "server/write/write_options.h"
+#include "server/write/write_store.h"
 
 #define GENERATE_ATTEMPTS 8
 

@@ -30,9 +30,9 @@
 #include "meta/names/key.h"
 #include "schema/kinds/bootstrap_objects.h"
 #include "server/api/heavy.h"
-#include "server/write/stage_store.h"
 #include "server/write/write_body.h"
 #include "server/write/write_options.h"
+#include "server/write/write_store.h"
 #include "json/write/writer.h"
 
 /* How often one request may change between removing and marking. */

@@ -23,8 +23,8 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "server/write/stage_store.h"
 #include "server/write/write_options.h"
+#include "server/write/write_store.h"
 
 /* How often one request begins again because the object came or went between two operations. */
 #define ROUNDS_MAX 16

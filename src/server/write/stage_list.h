@@ -36,7 +36,7 @@ enum cor_stage {
     COR_STAGE_TO_STORED,          /* what is left of the object when it is read from the store */
     COR_STAGE_PUT_MANAGED_FIELDS, /* managedFields go into the object; what changes nothing but
                                      their times keeps the old times */
-    COR_STAGE_STORE, /* the end of a list: the verb stores `object` (server/write/stage_store.h) */
+    COR_STAGE_STORE, /* the end of a list: the verb stores `object` (server/write/write_store.h) */
 };
 
 struct cor_write;

@@ -1,8 +1,8 @@
 /* The end of the way of a write: the object is stored, or in a dry run only compared with what is
  * there.
  * Thread: the call's loop. */
-#ifndef COR_SERVER_WRITE_STAGE_STORE_H
-#define COR_SERVER_WRITE_STAGE_STORE_H
+#ifndef COR_SERVER_WRITE_WRITE_STORE_H
+#define COR_SERVER_WRITE_WRITE_STORE_H
 
 #include "server/write/write.h"
 

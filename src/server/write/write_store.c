@@ -14,7 +14,7 @@
  * Failures: the store's, in its reply; the verb answers them.
  * Thread: the call's loop. */
 /* clang-format on */
-#include "server/write/stage_store.h"
+#include "server/write/write_store.h"
 
 #include <assert.h>
 
