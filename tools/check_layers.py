@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Fails when a source file includes a layer or a room that stands above its own, or a third-party header that
-belongs to another folder; when a room is too large; when two modules have one name. The tables here are the rule
-that docs/ARCHITECTURE.md explains."""
+belongs to another folder; when a header is seen, also through others, by a file that it is closed to; when a room is
+too large; when two modules have one name. The tables here are the rule that docs/ARCHITECTURE.md explains."""
 
 import argparse
+import fnmatch
+import functools
 import pathlib
 import re
 import sys
@@ -76,6 +78,13 @@ THIRD_PARTY = {
     "zlib.h": ["src/codec"],
     "cmocka.h": ["tests"],
 }
+# A header of src/, and the sources that may see it, themselves or through other headers. A stage of a write gets a view of it
+# (server/write/write_phases.h); who sees the whole write, or makes a view, can write a phase that the view shows as const.
+SEEN_BY = {
+    "server/write/write.h": ["src/server/write/write*.c", "src/server/verbs/*.c", "tests/*"],
+    "server/write/stage_later.h": ["src/server/write/write_run.c", "src/server/write/stage_admit.c",
+                                   "src/server/write/stage_allocate.c", "tests/*"],
+}
 # A module is a .c with its header. A folder with more of them than this is hard to look through, and says here why it is one.
 MODULES_MAX = 25
 LARGE = {
@@ -115,6 +124,30 @@ def violations(root, path):
                 yield f"{rel}:{number}: {wrong}"
 
 
+def seen_where_closed(root, paths):
+    """The sources that see a header which SEEN_BY closes to them, and how."""
+
+    @functools.lru_cache(maxsize=None)
+    def quoted(path):
+        """The headers of src/ that a file includes itself."""
+        names = [match.group(2) for match in map(INCLUDE.match, path.read_text(errors="replace").splitlines()) if match]
+        return [name for name in names if (root / "src" / name).is_file()]
+
+    for path in paths:
+        rel = path.relative_to(root)
+        closed = {header for header, homes in SEEN_BY.items() if not any(fnmatch.fnmatch(str(rel), home) for home in homes)}
+        ways, todo = {}, [(path, [])]
+        while closed and path.suffix == ".c" and todo:
+            at, way = todo.pop()
+            for name in quoted(at):
+                if name not in ways:
+                    ways[name] = [*way, name]
+                    todo.append((root / "src" / name, ways[name]))
+        for header in sorted(closed & set(ways)):
+            through = f", through {', '.join(ways[header][:-1])}" if len(ways[header]) > 1 else ""
+            yield f"{rel}: sees {header}{through}, which is for {', '.join(SEEN_BY[header])}"
+
+
 def modules(root):
     """The names of the modules of each folder of src/."""
     found = {}
@@ -141,10 +174,10 @@ def main():
     parser.add_argument("--stamp", type=pathlib.Path)
     args = parser.parse_args()
     root = args.root.resolve()
-    found = []
-    for folder in ("src", "cmd", "include", "tests", "bench", "examples"):
-        for path in sorted((root / folder).rglob("*.[ch]")):
-            found.extend(violations(root, path))
+    folders = ("src", "cmd", "include", "tests", "bench", "examples")
+    paths = [path for folder in folders for path in sorted((root / folder).rglob("*.[ch]"))]
+    found = [line for path in paths for line in violations(root, path)]
+    found.extend(seen_where_closed(root, paths))
     found.extend(untidy(modules(root)))
     for line in found:
         print(line, file=sys.stderr)

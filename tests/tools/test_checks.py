@@ -280,6 +280,21 @@ def planted_verdicts():
         yield what, said[path] == ([expected] if expected else []), "\n".join(said[path])
 
 
+def closed_headers():
+    """(what, files, the message or None)"""
+    header, stages = {"src/server/write/write.h": ""}, "src/server/write/stages.h"
+    later = {"src/server/write/stage_later.h": ""}
+    yield ("a stage does not see the whole write", {**header, "src/server/write/stage_x.c": '#include "server/write/write.h"\n'},
+           "src/server/write/stage_x.c: sees server/write/write.h, which is for src/server/write/write*.c, ")
+    yield ("nor through another header", {**header, stages: '#include "server/write/write.h"\n',
+                                          "src/server/write/stage_x.c": '#include "server/write/stages.h"\n'},
+           "src/server/write/stage_x.c: sees server/write/write.h, through server/write/stages.h, which is for ")
+    yield "a verb does", {**header, "src/server/verbs/x.c": '#include "server/write/write.h"\n'}, None
+    yield ("a stage that ends at once does not go on later", {**later, "src/server/write/stage_x.c": '#include "server/write/stage_later.h"\n'},
+           "src/server/write/stage_x.c: sees server/write/stage_later.h, which is for src/server/write/write_run.c, ")
+    yield ("a stage that may finish later does", {**later, "src/server/write/stage_admit.c": '#include "server/write/stage_later.h"\n'}, None)
+
+
 def untidy_trees():
     """(what, files, part of the message or None)"""
     many = {f"src/meta/names/m{i}.c": "" for i in range(26)}
@@ -290,7 +305,7 @@ def untidy_trees():
 
 
 def cases():
-    for what, files, expected in untidy_trees():
+    for what, files, expected in [*untidy_trees(), *closed_headers()]:
         yield what, "check_layers.py", ["--root", "."], files, expected
     for what, path, content, expected in LAYERS:
         yield what, "check_layers.py", ["--root", "."], {path: content}, expected

@@ -125,7 +125,7 @@ static int patch_mend(struct patch_call *patch)
 
 /* The stage "apply": the JSON of the next state from the present object. 0, or a failure in the
  * status. */
-static int patch_apply(const struct cor_receiving *write)
+static int patch_apply(const struct cor_applying *write)
 {
     struct patch_call *patch = patch_of(write->call);
     struct cor_call *call = write->call;

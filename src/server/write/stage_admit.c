@@ -6,6 +6,7 @@
  * Thread: the call's loop; the predicates also on the thread that has the call. */
 #include <assert.h>
 
+#include "server/write/stage_later.h"
 #include "server/write/stages.h"
 
 static enum cor_admission_op op_of(const struct cor_write_present *present)

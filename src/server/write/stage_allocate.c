@@ -21,6 +21,7 @@
 #include "server/alloc/allocation.h"
 #include "server/api/heavy.h"
 #include "server/strategy/strategy_run.h"
+#include "server/write/stage_later.h"
 #include "server/write/stages.h"
 #include "server/write/write_options.h"
 #include "json/text/scan.h"

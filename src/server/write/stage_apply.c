@@ -58,7 +58,7 @@ static int add_json(struct cor_str sent, const struct cor_json_limits *limits, s
     return 1;
 }
 
-static int add_yaml(const struct cor_receiving *write, struct cor_str sent,
+static int add_yaml(const struct cor_applying *write, struct cor_str sent,
                     const struct cor_json_limits *limits, struct cor_buf *out)
 {
     struct cor_call *call = write->call;
@@ -93,7 +93,7 @@ static int write_numbers(struct cor_buf *config)
 }
 
 /* The configuration as canonical JSON. 0, or a failure in the status. */
-static int read_config(const struct cor_receiving *write, struct cor_str sent, struct cor_buf *out)
+static int read_config(const struct cor_applying *write, struct cor_str sent, struct cor_buf *out)
 {
     static const struct cor_json_limits limits = {COR_WRITE_JSON_MAX, COR_JSON_DEPTH_MAX, true};
     struct cor_call *call = write->call;
@@ -220,7 +220,7 @@ static int refuse_apply(struct cor_call *call, int r, const struct cor_buf *word
 }
 
 /* An object that is created has no uid yet. */
-static int check_uid(const struct cor_receiving *write)
+static int check_uid(const struct cor_applying *write)
 {
     struct cor_str uid = text_at(member_at(write->received->json, "metadata"), "uid");
     struct cor_gr gr = cor_api_gr(write->call->res);
@@ -254,7 +254,7 @@ static int read_live(struct cor_managed *m, struct cor_field_managers *ret)
 }
 
 /* Applies the configuration: sets `json` and `managed`. */
-static int apply_merged(const struct cor_receiving *write, struct cor_managed *m,
+static int apply_merged(const struct cor_applying *write, struct cor_managed *m,
                         struct cor_field_managers *managers, struct cor_str config)
 {
     struct cor_call *call = write->call;
@@ -302,7 +302,7 @@ static int add_subject(const struct cor_call *call, struct cor_str ns, struct co
                         COR_STR_ARG(call->type->kind));
 }
 
-int cor_write_apply_config(const struct cor_receiving *write, struct cor_str sent)
+int cor_write_apply_config(const struct cor_applying *write, struct cor_str sent)
 {
     struct cor_call *call = write->call;
     const struct cor_managing managing = {.call = call,

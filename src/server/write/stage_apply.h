@@ -8,6 +8,6 @@
 /* Applies the configuration `sent`, YAML or JSON, to the present object, or to nothing when an
  * object is created: sets `json`, `text`, `yaml_dups` and `managed`. 0, or a failure in the status.
  */
-int cor_write_apply_config(const struct cor_receiving *write, struct cor_str sent);
+int cor_write_apply_config(const struct cor_applying *write, struct cor_str sent);
 
 #endif

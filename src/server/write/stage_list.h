@@ -48,9 +48,10 @@ typedef void (*cor_write_done)(struct cor_write *write, int r);
 
 /* A stage in a list. One of its functions is set: what it is called says what the stage sees. The
  * pure ones return 0, a failure in the call's status, or COR_WORK_YIELD; the others may finish
- * later, and call cor_write_resume(). */
+ * later, and call cor_write_resume() (server/write/stage_later.h). */
 struct cor_stage_row {
     enum cor_stage stage;
+    int (*apply)(const struct cor_applying *write);
     int (*receive)(const struct cor_receiving *write);
     int (*manage)(const struct cor_managing *write);
     int (*admit)(const struct cor_admitting *write);

@@ -12,7 +12,7 @@
 #include "server/write/stage_list.h"
 #include "server/write/stages.h"
 
-static int apply_patch(const struct cor_receiving *write)
+static int apply_patch(const struct cor_applying *write)
 {
     return write->asked->apply(write);
 }
@@ -24,7 +24,7 @@ static bool is_patch(const struct cor_judging *write)
 
 static const struct cor_stage_row builtin_rows[] = {
     /* What was sent, in the version of the request. */
-    {COR_STAGE_APPLY_PATCH, .receive = apply_patch, .applies = is_patch},
+    {COR_STAGE_APPLY_PATCH, .apply = apply_patch, .applies = is_patch},
     {COR_STAGE_DECODE, .receive = cor_stage_decode},
     {COR_STAGE_CHECK_FIELDS, .judge = cor_stage_check_fields},
     {COR_STAGE_MATCH_VERSION, .judge = cor_stage_match_version},
@@ -54,7 +54,7 @@ static const struct cor_stage_row builtin_rows[] = {
 
 static const struct cor_stage_row custom_rows[] = {
     /* What was sent, in the version of the request, which is also that of the hub. */
-    {COR_STAGE_APPLY_PATCH, .receive = apply_patch, .applies = is_patch},
+    {COR_STAGE_APPLY_PATCH, .apply = apply_patch, .applies = is_patch},
     {COR_STAGE_DECODE, .receive = cor_stage_decode_custom},
     {COR_STAGE_READ_METADATA, .receive = cor_stage_read_metadata, .applies = cor_stage_has_kind},
     {COR_STAGE_PRUNE_AND_DEFAULT, .receive = cor_stage_prune_and_default,
@@ -85,7 +85,7 @@ static const struct cor_stage_row custom_rows[] = {
 };
 
 static const struct cor_stage_row custom_scale_rows[] = {
-    {COR_STAGE_APPLY_PATCH, .receive = apply_patch, .applies = is_patch},
+    {COR_STAGE_APPLY_PATCH, .apply = apply_patch, .applies = is_patch},
     {COR_STAGE_DECODE, .receive = cor_stage_decode},
     {COR_STAGE_CHECK_FIELDS, .judge = cor_stage_check_fields},
     {COR_STAGE_MATCH_VERSION, .judge = cor_stage_match_version},

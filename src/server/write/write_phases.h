@@ -8,7 +8,8 @@
  *   to_store         the rest         ──► the object that will be stored
  *
  * A stage gets one of the views below: it writes what its own phase leaves behind, and reads what the
- * phases before it have. A stage that writes an earlier phase does not compile.
+ * phases before it have. A stage that writes an earlier phase does not compile
+ * (tests/tools/test_stages.py), and write.h, which has the whole write, is closed to stages.
  * Owner: the write, for all of a struct; members say what they borrow.  Thread: the one that has the
  * call. */
 /* clang-format on */
@@ -29,13 +30,13 @@
 #define COR_WRITE_MODIFIED                                                                         \
     "the object has been modified; please apply your changes to the latest version and try again"
 
-struct cor_receiving;
+struct cor_applying;
 
 /* What the request wants. The verb sets it before the first stage. */
 struct cor_write_asked {
     /* PATCH: sets `json`, `text` and `dups` from the present object. NULL: a body was sent. 0, or a
      * failure in the status. Pure. */
-    int (*apply)(const struct cor_receiving *write);
+    int (*apply)(const struct cor_applying *write);
     size_t patch_bytes;         /* PATCH: what `apply` reads besides the present object */
     size_t patch_copies;        /* PATCH: operations of a JSON patch that may copy, at most */
     struct cor_str strategic;   /* a strategic merge patch as it was sent, borrowed from the verb;
@@ -105,14 +106,23 @@ struct cor_write_to_store {
 
 /* ---- what a stage sees ---- */
 
-/* Until TO_HUB. APPLY_PATCH alone writes `managed`. */
-struct cor_receiving {
+/* APPLY_PATCH: a server-side apply says who owns which field before the other stages run. */
+struct cor_applying {
     struct cor_call *call;
     struct cor_work *work;
     const struct cor_write_asked *asked;
     const struct cor_write_present *present;
     struct cor_write_received *received;
     struct cor_write_managed *managed;
+};
+
+/* From DECODE to TO_HUB. */
+struct cor_receiving {
+    struct cor_call *call;
+    struct cor_work *work;
+    const struct cor_write_asked *asked;
+    const struct cor_write_present *present;
+    struct cor_write_received *received;
 };
 
 struct cor_managing {
@@ -169,12 +179,5 @@ static inline struct cor_object *cor_storing_source(const struct cor_storing *wr
     return write->to_store->allocated ? write->to_store->allocated
                                       : cor_admitted_body(write->received, write->admitted);
 }
-
-/* What a stage sees that may finish later, when it goes on: of the write that the call is the
- * first member of (write_run.c). */
-struct cor_storing cor_storing_of(struct cor_call *call);
-
-/* The stage that may finish later has ended with `r` (write_run.c). */
-void cor_write_resume(struct cor_call *call, int r);
 
 #endif

@@ -21,6 +21,7 @@
 #include "schema/kinds/custom_row.h"
 #include "schema/kinds/custom_schema.h"
 #include "server/alloc/allocation.h"
+#include "server/write/stage_later.h"
 #include "server/write/write.h"
 #include "server/write/write_body.h"
 
@@ -198,6 +199,20 @@ static struct cor_admitting admitting_of(struct cor_write *write)
     };
 }
 
+static int run_apply(struct cor_write *write, const struct cor_stage_row *row)
+{
+    const struct cor_applying applying = {
+        .call = &write->call,
+        .work = &write->run.work,
+        .asked = &write->asked,
+        .present = &write->present,
+        .received = &write->received,
+        .managed = &write->managed,
+    };
+
+    return row->apply(&applying);
+}
+
 static int run_receive(struct cor_write *write, const struct cor_stage_row *row)
 {
     const struct cor_receiving receiving = {
@@ -206,7 +221,6 @@ static int run_receive(struct cor_write *write, const struct cor_stage_row *row)
         .asked = &write->asked,
         .present = &write->present,
         .received = &write->received,
-        .managed = &write->managed,
     };
 
     return row->receive(&receiving);
@@ -234,6 +248,8 @@ static bool row_may_wait(const struct cor_stage_row *row)
 static int run_row(struct cor_write *write, const struct cor_stage_row *row,
                    const struct cor_judging *judging)
 {
+    if (row->apply)
+        return run_apply(write, row);
     if (row->receive)
         return run_receive(write, row);
     if (row->manage)

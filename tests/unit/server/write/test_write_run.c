@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "meta/object/object.h"
 #include "server/api/api_int.h"
+#include "server/write/stage_later.h"
 #include "server/write/write.h"
 
 /* What has run, a letter for each stage, and how the list ended. */
