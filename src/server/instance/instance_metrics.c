@@ -12,106 +12,49 @@
 #include "loop/turns.h"
 #include "server/instance/instance_int.h"
 
-static uint64_t read_store_bytes(void *arg)
+/* What a module knows at one moment: a family of `figure_rows` shows one or two members of it. */
+union figures {
+    struct {
+        uint64_t bytes, rev, is_full, refused_writes;
+    } store;
+    struct {
+        struct cor_cachers_stats stats;
+        uint64_t lag;
+    } caches;
+    struct cor_api_protobuf_cache_stats protobuf;
+    struct cor_api_held_stats held;
+    struct cor_offload_stats offload;
+};
+
+static void take_store(const struct cor_instance *in, union figures *ret_figures)
 {
-    return atomic_load(&((struct cor_instance *)arg)->store_bytes);
+    ret_figures->store.bytes = atomic_load(&in->store_bytes);
+    ret_figures->store.rev = atomic_load(&in->store_rev);
+    ret_figures->store.is_full = atomic_load(&in->is_store_full);
+    ret_figures->store.refused_writes = cor_engine_refused_writes(in->engine);
 }
 
-static uint64_t read_store_full(void *arg)
+static void take_caches(const struct cor_instance *in, union figures *ret_figures)
 {
-    return atomic_load(&((struct cor_instance *)arg)->is_store_full);
+    struct cor_cachers_stats stats = cor_api_cache_stats(in->api);
+
+    ret_figures->caches.stats = stats;
+    ret_figures->caches.lag = stats.seen > stats.rev ? stats.seen - stats.rev : 0;
 }
 
-static uint64_t read_refused_writes(void *arg)
+static void take_protobuf(const struct cor_instance *in, union figures *ret_figures)
 {
-    return cor_engine_refused_writes(((struct cor_instance *)arg)->engine);
+    ret_figures->protobuf = cor_api_protobuf_cache_stats(in->api);
 }
 
-static uint64_t read_store_rev(void *arg)
+static void take_held(const struct cor_instance *in, union figures *ret_figures)
 {
-    return atomic_load(&((struct cor_instance *)arg)->store_rev);
+    ret_figures->held = cor_api_held_stats(in->api);
 }
 
-static uint64_t read_cache_bytes(void *arg)
+static void take_offload(const struct cor_instance *in, union figures *ret_figures)
 {
-    return cor_api_cache_stats(((struct cor_instance *)arg)->api).bytes;
-}
-
-static uint64_t read_cache_bytes_max(void *arg)
-{
-    return cor_api_cache_stats(((struct cor_instance *)arg)->api).bytes_max;
-}
-
-static uint64_t read_cache_evicted(void *arg)
-{
-    return cor_api_cache_stats(((struct cor_instance *)arg)->api).evicted;
-}
-
-static uint64_t read_cache_pinned(void *arg)
-{
-    return cor_api_cache_stats(((struct cor_instance *)arg)->api).pinned;
-}
-
-static uint64_t read_cache_replays(void *arg)
-{
-    return cor_api_cache_stats(((struct cor_instance *)arg)->api).replays;
-}
-
-static uint64_t read_ended_lists(void *arg)
-{
-    return cor_api_cache_stats(((struct cor_instance *)arg)->api).ended_lists;
-}
-
-static uint64_t read_ended_watches(void *arg)
-{
-    return cor_api_cache_stats(((struct cor_instance *)arg)->api).ended_watches;
-}
-
-static struct cor_api_protobuf_cache_stats protobuf_stats(void *arg)
-{
-    return cor_api_protobuf_cache_stats(((struct cor_instance *)arg)->api);
-}
-
-static uint64_t read_protobuf_bytes(void *arg)
-{
-    return protobuf_stats(arg).bytes;
-}
-
-static uint64_t read_protobuf_bytes_max(void *arg)
-{
-    return protobuf_stats(arg).bytes_max;
-}
-
-static uint64_t read_protobuf_hits(void *arg)
-{
-    return protobuf_stats(arg).hits;
-}
-
-static uint64_t read_protobuf_misses(void *arg)
-{
-    return protobuf_stats(arg).misses;
-}
-
-static uint64_t read_held(void *arg)
-{
-    return cor_api_held_stats(((struct cor_instance *)arg)->api).bytes;
-}
-
-static uint64_t read_held_ended(void *arg)
-{
-    return cor_api_held_stats(((struct cor_instance *)arg)->api).ended;
-}
-
-static uint64_t read_cache_rev(void *arg)
-{
-    return cor_api_cache_stats(((struct cor_instance *)arg)->api).rev;
-}
-
-static uint64_t read_cache_lag(void *arg)
-{
-    struct cor_cachers_stats stats = cor_api_cache_stats(((struct cor_instance *)arg)->api);
-
-    return stats.seen > stats.rev ? stats.seen - stats.rev : 0;
+    cor_offload_get_stats(in->offload, &ret_figures->offload);
 }
 
 /* A sample of the turns of a loop or of the engine's thread. */
@@ -209,146 +152,178 @@ static int add_turn_metrics(struct cor_instance *in)
     return r;
 }
 
-static uint64_t read_offloaded(void *arg)
-{
-    struct cor_offload_stats stats;
-
-    cor_offload_get_stats(((struct cor_instance *)arg)->offload, &stats);
-    return stats.jobs;
-}
-
-static uint64_t read_offload_refused(void *arg)
-{
-    struct cor_offload_stats stats;
-
-    cor_offload_get_stats(((struct cor_instance *)arg)->offload, &stats);
-    return stats.refused;
-}
-
-static uint64_t read_offload_bytes(void *arg)
-{
-    struct cor_offload_stats stats;
-
-    cor_offload_get_stats(((struct cor_instance *)arg)->offload, &stats);
-    return stats.bytes;
-}
-
 #define LOOKUPS_HELP                                                                                \
     "Items of lists in protobuf that were looked for among the kept ones, in each of a list's two " \
     "passes."
 #define ENDED_HELP                                                                                 \
     "Slow lists and watches that were ended because what they kept in memory was over the budget."
 
+#define FIGURE(member) offsetof(union figures, member), sizeof(((union figures *)0)->member)
+
+/* Rows of one family with several labels stand together. */
+static const struct figure_row {
+    struct cor_metric_desc desc;
+    const char *labels;
+    void (*take)(const struct cor_instance *in, union figures *ret_figures);
+    size_t at, width; /* the figure: an unsigned number inside of what `take` gives */
+} figure_rows[] = {
+    {{"apiserver_storage_size_bytes",
+      "Size of the storage database file physically allocated in bytes.", COR_METRIC_GAUGE},
+     "storage_cluster_id=\"etcd-0\"",
+     take_store,
+     FIGURE(store.bytes)},
+    {{"coracle_storage_full",
+      "1 while the store has no room and refuses writes, and for 10 s after it.", COR_METRIC_GAUGE},
+     "",
+     take_store,
+     FIGURE(store.is_full)},
+    {{"coracle_storage_refused_writes_total", "Writes that the store had no room for.",
+      COR_METRIC_COUNTER},
+     "",
+     take_store,
+     FIGURE(store.refused_writes)},
+    {{"coracle_storage_revision",
+      "The store's revision: every change of an object counts one. Read every 2 s.",
+      COR_METRIC_COUNTER},
+     "",
+     take_store,
+     FIGURE(store.rev)},
+    {{"coracle_watch_cache_revision", "The revision up to which all watch caches are complete.",
+      COR_METRIC_COUNTER},
+     "",
+     take_caches,
+     FIGURE(caches.stats.rev)},
+    {{"coracle_watch_cache_lag_revisions",
+      "Revisions that were committed and shown, and are not in all watch caches yet.",
+      COR_METRIC_GAUGE},
+     "",
+     take_caches,
+     FIGURE(caches.lag)},
+    {{"coracle_watch_cache_history_bytes", "What windows and kept roots of all watch caches hold.",
+      COR_METRIC_GAUGE},
+     "",
+     take_caches,
+     FIGURE(caches.stats.bytes)},
+    {{"coracle_watch_cache_history_limit_bytes", "What they may hold: --watch-cache-bytes.",
+      COR_METRIC_GAUGE},
+     "",
+     take_caches,
+     FIGURE(caches.stats.bytes_max)},
+    {{"coracle_watch_cache_evicted_segments_total",
+      "Segments of events that left a window by the byte budget.", COR_METRIC_COUNTER},
+     "",
+     take_caches,
+     FIGURE(caches.stats.evicted)},
+    {{"coracle_watch_cache_pinned_bytes",
+      "What lists and watches that are being read alone keep in memory, beside the history.",
+      COR_METRIC_GAUGE},
+     "",
+     take_caches,
+     FIGURE(caches.stats.pinned)},
+    {{"coracle_watch_cache_replays",
+      "Readings of the engine's history for watches from before a window.", COR_METRIC_GAUGE},
+     "",
+     take_caches,
+     FIGURE(caches.stats.replays)},
+    {{"coracle_watch_cache_ended_readers_total", ENDED_HELP, COR_METRIC_COUNTER},
+     "verb=\"list\"",
+     take_caches,
+     FIGURE(caches.stats.ended_lists)},
+    {{"coracle_watch_cache_ended_readers_total", ENDED_HELP, COR_METRIC_COUNTER},
+     "verb=\"watch\"",
+     take_caches,
+     FIGURE(caches.stats.ended_watches)},
+    {{"coracle_protobuf_cache_bytes",
+      "What kept items of lists in protobuf hold, with the objects that they were made of.",
+      COR_METRIC_GAUGE},
+     "",
+     take_protobuf,
+     FIGURE(protobuf.bytes)},
+    {{"coracle_protobuf_cache_limit_bytes", "What they may hold: --protobuf-cache-bytes.",
+      COR_METRIC_GAUGE},
+     "",
+     take_protobuf,
+     FIGURE(protobuf.bytes_max)},
+    {{"coracle_protobuf_cache_lookups_total", LOOKUPS_HELP, COR_METRIC_COUNTER},
+     "result=\"hit\"",
+     take_protobuf,
+     FIGURE(protobuf.hits)},
+    {{"coracle_protobuf_cache_lookups_total", LOOKUPS_HELP, COR_METRIC_COUNTER},
+     "result=\"miss\"",
+     take_protobuf,
+     FIGURE(protobuf.misses)},
+    {{"coracle_waiting_answers_bytes",
+      "What answers hold that wait for their readers, beside what watch caches hold.",
+      COR_METRIC_GAUGE},
+     "",
+     take_held,
+     FIGURE(held.bytes)},
+    {{"coracle_waiting_answers_ended_total",
+      "Answers that were cut because all that waited held more than --watch-cache-bytes.",
+      COR_METRIC_COUNTER},
+     "",
+     take_held,
+     FIGURE(held.ended)},
+    {{"coracle_offload_jobs_total",
+      "Stages of requests over more than 64 KB, which ran on other threads than the loops'.",
+      COR_METRIC_COUNTER},
+     "",
+     take_offload,
+     FIGURE(offload.jobs)},
+    {{"coracle_offload_refused_total",
+      "Requests that were answered 429 because too many such stages waited.", COR_METRIC_COUNTER},
+     "",
+     take_offload,
+     FIGURE(offload.refused)},
+    {{"coracle_offload_bytes", "What such stages that wait or run go over.", COR_METRIC_GAUGE},
+     "",
+     take_offload,
+     FIGURE(offload.bytes)},
+};
+#undef FIGURE
+
+static uint64_t figure_of(const union figures *figures, const struct figure_row *row)
+{
+    const char *p = (const char *)figures + row->at;
+    uint64_t wide;
+    size_t n;
+
+    assert(row->width == sizeof(wide) || row->width == sizeof(n));
+    if (row->width == sizeof(wide)) {
+        memcpy(&wide, p, sizeof(wide));
+        return wide;
+    }
+    memcpy(&n, p, sizeof(n));
+    return n;
+}
+
+/* Shows the family whose first row has the description. */
+static void collect_figures(void *arg, struct cor_metric_out *to)
+{
+    const struct figure_row *row =
+        COR_CONTAINER_OF(cor_metric_out_desc(to), const struct figure_row, desc);
+    const struct figure_row *end = figure_rows + COR_ARRAY_LEN(figure_rows);
+    const char *name = row->desc.name;
+    union figures figures;
+
+    assert(row >= figure_rows && row < end);
+    row->take(arg, &figures);
+    for (; row < end && strcmp(row->desc.name, name) == 0; row++)
+        cor_metric_put(to, cor_strz(row->labels), figure_of(&figures, row));
+}
+
 int cor_instance_add_metrics(struct cor_instance *in)
 {
-    static const struct {
-        struct cor_metric_desc desc;
-        const char *labels;
-        uint64_t (*read)(void *arg);
-    } rows[] = {
-        {{"apiserver_storage_size_bytes",
-          "Size of the storage database file physically allocated in bytes.", COR_METRIC_GAUGE},
-         "storage_cluster_id=\"etcd-0\"",
-         read_store_bytes},
-        {{"coracle_storage_full",
-          "1 while the store has no room and refuses writes, and for 10 s after it.",
-          COR_METRIC_GAUGE},
-         "",
-         read_store_full},
-        {{"coracle_storage_refused_writes_total", "Writes that the store had no room for.",
-          COR_METRIC_COUNTER},
-         "",
-         read_refused_writes},
-        {{"coracle_storage_revision",
-          "The store's revision: every change of an object counts one. Read every 2 s.",
-          COR_METRIC_COUNTER},
-         "",
-         read_store_rev},
-        {{"coracle_watch_cache_revision", "The revision up to which all watch caches are complete.",
-          COR_METRIC_COUNTER},
-         "",
-         read_cache_rev},
-        {{"coracle_watch_cache_lag_revisions",
-          "Revisions that were committed and shown, and are not in all watch caches yet.",
-          COR_METRIC_GAUGE},
-         "",
-         read_cache_lag},
-        {{"coracle_watch_cache_history_bytes",
-          "What windows and kept roots of all watch caches hold.", COR_METRIC_GAUGE},
-         "",
-         read_cache_bytes},
-        {{"coracle_watch_cache_history_limit_bytes", "What they may hold: --watch-cache-bytes.",
-          COR_METRIC_GAUGE},
-         "",
-         read_cache_bytes_max},
-        {{"coracle_watch_cache_evicted_segments_total",
-          "Segments of events that left a window by the byte budget.", COR_METRIC_COUNTER},
-         "",
-         read_cache_evicted},
-        {{"coracle_watch_cache_pinned_bytes",
-          "What lists and watches that are being read alone keep in memory, beside the history.",
-          COR_METRIC_GAUGE},
-         "",
-         read_cache_pinned},
-        {{"coracle_watch_cache_replays",
-          "Readings of the engine's history for watches from before a window.", COR_METRIC_GAUGE},
-         "",
-         read_cache_replays},
-        {{"coracle_watch_cache_ended_readers_total", ENDED_HELP, COR_METRIC_COUNTER},
-         "verb=\"list\"",
-         read_ended_lists},
-        {{"coracle_watch_cache_ended_readers_total", ENDED_HELP, COR_METRIC_COUNTER},
-         "verb=\"watch\"",
-         read_ended_watches},
-        {{"coracle_protobuf_cache_bytes",
-          "What kept items of lists in protobuf hold, with the objects that they were made of.",
-          COR_METRIC_GAUGE},
-         "",
-         read_protobuf_bytes},
-        {{"coracle_protobuf_cache_limit_bytes", "What they may hold: --protobuf-cache-bytes.",
-          COR_METRIC_GAUGE},
-         "",
-         read_protobuf_bytes_max},
-        {{"coracle_protobuf_cache_lookups_total", LOOKUPS_HELP, COR_METRIC_COUNTER},
-         "result=\"hit\"",
-         read_protobuf_hits},
-        {{"coracle_protobuf_cache_lookups_total", LOOKUPS_HELP, COR_METRIC_COUNTER},
-         "result=\"miss\"",
-         read_protobuf_misses},
-        {{"coracle_waiting_answers_bytes",
-          "What answers hold that wait for their readers, beside what watch caches hold.",
-          COR_METRIC_GAUGE},
-         "",
-         read_held},
-        {{"coracle_waiting_answers_ended_total",
-          "Answers that were cut because all that waited held more than --watch-cache-bytes.",
-          COR_METRIC_COUNTER},
-         "",
-         read_held_ended},
-        {{"coracle_offload_jobs_total",
-          "Stages of requests over more than 64 KB, which ran on other threads than the loops'.",
-          COR_METRIC_COUNTER},
-         "",
-         read_offloaded},
-        {{"coracle_offload_refused_total",
-          "Requests that were answered 429 because too many such stages waited.",
-          COR_METRIC_COUNTER},
-         "",
-         read_offload_refused},
-        {{"coracle_offload_bytes", "What such stages that wait or run go over.", COR_METRIC_GAUGE},
-         "",
-         read_offload_bytes},
-    };
-    struct cor_metric *metric = NULL;
+    struct cor_metric *metric;
     int r = cor_metrics_new(in->nworkers, &in->metrics);
 
     assert(in->nworkers > 0);
-    for (size_t i = 0; r == 0 && i < COR_ARRAY_LEN(rows); i++) {
-        /* Rows of one metric with several labels stand together. */
-        if (i == 0 || strcmp(rows[i].desc.name, rows[i - 1].desc.name) != 0)
-            r = cor_metrics_add(in->metrics, &rows[i].desc, &metric);
+    for (size_t i = 0; r == 0 && i < COR_ARRAY_LEN(figure_rows); i++) {
+        if (i > 0 && strcmp(figure_rows[i].desc.name, figure_rows[i - 1].desc.name) == 0)
+            continue;
+        r = cor_metrics_add(in->metrics, &figure_rows[i].desc, &metric);
         if (r == 0)
-            r = cor_metric_add_read(metric, rows[i].labels, rows[i].read, in);
+            cor_metric_set_collect(metric, collect_figures, in);
     }
     return r < 0 ? r : add_turn_metrics(in);
 }
