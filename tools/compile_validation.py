@@ -116,6 +116,7 @@ class Condition:
     def __init__(self, test, path=None):
         self.test, self.path = test, path
         self.is_not, self.values, self.number, self.other, self.hook, self.arg, self.mask = False, [], 0, None, "", "", 0
+        self.compared = "NUMBERS"
 
 
 def read_tree(path):
@@ -248,7 +249,7 @@ class Compiler:
             path = self.path(where, block, ".")
         else:
             path = self.path(where, block, words.take("a field"))
-        verb = words.take("'is', 'has', 'hook' or a comparison")
+        verb = words.take("'is', 'has', 'hook', 'length' or a comparison")
         condition = Condition("IS", path)
         if verb == "hook":
             condition.test, condition.hook = "HOOK", words.take("a hook")
@@ -259,20 +260,10 @@ class Compiler:
                 raise Wrong(f"{where}: there is no hook {condition.hook} for conditions")
             condition.arg = words.optional_text()
             return condition
-        if verb in ORDERS:
-            if path.made.shape not in INTS:
-                raise Wrong(f"{where}: {path.text} is not a number")
-            condition.test = ORDERS[verb]
-            word = words.take("a number or a field")
-            if re.fullmatch(r"-?\d+", word):
-                condition.number = int(word)
-            else:
-                condition.other = self.path(where, block, word)
-                if condition.other.made.shape not in INTS:
-                    raise Wrong(f"{where}: {word} is not a number")
-            return condition
+        if verb == "length" or verb in ORDERS:
+            return self.comparison(words, block, condition, verb)
         if verb not in ("is", "has"):
-            raise Wrong(f"{where}: expected 'is', 'has', 'hook' or a comparison, not '{verb}'")
+            raise Wrong(f"{where}: expected 'is', 'has', 'hook', 'length' or a comparison, not '{verb}'")
         condition.is_not = words.skip("not")
         if verb == "has":
             if path.made.shape != "LIST" or path.made.element.shape != "STRING":
@@ -291,6 +282,30 @@ class Compiler:
         condition.values = [self.literal(where, made, words.take("a value"))]
         while words.skip("or"):
             condition.values.append(self.literal(where, made, words.take("a value")))
+        return condition
+
+    def comparison(self, words, block, condition, verb):
+        """Of two numbers, of two lengths, or whether two strings are equal."""
+        where, path, shapes, what = words.where, condition.path, INTS, "a number"
+        if verb == "length":
+            condition.compared, shapes, what = "LENGTHS", TEXTS | LONG, "a text, list or map"
+            verb = words.take("a comparison")
+            if verb not in ORDERS:
+                raise Wrong(f"{where}: {verb} is not a comparison")
+        elif path.made.shape == "STRING":
+            condition.compared, shapes, what = "STRINGS", {"STRING"}, "a string"
+            if verb not in ("==", "!="):
+                raise Wrong(f"{where}: strings are compared by == and !=, not by {verb}")
+        if path.made.shape not in shapes:
+            raise Wrong(f"{where}: {path.text} is not {what}")
+        condition.test = ORDERS[verb]
+        word = words.take("a number or a field")
+        if re.fullmatch(r"-?\d+", word) and condition.compared != "STRINGS":
+            condition.number = int(word)
+        else:
+            condition.other = self.path(where, block, word)
+            if condition.other.made.shape not in shapes:
+                raise Wrong(f"{where}: {word} is not {what}")
         return condition
 
     def conditions(self, words, block):
@@ -665,7 +680,8 @@ class Out:
                 number = self.numbered([c.number])
                 self.conditions.append(f"{{{self.path(c.path)}, {self.path(c.other)}, {self.pooled(c.values)}, "
                                        f"{number}, {self.pool.add(c.arg)}, {c.mask}, {len(c.values)}, "
-                                       f"COR_VALIDATE_TEST_{c.test}, {hook}, {int(c.is_not)}, {int(c.other is not None)}}}")
+                                       f"COR_VALIDATE_TEST_{c.test}, {hook}, {int(c.is_not)}, {int(c.other is not None)}, "
+                                       f"COR_VALIDATE_{c.compared}}}")
             flags = " | ".join(f"COR_VALIDATE_{flag}" for flag in dict.fromkeys(row.flags)) or "0"
             self.rows.append(f"{{{self.path(row.path)}, {self.path(row.other)}, {row.end}, {row.chain}, "
                              f"{self.pool.add(row.text)}, {self.pool.add(row.at)}, {self.pool.add(row.value or '')}, "

@@ -171,8 +171,10 @@ static void choose_condition(struct program *program, const struct cor_type *blo
     program->numbers[program->nnumbers++] = (int64_t)choose(program->choices, 3);
     condition->is_not = choose(program->choices, 2) == 0;
     condition->mask = (uint16_t)choose(program->choices, 256);
-    if (test == COR_VALIDATE_TEST_HOOK || (test >= COR_VALIDATE_TEST_LT && !is_int(type)) ||
-        (test == COR_VALIDATE_TEST_HAS && type->shape != COR_SHAPE_LIST))
+    if (test >= COR_VALIDATE_TEST_LT && (is_list(type) || type->shape == COR_SHAPE_STRING))
+        condition->compared = COR_VALIDATE_LENGTHS;
+    else if (test == COR_VALIDATE_TEST_HOOK || (test >= COR_VALIDATE_TEST_LT && !is_int(type)) ||
+             (test == COR_VALIDATE_TEST_HAS && type->shape != COR_SHAPE_LIST))
         test = COR_VALIDATE_TEST_SET;
     condition->test = (uint8_t)test;
 }

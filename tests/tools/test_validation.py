@@ -46,7 +46,7 @@ Thing on create, update          # with a comment behind
     labels[a.b/c] required "say \\"it\\""
     list    unique by name,on
     names   values format label old_bad
-    if mode is not A and count > 3 and on create
+    if mode is not A and count > 3 and on create and names length >= 2 and mode length != old.mode and mode == old.mode
       more one_of on name none "n" second "s"
     else if list is empty or
       stop
@@ -125,6 +125,13 @@ WRONG = [
     ("a key belongs to a map", SET + "  each list\n    @key required\n", "@key is for the entries of a map"),
     ("a set does not look out of itself", SET + "  up.mode required\n", "there is nothing above this block"),
     ("numbers are compared with numbers", SET + '  number compare < mode "x"\n', "mode is not a number"),
+    ("a condition compares numbers with numbers", SET + "  if number < labels\n    stop\n", "labels is not a number"),
+    ("strings have no order", SET + "  at more\n    if name < up.mode\n      stop\n", "strings are compared by == and !=, not by <"),
+    ("strings are compared with strings", SET + "  if mode == number\n    stop\n", "number is not a string"),
+    ("a length is compared", SET + "  if names length 5\n    stop\n", "5 is not a comparison"),
+    ("a number has no length", SET + "  if number length > 5\n    stop\n", "number is not a text, list or map"),
+    ("a length is compared with a length", SET + "  if names length > number\n    stop\n", "number is not a text, list or map"),
+    ("a string is compared with no number", SET + "  if mode == 5\n    stop\n", "v1.Spec has no field 5"),
 ]
 
 

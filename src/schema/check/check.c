@@ -508,20 +508,25 @@ bool cor_place_is_text(const struct cor_check *check, const struct cor_place *pl
            cor_json_node_first(check_nodes(check, place->is_old), node) == '"';
 }
 
-size_t cor_place_length(struct cor_check *check, const struct cor_place *place)
+size_t cor_check_node_length(struct cor_check *check, bool is_old, uint32_t node)
 {
-    const struct cor_json_nodes *nodes = check_nodes(check, place->is_old);
-    uint32_t node = place_node(place), end;
+    const struct cor_json_nodes *nodes = check_nodes(check, is_old);
+    uint32_t end;
     size_t n = 0;
 
     if (node == COR_JSON_NO_NODE)
         return 0;
     if (!cor_json_node_has_nodes(nodes, node))
-        return cor_place_text(check, place).n;
+        return cor_check_node_text(check, is_old, node).n;
     end = cor_json_node_next(nodes, node);
     for (uint32_t i = node + 1; i < end; i = cor_json_node_next(nodes, i))
         n++;
     return cor_json_node_first(nodes, node) == '{' ? n / 2 : n;
+}
+
+size_t cor_place_length(struct cor_check *check, const struct cor_place *place)
+{
+    return cor_check_node_length(check, place->is_old, place_node(place));
 }
 
 struct cor_str cor_place_json(const struct cor_check *check, const struct cor_place *place)

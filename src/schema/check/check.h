@@ -391,6 +391,8 @@ bool cor_check_is_zero(const struct cor_check *check, bool is_old, const struct 
                        uint32_t node);
 struct cor_str cor_check_node_text(struct cor_check *check, bool is_old, uint32_t node);
 int64_t cor_check_node_int(const struct cor_check *check, bool is_old, uint32_t node);
+/* As cor_place_length(). */
+size_t cor_check_node_length(struct cor_check *check, bool is_old, uint32_t node);
 bool cor_check_are_equal(struct cor_check *check, const struct cor_type *type, bool is_pointer,
                          uint32_t node, uint32_t old);
 /* Closes structs that were opened after `mark` of them. */

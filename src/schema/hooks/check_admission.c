@@ -10,7 +10,6 @@
 
 /* Texts that a hook compares with one another are of one object, whose size the server limits. */
 #define TEXTS_BYTES_MAX            COR_OBJECT_BYTES_MAX_DEFAULT
-#define AUDIT_ANNOTATIONS_MAX      20
 #define VALUE_EXPRESSION_BYTES_MAX 5120
 
 /* --- Texts ------------------------------------------------------------------------------------ */
@@ -249,14 +248,6 @@ COR_HOOK(param_kind)
         return;
     check_part(check, place, COR_FORMAT_DNS_1035, (struct cor_str){lower, text.n}, text,
                "may have mixed case, but should otherwise match: ");
-}
-
-COR_HOOK(few_annotations)
-{
-    if (cor_place_length(check, place) > AUDIT_ANNOTATIONS_MAX)
-        cor_check_invalid(check, place,
-                          cor_check_printf(check, "must not have more than %d auditAnnotations",
-                                           AUDIT_ANNOTATIONS_MAX));
 }
 
 /* The place is spec.auditAnnotations[i].key. */

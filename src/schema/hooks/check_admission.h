@@ -14,7 +14,6 @@
     X(condition_name)      /* name of a match condition: no condition before has it */             \
     X(param_version)       /* paramKind.apiVersion: a group and a version */                       \
     X(param_kind)          /* paramKind.kind: a label with capital letters */                      \
-    X(few_annotations)     /* auditAnnotations: at most 20 */                                      \
     X(annotation_key)      /* key of an audit annotation: a qualified name behind the policy's */  \
     X(annotation_key_once) /* the same key: no annotation before has it */                         \
     X(annotation_value)    /* valueExpression: there, and not too long */                          \

@@ -12,11 +12,10 @@
 #include "schema/walk/equal.h"
 #include "json/write/writer.h"
 
-#define CRON_NAME_MAX 52
-#define INDEXES_MAX   65536
-#define CODES_MAX     255
-#define WORDS_MAX     (8 * COR_OBJECT_BYTES_MAX_DEFAULT) /* they may hold the whole text, quoted */
-#define LABELS_MAX    (16u << 20) /* a name is as long as the request allows */
+#define INDEXES_MAX 65536
+#define CODES_MAX   255
+#define WORDS_MAX   (8 * COR_OBJECT_BYTES_MAX_DEFAULT) /* they may hold the whole text, quoted */
+#define LABELS_MAX  (16u << 20)                        /* a name is as long as the request allows */
 
 static const char *const uid_labels[] = {"controller-uid", "batch.kubernetes.io/controller-uid"};
 static const char *const name_labels[] = {"job-name", "batch.kubernetes.io/job-name"};
@@ -120,17 +119,6 @@ COR_HOOK(indexed_name)
 }
 
 /* --- What an update may change ---------------------------------------------------------------- */
-
-COR_HOOK(completions_in_tandem)
-{
-    struct cor_place completions;
-
-    if (cor_place_field(check, place, "completions", &completions) &&
-        cor_place_is_changed(check, &completions) &&
-        cor_place_int(check, &completions) != cor_field_int(check, place, "parallelism"))
-        cor_check_invalid(check, &completions,
-                          "can only be modified in tandem with spec.parallelism");
-}
 
 /* Is everything in a struct unchanged, but for the members named? */
 static bool is_kept_but(struct cor_check *check, const struct cor_place *place,
@@ -309,12 +297,6 @@ COR_HOOK(success_rule)
 }
 
 /* --- CronJob ---------------------------------------------------------------------------------- */
-
-COR_HOOK(cron_name)
-{
-    if (cor_place_length(check, place) > CRON_NAME_MAX)
-        cor_check_invalid(check, place, "must be no more than 52 characters");
-}
 
 static bool has_zone(struct cor_str schedule)
 {

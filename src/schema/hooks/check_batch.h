@@ -8,7 +8,6 @@
 #define COR_BATCH_HOOKS(X)                                                                         \
     X(generated_selector) /* Job: the labels and selector that the server has made are there */    \
     X(indexed_name)       /* Job: the name of its last pod is a DNS label */                       \
-    X(completions_in_tandem) /* JobSpec: completions change together with parallelism */           \
     X(job_template)       /* template of a JobSpec: what may change of it, and when */             \
     X(fail_index)         /* PodFailurePolicyRule: FailIndex needs a limit per index */            \
     X(policy_container)   /* containerName of onExitCodes: the template has it */                  \
@@ -16,7 +15,6 @@
     X(success_rule)       /* SuccessPolicyRule: indexes and counts within the completions */       \
     X(uncounted_pods)     /* JobStatus: uncountedTerminatedPods names each pod once */             \
     X(job_status)         /* Job: how its conditions, times and counts may change */               \
-    X(cron_name)          /* name of a CronJob: its jobs need eleven more characters */            \
     X(schedule)           /* schedule of a CronJobSpec */
 
 #define COR_BATCH_WHENS(X)

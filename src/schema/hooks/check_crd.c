@@ -105,15 +105,6 @@ COR_HOOK(crd_name)
     }
 }
 
-COR_HOOK(crd_list_kind)
-{
-    struct cor_place list_kind;
-
-    cor_place_field(check, place, "listKind", &list_kind);
-    if (cor_str_eq(cor_place_text(check, &list_kind), cor_field_text(check, place, "kind")))
-        cor_check_invalid(check, &list_kind, "kind and listKind may not be the same");
-}
-
 /* Would Go print the character as it is? */
 static bool is_printable(struct cor_str character)
 {

@@ -12,7 +12,6 @@
     X(crd_group)            /* spec.group: a domain with a dot */                                  \
     X(crd_defaults_pruned)  /* spec: defaults in schemas need pruning */                           \
     X(crd_versions)         /* spec: unique versions, one of them stored, the first one's name */  \
-    X(crd_list_kind)        /* names: kind and listKind differ */                                  \
     X(crd_stored_versions)  /* the object: status.storedVersions fits spec.versions */             \
     X(crd_approval)         /* the object: a group of the community needs an annotation */         \
     X(crd_converted_here)   /* the object: its versions are not converted by a webhook */          \

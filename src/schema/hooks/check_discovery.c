@@ -7,20 +7,6 @@
 #include "schema/go/ip_text.h"
 #include "schema/hooks/hooks.h"
 
-COR_HOOK(endpoint_port_names)
-{
-    bool needs_name = cor_place_length(check, place) > 1;
-    struct cor_place port, name;
-
-    COR_EACH(check, place, port) {
-        cor_place_field(check, &port, "name", &name);
-        if (!cor_place_is_empty(check, &name))
-            cor_check_format(check, &name, COR_FORMAT_DNS_LABEL);
-        else if (needs_name)
-            cor_check_required(check, &name, NULL);
-    }
-}
-
 /* Reports names that an element before has. With `format`, names that are not empty have the form
  * of a DNS label. */
 static void check_names(struct cor_check *check, const struct cor_place *list, bool format)

@@ -6,7 +6,6 @@
 
 /* clang-format off */
 #define COR_DISCOVERY_HOOKS(X)                                                                     \
-    X(endpoint_port_names) /* []EndpointPort of a subset: names, where there are several */        \
     X(slice_port_names)    /* []EndpointPort of a slice: names, each once */                       \
     X(slice_addresses)     /* addresses of an Endpoint: as the slice's addressType says */         \
     X(unique_names)        /* a list whose elements have names: each once */

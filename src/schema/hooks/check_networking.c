@@ -144,11 +144,6 @@ COR_HOOK(ip_block)
 
 /* --- ServiceCIDR ------------------------------------------------------------------------------ */
 
-COR_WHEN(has_many_cidrs)
-{
-    return cor_place_length(check, place) > 2;
-}
-
 COR_WHEN(has_one_family)
 {
     struct cor_json_iter it = cor_json_iter(cor_place_json(check, place));
@@ -162,23 +157,6 @@ COR_WHEN(has_one_family)
             return false;
     }
     return n == 2 && cidrs[0].ip.is_written_as_v6 == cidrs[1].ip.is_written_as_v6;
-}
-
-static size_t old_length(struct cor_check *check, const struct cor_place *place)
-{
-    struct cor_place old = cor_place_old(place);
-
-    return cor_place_length(check, &old);
-}
-
-COR_WHEN(has_as_many_cidrs)
-{
-    return cor_place_length(check, place) == old_length(check, place);
-}
-
-COR_WHEN(is_second_cidr)
-{
-    return cor_place_length(check, place) == 2 && old_length(check, place) == 1;
 }
 
 COR_WHEN(is_new_cidr)

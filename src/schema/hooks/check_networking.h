@@ -17,10 +17,7 @@
 
 #define COR_NETWORKING_WHENS(X)                                                                    \
     X(is_number)    /* an int-or-string holds an integer */                                        \
-    X(has_many_cidrs)    /* the list has more than two elements */                                 \
     X(has_one_family)    /* the two CIDR values of the list are of one IP family */                \
-    X(has_as_many_cidrs) /* the list is as long as the old one */                                  \
-    X(is_second_cidr)    /* the list has two elements and the old one had one */                   \
     X(is_new_cidr)       /* the old list has no element at this index */
 /* clang-format on */
 

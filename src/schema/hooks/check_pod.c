@@ -11,26 +11,12 @@
 #include "schema/hooks/check_old_mistakes.h"
 #include "schema/hooks/hooks.h"
 
-#define SEARCH_LIST_MAX     2048 /* characters, with a space between two */
-#define CREDENTIAL_SPEC_MAX (64u * 1024)
-#define WINDOWS_DOMAIN_MAX  256
-#define WINDOWS_USER_MAX    104
-#define SYSCTL_MAX          253
+#define SEARCH_LIST_MAX    2048 /* characters, with a space between two */
+#define WINDOWS_DOMAIN_MAX 256
+#define WINDOWS_USER_MAX   104
+#define SYSCTL_MAX         253
 
 /* --- Lists ------------------------------------------------------------------------------------ */
-
-COR_WHEN(has_one_element)
-{
-    return cor_place_length(check, place) == 1;
-}
-
-COR_WHEN(has_more_than)
-{
-    uint64_t most = 0;
-
-    (void)cor_str_to_u64(arg, &most);
-    return cor_place_length(check, place) > most;
-}
 
 COR_HOOK(forget_names)
 {
@@ -344,12 +330,6 @@ COR_HOOK(trimmed_profile)
 }
 
 /* --- Windows ---------------------------------------------------------------------------------- */
-
-COR_HOOK(credential_spec)
-{
-    if (cor_place_text(check, place).n > CREDENTIAL_SPEC_MAX)
-        cor_check_invalid(check, place, "gmsaCredentialSpec size must be under 64 KiB");
-}
 
 static bool has_any(struct cor_str text, const char *characters)
 {

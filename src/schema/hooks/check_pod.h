@@ -18,7 +18,6 @@
     X(share_process_namespace) /* PodSecurityContext: not beside hostPID */                        \
     X(sysctls)          /* PodSecurityContext: names of sysctls, and whose they are */             \
     X(trimmed_profile)  /* localhostProfile of AppArmor: not empty, no spaces around it */         \
-    X(credential_spec)  /* gmsaCredentialSpec: its size */                                         \
     X(windows_user_name) /* runAsUserName: domain and user */                                      \
     X(affinity_namespace) /* an element of namespaces: reported as "namespace" */                  \
     X(label_keys)       /* matchLabelKeys, mismatchLabelKeys and the labelSelector beside them */  \
@@ -28,9 +27,7 @@
 #define COR_POD_WHENS(X)                                                                           \
     X(is_of_stateful_set) /* a PodSpec: it is that of a StatefulSet, which names its pods */       \
     X(is_mirror_pod)   /* a PodSpec: it is that of a static pod's mirror */                        \
-    X(old_has)         /* any place: the old object has a mistake of check_old_mistakes.h */            \
-    X(has_one_element) /* a list */                                                                \
-    X(has_more_than)   /* a list: than the argument says */
+    X(old_has)         /* any place: the old object has a mistake of check_old_mistakes.h */
 /* clang-format on */
 
 #endif

@@ -76,11 +76,12 @@ COR_WHEN(runs_without_resize)
 COR_WHEN(has_other_containers)
 {
     static const char *const lists[] = {"containers", "initContainers"};
-    struct cor_place list, container, name;
+    struct cor_place list, old, container, name;
 
     for (size_t i = 0; i < COR_ARRAY_LEN(lists); i++) {
         cor_place_field(check, place, lists[i], &list);
-        if (!cor_when_has_old_length(check, &list, COR_STR("")))
+        old = cor_place_old(&list);
+        if (cor_place_length(check, &list) != cor_place_length(check, &old))
             return true;
         COR_EACH(check, &list, container) {
             cor_place_field(check, &container, "name", &name);

@@ -34,13 +34,6 @@
 
 /* --- Lists and maps --------------------------------------------------------------------------- */
 
-COR_WHEN(has_old_length)
-{
-    struct cor_place old = cor_place_old(place);
-
-    return cor_place_length(check, place) == cor_place_length(check, &old);
-}
-
 COR_WHEN(keeps_entries)
 {
     struct cor_place old = cor_place_old(place), entry;

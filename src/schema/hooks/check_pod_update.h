@@ -18,7 +18,6 @@
     X(status_ips)          /* podIPs, hostIPs: their form, and one address of a family */
 
 #define COR_POD_UPDATE_WHENS(X)                                                                    \
-    X(has_old_length)    /* a list: as many elements as before */                                  \
     X(keeps_entries)     /* a map: all old entries, with their values */                           \
     X(keeps_keys)        /* a map: all old entries, perhaps with other values */                   \
     X(keeps_tolerations) /* tolerations: the old ones, perhaps with other tolerationSeconds */ \

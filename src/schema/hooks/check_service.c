@@ -8,9 +8,7 @@
 #include "schema/go/ip_text.h"
 #include "schema/hooks/hooks.h"
 
-#define TOPOLOGY_MODE  "service.kubernetes.io/topology-mode"
-#define TOPOLOGY_HINTS "service.kubernetes.io/topology-aware-hints"
-#define SOURCE_RANGES  "service.beta.kubernetes.io/load-balancer-source-ranges"
+#define SOURCE_RANGES "service.beta.kubernetes.io/load-balancer-source-ranges"
 
 /* --- What a spec is --------------------------------------------------------------------------- */
 
@@ -56,19 +54,6 @@ COR_WHEN(is_external)
     cor_place_field(check, place, "externalIPs", &ips);
     return cor_str_eq(type, COR_STR("LoadBalancer")) || cor_str_eq(type, COR_STR("NodePort")) ||
            (cor_str_eq(type, COR_STR("ClusterIP")) && cor_place_length(check, &ips) > 0);
-}
-
-COR_HOOK(topology_annotations)
-{
-    struct cor_place metadata, annotations, mode, hints;
-
-    cor_place_field(check, place, "metadata", &metadata);
-    cor_place_field(check, &metadata, "annotations", &annotations);
-    if (cor_place_entry(check, &annotations, COR_STR(TOPOLOGY_MODE), &mode) &&
-        cor_place_entry(check, &annotations, COR_STR(TOPOLOGY_HINTS), &hints) &&
-        !cor_str_eq(cor_place_text(check, &mode), cor_place_text(check, &hints)))
-        cor_check_invalid(check, &mode,
-                          "must match annotations[" TOPOLOGY_HINTS "] when both are specified");
 }
 
 COR_HOOK(external_name)

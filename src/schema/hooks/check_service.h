@@ -7,7 +7,6 @@
 
 /* clang-format off */
 #define COR_SERVICE_HOOKS(X)                                                                       \
-    X(topology_annotations) /* Service: both annotations on topology say the same */               \
     X(external_name)        /* externalName: a name, which may end with a dot */                   \
     X(service_port_names)   /* []ServicePort: each of them, in upstream's order */                 \
     X(cluster_ips)          /* ServiceSpec: clusterIP, clusterIPs and ipFamilies fit together */   \

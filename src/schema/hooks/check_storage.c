@@ -27,14 +27,6 @@ static bool is_repeated(struct cor_check *check, struct cor_str_set *set, struct
     return !is_new;
 }
 
-COR_WHEN(is_longer_than)
-{
-    int64_t max = 0;
-
-    (void)cor_str_to_i64(arg, &max);
-    return cor_place_text(check, place).n > (size_t)max;
-}
-
 /* --- Classes ---------------------------------------------------------------------------------- */
 
 COR_HOOK(lower_qualified_name)

@@ -25,7 +25,6 @@
     X(allocated_resources)  /* allocatedResources of a claim */
 
 #define COR_STORAGE_WHENS(X)                                                                       \
-    X(is_longer_than)     /* a string: than the argument says, in bytes */                         \
     X(is_inline_volume)   /* PersistentVolumeSpec: it is that of a VolumeAttachment */             \
     X(is_root_path)       /* a path: the root, when "." and ".." are resolved */                   \
     X(data_sources_match) /* PersistentVolumeClaimSpec: both references are to one thing */        \

@@ -73,24 +73,39 @@ static bool has_one_of(struct cor_check *check, const struct cor_validate_condit
     return false;
 }
 
+static bool is_nil(const struct cor_validate_target *to)
+{
+    return to->is_lost || (to->is_pointer && to->node == COR_JSON_NO_NODE);
+}
+
 static bool are_ordered(struct cor_check *check, const struct cor_place *place,
                         const struct cor_validate_condition *condition,
                         const struct cor_validate_target *to)
 {
-    int64_t number = check->tables->numbers[condition->number];
+    bool is_old = condition->path.is_old, is_other_old = condition->other.is_old;
+    enum cor_validate_test test = (enum cor_validate_test)condition->test;
+    int64_t a, b = check->tables->numbers[condition->number];
+    struct cor_validate_target other = {.node = COR_JSON_NO_NODE};
 
-    if (to->is_lost || (to->is_pointer && to->node == COR_JSON_NO_NODE))
-        return false;
-    if (condition->has_other) {
-        struct cor_validate_target other = cor_validate_resolve(check, place, &condition->other);
-
-        if (other.is_lost || (other.is_pointer && other.node == COR_JSON_NO_NODE))
-            return false;
-        number = cor_check_node_int(check, condition->other.is_old, other.node);
+    if (condition->has_other)
+        other = cor_validate_resolve(check, place, &condition->other);
+    if (condition->compared == COR_VALIDATE_LENGTHS) {
+        a = (int64_t)cor_check_node_length(check, is_old, to->node);
+        if (condition->has_other)
+            b = (int64_t)cor_check_node_length(check, is_other_old, other.node);
+        return cor_validate_order_holds(test, a, b);
     }
-    return cor_validate_order_holds((enum cor_validate_test)condition->test,
-                                    cor_check_node_int(check, condition->path.is_old, to->node),
-                                    number);
+    if (is_nil(to) || (condition->has_other && is_nil(&other)))
+        return false;
+    if (condition->compared == COR_VALIDATE_STRINGS)
+        return cor_validate_order_holds(
+            test,
+            cor_str_cmp(cor_check_node_text(check, is_old, to->node),
+                        cor_check_node_text(check, is_other_old, other.node)),
+            0);
+    if (condition->has_other)
+        b = cor_check_node_int(check, is_other_old, other.node);
+    return cor_validate_order_holds(test, cor_check_node_int(check, is_old, to->node), b);
 }
 
 static bool condition_hook_holds(struct cor_check *check, const struct cor_place *place,

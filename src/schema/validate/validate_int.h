@@ -60,7 +60,7 @@ enum cor_validate_test {
     COR_VALIDATE_TEST_CHANGED,
     COR_VALIDATE_TEST_ON,
     COR_VALIDATE_TEST_HOOK,
-    COR_VALIDATE_TEST_LT, /* from here on: of two numbers */
+    COR_VALIDATE_TEST_LT, /* from here on: comparisons */
     COR_VALIDATE_TEST_LE,
     COR_VALIDATE_TEST_GT,
     COR_VALIDATE_TEST_GE,
@@ -109,6 +109,13 @@ struct cor_validate_row {
     uint16_t code; /* format, hook or comparison; of deprecated 1: the field is an entry of a map */
 };
 
+/* What a comparison takes of its fields. */
+enum cor_validate_compared {
+    COR_VALIDATE_NUMBERS,
+    COR_VALIDATE_LENGTHS, /* of lists, maps and texts: 0 of what is absent */
+    COR_VALIDATE_STRINGS,
+};
+
 struct cor_validate_condition {
     struct cor_validate_path path, other;
     uint32_t first_value, number, arg;
@@ -116,6 +123,7 @@ struct cor_validate_condition {
     uint8_t nvalues, test;
     uint16_t hook;
     uint8_t is_not, has_other;
+    uint8_t compared; /* by a comparison */
 };
 
 struct cor_validate_program {
