@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Refuses what this code base does not do, as file:line: calls (outside of comments and string literals), diagrams
+"""Refuses what this code base does not do, as file:line: calls (outside of comments and string literals), variables that are cleaned up without a value, diagrams
 and tables in comments that clang-format may reflow, a _free, _close or _get of another form than CONTRIBUTING's
 ownership words have, and locks that ARCHITECTURE's table does not have. With paths, checks those; without, every tracked C file."""
 
@@ -43,6 +43,18 @@ def violations(name, text):
     for match in re.finditer(r"(?<![\w.>])(" + "|".join(banned) + r")[ \t]*\(", code) if banned else ():
         number = code.count("\n", 0, match.start()) + 1
         yield f"{name}:{number}: {match.group(1)}() is not used here: use {banned[match.group(1)]}"
+
+
+def cleanups(name, text):
+    """Variables that are cleaned up at the end of their block although a `return` may come before they have a value. No compiler sees it."""
+    code = code_of(text)
+    for match in re.finditer(r"\bCOR_CLEANUP\(\w+\)\s*(?:const |struct |enum )*\w+\b([^;={]*);", code):
+        rest = code[match.end():]
+        for variable in re.findall(r"\w+", match.group(1)):
+            first = re.search(rf"\b(?:return|goto|{variable})\b", rest)
+            if first and first.group(0) != variable:
+                number = code.count("\n", 0, match.start()) + 1
+                yield f"{name}:{number}: the block may be left before {variable} has a value: give it one where it is declared"
 
 
 def drawings(name, text):
@@ -116,7 +128,7 @@ def main():
     names = sys.argv[1:] or sources()
     found = [v for name in names
              for text in [pathlib.Path(name).read_text(errors="replace")]
-             for v in [*violations(name, text), *drawings(name, text), *owners(name, text), *locks(name, text)]]
+             for v in [*violations(name, text), *cleanups(name, text), *drawings(name, text), *owners(name, text), *locks(name, text)]]
     for line in found:
         print(line, file=sys.stderr)
     return 1 if found else 0

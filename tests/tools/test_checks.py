@@ -88,6 +88,13 @@ BANS = [
     ("a lock without a rank is refused", "src/x/x.c", "void f(void)\n{\n    pthread_mutex_lock(&m);\n}\n",
      "src/x/x.c:3: pthread_mutex_lock() is not used here: use base/lock.h"),
     ("a test may have a mutex of its own", "tests/x.c", "void f(void)\n{\n    pthread_mutex_lock(&m);\n}\n", None),
+    ("what is cleaned up has a value before the block is left", "src/x.c",
+     "static int f(int x)\n{\n    COR_CLEANUP(cor_buf_deinit) struct cor_buf a, b;\n\n    cor_buf_init(&a, 1);\n    if (x)\n        return 0;\n    cor_buf_init(&b, 1);\n}\n",
+     "src/x.c:3: the block may be left before b has a value"),
+    ("what is cleaned up may get its value late", "src/x.c",
+     "{\n    COR_CLEANUP(cor_buf_deinit) struct cor_buf a;\n\n    cor_buf_init(&a, 1); /* before a return */\n    return 0;\n}\n", None),
+    ("what is cleaned up may have a value at once", "src/x.c",
+     "{\n    COR_CLEANUP(cor_buf_deinit) struct cor_buf a = {.max = 1};\n\n    return 0;\n}\n", None),
 ]
 PAGE = "docs/internals/client-behaviours.md"
 OTHER = "docs/internals/server-behaviours.md"

@@ -282,13 +282,12 @@ static void visit_name(void *arg, const struct cor_gv *gv,
 
 static void shortcut_warn(struct shortcut_search *s, const struct cor_gr *other)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TEXT_MAX};
     int r;
 
     if (!s->on_warning || cor_gr_eq(&s->warned, other))
         return;
     s->warned = *other;
-    cor_buf_init(&text, TEXT_MAX);
     r = cor_buf_addz(&text, "short name ");
     if (r == 0)
         r = cor_quote(s->partial->resource, &text);

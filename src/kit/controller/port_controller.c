@@ -116,13 +116,12 @@ static void controller_on_cancel(void *arg, struct cor_reconcile *rec)
 static void controller_on_report(void *arg, const struct cor_control_report *report)
 {
     const struct cor_port_controller *c = arg;
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf line;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf line = {.max = REPORT_MAX};
 
     if (c->opts.control.on_report) {
         c->opts.control.on_report(c->opts.control.arg, report);
         return;
     }
-    cor_buf_init(&line, REPORT_MAX);
     (void)cor_control_report_print(report, &line); /* what fits is logged */
     COR_LOG_WARN("a controller reports", COR_F_STR("report", cor_buf_str(&line)));
 }

@@ -107,13 +107,12 @@ static const char *member_path(struct edit *e, const char *key)
  * -COR_ENOMEM. */
 static int has_text(const struct edit *e, const char *key, const char *text)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf quoted;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf quoted = {.max = COR_BUILDER_BYTES_MAX};
     struct cor_view member = cor_view_member(e->condition, cor_strz(key));
     int r;
 
     if (!cor_view_exists(member))
         return !text || !*text;
-    cor_buf_init(&quoted, COR_BUILDER_BYTES_MAX);
     r = cor_json_quote(&quoted, cor_strz(text));
     return r < 0 ? r : cor_str_eq(member.json, cor_buf_str(&quoted));
 }

@@ -75,12 +75,11 @@ int cor_builder_failure(const struct cor_builder *b)
 
 int cor_builder_refuse(struct cor_builder *b, int r, const char *fmt, ...)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = COR_STATUS_MESSAGE_MAX};
     va_list ap;
 
     if (b->why.err)
         return b->why.err;
-    cor_buf_init(&text, COR_STATUS_MESSAGE_MAX);
     va_start(ap, fmt);
     if (cor_buf_addv(&text, fmt, ap) < 0)
         cor_status_set_err(&b->why, r);

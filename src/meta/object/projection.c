@@ -153,7 +153,7 @@ static int cut_out(const struct cor_object *object, struct cor_str gone, struct 
 int cor_projection_apply(const struct cor_projection *p, struct cor_object *object,
                          struct cor_object **ret_object, struct cor_status *reterr)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf kept;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf kept = {.max = 0};
     struct cor_str gone = {NULL, 0};
     int r;
 

@@ -81,7 +81,7 @@ void cor_exchange_proxy(struct cor_exchange *ex)
     struct cor_flight *flight = cor_exchange_flight(ex);
     struct cor_exchange_wait *wait;
     struct cor_targets *targets = cor_aggregator_targets(ex->server->aggregator, ex->shard);
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf uuid;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf uuid = {.max = 64};
     struct cor_proxied_opts opts = {
         .targets = targets,
         .service = ex->remote,
@@ -109,7 +109,6 @@ void cor_exchange_proxy(struct cor_exchange *ex)
         cor_exchange_reply_busy(ex);
         return;
     }
-    cor_buf_init(&uuid, 64);
     if (opts.audit_id.n == 0) {
         (void)cor_uuid_add(&cor_api_loop(ex->server->api, ex->shard)->rand, &uuid);
         opts.audit_id = cor_buf_str(&uuid);

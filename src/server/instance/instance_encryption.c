@@ -37,13 +37,12 @@ static void count_reload(_Atomic uint64_t *counter, _Atomic uint64_t *when_s)
 
 void cor_instance_reload(struct cor_instance *in)
 {
-    COR_CLEANUP(cor_status_deinit) struct cor_status st;
+    COR_CLEANUP(cor_status_deinit) struct cor_status st = {.reason = ""};
     bool changed;
 
     assert(cor_loop_is_current(in->home));
     if (!in->transformers)
         return;
-    cor_status_init(&st);
     if (cor_dynamic_transformers_reload(in->transformers, &changed, &st) < 0) {
         count_reload(&in->reloads_failed, &in->reload_failed_s);
         COR_LOG_ERROR("error processing encryption config file; the one before stays in force",

@@ -89,7 +89,7 @@ static int merge_list(struct cor_str existing, struct cor_str ours, struct cor_s
 {
     static const struct cor_json_limits limits = COR_JSON_LIMITS_DEFAULT;
     struct cor_view_iter it = cor_view_iter(cor_view(existing));
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf made;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf made = {.max = LIST_MAX};
     struct cor_json_writer w;
     bool is_canonical;
     int r;
@@ -97,7 +97,6 @@ static int merge_list(struct cor_str existing, struct cor_str ours, struct cor_s
     if (existing.n > 0 && (cor_json_check(existing, &limits, &is_canonical, NULL) < 0 ||
                            cor_view_type(cor_view(existing)) != COR_JSON_ARRAY))
         return -COR_EINVAL;
-    cor_buf_init(&made, LIST_MAX);
     cor_json_writer_init(&w, &made);
     cor_json_begin_array(&w);
     while (cor_view_next(&it)) {

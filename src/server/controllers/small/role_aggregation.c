@@ -165,12 +165,11 @@ static int sum_add_rule(struct aggregation_sum *sum)
 static int sum_next_selector(struct aggregation_sum *sum)
 {
     struct cor_field_path root = cor_field_root(COR_STR("aggregationRule"));
-    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs;
+    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
     int r;
 
     if (!cor_json_iter_elem(&sum->selectors))
         return 0;
-    cor_field_errors_init(&errs);
     sum->role = 0;
     r = cor_label_selector_read(cor_json_iter_value(&sum->selectors), &root, &errs, &sum->selector);
     return r < 0 ? r : 1;
@@ -256,14 +255,13 @@ static int aggregation_apply(struct aggregation_task *a, struct cor_object *role
     static const struct cor_api_request_cbs cbs = {.on_done = aggregation_on_written};
     static const struct cor_write_options opts = {.field_manager = COR_STR_INIT(NAME),
                                                   .force = COR_TRUE};
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf body;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf body = {.max = 2 * RULES_MAX};
     struct cor_str present = cor_object_member(role, COR_STR("rules"));
     struct cor_str rules = cor_buf_str(&a->sum.text);
     int r;
 
     if (cor_str_eq(present, rules) || (is_empty_list(present) && is_empty_list(rules)))
         return 0;
-    cor_buf_init(&body, 2 * RULES_MAX);
     r = aggregation_write_body(role, rules, &body);
     if (r < 0)
         return r;
