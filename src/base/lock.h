@@ -43,7 +43,7 @@
     ROW(EVENT_RECORDER,   "kit/events/event_recorder")                                             \
     ROW(WORKQUEUE,        "queue/workqueue")                                                       \
     ROW(METRIC_SHARD,     "server/metrics/metrics")                                                \
-    ROW(FEED_SHARES,      "server/shared/feed_shares")                                                \
+    ROW(FEED_SHARES,      "storage/store/feed_shares")                                               \
     ROW(PROTOBUF_CACHE,   "server/shared/protobuf_cache")                                             \
     ROW(KEPT_DOCS,        "server/docs/kept_docs")                                                 \
     ROW(ADDRESS_INDEX,    "server/alloc/address_index")                                            \

@@ -10,6 +10,7 @@ import socket
 import ssl
 import string
 import threading
+import time
 
 import h2
 
@@ -500,6 +501,60 @@ def watches_of_events(field):
     field.work()
     field.expect_memory_under(base, field.of(64, 128))
     close_all(made)
+
+
+@after("--watch-cache-bytes", str(CACHE_BYTES))
+def watches_from_long_ago(field):
+    """Watches from falling revisions that are long out of the window, so that none can share the reading of another, and read slowly."""
+    client, revisions, readers = Client(field.server), [], []
+    for i in range(400):
+        body = {"metadata": {"name": f"large-{i % 10}"}, "data": {"k": f"{i}" + "x" * 60_000}}
+        status, text = client.request("POST", LARGE, body) if i < 10 else client.request("PUT", f"{LARGE}/large-{i % 10}", body)
+        assert status in (200, 201), (status, text[:300])
+        revisions.append(json.loads(text)["metadata"]["resourceVersion"])
+    base = field.rss_mb()
+
+    def begin(revision):
+        reader, text = tls_socket(field.server, receive_bytes=16_384), b""
+        reader.sendall(head("GET", f"{LARGE}?watch=1&resourceVersion={revision}", MALLORY))
+        reader.settimeout(1)
+        # With its first event it has its reading, or shares one that is slow.
+        try:
+            while b'{"type":' not in text and b'"code":429' not in text:
+                text += reader.recv(1000)
+        except TimeoutError:
+            pass
+        return reader, b'"code":429' in text
+
+    def read_slowly():
+        """Fast enough to keep the readings, whose watches are put aside after 5 s: about 400 KB/s each."""
+        time.sleep(0.15)
+        for reader in list(readers):
+            reader.settimeout(0.01)
+            try:
+                for _ in range(4):
+                    reader.recv(16_384)
+            except OSError:
+                pass
+
+    def take_all():
+        """Readings end. Refused six times, the user has all that it gets on each of the loops."""
+        refused = 0
+        while refused < 6:
+            reader, is_refused = begin(revisions[250 - len(readers)])
+            refused += is_refused
+            reader.close() if is_refused else readers.append(reader)
+
+    with Repeated(read_slowly):
+        for i in range(field.of(6, 20)):
+            take_all()
+            watch = field.server.watch(f"{LARGE}?watch=1&resourceVersion={revisions[20 - i]}", token="t-bea")
+            assert next(watch)["object"]["metadata"]["resourceVersion"] == revisions[21 - i]
+            watch.close()
+        field.work()
+    # What the readings may hold, beside the window and the sockets.
+    field.expect_memory_under(base, 64 * 5 + 32)
+    close_all(readers)
 
 
 @after()

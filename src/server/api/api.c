@@ -93,7 +93,8 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
     assert(opts->engine && opts->nloops > 0 && opts->nloops <= COR_API_LOOPS_MAX);
     if (!api)
         return cor_status_set(reterr_status, -COR_ENOMEM, "out of memory");
-    cor_feed_shares_init(&api->shared.feeds, COR_ENGINE_FEEDS_MAX - COR_ENGINE_FEEDS_OWN);
+    cor_feed_shares_init(&api->shared.feeds, COR_ENGINE_FEEDS_MAX - COR_ENGINE_FEEDS_OWN,
+                         "this user has too many watches without a watch cache");
     cor_protobuf_cache_init(&api->shared.protobuf_cache, opts->protobuf_cache_bytes);
     cor_kept_docs_init(&api->kept_docs);
     api->settings = (struct cor_api_settings){

@@ -13,9 +13,9 @@
 #include "server/catalog/served.h"
 #include "server/shared/creations.h"
 #include "server/shared/ending_namespaces.h"
-#include "server/shared/feed_shares.h"
 #include "server/shared/frames.h"
 #include "server/shared/protobuf_cache.h"
+#include "storage/store/feed_shares.h"
 
 struct cor_alloc;
 struct cor_api_cachers;

@@ -31,7 +31,7 @@
  *
  * A watch that no cache serves, because the resource has none or because the watch covers a value
  * that cannot be decoded, has a feed of the store, and takes a share of the user's feeds
- * (feed_shares.h).
+ * (feed_shares.h). A cache asks for such a share by itself when it reads history for a watch.
  * Thread: the call's loop. */
 /* clang-format on */
 #include <assert.h>
@@ -661,6 +661,7 @@ static void watch_run(struct cor_call *call)
     struct watch_call *w = watch_of(call);
     struct cor_reader_watch_opts opts = {
         .predicate = &w->predicate,
+        .client = call->req->user ? call->req->user->name : COR_STR(""),
         .on_open = watch_on_open,
         .on_event = watch_on_event,
         .on_feed = watch_on_feed,

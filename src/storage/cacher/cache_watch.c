@@ -314,6 +314,7 @@ int cor_cacher_reader_watch(struct cor_reader *base, struct cor_str key,
     w->reader = reader;
     w->recursive = opts->options.recursive;
     w->bookmarks = opts->options.allow_bookmarks && reader->store->kind[0];
+    w->client = opts->client.p ? opts->client : COR_STR("");
     w->deadline_ms = opts->deadline_ms;
     w->on_open = opts->on_open;
     w->on_event = opts->on_event;

@@ -14,9 +14,9 @@
  *
  * What fails: each failure ends the stream with an ERROR event. Without memory that is a 500; a
  * revision that the cache does not reach in time is 504 "too large resource version"; a revision
- * that was compacted is 410; when as much history is being read as may be, it is 429, which is an
- * HTTP status where that is known before the head is sent. When the cache is lost meanwhile, the
- * stream ends plainly.
+ * that was compacted is 410; when as much history is being read as may be, for its client or for
+ * all, it is 429, which is an HTTP status where that is known before the head is sent. When the
+ * cache is lost meanwhile, the stream ends plainly.
  *
  * Thread: the reader's loop. */
 #include "base/mem.h"
@@ -51,10 +51,10 @@ static void begin_fail_no_memory(struct cacher_watch *w)
     cor_cacher_watch_end(w, &w->sync->status);
 }
 
-static int begin_too_much_history(struct cor_status *reterr_status)
+static void begin_too_much_history(struct cacher_watch *w)
 {
-    return cor_status_too_many_requests(
-        reterr_status, "too many watches from different revisions of long ago", BUSY_RETRY_S);
+    (void)cor_feed_shares_refuse(&w->reader->cacher->cachers->replays, &w->sync->status);
+    cor_cacher_watch_end(w, &w->sync->status);
 }
 
 /* The watch begins before the window. WAITS_FOR_HISTORY: until it was put there. IS_REPLAYED: it
@@ -140,8 +140,7 @@ static void begin_replay(struct cacher_watch *w)
     if (r == -COR_ENOMEM) {
         begin_fail_no_memory(w);
     } else if (r < 0) {
-        (void)begin_too_much_history(&w->sync->status);
-        cor_cacher_watch_end(w, &w->sync->status);
+        begin_too_much_history(w);
     }
 }
 
@@ -221,7 +220,7 @@ static bool begin_is_refused(struct cacher_watch *w)
     is_replayed = w->plan.rev < cacher->cache.window.base && w->plan.rev >= cacher->history.floor &&
                   cor_cacher_history_must_replay_locked(cacher, w->plan.rev);
     cor_lock_release(&cacher->cache.lock);
-    return is_replayed && cor_cacher_replay_is_full(w->reader, w->plan.rev);
+    return is_replayed && cor_cacher_replay_is_full(w, w->plan.rev);
 }
 
 void cor_cacher_watch_step_starting(struct cacher_watch *w)
@@ -231,8 +230,7 @@ void cor_cacher_watch_step_starting(struct cacher_watch *w)
 
     assert(w->state == WATCH_STARTING);
     if (begin_is_refused(w)) {
-        (void)begin_too_much_history(&w->sync->status);
-        cor_cacher_watch_end(w, &w->sync->status);
+        begin_too_much_history(w);
         return;
     }
     w->is_open = true;

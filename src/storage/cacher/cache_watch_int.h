@@ -68,6 +68,7 @@ struct cacher_watch {
     struct cor_dlist all;  /* in the reader's watches */
     struct watch_bucket *bucket;
     struct store_key key;
+    struct cor_str client;                 /* whose it is */
     const struct cor_predicate *predicate; /* NULL: everything */
     struct cor_field_places places;        /* of its fields in the notes of the entries */
     struct cor_watch_plan plan;

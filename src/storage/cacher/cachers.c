@@ -68,7 +68,7 @@ struct cor_cachers_stats cor_cachers_stats(const struct cor_cachers *c)
         .ended_watches = atomic_load(&c->ended_watches),
         .evicted = atomic_load(&c->evicted),
         .put_off = atomic_load(&c->put_off),
-        .replays = atomic_load(&c->replays),
+        .replays = cor_feed_shares_used(&c->replays),
         .seen = atomic_load(&c->seen),
         .rev = atomic_load(&c->rev),
     };
@@ -352,6 +352,7 @@ static void cachers_free(struct cor_cachers *c)
     cor_cachers_loops_deinit(c);
     cor_mailbox_deinit(&c->commands);
     cor_lock_deinit(&c->feed_lock);
+    cor_feed_shares_deinit(&c->replays);
     cor_free(c->sorted);
     cor_free(c);
 }
@@ -482,6 +483,8 @@ int cor_cachers_open(const struct cor_cachers_opts *opts, struct cor_cachers **r
     c->more_mail.on_mail = on_more_mail;
     cor_mailbox_init(&c->commands, SIZE_MAX, writer_wake, c);
     cor_lock_init(&c->feed_lock, COR_LOCK_CACHERS_FEED);
+    cor_feed_shares_init(&c->replays, COR_REPLAYS_MAX,
+                         "this user has too many watches from different revisions of long ago");
     cor_time_budget_init(&c->time_budget, cor_clock_mono_us(c->clock));
     cor_timer_init(&c->timer, c->home, cachers_on_timer);
     cor_dlist_init(&c->members);

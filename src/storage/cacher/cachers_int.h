@@ -18,6 +18,7 @@
 #include "storage/cacher/ready.h"
 #include "storage/cacher/time_budget.h"
 #include "storage/engine/engine.h"
+#include "storage/store/feed_shares.h"
 
 struct cor_cacher;
 
@@ -73,7 +74,7 @@ struct cor_cachers {
     struct cor_pin_totals pins; /* bytes that only snapshots hold */
     uint64_t pins_due_ms;       /* when pins are looked at again */
     _Atomic uint64_t evicted, put_off;
-    _Atomic size_t replays;                      /* of all readers, also those that are closing */
+    struct cor_feed_shares replays;              /* of all readers, also those that are closing */
     _Atomic uint64_t ended_lists, ended_watches; /* for the bytes that their snapshots held */
 
     /* The home loop's. */

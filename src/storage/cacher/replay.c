@@ -20,7 +20,10 @@
  *    long again as it has run. After that the watch is put aside. It keeps its place and nothing
  *    else, and joins a replay again when its client reads. So a client that does not read keeps
  *    neither a feed nor the others waiting.
- * 4. Between two revisions the window is looked at. When all of its events are after what was
+ * 4. A replay is counted among those of the client whose watch began it (feed_shares.h), and when that
+ *    watch leaves, among those of another watch that is left. Of all replays, and of those of a
+ *    reader, a client may have as many as are free besides, so there is one for every other client.
+ * 5. Between two revisions the window is looked at. When all of its events are after what was
  *    given, the watches begin there, as one does that comes with that revision.
  *
  * What fails: a feed that is refused because history was compacted ends the watches that need it
@@ -58,6 +61,8 @@ struct replay {
     struct cor_dlist link; /* in the reader's replays; in none while it is closing */
     struct cor_dlist watches;
     size_t nwatches;
+    struct cacher_watch *payer; /* among the watches: whose client's it is */
+    struct cor_feed_share *share;
     struct store_feed feed;
     struct store_backlog backlog;
     struct store_turn turn;
@@ -135,6 +140,18 @@ static void replay_close(struct replay *r, struct cacher_watch *last)
         cor_loop_post_always(r->turn.loop, &r->closed_mail);
 }
 
+/* The client of a watch that is left pays from now on, even for more replays than it might begin;
+ * without memory the former client does. Watches leave in the order of the list where all of them
+ * do, so the last one is taken. */
+static void replay_change_payer(struct replay *r)
+{
+    struct cacher_sync *sync = COR_CONTAINER_OF(r->watches.prev, struct cacher_sync, of_replay);
+
+    assert(!cor_dlist_empty(&r->watches));
+    r->payer = sync->watch;
+    (void)cor_feed_share_move(&r->reader->cacher->cachers->replays, &r->share, r->payer->client);
+}
+
 void cor_cacher_replay_leave(struct cacher_watch *w)
 {
     struct replay *r = w->sync ? w->sync->replay : NULL;
@@ -146,9 +163,13 @@ void cor_cacher_replay_leave(struct cacher_watch *w)
     w->sync->is_held = false;
     cor_dlist_remove(&w->sync->of_replay);
     cor_dlist_remove(&w->link);
-    if (--r->nwatches == 0)
+    if (--r->nwatches == 0) {
         replay_close(r, w);
-    else if (r->held_at_ms > 0)
+        return;
+    }
+    if (r->payer == w)
+        replay_change_payer(r);
+    if (r->held_at_ms > 0)
         replay_schedule(r); /* it may be the one that the others waited for */
 }
 
@@ -161,9 +182,9 @@ static void replay_free(struct replay *r)
 
     assert(r->is_closing && !r->turn.is_posted);
     replay_drop_change(r);
+    cor_feed_share_give(&reader->cacher->cachers->replays, r->share);
     cor_free(r);
     reader->busy--;
-    atomic_fetch_sub(&reader->cacher->cachers->replays, 1);
     cor_cacher_watch_replay_closed(last);
 }
 
@@ -177,15 +198,12 @@ static void on_closed_mail(struct cor_mail *mail)
     replay_free(COR_CONTAINER_OF(mail, struct replay, closed_mail));
 }
 
-/* What the watches of a replay are charged with has grown. They are told one by one, because the
- * callback may close any of them. */
+/* What the watches of a replay are charged with has grown. The callback may close any of them: then
+ * some are told twice. */
 static void replay_tell_held(struct replay *r)
 {
-    struct cor_dlist todo, *link;
-
-    cor_dlist_init(&todo);
-    cor_dlist_splice(&todo, &r->watches);
-    while ((link = cor_dlist_pop(&todo))) {
+    for (size_t n = r->nwatches; n > 0 && r->nwatches > 0; n--) {
+        struct cor_dlist *link = cor_dlist_pop(&r->watches);
         struct cacher_sync *sync = COR_CONTAINER_OF(link, struct cacher_sync, of_replay);
 
         cor_dlist_push(&r->watches, link);
@@ -618,28 +636,45 @@ static struct replay *find_replay(const struct cacher_reader *reader, struct rep
     return found;
 }
 
-bool cor_cacher_replay_is_full(const struct cacher_reader *reader, cor_rev rev)
+/* May the client have no more replays of this reader? As of all replays: see feed_shares.h. */
+static bool reader_is_full(const struct cacher_reader *reader, struct cor_str client)
 {
+    size_t own = 0;
+
+    COR_DLIST_FOREACH(link, &reader->replays)
+        own += cor_str_eq(COR_CONTAINER_OF(link, struct replay, link)->payer->client, client);
+    return reader->nreplays >= COR_REPLAYS_OF_READER_MAX ||
+           own >= COR_REPLAYS_OF_READER_MAX - reader->nreplays;
+}
+
+bool cor_cacher_replay_is_full(const struct cacher_watch *w, cor_rev rev)
+{
+    const struct cacher_reader *reader = w->reader;
+
     return !find_replay(reader, (struct replay_place){rev + 1, 0}) &&
-           (reader->nreplays >= COR_REPLAYS_OF_READER_MAX ||
-            atomic_load(&reader->cacher->cachers->replays) >= COR_REPLAYS_MAX);
+           (reader_is_full(reader, w->client) ||
+            cor_feed_shares_are_out(&reader->cacher->cachers->replays, w->client));
 }
 
 /* May a watch begin a replay although it could join another one? */
 static bool may_be_apart(const struct cacher_reader *reader)
 {
     return reader->nreplays < COR_REPLAYS_OF_READER_MAX / APART_SHARE &&
-           atomic_load(&reader->cacher->cachers->replays) < COR_REPLAYS_MAX / APART_SHARE;
+           cor_feed_shares_used(&reader->cacher->cachers->replays) < COR_REPLAYS_MAX / APART_SHARE;
 }
 
-static int replay_new(struct cacher_reader *reader, cor_rev first, struct replay **ret_replay)
+static int replay_new(struct cacher_watch *w, struct cor_feed_share *take_share,
+                      struct replay **ret_replay)
 {
+    struct cacher_reader *reader = w->reader;
     struct replay *r = cor_calloc(1, sizeof(*r));
 
     if (!r)
         return -COR_ENOMEM;
     r->reader = reader;
-    r->at.rev = first;
+    r->at.rev = w->sync->place.rev;
+    r->payer = w;
+    r->share = take_share;
     r->patience_ms = SHARED_MS;
     r->is_gathering = true;
     r->closed_mail.on_mail = on_closed_mail;
@@ -663,17 +698,20 @@ static int replay_new(struct cacher_reader *reader, cor_rev first, struct replay
     return 0;
 }
 
-static int replay_begin(struct cacher_reader *reader, cor_rev first, struct replay **ret_replay)
+static int replay_begin(struct cacher_watch *w, struct replay **ret_replay)
 {
-    _Atomic size_t *count = &reader->cacher->cachers->replays;
-    int err = -COR_EBUSY;
+    struct cor_feed_shares *shares = &w->reader->cacher->cachers->replays;
+    struct cor_feed_share *share;
+    int err;
 
-    if (reader->nreplays >= COR_REPLAYS_OF_READER_MAX)
-        return err;
-    if (atomic_fetch_add(count, 1) < COR_REPLAYS_MAX)
-        err = replay_new(reader, first, ret_replay);
+    if (reader_is_full(w->reader, w->client))
+        return -COR_EBUSY;
+    err = cor_feed_share_take(shares, w->client, &share, NULL);
     if (err < 0)
-        atomic_fetch_sub(count, 1);
+        return err;
+    err = replay_new(w, share, ret_replay);
+    if (err < 0)
+        cor_feed_share_give(shares, share);
     return err;
 }
 
@@ -686,7 +724,7 @@ int cor_cacher_replay_join(struct cacher_watch *w)
     assert(cor_loop_is_current(reader->loop->loop) && !w->sync->replay && w->sync->place.rev > 0);
     w->state = WATCH_REPLAYING;
     if (!r || (distance(r, w->sync->place) > JOIN_REVS && may_be_apart(reader)))
-        err = replay_begin(reader, w->sync->place.rev, &r);
+        err = replay_begin(w, &r);
     if (!r)
         return err;
     if (w->sync->place.rev < r->at.rev) {

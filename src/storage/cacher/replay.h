@@ -24,10 +24,10 @@ struct replay_place {
 };
 
 /* The watch joins a replay at its place (sync->place), and is REPLAYING from then on. 0,
- * -COR_EBUSY (as many replays as there may be), -COR_ENOMEM. */
+ * -COR_EBUSY (as many replays as there may be, or as its client may have), -COR_ENOMEM. */
 int cor_cacher_replay_join(struct cacher_watch *w);
-/* Would a watch that begins after `rev` be refused with -COR_EBUSY? */
-bool cor_cacher_replay_is_full(const struct cacher_reader *reader, cor_rev rev);
+/* Would the watch be refused with -COR_EBUSY if it began after `rev`? */
+bool cor_cacher_replay_is_full(const struct cacher_watch *w, cor_rev rev);
 /* The watch leaves its replay, if it has one. With its last watch the replay closes, and the watch
  * may not be freed before that is done (w->nreplays). */
 void cor_cacher_replay_leave(struct cacher_watch *w);

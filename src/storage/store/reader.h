@@ -97,6 +97,8 @@ struct cor_reader_watch_opts {
     struct cor_list_options options;       /* recursive, resource_version, send_initial_events and
                                             * allow_bookmarks count; borrowed for the call only */
     const struct cor_predicate *predicate; /* NULL: everything; must stay until on_closed */
+    struct cor_str
+        client; /* whose watch it is; must stay until on_closed. Empty: the server's own */
     uint64_t deadline_ms; /* when its owner will close it: a watch cache sends a bookmark 2 s
                            * before; 0: never */
 

@@ -292,24 +292,26 @@ TEST(replay, splits_no_revision_for_a_watch_that_does_not_read)
     fake_close(&f);
 }
 
-/* Each begins before the place that those before it have reached. */
-static void open_apart(struct fake_watch *w, size_t n)
+/* It begins 10 revisions before the place that the one before it has reached, and then reads no
+ * more: it needs a reading of its own. */
+static void open_apart(struct fake_watch *w, size_t i, const char *client)
 {
-    for (size_t i = 0; i < n; i++) {
-        struct cor_reader_watch_opts opts = opts_from(&w[i], f.rev - 500 - 10 * i, "");
+    struct cor_reader_watch_opts opts = opts_from(w, f.rev - 500 - 10 * i, "");
 
-        w[i].pause_at = 1;
-        fake_watch_open(&f, &w[i], "/pods", &opts);
-        fake_wait(&f, has_paused_or_failed, &w[i]);
-    }
+    opts.client = cor_strz(client);
+    w->pause_at = 1;
+    fake_watch_open(&f, w, "/pods", &opts);
+    fake_wait(&f, has_paused_or_failed, w);
 }
 
 TEST(replay, one_too_many_is_429_with_retry_after)
 {
+    static const char *const clients[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i"};
     struct fake_watch w[COR_REPLAYS_OF_READER_MAX + 1], joins;
 
     open_history(1000);
-    open_apart(w, COR_ARRAY_LEN(w));
+    for (size_t i = 0; i < COR_ARRAY_LEN(w); i++)
+        open_apart(&w[i], i, clients[i]);
     assert_int_equal(cor_cachers_stats(f.cachers).replays, COR_REPLAYS_OF_READER_MAX);
     assert_true(w[COR_REPLAYS_OF_READER_MAX].refused);
     assert_int_equal(w[COR_REPLAYS_OF_READER_MAX].error, 429);
@@ -327,6 +329,80 @@ TEST(replay, one_too_many_is_429_with_retry_after)
     for (size_t i = 0; i < COR_ARRAY_LEN(w); i++)
         fake_watch_close(&w[i]);
     fake_watch_close(&joins);
+    fake_close(&f);
+}
+
+/* Watches from falling revisions, none of which can share a reading with the one before it. */
+static size_t open_all_of(struct fake_watch *w, size_t from, const char *client)
+{
+    size_t n = 0;
+
+    do
+        open_apart(&w[n], from + n, client);
+    while (!w[n++].error);
+    assert_true(w[n - 1].refused);
+    assert_int_equal(w[n - 1].error, 429);
+    assert_int_equal(w[n - 1].retry_s, 1);
+    return n;
+}
+
+/* However many clients take all they get. */
+TEST(replay, of_one_client_leave_one_for_the_next)
+{
+    static const char *const clients[] = {"a", "b", "c"};
+    struct fake_watch w[COR_REPLAYS_OF_READER_MAX + 3], last;
+    size_t n = 0;
+
+    open_history(1000);
+    for (size_t i = 0; i < COR_ARRAY_LEN(clients); i++) {
+        n += open_all_of(w + n, n, clients[i]);
+        assert_int_equal(cor_cachers_stats(f.cachers).replays,
+                         COR_REPLAYS_OF_READER_MAX - (COR_REPLAYS_OF_READER_MAX >> (i + 1)));
+    }
+    open_apart(&last, n, "d");
+    assert_int_equal(last.error, 0);
+    fake_watch_close(&last);
+    for (size_t i = 0; i < n; i++)
+        fake_watch_close(&w[i]);
+    check_no_replays();
+    /* All of them have been given back. */
+    n = open_all_of(w, 0, "b");
+    assert_int_equal(n, COR_REPLAYS_OF_READER_MAX / 2 + 1);
+    for (size_t i = 0; i < n; i++)
+        fake_watch_close(&w[i]);
+    fake_close(&f);
+}
+
+/* Who has left may begin others, and who stays pays for what it keeps open. */
+TEST(replay, is_counted_for_a_client_whose_watch_is_left)
+{
+    struct fake_watch w[COR_REPLAYS_OF_READER_MAX], stays[COR_REPLAYS_OF_READER_MAX / 2];
+    size_t n = 0;
+
+    open_history(1000);
+    for (size_t i = 0; i < COR_ARRAY_LEN(stays); i++) {
+        struct cor_reader_watch_opts opts;
+
+        open_apart(&w[i], i, "begins");
+        /* The nearest one that has not passed its place. */
+        opts = opts_from(&stays[i], f.rev - 500 - 10 * i + 5, "");
+        opts.client = COR_STR("stays");
+        stays[i].pause_at = 1;
+        fake_watch_open(&f, &stays[i], "/pods", &opts);
+    }
+    fake_settle(&f);
+    assert_int_equal(cor_cachers_stats(f.cachers).replays, COR_ARRAY_LEN(stays));
+    for (size_t i = 0; i < COR_ARRAY_LEN(stays); i++)
+        fake_watch_close(&w[i]);
+    open_apart(&w[n], 20 + n, "stays");
+    assert_int_equal(w[n++].error, 429);
+    open_apart(&w[n], 20 + n, "begins");
+    assert_int_equal(w[n++].error, 0);
+    for (size_t i = 0; i < n; i++)
+        fake_watch_close(&w[i]);
+    for (size_t i = 0; i < COR_ARRAY_LEN(stays); i++)
+        fake_watch_close(&stays[i]);
+    check_no_replays();
     fake_close(&f);
 }
 

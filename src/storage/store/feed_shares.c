@@ -1,6 +1,6 @@
 /* A share is allocated with its user's first feed and freed with the last. Nothing waits here: a
  * user who gets no feed is answered 429 and tries again. */
-#include "server/shared/feed_shares.h"
+#include "storage/store/feed_shares.h"
 
 #include <assert.h>
 
@@ -16,9 +16,9 @@ struct cor_feed_share {
     char name[];
 };
 
-void cor_feed_shares_init(struct cor_feed_shares *shares, size_t max)
+void cor_feed_shares_init(struct cor_feed_shares *shares, size_t max, const char *refusal)
 {
-    *shares = (struct cor_feed_shares){.max = max};
+    *shares = (struct cor_feed_shares){.max = max, .refusal = refusal};
     cor_lock_init(&shares->lock, COR_LOCK_FEED_SHARES);
     cor_map_init(&shares->users, USERS_MAX);
 }
@@ -44,15 +44,19 @@ static struct cor_feed_share *feed_share_new(struct cor_feed_shares *shares, str
     return cor_free(share);
 }
 
-/* 0, -COR_ENOMEM, -COR_EBUSY. */
+static bool is_out_locked(struct cor_feed_shares *shares, struct cor_str user)
+{
+    const struct cor_feed_share *share = cor_map_peek(&shares->users, user);
+
+    return shares->used >= shares->max || (share && share->n >= shares->max - shares->used);
+}
+
+/* 0 or -COR_ENOMEM. */
 static int feed_share_take_locked(struct cor_feed_shares *shares, struct cor_str user,
                                   struct cor_feed_share **ret_share)
 {
     struct cor_feed_share *share = cor_map_peek(&shares->users, user);
-    size_t has = share ? share->n : 0;
 
-    if (has >= shares->max - shares->used)
-        return -COR_EBUSY;
     if (!share)
         share = feed_share_new(shares, user);
     if (!share)
@@ -63,6 +67,16 @@ static int feed_share_take_locked(struct cor_feed_shares *shares, struct cor_str
     return 0;
 }
 
+static void feed_share_give_locked(struct cor_feed_shares *shares, struct cor_feed_share *share)
+{
+    assert(shares->used > 0 && share->n > 0);
+    shares->used--;
+    if (--share->n > 0)
+        return;
+    (void)cor_map_remove(&shares->users, cor_str(share->name, share->name_len));
+    cor_free(share);
+}
+
 int cor_feed_share_take(struct cor_feed_shares *shares, struct cor_str user,
                         struct cor_feed_share **ret_share, struct cor_status *reterr_status)
 {
@@ -70,12 +84,38 @@ int cor_feed_share_take(struct cor_feed_shares *shares, struct cor_str user,
 
     assert(user.p && ret_share);
     cor_lock_acquire(&shares->lock);
-    r = feed_share_take_locked(shares, user, ret_share);
+    r = is_out_locked(shares, user) ? -COR_EBUSY : feed_share_take_locked(shares, user, ret_share);
     cor_lock_release(&shares->lock);
     if (r == -COR_EBUSY)
-        return cor_status_too_many_requests(
-            reterr_status, "this user has too many watches without a watch cache", RETRY_S);
+        return cor_feed_shares_refuse(shares, reterr_status);
     return r < 0 ? cor_status_set_err(reterr_status, r) : 0;
+}
+
+bool cor_feed_shares_are_out(struct cor_feed_shares *shares, struct cor_str user)
+{
+    return COR_LOCKED(&shares->lock, is_out_locked(shares, user));
+}
+
+int cor_feed_shares_refuse(const struct cor_feed_shares *shares, struct cor_status *reterr_status)
+{
+    return cor_status_too_many_requests(reterr_status, shares->refusal, RETRY_S);
+}
+
+int cor_feed_share_move(struct cor_feed_shares *shares, struct cor_feed_share **share,
+                        struct cor_str user)
+{
+    struct cor_feed_share *moved;
+    int r;
+
+    assert(user.p && *share);
+    cor_lock_acquire(&shares->lock);
+    r = feed_share_take_locked(shares, user, &moved);
+    if (r == 0) {
+        feed_share_give_locked(shares, *share);
+        *share = moved;
+    }
+    cor_lock_release(&shares->lock);
+    return r;
 }
 
 struct cor_feed_share *cor_feed_share_give(struct cor_feed_shares *shares,
@@ -84,12 +124,7 @@ struct cor_feed_share *cor_feed_share_give(struct cor_feed_shares *shares,
     if (!share)
         return NULL;
     cor_lock_acquire(&shares->lock);
-    assert(shares->used > 0 && share->n > 0);
-    shares->used--;
-    if (--share->n > 0)
-        share = NULL;
-    else
-        (void)cor_map_remove(&shares->users, cor_str(share->name, share->name_len));
+    feed_share_give_locked(shares, share);
     cor_lock_release(&shares->lock);
-    return cor_free(share);
+    return NULL;
 }
