@@ -44,6 +44,7 @@
 #include "meta/metadata/object_meta.h"
 #include "meta/object/object_edit.h"
 #include "meta/value/time_text.h"
+#include "schema/kinds/custom_row.h"
 #include "schema/strategies/strategy_hooks.h"
 #include "schema/walk/equal.h"
 #include "schema/walk/gates.h"
@@ -613,8 +614,8 @@ enum cor_strategy_on cor_strategy_endpoint(const struct cor_call *call)
     return endpoints[call->sub ? call->sub->part : COR_PART_ALL];
 }
 
-int cor_strategy_update(struct cor_call *call, const struct cor_strategy_input *input,
-                        struct cor_object **ret_object)
+static int strategy_update(struct cor_call *call, const struct cor_strategy_input *input,
+                           struct cor_object **ret_object)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *scaled = NULL;
     const struct cor_object *body = input->body, *old = input->old;
@@ -643,6 +644,26 @@ int cor_strategy_update(struct cor_call *call, const struct cor_strategy_input *
     if (r == 0)
         r = set_generation(&change, input->sends_empty);
     return change_apply(&change, r, ret_object);
+}
+
+/* What a write to a custom resource keeps of the old state is what its version shows of that, as
+ * upstream has it: validation compares the two in that version, and what the version drops would
+ * count as a change. */
+int cor_strategy_update(struct cor_call *call, const struct cor_strategy_input *input,
+                        struct cor_object **ret_object)
+{
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *shown = NULL;
+    struct cor_strategy_input in_version = *input;
+    int r = 0;
+
+    assert(call->res && call->stored && input->old && input->body);
+    if (call->res->custom && call->res != call->stored)
+        r = cor_row_convert(call->res, call->res->conversion, input->old, &shown);
+    if (r < 0)
+        return cor_status_set_err(&call->status, r);
+    if (shown)
+        in_version.old = shown;
+    return strategy_update(call, &in_version, ret_object);
 }
 
 static bool is_empty_array(struct cor_str value)

@@ -19,7 +19,11 @@
 #include "schema/kinds/custom_row.h"
 #include "schema/kinds/custom_schema.h"
 #include "schema/structural/structural.h"
+#include "server/strategy/scale_write.h"
+#include "server/strategy/strategy_run.h"
 #include "server/write/stages.h"
+#include "json/text/scan.h"
+#include "json/write/edits.h"
 
 static void check_metadata(const struct cor_judging *write, struct cor_field_errors *errs)
 {
@@ -41,30 +45,57 @@ static void check_metadata(const struct cor_judging *write, struct cor_field_err
                                      errs);
 }
 
+/* Appends what that version would read of the object, with defaults as far as these are not too
+ * large. */
+static int fill_in_defaults(const struct cor_structural *schema, struct cor_str object,
+                            struct cor_buf *out)
+{
+    const unsigned steps = COR_STRUCTURAL_ALL | COR_STRUCTURAL_EMBEDDED_STORED;
+    int r = cor_structural_rewrite(schema, object, steps, out, NULL);
+
+    if (r == -COR_ETOOBIG)
+        r = cor_structural_rewrite(schema, object, steps & ~(unsigned)COR_STRUCTURAL_DEFAULT, out,
+                                   NULL);
+    return r == 0 ? cor_buf_adds(out, object) : r;
+}
+
 /* The present object as the request's version has it: upstream decodes it in that version. What is
- * the same in both is forgiven, and the new object was read by the schema of that version; compared
- * with the stored object, all that this schema drops or fills in would count as a change. Appends
- * it to `out`, unless it is the stored object itself: 0, with `ret_old`. */
+ * the same in both is forgiven. The part that was sent was read by the schema of that version,
+ * which drops and fills in; the other part, the status or all but the status, was taken over as the
+ * version shows it (server/strategy/strategy_run.c). Appends it to `out`, unless it is the stored
+ * object itself: 0, with `ret_old`. */
 static int old_of_version(const struct cor_judging *write, const struct cor_structural *schema,
                           struct cor_buf *out, struct cor_str *ret_old)
 {
     const struct cor_call *call = write->call;
-    const unsigned steps = COR_STRUCTURAL_ALL | COR_STRUCTURAL_EMBEDDED_STORED;
-    COR_CLEANUP(cor_object_unrefp) struct cor_object *plain = NULL;
-    int r = 0;
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *plain = NULL, *shown = NULL;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf filled = {.max = COR_WRITE_JSON_MAX};
+    bool is_status = cor_strategy_endpoint(call) == COR_ON_STATUS;
+    struct cor_str sent, kept, status;
+    struct cor_edits edits = {0};
+    int r;
 
     *ret_old = cor_object_json(write->present->current);
     if (!schema || call->res == call->stored)
         return 0;
     r = cor_object_at(write->present->current, 0, &plain);
     if (r == 0)
-        r = cor_structural_rewrite(schema, cor_object_json(plain), steps, out, NULL);
-    if (r == -COR_ETOOBIG)
-        r = cor_structural_rewrite(schema, cor_object_json(plain),
-                                   steps & ~(unsigned)COR_STRUCTURAL_DEFAULT, out, NULL);
-    if (r == 1)
+        r = cor_row_convert(call->res, call->res->conversion, plain, &shown);
+    if (r == 0 && !cor_scale_is_written(call))
+        r = fill_in_defaults(schema, cor_object_json(shown), &filled);
+    if (r < 0)
+        return r;
+    kept = cor_object_json(shown);
+    sent = filled.n > 0 ? cor_buf_str(&filled) : kept;
+    if (!cor_api_has_part(call->res, COR_PART_STATUS))
+        kept = sent;
+    if (cor_json_get(is_status ? sent : kept, COR_STR("status"), COR_JSON_SORTED, &status) < 0)
+        status = (struct cor_str){NULL, 0};
+    cor_edits_set(&edits, COR_STR("status"), status);
+    r = cor_edits_apply(&edits, is_status ? kept : sent, out);
+    if (r == 0)
         *ret_old = cor_buf_str(out);
-    return r < 0 ? r : 0;
+    return r;
 }
 
 /* Adds what the schema of the request's version finds wrong; COR_WORK_YIELD in `errs`: the stage
