@@ -22,6 +22,7 @@
 #include "schema/kinds/crd_approval.h"
 #include "schema/kinds/custom_row.h"
 #include "schema/kinds/custom_schema.h"
+#include "server/api/api_cachers.h"
 #include "server/crd/crd_status.h"
 #include "server/crd/naming.h"
 
@@ -127,7 +128,9 @@ void cor_crd_task_write(struct cor_crd_task *w, const struct cor_crd *crd,
 static const struct cor_api_request_cbs status_cbs = {.on_done = status_on_written};
 
 /* What is to be said of stored objects whose defaults are too large; 0: nothing else than what the
- * status says, 1: `ret_condition`. It is known once the cache of the definition was filled. */
+ * status says, 1: `ret_condition`. It is known once the cache of the definition was filled. Without
+ * caches the objects are read when somebody asks for them, and another server may have read what
+ * this one has not: it takes back once, when the schema has changed, what was said. */
 static int status_judge_defaults(struct cor_crds *crds, struct crd_entry *entry,
                                  struct cor_crd_condition *ret_condition)
 {
@@ -140,15 +143,19 @@ static int status_judge_defaults(struct cor_crds *crds, struct crd_entry *entry,
     static const struct cor_crd_condition fit = {
         .type = "DefaultsTooLarge",
         .reason = "StoredObjectsFit",
-        .message = COR_STR_INIT("every stored object has the defaults of the schema")};
+        .message = COR_STR_INIT("no stored object that was read lacks the defaults of the schema")};
     const struct cor_resource_row *stored;
+    bool was_too_large;
 
     if (!cor_crds_shows(crds, entry) || !entry->served)
         return 0;
     stored = cor_definition_stored(entry->served);
+    was_too_large = cor_crd_is_true(&entry->crd, too_large.type);
+    if (!was_too_large)
+        entry->may_fit = cor_api_shared(crds->api)->cachers != NULL;
     if (cor_custom_schema_has_undefaulted(stored->custom->schema))
         *ret_condition = too_large;
-    else if (cor_crd_is_true(&entry->crd, too_large.type))
+    else if (was_too_large && entry->may_fit)
         *ret_condition = fit;
     else
         return 0;

@@ -149,6 +149,7 @@ static size_t crds_settle(struct cor_crds *crds)
             nwaiting++;
             continue;
         }
+        entry->may_fit = entry->served || cor_api_shared(crds->api)->cachers;
         definition_retire(crds, &entry->served);
         entry->served = COR_STEAL(entry->next);
         crds->has_changed = true;
