@@ -6,6 +6,9 @@
 #include "base/mem.h"
 #include "net/stream/net_int.h"
 
+/* What callbacks take of the end of a turn. */
+#define CALLS_US 2000
+
 struct cor_block *cor_net_block_get(struct cor_net *net)
 {
     struct cor_block *block = net->free_blocks;
@@ -91,20 +94,29 @@ void cor_net_keep_awake(struct cor_net *net)
     uv_idle_start(&net->busy, on_busy);
 }
 
+/* A callback may write 256 KB. Those for which the turn has no time come first in the next one. */
+static void call_all_back(struct cor_net *net)
+{
+    struct cor_dlist batch;
+
+    cor_dlist_init(&batch);
+    cor_dlist_splice(&batch, &net->wakes);
+    while (!cor_dlist_empty(&batch) && cor_turn_share_take(&net->calls, net->loop, CALLS_US, true))
+        call_back(COR_CONTAINER_OF(cor_dlist_pop(&batch), struct cor_stream, wake_link));
+    cor_dlist_splice(&batch, &net->wakes);
+    cor_dlist_splice(&net->wakes, &batch);
+}
+
 static void on_before_poll(uv_prepare_t *prepare)
 {
     struct cor_net *net = prepare->data;
-    struct cor_dlist batch, *link;
 
     cor_net_flush(net);
-    if (cor_dlist_empty(&net->wakes)) {
+    if (cor_dlist_empty(&net->wakes) && cor_dlist_empty(&net->dirty)) {
         uv_idle_stop(&net->busy);
     } else {
         uv_idle_start(&net->busy, on_busy);
-        cor_dlist_init(&batch);
-        cor_dlist_splice(&batch, &net->wakes);
-        while ((link = cor_dlist_pop(&batch)))
-            call_back(COR_CONTAINER_OF(link, struct cor_stream, wake_link));
+        call_all_back(net);
     }
     cor_handshakes_call(net);
     net->turn++;

@@ -9,6 +9,7 @@
 #include "base/ref.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
+#include "loop/turns.h"
 #include "net/stream/client_cas.h"
 #include "net/stream/handshakes.h"
 #include "net/stream/net.h"
@@ -47,12 +48,13 @@ struct cor_net {
     size_t nfree, nused;
     struct cor_handshakes handshakes;
     struct cor_unread unread;
-    uint64_t turn;           /* of the loop */
-    size_t nfresh;           /* blocks taken since the last flush */
-    size_t nhandles;         /* streams, listeners and look-ups that are open */
-    bool has_dns;            /* names are looked up on the loop (net/stream/dns.h) */
-    const char *dns_servers; /* NULL: the system's */
-    const char *dns_file;    /* NULL: /etc/resolv.conf; tests have their own */
+    uint64_t turn;                      /* of the loop */
+    size_t nfresh;                      /* blocks taken since the last flush */
+    struct cor_turn_share sends, calls; /* what sending and callbacks take of a turn's end */
+    size_t nhandles;                    /* streams, listeners and look-ups that are open */
+    bool has_dns;                       /* names are looked up on the loop (net/stream/dns.h) */
+    const char *dns_servers;            /* NULL: the system's */
+    const char *dns_file;               /* NULL: /etc/resolv.conf; tests have their own */
     int nclosing;
     void (*on_closed)(void *arg);
     void *arg;
@@ -65,8 +67,12 @@ void cor_net_block_put(struct cor_net *net, struct cor_block *block);
  * that pumps the loop is told to run that turn. */
 void cor_net_keep_awake(struct cor_net *net);
 
-/* Sends the output of every dirty stream. Calls nobody back. */
+/* Sends the output of dirty streams, until the turn has no time left for that; the others are sent
+ * at the end of the next one. Calls nobody back. */
 void cor_net_flush(struct cor_net *net);
+
+/* Sends so much of it that no more waits than did before the last COR_BLOCKS_KEPT_MAX blocks. */
+void cor_net_flush_early(struct cor_net *net);
 
 /* clang-format off */
 /*   CONNECTING ──► HANDSHAKE (TLS only) ──► OPEN ──► ENDED ──► CLOSING

@@ -1,12 +1,17 @@
 /* Output: cor_stream_write() copies into blocks and puts the stream on the loop's dirty list; at
  * the turn's end the blocks are encrypted and sent together. What the socket does not take goes to
- * libuv, and nothing more is encrypted for the stream until that has gone out. */
+ * libuv, and nothing more is encrypted for the stream until that has gone out.
+ *
+ * A thousand sockets may take output at once, 256 KB each. So the end of a turn sends for SENDS_US,
+ * and the streams that are left come first at the end of the next. */
 #include <assert.h>
 #include <sys/socket.h>
 
 #include "base/err.h"
 #include "base/mem.h"
 #include "net/stream/net_int.h"
+
+#define SENDS_US 2000
 
 struct rest {
     uv_write_t req;
@@ -136,7 +141,7 @@ int cor_stream_write(struct cor_stream *s, const struct cor_str *spans, size_t n
         copy_in(s, spans[i]);
     cor_stream_mark_dirty(s);
     if (s->net->nfresh >= COR_BLOCKS_KEPT_MAX)
-        cor_net_flush(s->net);
+        cor_net_flush_early(s->net);
     return 0;
 }
 
@@ -269,11 +274,24 @@ static void flush(struct cor_stream *s)
     set_wake_if_writable(s);
 }
 
+static void flush_first(struct cor_net *net)
+{
+    flush(COR_CONTAINER_OF(cor_dlist_pop(&net->dirty), struct cor_stream, dirty_link));
+}
+
 void cor_net_flush(struct cor_net *net)
 {
-    struct cor_dlist *link;
+    while (!cor_dlist_empty(&net->dirty) &&
+           cor_turn_share_take(&net->sends, net->loop, SENDS_US, true))
+        flush_first(net);
+    net->nfresh = 0;
+}
 
-    while ((link = cor_dlist_pop(&net->dirty)))
-        flush(COR_CONTAINER_OF(link, struct cor_stream, dirty_link));
+void cor_net_flush_early(struct cor_net *net)
+{
+    size_t before = net->nused > net->nfresh ? net->nused - net->nfresh : 0;
+
+    while (!cor_dlist_empty(&net->dirty) && net->nused > before)
+        flush_first(net);
     net->nfresh = 0;
 }

@@ -19,7 +19,8 @@ struct cor_loop_part {
     struct cor_backing **backings;          /* by cor_row_place(); NULL: not used yet */
     size_t nbackings;
     struct cor_variants variants;
-    struct cor_dlist event_jobs; /* what event_maker.h makes */
+    struct cor_dlist event_jobs;        /* what event_maker.h makes */
+    struct cor_turn_share events_given; /* of that, to watches */
     struct cor_held_loop held;
     struct cor_kept_docs_loop kept_docs;
     struct cor_dlist openapi_jobs; /* documents that are being made (openapi_reply.h) */

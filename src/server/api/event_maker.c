@@ -4,7 +4,8 @@
  *   cor_event_order ──► a job among event_jobs ──► thread: convert, set the revision, encode
  *     the next watch that wants the same joins the job       │
  *                                                            ▼
- *                         loop: the frame is kept (frames.h) ──► on_made of each watch
+ *                         loop: the frame is kept (frames.h) ──► on_made of each watch, as many as
+ *                         the turn has time for; the others in the next turns
  *
  * Failures: without memory for the job nothing is ordered. A product that cannot be made is a
  * failure of each watch that waits for it. When the threads have too much to do, the job waits
@@ -23,7 +24,9 @@
 #include "server/api/api_int.h"
 #include "server/docs/table.h"
 
-#define RETRY_MS  20
+#define RETRY_MS 20
+/* What giving products to watches takes of each turn of a loop. */
+#define GIVEN_US  4000
 #define BYTES_MAX (64u << 20) /* of a frame */
 
 struct cor_event_job {
@@ -38,6 +41,8 @@ struct cor_event_job {
     struct cor_object *made;
     struct cor_pb_error why;
     int err;
+    struct cor_event_made result; /* of all that, for the watches */
+    struct cor_mail turn;         /* goes on with them */
 };
 
 static const char *const names[] = {
@@ -147,32 +152,46 @@ static void maker_run_job(struct cor_job *base)
         job->err = maker_write_table(&job->order, job->made, &job->bytes);
 }
 
+/* A watch may end in on_made, and others with it: each leaves the list before it is called. */
+static void maker_give(struct cor_mail *mail)
+{
+    struct cor_event_job *job = COR_CONTAINER_OF(mail, struct cor_event_job, turn);
+    struct cor_api_loop *loop = job->loop;
+
+    while (!cor_dlist_empty(&job->waits)) {
+        struct cor_event_wait *wait;
+
+        if (!cor_turn_share_take(&cor_loop_part(loop)->events_given, loop->loop, GIVEN_US, true)) {
+            cor_loop_post_always(loop->loop, mail);
+            return;
+        }
+        wait = COR_CONTAINER_OF(cor_dlist_pop(&job->waits), struct cor_event_wait, link);
+        wait->on_made(wait, &job->result);
+    }
+    cor_frame_unref(job->result.frame);
+    maker_free_job(job);
+    loop->ncalls--;
+}
+
 static void maker_on_job_done(struct cor_job *base)
 {
     struct cor_event_job *job = COR_CONTAINER_OF(base, struct cor_event_job, job);
     struct cor_api_loop *loop = job->loop;
-    struct cor_event_made made = {.err = job->err, .why = job->why.message};
-    struct cor_dlist *link;
+    struct cor_event_made *made = &job->result;
 
     assert(cor_loop_is_current(loop->loop));
     cor_dlist_remove(&job->link);
-    if (made.err == 0 && job->order.product == COR_EVENT_CONVERTED)
-        made.object = job->made;
-    else if (made.err == 0 && job->order.product == COR_EVENT_TABLE)
-        made.frame = cor_frame_new(&job->bytes); /* it has ages, and is not kept */
-    else if (made.err == 0)
-        made.frame = cor_frames_add(&loop->frames, &job->order.key, &job->bytes);
-    if (made.err == 0 && !made.object && !made.frame)
-        made.err = -COR_ENOMEM;
-    /* A watch may end in here, and others with it: each leaves the list before it is called. */
-    while ((link = cor_dlist_pop(&job->waits))) {
-        struct cor_event_wait *wait = COR_CONTAINER_OF(link, struct cor_event_wait, link);
-
-        wait->on_made(wait, &made);
-    }
-    cor_frame_unref(made.frame);
-    maker_free_job(job);
-    loop->ncalls--;
+    *made = (struct cor_event_made){.err = job->err, .why = job->why.message};
+    if (made->err == 0 && job->order.product == COR_EVENT_CONVERTED)
+        made->object = job->made;
+    else if (made->err == 0 && job->order.product == COR_EVENT_TABLE)
+        made->frame = cor_frame_new(&job->bytes); /* it has ages, and is not kept */
+    else if (made->err == 0)
+        made->frame = cor_frames_add(&loop->frames, &job->order.key, &job->bytes);
+    if (made->err == 0 && !made->object && !made->frame)
+        made->err = -COR_ENOMEM;
+    job->turn.on_mail = maker_give;
+    maker_give(&job->turn);
 }
 
 static void maker_on_retry(struct cor_timer *timer);

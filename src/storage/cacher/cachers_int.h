@@ -42,8 +42,9 @@ struct cachers_loop {
     struct cor_dlist asked;  /* reads that the question under way will answer; the loop's */
     struct cor_dlist asking; /* reads that came after it was asked; the loop's */
     struct cor_range_req store_rev;
-    bool is_asking; /* store_rev is with the engine */
-    bool is_ending; /* end_mail came while store_rev was with the engine */
+    bool is_asking;                   /* store_rev is with the engine */
+    bool is_ending;                   /* end_mail came while store_rev was with the engine */
+    struct cor_turn_share deliveries; /* to watches, by dispatches */
     struct cor_cachers *cachers;
 };
 

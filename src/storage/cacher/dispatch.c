@@ -11,7 +11,8 @@
  *
  * A watch that is paused when an event of its own comes is LAGGING: it is not looked at again
  * before its client reads. Then it walks its own events by itself (cor_cacher_watch_catch_up()), in
- * its own turns.
+ * its own turns. So does a watch for which dispatches have no time left in this turn of the loop
+ * (DELIVERIES_US): what a large event costs for each of a thousand watches is shared among turns.
  *
  * What fails: nothing here allocates but the numbers that a bucket keeps for lagging watches;
  * without memory for them, those watches walk the whole window instead. When an event that a watch
@@ -27,6 +28,8 @@
  * its turn. */
 #define TURN_EVENTS 256
 #define TURN_VISITS 16384
+/* Of each turn of a loop; then watches take their events in turns of their own. */
+#define DELIVERIES_US 4000
 
 /* How far one turn has come. */
 struct turn {
@@ -157,8 +160,16 @@ static void become_lagging(struct cacher_watch *w, uint64_t number, cor_rev rev)
 
 /* Events as they come. */
 
+static bool has_time_to_deliver(struct cacher_reader *reader)
+{
+    struct cachers_loop *loop = reader->loop;
+
+    return cor_turn_share_take(&loop->deliveries, loop->loop, DELIVERIES_US, true);
+}
+
 /* Gives an idle watch the turn's events of its bucket. A paused watch becomes LAGGING at the first
- * one that it selects. */
+ * one that it selects, and so does one for which the turn has no time, which is not paused and goes
+ * on in a turn of its own. */
 static void watch_offer_all(struct cacher_watch *w, const struct watch_offer *offers)
 {
     for (const struct watch_offer *o = offers; o && w->state == WATCH_IDLE; o = o->next) {
@@ -167,10 +178,13 @@ static void watch_offer_all(struct cacher_watch *w, const struct watch_offer *of
         cacher_count(&w->reader->counts.visits, 1);
         if (o->number < w->from || !cor_cacher_watch_sees(w, o->change, &event))
             continue;
-        if (w->paused)
-            become_lagging(w, o->number, event.rev);
-        else
+        if (!w->paused && has_time_to_deliver(w->reader)) {
             cor_cacher_watch_deliver(w, &event);
+            continue;
+        }
+        become_lagging(w, o->number, event.rev);
+        if (!w->paused)
+            cor_cacher_watch_schedule(w);
     }
 }
 

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "../stream_fixture.h"
+#include "base/clock.h"
+#include "loop/turns.h"
 #include "net/crypto/cert.h"
 
 static bool client_got_five(void *arg)
@@ -523,6 +525,81 @@ TEST(stream, a_turn_with_much_output_sends_early_and_gives_its_memory_back)
     assert_true(cor_loop_run_until(p.loop, is_released, &most, PATIENCE_MS));
     for (size_t i = 0; i < CROWD; i++)
         close(fds[i][1]);
+    pair_deinit(&p);
+}
+
+static uint64_t turn_of(struct cor_loop *loop)
+{
+    struct cor_loop_turns turns;
+    uint64_t n = 0;
+
+    cor_loop_get_turns(loop, &turns);
+    for (size_t i = 0; i <= COR_LOOP_TURN_BUCKETS; i++)
+        n += turns.cpu.counts[i];
+    return n;
+}
+
+/* What happens in the turns of a loop. */
+static struct crowd {
+    struct cor_loop *loop;
+    struct end ends[CROWD];
+    size_t n, in_turn, most_in_turn;
+    uint64_t turn;
+} crowd;
+
+/* Takes a millisecond, and writes. */
+static void write_slowly(struct end *end)
+{
+    static char much[250 * 1024];
+    uint64_t until_us = cor_clock_mono_us(cor_clock_real()) + 1000;
+
+    crowd.in_turn = turn_of(crowd.loop) == crowd.turn ? crowd.in_turn + 1 : 1;
+    crowd.turn = turn_of(crowd.loop);
+    if (crowd.in_turn > crowd.most_in_turn)
+        crowd.most_in_turn = crowd.in_turn;
+    crowd.n++;
+    assert_int_equal(write_one(end->stream, cor_str(much, sizeof(much))), 0);
+    while (cor_clock_mono_us(cor_clock_real()) < until_us)
+        ;
+}
+
+static bool crowd_has_written(void *arg)
+{
+    return crowd.n == CROWD;
+}
+
+static bool crowd_is_closed(void *arg)
+{
+    for (size_t i = 0; i < CROWD; i++) {
+        if (!crowd.ends[i].is_closed)
+            return false;
+    }
+    return true;
+}
+
+TEST(stream, many_streams_that_may_write_share_the_turns_of_a_loop)
+{
+    struct cor_stream_opts opts = {.cbs = &end_cbs, .out_max = 256 * 1024};
+    int fds[CROWD][2];
+    struct pair p;
+
+    pair_init(&p);
+    cor_loop_measure_turns(p.loop);
+    crowd = (struct crowd){.loop = p.loop};
+    for (size_t i = 0; i < CROWD; i++) {
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds[i]), 0);
+        crowd.ends[i].on_writable = write_slowly;
+        opts.arg = &crowd.ends[i];
+        assert_int_equal(cor_stream_open(p.net, fds[i][0], &opts, &crowd.ends[i].stream), 0);
+        cor_stream_want_turn(crowd.ends[i].stream);
+    }
+    assert_true(cor_loop_run_until(p.loop, crowd_has_written, NULL, PATIENCE_MS));
+    assert_true(crowd.most_in_turn <= CROWD / 4);
+    for (size_t i = 0; i < CROWD; i++) {
+        cor_stream_close(crowd.ends[i].stream, on_end_closed, &crowd.ends[i]);
+        close(fds[i][1]);
+    }
+    assert_true(cor_loop_run_until(p.loop, crowd_is_closed, NULL, PATIENCE_MS));
     pair_deinit(&p);
 }
 

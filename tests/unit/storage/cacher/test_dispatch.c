@@ -1,6 +1,7 @@
 /* Events on their way from the window to watches: who is offered them, who lags, what leaves. */
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "fake_engine.h"
 #include "storage/cacher/cache_watch_int.h"
@@ -376,6 +377,76 @@ TEST(cacher_dispatch, a_writer_that_never_rests_leaves_the_loop_its_other_work)
         fake_settle(&f);
     assert_int_equal(other.events_before, 1);
     fake_watch_close(&w);
+    fake_close(&f);
+}
+
+/* A watcher that takes a millisecond for each event. */
+struct slow_watch {
+    struct fake_watch watch;
+    size_t n;
+};
+
+enum { SLOW_WATCHES = 40, SLOW_EVENTS = 2 };
+static struct slow_watch slow_watches[SLOW_WATCHES];
+static size_t ntaken, in_turn, most_in_turn; /* events of all of them; in the loop's turn */
+static uint64_t last_turn;
+
+static uint64_t turn_now(void)
+{
+    struct cor_loop_turns turns;
+    uint64_t n = 0;
+
+    cor_loop_get_turns(f.loop, &turns);
+    for (size_t i = 0; i <= COR_LOOP_TURN_BUCKETS; i++)
+        n += turns.cpu.counts[i];
+    return n;
+}
+
+static void take_slowly(void *arg, const struct cor_reader_event *event)
+{
+    struct slow_watch *w = arg;
+    uint64_t until_us = cor_clock_mono_us(cor_clock_real()) + 1000;
+
+    w->n++;
+    assert_int_equal(event->rev, f.rev - SLOW_EVENTS + w->n);
+    in_turn = turn_now() == last_turn ? in_turn + 1 : 1;
+    last_turn = turn_now();
+    most_in_turn = in_turn > most_in_turn ? in_turn : most_in_turn;
+    ntaken++;
+    while (cor_clock_mono_us(cor_clock_real()) < until_us)
+        ;
+}
+
+static bool all_are_taken(void *arg)
+{
+    return ntaken == SLOW_WATCHES * SLOW_EVENTS;
+}
+
+TEST(cacher_dispatch, what_many_watchers_are_given_is_shared_among_the_turns_of_a_loop)
+{
+    fake_open(&f, 0);
+    cor_loop_measure_turns(f.loop);
+    for (size_t i = 0; i < SLOW_WATCHES; i++) {
+        struct slow_watch *w = &slow_watches[i];
+        struct cor_reader_watch_opts opts = fake_watch_opts(&w->watch, rv(f.rev), "");
+
+        opts.on_event = take_slowly;
+        opts.arg = w;
+        fake_watch_open(&f, &w->watch, "/pods", &opts);
+    }
+    fake_settle(&f);
+    for (int i = 0; i < SLOW_EVENTS; i++)
+        fake_put(&f, "ns", "p", i ? "b" : "a", NULL);
+    fake_wait(&f, all_are_taken, NULL);
+    /* One mail of the writer, and those of watches, each within a share of 4 ms. */
+    assert_true(most_in_turn <= SLOW_WATCHES * SLOW_EVENTS / 2);
+    fake_settle(&f);
+    assert_int_equal(stats().lagging, 0);
+    assert_int_equal(stats().idle, SLOW_WATCHES);
+    for (size_t i = 0; i < SLOW_WATCHES; i++) {
+        assert_int_equal(slow_watches[i].n, SLOW_EVENTS);
+        fake_watch_close(&slow_watches[i].watch);
+    }
     fake_close(&f);
 }
 
