@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A data folder that commit 6fa593c wrote, which kept objects as they were sent: it opens, its objects follow the schema at the
-revisions that they have, watches resume, and backups of it are stores. old_folder/make.sh made it. old_folder.py PROGRAM [FLAG...]"""
+revisions that they have, watches resume, and backups of it are stores. old_folder/make.sh made it. Another one, of commit 723973c, has
+definitions that changed under their objects (make_definitions.sh). old_folder.py PROGRAM [FLAG...]"""
 
 import gzip
 import json
@@ -10,18 +11,19 @@ import subprocess
 import sys
 import tempfile
 
-from fixture import Server, main, test
+from fixture import Server, await_it, main, test
 
 PROGRAM, FLAGS = sys.argv[1], sys.argv[2:]
 OLD = pathlib.Path(__file__).parent / "old_folder" / "store.db.gz"
+DEFINED = OLD.parent / "definitions.db.gz"
 NS = "namespaces/default"
 PODS, DEPLOYMENTS = f"/api/v1/{NS}/pods", f"/apis/apps/v1/{NS}/deployments"
 
 
-def old_folder(name):
+def old_folder(name, store=OLD):
     folder = pathlib.Path(name) / "data"
     folder.mkdir(mode=0o700)
-    (folder / "store.db").write_bytes(gzip.decompress(OLD.read_bytes()))
+    (folder / "store.db").write_bytes(gzip.decompress(store.read_bytes()))
     return folder
 
 
@@ -141,6 +143,92 @@ def a_newer_folder_is_refused_with_both_formats(_):
             done = subprocess.run([PROGRAM, *command, "--data", folder], capture_output=True, text=True, timeout=60, check=False)
             assert done.returncode != 0 and "has format 3 and was written by coracle 9.8.7" in done.stderr, done.stderr
             assert "reads formats up to 2" in done.stderr, done.stderr
+
+
+THINGS = {  # path: the revision in the folder
+    "larges/large": "69", "larges/small": "70", "plains/one": "75", "stricts/one": "80", "movers/one": "85", "dears/one": "91",
+}
+DEFINITIONS, MERGE = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {"Content_Type": "application/merge-patch+json"}
+LONG = "0" * 4096
+
+
+def thing(path, version="v1"):
+    plural, _, name = path.partition("/")
+    return f"/apis/old.example.com/{version}/{NS}/{plural}" + (f"/{name}" if name else "")
+
+
+def check_things(server):
+    """What the folder has follows the definitions as they are, at the revisions of the folder."""
+    shown = {}
+    for path, revision in THINGS.items():
+        shown[path] = server.get(thing(path)).expect(200).json()
+        listed = server.get(thing(path.partition("/")[0])).expect(200).json()["items"]
+        assert shown[path] in listed and shown[path]["metadata"]["resourceVersion"] == revision, (path, shown[path]["metadata"])
+    specs = {path: one["spec"] for path, one in shown.items()}
+    assert specs["larges/large"] == {"items": [{}] * 5000} and specs["larges/small"] == {"items": [{"d": LONG}]}
+    assert specs["plains/one"] == {"name": "a", "replicas": 3, "mode": "auto"}, specs["plains/one"]
+    assert specs["stricts/one"] == {"name": 7, "parts": [{"k": "a", "v": 1}] * 2}, specs["stricts/one"]
+    assert shown["stricts/one"]["status"] == {"phase": ["x"]}
+    # The other version has the last word on what is stored.
+    assert specs["movers/one"] == {"a": 1, "c": 5} == server.get(thing("movers/one", "v2")).expect(200).json()["spec"], specs["movers/one"]
+    assert specs["dears/one"] == {"list": [1] * 9000}
+    return shown
+
+
+@test
+def objects_of_definitions_of_an_old_folder_follow_the_schema(_):
+    with tempfile.TemporaryDirectory() as name, Server(PROGRAM, *FLAGS, data=old_folder(name, DEFINED)) as server:
+        check_things(server)
+        answer = server.get(thing("larges"))
+        assert "served as they are stored" in answer.headers["Warning"], answer.headers.items()
+        server.restart()
+        check_things(server)
+
+
+@test
+def a_watch_resumes_from_before_the_definitions_of_an_old_folder_changed(_):
+    with tempfile.TemporaryDirectory() as name, Server(PROGRAM, *FLAGS, data=old_folder(name, DEFINED)) as server:
+        shown = check_things(server)
+        for plural in ("larges", "plains", "stricts", "movers", "dears"):
+            paths = [path for path in THINGS if path.startswith(plural)]
+            watch = server.watch(f"{thing(plural)}?watch=1&resourceVersion=65")
+            for path in paths:
+                assert next(watch) == {"type": "ADDED", "object": shown[path]}, path
+            patch = {"metadata": {"labels": {"changed": "once"}}}
+            answer = server.request("PATCH", thing(paths[0]), patch, **MERGE).expect(200)
+            assert next(watch) == {"type": "MODIFIED", "object": answer.json()}
+            watch.close()
+
+
+@test
+def objects_of_definitions_of_an_old_folder_are_mended_and_deleted(_):
+    valid = {"larges/large": {"items": [{}]}, "stricts/one": {"name": "a", "parts": []}, "dears/one": {"list": [9999]}}
+    with tempfile.TemporaryDirectory() as name, Server(PROGRAM, "--controllers=*", *FLAGS, data=old_folder(name, DEFINED)) as server:
+        for path, spec in valid.items():
+            # As a whole, in parts, and by an apply once it follows the schema.
+            whole = server.get(thing(path)).expect(200).json()
+            whole["metadata"]["labels"] = {"by": "put"}
+            server.request("PUT", thing(path), whole).expect(200)
+            server.request("PATCH", thing(path), [{"op": "replace", "path": "/spec", "value": spec}],
+                           Content_Type="application/json-patch+json").expect(200)
+            if "status" in whole:
+                server.request("PATCH", thing(path) + "/status", {"status": None}, **MERGE).expect(200)
+            config = {"apiVersion": whole["apiVersion"], "kind": whole["kind"], "metadata": {"labels": {"by": "apply"}}}
+            applied = server.request("PATCH", thing(path) + "?fieldManager=m&force=true", config,
+                                     Content_Type="application/apply-patch+yaml").expect(200).json()
+            assert applied["metadata"]["labels"] == {"by": "apply"} and applied["spec"].keys() == spec.keys(), applied
+    with tempfile.TemporaryDirectory() as name, Server(PROGRAM, "--controllers=*", *FLAGS, data=old_folder(name, DEFINED)) as server:
+        # As they are: singly, as a collection, with the definition.
+        server.request("DELETE", thing("larges/large")).expect(200)
+        server.request("DELETE", thing("stricts")).expect(200)
+        for plural in ("larges", "plains", "movers", "dears"):
+            server.request("DELETE", f"{DEFINITIONS}/{plural}.old.example.com").expect(200)
+        for path in THINGS:
+            await_it(lambda: server.get(thing(path)).json()["metadata"].get("deletionTimestamp"), path)
+            server.request("PATCH", thing(path), {"metadata": {"finalizers": None}}, **MERGE).expect(200)
+        assert server.get(thing("stricts")).expect(200).json()["items"] == []
+        for plural in ("larges", "plains", "movers", "dears"):
+            await_it(lambda: server.get(f"{DEFINITIONS}/{plural}.old.example.com").status == 404, plural)
 
 
 if __name__ == "__main__":
