@@ -4,9 +4,13 @@ leads nowhere.
 
 What is looked at: the pages (*.md) as a whole, the comments of C files, and of scripts and build files what begins with a
 folder of the root (`tools/lint`). A path may leave out folders at its beginning: `cacher/window.c` and `window.c` name
-src/storage/cacher/window.c. A part in capitals stands for many (`hooks/check_FAMILY.c`), as x does for a file (`x.c`)."""
+src/storage/cacher/window.c. A part in capitals stands for many (`hooks/check_FAMILY.c`), as x does for a file (`x.c`).
+
+A page may name a file alone only while nobody can take it for another one: `history.c` is refused where it is in another folder,
+or outside of src/, and cache_history.c stands beside the files that the paragraph names as well."""
 
 import argparse
+import collections
 import os
 import pathlib
 import re
@@ -17,6 +21,7 @@ ELSEWHERE = {
     "first.c": "the program that docs/guide-client.md has its reader write",
     "doc/http-grpc-status-mapping.md": "gRPC's",
 }
+ROOMS_ELSEWHERE = {"apps": "a group of the API in a path", "crds": "a folder of each chart of helm"}
 SKIPPED_FOLDERS = {".git", ".ci", "build-deps", "texts"}
 EXAMPLES = "tests/tools"  # The tests of this script and of others name files that they make.
 ROOT_FOLDERS = "api|bench|cmd|contrib|docs|examples|include|src|tests|tools"
@@ -29,6 +34,8 @@ MADE = re.compile(r"\w+_v\d\w*\.[ch]|clients\.h|\w+_table\.c|\w+_digest\.c|(type
 STANDS_FOR_MANY = re.compile(r"[A-Z]{2}|(^|/)[Xx]\.")
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+ROOM = re.compile(r"`((?:[a-z_]+/)+)`")
+ITEM = re.compile(r"\||#|[-*] |\d+\. ")
 CODE_BLOCK = re.compile(r"^```.*?^```", re.S | re.M)
 
 
@@ -113,10 +120,58 @@ def unknown_modules(path, text, known):
                     yield f"{path}:{number}: there is no file {name}.*"
 
 
+def paragraphs(text):
+    """The numbers of the lines of each paragraph; an item of a list and a row of a table is one of its own."""
+    found, is_open = [], False
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            is_open = False
+        elif not is_open or ITEM.match(line):
+            found.append([number])
+            is_open = not line.startswith(("|", "#"))
+        else:
+            found[-1].append(number)
+    return found
+
+
+def mistakable(path, text, paths):
+    """Files that a page names alone, when a file with a longer name stands beside the others of the paragraph and they do not."""
+    homes = collections.defaultdict(list)
+    for known in paths:
+        homes[known.name].append(known)
+
+    def rooms(name):
+        return {str(known.parent) for known in homes[name.rsplit("/", 1)[-1]] if str(known).endswith(name) and known.parts[0] == "src"}
+
+    names = collections.defaultdict(list)
+    for number, name, is_folder in named(path, text):
+        if not is_folder and name.endswith((".c", ".h")):
+            names[number].append(name)
+    for lines in paragraphs(text):
+        here = [(number, name) for number in lines for name in names[number]]
+        for number, name in here:
+            near = set().union(*(rooms(other) for _, other in here if other != name))
+            if "/" in name or rooms(name) & near or not homes[name]:
+                continue
+            for known in paths:
+                if known.name.endswith(f"_{name}") and str(known.parent) in near:
+                    yield f"{path}:{number}: {name} is {homes[name][0]}, or is {known.name} meant?"
+
+
+def unknown_rooms(path, text, folders):
+    """A page may name a folder of src/ or of the root alone; what lies elsewhere, it names from the root."""
+    for number, line in enumerate(text.split("\n"), 1):
+        for match in ROOM.finditer(line):
+            name = match.group(1)[:-1]
+            if "/" not in name and name not in folders | ROOMS_ELSEWHERE.keys():
+                yield f"{path}:{number}: there is no folder {name}/"
+
+
 def wrong(root, paths):
-    files, folders = set(), set()
+    files, folders, rooms = set(), set(), set()
     for path in paths:
         files |= endings(path.parts)
+        rooms |= set(path.parts[:-1] if path.parts[0] == "src" else path.parts[:-1][:1])
         for i in range(1, len(path.parts)):
             folders |= endings(path.parts[:i])
     for path in paths:
@@ -126,6 +181,8 @@ def wrong(root, paths):
         if path.suffix == ".md":
             yield from broken_links(root, path, text)
             yield from unknown_modules(path, text, {known.stem for known in paths})
+            yield from mistakable(path, text, paths)
+            yield from unknown_rooms(path, text, rooms)
         for number, name, is_folder in named(path, text):
             plain = re.sub(r"^(\.\./)+", "", name)
             if STANDS_FOR_MANY.search(plain) or plain in ELSEWHERE or MADE.fullmatch(plain.rsplit("/", 1)[-1]):
