@@ -259,14 +259,15 @@ def a_delegate_that_fails_lets_nobody_in(server):
                         "--authentication-token-webhook-cache-ttl", "1s") as other:
             other.get(PODS, token="good-ann").expect(200)
             sar = lambda answer: lambda body: script.plain(body) if body["kind"] == "TokenReview" else answer
+            refusal = (403, {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "you may <not>", "code": 403})
             lies = [(201, b"nothing"), (201, b"[]"), (201, {"status": {"allowed": True, "denied": True}}),
-                    (403, {"kind": "Status", "message": "you may <not>"}), (400, b"no"), (302, b""), (201, b"{" + b" " * (2 << 20) + b"}")]
+                    refusal, (400, b"no"), (302, b""), (201, b"{" + b" " * (2 << 20) + b"}")]
             for lie in lies:
                 script.answer = sar(lie)
                 answer = other.get(PODS + "?x=1", token="good-ann").expect(500)
                 assert answer.headers["Content-Type"] == "text/plain; charset=utf-8", answer.headers
                 assert answer.body.startswith(b'Internal Server Error: "/api/v1/pods?x=1": '), answer.body
-            script.answer = sar((403, {"kind": "Status", "message": "you may <not>"}))
+            script.answer = sar(refusal)
             assert other.get(PODS, token="good-ann").body == b'Internal Server Error: "/api/v1/pods": you may &lt;not&gt;\n'
             script.answer = sar((201, {"status": {"allowed": True, "denied": True}}))
             assert b"webhook subject access review returned both allow and deny response" in other.get(PODS, token="good-ann").body

@@ -186,7 +186,7 @@ static int on_head(void *arg, int code, const struct cor_http_header *headers, s
     req->code = code;
     set_body_max(req, !is_success(code)    ? ERROR_MAX
                       : req->opts.body_max ? req->opts.body_max
-                                           : COR_REST_BODY_MAX);
+                                           : req->rc->body_max);
     r = read_encoding(req, headers, nheaders);
     if (r < 0)
         return r;

@@ -328,6 +328,7 @@ int cor_rest_client_open(struct cor_net *net, const struct cor_rest_client_opts 
     rc->loop = cor_net_loop(net);
     rc->timeout_ms = opts->timeout_ms;
     rc->retries_max = opts->retries_max == 0 ? COR_REST_RETRIES : opts->retries_max;
+    rc->body_max = opts->body_max ? opts->body_max : COR_REST_BODY_MAX;
     rc->backoff = read_backoff();
     rc->is_h1_only = cor_config_has(getenv("DISABLE_HTTP2"));
     cor_dlist_init(&rc->requests);

@@ -21,7 +21,7 @@ struct cor_rest_metrics;
 struct cor_rest_request;
 
 #define COR_REST_REQUESTS_MAX 1000        /* under way or waiting, of one client */
-#define COR_REST_BODY_MAX     (64u << 20) /* of a whole answer, unless the request says otherwise */
+#define COR_REST_BODY_MAX     (64u << 20) /* of a whole answer, where nothing else is said */
 #define COR_REST_TARGET_MAX   (64u * 1024)
 /* What a compressed answer that is read in pieces may expand to; a watch has no maximum. */
 #define COR_REST_EXPANDED_MAX    (UINT64_C(4) << 30)
@@ -38,6 +38,7 @@ struct cor_rest_client_opts {
     double qps;
     uint32_t burst;
     int retries_max; /* 0: COR_REST_RETRIES; below 0: none */
+    size_t body_max; /* of requests that set none; 0: COR_REST_BODY_MAX */
     /* What a server warns of with its answers; NULL: nobody listens. It may not call the client. */
     void (*on_warning)(void *arg, struct cor_str text);
     bool warns_once; /* the same text is told once */
@@ -128,7 +129,7 @@ struct cor_rest_request_opts {
      * none. */
     uint64_t timeout_ms;
     uint64_t deadline_ms; /* from now, waiting included; not told to the server; 0: none */
-    size_t body_max;      /* COR_REST_WHOLE; 0: COR_REST_BODY_MAX */
+    size_t body_max;      /* COR_REST_WHOLE; 0: the client's */
     const struct cor_rest_cbs *cbs; /* must stay valid */
     void *arg;
 };

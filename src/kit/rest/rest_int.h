@@ -42,6 +42,7 @@ struct cor_rest_client {
     void *retry_arg;
     uint64_t timeout_ms;
     int retries_max;
+    size_t body_max;
     struct cor_backoff_opts backoff; /* of requests that are tried again; initial_ms 0: none */
     struct cor_dlist requests;
     size_t nrequests;

@@ -28,8 +28,8 @@ struct delegation_loop {
 };
 
 struct cor_delegation {
-    struct cor_delegate_config *authentication, *authorization;
-    struct cor_delegation_opts opts; /* strings are the maker's */
+    struct cor_client_config authentication, authorization; /* empty without the flag */
+    struct cor_delegation_opts opts;                        /* strings are the maker's */
     size_t nloops;
     struct delegation_loop loops[];
 };
@@ -53,33 +53,33 @@ static int check_paths(const char *paths, struct cor_status *st)
 }
 
 static int open_tokens(struct cor_delegation *dn, struct delegation_loop *dl,
-                       const struct cor_delegation_opts *opts)
+                       const struct cor_delegation_opts *opts, struct cor_status *st)
 {
-    int r = cor_delegate_open(dl->net, dn->authentication, &dl->authenticator);
+    int r = cor_delegate_open(dl->net, &dn->authentication, &dl->authenticator, st);
     const struct cor_reviews_opts reviews = {.delegate = dl->authenticator,
-                                             .path = COR_TOKEN_REVIEW_PATH,
+                                             .resource = cor_token_review_resource,
                                              .kept_max = TOKENS_KEPT_MAX,
                                              .limit_ms = TOKEN_LIMIT_MS,
                                              .yes_ms = opts->token_ttl_ms,
                                              .no_ms = opts->token_ttl_ms,
                                              .read = cor_token_review_read};
 
-    return r == 0 ? cor_reviews_open(&reviews, &dl->tokens) : r;
+    return r == 0 ? cor_reviews_open(&reviews, &dl->tokens, st) : r;
 }
 
 static int open_accesses(struct cor_delegation *dn, struct delegation_loop *dl,
-                         const struct cor_delegation_opts *opts)
+                         const struct cor_delegation_opts *opts, struct cor_status *st)
 {
-    int r = cor_delegate_open(dl->net, dn->authorization, &dl->authorizer);
+    int r = cor_delegate_open(dl->net, &dn->authorization, &dl->authorizer, st);
     const struct cor_reviews_opts reviews = {.delegate = dl->authorizer,
-                                             .path = COR_ACCESS_REVIEW_PATH,
+                                             .resource = cor_access_review_resource,
                                              .kept_max = ACCESSES_KEPT_MAX,
                                              .limit_ms = ACCESS_LIMIT_MS,
                                              .yes_ms = opts->allowed_ttl_ms,
                                              .no_ms = opts->unallowed_ttl_ms,
                                              .read = cor_access_review_read};
 
-    return r == 0 ? cor_reviews_open(&reviews, &dl->accesses) : r;
+    return r == 0 ? cor_reviews_open(&reviews, &dl->accesses, st) : r;
 }
 
 int cor_delegation_open_loop(struct cor_delegation *dn, size_t i, struct cor_loop *loop,
@@ -87,6 +87,7 @@ int cor_delegation_open_loop(struct cor_delegation *dn, size_t i, struct cor_loo
 {
     const struct cor_delegation_opts *opts = &dn->opts;
     struct delegation_loop *dl = &dn->loops[i];
+    COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
     const char *flag = NULL;
     int r;
 
@@ -94,16 +95,15 @@ int cor_delegation_open_loop(struct cor_delegation *dn, size_t i, struct cor_loo
     r = cor_net_open(loop, &dl->net);
     if (r < 0)
         return cor_status_set_err(st, r);
-    if (dn->authentication) {
+    if (opts->authentication_kubeconfig) {
         flag = "--authentication-kubeconfig";
-        r = open_tokens(dn, dl, opts);
+        r = open_tokens(dn, dl, opts, &why);
     }
-    if (r == 0 && dn->authorization) {
+    if (r == 0 && opts->authorization_kubeconfig) {
         flag = "--authorization-kubeconfig";
-        r = open_accesses(dn, dl, opts);
+        r = open_accesses(dn, dl, opts, &why);
     }
-    return r < 0 ? cor_status_set(st, r, "%s: client certificate or key: %s", flag, cor_err_text(r))
-                 : 0;
+    return r < 0 ? cor_status_set(st, r, "%s: %s", flag, cor_status_message(&why)) : 0;
 }
 
 static int load_configs(struct cor_delegation *dn, const struct cor_delegation_opts *opts,
@@ -142,8 +142,8 @@ struct cor_delegation *cor_delegation_free(struct cor_delegation *dn)
 {
     if (!dn)
         return NULL;
-    cor_delegate_config_free(dn->authentication);
-    cor_delegate_config_free(dn->authorization);
+    cor_client_config_deinit(&dn->authentication);
+    cor_client_config_deinit(&dn->authorization);
     return cor_free(dn);
 }
 

@@ -14,6 +14,13 @@
 /* Upstream's maxControlledAttrCacheSize. */
 #define KEPT_BYTES_MAX 10000u
 
+const struct cor_gvr cor_token_review_resource = {
+    COR_STR_INIT("authentication.k8s.io"), COR_STR_INIT("v1"),
+    COR_STR_INIT("tokenreviews")}; /* names a kind: what a delegate is asked */
+const struct cor_gvr cor_access_review_resource = {
+    COR_STR_INIT("authorization.k8s.io"), COR_STR_INIT("v1"),
+    COR_STR_INIT("subjectaccessreviews")}; /* names a kind: as above */
+
 static void write_head(struct cor_json_writer *w, const char *kind, const char *api_version)
 {
     cor_json_begin_object(w);

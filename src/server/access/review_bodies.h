@@ -10,8 +10,7 @@
 #include "server/access/attributes.h"
 #include "server/access/reviews.h"
 
-#define COR_TOKEN_REVIEW_PATH  "/apis/authentication.k8s.io/v1/tokenreviews?timeout=10s"
-#define COR_ACCESS_REVIEW_PATH "/apis/authorization.k8s.io/v1/subjectaccessreviews?timeout=10s"
+extern const struct cor_gvr cor_token_review_resource, cor_access_review_resource;
 
 /* The largest question: a request's head, escaped. */
 #define COR_REVIEW_QUESTION_MAX (1u << 20)

@@ -12,8 +12,8 @@
 #include "base/mem.h"
 #include "base/rand.h"
 #include "loop/loop.h"
+#include "meta/object/object_received.h"
 #include "net/crypto/crypto.h"
-#include "json/text/json.h"
 
 #define SECRET_BYTES 32
 
@@ -54,15 +54,16 @@ static void on_drop(struct cor_lru_link *link)
     review_free((struct cor_review *)link);
 }
 
-int cor_reviews_open(const struct cor_reviews_opts *opts, struct cor_reviews **ret_reviews)
+int cor_reviews_open(const struct cor_reviews_opts *opts, struct cor_reviews **ret_reviews,
+                     struct cor_status *reterr_status)
 {
     struct cor_reviews *rs = cor_calloc(1, sizeof(*rs));
     struct cor_rand rand;
 
     if (!rs)
-        return -COR_ENOMEM;
+        return cor_status_no_memory(reterr_status);
     rs->opts = *opts;
-    rs->loop = cor_delegate_loop(opts->delegate);
+    rs->loop = cor_delegate_port(opts->delegate)->loop;
     cor_map_init(&rs->pending, COR_DELEGATE_CALLS_MAX);
     cor_lru_init(&rs->kept, opts->kept_max, on_drop);
     cor_rand_init(&rand);
@@ -120,34 +121,32 @@ static void review_keep(struct cor_review *review)
         review_free(review);
 }
 
-static void read_answer(struct cor_review *review, struct cor_str body)
+static void read_answer(struct cor_review *review, const struct cor_object *answer)
 {
-    static const struct cor_json_limits limits = COR_JSON_LIMITS_DEFAULT;
-    bool is_canonical;
-    int r = cor_json_check(body, &limits, &is_canonical, NULL);
+    int r = review->reviews->opts.read(cor_object_json(answer), &review->answer);
 
-    if (r == 0)
-        r = review->reviews->opts.read(body, &review->answer);
     review->answer.r = r;
     if (r < 0 && !review->answer.text)
         review->answer.text =
             cor_strdup(r == -COR_ENOMEM ? cor_err_text(r) : "the delegate's answer is no review");
 }
 
-static void review_on_done(struct cor_delegate_call *call, int r, const char *text)
+static void review_on_done(struct cor_delegate_call *call, int r, struct cor_object *answer,
+                           const char *text)
 {
     struct cor_review *review = COR_CONTAINER_OF(call, struct cor_review, call);
     struct cor_reviews *rs = review->reviews;
     struct cor_dlist *link;
 
     if (r == 0) {
-        read_answer(review, cor_buf_str(&call->answer));
+        read_answer(review, answer);
     } else {
         review->answer.r = r;
         review->answer.text = cor_strdup(text);
     }
     if (review->answer.r < 0)
-        COR_LOG_ERROR("a review by the delegate has failed", COR_F_STR("path", rs->opts.path),
+        COR_LOG_ERROR("a review by the delegate has failed",
+                      COR_F_STR("resource", rs->opts.resource.resource),
                       COR_F_STR("error", review->answer.text ? review->answer.text : ""));
     (void)cor_map_remove(&rs->pending, review->link.key);
     while ((link = cor_dlist_pop(&review->waiters))) {
@@ -171,6 +170,7 @@ static int review_begin(struct cor_reviews *rs, const uint8_t digest[COR_SHA256_
                         struct cor_str question, bool is_kept, struct cor_review_waiter *waiter)
 {
     struct cor_review *review = cor_calloc(1, sizeof(*review));
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
     int r;
 
     if (!review)
@@ -180,18 +180,20 @@ static int review_begin(struct cor_reviews *rs, const uint8_t digest[COR_SHA256_
     review->reviews = rs;
     review->is_kept = is_kept;
     review->call.on_done = review_on_done;
+    review->call.req.at.gvr = rs->opts.resource;
     cor_dlist_init(&review->waiters);
-    r = cor_map_put(&rs->pending, review->link.key, review, NULL);
+    r = cor_object_received(question, COR_STR(""), COR_STR(""), &object, NULL);
+    if (r == 0)
+        r = cor_map_put(&rs->pending, review->link.key, review, NULL);
     if (r < 0) {
         cor_free(review);
         return r == -COR_ETOOBIG ? -COR_EBUSY : r;
     }
-    r = cor_delegate_send(rs->opts.delegate, &review->call, rs->opts.path, question,
-                          rs->opts.limit_ms);
+    r = cor_delegate_send(rs->opts.delegate, &review->call, object, rs->opts.limit_ms);
     if (r < 0) {
         (void)cor_map_remove(&rs->pending, review->link.key);
         cor_free(review);
-        return r == -COR_ETOOBIG ? -COR_EBUSY : r;
+        return r;
     }
     review_join(review, waiter);
     return 1;

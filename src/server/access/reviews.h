@@ -45,18 +45,19 @@ struct cor_review_waiter {
 
 struct cor_reviews_opts {
     struct cor_delegate *delegate;
-    const char *path;  /* where questions are posted */
-    size_t kept_max;   /* answers */
-    uint64_t limit_ms; /* of a question, with all its attempts */
-    uint64_t yes_ms;   /* how long an answer that accepts or allows is kept; 0: not at all */
-    uint64_t no_ms;    /* and one that does not */
-    /* Reads the body of an answer, which is valid JSON. 0 with the answer filled in; -COR_EINVAL:
+    struct cor_gvr resource; /* of which a question is an object that is created */
+    size_t kept_max;         /* answers */
+    uint64_t limit_ms;       /* of a question, with all its attempts */
+    uint64_t yes_ms;         /* how long an answer that accepts or allows is kept; 0: not at all */
+    uint64_t no_ms;          /* and one that does not */
+    /* Reads an answer, which is a JSON object. 0 with the answer filled in; -COR_EINVAL:
      * it is none; -COR_EPROTOCOL: it contradicts itself, and `text` says how; -COR_ENOMEM. */
     int (*read)(struct cor_str body, struct cor_review_answer *ret_answer);
 };
 
 /* The options are copied. 0, -COR_ENOMEM. */
-int cor_reviews_open(const struct cor_reviews_opts *opts, struct cor_reviews **ret_reviews);
+int cor_reviews_open(const struct cor_reviews_opts *opts, struct cor_reviews **ret_reviews,
+                     struct cor_status *reterr_status);
 
 /* Nobody waits any more; questions under way are cancelled. Returns NULL; NULL is fine. */
 struct cor_reviews *cor_reviews_close(struct cor_reviews *rs);

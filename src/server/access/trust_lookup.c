@@ -18,27 +18,24 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rand.h"
-#include "http/http_client.h"
 #include "loop/loop.h"
-#include "json/text/json.h"
 #include "json/text/scan.h"
-#include "json/text/splitter.h"
 
-/* names a kind: the ConfigMap that upstream's servers publish themselves by */
-#define MAPS        "/api/v1/namespaces/kube-system/configmaps"
 #define READ_MS     10000
 #define WATCH_S     300
-#define EVENT_MAX   (4u << 20)
+#define VALUE_MAX   (4u << 20)
 #define VERSION_MAX 64
-#define TARGET_MAX  4096
+
+/* names a kind: the ConfigMap that upstream's servers publish themselves by */
+static const struct cor_resource_path maps = {
+    .gvr = {COR_STR_INIT(""), COR_STR_INIT("v1"), COR_STR_INIT("configmaps")},
+    .ns = COR_STR_INIT("kube-system")};
 
 struct cor_trust_lookup {
     struct cor_trust_lookup_opts opts;
-    struct cor_loop *loop;
+    struct cor_api_port *port;
     struct cor_delegate_call read;
-    struct cor_http_call *watch; /* NULL: none */
-    struct cor_json_splitter events;
-    int watch_status;
+    struct cor_api_request watch;
     char version[VERSION_MAX];
     struct cor_timer timer;
     struct cor_backoff backoff;
@@ -82,7 +79,7 @@ static int apply_ca(struct cor_str data, const char *key, enum cor_ca which,
     COR_CLEANUP(cor_buf_deinit) struct cor_buf pem = {0};
     int r;
 
-    cor_buf_init(&pem, EVENT_MAX);
+    cor_buf_init(&pem, VALUE_MAX);
     r = add_value(data, key, &pem);
     if (r == 0 && pem.n == 0)
         return 0;
@@ -104,7 +101,7 @@ static int apply_proxy(struct cor_str data, struct cor_client_trust *trust)
         COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
 
         key = cor_front_proxy_list_name(i);
-        cor_buf_init(&text, EVENT_MAX);
+        cor_buf_init(&text, VALUE_MAX);
         r = add_value(data, key, &text);
         if (r == 0)
             r = cor_front_proxy_add_json(proxy, i, cor_buf_str(&text));
@@ -134,13 +131,13 @@ int cor_trust_lookup_apply(struct cor_str config_map, struct cor_client_trust *t
 
 /* --- following it ----------------------------------------------------------------------------- */
 
-static int lookup_take(struct cor_trust_lookup *tl, struct cor_str map)
+static int lookup_take(struct cor_trust_lookup *tl, const struct cor_object *map)
 {
-    struct cor_str version = get_member(get_member(map, "metadata"), "resourceVersion"), raw;
+    struct cor_str version = cor_object_resource_version(map);
 
-    if (version.p && cor_json_to_raw(version, &raw) == 0 && raw.n < sizeof(tl->version))
-        snprintf(tl->version, sizeof(tl->version), "%.*s", COR_STR_ARG(raw));
-    return cor_trust_lookup_apply(map, tl->opts.trust, tl->opts.wants_client_ca,
+    if (version.n < sizeof(tl->version))
+        snprintf(tl->version, sizeof(tl->version), "%.*s", COR_STR_ARG(version));
+    return cor_trust_lookup_apply(cor_object_json(map), tl->opts.trust, tl->opts.wants_client_ca,
                                   tl->opts.wants_proxy);
 }
 
@@ -154,101 +151,53 @@ static void lookup_tell(struct cor_trust_lookup *tl, int r, const char *text)
 
 static void lookup_pause(struct cor_trust_lookup *tl)
 {
-    uint64_t now_ms = cor_loop_now_ms(tl->loop);
+    uint64_t now_ms = cor_loop_now_ms(tl->port->loop);
 
     if (cor_timer_set(&tl->timer, cor_backoff_next(&tl->backoff, now_ms, &tl->rand)) < 0)
         COR_LOG_ERROR("no memory for the timer: the delegate's ConfigMap is not followed any more");
 }
 
-static int lookup_on_event(void *arg, struct cor_str event)
+static int watch_on_event(struct cor_api_request *req, const struct cor_watch_event *event)
 {
-    static const struct cor_json_limits limits = COR_JSON_LIMITS_DEFAULT;
-    struct cor_trust_lookup *tl = arg;
-    struct cor_str type, raw;
-    bool is_canonical;
+    struct cor_trust_lookup *tl = COR_CONTAINER_OF(req, struct cor_trust_lookup, watch);
 
-    if (cor_json_check(event, &limits, &is_canonical, NULL) < 0)
-        return -COR_EPROTOCOL;
-    type = get_member(event, "type");
-    if (!type.p || cor_json_to_raw(type, &raw) < 0)
-        return -COR_EPROTOCOL;
-    if (cor_str_eqz(raw, "ADDED") || cor_str_eqz(raw, "MODIFIED")) {
-        if (lookup_take(tl, get_member(event, "object")) == 0)
-            COR_LOG_INFO("Loaded new client trust from the delegate");
-    } else if (cor_str_eqz(raw, "ERROR")) {
+    cor_backoff_reset(&tl->backoff);
+    if (event->type == COR_WATCH_ERROR)
         return -COR_EEXPIRED;
-    }
+    if ((event->type == COR_WATCH_ADDED || event->type == COR_WATCH_MODIFIED) &&
+        lookup_take(tl, event->object) == 0)
+        COR_LOG_INFO("Loaded new client trust from the delegate");
     return 0;
 }
 
-static int watch_on_head(void *arg, int status, const struct cor_http_header *headers,
-                         size_t nheaders)
+static void watch_on_done(struct cor_api_request *req, const struct cor_api_answer *answer)
 {
-    (void)headers, (void)nheaders;
-    ((struct cor_trust_lookup *)arg)->watch_status = status;
-    return status == 200 ? 0 : -COR_EPROTOCOL;
+    (void)answer;
+    lookup_pause(COR_CONTAINER_OF(req, struct cor_trust_lookup, watch));
 }
-
-static int watch_on_body(void *arg, struct cor_str piece)
-{
-    struct cor_trust_lookup *tl = arg;
-
-    cor_backoff_reset(&tl->backoff);
-    return cor_json_splitter_feed(&tl->events, piece);
-}
-
-static void watch_on_done(void *arg, int r, const char *text)
-{
-    struct cor_trust_lookup *tl = arg;
-
-    (void)r, (void)text;
-    tl->watch = NULL;
-    cor_json_splitter_deinit(&tl->events);
-    lookup_pause(tl);
-}
-
-static const struct cor_http_call_cbs watch_cbs = {
-    .on_head = watch_on_head, .on_body = watch_on_body, .on_done = watch_on_done};
-static const struct cor_json_splitter_cbs event_cbs = {.on_value = lookup_on_event};
 
 static void lookup_watch(struct cor_trust_lookup *tl)
 {
-    struct cor_str authorization = cor_delegate_authorization(tl->opts.delegate);
-    struct cor_http_header headers[2] = {{COR_STR("accept"), COR_STR("application/json")},
-                                         {COR_STR("authorization"), authorization}};
-    char target[TARGET_MAX];
-    int n = snprintf(target, sizeof(target),
-                     "%s" MAPS "?fieldSelector=metadata.name%%3D" COR_TRUST_LOOKUP_MAP
-                     "&resourceVersion=%s&timeoutSeconds=%d&watch=true",
-                     cor_delegate_prefix(tl->opts.delegate), tl->version, WATCH_S);
+    static const struct cor_api_request_cbs cbs = {.on_event = watch_on_event,
+                                                   .on_done = watch_on_done};
+    const struct cor_list_query query = {.field_selector =
+                                             COR_STR("metadata.name=" COR_TRUST_LOOKUP_MAP),
+                                         .list.resource_version = cor_strz(tl->version),
+                                         .timeout_s = WATCH_S};
 
-    cor_json_splitter_init(&tl->events, COR_JSON_SPLIT_DOCUMENTS, EVENT_MAX, &event_cbs, tl);
-    if (n >= (int)sizeof(target) ||
-        cor_http_call_open(cor_delegate_client(tl->opts.delegate),
-                           &(struct cor_http_call_opts){.method = COR_STR("GET"),
-                                                        .target = cor_strz(target),
-                                                        .headers = headers,
-                                                        .nheaders = authorization.n > 0 ? 2 : 1,
-                                                        .deadline_ms = (WATCH_S + 30) * 1000,
-                                                        .cbs = &watch_cbs,
-                                                        .arg = tl},
-                           &tl->watch) < 0) {
-        tl->watch = NULL;
-        lookup_pause(tl);
-    }
+    tl->watch.at = maps;
+    tl->watch.deadline_ms = (WATCH_S + 30) * 1000;
+    tl->watch.cbs = &cbs;
+    cor_api_watch(tl->port, &tl->watch, &query);
 }
 
-static void lookup_on_read(struct cor_delegate_call *call, int r, const char *text)
+static void lookup_on_read(struct cor_delegate_call *call, int r, struct cor_object *map,
+                           const char *text)
 {
     struct cor_trust_lookup *tl = COR_CONTAINER_OF(call, struct cor_trust_lookup, read);
-    static const struct cor_json_limits limits = COR_JSON_LIMITS_DEFAULT;
-    struct cor_str body = cor_buf_str(&call->answer);
-    bool is_canonical;
 
-    if (r == 0)
-        r = cor_json_check(body, &limits, &is_canonical, NULL);
     if (r == 0) {
-        r = lookup_take(tl, body);
+        r = lookup_take(tl, map);
         text = r < 0 ? "a value of the ConfigMap cannot be used" : "";
     }
     if (r < 0)
@@ -261,8 +210,9 @@ static void lookup_on_read(struct cor_delegate_call *call, int r, const char *te
 static int lookup_begin(struct cor_trust_lookup *tl)
 {
     tl->read.on_done = lookup_on_read;
-    return cor_delegate_send(tl->opts.delegate, &tl->read, MAPS "/" COR_TRUST_LOOKUP_MAP,
-                             (struct cor_str){0}, READ_MS);
+    tl->read.req.at = maps;
+    tl->read.req.at.name = COR_STR(COR_TRUST_LOOKUP_MAP);
+    return cor_delegate_send(tl->opts.delegate, &tl->read, NULL, READ_MS);
 }
 
 static void lookup_on_timer(struct cor_timer *timer)
@@ -288,10 +238,10 @@ int cor_trust_lookup_open(const struct cor_trust_lookup_opts *opts,
     if (!tl)
         return -COR_ENOMEM;
     tl->opts = *opts;
-    tl->loop = cor_delegate_loop(opts->delegate);
+    tl->port = cor_delegate_port(opts->delegate);
     cor_rand_init(&tl->rand);
-    cor_timer_init(&tl->timer, tl->loop, lookup_on_timer);
-    cor_backoff_init(&tl->backoff, &backoff, cor_loop_now_ms(tl->loop));
+    cor_timer_init(&tl->timer, tl->port->loop, lookup_on_timer);
+    cor_backoff_init(&tl->backoff, &backoff, cor_loop_now_ms(tl->port->loop));
     r = lookup_begin(tl);
     if (r < 0) {
         cor_free(tl);
@@ -306,9 +256,7 @@ struct cor_trust_lookup *cor_trust_lookup_close(struct cor_trust_lookup *tl)
     if (!tl)
         return NULL;
     cor_delegate_call_cancel(&tl->read);
-    if (tl->watch)
-        cor_http_call_cancel(tl->watch);
-    cor_json_splitter_deinit(&tl->events);
+    cor_api_cancel(tl->port, &tl->watch);
     cor_timer_cancel(&tl->timer);
     return cor_free(tl);
 }

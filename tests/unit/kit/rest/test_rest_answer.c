@@ -317,20 +317,26 @@ TEST(rest_answer, a_compressed_answer_without_memory_is_an_error_or_whole)
 
 TEST(rest_answer, an_answer_beyond_the_maximum_is_refused)
 {
-    static const struct answer script[] = {{.body = "12345678"}, {.body = "12345678"}};
+    static const struct answer script[] = {
+        {.body = "12345678"}, {.body = "12345678"}, {.body = "1234567"}, {.body = "12345678"}};
+    static const struct {
+        size_t max; /* the request's; 0: the client's */
+        int err;
+    } rows[] = {{8, 0}, {7, -COR_ETOOBIG}, {0, 0}, {0, -COR_ETOOBIG}};
     struct world w;
     struct heard h;
 
     world_begin(&w, NULL);
-    world_connect(&w, NULL);
+    world_connect(&w, &(struct cor_rest_client_opts){.body_max = 7});
     WORLD_SCRIPT(&w, script);
-    ask_with(&w, (struct cor_rest_request_opts){.target = COR_STR("/x"), .body_max = 8}, &h);
-    assert_int_equal(h.err, 0);
-    heard_deinit(&h);
-    ask_with(&w, (struct cor_rest_request_opts){.target = COR_STR("/x"), .body_max = 7}, &h);
-    assert_int_equal(h.err, -COR_ETOOBIG);
-    assert_int_equal(h.got.n, 0);
-    heard_deinit(&h);
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        ask_with(&w,
+                 (struct cor_rest_request_opts){.target = COR_STR("/x"), .body_max = rows[i].max},
+                 &h);
+        assert_int_equal(h.err, rows[i].err);
+        assert_int_equal(h.got.n, rows[i].err == 0 ? strlen(script[i].body) : 0);
+        heard_deinit(&h);
+    }
     world_end(&w);
 }
 
