@@ -14,6 +14,7 @@
 #include "server/request/request_info.h"
 
 struct cor_api_options;
+struct cor_delete_options;
 struct cor_object;
 struct cor_review_selectors;
 
@@ -32,7 +33,8 @@ struct cor_attributes {
     const struct cor_review_selectors *selectors;
     /* Of a write that is admitted, in the version that is stored; NULL: there is none. */
     struct cor_object *object, *old;
-    const struct cor_api_options *options; /* of a request that has any; else NULL */
+    const struct cor_api_options *options;     /* of a request that has any; else NULL */
+    const struct cor_delete_options *deletion; /* those of a deletion, its body's too; else NULL */
 };
 
 /* Those of a request whose head has come. The verb of a path is the caller's to set. */

@@ -8,10 +8,17 @@
  *     ──► pure: neighbours run together, on a thread when the objects are large (api/heavy.h)
  *     ──► it may finish later: `start` ──► cor_admission_resume ──► the next rows … ──► done
  *
- * Plugins look at the attributes that the authorizer judges too, here with the objects. A point may be
- * passed again over the same request: when a patch is applied to a newer object, when a compare was
- * lost, or when something that was called has changed the object. A plugin that finds its work done
- * changes nothing.
+ * Plugins look at the attributes that the authorizer judges too, here with the objects:
+ *
+ *   - of a built-in kind in the version that is stored, of a custom resource in that of the request;
+ *     of the subresource scale, the Scales of the object before and after;
+ *   - at MUTATES without managedFields, which are not the plugins' to change; at VALIDATES and of a
+ *     deletion with them;
+ *   - of a connection, its options (with empty metadata).
+ *
+ * A point may be passed again over the same request: when a patch or a deletion is applied to a newer
+ * object, because a compare was lost, when a generated name was taken, and when a plugin that is
+ * somebody else's program has changed the object. A plugin that finds its work done changes nothing.
  * Owner: the call.  Thread: the call's loop; the thread that has the call while pure rows run. */
 /* clang-format on */
 #ifndef COR_SERVER_ADMISSION_H
@@ -36,6 +43,9 @@ struct cor_admission_row {
     const char *plugin; /* upstream's name */
     enum cor_admission_point point;
     unsigned ops; /* of enum cor_admission_op */
+    /* What it makes of an object is somebody else's: the object is settled (below), and when all
+     * rows have run, they run once more, so that those before it see what it has made. */
+    bool is_foreign;
     /* Has it anything to look at in such a request? By its row, names and options, which costs
      * nothing; on any thread. NULL: always. */
     bool (*applies)(const struct cor_call *call);
@@ -61,26 +71,38 @@ typedef void (*cor_admission_done)(struct cor_admission *ad, int r);
 struct cor_admission {
     /* Set before each run. */
     struct cor_call *call;
-    const struct cor_admission_list *list;
     enum cor_admission_op op;
-    struct cor_object *object; /* a reference; in the version that is stored; NULL: there is none */
-    struct cor_object *old;    /* the same; borrowed */
+    struct cor_object *object,
+        *old; /* references; NULL: there is none. `old`, and at VALIDATES both,
+               * as the stores have them: the run shows them as said above */
+    const struct cor_delete_options *deletion; /* of a deletion; borrowed */
+    bool is_dry_run;
+    /* Gives an object that a foreign row has made the form that all objects have: what its type
+     * does not know goes, defaults come. Pure. 0, a failure in the status, COR_WORK_YIELD. NULL: no
+     * row can make one. */
+    int (*settle)(struct cor_admission *ad);
+    bool is_owed; /* the request has written already: its pure rows are not refused a thread */
+    bool stays_on_loop; /* its pure rows never take a thread, whatever the size of the objects: a
+                         * call that has several admissions under way can lend itself once only */
 
     /* Of the run, for plugins. */
     struct cor_attributes attributes;
+    bool is_again; /* the rows run once more, as a foreign one has changed the object */
 
     /* What plugins leave for the rest of the request. */
     struct cor_object *ns_object; /* of a creation in a namespace: that; else NULL */
     _Atomic uint32_t *creation;   /* the same: the creation is counted; else NULL */
 
     enum cor_admission_point point;
-    size_t at; /* the row */
+    size_t at;         /* the row */
+    bool is_unsettled; /* a foreign row has made the object */
+    bool goes_again;   /* and this was the first time that the rows run */
     cor_admission_done done;
 };
 
 /* Is there a row that applies? On any thread that has the call. */
-bool cor_admission_has_work(const struct cor_admission_list *list, const struct cor_call *call,
-                            enum cor_admission_point point, enum cor_admission_op op);
+bool cor_admission_has_work(const struct cor_call *call, enum cor_admission_point point,
+                            enum cor_admission_op op);
 
 /* Runs the rows of one point, and then calls `done`: before this returns, or later. On the loop, by
  * a call that is not over. */
@@ -90,7 +112,7 @@ void cor_admission_run(struct cor_admission *ad, enum cor_admission_point point,
 /* A row that may finish later has ended with `r`. On the loop. */
 void cor_admission_resume(struct cor_admission *ad, int r);
 
-/* A plugin that mutates has made this object of the present one. */
+/* A plugin that mutates has made this object of the present one. The same bytes change nothing. */
 void cor_admission_replace(struct cor_admission *ad, struct cor_object *take_object);
 
 void cor_admission_deinit(struct cor_admission *ad); /* safe on a zeroed struct */

@@ -1,7 +1,10 @@
 /* clang-format off */
-/* NamespaceLifecycle: may an object be created in its namespace? The namespace exists and is not
- * being deleted. As upstream's it stands among the plugins that mutate, so that it comes before the
- * object is validated.
+/* NamespaceLifecycle: may an object be created in its namespace, and may a namespace be deleted? As
+ * upstream's it stands among the plugins that mutate, so that it comes before the object is
+ * validated.
+ *
+ * A creation: the namespace exists and is not being deleted. Bindings and evictions are creations,
+ * too; an access review is none, because the answer would tell of the namespace.
  *
  *   look in the cache (resourceVersion "0") ──► found: judge
  *                                            └► not found, or not being deleted although a deletion was
@@ -12,6 +15,10 @@
  * admission keeps the namespace, because rules of kinds ask for its labels.
  * From before the first look until its end the request is counted among the creations in the
  * namespace (shared/creations.h), so that a deletion of the namespace can wait for it.
+ *
+ * A deletion: the cluster's own namespaces stay, and of any other the next 30 s know that their
+ * cache may be behind.
+ *
  * The check is allocated for its time and freed before the request goes on, which it does in any
  * case, also when the reader of the call has gone meanwhile.
  * Failures: 404 and 403 in upstream's words, the store's failures, no memory: all reach
@@ -123,7 +130,7 @@ static void namespace_on_object(void *arg, const struct cor_store_reply *reply)
 
 bool cor_namespace_lifecycle_applies(const struct cor_call *call)
 {
-    return cor_api_is_namespaced(call->res);
+    return cor_api_is_namespaced(call->res) && call->res->action != COR_ACTION_ACCESS_REVIEW;
 }
 
 void cor_namespace_lifecycle_start(struct cor_admission *ad)
@@ -155,4 +162,31 @@ void cor_namespace_lifecycle_start(struct cor_admission *ad)
         namespace_check_free(check);
         cor_admission_resume(ad, r);
     }
+}
+
+/* Which cannot be deleted, also where they would come back. */
+static bool is_immortal(struct cor_str name)
+{
+    return cor_str_eqz(name, "default") || cor_str_eqz(name, "kube-system") ||
+           cor_str_eqz(name, "kube-public");
+}
+
+bool cor_namespace_lifecycle_protects(const struct cor_call *call)
+{
+    return call->res->role == COR_ROLE_NAMESPACES;
+}
+
+void cor_namespace_lifecycle_start_deletion(struct cor_admission *ad)
+{
+    struct cor_call *call = ad->call;
+    struct cor_gr gr = cor_api_gr(call->res);
+    struct cor_str name = cor_object_name(ad->old);
+    int r = 0;
+
+    if (is_immortal(name))
+        r = cor_status_forbidden(&call->status, &gr, name, "this namespace may not be deleted");
+    else
+        cor_ending_namespaces_note(&call->loop->shared->ending_namespaces, name,
+                                   cor_loop_now_ms(call->loop->loop));
+    cor_admission_resume(ad, r);
 }

@@ -7,6 +7,8 @@
 
 bool cor_namespace_lifecycle_applies(const struct cor_call *call); /* namespace_lifecycle.c */
 void cor_namespace_lifecycle_start(struct cor_admission *ad);
+bool cor_namespace_lifecycle_protects(const struct cor_call *call);
+void cor_namespace_lifecycle_start_deletion(struct cor_admission *ad);
 
 bool cor_storage_in_use_applies(const struct cor_call *call); /* storage_in_use.c */
 int cor_storage_in_use_run(struct cor_admission *ad);

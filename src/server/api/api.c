@@ -110,6 +110,7 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
         .tokens = opts->tokens,
         .authorizer =
             opts->authorizer ? opts->authorizer : cor_authorizer_of_mode(COR_AUTHZ_MASTERS),
+        .admission = opts->admission,
         .checks = opts->checks,
         .nchecks = opts->nchecks,
         .offload = opts->offload,

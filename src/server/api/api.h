@@ -21,6 +21,7 @@
 
 #define COR_API_LOOPS_MAX 256
 
+struct cor_admission_list;
 struct cor_api;
 struct cor_api_loop;
 struct cor_authorizer;
@@ -59,9 +60,11 @@ struct cor_api_opts {
     size_t protobuf_cache_bytes;          /* see protobuf_cache.h; 0: no items are kept */
     const struct cor_token_table *tokens; /* what TokenReviews are answered from; NULL: none; must
                                            * stay */
-    const struct cor_authorizer *authorizer; /* of HTTP and of the access reviews; NULL: only
-                                              * system:masters may do anything; must stay */
-    const struct cor_health_check *checks;   /* must stay */
+    const struct cor_authorizer *authorizer;    /* of HTTP and of the access reviews; NULL: only
+                                                 * system:masters may do anything; must stay */
+    const struct cor_admission_list *admission; /* the plugins that requests pass; NULL: the
+                                                 * server's own (admission/plugins.c); must stay */
+    const struct cor_health_check *checks;      /* must stay */
     size_t nchecks;
     /* The threads for requests over large bytes; NULL: the loops do all work. Must stay until the
      * last call has ended. */

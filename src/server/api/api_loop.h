@@ -17,6 +17,7 @@
 #include "server/shared/protobuf_cache.h"
 #include "storage/store/feed_shares.h"
 
+struct cor_admission_list;
 struct cor_alloc;
 struct cor_api_cachers;
 
@@ -32,6 +33,7 @@ struct cor_api_settings {
     int64_t min_request_timeout_s;
     const struct cor_token_table *tokens;
     const struct cor_authorizer *authorizer;
+    const struct cor_admission_list *admission; /* NULL: the server's own plugins */
     const struct cor_health_check *checks;
     size_t nchecks;
     struct cor_offload *offload; /* NULL: everything is done on the loops */

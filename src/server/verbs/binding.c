@@ -1,7 +1,8 @@
 /* clang-format off */
 /* Binding a pod to a node, as schedulers do: POST to pods/binding, or to its older form bindings.
  *
- *   the stages decode to convert of the Binding ──► guaranteed update of the pod ──► 201 with a Status
+ *   the stages decode to convert of the Binding ──► admission that mutates ──► is it valid? ──►
+ *     admission that validates ──► guaranteed update of the pod ──► 201 with a Status
  *
  * The step of the update refuses a pod that is being deleted, already has a node or has scheduling
  * gates (409), and otherwise sets spec.nodeName, the condition PodScheduled and the annotations of
@@ -38,7 +39,7 @@ static struct binding_call *binding_of(struct cor_call *call)
 
 static struct cor_str target_name(const struct binding_call *binding)
 {
-    struct cor_str target = cor_object_member(binding->write.received.body, COR_STR("target"));
+    struct cor_str target = cor_object_member(cor_write_body(&binding->write), COR_STR("target"));
 
     return cor_convert_member(target, "name");
 }
@@ -85,7 +86,7 @@ static int binding_make_pod(struct binding_call *binding, const struct cor_objec
     struct cor_str old_spec = cor_object_member(pod, COR_STR("spec"));
     struct cor_str old = cor_object_meta_member(pod, COR_STR("annotations"));
     struct cor_str more =
-        cor_object_meta_member(binding->write.received.body, COR_STR("annotations"));
+        cor_object_meta_member(cor_write_body(&binding->write), COR_STR("annotations"));
     struct cor_edits spec_edits = {.n = 0};
     struct cor_object_edit edit = {
         .kind = cor_object_kind(pod),
@@ -166,7 +167,7 @@ static int binding_check_target(struct binding_call *binding)
     struct cor_field_path target_path = cor_field_root(COR_STR("target"));
     struct cor_field_path kind_path = cor_field_child(&target_path, COR_STR("kind"));
     struct cor_field_path name_path = cor_field_child(&target_path, COR_STR("name"));
-    struct cor_str target = cor_object_member(binding->write.received.body, COR_STR("target"));
+    struct cor_str target = cor_object_member(cor_write_body(&binding->write), COR_STR("target"));
     struct cor_str kind = COR_STR("");
 
     (void)cor_json_to_raw(cor_convert_member(target, "kind"), &kind);
@@ -187,7 +188,7 @@ static int binding_check_body(struct binding_call *binding)
 {
     struct cor_call *call = &binding->write.call;
 
-    binding->name = cor_object_name(binding->write.received.body);
+    binding->name = cor_object_name(cor_write_body(&binding->write));
     if (!call->sub && binding->name.n == 0)
         return cor_status_bad_request(&call->status, "Name parameter required.");
     if (call->sub && !cor_str_eq(binding->name, call->name))
@@ -228,8 +229,8 @@ static void binding_start(struct binding_call *binding)
     }
     suggestion = cor_reader_suggest(call->backing->reader, cor_buf_str(&call->key));
     opts.suggestion = suggestion;
-    if (cor_object_uid(binding->write.received.body).n > 0)
-        opts.preconditions.uid = cor_object_uid(binding->write.received.body);
+    if (cor_object_uid(cor_write_body(&binding->write)).n > 0)
+        opts.preconditions.uid = cor_object_uid(cor_write_body(&binding->write));
     if (binding->write.received.rev > 0)
         opts.preconditions.resource_version =
             cor_str(rv, (size_t)snprintf(rv, sizeof(rv), "%llu",
@@ -242,14 +243,24 @@ static void binding_start(struct binding_call *binding)
     cor_call_begin_op(call);
 }
 
+static void binding_on_admitted(struct cor_write *write, int r)
+{
+    if (cor_write_goes_on(write, r))
+        binding_start(binding_of(&write->call));
+}
+
+static void binding_on_mutated(struct cor_write *write, int r)
+{
+    if (r == 0)
+        r = binding_check_body(binding_of(&write->call));
+    if (cor_write_goes_on(write, r))
+        cor_write_admit(write, COR_ADMISSION_VALIDATES, binding_on_admitted);
+}
+
 static void binding_on_read(struct cor_write *write, int r)
 {
-    struct binding_call *binding = binding_of(&write->call);
-
-    if (r == 0)
-        r = binding_check_body(binding);
     if (cor_write_goes_on(write, r))
-        binding_start(binding);
+        cor_write_admit(write, COR_ADMISSION_MUTATES, binding_on_mutated);
 }
 
 static void binding_run(struct cor_call *call)

@@ -5,6 +5,7 @@
  * open the connection; there it answers 500 with a Status that says so.
  *
  *   connect_run ──► log: the query's options (log_options.h)
+ *       │           others: their options as an object (connect_options.h) ──► both points of admission
  *       │           proxy: the name is NAME, NAME:PORT or SCHEME:NAME:PORT
  *       ├── pod ──────► which container ──► has the pod a node? no: 204 (log) or 400
  *       │                                          └► read the node ──► has it an address? ──► 500
@@ -13,7 +14,8 @@
  *       │                  └► read the Endpoints ──► is there a pod behind an address? ─────► 500
  *       └── node ──► has it an address, may it be used? ───────────────────────────────────► 500
  *
- * Failures: an object that is missing, the node of a pod and the Endpoints of a Service among them,
+ * A log is a reading, which no plugin is asked about.
+ * Failures: what a plugin refuses. An object that is missing, the node of a pod and the Endpoints of a Service among them,
  * is answered as if the object of the URL were missing, in upstream's words. A failure of the store
  * is answered as for any read.
  * Thread: the call's loop. Every callback of the store begins with cor_call_end_op() and returns
@@ -30,8 +32,9 @@
 #include "meta/status/quote.h"
 #include "schema/convert/conversion.h"
 #include "schema/go/ip_text.h"
-#include "server/api/call.h"
+#include "server/admission/admission.h"
 #include "server/request/query_options.h"
+#include "server/verbs/connect_options.h"
 #include "server/verbs/log_options.h"
 #include "json/text/scan.h"
 
@@ -40,6 +43,7 @@
 
 struct connect_call {
     struct cor_call call;
+    struct cor_admission admission;
     struct cor_str id, port;  /* of a proxy: the name in the URL, and the port in it; in `names` */
     int64_t number;           /* the port, when it is a number */
     struct cor_buf container; /* that the query names, empty: none; of a proxy: the port's name */
@@ -438,10 +442,8 @@ static int connect_split_name(struct connect_call *c)
 static int connect_read_request(struct connect_call *c)
 {
     struct cor_call *call = &c->call;
-    int r = cor_call_set_key(call);
+    int r = 0;
 
-    if (r < 0)
-        return r;
     if (connect_is_proxy(call))
         return connect_split_name(c);
     if (call->sub->connect == COR_CONNECT_LOG)
@@ -452,13 +454,10 @@ static int connect_read_request(struct connect_call *c)
     return r < 0 && r != -COR_ENOTFOUND ? cor_status_set_err(&call->status, r) : 0;
 }
 
-static void connect_run(struct cor_call *call)
+static void connect_start(struct connect_call *c)
 {
-    struct connect_call *c = connect_of(call);
+    struct cor_call *call = &c->call;
 
-    assert(call->sub && call->sub->connect != COR_CONNECT_NONE && call->backing);
-    cor_buf_init(&c->container, PORT_NAME_MAX + call->req->query.n);
-    cor_buf_init(&c->key, COR_KEY_BYTES_MAX);
     if (connect_read_request(c) < 0) {
         cor_call_fail(call);
         return;
@@ -486,10 +485,49 @@ static void connect_run(struct cor_call *call)
     }
 }
 
+static void connect_on_admitted(struct cor_admission *ad, int r)
+{
+    struct connect_call *c = COR_CONTAINER_OF(ad, struct connect_call, admission);
+
+    if (c->call.is_over)
+        return;
+    if (r < 0)
+        cor_call_fail(&c->call);
+    else if (ad->point == COR_ADMISSION_MUTATES)
+        cor_admission_run(ad, COR_ADMISSION_VALIDATES, connect_on_admitted);
+    else
+        connect_start(c);
+}
+
+static void connect_run(struct cor_call *call)
+{
+    struct connect_call *c = connect_of(call);
+    int r;
+
+    assert(call->sub && call->sub->connect != COR_CONNECT_NONE && call->backing);
+    cor_buf_init(&c->container, PORT_NAME_MAX + call->req->query.n);
+    cor_buf_init(&c->key, COR_KEY_BYTES_MAX);
+    r = cor_call_set_key(call);
+    if (r == 0 && call->sub->connect == COR_CONNECT_LOG) {
+        connect_start(c);
+        return;
+    }
+    if (r == 0)
+        r = cor_connect_options_make(call, &c->admission.object);
+    if (r < 0) {
+        cor_call_fail(call);
+        return;
+    }
+    c->admission.call = call;
+    c->admission.op = COR_ADMISSION_CONNECT;
+    cor_admission_run(&c->admission, COR_ADMISSION_MUTATES, connect_on_admitted);
+}
+
 static void connect_deinit(struct cor_call *call)
 {
     struct connect_call *c = connect_of(call);
 
+    cor_admission_deinit(&c->admission);
     cor_buf_deinit(&c->container);
     cor_buf_deinit(&c->key);
 }

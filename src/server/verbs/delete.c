@@ -1,13 +1,17 @@
 /* clang-format off */
 /* DELETE, and the deletion of one object for DELETECOLLECTION and evictions (struct cor_delete_op).
  *
- *   start ──► store delete: the step judges (a stage, deletion.c)
+ *   start ──► store delete: the step judges (a stage, deletion.c), and plugins are asked
  *               NOW      ──► removed ──► done
  *               PENDING  ──► the step stops; the object stays ──► done
  *               MARK     ──► the step stops ──► store update: its step judges again
  *                              MARK     ──► the marked object is stored ──► done, or, when nothing
  *                                           keeps it, store delete, as above
  *                              NOW      ──► the step stops ──► store delete, as above
+ *
+ * What a step judges last, and is to become of the object, passes both points of admission (the
+ * object as the old one, no new one), in a dry run as well: so exactly the state is admitted that is
+ * removed or marked. An eviction has passed them as an eviction.
  *
  * When somebody else removes what was marked here, the operation has succeeded too, with the object
  * as it was marked.
@@ -60,6 +64,7 @@ static void delete_op_forget(struct cor_delete_op *op)
 void cor_delete_op_deinit(struct cor_delete_op *op)
 {
     delete_op_forget(op);
+    cor_admission_deinit(&op->admission);
     op->marked = cor_object_unref(op->marked);
     op->object = cor_object_unref(op->object);
     cor_status_deinit(&op->why);
@@ -91,10 +96,94 @@ static int delete_op_decide(struct cor_call *call)
     return cor_deletion_decide(call, &options, op->object, &op->last);
 }
 
-/* Judges the present object as a stage, and goes on with `done`, which finds the store's change in
- * the operation. */
+/* Keeps how the operation was decided. What nobody waits for any more becomes a failure, so that
+ * nothing is written. */
+static void delete_op_note(struct cor_delete_op *op, int r)
+{
+    struct cor_call *call = op->call;
+
+    op->decided =
+        call->is_over ? cor_status_set(&call->status, -COR_ECANCELED, "the client is gone") : r;
+    if (op->decided < 0)
+        cor_status_move(&op->why, &call->status);
+}
+
+/* Lets the store do what was decided, or nothing. */
+static void delete_op_settle(struct cor_delete_op *op)
+{
+    struct cor_store_change *change = COR_STEAL(op->change);
+    bool writes = op->decided == 0 && !op->options->is_dry_run;
+
+    assert(change);
+    if (writes && op->marks && op->last.step == COR_DELETION_MARK)
+        cor_store_change_write(change, cor_object_ref(op->last.marked), 0);
+    else if (writes && !op->marks && op->last.step == COR_DELETION_NOW)
+        cor_store_change_accept(change);
+    else
+        cor_store_change_stop(change);
+}
+
+static void delete_op_on_admitted(struct cor_admission *ad, int r);
+
+static void delete_op_admit(struct cor_delete_op *op, enum cor_admission_point point)
+{
+    struct cor_admission *ad = &op->admission;
+
+    ad->call = op->call;
+    ad->op = COR_ADMISSION_DELETE;
+    cor_object_unref(ad->old);
+    ad->old = cor_object_ref(op->object);
+    ad->deletion = op->options;
+    ad->is_dry_run = op->options->is_dry_run;
+    ad->is_owed = op->marked != NULL;
+    ad->stays_on_loop = op->stays_on_loop;
+    cor_admission_run(ad, point, delete_op_on_admitted);
+}
+
+static void delete_op_on_admitted(struct cor_admission *ad, int r)
+{
+    struct cor_delete_op *op = COR_CONTAINER_OF(ad, struct cor_delete_op, admission);
+
+    op->call->name = op->name;
+    if (r == 0 && ad->point == COR_ADMISSION_MUTATES) {
+        delete_op_admit(op, COR_ADMISSION_VALIDATES);
+        return;
+    }
+    delete_op_note(op, r);
+    delete_op_settle(op);
+}
+
+/* Is the decision about to be carried out, so that plugins are asked? A mark is judged once more
+ * where it is stored, and a removal where the object is removed. */
+static bool delete_op_is_final(const struct cor_delete_op *op)
+{
+    switch (op->last.step) {
+    case COR_DELETION_NOW:
+        return !op->marks;
+    case COR_DELETION_MARK:
+        return op->marks || op->options->is_dry_run;
+    case COR_DELETION_PENDING:
+        return !op->last.is_under_way;
+    }
+    return false;
+}
+
+static void delete_op_on_judged(struct cor_call *call, int r)
+{
+    struct cor_delete_op *op = COR_STEAL(call->stage_arg);
+
+    assert(op && op->change);
+    delete_op_note(op, r);
+    if (op->decided < 0 || op->is_admitted || !delete_op_is_final(op)) {
+        delete_op_settle(op);
+        return;
+    }
+    delete_op_admit(op, COR_ADMISSION_MUTATES);
+}
+
+/* A step of the store: judges the present object as a stage. */
 static void delete_op_judge(struct cor_delete_op *op, struct cor_store_change *change,
-                            struct cor_object *current, cor_heavy_done done)
+                            struct cor_object *current)
 {
     delete_op_forget(op);
     delete_op_keep_object(op, current);
@@ -102,63 +191,31 @@ static void delete_op_judge(struct cor_delete_op *op, struct cor_store_change *c
     op->call->stage_arg = op;
     op->call->name = op->name;
     if (op->call->is_over)
-        done(op->call, 0);
+        delete_op_on_judged(op->call, 0);
     else if (op->stays_on_loop)
-        done(op->call, delete_op_decide(op->call));
+        delete_op_on_judged(op->call, delete_op_decide(op->call));
     else if (op->marked)
-        cor_heavy_owe(op->call, cor_object_json(current).n, delete_op_decide, done);
+        cor_heavy_owe(op->call, cor_object_json(current).n, delete_op_decide, delete_op_on_judged);
     else
-        cor_heavy_run(op->call, cor_object_json(current).n, delete_op_decide, done);
-}
-
-/* Takes operation and change out of the call. A decision that nobody waits for any more becomes a
- * failure, so that nothing is written. */
-static struct cor_delete_op *delete_op_take_decision(struct cor_call *call, int r,
-                                                     struct cor_store_change **ret_change)
-{
-    struct cor_delete_op *op = COR_STEAL(call->stage_arg);
-
-    assert(op && op->change);
-    op->decided =
-        call->is_over ? cor_status_set(&call->status, -COR_ECANCELED, "the client is gone") : r;
-    if (op->decided < 0)
-        cor_status_move(&op->why, &call->status);
-    *ret_change = COR_STEAL(op->change);
-    return op;
-}
-
-static void delete_op_on_judged_removal(struct cor_call *call, int r)
-{
-    struct cor_store_change *change;
-    struct cor_delete_op *op = delete_op_take_decision(call, r, &change);
-
-    if (op->decided == 0 && op->last.step == COR_DELETION_NOW && !op->options->is_dry_run)
-        cor_store_change_accept(change);
-    else
-        cor_store_change_stop(change);
+        cor_heavy_run(op->call, cor_object_json(current).n, delete_op_decide, delete_op_on_judged);
 }
 
 static void delete_op_removal_step(void *arg, struct cor_store_change *change,
                                    struct cor_object *current)
 {
-    delete_op_judge(arg, change, current, delete_op_on_judged_removal);
-}
+    struct cor_delete_op *op = arg;
 
-static void delete_op_on_judged_mark(struct cor_call *call, int r)
-{
-    struct cor_store_change *change;
-    struct cor_delete_op *op = delete_op_take_decision(call, r, &change);
-
-    if (op->decided == 0 && op->last.step == COR_DELETION_MARK)
-        cor_store_change_write(change, cor_object_ref(op->last.marked), 0);
-    else
-        cor_store_change_stop(change);
+    op->marks = false;
+    delete_op_judge(op, change, current);
 }
 
 static void delete_op_mark_step(void *arg, struct cor_store_change *change,
                                 struct cor_object *current)
 {
-    delete_op_judge(arg, change, current, delete_op_on_judged_mark);
+    struct cor_delete_op *op = arg;
+
+    op->marks = true;
+    delete_op_judge(op, change, current);
 }
 
 /* Lets the answer of a dry run show the mark that was not stored. 0, -COR_ENOMEM. */

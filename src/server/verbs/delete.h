@@ -5,6 +5,7 @@
 #ifndef COR_SERVER_DELETE_H
 #define COR_SERVER_DELETE_H
 
+#include "server/admission/admission.h"
 #include "server/verbs/deletion.h"
 
 struct cor_delete_op {
@@ -13,11 +14,14 @@ struct cor_delete_op {
     struct cor_buf key;
     struct cor_str name; /* borrowed by the run */
     bool stays_on_loop;  /* no stage leaves the loop, whatever the size of the object */
+    bool is_admitted;    /* the request has passed admission as another one: an eviction */
     unsigned rounds;     /* how often it changed between removing and marking */
     int decided;         /* of the last decision; < 0: its failure is in `why` */
     struct cor_status why;
     struct cor_deletion last;        /* the last decision */
     struct cor_store_change *change; /* the store's, while a decision about it is made; else NULL */
+    bool marks;                      /* the change stores a mark; false: it removes the object */
+    struct cor_admission admission;  /* of the decision */
     struct cor_object *object;       /* as it was judged last, or as it is at the end */
     struct cor_object *marked;       /* as this operation stored it last in order to remove it next;
                                       * NULL: it did not */

@@ -1,8 +1,8 @@
 /* What a deletion does to an object in a given state. The order of decisions, as upstream's:
  *
  *   1. preconditions (uid, resourceVersion): 409 when they do not match;
- *   2. namespaces: the cluster's own are refused (403); one that is not being deleted is marked;
- *      one that still has spec.finalizers stays as it is;
+ *   2. namespaces: one that is not being deleted is marked; one that still has spec.finalizers
+ *      stays as it is;
  *   3. definitions of custom resources: one that is not being deleted is marked, and gets the
  *      finalizer under which its instances are deleted first;
  *   4. graceful kinds (pods): the grace period is computed, or the deletion is under way already
@@ -14,8 +14,9 @@
  *      and for how long it had been asked to.
  * A mark that changes nothing means that the object is left as it is.
  *
- * Nothing is stored here: delete.c runs the decision inside a store operation and again when the
- * object has changed. Thread: the call's loop, or a thread that has the call (a stage). */
+ * Nothing is stored here, and no plugin is asked: delete.c runs the decision inside a store
+ * operation and again when the object has changed. Thread: the call's loop, or a thread that has
+ * the call (a stage). */
 #include "server/verbs/deletion.h"
 
 #include <assert.h>
@@ -252,8 +253,10 @@ static int decide_namespace(struct cor_call *call, const struct cor_delete_optio
     if (spec.p)
         (void)cor_json_get(spec, COR_STR("finalizers"), COR_JSON_SORTED, &finalizers);
     it = cor_json_iter(finalizers.p ? finalizers : COR_STR("[]"));
-    if (cor_json_iter_elem(&it))
+    if (cor_json_iter_elem(&it)) {
         ret->step = COR_DELETION_PENDING;
+        ret->is_under_way = true;
+    }
     return 0;
 }
 
@@ -350,6 +353,7 @@ static int decide_object(struct cor_call *call, const struct cor_delete_options 
 
     if ((call->res->flags & COR_API_GRACEFUL) && grace_pending(object, o, &mark, now_s)) {
         ret->step = COR_DELETION_PENDING;
+        ret->is_under_way = true;
         return 0;
     }
     cor_buf_init(&finalizers, COR_OBJECT_BYTES_MAX_DEFAULT);
@@ -411,17 +415,9 @@ static int check_namespace_preconditions(struct cor_call *call,
                                                 cor_object_resource_version(object));
 }
 
-/* The cluster's own namespaces, which may not be deleted. */
-static bool is_immortal(struct cor_str name)
-{
-    return cor_str_eqz(name, "default") || cor_str_eqz(name, "kube-system") ||
-           cor_str_eqz(name, "kube-public");
-}
-
 int cor_deletion_decide(struct cor_call *call, const struct cor_delete_options *options,
                         const struct cor_object *object, struct cor_deletion *ret_deletion)
 {
-    struct cor_gr gr = cor_api_gr(call->res);
     bool is_namespace = call->res->role == COR_ROLE_NAMESPACES;
     bool is_definition = call->res->role == COR_ROLE_DEFINITIONS;
     int r = is_namespace || is_definition ? check_namespace_preconditions(call, options, object)
@@ -436,11 +432,6 @@ int cor_deletion_decide(struct cor_call *call, const struct cor_delete_options *
         return mark_definition(call, object, &ret_deletion->marked);
     }
     if (is_namespace) {
-        if (is_immortal(cor_object_name(object)))
-            return cor_status_forbidden(&call->status, &gr, cor_object_name(object),
-                                        "this namespace may not be deleted");
-        cor_ending_namespaces_note(&call->loop->shared->ending_namespaces, cor_object_name(object),
-                                   cor_loop_now_ms(call->loop->loop));
         r = decide_namespace(call, options, object, ret_deletion);
         if (r < 0 || ret_deletion->step != COR_DELETION_NOW)
             return r;

@@ -16,6 +16,9 @@ struct cor_deletion {
     enum cor_deletion_step step;
     struct cor_object *marked; /* MARK: in stored form; the receiver releases it */
     bool ends;                 /* MARK: nothing keeps the marked object, and it is removed next */
+    bool
+        is_under_way; /* PENDING: the options ask for nothing that the deletion does not do already,
+                       * and no plugin is asked again; false: the mark would change nothing */
 };
 
 /* Is this the object, and the state of the object, that the options ask for? 0, -COR_ECONFLICT

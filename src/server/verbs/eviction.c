@@ -1,7 +1,7 @@
 /* clang-format off */
 /* POST pods/eviction: deletes a pod if its disruption budget (PodDisruptionBudget, PDB) permits it.
  *
- *   the stages decode to convert of the Eviction (server/write/write.h)
+ *   the stages decode to convert of the Eviction (server/write/write.h), the points of admission
  *         │
  *   ┌──► read the pod ── terminal phase, or deletion has begun ───────────────┐ no budget is asked
  *   │     │          └── Pending ──► pin the pod's revision ──────────────────┤
@@ -415,10 +415,10 @@ static int eviction_read_options(struct eviction_call *ev)
     struct cor_str options;
     int r;
 
-    if (!cor_str_eq(cor_object_name(ev->write.received.body), call->name))
+    if (!cor_str_eq(cor_object_name(cor_write_body(&ev->write)), call->name))
         return cor_status_bad_request(&call->status,
                                       "name in URL does not match name in Eviction object");
-    options = cor_object_member(ev->write.received.body, COR_STR("deleteOptions"));
+    options = cor_object_member(cor_write_body(&ev->write), COR_STR("deleteOptions"));
     r = cor_delete_options_from(call, options.p ? options : COR_STR("{}"), &ev->options);
     ev->options.is_dry_run = ev->options.is_dry_run || cor_call_is_dry_run(call);
     ev->has_revision = ev->options.resource_version != NULL;
@@ -430,14 +430,24 @@ static int eviction_read_options(struct eviction_call *ev)
     return r;
 }
 
+static void eviction_on_admitted(struct cor_write *write, int r)
+{
+    if (cor_write_goes_on(write, r))
+        eviction_read_pod(eviction_of(&write->call));
+}
+
+static void eviction_on_mutated(struct cor_write *write, int r)
+{
+    if (r == 0)
+        r = eviction_read_options(eviction_of(&write->call));
+    if (cor_write_goes_on(write, r))
+        cor_write_admit(write, COR_ADMISSION_VALIDATES, eviction_on_admitted);
+}
+
 static void eviction_on_read(struct cor_write *write, int r)
 {
-    struct eviction_call *ev = eviction_of(&write->call);
-
-    if (r == 0)
-        r = eviction_read_options(ev);
     if (cor_write_goes_on(write, r))
-        eviction_read_pod(ev);
+        cor_write_admit(write, COR_ADMISSION_MUTATES, eviction_on_mutated);
 }
 
 static void eviction_run(struct cor_call *call)
@@ -449,6 +459,7 @@ static void eviction_run(struct cor_call *call)
     cor_buf_init(&ev->budget_key, COR_KEY_BYTES_MAX);
     ev->op.call = call;
     ev->op.options = &ev->options;
+    ev->op.is_admitted = true;
     ev->op.on_done = eviction_on_deleted;
     cor_write_init(&ev->write);
     cor_write_begin(&ev->write, "CreateOptions", COR_STAGE_MANAGE_FIELDS, eviction_on_read);

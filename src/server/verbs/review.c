@@ -2,9 +2,10 @@
 /* The review APIs: TokenReview, the access reviews, SelfSubjectReview. A client creates a question,
  * and the answer is the same object with a status. Nothing is stored.
  *
- *   the stages decode to convert ──► write the status of this kind ──► 201 with the object
+ *   the stages decode to convert ──► admission that mutates ──► is the question valid? ──► admission
+ *     that validates ──► write the status of this kind ──► 201 with the object
  *
- * `reviews` names the function that answers each kind, by the action of its row. What is asked is answered from the same tables
+ * `reviews` names the functions that check and answer each kind, by the action of its row. What is asked is answered from the same tables
  * that serve requests: the tokens and the authorizer of the API. A question that is not
  * valid is refused (400, 422) in upstream's words.
  * Thread: the call's loop. */
@@ -40,6 +41,8 @@ static struct review_call *review_of(struct cor_call *call)
 
 /* What one kind of review answers: writes the value of `status`. 0, or a failure in the call's. */
 typedef int (*answer_fn)(struct review_call *review, struct cor_json_writer *w);
+/* Is it a question? 0, or a failure in the call's status. */
+typedef int (*check_fn)(struct review_call *review);
 
 /* A user whom a review describes. */
 struct subject {
@@ -56,7 +59,7 @@ static void subject_deinit(struct subject *subject)
 
 static struct cor_str spec_of(const struct review_call *review)
 {
-    return cor_object_member(review->write.received.body, COR_STR("spec"));
+    return cor_object_member(cor_write_body(&review->write), COR_STR("spec"));
 }
 
 /* Appends the text of a JSON string to `out`, which has room for it. "" when it is no string. */
@@ -115,6 +118,14 @@ static int answer_who(struct review_call *review, struct cor_json_writer *w)
     return 0;
 }
 
+static int check_token(struct review_call *review)
+{
+    if (cor_convert_member(spec_of(review), "token").n > 2)
+        return 0;
+    return cor_status_bad_request(&review->write.call.status,
+                                  "token is required for TokenReview in authentication");
+}
+
 static int answer_token(struct review_call *review, struct cor_json_writer *w)
 {
     struct cor_call *call = &review->write.call;
@@ -129,9 +140,6 @@ static int answer_token(struct review_call *review, struct cor_json_writer *w)
     if (r < 0)
         return r;
     token = decode_text(cor_convert_member(spec, "token"), &text);
-    if (token.n == 0)
-        return cor_status_bad_request(&call->status,
-                                      "token is required for TokenReview in authentication");
     /* The tokens of the table are for this server, which has no audience name of its own: a review
      * that names audiences finds no token. */
     if (tokens && cor_convert_member(spec, "audiences").n <= 2)
@@ -227,7 +235,7 @@ static int check_metadata(struct review_call *review, struct cor_field_errors *e
     if (cor_api_is_namespaced(review->write.call.res))
         cor_edits_drop(&edits, COR_STR("namespace"));
     cor_edits_drop(&edits, COR_STR("managedFields"));
-    r = cor_edits_apply(&edits, cor_object_metadata(review->write.received.body), &rest);
+    r = cor_edits_apply(&edits, cor_object_metadata(cor_write_body(&review->write)), &rest);
     if (r == 0 && has_content(cor_buf_str(&rest)))
         cor_field_errors_add(errs, COR_FIELD_INVALID, &path, cor_field_json(cor_buf_str(&rest)),
                              "must be empty");
@@ -315,21 +323,34 @@ static int write_access(struct review_call *review, const struct cor_user *user,
     return 0;
 }
 
+static int check_self_access(struct review_call *review)
+{
+    return check_access(review, true);
+}
+
 static int answer_self_access(struct review_call *review, struct cor_json_writer *w)
 {
-    int r = check_access(review, true);
+    return write_access(review, asker(review), w);
+}
 
-    return r == 0 ? write_access(review, asker(review), w) : r;
+static int check_access_of_any(struct review_call *review)
+{
+    return check_access(review, false);
 }
 
 static int answer_access(struct review_call *review, struct cor_json_writer *w)
 {
     COR_CLEANUP(subject_deinit) struct subject subject = {0};
-    int r = check_access(review, false);
+    int r = no_memory(&review->write.call, read_subject(spec_of(review), &subject));
 
-    if (r == 0)
-        r = no_memory(&review->write.call, read_subject(spec_of(review), &subject));
     return r == 0 ? write_access(review, &subject.user, w) : r;
+}
+
+static int check_rules(struct review_call *review)
+{
+    if (raw_member(spec_of(review), "namespace").n > 0)
+        return 0;
+    return cor_status_bad_request(&review->write.call.status, "no namespace on request");
 }
 
 static int answer_rules(struct review_call *review, struct cor_json_writer *w)
@@ -338,8 +359,6 @@ static int answer_rules(struct review_call *review, struct cor_json_writer *w)
     const struct cor_attributes a = {.user = asker(review),
                                      .ns = raw_member(spec_of(review), "namespace")};
 
-    if (a.ns.n == 0)
-        return cor_status_bad_request(&call->status, "no namespace on request");
     cor_authorizer_write_rules(call->loop->settings->authorizer, &a, w);
     return 0;
 }
@@ -359,15 +378,16 @@ static void show_empty_spec(struct cor_object_edit *edit, struct cor_str now)
 }
 
 static const struct {
+    check_fn check; /* NULL: every such object is a question */
     answer_fn answer;
     /* Sets what the answer shows beside the status; NULL: the question. `now` is a JSON string. */
     void (*show)(struct cor_object_edit *edit, struct cor_str now);
 } reviews[COR_ACTION_COUNT] = {
-    [COR_ACTION_TOKEN_REVIEW] = {answer_token, NULL},
-    [COR_ACTION_ACCESS_REVIEW] = {answer_access, NULL},
-    [COR_ACTION_SELF_ACCESS_REVIEW] = {answer_self_access, NULL},
-    [COR_ACTION_SELF_REVIEW] = {answer_who, show_status_alone},
-    [COR_ACTION_RULES_REVIEW] = {answer_rules, show_empty_spec},
+    [COR_ACTION_TOKEN_REVIEW] = {check_token, answer_token, NULL},
+    [COR_ACTION_ACCESS_REVIEW] = {check_access_of_any, answer_access, NULL},
+    [COR_ACTION_SELF_ACCESS_REVIEW] = {check_self_access, answer_self_access, NULL},
+    [COR_ACTION_SELF_REVIEW] = {NULL, answer_who, show_status_alone},
+    [COR_ACTION_RULES_REVIEW] = {check_rules, answer_rules, show_empty_spec},
 };
 
 static int review_make_answer(struct review_call *review)
@@ -380,8 +400,8 @@ static int review_make_answer(struct review_call *review)
     struct cor_object_edit edit = {
         .kind = call->res->kind,
         .api_version = call->res->api_version,
-        .top = cor_object_json(review->write.received.body),
-        .metadata = cor_object_metadata(review->write.received.body),
+        .top = cor_object_json(cor_write_body(&review->write)),
+        .metadata = cor_object_metadata(cor_write_body(&review->write)),
     };
     int r;
 
@@ -405,7 +425,7 @@ static int review_make_answer(struct review_call *review)
     return cor_object_edit(&edit, &review->answer, &call->status);
 }
 
-static void review_on_read(struct cor_write *write, int r)
+static void review_on_admitted(struct cor_write *write, int r)
 {
     struct review_call *review = review_of(&write->call);
 
@@ -413,6 +433,22 @@ static void review_on_read(struct cor_write *write, int r)
         r = review_make_answer(review);
     if (cor_write_goes_on(write, r))
         cor_call_reply_object(&write->call, 201, review->answer);
+}
+
+static void review_on_mutated(struct cor_write *write, int r)
+{
+    check_fn check = reviews[write->call.res->action].check;
+
+    if (r == 0 && check)
+        r = check(review_of(&write->call));
+    if (cor_write_goes_on(write, r))
+        cor_write_admit(write, COR_ADMISSION_VALIDATES, review_on_admitted);
+}
+
+static void review_on_read(struct cor_write *write, int r)
+{
+    if (cor_write_goes_on(write, r))
+        cor_write_admit(write, COR_ADMISSION_MUTATES, review_on_mutated);
 }
 
 static void review_run(struct cor_call *call)

@@ -1,13 +1,15 @@
 /* The stages ADMIT_MUTATING and ADMIT_VALIDATING: a write passes the two points of admission
- * (server/admission/). Plugins that mutate see the body in the version that is stored, before the
- * server fills anything in; those that validate see what will be stored. The body as plugins have
- * left it is the one that the later stages take.
- * Failures: what a plugin refuses; no memory.
- * Thread: the call's loop; the predicates also on the thread that has the call. */
+ * (server/admission/). Plugins that mutate see the body before the server fills anything in; those
+ * that validate see what will be stored. The body as plugins have left it is the one that the later
+ * stages take. A body that is not stored (of a Binding, an Eviction, a review) is validated as it
+ * is. Failures: what a plugin refuses; no memory. Thread: the call's loop; the predicates also on
+ * the thread that has the call. */
 #include <assert.h>
 
+#include "server/write/settle.h"
 #include "server/write/stage_later.h"
 #include "server/write/stages.h"
+#include "server/write/write_options.h"
 
 static enum cor_admission_op op_of(const struct cor_write_present *present)
 {
@@ -16,14 +18,28 @@ static enum cor_admission_op op_of(const struct cor_write_present *present)
 
 bool cor_stage_admits_mutating(const struct cor_judging *write)
 {
-    return cor_admission_has_work(&cor_admission_plugins, write->call, COR_ADMISSION_MUTATES,
-                                  op_of(write->present));
+    return cor_admission_has_work(write->call, COR_ADMISSION_MUTATES, op_of(write->present));
 }
 
 bool cor_stage_admits_validating(const struct cor_judging *write)
 {
-    return cor_admission_has_work(&cor_admission_plugins, write->call, COR_ADMISSION_VALIDATES,
-                                  op_of(write->present));
+    return cor_admission_has_work(write->call, COR_ADMISSION_VALIDATES, op_of(write->present));
+}
+
+static void admit(const struct cor_admitting *write, enum cor_admission_point point,
+                  struct cor_object *object, struct cor_object *old, cor_admission_done done)
+{
+    struct cor_admission *ad = &write->admitted->admission;
+
+    assert(object && !ad->object);
+    ad->call = write->call;
+    ad->op = op_of(write->present);
+    ad->is_dry_run = cor_call_is_dry_run(write->call);
+    ad->settle = cor_write_settle;
+    ad->object = cor_object_ref(object);
+    cor_object_unref(ad->old);
+    ad->old = old ? cor_object_ref(old) : NULL;
+    cor_admission_run(ad, point, done);
 }
 
 static void admit_on_mutated(struct cor_admission *ad, int r)
@@ -39,15 +55,9 @@ static void admit_on_mutated(struct cor_admission *ad, int r)
 
 void cor_stage_admit_mutating(const struct cor_admitting *write)
 {
-    struct cor_admission *ad = &write->admitted->admission;
-
-    assert(write->received->body && !ad->object);
-    ad->call = write->call;
-    ad->list = &cor_admission_plugins;
-    ad->op = op_of(write->present);
-    ad->object = cor_object_ref(write->received->body);
-    ad->old = write->managed->old;
-    cor_admission_run(ad, COR_ADMISSION_MUTATES, admit_on_mutated);
+    write->admitted->has_gated = false;
+    admit(write, COR_ADMISSION_MUTATES, write->received->body, write->managed->old,
+          admit_on_mutated);
 }
 
 static void admit_on_validated(struct cor_admission *ad, int r)
@@ -58,13 +68,9 @@ static void admit_on_validated(struct cor_admission *ad, int r)
 
 void cor_stage_admit_validating(const struct cor_admitting *write)
 {
-    struct cor_admission *ad = &write->admitted->admission;
+    struct cor_object *object = write->to_store->object
+                                    ? write->to_store->object
+                                    : cor_admitted_body(write->received, write->admitted);
 
-    assert(write->to_store->object && !ad->object);
-    ad->call = write->call;
-    ad->list = &cor_admission_plugins;
-    ad->op = op_of(write->present);
-    ad->object = cor_object_ref(write->to_store->object);
-    ad->old = write->managed->old;
-    cor_admission_run(ad, COR_ADMISSION_VALIDATES, admit_on_validated);
+    admit(write, COR_ADMISSION_VALIDATES, object, write->present->current, admit_on_validated);
 }

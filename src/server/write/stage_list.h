@@ -31,11 +31,11 @@ enum cor_stage {
     COR_STAGE_CHECK_UID,          /* a Scale has the uid of its object */
     COR_STAGE_VALIDATE,           /* what the server refuses */
     COR_STAGE_WARN,               /* what it warns of */
-    COR_STAGE_ADMIT_VALIDATING,   /* plugins may refuse the object */
     COR_STAGE_DEFAULT_LATE,       /* defaults that copy what the strategy has added */
     COR_STAGE_TO_STORED,          /* what is left of the object when it is read from the store */
     COR_STAGE_PUT_MANAGED_FIELDS, /* managedFields go into the object; what changes nothing but
                                      their times keeps the old times */
+    COR_STAGE_ADMIT_VALIDATING,   /* plugins may refuse the object */
     COR_STAGE_STORE, /* the end of a list: the verb stores `object` (server/write/write_store.h) */
 };
 

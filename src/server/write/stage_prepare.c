@@ -24,7 +24,7 @@ int cor_stage_prepare(const struct cor_storing *write)
         .old = write->present->is_create ? NULL : write->managed->old,
         .sender = cor_buf_str(&write->asked->sender),
         /* A conversion may have made such a field from an annotation. */
-        .has_gated = write->received->has_gated || call->conversion,
+        .has_gated = write->received->has_gated || write->admitted->has_gated || call->conversion,
         .sends_empty = write->received->sends_empty,
     };
     int r;

@@ -16,8 +16,7 @@
 #include "server/write/custom_body.h"
 #include "server/write/stages.h"
 
-/* The type of the metadata of all objects. */
-static const struct cor_type *metadata_type(void)
+const struct cor_type *cor_write_metadata_type(void)
 {
     struct cor_member member;
     const struct cor_type *any =
@@ -59,7 +58,7 @@ int cor_stage_read_metadata(const struct cor_receiving *write)
     COR_CLEANUP(cor_read_report_freep) struct cor_read_report *report = NULL;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf normal = {.max = COR_WRITE_JSON_MAX};
     struct cor_str metadata = cor_object_member(write->received->body, COR_STR("metadata"));
-    const struct cor_type *type = metadata_type();
+    const struct cor_type *type = cor_write_metadata_type();
     struct cor_call *call = write->call;
     struct cor_object_edit edit;
     struct cor_object *made;

@@ -87,6 +87,9 @@ int cor_write_take_rewritten(struct cor_call *call, int r, const struct cor_buf 
  * or NULL. */
 const struct cor_type *cor_write_late_type(const struct cor_call *call);
 
+/* stage_read_metadata.c. The type of the metadata of all objects. */
+const struct cor_type *cor_write_metadata_type(void);
+
 /* stage_validate.c. Refuses the object with what is wrong. Returns what is in the status. */
 int cor_write_refuse_object(const struct cor_judging *write, const struct cor_field_errors *errs);
 

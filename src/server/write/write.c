@@ -152,6 +152,16 @@ void cor_write_begin(struct cor_write *write, const char *kind, enum cor_stage u
         cor_write_run(write, COR_STAGE_DECODE, until, done);
 }
 
+void cor_write_admit(struct cor_write *write, enum cor_admission_point point, cor_write_done done)
+{
+    assert(!write->to_store.object);
+    write->present.is_create = true;
+    if (point == COR_ADMISSION_MUTATES)
+        cor_write_run(write, COR_STAGE_ADMIT_MUTATING, COR_STAGE_CHECK_DEFINITION, done);
+    else
+        cor_write_run(write, COR_STAGE_ADMIT_VALIDATING, COR_STAGE_STORE, done);
+}
+
 bool cor_write_goes_on(struct cor_write *write, int r)
 {
     if (write->call.is_over)

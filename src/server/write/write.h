@@ -79,6 +79,16 @@ void cor_write_run(struct cor_write *write, enum cor_stage from, enum cor_stage 
 void cor_write_begin(struct cor_write *write, const char *kind, enum cor_stage until,
                      cor_write_done done);
 
+/* Passes a point of admission as a creation with a body that is not stored: of a Binding, an
+ * Eviction, a review. */
+void cor_write_admit(struct cor_write *write, enum cor_admission_point point, cor_write_done done);
+
+/* The body as it was received, and from the point that mutates on as plugins have left it. */
+static inline struct cor_object *cor_write_body(const struct cor_write *write)
+{
+    return cor_admitted_body(&write->received, &write->admitted);
+}
+
 /* Notes who sends the request: for managedFields, and for the kinds whose strategy keeps the user.
  * While the request is there. 0, or a failure in the status. */
 int cor_write_note_client(struct cor_write *write);

@@ -45,11 +45,11 @@ static const struct cor_stage_row builtin_rows[] = {
      .applies = cor_stage_defaults_late},
     {COR_STAGE_CHECK_UID, .judge = cor_stage_check_uid, .applies = cor_stage_checks_uid},
     {COR_STAGE_VALIDATE, .judge = cor_stage_validate},
-    {COR_STAGE_ADMIT_VALIDATING, .start_admit = cor_stage_admit_validating,
-     .applies = cor_stage_admits_validating},
     {COR_STAGE_DEFAULT_LATE, .store = cor_stage_default_late, .applies = cor_stage_defaults_late},
     {COR_STAGE_PUT_MANAGED_FIELDS, .store = cor_stage_put_managed_fields,
      .applies = cor_stage_has_managed},
+    {COR_STAGE_ADMIT_VALIDATING, .start_admit = cor_stage_admit_validating,
+     .applies = cor_stage_admits_validating},
 };
 
 static const struct cor_stage_row custom_rows[] = {
@@ -77,11 +77,11 @@ static const struct cor_stage_row custom_rows[] = {
     {COR_STAGE_PREPARE, .store = cor_stage_prepare},
     {COR_STAGE_VALIDATE, .judge = cor_stage_validate_custom},
     {COR_STAGE_WARN, .judge = cor_stage_warn_custom, .applies = cor_stage_warns},
-    {COR_STAGE_ADMIT_VALIDATING, .start_admit = cor_stage_admit_validating,
-     .applies = cor_stage_admits_validating},
     {COR_STAGE_TO_STORED, .store = cor_stage_to_stored},
     {COR_STAGE_PUT_MANAGED_FIELDS, .store = cor_stage_put_managed_fields,
      .applies = cor_stage_has_managed},
+    {COR_STAGE_ADMIT_VALIDATING, .start_admit = cor_stage_admit_validating,
+     .applies = cor_stage_admits_validating},
 };
 
 static const struct cor_stage_row custom_scale_rows[] = {
@@ -101,11 +101,11 @@ static const struct cor_stage_row custom_scale_rows[] = {
     {COR_STAGE_CHECK_UID, .judge = cor_stage_check_uid},
     {COR_STAGE_VALIDATE, .judge = cor_stage_validate_custom},
     {COR_STAGE_WARN, .judge = cor_stage_warn_custom},
-    {COR_STAGE_ADMIT_VALIDATING, .start_admit = cor_stage_admit_validating,
-     .applies = cor_stage_admits_validating},
     {COR_STAGE_TO_STORED, .store = cor_stage_to_stored},
     {COR_STAGE_PUT_MANAGED_FIELDS, .store = cor_stage_put_managed_fields,
      .applies = cor_stage_has_managed},
+    {COR_STAGE_ADMIT_VALIDATING, .start_admit = cor_stage_admit_validating,
+     .applies = cor_stage_admits_validating},
 };
 
 static const struct cor_stage_list builtin = {builtin_rows, COR_ARRAY_LEN(builtin_rows)};

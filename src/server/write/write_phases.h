@@ -92,6 +92,7 @@ struct cor_write_managed {
 struct cor_write_admitted {
     struct cor_admission admission; /* what plugins leave; the run of the two stages */
     struct cor_object *body;        /* as plugins have left it; NULL: as it was received */
+    bool has_gated;                 /* plugins have set a field of a feature gate that is off */
     struct cor_creation_gate *gate; /* of a new custom resource: it was entered; its definition's */
 };
 

@@ -42,6 +42,7 @@ static void admitted_open(struct admitted *t, const struct cor_admission_list *l
 
     *t = (struct admitted){.home = pthread_self()};
     current = t;
+    t->fx.opts.admission = list;
     fx_open(&t->fx);
     loop = cor_api_loop(t->fx.api, 0);
     t->request = (struct cor_server_request){.method = COR_HTTP_POST, .user = &ann};
@@ -53,7 +54,7 @@ static void admitted_open(struct admitted *t, const struct cor_admission_list *l
                                 .ns = COR_STR("prod"),
                                 .pending = 1};
     cor_status_init(&t->call.status);
-    t->ad = (struct cor_admission){.call = &t->call, .list = list, .op = op};
+    t->ad = (struct cor_admission){.call = &t->call, .op = op};
     if (json)
         assert_int_equal(cor_object_parse(cor_strz(json), NULL, NULL, NULL, &t->ad.object, NULL),
                          0);
@@ -208,11 +209,11 @@ TEST(admission, says_beforehand_whether_it_has_work)
     struct admitted t;
 
     admitted_open(&t, &all, CR, NULL);
-    assert_true(cor_admission_has_work(&all, &t.call, M, CR));
-    assert_true(cor_admission_has_work(&all, &t.call, M, UP));
-    assert_true(cor_admission_has_work(&all, &t.call, V, DEL));
-    assert_false(cor_admission_has_work(&all, &t.call, V, UP));
-    assert_false(cor_admission_has_work(&all, &t.call, M, COR_ADMISSION_CONNECT));
+    assert_true(cor_admission_has_work(&t.call, M, CR));
+    assert_true(cor_admission_has_work(&t.call, M, UP));
+    assert_true(cor_admission_has_work(&t.call, V, DEL));
+    assert_false(cor_admission_has_work(&t.call, V, UP));
+    assert_false(cor_admission_has_work(&t.call, M, COR_ADMISSION_CONNECT));
     admitted_close(&t);
 }
 
@@ -230,7 +231,7 @@ static int run_look(struct cor_admission *ad)
     assert_str(a->resource, "configmaps");
     assert_str(a->subresource, "");
     assert_str(a->ns, "prod");
-    assert_str(a->name, "");
+    assert_str(a->name, "m");
     assert_str(cor_object_name(a->object), "m");
     assert_ptr_equal(a->options, &ad->call->opts);
     assert_ptr_equal(a->object, ad->object);
