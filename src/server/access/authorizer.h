@@ -6,7 +6,7 @@
  *                      ──► the authorizer's own rules: the answer is there at once
  *                      ──► somebody else has to be asked: COR_AUTHZ_ASKS, and the answer follows
  *
- * An authorizer is a table of functions; docs/internals/server.md says how one is added.
+ * An authorizer is a table of functions; docs/internals/recipes.md says how one is added.
  * Thread: any; a question belongs to its loop.  Owner: its maker; it stays until no loop runs. */
 /* clang-format on */
 #ifndef COR_SERVER_AUTHORIZER_H
