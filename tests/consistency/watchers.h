@@ -1,7 +1,7 @@
 /* Clients that watch: each selects something, starts in every way there is, also from revisions of
  * long ago, goes away and comes back, reads slowly, and keeps what it saw. One that went away by
  * itself, or lost its connection, cannot know whether it saw all of its last revision, and resumes
- * before it; one whose stream the server ended has seen all of it. Whoever is given nothing for a
+ * before it; one whose stream the server ended has seen all of it. Whoever is refused (429) for a
  * minute, however often it asks, fails the test. The first one sees everything
  * and never starts anew: what it saw is the history that the others are compared with. Thread: the
  * loop's.  Owner: the test. */

@@ -251,10 +251,10 @@ static int reading_grow(struct history_reading *h)
     return r < 0 ? r : COR_ARRAY_RESERVE(&h->bytes, h->n, &h->bytes_cap, COR_ARRAY_NO_MAX);
 }
 
-static int reading_add(struct history_reading *h, const struct cor_feed_event *change)
+static int reading_add(struct history_reading *h, const struct cor_feed_event *change, unsigned nth)
 {
-    struct cor_window_event event = {.rev = change->kv->mod_rev,
-                                     .at_ms = cor_cachers_now_ms(h->cacher->cachers)};
+    struct cor_window_event event = {
+        .rev = change->kv->mod_rev, .nth = nth, .at_ms = cor_cachers_now_ms(h->cacher->cachers)};
     size_t bytes = 0;
     int r = reading_grow(h);
 
@@ -299,18 +299,23 @@ static void reading_drop_all(struct history_reading *h)
     h->total_bytes = 0;
 }
 
-/* Adds the events of a batch. On the home loop, or on the thread that decodes the batch: the other
- * one touches none of what this touches. */
+/* Adds the events of a batch, which has whole revisions. On the home loop, or on the thread that
+ * decodes the batch: the other one touches none of what this touches. */
 static void reading_add_batch(struct history_reading *h, const struct store_feed_batch *batch)
 {
+    cor_rev last = 0;
+    unsigned nth = 0;
+
     for (size_t i = 0; i < batch->nevents && h->err == 0; i++) {
         cor_rev rev = batch->events[i].kv->mod_rev;
         int r = 0;
 
+        nth = cor_window_next_nth(last, nth, rev);
+        last = rev;
         if (atomic_load_explicit(&h->stops, memory_order_relaxed))
             return;
         if (rev <= h->base && rev > h->blind)
-            r = reading_add(h, &batch->events[i]);
+            r = reading_add(h, &batch->events[i], nth);
         if (r == -COR_EINTERNAL) {
             reading_drop_all(h);
             h->start = h->blind = rev;

@@ -8,8 +8,9 @@
  *
  * What fails: a bookmark that cannot be made is left out. Everything else that fails ends the
  * stream (cor_cacher_watch_end()): plainly, or with an ERROR event. A stream that has delivered a
- * part of a revision does not end plainly, because its client would go on after that revision: it
- * ends with 410 instead.
+ * part of a revision does not end plainly, because its client would go on after that revision. When
+ * the cache has lost the rest, that is read from the engine's history first (replay.h). When it
+ * cannot be had, the stream ends with 410.
  *
  * A watch that would have to show a value that cannot be decoded is the store's own watch from the
  * beginning: it ends with the ERROR event that names the key, when it comes to that value. A watch
@@ -75,6 +76,33 @@ void cor_cacher_watch_end(struct cacher_watch *w, struct cor_status *status)
     }
     cor_cacher_watch_moved(w);
     cor_cacher_watch_schedule(w);
+}
+
+/* The watch keeps its place, as one that a replay has put aside, and joins one when its client
+ * reads. False: it cannot. */
+static bool watch_wants_rest(struct cacher_watch *w)
+{
+    if (w->state == WATCH_REPLAYING) {
+        cor_cacher_replay_finish(w);
+        return true;
+    }
+    if (w->nth == COR_WINDOW_NTH_MAX || cor_cacher_watch_sync_init(w) < 0)
+        return false;
+    cor_cacher_watch_unlink(w);
+    w->reader->started--;
+    w->started = false;
+    w->state = WATCH_REPLAYING;
+    w->sync->place = (struct replay_place){w->rev, w->nth + 1};
+    cor_cacher_replay_finish(w);
+    cor_cacher_watch_moved(w);
+    cor_cacher_watch_schedule(w);
+    return true;
+}
+
+void cor_cacher_watch_lose_place(struct cacher_watch *w)
+{
+    if (!watch_is_inside_revision(w) || !watch_wants_rest(w))
+        cor_cacher_watch_end(w, NULL);
 }
 
 static void watch_step_ending(struct cacher_watch *w)
@@ -190,6 +218,8 @@ static bool watch_finish(struct cor_watch *base)
         return !w->is_cut && !w->has_error;
     if (!watch_is_inside_revision(w))
         return true;
+    if (w->state == WATCH_REPLAYING)
+        cor_cacher_replay_finish(w);
     w->is_finishing = true;
     return false;
 }
@@ -289,14 +319,9 @@ static int watch_init(struct cacher_watch *w, struct cor_str key,
         return 1;
     if (opts->predicate && !cor_predicate_empty(opts->predicate))
         w->predicate = opts->predicate;
-    w->sync = cor_calloc(1, sizeof(*w->sync));
-    if (!w->sync)
+    if (cor_cacher_watch_sync_init(w) < 0 || cor_cacher_watch_join(w) < 0)
         return cor_store_no_memory(reterr_status);
-    w->sync->watch = w;
-    w->sync->on_held = opts->on_held;
-    cor_dlist_init(&w->sync->of_replay);
-    cor_status_init(&w->sync->status);
-    return cor_cacher_watch_join(w) < 0 ? cor_store_no_memory(reterr_status) : 0;
+    return 0;
 }
 
 int cor_cacher_reader_watch(struct cor_reader *base, struct cor_str key,
@@ -318,6 +343,7 @@ int cor_cacher_reader_watch(struct cor_reader *base, struct cor_str key,
     w->deadline_ms = opts->deadline_ms;
     w->on_open = opts->on_open;
     w->on_event = opts->on_event;
+    w->on_held = opts->on_held;
     w->arg = opts->arg;
     w->closed_mail.on_mail = watch_on_closed_mail;
     cor_dlist_init(&w->link);

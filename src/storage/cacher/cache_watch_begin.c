@@ -34,6 +34,18 @@
  * look at an object. */
 #define SYNC_LOOKS_AT_ONCE 16
 
+int cor_cacher_watch_sync_init(struct cacher_watch *w)
+{
+    assert(!w->sync);
+    w->sync = cor_calloc(1, sizeof(*w->sync));
+    if (!w->sync)
+        return -COR_ENOMEM;
+    w->sync->watch = w;
+    cor_dlist_init(&w->sync->of_replay);
+    cor_status_init(&w->sync->status);
+    return 0;
+}
+
 void cor_cacher_watch_sync_deinit(struct cacher_watch *w)
 {
     if (!w->sync)
@@ -277,7 +289,7 @@ void cor_cacher_watch_step_syncing(struct cacher_watch *w)
         return;
     change.rev = entry->object->rev;
     if (cor_cacher_watch_sees(w, &change, &event))
-        cor_cacher_watch_deliver(w, &event);
+        cor_cacher_watch_deliver(w, &change, &event);
 }
 
 void cor_cacher_watch_step_synced(struct cacher_watch *w)

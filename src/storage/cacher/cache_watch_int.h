@@ -6,6 +6,7 @@
  *       ├────────────┴────────────────────────────────────┤ without the initial state
  *       ├──► EXTENDING (the window, backwards) ───────────┤
  *       └──► REPLAYING (what does not fit there) ─────────┘
+ *   WALKING, IDLE, LAGGING ──► REPLAYING (the rest of a revision that was evicted) ──► ENDING
  *   any ──► ENDING ──► ENDED        any ──► CLOSED
  *
  *   STARTING    on_open is due
@@ -22,8 +23,8 @@
  *   ENDING      the last event is due
  *
  * A plain end makes a client go on after the revision that it saw last. So a stream ends plainly
- * between two revisions only. A stream that has to end inside a revision ends with 410, and its
- * client lists again.
+ * between two revisions only. What is evicted inside a revision is read for the watch, which then
+ * ends. A stream that has to end there nevertheless ends with 410, and its client lists again.
  *
  * Thread: the reader's loop.  Owner: whoever opened the watch, until on_closed. */
 /* clang-format on */
@@ -76,22 +77,25 @@ struct cacher_watch {
     uint64_t place;    /* `from`, as the reader's `needs` knows it; UINT64_MAX: none */
     cor_rev min_rev;   /* events up to this are not for it */
     cor_rev rev;       /* of the last event that was delivered; 0: none */
+    unsigned nth;      /* its place in that revision */
     uint64_t reading;  /* EXTENDING: number of the reading of history that it waits for */
     unsigned tries;    /* readings that did not reach back far enough */
     unsigned nreplays; /* that are closing since it left them last */
     uint64_t deadline_ms;
     struct cor_timer bookmark_timer;
-    struct cacher_sync *sync; /* from the open until SYNCED is over, or until the end */
+    struct cacher_sync
+        *sync; /* from the open until SYNCED is over, or until the end; or REPLAYING */
     struct store_turn turn;
     struct cor_mail closed_mail;
     void (*on_open)(void *arg, int err, struct cor_status *status);
     cor_watch_cb on_event;
     void *arg;
+    void (*on_held)(void *arg); /* NULL: not wanted */
     void (*on_closed)(void *arg);
     void *closed_arg;
 };
 
-/* What only a watch that begins needs. */
+/* What only a watch that begins needs, or one that is replayed. */
 struct cacher_sync {
     struct cacher_watch *watch;
     struct fresh_wait wait;
@@ -104,7 +108,6 @@ struct cacher_sync {
     struct replay_place place;  /* the first event that it was not given, or an earlier one of the
                                  * replay's */
     bool is_held;               /* it is paused before an event of its own */
-    void (*on_held)(void *arg); /* the owner's; NULL: not wanted */
 };
 
 /* Is it at an event of the window that it has still to look at? */
@@ -120,6 +123,9 @@ void cor_cacher_watch_schedule(struct cacher_watch *w);
 /* Ends the stream: plainly, or with an ERROR event (`status`, which is moved out of; only while
  * `sync` is there). Inside a revision the plain end becomes a 410. Again is harmless. */
 void cor_cacher_watch_end(struct cacher_watch *w, struct cor_status *status);
+/* What it has to see next is not in the cache any more: it ends, or is given the rest of its
+ * revision first (REPLAYING). */
+void cor_cacher_watch_lose_place(struct cacher_watch *w);
 /* cache_bookmark.c. Sends the bookmark that is due, if the watch can take it now. */
 void cor_cacher_watch_bookmark(struct cacher_watch *w);
 void cor_cacher_watch_set_bookmark_timer(struct cacher_watch *w);
@@ -140,6 +146,7 @@ cor_rev cor_cacher_watch_first_rev(const struct cacher_watch *w);
 void cor_cacher_watch_step_starting(struct cacher_watch *w);
 void cor_cacher_watch_step_syncing(struct cacher_watch *w);
 void cor_cacher_watch_step_synced(struct cacher_watch *w);
+int cor_cacher_watch_sync_init(struct cacher_watch *w);
 void cor_cacher_watch_sync_deinit(struct cacher_watch *w);
 
 /* In dispatch.c. */
@@ -149,7 +156,8 @@ bool cor_cacher_watch_covers(const struct cacher_watch *w, struct cor_str key);
 /* What the watch sees of a change; false: nothing. */
 bool cor_cacher_watch_sees(const struct cacher_watch *w, const struct cor_window_event *change,
                            struct cor_reader_event *ret_event);
-void cor_cacher_watch_deliver(struct cacher_watch *w, const struct cor_reader_event *event);
+void cor_cacher_watch_deliver(struct cacher_watch *w, const struct cor_window_event *change,
+                              const struct cor_reader_event *event);
 /* Removes it from the lists of its bucket. */
 void cor_cacher_watch_unlink(struct cacher_watch *w);
 /* WALKING or LAGGING: delivers until it is paused, has caught up, or has looked at `max` events.

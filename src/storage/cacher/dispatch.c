@@ -3,7 +3,8 @@
  * A dispatch (cor_cacher_dispatch()), on the mail of the writer or in a turn of its own:
  *   1. Look at the cache, once under its lock: is it ready, which events does the window have,
  *      which readings of history are done.
- *   2. End the watches that cannot go on, and resume those that waited for history.
+ *   2. End the watches that cannot go on (inside a revision: after it), and resume those that
+ * waited for history.
  *   3. Segment by segment, find the buckets of each new event (watch_index.c). Then give each idle
  *      watch of a bucket all its events in a row, so that they leave in one send.
  *   4. After TURN_EVENTS events or TURN_VISITS visits, stop between two revisions and go on in
@@ -16,7 +17,7 @@
  *
  * What fails: nothing here allocates but the numbers that a bucket keeps for lagging watches;
  * without memory for them, those watches walk the whole window instead. When an event that a watch
- * still needs has been evicted, the watch ends.
+ * still needs has been evicted, the watch ends, or first reads the rest of its revision.
  *
  * Callbacks may open, pause and close any watch of the reader. Buckets that become empty are freed
  * after the dispatch.
@@ -75,10 +76,12 @@ bool cor_cacher_watch_sees(const struct cacher_watch *w, const struct cor_window
     return true;
 }
 
-void cor_cacher_watch_deliver(struct cacher_watch *w, const struct cor_reader_event *event)
+void cor_cacher_watch_deliver(struct cacher_watch *w, const struct cor_window_event *change,
+                              const struct cor_reader_event *event)
 {
     cacher_count(&w->reader->counts.deliveries, 1);
     w->rev = event->rev;
+    w->nth = change->nth;
     w->on_event(w->arg, event);
 }
 
@@ -179,7 +182,7 @@ static void watch_offer_all(struct cacher_watch *w, const struct watch_offer *of
         if (o->number < w->from || !cor_cacher_watch_sees(w, o->change, &event))
             continue;
         if (!w->paused && has_time_to_deliver(w->reader)) {
-            cor_cacher_watch_deliver(w, &event);
+            cor_cacher_watch_deliver(w, o->change, &event);
             continue;
         }
         become_lagging(w, o->number, event.rev);
@@ -246,8 +249,10 @@ static struct sight look(struct cacher_reader *reader)
     return s;
 }
 
-/* Ends the watches that cannot go on: all of them when the cache was lost or listed again, those
- * whose next event has left the window, and the idle ones when the loop itself was too slow. */
+/* Takes the place of the watches that cannot go on: of all of them when the cache was lost or
+ * listed again, of those whose next event has left the window, and of the idle ones when the loop
+ * itself was too slow.
+ */
 static void end_lost(struct cacher_reader *reader, const struct sight *s)
 {
     bool late = reader->next < s->first;
@@ -258,10 +263,10 @@ static void end_lost(struct cacher_reader *reader, const struct sight *s)
         if (w->state == WATCH_STARTING)
             continue;
         if (!s->ready || w->generation != s->generation) {
-            cor_cacher_watch_end(w, NULL);
+            cor_cacher_watch_lose_place(w);
         } else if (w->from < s->first && (is_behind(w) || (late && w->state == WATCH_IDLE))) {
             cacher_count(&reader->counts.evicted, 1);
-            cor_cacher_watch_end(w, NULL);
+            cor_cacher_watch_lose_place(w);
         }
     }
     if (late)
@@ -427,7 +432,7 @@ static bool watch_pass(struct cacher_watch *w, const struct cor_window_event *ch
     if (cor_cacher_watch_sees(w, change, &event)) {
         if (w->paused)
             return false;
-        cor_cacher_watch_deliver(w, &event);
+        cor_cacher_watch_deliver(w, change, &event);
         if (!is_behind(w))
             return true;
     }
@@ -466,7 +471,7 @@ bool cor_cacher_watch_catch_up(struct cacher_watch *w, size_t max)
         s = get_segment(w->reader, w->from);
         if (!s) {
             cacher_count(&w->reader->counts.evicted, 1);
-            cor_cacher_watch_end(w, NULL);
+            cor_cacher_watch_lose_place(w);
             return false;
         }
         end = s->number + COR_WINDOW_SEGMENT_EVENTS;

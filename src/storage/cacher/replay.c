@@ -77,7 +77,8 @@ struct replay {
     bool has_change;
     struct cor_window_event change; /* with references */
     size_t change_bytes;
-    cor_rev base; /* of the window, as it was seen last: it cannot be reached before */
+    cor_rev base;       /* of the window, as it was seen last: it cannot be reached before */
+    cor_rev finish_rev; /* after it some watch is to end; UINT64_MAX: none */
     size_t visits;
     int err; /* of the broken feed */
     bool is_closing;
@@ -207,8 +208,8 @@ static void replay_tell_held(struct replay *r)
         struct cacher_sync *sync = COR_CONTAINER_OF(link, struct cacher_sync, of_replay);
 
         cor_dlist_push(&r->watches, link);
-        if (sync->watch->paused && sync->on_held)
-            sync->on_held(sync->watch->arg);
+        if (sync->watch->paused && sync->watch->on_held)
+            sync->watch->on_held(sync->watch->arg);
     }
 }
 
@@ -357,6 +358,7 @@ static bool replay_take(struct replay *r, const struct cor_feed_event *event)
     r->next =
         is_last ? (struct replay_place){rev + 1, 0} : (struct replay_place){rev, r->at.nth + 1};
     r->change.rev = rev;
+    r->change.nth = r->at.nth < COR_WINDOW_NTH_MAX ? r->at.nth : COR_WINDOW_NTH_MAX;
     if (event->prev)
         err = replay_entry(r, event->prev, &r->change.old);
     if (err == 0 && !event->deleted)
@@ -397,7 +399,7 @@ static bool replay_visit(struct replay *r, struct watch_bucket *bucket)
             continue;
         }
         w->sync->place = r->next;
-        cor_cacher_watch_deliver(w, &event);
+        cor_cacher_watch_deliver(w, &r->change, &event);
     }
     return is_given;
 }
@@ -441,14 +443,33 @@ static void replay_reach_window(struct replay *r)
     }
 }
 
-/* Ends the watches that were to finish the revision that is complete now. */
+static void replay_note_finishing(struct replay *r, const struct cacher_watch *w)
+{
+    if (w->is_finishing && w->rev < r->finish_rev)
+        r->finish_rev = w->rev;
+}
+
+void cor_cacher_replay_finish(struct cacher_watch *w)
+{
+    assert(w->state == WATCH_REPLAYING && cor_cacher_replay_is_inside(w));
+    w->is_finishing = true;
+    if (w->sync->replay)
+        replay_note_finishing(w->sync->replay, w);
+}
+
+/* Ends the watches that were to finish a revision that is complete now. */
 static void replay_end_finishing(struct replay *r)
 {
+    if (r->at.rev <= r->finish_rev)
+        return;
+    r->finish_rev = UINT64_MAX;
     COR_DLIST_FOREACH_SAFE(link, &r->watches) {
         struct cacher_watch *w = COR_CONTAINER_OF(link, struct cacher_sync, of_replay)->watch;
 
-        if (w->is_finishing)
+        if (w->is_finishing && !cor_cacher_replay_is_inside(w))
             cor_cacher_watch_end(w, NULL);
+        else
+            replay_note_finishing(r, w);
     }
 }
 
@@ -456,7 +477,6 @@ static void replay_end_finishing(struct replay *r)
 static void replay_pass(struct replay *r)
 {
     size_t credit = cor_store_backlog_credit(&r->backlog, r->change_bytes);
-    bool is_long = r->at.nth > 0;
 
     if (credit > 0)
         cor_feed_credit(r->feed.feed, credit);
@@ -464,8 +484,7 @@ static void replay_pass(struct replay *r)
     r->at = r->next;
     if (r->at.nth > 0)
         return;
-    if (is_long)
-        replay_end_finishing(r);
+    replay_end_finishing(r);
     if (!r->is_closing)
         replay_reach_window(r);
 }
@@ -475,7 +494,9 @@ static void replay_pass_mark(struct replay *r, cor_rev upto)
 {
     if (upto + 1 > r->at.rev)
         r->at = (struct replay_place){upto + 1, 0};
-    replay_reach_window(r);
+    replay_end_finishing(r);
+    if (!r->is_closing)
+        replay_reach_window(r);
 }
 
 /* A paused watch holds the replay. */
@@ -673,6 +694,7 @@ static int replay_new(struct cacher_watch *w, struct cor_feed_share *take_share,
         return -COR_ENOMEM;
     r->reader = reader;
     r->at.rev = w->sync->place.rev;
+    r->finish_rev = UINT64_MAX;
     r->payer = w;
     r->share = take_share;
     r->patience_ms = SHARED_MS;
@@ -733,6 +755,7 @@ int cor_cacher_replay_join(struct cacher_watch *w)
     }
     w->sync->replay = r;
     w->sync->is_held = false;
+    replay_note_finishing(r, w);
     r->nwatches++;
     cor_dlist_push(&r->watches, &w->sync->of_replay);
     cor_dlist_push(&w->bucket->replaying, &w->link);

@@ -2,6 +2,9 @@
  * before the window, until it reaches the window and hands them over to it. Nothing of it enters
  * the window or the byte budget, so it costs no other watch its place.
  *
+ * A watch that has lost its place in the window inside a revision is given the rest of that
+ * revision in the same way, and then ends.
+ *
  * A watch joins the nearest replay that has not passed the place where the watch begins. When there
  * is none, or that one is far away while few are open, another replay is begun. All watches of a
  * replay are given an event before the next one.
@@ -33,6 +36,8 @@ bool cor_cacher_replay_is_full(const struct cacher_watch *w, cor_rev rev);
 void cor_cacher_replay_leave(struct cacher_watch *w);
 /* REPLAYING, and not paused any more: goes on. */
 void cor_cacher_replay_resume(struct cacher_watch *w);
+/* REPLAYING, in a replay or not, and inside a revision: it ends when that is complete. */
+void cor_cacher_replay_finish(struct cacher_watch *w);
 /* REPLAYING: has it been given a part of a revision? */
 bool cor_cacher_replay_is_inside(const struct cacher_watch *w);
 /* Its part of the bytes that its replay holds. */

@@ -257,6 +257,12 @@ static int change_tree(struct cor_watch_cache *c, struct cor_str key, struct cor
     return now ? put_entry(c, now, ret_old) : remove_entry(c, key, ret_old);
 }
 
+static void note_change(struct cor_watch_cache *c, cor_rev rev)
+{
+    c->nth = cor_window_next_nth(c->rev, c->nth, rev);
+    c->rev = rev;
+}
+
 int cor_watch_cache_apply_locked(struct cor_watch_cache *c, struct cor_str key,
                                  struct cor_cache_entry *take_now, cor_rev rev, uint64_t now_ms)
 {
@@ -271,7 +277,7 @@ int cor_watch_cache_apply_locked(struct cor_watch_cache *c, struct cor_str key,
         r = change_tree(c, key, now, &old);
     if (r < 0 && r != -COR_ENOTFOUND)
         return r;
-    c->rev = rev;
+    note_change(c, rev);
     if (c->unreadable.n > 0 &&
         cor_unreadable_remove(&c->unreadable, now ? cor_cache_entry_key(now) : key))
         cor_watch_cache_set_blind_locked(c, rev);
@@ -279,7 +285,8 @@ int cor_watch_cache_apply_locked(struct cor_watch_cache *c, struct cor_str key,
         return 0;
     bytes = old ? cor_cache_entry_bytes(old) : 0;
     c->bytes += (now ? cor_cache_entry_bytes(now) : 0) - bytes;
-    cor_window_push(&c->window, (struct cor_window_event){COR_STEAL(now), old, rev, now_ms}, bytes);
+    cor_window_push(&c->window, (struct cor_window_event){COR_STEAL(now), old, rev, now_ms, c->nth},
+                    bytes);
     if (c->window.next >= c->root_at)
         keep_root(c);
     return 0;
@@ -301,14 +308,14 @@ int cor_watch_cache_apply_unreadable_locked(struct cor_watch_cache *c, struct co
         r = change_tree(c, cor_kv_key(kv), NULL, &old);
     if (r < 0 && r != -COR_ENOTFOUND)
         return r;
-    c->rev = kv->mod_rev;
+    note_change(c, kv->mod_rev);
     cor_unreadable_put(&c->unreadable, kv);
     atomic_store(&c->may_be_blind, true);
     bytes = (old ? cor_cache_entry_bytes(old) : 0);
     c->bytes -= bytes;
     bytes += cor_cache_entry_bytes(now);
-    cor_window_push(&c->window, (struct cor_window_event){COR_STEAL(now), old, c->rev, now_ms},
-                    bytes);
+    cor_window_push(&c->window,
+                    (struct cor_window_event){COR_STEAL(now), old, c->rev, now_ms, c->nth}, bytes);
     if (c->window.next >= c->root_at)
         keep_root(c);
     return 0;

@@ -37,7 +37,8 @@ struct cor_watch_cache {
     size_t names_at;    /* in a key: where namespace and name begin; 0: it is not known */
     bool is_namespaced; /* there is a namespace before the name */
     struct cor_window window;
-    cor_rev rev;                 /* of the list, or of the last event */
+    cor_rev rev;                 /* of the list, or of the last change */
+    unsigned nth;                /* the place of that change in its revision */
     cor_rev compact_rev;         /* exact reads below it are refused */
     struct cor_kept_root *roots; /* oldest first */
     size_t nroots, roots_cap;

@@ -17,12 +17,24 @@
 /* Numbers begin here, so that history can be put in front of the first event. */
 #define COR_WINDOW_FIRST_NUMBER (UINT64_C(1) << 40)
 
+/* The place of a change in its revision, counted from 0 among all changes of the resource, also
+ * those that made no event. A larger one is not known. */
+#define COR_WINDOW_NTH_MAX ((1u << 24) - 1)
+
 struct cor_window_event {
     struct cor_cache_entry *now; /* NULL: deleted */
     struct cor_cache_entry *old; /* NULL: created */
     cor_rev rev;
-    uint64_t at_ms; /* when it came, monotonic */
+    uint64_t at_ms : 40; /* when it came, monotonic */
+    uint64_t nth : 24;   /* COR_WINDOW_NTH_MAX: that one, or a later one */
 };
+
+/* The place of the change after the one of `rev` and `nth`; `next_rev` is that change's revision.
+ */
+static inline unsigned cor_window_next_nth(cor_rev rev, unsigned nth, cor_rev next_rev)
+{
+    return next_rev != rev ? 0 : nth < COR_WINDOW_NTH_MAX ? nth + 1 : nth;
+}
 
 struct cor_window_segment {
     struct cor_ref ref;

@@ -115,72 +115,162 @@ TEST(revisions, history_is_extended_by_whole_ones_within_the_budget)
     fake_close(&f);
 }
 
-static void fill_the_budget(size_t n)
+static bool is_over(void *arg)
 {
-    char filler[1001];
+    const struct fake_watch *w = arg;
 
-    memset(filler, 'x', 1000);
-    filler[1000] = 0;
-    for (size_t i = 0; i < n; i++) {
-        filler[0] = i % 2 ? 'a' : 'b';
-        fake_put(&f, "other", "p", "a", filler);
-        cor_clock_manual_advance(&f.clock, 1);
-        fake_settle(&f);
+    return w->ended || w->error;
+}
+
+/* A revision of MANY deletions after two others of MANY changes, of which a watch has seen the
+ * first `at` that it selects. Returns the revision before it. */
+static cor_rev open_inside(struct fake_watch *w, size_t at, const char *fields)
+{
+    cor_rev before;
+
+    fake_open(&f, 1u << 20);
+    f.keeps_history = true;
+    fake_put_many(&f, "ns", MANY, "a");
+    before = fake_put_many(&f, "ns", MANY, "b");
+    open_from(w, before, fields);
+    w->pause_at = at;
+    fake_settle(&f);
+    fake_delete_many(&f, "ns", MANY);
+    fake_settle(&f);
+    assert_int_equal(w->n, at);
+    return before;
+}
+
+/* The revision leaves the window, with the places of those that are inside of it. */
+static void let_it_go(void)
+{
+    change(110);
+    cor_clock_manual_advance(&f.clock, 76000);
+    change(1);
+    fake_settle(&f);
+    assert_int_equal(cor_cacher_reader_stats(f.reader).evicted, 1);
+}
+
+/* A plain end would make the client go on after the revision of which it has seen a part, and a 410
+ * would make it list again, although the store has the rest. */
+TEST(revisions, a_watch_that_is_evicted_inside_of_one_is_given_the_rest_and_ends)
+{
+    static const size_t places[] = {1, 127, 128, 129, 200, MANY - 1};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(places); i++) {
+        struct fake_watch w;
+        cor_rev before = open_inside(&w, places[i], "");
+
+        let_it_go();
+        cor_watch_resume(w.watch);
+        fake_wait(&f, is_over, &w);
+        assert_int_equal(w.error, 0);
+        assert_true(w.ended);
+        assert_int_equal(w.n, MANY);
+        assert_int_equal(w.last, before + 1);
+        fake_watch_close(&w);
+        fake_close(&f);
     }
 }
 
-/* A plain end would make the client go on after the revision of which it has seen a part. */
-TEST(revisions, a_watch_that_is_evicted_inside_of_one_ends_with_410)
+TEST(revisions, a_watch_that_selects_is_given_what_it_selects_of_the_rest)
+{
+    struct fake_watch w;
+
+    open_inside(&w, 1, "spec.nodeName=b,metadata.namespace=ns");
+    let_it_go();
+    /* It waits for its client, holds no reading meanwhile, and would end between two revisions. */
+    fake_settle(&f);
+    assert_int_equal(cor_cachers_stats(f.cachers).replays, 0);
+    assert_false(cor_watch_finish(w.watch));
+    cor_watch_resume(w.watch);
+    fake_wait(&f, is_over, &w);
+    assert_int_equal(w.error, 0);
+    assert_int_equal(w.n, MANY);
+    assert_true(cor_watch_finish(w.watch));
+    fake_watch_close(&w);
+    fake_close(&f);
+}
+
+TEST(revisions, a_watch_that_loses_its_cache_inside_of_one_is_given_the_rest_and_ends)
 {
     struct fake_watch inside, between;
+    cor_rev before = open_inside(&inside, 129, "");
 
-    fake_open(&f, 1u << 20);
-    fake_put_many(&f, "ns", MANY, "a");
-    open_from(&inside, f.rev, "");
-    open_from(&between, f.rev, "");
-    inside.pause_at = 200;
-    between.pause_at = MANY;
+    open_from(&between, before, "");
     fake_settle(&f);
-    fake_delete_many(&f, "ns", MANY);
-    fake_settle(&f);
-    assert_int_equal(inside.n, 200);
     assert_int_equal(between.n, MANY);
-    fill_the_budget(3000);
+    fake_break(&f);
+    fake_settle(&f);
     cor_watch_resume(inside.watch);
-    cor_watch_resume(between.watch);
-    fake_settle(&f);
-    assert_int_equal(inside.error, 410);
-    assert_int_equal(inside.n, 200);
+    fake_wait(&f, is_over, &inside);
+    fake_wait(&f, is_over, &between);
+    assert_int_equal(inside.error, 0);
+    assert_int_equal(inside.n, MANY);
     assert_true(between.ended);
-    assert_int_equal(between.n, MANY);
     fake_watch_close(&inside);
     fake_watch_close(&between);
     fake_close(&f);
 }
 
-TEST(revisions, a_watch_that_loses_its_cache_inside_of_one_ends_with_410)
+/* The reading begins earlier, for another watch, and passes other revisions of many keys before. */
+TEST(revisions, a_watch_is_given_the_rest_by_a_reading_that_others_began)
 {
-    struct fake_watch inside, between;
+    struct fake_watch w, old;
+    cor_rev before = open_inside(&w, 100, "");
 
-    fake_open(&f, 0);
-    fake_put_many(&f, "ns", MANY, "a");
-    open_from(&inside, f.rev, "");
-    open_from(&between, f.rev, "");
-    inside.pause_at = 129;
-    between.pause_at = MANY;
-    fake_settle(&f);
-    fake_delete_many(&f, "ns", MANY);
-    fake_settle(&f);
-    fake_break(&f);
-    fake_settle(&f);
-    cor_watch_resume(inside.watch);
-    cor_watch_resume(between.watch);
-    fake_settle(&f);
-    assert_int_equal(inside.error, 410);
-    assert_true(between.ended);
-    fake_watch_close(&inside);
-    fake_watch_close(&between);
+    let_it_go();
+    open_from(&old, before - 2, "metadata.namespace=ns");
+    cor_watch_resume(w.watch);
+    fake_wait(&f, is_over, &w);
+    assert_int_equal(w.error, 0);
+    assert_int_equal(w.n, MANY);
+    while (old.n < 3 * MANY && !old.error && !old.ended)
+        fake_settle(&f);
+    assert_int_equal(old.n, 3 * MANY);
+    assert_false(old.error || old.ended);
+    fake_watch_close(&w);
+    fake_watch_close(&old);
     fake_close(&f);
+}
+
+TEST(revisions, a_watch_whose_rest_of_one_was_compacted_ends_with_410)
+{
+    struct fake_watch w;
+
+    open_inside(&w, 200, "");
+    let_it_go();
+    f.feed_compact_rev = f.rev;
+    cor_watch_resume(w.watch);
+    fake_wait(&f, is_over, &w);
+    assert_int_equal(w.error, 410);
+    assert_int_equal(w.n, 200);
+    fake_watch_close(&w);
+    fake_close(&f);
+}
+
+TEST(revisions, the_rest_of_one_survives_every_failed_allocation_without_a_gap)
+{
+    size_t ncut = 0;
+
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct fake_watch w;
+
+        test_fail_alloc(0, false);
+        open_inside(&w, 200, "");
+        change(110);
+        cor_clock_manual_advance(&f.clock, 76000);
+        change(1);
+        test_fail_alloc(n, false);
+        cor_watch_resume(w.watch);
+        fake_wait(&f, is_over, &w);
+        assert_true(w.error || (w.ended && w.n == MANY));
+        ncut += w.error == 410;
+        fake_watch_close(&w);
+        test_fail_alloc(0, false);
+        fake_close(&f);
+    }
+    assert_true(ncut > 0);
 }
 
 /* A watch that has seen a part of a revision when it comes to a value that cannot be decoded: the
