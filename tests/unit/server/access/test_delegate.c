@@ -89,17 +89,22 @@ TEST(delegate, what_may_pass_is_asked_again_and_a_decision_is_not)
 {
     static const struct answer script[] = {
         {.move = CUT},
-        {.status = 503, .body = "{}", .header = "Retry-After", .value = "1"},
+        {.status = 503, .body = "{}", .header = "Retry-After", .value = "2"},
+        {.status = 429, .body = "{}"},
         {.status = 201, .body = ANSWER},
         {.status = 403, .body = REFUSED},
         {.status = 503, .body = "{}"},
         {.status = 201, .body = "no object"}};
+    uint64_t began_ms;
     struct asker a;
 
     asker_begin(&a, script, COR_ARRAY_LEN(script));
+    began_ms = cor_loop_now_ms(a.w.loop);
     asker_ask(&a, 30000);
     assert_int_equal(a.r, 0);
-    assert_int_equal(a.w.nasked, 3);
+    assert_int_equal(a.w.nasked, 4);
+    /* The second pause is what was asked for, and the third is longer than half a second. */
+    assert_true(cor_loop_now_ms(a.w.loop) - began_ms >= 2000 + 500 + 500);
     asker_ask(&a, 10000);
     assert_int_equal(a.r, -COR_EINTERNAL);
     assert_string_equal(a.text, "you may not");
@@ -107,7 +112,7 @@ TEST(delegate, what_may_pass_is_asked_again_and_a_decision_is_not)
     assert_int_equal(a.r, -COR_EINTERNAL);
     asker_ask(&a, 10000);
     assert_int_equal(a.r, -COR_EINTERNAL);
-    assert_int_equal(a.w.nasked, 6);
+    assert_int_equal(a.w.nasked, 7);
     asker_close(&a);
 }
 
@@ -121,6 +126,34 @@ TEST(delegate, no_attempt_begins_after_the_limit)
     asker_ask(&a, 300); /* less than the first pause */
     assert_int_equal(a.r, -COR_EINTERNAL);
     assert_int_equal(a.w.nasked, 1);
+    asker_close(&a);
+}
+
+/* With less time than the first pause each question is one attempt. */
+static void asker_ask_once(struct asker *a)
+{
+    asker_ask(a, 450);
+}
+
+TEST(delegate, failures_in_a_row_open_the_circuit_and_an_answer_ends_the_row)
+{
+    struct answer script[2 * COR_DELEGATE_FAILURES];
+    struct asker a;
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(script); i++)
+        script[i] = (struct answer){.move = CUT};
+    script[COR_DELEGATE_FAILURES - 1] = (struct answer){.status = 201, .body = ANSWER};
+    asker_begin(&a, script, COR_ARRAY_LEN(script));
+    for (size_t i = 1; i < COR_DELEGATE_FAILURES; i++)
+        asker_ask_once(&a);
+    asker_ask(&a, 10000);
+    assert_int_equal(a.r, 0);
+    for (size_t i = 0; i < COR_DELEGATE_FAILURES; i++) {
+        asker_ask_once(&a);
+        assert_true(a.r < 0);
+    }
+    assert_int_equal(asker_send(&a, 10000), -COR_EUNREACHABLE);
+    assert_non_null(strstr(cor_delegate_why(a.delegate), "Post \"http://127.0.0.1:"));
     asker_close(&a);
 }
 
