@@ -172,6 +172,10 @@ def put(server, connection, n, key):
     server.request("PUT", f"{MAPS}/{name}", body, connection=connection).expect(200)
 
 
+def delete(server, connection, n):
+    server.request("DELETE", f"{MAPS}/old-{n}", connection=connection).expect(200)
+
+
 def cost(program, send, few, many, watchers=0):
     return min(count(program, send, few, many, watchers) for _ in range(TRIES))
 
@@ -211,6 +215,7 @@ MEASURED = {
     "update": lambda program: cost(program, update, 20, 140),
     "update with a new field": lambda program: cost(program, take, 20, OBJECTS_OF_WRITES),
     "create of a Pod": lambda program: cost(program, create_pod, 20, 140),
+    "delete": lambda program: cost(program, delete, 20, OBJECTS_OF_WRITES),
     "delivery of an event": delivery,
 }
 
