@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Clients that leave early: every way that a connection can end × every kind of request. leave.py PROGRAM [--long] [WORD...]
 
-A case is a kind of request (KINDS), over TLS, a Unix socket or HTTP/2, a moment (MOMENTS) and a way to go (WAYS). After each kind
+A case is a kind of request (leave_kinds.py), over TLS, a Unix socket or HTTP/2, a moment (MOMENTS) and a way to go (WAYS). After each kind
 the server must be as before: its connections, its descriptors, what it holds for its clients, requests in flight, watches and
-watchers; and so must what a proxied request has opened at the aggregated server. No limit of time may help: those of the server
+watchers, readings of history, stages on other threads; and so must what a proxied request has opened at the aggregated server, or what
+asks the delegate whose a token is. No limit of time may help: those of the server
 are ten minutes here. With words, only the kinds whose name has one of them. --long: more clients for each case, and two
 seconds until all is as before."""
 
@@ -15,81 +16,21 @@ import socket
 import ssl
 import struct
 import sys
+import tempfile
 import time
 
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "integration"))
 
 import h2  # noqa: E402
-from fixture import await_it, config_map, report  # noqa: E402
-from through import BASE, Through  # noqa: E402
+from fixture import await_it, report  # noqa: E402
+from leave_kinds import CACHE_BYTES, KINDS, Delegate, Kind, make_history, make_objects  # noqa: E402
+from through import Through  # noqa: E402
 
-MAPS = "/api/v1/namespaces/default/configmaps"
-TOKEN = "joe-token"
 PATIENCE_S, LONG_S = 60, 2
 STILL_LOOKS = 4
-BODY = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"generateName":"left-"},"data":{"k":"%s"}}'
-SMALL, LARGE = BODY % b"v", BODY % (b"v" * 900_000)
-CLOSE_FRAME, PING_FRAME = b"\x88\x82\0\0\0\0\x03\xe8", b"\x89\x81\0\0\0\0z"
-WEBSOCKET = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
-             "Sec-WebSocket-Version": "13", "Origin": "http://x"}
-TUNNEL = {"Connection": "Upgrade", "Upgrade": "echo"}
-
-
-class Kind:
-    """A request. `after`: bytes that follow a request which has an upgrade; `h2`: can it be a stream of HTTP/2?"""
-
-    def __init__(self, method, path, body=b"", after=b"", fields=None):
-        self.method, self.path, self.body, self.after = method, path, body, after
-        self.fields = dict(fields or {})
-        self.h2 = "Connection" not in self.fields
-
-    def bytes(self, token):
-        lines = [f"{self.method} {self.path} HTTP/1.1", "Host: x"]
-        lines += [f"Authorization: Bearer {token}"] if token else []
-        lines += [f"{name}: {value}" for name, value in self.fields.items()]
-        lines += [f"Content-Length: {len(self.body)}"] if self.body else []
-        return ("\r\n".join(lines) + "\r\n\r\n").encode()
-
-
-AGGREGATED = f"{BASE}/namespaces/n/things"
-KINDS = {
-    "get": Kind("GET", MAPS + "/c0"),
-    "get-nothing": Kind("GET", MAPS + "/none"),
-    "get-refused": Kind("GET", MAPS + "?limit=x"),
-    "list": Kind("GET", MAPS),
-    "list-gzip": Kind("GET", MAPS, fields={"Accept-Encoding": "gzip"}),
-    "list-table": Kind("GET", MAPS, fields={"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}),
-    "list-exact": Kind("GET", MAPS + "?limit=2"),
-    "watch": Kind("GET", MAPS + "?watch=1"),
-    "watch-quiet": Kind("GET", MAPS + "?watch=1&labelSelector=no=one"),
-    "watch-later": Kind("GET", MAPS + "?watch=1&resourceVersion=100000"),
-    "watch-refused": Kind("GET", MAPS + "?watch=1&resourceVersion=x"),
-    "watch-uncached": Kind("GET", "/api/v1/namespaces/default/events?watch=1"),
-    "websocket": Kind("GET", MAPS + "?watch=1", fields=WEBSOCKET),
-    "websocket-quiet": Kind("GET", MAPS + "?watch=1&labelSelector=no=one", fields=WEBSOCKET),
-    "websocket-refused": Kind("GET", MAPS + "?watch=1&resourceVersion=x", fields=WEBSOCKET),
-    "websocket-no-origin": Kind("GET", MAPS + "?watch=1", fields={**WEBSOCKET, "Origin": ":::"}),
-    "websocket-says-goodbye": Kind("GET", MAPS + "?watch=1", after=PING_FRAME + CLOSE_FRAME, fields=WEBSOCKET),
-    "websocket-nonsense": Kind("GET", MAPS + "?watch=1", after=b"\xff" * 50, fields=WEBSOCKET),
-    "websocket-much": Kind("GET", MAPS + "?watch=1", after=(b"\x82\xfe\x80\0\0\0\0\0" + b"x" * 32768) * 8, fields=WEBSOCKET),
-    "websocket-uncached": Kind("GET", "/api/v1/namespaces/default/events?watch=1", fields=WEBSOCKET),
-    "create": Kind("POST", MAPS, SMALL),
-    "create-large": Kind("POST", MAPS + "?dryRun=All", LARGE),
-    "create-too-large": Kind("POST", MAPS, b"x" * 4_000_000),
-    "create-continue": Kind("POST", MAPS + "?dryRun=All", SMALL, fields={"Expect": "100-continue"}),
-    "pipelined": Kind("GET", MAPS + "?watch=1", after=b"GET /version HTTP/1.1\r\nHost: x\r\n\r\n" * 8000),
-    "metrics": Kind("GET", "/metrics"),
-    "aggregated-get": Kind("GET", AGGREGATED + "/one"),
-    "aggregated-hang": Kind("GET", AGGREGATED + "/hang"),
-    "aggregated-quiet": Kind("GET", AGGREGATED + "/quiet?watch=1"),
-    "aggregated-stream": Kind("GET", AGGREGATED + "/stream?watch=1"),
-    "aggregated-large": Kind("POST", AGGREGATED + "/hang", b"x" * 3_000_000),
-    "aggregated-abort": Kind("GET", AGGREGATED + "/abort-body"),
-    "tunnel": Kind("GET", f"{BASE}/tunnel", fields=TUNNEL),
-    "tunnel-much": Kind("GET", f"{BASE}/tunnel", after=b"x" * 3_000_000, fields=TUNNEL),
-    "tunnel-refused": Kind("GET", f"{BASE}/conflict", fields=TUNNEL),
-}
+# Of the TLS handshake, beside its beginning: the server has answered; a part of the client's last bytes, and all of them.
+ANSWERED, HALF_FINISHED, FINISHED = "answered", "half finished", "finished"
 
 
 # --- moments: how far the client comes before it leaves ------------------------------------------------------------------
@@ -200,7 +141,8 @@ class Client:
 
     def __init__(self, field, kind, is_unix):
         self.kind, self.lingers, self.body = kind, False, kind.body
-        self.head = kind.bytes(None if is_unix else TOKEN)
+        # Over the Unix socket everybody is somebody already, but for who brings a token.
+        self.head = kind.bytes(None if is_unix and not kind.tokens else kind.token())
         self.sock = field.unix_socket() if is_unix else field.tls_socket()
 
 
@@ -209,10 +151,11 @@ class Streams(Client):
 
     def __init__(self, field, kind):
         self.kind, self.lingers = kind, False
-        fields = h2.literal_by_index(23, "Bearer " + TOKEN)
+        fields = h2.literal_by_index(23, "Bearer " + kind.token())
         for name, value in kind.fields.items():
             fields += h2.literal(name.lower(), value)
-        block = h2.METHOD[kind.method] + h2.HTTPS + h2.literal_by_index(4, kind.path) + h2.literal_by_index(1, "x") + fields
+        method = h2.METHOD.get(kind.method) or h2.literal_by_index(2, kind.method)
+        block = method + h2.HTTPS + h2.literal_by_index(4, kind.path) + h2.literal_by_index(1, "x") + fields
         flags = h2.END_HEADERS | (0 if kind.body else h2.END_STREAM)
         self.head = h2.PREFACE + h2.frame(h2.SETTINGS, 0, 0) + h2.frame(h2.SETTINGS, h2.ACK, 0)
         self.head += b"".join(h2.frame(h2.HEADERS, flags, stream, block) for stream in (1, 3, 5))
@@ -229,26 +172,40 @@ def resets_its_streams(client):
 
 
 class Handshake(Client):
-    """A connection that leaves while TLS is being made: a part of a ClientHello, or all of it."""
+    """A connection that leaves while TLS is being made: `stage` is a part of the ClientHello, all of which may go while the server is
+    stopped (before_the_answer), or one after the server has answered."""
 
-    def __init__(self, field, part):
-        self.kind, self.lingers, self.head, self.body = Kind("GET", "/"), False, b"", b""
+    def __init__(self, field, stage):
+        self.kind, self.lingers, self.body = Kind("GET", "/"), False, b""
         incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        hello = ssl._create_unverified_context().wrap_bio(incoming, outgoing)
-        try:
-            hello.do_handshake()
-        except ssl.SSLWantReadError:
-            pass
+        tls = ssl._create_unverified_context().wrap_bio(incoming, outgoing)
+        self.shake(tls)
         hello = outgoing.read()
+        self.head = hello if stage == 1 else b""
         self.sock = field.tcp_socket()
-        self.sock.sendall(hello[:int(len(hello) * part)])
+        if stage in (ANSWERED, HALF_FINISHED, FINISHED):
+            self.sock.sendall(hello)
+            incoming.write(self.sock.recv(1 if stage == ANSWERED else 65536))
+            while stage != ANSWERED and not self.shake(tls):
+                incoming.write(self.sock.recv(65536))
+            finished = outgoing.read()
+            self.sock.sendall(finished if stage == FINISHED else finished[:len(finished) // 2])
+        elif stage < 1:
+            self.sock.sendall(hello[:int(len(hello) * stage)])
+
+    def shake(self, tls):
+        try:
+            tls.do_handshake()
+            return True
+        except ssl.SSLWantReadError:
+            return False
 
 
 # --- what must be as before ----------------------------------------------------------------------------------------------
 
 class Field:
-    def __init__(self, through, is_long):
-        self.server, self.target, self.is_long = through.server, through.target, is_long
+    def __init__(self, through, delegate, is_long):
+        self.server, self.target, self.delegate, self.is_long = through.server, through.target, delegate, is_long
         self.context = ssl.create_default_context(cafile=self.server.data / "pki/ca.crt")
         self.longest = 0.0
         self.asks = self.server.connect()
@@ -278,18 +235,20 @@ class Field:
             self.before = self.state()
         return self.before == was
 
+    def figures(self):
+        lines = self.server.get("/metrics", connection=self.asks).expect(200).body.decode().splitlines()
+        return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines) if not name.startswith("#")}
+
     def state(self):
-        """What the server has open and holds, but for idle connections to the target."""
+        """What the server has open, holds and has to do, but for idle connections to the target and to the delegate."""
         wanted = ("coracle_http_connections", "coracle_http_held_bytes", "apiserver_current_inflight_requests",
-                  "apiserver_longrunning_requests", "coracle_watchers", "process_open_fds")
-        found = {}
-        for line in self.server.get("/metrics", connection=self.asks).expect(200).body.decode().splitlines():
-            name, _, value = line.rpartition(" ")
-            if name.partition("{")[0] in wanted and float(value) != 0:
-                found[name] = float(value)
+                  "apiserver_longrunning_requests", "coracle_watchers", "process_open_fds", "coracle_watch_cache_replays",
+                  "coracle_watch_cache_pinned_bytes", "coracle_waiting_answers_bytes", "coracle_offload_bytes")
+        found = {name: value for name, value in self.figures().items() if name.partition("{")[0] in wanted and value != 0}
         with self.target.lock:
             found["process_open_fds"] -= len(self.target.open)
             found["open streams of the target"] = len(self.target.streams)
+        found["process_open_fds"] -= self.delegate.count()
         return found
 
     def await_state(self, what):
@@ -321,7 +280,7 @@ def go(field, clients, moment, way):
 
 def cases(name, transport):
     if transport == "handshake":
-        return [(before_the_head, way) for way in (closes, resets, ends_its_side)]
+        return list(itertools.product((before_the_head, before_the_answer), (closes, resets, ends_its_side)))
     kind = KINDS[name]
     moments = [one for one in MOMENTS if one is not in_the_body or kind.body]
     ways = WAYS if transport != "unix" else [closes, ends_its_side]
@@ -330,28 +289,30 @@ def cases(name, transport):
 
 def make(field, name, transport):
     if transport == "handshake":
-        return [Handshake(field, part) for part in (0, 0.5, 1)]
+        return [Handshake(field, stage) for stage in (0, 0.5, 1, ANSWERED, HALF_FINISHED, FINISHED)]
     if transport == "h2":
         return [Streams(field, KINDS[name])]
     return [Client(field, KINDS[name], transport == "unix")]
 
 
 def run(field, name, transport, moment, way):
-    """The sockets that stay for a moment."""
+    """The sockets that stay for a moment. The delegate knows nothing before they have gone."""
     clients = [client for _ in range(5 if field.is_long else 1) for client in make(field, name, transport)]
+    field.delegate.hold()
     go(field, clients, moment, way)
     return [client.sock for client in clients if client.lingers]
 
 
-def end(socks):
+def end(field, socks):
     for sock in socks:
         sock.close()
+    field.delegate.release()
 
 
 def run_all(field, name, transport):
     lingering = [sock for case in cases(name, transport) for sock in run(field, name, transport, *case)]
     time.sleep(0.02)
-    end(lingering)
+    end(field, lingering)
 
 
 def warm_up(field, name, transport):
@@ -368,9 +329,25 @@ def play(field, name, transport):
         field.await_state(what)
     except AssertionError:
         for moment, way in cases(name, transport):
-            end(run(field, name, transport, moment, way))
+            end(field, run(field, name, transport, moment, way))
             field.await_state(f"{what}: a client that {way.__name__}, {moment.__name__}")
         raise
+
+
+def look_at_kinds(field):
+    """A table of requests that do something else would show nothing."""
+    offloaded = ["create-large", "create-yaml", "apply-yaml", "list-table-slow", "watch-table"]
+    wanted = {**dict.fromkeys(offloaded, "coracle_offload_jobs_total"), "watch-replay": "coracle_watch_cache_replays", "delegated": ""}
+    for name, figure in wanted.items():
+        def value():
+            return field.figures()[figure] if figure else field.delegate.asked()
+        before = value()
+        client = Client(field, KINDS[name], False)
+        field.delegate.hold()
+        push(client.sock, client.head + client.body)
+        await_it(lambda: value() > before, f"what {name} is for", PATIENCE_S)
+        end(field, [client.sock])
+    field.await_state("one of each kind")
 
 
 def main():
@@ -380,7 +357,7 @@ def main():
     chosen = [(name, transport) for name in KINDS for transport in ("tls", "unix", "h2")
               if (transport != "h2" or KINDS[name].h2) and (not words or any(word in name for word in words))]
     chosen += [("handshake", "handshake")] if not words or "handshake" in words else []
-    flags = ("--authorization-mode", "AlwaysAllow", "--request-timeout", "10m")
+    flags = ("--authorization-mode", "AlwaysAllow", "--request-timeout", "10m", "--watch-cache-bytes", str(CACHE_BYTES))
 
     def test_of(name, transport):
         def one():
@@ -390,15 +367,18 @@ def main():
         one.__name__ = f"{name}_over_{transport}_leaves_nothing"
         return one
 
-    with Through(program, *flags) as through:
-        server = through.server
-        server.flags += ("--unix-socket", str(server.data / "s"))
+    with tempfile.TemporaryDirectory() as folder, Through(program, *flags) as through:
+        server, delegate = through.server, Delegate(folder)
+        server.flags += ("--unix-socket", str(server.data / "s"), "--authentication-kubeconfig", str(delegate.config),
+                         "--authentication-skip-lookup")
+        make_history(server)
         server.restart(keep_port=True)
-        for i in range(30):
-            server.create(MAPS, config_map(f"c{i}", k="v" * 50_000))
-        field = Field(through, is_long)
+        make_objects(server)
+        field = Field(through, delegate, is_long)
         warm_up(field, *chosen[0])
-        status = report([test_of(*one) for one in chosen], lambda one: one())
+        def kinds_are_what_they_say():
+            look_at_kinds(field)
+        status = report([kinds_are_what_they_say, *(test_of(*one) for one in chosen)], lambda one: one())
         total = sum(len(cases(*one)) for one in chosen)
         field.asks.close()
         print(f"# {total} cases; the longest until all was as before: {field.longest:.2f} s")
