@@ -1,20 +1,30 @@
 #include "base/uuid.h"
 
-struct cor_str cor_uuid_print(struct cor_rand *rand, char out[COR_UUID_TEXT_MAX])
+/* Writes the lowest `n` digits of `bits` and a hyphen. Returns what is behind it. */
+static char *print_group(char *at, uint64_t bits, size_t n)
 {
     static const char digits[] = "0123456789abcdef";
-    uint64_t half[2] = {cor_rand_u64(rand), cor_rand_u64(rand)};
-    size_t at = 0;
 
-    half[0] = (half[0] & ~UINT64_C(0xf000)) | 0x4000;
-    half[1] = (half[1] & ~(UINT64_C(3) << 62)) | UINT64_C(1) << 63;
-    for (int i = 0; i < 32; i++) {
-        if (i == 8 || i == 12 || i == 16 || i == 20)
-            out[at++] = '-';
-        out[at++] = digits[half[i / 16] >> (60 - 4 * (i % 16)) & 0xf];
-    }
-    out[at] = 0;
-    return cor_str(out, at);
+    for (size_t i = n; i-- > 0; bits >>= 4)
+        at[i] = digits[bits & 0xf];
+    at[n] = '-';
+    return at + n + 1;
+}
+
+struct cor_str cor_uuid_print(struct cor_rand *rand, char out[COR_UUID_TEXT_MAX])
+{
+    uint64_t high = cor_rand_u64(rand), low = cor_rand_u64(rand);
+    char *at = out;
+
+    high = (high & ~UINT64_C(0xf000)) | 0x4000;
+    low = (low & ~(UINT64_C(3) << 62)) | UINT64_C(1) << 63;
+    at = print_group(at, high >> 32, 8);
+    at = print_group(at, high >> 16, 4);
+    at = print_group(at, high, 4);
+    at = print_group(at, low >> 48, 4);
+    at = print_group(at, low, 12);
+    *--at = 0;
+    return cor_str(out, (size_t)(at - out));
 }
 
 int cor_uuid_add(struct cor_rand *rand, struct cor_buf *out)
