@@ -176,6 +176,9 @@ def without_etcd_writes_fail_cached_reads_go_on_and_it_recovers(coracle, flags):
     with Cluster() as etcd, Server(coracle, "--etcd-servers", etcd.urls, *flags) as a:
         a.create(MAPS, config_map("before"))
         watch = a.watch(f"{MAPS}?watch=1&resourceVersion={revision(a)}")
+        # Its head is sent before the store has been asked for events.
+        seen = a.create(MAPS, config_map("seen"))
+        assert next(watch)["object"] == seen
         etcd.members[0].kill()
         answer = a.request("POST", MAPS, config_map("lost"))
         assert answer.status in (500, 504), answer.status
@@ -206,36 +209,64 @@ def without_etcd_writes_fail_cached_reads_go_on_and_it_recovers(coracle, flags):
         watch.close()
 
 
+# What an answer may take beyond the time of its request: handshakes and the machine, but no timeout of the server's own. One that took
+# longer is asked for again, because the machine may be busy for a moment; what waits for something else waits each time.
+LATE_S = 3
+TRIES = 4
+
+
+def in_time(ask, seconds):
+    """The answer of ask(), which must come within so many seconds in one of a few tries."""
+    took = []
+    for _ in range(TRIES):
+        begun = time.monotonic()
+        answer = ask()
+        took.append(time.monotonic() - begun)
+        if took[-1] < seconds + LATE_S:
+            return answer
+    raise AssertionError(f"took {took} s each time, of {seconds}")
+
+
 @test
 def without_a_quorum_requests_end_with_words_in_their_time(coracle, flags):
     """The member that is left answers: what it says is that there is no leader, or nothing."""
     merge = {"Content_Type": "application/merge-patch+json"}
     requests = [("GET", f"{MAPS}/before", None, {}), ("GET", MAPS, None, {}), ("GET", f"{MAPS}?limit=1", None, {}),
+                ("GET", f"{MAPS}?resourceVersion=99999", None, {}),
                 ("POST", MAPS, config_map("lost"), {}), ("PUT", f"{MAPS}/before", config_map("before", k="w"), {}),
                 ("PATCH", f"{MAPS}/before", {"data": {"k": "v"}}, merge), ("DELETE", f"{MAPS}/before", None, {}),
                 ("DELETE", MAPS, None, {})]
+    initial = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    # Events have no watch cache.
+    watches = [f"/api/v1/namespaces/default/{resource}?watch=1{more}" for resource in ("configmaps", "events") for more in ("", initial)]
 
     def ask(method, path, body, headers, timeout):
         path += f"{'&' if '?' in path else '?'}timeout={timeout}s"
-        begun = time.monotonic()
-        answer = a.request(method, path, body, connection=a.connect(), **headers)
+        answer = in_time(lambda: a.request(method, path, body, connection=a.connect(), **headers), timeout)
         status = answer.json()
-        assert answer.status in (500, 504) and status["reason"] in ("ServerTimeout", "Timeout") and status["message"], answer.body
-        # Not what a request without a timeout has.
-        assert time.monotonic() - begun < 30 + timeout, (method, path)
+        assert (answer.status, status["reason"]) in ((500, "ServerTimeout"), (504, "Timeout")) and status["message"], answer.body
+        # A client that is told to come back is told when.
+        assert answer.status == 504 or int(answer.headers["Retry-After"]) > 0, answer.headers
 
-    with Cluster(3) as etcd, Server(coracle, "--etcd-servers", etcd.urls, *flags) as a:
+    def ask_for_a_watch(path, timeout):
+        """What it cannot begin with is said by an ERROR event, or by a Status in its place; an empty stream would say that all is well."""
+        events = in_time(lambda: list(a.watch(f"{path}&timeoutSeconds={timeout}")), timeout)
+        assert [event["type"] for event in events] == ["ERROR"], (path, timeout, events)
+        assert events[0]["object"]["code"] in (500, 504) and events[0]["object"]["message"], events
+
+    with Cluster(3) as etcd, Server(coracle, "--etcd-servers", etcd.urls, *flags) as a, \
+            Server(coracle, "--etcd-servers", etcd.urls, "--request-timeout=1s", *flags) as short:
         a.create(MAPS, config_map("before"))
         for member in etcd.members[:2]:
             member.kill()
-        with concurrent.futures.ThreadPoolExecutor(2 * len(requests)) as pool:
-            asked = [pool.submit(ask, *request, timeout) for request in requests for timeout in (1, 20)]
+        with concurrent.futures.ThreadPoolExecutor(2 * (len(requests) + len(watches))) as pool:
+            asked = [pool.submit(ask, *request, timeout) for request in requests for timeout in (1, 8)]
+            asked += [pool.submit(ask_for_a_watch, path, timeout) for path in watches for timeout in (1, 8)]
         for one in asked:
             one.result()
-        # A watch that cannot begin says so, too.
-        watch = a.watch(f"{MAPS}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")
-        event = next(watch)
-        assert event["type"] == "ERROR" and event["object"]["message"], event
+        # Who names no time has the server's.
+        assert in_time(lambda: short.get(MAPS), 1).json()["message"]
+        assert in_time(lambda: short.request("POST", MAPS, config_map("lost")), 1).json()["message"]
 
 
 @test

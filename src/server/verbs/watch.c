@@ -25,6 +25,8 @@
  *     several events the client is told to list again (410), because it would resume after that
  *     revision;
  *   - timeoutSeconds or shutdown: after the revision that was begun is complete (watch_end_now);
+ *   - timeoutSeconds before the store has told where the watch begins, as an etcd without a quorum
+ *     does not: an ERROR event with 504 (watch_end_unbegun);
  *   - the client is gone, or is cut for being too slow: closed (watch_gone). may_cut is false
  *     inside a revision, for the same reason.
  * Before the head is sent a failure is answered as a Status.
@@ -604,9 +606,27 @@ static void watch_end_now(struct watch_call *w)
         cor_call_pump(&w->call);
 }
 
+/* The time is over before the store has told anything: a plain end would say that all is well, and
+ * that nothing has happened. */
+static void watch_end_unbegun(struct watch_call *w)
+{
+    COR_CLEANUP(cor_status_deinit) struct cor_status status;
+
+    cor_status_init(&status);
+    cor_status_timeout(&status, 0, "%s", COR_ALLOTTED_TEXT);
+    if (!w->call.refill)
+        watch_begin(w);
+    watch_end_with(w, &status);
+}
+
 static void watch_on_timer(struct cor_timer *timer)
 {
-    watch_end_now(COR_CONTAINER_OF(timer, struct watch_call, timer));
+    struct watch_call *w = COR_CONTAINER_OF(timer, struct watch_call, timer);
+
+    if (w->watch && !w->is_ending && w->call.opts.timeout_seconds >= 0 && cor_watch_waits(w->watch))
+        watch_end_unbegun(w);
+    else
+        watch_end_now(w);
 }
 
 /* The definition of the resource has changed, or is gone: the client watches again. */

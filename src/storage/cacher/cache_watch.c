@@ -229,8 +229,15 @@ static size_t watch_held(struct cor_watch *base)
     return cor_cacher_replay_held((struct cacher_watch *)base);
 }
 
-static const struct cor_watch_ops watch_ops = {watch_pause, watch_resume, watch_finish, watch_close,
-                                               watch_held};
+static bool watch_waits(const struct cor_watch *base)
+{
+    const struct cacher_watch *w = (const struct cacher_watch *)base;
+
+    return w->state == WATCH_FRESHENING || w->state == WATCH_EXTENDING;
+}
+
+static const struct cor_watch_ops watch_ops = {watch_pause, watch_resume, watch_finish,
+                                               watch_close, watch_held,   watch_waits};
 
 /* Turns. */
 

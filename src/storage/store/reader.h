@@ -91,6 +91,7 @@ struct cor_watch_ops {
     bool (*finish)(struct cor_watch *watch);
     void (*close)(struct cor_watch *watch, void (*on_closed)(void *arg), void *arg);
     size_t (*held)(struct cor_watch *watch); /* NULL: nothing */
+    bool (*waits)(const struct cor_watch *watch);
 };
 
 struct cor_reader_watch_opts {
@@ -144,6 +145,13 @@ static inline void cor_watch_resume(struct cor_watch *watch)
 static inline bool cor_watch_finish(struct cor_watch *watch)
 {
     return watch->ops->finish(watch);
+}
+
+/* Has the store not told yet where the watch begins, or what is there? What its client sees so far
+ * would be an empty stream, and says nothing. */
+static inline bool cor_watch_waits(const struct cor_watch *watch)
+{
+    return watch->ops->waits(watch);
 }
 
 /* Called once; no callback but `on_closed` (NULL: not wanted) follows, on the loop. The watch is

@@ -199,8 +199,13 @@ static size_t raw_held(struct cor_watch *watch)
     return cor_store_watch_held(((struct raw_watch *)watch)->watch);
 }
 
-static const struct cor_watch_ops watch_ops = {raw_pause, raw_resume, raw_finish, raw_close,
-                                               raw_held};
+static bool raw_waits(const struct cor_watch *watch)
+{
+    return cor_store_watch_waits(((const struct raw_watch *)watch)->watch);
+}
+
+static const struct cor_watch_ops watch_ops = {raw_pause, raw_resume, raw_finish,
+                                               raw_close, raw_held,   raw_waits};
 
 static int reader_watch(struct cor_reader *reader, struct cor_str key,
                         const struct cor_reader_watch_opts *opts, struct cor_watch **ret_watch,

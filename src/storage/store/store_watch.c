@@ -428,6 +428,11 @@ bool cor_store_watch_finish(struct cor_store_watch *w)
     return !w->is_finishing;
 }
 
+bool cor_store_watch_waits(const struct cor_store_watch *w)
+{
+    return w->state == READING && w->rev == 0;
+}
+
 static void watch_finish_close(struct cor_store_watch *w)
 {
     void (*on_closed)(void *arg) = w->on_closed;

@@ -60,6 +60,9 @@ void cor_store_watch_progress(struct cor_store_watch *watch);
  * and then the end (event NULL). */
 bool cor_store_watch_finish(struct cor_store_watch *watch);
 
+/* As cor_watch_waits(). */
+bool cor_store_watch_waits(const struct cor_store_watch *watch);
+
 /* Called once; no event is delivered after it. `on_closed` (NULL: not wanted) follows on the loop;
  * the watch is freed before it. */
 void cor_store_watch_close(struct cor_store_watch *watch, void (*on_closed)(void *arg), void *arg);
