@@ -7,6 +7,7 @@
 #define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
 #define SECRETS    "/api/v1/namespaces/default/secrets"
 #define EVENTS     "/api/v1/namespaces/default/events"
+#define PODS       "/api/v1/namespaces/default/pods"
 
 /* Creates an object, and copies its uid. `refs` is a list of owner references without brackets. */
 static void make(struct hfx *h, const char *collection, const char *name, const char *refs,
@@ -234,5 +235,51 @@ TEST(garbage_collector, a_restart_resumes_deletions)
     await_gone(&h, CONFIGMAPS "/waits");
     hfx_do(&h, 404, "GET", SECRETS "/goes", NULL);
     await_gone(&h, SECRETS "/left");
+    hfx_close(&h);
+}
+
+/* Copies the watch's i-th event, which is there already. */
+static void copy_event(const struct fx_call *watch, size_t i, char *out, size_t size)
+{
+    struct cor_str rest = cor_buf_str(&watch->sink.body), line = COR_STR("");
+
+    for (size_t n = 0; n <= i; n++)
+        line = cor_str_cut(&rest, '\n');
+    snprintf(out, size, "%.*s", COR_STR_ARG(line));
+}
+
+/* As kube-apiserver: nobody waits for a pod that no node runs, and whoever follows pods is told by
+ * the mark and by the end that it was deleted. */
+TEST(garbage_collector, a_pod_that_no_node_runs_is_marked_before_it_goes)
+{
+    struct hfx h;
+    struct fx_call watch;
+    char owner[64], to[512], body[1024], marked[8192], deleted[8192];
+
+    hfx_open(&h, LIST);
+    make(&h, CONFIGMAPS, "owner", "", owner);
+    fx_start(&h.p.a.fx, &watch, "GET", PODS "?watch=true", "", NULL);
+    snprintf(body, sizeof(body),
+             "{\"metadata\":{\"name\":\"p\",\"ownerReferences\":[%s]},\"spec\":{" FX_CONTAINERS
+             "}}",
+             ref(to, "ConfigMap", "owner", owner, false));
+    hfx_do(&h, 201, "POST", PODS, body);
+    delete_with(&h, CONFIGMAPS "/owner", "Background");
+    await_gone(&h, PODS "/p");
+    /* Its deletion is delivered before a later pod is. */
+    hfx_do(&h, 201, "POST", PODS,
+           "{\"metadata\":{\"name\":\"later\"},\"spec\":{" FX_CONTAINERS "}}");
+    while (!strstr(cor_buf_z(&watch.sink.body), "\"later\""))
+        (void)cor_loop_run_until(h.p.a.fx.loop, hfx_never, NULL, 1);
+    copy_event(&watch, 1, marked, sizeof(marked));
+    copy_event(&watch, 2, deleted, sizeof(deleted));
+    assert_at(marked, "type", "MODIFIED");
+    assert_at(deleted, "type", "DELETED");
+    assert_at(marked, "object.metadata.deletionGracePeriodSeconds", "0");
+    assert_at(deleted, "object.metadata.deletionGracePeriodSeconds", "0");
+    assert_string_not_equal(fx_at(marked, "object.metadata.deletionTimestamp"), "");
+    assert_at(deleted, "object.metadata.deletionTimestamp",
+              fx_at(marked, "object.metadata.deletionTimestamp"));
+    fx_call_deinit(&watch);
     hfx_close(&h);
 }

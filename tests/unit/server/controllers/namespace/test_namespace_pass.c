@@ -3,8 +3,10 @@
 #include "server/controllers/namespace/namespace_pass.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/err.h"
+#include "base/log.h"
 #include "scripted_port.h"
 #include "test.h"
 
@@ -323,6 +325,48 @@ TEST(namespace_pass, while_pods_remain_nothing_else_is_deleted_and_a_condition_s
                           "NamespaceFinalizersRemaining", "True", "SomeFinalizersRemain",
                           "Some content in the namespace has finalizers remaining: "
                           "a.io/f in 1 resource instances") "]," TERMINATING "}}\n");
+    end(&w);
+}
+
+/* A pass that finds a pod which needs 30 s, in a namespace with this status. */
+static void pass_over_a_pod(struct world *w, const char *ns)
+{
+    static const char *pods[] = {POD("30", "Running"), NULL};
+
+    read_with(w, ns);
+    scripted_items(&w->sp, 0, pods, false);
+    succeed(w, 1);
+    scripted_items(&w->sp, 0, pods, false);
+    scripted_answer(&w->sp, 0, NS_WELL);
+    run(w);
+    assert_int_equal(w->remains_s, 30);
+}
+
+TEST(namespace_pass, says_once_in_the_log_that_it_waits_for_pods)
+{
+    static const char said[] = "waits for its pods to end";
+    char text[COR_LOG_LINE_MAX];
+    const char *line;
+    struct world w;
+    int fds[2];
+    ssize_t n;
+
+    assert_int_equal(pipe(fds), 0);
+    begin(&w, pods_and_maps, 2);
+    cor_log_install(
+        &(struct cor_log_opts){.fd = fds[1], .level = COR_LEVEL_INFO, .clock = &w.sp.clock.clock});
+    pass_over_a_pod(&w, NS);
+    pass_over_a_pod(&w, NS_AT("8", "\"conditions\":[" PODS_REMAIN("22:13:20") "]," TERMINATING));
+    cor_log_install(NULL);
+    close(fds[1]);
+    n = read(fds[0], text, sizeof(text) - 1);
+    assert_true(n > 0);
+    text[n] = '\0';
+    close(fds[0]);
+    line = strstr(text, said);
+    assert_non_null(line);
+    assert_non_null(strstr(line, "namespace=\"x\" pods=1 seconds=30\n"));
+    assert_null(strstr(line + 1, said));
     end(&w);
 }
 
