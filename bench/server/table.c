@@ -30,7 +30,7 @@ static const struct row rows[] = {
     ROW("  with all objects of the last row of memory, ms", full_start_ms, AT_MOST, 500),
     ROW("memory (VmRSS), idle and empty, MB", idle_mb, AT_MOST, 12),
     ROW("  of it anonymous (RssAnon), MB", idle_anon_mb, NO_BAR, 0),
-    ROW("memory per idle watch over TLS, bytes", watch_bytes, AT_MOST, 20000),
+    ROW("memory per idle watch over TLS, bytes", watch_bytes, AT_MOST, IDLE_WATCH_BYTES),
     ROW("memory per 1 KB object, as written, bytes", written_object_bytes, AT_MOST, 2000),
     ROW("  after a restart, bytes", object_bytes, AT_MOST, 2000),
     ROW("GET one object, server CPU, us", get_us, TIMES_NGINX, 1.3),
