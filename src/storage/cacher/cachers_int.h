@@ -45,6 +45,7 @@ struct cachers_loop {
     bool is_asking;                   /* store_rev is with the engine */
     bool is_ending;                   /* end_mail came while store_rev was with the engine */
     struct cor_turn_share deliveries; /* to watches, by dispatches */
+    size_t looks; /* of dispatches, since the clock was asked for `deliveries` */
     struct cor_cachers *cachers;
 };
 
