@@ -15,14 +15,20 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 COLUMNS = 500
 LEVELS = 60
 SERIES = re.compile(r'coracle_loop_turn_(max_)?seconds(_bucket)?\{loop="(\w+)"(?:,le="([^"]+)")?\} (\S+)')
+WALL = re.compile(r'coracle_loop_turn_wall_max_seconds\{loop="(\w+)"\} (\S+)')
 
 
 class Judge:
-    """Sends requests, and knows the longest turn of each: a list of (seconds, thread, what)."""
+    """Sends requests, and knows the longest turn of each: a list of (seconds, thread, what). `walls` has the longest on the clock
+    of each thread, with the request after which it was seen."""
 
     def __init__(self, server):
-        self.server, self.connection, self.turns, self.exact = server, server.connect(), [], set()
+        self.server, self.connection, self.turns, self.exact, self.walls = server, server.connect(), [], set(), {}
         self.before = self.figures()
+
+    def begin_again(self):
+        """The server is another process: its figures begin again."""
+        self.connection, self.before = self.server.connect(), ({}, {}, {})
 
     def figures(self):
         text = self.server.get("/metrics", connection=self.connection).expect(200).body.decode()
@@ -32,7 +38,7 @@ class Judge:
                 longest[thread] = float(value)
             elif is_bucket:
                 counts.setdefault(thread, {})[float(bound.replace("+Inf", "inf"))] = float(value)
-        return longest, counts
+        return longest, counts, {thread: float(value) for thread, value in WALL.findall(text)}
 
     def send(self, what, method, path, body=None, status=None, **headers):
         if isinstance(body, (dict, list)):
@@ -54,6 +60,9 @@ class Judge:
             else:
                 took = min(longest, self.highest_bucket(self.before[1].get(thread, {}), after[1][thread]))
             self.turns.append((took, thread, what))
+        for thread, took in after[2].items():
+            if took > self.walls.get(thread, (0, ""))[0]:
+                self.walls[thread] = (took, what)
         self.before = after
 
     @staticmethod
@@ -157,6 +166,11 @@ def objects(judge):
     yield Stored("a Pod of 3,000 containers", pods, {
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "limits"}, "spec": {"containers": [
             {"name": f"c{i}", "image": "i", "env": [{"name": "A", "value": "b"}]} for i in range(3000)]}})
+    events = "/api/v1/namespaces/default/events"
+    yield Stored("an Event with annotations and 5,000 managed fields", events, {
+        "apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "annotations": {f"n{i:05}": "v" * 20 for i in range(5000)}},
+        "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"}, "reason": "R", "message": "m" * 1000, "type": "Normal"},
+        other="/apis/events.k8s.io/v1/namespaces/default/events", change={"metadata": {"labels": {"changed": "yes"}}, "count": 2})
     hpas = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
     yield Stored("an autoscaler of 2,000 metrics", hpas, {
         "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"}, "spec": {
@@ -201,6 +215,11 @@ def representations(stored, is_list, is_long):
     yield "metadata", {"Accept": partial}, ""
     yield "metadata in YAML", {"Accept": partial.replace("json", "yaml", 1)}, ""
     yield "metadata in protobuf", {"Accept": partial.replace("application/json", PROTOBUF)}, ""
+
+
+def word_of(form):
+    """The name of a form as the value of a label."""
+    return re.sub("[^a-zA-Z]", "-", form)
 
 
 def with_query(path, *queries):
@@ -258,7 +277,22 @@ def write(judge, stored, is_long):
         judge.send(f"PUT of {stored.name} in protobuf", "PUT", item, body, 200, Content_Type=PROTOBUF)
     for form, headers, query in representations(stored, False, is_long):
         judge.send(f"patch of {stored.name}, answered as {form}", "PATCH", with_query(item, query),
-                   {"metadata": {"labels": {"form": re.sub("[^a-zA-Z]", "-", form)}}}, 200, Content_Type=MERGE, **headers)
+                   {"metadata": {"labels": {"form": word_of(form)}}}, 200, Content_Type=MERGE, **headers)
+        judge.send(f"apply of {stored.name}, answered as {form}", "PATCH", with_query(item, "fieldManager=large&force=true", query), {
+            **stored.body, "metadata": {**stored.body["metadata"], "labels": {"form": word_of(form)}}}, 200, Content_Type=APPLY, **headers)
+
+
+def write_copies(judge, stored, is_long):
+    """Each form as the answer of everything else that writes; the short form has one that is made of the whole object."""
+    forms = list(representations(stored, False, is_long))
+    for form, headers, query in forms if is_long else [form for form in forms if form[0] == "YAML"]:
+        copy = {**stored.body, "metadata": {**stored.body["metadata"], "name": "copy"}}
+        item = f"{stored.path}/copy"
+        judge.send(f"POST of {stored.name}, answered as {form}", "POST", with_query(stored.path, query), copy, 201, **headers)
+        rv = judge.server.get(item, connection=judge.connection).expect(200).json()["metadata"]["resourceVersion"]
+        judge.send(f"PUT of {stored.name}, answered as {form}", "PUT", with_query(item, query), {**copy, "metadata": {
+            **copy["metadata"], "resourceVersion": rv, "labels": {"form": word_of(form)}}}, 200, **headers)
+        judge.send(f"DELETE of {stored.name}, answered as {form}", "DELETE", with_query(item, query), **headers)
 
 
 def watch(judge, stored, is_long):
@@ -273,7 +307,7 @@ def watch(judge, stored, is_long):
             next(stream)
         judge.note(f"watch of {stored.name} as {form}, the state")
         judge.send(f"watch of {stored.name} as {form}, a change", "PATCH", stored.item(),
-                   {"metadata": {"labels": {"watched": re.sub("[^a-zA-Z]", "-", form)}}}, 200, Content_Type=MERGE)
+                   {"metadata": {"labels": {"watched": word_of(form)}}}, 200, Content_Type=MERGE)
         if is_text:
             next(stream)
             judge.note(f"watch of {stored.name} as {form}, a change")
@@ -293,5 +327,5 @@ def play(judge, is_long):
         if stored.managers:
             judge.send(f"PUT of the managers of {stored.name}", "PUT", stored.item(), {**stored.body, "metadata": {
                 **stored.body["metadata"], "managedFields": stored.managers}}, 200)
-        for step in write, read, watch, remove:
+        for step in write, write_copies, read, watch, remove:
             step(judge, stored, is_long)
