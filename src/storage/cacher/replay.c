@@ -10,9 +10,8 @@
  * 1. A replay gathers watches for a moment before it opens its feed from the earliest of their
  *    places, because many come back at once when a server is started again. The feed's credit
  *    bounds what a replay holds, as it does for a watch over the store (store_backlog.h). What it
- *    holds is charged to its watches in equal parts. A watch whose place is far from that of every
- *    replay begins one of its own while there are few, so that it need not wait for all that lies
- *    in between, nor for those who read that slowly.
+ *    holds is charged to its watches in equal parts. replay_join.c says which replay a watch joins,
+ *    and for which client a replay counts.
  * 2. An event is matched through the index of all watches (watch_index.c), so it costs those
  *    watches of the replay that may want it, and no others.
  * 3. A watch that is paused when an event of its own comes holds the replay, for a while: alone it
@@ -20,10 +19,7 @@
  *    long again as it has run. After that the watch is put aside. It keeps its place and nothing
  *    else, and joins a replay again when its client reads. So a client that does not read keeps
  *    neither a feed nor the others waiting.
- * 4. A replay is counted among those of the client whose watch began it (feed_shares.h), and when that
- *    watch leaves, among those of another watch that is left. Of all replays, and of those of a
- *    reader, a client may have as many as are free besides, so there is one for every other client.
- * 5. Between two revisions the window is looked at. When all of its events are after what was
+ * 4. Between two revisions the window is looked at. When all of its events are after what was
  *    given, the watches begin there, as one does that comes with that revision.
  *
  * What fails: a feed that is refused because history was compacted ends the watches that need it
@@ -37,10 +33,8 @@
  *
  * Thread: the reader's loop. */
 /* clang-format on */
-#include "base/limits.h"
 #include "base/mem.h"
-#include "storage/cacher/cache_watch_int.h"
-#include "storage/store/store_backlog.h"
+#include "storage/cacher/replay_int.h"
 
 #define GATHER_MS 10
 #define ALONE_MS  5000
@@ -51,70 +45,6 @@
 #define RENEW_COST 8
 /* For a client whose watch finds no feed of the engine. */
 #define BUSY_RETRY_S 1
-/* A watch that is farther from a replay than this does not join it, unless more than one part in
- * APART_SHARE of all replays are open: the others are for watches that no replay can serve. */
-#define JOIN_REVS   4096
-#define APART_SHARE 2
-
-struct replay {
-    struct cacher_reader *reader;
-    struct cor_dlist link; /* in the reader's replays; in none while it is closing */
-    struct cor_dlist watches;
-    size_t nwatches;
-    struct cacher_watch *payer; /* among the watches: whose client's it is */
-    struct cor_feed_share *share;
-    struct store_feed feed;
-    struct store_backlog backlog;
-    struct store_turn turn;
-    struct cor_timer timer;      /* runs while it gathers, and while it is held */
-    bool is_gathering;           /* it has no feed yet */
-    struct cor_mail closed_mail; /* when it never had one */
-    uint64_t held_at_ms;         /* since when; 0: it is not held */
-    uint64_t released_at_ms;     /* since when it is not */
-    uint64_t patience_ms;        /* how long its watches may still hold it */
-    struct replay_place at;      /* the next event, or the one in `change` */
-    struct replay_place next;    /* what follows that one */
-    bool has_change;
-    struct cor_window_event change; /* with references */
-    size_t change_bytes;
-    cor_rev base;       /* of the window, as it was seen last: it cannot be reached before */
-    cor_rev finish_rev; /* after it some watch is to end; UINT64_MAX: none */
-    size_t visits;
-    int err; /* of the broken feed */
-    bool is_closing;
-    struct cacher_watch *last; /* that left it: waits until the feed is closed */
-};
-
-static bool place_is_before(struct replay_place a, struct replay_place b)
-{
-    return a.rev < b.rev || (a.rev == b.rev && a.nth < b.nth);
-}
-
-/* The first event that the watch has not been given. */
-static struct replay_place watch_place(const struct cacher_watch *w)
-{
-    const struct replay *r = w->sync->replay;
-
-    return r && place_is_before(w->sync->place, r->at) ? r->at : w->sync->place;
-}
-
-bool cor_cacher_replay_is_inside(const struct cacher_watch *w)
-{
-    return w->rev > 0 && watch_place(w).rev == w->rev;
-}
-
-size_t cor_cacher_replay_held(const struct cacher_watch *w)
-{
-    const struct replay *r = w->sync ? w->sync->replay : NULL;
-
-    return r ? (r->backlog.bytes + r->change_bytes) / r->nwatches : 0;
-}
-
-static void replay_schedule(struct replay *r)
-{
-    if (!r->is_closing)
-        store_turn_post(&r->turn);
-}
 
 static void replay_drop_change(struct replay *r)
 {
@@ -125,7 +55,7 @@ static void replay_drop_change(struct replay *r)
     r->change_bytes = 0;
 }
 
-static void replay_close(struct replay *r, struct cacher_watch *last)
+void cor_cacher_replay_end(struct replay *r, struct cacher_watch *last)
 {
     assert(!r->is_closing && r->nwatches == 0);
     r->is_closing = true;
@@ -139,39 +69,6 @@ static void replay_close(struct replay *r, struct cacher_watch *last)
         cor_store_feed_close(&r->feed);
     else
         cor_loop_post_always(r->turn.loop, &r->closed_mail);
-}
-
-/* The client of a watch that is left pays from now on, even for more replays than it might begin;
- * without memory the former client does. Watches leave in the order of the list where all of them
- * do, so the last one is taken. */
-static void replay_change_payer(struct replay *r)
-{
-    struct cacher_sync *sync = COR_CONTAINER_OF(r->watches.prev, struct cacher_sync, of_replay);
-
-    assert(!cor_dlist_empty(&r->watches));
-    r->payer = sync->watch;
-    (void)cor_feed_share_move(&r->reader->cacher->cachers->replays, &r->share, r->payer->client);
-}
-
-void cor_cacher_replay_leave(struct cacher_watch *w)
-{
-    struct replay *r = w->sync ? w->sync->replay : NULL;
-
-    if (!r)
-        return;
-    w->sync->place = watch_place(w);
-    w->sync->replay = NULL;
-    w->sync->is_held = false;
-    cor_dlist_remove(&w->sync->of_replay);
-    cor_dlist_remove(&w->link);
-    if (--r->nwatches == 0) {
-        replay_close(r, w);
-        return;
-    }
-    if (r->payer == w)
-        replay_change_payer(r);
-    if (r->held_at_ms > 0)
-        replay_schedule(r); /* it may be the one that the others waited for */
 }
 
 /* The feed. */
@@ -238,10 +135,10 @@ static void on_broken(struct store_feed *feed, int err, const char *message)
 
 /* How a replay fails. */
 
-static void watch_fail(struct cacher_watch *w, int err, cor_rev base)
+void cor_cacher_replay_fail_watch(struct cacher_watch *w, int err, cor_rev base)
 {
     struct cor_status *status = &w->sync->status;
-    cor_rev rev = watch_place(w).rev - 1;
+    cor_rev rev = cor_cacher_replay_place(w).rev - 1;
 
     if (cor_cacher_replay_is_inside(w))
         status = NULL;
@@ -257,17 +154,6 @@ static void watch_fail(struct cacher_watch *w, int err, cor_rev base)
         (void)cor_storage_internal(status, "the history since %llu cannot be read: %s",
                                    (unsigned long long)rev, cor_err_text(err));
     cor_cacher_watch_end(w, status);
-}
-
-/* Joins a replay again, or ends. */
-static void watch_rejoin(struct cacher_watch *w)
-{
-    int r = cor_cacher_replay_join(w);
-
-    if (r == -COR_EBUSY)
-        cor_cacher_watch_end(w, NULL);
-    else if (r < 0)
-        watch_fail(w, r, 0);
 }
 
 /* History up to the replay's place was compacted, or up to where the caches have heard it was. The
@@ -288,15 +174,15 @@ static void replay_move_on(struct replay *r)
     COR_DLIST_FOREACH_SAFE(at, &r->watches) {
         struct cacher_watch *w = COR_CONTAINER_OF(at, struct cacher_sync, of_replay)->watch;
 
-        if (watch_place(w).rev <= floor) {
-            watch_fail(w, -COR_EEXPIRED, base);
+        if (cor_cacher_replay_place(w).rev <= floor) {
+            cor_cacher_replay_fail_watch(w, -COR_EEXPIRED, base);
             continue;
         }
         cor_cacher_replay_leave(w);
         cor_dlist_push(&rest, &w->sync->of_replay);
     }
     while ((link = cor_dlist_pop(&rest)))
-        watch_rejoin(COR_CONTAINER_OF(link, struct cacher_sync, of_replay)->watch);
+        cor_cacher_replay_rejoin(COR_CONTAINER_OF(link, struct cacher_sync, of_replay)->watch);
 }
 
 static void replay_fail(struct replay *r, int err)
@@ -306,7 +192,8 @@ static void replay_fail(struct replay *r, int err)
         return;
     }
     COR_DLIST_FOREACH_SAFE(link, &r->watches)
-        watch_fail(COR_CONTAINER_OF(link, struct cacher_sync, of_replay)->watch, err, 0);
+        cor_cacher_replay_fail_watch(COR_CONTAINER_OF(link, struct cacher_sync, of_replay)->watch,
+                                     err, 0);
 }
 
 /* A value that cannot be decoded. No selector can tell whether a watch would see it, so all watches
@@ -321,7 +208,7 @@ static void replay_end_over_unreadable(struct replay *r, struct cor_str key)
     COR_DLIST_FOREACH_SAFE(link, &r->watches) {
         struct cacher_watch *w = COR_CONTAINER_OF(link, struct cacher_sync, of_replay)->watch;
 
-        if (!place_is_before(r->at, watch_place(w)) && cor_cacher_watch_covers(w, key))
+        if (!place_is_before(r->at, cor_cacher_replay_place(w)) && cor_cacher_watch_covers(w, key))
             cor_cacher_watch_end(w, NULL);
     }
 }
@@ -433,7 +320,7 @@ static void replay_reach_window(struct replay *r)
         return;
     COR_DLIST_FOREACH_SAFE(link, &r->watches) {
         struct cacher_watch *w = COR_CONTAINER_OF(link, struct cacher_sync, of_replay)->watch;
-        struct replay_place place = watch_place(w);
+        struct replay_place place = cor_cacher_replay_place(w);
 
         if (place.nth > 0)
             continue;
@@ -441,12 +328,6 @@ static void replay_reach_window(struct replay *r)
         cor_cacher_replay_leave(w);
         cor_cacher_watch_begin(w);
     }
-}
-
-static void replay_note_finishing(struct replay *r, const struct cacher_watch *w)
-{
-    if (w->is_finishing && w->rev < r->finish_rev)
-        r->finish_rev = w->rev;
 }
 
 void cor_cacher_replay_finish(struct cacher_watch *w)
@@ -634,58 +515,8 @@ static void replay_on_turn(struct store_turn *turn)
     }
 }
 
-/* Join. */
-
-static cor_rev distance(const struct replay *r, struct replay_place place)
-{
-    return place.rev > r->at.rev ? place.rev - r->at.rev : r->at.rev - place.rev;
-}
-
-/* The nearest replay that has not passed the place, or has not begun; NULL: there is none. */
-static struct replay *find_replay(const struct cacher_reader *reader, struct replay_place place)
-{
-    struct replay *found = NULL;
-
-    COR_DLIST_FOREACH(link, &reader->replays) {
-        struct replay *r = COR_CONTAINER_OF(link, struct replay, link);
-
-        if (r->err < 0 || (!r->is_gathering && place_is_before(place, r->at)))
-            continue;
-        if (!found || distance(r, place) < distance(found, place))
-            found = r;
-    }
-    return found;
-}
-
-/* May the client have no more replays of this reader? As of all replays: see feed_shares.h. */
-static bool reader_is_full(const struct cacher_reader *reader, struct cor_str client)
-{
-    size_t own = 0;
-
-    COR_DLIST_FOREACH(link, &reader->replays)
-        own += cor_str_eq(COR_CONTAINER_OF(link, struct replay, link)->payer->client, client);
-    return reader->nreplays >= COR_REPLAYS_OF_READER_MAX ||
-           own >= COR_REPLAYS_OF_READER_MAX - reader->nreplays;
-}
-
-bool cor_cacher_replay_is_full(const struct cacher_watch *w, cor_rev rev)
-{
-    const struct cacher_reader *reader = w->reader;
-
-    return !find_replay(reader, (struct replay_place){rev + 1, 0}) &&
-           (reader_is_full(reader, w->client) ||
-            cor_feed_shares_are_out(&reader->cacher->cachers->replays, w->client));
-}
-
-/* May a watch begin a replay although it could join another one? */
-static bool may_be_apart(const struct cacher_reader *reader)
-{
-    return reader->nreplays < COR_REPLAYS_OF_READER_MAX / APART_SHARE &&
-           cor_feed_shares_used(&reader->cacher->cachers->replays) < COR_REPLAYS_MAX / APART_SHARE;
-}
-
-static int replay_new(struct cacher_watch *w, struct cor_feed_share *take_share,
-                      struct replay **ret_replay)
+int cor_cacher_replay_new(struct cacher_watch *w, struct cor_feed_share *take_share,
+                          struct replay **ret_replay)
 {
     struct cacher_reader *reader = w->reader;
     struct replay *r = cor_calloc(1, sizeof(*r));
@@ -720,53 +551,11 @@ static int replay_new(struct cacher_watch *w, struct cor_feed_share *take_share,
     return 0;
 }
 
-static int replay_begin(struct cacher_watch *w, struct replay **ret_replay)
-{
-    struct cor_feed_shares *shares = &w->reader->cacher->cachers->replays;
-    struct cor_feed_share *share;
-    int err;
-
-    if (reader_is_full(w->reader, w->client))
-        return -COR_EBUSY;
-    err = cor_feed_share_take(shares, w->client, &share, NULL);
-    if (err < 0)
-        return err;
-    err = replay_new(w, share, ret_replay);
-    if (err < 0)
-        cor_feed_share_give(shares, share);
-    return err;
-}
-
-int cor_cacher_replay_join(struct cacher_watch *w)
-{
-    struct cacher_reader *reader = w->reader;
-    struct replay *r = find_replay(reader, w->sync->place);
-    int err = 0;
-
-    assert(cor_loop_is_current(reader->loop->loop) && !w->sync->replay && w->sync->place.rev > 0);
-    w->state = WATCH_REPLAYING;
-    if (!r || (distance(r, w->sync->place) > JOIN_REVS && may_be_apart(reader)))
-        err = replay_begin(w, &r);
-    if (!r)
-        return err;
-    if (w->sync->place.rev < r->at.rev) {
-        assert(r->is_gathering);
-        r->at.rev = w->sync->place.rev;
-    }
-    w->sync->replay = r;
-    w->sync->is_held = false;
-    replay_note_finishing(r, w);
-    r->nwatches++;
-    cor_dlist_push(&r->watches, &w->sync->of_replay);
-    cor_dlist_push(&w->bucket->replaying, &w->link);
-    return 0;
-}
-
 void cor_cacher_replay_resume(struct cacher_watch *w)
 {
     assert(w->state == WATCH_REPLAYING);
     if (!w->sync->replay)
-        watch_rejoin(w);
+        cor_cacher_replay_rejoin(w);
     else if (w->sync->replay->held_at_ms > 0)
         replay_schedule(w->sync->replay);
 }
