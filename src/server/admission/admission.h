@@ -72,9 +72,9 @@ struct cor_admission {
     /* Set before each run. */
     struct cor_call *call;
     enum cor_admission_op op;
-    struct cor_object *object,
-        *old; /* references; NULL: there is none. `old`, and at VALIDATES both,
-               * as the stores have them: the run shows them as said above */
+    /* References; NULL: there is none. `old`, and at VALIDATES both, as the store has them: the run
+     * makes of them what the head says. */
+    struct cor_object *object, *old;
     const struct cor_delete_options *deletion; /* of a deletion; borrowed */
     bool is_dry_run;
     /* Gives an object that a foreign row has made the form that all objects have: what its type
