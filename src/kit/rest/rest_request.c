@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "kit/rest/rest_int.h"
 #include "loop/loop.h"
+#include "net/crypto/crypto.h"
 
 /* The longest time that Kubernetes can express, in nanoseconds; a server refuses a longer one. */
 #define TIMEOUT_MAX_MS ((uint64_t)INT64_MAX / 1000000)
@@ -36,6 +37,8 @@ static void rest_request_free(struct cor_rest_request *req)
     cor_gzip_reader_free(req->gzip);
     cor_status_deinit(&req->error);
     cor_free(req->previous);
+    if (req->text) /* its body may be a Secret, or have a token */
+        cor_secret_wipe(req->text, req->opts.method.n + req->opts.body.n);
     cor_free(req->text);
     cor_free(req);
 }

@@ -15,6 +15,8 @@
 #include "kit/config/kubeconfig.h"
 #include "kit/dynamic/api_port_http.h"
 #include "loop/loop.h"
+#include "meta/object/object_received.h"
+#include "net/crypto/crypto.h"
 
 #define TEXT_MAX 2048
 
@@ -144,6 +146,8 @@ static void call_release(struct cor_delegate_call *call)
 
     cor_circuit_left(&d->circuit, &call->pass);
     cor_timer_cancel(&call->timer);
+    if (call->question && cor_ref_is_sole(&call->question->ref))
+        cor_secret_wipe(call->question->bytes, call->question->len);
     call->question = cor_object_unref(call->question);
     d->ncalls--;
 }
@@ -242,20 +246,23 @@ static void call_on_timer(struct cor_timer *timer)
 }
 
 int cor_delegate_send(struct cor_delegate *d, struct cor_delegate_call *call,
-                      struct cor_object *question, uint64_t limit_ms)
+                      struct cor_str question, uint64_t limit_ms)
 {
     static const struct cor_api_request_cbs cbs = {.on_done = call_on_done};
     static const struct cor_backoff_opts backoff = {
         .initial_ms = 500, .factor = 1.5, .jitter = 0.2, .steps = 5};
     uint64_t now = now_ms(d);
-    int r;
+    int r = 0;
 
     assert(call->on_done && !call->delegate);
     if (d->ncalls == COR_DELEGATE_CALLS_MAX)
         return -COR_EBUSY;
+    if (question.n > 0)
+        r = cor_object_received(question, COR_STR(""), COR_STR(""), &call->question, NULL);
+    if (r < 0)
+        return r;
     d->ncalls++;
     call->delegate = d;
-    call->question = question ? cor_object_ref(question) : NULL;
     call->req.cbs = &cbs;
     call->req.timeout_ms = COR_DELEGATE_TIMEOUT_MS;
     call->until_ms = now + limit_ms;

@@ -57,18 +57,19 @@ struct cor_delegate_call {
 
     /* Of delegate.c. */
     struct cor_delegate *delegate; /* NULL: not under way */
-    struct cor_object *question;   /* NULL: a get */
+    struct cor_object *question;   /* may hold a token; NULL: a get */
     struct cor_timer timer;        /* the next attempt */
     struct cor_backoff backoff;
     struct cor_circuit_pass pass;
     uint64_t until_ms; /* no attempt after this */
 };
 
-/* Creates `question`; NULL: gets the object. Five attempts at most, none of which begins after
- * `limit_ms` and each of which ends then. 0, -COR_EBUSY (too many calls), -COR_EUNREACHABLE (the
- * circuit is open, cor_delegate_why() says why); all other failures come with on_done. */
+/* Creates the object that `question` is, in JSON; an empty one: gets the object. Five attempts at
+ * most, none of which begins after `limit_ms` and each of which ends then. 0, -COR_EBUSY (too many
+ * calls), -COR_EUNREACHABLE (the circuit is open, cor_delegate_why() says why), -COR_ENOMEM,
+ * -COR_EINVAL (no object); other failures come with on_done. */
 int cor_delegate_send(struct cor_delegate *d, struct cor_delegate_call *call,
-                      struct cor_object *question, uint64_t limit_ms);
+                      struct cor_str question, uint64_t limit_ms);
 
 /* The text of the last failure. */
 const char *cor_delegate_why(const struct cor_delegate *d);

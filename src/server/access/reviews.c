@@ -12,7 +12,6 @@
 #include "base/mem.h"
 #include "base/rand.h"
 #include "loop/loop.h"
-#include "meta/object/object_received.h"
 #include "net/crypto/crypto.h"
 
 #define SECRET_BYTES 32
@@ -170,7 +169,6 @@ static int review_begin(struct cor_reviews *rs, const uint8_t digest[COR_SHA256_
                         struct cor_str question, bool is_kept, struct cor_review_waiter *waiter)
 {
     struct cor_review *review = cor_calloc(1, sizeof(*review));
-    COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
     int r;
 
     if (!review)
@@ -182,14 +180,12 @@ static int review_begin(struct cor_reviews *rs, const uint8_t digest[COR_SHA256_
     review->call.on_done = review_on_done;
     review->call.req.at.gvr = rs->opts.resource;
     cor_dlist_init(&review->waiters);
-    r = cor_object_received(question, COR_STR(""), COR_STR(""), &object, NULL);
-    if (r == 0)
-        r = cor_map_put(&rs->pending, review->link.key, review, NULL);
+    r = cor_map_put(&rs->pending, review->link.key, review, NULL);
     if (r < 0) {
         cor_free(review);
         return r == -COR_ETOOBIG ? -COR_EBUSY : r;
     }
-    r = cor_delegate_send(rs->opts.delegate, &review->call, object, rs->opts.limit_ms);
+    r = cor_delegate_send(rs->opts.delegate, &review->call, question, rs->opts.limit_ms);
     if (r < 0) {
         (void)cor_map_remove(&rs->pending, review->link.key);
         cor_free(review);

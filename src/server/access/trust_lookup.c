@@ -212,7 +212,7 @@ static int lookup_begin(struct cor_trust_lookup *tl)
     tl->read.on_done = lookup_on_read;
     tl->read.req.at = maps;
     tl->read.req.at.name = COR_STR(COR_TRUST_LOOKUP_MAP);
-    return cor_delegate_send(tl->opts.delegate, &tl->read, NULL, READ_MS);
+    return cor_delegate_send(tl->opts.delegate, &tl->read, (struct cor_str){0}, READ_MS);
 }
 
 static void lookup_on_timer(struct cor_timer *timer)

@@ -1,38 +1,15 @@
 /* No block that a secret is read into, or made from, goes back with it, or is left behind by
  * realloc(). A file of its own, because it takes the place of the tests' allocator. */
-#include <malloc.h>
 #include <stdio.h>
 
 #include "base/err.h"
-#include "base/mem.h"
 #include "kit/config/exec_plugin.h"
 #include "kit/config/kubeconfig.h"
 #include "loop/loop.h"
 #include "test.h"
+#include "traces.h"
 
 #define PATIENCE_MS 60000
-#define SECRET      "hunter2hunter2hunter2"
-
-static size_t nfound;
-
-static void look(void *p)
-{
-    nfound += p && memmem(p, malloc_usable_size(p), SECRET, strlen(SECRET)) != NULL;
-}
-
-static void look_and_free(void *p)
-{
-    look(p);
-    free(p);
-}
-
-static void *look_and_realloc(void *p, size_t n)
-{
-    look(p);
-    return realloc(p, n);
-}
-
-static const struct cor_mem_fns looking = {malloc, look_and_realloc, look_and_free};
 
 static int resolve(struct cor_kubeconfig *kc, struct cor_status *reterr)
 {
@@ -88,11 +65,11 @@ TEST(secrets, of_a_kubeconfig_leave_no_trace)
         {HEAD "    token: [" SECRET "]\n", -COR_EINVAL},
     };
 
-    cor_mem_set(&looking);
+    cor_mem_set(&traces_looking);
     for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
-        nfound = 0;
+        traces_found = 0;
         assert_int_equal(read_all(cases[i].text), cases[i].r);
-        assert_int_equal(nfound, 0);
+        assert_int_equal(traces_found, 0);
     }
     cor_mem_set(NULL);
 }
@@ -123,13 +100,13 @@ TEST(secrets, of_large_files_leave_no_trace)
              key);
     write_file("config", text, path);
     files.explicit_path = path;
-    cor_mem_set(&looking);
-    nfound = 0;
+    cor_mem_set(&traces_looking);
+    traces_found = 0;
     kc = cor_kubeconfig_new();
     assert_int_equal(cor_kubeconfig_load(kc, &files, NULL, NULL), 0);
     assert_int_equal(resolve(kc, NULL), 0);
     cor_kubeconfig_free(kc);
-    assert_int_equal(nfound, 0);
+    assert_int_equal(traces_found, 0);
     cor_mem_set(NULL);
 }
 
@@ -160,8 +137,8 @@ TEST(secrets, of_overrides_leave_no_trace)
         struct cor_kubeconfig *kc;
 
         o.token_file = o.token_file ? path : NULL;
-        cor_mem_set(&looking);
-        nfound = 0;
+        cor_mem_set(&traces_looking);
+        traces_found = 0;
         kc = cor_kubeconfig_new();
         assert_int_equal(cor_kubeconfig_add(kc, COR_STR(text), "f", NULL), 0);
         assert_int_equal(cor_kubeconfig_resolve(kc, &o, &c, &st), cases[i].r);
@@ -171,7 +148,7 @@ TEST(secrets, of_overrides_leave_no_trace)
         assert_null(strstr(cor_status_message(&st), SECRET));
         cor_status_deinit(&st);
         cor_mem_set(NULL);
-        assert_int_equal(nfound, 0);
+        assert_int_equal(traces_found, 0);
     }
 }
 
@@ -217,8 +194,8 @@ TEST(secrets, of_a_plugin_leave_no_trace)
     struct cor_exec_plugin plugin;
     struct cor_loop *loop;
 
-    cor_mem_set(&looking);
-    nfound = 0;
+    cor_mem_set(&traces_looking);
+    traces_found = 0;
     assert_int_equal(cor_loop_new(16, &loop), 0);
     cor_exec_plugin_init(&plugin, loop, &config);
     plugin.on_done = on_done;
@@ -227,6 +204,6 @@ TEST(secrets, of_a_plugin_leave_no_trace)
     assert_true(cor_loop_run_until(loop, is_done, &run, PATIENCE_MS));
     assert_int_equal(run.token_bytes, strlen(SECRET) + 9000);
     cor_loop_free(loop);
-    assert_int_equal(nfound, 0);
+    assert_int_equal(traces_found, 0);
     cor_mem_set(NULL);
 }
