@@ -78,12 +78,16 @@ static int do_remove(struct run *run, const struct op *op)
     return 0;
 }
 
+/* Upstream's library means to refuse what is neither an object nor an array, but wraps an error
+ * that is nil, so that a text or a number does nothing. At null, or no value, it panics. */
 static int replace_all(struct run *run, const struct op *op)
 {
     yyjson_mut_val *val;
 
-    if (!yyjson_is_ctn(op->value))
+    if (!op->value || yyjson_is_null(op->value))
         return FAIL(run, "replace operation value must be object or array");
+    if (!yyjson_is_ctn(op->value))
+        return 0;
     val = copy_value(run, op);
     if (!val)
         return fail_tree(run);

@@ -109,6 +109,7 @@ TEST(json_patch, behaves_as_upstream_where_the_rfc_is_stricter)
     expect("{\"a\":1}", "null", "{\"a\":1}");
     expect("{\"a\":1}", "[]", "{\"a\":1}");
     expect("{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"\",\"value\":{\"b\":2}}]", "{\"b\":2}");
+    expect("{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"\",\"value\":\"x\"}]", "{\"a\":1}");
     expect("{\"a\":1}", "[{\"op\":\"test\",\"path\":\"\",\"value\":{\"a\":1}}]", "{\"a\":1}");
     expect("{\"\":{\"\":1}}", "[{\"op\":\"test\",\"path\":\"//\",\"value\":1}]", "{\"\":{\"\":1}}");
 }
@@ -171,8 +172,9 @@ TEST(json_patch, fails_in_upstreams_words)
          "\"99999999999999999999\": value out of range"},
         {"[{\"op\":\"replace\",\"value\":1}]",
          "replace operation failed to decode path: operation missing path field: missing value"},
-        {"[{\"op\":\"replace\",\"path\":\"\",\"value\":1}]",
+        {"[{\"op\":\"replace\",\"path\":\"\",\"value\":null}]",
          "replace operation value must be object or array"},
+        {"[{\"op\":\"replace\",\"path\":\"\"}]", "replace operation value must be object or array"},
         {"[{\"op\":\"replace\",\"path\":\"/x/y\",\"value\":1}]",
          "replace operation does not apply: doc is missing path: /x/y: missing value"},
         {"[{\"op\":\"replace\",\"path\":\"/l/5\",\"value\":1}]",
