@@ -274,6 +274,8 @@ static void take_line(struct watcher *wt, struct cor_str line)
             start_anew(wt);
         else if (cor_str_eqz(code, "429"))
             be_refused(wt);
+        else if (cor_str_eqz(code, "504")) /* Its time was over before the store told anything. */
+            come_back_later(wt);
         else
             verdict_set(wt->all->verdict, "watcher %zu got %.*s", wt->number,
                         (int)(line.n < 200 ? line.n : 200), line.p);
