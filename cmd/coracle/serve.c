@@ -26,8 +26,7 @@
 
 #define VERBOSE_DEBUG 4
 #define NO_FD         UINT64_MAX
-/* 1 TiB: COR_PROTOBUF_CACHE_BYTES_MAX. */
-#define PROTOBUF_CACHE_BYTES_MAX (UINT64_C(1) << 40)
+#define FD_MAX        (1 << 20)
 
 struct serve_opts {
     struct cor_instance_opts instance;
@@ -122,10 +121,10 @@ static const struct flag flags[] = {
     {"watch-cache-sizes", 0, FLAG_TEXT, AT_INSTANCE(watch_cache_sizes), "RESOURCE#N,..",
      "pods#0 or deployments.apps#0 serves that resource from the store; other sizes change nothing"},
     {"watch-cache-bytes", 0, FLAG_NUMBER, AT_INSTANCE(watch_cache_bytes), "BYTES",
-     "what watch caches may keep beside the present state (%)", 1 << 20},
+     "what watch caches may keep beside the present state (%)", COR_WATCH_CACHE_FLAG_MIN},
     {"protobuf-cache-bytes", 0, FLAG_NUMBER, AT_INSTANCE(protobuf_cache_bytes), "BYTES",
      "what may be kept to answer lists in protobuf again (%); 0 for nothing", 0,
-     PROTOBUF_CACHE_BYTES_MAX},
+     COR_PROTOBUF_FLAG_MAX},
     {"service-cluster-ip-range", 0, FLAG_TEXT, AT_INSTANCE(service_cidrs), "CIDR[,CIDR]",
      "the addresses of Services (10.0.0.0/24); of both families, the primary one first"},
     {"service-node-port-range", 0, FLAG_TEXT, AT_INSTANCE(node_ports), "FIRST-LAST",
@@ -145,7 +144,7 @@ static const struct flag flags[] = {
     {"encryption-provider-config-automatic-reload", 0, FLAG_SWITCH, AT_INSTANCE(encryption_reload),
      NULL, "look each minute whether that file has changed, and use what it says then"},
     {"ready-fd", 0, FLAG_NUMBER, AT(ready_fd), "FD",
-     "write the server's URL and a line end there when it is ready", 0, 1 << 20},
+     "write the server's URL and a line end there when it is ready", 0, FD_MAX},
     {"die-with-parent", 0, FLAG_SWITCH, AT(die_with_parent), NULL,
      "stop when the process that started this one ends"},
     {"logging-format", 0, FLAG_CHOICE, AT(logging_format), "text|json", "how to log (%)"},
@@ -156,9 +155,9 @@ static const struct serve_opts defaults = {
     .instance = {.data_dir = DATA_DIR_DEFAULT,
                  .compaction_interval_ms = COR_COMPACTION_INTERVAL_MS,
                  .bind_address = "127.0.0.1",
-                 .token_ttl_ms = 10 * 1000,
-                 .authorized_ttl_ms = 10 * 1000,
-                 .unauthorized_ttl_ms = 10 * 1000,
+                 .token_ttl_ms = COR_TOKEN_TTL_MS,
+                 .authorized_ttl_ms = COR_AUTHORIZED_TTL_MS,
+                 .unauthorized_ttl_ms = COR_UNAUTHORIZED_TTL_MS,
                  .always_allow_paths = "/healthz,/readyz,/livez",
                  .event_ttl_ms = COR_EVENT_TTL_S * 1000,
                  .request_timeout_ms = COR_REQUEST_TIMEOUT_MS,

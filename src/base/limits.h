@@ -8,6 +8,8 @@
 #ifndef COR_BASE_LIMITS_H
 #define COR_BASE_LIMITS_H
 
+#include <stdint.h>
+
 /* Connections, and requests on their way. Go allows 1 MiB of head; clients of Kubernetes send one
  * or two KB, the largest token a few more, and who is still anonymous should not claim more memory.
  */
@@ -43,21 +45,35 @@
 #define COR_READING_MAX          400          /* --max-requests-inflight */
 #define COR_MUTATING_MAX         200          /* --max-mutating-requests-inflight */
 #define COR_WATCH_CACHE_BYTES    (256u << 20) /* --watch-cache-bytes */
-#define COR_ANSWERS_HELD_MAX     (256u << 20) /* while they wait; --watch-cache-bytes too */
-#define COR_CALL_OUT_MAX         (64u << 20)  /* of an answer that is made whole */
-#define COR_KEPT_DOCS_BYTES_MAX  (32u << 20)  /* OpenAPI */
-#define COR_OPENAPI_BYTES_MAX    (16u << 20)  /* of one document */
-#define COR_PROTOBUF_CACHE_BYTES (64u << 20)  /* --protobuf-cache-bytes */
+#define COR_WATCH_CACHE_FLAG_MIN (1u << 20)
+#define COR_ANSWERS_HELD_MAX     (256u << 20)        /* while they wait; --watch-cache-bytes too */
+#define COR_CALL_OUT_MAX         (64u << 20)         /* of an answer that is made whole */
+#define COR_KEPT_DOCS_BYTES_MAX  (32u << 20)         /* OpenAPI */
+#define COR_OPENAPI_BYTES_MAX    (16u << 20)         /* of one document */
+#define COR_PROTOBUF_CACHE_BYTES (64u << 20)         /* --protobuf-cache-bytes */
+#define COR_PROTOBUF_FLAG_MAX    (UINT64_C(1) << 40) /* a larger one would need larger maps */
 #define COR_PROTOBUF_UNUSED_MS   60000
 #define COR_FRAMES_MAX           32
 #define COR_FRAMES_BYTES_MAX     (4u << 20)
 #define COR_VARIANTS_MAX         16
 #define COR_VARIANT_BYTES_MAX    (128u * 1024)
 
+/* The work of a request (base/work.h), in steps of about 30 ns: half a second of a thread, of which
+ * a loop does about 2 ms before a thread goes on. */
+#define COR_WORK_STEPS_MAX (1u << 24)
+#define COR_WORK_SLICE     (1u << 16)
+
 /* Stages over large bytes leave their loop, and wait for a thread. */
 #define COR_HEAVY_BYTES     (64u * 1024)
 #define COR_HEAVY_JOBS_MAX  256
 #define COR_HEAVY_QUEUE_MAX (128u << 20)
+
+/* Answers of a server that is asked about tokens and access, on each loop: upstream's sizes. */
+#define COR_TOKENS_KEPT_MAX     32768
+#define COR_ACCESSES_KEPT_MAX   8192
+#define COR_TOKEN_TTL_MS        10000 /* --authentication-token-webhook-cache-ttl */
+#define COR_AUTHORIZED_TTL_MS   10000 /* --authorization-webhook-cache-authorized-ttl */
+#define COR_UNAUTHORIZED_TTL_MS 10000 /* --authorization-webhook-cache-unauthorized-ttl */
 
 /* Watches. */
 #define COR_MIN_REQUEST_TIMEOUT_S  1800     /* --min-request-timeout */

@@ -15,11 +15,8 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 
-/* What a request may do: half a second of a thread. */
-#define COR_WORK_STEPS_MAX (1u << 24)
-/* What a loop does of it before a thread goes on: about 2 ms. */
-#define COR_WORK_SLICE (1u << 16)
 /* Bytes of a text that are read in the time of a step. */
 #define COR_WORK_STEP_BYTES 16
 

@@ -217,6 +217,18 @@ LIMITS = [
     ("a number that the page lacks is refused", "#define COR_A (3u << 20)\n", "13 MiB, 3 MB5, 3 KB", "src/base/limits.h: COR_A: "),
     ("a rate is no time", "#define COR_A_PER_S 33\n", "33 s", None),
     ("a number is a number", "#define COR_A (COR_B + 1)\n", "1", "src/base/limits.h: COR_A is no plain number"),
+    ("a maximum on the page is in the header", "#define COR_A (3u << 20)\n", "| what | maximum |\n|---|---|\n| a | 3 MB |\n| b | 5 MB |\n",
+     "docs/internals/limits.md:4: 5 MB is not in src/base/limits.h"),
+    ("or where the check says that it stands", "#define COR_A (3u << 20)\n", "| what | maximum |\n|---|---|\n| 7 | 3 MB, 128 levels |\n",
+     "docs/internals/limits.md:3: 128 is not in src/base/limits.h, and not src/codec/yaml.h: COR_YAML_FLOW_DEPTH_MAX"),
+    ("other columns and codes are no maxima", "#define COR_A (3u << 20)\n", "| what | maximum | then |\n|---|---|---|\n| 7 | 3 MB (413) | 9 |\n", None),
+]
+# (what, a source of src/meta/, the message or None) beside a limit of 3 MiB
+LIMITS_IN_TEXTS = [
+    ("a text does not write a limit", 'f("limit is 3145728");\n', "src/meta/x.c:1: a text writes 3145728, which is COR_A"),
+    ("nor in another unit", 'f(\n    "limit is 3 MB");\n', "src/meta/x.c:2: a text writes 3 MB, which is COR_A"),
+    ("a comment may", '/* "3145728" is 3 MB */ f("%u");\n', None),
+    ("another number may", 'f("13145728, 3145728.5, 31457280, 3 KB");\n', None),
 ]
 
 
@@ -328,6 +340,9 @@ def cases():
         yield what, "check_paths.py", ["--root", "."], {"src/x/y/one.c": "", **files}, expected
     for what, header, page, expected in LIMITS:
         files = {"src/base/limits.h": header, "docs/internals/limits.md": page}
+        yield what, "check_limits.py", ["--root", "."], files, expected
+    for what, text, expected in LIMITS_IN_TEXTS:
+        files = {"src/base/limits.h": "#define COR_A (3u << 20)\n", "docs/internals/limits.md": "3 MB\n", "src/meta/x.c": text}
         yield what, "check_limits.py", ["--root", "."], files, expected
     for what, path, content, expected in BANS:
         yield what, "check_bans.py", [path], {path: content}, expected

@@ -576,10 +576,13 @@ static bool is_unchanged(struct cor_str object, struct cor_str old)
 static void refuse_work(struct cor_str prefix, struct cor_field_errors *errors)
 {
     struct cor_field_path root = cor_field_root(prefix.n > 0 ? prefix : COR_STR("<nil>"));
+    char text[128];
 
-    cor_field_errors_add(errors, COR_FIELD_FORBIDDEN, &root, cor_field_none(),
-                         "the object has too many values for the branches of its schema: "
-                         "validation takes more than 16777216 steps");
+    (void)snprintf(text, sizeof(text),
+                   "the object has too many values for the branches of its schema: validation "
+                   "takes more than %u steps",
+                   COR_WORK_STEPS_MAX);
+    cor_field_errors_add(errors, COR_FIELD_FORBIDDEN, &root, cor_field_none(), text);
 }
 
 void cor_structural_validate_value(const struct cor_structural *schema,

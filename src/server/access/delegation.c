@@ -6,13 +6,11 @@
 #include <assert.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "net/stream/net.h"
 #include "server/access/review_bodies.h"
 
-/* Upstream's sizes; each loop has as many. */
-#define TOKENS_KEPT_MAX   32768
-#define ACCESSES_KEPT_MAX 8192
 /* With all attempts. Upstream ends attempts for a token after 10 s; those for access with the
  * request. */
 #define TOKEN_LIMIT_MS  10000
@@ -58,7 +56,7 @@ static int open_tokens(struct cor_delegation *dn, struct delegation_loop *dl,
     int r = cor_delegate_open(dl->net, &dn->authentication, &dl->authenticator, st);
     const struct cor_reviews_opts reviews = {.delegate = dl->authenticator,
                                              .resource = cor_token_review_resource,
-                                             .kept_max = TOKENS_KEPT_MAX,
+                                             .kept_max = COR_TOKENS_KEPT_MAX,
                                              .limit_ms = TOKEN_LIMIT_MS,
                                              .yes_ms = opts->token_ttl_ms,
                                              .no_ms = opts->token_ttl_ms,
@@ -73,7 +71,7 @@ static int open_accesses(struct cor_delegation *dn, struct delegation_loop *dl,
     int r = cor_delegate_open(dl->net, &dn->authorization, &dl->authorizer, st);
     const struct cor_reviews_opts reviews = {.delegate = dl->authorizer,
                                              .resource = cor_access_review_resource,
-                                             .kept_max = ACCESSES_KEPT_MAX,
+                                             .kept_max = COR_ACCESSES_KEPT_MAX,
                                              .limit_ms = ACCESS_LIMIT_MS,
                                              .yes_ms = opts->allowed_ttl_ms,
                                              .no_ms = opts->unallowed_ttl_ms,

@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "http/http_client.h"
 #include "loop/loop.h"
@@ -37,10 +38,8 @@
 #define TEXT_MAX     400
 #define METHOD_MAX   32
 #define AUDIT_ID_MAX 128
-/* Of the request to the service, beside X-Forwarded-Host. */
-#define HEADERS_MAX_TEXT "279"
-_Static_assert(COR_REMOTE_HEADERS_MAX == 280 && COR_HTTP_CLIENT_HEADERS_MAX == 280,
-               "the text says how many there may be");
+_Static_assert(COR_REMOTE_HEADERS_MAX == COR_HTTP_CLIENT_HEADERS_MAX,
+               "what is made of a request can be sent");
 
 struct cor_proxied {
     struct cor_target_use use;
@@ -107,13 +106,16 @@ static void proxy_reply(struct cor_proxied *p, int code, const char *text)
 /* Upstream has no such limit, and so no words for it: a Status says what any client shows. */
 static void proxy_reply_too_large(struct cor_proxied *p)
 {
-    static const struct cor_str body = COR_STR(
+    char body[TEXT_MAX];
+    int n = snprintf(
+        body, sizeof(body),
         "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\","
         "\"message\":\"the head of the request to the aggregated API server would be too large: it may "
-        "have " HEADERS_MAX_TEXT " header fields, the groups of the user among them, and 64 KB\","
-        "\"code\":431}\n");
+        "have %d header fields, the groups of the user among them, and %u KB\",\"code\":431}\n",
+        COR_REMOTE_HEADERS_MAX - 1 /* beside X-Forwarded-Host */, COR_HEAD_BYTES_MAX / 1024);
 
-    proxy_send(p, 431, COR_STR("application/json"), body);
+    assert(n < (int)sizeof(body));
+    proxy_send(p, 431, COR_STR("application/json"), cor_str(body, (size_t)n));
 }
 
 /* The answer cannot be completed. */

@@ -18,7 +18,8 @@ static void describe_error(int code, const char *message, struct cor_status *st)
         (void)cor_status_timeout(st, 0, "%s", message);
         break;
     case 413:
-        (void)cor_status_set(st, -COR_ETOOBIG, "Request entity too large: limit is 3145728");
+        (void)cor_status_set(st, -COR_ETOOBIG, "Request entity too large: limit is %u",
+                             COR_BODY_BYTES_MAX);
         break;
     default:
         (void)cor_status_set(st, code >= 500 ? -COR_EINTERNAL : -COR_EINVAL, "%s", message);

@@ -53,7 +53,7 @@ void cor_protobuf_cache_init(struct cor_protobuf_cache *cache, size_t bytes_max)
 {
     size_t max = bytes_max / COR_PROTOBUF_SHARDS;
 
-    assert(bytes_max <= COR_PROTOBUF_CACHE_BYTES_MAX);
+    assert(bytes_max <= COR_PROTOBUF_FLAG_MAX);
     cache->bytes_max = bytes_max;
     for (size_t i = 0; i < COR_PROTOBUF_SHARDS; i++) {
         struct cor_protobuf_shard *shard = &cache->shards[i];

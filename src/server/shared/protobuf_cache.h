@@ -27,8 +27,6 @@
 #define COR_PROTOBUF_SWEEP_MS 30000
 /* What an item costs beside its bytes and its object: the struct, its place in the map, malloc. */
 #define COR_PROTOBUF_ITEM_OVERHEAD 256
-/* A larger maximum would need larger maps. */
-#define COR_PROTOBUF_CACHE_BYTES_MAX (UINT64_C(1) << 40)
 
 /* What an item shows, and as which field. All bytes count: there is no padding. */
 struct cor_protobuf_item_key {
@@ -68,7 +66,7 @@ struct cor_protobuf_cache_loop {
     struct cor_timer timer; /* set while items are kept that this loop has added */
 };
 
-/* `bytes_max` is at most COR_PROTOBUF_CACHE_BYTES_MAX. Cannot fail. */
+/* `bytes_max` is at most COR_PROTOBUF_FLAG_MAX. Cannot fail. */
 void cor_protobuf_cache_init(struct cor_protobuf_cache *cache, size_t bytes_max);
 /* No loop's part is in use any more. */
 void cor_protobuf_cache_deinit(struct cor_protobuf_cache *cache);
