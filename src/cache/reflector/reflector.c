@@ -47,15 +47,6 @@ static const uint32_t moves[] = {
 
 #define OBJECTS_MAX_DEFAULT ((size_t)1 << 24)
 
-static const struct cor_backoff_opts backoff_opts = {
-    .initial_ms = 800,
-    .max_ms = 30000,
-    .reset_ms = 120000,
-    .factor = 2.0,
-    .jitter = 1.0,
-    .steps = COR_BACKOFF_STEPS_MAX,
-};
-
 bool cor_reflector_rv_set(struct cor_reflector_rv *to, struct cor_reflector_at from)
 {
     if (from.rv.n > COR_REFLECTOR_RV_MAX)
@@ -131,11 +122,6 @@ void cor_reflector_pause(struct cor_reflector *r, enum cor_reflector_state to, u
 {
     cor_reflector_move(r, to);
     r->pause_until_ms = until_ms;
-}
-
-uint64_t cor_reflector_backoff_until(struct cor_reflector *r)
-{
-    return r->now_ms + cor_backoff_next(&r->backoff, r->now_ms, r->opts.rand);
 }
 
 static void reflector_send_request(struct cor_reflector *r)
@@ -279,7 +265,7 @@ void cor_reflector_start(struct cor_reflector *r, uint64_t now_ms)
     assert(r->state == COR_REFLECTOR_IDLE || r->state == COR_REFLECTOR_STOPPED);
     if (!reflector_enter(r, now_ms))
         return;
-    cor_backoff_init(&r->backoff, &backoff_opts, now_ms);
+    cor_reflector_backoff_init(r);
     reflector_begin_round(r);
     reflector_leave(r);
 }

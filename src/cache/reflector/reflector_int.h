@@ -72,12 +72,15 @@ struct cor_reflector {
     } watch;
 };
 
+/* reflector_backoff.c */
+void cor_reflector_backoff_init(struct cor_reflector *r);
+uint64_t cor_reflector_backoff_until(struct cor_reflector *r); /* when to try again */
+
 /* reflector.c */
 void cor_reflector_move(struct cor_reflector *r, enum cor_reflector_state to);
 void cor_reflector_request(struct cor_reflector *r, enum cor_reflector_state to);
 void cor_reflector_drop(struct cor_reflector *r); /* the request under way is not wanted any more */
 void cor_reflector_pause(struct cor_reflector *r, enum cor_reflector_state to, uint64_t until_ms);
-uint64_t cor_reflector_backoff_until(struct cor_reflector *r);
 void cor_reflector_end_round(struct cor_reflector *r, const struct cor_status *error);
 void cor_reflector_say(struct cor_reflector *r, enum cor_reflector_report what,
                        const struct cor_status *status);

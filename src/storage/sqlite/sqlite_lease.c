@@ -6,8 +6,8 @@
  * remembers how far the first lease's keys were deleted when one batch was not enough. Each
  * deletion is a change like any other: it has a revision, and feeds get it.
  *
- * A failure of the database ends the batch (sqlite_batch.c), which resets the cursor and tries
- * again later. Thread: the engine's. */
+ * A failure of the database ends the batch (sqlite_group_commit.c), which resets the cursor and
+ * tries again later. Thread: the engine's. */
 #include <limits.h>
 
 #include "base/clock.h"

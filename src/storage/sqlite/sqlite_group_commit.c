@@ -1,5 +1,6 @@
 /* clang-format off */
-/* One batch: the requests that were queued, run in their order in one transaction, with one sync.
+/* Group commit: the requests that were queued are a batch, run in their order in one transaction
+ * with one sync.
  *
  *   BEGIN ──► each request ──► keys of expired leases ──► COMMIT ──► publish to feeds ──► answer
  *     │            │                   │                     │
