@@ -90,6 +90,13 @@ void cor_reconciler_synced(struct cor_reconciler *r);
 /* ---- tasks ---- */
 
 /* The port, and the time of the wall clock. */
+/* What the controller says that its own task has: its function `x_of()` checks it before it casts.
+ */
+static inline size_t cor_task_size(const struct cor_task *task)
+{
+    return task->reconciler->opts.task_size;
+}
+
 static inline struct cor_api_port *cor_task_port(const struct cor_task *task)
 {
     return task->reconciler->env.port;

@@ -48,9 +48,17 @@ static void review_free(struct cor_review *review)
     cor_free(review);
 }
 
+static struct cor_review *review_of(struct cor_lru_link *link)
+{
+    struct cor_review *review = COR_CONTAINER_OF(link, struct cor_review, link);
+
+    assert(link->key.p == (const char *)review->digest);
+    return review;
+}
+
 static void on_drop(struct cor_lru_link *link)
 {
-    review_free((struct cor_review *)link);
+    review_free(review_of(link));
 }
 
 int cor_reviews_open(const struct cor_reviews_opts *opts, struct cor_reviews **ret_reviews,
@@ -200,13 +208,15 @@ int cor_reviews_ask(struct cor_reviews *rs, struct cor_str question, bool is_kep
 {
     uint8_t digest[COR_SHA256_BYTES];
     struct cor_str key = cor_str((const char *)digest, sizeof(digest));
+    struct cor_lru_link *kept;
     struct cor_review *review;
     int r = digest_question(rs, question, digest);
 
     assert(waiter->on_answer && !waiter->review);
     if (r < 0)
         return r;
-    review = (struct cor_review *)cor_lru_use(&rs->kept, key);
+    kept = cor_lru_use(&rs->kept, key);
+    review = kept ? review_of(kept) : NULL;
     if (review && cor_loop_now_ms(rs->loop) < review->until_ms) {
         *ret_answer = &review->answer;
         return 0;

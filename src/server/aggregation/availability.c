@@ -85,6 +85,14 @@ struct judge {
     } probes[PROBES];
 };
 
+static struct judge *judge_of(struct cor_task *task)
+{
+    struct judge *own = COR_CONTAINER_OF(task, struct judge, task);
+
+    assert(cor_task_size(task) == sizeof(*own));
+    return own;
+}
+
 /* ---- the end of a judgement ---- */
 
 static void judge_drop_probes(struct judge *j)
@@ -109,7 +117,7 @@ static void judge_end(struct judge *j, int err, const struct cor_status *why)
 
 static void judge_deinit(struct cor_task *task)
 {
-    struct judge *j = (struct judge *)task;
+    struct judge *j = judge_of(task);
 
     judge_drop_probes(j);
     cor_buf_deinit(&j->verdict.message);
@@ -369,7 +377,7 @@ static void judge_begin(struct judge *j)
 
 static void availability_reconcile(struct cor_task *task)
 {
-    struct judge *j = (struct judge *)task;
+    struct judge *j = judge_of(task);
     struct cor_availability *av =
         COR_CONTAINER_OF(task->reconciler, struct cor_availability, reconciler);
     const struct api_entry *entry = cor_api_services_find(av->as, task->rec->name);

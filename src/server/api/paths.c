@@ -30,9 +30,17 @@ struct path_call {
     struct cor_openapi_answer openapi;
 };
 
+static struct path_call *path_call_of(struct cor_call *call)
+{
+    struct path_call *own = COR_CONTAINER_OF(call, struct path_call, call);
+
+    assert(call->verb == &cor_verb_path);
+    return own;
+}
+
 static struct cor_served *served_of(struct cor_call *call)
 {
-    return ((struct path_call *)call)->served;
+    return path_call_of(call)->served;
 }
 
 /* Is the path below /api or below a served group, where a 404 is a Status? What upstream's handler
@@ -258,7 +266,7 @@ static void path_run(struct cor_call *call)
 {
     struct cor_str path = call->req->info.path;
 
-    ((struct path_call *)call)->served = cor_served_ref(call->loop->served);
+    path_call_of(call)->served = cor_served_ref(call->loop->served);
     while (path.n > 1 && path.p[path.n - 1] == '/')
         path.n--;
     call->accept.is_pretty = cor_wants_pretty(COR_UNSET, call->req->user_agent);
@@ -269,7 +277,7 @@ static void path_run(struct cor_call *call)
         return;
     }
     if (discovery_reply(call, path) ||
-        cor_openapi_reply(call, served_of(call), path, &((struct path_call *)call)->openapi))
+        cor_openapi_reply(call, served_of(call), path, &path_call_of(call)->openapi))
         return;
     if (cor_str_eq(path, COR_STR("/version")))
         reply_version(call);
@@ -282,14 +290,14 @@ static void path_run(struct cor_call *call)
 
 static void path_deinit(struct cor_call *call)
 {
-    cor_openapi_answer_deinit(&((struct path_call *)call)->openapi);
-    cor_served_unref(((struct path_call *)call)->served);
+    cor_openapi_answer_deinit(&path_call_of(call)->openapi);
+    cor_served_unref(path_call_of(call)->served);
 }
 
 /* A document that nobody keeps any more lives for this call alone. */
 static size_t path_held(struct cor_call *call)
 {
-    const struct cor_kept_doc *doc = ((struct path_call *)call)->openapi.doc;
+    const struct cor_kept_doc *doc = path_call_of(call)->openapi.doc;
 
     return doc && cor_ref_is_sole(&doc->ref) ? doc->n : 0;
 }

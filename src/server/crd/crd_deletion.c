@@ -27,7 +27,7 @@
 
 void cor_crd_task_deinit(struct cor_task *task)
 {
-    struct cor_crd_task *w = (struct cor_crd_task *)task;
+    struct cor_crd_task *w = cor_crd_task_of(task);
 
     if (w->is_deleting)
         cor_buf_deinit(&w->namespaces);

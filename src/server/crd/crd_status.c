@@ -242,7 +242,7 @@ static void status_step(struct cor_crd_task *w)
 
 static void status_reconcile(struct cor_task *task)
 {
-    struct cor_crd_task *w = (struct cor_crd_task *)task;
+    struct cor_crd_task *w = cor_crd_task_of(task);
 
     w->crds = COR_CONTAINER_OF(task->reconciler, struct cor_crds, follower.reconciler);
     status_step(w);
@@ -251,7 +251,7 @@ static void status_reconcile(struct cor_task *task)
 /* What was being written is not claimed any more. */
 static void status_on_end(struct cor_task *task, struct cor_reconcile_result *result)
 {
-    struct cor_crd_task *w = (struct cor_crd_task *)task;
+    struct cor_crd_task *w = cor_crd_task_of(task);
     struct crd_entry *entry = cor_crds_find(w->crds, task->rec->name);
 
     if (entry)

@@ -3,6 +3,8 @@
 #ifndef COR_SERVER_CRD_STATUS_H
 #define COR_SERVER_CRD_STATUS_H
 
+#include <assert.h>
+
 #include "server/crd/crds_int.h"
 
 struct cor_crd_task {
@@ -17,6 +19,14 @@ struct cor_crd_task {
     bool is_quiet;    /* nothing was being created when the list was sent */
     bool has_checked; /* the deletion was asked for, and it is checked what is left */
 };
+
+static inline struct cor_crd_task *cor_crd_task_of(struct cor_task *task)
+{
+    struct cor_crd_task *own = COR_CONTAINER_OF(task, struct cor_crd_task, task);
+
+    assert(cor_task_size(task) == sizeof(*own));
+    return own;
+}
 
 /* Writes the status of `crd` with this change; `cbs` get the answer. */
 void cor_crd_task_write(struct cor_crd_task *w, const struct cor_crd *crd,

@@ -53,9 +53,19 @@ static void sink_on_drain(struct cor_http_response *response, void *arg)
 static const struct cor_http_response_cbs sink_response_cbs = {sink_on_writable, sink_on_gone,
                                                                sink_on_drain};
 
+static const struct cor_sink_ops gzip_sink_ops;
+
+static struct cor_exchange *exchange_of(struct cor_sink *sink)
+{
+    struct cor_exchange *own = COR_CONTAINER_OF(sink, struct cor_exchange, sink);
+
+    assert(sink->ops == &cor_exchange_sink_ops || sink->ops == &gzip_sink_ops);
+    return own;
+}
+
 static void sink_set_cbs(struct cor_sink *sink, const struct cor_sink_cbs *cbs, void *arg)
 {
-    struct cor_exchange *ex = (struct cor_exchange *)sink;
+    struct cor_exchange *ex = exchange_of(sink);
 
     ex->sink_cbs = cbs;
     ex->sink_arg = arg;
@@ -80,8 +90,6 @@ static void gzip_sink_on_over(void *arg, int r)
         ex->sink_cbs->on_gone(ex->sink_arg);
     cor_exchange_end(ex, ex->code);
 }
-
-static const struct cor_sink_ops gzip_sink_ops;
 
 /* Begins an answer that may have to be compressed. Without memory for it the answer is sent as it
  * is. */
@@ -118,7 +126,7 @@ static bool sink_is_protobuf(const struct cor_http_header *headers, size_t nhead
 static void sink_start(struct cor_sink *sink, int code, const struct cor_http_header *headers,
                        size_t nheaders, uint64_t length)
 {
-    struct cor_exchange *ex = (struct cor_exchange *)sink;
+    struct cor_exchange *ex = exchange_of(sink);
 
     assert(ex->code == 0);
     ex->code = code;
@@ -141,7 +149,7 @@ static void sink_start(struct cor_sink *sink, int code, const struct cor_http_he
 static size_t sink_writev(struct cor_sink *sink, const struct cor_str *spans, size_t nspans,
                           size_t skip)
 {
-    struct cor_exchange *ex = (struct cor_exchange *)sink;
+    struct cor_exchange *ex = exchange_of(sink);
     size_t taken = cor_http_response_writev(ex->response, spans, nspans, skip);
 
     ex->body_bytes += taken;
@@ -150,7 +158,7 @@ static size_t sink_writev(struct cor_sink *sink, const struct cor_str *spans, si
 
 static void sink_end(struct cor_sink *sink)
 {
-    struct cor_exchange *ex = (struct cor_exchange *)sink;
+    struct cor_exchange *ex = exchange_of(sink);
 
     assert(ex->code != 0);
     cor_http_response_end(ex->response);
@@ -159,7 +167,7 @@ static void sink_end(struct cor_sink *sink)
 
 static void sink_abort(struct cor_sink *sink)
 {
-    struct cor_exchange *ex = (struct cor_exchange *)sink;
+    struct cor_exchange *ex = exchange_of(sink);
 
     cor_http_response_abort(ex->response);
     cor_exchange_end(ex, ex->code);
@@ -167,7 +175,7 @@ static void sink_abort(struct cor_sink *sink)
 
 static void sink_no_deadline(struct cor_sink *sink)
 {
-    cor_http_response_set_deadline(((struct cor_exchange *)sink)->response, COR_HTTP_NO_DEADLINE);
+    cor_http_response_set_deadline(exchange_of(sink)->response, COR_HTTP_NO_DEADLINE);
 }
 
 const struct cor_sink_ops cor_exchange_sink_ops = {
@@ -184,12 +192,12 @@ const struct cor_sink_ops cor_exchange_sink_ops = {
 static size_t gzip_sink_writev(struct cor_sink *sink, const struct cor_str *spans, size_t nspans,
                                size_t skip)
 {
-    return cor_gzip_answer_writev(((struct cor_exchange *)sink)->gzip, spans, nspans, skip);
+    return cor_gzip_answer_writev(exchange_of(sink)->gzip, spans, nspans, skip);
 }
 
 static void gzip_sink_end(struct cor_sink *sink)
 {
-    struct cor_exchange *ex = (struct cor_exchange *)sink;
+    struct cor_exchange *ex = exchange_of(sink);
 
     ex->is_answered = true;
     if (cor_gzip_answer_end(ex->gzip))
@@ -198,7 +206,7 @@ static void gzip_sink_end(struct cor_sink *sink)
 
 static void gzip_sink_abort(struct cor_sink *sink)
 {
-    struct cor_exchange *ex = (struct cor_exchange *)sink;
+    struct cor_exchange *ex = exchange_of(sink);
 
     cor_gzip_answer_give_up(ex->gzip);
     sink_abort(sink);

@@ -15,26 +15,37 @@ struct cor_websocket_answer {
     struct cor_websocket_handshake handshake;
 };
 
+static int answer_feed(struct cor_http_upgrade *upgrade, struct cor_str bytes, struct cor_buf *out);
+
+static struct cor_websocket_answer *answer_of(struct cor_http_upgrade *upgrade)
+{
+    struct cor_websocket_answer *answer =
+        COR_CONTAINER_OF(upgrade, struct cor_websocket_answer, upgrade);
+
+    assert(upgrade->feed == answer_feed);
+    return answer;
+}
+
 static int answer_feed(struct cor_http_upgrade *upgrade, struct cor_str bytes, struct cor_buf *out)
 {
-    return cor_ws_feed(((struct cor_websocket_answer *)upgrade)->ws, bytes, out);
+    return cor_ws_feed(answer_of(upgrade)->ws, bytes, out);
 }
 
 static int answer_begin(struct cor_http_upgrade *upgrade, size_t n, struct cor_buf *out)
 {
-    struct cor_websocket_answer *answer = (struct cor_websocket_answer *)upgrade;
+    struct cor_websocket_answer *answer = answer_of(upgrade);
 
     return cor_ws_begin(answer->ws, answer->is_binary, n, out);
 }
 
 static int answer_end(struct cor_http_upgrade *upgrade, struct cor_buf *out)
 {
-    return cor_ws_end(((struct cor_websocket_answer *)upgrade)->ws, out);
+    return cor_ws_end(answer_of(upgrade)->ws, out);
 }
 
 static void answer_free(struct cor_http_upgrade *upgrade)
 {
-    (void)cor_websocket_answer_free((struct cor_websocket_answer *)upgrade);
+    (void)cor_websocket_answer_free(answer_of(upgrade));
 }
 
 struct cor_websocket_answer *cor_websocket_answer_free(struct cor_websocket_answer *answer)

@@ -82,9 +82,14 @@ struct cor_inner_request {
     bool is_over;     /* on_done was called, or it was cancelled */
 };
 
+static const struct cor_sink_ops inner_ops;
+
 static struct cor_inner_request *inner_of(struct cor_sink *sink)
 {
-    return (struct cor_inner_request *)sink;
+    struct cor_inner_request *req = COR_CONTAINER_OF(sink, struct cor_inner_request, sink);
+
+    assert(sink->ops == &inner_ops);
+    return req;
 }
 
 static void inner_free_if_over(struct cor_inner_request *req)

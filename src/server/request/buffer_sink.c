@@ -19,9 +19,19 @@ static void buffer_sink_finish(struct cor_buffer_sink *own, bool aborted)
         own->on_done(own);
 }
 
+static const struct cor_sink_ops buffer_ops;
+
+static struct cor_buffer_sink *buffer_sink_of(struct cor_sink *sink)
+{
+    struct cor_buffer_sink *own = COR_CONTAINER_OF(sink, struct cor_buffer_sink, sink);
+
+    assert(sink->ops == &buffer_ops);
+    return own;
+}
+
 static void buffer_sink_set_cbs(struct cor_sink *sink, const struct cor_sink_cbs *cbs, void *arg)
 {
-    struct cor_buffer_sink *own = (struct cor_buffer_sink *)sink;
+    struct cor_buffer_sink *own = buffer_sink_of(sink);
 
     own->cbs = cbs;
     own->cb_arg = arg;
@@ -31,7 +41,7 @@ static void buffer_sink_start(struct cor_sink *sink, int status,
                               const struct cor_http_header *headers, size_t nheaders,
                               uint64_t length)
 {
-    struct cor_buffer_sink *own = (struct cor_buffer_sink *)sink;
+    struct cor_buffer_sink *own = buffer_sink_of(sink);
 
     own->status = status;
     for (size_t i = 0; i < nheaders; i++) {
@@ -44,7 +54,7 @@ static void buffer_sink_start(struct cor_sink *sink, int status,
 static size_t buffer_sink_writev(struct cor_sink *sink, const struct cor_str *spans, size_t nspans,
                                  size_t skip)
 {
-    struct cor_buffer_sink *own = (struct cor_buffer_sink *)sink;
+    struct cor_buffer_sink *own = buffer_sink_of(sink);
     size_t taken = 0;
 
     for (size_t i = 0; i < nspans; i++) {
@@ -71,12 +81,12 @@ static size_t buffer_sink_writev(struct cor_sink *sink, const struct cor_str *sp
 
 static void buffer_sink_end(struct cor_sink *sink)
 {
-    buffer_sink_finish((struct cor_buffer_sink *)sink, false);
+    buffer_sink_finish(buffer_sink_of(sink), false);
 }
 
 static void buffer_sink_abort(struct cor_sink *sink)
 {
-    buffer_sink_finish((struct cor_buffer_sink *)sink, true);
+    buffer_sink_finish(buffer_sink_of(sink), true);
 }
 
 static void buffer_sink_no_deadline(struct cor_sink *sink)

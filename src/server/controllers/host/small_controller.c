@@ -46,14 +46,23 @@ int cor_small_controller_new(const struct cor_server_controller_env *env,
     return 0;
 }
 
+/* What the host keeps: the struct itself, or one whose first member it is. */
+static struct cor_small_controller *small_of(void *controller)
+{
+    struct cor_small_controller *c = controller;
+
+    assert(c->reconciler.opts.reconcile);
+    return c;
+}
+
 int cor_small_controller_start(void *controller, struct cor_status *reterr)
 {
-    return cor_reconciler_start(&((struct cor_small_controller *)controller)->reconciler, reterr);
+    return cor_reconciler_start(&small_of(controller)->reconciler, reterr);
 }
 
 void cor_small_controller_stop(void *controller, uint64_t max_ms)
 {
-    cor_reconciler_stop(&((struct cor_small_controller *)controller)->reconciler, max_ms);
+    cor_reconciler_stop(&small_of(controller)->reconciler, max_ms);
 }
 
 void cor_small_controller_release(void *controller)
@@ -65,5 +74,5 @@ void cor_small_controller_release(void *controller)
 struct cor_control_loop *cor_small_controller_loop(void *controller, size_t queue)
 {
     assert(queue == 0);
-    return cor_reconciler_loop(&((struct cor_small_controller *)controller)->reconciler);
+    return cor_reconciler_loop(&small_of(controller)->reconciler);
 }

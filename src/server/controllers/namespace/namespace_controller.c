@@ -16,12 +16,14 @@
 #include <string.h>
 
 #include "base/err.h"
+
 #include "base/map.h"
 #include "base/mem.h"
 #include "coracle/metadata.h"
 #include "server/controllers/host/builtin.h"
 #include "server/controllers/host/small_controller.h"
 #include "server/controllers/namespace/namespace_pass.h"
+#include <assert.h>
 
 #define WORKERS          10
 #define CREATION_MS      10
@@ -45,6 +47,14 @@ struct namespace_task {
     struct cor_namespace_pass *pass; /* under way; NULL: none */
 };
 
+static struct namespace_task *namespace_task_of(struct cor_task *task)
+{
+    struct namespace_task *own = COR_CONTAINER_OF(task, struct namespace_task, task);
+
+    assert(cor_task_size(task) == sizeof(*own));
+    return own;
+}
+
 static void namespaces_on_pass(void *arg, const struct cor_namespace_pass_result *pass)
 {
     struct namespace_task *w = arg;
@@ -66,7 +76,7 @@ static void namespaces_on_pass(void *arg, const struct cor_namespace_pass_result
 
 static void namespaces_task_deinit(struct cor_task *task)
 {
-    struct namespace_task *w = (struct namespace_task *)task;
+    struct namespace_task *w = namespace_task_of(task);
 
     if (w->pass)
         cor_namespace_pass_cancel(w->pass);
@@ -121,7 +131,7 @@ static void namespaces_reconcile(struct cor_task *task)
 {
     static const struct cor_reconcile_result soon = {.again_after_ms = CREATION_MS,
                                                      .keeps_failures = true};
-    struct namespace_task *w = (struct namespace_task *)task;
+    struct namespace_task *w = namespace_task_of(task);
     struct namespace_controller *c =
         COR_CONTAINER_OF(cor_small_controller_of(task), struct namespace_controller, small);
     struct cor_str name = task->rec->name;

@@ -4,6 +4,8 @@
 #ifndef COR_SERVER_CONTROLLERS_QUOTA_QUOTA_INT_H
 #define COR_SERVER_CONTROLLERS_QUOTA_QUOTA_INT_H
 
+#include <assert.h>
+
 #include "kit/controller/control_feed.h"
 #include "kit/controller/feed_handler.h"
 #include "kit/controller/reconciler.h"
@@ -58,6 +60,14 @@ struct cor_quota_task {
     struct cor_buf page;       /* where the list goes on */
     struct cor_status failure; /* the first of a part; err is 0 when there is none */
 };
+
+static inline struct cor_quota_task *cor_quota_task_of(struct cor_task *task)
+{
+    struct cor_quota_task *own = COR_CONTAINER_OF(task, struct cor_quota_task, task);
+
+    assert(cor_task_size(task) == sizeof(*own));
+    return own;
+}
 
 static inline struct cor_quota_controller *cor_quota_of(const struct cor_task *task)
 {

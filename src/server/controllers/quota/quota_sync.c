@@ -44,7 +44,7 @@ static struct cor_quota_task *task_of(struct cor_api_request *req)
 
 void cor_quota_task_deinit(struct cor_task *task)
 {
-    struct cor_quota_task *w = (struct cor_quota_task *)task;
+    struct cor_quota_task *w = cor_quota_task_of(task);
 
     cor_object_unref(w->quota);
     cor_api_resources_unref(w->resources);

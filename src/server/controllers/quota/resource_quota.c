@@ -121,7 +121,7 @@ static int quotas_listed(struct cor_feed_handler *h)
 
 static void quota_reconcile(struct cor_task *task)
 {
-    struct cor_quota_task *w = (struct cor_quota_task *)task;
+    struct cor_quota_task *w = cor_quota_task_of(task);
 
     if (task->rec->ns.n == 0)
         cor_quota_monitors_sync(w);

@@ -17,12 +17,14 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+
 #include "base/err.h"
 #include "coracle/builder.h"
 #include "coracle/metadata.h"
 #include "server/controllers/host/builtin.h"
 #include "server/controllers/host/controller_tools.h"
 #include "server/controllers/host/small_controller.h"
+#include <assert.h>
 
 #define RECHECK_MS 60000
 #define USERS_MAX  2
@@ -56,6 +58,14 @@ struct protection_task {
     bool is_used;
 };
 
+static struct protection_task *protection_task_of(struct cor_task *task)
+{
+    struct protection_task *own = COR_CONTAINER_OF(task, struct protection_task, task);
+
+    assert(cor_task_size(task) == sizeof(*own));
+    return own;
+}
+
 static void protection_on_object(struct cor_api_request *req, const struct cor_api_answer *answer);
 static void protection_on_user(struct cor_dlist *members, struct cor_object *item);
 static void protection_on_users(struct cor_list_member *member,
@@ -69,8 +79,8 @@ static struct protection_task *task_of(struct cor_api_request *req)
 
 static void protection_deinit(struct cor_task *task)
 {
-    cor_list_member_leave(&((struct protection_task *)task)->member);
-    cor_object_unref(((struct protection_task *)task)->object);
+    cor_list_member_leave(&protection_task_of(task)->member);
+    cor_object_unref(protection_task_of(task)->object);
 }
 
 /* Begins with the object; live, because a decision to remove the finalizer follows. */
@@ -78,7 +88,7 @@ static void protection_begin(struct cor_task *task, const struct protection *kin
 {
     static const struct cor_api_request_cbs cbs = {.on_done = protection_on_object};
 
-    ((struct protection_task *)task)->kind = kind;
+    protection_task_of(task)->kind = kind;
     task->req = (struct cor_api_request){
         .at = {.gvr = kind->gvr, .ns = task->rec->ns, .name = task->rec->name}, .cbs = &cbs};
     cor_api_get(cor_task_port(task), &task->req, COR_STR(""));

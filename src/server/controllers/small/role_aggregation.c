@@ -19,6 +19,7 @@
  * Thread: the host's loop. */
 /* clang-format on */
 #include "base/array.h"
+
 #include "base/err.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -30,6 +31,7 @@
 #include "server/controllers/host/builtin.h"
 #include "server/controllers/host/small_controller.h"
 #include "json/write/writer.h"
+#include <assert.h>
 
 #define ROLES_MAX 65536 /* a cluster with more of them is not aggregated */
 #define RULES_MAX COR_OBJECT_BYTES_MAX_DEFAULT
@@ -67,6 +69,14 @@ struct aggregation_task {
     size_t steps; /* in this turn */
 };
 
+static struct aggregation_task *aggregation_task_of(struct cor_task *task)
+{
+    struct aggregation_task *own = COR_CONTAINER_OF(task, struct aggregation_task, task);
+
+    assert(cor_task_size(task) == sizeof(*own));
+    return own;
+}
+
 static int aggregation_on_role(struct cor_api_request *req, struct cor_object *item);
 static void aggregation_on_list(struct cor_api_request *req, const struct cor_api_answer *answer);
 static void aggregation_on_written(struct cor_api_request *req,
@@ -82,7 +92,7 @@ static void map_to_one_key(void *arg, const struct cor_object *object,
 
 static void aggregation_deinit(struct cor_task *task)
 {
-    struct aggregation_task *a = (struct aggregation_task *)task;
+    struct aggregation_task *a = aggregation_task_of(task);
 
     if (a->timer.loop)
         cor_timer_cancel(&a->timer);
@@ -100,7 +110,7 @@ static void aggregation_reconcile(struct cor_task *task)
         .list = {.resource_version = COR_STR_INIT("0")}};
 
     if (cor_task_port(task)->loop)
-        cor_timer_init(&((struct aggregation_task *)task)->timer, cor_task_port(task)->loop,
+        cor_timer_init(&aggregation_task_of(task)->timer, cor_task_port(task)->loop,
                        aggregation_on_timer);
     task->req = (struct cor_api_request){.at = {.gvr = ROLES}, .cbs = &cbs};
     cor_api_list(cor_task_port(task), &task->req, &from_cache);

@@ -14,10 +14,12 @@
  * Thread: the host's loop. */
 /* clang-format on */
 #include "base/err.h"
+
 #include "base/mem.h"
 #include "server/api/repair_port.h"
 #include "server/controllers/host/builtin.h"
 #include "server/controllers/host/small_controller.h"
+#include <assert.h>
 
 #define NAME "ipallocator-repair-controller"
 /* There is one key: all Services. */
@@ -29,6 +31,14 @@ struct repair_task {
     struct cor_task task;   /* first */
     struct repair_ask *ask; /* under way; NULL: none */
 };
+
+static struct repair_task *repair_task_of(struct cor_task *task)
+{
+    struct repair_task *own = COR_CONTAINER_OF(task, struct repair_task, task);
+
+    assert(cor_task_size(task) == sizeof(*own));
+    return own;
+}
 
 struct repair_ask {
     struct cor_repair_ask ask;
@@ -49,7 +59,7 @@ static void repair_on_done(struct cor_repair_ask *answered)
 
 static void repair_reconcile(struct cor_task *task)
 {
-    struct repair_task *w = (struct repair_task *)task;
+    struct repair_task *w = repair_task_of(task);
     struct cor_repair_port *port = cor_small_controller_of(task)->env.repair;
     struct repair_ask *ask = cor_calloc(1, sizeof(*ask));
 
@@ -66,7 +76,7 @@ static void repair_reconcile(struct cor_task *task)
 
 static void repair_task_deinit(struct cor_task *task)
 {
-    struct repair_task *w = (struct repair_task *)task;
+    struct repair_task *w = repair_task_of(task);
 
     if (w->ask)
         w->ask->task = NULL;
