@@ -1,7 +1,7 @@
-/* The reflector's backoff, client-go's: 0.8 s, doubled up to 30 s, with as much again at random, and
- * from the beginning after two minutes without a wait. One backoff counts for the waits between
- * rounds, before a watch is opened again and before a streamed list is, so that a server that refuses
- * each in turn is not asked more often.
+/* The reflector's backoff, client-go's: 0.8 s, doubled up to 30 s, with as much again at random,
+ * and from the beginning after two minutes without a wait. One backoff counts for the waits between
+ * rounds, before a watch is opened again and before a streamed list is, so that a server that
+ * refuses each in turn is not asked more often.
  *
  * It says when; whether a watch that fails with 500 is tried at all says retry_with_deadline.h. A
  * reflector whose rounds have a delay of their own (round_delay_ms) uses it for its watches alone.
