@@ -32,7 +32,8 @@ int cor_loop_start(struct cor_loop *loop, const char *name);
 void cor_loop_stop(struct cor_loop *loop);
 
 /* Runs turns on the calling thread until `done` says so; it is asked before each sleep. False when
- * `timeout_ms` passed first; with no time there is still one turn, which takes what is ready. Not from inside the loop's own callbacks. */
+ * `timeout_ms` passed first; with no time there is still one turn, which takes what is ready. Not
+ * from inside the loop's own callbacks. */
 bool cor_loop_run_until(struct cor_loop *loop, bool (*done)(void *arg), void *arg,
                         uint64_t timeout_ms);
 

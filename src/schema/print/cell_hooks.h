@@ -1,7 +1,6 @@
 /* The hooks of cells: what no line of api/all.columns can say. Each is a function of
- * a cell_*.c beside this that a column names, and that writes one cell (pod_completed: the conditions of
- * a row); tools/compile_columns.py reads the names here.
- * Thread: any (pure). */
+ * a cell_*.c beside this that a column names, and that writes one cell (pod_completed: the
+ * conditions of a row); tools/compile_columns.py reads the names here. Thread: any (pure). */
 #ifndef COR_SCHEMA_PRINT_CELL_HOOKS_H
 #define COR_SCHEMA_PRINT_CELL_HOOKS_H
 

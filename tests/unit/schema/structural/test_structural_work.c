@@ -271,8 +271,7 @@ TEST(structural_work, forgives_what_it_cannot_judge_when_only_the_metadata_chang
 {
     COR_CLEANUP(cor_structural_unrefp) struct cor_structural *schema = NULL;
     COR_CLEANUP(cor_buf_deinit)
-    struct cor_buf text = {.max = TEXT_MAX},
-                   members = {.max = TEXT_MAX};
+    struct cor_buf text = {.max = TEXT_MAX}, members = {.max = TEXT_MAX};
     static const struct {
         const char *metadata, *rest;
         size_t n; /* mistakes */
