@@ -48,13 +48,19 @@ class Tree:
         self.source("int main(void);\n")
         (stubs / "build.ninja").write_text(NINJA)
         (self.root / "tools/packages.sh").write_text("use_next() { :; }\nneed() { :; }\nwant() { :; }\n")
-        answers = {"gcc": f"#!/bin/sh\necho {gcc}\n", "clang": f"#!/bin/sh\necho {clang}\n", "cc": CC, "meson": MESON}
-        for name, text in answers.items():
+        self.stubs = stubs
+        self.compilers(gcc, clang)
+        for name, text in {"cc": CC, "meson": MESON}.items():
             (stubs / name).write_text(text)
         for program in (*stubs.iterdir(), self.root / "tools/run_server"):
             program.chmod(0o755)
         self.env = {**os.environ, "PATH": f"{stubs}:{os.environ['PATH']}", "STUBS": str(stubs)}
         self.env.pop("CC", None)
+
+    def compilers(self, gcc, clang):
+        """Their versions."""
+        for name, version in {"gcc": gcc, "clang": clang}.items():
+            (self.stubs / name).write_text(f"#!/bin/sh\necho {version}\n")
 
     def source(self, text):
         (self.root / "src/one.c").write_text(text)
@@ -117,6 +123,18 @@ def is_strict_in_sanitized_folders(tree):
         assert "-Dwerror=true" in tree.options(folder), tree.options(folder)
 
 
+def is_strict_with_the_compilers_of_both_releases(tree):
+    for gcc, clang in (("12", "14.0.6"), ("14", "19.1.7")):
+        tree.compilers(gcc, clang)
+        tree.dev("clean")
+        tree.source("int unused;\n")
+        code, said = tree.dev("test")
+        assert code == 1 and "dev: the compiler warns" in said, (gcc, said)
+        tree.source("int used;\n")
+        assert tree.dev("test")[0] == 0
+        assert all("-Dwerror=true" in tree.options(folder) for folder in ("build-asan", "build-tsan")), (gcc, clang)
+
+
 def takes_no_warning_of_an_unknown_compiler_for_an_error(tree):
     tree.source("int unused;\n")
     code, said = tree.dev("test")
@@ -155,7 +173,7 @@ def a_default_setup_is_not_strict(_):
 
 TESTS = [runs_what_warns, tests_nothing_that_warns, finds_what_warned_in_an_earlier_run, forgets_a_warning_that_was_mended,
          compiles_nothing_again_between_run_and_test, is_strict_in_sanitized_folders, takes_no_warning_of_an_unknown_compiler_for_an_error,
-         keeps_what_is_warned_of_behind_the_tests, counts_what_each_compiler_warns_of, counts_nothing_that_does_not_compile,
+         is_strict_with_the_compilers_of_both_releases, keeps_what_is_warned_of_behind_the_tests, counts_what_each_compiler_warns_of, counts_nothing_that_does_not_compile,
          a_default_setup_is_not_strict]
 # These are played with compilers that CI does not know.
 OTHERS = [takes_no_warning_of_an_unknown_compiler_for_an_error, keeps_what_is_warned_of_behind_the_tests, counts_what_each_compiler_warns_of]
