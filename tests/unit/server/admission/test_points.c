@@ -32,8 +32,8 @@ static void add_pod(struct fx *fx, const char *more)
 {
     char body[512];
 
-    snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"p\"},\"spec\":{%s" FX_CONTAINERS "}%s}",
-             more, "");
+    snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"p\"},\"spec\":{%s" FX_CONTAINERS "}}",
+             more);
     fx_do(fx, 201, "POST", PODS, body);
 }
 
@@ -578,9 +578,7 @@ static void open_foreign(struct fx *fx, const struct cor_admission_list *list)
 {
     foreign_top = NULL;
     foreign_visits = 0;
-    *fx = (struct fx){.opts = {.admission = NULL}};
-    /* The namespaces are made by requests, too. */
-    fx->opts.admission = list;
+    *fx = (struct fx){.opts = {.admission = list}};
     fx_open(fx);
     recorder_reset();
 }
