@@ -279,7 +279,7 @@ def write(judge, stored, is_long):
         judge.send(f"patch of {stored.name}, answered as {form}", "PATCH", with_query(item, query),
                    {"metadata": {"labels": {"form": word_of(form)}}}, 200, Content_Type=MERGE, **headers)
         judge.send(f"apply of {stored.name}, answered as {form}", "PATCH", with_query(item, "fieldManager=large&force=true", query), {
-            **stored.body, "metadata": {**stored.body["metadata"], "labels": {"form": word_of(form)}}}, 200, Content_Type=APPLY, **headers)
+            **stored.body, "metadata": {**stored.body["metadata"], "labels": {"form": word_of(form)}}}, Content_Type=APPLY, **headers)
 
 
 def write_copies(judge, stored, is_long):

@@ -8,6 +8,7 @@ when it was in each of a few tries, which have a server each. --long sends all r
 generate, and not only some of each kind; --generated sends no others."""
 
 import hashlib
+import http.client
 import json
 import re
 import signal
@@ -338,11 +339,16 @@ def all_at_once(a, what, make):
         method, path, body, headers = make(i)
         connection.request(method, path, body, {"Authorization": "Bearer " + a.server.token, "Content-Type": "application/json", **headers})
     a.server.process.send_signal(signal.SIGCONT)
+    ncut = 0
     for connection in connections:
         answer = connection.getresponse()
-        answer.read()
+        try:
+            answer.read()
+        except http.client.IncompleteRead:
+            ncut += 1  # without a cache a list is held until it is read, and these are read one after the other
         assert answer.status < 300, (what, answer.status)
         connection.close()
+    assert ncut < len(connections), what
     judge.note(what)
     a.longest = max(a.longest, *(took for took, _, _ in judge.turns))
     print(f"# {what}: {max(took for took, _, _ in judge.turns) * 1000:.1f} ms", flush=True)
