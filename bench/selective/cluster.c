@@ -37,38 +37,97 @@ static size_t node_of(size_t pod)
     return pod / CLUSTER_BLOCK * nodes + pod % nodes;
 }
 
-static void write_pod(struct cor_buf *out, size_t i, void *arg)
+/* Nothing in it needs an escape. */
+struct pod {
+    char space[32], name[32], labels[64], node[32];
+};
+
+static void post_pod(struct cor_buf *out, const struct pod *pod)
 {
-    size_t pod = *(size_t *)arg + i;
     char path[128], body[BODY_MAX];
 
-    snprintf(path, sizeof(path), "/api/v1/namespaces/ns%zu/pods", pod / CLUSTER_SPACE_PODS);
+    snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods", pod->space);
     snprintf(
         body, sizeof(body),
-        "{\"metadata\":{\"name\":\"pod-%zu\",\"labels\":{\"app\":\"a%zu\",\"one\":\"o%zu\"}},"
-        "\"spec\":{\"nodeName\":\"node-%zu\",\"serviceAccountName\":\"default\","
+        "{\"metadata\":{\"name\":\"%s\",\"labels\":{%s}},"
+        "\"spec\":{\"nodeName\":\"%s\",\"serviceAccountName\":\"default\","
         "\"containers\":[{\"name\":\"main\",\"image\":\"registry.example.com/app:1.2.3\","
         "\"args\":[\"--port=8080\"],\"ports\":[{\"name\":\"http\",\"containerPort\":8080}],"
         "\"env\":[{\"name\":\"A\",\"value\":\"1\"},{\"name\":\"POD\",\"valueFrom\":{\"fieldRef\":"
         "{\"fieldPath\":\"metadata.name\"}}}],\"resources\":{\"requests\":{\"cpu\":\"100m\","
         "\"memory\":\"128Mi\"}},\"volumeMounts\":[{\"name\":\"data\",\"mountPath\":\"/data\"}]}],"
         "\"volumes\":[{\"name\":\"data\",\"emptyDir\":{}}]}}",
-        pod, pod % 100, pod / CLUSTER_NODE_PODS, node_of(pod));
+        pod->name, pod->labels, pod->node);
+    post(out, path, body);
+}
+
+static void write_pod(struct cor_buf *out, size_t i, void *arg)
+{
+    size_t number = *(size_t *)arg + i;
+    struct pod pod;
+
+    snprintf(pod.space, sizeof(pod.space), "ns%zu", number / CLUSTER_SPACE_PODS);
+    snprintf(pod.name, sizeof(pod.name), "pod-%zu", number);
+    snprintf(pod.labels, sizeof(pod.labels), "\"app\":\"a%zu\",\"one\":\"o%zu\"", number % 100,
+             number / CLUSTER_NODE_PODS);
+    snprintf(pod.node, sizeof(pod.node), "node-%zu", node_of(number));
+    post_pod(out, &pod);
+}
+
+/* The pods of the namespaces from which some are deleted: those that stay. */
+static void write_pod_that_stays(struct cor_buf *out, size_t i, void *arg)
+{
+    struct pod pod = {.labels = "\"goes\":\"no\"", .node = "node-of-some"};
+
+    snprintf(pod.space, sizeof(pod.space), "spent%zu", i % CLUSTER_SPENT);
+    snprintf(pod.name, sizeof(pod.name), "stays-%zu", i);
+    post_pod(out, &pod);
+}
+
+static void write_pod_that_goes(struct cor_buf *out, size_t i, void *arg)
+{
+    struct pod pod = {.labels = "\"goes\":\"yes\"", .node = "node-of-those"};
+
+    snprintf(pod.space, sizeof(pod.space), "spent%zu", i % CLUSTER_SPENT);
+    snprintf(pod.name, sizeof(pod.name), "goes-%zu", i);
+    post_pod(out, &pod);
+}
+
+static void write_spent_space(struct cor_buf *out, size_t i, void *arg)
+{
+    char body[128];
+
+    snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"spent%zu\"}}", i);
+    post(out, "/api/v1/namespaces", body);
+}
+
+static void post_event(struct cor_buf *out, const char *space, size_t event, size_t pod)
+{
+    char path[128], body[BODY_MAX];
+
+    snprintf(path, sizeof(path), "/api/v1/namespaces/%s/events", space);
+    snprintf(body, sizeof(body),
+             "{\"metadata\":{\"name\":\"e-%zu\"},\"reason\":\"Started\",\"type\":\"Normal\","
+             "\"message\":\"Started container main\",\"involvedObject\":{\"kind\":\"Pod\","
+             "\"apiVersion\":\"v1\",\"namespace\":\"%s\",\"name\":\"pod-%zu\"}}",
+             event, space, pod);
     post(out, path, body);
 }
 
 static void write_event(struct cor_buf *out, size_t i, void *arg)
 {
     size_t event = *(size_t *)arg + i, space = event / CLUSTER_SPACE_EVENTS;
-    char path[128], body[BODY_MAX];
+    char name[32];
 
-    snprintf(path, sizeof(path), "/api/v1/namespaces/ns%zu/events", space);
-    snprintf(body, sizeof(body),
-             "{\"metadata\":{\"name\":\"e-%zu\"},\"reason\":\"Started\",\"type\":\"Normal\","
-             "\"message\":\"Started container main\",\"involvedObject\":{\"kind\":\"Pod\","
-             "\"apiVersion\":\"v1\",\"namespace\":\"ns%zu\",\"name\":\"pod-%zu\"}}",
-             event, space, space * CLUSTER_SPACE_PODS + event % CLUSTER_SPACE_EVENTS);
-    post(out, path, body);
+    snprintf(name, sizeof(name), "ns%zu", space);
+    post_event(out, name, event, space * CLUSTER_SPACE_PODS + event % CLUSTER_SPACE_EVENTS);
+}
+
+static void write_busy_event(struct cor_buf *out, size_t i, void *arg)
+{
+    size_t event = *(size_t *)arg + i;
+
+    post_event(out, "busy", event, event);
 }
 
 static void make(const struct target *t, versus_write_cb write, size_t from, size_t to)
@@ -77,8 +136,23 @@ static void make(const struct target *t, versus_write_cb write, size_t from, siz
         (void)versus_write(t, to - from, write, &from);
 }
 
+static void make_once(const struct target *t)
+{
+    (void)versus_write(t, CLUSTER_SPENT, write_spent_space, NULL);
+    (void)versus_write(t, CLUSTER_SPENT * CLUSTER_SPACE_PODS, write_pod_that_stays, NULL);
+    versus_make_namespace(t, "busy");
+}
+
+void cluster_spend(const struct target *t)
+{
+    (void)versus_write(t, CLUSTER_SPENT * CLUSTER_GOING, write_pod_that_goes, NULL);
+}
+
 void cluster_grow(const struct target *t, size_t from, size_t to)
 {
+    if (from == 0)
+        make_once(t);
+    make(t, write_busy_event, cluster_spaces(from), cluster_spaces(to));
     make(t, write_space, cluster_spaces(from), cluster_spaces(to));
     make(t, write_pod, from, to);
     make(t, write_event, cluster_spaces(from) * CLUSTER_SPACE_EVENTS,

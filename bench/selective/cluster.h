@@ -13,9 +13,15 @@
 #define CLUSTER_NODE_PODS    30
 #define CLUSTER_SPACE_EVENTS 5
 #define CLUSTER_BLOCK        900 /* a cluster has so many pods, or a multiple */
+#define CLUSTER_SPENT        20  /* namespaces, "spent0" and so on, from which pods are deleted */
+#define CLUSTER_GOING        5   /* pods that go from each of them; the usual number stays */
 
-/* Makes the pods from number `from` to `to` - 1, with their namespaces and events. */
+/* Makes the pods from number `from` to `to` - 1, with their namespaces and events, and in the
+ * namespace "busy" an event for each of these namespaces. */
 void cluster_grow(const struct target *t, size_t from, size_t to);
+
+/* Makes the pods that the next deletions take: goes=yes, on node-of-those. */
+void cluster_spend(const struct target *t);
 
 static inline size_t cluster_spaces(size_t pods)
 {

@@ -25,7 +25,7 @@
     "&timeoutSeconds=1"
 
 /* What the number in a request is of. */
-enum of { OF_NODES, OF_SPACES };
+enum of { OF_NODES, OF_SPACES, OF_SPENT };
 
 struct row {
     const char *what, *method, *path, *accept;
@@ -55,9 +55,19 @@ static const struct row rows[] = {
     {"deletion of a namespace's pods by label, dry run", "DELETE",
      "/api/v1/namespaces/ns#/pods?labelSelector=app%3Da1&dryRun=All", JSON, OF_SPACES, 100, 1, NAN,
      0.1},
+    {"deletion of 5 of a namespace's 20 pods by label", "DELETE",
+     "/api/v1/namespaces/spent#/pods?labelSelector=goes%3Dyes&gracePeriodSeconds=0", JSON, OF_SPENT,
+     CLUSTER_SPENT, 1, NAN, 0.1},
+    {"the same by spec.nodeName", "DELETE",
+     "/api/v1/namespaces/spent#/pods?fieldSelector=spec.nodeName%3Dnode-of-those"
+     "&gracePeriodSeconds=0",
+     JSON, OF_SPENT, CLUSTER_SPENT, 1, NAN, 0.1},
     {"events of a pod by involvedObject", "GET",
      "/api/v1/namespaces/ns#/events?fieldSelector=involvedObject.name%3Dpod-1", JSON, OF_SPACES,
      100, 1, NAN, 0.15},
+    {"the same where all namespaces' events are", "GET",
+     "/api/v1/namespaces/busy/events?fieldSelector=involvedObject.name%3Dpod-#", JSON, OF_SPACES,
+     10, 1, NAN, NAN},
     {"30 pods by label, of all", "GET", "/api/v1/pods?labelSelector=one%3Do#", JSON, OF_NODES, 20,
      1, NAN, NAN},
     {"no pods by a field without an index, of all", "GET",
@@ -67,14 +77,31 @@ static const struct row rows[] = {
 static const size_t whole[] = {900, 9000, 45000, 150300};
 static const size_t brief[] = {900, 1800};
 
+static size_t numbers_of(const struct row *row, size_t pods)
+{
+    switch (row->of) {
+    case OF_NODES:
+        return cluster_nodes(pods);
+    case OF_SPACES:
+        return cluster_spaces(pods);
+    case OF_SPENT:
+        break;
+    }
+    return CLUSTER_SPENT;
+}
+
+/* What a deletion takes is made before, and all of it is taken. */
 static double measure(const struct target *t, const struct row *row, size_t pods, bool is_short)
 {
     struct cluster_ask ask = {.method = row->method, .path = row->path, .accept = row->accept};
-    size_t n = is_short && row->n > 4 ? 4 : row->n;
+    size_t n = is_short && row->n > 4 && row->of != OF_SPENT ? 4 : row->n;
 
-    ask.n = row->of == OF_NODES ? cluster_nodes(pods) : cluster_spaces(pods);
-    /* Once before, so that what is made on first demand is there. */
-    (void)versus_run(t, 1, 1, cluster_write_ask, &ask);
+    ask.n = numbers_of(row, pods);
+    if (row->of == OF_SPENT)
+        cluster_spend(t);
+    else
+        /* Once before, so that what is made on first demand is there. */
+        (void)versus_run(t, 1, 1, cluster_write_ask, &ask);
     return versus_run(t, row->conns < n ? row->conns : n, n, cluster_write_ask, &ask);
 }
 
