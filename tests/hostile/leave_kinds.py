@@ -18,7 +18,7 @@ WIDGETS = "/apis/leave.example.com/v1/namespaces/default/widgets"
 TOKEN = "joe-token"
 # The budget of watch caches, and a history that does not fit: a watch from its beginning reads the engine's history.
 CACHE_BYTES, HISTORY, HISTORY_BYTES = 16 << 20, 40, 700_000
-WIDGETS_MANY, ITEMS_MANY, COLUMNS_MANY = 20, 1500, 60
+WIDGETS_MANY, ITEMS_MANY, COLUMNS_MANY = 20, 400, 60
 BODY = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"generateName":"left-"},"data":{"k":"%s"}}'
 SMALL, LARGE = BODY % b"v", BODY % (b"v" * 900_000)
 # More than a loop reads itself.

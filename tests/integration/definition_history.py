@@ -298,21 +298,21 @@ class History:
 
     # --- the end of objects ---
 
-    def dump(self, name):
-        return [self.request("GET", f"{DEFINITIONS}/{self.name}").body] + [self.request("GET", self.path(v, name)).body[:3000] for v in self.versions]
-
     def release(self, name, at):
         """The finalizer of an object that is being deleted goes, if need be after all that is not valid."""
+        # An apply of nothing would take back the finalizer as well where its manager had set it.
+        ways = ["merge", "json", "put"]
+
         def send():
             before = self.wrote[:]
-            answer = self.send(self.dice.choice(["merge", "json", "put"]), at, name, {"metadata": {"finalizers": None}})
+            answer = self.send(self.dice.choice(ways), at, name, {"metadata": {"finalizers": None}})
             self.wrote = before
             return answer
         answer = send()
         if answer.status == 422:
             causes = [cause["field"] for cause in answer.json()["details"]["causes"]]
-            assert any(field.endswith(UNFORGIVEN) for field in causes), (answer.body, self.dump(name))
-            self.mend(self.way(), at, name)
+            assert any(field.endswith(UNFORGIVEN) for field in causes), causes
+            self.mend(self.dice.choice(ways), at, name)
             answer = send()
         answer.expect(200)
 

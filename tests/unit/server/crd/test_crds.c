@@ -614,6 +614,8 @@ TEST(crds, long_schemas_are_compiled_on_a_thread_whichever_version_is_written)
     }
 }
 
+#define KETTLES_V2 "/apis/shop.example.org/v2/namespaces/default/kettles"
+
 TEST(crds, requests_of_instances_fail_whole_without_memory)
 {
     struct crd_fx c = {0};
@@ -621,15 +623,19 @@ TEST(crds, requests_of_instances_fail_whole_without_memory)
     crd_fx_open(&c, false);
     define(&c, CRD_OF("kettles", "Kettle", "", "Namespaced",
                       VERSION("v1", STORED STATUS, PROPS(SPEC_A)) "," VERSION(
-                          "v2", "\"storage\":false,", PROPS(SPEC_A))));
+                          "v2", "\"storage\":false," STATUS, PROPS(SPEC_A))));
     fx_do(&c.fx, 201, "POST", KETTLES, KETTLE("k", ",\"spec\":{\"a\":\"x\"}"));
-    fx_fail_each_alloc(&c.fx, "GET", "/apis/shop.example.org/v2/namespaces/default/kettles/k", "",
-                       NULL);
+    fx_fail_each_alloc(&c.fx, "GET", KETTLES_V2 "/k", "", NULL);
     fx_fail_each_alloc(&c.fx, "GET", KETTLES, "", NULL);
     fx_fail_each_alloc(&c.fx, "POST", KETTLES "?dryRun=All",
                        KETTLE("l", ",\"spec\":{\"a\":\"x\",\"b\":1}"), NULL);
     fx_fail_each_alloc(&c.fx, "PATCH", KETTLES "/k?dryRun=All", "{\"spec\":{\"a\":\"y\"}}", NULL);
     fx_fail_each_alloc(&c.fx, "PATCH", KETTLES "/k?dryRun=All",
                        "{\"metadata\":{\"finalizers\":[\"b\",\"a.b\"]}}", NULL);
+    /* The version that is not stored has to see the present object its own way. */
+    fx_fail_each_alloc(&c.fx, "PATCH", KETTLES_V2 "/k?dryRun=All", "{\"spec\":{\"a\":\"y\"}}",
+                       NULL);
+    fx_fail_each_alloc(&c.fx, "PATCH", KETTLES_V2 "/k/status?dryRun=All",
+                       "{\"status\":{\"a\":\"y\"}}", NULL);
     crd_fx_close(&c);
 }
