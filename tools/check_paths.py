@@ -23,6 +23,8 @@ ELSEWHERE = {
 }
 ROOMS_ELSEWHERE = {"apps": "a group of the API in a path", "crds": "a folder of each chart of helm"}
 SKIPPED_FOLDERS = {".git", ".ci", "build-deps", "texts"}
+# The contracts name upstream's files; of this tree only the reasons in them speak.
+BOOKS, REASON = ("docs", "contract"), re.compile(r"^(?! *> Here).*$", re.M)
 EXAMPLES = "tests/tools"  # The tests of this script and of others name files that they make.
 ROOT_FOLDERS = "api|bench|cmd|contrib|docs|examples|include|src|tests|tools"
 BEFORE, AFTER = r"(?<![\w./*<>{}$~:@%-])", r"(?![\w/*{-])"
@@ -178,6 +180,8 @@ def wrong(root, paths):
         if str(path).startswith(EXAMPLES) or not (path.suffix in (".md", ".c", ".h", ".cc") or is_script(path)):
             continue
         text = (root / path).read_text(errors="replace")
+        if path.parts[:2] == BOOKS and path.name != "README.md":
+            text = REASON.sub("", text)
         if path.suffix == ".md":
             yield from broken_links(root, path, text)
             yield from unknown_modules(path, text, {known.stem for known in paths})

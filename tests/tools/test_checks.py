@@ -96,58 +96,60 @@ BANS = [
     ("what is cleaned up may have a value at once", "src/x.c",
      "{\n    COR_CLEANUP(cor_buf_deinit) struct cor_buf a = {.max = 1};\n\n    return 0;\n}\n", None),
 ]
-PAGE = "docs/internals/client-behaviours.md"
-OTHER = "docs/internals/server-behaviours.md"
-# (what, the page below its section of three behaviours, a test, expected)
+PAGE = "docs/contract/client.md"
+OTHER = "docs/contract/server.md"
+# (what, what stands below a section of three lines, a test, expected)
 CITATIONS = [
-    ("each number has a test or a reason", "- 1.4.2: Go: why.\n", "/* Contract client 1.4.1, 1.4.3: so. */\n", None),
+    ("each number has a test or a reason", "> Here, 1.4.2: Go: why.\n", "/* Contract client 1.4.1, 1.4.3: so. */\n", None),
+    ("a reason belongs to the line above it", "   > Here: Go: why.\n", "/* Contract client 1.4.1, 1.4.2: so. */\n", None),
     ("a range is each of its numbers", "", "/* Contract client 1.4.1 to\n * 1.4.3. */\n", None),
     ("the end of a line may stand before the number", "", "/* Contract client\n * 1.4.1 to 1.4.3. */\n", None),
     ("a whole section may be named", "", "/* Contract client 1.4. Contract client 1.4.1 to 1.4.3. */\n", None),
-    ("a number without either is named", "- 1.4.2 and 1.4.3: Go: why.\n", "/* 1.4.1 */\n",
-     "1.4.1 has neither a test nor a line here"),
-    ("a reason is one line of words", "- 1.4.1, 1.4.2:\n", "/* Contract client 1.4.2 and 1.4.3 */\n",
-     "1.4.1 has neither a test nor a line here"),
-    ("a reason is refused where there is a test", "- 1.4.1: Go: why.\n", "/* Contract client 1.4.1 to 1.4.3 */\n",
-     "1.4.1 has a line here, and a test in tests/x.c"),
+    ("a number without either is named", "> Here, 1.4.2 and 1.4.3: Go: why.\n", "/* 1.4.1 */\n",
+     "1.4.1 has neither a test nor a reason"),
+    ("a reason has words", "> Here, 1.4.1, 1.4.2:\n", "/* Contract client 1.4.2 and 1.4.3 */\n",
+     "1.4.1 has neither a test nor a reason"),
+    ("a reason is refused where there is a test", "> Here, 1.4.1: Go: why.\n", "/* Contract client 1.4.1 to 1.4.3 */\n",
+     "1.4.1 has a reason, and a test in tests/x.c"),
     ("a number that is not there cannot be cited", "", "/* Contract client 1.4.1 to 1.4.4 */\n",
      "tests/x.c: 1.4.4 is not in the contract client"),
     ("a section that is not there cannot be cited", "", "/* Contract client 1.9; Contract client 1.4.1 to 1.4.3 */\n",
      "tests/x.c: 1.9 is not in the contract client"),
-    ("a test that a reason names is there", "- 1.4.1: different: so;\n  test x: a_b, y: c.\n",
+    ("a test that a reason names is there", "> Here, 1.4.1: different: so; test x: a_b, y: c.\n",
      "/* Contract client 1.4.2 to 1.4.3 */\nTEST(x, a_b)\nTEST(y, d)\n", "there is no test c"),
-    ("a number that is not there needs no reason", "- 1.5.1: Go: why.\n", "/* Contract client 1.4.1 to 1.4.3 */\n",
-     "1.5.1 is in no section"),
+    ("a number that is not there needs no reason", "> Here, 1.5.1: Go: why.\n", "/* Contract client 1.4.1 to 1.4.3 */\n",
+     "1.5.1 has a reason, and is not there"),
     ("a citation names its contract", "", "/* Contract client 1.4.1 to 1.4.3 */\n/* Contract 1.4.1 */\n",
      "tests/x.c: 1.4.1 is cited from no contract"),
-    ("a contract that is cited has a page", "", "/* Contract client 1.4.1 to 1.4.3 */\n/* Contract cleint 1.4.2 */\n",
-     "tests/x.c: 1.4.2 is cited from cleint, which has no page"),
+    ("a contract that is cited is there", "", "/* Contract client 1.4.1 to 1.4.3 */\n/* Contract cleint 1.4.2 */\n",
+     "tests/x.c: 1.4.2 is cited from cleint, which is no contract"),
+    ("a number of another section is only a word", "- 1.9.2 or so.\n", "/* Contract client 1.4.1 to 1.4.3 */\n", None),
+    ("a line that goes on is one line", "   1.4.9 is not said here\n", "/* Contract client 1.4.1 to 1.4.3 */\n",
+     "1.4.9 has neither a test nor a reason"),
 ]
 CITED = "/* Contract client 1.4.1 to 1.4.3 */\n"
-TABLE = "| section | what it covers | last number |\n|---|---|---|\n| 2.1 | Names | 2 |\n"
-# (what, the page of a second contract, a test, exit code, expected)
+LINES = "\n## 2. Rows\n\n### 2.1 Rows\n- 2.1.1 One.\n- 2.1.2 Two.\n"
+# (what, the book of a second contract, a test, exit code, expected)
 CONTRACTS = [
-    ("a contract that is not complete may lack tests", "Status: not complete.\n" + TABLE, "/* Contract server 2.1.1 */\n", 0, ""),
-    ("an unknown number of such a contract is a note", "Status: not complete.\n" + TABLE, "/* Contract server 2.1.3 */\n", 0,
-     "note: tests/x.c: 2.1.3 is not on docs/internals/server-behaviours.md"),
-    ("a complete section of such a contract lacks no test", "Status: not complete.\nComplete sections: 1, 2.1\n" + TABLE,
-     "/* Contract server 2.1.1 */\n", 1, "2.1.2 has neither a test nor a line here"),
-    ("and its reasons have no test", "Status: not complete.\nComplete sections: 2\n" + TABLE + "- 2.1.2: missing: so.\n",
-     "/* Contract server 2.1.1, 2.1.2 */\n", 1, "2.1.2 has a line here, and a test in tests/x.c"),
-    ("the other sections may lack tests", "Status: not complete.\nComplete sections: 1, 2.10\n" + TABLE,
+    ("a contract that is not complete may lack tests", "Status: not complete\n" + LINES, "/* Contract server 2.1.1 */\n", 0, ""),
+    ("an unknown number of such a contract is refused", "Status: not complete\n" + LINES, "/* Contract server 2.1.3 */\n", 1,
+     "tests/x.c: 2.1.3 is not in the contract server"),
+    ("a complete section of such a contract lacks no test", "Status: not complete\nComplete sections: 1, 2.1\n" + LINES,
+     "/* Contract server 2.1.1 */\n", 1, "2.1.2 has neither a test nor a reason"),
+    ("and its reasons have no test", "Status: not complete\nComplete sections: 2\n" + LINES + "  > Here: missing: so.\n",
+     "/* Contract server 2.1.1, 2.1.2 */\n", 1, "2.1.2 has a reason, and a test in tests/x.c"),
+    ("the other sections may lack tests", "Status: not complete\nComplete sections: 1, 2.10\n" + LINES,
      "/* Contract server 2.1.1 */\n", 0, ""),
-    ("the rows of a table count as headings do", "Status: complete.\n" + TABLE, "/* Contract server 2.1.1 */\n", 1,
-     "2.1.2 has neither a test nor a line here"),
-    ("a section may go on from the numbers of another", "Status: complete.\n" + TABLE + "| 2.2 | More | 3 to 4 |\n",
-     "/* Contract server 2.1.1, 2.1.2 and 2.2.3 */\n", 1, "2.2.4 has neither a test nor a line here"),
-    ("worked cases are cited by their names", "Status: complete.\n" + TABLE + "\nWorked cases: A1 to A3, A2b\n",
-     "/* Contract server 2.1.1, 2.1.2, A1 to A2, A2b */\n", 1, "A3 has neither a test nor a line here"),
-    ("contracts do not share numbers", "Status: complete.\n" + TABLE, "/* Contract server 2.1.1 and 2.1.2 */\n", 0, ""),
-    ("a page says whether its contract is complete", TABLE, "/* Contract server 2.1.1 and 2.1.2 */\n", 1,
+    ("the rows of a table count as lines do", "Status: complete\n" + LINES + "\n### 2.2 More\n| id | |\n|---|---|\n| 2.2.1 | x |\n",
+     "/* Contract server 2.1.1, 2.1.2 */\n", 1, "2.2.1 has neither a test nor a reason"),
+    ("worked cases are cited by their names", "Status: complete\n" + LINES + "\n## 3. Worked cases\n- A1 x\n- A2b y\n",
+     "/* Contract server 2.1.1, 2.1.2, A1 */\n", 1, "A2b has neither a test nor a reason"),
+    ("advice needs no test", "Status: complete\nNot cited: 3\n" + LINES + "\n## 3. Advice\n1. Do.\n", "/* Contract server 2.1.1, 2.1.2 */\n", 0, ""),
+    ("contracts do not share numbers", "Status: complete\n" + LINES, "/* Contract server 2.1.1 and 2.1.2 */\n", 0, ""),
+    ("a book says whether its contract is complete", LINES, "/* Contract server 2.1.1 and 2.1.2 */\n", 1,
      "there is no line 'Status: complete' or 'Status: not complete'"),
 ]
-
-# (what, a case file, exit code, expected) with a contract whose behaviours are 2.1.1, 2.1.2 and the row Pod of 2.2
+# (what, a case file, exit code, expected) with a contract whose lines are 2.1.1, 2.1.2 and the row Pod of 2.2
 CASES = [
     ("a case shows what its header names", "contract server\n[v1 Pod]\n2.1.1, 2.1.2 a=1\n  201\n2.2 get\n  200\n", 0, ""),
     ("a pending case shows nothing", "contract server\n[Pod]\n2.1.1 a=1\npending 2.1.2 a=1\n2.2 get\n", 1, "2.1.2 has neither a test"),
@@ -155,7 +157,6 @@ CASES = [
     ("a case may cite another contract", "contract client\n[Pod]\nserver 2.1.1, server 2.1.2, server 2.2 a=1\n", 0, ""),
     ("a number that the contract lacks is named", "contract server\n[Pod]\n2.1.1, 2.1.2, 2.1.7, 2.2 a=1\n", 1, "x.cases: 2.1.7 is not in"),
 ]
-
 LOCKS = [
     ("the table of locks has every rank", ["A", "B"], None),
     ("a lock that the table lacks is named", ["A"], "the lock B is not on docs/ARCHITECTURE.md"),
@@ -354,17 +355,22 @@ def cases():
     for what, rows, expected in LOCKS:
         page = "## Locks\n" + "".join(f"| `{row}` | – | x |\n" for row in rows) + "## Next\n| `C` |\n"
         yield what, "check_bans.py", ["src/base/lock.h"], {"src/base/lock.h": ranks, "docs/ARCHITECTURE.md": page}, expected
-    head = "# Page\n\nStatus: complete.\n\n## 1.4 Queues (3)\n"
+    args = ["--root", ".", "--write"]
+    head = "# Book\n\nStatus: complete\n\n## 1.4 Queues\n1. One.\n2. Two.\n3. Three.\n"
     for what, lines, test, expected in CITATIONS:
-        yield what, "check_citations.py", ["--root", "."], {PAGE: head + lines, "tests/x.c": test}, expected
-    for what, page, test, code, expected in CONTRACTS:
-        files = {PAGE: head, OTHER: page, "tests/x.c": CITED + test}
-        yield what, "check_citations.py", ["--root", "."], files, expected, code
+        yield what, "check_citations.py", args, {PAGE: head + lines, "tests/x.c": test}, expected
+    for what, book, test, code, expected in CONTRACTS:
+        yield what, "check_citations.py", args, {PAGE: head, OTHER: book, "tests/x.c": CITED + test}, expected, code
     for what, text, code, expected in CASES:
-        files = {PAGE: head, OTHER: "Status: complete.\n" + TABLE + "| 2.2 | Kinds | 0 |\n\nRows of 2.2: Pod\n", "tests/x.c": CITED, "tests/cases/x.cases": text}
-        yield what, "check_citations.py", ["--root", "."], files, expected, code
-    files = {PAGE: "# Page\n\nStatus: complete.\n\n## 1.4 Queues (1)\n", "tests/tools/x.py": "# Contract client 1.4.1\n"}
-    yield "an example of a citation is none", "check_citations.py", ["--root", "."], files, "1.4.1 has neither"
+        files = {PAGE: head, OTHER: "Status: complete\nRows of 2.2: Pod\n" + LINES + "\n### 2.2 Kinds\n", "tests/x.c": CITED, "tests/cases/x.cases": text}
+        yield what, "check_citations.py", args, files, expected, code
+    small = "# Book\n\nStatus: complete\n\n## 1.4 Queues\n1. One.\n"
+    yield "an example of a citation is none", "check_citations.py", args, {PAGE: small, "tests/tools/x.py": "# Contract client 1.4.1\n"}, "1.4.1 has neither"
+    yield ("what is cited outside of the tests is there, too", "check_citations.py", args,
+           {PAGE: head, "tests/x.c": CITED, "src/x/x.c": "/* Contract client 1.4.7 */\n"}, "src/x/x.c: 1.4.7 is not in the contract client")
+    yield ("and shows nothing", "check_citations.py", args, {PAGE: small, "src/x/x.c": "/* Contract client 1.4.1 */\n"}, "1.4.1 has neither")
+    yield ("the table of what is shown is that of the tests", "check_citations.py", ["--root", "."], {PAGE: head, "tests/x.c": CITED},
+           "docs/contract/COVERAGE.md is not what the tests show")
 
 
 def main():

@@ -176,7 +176,7 @@ static int feed_new(struct gc_controller *c, const struct cor_port_resource *res
 
 /* ---- resources ---- */
 
-/* Contract 2.2.1, 2.2.2. */
+/* Contract controllers 2.2.1, 2.2.2. */
 static bool is_collectable(const struct cor_port_resource *resource)
 {
     const unsigned wanted =
@@ -203,7 +203,7 @@ static int keep_feed(struct gc_controller *c, const struct cor_port_resource *re
     return 0;
 }
 
-/* Contract 2.2.4, 2.2.5. */
+/* Contract controllers 2.2.4, 2.2.5. */
 static int sync_feeds(struct gc_controller *c, struct cor_api_resources *resources)
 {
     int r = 0;

@@ -154,7 +154,7 @@ TEST(api_services, registers_what_is_built_in_once)
     as_fx_close(&a);
 }
 
-/* Contract extension 4.2.2, case 40; contract crd 2.5.1. */
+/* Contract extension 4.2.2, case 40; Contract crd 2.5.1. */
 TEST(api_services, registers_custom_resources_while_they_are_served)
 {
     static const char path[] = SERVICES "/v1.shop.example.org";

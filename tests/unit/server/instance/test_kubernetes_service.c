@@ -68,7 +68,7 @@ static const char *rv_of(struct kfx *k, const char *path)
     return fx_at(get(k, path), "metadata.resourceVersion");
 }
 
-/* Contract server 6.6.2. */
+/* Contract server 6.6. */
 TEST(kubernetes_service, is_created_with_the_first_address_of_the_range)
 {
     struct kfx k = {.has_others = false};
@@ -105,7 +105,7 @@ TEST(kubernetes_service, of_an_ipv6_range_has_its_first_address)
     afx_close(&k.a);
 }
 
-/* Contract server 6.6.2. */
+/* Contract server 6.6. */
 TEST(kubernetes_service, has_the_advertised_address_as_its_endpoint)
 {
     struct kfx k = {.has_others = false};
