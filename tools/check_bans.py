@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Refuses what this code base does not do, as file:line: calls (outside of comments and string literals), variables that are cleaned up without a value, diagrams
 and tables in comments that clang-format may reflow, a _free, _close or _get of another form than CONTRIBUTING's
-ownership words have, and locks that ARCHITECTURE's table does not have. With paths, checks those; without, every tracked C file."""
+ownership words have, and locks that the table of docs/internals/locks.md does not have. With paths, checks those; without, every tracked C file."""
 
 import pathlib
 import re
@@ -102,13 +102,12 @@ def owners(name, text):
                 yield f"{where} calls back: only the verb GET, beside a _list or _create, is an asynchronous _get"
 
 
-def locks(name, text, page="docs/ARCHITECTURE.md"):
+def locks(name, text, page="docs/internals/locks.md"):
     """The rows of the page's table of locks are the ranks of src/base/lock.h, in the same order."""
     if name != "src/base/lock.h":
         return
     ranks = re.findall(r"^ +ROW\((\w+),", text, re.M)
-    section = re.search(r"^## Locks$(.*?)(?=^## |\Z)", pathlib.Path(page).read_text(), re.M | re.S)
-    rows = re.findall(r"^\| `(\w+)` \|", section.group(1), re.M) if section else []
+    rows = re.findall(r"^\| `(\w+)` \|", pathlib.Path(page).read_text(), re.M)
     for rank in ranks + [row for row in rows if row not in ranks]:
         if rank not in rows or rank not in ranks:
             yield f"{name}: the lock {rank} is {'not on' if rank in ranks else 'only on'} {page}"

@@ -1,5 +1,5 @@
 /* A mutex that knows its rank in the order of the tree's locks, and the condition variable that
- * waits with it. `COR_LOCK_RANKS` below is the one list of locks; docs/ARCHITECTURE.md describes
+ * waits with it. `COR_LOCK_RANKS` below is the one list of locks; docs/internals/locks.md describes
  * each lock of the list.
  *
  * A build with debug information (meson's `debug` option: every build but a release) checks on each

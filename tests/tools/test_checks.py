@@ -159,8 +159,8 @@ CASES = [
 ]
 LOCKS = [
     ("the table of locks has every rank", ["A", "B"], None),
-    ("a lock that the table lacks is named", ["A"], "the lock B is not on docs/ARCHITECTURE.md"),
-    ("a row without a lock is named", ["A", "C", "B"], "the lock C is only on docs/ARCHITECTURE.md"),
+    ("a lock that the table lacks is named", ["A"], "the lock B is not on docs/internals/locks.md"),
+    ("a row without a lock is named", ["A", "C", "B"], "the lock C is only on docs/internals/locks.md"),
     ("the table of locks is in the order of the ranks", ["B", "A"], "are in another order"),
 ]
 
@@ -353,8 +353,8 @@ def cases():
         yield what, "check_kinds.py", ["--root", "."], {"src/schema/kinds/resource_row.c": ROWS, path: content}, expected
     ranks = "#define COR_LOCK_RANKS(ROW) \\\n    ROW(A, \"a\") \\\n    ROW(B, \"b\")\n"
     for what, rows, expected in LOCKS:
-        page = "## Locks\n" + "".join(f"| `{row}` | – | x |\n" for row in rows) + "## Next\n| `C` |\n"
-        yield what, "check_bans.py", ["src/base/lock.h"], {"src/base/lock.h": ranks, "docs/ARCHITECTURE.md": page}, expected
+        page = "# Locks\n" + "".join(f"| `{row}` | – | x |\n" for row in rows)
+        yield what, "check_bans.py", ["src/base/lock.h"], {"src/base/lock.h": ranks, "docs/internals/locks.md": page}, expected
     args = ["--root", ".", "--write"]
     head = "# Book\n\nStatus: complete\n\n## 1.4 Queues\n1. One.\n2. Two.\n3. Three.\n"
     for what, lines, test, expected in CITATIONS:
