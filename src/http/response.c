@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "http/http_server_int.h"
 
-/* Of each turn of a loop; then requests of other connections wait for the next one. */
+/* How long requests may take of one turn of a loop. Those that are left wait for the next turn. */
 #define REQUESTS_US 4000
 
 void cor_response_init(struct cor_http_response *resp, struct cor_conn *c,

@@ -229,7 +229,7 @@ static void on_lost(void *arg)
     come_back_later(arg);
 }
 
-/* It was given something: an event, a list, or a stream that ended by itself. */
+/* The watcher was given something: an event, a list, or a stream that ended by itself. */
 static void be_fed(struct watcher *wt)
 {
     wt->fed_at_ms = cor_loop_now_ms(wt->all->loop);

@@ -43,7 +43,8 @@
 #include "server/docs/table.h"
 #include "json/write/pretty.h"
 
-/* Of each turn of a loop; then the slices of other lists wait for the next one. */
+/* How long slices of lists may take of one turn of a loop. Those that are left wait for the next.
+ */
 #define SLICES_US 4000
 
 /* No object has a longer name. A selector for one lists all objects and finds none, because a key

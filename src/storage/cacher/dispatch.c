@@ -30,7 +30,7 @@
  * its turn. */
 #define TURN_EVENTS 256
 #define TURN_VISITS 16384
-/* Of each turn of a loop; then watches take their events in turns of their own. */
+/* How long deliveries may take of one turn of a loop. What is left is delivered in later turns. */
 #define DELIVERIES_US 4000
 /* Looks at ordinary objects between two looks at the clock, 0.1 ms; see cor_predicate_cost(). */
 #define LOOKS_AT_ONCE 256

@@ -46,7 +46,7 @@ static inline void replay_schedule(struct replay *r)
         store_turn_post(&r->turn);
 }
 
-/* It is in the replay from now on, or is to end from now on. */
+/* The watch has joined the replay, or has been told to finish. */
 static inline void replay_note_finishing(struct replay *r, const struct cacher_watch *w)
 {
     if (w->is_finishing && w->rev < r->finish_rev)

@@ -121,7 +121,7 @@ TEST(trust_lookup, tells_once_what_the_first_reading_came_to)
     world_until(&f.w, is_flag, &f.is_told);
     assert_int_equal(f.r, -COR_EINTERNAL);
     assert_string_equal(f.text, "there is none");
-    /* It is read again until it can be used, which nobody is told. */
+    /* The ConfigMap is read again until it can be used; nobody is told of these readings. */
     world_until(&f.w, is_replaced, &f);
     world_until(&f.w, is_watched, &f);
     follower_end(&f);
