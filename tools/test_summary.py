@@ -5,12 +5,17 @@ non-zero when anything failed or nothing ran.
 
 Where a build folder has a second log (meson-logs/again.json), the programs in it were run once more, alone: what they said then
 counts, and a test that passed only then is named as UNSTABLE. `test_summary.py --again FOLDER` prints the names of the
-programs that deserve it: those in which a test failed. What crashed, hung or was stopped by a sanitizer does not."""
+programs that deserve it: those in which a test failed. What crashed, hung or was stopped by a sanitizer does not.
+
+`test_summary.py --whole FOLDER..` judges a run of the whole suite: a program that one of the folders has and none has run is a failure,
+but for the suite `twins`. So no test is lost between the configurations, which share them (tools/choose_tests.py)."""
 
 import json
 import pathlib
 import re
 import sys
+
+import choose_tests
 
 TAP = re.compile(r"(not )?ok\b\s*\d*\s*(?:- )?(.*)")
 
@@ -26,6 +31,11 @@ def judge(program):
     if good and not results:
         passed = 1
     return passed, failed
+
+
+def name_of(program):
+    """As meson takes it on its command line: without the project and the suites."""
+    return program["name"].split(" / ")[-1]
 
 
 def programs(log):
@@ -55,20 +65,33 @@ def count(folder):
 def print_again(folder):
     for program in programs(folder / "meson-logs" / "testlog.json"):
         if judge(program)[1] and deserves_another(program):
-            print(program["name"].split(" / ")[-1])
+            print(name_of(program))
+
+
+def ran_nowhere(folders):
+    """The programs that a folder has and none of them has run."""
+    known, ran = set(), set()
+    for folder in folders:
+        known |= choose_tests.tests_of(folder).keys()
+        ran |= {name_of(program) for program in programs(folder / "meson-logs" / "testlog.json")}
+    return sorted(known - ran)
 
 
 def main():
     if sys.argv[1] == "--again":
         return print_again(pathlib.Path(sys.argv[2]))
+    is_whole = sys.argv[1] == "--whole"
+    folders = list(map(pathlib.Path, sys.argv[1 + is_whole:]))
     total, failures = 0, []
-    for folder in map(pathlib.Path, sys.argv[1:]):
+    for folder in folders:
         passed, failed, unstable = count(folder)
         print(f"{folder}: {passed} passed, {len(failed)} failed")
         total += passed
         failures += [f"{folder}: {name}" for name in failed]
         for name in unstable:
             print(f"UNSTABLE {folder}: {name}: failed, and passed when it was run again alone")
+    if is_whole:
+        failures += [f"{name}: no configuration has run it" for name in ran_nowhere(folders)]
     for name in failures:
         print(f"FAILED {name}")
     print(f"{total} passed, {len(failures)} failed")
