@@ -11,7 +11,7 @@ import shutil
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGES = ["guide-client.md", "guide-gen.md", "custom-resources.md", "three-controllers.md"]
+PAGES = ["guide-client.md", "guide-gen.md", "custom-resources.md", "three-controllers.md", "from-kubernetes.md"]
 LINK = re.compile(r"\[([^\]]*)\]\((?!https?:)([^)#]*)(#[^)]*)?\)")
 
 

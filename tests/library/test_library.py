@@ -359,7 +359,7 @@ def guides_and_examples_are_installed_and_lead_somewhere():
         installed = installed_once()
         docs = installed.prefix / "share/doc/coracle"
         pages = sorted(docs.glob("*.md"))
-        assert len(pages) == 4, pages
+        assert len(pages) == 5, pages
         for page in pages:
             for link in re.findall(r"\]\((?!https?:|#)([^)#]*)", page.read_text()):
                 assert (docs / link).exists(), f"{page.name} leads to {link}"
