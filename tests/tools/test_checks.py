@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""TAP: check_layers.py, check_paths.py, check_limits.py, check_bans.py, check_kinds.py and check_citations.py on small made-up trees. Argument: the source root."""
+"""TAP: check_layers.py, check_paths.py, check_pages.py, check_limits.py, check_bans.py, check_kinds.py and check_citations.py on small made-up trees. Argument: the source root."""
 
 import collections
 import importlib.util
@@ -210,6 +210,23 @@ PATHS = [
     ("a heading that is not there is refused", {"docs/a.md": "# One\n[a](#two)\n"}, "docs/a.md:2: the page has no heading #two"),
 ]
 
+LONG = "x" * 201
+# (what, files beside a meson.build of version 0.9.0, the message or None)
+PAGES = [
+    ("a cell of 200 characters is read at a glance", {"docs/a.md": f"| {LONG[1:]} | b |\n"}, None),
+    ("a longer one is refused", {"docs/a.md": f"# A\n| b | {LONG} |\n"}, "docs/a.md:2: a cell of 201 characters, more than 200"),
+    ("also in a folder, and without a bar at the end", {"docs/x/a.md": f"| b | {LONG}\n"}, "docs/x/a.md:1: a cell of 201"),
+    ("a page of the root is looked at", {"README.md": f"|{LONG}|\n"}, "README.md:1: a cell of 201"),
+    ("a bar that is quoted separates nothing", {"docs/a.md": f"| {'x' * 150} \\| {'x' * 150} |\n"}, "docs/a.md:1: a cell of 304"),
+    ("other lines, code and the contracts may be longer",
+     {"docs/a.md": f"{LONG}\n```\n| {LONG} |\n```\n", "docs/contract/a.md": f"| {LONG} |\n"}, None),
+    ("a manual page has the version", {"docs/man/a.1": '.TH A 1 "2026" "Coracle 0.9.0" "m"\n'}, None),
+    ("another version is refused", {"docs/man/a.1": '.TH A 1 "2026" "Coracle 0.8.0" "m"\n'},
+     "docs/man/a.1: the version is 0.8.0, and in meson.build 0.9.0"),
+    ("the picture has the version, too", {"docs/session.svg": "<text>coracle 0.1.0 is ready</text>"}, "docs/session.svg: the version is 0.1.0"),
+    ("what has none is refused", {"docs/man/a.1": ".TH A 1\n"}, "docs/man/a.1: the version is missing"),
+]
+
 # (what, the header, the page, the message or None)
 LIMITS = [
     ("a size is written in any unit", "#define COR_A (3u << 20) /* so */\n#define COR_B (1536u * 1024)\n", "3 MiB, 1.5 MB", None),
@@ -339,6 +356,8 @@ def cases():
         yield what, "check_layers.py", ["--root", "."], {path: content}, expected
     for what, files, expected in PATHS:
         yield what, "check_paths.py", ["--root", "."], {"src/x/y/one.c": "", **files}, expected
+    for what, files, expected in PAGES:
+        yield what, "check_pages.py", ["--root", "."], {"meson.build": "project('coracle', 'c',\n  version: '0.9.0',\n", **files}, expected
     for what, header, page, expected in LIMITS:
         files = {"src/base/limits.h": header, "docs/internals/limits.md": page}
         yield what, "check_limits.py", ["--root", "."], files, expected
