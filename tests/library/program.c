@@ -108,7 +108,7 @@ static int check_sizes(void)
 
 static int check_version(void)
 {
-#if COR_VERSION_NUMBER < COR_VERSION_AT(0, 1, 0) || COR_VERSION_NUMBER > COR_VERSION_AT(1, 0, 0)
+#if COR_VERSION_NUMBER < COR_VERSION_AT(0, 9, 0) || COR_VERSION_NUMBER > COR_VERSION_AT(1, 0, 0)
 #error "the preprocessor cannot compare versions"
 #endif
     char text[32];

@@ -254,6 +254,21 @@ def the_guides_program_compiles_without_warnings():
     run(*CC, *flags, "-std=c11", "-xc", "-", input=texts)
 
 
+def the_guides_commands_build_their_programs():
+    """The lines that begin with cc in docs/guide-client.md and docs/guide-gen.md, as they stand, with what is installed."""
+    with tempfile.TemporaryDirectory() as folder:
+        work, env = pathlib.Path(folder), installed_once().env
+        for page, source, program in (("guide-client", "first.c", "first"), ("guide-gen", "program.c", "a.out")):
+            text = (ROOT / f"docs/{page}.md").read_text()
+            commands = re.findall(r"^cc .*$", text, flags=re.M)
+            assert len(commands) == 1, commands
+            code = next((code for code in re.findall(r"^```c\n(.*?)^```$", text, flags=re.M | re.S) if "int main(" in code), None)
+            (work / source).write_text(code or (ROOT / "tests/library/typed.c").read_text())
+            run("sh", "-ec", commands[0], cwd=work, env=env)
+            assert (work / program).exists(), commands[0]
+        assert run(work / "a.out", env=env).split()[0] == "node-1"
+
+
 class Installed:
     """The tree that `meson install` makes, with a pkg-config file that points at it."""
 
@@ -498,7 +513,7 @@ CASES = [exports_what_its_headers_declare, static_library_has_no_other_visible_s
          contains_no_storage_and_no_server, is_small, types_abi_is_the_promised_one,
          testing_abi_is_the_promised_one, types_compile_in_c_and_cpp_without_warnings, a_view_is_typed_and_cannot_be_written, a_client_is_typed,
          headers_include_only_standard_ones, all_headers_are_in_the_one,
-         the_guides_program_compiles_without_warnings, installed_library_serves_programs,
+         the_guides_program_compiles_without_warnings, the_guides_commands_build_their_programs, installed_library_serves_programs,
          projects_generate_views_with_meson_and_cmake, structs_of_other_kinds_are_generated_beside_the_librarys, definitions_of_ten_styles_become_types,
          installed_files_need_nothing_of_the_clone, the_installed_unit_starts_the_installed_program, guides_and_examples_are_installed_and_lead_somewhere]
 

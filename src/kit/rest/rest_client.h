@@ -75,7 +75,7 @@ uint64_t cor_rest_client_end_ms(const struct cor_rest_client *rc, uint64_t timeo
 int cor_rest_client_left_ms(const struct cor_rest_client *rc, uint64_t end_ms,
                             uint64_t *ret_left_ms);
 
-/* "coracle/0.1.0 (linux/amd64)". */
+/* "coracle/0.9.0 (linux/amd64)". */
 const char *cor_rest_user_agent(void);
 
 /* How an answer is wanted. Errors are whole in all of them. */
