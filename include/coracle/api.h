@@ -1,11 +1,11 @@
 /* What every public header shares: the mark of exported functions, and the rule of option structs.
  *
- * An option struct begins with its size, as the program was compiled. Its macro, which has the
- * struct's name in capitals, sets the size; every other member may be left zero:
+ * An option struct begins with its size as it was when the program was compiled. Its macro, which
+ * has the struct's name in capitals, sets the size; every other member may be left zero:
  *
  *   const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_GET, ...};
  *
- * C++ before C++20 has no designated initialisers; a program writes there:
+ * C++ before C++20 has no designated initialisers, so a program writes:
  *
  *   struct cor_request req = cor_request();
  *   req.size = sizeof(req);
@@ -20,9 +20,8 @@
 /* The library exports these functions; all other symbols are hidden. */
 #define COR_API __attribute__((visibility("default")))
 
-/* Around declarations of functions that have the name of a struct, as stat() has in C. For C++
- * alone: with -Wshadow g++ warns there that a constructor is hidden, which these structs do not
- * have. */
+/* Enclose declarations of functions that have the name of a struct, as stat() does. Needed in C++
+ * only, where g++ -Wshadow warns that a constructor is hidden, although these structs have none. */
 #define COR_STRUCT_NAMES_BEGIN                                                                     \
     _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wshadow\"")
 #define COR_STRUCT_NAMES_END _Pragma("GCC diagnostic pop")

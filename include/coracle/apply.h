@@ -1,7 +1,7 @@
 /* clang-format off */
-/* Makes an object as a function of the program's wants it: server-side apply, controller-runtime's
- * CreateOrUpdate, CreateOrPatch and updates of a status, with retries; and waits until an object is
- * deleted.
+/* Brings an object into the state that a function of the program describes: server-side apply,
+ * controller-runtime's CreateOrUpdate, CreateOrPatch and updates of a status, with retries. Also
+ * waits until an object is deleted.
  *
  *   static int fill(void *arg, const struct cor_object *current, struct cor_builder *b)
  *   {
@@ -14,8 +14,8 @@
  *                                   .mutate = fill, .arg = owner};
  *   r = cor_client_apply(client, &apply, &result, NULL, &why);
  *
- * Server-side apply is the same with `.how = COR_APPLY_FIELDS, .field_manager = "my-agent"`: nothing
- * is read before, and the function sets only the fields that the program wants to own.
+ * Server-side apply is the same with `.how = COR_APPLY_FIELDS, .field_manager = "my-agent"`: the
+ * object is not read first, and the function sets only the fields that the program wants to own.
  *
  * Thread: any; the functions that wait may not be called inside a callback (coracle/runtime.h).
  * Owner: the caller; what a call needs is copied, the objects and handles are referenced. */
@@ -44,8 +44,8 @@ enum cor_apply_how {
     COR_APPLY_PATCH,  /* create it, or patch what differs; the status by a second patch */
     COR_APPLY_STATUS, /* update the status when it differs; the object must exist */
     /* Server-side apply: send the fields that the builder has, which `field_manager` owns from then
-     * on, and create the object when it does not exist. What the manager applied before and does
-     * not apply any more is removed, unless others own it. A field of others is a conflict
+     * on, and create the object when it does not exist. Fields that the manager applied before and
+     * no longer applies are removed, unless others own them. A field that others own is a conflict
      * (coracle/managed_fields.h names them), unless `force` is set. The object is not read, so that
      * `current` is NULL. */
     COR_APPLY_FIELDS,
@@ -65,15 +65,15 @@ enum cor_apply_result {
 COR_API const char *cor_apply_result_name(enum cor_apply_result result);
 
 /* When another writer was faster (a conflict; an object that was created or deleted meanwhile), the
- * call begins again with reading the object; COR_APPLY_FIELDS begins again with `mutate`. A
- * conflict of fields is no such race: it is the result at once. */
+ * call reads the object again and repeats; COR_APPLY_FIELDS repeats from `mutate`. A conflict of
+ * fields is not such a race: it is returned at once. */
 enum cor_retry {
     COR_RETRY_NEVER,    /* the conflict is the result, as in controllerutil */
     COR_RETRY_QUICKLY,  /* 5 attempts, 10 ms apart: client-go's retry.DefaultRetry */
     COR_RETRY_PATIENTLY /* 4 attempts, after 10, 50 and 250 ms: its retry.DefaultBackoff */
 };
 
-/* Changes the builder to what the object shall be. `current` is the object as it is, or NULL when
+/* Changes the builder to what the object should be. `current` is the present object, or NULL when
  * it will be created or applied; the builder then has apiVersion, kind, namespace and name. A
  * negative return ends the call with that code; a failure that the builder remembers does so, too.
  * Called once for each attempt, on the runtime's I/O thread or inside the pump: it must not block.
@@ -93,7 +93,7 @@ struct cor_apply {
     uint64_t timeout_ms; /* of all attempts together; 0: the client's timeout */
     const char *field_manager, *field_validation;
     bool dry_run;
-    bool unless_changed;       /* patches have the resourceVersion that was read */
+    bool unless_changed;       /* patches contain the resourceVersion that was read */
     struct cor_cancel *cancel; /* NULL: none */
     /* The next three are read with COR_APPLY_FIELDS only, which also needs `field_manager`. */
     bool force;              /* take fields from the managers that own them */
@@ -134,9 +134,9 @@ COR_API int cor_client_apply_send(struct cor_client *client, const struct cor_ap
 struct cor_deletion_wait {
     size_t size; /* of this struct: COR_DELETION_WAIT sets it (coracle/api.h) */
     struct cor_resource resource;
-    /* The object that shall be deleted: namespace, name and uid are taken from it. An object of the
-     * same name with another uid is another object, and the wait is over. Without a uid, the name
-     * alone decides. */
+    /* The object whose deletion is awaited: namespace, name and uid are taken from it. An object of
+     * the same name with another uid is another object, and the wait is over. Without a uid, the
+     * name alone decides. */
     struct cor_object *of;
     uint64_t timeout_ms;       /* 0: without end */
     struct cor_cancel *cancel; /* NULL: none */
@@ -144,8 +144,8 @@ struct cor_deletion_wait {
 
 #define COR_DELETION_WAIT .size = sizeof(struct cor_deletion_wait)
 
-/* Waits until the object does not exist any more: a get, then a watch of the object, and both again
- * when the server has no history for the watch. 0; -COR_ETIMEOUT, -COR_ECANCELED, or as
+/* Waits until the object no longer exists: a get, then a watch of the object, and both again when
+ * the server has no history for the watch. 0; -COR_ETIMEOUT, -COR_ECANCELED, or as
  * cor_client_watch_until(). */
 COR_API int cor_client_wait_deleted(struct cor_client *client, const struct cor_deletion_wait *wait,
                                     struct cor_status *reterr);

@@ -58,7 +58,7 @@ COR_API int cor_builder_append_json(struct cor_builder *b, const char *path, str
 /* Removes a field. It is not a failure when there is no such field. */
 COR_API int cor_builder_remove(struct cor_builder *b, const char *path);
 
-/* A text in the map at `path`, which is made where it is missing, and the removal of one. `key` is
+/* Set or remove a text in the map at `path`; setting one adds the map when it is missing. `key` is
  * the member's name as it is, and not a path: dots in it have no meaning.
  *
  *   cor_builder_set_text_in(b, "data", "config.json", text); */
@@ -86,7 +86,7 @@ COR_API int cor_builder_remove_annotation(struct cor_builder *b, const char *key
 COR_API struct cor_view cor_builder_view(const struct cor_builder *b);
 
 /* Returns the object as it is now, with one reference; the builder can be used further. Errors as
- * above, and -COR_EINVAL when it cannot be an object (metadata is none). */
+ * above, and -COR_EINVAL when it is not a valid object (metadata is not an object). */
 COR_API int cor_builder_finish(struct cor_builder *b, struct cor_object **ret_object,
                                struct cor_status *reterr);
 

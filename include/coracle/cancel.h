@@ -1,13 +1,13 @@
-/* A handle that cancels calls: the calls that were given the handle end with -COR_ECANCELED when it
- * is triggered, those that block a thread included, and so does each later call with it.
+/* A handle that cancels calls: when it is triggered, all calls that were given the handle end with
+ * -COR_ECANCELED, including those that block a thread, and so does every later call with it.
  *
  *   cor_cancel_new(&cancel);
  *   const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_GET, ..., .cancel = cancel};
  *   r = cor_client_do(client, &req, &object, &why);
  *
- * Another thread may call cor_cancel_trigger() meanwhile.
- * One handle may be in any number of calls, of any number of clients. A signal handler must not
- * call these functions: a thread that waits for signals does (sigwait, signalfd, a pipe).
+ * Another thread may call cor_cancel_trigger() meanwhile. One handle may be in any number of calls,
+ * of any number of clients. A signal handler must not call these functions; let a thread wait for
+ * signals and call them (sigwait, signalfd, a pipe).
  * Thread: any.  Owner: reference counted; a call holds a reference until it has ended. */
 #ifndef CORACLE_CANCEL_H
 #define CORACLE_CANCEL_H

@@ -22,8 +22,8 @@ struct cor_client;
 struct cor_client_call;
 
 #define COR_CLIENT_END_MS    10000
-#define COR_CLIENT_CALLS_MAX 1000 /* of one client, under way or waiting */
-/* Objects of one list that is gathered; use pages, or callbacks, beyond. */
+#define COR_CLIENT_CALLS_MAX 1000 /* of one client, in progress or waiting */
+/* The most objects that cor_client_list() gathers; use pages or callbacks for more. */
 #define COR_CLIENT_LIST_MAX (1u << 20)
 
 struct cor_client_opts {
@@ -41,9 +41,9 @@ struct cor_client_opts {
      * inside the pump. It must not call the client. May be NULL. */
     void (*on_warning)(void *arg, struct cor_str text);
     void *arg;
-    /* How long the end may take: giving a lease back, and sending the last events. After
+    /* How long shutdown may take: releasing a lease, and sending the last events. After
      * cor_client_stop() this is the time for all of it together, counted from that call; without
-     * that call each has it for itself. 0: COR_CLIENT_END_MS. */
+     * that call each step has this time for itself. 0: COR_CLIENT_END_MS. */
     uint64_t end_ms;
 };
 
@@ -56,27 +56,26 @@ struct cor_client_opts {
 COR_API int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *opts,
                            struct cor_client **ret_client, struct cor_status *reterr);
 
-/* Begins the end of the program, from any thread, callbacks and handlers included, and returns at
- * once:
- * - calls that are under way, also those that wait on another thread, end with -COR_ECANCELED, and
- *   later ones are refused with it;
+/* Begins the shutdown and returns at once. It may be called on any thread, callbacks and handlers
+ * included:
+ * - calls in progress, including those that wait on another thread, end with -COR_ECANCELED, and
+ *   later calls are refused with it;
  * - the informers of the client stop, as by cor_informers_stop(), and so does a wait for them;
- * - from now on there are `end_ms` in all for giving leases back and for sending the last events,
- *   whatever a server does. cor_election_free() and cor_events_free() do these, as before.
- * A signal handler must not call this, or anything else of the library: a thread that waits for
- * signals does (sigwait, signalfd, a pipe that the handler writes to). A second call does nothing.
- */
+ * - from now on releasing leases and sending the last events may take `end_ms` in total, whatever a
+ *   server does. cor_election_free() and cor_events_free() do these, as before. A signal handler
+ *   must not call this or any other function of the library; let a thread wait for signals and call
+ *   it (sigwait, signalfd, a pipe that the handler writes to). A second call does nothing. */
 COR_API void cor_client_stop(struct cor_client *client);
 
-/* Waits: calls that are under way end with -COR_ECANCELED, on whatever thread they wait, and
- * connections are closed. What was made on the client (informers, elections, events) is freed
- * before. Not inside a callback (coracle/runtime.h). Returns NULL; NULL is allowed. */
+/* Waits: calls in progress end with -COR_ECANCELED, on whatever thread they wait, and connections
+ * are closed. Free everything that was made on the client (informers, elections, events) first. Not
+ * inside a callback (coracle/runtime.h). Returns NULL; NULL is allowed. */
 COR_API struct cor_client *cor_client_free(struct cor_client *client);
 
 /* Sends a request and returns at once; `cbs` must stay valid until on_done. `ret_call` (NULL: not
- * wanted) is for cancelling, and the caller's to release. 0, -COR_EBUSY (too many), -COR_ECANCELED
+ * wanted) can cancel the call, and the caller releases it. 0, -COR_EBUSY (too many), -COR_ECANCELED
  * (the client was stopped, or is being freed), -COR_EINVAL (in a forked child), -COR_ENOMEM: then
- * nothing is called. What is wrong with a request is reported to on_done. */
+ * nothing is called. Errors in a request are reported to on_done. */
 COR_API int cor_client_send(struct cor_client *client, const struct cor_request *req,
                             const struct cor_request_cbs *cbs, void *arg,
                             struct cor_client_call **ret_call);
@@ -85,8 +84,8 @@ COR_API int cor_client_send(struct cor_client *client, const struct cor_request 
  * call has ended before. */
 COR_API void cor_client_call_cancel(struct cor_client_call *call);
 
-/* Releases the handle; the call itself continues. Allowed at any time, also when the client has
- * been freed. Returns NULL; NULL is allowed. */
+/* Releases the handle; the call itself continues. Allowed at any time, even after the client was
+ * freed. Returns NULL; NULL is allowed. */
 COR_API struct cor_client_call *cor_client_call_unref(struct cor_client_call *call);
 
 /* Sends a get, create, update, patch, delete or delete collection, and waits for the answer.
@@ -114,16 +113,16 @@ COR_API int cor_client_list(struct cor_client *client, const struct cor_request 
 
 COR_API void cor_object_list_deinit(struct cor_object_list *list); /* safe on a zeroed struct */
 
-/* Makes the object that is to be written from the present one, and keeps its resourceVersion. It
- * returns a new reference, or `current` itself when nothing has to be changed; a negative return
- * ends the change with that code. It is called once for each attempt, on the runtime's I/O thread
- * or inside the pump, and must not block. */
+/* Makes the object to be written from the present one, and keeps its resourceVersion. It returns a
+ * new reference, or `current` itself when nothing needs to change; a negative return ends the
+ * change with that code. It is called once for each attempt, on the runtime's I/O thread or inside
+ * the pump, and must not block. */
 typedef int (*cor_change_fn)(void *arg, struct cor_object *current, struct cor_object **ret_object,
                              struct cor_status *reterr);
 
 /* Reads an object (resource, ns and name of the request), calls `fn` to change it, writes the
  * result (to the request's subresource, if set), and waits for the answer. When another writer was
- * faster, it begins again with reading, up to five times: client-go's RetryOnConflict. `ret_object`
+ * faster, it starts over with reading, up to five times: client-go's RetryOnConflict. `ret_object`
  * (NULL: not wanted) is set to the written object; timeout_ms bounds all attempts together. Errors
  * as cor_client_do(); -COR_ECONFLICT when no attempt is left; -COR_EBUSY (too many calls),
  * -COR_ECANCELED (the client was stopped, or is being freed). */

@@ -66,7 +66,7 @@ struct cor_client_config {
 
     char *client_cert_pem, *client_key_pem;   /* as data … */
     char *client_cert_file, *client_key_file; /* … or as files, read when a connection is made */
-    char *token;      /* of the file too, as it was when the config was read */
+    char *token;      /* also that of the file, as it was when the config was read */
     char *token_file; /* read again from time to time; wins over the token */
     char *username, *password;
     struct cor_exec_config exec;
@@ -94,20 +94,20 @@ COR_API int cor_client_config_load(const char *kubeconfig, const char *context,
  */
 struct cor_client_config_overrides {
     size_t size; /* of this struct: COR_CLIENT_CONFIG_OVERRIDES sets it (coracle/api.h) */
-    const char *context, *cluster, *user; /* names, which must be there */
+    const char *context, *cluster, *user; /* names, which must exist */
     const char *ns;
     const char *server; /* clears the cluster's tls-server-name. As in a kubeconfig, credentials
                            go to https and unix only, not to a server without a scheme */
     const char *tls_server_name;
-    const char *ca_file; /* this or the next: in the place of both, and of data */
+    const char *ca_file; /* this or the next replaces both, and the data */
     bool insecure_skip_tls_verify;
     const char *proxy_url;
 
-    const char *token, *token_file; /* either: in the place of both */
+    const char *token, *token_file; /* either one replaces both */
     const char *username, *password;
     const char *client_cert_file, *client_key_file;
     const char *impersonate_user, *impersonate_uid;
-    const char *const *impersonate_groups; /* if any, in the place of all */
+    const char *const *impersonate_groups; /* if set, they replace all */
     size_t nimpersonate_groups;
 };
 

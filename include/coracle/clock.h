@@ -1,7 +1,7 @@
 /* clang-format off */
-/* A clock that a program moves by hand, so that what waits for time (retries, resyncs, delayed keys
- * of a work queue) can be tested without sleeping. A runtime and a work queue take a clock in their
- * options; without one they use the machine's.
+/* A clock that a program moves by hand, so that retries, resyncs and the delayed keys of a work
+ * queue can be tested without sleeping. A runtime and a work queue take a clock in their options;
+ * without one they use the machine's.
  *
  *   struct cor_clock_manual *time;
  *
@@ -38,8 +38,8 @@ COR_API struct cor_clock_manual *cor_clock_manual_free(struct cor_clock_manual *
 /* The clock for the options of others; borrowed from `clock`. */
 COR_API const struct cor_clock *cor_clock_manual_peek(const struct cor_clock_manual *clock);
 
-/* Moves the time forward. Nothing is called here: what has become due runs in the next
- * cor_runtime_pump(), and the next cor_workqueue_try_get() returns the keys whose delay is over. */
+/* Moves the time forward. Nothing is called here: due timers run in the next cor_runtime_pump(),
+ * and the next cor_workqueue_try_get() returns the keys whose delay is over. */
 COR_API void cor_clock_manual_advance(struct cor_clock_manual *clock, uint64_t ms);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* A change of an object, as a controller's predicates see it, and the predicates that decide
  * whether the change matters: controller-runtime's events and predicates. A predicate looks at
- * updates, at the object, or at both; changes of the kinds that it does not look at pass.
+ * updates, at the object, or at both; all other kinds of change pass.
  *
  *   static const struct cor_control_predicate only_spec = {cor_control_generation_changed, NULL};
  *
@@ -32,9 +32,9 @@ struct cor_control_event {
     const struct cor_object *object; /* as it is now; after a deletion, its last known state */
     const struct cor_object *old;    /* of an update: the state before it; NULL: it is not known */
     bool in_initial_list;            /* of a creation: the object is from the first list */
-    bool final_state_unknown;        /* of a deletion: the deletion itself was missed. When the last
-                                        state is not known either there is no event: whoever has
-                                        the key adds it itself */
+    bool final_state_unknown; /* of a deletion: the deletion itself was missed. When the last state
+                                 is unknown as well, there is no event; the code that has the key
+                                 adds it */
 };
 
 struct cor_control_predicate {
@@ -47,7 +47,7 @@ struct cor_control_predicates {
     size_t n;
 };
 
-/* Do all predicates pass? They are asked in their order; the first that does not pass ends it. */
+/* Returns whether all predicates pass. They are called in order until one does not. */
 COR_API bool cor_control_predicates_pass(const struct cor_control_predicates *predicates,
                                          const struct cor_control_event *event);
 
@@ -69,7 +69,7 @@ COR_API bool cor_control_all(const void *arg, const struct cor_control_event *ev
 COR_API bool cor_control_any(const void *arg, const struct cor_control_event *event);
 COR_API bool cor_control_not(const void *arg, const struct cor_control_event *event);
 
-/* Where a mapping function puts the keys that it finds. */
+/* Receives the keys that a mapping function finds. */
 struct cor_control_keys;
 
 /* Adds a key; `ns` is empty for objects without a namespace. The caller of the mapping function

@@ -1,8 +1,8 @@
 /* clang-format off */
 /* Controllers: controller-runtime's manager and its controllers. A manager owns everything that a
- * controller program needs: the client, the informers, the leader election, the recorder of Events,
- * the worker threads, and the end. A controller turns changes of objects into keys, and calls its
- * reconcile function for each key, until the cluster is as it should be.
+ * controller program needs: the client, the informers, the leader election, the recorder of Events
+ * and the worker threads, and it performs the shutdown. A controller turns changes of objects into
+ * keys, and calls its reconcile function for each key, until the cluster is as it should be.
  *
  *   changes ──► predicates ──► for, owns, watches ──► keys ──► work queue ──► reconcile(arg, run)
  *                                                                  ▲                 │ its result
@@ -25,7 +25,7 @@
  * The library takes no signals. A handler of the program's may call cor_manager_stop().
  *
  * A manager remembers the first failure of its setup: later calls of the setup do nothing, and
- * cor_manager_start() and cor_manager_run() return the failure. So a program checks once.
+ * cor_manager_start() and cor_manager_run() return the failure. One check is therefore enough.
  *
  * A reconcile function gets a namespace and a name, and nothing else. It reads the state itself, so
  * that it does not matter which change was the cause, or how many were. No key is reconciled twice
@@ -97,12 +97,12 @@ struct cor_manager_opts {
      * the machine's name and a random number. The times are those of coracle/election.h. */
     const char *lease_name, *lease_ns, *identity;
     uint64_t lease_ms, renew_ms, retry_ms;
-    /* Gives the lease back at the end, after the last reconcile, so that the next leader need not
+    /* Releases the lease at shutdown, after the last reconcile, so that the next leader need not
      * wait. */
     bool release_on_cancel;
 
-    /* How long the whole end may take: reconciles under way, giving the lease back, and sending the
-     * last Events. 0: COR_MANAGER_END_MS. */
+    /* How long the whole shutdown may take: finishing reconciles, releasing the lease, and sending
+     * the last Events. 0: COR_MANAGER_END_MS. */
     uint64_t end_ms;
     /* Receives what the manager logs, one line of text without its newline at a time: a reconcile
      * that failed or is slow, a watch that failed, which process leads. Called on the I/O thread or
@@ -116,7 +116,7 @@ struct cor_manager_opts {
 
     /* Where the manager answers /healthz, /readyz and /metrics, in plain HTTP without
      * authentication: a numeric address and a port, as "0.0.0.0:8080" or "[::1]:8080". Without the
-     * address (":8080") only this machine reaches it, by 127.0.0.1. Port 0 takes a free one, which
+     * address (":8080") it listens on 127.0.0.1 only. Port 0 takes a free one, which
      * cor_manager_endpoint_port() returns. NULL: there is no endpoint. */
     const char *endpoint;
 };
@@ -131,9 +131,8 @@ COR_API int cor_manager_new(const struct cor_manager_opts *opts, struct cor_mana
 
 /* Waits: stops the manager, if it runs, and frees it with all that it owns, its controllers and
  * informers included. Not inside a callback or a handler. Returns NULL; NULL is allowed. When a run
- * has not ended within the time of the end, nothing is freed and the manager is returned: that run
- * may still act, so the election continues to hold its lease. The process should exit then, or call
- * this again. */
+ * does not end in time, nothing is freed and the manager is returned: that run may still act, so
+ * the election keeps its lease. The process should then exit, or call this again. */
 COR_API struct cor_manager *cor_manager_free(struct cor_manager *manager);
 
 /* Setup, before the start, on one thread.
@@ -158,11 +157,12 @@ struct cor_controller_opts {
     void (*on_cancel)(void *arg, struct cor_run *run);
     void *arg;
     uint32_t runs_max;     /* at once, of different keys; 0: 1; at most COR_CONTROLLER_RUNS_MAX */
-    bool without_election; /* it runs in every process, whoever leads */
+    bool without_election; /* runs in every process, not only in the leader */
     uint64_t sync_ms; /* for the first lists; 0: COR_CONTROLLER_SYNC_MS. Then the manager fails */
     uint64_t slow_ms; /* after which a run is logged; 0: COR_CONTROLLER_SLOW_MS */
     uint64_t run_max_ms; /* after which a run is cancelled; 0: never */
-    /* NULL: that of cor_rate_limiter_new_controller(). Taken, also when the setup fails. */
+    /* NULL: that of cor_rate_limiter_new_controller(). The manager takes it, even when the setup
+     * fails. */
     struct cor_rate_limiter *take_limiter;
     /* Predicates of all sources; they are asked before the predicates of the source itself. The
      * array must stay valid. */
@@ -236,8 +236,8 @@ COR_API int cor_manager_start(struct cor_manager *manager, struct cor_status *re
  * callback (-COR_EINVAL). */
 COR_API int cor_manager_run(struct cor_manager *manager, struct cor_status *reterr);
 
-/* Begins the end and returns at once: no run begins any more; runs under way are cancelled, and the
- * client's calls end with -COR_ECANCELED. Any thread, callbacks, and signal handlers: it is
+/* Begins the shutdown and returns at once: no new run begins, runs in progress are cancelled, and
+ * the client's calls end with -COR_ECANCELED. Any thread, callbacks, and signal handlers: it is
  * async-signal-safe. A second call does nothing. */
 COR_API void cor_manager_stop(struct cor_manager *manager);
 
@@ -247,7 +247,7 @@ COR_API struct cor_client *cor_manager_client(struct cor_manager *manager);
 COR_API struct cor_informers *cor_manager_informers(struct cor_manager *manager);
 COR_API struct cor_events *cor_manager_events(struct cor_manager *manager);
 
-/* Does this process lead? Without an election: always, from the start on. Any thread. */
+/* Returns whether this process leads. Without an election it does from the start. Any thread. */
 COR_API bool cor_manager_is_leader(const struct cor_manager *manager);
 
 /* The port of the endpoint; 0 before the start, and without one. Any thread. */
@@ -271,7 +271,7 @@ struct cor_controller_stats {
 
 #define COR_CONTROLLER_STATS .size = sizeof(struct cor_controller_stats)
 
-/* Waits for a turn of the loop. 0, -COR_EINVAL, -COR_ENOTSUP (coracle/api.h). */
+/* Waits for an iteration of the event loop. 0, -COR_EINVAL, -COR_ENOTSUP (coracle/api.h). */
 COR_API int cor_controller_stats(struct cor_controller *controller,
                                  struct cor_controller_stats *ret);
 
@@ -280,7 +280,7 @@ COR_API int cor_controller_stats(struct cor_controller *controller,
 
 COR_API const char *cor_run_ns(const struct cor_run *run); /* "": it has no namespace */
 COR_API const char *cor_run_name(const struct cor_run *run);
-COR_API uint64_t cor_run_id(const struct cor_run *run); /* another one for each run, from 1 */
+COR_API uint64_t cor_run_id(const struct cor_run *run); /* different for each run, from 1 */
 COR_API struct cor_manager *cor_run_manager(const struct cor_run *run);
 
 /* The manager stops, or run_max_ms has passed: end soon. Calls of the client that wait on the
@@ -313,13 +313,13 @@ COR_API struct cor_status *cor_run_why(struct cor_run *run);
  *   0, after _again()           | after the limiter's delay         | one more
  *   0                           | not until a change comes          | forgotten
  *
- * The first row that fits is used. cor_run_terminal() returns `r`. */
+ * The first matching row applies. cor_run_terminal() returns `r`. */
 /* clang-format on */
 COR_API int cor_run_terminal(struct cor_run *run, int r);
 COR_API void cor_run_again_after(struct cor_run *run, uint64_t ms);
 COR_API void cor_run_again(struct cor_run *run);
 
-/* Ends a run of `begin`, once, on any thread. `r` is what `reconcile` would return. */
+/* Ends a run of `begin`; called once, on any thread. `r` is what `reconcile` would return. */
 COR_API void cor_run_done(struct cor_run *run, int r);
 
 #ifdef __cplusplus

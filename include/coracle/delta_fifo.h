@@ -3,7 +3,7 @@
  * two orders, which is chosen when it is made:
  *
  *   in order  each change by itself, in the order of arrival: client-go's RealFIFO, its default
- *   by key    all pending changes of a key together, at the place of the first: its DeltaFIFO
+ *   by key all pending changes of a key together, at the position of the first: its DeltaFIFO
  *
  * A reflector fills it through cor_delta_fifo_store(); a program writes into it by the functions of
  * coracle/store.h. Differences from client-go: docs/internals/delta_fifo.md.
@@ -49,8 +49,8 @@ struct cor_delta_fifo;
 struct cor_delta_fifo_opts {
     size_t size;               /* of this struct: COR_DELTA_FIFO_OPTS sets it (coracle/api.h) */
     bool by_key;               /* false: in order */
-    struct cor_indexer *known; /* the consumer's objects: those that a list lacks are deleted, and a
-                                  resync repeats them. Must stay valid. NULL: there are none */
+    struct cor_indexer *known; /* the consumer's objects: those missing from a list are deleted, and
+                                  a resync repeats them. Must stay valid. NULL: there are none */
     cor_transform_fn transform; /* may be NULL */
     size_t deltas_max;          /* 0: COR_DELTA_FIFO_MAX */
     /* A change can be popped, or the queue was closed. Called on the thread of the writer, without

@@ -32,7 +32,7 @@ struct cor_api_resource {
     struct cor_view verbs, short_names, categories;
 };
 
-/* Does one of these arrays contain `word`? */
+/* Returns whether one of these arrays contains `word`. */
 COR_API bool cor_api_resource_has(struct cor_view words, const char *word);
 
 /* Receives one resource. A return other than 0 ends the iteration, and cor_client_each_resource()
@@ -40,10 +40,10 @@ COR_API bool cor_api_resource_has(struct cor_view words, const char *word);
 typedef int (*cor_api_resource_fn)(void *arg, const struct cor_api_resource *resource);
 
 /* Calls `fn` for each resource and subresource, group by group in the server's order, and returns
- * after the last one. The client remembers the server's answer; with `anew` it asks the server
+ * after the last one. The client remembers the server's answer; with `anew` it requests the answer
  * again. 0, or what `fn` returned, or as cor_client_do(). Versions that the server cannot describe
- * now (an aggregated API that is away) are left out: after all others -COR_ENOTFOUND is returned,
- * and the message names them. */
+ * at present (an unavailable aggregated API) are skipped: -COR_ENOTFOUND is returned after all
+ * others, and the message names them. */
 COR_API int cor_client_each_resource(struct cor_client *client, bool anew, cor_api_resource_fn fn,
                                      void *arg, struct cor_status *reterr);
 

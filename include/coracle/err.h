@@ -1,6 +1,6 @@
 /* The error table. A function that can fail returns 0 or a negative COR_E…; one row here gives the
- * code its name, its HTTP status, its Kubernetes reason and whether trying again can help. There is
- * no second list. New rows come last: a code keeps its number. Thread: any. */
+ * code its name, its HTTP status, its Kubernetes reason and whether a retry can help. This is the
+ * only list. New rows come last: a code keeps its number. Thread: any. */
 #ifndef CORACLE_ERR_H
 #define CORACLE_ERR_H
 
@@ -15,7 +15,7 @@ extern "C" {
 /* clang-format off */
 /* A row is X(name, HTTP status, Kubernetes reason, retryable, text).
  *
- * What a client is told of, by where it went wrong:
+ * The errors of a client, by where they arise:
  *
  *   EINVAL         the caller's mistake, or a server that answers 400
  *   EUNREACHABLE   no connection: no server has seen the request
@@ -24,8 +24,8 @@ extern "C" {
  *   EBROKEN        the connection broke before the answer was whole; whether the server has done
  *                  what was asked is not known
  *   EUNAVAILABLE   a server or proxy answers 502 or 503: later, perhaps
- *   ETIMEOUT       the time was up; the message has the last failure, if there was one
- *   ECANCELED      the program gave the work up; likewise */
+ *   ETIMEOUT the time ran out; the message has the last failure, if there was one
+ *   ECANCELED the program cancelled the call; likewise */
 #define COR_ERRORS(X)                                                                              \
     X(ENOMEM, 500, "InternalError", true, "out of memory")                                         \
     X(EINVAL, 400, "BadRequest", false, "bad request")                                             \
@@ -81,8 +81,8 @@ COR_API const char *cor_err_text(int r);   /* "out of memory" */
 COR_API const char *cor_err_reason(int r); /* Kubernetes reason, "" for 0 */
 COR_API int cor_err_http(int r);           /* HTTP status, 200 for 0 */
 
-/* Can the same call succeed when it is made again, as it is? Of a write that ended with EBROKEN or
- * ETIMEOUT it is not known whether the server has done it already. */
+/* Returns whether the same call may succeed when it is repeated unchanged. After EBROKEN or
+ * ETIMEOUT it is not known whether the server has already performed a write. */
 COR_API bool cor_err_retryable(int r);
 
 #ifdef __cplusplus
