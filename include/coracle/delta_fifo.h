@@ -99,6 +99,21 @@ COR_API int cor_delta_fifo_pop(struct cor_delta_fifo *f, cor_delta_fn fn, void *
 /* The same without waiting. -COR_EBUSY: nothing waits. */
 COR_API int cor_delta_fifo_try_pop(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg);
 
+/* Receives the changes of a key that wait, oldest first; there is at least one. They still wait.
+ * Called with the queue's lock held: it must not call the queue. */
+typedef int (*cor_deltas_fn)(void *arg, struct cor_str key, const struct cor_delta *deltas,
+                             size_t n);
+
+/* Calls back with the changes of this key. -COR_ENOTFOUND (none waits), -COR_ENOMEM, or what `fn`
+ * returned. */
+COR_API int cor_delta_fifo_read(struct cor_delta_fifo *f, struct cor_str key, cor_deltas_fn fn,
+                                void *arg);
+
+/* Calls back for each key that has changes, in no stated order: client-go's List, which has the
+ * newest change of each, and ListKeys. A return other than 0 ends the iteration, which returns it;
+ * or -COR_ENOMEM. */
+COR_API int cor_delta_fifo_each(struct cor_delta_fifo *f, cor_deltas_fn fn, void *arg);
+
 /* True once the first list, or a change that came before it, was consumed. It stays true. */
 COR_API bool cor_delta_fifo_has_synced(struct cor_delta_fifo *f);
 

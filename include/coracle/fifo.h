@@ -68,6 +68,18 @@ COR_API int cor_fifo_pop(struct cor_fifo *f, cor_fifo_fn fn, void *arg);
 /* The same without waiting. -COR_EBUSY: nothing waits. */
 COR_API int cor_fifo_try_pop(struct cor_fifo *f, cor_fifo_fn fn, void *arg);
 
+/* The state that waits under this key, with a reference; it still waits. 0, -COR_ENOTFOUND. */
+COR_API int cor_fifo_get(struct cor_fifo *f, struct cor_str key, struct cor_object **ret_object);
+
+/* Calls back for each object that waits, in the order of pop, with its key: client-go's List and
+ * ListKeys. A return other than 0 ends the iteration, which returns it. Called with the queue's
+ * lock held: `fn` must not call the queue. */
+COR_API int cor_fifo_each(struct cor_fifo *f,
+                          int (*fn)(void *arg, struct cor_str key, struct cor_object *object),
+                          void *arg);
+
+COR_API size_t cor_fifo_len(struct cor_fifo *f); /* objects that wait */
+
 /* True once the first list, or a change that came before it, was consumed. It stays true. */
 COR_API bool cor_fifo_has_synced(struct cor_fifo *f);
 

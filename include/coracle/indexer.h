@@ -76,6 +76,11 @@ typedef int (*cor_each_fn)(void *arg, struct cor_object *object);
 COR_API int cor_indexer_each(struct cor_indexer *ix, struct cor_str ns,
                              const struct cor_label_selector *selector, cor_each_fn fn, void *arg);
 
+/* Calls back for each key, in the order of keys. A return other than 0 ends the iteration, which
+ * returns it; or -COR_ENOMEM. It may call the store. */
+COR_API int cor_indexer_each_key(struct cor_indexer *ix, int (*fn)(void *arg, struct cor_str key),
+                                 void *arg);
+
 /* Calls back for each object with this value in an index, in the order of keys. Also
  * -COR_ENOTFOUND: no such index. */
 COR_API int cor_indexer_each_by_index(struct cor_indexer *ix, struct cor_str index,

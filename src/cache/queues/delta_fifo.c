@@ -305,23 +305,15 @@ static int consume_record(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg, 
     struct cor_delta_record *record =
         f->opts.by_key ? COR_CONTAINER_OF(f->records.next, struct cor_delta_record, link)
                        : node_of(f->order.next)->record;
-    size_t n = f->opts.by_key ? record->n : 1, i = 0;
-    struct cor_delta one, *deltas = &one;
-    int r;
+    size_t n = f->opts.by_key ? record->n : 1;
+    struct cor_delta one = {COR_DELTA_ADDED, false, NULL}, *deltas;
+    int r = cor_delta_record_read(record, n, &one, &deltas);
 
-    if (n > 1) {
-        deltas = cor_alloc(n * sizeof(*deltas));
-        if (!deltas)
-            return -COR_ENOMEM;
-    }
-    COR_DLIST_FOREACH(it, &record->deltas) {
-        deltas[i] = COR_CONTAINER_OF(it, struct cor_delta_node, in_record)->delta;
-        if (++i == n)
-            break;
-    }
+    if (r < 0)
+        return r;
     r = fn(arg, cor_str(record->key, record->key_len), deltas, n, initial);
     r = note_answer(f, cor_str(record->key, record->key_len), deltas, n, r);
-    if (n > 1)
+    if (deltas != &one)
         cor_free(deltas);
     /* A list may have newer changes of the key. */
     if (r == COR_DELTA_REQUEUE && cor_delta_fifo_unpack(f) < 0)

@@ -76,6 +76,11 @@ int cor_delta_fifo_unpack(struct cor_delta_fifo *f);
 
 struct cor_delta_record *cor_delta_peek(struct cor_delta_fifo *f, struct cor_str key);
 
+/* The `n` oldest changes of a record, for a callback: `*ret_deltas` is `one` when they are one,
+ * else an array that the caller frees. The objects are borrowed. 0 or -COR_ENOMEM. */
+int cor_delta_record_read(const struct cor_delta_record *record, size_t n, struct cor_delta *one,
+                          struct cor_delta **ret_deltas);
+
 /* The newest change of a record. */
 const struct cor_delta *cor_delta_newest(const struct cor_delta_record *record);
 

@@ -33,6 +33,7 @@ struct fifo_entry {
 struct content {
     struct cor_map by_key;
     struct cor_dlist order;
+    size_t n; /* objects; the entries of `order` without the holes */
 };
 
 struct cor_fifo {
@@ -66,6 +67,7 @@ static void content_clear(struct content *c)
     while ((link = cor_dlist_pop(&c->order)))
         entry_free(COR_CONTAINER_OF(link, struct fifo_entry, link));
     cor_map_clear(&c->by_key);
+    c->n = 0;
 }
 
 static int content_put(struct content *c, struct cor_str key, struct cor_object *object)
@@ -74,6 +76,7 @@ static int content_put(struct content *c, struct cor_str key, struct cor_object 
     int r;
 
     if (e) {
+        c->n += !e->object;
         cor_object_unref(e->object);
         e->object = cor_object_ref(object);
         return 0;
@@ -89,6 +92,7 @@ static int content_put(struct content *c, struct cor_str key, struct cor_object 
         return r == -COR_ETOOBIG ? -COR_EBUSY : r;
     }
     cor_dlist_push(&c->order, &e->link);
+    c->n++;
     return 0;
 }
 
@@ -150,8 +154,10 @@ static int fifo_on_del(struct cor_reflector_store *store, struct cor_str key,
     if (r == 0) {
         f->populated = true;
         e = cor_map_peek(&f->now.by_key, cor_buf_str(&f->key));
-        if (e)
+        if (e && e->object) {
             e->object = cor_object_unref(e->object);
+            f->now.n--;
+        }
     }
     cor_lock_release(&f->lock);
     return fifo_status(r, reterr);
@@ -188,6 +194,8 @@ static int fifo_on_replace_commit(struct cor_reflector_store *store, struct cor_
     f->now.by_key = f->staged.by_key;
     f->staged.by_key = by_key;
     cor_dlist_splice(&f->now.order, &f->staged.order);
+    f->now.n = f->staged.n;
+    f->staged.n = 0;
     if (!f->populated)
         f->initial = cor_map_len(&f->now.by_key);
     f->populated = true;
@@ -287,6 +295,7 @@ static struct fifo_entry *fifo_take_first(struct cor_fifo *f)
     struct fifo_entry *e = COR_CONTAINER_OF(cor_dlist_pop(&f->now.order), struct fifo_entry, link);
 
     cor_map_remove(&f->now.by_key, cor_str(e->key, e->key_len));
+    f->now.n -= e->object != NULL;
     if (f->initial > 0)
         f->initial--;
     return e;
@@ -312,10 +321,12 @@ static void fifo_requeue(struct cor_fifo *f, struct fifo_entry *take)
 {
     struct cor_str key = cor_str(take->key, take->key_len);
 
-    if (cor_map_peek(&f->now.by_key, key) || cor_map_put(&f->now.by_key, key, take, NULL) < 0)
+    if (cor_map_peek(&f->now.by_key, key) || cor_map_put(&f->now.by_key, key, take, NULL) < 0) {
         entry_free(take);
-    else
-        cor_dlist_push(&f->now.order, &take->link);
+        return;
+    }
+    cor_dlist_push(&f->now.order, &take->link);
+    f->now.n++;
 }
 
 static int fifo_pop(struct cor_fifo *f, cor_fifo_fn fn, void *arg, bool wait)
@@ -350,6 +361,44 @@ int cor_fifo_try_pop(struct cor_fifo *f, cor_fifo_fn fn, void *arg)
 {
     assert(fn);
     return fifo_pop(f, fn, arg, false);
+}
+
+int cor_fifo_get(struct cor_fifo *f, struct cor_str key, struct cor_object **ret_object)
+{
+    const struct fifo_entry *e;
+    int r = -COR_ENOTFOUND;
+
+    cor_lock_acquire(&f->lock);
+    e = cor_map_peek(&f->now.by_key, key);
+    if (e && e->object) {
+        *ret_object = cor_object_ref(e->object);
+        r = 0;
+    }
+    cor_lock_release(&f->lock);
+    return r;
+}
+
+int cor_fifo_each(struct cor_fifo *f,
+                  int (*fn)(void *arg, struct cor_str key, struct cor_object *object), void *arg)
+{
+    int r = 0;
+
+    cor_lock_acquire(&f->lock);
+    COR_DLIST_FOREACH(link, &f->now.order) {
+        const struct fifo_entry *e = COR_CONTAINER_OF(link, struct fifo_entry, link);
+
+        if (e->object)
+            r = fn(arg, cor_str(e->key, e->key_len), e->object);
+        if (r != 0)
+            break;
+    }
+    cor_lock_release(&f->lock);
+    return r;
+}
+
+size_t cor_fifo_len(struct cor_fifo *f)
+{
+    return COR_LOCKED(&f->lock, f->now.n);
 }
 
 bool cor_fifo_has_synced(struct cor_fifo *f)

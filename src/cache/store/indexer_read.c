@@ -188,6 +188,22 @@ int cor_indexer_each(struct cor_indexer *ix, struct cor_str ns,
     return r;
 }
 
+int cor_indexer_each_key(struct cor_indexer *ix, int (*fn)(void *arg, struct cor_str key),
+                         void *arg)
+{
+    struct cor_object_iter it;
+    struct cor_object *object;
+    struct cor_str key;
+    int r = cor_indexer_list(ix, &it);
+
+    if (r < 0)
+        return r;
+    while (r == 0 && cor_object_iter_next(&it, &object, &key))
+        r = fn(arg, key);
+    cor_object_iter_deinit(&it);
+    return r;
+}
+
 static bool has_value(struct cor_btree_view view, struct cor_str value, struct cor_str key)
 {
     char at[COR_INDEX_PREFIX_MAX + COR_OBJECT_KEY_MAX];

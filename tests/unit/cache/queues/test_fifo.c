@@ -294,6 +294,60 @@ TEST(fifo, is_bounded_and_wants_names)
     cor_fifo_free(f);
 }
 
+static int note_key(void *arg, struct cor_str key, struct cor_object *o)
+{
+    trace_note(trace, "%.*s%.*s", COR_STR_ARG(key), COR_STR_ARG(cor_object_resource_version(o)));
+    return cor_str_eqz(key, arg) ? 7 : 0;
+}
+
+static const char *waiting(struct cor_fifo *f)
+{
+    char none[] = "";
+
+    trace[0] = '\0';
+    assert_int_equal(cor_fifo_each(f, note_key, none), 0);
+    return trace;
+}
+
+/* Contract client 1.4.1: upstream's queue can be read in its tests alone. */
+TEST(fifo, shows_what_waits_and_keeps_it)
+{
+    int again = COR_FIFO_REQUEUE;
+    struct cor_fifo *f = begin(0);
+    struct cor_object *o = NULL;
+    char until[] = "b";
+
+    assert_string_equal(waiting(f), "");
+    replace(f, "ab");
+    put(f, "c", 1);
+    put(f, "b", 10);
+    del(f, "a");
+    del(f, "a");
+    assert_string_equal(waiting(f), "b10 c1");
+    assert_int_equal(cor_fifo_len(f), 2);
+    assert_int_equal(cor_fifo_get(f, COR_STR("a"), &o), -COR_ENOTFOUND); /* deleted */
+    assert_int_equal(cor_fifo_get(f, COR_STR("x"), &o), -COR_ENOTFOUND);
+    assert_int_equal(cor_fifo_get(f, COR_STR("b"), &o), 0);
+    assert_true(cor_str_eqz(cor_object_resource_version(o), "10"));
+    cor_object_unref(o);
+    trace[0] = '\0';
+    assert_int_equal(cor_fifo_each(f, note_key, until), 7); /* ended by the callback */
+    assert_string_equal(trace, "b10");
+
+    put(f, "a", 11); /* in its old place */
+    assert_string_equal(waiting(f), "a11 b10 c1");
+    assert_int_equal(cor_fifo_try_pop(f, take, &again), COR_FIFO_REQUEUE);
+    assert_string_equal(waiting(f), "b10 c1 a11");
+    assert_int_equal(cor_fifo_len(f), 3);
+    pop_all(f);
+    assert_int_equal(cor_fifo_len(f), 0);
+    replace(f, "xyz");
+    assert_int_equal(cor_fifo_len(f), 3);
+    replace(f, "");
+    assert_int_equal(cor_fifo_len(f), 0);
+    cor_fifo_free(f);
+}
+
 TEST(fifo, is_as_before_when_memory_runs_out)
 {
     struct cor_object *o = fake_object("a", 1);

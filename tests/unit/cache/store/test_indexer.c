@@ -204,6 +204,49 @@ TEST(indexer, lists_all_or_one_namespace_by_key)
     cor_indexer_free(ix);
 }
 
+struct keys {
+    char text[64];
+    const char *until;
+};
+
+static int note_key(void *arg, struct cor_str key)
+{
+    struct keys *k = arg;
+    size_t n = strlen(k->text);
+
+    snprintf(k->text + n, sizeof(k->text) - n, "%.*s ", COR_STR_ARG(key));
+    return cor_str_eqz(key, k->until) ? 7 : 0;
+}
+
+/* Contract client 1.1.5, and in the order of keys. */
+TEST(indexer, lists_its_keys)
+{
+    struct cor_object *a = object("x", "a", ""), *b = object("w", "b", "");
+    struct keys all = {.until = ""}, some = {.until = "w/b"}, again = {.until = ""};
+    struct cor_indexer *ix;
+
+    assert_int_equal(cor_indexer_new(NULL, 0, &ix), 0);
+    assert_int_equal(cor_indexer_each_key(ix, note_key, &all), 0);
+    assert_string_equal(all.text, "");
+    assert_int_equal(cor_indexer_put(ix, a, NULL), 0);
+    assert_int_equal(cor_indexer_put(ix, b, NULL), 0);
+    assert_int_equal(cor_indexer_each_key(ix, note_key, &all), 0);
+    assert_string_equal(all.text, "w/b x/a ");
+    assert_int_equal(cor_indexer_each_key(ix, note_key, &some), 7);
+    assert_string_equal(some.text, "w/b ");
+    FOR_EACH_FAILED_ALLOC(n) {
+        int r;
+
+        again.text[0] = '\0';
+        r = cor_indexer_each_key(ix, note_key, &again);
+        assert_true(r == 0 || r == -COR_ENOMEM);
+        assert_string_equal(again.text, r == 0 ? "w/b x/a " : "");
+    }
+    cor_indexer_free(ix);
+    cor_object_unref(a);
+    cor_object_unref(b);
+}
+
 /* Contract client 1.1.8, 1.1.10 to 1.1.12, 1.1.14. */
 TEST(indexer, follows_objects_with_several_values_through_their_changes)
 {
