@@ -78,6 +78,7 @@
 /* Watches. */
 #define COR_MIN_REQUEST_TIMEOUT_S  1800     /* --min-request-timeout */
 #define COR_MIN_REQUEST_FLAG_MAX_S 31536000 /* a year */
+#define COR_RETIRED_WATCH_MS       10000    /* that a watch goes on after its definition */
 #define COR_ENGINE_FEEDS_MAX       4096     /* of one engine */
 #define COR_ENGINE_FEEDS_OWN       256      /* of them the server's: its caches, its replays */
 #define COR_STORE_WATCH_EVENTS_MAX 100      /* that a watch without a cache has not taken yet */

@@ -18,6 +18,14 @@ static int handler_status(int r, struct cor_status *reterr)
     return r < 0 ? cor_status_set_err(reterr, r) : 0;
 }
 
+/* A source that has the text alone is the API, whose texts are numbers. */
+static cor_rev handler_rev(struct cor_reflector_at at)
+{
+    cor_rev rev;
+
+    return at.rev > 0 || cor_str_to_u64(at.rv, &rev) < 0 ? at.rev : rev;
+}
+
 static int handler_on_list_item(struct cor_reflector_store *store, struct cor_str key,
                                 struct cor_object *object, struct cor_status *reterr)
 {
@@ -39,6 +47,7 @@ static int handler_on_del(struct cor_reflector_store *store, struct cor_str key,
 {
     struct cor_feed_handler *h = handler_of(store);
 
+    h->rev = handler_rev(at);
     return handler_status(object ? h->ops->gone(h, object) : -COR_EBUSY, reterr);
 }
 
@@ -57,6 +66,7 @@ static int handler_on_listed(struct cor_reflector_store *store, struct cor_refle
 {
     struct cor_feed_handler *h = handler_of(store);
 
+    h->rev = handler_rev(at);
     return handler_status(h->ops->listed ? h->ops->listed(h) : 0, reterr);
 }
 

@@ -35,6 +35,7 @@ struct cor_feed_handler {
     struct cor_reflector_store store; /* what the feed is given */
     const struct cor_feed_handler_ops *ops;
     uint32_t list; /* the number of the last list that has begun; it may wrap around */
+    cor_rev rev;   /* of the store, of what `gone` or `listed` is called for; 0: it is not known */
 };
 
 /* `ops` must stay valid. Cannot fail. */

@@ -120,6 +120,9 @@ struct cor_row_life {
      * takes a snapshot of that generation or a later one: one before it still routes to them. Set
      * once. */
     _Atomic uint64_t retired_at;
+    /* The store's revision of what retired it, set before that: its watches end when they have
+     * delivered everything up to there. 0: it is not known. */
+    uint64_t retired_rev;
     struct cor_creation_gate *gate; /* a reference; closed while the definition is being deleted */
     struct cor_custom_cache *cache; /* server/api/api_cachers.h; NULL: it is read from the store */
     void (*free_row)(const struct cor_resource_row *row); /* after the last reference */

@@ -2,8 +2,8 @@
  * opens when a request first needs them.
  *
  * A backing that cannot be opened fails its request only, and is tried again by the next one. That
- * of a custom resource leaves its place when its definition is retired: its watches end, and its
- * last call frees it.
+ * of a custom resource leaves its place when its definition is retired: its watches end when they
+ * have delivered what came before, and its last call frees it.
  * Thread: the loop's. */
 #include "server/api/backing.h"
 
@@ -43,7 +43,8 @@ static void backing_retire(struct cor_api_loop *loop, size_t place)
     /* No call ends the backing while its watches are ended. */
     backing->ncalls++;
     COR_DLIST_FOREACH_SAFE(link, &backing->watches)
-        COR_CONTAINER_OF(link, struct cor_call_link, link)->end(link);
+        COR_CONTAINER_OF(link, struct cor_call_link, link)
+            ->end(link, backing->row->life->retired_rev);
     cor_api_put_backing(loop, backing);
 }
 

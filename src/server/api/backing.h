@@ -28,7 +28,9 @@ struct cor_backing {
 /* A watch in the list of its backing. */
 struct cor_call_link {
     struct cor_dlist link;
-    void (*end)(struct cor_dlist *link); /* ends the watch, and may free it */
+    /* Ends the watch when it has delivered everything up to the revision `upto` (0: at once), and
+     * may free it. */
+    void (*end)(struct cor_dlist *link, cor_rev upto);
 };
 
 /* The stores of `resource`, which is stored as it is, on this loop: made at first use, and kept

@@ -85,14 +85,16 @@ static size_t crds_add_rows(struct cor_row_maker *maker, const struct cor_resour
     return n;
 }
 
-/* Drops the reference to a definition that is not served any more; NULL is fine. */
-static void definition_retire(const struct cor_crds *crds, struct cor_definition **definition)
+/* Drops the reference to a definition that is not served any more since the revision `rev`; NULL is
+ * fine. */
+static void definition_retire(const struct cor_crds *crds, struct cor_definition **definition,
+                              cor_rev rev)
 {
     struct cor_definition *d = COR_STEAL(*definition);
 
     if (!d)
         return;
-    cor_definition_retire(d, crds->publisher->generation + 1);
+    cor_definition_retire(d, crds->publisher->generation + 1, rev);
     cor_row_unref(cor_definition_row(d, 0));
 }
 
@@ -150,7 +152,7 @@ static size_t crds_settle(struct cor_crds *crds)
             continue;
         }
         entry->may_fit = entry->served || cor_api_shared(crds->api)->cachers;
-        definition_retire(crds, &entry->served);
+        definition_retire(crds, &entry->served, entry->object->rev);
         entry->served = COR_STEAL(entry->next);
         crds->has_changed = true;
     }
@@ -233,13 +235,14 @@ static void crds_on_filled(void *arg)
 
 /* ---- entries ---- */
 
-/* Nothing of the entry is served from the next snapshot on. */
-static void entry_retire(struct cor_crds *crds, struct crd_entry *entry)
+/* Nothing of the entry is served from the next snapshot on, because of what the store says since
+ * the revision `rev`. */
+static void entry_retire(struct cor_crds *crds, struct crd_entry *entry, cor_rev rev)
 {
-    definition_retire(crds, &entry->next);
+    definition_retire(crds, &entry->next, rev);
     if (!entry->served)
         return;
-    definition_retire(crds, &entry->served);
+    definition_retire(crds, &entry->served, rev);
     crds->has_changed = true;
     crds_publish_soon(crds);
 }
@@ -265,7 +268,7 @@ int cor_crds_serve(struct cor_crds *crds, struct crd_entry *entry)
     entry_close_gate(crds, entry);
     if (!cor_crd_is_true(&entry->crd, "NamesAccepted") &&
         !cor_crd_is_true(&entry->crd, "Established")) {
-        entry_retire(crds, entry);
+        entry_retire(crds, entry, entry->object->rev);
         return 0;
     }
     if (newest && cor_definition_is_of(newest, &entry->crd))
@@ -275,7 +278,7 @@ int cor_crds_serve(struct cor_crds *crds, struct crd_entry *entry)
     if (r == -COR_EINVAL || r == -COR_ETOOBIG) {
         COR_LOG_ERROR("a custom resource cannot be served", COR_F_STR("name", entry->name),
                       COR_F_STR("err", cor_err_text(r)));
-        entry_retire(crds, entry);
+        entry_retire(crds, entry, entry->object->rev);
         return 0;
     }
     if (r < 0)
@@ -289,7 +292,7 @@ int cor_crds_serve(struct cor_crds *crds, struct crd_entry *entry)
         }
         cor_definition_set_cache(d, cache);
     }
-    definition_retire(crds, &entry->next);
+    definition_retire(crds, &entry->next, entry->object->rev);
     entry->next = d;
     crds_publish_soon(crds);
     return 0;
@@ -334,12 +337,13 @@ void cor_crds_requeue_group(struct cor_crds *crds, struct cor_str group, struct 
     }
 }
 
+/* The store does not have it any more. */
 static void entries_remove(struct cor_crds *crds, size_t at)
 {
     struct crd_entry *entry = crds->entries[at];
 
     cor_crd_entries_take_out(crds, at);
-    entry_retire(crds, entry);
+    entry_retire(crds, entry, crds->follower.handler.rev);
     /* The names are free. */
     cor_crds_requeue_group(crds, entry->group, COR_STR(""));
     cor_crd_entry_free(entry);

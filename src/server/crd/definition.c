@@ -482,9 +482,10 @@ bool cor_definition_is_settled(const struct cor_definition *d)
     return !d->life.cache || cor_custom_cache_is_settled(d->life.cache);
 }
 
-void cor_definition_retire(struct cor_definition *d, uint64_t generation)
+void cor_definition_retire(struct cor_definition *d, uint64_t generation, cor_rev rev)
 {
     assert(generation > 0 && !atomic_load(&d->life.retired_at));
+    d->life.retired_rev = rev;
     atomic_store(&d->life.retired_at, generation);
 }
 

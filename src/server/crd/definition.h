@@ -46,8 +46,9 @@ void cor_definition_set_cache(struct cor_definition *definition, struct cor_cust
 /* May its objects be read, or has the last attempt to fill its watch cache failed? */
 bool cor_definition_is_settled(const struct cor_definition *definition);
 
-/* No loop serves it from this generation of the catalog on, and its watches end. */
-void cor_definition_retire(struct cor_definition *definition, uint64_t generation);
+/* No loop serves it from this generation of the catalog on, and its watches end when they have
+ * delivered everything up to the store's revision `rev`. */
+void cor_definition_retire(struct cor_definition *definition, uint64_t generation, cor_rev rev);
 
 /* Would `crd` make the same definition? Its deletion makes another one only where no version is
  * served: then its stored version is shown while its instances are deleted. */

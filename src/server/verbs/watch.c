@@ -25,6 +25,10 @@
  *     several events the client is told to list again (410), because it would resume after that
  *     revision;
  *   - timeoutSeconds or shutdown: after the revision that was begun is complete (watch_end_now);
+ *   - the definition of a custom resource has changed or is gone: after everything that was written
+ *     before, which a client who comes again may not find any more (watch_on_retired). A client that
+ *     does not read, or a store that does not tell, is waited for no longer than
+ *     COR_RETIRED_WATCH_MS;
  *   - timeoutSeconds before the store has told where the watch begins, as an etcd without a quorum
  *     does not: an ERROR event with 504 (watch_end_unbegun);
  *   - the client is gone, or is cut for being too slow: closed (watch_gone). may_cut is false
@@ -63,6 +67,7 @@ struct watch_call {
     struct cor_watch *watch;      /* NULL: closed, or never opened */
     struct cor_feed_share *share; /* NULL: the watch has no feed of its own */
     struct cor_timer timer;       /* the end of the stream */
+    uint64_t deadline_ms;         /* that the client asked for */
     struct cor_frame *frame; /* what the spans hold in protobuf, or a table that a thread has made;
                                 NULL: other bytes */
     struct cor_event_wait wait;      /* for what a thread makes of a large object */
@@ -587,9 +592,8 @@ static void watch_begin(struct watch_call *w)
                    NULL, 0, COR_HTTP_LENGTH_UNKNOWN);
 }
 
-/* The time is over, the server shuts down, or a custom resource has changed. When the client has
- * seen a part of a revision, the rest of that revision is delivered first, and the watch then ends
- * by itself. */
+/* The time is over, or the server shuts down. When the client has seen a part of a revision, the
+ * rest of that revision is delivered first, and the watch then ends by itself. */
 static void watch_end_now(struct watch_call *w)
 {
     /* The event that the watch waits for counts as delivered there: it is sent first. */
@@ -597,7 +601,7 @@ static void watch_end_now(struct watch_call *w)
         w->ends_after = true;
         return;
     }
-    if (w->watch && w->call.refill && !w->is_ending && !cor_watch_finish(w->watch))
+    if (w->watch && w->call.refill && !w->is_ending && !cor_watch_finish(w->watch, 0))
         return;
     w->is_ending = true;
     if (!w->call.refill)
@@ -629,10 +633,19 @@ static void watch_on_timer(struct cor_timer *timer)
         watch_end_now(w);
 }
 
-/* The definition of the resource has changed, or is gone: the client watches again. */
-static void watch_on_retired(struct cor_dlist *link)
+/* The definition of the resource has changed at this revision, or is gone: the client watches
+ * again. A timer that is set can be moved without memory, and this one is, before the deadline. */
+static void watch_on_retired(struct cor_dlist *link, cor_rev upto)
 {
-    watch_end_now(COR_CONTAINER_OF(link, struct watch_call, of_backing.link));
+    struct watch_call *w = COR_CONTAINER_OF(link, struct watch_call, of_backing.link);
+    uint64_t end_ms = cor_loop_now_ms(w->call.loop->loop) + COR_RETIRED_WATCH_MS;
+
+    if (w->is_ending)
+        return;
+    if (upto == 0 || cor_watch_finish(w->watch, upto))
+        watch_end_now(w);
+    else if (end_ms < w->deadline_ms)
+        (void)cor_timer_set(&w->timer, COR_RETIRED_WATCH_MS);
 }
 
 static void watch_on_open(void *arg, int err, struct cor_status *status)
@@ -700,7 +713,8 @@ static void watch_run(struct cor_call *call)
         return;
     }
     duration = watch_duration_ms(call);
-    opts.deadline_ms = cor_loop_now_ms(call->loop->loop) + duration;
+    w->deadline_ms = cor_loop_now_ms(call->loop->loop) + duration;
+    opts.deadline_ms = w->deadline_ms;
     r = cor_timer_set(&w->timer, duration);
     if (r < 0)
         cor_status_set_err(&call->status, r);

@@ -17,6 +17,17 @@ struct cacher_counts {
     _Atomic uint64_t events, visits, walked, deliveries, evicted, idle, lagging;
 };
 
+/* A read that waits until the watch caches have reached a revision; see fresh_wait.c. */
+struct fresh_wait {
+    struct cor_dlist
+        link; /* in the loop's waits, or among those that ask for the store's revision */
+    bool is_asking;
+    struct cachers_loop *loop;
+    cor_rev need;
+    struct cor_timer timer;
+    void (*on_done)(struct fresh_wait *wait, bool in_time);
+};
+
 struct cacher_reader {
     struct cor_reader base;
     struct cor_cacher *cacher;
@@ -45,9 +56,11 @@ struct cacher_reader {
                                * over its key just now; 0: none is cut */
     _Atomic uint64_t needs;   /* see cor_cacher_reader_needs() */
     bool needs_stale;         /* `needs` may be too low */
+    size_t finishing;         /* of the watches, how many end with a revision */
     bool is_dispatching;
     struct store_turn turn; /* goes on with the dispatch; counted in `busy` while it is posted */
     struct cacher_counts counts;
+    struct fresh_wait finish_wait; /* for the revision that an idle watch finishes with */
 };
 
 /* The revision that a consistent read needs when others write to the same store: the store's, which
@@ -68,17 +81,6 @@ static inline void cacher_count(_Atomic uint64_t *count, int delta)
 
     atomic_store_explicit(count, now + (uint64_t)delta, memory_order_relaxed);
 }
-
-/* A read that waits until the watch caches have reached a revision; see fresh_wait.c. */
-struct fresh_wait {
-    struct cor_dlist
-        link; /* in the loop's waits, or among those that ask for the store's revision */
-    bool is_asking;
-    struct cachers_loop *loop;
-    cor_rev need;
-    struct cor_timer timer;
-    void (*on_done)(struct fresh_wait *wait, bool in_time);
-};
 
 /* 0: on_done follows, perhaps before this returns. -COR_ENOMEM: it does not. */
 int cor_fresh_wait_begin(struct fresh_wait *wait, struct cachers_loop *loop, cor_rev need,

@@ -31,6 +31,7 @@ static void watch_leave(struct cacher_watch *w)
     cor_cacher_watch_unlink(w);
     cor_dlist_remove(&w->all);
     cor_timer_cancel(&w->bookmark_timer);
+    cor_cacher_watch_set_finish(w, 0);
     if (w->started)
         reader->started--;
     w->started = false;
@@ -82,6 +83,8 @@ void cor_cacher_watch_end(struct cacher_watch *w, struct cor_status *status)
  * reads. False: it cannot. */
 static bool watch_wants_rest(struct cacher_watch *w)
 {
+    if (w->finish_rev < w->rev)
+        cor_cacher_watch_set_finish(w, w->rev);
     if (w->state == WATCH_REPLAYING) {
         cor_cacher_replay_finish(w);
         return true;
@@ -209,18 +212,25 @@ static void watch_resume(struct cor_watch *base)
     cor_cacher_watch_schedule(w);
 }
 
-static bool watch_finish(struct cor_watch *base)
+static bool watch_finish(struct cor_watch *base, cor_rev upto)
 {
     struct cacher_watch *w = (struct cacher_watch *)base;
 
     assert(w->state != WATCH_CLOSED && cor_loop_is_current(w->reader->loop->loop));
     if (w->state == WATCH_ENDING)
         return !w->is_cut && !w->has_error;
-    if (!watch_is_inside_revision(w))
+    if (w->finish_rev > 0 && w->finish_rev < upto)
+        upto = w->finish_rev;
+    if (watch_is_inside_revision(w))
+        upto = w->rev > upto ? w->rev : upto;
+    else if (w->state == WATCH_ENDED || (w->state == WATCH_IDLE && w->reader->done_rev >= upto))
+        upto = 0;
+    cor_cacher_watch_set_finish(w, upto);
+    if (upto == 0)
         return true;
     if (w->state == WATCH_REPLAYING)
         cor_cacher_replay_finish(w);
-    w->is_finishing = true;
+    cor_cacher_watch_schedule(w);
     return false;
 }
 
@@ -267,6 +277,8 @@ static bool watch_step(struct cacher_watch *w)
         return w->state == WATCH_IDLE;
     case WATCH_IDLE:
         cor_cacher_watch_bookmark(w);
+        if (w->finish_rev > 0)
+            cor_cacher_dispatch(w->reader);
         return false;
     case WATCH_ENDING:
         watch_step_ending(w);

@@ -60,7 +60,6 @@ struct cacher_watch {
     bool has_error;        /* ENDING: the last event is the ERROR in sync->status */
     bool is_cut;           /* ENDING: inside a revision, so the last event is a 410 */
     bool is_inside;        /* WALKING, LAGGING: event `from` may be of the revision `rev` */
-    bool is_finishing;     /* it ends when the revision `rev` is complete */
     bool started;          /* counted in reader->started */
     bool is_open;          /* on_open has said so */
     bool is_gone;          /* CLOSED: freed with the last of `nreplays` */
@@ -73,14 +72,15 @@ struct cacher_watch {
     const struct cor_predicate *predicate; /* NULL: everything */
     struct cor_field_places places;        /* of its fields in the notes of the entries */
     struct cor_watch_plan plan;
-    uint64_t from;     /* number of the first event it has not seen */
-    uint64_t place;    /* `from`, as the reader's `needs` knows it; UINT64_MAX: none */
-    cor_rev min_rev;   /* events up to this are not for it */
-    cor_rev rev;       /* of the last event that was delivered; 0: none */
-    unsigned nth;      /* its place in that revision */
-    uint64_t reading;  /* EXTENDING: number of the reading of history that it waits for */
-    unsigned tries;    /* readings that did not reach back far enough */
-    unsigned nreplays; /* that are closing since it left them last */
+    uint64_t from;      /* number of the first event it has not seen */
+    uint64_t place;     /* `from`, as the reader's `needs` knows it; UINT64_MAX: none */
+    cor_rev min_rev;    /* events up to this are not for it */
+    cor_rev rev;        /* of the last event that was delivered; 0: none */
+    cor_rev finish_rev; /* it ends when it has been given everything up to it; 0: it goes on */
+    unsigned nth;       /* its place in that revision */
+    uint64_t reading;   /* EXTENDING: number of the reading of history that it waits for */
+    unsigned tries;     /* readings that did not reach back far enough */
+    unsigned nreplays;  /* that are closing since it left them last */
     uint64_t deadline_ms;
     struct cor_timer bookmark_timer;
     struct cacher_sync
@@ -123,6 +123,11 @@ void cor_cacher_watch_schedule(struct cacher_watch *w);
 /* Ends the stream: plainly, or with an ERROR event (`status`, which is moved out of; only while
  * `sync` is there). Inside a revision the plain end becomes a 410. Again is harmless. */
 void cor_cacher_watch_end(struct cacher_watch *w, struct cor_status *status);
+/* In cache_finish.c. The watch ends when it has been given everything up to `rev`; 0: it goes on.
+ */
+void cor_cacher_watch_set_finish(struct cacher_watch *w, cor_rev rev);
+/* After a dispatch: ends the idle watches that have been given what they finish with. */
+void cor_cacher_watches_end_finished(struct cacher_reader *reader);
 /* What it has to see next is not in the cache any more: it ends, or is given the rest of its
  * revision first (REPLAYING). */
 void cor_cacher_watch_lose_place(struct cacher_watch *w);

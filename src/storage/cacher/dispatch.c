@@ -418,6 +418,8 @@ void cor_cacher_dispatch(struct cacher_reader *reader)
         }
     }
     reader->is_dispatching = false;
+    if (reader->finishing > 0)
+        cor_cacher_watches_end_finished(reader);
     cor_cacher_watch_index_purge(&reader->index);
     settle_needs(reader);
     /* The events that the loop has still to dispatch are needed as well. */
@@ -462,12 +464,15 @@ static bool watch_pass(struct cacher_watch *w, const struct cor_window_event *ch
     return true;
 }
 
-/* The next event of the watch is of revision `rev`; 0: none is known. True: the revision that the
- * watch was asked to finish is complete, and it has been ended. */
+/* The next event of the watch is of revision `rev`; 0: none is known. True: the watch has been
+ * given everything up to the revision that it finishes with, and it has been ended. */
 static bool watch_ends_before(struct cacher_watch *w, cor_rev rev)
 {
     w->is_inside = w->rev > 0 && rev == w->rev;
-    if (!w->is_finishing || w->is_inside)
+    if (w->finish_rev == 0 || w->is_inside)
+        return false;
+    if (rev > 0 ? rev <= w->finish_rev
+                : w->rev < w->finish_rev && w->reader->done_rev < w->finish_rev)
         return false;
     cor_cacher_watch_end(w, NULL);
     return true;

@@ -332,13 +332,12 @@ static void replay_reach_window(struct replay *r)
 
 void cor_cacher_replay_finish(struct cacher_watch *w)
 {
-    assert(w->state == WATCH_REPLAYING && cor_cacher_replay_is_inside(w));
-    w->is_finishing = true;
+    assert(w->state == WATCH_REPLAYING && w->finish_rev > 0);
     if (w->sync->replay)
         replay_note_finishing(w->sync->replay, w);
 }
 
-/* Ends the watches that were to finish a revision that is complete now. */
+/* Ends the watches that have been given everything up to the revision that they finish with. */
 static void replay_end_finishing(struct replay *r)
 {
     if (r->at.rev <= r->finish_rev)
@@ -347,7 +346,7 @@ static void replay_end_finishing(struct replay *r)
     COR_DLIST_FOREACH_SAFE(link, &r->watches) {
         struct cacher_watch *w = COR_CONTAINER_OF(link, struct cacher_sync, of_replay)->watch;
 
-        if (w->is_finishing && !cor_cacher_replay_is_inside(w))
+        if (w->finish_rev > 0 && w->finish_rev < r->at.rev && !cor_cacher_replay_is_inside(w))
             cor_cacher_watch_end(w, NULL);
         else
             replay_note_finishing(r, w);

@@ -36,7 +36,7 @@ bool cor_cacher_replay_is_full(const struct cacher_watch *w, cor_rev rev);
 void cor_cacher_replay_leave(struct cacher_watch *w);
 /* REPLAYING, and not paused any more: goes on. */
 void cor_cacher_replay_resume(struct cacher_watch *w);
-/* REPLAYING, in a replay or not, and inside a revision: it ends when that is complete. */
+/* REPLAYING, in a replay or not: it ends with its `finish_rev`, which is set. */
 void cor_cacher_replay_finish(struct cacher_watch *w);
 /* REPLAYING: has it been given a part of a revision? */
 bool cor_cacher_replay_is_inside(const struct cacher_watch *w);

@@ -49,8 +49,8 @@ static inline void replay_schedule(struct replay *r)
 /* The watch has joined the replay, or has been told to finish. */
 static inline void replay_note_finishing(struct replay *r, const struct cacher_watch *w)
 {
-    if (w->is_finishing && w->rev < r->finish_rev)
-        r->finish_rev = w->rev;
+    if (w->finish_rev > 0 && w->finish_rev < r->finish_rev)
+        r->finish_rev = w->finish_rev;
 }
 
 /* The first event that the watch has not been given. */

@@ -88,7 +88,7 @@ struct cor_watch {
 struct cor_watch_ops {
     void (*pause)(struct cor_watch *watch);
     void (*resume)(struct cor_watch *watch);
-    bool (*finish)(struct cor_watch *watch);
+    bool (*finish)(struct cor_watch *watch, cor_rev upto);
     void (*close)(struct cor_watch *watch, void (*on_closed)(void *arg), void *arg);
     size_t (*held)(struct cor_watch *watch); /* NULL: nothing */
     bool (*waits)(const struct cor_watch *watch);
@@ -138,13 +138,14 @@ static inline void cor_watch_resume(struct cor_watch *watch)
     watch->ops->resume(watch);
 }
 
-/* Its owner wants to end the stream. True: the watch is between two revisions, and may be closed
- * now. False: the rest of a revision follows, and then the end (event NULL), or an ERROR when the
- * rest cannot be had. A client resumes after the last revision that it saw, so it must have seen
- * all of that revision. */
-static inline bool cor_watch_finish(struct cor_watch *watch)
+/* Its owner wants to end the stream, with the revision `upto` or, for 0, as soon as may be. True:
+ * everything up to `upto` has been delivered, the watch is between two revisions, and it may be
+ * closed now. False: what is missing follows, and then the end (event NULL), or an ERROR when it
+ * cannot be had. A client resumes after the last revision that it saw, so it must have seen all of
+ * that revision. Called again, the earlier end counts. */
+static inline bool cor_watch_finish(struct cor_watch *watch, cor_rev upto)
 {
-    return watch->ops->finish(watch);
+    return watch->ops->finish(watch, upto);
 }
 
 /* Has the store not told yet where the watch begins, or what is there? What its client sees so far

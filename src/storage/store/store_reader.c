@@ -169,9 +169,9 @@ static void raw_resume(struct cor_watch *watch)
     cor_store_watch_resume(((struct raw_watch *)watch)->watch);
 }
 
-static bool raw_finish(struct cor_watch *watch)
+static bool raw_finish(struct cor_watch *watch, cor_rev upto)
 {
-    return cor_store_watch_finish(((struct raw_watch *)watch)->watch);
+    return cor_store_watch_finish(((struct raw_watch *)watch)->watch, upto);
 }
 
 static void on_raw_closed(void *arg)

@@ -34,6 +34,10 @@
 enum watch_state { READING, SYNCING, SYNCED, LIVE, FAILED, ENDED, CLOSING };
 enum watch_progress { PROGRESS_IDLE, PROGRESS_ASKED, PROGRESS_QUEUED };
 
+/* How often a watch that finishes asks again how far its feed is, when the answer was older than
+ * the revision that it waits for: a feed may know less than the one that told of that revision. */
+#define FINISH_ASKS_MS 100
+
 struct cor_store_watch {
     struct cor_store *store;
     struct store_key key;
@@ -48,7 +52,7 @@ struct cor_store_watch {
 
     enum watch_state state;
     bool paused;
-    bool is_finishing; /* it ends with the revision `seen` */
+    cor_rev finish_rev; /* it ends when it has delivered everything up to it; 0: it goes on */
     struct store_turn turn;
 
     struct store_pages pages; /* of the current state */
@@ -60,6 +64,7 @@ struct cor_store_watch {
     struct store_feed feed;
     struct store_backlog backlog;
     cor_rev seen; /* of the last event of the feed that was delivered */
+    cor_rev told; /* the feed has said that everything up to it has been delivered */
 
     uint64_t progress_ms;
     struct cor_timer timer; /* of progress bookmarks */
@@ -244,7 +249,9 @@ static void watch_ask_progress(struct cor_store_watch *w)
 
 static void watch_set_timer(struct cor_store_watch *w)
 {
-    if (w->progress_ms > 0 && cor_timer_set(&w->timer, w->progress_ms) < 0)
+    uint64_t ms = w->finish_rev > 0 ? FINISH_ASKS_MS : w->progress_ms;
+
+    if (ms > 0 && cor_timer_set(&w->timer, ms) < 0)
         watch_fail_no_memory(w);
 }
 
@@ -283,13 +290,34 @@ static void watch_step_synced(struct cor_store_watch *w)
         return;
     }
     w->state = LIVE;
+    w->told = from;
     watch_set_timer(w);
+    if (w->finish_rev > 0)
+        watch_ask_progress(w);
 }
 
 /* Has it delivered a part of a revision? A batch never splits one, so the rest is here. */
 static bool watch_is_inside_revision(const struct cor_store_watch *w)
 {
     return w->state == LIVE && w->seen > 0 && cor_store_backlog_next_rev(&w->backlog) == w->seen;
+}
+
+/* Has it delivered everything up to this revision, and is it between two of them? Only the answer
+ * to a question for progress tells that nothing more comes. */
+static bool watch_is_complete(const struct cor_store_watch *w, cor_rev upto)
+{
+    return w->state == LIVE && !watch_is_inside_revision(w) &&
+           (w->told >= upto || w->seen >= upto || cor_store_backlog_next_rev(&w->backlog) > upto);
+}
+
+/* A mark of the feed: everything up to `upto` has been delivered. Before the end of a watch that
+ * finishes there is no bookmark, for which its client may not have asked. */
+static void watch_take_mark(struct cor_store_watch *w, cor_rev upto)
+{
+    w->progress = PROGRESS_IDLE;
+    w->told = upto > w->told ? upto : w->told;
+    if (w->finish_rev == 0 && upto >= w->want_rev)
+        watch_deliver_bookmark(w, upto, false);
 }
 
 /* Delivers one event. False: there is none. */
@@ -299,7 +327,7 @@ static bool watch_step_live(struct cor_store_watch *w, size_t *ret_bytes)
     size_t credit;
     cor_rev upto;
 
-    if (w->is_finishing && !watch_is_inside_revision(w)) {
+    if (w->finish_rev > 0 && watch_is_complete(w, w->finish_rev)) {
         w->state = ENDED;
         w->on_event(w->arg, NULL);
         return false;
@@ -310,9 +338,7 @@ static bool watch_step_live(struct cor_store_watch *w, size_t *ret_bytes)
         return w->err < 0;
     }
     if (cor_store_backlog_pop_mark(&w->backlog, &upto)) {
-        w->progress = PROGRESS_IDLE;
-        if (upto >= w->want_rev)
-            watch_deliver_bookmark(w, upto, false);
+        watch_take_mark(w, upto);
         return true;
     }
     *ret_bytes = cor_store_backlog_pop(&w->backlog, &change);
@@ -326,12 +352,14 @@ static bool watch_step_live(struct cor_store_watch *w, size_t *ret_bytes)
     return true;
 }
 
-/* Of batches without events only the answer to the last request for progress is kept. */
+/* Of batches without events only the answer to the last request for progress is kept, and what a
+ * watch that finishes can be told: an engine may answer at once, and again when it knows more. */
 static void watch_on_batch(struct store_feed *feed, struct store_feed_batch *take_batch)
 {
     struct cor_store_watch *w = COR_CONTAINER_OF(feed, struct cor_store_watch, feed);
 
-    if (w->state != LIVE || (take_batch->nevents == 0 && w->progress != PROGRESS_ASKED)) {
+    if (w->state != LIVE ||
+        (take_batch->nevents == 0 && w->progress != PROGRESS_ASKED && w->finish_rev == 0)) {
         cor_store_feed_batch_free(take_batch);
         return;
     }
@@ -419,13 +447,27 @@ void cor_store_watch_progress(struct cor_store_watch *w)
     watch_ask_progress(w);
 }
 
-bool cor_store_watch_finish(struct cor_store_watch *w)
+/* Before it is LIVE it can be ended at any time, but it cannot have delivered what it was not given
+ * yet. */
+bool cor_store_watch_finish(struct cor_store_watch *w, cor_rev upto)
 {
     assert(cor_loop_is_current(w->store->loop) && w->state != CLOSING);
     if (w->state == FAILED)
         return false;
-    w->is_finishing = watch_is_inside_revision(w);
-    return !w->is_finishing;
+    if (w->finish_rev > 0 && w->finish_rev < upto)
+        upto = w->finish_rev;
+    if (watch_is_inside_revision(w))
+        w->finish_rev = w->seen > upto ? w->seen : upto;
+    else
+        w->finish_rev = w->state == ENDED || watch_is_complete(w, upto) ? 0 : upto;
+    if (w->finish_rev == 0)
+        return true;
+    if (upto > 0 && w->state == LIVE) {
+        watch_ask_progress(w);
+        watch_set_timer(w);
+        watch_schedule(w);
+    }
+    return false;
 }
 
 bool cor_store_watch_waits(const struct cor_store_watch *w)

@@ -56,9 +56,9 @@ size_t cor_store_watch_held(const struct cor_store_watch *watch);
 /* Asks for a bookmark as soon as all before it has been delivered. The store needs a kind. */
 void cor_store_watch_progress(struct cor_store_watch *watch);
 
-/* As cor_watch_finish(). True: the watch may be closed now. False: the rest of a revision follows,
- * and then the end (event NULL). */
-bool cor_store_watch_finish(struct cor_store_watch *watch);
+/* As cor_watch_finish(). True: the watch may be closed now. False: the rest follows, and then the
+ * end (event NULL). */
+bool cor_store_watch_finish(struct cor_store_watch *watch, cor_rev upto);
 
 /* As cor_watch_waits(). */
 bool cor_store_watch_waits(const struct cor_store_watch *watch);

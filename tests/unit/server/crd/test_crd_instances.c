@@ -240,3 +240,92 @@ TEST(crd_instances, memory_returns_when_a_definition_has_gone)
     check_memory(false, 0);
     check_memory(true, 32u << 10);
 }
+
+#define WATCHED 40
+
+struct way_to_watch {
+    const char *query;
+    const struct fx_headers *headers;
+};
+
+/* How often a text comes in the answer. */
+static size_t count_of(const struct fx_call *call, const char *text)
+{
+    struct cor_str rest = cor_buf_str(&call->sink.body);
+    const char *at;
+    size_t n = 0;
+
+    for (; rest.n > 0 && (at = memmem(rest.p, rest.n, text, strlen(text))); n++)
+        rest = cor_str_from(rest, (size_t)(at - rest.p) + strlen(text));
+    return n;
+}
+
+static void create_watched(struct crd_fx *c)
+{
+    define(c, KETTLE_CRD(PROPS(SPEC_A)));
+    for (int i = 0; i < WATCHED; i++) {
+        char body[256];
+
+        snprintf(body, sizeof(body), KETTLE("k%d", ""), i);
+        fx_do(&c->fx, 201, "POST", KETTLES, body);
+    }
+}
+
+/* The instances are deleted, and their definition with them or changed after them. */
+static void delete_watched(struct crd_fx *c, bool is_changed)
+{
+    if (is_changed) {
+        fx_do(&c->fx, 200, "DELETE", KETTLES, "");
+        fx_do_with(&c->fx, 200, "PATCH", CRDS "/kettles.shop.example.org",
+                   "{\"spec\":{\"names\":{\"categories\":[\"some\"]}}}",
+                   &(struct fx_headers){.content_type = "application/merge-patch+json"});
+        await(c, "/apis/shop.example.org/v1", "resources[0].categories[0]", "some");
+    } else {
+        fx_do(&c->fx, 200, "DELETE", CRDS "/kettles.shop.example.org", "");
+        await(c, CRDS "/kettles.shop.example.org", NULL, NULL);
+    }
+    turn(c);
+}
+
+static void check_deletions_seen(const struct way_to_watch *way, bool has_caches, bool is_changed)
+{
+    struct crd_fx c = {0};
+    FX_CALL watch = {0};
+
+    crd_fx_open(&c, has_caches);
+    create_watched(&c);
+    fx_start(&c.fx, &watch, "GET", way->query, "", way->headers);
+    watch.sink.room = 0; /* Nothing is read yet. */
+    turn(&c);
+    delete_watched(&c, is_changed);
+    cor_buffer_sink_drain(&watch.sink, 64u << 20);
+    fx_wait(&watch);
+    assert_false(watch.sink.is_aborted);
+    if (count_of(&watch, "\"type\":\"DELETED\"") != WATCHED)
+        fail_msg("%s, %s, %s: %zu of %d deletions: %.*s", way->query,
+                 has_caches ? "caches" : "no caches", is_changed ? "changed" : "deleted",
+                 count_of(&watch, "\"type\":\"DELETED\""), WATCHED,
+                 COR_STR_ARG(cor_buf_str(&watch.sink.body)));
+    crd_fx_close(&c);
+}
+
+/* What a watch has not delivered yet, because its client is slow or the store tells it late, comes
+ * before the end that its definition brings. Contract crd 3.2.4, 3.2.5. */
+TEST(crd_instances, a_watch_delivers_the_deletions_before_its_definition_ends_it)
+{
+    static const struct fx_headers table = {.accept =
+                                                "application/json;as=Table;v=v1;g=meta.k8s.io"};
+    static const struct way_to_watch ways[] = {
+        {KETTLES "?watch=1&resourceVersion=1", NULL},
+        {KETTLES "?watch=1", NULL},
+        {KETTLES "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+                 "&allowWatchBookmarks=true",
+         NULL},
+        {KETTLES "?watch=1", &table},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(ways); i++) {
+        for (int how = 0; how < 4; how++)
+            check_deletions_seen(&ways[i], how & 1, how & 2);
+    }
+}

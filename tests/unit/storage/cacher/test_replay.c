@@ -281,7 +281,7 @@ TEST(replay, splits_no_revision_for_a_watch_that_does_not_read)
     check_no_replays();
     assert_int_equal(fast.n, 300);
     assert_int_equal(slow.n, 120);
-    assert_false(cor_watch_finish(slow.watch)); /* It is inside a revision. */
+    assert_false(cor_watch_finish(slow.watch, 0)); /* It is inside a revision. */
     cor_watch_resume(slow.watch);
     while (!slow.ended && !slow.error)
         fake_settle(&f);

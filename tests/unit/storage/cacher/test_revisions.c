@@ -182,12 +182,12 @@ TEST(revisions, a_watch_that_selects_is_given_what_it_selects_of_the_rest)
     /* It waits for its client, holds no reading meanwhile, and would end between two revisions. */
     fake_settle(&f);
     assert_int_equal(cor_cachers_stats(f.cachers).replays, 0);
-    assert_false(cor_watch_finish(w.watch));
+    assert_false(cor_watch_finish(w.watch, 0));
     cor_watch_resume(w.watch);
     fake_wait(&f, is_over, &w);
     assert_int_equal(w.error, 0);
     assert_int_equal(w.n, MANY);
-    assert_true(cor_watch_finish(w.watch));
+    assert_true(cor_watch_finish(w.watch, 0));
     fake_watch_close(&w);
     fake_close(&f);
 }
@@ -298,7 +298,7 @@ TEST(revisions, an_idle_watch_that_meets_an_unreadable_value_inside_of_one_ends_
     change(1);
     fake_settle(&f);
     assert_int_equal(others.last, f.rev);
-    assert_true(cor_watch_finish(others.watch));
+    assert_true(cor_watch_finish(others.watch, 0));
     fake_watch_close(&others);
     f.junk = NULL;
     fake_close(&f);
@@ -338,18 +338,18 @@ TEST(revisions, a_watch_that_is_asked_to_finish_ends_after_the_one_it_is_in)
         open_from(&w, f.rev, "");
         w.pause_at = at;
         fake_settle(&f);
-        assert_true(cor_watch_finish(w.watch));
+        assert_true(cor_watch_finish(w.watch, 0));
         fake_delete_many(&f, "ns", MANY);
         change(5);
         fake_settle(&f);
         assert_int_equal(w.n, at);
-        assert_false(cor_watch_finish(w.watch));
+        assert_false(cor_watch_finish(w.watch, 0));
         cor_watch_resume(w.watch);
         fake_settle(&f);
         fake_settle(&f);
         assert_int_equal(w.n, MANY);
         assert_true(w.ended);
-        assert_true(cor_watch_finish(w.watch));
+        assert_true(cor_watch_finish(w.watch, 0));
         fake_watch_close(&w);
         fake_close(&f);
     }
@@ -368,7 +368,112 @@ TEST(revisions, a_watch_of_one_object_finishes_without_seeing_more)
     assert_int_equal(w.n, 1);
     fake_delete_many(&f, "ns", MANY);
     fake_settle(&f);
-    assert_true(cor_watch_finish(w.watch));
+    assert_true(cor_watch_finish(w.watch, 0));
+    fake_watch_close(&w);
+    fake_close(&f);
+}
+
+/* What a definition that is removed does: what came before is delivered, whatever the watch is at.
+ */
+TEST(revisions, a_watch_that_finishes_with_one_is_given_everything_before_it)
+{
+    struct fake_watch slow, idle, old, first;
+    cor_rev upto, before;
+
+    fake_open(&f, 0);
+    f.keeps_history = true;
+    before = fake_put_many(&f, "ns", 10, "a");
+    fake_settle(&f);
+    open_from(&slow, before, "");
+    open_from(&idle, before, "");
+    slow.pause_at = 1;
+    fake_settle(&f);
+    for (size_t i = 0; i < 10; i++) {
+        char name[8];
+
+        snprintf(name, sizeof(name), "p%03zu", i);
+        upto = fake_delete(&f, "ns", name);
+    }
+    open_from(&old, before - 1, "");
+    open_from(&first, before, "");
+    assert_false(cor_watch_finish(slow.watch, upto));
+    assert_false(cor_watch_finish(idle.watch, upto));
+    assert_false(cor_watch_finish(old.watch, upto));
+    assert_false(cor_watch_finish(first.watch, upto));
+    fake_wait(&f, is_over, &idle);
+    fake_wait(&f, is_over, &old);
+    fake_wait(&f, is_over, &first);
+    assert_int_equal(slow.n, 1);
+    assert_false(slow.ended);
+    change(5); /* of the next definition */
+    fake_settle(&f);
+    cor_watch_resume(slow.watch);
+    fake_wait(&f, is_over, &slow);
+    assert_int_equal(slow.n, 10);
+    assert_int_equal(idle.n, 10);
+    assert_int_equal(old.n, 20);
+    assert_int_equal(first.n, 10);
+    assert_int_equal(slow.last, upto);
+    fake_watch_close(&slow);
+    fake_watch_close(&idle);
+    fake_watch_close(&old);
+    fake_watch_close(&first);
+    fake_close(&f);
+}
+
+/* The caches of this server may be behind the one who names the revision. No event of theirs need
+ * come. */
+TEST(revisions, a_watch_that_finishes_with_a_later_one_waits_until_the_caches_have_reached_it)
+{
+    struct fake_watch w, other;
+
+    fake_open(&f, 0);
+    fake_put(&f, "ns", "p", "a", NULL);
+    open_from(&w, f.rev, "");
+    open_from(&other, f.rev, "");
+    fake_settle(&f);
+    assert_true(cor_watch_finish(w.watch, f.rev));
+    assert_false(cor_watch_finish(w.watch, f.rev + 2));
+    assert_false(cor_watch_finish(other.watch, f.rev + 2));
+    assert_true(cor_watch_finish(other.watch, 0));
+    fake_bump(&f);
+    fake_settle(&f);
+    assert_false(w.ended);
+    fake_bump(&f);
+    fake_wait(&f, is_over, &w);
+    assert_int_equal(w.error, 0);
+    assert_false(other.ended);
+    fake_watch_close(&w);
+    fake_watch_close(&other);
+    fake_close(&f);
+}
+
+static bool has_paused(void *arg)
+{
+    const struct fake_watch *w = arg;
+
+    return w->n == w->pause_at;
+}
+
+TEST(revisions, a_replayed_watch_finishes_with_the_one_that_it_was_asked_for)
+{
+    struct fake_watch w;
+    cor_rev before;
+
+    fake_open(&f, 64u << 10);
+    f.keeps_history = true;
+    before = fake_put_many(&f, "ns", MANY, "a");
+    change(MANY);
+    fake_restart(&f);
+    open_from(&w, before, "");
+    w.pause_at = 1;
+    fake_wait(&f, has_paused, &w);
+    assert_false(cor_watch_finish(w.watch, before + 20));
+    cor_watch_resume(w.watch);
+    fake_wait(&f, is_over, &w);
+    assert_int_equal(w.error, 0);
+    assert_int_equal(w.last, before + 20);
+    assert_int_equal(w.n, 20);
     fake_watch_close(&w);
     fake_close(&f);
 }

@@ -245,10 +245,10 @@ TEST(store_watch, that_is_asked_to_finish_ends_after_the_revision_it_is_in)
 
         bed_open(&b, 100);
         b.pause_at = at;
-        assert_true(cor_store_watch_finish(b.watch));
+        assert_true(cor_store_watch_finish(b.watch, 0));
         send_two_revisions(&b, SIZE_MAX);
         assert_true(cor_loop_run_until(b.loop, has_paused, &b, 60000));
-        assert_int_equal(cor_store_watch_finish(b.watch), at % 30 == 0);
+        assert_int_equal(cor_store_watch_finish(b.watch, 0), at % 30 == 0);
         if (at % 30 > 0) {
             cor_store_watch_resume(b.watch);
             assert_true(cor_loop_run_until(b.loop, has_ended, &b, 60000));
@@ -257,6 +257,68 @@ TEST(store_watch, that_is_asked_to_finish_ends_after_the_revision_it_is_in)
         }
         bed_close(&b);
     }
+}
+
+static void send_mark(struct bed *b, cor_rev upto)
+{
+    struct cor_feed_batch mark = {.upto = upto};
+
+    b->source.opts.on_batch(b->source.opts.arg, &mark);
+}
+
+/* What its definition was removed at is behind the events that are on their way. */
+TEST(store_watch, that_finishes_with_a_revision_first_delivers_what_its_feed_still_has)
+{
+    struct bed b;
+
+    bed_open(&b, 100);
+    assert_true(cor_store_watch_finish(b.watch, 5)); /* where it began */
+    assert_false(b.source.feed.wants_progress);
+    assert_false(cor_store_watch_finish(b.watch, 10));
+    assert_true(b.source.feed.wants_progress);
+    b.source.feed.wants_progress = false;
+    send_mark(
+        &b, 5); /* this feed knows less than the one that told of revision 10, and is asked again */
+    assert_true(cor_loop_run_until(b.loop, is_true, &b.source.feed.wants_progress, 60000));
+    send_two_revisions(&b, SIZE_MAX);
+    send_mark(&b, 9);
+    assert_false(cor_loop_run_until(b.loop, has_ended, &b, 1));
+    assert_int_equal(b.seen, 60);
+    send_mark(&b, 10);
+    assert_true(cor_loop_run_until(b.loop, has_ended, &b, 60000));
+    assert_int_equal(b.error, 0);
+    bed_close(&b);
+}
+
+TEST(store_watch, that_finishes_with_a_revision_delivers_nothing_of_a_later_one)
+{
+    struct bed b;
+
+    bed_open(&b, 100);
+    assert_false(cor_store_watch_finish(b.watch, 6));
+    send_two_revisions(&b, SIZE_MAX); /* 6 and 7 */
+    assert_true(cor_loop_run_until(b.loop, has_ended, &b, 60000));
+    assert_int_equal(b.seen, 30);
+    bed_close(&b);
+}
+
+/* Who shuts down does not wait for what is far away, and what is far away does not make it wait. */
+TEST(store_watch, that_is_asked_to_finish_twice_takes_the_earlier_end)
+{
+    struct bed b;
+
+    bed_open(&b, 100);
+    assert_false(cor_store_watch_finish(b.watch, 1000));
+    assert_true(cor_store_watch_finish(b.watch, 0));
+    b.pause_at = 10;
+    send_two_revisions(&b, SIZE_MAX);
+    assert_true(cor_loop_run_until(b.loop, has_paused, &b, 60000));
+    assert_false(cor_store_watch_finish(b.watch, 0));
+    assert_false(cor_store_watch_finish(b.watch, 1000));
+    cor_store_watch_resume(b.watch);
+    assert_true(cor_loop_run_until(b.loop, has_ended, &b, 60000));
+    assert_int_equal(b.seen, 30);
+    bed_close(&b);
 }
 
 /* One who goes on after the revision would never see the rest of it. */
