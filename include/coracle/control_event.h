@@ -24,7 +24,7 @@ enum cor_control_event_kind {
     COR_CONTROL_CREATED, /* also for each object that exists when the program starts */
     COR_CONTROL_UPDATED, /* also a resync: `old` and `object` are the same version then */
     COR_CONTROL_DELETED,
-    COR_CONTROL_GENERIC, /* something outside of the cluster that concerns the object */
+    COR_CONTROL_GENERIC, /* something outside the cluster that concerns the object */
 };
 
 struct cor_control_event {

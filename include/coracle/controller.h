@@ -226,7 +226,7 @@ COR_API void cor_manager_add_readyz(struct cor_manager *manager, const char *nam
  * there is an election, and when the first lists of their sources are cached. Returns at once. 0,
  * the failure of the setup, -COR_EINVAL (started before; a controller without a source or a name,
  * or two of one name), -COR_EEXIST (the port of the endpoint is in use), -COR_ECANCELED (stopped
- * before), -COR_ENOMEM, -COR_EIO (no thread could be had). */
+ * before), -COR_ENOMEM, -COR_EIO (no thread could be created). */
 COR_API int cor_manager_start(struct cor_manager *manager, struct cor_status *reterr);
 
 /* Starts the manager and waits until it has ended, with the end included: last Events, and the
@@ -253,8 +253,8 @@ COR_API bool cor_manager_is_leader(const struct cor_manager *manager);
 /* The port of the endpoint; 0 before the start, and without one. Any thread. */
 COR_API uint16_t cor_manager_endpoint_port(const struct cor_manager *manager);
 
-/* Adds a key from outside of the cluster, after `delay_ms`, on any thread. 0, -COR_EINVAL (the name
- * is empty, or there is a slash in it or in the namespace; there is no controller), -COR_ENOMEM,
+/* Adds a key from outside the cluster, after `delay_ms`, on any thread. 0, -COR_EINVAL (the name is
+ * empty, or there is a slash in it or in the namespace; there is no controller), -COR_ENOMEM,
  * -COR_ECANCELED (the manager was stopped). */
 COR_API int cor_controller_enqueue(struct cor_controller *controller, const char *ns,
                                    const char *name, uint64_t delay_ms);

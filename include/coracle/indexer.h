@@ -43,7 +43,7 @@ COR_API void cor_indexer_set_key_fn(struct cor_indexer *ix, cor_key_fn fn, void 
 COR_API int cor_indexer_add_indexes(struct cor_indexer *ix, const struct cor_index_def *defs,
                                     size_t n);
 
-/* Stores the object, in the place of one with the same key. `ret_old` (NULL: not wanted) gets the
+/* Stores the object, in place of one with the same key. `ret_old` (NULL: not wanted) gets the
  * replaced object, which the caller unrefs, or NULL. 0, -COR_ENOMEM, -COR_EINVAL (the object has no
  * name), -COR_ETOOBIG, or what the key or an index function returned. After a failure
  * cor_indexer_get() returns the old object; an index may show either until the next write, which

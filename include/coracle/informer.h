@@ -113,7 +113,7 @@ COR_API int cor_informer_wait_for_sync(struct cor_informer *inf, uint64_t timeou
 COR_API int cor_informer_sync_error(struct cor_informer *inf, struct cor_status *reterr);
 
 /* Waits until the cache has every change up to a resourceVersion that a write returned, so that a
- * program reads its own writes. Errors as above; -COR_EINVAL also when `version` is no
+ * program reads its own writes. Errors as above; -COR_EINVAL also when `version` is not a
  * resourceVersion. When exactly this write was refused and is not in the cache, the code is what
  * the index function or the transform returned, or -COR_EINVALID for an object of another kind.
  * With retry_on_error the wait continues while a write that an index function refused is tried

@@ -28,7 +28,7 @@ struct cor_informer_request {
 };
 
 /* Called before every list (each page of it is one) and every watch, those after a failure too,
- * when the informer has filled in all of it: what it sets is what is sent, but for `verb` and
+ * when the informer has filled in all of it: what it sets is what is sent, except for `verb` and
  * `send_initial_events`, which only tell. The strings it finds are borrowed for the call; those it
  * sets must stay valid until it is called again for this informer or the set is freed.
  *

@@ -35,10 +35,10 @@ struct cor_informers;
 
 struct cor_informer_opts;
 
-/* Makes the list-watch of an informer in the place of the set's own; the set takes the list-watch
- * and frees it with the informer. `opts` is borrowed for the call. Called once for each informer,
- * on the runtime's I/O thread or on the thread that pumps: it must not block. 0, or a negative
- * code, with which the making of the informer fails. */
+/* Makes the list-watch of an informer in place of the set's own; the set takes the list-watch and
+ * frees it with the informer. `opts` is borrowed for the call. Called once for each informer, on
+ * the runtime's I/O thread or on the thread that pumps: it must not block. 0, or a negative code,
+ * with which the making of the informer fails. */
 typedef int (*cor_make_list_watch_fn)(void *arg, const struct cor_informer_opts *opts,
                                       struct cor_list_watch **ret_list_watch);
 

@@ -1,7 +1,7 @@
 /* clang-format off */
-/* A collection for tests, in the place of an API server's: a program adds, changes and deletes
- * objects, and lets requests fail. Its list-watches list and watch it as they would a server:
- * client-go's FakeControllerSource.
+/* A collection for tests, in place of an API server's: a program adds, changes and deletes objects,
+ * and lets requests fail. Its list-watches list and watch it as they would a server: client-go's
+ * FakeControllerSource.
  *
  *   cor_list_watch_script_new(&pods);
  *   cor_list_watch_script_put(pods, pod);           // ADDED to whoever watches

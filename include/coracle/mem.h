@@ -22,9 +22,9 @@ struct cor_mem_fns {
 };
 
 /* Sets the allocator of the library for the whole process; NULL restores the C library's. Call this
- * before any other function of the library; later only while no other thread is inside of the
- * library, and with an allocator whose `free` accepts the blocks of the former one. `fns` must stay
- * valid. */
+ * before any other function of the library; later only while no other thread is inside the library,
+ * and with an allocator whose `free` accepts the blocks of the former one. `fns` must stay valid.
+ */
 COR_API void cor_mem_set(const struct cor_mem_fns *fns);
 
 /* The allocator that is set, for libraries beside this one. `cor_alloc` and `cor_realloc` return

@@ -1,6 +1,7 @@
 /* clang-format off */
-/* A reflector on a runtime: it keeps a store equal to what a list-watch lists and watches, for ever:
- * client-go's Reflector and its Run. A list or watch that fails is tried again with a growing pause.
+/* A reflector on a runtime: it keeps a store equal to what a list-watch lists and watches, forever:
+ * client-go's Reflector and its Run. A list or watch that fails is tried again with a growing
+ * pause.
  *
  *   struct cor_indexer *pods;                          cor_indexer_new(NULL, 0, &pods);
  *   struct cor_reflector_store *store;                 cor_indexer_store_new(pods, &store);

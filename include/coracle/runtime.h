@@ -10,11 +10,11 @@
  * the others wait for one of them to return.
  *
  * COR_RUNTIME_PUMPED: no threads. The program waits for cor_runtime_fd() in its own loop (epoll,
- * libuv, glib) and calls cor_runtime_pump(), inside of which every callback runs. A handler that
+ * libuv, glib) and calls cor_runtime_pump(), inside which every callback runs. A handler that
  * blocks therefore blocks the pump; but a pump ends after one long call, and between two calls of a
- * slow handler every other handler has its turn, and so do I/O and timers. Host names are looked
- * up by c-ares (libcares.so.2, loaded with the first name) or by a resolver of the program's,
- * because the system's blocks. Of /etc/nsswitch.conf c-ares follows `files` and `dns` only.
+ * slow handler every other handler has its turn, and so do I/O and timers. Host names are looked up
+ * by c-ares (libcares.so.2, loaded with the first name) or by a resolver of the program's, because
+ * the system's blocks. Of /etc/nsswitch.conf c-ares follows `files` and `dns` only.
  *
  * Where functions may be called. The library calls functions of the program in two places:
  * - *callbacks* (answers of requests, conditions of a watch, elections, reports, transforms, …) run
@@ -103,8 +103,7 @@ struct cor_runtime_opts {
 
 /* `opts` may be NULL. A pumped runtime belongs to the calling thread. 0, -COR_ENOMEM, -COR_EINVAL
  * (handler_threads beyond handler_threads_max, or that beyond its own; a clock with threads),
- * -COR_EIO (no thread or
- * descriptor could be had). */
+ * -COR_EIO (no thread or descriptor could be created). */
 COR_API int cor_runtime_new(const struct cor_runtime_opts *opts, struct cor_runtime **ret_runtime);
 
 /* Waits until its threads have ended. Everything that was made on it must be freed before, and no

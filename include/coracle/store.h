@@ -65,8 +65,8 @@ COR_API int cor_indexer_store_new(struct cor_indexer *indexer,
  * returns NULL. */
 COR_API struct cor_reflector_store *cor_reflector_store_free(struct cor_reflector_store *store);
 
-/* Each passes one change to the store, in the place of a reflector. 0, or what the store returned,
- * with `reterr` (may be NULL) filled. */
+/* Each passes one change to the store, in place of a reflector. 0, or what the store returned, with
+ * `reterr` (may be NULL) filled. */
 COR_API int cor_reflector_store_add(struct cor_reflector_store *store, struct cor_object *object,
                                     struct cor_status *reterr);
 COR_API int cor_reflector_store_update(struct cor_reflector_store *store, struct cor_object *object,

@@ -1,5 +1,5 @@
 /* clang-format off */
-/* libcoracle-testing: an API server inside of a test, as client-go's fake clientset is for Go. The
+/* libcoracle-testing: an API server inside a test, as client-go's fake clientset is for Go. The
  * clients, informers and controllers of a program run on it unchanged, typed and untyped: they are
  * given its URL, a Unix socket that only this process knows of. Its tracker is Coracle's own API
  * over a store in memory, so that objects have resourceVersions, conflicts, defaults, validation,
@@ -80,7 +80,7 @@ static inline int cor_testing_client(struct cor_testing *testing, struct cor_run
     return r;
 }
 
-/* Stores an object, JSON or YAML, with its status, and waits. No reactor sees it, and it is no
+/* Stores an object, JSON or YAML, with its status, and waits. No reactor sees it, and it is not an
  * action. The object's namespace is created when it does not exist; the kind is one that is served,
  * and when this returns for a CustomResourceDefinition its resource is served. 0; -COR_EEXIST;
  * -COR_EINVAL (it was refused, or its kind is not served: the message says why), -COR_ETIMEOUT (a

@@ -18,8 +18,8 @@ extern "C" {
 #define COR_MICRO_TIME_TEXT_MAX 28
 
 /* Write the time in UTC, with a NUL, to `out`, which has room for COR_TIME_TEXT_MAX or
- * COR_MICRO_TIME_TEXT_MAX bytes, and return the text. A time outside of the years 0 to 9999 is
- * written as the nearest one within them. */
+ * COR_MICRO_TIME_TEXT_MAX bytes, and return the text. A time outside the years 0 to 9999 is written
+ * as the nearest one within them. */
 COR_API struct cor_str cor_time_print(int64_t unix_s, char *out);
 COR_API struct cor_str cor_micro_time_print(int64_t unix_us, char *out);
 

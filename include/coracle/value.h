@@ -52,7 +52,7 @@ struct cor_value {
 
 /* A string with its escapes, if it has any. Names, phases and addresses contain none, so `raw` is
  * their text; for a text of people (a message, the data of a ConfigMap) use cor_text_get(). `raw`
- * is no JSON: quotes and line breaks of an object that came as protobuf stand in it as they are. */
+ * is not JSON: quotes and line breaks of an object that came as protobuf are in it as they are. */
 struct cor_text {
     struct cor_str raw; /* p is NULL: there is no string */
 };

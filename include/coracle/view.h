@@ -6,9 +6,9 @@
  *
  * A view of nothing (there is no such field) is a valid view: its type is COR_JSON_NONE, and a
  * lookup in it returns a view of nothing again. When an object has two equal keys, the first one is
- * used. On bytes that are not JSON the functions read nothing outside of the bytes, but their
- * results are unspecified. Thread: any (values).  Owner: views borrow the bytes; their owner keeps
- * them valid. */
+ * used. On bytes that are not JSON the functions read nothing outside the bytes, but their results
+ * are unspecified. Thread: any (values).  Owner: views borrow the bytes; their owner keeps them
+ * valid. */
 #ifndef CORACLE_VIEW_H
 #define CORACLE_VIEW_H
 

@@ -43,8 +43,8 @@ struct cor_btree *cor_btree_new(const struct cor_btree_type *type);
 struct cor_btree *cor_btree_free(struct cor_btree *t);
 COR_DEFINE_CLEANUP(struct cor_btree, cor_btree_free)
 
-/* Inserts the item under its key, or puts it in the place of the one that is there; the tree takes
- * a reference of its own. `ret_old`, unless NULL, gets the previous item (the caller unrefs it), or
+/* Inserts the item under its key, or puts it in place of the one that is there; the tree takes a
+ * reference of its own. `ret_old`, unless NULL, gets the previous item (the caller unrefs it), or
  * NULL when the key is new. 0, or -COR_ENOMEM, which leaves all as it was. */
 int cor_btree_put(struct cor_btree *t, void *item, uint64_t fingerprint, void **ret_old);
 

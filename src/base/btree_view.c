@@ -3,8 +3,8 @@
 /* Places of a leaf between the entry that is taken and the item that is fetched. */
 #define PREFETCH_AHEAD 6
 
-/* Which keys stand before a place: those below the key, those up to and including it, or those up
- * to the end of the prefix. */
+/* Which keys precede a place: those below the key, those up to and including it, or those up to the
+ * end of the prefix. */
 enum bound { BOUND_BELOW, BOUND_UPTO, BOUND_PREFIX };
 
 static bool is_before(const struct cor_btree_type *type, const void *item, struct cor_str key,
@@ -19,7 +19,7 @@ static bool is_before(const struct cor_btree_type *type, const void *item, struc
     return order < 0 || (order == 0 && bound != BOUND_BELOW);
 }
 
-/* How many of the sorted items stand before the place, when the first `lo` are known to. */
+/* How many of the sorted items precede the place, when the first `lo` are known to. */
 static unsigned partition(const struct cor_btree_type *type, void *const *items, unsigned lo,
                           unsigned hi, struct cor_str key, enum bound bound)
 {
@@ -34,8 +34,8 @@ static unsigned partition(const struct cor_btree_type *type, void *const *items,
     return lo;
 }
 
-/* The child whose range holds the place. What stands before the first separator of a branch is in
- * its first child, so that one is never compared. */
+/* The child whose range holds the place. What precedes the first separator of a branch is in its
+ * first child, so that one is never compared. */
 static unsigned choose_child(const struct cor_btree_type *type, const struct cor_btree_node *branch,
                              struct cor_str key, enum bound bound)
 {

@@ -9,8 +9,8 @@
 /* Nanoseconds. 0, -COR_EINVAL (not a duration: "", "5", "1x"), -COR_ETOOBIG (beyond 290 years). */
 int cor_duration_parse(struct cor_str s, int64_t *ret_ns);
 
-/* The same. On failure `reterr_unit` is the text that stands where a unit should, borrowed: empty
- * when there is none, and p is NULL when something else is wrong. */
+/* The same. On failure `reterr_unit` is the text that is where a unit should, borrowed: empty when
+ * there is none, and p is NULL when something else is wrong. */
 int cor_duration_parse_why(struct cor_str s, int64_t *ret_ns, struct cor_str *reterr_unit);
 
 #endif

@@ -3,7 +3,7 @@
  * what happens beyond it, and which test reaches it; tests/tools/ compares the numbers. Those with
  * a flag are its default, which its help shows.
  *
- * Numbers that only one module knows, or that belong to libcoracle (include/coracle/), stand there.
+ * Numbers that only one module knows, or that belong to libcoracle (include/coracle/), are there.
  * Thread: any (constants). */
 #ifndef COR_BASE_LIMITS_H
 #define COR_BASE_LIMITS_H

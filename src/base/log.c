@@ -103,7 +103,7 @@ static char short_escape(uint32_t cp)
     }
 }
 
-/* One code point as it may stand between quotes: as Go quotes strings, or as JSON does. */
+/* One code point as it may be between quotes: as Go quotes strings, or as JSON does. */
 static bool put_escaped(struct line *l, const char *p, size_t n, uint32_t cp)
 {
     char esc = short_escape(cp);

@@ -23,8 +23,8 @@ static inline struct cor_str cor_str_from(struct cor_str s, size_t from)
     return (struct cor_str){s.p + from, s.n - from};
 }
 
-/* Cuts `*rest` at the first `sep`: returns what stands before it and leaves what stands after it.
- * Without a `sep`, returns all and leaves an empty string with p == NULL. */
+/* Cuts `*rest` at the first `sep`: returns what precedes it and leaves what follows it. Without a
+ * `sep`, returns all and leaves an empty string with p == NULL. */
 struct cor_str cor_str_cut(struct cor_str *rest, char sep);
 
 struct cor_str cor_str_trim(struct cor_str s);

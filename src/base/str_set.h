@@ -1,6 +1,6 @@
 /* A set of byte strings, for lists that a client fills. It borrows the bytes, which stay unchanged
- * while they are in the set. A few strings need no memory; more of them stand in a cor_map, so that
- * n additions cost O(n) whatever the strings are.
+ * while they are in the set. A few strings need no memory; more of them are in a cor_map, so that n
+ * additions cost O(n) whatever the strings are.
  * Owner: whoever embeds it.  Thread: one at a time. */
 #ifndef COR_BASE_STR_SET_H
 #define COR_BASE_STR_SET_H

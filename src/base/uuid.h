@@ -9,7 +9,7 @@
 
 #define COR_UUID_TEXT_MAX 37 /* with its NUL */
 
-/* Writes a new UUID to `out`, with a NUL behind it, and returns its text, a view of `out`. */
+/* Writes a new UUID to `out`, with a NUL after it, and returns its text, a view of `out`. */
 struct cor_str cor_uuid_print(struct cor_rand *rand, char out[COR_UUID_TEXT_MAX]);
 
 /* Appends a new UUID. 0, -COR_ENOMEM, -COR_ETOOBIG. */

@@ -22,7 +22,7 @@ struct cor_wire_item {
     uint32_t number;
     uint32_t wire;
     const char *tag;      /* where it begins */
-    struct cor_str bytes; /* of COR_WIRE_LEN; else what stands behind the tag */
+    struct cor_str bytes; /* of COR_WIRE_LEN; else what follows the tag */
     uint64_t value;       /* of the others */
 };
 

@@ -8,14 +8,14 @@
  *           └── timer ◄──────────────────┼────────────────────────────────┘ attempt is left
  *                                        └──► apply_finish() ◄── every other end
  *
- * COR_APPLY_FIELDS goes from apply_begin() to apply_mutate() at once, and to apply_begin() again after a
- * race; a conflict of fields is no race, since the same fields would meet the same owners.
- * A patch has two requests: on_written() of the first sends the second, to /status. Every failure
- * (of a request, of the program's function, no attempt left, the end of the time, the cancel
- * handle, the client is stopped) ends in apply_finish(), once, with its status. The struct is
- * counted, because the mail of a cancel handle may cross the end. The timer is always set, so that
- * moving it cannot fail.
- * Thread: the loop, but for the functions that send and wait. */
+ * COR_APPLY_FIELDS goes from apply_begin() to apply_mutate() at once, and to apply_begin() again
+ * after a race; a conflict of fields is not a race, since the same fields would meet the same
+ * owners. A patch has two requests: on_written() of the first sends the second, to /status. Every
+ * failure (of a request, of the program's function, no attempt left, the end of the time, the
+ * cancel handle, the client is stopped) ends in apply_finish(), once, with its status. The struct
+ * is counted, because the mail of a cancel handle may cross the end. The timer is always set, so
+ * that moving it cannot fail.
+ * Thread: the loop, except for the functions that send and wait. */
 /* clang-format on */
 #include "coracle/apply.h"
 
@@ -199,7 +199,7 @@ static int apply_send_patch(struct apply *a, enum cor_merge_diff_part part, stru
 }
 
 /* Does the object, or its status, differ from what it shall be, as controllerutil compares them?
- * Otherwise a quantity that the server writes in another way would be updated for ever. 1, 0, or a
+ * Otherwise a quantity that the server writes in another way would be updated forever. 1, 0, or a
  * failure. */
 static int apply_differs(const struct apply *a, bool is_status, struct cor_status *reterr)
 {

@@ -6,9 +6,9 @@
  *   cor_client_free() ──► the same by a mail of its own, then the REST client closes; this waits
  *
  * A call that was counted (cor_client_enter) before the flag was set may have its mail behind the
- * one that cancels: both mails therefore post themselves again until no call is counted.
- * Failures: what is wrong with the options is returned by cor_client_new(), with words; stopping
- * and closing cannot fail, because their mails are part of the client or of the caller's stack.
+ * one that cancels: both mails therefore post themselves again until no call is counted. Failures:
+ * what is wrong with the options is returned by cor_client_new(), with a message; stopping and
+ * closing cannot fail, because their mails are part of the client or of the caller's stack.
  * Thread: any; what touches the REST client runs on the loop. */
 /* clang-format on */
 #include "coracle/client.h"

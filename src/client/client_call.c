@@ -8,10 +8,10 @@
  *        cor_client_call_cancel() (mail) ──┤      also by the request's cancel handle
  *        cor_client_stop(), _free()      ──┘
  *
- * A request that cannot be begun (no memory, no verb, a name that is no path segment) ends the same
- * way, with the reason. The handle is counted, because a cancel from another thread may cross the
- * answer; it may outlive the call and the client, but not the runtime.
- * Thread: the loop, but for sending, cancelling and releasing the handle. */
+ * A request that cannot be begun (no memory, no verb, a name that is not a path segment) ends the
+ * same way, with the reason. The handle is counted, because a cancel from another thread may cross
+ * the answer; it may outlive the call and the client, but not the runtime.
+ * Thread: the loop, except for sending, cancelling and releasing the handle. */
 /* clang-format on */
 #include <assert.h>
 

@@ -7,7 +7,7 @@
  *
  * Every failure (of a request, of the program's function, no try left, the client was stopped, the
  * request's cancel handle) ends in change_finish() with its status. The struct is on the caller's stack, which waits.
- * Thread: the loop, but for cor_client_change(). */
+ * Thread: the loop, except for cor_client_change(). */
 /* clang-format on */
 #include "base/err.h"
 #include "base/mem.h"

@@ -4,7 +4,7 @@
  * discovery (search_begin()), reads the catalog in the callback, and wakes the caller
  * (search_finish()). Every failure (no catalog, nothing of that name, several of that name, the
  * client was stopped) ends there too, with its status.
- * Thread: the loop, but for the public functions. */
+ * Thread: the loop, except for the public functions. */
 #include <stdio.h>
 
 #include "base/err.h"

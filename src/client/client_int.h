@@ -1,4 +1,4 @@
-/* The inside of a client, for what is made on a client.
+/* Internals of a client, for what is made on a client.
  * Owner: the program.  Thread: as each member and function says. */
 #ifndef COR_CLIENT_CLIENT_INT_H
 #define COR_CLIENT_CLIENT_INT_H

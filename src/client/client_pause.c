@@ -6,7 +6,7 @@
  *           waits ◄──────────────────────────────────────────────────────────────────────────────────────────────────┘
  *
  * The struct is on the caller's stack, which waits. Without memory for the timer the pause ends with that error.
- * Thread: the loop, but for cor_client_pause(). */
+ * Thread: the loop, except for cor_client_pause(). */
 /* clang-format on */
 #include "base/err.h"
 #include "client/client_int.h"

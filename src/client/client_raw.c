@@ -6,7 +6,7 @@
  *
  * Every failure (of the request, of the program's function, the client was stopped, the cancel handle) ends in
  * raw_finish() with its status. The struct is on the caller's stack, which waits.
- * Thread: the loop, but for the functions that wait. */
+ * Thread: the loop, except for the functions that wait. */
 /* clang-format on */
 #include "coracle/raw_request.h"
 
@@ -142,7 +142,7 @@ static bool is_method(const char *method)
     return n > 0 && n <= METHOD_MAX && method[n] == '\0';
 }
 
-/* A header's value ends at a line break; what stands behind one would be another header. */
+/* A header's value ends at a line break; what follows one would be another header. */
 static bool is_media_type(const char *text)
 {
     while (text && *text >= ' ' && *text < 0x7f)

@@ -11,7 +11,7 @@
  *                       waits ◄── `gone` ────────
  *
  * A timer that is always set can be moved without memory, so nothing fails after the start.
- * Thread: the loop, but for the public functions. */
+ * Thread: the loop, except for the public functions. */
 /* clang-format on */
 #include "coracle/election.h"
 #include "base/lock.h"

@@ -9,7 +9,7 @@
  * is over ──── run on the loop ─────────► the sender is freed; a request under way is cancelled
  *
  * A timer that is always set can be moved without memory, so nothing fails after the start.
- * Thread: the loop, but for the public functions. */
+ * Thread: the loop, except for the public functions. */
 /* clang-format on */
 #include "coracle/events.h"
 

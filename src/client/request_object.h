@@ -16,7 +16,7 @@ struct cor_request_texts {
 /* `texts` is zeroed before, and deinitialised in either case. A request without an object stays as
  * it is. 0; -COR_EINVAL (a list has an object; unless_changed without an object, with an object
  * that has no resourceVersion, with a verb that is neither update, patch nor delete, or with a
- * patch that is no JSON object or of another type than merge and strategic), -COR_ENOMEM,
+ * patch that is not JSON object or of another type than merge and strategic), -COR_ENOMEM,
  * -COR_ETOOBIG. */
 int cor_request_take_object(struct cor_request *req, struct cor_request_texts *texts);
 void cor_request_texts_deinit(struct cor_request_texts *texts);

@@ -1,6 +1,6 @@
 /* The cancel handle of work that a thread waits for. A handle posts its mail once at most and with
  * its lock held, and cor_cancel_hook_remove() takes that lock: after it `is_posted` does not change
- * any more. Nothing here can fail. Thread: the loop, but for on_handle(). */
+ * any more. Nothing here can fail. Thread: the loop, except for on_handle(). */
 #include "client/waited_cancel.h"
 
 #include <assert.h>

@@ -211,7 +211,7 @@ bool cor_gzip_is_named(struct cor_str accept_encoding)
     return false;
 }
 
-/* Is a weight (`q=0.5`) more than 0? What is no decimal number is no weight. */
+/* Is a weight (`q=0.5`) more than 0? What is not a decimal number is not a weight. */
 static bool is_weight_positive(struct cor_str weight)
 {
     bool is_positive = false, has_point = false;

@@ -10,7 +10,7 @@
 
 /* Nesting of the document; what aliases add shows as nesting of the JSON. */
 #define COR_YAML_DEPTH_MAX 1000
-/* Of collections in braces and brackets, and of merges (<<) inside of each other. */
+/* Of collections in braces and brackets, and of merges (<<) inside each other. */
 #define COR_YAML_FLOW_DEPTH_MAX 128
 #define COR_YAML_MERGES_MAX     16
 /* What all anchors may hold together, and what all aliases may add: the bound of "billion laughs".
@@ -23,12 +23,12 @@ struct cor_yaml_error {
 
 /* Appends the first document as JSON, and does not look at what follows it: keys in the order of
  * the document, repeated ones repeated (the last counts, as cor_json_canonicalize() has it); the
- * nesting may exceed what a JSON limit allows. An empty document is null. Keys that stand twice in
- * a mapping are listed in `dups` (NULL: not asked for) in the words of Go's strict decoder: "yaml:
- * unmarshal errors:\n  line 3: key \"a\" already set in map"; it stays empty when there are none.
- * 0, -COR_EINVAL (not YAML, or not for JSON), -COR_ETOOBIG (the maximum of
- * `out`, depth or aliases), -COR_ENOMEM. On failure `out` is as before; `reterr` (may be NULL) is
- * written for the first two. */
+ * nesting may exceed what a JSON limit allows. An empty document is null. Keys that are twice in a
+ * mapping are listed in `dups` (NULL: not asked for) in the words of Go's strict decoder: "yaml:
+ * unmarshal errors:\n line 3: key \"a\" already set in map"; it stays empty when there are none. 0,
+ * -COR_EINVAL (not YAML, or not for JSON), -COR_ETOOBIG (the maximum of `out`, depth or aliases),
+ * -COR_ENOMEM. On failure `out` is as before; `reterr` (may be NULL) is written for the first two.
+ */
 int cor_yaml_to_json(struct cor_str in, struct cor_buf *out, struct cor_buf *dups,
                      struct cor_yaml_error *reterr);
 

@@ -60,7 +60,7 @@ static int note(struct walk *w, size_t line)
     return 0;
 }
 
-/* A value begins, or the key of one: what it is called stands in `path` then. */
+/* A value begins, or the key of one: what it is called is in `path` then. */
 static int enter(struct walk *w, struct frame *f, const yaml_event_t *ev, bool *ret_is_key)
 {
     int r;

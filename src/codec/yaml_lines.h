@@ -1,6 +1,6 @@
 /* On which line of a YAML document each of its values stands, so that whoever finds a mistake in
- * what the document became can say where it is. Immutable. Values inside of an anchor are known
- * where the anchor stands, not where an alias repeats them.
+ * what the document became can say where it is. Immutable. Values inside an anchor are known where
+ * the anchor stands, not where an alias repeats them.
  * Owner: reference counted.  Thread: any.  Maximum: COR_YAML_LINES_MAX values, COR_YAML_LINES_DEPTH
  * levels; what is beyond is known by what it is in. */
 #ifndef COR_CODEC_YAML_LINES_H

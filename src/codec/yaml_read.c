@@ -125,7 +125,7 @@ static int report_dup(struct reader *r, struct cor_str key, size_t line)
 }
 
 /* A repeated key is remembered. It is reported when its value has been read, with the line at which
- * the value begins: what is repeated inside of the value comes first, as in yaml.v2. */
+ * the value begins: what is repeated inside the value comes first, as in yaml.v2. */
 static int note_key(struct reader *r, struct cor_str key)
 {
     struct cor_yaml_name *name;

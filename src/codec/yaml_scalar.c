@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 
 #define DIGITS_MAX 17
-/* A longer scalar is no number that fits; yaml.v2 would read a few more digits of a float. */
+/* A longer scalar is not a number that fits; yaml.v2 would read a few more digits of a float. */
 #define NUMBER_TEXT_MAX 400
 
 static bool is_one_of(struct cor_str text, const char *const *words, size_t n)

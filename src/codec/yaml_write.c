@@ -138,7 +138,7 @@ static int compare_at(struct cor_str a, struct cor_str b, size_t i)
     return (unsigned char)a.p[i] < (unsigned char)b.p[i] ? -1 : 1;
 }
 
-/* yaml.v2's order of keys: numbers inside of names count as numbers, letters come last. */
+/* yaml.v2's order of keys: numbers inside names count as numbers, letters come last. */
 static int compare_members(const void *x, const void *y)
 {
     struct cor_str a = ((const struct member *)x)->key, b = ((const struct member *)y)->key;

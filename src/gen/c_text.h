@@ -19,7 +19,7 @@ void cor_gen_put(struct cor_gen_lines *l, const char *fmt, ...) COR_PRINTF(2, 3)
 /* A comment of any text: words are put on lines, and nothing in it ends the comment or begins
  * another. */
 void cor_gen_put_comment(struct cor_gen_lines *l, struct cor_str text);
-/* A part of a comment, as it is but for what would end the comment or begin another. */
+/* A part of a comment, as it is except for what would end the comment or begin another. */
 void cor_gen_put_in_comment(struct cor_gen_lines *l, struct cor_str text);
 /* cor_gen_put_comment() behind so many spaces. */
 void cor_gen_put_inner_comment(struct cor_gen_lines *l, unsigned indent, struct cor_str text);

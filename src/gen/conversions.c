@@ -1,9 +1,9 @@
 /* Writes conversions.
  *
- * Flow: the fields of the two types are compared by their names, and those of structs inside of
- * them, and what was declared to be renamed is one; what differs is listed in a comment, and then
- * both directions have a function of the program, whose name ends in _rest, which is called when
- * the fields that agree have been copied. The header declares four functions or two, the source has
+ * Flow: the fields of the two types are compared by their names, and those of structs inside them,
+ * and what was declared to be renamed is one; what differs is listed in a comment, and then both
+ * directions have a function of the program, whose name ends in _rest, which is called when the
+ * fields that agree have been copied. The header declares four functions or two, the source has
  * two, and the test goes from a sample of each kind to the other one and back. */
 #include "gen/conversions.h"
 

@@ -26,8 +26,8 @@ struct cor_gen_conversion {
 };
 
 /* Reads "PACKAGE.KIND=PACKAGE.KIND[:PATH=PATH...][:settles]". What api/all.conversions declares of
- * two built-in kinds counts as if it stood there. Both kinds get structs. 0, -COR_EINVAL with
- * words, -COR_ENOMEM. */
+ * two built-in kinds counts as if it stood there. Both kinds get structs. 0, -COR_EINVAL with a
+ * message, -COR_ENOMEM. */
 int cor_gen_conversion_read(struct cor_gen_model *model, struct cor_str words,
                             struct cor_gen_conversion *ret, struct cor_gen_error *reterr);
 

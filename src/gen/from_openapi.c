@@ -114,8 +114,8 @@ static const struct cor_gen_type *read_struct(struct cor_gen_schemas *s, struct 
     return type;
 }
 
-/* A text, a list or a map with a name of its own: what is inside of it belongs to the package of
- * the name. */
+/* A text, a list or a map with a name of its own: what is inside it belongs to the package of the
+ * name. */
 static const struct cor_gen_type *read_unnamed(struct cor_gen_schemas *s, struct cor_str name,
                                                struct cor_view schema)
 {
@@ -182,7 +182,7 @@ static struct cor_str text_member(struct cor_view object, const char *key)
     return cor_view_text_or(cor_view_member(object, cor_strz(key)), NULL, 0, "");
 }
 
-/* The kind that an operation names. NULL: the document has none, or it is no operation. */
+/* The kind that an operation names. NULL: the document has none, or it is not an operation. */
 static struct cor_gen_type *kind_of_operation(const struct cor_gen_model *model,
                                               struct cor_view operation)
 {

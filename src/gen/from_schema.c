@@ -61,7 +61,7 @@ int cor_gen_wrong(struct cor_gen_schemas *s, const char *fmt, ...)
     va_list ap;
     int n;
 
-    /* What looks empty or absent after a failed allocation is no mistake of the input. */
+    /* What looks empty or absent after a failed allocation is not a mistake of the input. */
     if (s->error == 0)
         s->error = cor_gen_model_error(s->model);
     if (s->error < 0)

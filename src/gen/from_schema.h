@@ -1,6 +1,6 @@
 /* Types of a model from JSON schemas, as OpenAPI and CustomResourceDefinitions have them. A struct
- * inside of another one, which has no name in the schema, is named after the way to it: the objects
- * in spec.ports of a Website are WebsiteSpecPorts.
+ * inside another one, which has no name in the schema, is named after the way to it: the objects in
+ * spec.ports of a Website are WebsiteSpecPorts.
  * Owner: the reader of a file, for the time of a call.  Thread: one at a time. */
 #ifndef COR_GEN_FROM_SCHEMA_H
 #define COR_GEN_FROM_SCHEMA_H
@@ -46,8 +46,8 @@ struct cor_view cor_gen_need(struct cor_gen_schemas *s, struct cor_view object, 
 struct cor_str cor_gen_need_text(struct cor_gen_schemas *s, struct cor_view object,
                                  const char *key);
 
-/* Groups, versions, kinds and plurals stand in the files that are written as they are, and the
- * input may be a stranger's: none may end a text or a comment there. An empty one is fine. */
+/* Groups, versions, kinds and plurals are in the files that are written as they are, and the input
+ * may be a stranger's: none may end a text or a comment there. An empty one is fine. */
 #define COR_GEN_NAME_EXPECTED "a name of letters, digits, -, . and _ was expected"
 bool cor_gen_is_name(struct cor_str text);
 /* cor_gen_need_text() of such a name. */
@@ -67,7 +67,7 @@ const struct cor_gen_type *cor_gen_schema(struct cor_gen_schemas *s, struct cor_
 /* Is it a schema of an object with properties? */
 bool cor_gen_schema_is_struct(struct cor_view schema);
 
-/* Adds the properties to a struct, but for those that it has. */
+/* Adds the properties to a struct, except for those that it has. */
 void cor_gen_schema_fields(struct cor_gen_schemas *s, struct cor_view schema,
                            struct cor_gen_type *type);
 

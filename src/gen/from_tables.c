@@ -229,7 +229,8 @@ static struct cor_str condition_values(struct cor_gen_model *model,
     return all;
 }
 
-/* What a hook does, and what clears a field or follows another one, is no default of a client. */
+/* What a hook does, and what clears a field or follows another one, is not a default of a client.
+ */
 static void copy_defaults(struct cor_gen_model *model, const struct cor_type *from,
                           struct cor_gen_type *to)
 {

@@ -341,7 +341,7 @@ static void put_values(struct views *v, struct cor_gen_lines *l, const struct co
         struct cor_str whole =
             cor_gen_printf(m, "%.*s_%.*s", COR_STR_ARG(name), COR_STR_ARG(value));
 
-        /* A value without a letter or a digit, or one whose name is another one's but for signs,
+        /* A value without a letter or a digit, or one whose name is another one's except for signs,
          * has no constant: the program writes the text. */
         if (value.n == 0 || cor_map_peek(&v->constants, whole))
             continue;

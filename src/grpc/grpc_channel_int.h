@@ -1,4 +1,4 @@
-/* The inside of channels and calls, for this folder only. */
+/* Internals of channels and calls, for this folder only. */
 #ifndef COR_GRPC_GRPC_CHANNEL_INT_H
 #define COR_GRPC_GRPC_CHANNEL_INT_H
 

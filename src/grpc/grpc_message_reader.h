@@ -36,7 +36,7 @@ int cor_message_reader_keep(struct cor_message_reader *r);
 /* Does an unfinished message wait? */
 bool cor_message_reader_is_midway(const struct cor_message_reader *r);
 
-/* What stands before a message of `n` bytes. */
+/* What precedes a message of `n` bytes. */
 void cor_message_prefix(char out[COR_GRPC_PREFIX_BYTES], size_t n);
 
 #endif

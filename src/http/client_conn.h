@@ -53,8 +53,8 @@ struct cor_client_conn_opts {
 int cor_client_conn_open(struct cor_net *net, const struct cor_client_conn_opts *opts,
                          struct cor_client_conn **ret_conn);
 
-/* On a stream that is open; of `opts` what belongs to connecting is
- * not looked at, but for the timeout. 0: the stream is the connection's; -COR_ENOMEM: it is not. */
+/* On a stream that is open; of `opts` what belongs to connecting is not looked at, except for the
+ * timeout. 0: the stream is the connection's; -COR_ENOMEM: it is not. */
 int cor_client_conn_adopt(struct cor_net *net, const struct cor_client_conn_opts *opts,
                           struct cor_stream *stream, struct cor_client_conn **ret_conn);
 

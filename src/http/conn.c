@@ -118,7 +118,7 @@ static void on_open(struct cor_stream *s, void *arg)
         open_protocol(c, true);
 }
 
-/* Without ALPN the first bytes tell: HTTP/2 begins with a preface that is no HTTP/1.1. False: more
+/* Without ALPN the first bytes tell: HTTP/2 begins with a preface that is not HTTP/1.1. False: more
  * of them are needed. */
 static bool choose_protocol(struct cor_conn *c, struct cor_str bytes)
 {
@@ -315,7 +315,7 @@ static bool is_idle(const struct cor_conn *c)
     return c->state == COR_CONN_READING && !cor_response_is_held(&c->resp) && c->nexchanges == 0;
 }
 
-/* Clients that dribble a body, or do not read an answer, are at work for ever. */
+/* Clients that dribble a body, or do not read an answer, are at work forever. */
 static bool waits_for_peer(const struct cor_conn *c)
 {
     return cor_response_waits_for_peer(&c->resp) && cor_conn_h2_waits_for_peer(c);

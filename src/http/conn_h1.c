@@ -5,11 +5,11 @@
  * then is read and dropped when it is short, and else the connection ends.
  *
  * A handler that takes the body as a stream (intake.c) is shown it piece by piece: the parser
- * pauses after each, so that the handler is never called from inside of it and may end the
- * response. While a piece is not taken whole, the socket is not read. A tunnel is such a stream
- * without a parser.
+ * pauses after each, so that the handler is never called from inside it and may end the response.
+ * While a piece is not taken whole, the socket is not read. A tunnel is such a stream without a
+ * parser.
  *
- * A response may put another protocol in the place of HTTP (struct cor_http_upgrade): then what it
+ * A response may put another protocol in place of HTTP (struct cor_http_upgrade): then what it
  * writes are messages, and what the client sends goes to that protocol. While a message is half
  * written, or the output is nearly full, input waits as that of a pipelining client does
  * (`pending`), because its answers must not come between. */
@@ -196,7 +196,7 @@ static void write_body(struct cor_conn *c, const struct cor_str *spans, size_t s
     write_out(c, batch, nbatch);
 }
 
-/* Writes what stands before a message of `n` bytes. False: there is no memory. */
+/* Writes what precedes a message of `n` bytes. False: there is no memory. */
 static bool begin_message(struct cor_conn *c, size_t n)
 {
     struct cor_buf *out = &c->worker->head;
@@ -258,7 +258,7 @@ static void on_cut(struct cor_http_response *resp)
     cor_conn_cut(resp->conn);
 }
 
-/* What is read and written after it is no HTTP. */
+/* What is read and written after it is not HTTP. */
 static void answer_101(struct cor_conn *c, const struct cor_http_header *headers, size_t nheaders)
 {
     struct cor_buf *out = &c->worker->head;
@@ -284,7 +284,7 @@ static void on_upgrade(struct cor_http_response *resp, const struct cor_http_hea
     assert(!c->upgrade && cor_h1_is_done(c->h1));
     c->upgrade = take_upgrade;
     answer_101(c, headers, nheaders);
-    /* What the client has sent already is no request. */
+    /* What the client has sent already is not a request. */
     cor_stream_want_writable(c->stream);
 }
 

@@ -1,4 +1,4 @@
-/* The inside of the client, for client*.c only. */
+/* Internals of the client, for client*.c only. */
 #ifndef COR_HTTP_HTTP_CLIENT_INT_H
 #define COR_HTTP_HTTP_CLIENT_INT_H
 

@@ -22,7 +22,7 @@ static int fail(struct cor_proxy *p, int r, const char *text, const char **reter
     return r;
 }
 
-/* Of the scheme, what stands behind "://"; a URL without one is an HTTP proxy's, as for Go. */
+/* Of the scheme, what follows "://"; a URL without one is an HTTP proxy's, as for Go. */
 static int take_scheme(struct cor_proxy *p, struct cor_str *url)
 {
     const char *sep = memmem(url->p, url->n, "://", 3);

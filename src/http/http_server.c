@@ -12,7 +12,7 @@
 #include "net/stream/tls.h"
 
 /* Of a response's head: as much text as a head that is read may have, for a handler that passes one
- * on, and what stands between its parts. */
+ * on, and what is between its parts. */
 #define HEAD_OUT_MAX (COR_H1_HEAD_MAX + 8u * 1024)
 /* Above connections_max, on their way to a loop where they may take another's place. */
 #define CONNECTIONS_IN_TRANSIT 64

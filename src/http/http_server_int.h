@@ -1,4 +1,4 @@
-/* The inside of the server, for this folder only. */
+/* Internals of the server, for this folder only. */
 #ifndef COR_HTTP_HTTP_SERVER_INT_H
 #define COR_HTTP_HTTP_SERVER_INT_H
 
@@ -40,7 +40,7 @@
 struct cor_conn;
 struct cor_net;
 
-/* One loop's part of a server. Thread: the loop's, but for the atomics. */
+/* One loop's part of a server. Thread: the loop's, except for the atomics. */
 struct cor_http_worker {
     struct cor_http_server *server;
     unsigned index;
@@ -207,10 +207,10 @@ struct cor_conn {
     bool is_skipping;    /* what comes is the body of a request that has been answered */
     bool drops_input; /* what a pipelining client sends cannot be kept: it is not read as a request
                        */
-    bool is_tunnel;   /* 101 was answered, and what comes is no HTTP */
+    bool is_tunnel;   /* 101 was answered, and what comes is not HTTP */
     enum cor_h1_framing framing;
     struct cor_str piece;             /* of a streamed body, that the parser has just found */
-    struct cor_http_upgrade *upgrade; /* the protocol in the place of HTTP/1.1; NULL: none */
+    struct cor_http_upgrade *upgrade; /* the protocol in place of HTTP/1.1; NULL: none */
     size_t message_left;              /* bytes of its message that are not written yet */
     struct cor_http_response resp;
 

@@ -6,9 +6,9 @@
  *      │                            └──────────► stream_body ─┐
  *      └──► stream_body ──► on_body … on_body_end ◄───────────┘
  *
- * What a handler decides outside of on_head is done from a later turn (ops->wake), because no
- * function of a response calls back. What it does not take of a piece waits in resp->body, charged
- * as a collected body is; meanwhile HTTP/1.1 does not read the socket and HTTP/2 does not open the
+ * What a handler decides outside on_head is done from a later turn (ops->wake), because no function
+ * of a response calls back. What it does not take of a piece waits in resp->body, charged as a
+ * collected body is; meanwhile HTTP/1.1 does not read the socket and HTTP/2 does not open the
  * window, so that one read or one window is the most that waits. No room for it: a 429, or the end
  * of a connection whose answer has begun.
  * Thread: the connection's loop. */
@@ -25,7 +25,7 @@ static void assert_undecided(const struct cor_http_response *resp)
     assert(resp->in_head || resp->intake == COR_INTAKE_HOLD);
 }
 
-/* Outside of on_head, who decides is called back later. */
+/* Outside on_head, who decides is called back later. */
 static void decide(struct cor_http_response *resp, enum cor_http_intake intake)
 {
     resp->intake = intake;

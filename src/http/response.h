@@ -144,8 +144,8 @@ uint64_t cor_http_response_bytes(const struct cor_http_response *resp);
 void cor_http_response_end(struct cor_http_response *resp);
 void cor_http_response_abort(struct cor_http_response *resp);
 
-/* Another protocol in the place of HTTP/1.1 on a connection, from an answer of 101 on. Each write
- * to the response is a message: when it is short, the next write continues it. Without I/O: the
+/* Another protocol in place of HTTP/1.1 on a connection, from an answer of 101 on. Each write to
+ * the response is a message: when it is short, the next write continues it. Without I/O: the
  * functions append bytes to `out`, which are sent. They are called while no message is half
  * written. Thread: the connection's loop. */
 struct cor_http_upgrade {
@@ -153,9 +153,9 @@ struct cor_http_upgrade {
      * few bytes. 0; below 0: the connection ends after what is in `out`, and the handler gets
      * on_gone. */
     int (*feed)(struct cor_http_upgrade *upgrade, struct cor_str bytes, struct cor_buf *out);
-    /* What stands before a message of `n` bytes, not 0. 0, -COR_ENOMEM. */
+    /* What precedes a message of `n` bytes, not 0. 0, -COR_ENOMEM. */
     int (*begin)(struct cor_http_upgrade *upgrade, size_t n, struct cor_buf *out);
-    /* What stands at the end of the connection. 0, -COR_ENOMEM. */
+    /* What is at the end of the connection. 0, -COR_ENOMEM. */
     int (*end)(struct cor_http_upgrade *upgrade, struct cor_buf *out);
     void (*free)(struct cor_http_upgrade *upgrade);
 };

@@ -15,7 +15,7 @@ struct cor_loop;
 struct uv_loop_s;
 
 /* `mail_max` bounds what other threads may have posted. 0, or -COR_ENOMEM, -COR_EIO (no epoll or
- * eventfd could be had). */
+ * eventfd could be created). */
 int cor_loop_new(size_t mail_max, struct cor_loop **ret_loop);
 
 /* After cor_loop_stop(), or for a loop that was never started. Delivers what is in the mailbox,
@@ -44,7 +44,7 @@ bool cor_loop_run_until(struct cor_loop *loop, bool (*done)(void *arg), void *ar
 uint64_t cor_loop_run_ready(struct cor_loop *loop, unsigned turns_max);
 
 /* Milliseconds until a timer falls due; 0: a turn has something to do already; UINT64_MAX: only the
- * descriptor tells. Outside of turns. */
+ * descriptor tells. Outside turns. */
 uint64_t cor_loop_next_ms(struct cor_loop *loop);
 
 /* Readable when a turn has something to do other than timers. */
@@ -63,7 +63,7 @@ bool cor_loop_is_current(const struct cor_loop *loop);
  * or cor_loop_run_until(), before its first timer is set. `clock` must stay valid. */
 void cor_loop_use_clock(struct cor_loop *loop, const struct cor_clock *clock);
 
-/* Monotonic milliseconds, read once per turn; outside of turns, read at once. Of the clock that
+/* Monotonic milliseconds, read once per turn; outside turns, read at once. Of the clock that
  * cor_loop_use_clock() was given, always as it is. */
 uint64_t cor_loop_now_ms(const struct cor_loop *loop);
 

@@ -1,4 +1,4 @@
-/* The inside of a loop, for this folder only. */
+/* Internals of a loop, for this folder only. */
 #ifndef COR_LOOP_LOOP_INT_H
 #define COR_LOOP_LOOP_INT_H
 

@@ -24,7 +24,7 @@ struct cor_mailbox {
     size_t max;
     void (*wake)(void *arg); /* any thread, lock released; when the queue was empty */
     void *arg;
-    atomic_uint nwaking; /* senders that are about to call `wake` or inside of it */
+    atomic_uint nwaking; /* senders that are about to call `wake` or inside it */
 };
 
 void cor_mailbox_init(struct cor_mailbox *mb, size_t max, void (*wake)(void *arg), void *arg);

@@ -32,7 +32,7 @@ struct share {
 
 struct cor_offload {
     struct cor_offload_opts opts;
-    struct cor_lock lock; /* guards all that follows, but for the threads */
+    struct cor_lock lock; /* guards all that follows, except for the threads */
     struct cor_cond more; /* there is a job, or it is time to stop */
     struct cor_dlist queue, owed;
     bool owed_is_next; /* when both have jobs */

@@ -43,7 +43,7 @@ struct cor_job {
     struct cor_mail mail;
 };
 
-/* 0, -COR_ENOMEM, -COR_EIO (no thread could be had). */
+/* 0, -COR_ENOMEM, -COR_EIO (no thread could be created). */
 int cor_offload_new(const struct cor_offload_opts *opts, struct cor_offload **ret_offload);
 
 /* Finishes the jobs that are there, joins the threads. No job may be submitted any more; those

@@ -9,7 +9,7 @@
 struct cor_loop;
 struct cor_pump;
 
-/* The loop is never started. 0, -COR_ENOMEM, -COR_EIO (no descriptor could be had). */
+/* The loop is never started. 0, -COR_ENOMEM, -COR_EIO (no descriptor could be created). */
 int cor_pump_new(struct cor_loop *loop, struct cor_pump **ret_pump);
 struct cor_pump *cor_pump_free(struct cor_pump *pump); /* returns NULL */
 COR_DEFINE_CLEANUP(struct cor_pump, cor_pump_free)

@@ -1,8 +1,8 @@
-/* The meter of a loop stands before the loop's sleep (a prepare handle). The thread's CPU clock
- * does not run while the thread sleeps, so one reading there ends a turn and begins the next one;
- * the system calls of the sleep itself count as the next turn's. The wall clock does run: what it
- * showed when the loop woke up is libuv's own time, which a check handle behind the sockets keeps.
- * That time has milliseconds, and so has a turn's.
+/* The meter of a loop precedes the loop's sleep (a prepare handle). The thread's CPU clock does not
+ * run while the thread sleeps, so one reading there ends a turn and begins the next one; the system
+ * calls of the sleep itself count as the next turn's. The wall clock does run: what it showed when
+ * the loop woke up is libuv's own time, which a check handle behind the sockets keeps. That time
+ * has milliseconds, and so has a turn's.
  *
  * libuv calls prepare handles from the one that was started last to the first. The meter is started
  * first, so that what others do before the sleep (net sends) belongs to the turn that asked for it.

@@ -1,8 +1,8 @@
 /* From a struct of one version of a kind to another one's. What agrees is copied: members of the
  * same name that are of the same kind, those that are declared to be renamed, and what agrees
- * inside of structs, lists and maps of them. The rest stays absent: the code that coracle-gen
- * writes for a conversion calls a function of the program for it. Everything is a deep copy in the
- * pool. Failures: no memory, structs nested too deep. Thread: one at a time. */
+ * inside structs, lists and maps of them. The rest stays absent: the code that coracle-gen writes
+ * for a conversion calls a function of the program for it. Everything is a deep copy in the pool.
+ * Failures: no memory, structs nested too deep. Thread: one at a time. */
 #include <string.h>
 
 #include "base/buf.h"

@@ -10,7 +10,7 @@
  * does not fit, a quantity, a time or base64 that cannot be read, or a member that is refused. The
  * first failure ends the walk, and each level puts its part before the path on the way out.
  * Recursion is as deep as the input, which the check has limited. Linear in the bytes of the input,
- * but for maps whose keys are not sorted (n log n). Thread: one at a time. */
+ * except for maps whose keys are not sorted (n log n). Thread: one at a time. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -291,7 +291,7 @@ static int read_list(struct reader *rd, const struct cor_own_field *field, struc
 
             if (!to)
                 return cor_pool_error(rd->pool);
-            /* null is an element like any other, and an empty one, but for raw JSON. */
+            /* null is an element like any other, and an empty one, except for raw JSON. */
             if (field->kind != COR_OWN_RAW && take_null(rd))
                 continue;
             r = read_element(rd, field, to);

@@ -7,8 +7,9 @@
  * every reader of protobuf does.
  *
  * Failures: bytes that are not protobuf, a field whose wire type is not that of its kind, a time
- * outside of the years 1 to 9999, messages nested too deep (-COR_EINVAL with a path), no memory.
- * Linear in the bytes, but for maps whose keys are not sorted (n log n). Thread: one at a time. */
+ * outside the years 1 to 9999, messages nested too deep (-COR_EINVAL with a path), no memory.
+ * Linear in the bytes, except for maps whose keys are not sorted (n log n). Thread: one at a time.
+ */
 #include <string.h>
 
 #include "base/buf.h"
@@ -52,7 +53,7 @@ static int need(struct reader *rd, const struct cor_pb_item *item, enum cor_pb_w
 }
 
 /* The text stays in the copy of the input. It moves by one byte, over its length, which has been
- * read: so there is room for the NUL behind it. */
+ * read: so there is room for the NUL after it. */
 static int read_text(struct reader *rd, const struct cor_pb_item *item, struct cor_str *ret)
 {
     int r = need(rd, item, COR_PB_LEN);

@@ -220,7 +220,7 @@ static void write_member(struct writer *w, const struct cor_own_field *field, co
     write_element(w, field, value);
 }
 
-/* Writes a member if it is set; `is_first` is whether none stands before it. */
+/* Writes a member if it is set; `is_first` is whether none precedes it. */
 static void write_field(struct writer *w, const struct cor_own_field *field, const void *own,
                         bool *is_first)
 {

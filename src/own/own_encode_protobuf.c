@@ -1,13 +1,12 @@
 /* Generated structs into Kubernetes' protobuf: the bytes that Go's encoder makes.
  *
- * The message is written from its end to its beginning, because the length of a message stands
- * before it: so every byte is written once, however deep messages are nested. Fields come in the
- * order of their numbers, scalars and structs that are no pointers always, pointers and bytes when
- * they are set, lists and maps entry by entry, maps sorted by their keys. The members of an inlined
- * struct are neighbours in the table's order of numbers, and get a message around them. Failures:
- * no memory, too many bytes, structs nested too deep, an element that is no time or no list of
- * texts; the first one sticks. Thread: one at a time.
- */
+ * The message is written from its end to its beginning, because the length of a message precedes
+ * it: so every byte is written once, however deep messages are nested. Fields come in the order of
+ * their numbers, scalars and structs that are no pointers always, pointers and bytes when they are
+ * set, lists and maps entry by entry, maps sorted by their keys. The members of an inlined struct
+ * are neighbours in the table's order of numbers, and get a message around them. Failures: no
+ * memory, too many bytes, structs nested too deep, an element that is not a time or no list of
+ * texts; the first one sticks. Thread: one at a time. */
 #include <string.h>
 
 #include "base/err.h"

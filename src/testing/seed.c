@@ -115,7 +115,7 @@ static int tell(struct seed *s, int r, const char *fmt, ...)
     return r;
 }
 
-/* An answer that is no success, as an error with the Status' message. */
+/* An answer that is not a success, as an error with the Status' message. */
 static int refused(struct seed *s, int status, const struct cor_buf *body)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};

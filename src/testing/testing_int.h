@@ -1,6 +1,6 @@
 /* The parts of a fake: the server without filters (testing.c), the requests that it answers
  * (fake_exchange.c), what it has recorded and who reacts (actions.c).
- * Owner: the test.  Thread: the fake's loop, but for what the lock guards. */
+ * Owner: the test. Thread: the fake's loop, except for what the lock guards. */
 #ifndef COR_TESTING_INT_H
 #define COR_TESTING_INT_H
 

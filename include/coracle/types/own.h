@@ -300,7 +300,7 @@ struct cor_own_default {
 };
 
 struct cor_own_type {
-    const char *kind;                   /* NULL: it is no kind */
+    const char *kind;                   /* NULL: it is not a kind */
     const char *api_version;            /* of a kind */
     const struct cor_own_field *fields; /* sorted by name */
     uint32_t nfields;
@@ -327,7 +327,7 @@ COR_API int cor_own_decode(const struct cor_own_type *type, struct cor_pool *poo
                            struct cor_own_error *reterr);
 
 /* Encodes what is set, in canonical form: kind and apiVersion first, then keys in the order of
- * their bytes; unknown fields come last in their object. The text is in the pool, with a NUL behind
+ * their bytes; unknown fields come last in their object. The text is in the pool, with a NUL after
  * it. 0, -COR_EINVAL (a text of raw JSON or of unknown fields that is not JSON, or a number that is
  * not finite), -COR_ETOOBIG, -COR_ENOMEM. */
 COR_API int cor_own_encode(const struct cor_own_type *type, struct cor_pool *pool, const void *own,

@@ -37,7 +37,7 @@ COR_API int cor_pool_error(const struct cor_pool *pool);
  */
 COR_API void *cor_pool_alloc(struct cor_pool *pool, size_t n);
 
-/* A copy of the bytes, with a NUL behind them that is not counted. p is NULL: the pool has failed.
+/* A copy of the bytes, with a NUL after them that is not counted. p is NULL: the pool has failed.
  */
 COR_API struct cor_str cor_pool_copy(struct cor_pool *pool, struct cor_str bytes);
 

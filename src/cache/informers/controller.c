@@ -5,7 +5,7 @@
  * Failures: changes that `process` refuses are dropped, or put back with retry_on_error; a step
  * tries each of those once, and ends when only such changes are left. After -COR_ENOMEM the queue
  * keeps the changes, and the next step tries them first. What is to be reported is noted under the
- * queue's lock and reported when the lock is released. Thread: the controller's, but for what
+ * queue's lock and reported when the lock is released. Thread: the controller's, except for what
  * controller.h allows to any. */
 #include "cache/informers/controller.h"
 
@@ -136,7 +136,7 @@ static void controller_note_slowness(struct cor_cache_controller *c, struct cor_
                        (unsigned long long)took);
 }
 
-/* What a refusal was does not matter to the loop, but for memory, which may come back: the queue
+/* What a refusal was does not matter to the loop, except for memory, which may come back: the queue
  * tells who waits for the change. It is reported when the queue's lock is left. */
 static int controller_process(void *arg, struct cor_str key, const struct cor_delta *deltas,
                               size_t n, bool in_initial_list)

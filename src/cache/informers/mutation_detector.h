@@ -1,6 +1,6 @@
 /* Finds a program that writes into what the cache holds, for debugging: each object is remembered
- * with a hash of its bytes, and looked at again every second. client-go's mutation detector,
- * with a hash in the place of its deep copy.
+ * with a hash of its bytes, and looked at again every second. client-go's mutation detector, with a
+ * hash in place of its deep copy.
  *
  * An object is looked at for two to four minutes after it was cached, and held as long; the bound
  * is for programs that take in more than that.

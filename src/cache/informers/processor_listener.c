@@ -23,7 +23,7 @@ struct cor_processor_listener {
     size_t bytes_max;
     void (*on_ready)(void *arg); /* may be NULL */
     void *arg;
-    struct cor_lock lock;            /* a leaf, but for that of the snapshot's tree */
+    struct cor_lock lock;            /* a leaf, except for that of the snapshot's tree */
     struct cor_object_iter snapshot; /* comes before `pending` */
     size_t snapshot_left;
     bool snapshot_is_out; /* with whoever drains, who reads it without the lock and releases it */

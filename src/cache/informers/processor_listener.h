@@ -82,7 +82,7 @@ void cor_processor_listener_turn(struct cor_processor_listener *l, struct cor_tu
  * under way continues. */
 void cor_processor_listener_close(struct cor_processor_listener *l);
 
-/* Has the handler returned from every add of the initial list? False for ever when one of them was
+/* Has the handler returned from every add of the initial list? False forever when one of them was
  * dropped. */
 bool cor_processor_listener_saw_initial(struct cor_processor_listener *l);
 

@@ -1,4 +1,4 @@
-/* The inside of a shared informer.
+/* Internals of a shared informer.
  *
  * Locks, in this order: the queue's (while a change is applied), `lock`, the indexer's, a
  * listener's. `lock` makes a handler's snapshot of the cache and the changes after it one sequence,

@@ -160,7 +160,7 @@ static bool is_repeated_deletion(struct cor_delta_fifo *f, struct cor_delta_reco
     return true;
 }
 
-/* Before `next` (a link of `order`, or `order` itself), and in the place of its number among the
+/* Before `next` (a link of `order`, or `order` itself), and in place of its number among the
  * changes of its key. */
 static int add_node(struct cor_delta_fifo *f, struct cor_str key, const struct cor_delta *delta,
                     uint64_t seq, struct cor_dlist *next)

@@ -1,5 +1,5 @@
-/* The inside of the queue. Each change is in two lists: all changes in the order of arrival, and
- * the changes of its key. The objects of the newest list are an exception: they wait in one array,
+/* Internals of the queue. Each change is in two lists: all changes in the order of arrival, and the
+ * changes of its key. The objects of the newest list are an exception: they wait in one array,
  * `listed`, numbered like changes. cor_delta_fifo_unpack() makes them changes like the others, as
  * soon as the changes of a key are asked for. A queue by key never uses the array.
  *

@@ -1,5 +1,5 @@
-/* Inside of the reflector, shared by its files: reflector.c has the life, the round and the
- * outputs; reflector_list.c, reflector_stream.c and reflector_watch.c one phase each. */
+/* Inside the reflector, shared by its files: reflector.c has the life, the round and the outputs;
+ * reflector_list.c, reflector_stream.c and reflector_watch.c one phase each. */
 #ifndef COR_CACHE_REFLECTOR_INT_H
 #define COR_CACHE_REFLECTOR_INT_H
 

@@ -207,7 +207,7 @@ static int by_key_and_place(const void *a, const void *b)
 }
 
 /* By key, of equal ones the last that was added: qsort() need not keep their order, so their place
- * stands where the fingerprint will. */
+ * is where the fingerprint will. */
 static void batch_sort(struct batch *b)
 {
     size_t kept = 0;

@@ -1,6 +1,6 @@
 /* The indexer (coracle/indexer.h) for the caches: cleanup, and iteration without a callback.
  *
- * Iteration by namespace needs no index: keys begin with it, but for a program's key function.
+ * Iteration by namespace needs no index: keys begin with it, except for a program's key function.
  * Thread: any.  Owner: the maker. */
 #ifndef COR_CACHE_INDEXER_H
 #define COR_CACHE_INDEXER_H

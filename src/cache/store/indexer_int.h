@@ -1,4 +1,4 @@
-/* The inside of the indexer. Each object is in the tree of all objects, by its key, and once in an
+/* Internals of the indexer. Each object is in the tree of all objects, by its key, and once in an
  * index's tree for each value that the index function gives for it, by "length of value, value,
  * key".
  *

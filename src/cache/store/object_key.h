@@ -1,5 +1,5 @@
 /* The key of an object, for the caches; its public header says what a key is.
- * Thread: any (pure, but for a program's key function). */
+ * Thread: any (pure, except for a program's key function). */
 #ifndef COR_CACHE_OBJECT_KEY_H
 #define COR_CACHE_OBJECT_KEY_H
 

@@ -27,8 +27,8 @@ static inline size_t cor_object_set_len(const struct cor_object_set *set)
     return cor_map_len(&set->map);
 }
 
-/* Adds it, or puts it in the place of the one with its key. 0, -COR_ENOMEM, -COR_ETOOBIG (the
- * maximum, or the key); unchanged on failure. */
+/* Adds it, or puts it in place of the one with its key. 0, -COR_ENOMEM, -COR_ETOOBIG (the maximum,
+ * or the key); unchanged on failure. */
 int cor_object_set_put(struct cor_object_set *set, struct cor_object *object);
 
 /* Removes what has the object's key, if anything does. Errors as above. */

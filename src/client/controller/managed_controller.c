@@ -6,12 +6,11 @@
  *   the timer ──► cor_control_loop_tick() ──► on_reconcile(rec) ──► a free run ──► run.c
  *
  * The handlers run on the loop in both kinds of runtime, so that a change reaches the queue without
- * another thread. Predicates and mapping functions are called there, too.
- * Failures: a change for which the queue has no room waits (held_changes.h). One that cannot be
- * queued for another reason ends the manager with the error, because nobody would bring that change
- * again; a new process lists everything. A key that a mapping function made and that is no key is
- * logged and dropped.
- * Thread: the loop, but for the public functions. */
+ * another thread. Predicates and mapping functions are called there, too. Failures: a change for
+ * which the queue has no room waits (held_changes.h). One that cannot be queued for another reason
+ * ends the manager with the error, because nobody would bring that change again; a new process
+ * lists everything. A key that a mapping function made and that is not a key is logged and dropped.
+ * Thread: the loop, except for the public functions. */
 /* clang-format on */
 #include <assert.h>
 #include <string.h>

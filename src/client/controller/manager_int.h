@@ -1,4 +1,4 @@
-/* The inside of a manager and of its controllers.
+/* Internals of a manager and of its controllers.
  * Owner: the program, through coracle/controller.h.  Thread: the runtime's loop, unless a comment
  * says otherwise. */
 #ifndef COR_CLIENT_MANAGER_INT_H
@@ -174,7 +174,7 @@ void cor_run_times_count(struct cor_run_times *times, uint64_t us);
 void cor_run_init(struct cor_run *run, struct cor_controller *c);
 void cor_run_deinit(struct cor_run *run);
 
-/* Begins a run for `rec`. On the loop, inside of a tick. */
+/* Begins a run for `rec`. On the loop, inside a tick. */
 void cor_run_begin(struct cor_run *run, struct cor_reconcile *rec);
 
 /* The control loop cancels the run. On the loop. */

@@ -32,8 +32,8 @@ int cor_rest_mapping_of_resource(const struct cor_catalog *catalog, const struct
                                  struct cor_rest_mapping *ret_mapping, struct cor_status *reterr);
 
 /* Replaces a short name ("po", "deploy") by the resource's; anything else stays as it is. A name
- * that is a resource's own is no short name. The first of several wins; `on_warning` (may be NULL)
- * hears of each other one. */
+ * that is a resource's own is not a short name. The first of several wins; `on_warning` (may be
+ * NULL) hears of each other one. */
 struct cor_gvr cor_rest_mapper_expand(const struct cor_catalog *catalog,
                                       const struct cor_gvr *partial,
                                       void (*on_warning)(void *arg, const char *text), void *arg);

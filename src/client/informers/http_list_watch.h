@@ -36,7 +36,7 @@ struct cor_http_list_watch_opts {
     struct cor_resource_path at;   /* of the collection */
     struct cor_str label_selector; /* empty: all */
     struct cor_str field_selector;
-    bool metadata_only;               /* PartialObjectMetadata in the place of whole objects */
+    bool metadata_only;               /* PartialObjectMetadata in place of whole objects */
     const struct cor_wire_type *wire; /* of the objects in protobuf; NULL: JSON is asked for */
     struct cor_list_tweak tweaks[2];  /* one after the other */
 };

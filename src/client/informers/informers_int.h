@@ -1,4 +1,4 @@
-/* The inside of a client's informers. */
+/* Internals of a client's informers. */
 #ifndef COR_CLIENT_INFORMERS_INT_H
 #define COR_CLIENT_INFORMERS_INT_H
 
@@ -15,7 +15,7 @@ struct cor_informers {
     struct cor_client *client; /* NULL: the list-watches are the program's */
     struct cor_runtime *runtime;
     struct cor_informers_opts opts;
-    struct cor_informer_factory *factory;  /* the loop's, but for its waits */
+    struct cor_informer_factory *factory;  /* the loop's, except for its waits */
     struct cor_dlist informers;            /* the loop's */
     const struct cor_informer_opts *asked; /* of the informer that is being made; the loop's */
     struct cor_mail work;                  /* there is something to step */

@@ -12,7 +12,7 @@
  *
  * Failures: an answer that no memory could be had for is refused to whoever gave it. Timers are always
  * set, far away when nothing waits for them, so that moving them cannot fail.
- * Thread: the loop's of the runtime, but for the answers. */
+ * Thread: the loop's of the runtime, except for the answers. */
 /* clang-format on */
 #include <assert.h>
 #include <string.h>

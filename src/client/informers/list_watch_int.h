@@ -1,4 +1,4 @@
-/* The inside of a list-watch: a reflector's driver that a runtime carries. Two implementations:
+/* Internals of a list-watch: a reflector's driver that a runtime carries. Two implementations:
  * client/informers/http_list_watch.h over HTTP, and client/informers/list_watch.c over functions of
  * the program's.
  * Thread: the loop's of its runtime, once it is attached.  Owner: whoever made it. */

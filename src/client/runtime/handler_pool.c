@@ -44,7 +44,7 @@ struct worker {
 
 struct cor_handler_pool {
     struct cor_handler_pool_opts opts;
-    struct cor_lock lock; /* a leaf, but for the locks that on_crowded and on_stuck take */
+    struct cor_lock lock; /* a leaf, except for the locks that on_crowded and on_stuck take */
     struct cor_dlist queue, workers, idle;
     unsigned nthreads; /* of workers */
     unsigned next_name;

@@ -1,4 +1,4 @@
-/* The inside of a runtime, for what is made on a runtime.
+/* Internals of a runtime, for what is made on a runtime.
  * Owner: the program.  Thread: any, unless a comment says otherwise. */
 #ifndef COR_CLIENT_RUNTIME_INT_H
 #define COR_CLIENT_RUNTIME_INT_H
@@ -43,10 +43,10 @@ bool cor_runtime_is_inside(const struct cor_runtime *rt);
 bool cor_runtime_is_in_handler(const struct cor_runtime *rt);
 
 /* Is this process a child that was forked after the runtime was made? The runtime's threads do not
- * exist here, its locks may be held for ever, and its descriptors are shared with the parent. */
+ * exist here, its locks may be held forever, and its descriptors are shared with the parent. */
 bool cor_runtime_is_forked(const struct cor_runtime *rt);
 
-/* 0; or -COR_EINVAL: a call that waits would wait for itself (inside a callback) or for ever (in a
+/* 0; or -COR_EINVAL: a call that waits would wait for itself (inside a callback) or forever (in a
  * forked child). */
 int cor_runtime_may_wait(const struct cor_runtime *rt, struct cor_status *reterr);
 

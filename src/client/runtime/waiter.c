@@ -7,7 +7,7 @@
 #include "base/deadline.h"
 #include "base/err.h"
 
-/* A century: for ever, and still small enough to be added to a clock. */
+/* A century: forever, and still small enough to be added to a clock. */
 #define LONGEST_MS (UINT64_C(1000) * 86400 * 36500)
 
 void cor_waiter_init(struct cor_waiter *w)

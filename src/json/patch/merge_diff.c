@@ -1,4 +1,4 @@
-/* Both sides are canonical, so their members stand in the same order: the patch is written in one
+/* Both sides are canonical, so their members are in the same order: the patch is written in one
  * walk over two sorted sequences, and no tree is built. Canonical objects whose bytes differ have a
  * member that differs, so a member of the patch is never an empty object. Recursion is bounded by
  * the depth that canonical bytes may have (COR_JSON_DEPTH_MAX). */
@@ -10,7 +10,7 @@
 #include "json/text/scan.h"
 #include "json/write/writer.h"
 
-/* One side of the walk: the member that it stands at. */
+/* One side of the walk: the member that it is at. */
 struct side {
     struct cor_json_iter it;
     struct cor_str key, value; /* key.p NULL: no member is left */

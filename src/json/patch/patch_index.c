@@ -270,7 +270,7 @@ static void link_elem(yyjson_mut_val *array, yyjson_mut_val *before, yyjson_mut_
     unsafe_yyjson_set_len(array, n + 1);
 }
 
-/* What stands before the place `index` of chunk `at`; of the first the last, as in a circle. */
+/* What precedes the place `index` of chunk `at`; of the first the last, as in a circle. */
 static yyjson_mut_val *elem_before(const struct index *x, size_t at, size_t index)
 {
     if (index > 0)

@@ -39,7 +39,7 @@ int cor_json_pindex_at(struct cor_json_pindex *ix, yyjson_mut_val *array, size_t
 int cor_json_pindex_insert(struct cor_json_pindex *ix, yyjson_mut_val *array, size_t index,
                            yyjson_mut_val *val, size_t *work);
 
-/* Puts `val` in the place of the element at `index`. 0, -COR_ENOMEM. */
+/* Puts `val` in place of the element at `index`. 0, -COR_ENOMEM. */
 int cor_json_pindex_replace(struct cor_json_pindex *ix, yyjson_mut_val *array, size_t index,
                             yyjson_mut_val *val, size_t *work);
 

@@ -17,7 +17,7 @@ int cor_json_patch_read(struct cor_str patch, const struct cor_json_limits *limi
 
 /* Are all values of a JSON patch, which is valid JSON, operations? `dups` (may be NULL) has the
  * keys that the patch repeats; members that operations do not have are added to it, and what is
- * repeated inside of these is removed. 0, -COR_EINVAL, -COR_ETOOBIG (too many operations),
+ * repeated inside these is removed. 0, -COR_EINVAL, -COR_ETOOBIG (too many operations),
  * -COR_ENOMEM. */
 int cor_json_patch_check_ops(struct cor_str patch, struct cor_json_dups *dups,
                              struct cor_json_patch_error *reterr);

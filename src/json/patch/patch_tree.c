@@ -162,7 +162,7 @@ yyjson_mut_val *cor_json_ptree_parent(struct cor_json_ptree *t, struct cor_str p
 {
     yyjson_mut_val *at = yyjson_mut_doc_get_root(t->doc);
 
-    cor_str_cut(&pointer, '/'); /* what stands before the first slash does not count */
+    cor_str_cut(&pointer, '/'); /* what precedes the first slash does not count */
     t->key_depth = 0;
     while (pointer.p) {
         struct cor_str token = cor_str_cut(&pointer, '/');
@@ -313,8 +313,8 @@ static bool equal_objects(struct cor_json_ptree *t, yyjson_mut_val *a, yyjson_va
     if (yyjson_mut_obj_size(a) != yyjson_obj_size(b))
         return false;
     yyjson_obj_foreach(b, i, max, key, val) {
-        /* Both sides are sorted but for what earlier operations added, so this nearly always hits.
-         */
+        /* Both sides are sorted except for what earlier operations added, so this nearly always
+         * hits. */
         yyjson_mut_val *k = yyjson_mut_obj_iter_next(&it), *found;
         struct cor_str name = cor_str(unsafe_yyjson_get_str(key), unsafe_yyjson_get_len(key));
 

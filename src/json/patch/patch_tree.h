@@ -15,8 +15,8 @@ struct cor_json_ptree {
     size_t work_left;             /* values that may still be visited */
     size_t uncharged;             /* values that were, and are less than a step of `work` */
     struct cor_work *work;        /* of the request; NULL: nobody counts */
-    unsigned depth_max;           /* no value stands deeper */
-    unsigned depth_bound;         /* what no value stands deeper than today */
+    unsigned depth_max;           /* no value is deeper */
+    unsigned depth_bound;         /* what no value is deeper than today */
     struct cor_buf key;           /* last part of the pointer looked for, decoded */
     unsigned key_depth;           /* number of its parts */
     int error;                    /* -COR_ENOMEM, -COR_ETOOBIG or COR_WORK_YIELD: nothing helps */

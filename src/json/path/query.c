@@ -164,7 +164,7 @@ static int64_t count_elements(struct cor_str array)
 }
 
 /* Which elements of an array of `n` a slice takes. 1: from *ret_begin to *ret_end; 0: none, and
- * upstream looks at no further array; -COR_EINVAL: they are outside of the array. */
+ * upstream looks at no further array; -COR_EINVAL: they are outside the array. */
 static int slice_bounds(const struct query_node *node, int64_t n, int64_t *ret_begin,
                         int64_t *ret_end)
 {

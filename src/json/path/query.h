@@ -12,7 +12,7 @@
  *   'text'  5  1.5  true            literals
  *   }…{                             ends an expression and begins another, whose result is not used
  *
- * A member that is absent has no result, which is no failure. `range` and `end`, which only
+ * A member that is absent has no result, which is not a failure. `range` and `end`, which only
  * templates of several expressions can use, fail.
  * Thread: any (immutable).  Owner: the arena that it was compiled into. */
 /* clang-format on */

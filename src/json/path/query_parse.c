@@ -1,7 +1,7 @@
 /* clang-format off */
 /* Compiles the text of a query. The order in which alternatives are tried is that of client-go's
  * parser, because what is a mistake there must be one here: a bracket ends at the first `]`
- * whatever is in it, a filter at the first `)` outside of its one quoted text, and what stands in a
+ * whatever is in it, a filter at the first `)` outside its one quoted text, and what is in a
  * bracket or on a side of a comparison is then parsed as an expression of its own.
  *
  *   query_template()    {…} and the texts between them: a list for each pair of braces
@@ -9,7 +9,7 @@
  *       query_field(), query_bracket(), query_filter(), query_quote(), query_number(), query_word()
  *
  * An inner expression is copied, with braces around it, and given to query_template() again. Inner
- * texts are shorter than what they stand in, and DEPTH_MAX bounds how deep they go. Everything that
+ * texts are shorter than what they are in, and DEPTH_MAX bounds how deep they go. Everything that
  * is made lies in the arena, also what a text that is refused has left there. */
 /* clang-format on */
 #include <math.h>
@@ -64,7 +64,7 @@ static bool is_digit(int c)
     return c >= '0' && c <= '9';
 }
 
-/* Letters outside of ASCII are not looked up: no name that begins so has a meaning. */
+/* Letters outside ASCII are not looked up: no name that begins so has a meaning. */
 static bool is_alphanumeric(int c)
 {
     return c == '_' || is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80;
@@ -91,8 +91,8 @@ static struct query_node *query_add(struct parser *ps, struct query_list *list,
     return node;
 }
 
-/* Parses an expression that stands in another one: head, `text` and `tail` between braces. Of
- * several expressions in it the first counts. */
+/* Parses an expression that is in another one: head, `text` and `tail` between braces. Of several
+ * expressions in it the first counts. */
 static int query_inner(struct parser *ps, const char *head, struct cor_str text, const char *tail,
                        struct query_list *ret_list)
 {
@@ -163,7 +163,7 @@ static int query_slice(struct parser *ps, struct query_list *list, struct cor_st
             if (cor_str_to_i64(part, &bound->value) < 0)
                 return query_refuse(ps, "invalid array index");
         } else if (i == 1 && !is_there) {
-            /* Behind the last number there is none: such an index is outside of every array. */
+            /* Behind the last number there is none: such an index is outside every array. */
             *bound =
                 (struct query_bound){true, true, (int64_t)((uint64_t)node->bounds[0].value + 1)};
         }

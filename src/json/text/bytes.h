@@ -1,5 +1,5 @@
 /* The bytes of JSON strings: where one ends or needs care, many bytes at a time; UTF-8 and the
- * parts of escapes. Nothing reads outside of [p, end). Thread: any (pure). */
+ * parts of escapes. Nothing reads outside [p, end). Thread: any (pure). */
 #ifndef COR_JSON_TEXT_BYTES_H
 #define COR_JSON_TEXT_BYTES_H
 

@@ -1,7 +1,7 @@
-/* One walk notes each container when it is entered, so that the notes stand in the order of their
+/* One walk notes each container when it is entered, so that the notes are in the order of their
  * starts, and fills in the end when it is left. A note whose container turns out to be small is
- * taken back; it is the last one then, because what it contains is smaller still.
- * Failures: only memory. */
+ * taken back; it is the last one then, because what it contains is smaller still. Failures: only
+ * memory. */
 #include "json/text/extents.h"
 
 #include "base/array.h"

@@ -1,5 +1,5 @@
 /* Where the objects and arrays of a JSON text end, found in one pass. Who visits the members of an
- * object in another order than they stand in has to find each before it enters the first, and so
+ * object in another order than they are in has to find each before it enters the first, and so
  * would scan what is deep once per level; with this it scans every byte once. Small containers are
  * not noted: to scan them again is cheaper.
  * Owner: whoever embeds it; the text must stay.  Thread: one at a time, then any (immutable). */

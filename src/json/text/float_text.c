@@ -23,7 +23,7 @@ struct cor_str cor_float_print(double value, char *out)
     char text[COR_FLOAT_TEXT_MAX], digits[COR_FLOAT_TEXT_MAX], *e;
     double size = fabs(value);
     size_t n = 0, w = 0;
-    int point; /* digits before it; 0 and less: zeros stand between it and the digits */
+    int point; /* digits before it; 0 and less: zeros are between it and the digits */
 
     assert(isfinite(value));
     print_shortest(value, text);

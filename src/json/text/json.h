@@ -4,7 +4,7 @@
  * keys; keys in byte order of their text at every level; of equal keys only the last; numbers as
  * written; in strings only what must be escaped is (\" \\ \b \f \n \r \t, other control bytes as
  * \u00xx in lower case), and an escaped lone surrogate is U+FFFD. It is never longer than its
- * source. What is inside of raw values (struct cor_json_guide) is minified and nothing else.
+ * source. What is inside raw values (struct cor_json_guide) is minified and nothing else.
  * Thread: any (no state). */
 #ifndef COR_JSON_TEXT_JSON_H
 #define COR_JSON_TEXT_JSON_H
@@ -20,9 +20,9 @@
  * recurse, and 1,000 levels take them less than 512 KB of stack. */
 #define COR_JSON_DEPTH_MAX 1000
 
-/* Which values of an object are raw: they keep their bytes, but for the spaces between them, where
- * all others become canonical. A node is what the guide knows of a value; NULL: nothing in the
- * value is raw. */
+/* Which values of an object are raw: they keep their bytes, except for the spaces between them,
+ * where all others become canonical. A node is what the guide knows of a value; NULL: nothing in
+ * the value is raw. */
 struct cor_json_guide {
     const void *(*of_kind)(struct cor_str kind, struct cor_str api_version);
     const void *(*of_member)(const void *node, struct cor_str key);
@@ -83,7 +83,7 @@ int cor_json_check(struct cor_str in, const struct cor_json_limits *limits, bool
 int cor_json_check_first(struct cor_str in, const struct cor_json_limits *limits,
                          bool *ret_canonical, size_t *ret_n);
 
-/* Go's decoder takes each byte inside of a string that is not UTF-8 for U+FFFD: appends `in`, which
+/* Go's decoder takes each byte inside a string that is not UTF-8 for U+FFFD: appends `in`, which
  * need not be JSON, with these in their places. 1; 0 when there is none, and nothing is appended;
  * -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_json_mend(struct cor_str in, struct cor_buf *out);

@@ -217,8 +217,8 @@ static const char *on_literal(struct checker *ck, const char *p)
     return p + strlen(word);
 }
 
-/* As cor_str_cmp(a, b) < 0. Keys that stand beside each other differ in one of their first bytes,
- * so most are compared without a call. */
+/* As cor_str_cmp(a, b) < 0. Keys that are beside each other differ in one of their first bytes, so
+ * most are compared without a call. */
 static inline bool is_less(struct cor_str a, struct cor_str b)
 {
     size_t n = a.n < b.n ? a.n : b.n, i = 0;

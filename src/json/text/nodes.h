@@ -1,7 +1,7 @@
 /* A JSON text as an array of its values and keys in the order of the text, made in one pass: from a
  * value the next one is found without reading its bytes again, so that a walk over a deep text
  * costs its length once. The text is valid JSON (cor_json_check() said so); on others nothing is
- * read outside of it, and the walk ends. Thread: any (values).  Owner: the caller; the text is
+ * read outside it, and the walk ends. Thread: any (values).  Owner: the caller; the text is
  * borrowed. */
 #ifndef COR_JSON_TEXT_NODES_H
 #define COR_JSON_TEXT_NODES_H

@@ -1,9 +1,9 @@
 /* Looking into JSON text without decoding it. The text is valid (cor_json_check() said so); on
- * other text nothing is read outside of it, and a walk ends.
+ * other text nothing is read outside it, and a walk ends.
  *
  * Most of the work is to find where a value ends. A string is passed 16 bytes at a time; a
  * container by its strings, and, when it has more than a few of them, by blocks of 64 bytes: the
- * brackets outside of strings are bits of a number, and only those that change the depth are looked
+ * brackets outside strings are bits of a number, and only those that change the depth are looked
  * at. Thread: any (pure). */
 #include "json/text/scan.h"
 
@@ -95,9 +95,9 @@ static inline uint64_t parity_below(uint64_t x)
     return x;
 }
 
-/* Which of 64 bytes stand behind an odd number of backslashes, and so are no end of a string. The
- * byte before them is no backslash. A run of backslashes that begins at an odd place is added to
- * its own start: the carry moves the bit behind the run, and by its place the length is known to be
+/* Which of 64 bytes follow an odd number of backslashes, and so are no end of a string. The byte
+ * before them is not a backslash. A run of backslashes that begins at an odd place is added to its
+ * own start: the carry moves the bit behind the run, and by its place the length is known to be
  * even or odd. *ret_is_open: the byte behind the 64 is escaped. */
 static inline uint64_t find_escaped(uint64_t escapes, bool *ret_is_open)
 {

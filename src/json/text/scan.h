@@ -1,5 +1,5 @@
 /* Reading fields out of JSON bytes without a tree: iterators over objects and arrays, and typed
- * getters. A value is the span of its bytes; a string's raw text is what stands between its quotes,
+ * getters. A value is the span of its bytes; a string's raw text is what is between its quotes,
  * escapes and all. The bytes are valid JSON (cor_json_check() said so); on others nothing is read
  * outside the span, but what comes back is unspecified.
  * Thread: any (values).  Owner: the caller owns the bytes; spans borrow from them. */
@@ -14,9 +14,9 @@
 
 /* What a look-up may rely on. */
 enum cor_json_order {
-    COR_JSON_ANY_ORDER, /* keys stand anywhere, and the last of equal ones counts */
+    COR_JSON_ANY_ORDER, /* keys are anywhere, and the last of equal ones counts */
     COR_JSON_SORTED,    /* canonical bytes: a look-up stops where the key would stand */
-    COR_JSON_FIRST,     /* keys stand anywhere, and the first of equal ones counts */
+    COR_JSON_FIRST,     /* keys are anywhere, and the first of equal ones counts */
 };
 
 static inline bool cor_json_is_space(char c)
@@ -57,7 +57,7 @@ struct cor_str cor_json_iter_open_value(const struct cor_json_iter *it);
 void cor_json_iter_leave(struct cor_json_iter *it, const struct cor_json_iter *inner);
 
 /* Moves behind the current value, an object or array, if all that it holds are strings and nothing
- * stands between them: cheaper than to visit each. False: `it` was not moved. */
+ * is between them: cheaper than to visit each. False: `it` was not moved. */
 bool cor_json_iter_skip_texts(struct cor_json_iter *it);
 
 /* The value at the start of `bytes` (white space before it is skipped), without what follows. */
@@ -67,7 +67,7 @@ struct cor_str cor_json_first_value(struct cor_str bytes);
 int cor_json_get(struct cor_str object, struct cor_str key, enum cor_json_order order,
                  struct cor_str *ret_value);
 
-/* Several members of an object below the outermost one, in one walk: both its keys and `keys` stand
+/* Several members of an object below the outermost one, in one walk: both its keys and `keys` are
  * in byte order. What is absent has a p of NULL. */
 void cor_json_get_each(struct cor_str object, const struct cor_str *keys, size_t n,
                        struct cor_str *ret_values);

@@ -7,7 +7,7 @@
 #define KEY_MAX 1024 /* bytes of a member's name, quotes included */
 
 /* Documents: BETWEEN <-> VALUE. A list: BEFORE, then KEY, COLON, MEMBER and VALUE in turn, with
- * ITEM and VALUE in turn inside of `items`, then AFTER. */
+ * ITEM and VALUE in turn inside `items`, then AFTER. */
 enum state {
     BETWEEN, /* documents */
     BEFORE,  /* the list's object */
@@ -69,7 +69,7 @@ static const char *skip_scalar(const char *p, const char *end)
     return p < end ? p : NULL;
 }
 
-/* What a byte outside of strings does to the depth; a quote begins a string. */
+/* What a byte outside strings does to the depth; a quote begins a string. */
 enum { PLAIN, QUOTE, OPEN, CLOSE };
 static const unsigned char classes[256] = {
     ['"'] = QUOTE, ['{'] = OPEN, ['['] = OPEN, ['}'] = CLOSE, [']'] = CLOSE};

@@ -1,10 +1,10 @@
 /* The reading half of generated views: values of which only the beginning is known.
  *
- * A value is followed in its bytes by the rest of the object, so a lookup in it needs no end, and
- * a chain of lookups (pod, spec, nodeName) scans every byte before the field once. A list that is
+ * A value is followed in its bytes by the rest of the object, so a lookup in it needs no end, and a
+ * chain of lookups (pod, spec, nodeName) scans every byte before the field once. A list that is
  * being iterated over holds the element that was handed out last; the next call skips that element.
  * The bytes are valid JSON, since they belong to an object or to a view; on other bytes nothing is
- * read outside of them. No function fails: what is not there or has another type reads as nothing.
+ * read outside them. No function fails: what is not there or has another type reads as nothing.
  * Thread: any (values). */
 #include "coracle/value.h"
 

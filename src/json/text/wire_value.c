@@ -4,9 +4,9 @@
  * object's message, and so finds the object's part (json/text/wire_value.h).
  *
  * A value without a text in protobuf is looked up in the object's JSON by its place in the message.
- * Of a field that is written twice the first counts, as of a key in JSON.
- * What fails: nothing; without memory for the JSON, such a value is absent. On any bytes nothing is
- * read outside of them. Thread: any (values). */
+ * Of a field that is written twice the first counts, as of a key in JSON. What fails: nothing;
+ * without memory for the JSON, such a value is absent. On any bytes nothing is read outside them.
+ * Thread: any (values). */
 #include "json/text/wire_value.h"
 
 #include <string.h>
@@ -155,7 +155,7 @@ struct cor_value cor_wire_member(struct cor_value message, const char *key, uint
     return value_at(part, item.bytes, 0);
 }
 
-/* A text as it stands in the message, unless it has what is an escape in JSON. */
+/* A text as it is in the message, unless it has what is an escape in JSON. */
 static struct cor_text text_at(struct cor_wire_part *part, struct cor_str bytes)
 {
     if (bytes.n > 0 && memchr(bytes.p, '\\', bytes.n))

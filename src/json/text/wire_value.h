@@ -65,7 +65,7 @@ struct cor_text cor_wire_string(struct cor_value message, const char *key, uint6
 bool cor_wire_has(struct cor_value message, const char *key, uint64_t field);
 /* The bits of a number; 0: there is none. */
 uint64_t cor_wire_number(struct cor_value message, uint64_t field);
-/* What stands in JSON for the value. */
+/* What is in JSON for the value. */
 struct cor_value cor_wire_as_json(struct cor_value value);
 bool cor_wire_next_value(struct cor_value *list, struct cor_value *ret);
 bool cor_wire_next_text(struct cor_value *list, struct cor_text *ret);

@@ -250,7 +250,7 @@ static void emit_value(struct emitter *e, yyjson_val *val, const struct step *up
 const char cor_json_raw_node[] = "";
 
 /* Writes the value of a member as the source has it, without the spaces between its tokens. A key
- * stands in the tree where it stands in the source. */
+ * is in the tree where it is in the source. */
 static void emit_raw(struct emitter *e, struct cor_str key)
 {
     struct cor_str rest = cor_str_from(e->in, (size_t)(key.p - e->base) - 1), value;

@@ -11,7 +11,7 @@
 
 #define COR_EDITS_MAX 24
 
-/* What stands in place of a member. */
+/* What is in place of a member. */
 struct cor_edit {
     struct cor_str key;
     struct cor_str value; /* JSON; p == NULL: the member goes */
@@ -32,7 +32,8 @@ static inline void cor_edits_drop(struct cor_edits *edits, struct cor_str key)
 /* Appends the canonical object `json` with its edited members. 0, -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_edits_apply(const struct cor_edits *edits, struct cor_str json, struct cor_buf *out);
 
-/* Writes its members into the object that `w` has open; `is_top`: but for kind and apiVersion. */
+/* Writes its members into the object that `w` has open; `is_top`: except for kind and apiVersion.
+ */
 struct cor_json_writer;
 void cor_edits_write(const struct cor_edits *edits, struct cor_str json, bool is_top,
                      struct cor_json_writer *w);

@@ -1,4 +1,4 @@
-/* Text that is no UTF-8, as Go's decoder reads it. A byte outside of strings is left for the parser
+/* Text that is not UTF-8, as Go's decoder reads it. A byte outside strings is left for the parser
  * to refuse. */
 #include "base/err.h"
 #include "base/utf8.h"

@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 
-/* How a value is written: `depth` levels inside of others, each indented by some spaces. */
+/* How a value is written: `depth` levels inside others, each indented by some spaces. */
 struct pretty {
     unsigned depth, spaces;
 };

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-/* Appends the valid, minified value `json` as it stands `depth` levels inside of others. 0,
+/* Appends the valid, minified value `json` as it stands `depth` levels inside others. 0,
  * -COR_ENOMEM, -COR_ETOOBIG; `out` is as before on failure. */
 int cor_json_pretty(struct cor_str json, unsigned depth, struct cor_buf *out);
 

@@ -163,7 +163,7 @@ static void read_whole(const struct reading *rd, const struct cor_view_node *nod
 }
 
 /* Reads what `node`'s children want of the object at `it`, and stops when all are found: the
- * iterator stands behind the last that was. A child that was found is not looked for again. */
+ * iterator follows the last that was. A child that was found is not looked for again. */
 static void read_members(const struct reading *rd, const struct cor_view_node *node,
                          struct cor_json_iter *it)
 {

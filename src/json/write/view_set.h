@@ -1,4 +1,4 @@
-/* The inside of a set of paths: the tree of their leading keys, which a projection walks too. */
+/* Internals of a set of paths: the tree of their leading keys, which a projection walks too. */
 #ifndef COR_JSON_WRITE_VIEW_SET_H
 #define COR_JSON_WRITE_VIEW_SET_H
 

@@ -163,7 +163,8 @@ static int list_add_entry(const struct reading *r, enum cor_stanza_kind kind, st
     return q < 0 ? list_refused(r, kind, q) : 0;
 }
 
-/* Moves the stanzas of a file into the merged configuration, but for names that it has already. */
+/* Moves the stanzas of a file into the merged configuration, except for names that it has already.
+ */
 static int list_merge(const struct reading *r, enum cor_stanza_kind kind, struct cor_map *seen)
 {
     struct cor_map *into = &r->kc->stanzas[kind];

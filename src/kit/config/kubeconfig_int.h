@@ -1,4 +1,4 @@
-/* The inside of a merged kubeconfig: stanzas by name, each with the JSON that its file had and with
+/* Internals of a merged kubeconfig: stanzas by name, each with the JSON that its file had and with
  * its place in that file.
  * Thread: one at a time.  Owner: the kubeconfig. */
 #ifndef COR_KIT_KUBECONFIG_INT_H

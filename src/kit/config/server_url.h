@@ -16,7 +16,7 @@ struct cor_server_url {
     uint16_t port;
     char *unix_path;
     char *prefix; /* of every path: "" or "/a/b", without a final slash */
-    char *origin; /* what stands before it: "https://[::1]:6443" */
+    char *origin; /* what precedes it: "https://[::1]:6443" */
 };
 
 /* Without a scheme it is https when the configuration has anything of TLS, else http; then a path

@@ -56,7 +56,7 @@ struct cor_control_feed_opts {
 int cor_control_feed_new(const struct cor_control_feed_opts *opts,
                          struct cor_control_feed **ret_feed, struct cor_status *reterr);
 
-/* Stops it first. Not from inside of a callback of the feed or of its store. Returns NULL; NULL is
+/* Stops it first. Not from inside a callback of the feed or of its store. Returns NULL; NULL is
  * allowed. */
 struct cor_control_feed *cor_control_feed_free(struct cor_control_feed *feed);
 COR_DEFINE_CLEANUP(struct cor_control_feed, cor_control_feed_free)

@@ -29,7 +29,7 @@
 
 struct feed_entry {
     struct cor_object *object; /* NULL: objects are not kept */
-    cor_rev rev;               /* 0: its resourceVersion is no number, so it is always new */
+    cor_rev rev;               /* 0: its resourceVersion is not a number, so it is always new */
     uint32_t list;             /* the last list that had it */
     uint32_t len;              /* of `key` */
     char key[];

@@ -1,7 +1,7 @@
 /* clang-format off */
-/* One timer for a control loop and its feeds. Each of them names a time; the timer is set to the earliest, and its turn
- * calls those that are due: the feeds first, the control loop last, because on_stopped, which may free all of this, is
- * called inside of the loop's tick.
+/* One timer for a control loop and its feeds. Each of them names a time; the timer is set to the
+ * earliest, and its turn calls those that are due: the feeds first, the control loop last, because
+ * on_stopped, which may free all of this, is called inside the loop's tick.
  *
  * The timer is set from the beginning, far away: moving a timer that is set needs no memory, so that nothing can fail
  * after the start.

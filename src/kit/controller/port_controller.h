@@ -62,8 +62,7 @@ int cor_port_controller_add(struct cor_port_controller *c, const struct cor_port
 int cor_port_controller_follow(struct cor_port_controller *c, const struct cor_feed_what *what,
                                struct cor_reflector_store *store,
                                struct cor_control_feed **ret_feed, struct cor_status *reterr);
-/* Stops and frees a feed of cor_port_controller_follow(). Not from inside of a call of its store.
- */
+/* Stops and frees a feed of cor_port_controller_follow(). Not from inside a call of its store. */
 void cor_port_controller_unfollow(struct cor_port_controller *c, struct cor_control_feed *feed);
 
 /* Starts the feeds and the control loop. Errors as of cor_control_loop_start(). Once. */

@@ -4,9 +4,9 @@
  *   list  ──► cor_api_list()  ──► on_item: a part of the page … ──► on_done: the end of the page, or list_failed
  *   watch ──► cor_api_watch() ──► on_open ──► on_event … ──► on_done: watch_ended
  *
- * A request that cannot be sent ends with on_done in a later turn, as every other failure, so that no answer comes
- * inside of the call that asked. An input may cancel its own request: on_item, on_open and on_event return then, and
- * do not touch the request again.
+ * A request that cannot be sent ends with on_done in a later turn, as every other failure, so that
+ * no answer comes inside the call that asked. An input may cancel its own request: on_item, on_open
+ * and on_event return then, and do not touch the request again.
  * Thread: the port's loop. */
 /* clang-format on */
 #include "kit/controller/port_list_watch.h"
@@ -85,7 +85,7 @@ static struct cor_port_list_watch *port_lw_of_driver(struct cor_reflector_driver
     return COR_CONTAINER_OF(driver, struct cor_port_list_watch, driver);
 }
 
-/* The struct of the next request, filled but for its deadline. */
+/* The struct of the next request, filled except for its deadline. */
 static struct cor_api_request *port_lw_next(struct cor_port_list_watch *lw,
                                             const struct cor_api_request_cbs *cbs)
 {

@@ -40,7 +40,7 @@ struct cor_port_list_watch {
     char *strings;
     void (*wake_at)(void *arg, uint64_t at_ms);
     void *arg;
-    /* The reflector may cancel a request inside of one of its callbacks and send the next one. The
+    /* The reflector may cancel a request inside one of its callbacks and send the next one. The
      * next one therefore takes the other struct. */
     struct cor_port_list_watch_request reqs[2];
     unsigned current; /* which of the two was sent last */

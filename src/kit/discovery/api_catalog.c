@@ -180,7 +180,7 @@ static int read_aggregated_resource(struct cor_catalog_version *version, struct 
     return r < 0 ? r : add_subresources(version, &resource, json);
 }
 
-/* A stale version is no version of its group, as upstream has it; it stays as a failure. */
+/* A stale version is not a version of its group, as upstream has it; it stays as a failure. */
 static int read_aggregated_version(struct cor_catalog_group *group, struct cor_str json)
 {
     struct cor_json_iter it = cor_json_iter(value_at(json, "resources"));

@@ -8,7 +8,7 @@
  *
  * What fails:
  * - /api or /apis: all who wait get the error, and the next question begins at EMPTY. A missing
- *   /api is no failure: aggregated servers have none;
+ *   /api is not a failure: aggregated servers have none;
  * - a version: the catalog keeps its error, is asked for a second time as a whole, and is then
  *   given to those who wait, for the rest of what it has;
  * - no memory for a request or a document: as a failure of that document.

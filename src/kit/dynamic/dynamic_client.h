@@ -2,9 +2,9 @@
  * cor_objects; a failure is the server's Status, or says what went wrong on the way.
  *
  * Every function that sends returns 0, or why the request cannot be sent, with the cause in
- * `reterr`: -COR_EINVAL (a name is missing, or is no path segment), -COR_EBUSY, -COR_ETOOBIG,
+ * `reterr`: -COR_EINVAL (a name is missing, or is not a path segment), -COR_EBUSY, -COR_ETOOBIG,
  * -COR_ENOMEM. After 0, on_done is called exactly once, as the last callback, unless the request is
- * cancelled. Owner: the REST client owns the requests that run on it.  Thread: the REST client's
+ * cancelled.  Owner: the REST client owns the requests that run on it. Thread: the REST client's
  * loop. No function calls back before it returns. */
 #ifndef COR_KIT_DYNAMIC_CLIENT_H
 #define COR_KIT_DYNAMIC_CLIENT_H

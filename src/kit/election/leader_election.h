@@ -55,7 +55,7 @@ struct cor_leader_opts {
     bool release_on_cancel;
     struct cor_rand *rand; /* must stay valid */
 
-    /* Each may be NULL, but for the first two. */
+    /* Each may be NULL, except for the first two. */
     void (*on_started)(void *arg); /* this process leads now; must return soon */
     void (*on_stopped)(void *arg); /* the election is over, also when it never led */
     void (*on_new_leader)(void *arg, const char *identity); /* also itself */

@@ -50,7 +50,7 @@ int cor_event_write_patch(const struct cor_event *event, struct cor_buf *out);
 int cor_event_write_v1(const struct cor_event *event, struct cor_buf *out);
 int cor_event_write_v1_patch(const struct cor_event *event, struct cor_buf *out);
 
-/* Appends the parts to a key, each with a NUL behind it, so that different parts make different
+/* Appends the parts to a key, each with a NUL after it, so that different parts make different
  * keys. 0, -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_event_add_key(struct cor_buf *key, const struct cor_str *parts, size_t n);
 

@@ -10,7 +10,7 @@
  * - the question is not answered COR_EVENT_TRIES_MAX times, or not before the shutdown: the events
  *   are of core/v1;
  * - a request is not answered: the recorder waits and tries again;
- * - the server answers with an error, or the event cannot be sent at all (a name that is no path
+ * - the server answers with an error, or the event cannot be sent at all (a name that is not a path
  *   segment): the recorder gives the event up;
  * - no memory, or too many requests: as a request that is not answered.
  * Thread: the port's loop. */

@@ -1,4 +1,4 @@
-/* The inside of the REST client, which its files share.
+/* Internals of the REST client, which its files share.
  * Owner: the opener of the client.  Thread: the loop. */
 #ifndef COR_KIT_REST_INT_H
 #define COR_KIT_REST_INT_H
@@ -119,8 +119,8 @@ void cor_rest_request_deliver(struct cor_rest_request *req);
 /* Stops waiting for a turn, for credentials or for an answer. */
 void cor_rest_request_stop(struct cor_rest_request *req);
 
-/* Gives `http` the certificate of the credentials. 0, or -COR_EINVAL (it is no certificate, or does
- * not belong to the key; `http` is as it was), -COR_ENOMEM. */
+/* Gives `http` the certificate of the credentials. 0, or -COR_EINVAL (it is not a certificate, or
+ * does not belong to the key; `http` is as it was), -COR_ENOMEM. */
 int cor_rest_client_renew(struct cor_rest_client *rc, struct cor_status *reterr);
 
 /* Closes the client if it is closing and this was the last request. */

@@ -2,7 +2,7 @@
  * meta.SetStatusCondition: one condition of each type, whose transition time moves only when its
  * status changes.
  *
- * A builder's bytes are canonical but for the order of keys, so a text in them is equal to a new
+ * A builder's bytes are canonical except for the order of keys, so a text in them is equal to a new
  * text exactly when both are the same JSON string. That is how texts of any length are compared
  * here; an object's texts are decoded.
  * Thread: any; a builder is used by one thread at a time. */

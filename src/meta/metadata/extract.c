@@ -12,8 +12,8 @@
  * can tell that a map which the manager owns for itself has members that belong to them. At each
  * level the elements of all owners are put into one sorted array, in which each member or item of
  * the object is looked up: the work is n log n in the members and items of the object and of
- * FieldsV1. The elements' texts are decoded, and JSON inside of them is made canonical, so that
- * equal elements have equal bytes. An element that is malformed, or of an unknown kind, is ignored.
+ * FieldsV1. The elements' texts are decoded, and JSON inside them is made canonical, so that equal
+ * elements have equal bytes. An element that is malformed, or of an unknown kind, is ignored.
  *
  * Arrays and texts live in an arena, whose first failure sticks, as does the writer's; both are
  * looked at once, at the end. Recursion is as deep as the object, which its reader has limited.

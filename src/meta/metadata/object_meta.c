@@ -46,7 +46,7 @@ static void complain(struct cor_field_errors *errs, const struct cor_field_path 
         cor_field_errors_add(errs, COR_FIELD_INVALID, path, cor_field_string(value), c->text[i]);
 }
 
-/* The text of a map's value; "" for null, as Go decodes it, and for what is no string. */
+/* The text of a map's value; "" for null, as Go decodes it, and for what is not a string. */
 static int map_value(struct cor_str value, struct cor_str key, const struct cor_field_path *path,
                      struct cor_field_errors *errs, struct cor_buf *scratch, struct cor_str *ret)
 {
@@ -202,7 +202,7 @@ static struct owner read_owner(struct cor_str ref)
     };
 }
 
-/* Raw text stands between quotes already. */
+/* Raw text is between quotes already. */
 static void write_raw(struct cor_json_writer *w, struct cor_str key, struct cor_str raw)
 {
     struct cor_str quoted = cor_str(raw.n ? raw.p - 1 : "\"\"", raw.n + 2);

@@ -195,8 +195,8 @@ static void print_index(char path[REF_INDEX], int64_t i)
     snprintf(path, REF_INDEX, REFS "[%" PRId64 "]", i);
 }
 
-/* Is the entry at index `i` these bytes? Members of the builder's bytes may stand in another order,
- * so the values are compared one by one, and so is their number. */
+/* Is the entry at index `i` these bytes? Members of the builder's bytes may be in another order, so
+ * the values are compared one by one, and so is their number. */
 static bool is_same_ref(struct cor_view refs, int64_t i, struct cor_view wanted)
 {
     struct cor_view_iter it = cor_view_iter(refs);

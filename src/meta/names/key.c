@@ -131,7 +131,7 @@ int cor_key_of_object(struct cor_str resource_prefix, bool is_namespaced, struct
     return r == 0 ? 0 : cor_status_set(reterr_status, undo(out, mark, r), "%s", cor_err_text(r));
 }
 
-/* A dot segment is no part of a key: cor_key_prepare() refuses it. No object can live in a
+/* A dot segment is not a part of a key: cor_key_prepare() refuses it. No object can live in a
  * namespace of that name, and this form of it, which no namespace has either, finds none. */
 static struct cor_str namespace_segment(struct cor_str ns)
 {

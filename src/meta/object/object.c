@@ -2,8 +2,8 @@
  *
  * Bytes become an object in three steps: canonical form (nothing to do for what the store wrote
  * itself), removal of what the stored form does not have, one copy with resourceVersion in place.
- * In canonical bytes all that the header points at stands before resourceVersion, so the offsets
- * are the same at every revision. */
+ * In canonical bytes all that the header points at precedes resourceVersion, so the offsets are the
+ * same at every revision. */
 #include "meta/object/object.h"
 
 #include <assert.h>
@@ -25,7 +25,7 @@
 #define GROWTH_MAX       (sizeof(NO_METADATA) + 1)
 #define STORED_BYTES_MAX (UINT32_MAX - RV_MEMBER_MAX - GROWTH_MAX)
 
-/* Where things stand in canonical bytes; len 0: absent. */
+/* Where things are in canonical bytes; len 0: absent. */
 struct layout {
     uint32_t type_end;
     struct cor_span metadata; /* the value; len of an object is 1, its end is not looked for */
@@ -192,7 +192,7 @@ static size_t print_rv(char *to, struct cor_str text, bool lead, bool follow)
     return n;
 }
 
-/* What stands behind resourceVersion, which only received bytes have, moves with its length. */
+/* What follows resourceVersion, which only received bytes have, moves with its length. */
 static struct cor_span moved(struct cor_span s, const struct cor_object *head, size_t rv_len)
 {
     if (s.at > head->rv_at)
@@ -277,7 +277,7 @@ static int from_layout(struct cor_str stored, const struct layout *l, cor_rev re
                     ret_object);
 }
 
-/* `l` is where things stand in `b`. */
+/* `l` is where things are in `b`. */
 static int from_canonical(struct cor_buf *b, struct layout *l, cor_rev rev,
                           struct cor_object **ret_object)
 {
@@ -457,7 +457,7 @@ int cor_object_at_text(const struct cor_object *object, struct cor_str rv,
 #define MANAGED_KEY "\"managedFields\":"
 
 /* The object with [at, at + cut) replaced by three texts. All of it is before resourceVersion, and
- * a member of the metadata stands before resourceVersion afterwards as it did before. */
+ * a member of the metadata precedes resourceVersion afterwards as it did before. */
 static int replace_part(const struct cor_object *object, size_t at, size_t cut,
                         const struct cor_str texts[3], struct cor_object **ret_object)
 {
@@ -697,7 +697,7 @@ struct cor_str cor_object_name(const struct cor_object *object)
     return get_in_metadata(object, "name");
 }
 
-/* Namespace and uid are read for every event. In canonical JSON they stand beside resourceVersion,
+/* Namespace and uid are read for every event. In canonical JSON they are beside resourceVersion,
  * whose place is known: "name", "namespace", "ownerReferences", "resourceVersion", "uid". So
  * nothing before them has to be passed, such as managedFields. Where the bytes are not as expected,
  * the members are looked for from the beginning. */

@@ -37,11 +37,11 @@ struct cor_object {
     uint32_t meta_at;  /* of metadata's opening brace */
     uint32_t rv_at;    /* where the resourceVersion member stands, or would stand */
     uint16_t rv_len;   /* of the whole member with its comma; 0 in the stored form */
-    uint8_t rv_lead;   /* a member stands before it in metadata: the comma is in front */
+    uint8_t rv_lead;   /* a member precedes it in metadata: the comma is in front */
     uint8_t order;     /* enum cor_json_order: COR_JSON_SORTED, or COR_JSON_FIRST if received */
     struct cor_span labels; /* the value of metadata.labels, braces included */
     struct cor_span owners; /* the value of metadata.ownerReferences, brackets included */
-    cor_rev rev;            /* 0 in the stored form, and where it is no number */
+    cor_rev rev;            /* 0 in the stored form, and where it is not a number */
     uint64_t fingerprint;   /* of the labels, see meta/value/fingerprint.h */
     uint16_t key_len;       /* of the key behind the bytes and their NUL; 0: there is none */
     bool key_is_given;      /* it is a program's key, not "namespace/name" */
@@ -88,8 +88,8 @@ static inline int cor_object_from_stored(struct cor_str stored, cor_rev rev,
 }
 
 /* From canonical bytes of this process's own, with metadata and without a resourceVersion, to the
- * stored form: they are not checked again, and what is inside of raw values (which the order of
- * keys and the escapes of the canonical form do not hold for) stays as it is. 0, -COR_ENOMEM,
+ * stored form: they are not checked again, and what is inside raw values (which the order of keys
+ * and the escapes of the canonical form do not hold for) stays as it is. 0, -COR_ENOMEM,
  * -COR_ECORRUPT (there is no metadata, or it has a resourceVersion or selfLink). */
 int cor_object_from_sorted(struct cor_str canonical, struct cor_object **ret_object);
 

@@ -121,7 +121,7 @@ static bool find_in_metadata(struct found *f)
     return true;
 }
 
-/* Reads no further than metadata: types that stand behind it do not count. */
+/* Reads no further than metadata: types that follow it do not count. */
 static bool find_parts(struct cor_str json, struct found *f)
 {
     struct cor_json_iter it = cor_json_iter(json);
@@ -221,7 +221,7 @@ static int keep(struct cor_str json, const struct found *f, const struct type *t
     object->rv_at = rv.len > 0 ? rv.at : object->meta_at + 1;
     object->rv_len = (uint16_t)rv.len;
     object->rv_lead = f->rv_lead;
-    /* A revision that is put in later stands first, out of order. */
+    /* A revision that is put in later comes first, out of order. */
     object->order = (uint8_t)(rv.len > 0 ? order : COR_JSON_FIRST);
     object->labels = span(json, f->labels, shift);
     object->owners = span(json, f->owners, shift);

@@ -106,8 +106,8 @@ static int keep_fields(const struct cor_projection *p, const struct cor_object *
     return cor_view_set_print(p->fields, found, out);
 }
 
-/* The member with one of its commas, wherever white space has put it. Inside of an object's bytes
- * a bracket stops both ways. */
+/* The member with one of its commas, wherever white space has put it. Inside an object's bytes a
+ * bracket stops both ways. */
 static struct cor_str with_comma(const char *begin, const char *end)
 {
     const char *after = end, *before = begin;

@@ -154,9 +154,9 @@ static int parse_operator(struct parser *p, enum cor_label_op *ret_op)
     return 0;
 }
 
-/* From the first member of a set up to its `)`. A comma adds an empty member when nothing stands
- * before it, or nothing after it. As in v1.34 two commas are read as one word, so that `(a,,)` is
- * an error while `(a,,,)` is none. */
+/* From the first member of a set up to its `)`. A comma adds an empty member when nothing precedes
+ * it, or nothing after it. As in v1.34 two commas are read as one word, so that `(a,,)` is an error
+ * while `(a,,,)` is none. */
 static int parse_members(struct parser *p, const struct cor_label_requirement *req)
 {
     int r;

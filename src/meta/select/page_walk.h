@@ -1,6 +1,6 @@
 /* A list that is read page by page: the token of the page to ask for. Pages that never end are told
  * from many: a token that leads to itself is the same question again, with the same answer, and
- * pages without objects could go on for ever.
+ * pages without objects could go on forever.
  * Thread: one at a time.  Owner: whoever embeds it. */
 #ifndef COR_META_SELECT_PAGE_WALK_H
 #define COR_META_SELECT_PAGE_WALK_H

@@ -1,4 +1,4 @@
-/* resourceVersion as it stands in requests: a string that is empty, "0", or a revision.
+/* resourceVersion as it is in requests: a string that is empty, "0", or a revision.
  * Thread: any (pure). */
 #ifndef COR_META_STATUS_RESOURCE_VERSION_H
 #define COR_META_STATUS_RESOURCE_VERSION_H

@@ -1,5 +1,5 @@
-/* How a Status is filled, written and read; what it is stands in its public header. Filled at the
- * place that knows the cause, carried up untouched. Thread: one at a time. */
+/* How a Status is filled, written and read; what it is is in its public header. Filled at the place
+ * that knows the cause, carried up untouched. Thread: one at a time. */
 #ifndef COR_META_STATUS_STATUS_H
 #define COR_META_STATUS_STATUS_H
 
@@ -71,9 +71,9 @@ int cor_status_read(struct cor_status *st, int code, struct cor_str body);
 /* Is it a Status object that tells of a failure? */
 bool cor_status_is_failure(struct cor_str body);
 
-/* What client-go makes of an answer that is no Status: upstream's reason and message for its code
- * and method, `text` (what the server said, or "unknown") as the cause, and so many seconds to wait
- * (0: none). Returns the error code, as above. */
+/* What client-go makes of an answer that is not a Status: upstream's reason and message for its
+ * code and method, `text` (what the server said, or "unknown") as the cause, and so many seconds to
+ * wait (0: none). Returns the error code, as above. */
 int cor_status_generic(struct cor_status *st, int code, struct cor_str method, struct cor_str text,
                        int64_t retry_after_s);
 

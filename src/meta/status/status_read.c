@@ -6,7 +6,7 @@
 #include "json/text/json.h"
 #include "json/text/scan.h"
 
-#define TEXT_MAX 2048 /* of an answer that is no Status, as client-go cuts it */
+#define TEXT_MAX 2048 /* of an answer that is not a Status, as client-go cuts it */
 
 /* Reasons that Kubernetes has, the error that each is here, and the code that stands for it when an
  * answer has no reason (0: none does). */

@@ -167,8 +167,8 @@ static int key_cmp(struct cor_str a, struct cor_str b, bool is_outermost)
     return cor_json_raw_cmp(a, b);
 }
 
-/* The rule of a member of an object that has a rule itself: members of maps have no names. A map
- * of quantities holds scalars; an object in it is no quantity, and its members have names again. */
+/* The rule of a member of an object that has a rule itself: members of maps have no names. A map of
+ * quantities holds scalars; an object in it is not a quantity, and its members have names again. */
 static enum cor_equality_rule member_rule(enum cor_equality_rule of_object, struct side value,
                                           struct cor_str key)
 {

@@ -62,7 +62,7 @@ struct reading {
     struct cor_time_error error;
 };
 
-/* What stands at `rest` is not the layout's `element`. */
+/* What is at `rest` is not the layout's `element`. */
 static int mismatch(struct reading *r, struct cor_str rest, const char *element)
 {
     r->error = (struct cor_time_error){.rest = rest, .element = element};

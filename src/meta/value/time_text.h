@@ -13,7 +13,7 @@
 #define COR_TIME_MIN_S (-62167219200)
 #define COR_TIME_MAX_S 253402300799
 
-/* Why a text is no time. */
+/* Why a text is not a time. */
 struct cor_time_error {
     const char *range;   /* what is out of range, "month"; NULL: the text has another form */
     const char *element; /* of Go's layout, "2006", at which `rest` stands; NULL: `rest` is extra */

@@ -168,7 +168,7 @@ static void write_texts(struct converter *c, struct cor_str message, uint32_t nu
     cor_json_end_array(&c->w);
 }
 
-/* A schema, or what may stand in its place. Go writes the list before the schema when a message has
+/* A schema, or what may be in its place. Go writes the list before the schema when a message has
  * both, and null when it has none. */
 static void write_schema_or(struct converter *c, const struct cor_wire_field *field,
                             struct cor_str message)

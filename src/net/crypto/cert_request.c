@@ -7,10 +7,9 @@
  *   3. the subject (read_subject)
  *   4. the signature of the bytes of `tbs` (check_signature)
  *
- * A mistake leaves its words in `why` and is -COR_EINVAL inside of this file. Nothing is read outside
- * of the input; the depth is that of the structure above. OpenSSL is asked for the key and the
- * signature alone, after the structure is known to be fine.
- * Failures: no memory. Thread: any. */
+ * A mistake leaves its words in `why` and is -COR_EINVAL inside this file. Nothing is read outside
+ * the input; the depth is that of the structure above. OpenSSL is asked for the key and the
+ * signature alone, after the structure is known to be fine. Failures: no memory. Thread: any. */
 /* clang-format on */
 #include "net/crypto/cert_request.h"
 
@@ -34,7 +33,7 @@ enum { PRINTABLE = 19, IA5 = 22 };
 COR_DEFINE_CLEANUP(EVP_PKEY, EVP_PKEY_free)
 COR_DEFINE_CLEANUP(EVP_MD_CTX, EVP_MD_CTX_free)
 
-/* The elements inside of another one; `at` is the next. */
+/* The elements inside another one; `at` is the next. */
 struct der {
     const unsigned char *p;
     size_t n, at;

@@ -17,7 +17,7 @@ int cor_sha1(struct cor_str in, uint8_t ret[COR_SHA1_BYTES]);
 int cor_sha256(struct cor_str in, uint8_t ret[COR_SHA256_BYTES]);
 int cor_sha512(struct cor_str in, uint8_t ret[COR_SHA512_BYTES]);
 
-/* Takes the same time wherever two strings of equal length differ. The length is no secret. */
+/* Takes the same time wherever two strings of equal length differ. The length is not a secret. */
 bool cor_secret_eq(struct cor_str a, struct cor_str b);
 
 /* Overwrites with zeros, which no compiler leaves out. */

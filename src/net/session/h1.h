@@ -54,7 +54,7 @@ struct cor_h1_limits {
 #define COR_H1_HEAD_MAX    COR_HEAD_BYTES_MAX
 #define COR_H1_HEADERS_MAX COR_HEAD_FIELDS_MAX
 /* Responses before the final one (1xx, without 101), which are passed over: more are refused, or a
- * server could keep a call that has no deadline busy for ever. */
+ * server could keep a call that has no deadline busy forever. */
 #define COR_H1_INTERIM_MAX 5
 
 /* NULL: out of memory. `limits` and `cbs` must stay valid. */
@@ -138,7 +138,7 @@ int cor_h1_write_request(struct cor_buf *out, struct cor_str method, struct cor_
 #define COR_H1_LAST_CHUNK     "0\r\n\r\n"
 #define COR_H1_CONTINUE       "HTTP/1.1 100 Continue\r\n\r\n"
 
-/* Writes what stands before a chunk of `n` bytes (not 0) and returns its length. */
+/* Writes what precedes a chunk of `n` bytes (not 0) and returns its length. */
 size_t cor_h1_chunk_head(char out[COR_H1_CHUNK_HEAD_MAX], size_t n);
 
 /* "Not Found"; "" for a status without a name. */

@@ -1,4 +1,4 @@
-/* The inside of an HTTP/2 session, for this folder's h2_*.c only. */
+/* Internals of an HTTP/2 session, for this folder's h2_*.c only. */
 #ifndef COR_NET_SESSION_H2_INT_H
 #define COR_NET_SESSION_H2_INT_H
 

@@ -150,7 +150,7 @@ int cor_ws_feed(struct cor_ws *ws, struct cor_str in, struct cor_buf *out)
     received = wslay_event_recv(ws->events);
     ws->in = (struct cor_str){0};
     r = received == WSLAY_ERR_NOMEM ? -COR_ENOMEM : ws_flush(ws, out);
-    /* What is no frame makes the reading fail (the end is queued then), or stops it. */
+    /* What is not a frame makes the reading fail (the end is queued then), or stops it. */
     ws->is_over = r < 0 || received < 0 || wslay_event_get_close_received(ws->events) ||
                   wslay_event_get_close_sent(ws->events) ||
                   !wslay_event_get_read_enabled(ws->events);

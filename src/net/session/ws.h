@@ -2,9 +2,9 @@
  * messages and has no use for those of its client: bytes of the client go in, and what they have to
  * be answered with comes out (pongs, the end). wslay reads and writes the frames.
  *
- * A message of the server is one frame: cor_ws_begin() writes what stands before its bytes, which
- * the caller writes itself. Between these bytes nothing of this session may be written, so no input
- * is given to it meanwhile.
+ * A message of the server is one frame: cor_ws_begin() writes what precedes its bytes, which the
+ * caller writes itself. Between these bytes nothing of this session may be written, so no input is
+ * given to it meanwhile.
  * Owner: its maker.  Thread: one at a time. */
 #ifndef COR_NET_SESSION_WS_H
 #define COR_NET_SESSION_WS_H
@@ -36,7 +36,7 @@ struct cor_ws *cor_ws_free(struct cor_ws *ws);
  * after `out` nothing may be sent; -COR_ENOMEM. */
 int cor_ws_feed(struct cor_ws *ws, struct cor_str in, struct cor_buf *out);
 
-/* Appends what stands before a message of `n` bytes, which is not 0. 0, -COR_ENOMEM. */
+/* Appends what precedes a message of `n` bytes, which is not 0. 0, -COR_ENOMEM. */
 int cor_ws_begin(struct cor_ws *ws, bool is_binary, size_t n, struct cor_buf *out);
 
 /* Appends the end of the connection (1000). Nothing may be sent afterwards. 0, -COR_ENOMEM. */

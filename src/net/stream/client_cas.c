@@ -5,10 +5,11 @@
  *   cor_client_cas_set:   read the PEM ──► a new store, and the names for the handshake ──► exchanged
  *                         under the lock ──► the generation moves on
  *   cor_client_cas_judge: is the kept answer of this generation and not expired? ──► else a reference
- *                         to both stores under the lock, X509_verify_cert() with each, outside of it,
+ *                         to both stores under the lock, X509_verify_cert() with each, outside it,
  *                         and the references are given back under the lock
  *
- * A failure to allocate refuses the certificate and keeps no answer: the next request judges again. */
+ * A failure to allocate refuses the certificate and keeps no answer: the next request judges again.
+ */
 /* clang-format on */
 #include "net/stream/client_cas.h"
 

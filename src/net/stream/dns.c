@@ -24,7 +24,7 @@
 /* The time-outs of c-ares are shorter; it is asked again after this at the latest. */
 #define FAR_MS 60000u
 
-/* The functions of c-ares: the library is no dependency of those who need no look-up. */
+/* The functions of c-ares: the library is not a dependency of those who need no look-up. */
 static struct {
     __typeof__(ares_library_init) *library_init;
     __typeof__(ares_init_options) *init_options;

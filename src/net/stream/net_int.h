@@ -1,4 +1,4 @@
-/* The inside of streams and what they share, for this folder only. */
+/* Internals of streams and what they share, for this folder only. */
 #ifndef COR_NET_STREAM_NET_INT_H
 #define COR_NET_STREAM_NET_INT_H
 
@@ -125,7 +125,7 @@ struct cor_stream {
     struct cor_timer stall;
     struct cor_tls *tls;
     SSL *ssl;
-    SSL *outer;               /* TLS to a proxy, when `ssl` runs inside of it */
+    SSL *outer;               /* TLS to a proxy, when `ssl` runs inside it */
     struct cor_str cipher_in; /* what the BIO hands to OpenSSL; points into net->in */
     struct cor_peer peer;
     struct cor_peer_cert *cert;

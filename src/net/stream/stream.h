@@ -55,8 +55,8 @@ struct cor_stream_opts {
     const char *server_name; /* TLS client: for SNI and verification; a name or a numeric address */
     bool is_h1_only;         /* TLS client: offers HTTP/1.1 alone, whatever `tls` would */
     size_t out_max;          /* bytes of output that may wait */
-    uint64_t stall_ms;       /* how long what the socket did not take at once (256 KB at most) may
-                                wait; 0: for ever */
+    uint64_t stall_ms; /* how long what the socket did not take at once (256 KB at most) may wait;
+                          0: forever */
 };
 
 /* The stream has another user from now on, with a maximum of its own: who connected it gives it to

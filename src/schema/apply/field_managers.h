@@ -33,7 +33,7 @@ struct cor_field_managers {
 int cor_field_managers_read(struct cor_arena *arena, struct cor_str list,
                             struct cor_field_managers *ret, struct cor_buf *words);
 
-/* Appends the list in upstream's order; the members of an entry stand in byte order. `null` when
+/* Appends the list in upstream's order; the members of an entry are in byte order. `null` when
  * there is no entry. 0, -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_field_managers_write(struct cor_field_managers *managers, struct cor_buf *out);
 

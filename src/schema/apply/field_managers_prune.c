@@ -4,7 +4,7 @@
  * never named; the result is in the version of the request.
  *
  * Each step makes a document of the operation, and the ones before it are dropped when nothing
- * needs them. Failures: no memory; an object that cannot be converted, with words.
+ * needs them. Failures: no memory; an object that cannot be converted, with a message.
  * Thread: one at a time. */
 #include "base/err.h"
 #include "schema/apply/apply_doc.h"

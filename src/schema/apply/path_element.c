@@ -308,8 +308,8 @@ int cor_path_element_read(struct cor_arena *arena, struct cor_str raw,
     return r;
 }
 
-/* Go escapes these in every text, so that it can stand inside of HTML. NULL: the byte needs no
- * escape. `p` has `left` bytes; *ret_n is how many of them the escape replaces. */
+/* Go escapes these in every text, so that it can stand inside HTML. NULL: the byte needs no escape.
+ * `p` has `left` bytes; *ret_n is how many of them the escape replaces. */
 static const char *html_escape(const char *p, size_t left, size_t *ret_n)
 {
     *ret_n = 1;
@@ -330,7 +330,7 @@ static const char *html_escape(const char *p, size_t left, size_t *ret_n)
     }
 }
 
-/* Appends raw text or JSON text inside of the key. In JSON text (`is_nested`) every quote and
+/* Appends raw text or JSON text inside the key. In JSON text (`is_nested`) every quote and
  * backslash gets a backslash of its own, because the key is a string again. */
 static int add_escaped(struct cor_buf *out, struct cor_str text, bool is_nested)
 {

@@ -29,8 +29,8 @@ struct cor_path_element {
  * indexes. Values are ordered as numbers < strings < booleans < lists < objects < null. */
 int cor_path_element_cmp(const struct cor_path_element *a, const struct cor_path_element *b);
 
-/* The canonical text of a scalar of a canonical object, for VALUE and inside of KEY: a number with
- * a fraction or an exponent is printed in the shortest form. p == NULL: the arena has failed. */
+/* The canonical text of a scalar of a canonical object, for VALUE and inside KEY: a number with a
+ * fraction or an exponent is printed in the shortest form. p == NULL: the arena has failed. */
 struct cor_str cor_path_scalar(struct cor_arena *arena, struct cor_str value);
 
 /* Reads the raw text of a key of FieldsV1, such as f:spec or k:{\"name\":\"a\"}; the result borrows

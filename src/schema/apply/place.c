@@ -36,8 +36,8 @@ struct cor_apply_place cor_apply_place_schema(const struct cor_apply_type *type)
         .scalar = type->scalar, .list = type->list, .map = type->map, .schema = type};
 }
 
-/* The list of a field: by its list type, else by its strategy of patches. A list that is no field's
- * own, such as the list in a map, is owned as a whole. */
+/* The list of a field: by its list type, else by its strategy of patches. A list that is not a
+ * field's own, such as the list in a map, is owned as a whole. */
 static enum cor_apply_list builtin_list(const struct cor_type_field *field)
 {
     if (!field)

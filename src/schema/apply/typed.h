@@ -10,7 +10,7 @@
  * Thread: any (pure).
  *
  * Errors of all walks: -COR_ENOMEM, -COR_ETOOBIG, COR_WORK_YIELD, and -COR_EINVALID when a list has
- * an item without the keys that tell it apart, which the check refuses with words. */
+ * an item without the keys that tell it apart, which the check refuses with a message. */
 #ifndef COR_SCHEMA_APPLY_TYPED_H
 #define COR_SCHEMA_APPLY_TYPED_H
 

@@ -81,7 +81,7 @@ static void add_got_value(struct check *c, const struct cor_path *path, const ch
     bool is_text_expected = strcmp(expected, "string") == 0;
 
     begin_error(c, path);
-    /* Upstream prints what is no string by another verb of Go's. */
+    /* Upstream prints what is not a string by another verb of Go's. */
     note(c, cor_buf_addf(&c->lines, "expected %s, got &%s{%s", expected,
                          is_text_expected ? "value.valueUnstructured" : "",
                          is_text_expected ? "Value:" : ""));

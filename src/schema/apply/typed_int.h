@@ -73,7 +73,7 @@ static inline enum cor_apply_form cor_apply_first_form(unsigned forms)
                                            : COR_APPLY_FORM_LIST;
 }
 
-/* The members of two objects side by side, in the order of canonical JSON. A value that is no
+/* The members of two objects side by side, in the order of canonical JSON. A value that is not an
  * object has no members. */
 struct cor_apply_pairs {
     struct cor_apply_value a, b; /* the next key of each; absent: no more */
@@ -97,7 +97,7 @@ struct cor_apply_items {
     size_t n;
 };
 
-/* The items of a list, in the arena. A value that is no list has none. 0, -COR_EINVALID (an item
+/* The items of a list, in the arena. A value that is not a list has none. 0, -COR_EINVALID (an item
  * cannot be told apart), -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_apply_items(struct cor_arena *arena, const struct cor_apply_place *list,
                     struct cor_apply_value v, struct cor_apply_items *ret_items);

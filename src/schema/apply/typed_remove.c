@@ -56,7 +56,7 @@ static const struct cor_field_node *seek(struct remove *r, const struct cor_fiel
     return node && c == 0 ? node : NULL;
 }
 
-/* Does the key stand before all others in the outermost object, whatever their order is? */
+/* Does the key precede all others in the outermost object, whatever their order is? */
 static bool stands_first(struct cor_str raw_key)
 {
     return cor_str_eq(raw_key, COR_STR("kind")) || cor_str_eq(raw_key, COR_STR("apiVersion"));

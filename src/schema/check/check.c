@@ -172,8 +172,8 @@ static bool is_first_key(struct cor_str key)
     return cor_str_eqz(key, "kind") || cor_str_eqz(key, "apiVersion");
 }
 
-/* Notes where the members of the struct are. Both the keys and the members are sorted, but for the
- * outermost object, where kind and apiVersion come first. */
+/* Notes where the members of the struct are. Both the keys and the members are sorted, except for
+ * the outermost object, where kind and apiVersion come first. */
 static void fill_slots(const struct cor_json_nodes *nodes, const struct cor_type *type,
                        uint32_t node, uint32_t *slots)
 {

@@ -54,7 +54,7 @@ static struct cor_str value_or_none(const struct cor_buf *buf)
     return buf->n > 0 ? cor_buf_str(buf) : (struct cor_str){NULL, 0};
 }
 
-/* The object with what was made of its parts; a part that is no object stays as it is. */
+/* The object with what was made of its parts; a part that is not an object stays as it is. */
 static int write_whole(struct cor_str json, const struct parts *p, struct cor_json_writer *w)
 {
     struct cor_edits edits = {.n = 0};

@@ -380,7 +380,7 @@ static void source_to_v2(const struct source *s, struct cor_str source, struct c
 
 typedef void (*source_fn)(const struct source *s, struct cor_str source, struct cor_json_writer *w);
 
-/* A metric with its source in the other version; the type stands first, as upstream has it. */
+/* A metric with its source in the other version; the type comes first, as upstream has it. */
 static void convert_metric(struct cor_str metric, enum cor_hpa_side side, source_fn convert,
                            struct cor_json_writer *w)
 {

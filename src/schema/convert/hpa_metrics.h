@@ -1,9 +1,9 @@
 /* The metrics and the behavior of a HorizontalPodAutoscaler: as autoscaling/v2 has them, and as
- * autoscaling/v1's annotations do. What v1 has no place for stands there as "v2", which it ignores.
+ * autoscaling/v1's annotations do. What v1 has no place for is there as "v2", which it ignores.
  * Version 2 is read as canonical JSON, the texts of annotations with their members in any order.
- * What is made has upstream's order in annotations, and none in version 2, where a key may stand
- * twice and the last counts: it is made canonical, or decoded. Each appends to `out`, nothing
- * when there is nothing (metrics: to an empty one): 0, -COR_ENOMEM, -COR_ETOOBIG.
+ * What is made has upstream's order in annotations, and none in version 2, where a key may be twice
+ * and the last counts: it is made canonical, or decoded. Each appends to `out`, nothing when there
+ * is nothing (metrics: to an empty one): 0, -COR_ENOMEM, -COR_ETOOBIG.
  * Thread: any (pure). */
 #ifndef COR_SCHEMA_CONVERT_HPA_METRICS_H
 #define COR_SCHEMA_CONVERT_HPA_METRICS_H

@@ -56,7 +56,7 @@ static int report_errors(struct cor_custom_report *report, const struct cor_fiel
     return errors->error;
 }
 
-/* What the read walk has found; `prefix` stands before the paths in its findings. */
+/* What the read walk has found; `prefix` precedes the paths in its findings. */
 static int report_read(struct cor_custom_report *report, const struct cor_read_report *read, int r)
 {
     if (r == -COR_EINVAL) {
@@ -87,8 +87,8 @@ bool cor_custom_is_definition(struct cor_str json)
            cor_str_eq(text_of(json, "kind"), COR_STR(KIND));
 }
 
-/* Appends the canonical form of the document. Fields that stand twice are added to `dups` (NULL:
- * not asked for). */
+/* Appends the canonical form of the document. Fields that are twice are added to `dups` (NULL: not
+ * asked for). */
 static int canonical_of(struct cor_str json, struct cor_buf *out, struct cor_json_dups *dups)
 {
     static const struct cor_json_limits limits = {BYTES_MAX, COR_JSON_DEPTH_MAX, true};

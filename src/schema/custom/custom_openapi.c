@@ -152,8 +152,8 @@ static void text_property_write(struct cor_json_writer *w, const char *name)
     cor_json_end_object(w);
 }
 
-/* A reference with a description: version 3 wraps it, because its readers ignore what stands beside
- * a reference. */
+/* A reference with a description: version 3 wraps it, because its readers ignore what is beside a
+ * reference. */
 static void metadata_property_write(struct cor_json_writer *w, enum cor_openapi_version version,
                                     const char *type_name)
 {

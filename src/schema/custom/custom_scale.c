@@ -83,7 +83,7 @@ static int refuse_type(struct cor_str path, struct cor_str value, const char *wa
 }
 
 /* The value at a path: 1 and the value, which may be null; 0: it is absent; -COR_EINVAL: something
- * on the way is no object; -COR_ENOMEM. */
+ * on the way is not an object; -COR_ENOMEM. */
 static int value_at(struct cor_str object, struct cor_str path, struct cor_str *ret_value,
                     struct cor_buf *why)
 {

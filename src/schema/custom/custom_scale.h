@@ -19,7 +19,7 @@
  * function of a conversion has: server/api/scale_of_custom.c makes it. */
 extern const struct cor_conversion cor_custom_scale_conversion;
 
-/* What a patch sees in the place of a number of replicas that the object does not have. */
+/* What a patch sees in place of a number of replicas that the object does not have. */
 #define COR_CUSTOM_SCALE_ABSENT INT32_MIN
 /* A longer path is refused as the segments of it are: no object is as deep. */
 #define COR_CUSTOM_SCALE_SEGMENTS_MAX 64
@@ -49,14 +49,14 @@ struct cor_custom_scale_values {
 int cor_custom_scale_read(const struct cor_custom_scale *scale, struct cor_str object,
                           struct cor_custom_scale_values *ret_values, struct cor_buf *why);
 
-/* Writes the members of the Scale but for kind and apiVersion into the object that is open. Numbers
- * are those of the lower 32 bits, as upstream's. */
+/* Writes the members of the Scale except for kind and apiVersion into the object that is open.
+ * Numbers are those of the lower 32 bits, as upstream's. */
 void cor_custom_scale_write(const struct cor_custom_scale_values *values, struct cor_str object,
                             struct cor_json_writer *w);
 
 /* Appends the value of the object's member that the path of the wanted replicas begins with, after
  * `replicas` is set in it; the key of the member is in `ret_key`. Objects on the way are made. 0;
- * -COR_EINVAL: something on the way is no object, which is appended to `why`; -COR_ENOMEM,
+ * -COR_EINVAL: something on the way is not an object, which is appended to `why`; -COR_ENOMEM,
  * -COR_ETOOBIG. */
 int cor_custom_scale_set(const struct cor_custom_scale *scale, struct cor_str object,
                          struct cor_str replicas, struct cor_str *ret_key, struct cor_buf *out,

@@ -219,7 +219,7 @@ static int check_fields(struct cor_str spec, struct cor_buf *why)
     return r;
 }
 
-/* As Go's package time quotes a text in its errors: bytes outside of printable ASCII as \x... */
+/* As Go's package time quotes a text in its errors: bytes outside printable ASCII as \x... */
 static int quote_for_time(struct cor_str text, struct cor_buf *why)
 {
     int r = cor_buf_addc(why, '"');

@@ -84,7 +84,7 @@ void cor_format_check_int_or_percent(struct cor_format_run *run)
                                 "'[0-9]+%')");
 }
 
-/* Nothing is wrong with what is no percentage: int-or-percent reports that. Upstream ignores the
+/* Nothing is wrong with what is not a percentage: int-or-percent reports that. Upstream ignores the
  * overflow of a number that no int64 holds, and gets the greatest one. */
 void cor_format_check_max_100_percent(struct cor_format_run *run)
 {

@@ -73,7 +73,7 @@ static int hex_of(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* May a byte stand in a host as it is? */
+/* May a byte are in a host as it is? */
 static bool is_host_char(char c)
 {
     return is_alnum(c) || is_one_of(c, "!$&'()*+,;=:[]<>\"-_.~");

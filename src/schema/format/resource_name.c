@@ -99,7 +99,7 @@ bool cor_resource_is_native(struct cor_str name)
     return false;
 }
 
-/* With `requests.` before it, a name has the same parts but for a longer prefix: such a name is
+/* With `requests.` before it, a name has the same parts except for a longer prefix: such a name is
  * qualified if the name itself is and its prefix leaves room. What is not native has a slash. */
 bool cor_resource_is_extended(struct cor_str name)
 {

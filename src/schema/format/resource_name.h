@@ -29,7 +29,7 @@ bool cor_resource_is_integer(struct cor_str name);
 bool cor_resource_may_overcommit(struct cor_str name);
 
 /* Is the quantity a whole number of the pages that a `hugepages-<size>` names? False when the size
- * is no quantity, not positive or not whole. */
+ * is not a quantity, not positive or not whole. */
 bool cor_resource_fills_pages(struct cor_str name, struct cor_str quantity);
 
 /* Adds what is wrong with a quantity of that resource: negative, or not whole although the

@@ -1,7 +1,7 @@
 /* A recursive walk, which goes into a value without looking for its end first: the time is linear
- * in the bytes, however deep they are. Canonical JSON has sorted keys but for kind and apiVersion,
- * which come first in the outermost object; there they are printed when a key comes that is
- * greater. Failures: no memory, and out's maximum, which end the walk. Thread: any. */
+ * in the bytes, however deep they are. Canonical JSON has sorted keys except for kind and
+ * apiVersion, which come first in the outermost object; there they are printed when a key comes
+ * that is greater. Failures: no memory, and out's maximum, which end the walk. Thread: any. */
 #include "schema/go/go_text.h"
 
 #include <math.h>

@@ -11,7 +11,7 @@
  * failure `out` may have grown. Recursion is bounded by the depth of JSON. */
 int cor_go_text(struct cor_str json, struct cor_buf *out);
 
-/* Appends `json`, any value that is no object with kind and apiVersion, as Go's %#v prints it:
+/* Appends `json`, any value that is not an object with kind and apiVersion, as Go's %#v prints it:
  * `map[string]interface {}{"a":1, "b":[]interface {}{"x", true}}`. Otherwise the same. */
 int cor_go_syntax(struct cor_str json, struct cor_buf *out);
 

@@ -128,7 +128,7 @@ static void write_string(struct go_walk *w, struct cor_str raw)
         w->error = print_unescaped(raw, cor_go_json_string, w->out);
 }
 
-/* JSON that Go holds as bytes: written as it is, but for what a browser might take for HTML. */
+/* JSON that Go holds as bytes: written as it is, except for what a browser might take for HTML. */
 static void write_raw(struct go_walk *w, struct cor_str json)
 {
     char room[8];

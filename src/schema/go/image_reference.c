@@ -10,7 +10,7 @@
 
 #define NAME_BYTES_MAX 255
 #define ID_BYTES       64         /* 64 hex digits are the id of an image, not a name */
-#define OFFICIAL       "library/" /* stands before a name of one component on Docker Hub */
+#define OFFICIAL       "library/" /* precedes a name of one component on Docker Hub */
 
 static bool is_lower(char c)
 {

@@ -120,7 +120,7 @@ COR_HOOK(indexed_name)
 
 /* --- What an update may change ---------------------------------------------------------------- */
 
-/* Is everything in a struct unchanged, but for the members named? */
+/* Is everything in a struct unchanged, except for the members named? */
 static bool is_kept_but(struct cor_check *check, const struct cor_place *place,
                         const char *const *names, size_t n)
 {

@@ -1,6 +1,6 @@
-/* The hooks of validation for CertificateSigningRequest and trust bundles
- * (schema/check/check.h describes what they work with). The DER inside of a request is judged by
- * whoever runs the check; that of issued certificates is not looked at. Thread: any. */
+/* The hooks of validation for CertificateSigningRequest and trust bundles (schema/check/check.h
+ * describes what they work with). The DER inside a request is judged by whoever runs the check;
+ * that of issued certificates is not looked at. Thread: any. */
 #include "schema/hooks/check_certificates.h"
 
 #include <string.h>
@@ -62,7 +62,7 @@ static bool next_block(struct cor_str *rest, struct pem_block *ret)
     return false;
 }
 
-/* The bytes of a block. -COR_EINVAL: its body is no base64. */
+/* The bytes of a block. -COR_EINVAL: its body is not a base64. */
 static int decode_body(struct cor_str body, struct cor_buf *out)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = COR_OBJECT_BYTES_MAX_DEFAULT};
@@ -94,7 +94,7 @@ COR_HOOK(certificate_request)
 
     decode(check, place, &pem);
     rest = cor_buf_str(&pem);
-    /* A block whose body is no base64 is passed over. */
+    /* A block whose body is not a base64 is passed over. */
     while (r == -COR_EINVAL && next_block(&rest, &block))
         r = decode_body(block.body, &der);
     if (r < 0 && r != -COR_EINVAL) {

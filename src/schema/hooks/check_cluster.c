@@ -101,8 +101,8 @@ COR_HOOK(node_resources)
     }
 }
 
-/* A value that is no CIDR has its own error, and one that upstream calls internal: the list cannot
- * be compared. */
+/* A value that is not a CIDR has its own error, and one that upstream calls internal: the list
+ * cannot be compared. */
 COR_HOOK(pod_cidr_families)
 {
     size_t n = cor_place_length(check, place), nv6 = 0;

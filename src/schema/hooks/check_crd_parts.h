@@ -18,7 +18,7 @@
 
 static const char *const crd_junctors[] = {"allOf", "anyOf", "oneOf"};
 
-/* Adds the pattern of a schema that is no regular expression; what is restricted below allOf,
+/* Adds the pattern of a schema that is not a regular expression; what is restricted below allOf,
  * anyOf, oneOf and not of the root and is not defined in the structure; and the defaults that the
  * schema itself refuses (check_crd_values.c). */
 void cor_crd_check_pattern(struct cor_check *check, const struct cor_place *schema);

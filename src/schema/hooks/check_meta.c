@@ -40,7 +40,7 @@ COR_HOOK(annotations)
                                           check->errors);
 }
 
-/* Has an expression of the selector a value that is no label value? */
+/* Has an expression of the selector a value that is not a label value? */
 static bool has_bad_values(struct cor_check *check, const struct cor_place *selector)
 {
     struct cor_place expressions, expression, values, value;

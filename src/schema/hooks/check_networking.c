@@ -106,7 +106,7 @@ static unsigned prefix_bits(const struct cor_cidr *cidr)
     return cidr->ip.is_written_as_v6 ? cidr->prefix : 96 + cidr->prefix;
 }
 
-/* Is `part` a smaller range inside of `block`? */
+/* Is `part` a smaller range inside `block`? */
 static bool is_inside(const struct cor_cidr *block, const struct cor_cidr *part)
 {
     unsigned bits = prefix_bits(block);

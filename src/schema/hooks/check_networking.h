@@ -13,7 +13,7 @@
     X(rule_path)     /* path of an HTTPIngressPath that is taken literally */                      \
     X(absolute_path) /* path of another one: it begins with a slash, or is empty */                \
     X(end_port)      /* NetworkPolicyPort: endPort is not below port */                            \
-    X(ip_block)      /* IPBlock: cidr, and except inside of it */
+    X(ip_block)      /* IPBlock: cidr, and except inside it */
 
 #define COR_NETWORKING_WHENS(X)                                                                    \
     X(is_number)    /* an int-or-string holds an integer */                                        \

@@ -29,8 +29,8 @@ enum cor_old_mistake {
 };
 
 /* Has the old object that mistake? `inside` is a place of the new one, in the struct that the list
- * names ("": anywhere). False without an old object, and outside of such a struct. The old object
- * is looked through once for each mistake. */
+ * names ("": anywhere). False without an old object, and outside such a struct. The old object is
+ * looked through once for each mistake. */
 bool cor_old_has(struct cor_check *check, const struct cor_place *inside,
                  enum cor_old_mistake mistake);
 

@@ -1,8 +1,8 @@
 /* The hooks of validation for PersistentVolumes and PersistentVolumeClaims (schema/check/check.h
  * describes what they work with).
  *
- * Most of both specs must not change. A hook compares the new spec with the old one by meaning, but
- * for the members that may change in the state that the object is in. Upstream prints the
+ * Most of both specs must not change. A hook compares the new spec with the old one by meaning,
+ * except for the members that may change in the state that the object is in. Upstream prints the
  * difference behind the last line of its message; here that line is the last. Thread: any. */
 #include <assert.h>
 #include <string.h>
@@ -113,7 +113,7 @@ COR_HOOK(mount_options)
                   "may not specify mount options for this volume type");
 }
 
-/* Is the struct at the place equal to the old one, but for the members of `skip`? */
+/* Is the struct at the place equal to the old one, except for the members of `skip`? */
 static bool is_equal_but(const struct cor_check *check, const struct cor_place *place,
                          uint64_t skip)
 {
@@ -178,7 +178,8 @@ static bool is_label_of_today(struct cor_str beta, struct cor_str key)
     return false;
 }
 
-/* Are the requirements of two lists equal one by one, but for keys that became those of today? */
+/* Are the requirements of two lists equal one by one, except for keys that became those of today?
+ */
 static bool are_requirements_kept(struct cor_check *check, const struct cor_place *list)
 {
     struct cor_place old_list = cor_place_old(list), requirement, key, old_key;

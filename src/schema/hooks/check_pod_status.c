@@ -141,7 +141,7 @@ COR_HOOK(first_host_ip)
 }
 
 /* An address that was there before may stay what it is. Several addresses are one of each family; a
- * text that is no address cannot be compared, which upstream calls internal. */
+ * text that is not an address cannot be compared, which upstream calls internal. */
 COR_HOOK(status_ips)
 {
     size_t n = cor_place_length(check, place), nv6 = 0, i = 0;

@@ -21,7 +21,7 @@
 
 #define COR_SERVICE_WHENS(X)                                                                       \
     X(is_headless) /* ServiceSpec: its one address is None */                                      \
-    X(is_external) /* ServiceSpec: it can be reached from outside of the cluster */
+    X(is_external) /* ServiceSpec: it can be reached from outside the cluster */
 /* clang-format on */
 
 #endif

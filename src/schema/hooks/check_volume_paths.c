@@ -1,5 +1,5 @@
 /* clang-format off */
-/* The warnings about files of a volume of which one is in the place of another: both have the same
+/* The warnings about files of a volume of which one is in place of another: both have the same
  * path, or the path of one is a folder of the other (contract types 5.2.5).
  *
  * The files are collected in upstream's order. Each is compared with all before it, and each pair

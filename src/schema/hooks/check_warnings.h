@@ -20,7 +20,7 @@
     X(warn_annotations)  /* a container: annotations of its pod in place of a field of its own */   \
     X(warn_env)          /* a list of variables: one that hides another */                          \
     X(warn_ports)        /* a pod's spec: ports of its containers that exclude one another */       \
-    X(warn_paths)        /* a volume: files of which one is in the place of another */
+    X(warn_paths)        /* a volume: files of which one is in place of another */
 
 #define COR_WARNINGS_WHENS(X)
 /* clang-format on */

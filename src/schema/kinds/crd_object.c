@@ -115,7 +115,7 @@ bool cor_crd_has_condition(const struct cor_crd *crd, const struct cor_crd_condi
            has_message(present, condition->message);
 }
 
-/* Writes a condition in the place of `present`, which may be nothing. */
+/* Writes a condition in place of `present`, which may be nothing. */
 static void write_condition(struct cor_json_writer *w, const struct cor_crd_condition *condition,
                             struct cor_view present, struct cor_str now)
 {

@@ -1,7 +1,6 @@
 /* Reads a CustomResourceDefinition in one walk: its members, those of its spec, and those of each
- * version, each of which is entered where it stands. What is no object or list where one belongs is
- * passed over.
- * Failures: no memory for the versions. Thread: any (pure). */
+ * version, each of which is entered where it stands. What is not an object or list where one
+ * belongs is passed over. Failures: no memory for the versions. Thread: any (pure). */
 #include "schema/kinds/crd_versions.h"
 
 #include "base/array.h"

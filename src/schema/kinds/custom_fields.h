@@ -16,8 +16,8 @@ int cor_custom_fields_new(struct cor_str list, bool is_namespaced,
 /* A version may have no more selectable fields. */
 #define COR_CUSTOM_FIELDS_MAX 8
 
-/* The fields that watches and lists are indexed by, with NULL behind the last: the selectable ones,
- * but for those with names that a path would have to quote. Their texts belong to `labels`. */
+/* The fields that watches and lists are indexed by, with NULL after the last: the selectable ones,
+ * except for those with names that a path would have to quote. Their texts belong to `labels`. */
 void cor_custom_fields_triggers(const struct cor_field_labels *labels, bool is_namespaced,
                                 const char *ret_fields[COR_CUSTOM_FIELDS_MAX + 1]);
 

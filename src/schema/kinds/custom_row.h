@@ -4,9 +4,9 @@
  *
  * Parts that another module compiles from the definition (the schema, columns, scale) are NULL when
  * the version does not have them. They are made with the row, on one thread, and are immutable from
- * then on, but for the schema, which is compiled with its first use (schema/kinds/custom_schema.h);
- * they are freed with the row's life. Thread: any (immutable).  Owner: the definition that made the
- * row (server/crd/definition.h). */
+ * then on, except for the schema, which is compiled with its first use
+ * (schema/kinds/custom_schema.h); they are freed with the row's life. Thread: any (immutable).
+ * Owner: the definition that made the row (server/crd/definition.h). */
 #ifndef COR_SCHEMA_KINDS_CUSTOM_ROW_H
 #define COR_SCHEMA_KINDS_CUSTOM_ROW_H
 

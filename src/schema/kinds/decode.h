@@ -13,7 +13,7 @@
 
 /* Bytes in which no kind can be found: not JSON, or not an object. */
 int cor_decode_check_bytes(struct cor_str json, struct cor_buf *why);
-/* And a kind or version that is no string, in the canonical bytes of an object. */
+/* And a kind or version that is not a string, in the canonical bytes of an object. */
 int cor_decode_check_type(struct cor_str canonical, struct cor_buf *why);
 
 /* What an apiVersion with an empty part stands for: "" (the resource's own version) for "/" and for
@@ -23,7 +23,7 @@ struct cor_str cor_decode_version(const struct cor_resource_row *resource,
 
 /* What Kubernetes' first look at a body takes for its type: it does not tell upper from lower case
  * in the two keys, and the last of equal ones counts, in the order of the bytes. Members that are
- * not there leave the values as they are. As cor_decode_check_type() for what is no string. */
+ * not there leave the values as they are. As cor_decode_check_type() for what is not a string. */
 int cor_decode_sniff(struct cor_str json, struct cor_str *api_version, struct cor_str *kind,
                      struct cor_buf *why);
 

@@ -144,8 +144,8 @@ struct cor_resource_row {
     enum cor_api_role role;
     enum cor_api_action action;
     const struct cor_field_labels *field_labels; /* NULL: metadata.name and metadata.namespace */
-    const char *const *trigger_fields; /* that watches and lists are indexed by, with NULL behind
-                                        * the last; NULL: none */
+    const char *const *trigger_fields; /* that watches and lists are indexed by, with NULL after the
+                                          last; NULL: none */
     const struct cor_api_subresource *subresources;
     size_t nsubresources;
     const struct cor_conversion *conversion; /* NULL: stored as it is served */

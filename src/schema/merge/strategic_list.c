@@ -276,8 +276,8 @@ static struct item **order_items(struct cor_strategic *m, struct items *items)
     return ordered;
 }
 
-/* What the patch orders stands in its order; what only the server has is put in where the old list
- * had it before the next of those. */
+/* What the patch orders is in its order; what only the server has is put in where the old list had
+ * it before the next of those. */
 static void write_items(struct cor_strategic *m, const struct cor_strategic_list_rule *rule,
                         struct items *items)
 {
@@ -328,7 +328,7 @@ static void check_elements(struct cor_strategic *m, const struct cor_strategic_l
                        cor_buf_z(&a), cor_buf_z(&b));
 }
 
-/* The elements of the patch must stand in the order that its directive gives, which may name others
+/* The elements of the patch must be in the order that its directive gives, which may name others
  * between them. Elements that are directives themselves do not count. An empty list has any order.
  */
 static void check_order(struct cor_strategic *m, const struct cor_strategic_list_rule *rule,

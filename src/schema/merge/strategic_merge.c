@@ -5,10 +5,10 @@
  * read. A first pass over the patch notes its directives ($patch, $retainKeys, element orders) by
  * the object that has them. Lists whose elements have keys are merged in strategic_list.c.
  * Everything is linear in the bytes of both sides, or n log n where a list is ordered; only lists
- * of merged elements inside of each other are scanned once per level.
- * Failures: no memory (-COR_ENOMEM), a directive that is malformed (-COR_EINVAL, with words),
- * elements and markers that do not fit the lists (-COR_EINTERNAL, with words: upstream answers
- * 500). Thread: any; nothing is kept between calls. */
+ * of merged elements inside each other are scanned once per level. Failures: no memory
+ * (-COR_ENOMEM), a directive that is malformed (-COR_EINVAL, with a message), elements and markers
+ * that do not fit the lists (-COR_EINTERNAL, with a message: upstream answers 500). Thread: any;
+ * nothing is kept between calls. */
 #include "schema/merge/strategic_merge.h"
 
 #include <stdarg.h>
@@ -280,7 +280,7 @@ static void write_new(struct cor_strategic *m, struct cor_json_iter *it)
 }
 
 /* Writes the current value of `it`, an object whose marker says that it replaces the old one, as it
- * is but for the marker, and moves behind it. */
+ * is except for the marker, and moves behind it. */
 static void write_replacing(struct cor_strategic *m, struct cor_json_iter *it)
 {
     struct cor_json_iter inner = cor_json_iter(cor_json_iter_open_value(it));
@@ -548,7 +548,7 @@ static bool names_type(struct cor_str key)
     return cor_str_eqz(key, "kind") || cor_str_eqz(key, "apiVersion");
 }
 
-/* What stands in place of a member of the patch. */
+/* What is in place of a member of the patch. */
 static struct cor_str keep_member(struct cor_str doc, struct cor_str key, struct cor_str value)
 {
     struct cor_str kept;
@@ -558,7 +558,7 @@ static struct cor_str keep_member(struct cor_str doc, struct cor_str key, struct
     return is_kept ? kept : value;
 }
 
-/* Both members stand in front of all others of a canonical object. */
+/* Both members are in front of all others of a canonical object. */
 static bool names_other_type(struct cor_str doc, struct cor_str patch)
 {
     struct cor_json_iter it = cor_json_iter(patch);
@@ -575,7 +575,7 @@ static bool names_other_type(struct cor_str doc, struct cor_str patch)
 
 /* Upstream makes the object of the Go type that it had, and writes that type's kind and version
  * into it: a patch that names others, as those who send the kind of a Deployment to its scale do,
- * changes neither. What is no text is a mistake all the same. `scratch` holds the patch that is
+ * changes neither. What is not a text is a mistake all the same. `scratch` holds the patch that is
  * left. 0, -COR_ENOMEM, -COR_ETOOBIG. */
 static int keep_type(struct cor_str doc, struct cor_str *patch, struct cor_buf *scratch)
 {
@@ -632,7 +632,7 @@ int cor_strategic_merge(struct cor_str doc, struct cor_str patch, const struct c
         return r;
     if (!kind || !cor_whole_numbers_are_possible(text))
         return merge_write(doc, text, kind, limits->work, out, reterr);
-    /* 80.0 is no key of the element 80, as upstream; it is an integer only in the result. */
+    /* 80.0 is not a key of the element 80, as upstream; it is an integer only in the result. */
     cor_buf_init(&merged, out->max);
     r = merge_write(doc, text, kind, limits->work, &merged, reterr);
     return r < 0 ? r : cor_whole_numbers_write(cor_buf_str(&merged), kind, out);

@@ -139,7 +139,7 @@ void cor_cell_service_ports(struct cor_cells *cells)
 
 /* --- Endpoints and EndpointSlices ------------------------------------------------------------ */
 
-/* An address, and a port unless it is NULL; an address of IPv6 stands in brackets. */
+/* An address, and a port unless it is NULL; an address of IPv6 is in brackets. */
 static void add_endpoint(struct cor_cells *cells, struct cor_str ip, const int64_t *port)
 {
     bool has_brackets = port && (cor_str_find(ip, ':') >= 0 || cor_str_find(ip, '%') >= 0);

@@ -8,7 +8,7 @@
  *   4. Running or NotReady in place of Completed while another container runs;
  *   5. Terminating or Unknown of a pod that is being deleted.
  *
- * Statuses usually stand in the order of the init containers. The first one that does not makes a
+ * Statuses usually are in the order of the init containers. The first one that does not makes a
  * sorted copy of the containers' names, so that the work stays below quadratic; with many readiness
  * gates the conditions are sorted for the same reason. */
 #include <stdio.h>

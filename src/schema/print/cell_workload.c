@@ -104,7 +104,7 @@ void cor_cell_job_duration(struct cor_cells *cells)
 /* How a type of metric is called, and the member that has it. */
 static const struct {
     const char *type, *member;
-    bool is_resource; /* its name stands before the values, and utilization is in percent */
+    bool is_resource; /* its name precedes the values, and utilization is in percent */
 } metric_types[] = {{"External", "external", false},
                     {"Pods", "pods", false},
                     {"Object", "object", false},

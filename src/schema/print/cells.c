@@ -7,7 +7,7 @@
  * tells whether that was at or before the last pointer of the path, where Go has nil and not a zero
  * value.
  *
- * Values are looked for in canonical bytes: the keys of an object stand in order, so that a look-up
+ * Values are looked for in canonical bytes: the keys of an object are in order, so that a look-up
  * ends where the key would be. Texts are copied with their escapes and never decoded, unless a hook
  * has to look into them. */
 #include "schema/print/cells.h"
@@ -35,7 +35,7 @@ static bool is_null(struct cor_str value)
     return value.n == 0 || value.p[0] == 'n';
 }
 
-/* The end of the metadata is found on the way: `it` stands at it, and is moved behind it. */
+/* The end of the metadata is found on the way: `it` is at it, and is moved behind it. */
 static void find_metadata(struct cor_cells *cells, struct cor_json_iter *it)
 {
     const struct {

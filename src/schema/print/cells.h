@@ -35,7 +35,7 @@ struct cor_cells_member {
 /* What three columns of a pod show: found once for a row. */
 struct cor_pod_cells {
     bool is_made;
-    bool is_init; /* "Init:" stands before the reason */
+    bool is_init; /* "Init:" precedes the reason */
     bool has_last_restart;
     int64_t restarts, last_restart_us;
     int64_t nready, ncontainers;
@@ -70,7 +70,7 @@ void cor_cells_init(struct cor_cells *cells, struct cor_json_writer *w, struct c
 /* Writes the array of cells. */
 void cor_cells_write(struct cor_cells *cells, const struct cor_table_columns *columns);
 
-/* Writes the member "conditions" inside of the row's object, if the row has conditions. */
+/* Writes the member "conditions" inside the row's object, if the row has conditions. */
 void cor_cells_write_conditions(struct cor_cells *cells, const struct cor_table_columns *columns);
 
 /* The number that rows of the kind are sorted by (columns->order is not 0). */

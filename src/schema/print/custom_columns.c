@@ -23,7 +23,7 @@
 #include "json/text/json.h"
 
 #define BYTES_OF_STEP   64  /* of an object in which most members are passed */
-#define NUMBER_TEXT_MAX 400 /* a number with more digits is no double's text */
+#define NUMBER_TEXT_MAX 400 /* a number with more digits is not a double's text */
 #define CELL_BYTES_MAX  (8u * COR_OBJECT_BYTES_MAX_DEFAULT)
 #define ZERO_TIME_US    (-62135596800 * 1000000)
 #define PATH_WORDS      "Custom resource definition column (in JSONPath format): "
@@ -284,8 +284,8 @@ static void write_printed(struct cor_json_writer *w, const struct cor_json_resul
     cor_json_string(w, cor_buf_str(&text));
 }
 
-/* Go's conversion of a double to int64 on amd64 and arm64 differs outside of the range; amd64's
- * result is the smallest number. */
+/* Go's conversion of a double to int64 on amd64 and arm64 differs outside the range; amd64's result
+ * is the smallest number. */
 static int64_t truncate_double(double real)
 {
     return real >= -9223372036854775808.0 && real < 9223372036854775808.0 ? (int64_t)real

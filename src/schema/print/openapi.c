@@ -8,7 +8,7 @@
  *       property_write         one member: its type inline or a reference, its default, its words
  *
  * A reference with something beside it (a default, a description) is wrapped in `allOf` in version
- * 3, because readers of OpenAPI 3.0 ignore what stands beside a `$ref`; version 2 writes it beside.
+ * 3, because readers of OpenAPI 3.0 ignore what is beside a `$ref`; version 2 writes it beside.
  * Failures are the writer's: it stops writing and reports at the end. Thread: any. */
 /* clang-format on */
 #include "schema/print/openapi.h"
@@ -311,7 +311,7 @@ struct cor_str cor_openapi_default(const struct cor_type_field *field)
     return cor_strz(zero);
 }
 
-/* Does anything stand beside the type of a property? */
+/* Does anything are beside the type of a property? */
 static bool property_is_bare(const struct cor_type_field *field)
 {
     size_t i = 0, index = (size_t)(field - cor_type_fields);

@@ -32,13 +32,13 @@ const struct cor_type *cor_protobuf_type(const struct cor_protobuf *object,
 
 /* Appends the message `object->raw` of this type as the JSON that Go makes of it: kind and
  * apiVersion first, as far as the envelope has them, and all other keys sorted. 0, -COR_EINVAL with
- * words, -COR_ENOMEM, -COR_ETOOBIG. `out` may have grown on failure. */
+ * a message, -COR_ENOMEM, -COR_ETOOBIG. `out` may have grown on failure. */
 int cor_protobuf_to_json(const struct cor_protobuf *object, const struct cor_type *type,
                          struct cor_buf *out, struct cor_pb_error *reterr);
 
 /* Appends an object of this type as protobuf, envelope and all: the bytes that Go's encoder makes.
- * Members that the type does not have are left out. 0, -COR_EINVAL with words (a value has another
- * type than its field), -COR_ENOMEM, -COR_ETOOBIG. `out` may have grown on failure. */
+ * Members that the type does not have are left out. 0, -COR_EINVAL with a message (a value has
+ * another type than its field), -COR_ENOMEM, -COR_ETOOBIG. `out` may have grown on failure. */
 int cor_protobuf_from_json(struct cor_str api_version, struct cor_str kind,
                            const struct cor_type *type, struct cor_str json, struct cor_buf *out,
                            struct cor_pb_error *reterr);

@@ -4,9 +4,9 @@
  * belongs to, by its place in the body. An inlined struct is a message of its own in protobuf and
  * part of the struct around it in JSON, so its items go into the chains of the outer one. Then the
  * members are written in the order of their names, which is the canonical order. What is not on the
- * wire is written as Go writes a zero value: left out, null, or zero. A message that stands twice
- * is merged, a scalar's last value counts, and so does the last value of a map's key. Bytes that
- * are not UTF-8 become U+FFFD, as in Go's JSON.
+ * wire is written as Go writes a zero value: left out, null, or zero. A message that is twice is
+ * merged, a scalar's last value counts, and so does the last value of a map's key. Bytes that are
+ * not UTF-8 become U+FFFD, as in Go's JSON.
  *
  * Everything is linear in the bytes, n log n for a map. The chains of all open messages are in one
  * array, eight bytes for an item of two bytes or more.
@@ -37,7 +37,7 @@
 #define NONE        UINT32_MAX
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
-/* Where an item stands in the body, and the next one of its member. */
+/* Where an item is in the body, and the next one of its member. */
 struct link {
     uint32_t at, next;
 };
@@ -303,7 +303,7 @@ static void write_double(struct reader *r, uint64_t bits)
                                                   : "-Inf"));
 }
 
-/* A schema, or what may stand in its place: in protobuf a message of both. */
+/* A schema, or what may be in its place: in protobuf a message of both. */
 static void write_schema_or(struct reader *r, const struct cor_type *type, struct cor_str message)
 {
     enum cor_shape shape = cor_type_shape(type);
@@ -552,7 +552,7 @@ static void write_map(struct reader *r, const struct cor_type *type, uint32_t li
     cor_free(entries);
 }
 
-/* The parts of a message that stands several times are merged. */
+/* The parts of a message that is several times are merged. */
 static void write_messages(struct reader *r, const struct cor_type *type, uint32_t link)
 {
     struct cor_str one, *parts = &one;

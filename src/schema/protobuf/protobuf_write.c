@@ -2,12 +2,12 @@
  *
  * The JSON is read once into nodes (json/text/nodes.h), so that no byte of a deep object is read
  * once per level. The members of an object are noted in one pass, by their places in the type: both
- * stand in the order of their names. Then the fields are written in the order of their numbers,
- * which is the order of Go's encoder: scalars and structs that are no pointers always, pointers and
- * bytes when they are there, lists and maps element by element. An inlined struct is a message of
- * its own, made of the members of the object around it. The length of a message stands before it.
- * Room for it is left by a guess from the length of the JSON; a wrong guess, which is only possible
- * near 128 bytes, 16 KiB or 2 MiB, moves the message.
+ * are in the order of their names. Then the fields are written in the order of their numbers, which
+ * is the order of Go's encoder: scalars and structs that are no pointers always, pointers and bytes
+ * when they are there, lists and maps element by element. An inlined struct is a message of its
+ * own, made of the members of the object around it. The length of a message precedes it. Room for
+ * it is left by a guess from the length of the JSON; a wrong guess, which is only possible near 128
+ * bytes, 16 KiB or 2 MiB, moves the message.
  *
  * Failures: a value of another type than its field (-COR_EINVAL, with words that name the field),
  * objects nested too deep, no memory, a result beyond the buffer's maximum. Thread: any. */
@@ -314,7 +314,7 @@ static inline int compare_name(const char *name, struct cor_str key)
 }
 
 /* The member with this key, which is looked for from `*from` on and then everywhere. The keys of
- * most objects stand in the order of the members. */
+ * most objects are in the order of the members. */
 static size_t find_member(const struct cor_type *type, struct cor_str key, size_t *from)
 {
     const struct cor_type_member *members = &cor_type_members[type->first_member];
@@ -474,7 +474,7 @@ static void write_struct(struct writer *w, const struct cor_type_field *field, u
     w->depth--;
 }
 
-/* A schema, or what stands in its place. */
+/* A schema, or what is in its place. */
 static void write_schema_or(struct writer *w, const struct cor_type_field *field, uint32_t number,
                             const struct cor_type *type, uint32_t value)
 {
@@ -504,8 +504,8 @@ static void write_schema_or(struct writer *w, const struct cor_type_field *field
     end_message(w, m);
 }
 
-/* A value that is no list and no map, but for a list that is a message of its own; when it is not
- * there (NONE), the zero value is written. */
+/* A value that is neither a list nor a map, except for a list that is a message of its own; when it
+ * is not there (NONE), the zero value is written. */
 static void write_value(struct writer *w, const struct cor_type_field *field, uint32_t number,
                         const struct cor_type *type, uint32_t value)
 {

@@ -161,7 +161,7 @@ int cor_pod_look(struct cor_str spec, struct cor_pod_look *ret_look)
         if (cor_str_eq(key, COR_STR("containers")) || cor_str_eq(key, COR_STR("initContainers"))) {
             qos_add_containers(&qos, &it);
         } else if (cor_str_eq(key, COR_STR("resources"))) {
-            /* Both lists of containers stand before it, and do not count beside it. */
+            /* Both lists of containers precede it, and do not count beside it. */
             qos_deinit(&qos);
             qos_init(&qos);
             qos_add_resources(&qos, cor_json_iter_value(&it), false);

@@ -272,7 +272,7 @@ static struct cor_str device_results(struct cor_str status)
 static int device_read(struct cor_str results, struct cor_buf *ids, struct cor_str_set *set)
 {
     struct cor_json_iter it = cluster_list(results);
-    /* An id is shorter than its JSON, but for the slashes of members that are absent. */
+    /* An id is shorter than its JSON, except for the slashes of members that are absent. */
     int r = cor_buf_reserve(ids, 2 * results.n + 16);
     bool is_new;
 

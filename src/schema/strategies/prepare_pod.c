@@ -250,7 +250,7 @@ static struct cor_str app_armor_profile(struct cor_draft *draft, struct cor_str 
     if (!cor_str_starts(raw, COR_STR(LOCALHOST)))
         return (struct cor_str){NULL, 0};
     name = cor_str_from(raw, sizeof(LOCALHOST) - 1);
-    /* An empty name, one with spaces around it, or one that is too long is no valid profile. */
+    /* An empty name, one with spaces around it, or one that is too long is not a valid profile. */
     if (name.n == 0 || name.n > LOCALHOST_MAX || cor_str_trim(name).n != name.n)
         return (struct cor_str){NULL, 0};
     size = name.n + sizeof("{\"localhostProfile\":\"\",\"type\":\"Localhost\"}");

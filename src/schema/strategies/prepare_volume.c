@@ -59,7 +59,7 @@ int cor_strategy_volume_phase_time(const struct cor_prepare *prepare, struct cor
     return r < 0 ? r : 1;
 }
 
-/* Does a dataSource name a claim or a snapshot? Only these may stand there; anything else needs
+/* Does a dataSource name a claim or a snapshot? Only these may be there; anything else needs
  * dataSourceRef. */
 static bool source_is_old_kind(struct cor_str source)
 {

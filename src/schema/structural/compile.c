@@ -558,8 +558,8 @@ static void count_visits(struct builder *b, uint32_t node)
     b->visits[node] = most;
 }
 
-/* Does the schema keep unknown fields? The keyword may stand behind those of the schemas in it, for
- * which server-side apply inherits it. */
+/* Does the schema keep unknown fields? The keyword may follow those of the schemas in it, for which
+ * server-side apply inherits it. */
 static bool preserves_unknown(const struct builder *b, uint32_t value, uint32_t end)
 {
     for (uint32_t i = value + 1; i < end; i = cor_json_node_next(&b->json, i + 1)) {

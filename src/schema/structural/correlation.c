@@ -85,7 +85,7 @@ bool cor_correlate_member(struct cor_validation_run *run, const struct cor_corre
     return ret->node != NULL;
 }
 
-/* The keys of an item as one text; p == NULL: the item lacks a key, or a key is no scalar. */
+/* The keys of an item as one text; p == NULL: the item lacks a key, or a key is not a scalar. */
 static struct cor_str item_key(struct cor_validation_run *run, const struct cor_json_nodes *json,
                                const struct cor_structural_node *list, uint32_t item)
 {
@@ -178,7 +178,7 @@ bool cor_correlate_item(struct cor_validation_run *run, const struct cor_correla
     return true;
 }
 
-/* Are two scalars equal? A number that is written as an integer is no double. */
+/* Are two scalars equal? A number that is written as an integer is not a double. */
 static bool are_scalars_equal(struct cor_str a, struct cor_str b)
 {
     int64_t ignored;

@@ -66,7 +66,7 @@ static bool skip_comments(struct cor_str *text)
     return true;
 }
 
-/* `any_dots`: dots may also stand at the ends and beside each other. */
+/* `any_dots`: dots may also are at the ends and beside each other. */
 static bool take_atom(struct cor_str *text, bool any_dots)
 {
     size_t n = 0;

@@ -175,7 +175,7 @@ static void check_kind(struct embedded *e, uint32_t value, const struct cor_fiel
         cor_field_errors_add(e->errors, COR_FIELD_INVALID, path, shown(e, value), cor_buf_z(&why));
 }
 
-/* All rules of metadata, but for a name that is missing. */
+/* All rules of metadata, except for a name that is missing. */
 static void check_metadata(struct embedded *e, uint32_t value, const struct cor_field_path *around)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {.max = METADATA_MAX};

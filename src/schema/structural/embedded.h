@@ -12,9 +12,9 @@
 typedef int (*cor_embedded_unknown_fn)(void *arg, struct cor_str path);
 
 /* Appends the metadata without what ObjectMeta does not have. 0: there is nothing to do, and
- * nothing was appended; 1: it was; -COR_EINVAL: the value is no metadata, and Go's words were
+ * nothing was appended; 1: it was; -COR_EINVAL: the value is not metadata, and Go's words were
  * appended to `why`; -COR_ENOMEM, -COR_ETOOBIG. `drops_invalid`: members that cannot be read are
- * left out, and only a value that is no object is -COR_EINVAL. `unknown` may be NULL. */
+ * left out, and only a value that is not an object is -COR_EINVAL. `unknown` may be NULL. */
 int cor_embedded_metadata(struct cor_str json, bool drops_invalid, struct cor_buf *out,
                           struct cor_buf *why, cor_embedded_unknown_fn unknown, void *arg);
 

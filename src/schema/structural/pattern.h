@@ -28,9 +28,9 @@ struct cor_pattern_account {
     atomic_size_t bytes;
 };
 
-/* 0; -COR_EINVALID: it is no pattern, and Go's words were appended to `why` (NULL: nobody asks):
- * "error parsing regexp: missing closing ): `(`"; -COR_ENOMEM; -COR_EINTERNAL: the module cannot
- * be loaded, and the reason was appended. */
+/* 0; -COR_EINVALID: it is not a pattern, and Go's words were appended to `why` (NULL: nobody asks):
+ * "error parsing regexp: missing closing ): `(`"; -COR_ENOMEM; -COR_EINTERNAL: the module cannot be
+ * loaded, and the reason was appended. */
 int cor_pattern_compile(struct cor_str text, struct cor_pattern **ret_pattern, struct cor_buf *why);
 
 struct cor_pattern *cor_pattern_free(struct cor_pattern *pattern); /* NULL is fine */

@@ -9,7 +9,7 @@
  *   texts      lists of texts: enum, required, keys of lists
  *   pool       the bytes of all texts, each with a NUL behind it
  *
- * Thread: any (immutable, but for the slots of patterns, which are atomic). */
+ * Thread: any (immutable, except for the slots of patterns, which are atomic). */
 /* clang-format on */
 #ifndef COR_SCHEMA_STRUCTURAL_INT_H
 #define COR_SCHEMA_STRUCTURAL_INT_H

@@ -228,7 +228,7 @@ static void rewrite_embedded(struct rewrite *w, struct cor_json_iter *it, const 
         cut(w, value.p, value.p + value.n);
         rewrite_note(w, cor_buf_adds(w->out, cor_buf_str(&normal)));
     } else if (r == -COR_EINVAL) {
-        if (!drops_invalid) /* upstream leaves stored metadata that is no object as it is */
+        if (!drops_invalid) /* upstream leaves stored metadata that is not an object as it is */
             refuse_embedded(w, way, value, cor_buf_z(&why));
     } else {
         rewrite_note(w, r);

@@ -86,8 +86,8 @@ static void best_take(struct best *best, uint32_t branch, struct cor_verdict ver
         *best = (struct best){true, branch, verdict};
 }
 
-/* Keeps the mistakes of the best branch, which is walked once more for them. A branch inside of it
- * is walked once per level at most, because a walk that keeps nothing walks nothing again. */
+/* Keeps the mistakes of the best branch, which is walked once more for them. A branch inside it is
+ * walked once per level at most, because a walk that keeps nothing walks nothing again. */
 static struct cor_verdict best_report(struct cor_validation_run *run, const struct best *best,
                                       struct cor_structural_run branches, uint32_t value,
                                       const struct cor_way *way)
@@ -257,8 +257,8 @@ static struct cor_verdict check_array(struct cor_validation_run *run,
     return verdict;
 }
 
-/* The keys of an object, those that were asked for last. Members are sorted, but for the kind and
- * the apiVersion of a whole object, which come first. */
+/* The keys of an object, those that were asked for last. Members are sorted, except for the kind
+ * and the apiVersion of a whole object, which come first. */
 static bool is_type_key(struct cor_str raw_key)
 {
     return cor_str_eqz(raw_key, "kind") || cor_str_eqz(raw_key, "apiVersion");

@@ -349,9 +349,9 @@ static int pattern_search(struct cor_validation_run *run, const struct cor_patte
     return r;
 }
 
-/* Does the pattern match? 1; 0: also when it is no pattern (`why`); or a negative error. A pattern
- * that stays for later is compiled once; one that does not is charged to each value that meets it.
- */
+/* Does the pattern match? 1; 0: also when it is not a pattern (`why`); or a negative error. A
+ * pattern that stays for later is compiled once; one that does not is charged to each value that
+ * meets it. */
 static int pattern_matches(struct cor_validation_run *run, struct cor_structural_pattern *slot,
                            struct cor_str text, struct cor_buf *why)
 {
@@ -459,7 +459,7 @@ static const char *print_number(struct cor_validation_run *run, bool is_integer,
         snprintf(room, NUMBER_TEXT_MAX, "%lld", (long long)integer);
         return room;
     }
-    snprintf(json, sizeof(json), "%.17e", real); /* the exponent says that it is no integer */
+    snprintf(json, sizeof(json), "%.17e", real); /* the exponent says that it is not an integer */
     r = cor_go_text(cor_strz(json), &text);
     cor_validation_note(run, r);
     snprintf(room, NUMBER_TEXT_MAX, "%s", cor_buf_z(&text));

@@ -52,7 +52,7 @@ size_t cor_condition_depth(const struct cor_rule_condition *condition);
 size_t cor_condition_step(const struct cor_rule_condition *condition, size_t i);
 size_t cor_condition_nvalues(const struct cor_rule_condition *condition);
 struct cor_str cor_condition_value(const struct cor_rule_condition *condition, size_t i);
-/* What stands behind the field in the overlay: "= 25% when spec.strategy.type is RollingUpdate". */
+/* What follows the field in the overlay: "= 25% when spec.strategy.type is RollingUpdate". */
 struct cor_str cor_rule_text(const struct cor_rule *rule);
 
 #endif

@@ -6,7 +6,7 @@
  * sorted by their names. Lists and maps have an element. A string type may be an enum, whose values
  * are known.
  *
- * Owner: nobody, the tables are constants.  Thread: any.  No call allocates or fails, but for what
+ * Owner: nobody, the tables are constants. Thread: any. No call allocates or fails, except for what
  * it does not find. */
 #ifndef COR_SCHEMA_TYPES_TYPES_H
 #define COR_SCHEMA_TYPES_TYPES_H

@@ -22,8 +22,8 @@ bool cor_validate_order_holds(enum cor_validate_test test, int64_t a, int64_t b)
     }
 }
 
-/* Is the value the literal, which is canonical JSON? An absent value is Go's zero, but for a nil
- * pointer, which is no value at all. */
+/* Is the value the literal, which is canonical JSON? An absent value is Go's zero, except for a nil
+ * pointer, which is not a value at all. */
 static bool is_literal(struct cor_check *check, const struct cor_validate_target *to, bool is_old,
                        struct cor_str literal)
 {

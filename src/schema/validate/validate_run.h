@@ -66,7 +66,7 @@ bool cor_validate_order_holds(enum cor_validate_test test, int64_t a, int64_t b)
 bool cor_validate_all_hold(struct cor_check *check, const struct cor_place *place,
                            const struct cor_validate_row *row);
 
-/* Runs a row that is no block. */
+/* Runs a row that is not a block. */
 void cor_validate_run_row(struct cor_check *check, const struct cor_place *place,
                           const struct cor_validate_row *row);
 

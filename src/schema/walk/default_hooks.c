@@ -1,7 +1,7 @@
 /* The hooks of defaults (the list is in default_hooks.h). Each does what one function of upstream's
  * does to a type, where a line of an overlay cannot say it. A hook reads and sets members by their
  * names in JSON, and never looks above its value. A failed allocation sticks to the draft, so a
- * hook need not check for it, but for values that it goes on with.
+ * hook need not check for it, except for values that it goes on with.
  * Thread: any. */
 #include "schema/walk/default_hooks.h"
 

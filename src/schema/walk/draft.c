@@ -80,8 +80,8 @@ static bool add_child(struct cor_draft *draft, struct cor_draft_value *child,
     return draft->error == 0;
 }
 
-/* The index of the member with this key, which stands at `*at` or behind: keys come in order. The
- * names of members have no escapes, so a key with one names no member. */
+/* The index of the member with this key, which is at `*at` or behind: keys come in order. The names
+ * of members have no escapes, so a key with one names no member. */
 static size_t match_member(const struct cor_type *type, struct cor_str key, size_t *at)
 {
     if (memchr(key.p, '\\', key.n))

@@ -64,7 +64,7 @@ static void add(struct walk *w, struct cor_str text)
     walk_check(w, cor_buf_adds(w->out, text));
 }
 
-/* Begins an edit: what stands before `from` is kept. The caller adds what stands there instead. */
+/* Begins an edit: what precedes `from` is kept. The caller adds what is there instead. */
 static void keep_until(struct walk *w, const char *from)
 {
     assert(w->done <= from && from <= w->end);
@@ -170,7 +170,7 @@ static bool is_number_zero(struct cor_str value)
     return cor_str_eq(value, COR_STR("0")) || cor_str_eq(value, COR_STR("-0"));
 }
 
-/* A decimal digit stands where the pattern has a 0; every other byte is the pattern's. */
+/* A decimal digit is where the pattern has a 0; every other byte is the pattern's. */
 static bool has_pattern(struct cor_str text, struct cor_str pattern)
 {
     if (text.n != pattern.n)
@@ -345,7 +345,7 @@ static void walk_bytes(struct walk *w, struct cor_str value)
     w->done = value.p + value.n;
 }
 
-/* Any JSON keeps its bytes, but for the spaces between them and for Go's escapes in texts. */
+/* Any JSON keeps its bytes, except for the spaces between them and for Go's escapes in texts. */
 static void walk_raw(struct walk *w, struct cor_str value)
 {
     bool in_text = false;
@@ -558,7 +558,7 @@ static bool is_type_key(struct cor_str key)
 }
 
 /* The current value of `it`, an object, and `type`, a struct. In the outermost object kind and
- * apiVersion stand before all others, and are kept. */
+ * apiVersion precede all others, and are kept. */
 static void walk_struct(struct walk *w, const struct cor_type *type, struct cor_json_iter *it)
 {
     struct cor_json_iter inner = cor_json_iter(cor_json_iter_open_value(it));
@@ -616,7 +616,7 @@ static void walk_struct(struct walk *w, const struct cor_type *type, struct cor_
     cor_json_iter_leave(it, &inner);
 }
 
-/* What is no container. On its own, so that the frames of the recursion stay small. */
+/* What is not a container. On its own, so that the frames of the recursion stay small. */
 __attribute__((noinline)) static void walk_scalar(struct walk *w, const struct cor_type *type,
                                                   struct cor_str value)
 {

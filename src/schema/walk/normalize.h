@@ -19,8 +19,8 @@
 #include "schema/types/types.h"
 
 /* Normalises `json`, canonical bytes of an object of `type`, a struct. 0: there is nothing to do,
- * and nothing was appended. 1: the normal form was appended to `out`; it is canonical but for what
- * is inside of raw values. -COR_ENOMEM, -COR_ETOOBIG (out's maximum). `out` is as before unless 1
+ * and nothing was appended. 1: the normal form was appended to `out`; it is canonical except for
+ * what is inside raw values. -COR_ENOMEM, -COR_ETOOBIG (out's maximum). `out` is as before unless 1
  * is returned. Normalising again changes nothing. */
 int cor_normalize(const struct cor_type *type, struct cor_str json, struct cor_buf *out);
 

@@ -123,8 +123,8 @@ static void read_mismatch(struct read_walk *w, const struct cor_read_place *at, 
     }
 }
 
-/* Ends the walk with the words behind `from` in the error; what stands before them does not count
- * any more. */
+/* Ends the walk with the words behind `from` in the error; what precedes them does not count any
+ * more. */
 static void read_abort(struct read_walk *w, size_t from)
 {
     struct cor_buf *error = &w->report->error;
@@ -338,7 +338,7 @@ static void read_quantity(struct read_walk *w, struct cor_json_iter *it)
         read_checked(w, why && cor_buf_addz(why, mistake) < 0 ? -COR_ENOMEM : -COR_EINVAL, from);
 }
 
-/* Whatever is no string is read as an int32 by a decoder of its own. */
+/* Whatever is not a string is read as an int32 by a decoder of its own. */
 static void read_int_or_string(struct read_walk *w, struct cor_json_iter *it,
                                const struct cor_read_place *at)
 {
@@ -512,7 +512,7 @@ static void read_schema_or(struct read_walk *w, struct cor_json_iter *it,
 }
 
 /* Walks over the members or elements of the present value, which begins with `opening`; another one
- * is a mistake, but for null. */
+ * is a mistake, except for null. */
 static void read_container(struct read_walk *w, struct cor_json_iter *it,
                            const struct cor_type *type, char opening, struct cor_read_place *at)
 {

@@ -131,8 +131,8 @@ static int restore_by_decoder(struct cor_str value, const struct cor_type *type,
     return r < 0 ? r : 1;
 }
 
-/* Is the field of `a` declared before that of `b`? Both are members of one struct, whose fields
- * stand in the tables in the order of declaration. */
+/* Is the field of `a` declared before that of `b`? Both are members of one struct, whose fields are
+ * in the tables in the order of declaration. */
 static bool restore_comes_first(const struct cor_member *a, const struct cor_member *b)
 {
     for (size_t i = 0; i < COR_TYPE_INLINE_MAX; i++) {
@@ -250,7 +250,7 @@ static int restore_value(struct cor_json_iter *it, const struct cor_type *type, 
     return restore_scalar(cor_json_iter_value(it), type, out);
 }
 
-/* An iterator that stands at the one value of `json`. */
+/* An iterator that is at the one value of `json`. */
 static struct cor_json_iter restore_at(struct cor_str json)
 {
     return (struct cor_json_iter){json.p, json.p + json.n, json.p};

@@ -33,7 +33,7 @@ static bool is_plain(struct cor_str number)
            cor_str_find(number, 'E') < 0;
 }
 
-/* The JSON is valid, so that outside of strings a minus or a digit begins a number. */
+/* The JSON is valid, so that outside strings a minus or a digit begins a number. */
 bool cor_whole_numbers_are_possible(struct cor_str json)
 {
     while (json.n > 0) {

@@ -122,8 +122,9 @@ static int identify_by_tokens(const struct cor_authenticator *auth,
     return r == 0 || r == -COR_EINVAL ? -COR_EUNAUTHORIZED : r;
 }
 
-/* What the certificate proves. 1: identified; 0: nothing, and it is no fault; -COR_EUNAUTHORIZED:
- * nothing, and the request is refused unless another credential is good; -COR_ENOMEM. */
+/* What the certificate proves. 1: identified; 0: nothing, and it is not a fault;
+ * -COR_EUNAUTHORIZED: nothing, and the request is refused unless another credential is good;
+ * -COR_ENOMEM. */
 static int identify_by_cert(const struct cor_authenticator *auth,
                             const struct cor_http_request *req, struct cor_identity *id)
 {

@@ -147,7 +147,7 @@ static char *copy_text(struct cor_str value)
     return copy;
 }
 
-/* Keeps the text of a JSON string in the draft; "" when it is no string. */
+/* Keeps the text of a JSON string in the draft; "" when it is not a string. */
 static struct cor_str keep_text(struct cor_identity_draft *draft, struct cor_str value)
 {
     struct cor_str raw, text, kept;

@@ -235,7 +235,7 @@ static int write_response_kind(struct cor_json_writer *w, struct cor_str gvk)
     return write_gvk(w, gvk);
 }
 
-/* Several members of an object of `types`; its keys stand in byte order. */
+/* Several members of an object of `types`; its keys are in byte order. */
 static int members(struct cor_str object, const struct cor_str *keys,
                    const enum cor_json_type *types, size_t n, struct cor_str *ret_values)
 {

@@ -5,7 +5,7 @@
  *                               └──► refused ──► on_done, from the timer
  *
  * One timer has the deadline of the whole, and the end of a fetch that was refused at once, so that
- * on_done never comes inside of cor_fetch_open(). Every way out is fetch_finish().
+ * on_done never comes inside cor_fetch_open(). Every way out is fetch_finish().
  * Thread: the loop of the targets. */
 /* clang-format on */
 #include "server/aggregation/fetch.h"

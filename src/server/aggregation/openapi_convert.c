@@ -10,8 +10,8 @@
  *   securityDefinitions    components.securitySchemes
  *
  * Where upstream's result has references to nothing, this one is whole: parameters that operations
- * refer to are written in place, a body that stands at the path belongs to each of its operations,
- * and references inside of allOf are converted, too.
+ * refer to are written in place, a body that is at the path belongs to each of its operations, and
+ * references inside allOf are converted, too.
  *
  * The input was checked (openapi_parse.h): members have their types, and references lead somewhere.
  * Failures: no memory, or no room in the buffer; the writer keeps the first, and the walk over
@@ -36,7 +36,7 @@
  * because its length times the number of references is not bounded by that of the document. */
 struct shared {
     bool is_known, is_body;
-    size_t at, n; /* of one that is no body: in converter.texts */
+    size_t at, n; /* of one that is not a body: in converter.texts */
 };
 
 struct converter {
@@ -126,7 +126,7 @@ static void write_schemas(struct converter *c, uint32_t node)
         cor_json_end_object(&c->w);
 }
 
-/* A member of a schema, but for its reference. */
+/* A member of a schema, except for its reference. */
 static void write_schema_member(struct converter *c, struct cor_str key, uint32_t value)
 {
     static const char *const maps[] = {"properties", "patternProperties", "allOf", "anyOf",
@@ -222,7 +222,7 @@ static void write_parameter(struct converter *c, uint32_t parameter)
     cor_json_end_object(&c->w);
 }
 
-/* The shared parameter that stands here; NULL: it is no reference. */
+/* The shared parameter that is here; NULL: it is not a reference. */
 static const struct cor_openapi_member *referred_parameter(const struct converter *c,
                                                            uint32_t parameter)
 {

@@ -24,7 +24,7 @@
 #include "json/text/scan.h"
 #include "json/write/writer.h"
 
-/* The document as protobuf is smaller than as JSON, but for the lengths of its messages. */
+/* The document as protobuf is smaller than as JSON, except for the lengths of its messages. */
 #define PROTOBUF_BYTES (2 * COR_REMOTE_OPENAPI_BYTES)
 
 /* Which definitions are needed. */

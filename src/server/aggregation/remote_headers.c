@@ -190,7 +190,7 @@ static int put_checked(struct maker *m, struct cor_str name, struct cor_str valu
     return is_exact(value) ? put(m, name, value) : -COR_EINVAL;
 }
 
-/* Whether a byte may stand in the name of a header and is no '%', which begins an escape. */
+/* Whether a byte may be in the name of a header and is no '%', which begins an escape. */
 static bool is_plain(unsigned char c)
 {
     return isalnum(c) || (c != '\0' && strchr("!#$&'*+-.^_`|~", c) != NULL);

@@ -48,8 +48,8 @@ struct cor_remote_head {
     char host[COR_REMOTE_HOST_MAX];
 };
 
-/* 0; -COR_EINVAL: a value (of the user) cannot stand in a header; -COR_ETOOBIG, -COR_ENOMEM. After
- * a failure there is nothing to release. */
+/* 0; -COR_EINVAL: a value (of the user) cannot be in a header; -COR_ETOOBIG, -COR_ENOMEM. After a
+ * failure there is nothing to release. */
 int cor_remote_head_init(struct cor_remote_head *head, const struct cor_remote_head_opts *opts);
 void cor_remote_head_deinit(struct cor_remote_head *head); /* safe on a zeroed struct */
 

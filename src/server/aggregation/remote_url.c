@@ -66,7 +66,7 @@ int cor_remote_url_add_clean_path(struct cor_str path, struct cor_buf *out)
 /* A pair in the decoded text. */
 struct pair {
     const struct cor_buf *text;
-    size_t name_at, name_n, value_n, index; /* the value stands after the name */
+    size_t name_at, name_n, value_n, index; /* the value follows the name */
 };
 
 static struct cor_str name_of(const struct pair *p)

@@ -44,8 +44,8 @@ struct cor_resolve_overrides {
     size_t n;
 };
 
-/* Reads entries of the form name.namespace=host:port, separated by commas; an IPv6 address stands
- * in brackets. `ret` is zeroed or has earlier entries, to which these are added. 0, -COR_ENOMEM,
+/* Reads entries of the form name.namespace=host:port, separated by commas; an IPv6 address is in
+ * brackets. `ret` is zeroed or has earlier entries, to which these are added. 0, -COR_ENOMEM,
  * -COR_EINVAL (the status names the entry), -COR_ETOOBIG (more than COR_RESOLVE_OVERRIDES_MAX). */
 int cor_resolve_overrides_add(struct cor_resolve_overrides *ret, struct cor_str text,
                               struct cor_status *reterr_status);

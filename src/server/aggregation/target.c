@@ -223,7 +223,7 @@ static bool is_same(const struct cor_target_spec *a, const struct cor_target_spe
            cor_str_eq(a->service.ns, b->service.ns) && cor_str_eq(a->ca_pem, b->ca_pem);
 }
 
-/* The one used last stands first. */
+/* The one used last comes first. */
 static struct cor_target *find(struct cor_targets *ts, const struct cor_target_spec *spec)
 {
     COR_DLIST_FOREACH(it, &ts->targets) {
@@ -414,7 +414,7 @@ static void on_resolved(struct cor_resolve *rs, int r)
             target_learn(t, use, -COR_ECANCELED, NULL);
             use_leave(use);
         }
-        /* The target stays: a set is not swept inside of this. */
+        /* The target stays: a set is not swept inside this. */
         use->on_ready(use, r, r == 0 ? "" : refusal_text(t, r));
     }
 }

@@ -69,7 +69,7 @@ int cor_addr_range_parse(struct cor_str cidr, struct cor_addr_range *ret_range)
     is_v4 = !parsed.ip.is_written_as_v6;
     range.net = addr_of_bytes(&parsed.ip);
     hosts = (is_v4 ? 32 : 128) - parsed.prefix;
-    /* A mapped IPv4 address with a prefix of IPv6 is no range. */
+    /* A mapped IPv4 address with a prefix of IPv6 is not a range. */
     if (hosts > 64 || (cor_addr_family(range.net) == COR_IPV4) != is_v4)
         return -COR_EINVAL;
     mask = hosts == 64 ? UINT64_MAX : (UINT64_C(1) << hosts) - 1;

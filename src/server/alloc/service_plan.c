@@ -203,7 +203,7 @@ static int plan_want(struct cor_service_plan *plan, size_t of, int64_t number)
         r = COR_ARRAY_RESERVE(&plan->want_of, plan->nwants, &plan->want_of_cap, PORTS_MAX);
     if (r < 0)
         return r == -COR_ETOOBIG ? -COR_ENOMEM : r;
-    /* What is no port at all is outside of every range. */
+    /* What is not a port at all is outside every range. */
     plan->wants[plan->nwants].number =
         number < 0 || number > UINT32_MAX ? UINT32_MAX : (uint32_t)number;
     plan->want_of[plan->nwants++] = of;

@@ -13,7 +13,7 @@
 
 struct cor_api_cachers;
 
-/* Opens a cache for every resource that is stored, but for those that the table or `opts->sizes`
+/* Opens a cache for every resource that is stored, except for those that the table or `opts->sizes`
  * leaves out. 0, -COR_EINVAL (sizes), -COR_ENOMEM, -COR_EBUSY. */
 int cor_api_cachers_open(struct cor_api *api, const struct cor_api_cachers_opts *opts,
                          struct cor_api_cachers **ret_cachers, struct cor_status *reterr_status);

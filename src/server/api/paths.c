@@ -1,8 +1,8 @@
-/* The paths outside of resources: health, discovery, OpenAPI, /version and the list of paths at
- * `/`. A call holds the snapshot of what was served when it came (server/catalog/served.h), because
- * it may send a document that the snapshot keeps. A method other than GET and HEAD is refused with
- * 405 where GET would answer. Unknown paths get a Status below /api and known groups, and plain
- * text elsewhere, as upstream's. Thread: the call's loop. */
+/* The paths outside resources: health, discovery, OpenAPI, /version and the list of paths at `/`. A
+ * call holds the snapshot of what was served when it came (server/catalog/served.h), because it may
+ * send a document that the snapshot keeps. A method other than GET and HEAD is refused with 405
+ * where GET would answer. Unknown paths get a Status below /api and known groups, and plain text
+ * elsewhere, as upstream's. Thread: the call's loop. */
 #include "server/api/paths.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* The verb of all paths outside of resources: discovery, OpenAPI, health, version.
+/* The verb of all paths outside resources: discovery, OpenAPI, health, version.
  * Thread: the call's loop. */
 #ifndef COR_SERVER_PATHS_H
 #define COR_SERVER_PATHS_H

@@ -46,7 +46,7 @@ struct cor_api_service *cor_api_service_ref(struct cor_api_service *service);
 struct cor_api_service *cor_api_service_unref(struct cor_api_service *service); /* NULL is fine */
 COR_DEFINE_CLEANUP(struct cor_api_service, cor_api_service_unref)
 
-/* Was it made of this state of the object, but for what the availability shows? */
+/* Was it made of this state of the object, except for what the availability shows? */
 bool cor_api_service_is_of(const struct cor_api_service *service, const struct cor_object *object);
 
 /* Is the condition Available of this object True? */

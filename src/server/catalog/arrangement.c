@@ -55,7 +55,7 @@ static bool is_registration(struct cor_str group)
     return cor_str_eqz(group, COR_GROUP_REGISTRATION);
 }
 
-/* The core group has documents of its own, and stands before all others. */
+/* The core group has documents of its own, and precedes all others. */
 static struct entry *entries_add(struct entries *e, size_t at, struct cor_str group,
                                  struct cor_str version, struct cor_str api_version,
                                  struct cor_group_priority priority)

@@ -57,7 +57,7 @@ static int entry_set(struct crd_entry *entry, struct cor_object *object)
     return 0;
 }
 
-/* An entry that stands nowhere yet; NULL: out of memory. */
+/* An entry that is nowhere yet; NULL: out of memory. */
 static struct crd_entry *entry_new(struct cor_object *crd)
 {
     struct crd_entry *entry = cor_calloc(1, sizeof(*entry));

@@ -12,7 +12,7 @@ struct cor_crd_task {
     struct cor_crds *crds;
     bool has_named; /* the last write changed names */
     /* Of a deletion (crd_deletion.c). */
-    struct cor_buf namespaces; /* that have instances: each with a NUL behind it */
+    struct cor_buf namespaces; /* that have instances: each with a NUL after it */
     size_t last, at;           /* the last of them, and the next one to empty */
     bool is_deleting;          /* `namespaces` is set up */
     bool has_instances;

@@ -125,7 +125,7 @@ static void definition_free_row(const struct cor_resource_row *row)
     definition_free(COR_CONTAINER_OF(row->life, struct cor_definition, life));
 }
 
-/* A text in the arena, with a NUL behind it; what is wrong sticks to the arena. */
+/* A text in the arena, with a NUL after it; what is wrong sticks to the arena. */
 static struct cor_str definition_text(struct cor_definition *d, const struct cor_buf *text)
 {
     struct cor_str copy = cor_arena_copy(&d->arena, cor_str(text->p, text->n + 1));

@@ -1,6 +1,6 @@
 /* A CustomResourceDefinition as the server serves it: the rows of its versions, made from one state
- * of the object and immutable from then on, but for the mark of its deletion. Another state of its
- * spec or its accepted names makes another definition, which takes the place of this one in the
+ * of the object and immutable from then on, except for the mark of its deletion. Another state of
+ * its spec or its accepted names makes another definition, which takes the place of this one in the
  * next snapshot.
  *
  * The rows share one life (schema/kinds/resource_row.h): a definition is freed with the last

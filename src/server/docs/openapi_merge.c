@@ -280,8 +280,8 @@ static bool text_of(struct cor_str object, const char *key, struct cor_str *ret_
            cor_json_to_raw(value, ret_raw) == 0;
 }
 
-/* Adds the kinds of a list to `kinds`; those that are there already only once. False: it is no list
- * of kinds, or there are too many. */
+/* Adds the kinds of a list to `kinds`; those that are there already only once. False: it is not a
+ * list of kinds, or there are too many. */
 static bool kinds_add(struct kind *kinds, size_t *n, struct cor_str list)
 {
     struct cor_json_iter it = cor_json_iter(list);

@@ -8,8 +8,8 @@
 
 #define COR_OPENAPI_GVK "x-kubernetes-group-version-kind"
 
-/* Are two definitions, objects in canonical form, the same but for the kinds that they stand for
- * (COR_OPENAPI_GVK)? `skip_words`: and but for descriptions, at every level. */
+/* Are two definitions, objects in canonical form, the same except for the kinds that they stand for
+ * (COR_OPENAPI_GVK)? `skip_words`: and except for descriptions, at every level. */
 bool cor_openapi_same(struct cor_str a, struct cor_str b, bool skip_words);
 
 #endif

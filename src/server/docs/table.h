@@ -23,7 +23,7 @@ int cor_table_include_parse(struct cor_str text, enum cor_table_include *ret,
 /* `[{"name":"Name",…},…]` */
 void cor_table_columns(struct cor_json_writer *w, const struct cor_table_columns *columns);
 
-/* `"kind":"Table","apiVersion":…`, inside of an object. */
+/* `"kind":"Table","apiVersion":…`, inside an object. */
 void cor_table_type(struct cor_json_writer *w, bool is_v1beta1);
 
 struct cor_table_opts {

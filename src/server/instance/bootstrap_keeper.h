@@ -59,9 +59,8 @@ void cor_bootstrap_keeper_deinit(struct cor_bootstrap_keeper *k);
 
 /* Makes a pass; none is under way. `on_done` follows in a later turn: 0, or the error of the first
  * request that failed, which was logged at debug level. The other objects are as they should be in
- * any case. A conflict is no failure: somebody else has just written, and the next pass looks
- * again.
- */
+ * any case. A conflict is not a failure: somebody else has just written, and the next pass looks
+ * again. */
 void cor_bootstrap_keeper_check(struct cor_bootstrap_keeper *k, void (*on_done)(void *arg, int err),
                                 void *arg);
 

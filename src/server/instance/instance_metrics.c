@@ -165,7 +165,7 @@ static const struct figure_row {
     struct cor_metric_desc desc;
     const char *labels;
     void (*take)(const struct cor_instance *in, union figures *ret_figures);
-    size_t at, width; /* the figure: an unsigned number inside of what `take` gives */
+    size_t at, width; /* the figure: an unsigned number inside what `take` gives */
 } figure_rows[] = {
     {{"apiserver_storage_size_bytes",
       "Size of the storage database file physically allocated in bytes.", COR_METRIC_GAUGE},

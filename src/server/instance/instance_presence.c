@@ -84,8 +84,8 @@ void cor_instance_announce(struct cor_instance *instance)
 
 /* What aggregated servers are told. Most of them complain as long as there is no client CA: without
  * one it is the CA of this server's own certificate, as in other clusters; it signs no client.
- * While our own certificate is used, its CA stands beside that of the flags, and its name beside
- * the names that are allowed, unless any is. */
+ * While our own certificate is used, its CA is beside that of the flags, and its name beside the
+ * names that are allowed, unless any is. */
 static void presence_set_trust(struct cor_instance *instance)
 {
     static const struct cor_str usual[COR_PROXY_LISTS] = {

@@ -26,7 +26,7 @@ struct cor_kubernetes_objects {
     struct cor_addr ip; /* of the Service */
     uint16_t port;      /* that the server listens on */
     /* The ports of Endpoints that exist are left as they are; set after the first pass, so that
-     * servers with different ports do not overwrite one another for ever. */
+     * servers with different ports do not overwrite one another forever. */
     bool keeps_ports;
     struct cor_buf addresses; /* of the endpoints: a JSON list of texts, ordered */
     struct cor_buf ports;     /* of the endpoints: a JSON list */

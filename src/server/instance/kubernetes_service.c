@@ -11,12 +11,12 @@
  * its address from the allocators. What upstream does, and what follows from it:
  *   - the Service is only created. Its port and type stay when the server moves to another port;
  *   - ports of endpoints are compared in the first pass of a server without others only, so that servers
- *     with different ports on one etcd do not overwrite one another for ever;
+ *     with different ports on one etcd do not overwrite one another forever;
  *   - a write that comes too late again and again is fine: another server was faster, and the next pass
- *     looks again.
- * Failures: a request that fails ends the pass, and is logged once until a pass succeeds.
- * No answer comes inside of the call that sends its request, so each step follows from the answer of the
- * step before it. A stop waits for a turn when the port has not freed its last request.
+ *     looks again. Failures: a request that fails ends the pass, and is logged once until a pass
+ *     succeeds. No answer comes inside the call that sends its request, so each step follows from
+ *     the answer of the step before it. A stop waits for a turn when the port has not freed its
+ *     last request.
  * Thread: the API's first loop. */
 /* clang-format on */
 #include "server/instance/kubernetes_service.h"

@@ -14,7 +14,7 @@ struct cor_clock;
 /* What this server says. The strings must stay valid. */
 struct cor_cluster_trust {
     const char *client_ca_file;   /* NULL: none. Files are read at each pass */
-    struct cor_str client_ca_pem; /* stands there while there is no file; empty: nothing does */
+    struct cor_str client_ca_pem; /* is there while there is no file; empty: nothing does */
     const char *proxy_ca_file;    /* who signs front proxies; NULL: none */
     struct cor_str proxy_ca_pem;  /* likewise; empty: none. Without both the lists do not count */
     /* Names, separated by commas. The key of the uids is left out while there are none. */

@@ -43,8 +43,8 @@ void cor_request_metrics_deinit(struct cor_request_metrics *rm);
  * and no name that the client made up becomes a label. */
 
 /* A request has been answered with `code`; 0: its client went away first. `method` is the HTTP
- * method, the verb of what is no resource; `bytes` are the body's, which count for GET and LIST of
- * resources, as upstream's do. */
+ * method, the verb of what is not a resource; `bytes` are the body's, which count for GET and LIST
+ * of resources, as upstream's do. */
 void cor_request_metrics_done(struct cor_request_metrics *rm, size_t shard,
                               const struct cor_request_info *info,
                               const struct cor_resource_row *res, struct cor_str method,

@@ -9,7 +9,7 @@
  * kit/request_options.h), so that both ports mean the same by the same options, and refuse the same
  * names in the same words. `req->sent` is the request.
  *
- * An enumeration of resources is no request: it is a list made from the loop's snapshot of the
+ * An enumeration of resources is not a request: it is a list made from the loop's snapshot of the
  * catalog, kept until the snapshot has another generation. Its on_done is called by the port's mail
  * too, so that the answer comes in a later turn and needs no memory then; `req->sent` is the port.
  * Thread: the loop of the sender. */

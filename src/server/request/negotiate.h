@@ -30,12 +30,11 @@ enum cor_answer {
     COR_ANSWER_LIST,
     COR_ANSWER_DELETED_LIST, /* of a deletecollection, which has no watch behind its path */
     COR_ANSWER_WATCH,
-    COR_ANSWER_DISCOVERY, /* the only documents outside of resources that protobuf has */
+    COR_ANSWER_DISCOVERY, /* the only documents outside resources that protobuf has */
 };
 
-/* `resource` is NULL for paths outside of resources, which have no other views. 0,
- * -COR_ENOTACCEPTABLE (406 in upstream's words); then `ret_accept` says how the refusal may be
- * written. */
+/* `resource` is NULL for paths outside resources, which have no other views. 0, -COR_ENOTACCEPTABLE
+ * (406 in upstream's words); then `ret_accept` says how the refusal may be written. */
 struct cor_resource_row;
 int cor_negotiate(struct cor_str accept, enum cor_answer answer,
                   const struct cor_resource_row *resource, struct cor_accept *ret_accept,

@@ -202,7 +202,7 @@ int cor_api_query_is_watch(struct cor_str query, bool *ret_is_watch)
     return 0;
 }
 
-/* Refuses the text in the words of Go's time.ParseDuration(). `unit` is what stands where a unit is
+/* Refuses the text in the words of Go's time.ParseDuration(). `unit` is what is where a unit is
  * expected; p == NULL: the text is wrong elsewhere. */
 static int refuse_timeout(struct cor_str text, struct cor_str unit,
                           struct cor_status *reterr_status)

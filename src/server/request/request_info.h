@@ -1,5 +1,5 @@
 /* What a request is about, read from its method and path as upstream's RequestInfo: which verb on
- * which resource, or a path outside of the resources.
+ * which resource, or a path outside the resources.
  * Thread: any (a value).  Owner: whoever embeds it. */
 #ifndef COR_SERVER_REQUEST_INFO_H
 #define COR_SERVER_REQUEST_INFO_H

@@ -15,7 +15,7 @@
  *   - indented JSON, tables, other versions: text in `call->out`, about BYTES_AT_ONCE at a time
  *     (list_refill_text); an item over COR_HEAVY_BYTES is written by an offload thread between two
  *     pieces;
- *   - protobuf: pieces of the same kind, but the length of the list stands before its items. So the
+ *   - protobuf: pieces of the same kind, but the length of the list precedes its items. So the
  *     pieces are made twice: list_count() makes and drops them, one in each turn of the loop, and
  *     the cursor goes back to its first object; then they are sent. A list that fits into the first
  *     FIRST_BYTES is kept while it is counted, and sent at once. Items of objects that a watch cache
@@ -348,7 +348,7 @@ static int list_refill_text(struct cor_list_call *list)
     struct cor_call *call = &list->call;
     int r;
 
-    /* What stands before an item that no thread had room for is not sent yet. */
+    /* What precedes an item that no thread had room for is not sent yet. */
     if (!list->large)
         cor_buf_reset(&call->out);
     r = list_fill(list, BYTES_AT_ONCE);

@@ -1,5 +1,5 @@
 /* A list in protobuf: the envelope that stands around its items, and one item at a time. The length
- * of the message stands in front of it, so that the items are written twice: first they are only
+ * of the message is in front of it, so that the items are written twice: first they are only
  * counted, then they are sent (list.c has the flow).
  * Owner: the list's call.  Thread: the call's loop, or the thread that has the call. */
 #ifndef COR_SERVER_LIST_PROTOBUF_H
@@ -14,7 +14,7 @@
 struct cor_list_protobuf {
     const struct cor_type *item; /* what the items are; NULL: the list is not in protobuf */
     struct cor_buf meta;         /* the list's metadata, as a field of the message */
-    struct cor_buf frame;        /* what stands before the items and after them */
+    struct cor_buf frame;        /* what precedes the items and after them */
     size_t head_bytes;           /* of `frame`, the part before the items */
     bool is_counting;            /* the items are counted and not sent yet */
     uint64_t counted, sent;      /* bytes of items */

@@ -124,8 +124,8 @@ static int text_write_item(struct cor_list_call *list, const struct cor_object *
     return 0;
 }
 
-/* Everything is made from the object in the version of the request, but for the cells of a table.
- */
+/* Everything is made from the object in the version of the request, except for the cells of a
+ * table. */
 int cor_list_write_item(struct cor_list_call *list, const struct cor_object *object,
                         struct cor_buf *out)
 {

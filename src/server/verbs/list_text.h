@@ -22,7 +22,7 @@ int cor_list_write_item(struct cor_list_call *list, const struct cor_object *obj
                         struct cor_buf *out);
 
 /* The next item at the end of the call's output, in the form that the client asked for (JSON,
- * indented JSON or protobuf), with what stands between two items. */
+ * indented JSON or protobuf), with what is between two items. */
 int cor_list_write_text_item(struct cor_list_call *list, const struct cor_object *object);
 
 /* The whole table of a list that is known to be empty. */

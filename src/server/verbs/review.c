@@ -62,7 +62,7 @@ static struct cor_str spec_of(const struct review_call *review)
     return cor_object_member(cor_write_body(&review->write), COR_STR("spec"));
 }
 
-/* Appends the text of a JSON string to `out`, which has room for it. "" when it is no string. */
+/* Appends the text of a JSON string to `out`, which has room for it. "" when it is not a string. */
 static struct cor_str decode_text(struct cor_str value, struct cor_buf *out)
 {
     struct cor_str raw, text;

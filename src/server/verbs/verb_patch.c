@@ -70,8 +70,8 @@ static int patch_refuse(struct cor_call *call, int r, const struct cor_json_patc
 }
 
 /* A patch merges sorted keys, and raw values need not have them sorted: what it sees of an object
- * with raw values is canonical, also inside of them. Upstream's patches go through maps, which
- * sort as well. `scratch` holds the bytes of `*json` then. */
+ * with raw values is canonical, also inside them. Upstream's patches go through maps, which sort as
+ * well. `scratch` holds the bytes of `*json` then. */
 static int patch_sort_raw(const struct cor_type *type, struct cor_str *json,
                           struct cor_buf *scratch)
 {
@@ -104,7 +104,7 @@ static int patch_run_on(struct patch_call *patch, struct cor_str doc,
                                      write->asked.dups, why);
 }
 
-/* Replaces text of the patch that is no UTF-8. 1; 0: there is none; -COR_ENOMEM, -COR_ETOOBIG. */
+/* Replaces text of the patch that is not UTF-8. 1; 0: there is none; -COR_ENOMEM, -COR_ETOOBIG. */
 static int patch_mend(struct patch_call *patch)
 {
     struct cor_buf mended;

@@ -5,7 +5,7 @@
  *   renew:  the configuration without its own annotation ──► Go's text of it ──► a JSON string ──►
  *           the annotations with it ──► the object with these annotations
  *
- * Failures: no memory, or a text beyond its maximum. An annotation that is no JSON, or of another
+ * Failures: no memory, or a text beyond its maximum. An annotation that is not JSON, or of another
  * version, counts as no annotation.
  * Thread: any (pure). */
 /* clang-format on */
@@ -101,8 +101,8 @@ static int write_member(struct cor_json_writer *w, struct cor_str key, struct co
     return r;
 }
 
-/* Writes all members in byte order: a canonical object is sorted but for kind and apiVersion, which
- * stand first. */
+/* Writes all members in byte order: a canonical object is sorted except for kind and apiVersion,
+ * which come first. */
 static int write_sorted(struct cor_json_writer *w, struct cor_str config)
 {
     static const char *const first[] = {"apiVersion", "kind"};
@@ -143,7 +143,7 @@ static int add_config(struct cor_str config, struct cor_buf *out)
     cor_json_end_object(&w);
     if (r == 0)
         r = cor_json_writer_finish(&w);
-    /* Go escapes what HTML would read; these stand in texts alone. */
+    /* Go escapes what HTML would read; these are in texts alone. */
     for (size_t i = 0; i < text.n && r == 0; i++) {
         char c = text.p[i];
 

@@ -9,7 +9,7 @@
  * Without a present object the configuration is applied to the zero object of the kind, and a new
  * object is made. What the stage makes goes through the other stages like a body.
  *
- * Failures, in upstream's words: 400 for what is no YAML or of another kind; 409 with a cause for
+ * Failures, in upstream's words: 400 for what is not YAML or of another kind; 409 with a cause for
  * each field that another manager owns; 500 for a field that the type does not have, or a value of
  * another type, and for a present object whose managers cannot be read. COR_WORK_YIELD: it is too
  * much for a loop; 413: it is too much for the budget of a request.

@@ -5,9 +5,9 @@
  * The findings, in upstream's order:
  *   1. keys that a YAML body repeats, in the words of the YAML decoder, or fields that a patch
  *      document repeats, or that operations of a JSON patch do not have;
- *   2. what the read walk noted about the object (`report`, made by DECODE).
- * The stage comes after DECODE, because a body that is no object at all is refused for that
- * first. Failures: 400 for a body, 422 for what a patch made, in upstream's words; no memory.
+ *   2. what the read walk noted about the object (`report`, made by DECODE). The stage comes after
+ *   DECODE, because a body that is not an object at all is refused for that first. Failures: 400
+ *   for a body, 422 for what a patch made, in upstream's words; no memory.
  * Thread: the thread that has the call. */
 #include <assert.h>
 

@@ -29,7 +29,7 @@
 
 /* The type that the object says it is of. A body that has fields of other names may have said it in
  * other letters; what was made of YAML, or by a patch, is sorted, so that small letters win. 0,
- * -COR_EINVAL with words in `why`. */
+ * -COR_EINVAL with a message in `why`. */
 static int decode_find_kind(const struct cor_receiving *write, const struct cor_object *object,
                             bool has_dups, struct cor_body_kind *sent, bool *is_clean,
                             struct cor_buf *why)

@@ -24,7 +24,7 @@ static struct cor_str time_of(struct cor_str entry)
     return cor_str(begin, (size_t)(value.p + value.n - begin));
 }
 
-/* Are both entries equal but for their times? */
+/* Are both entries equal except for their times? */
 static bool is_same_entry(struct cor_str a, struct cor_str b)
 {
     struct cor_str a_time = time_of(a), b_time = time_of(b);
@@ -33,7 +33,7 @@ static bool is_same_entry(struct cor_str a, struct cor_str b)
                       cor_str(b.p, (size_t)(b_time.p - b.p)));
 }
 
-/* Have both lists the same entries in the same order, but for their times? */
+/* Have both lists the same entries in the same order, except for their times? */
 static bool is_same_list(struct cor_str a, struct cor_str b)
 {
     struct cor_json_iter a_it = cor_json_iter(a), b_it = cor_json_iter(b);

@@ -1,6 +1,6 @@
 /* The stages of a write, for the lists in write_lists.c. What each of them does is in the head of
  * its file, what it sees in the view that it gets (write_phases.h). The functions that return a
- * bool say whether a write needs the stage that they stand before.
+ * bool say whether a write needs the stage that they precede.
  * Thread: the one that has the call; of stages that may finish later, the call's loop. */
 #ifndef COR_SERVER_WRITE_STAGES_H
 #define COR_SERVER_WRITE_STAGES_H

@@ -75,8 +75,8 @@ void cor_write_run(struct cor_write *write, enum cor_stage from, enum cor_stage 
 }
 
 /* Appends the name that a user agent gives to its manager: the printable characters before the
- * first slash, at most MANAGER_MAX bytes of them. A byte that is no text counts for U+FFFD, which
- * prints. */
+ * first slash, at most MANAGER_MAX bytes of them. A byte that is not a text counts for U+FFFD,
+ * which prints. */
 static int add_agent_name(struct cor_str agent, struct cor_buf *out)
 {
     ptrdiff_t slash = cor_str_find(agent, '/');

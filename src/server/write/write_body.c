@@ -24,7 +24,7 @@
 #define PROTOBUF_TYPE   "application/vnd.kubernetes.protobuf"
 #define PROTOBUF_GROWTH 16 /* an empty message of two bytes may have many zeros in JSON */
 #define YAML_GROWTH     4  /* its decoder takes so much longer than that of JSON */
-/* What an object inside of a body costs besides its own bytes. Defaults make up to 200 bytes of an
+/* What an object inside a body costs besides its own bytes. Defaults make up to 200 bytes of an
  * empty container, port, volume or claim in up to 1.7 us, in which the stages go over this many
  * plain bytes. */
 #define ELEMENT_BYTES 64

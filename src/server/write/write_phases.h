@@ -44,7 +44,7 @@ struct cor_write_asked {
     bool is_applied;            /* server-side apply: `apply` also sets `managed` */
     struct cor_json_dups *dups; /* PATCH: where `apply` notes fields that the patch repeats; the
                                  * verb's */
-    const char *dups_prefix;    /* stands before each of `dups` in messages; NULL: nothing */
+    const char *dups_prefix;    /* precedes each of `dups` in messages; NULL: nothing */
     struct cor_buf manager;     /* who writes, for managedFields: a quoted text */
     struct cor_buf sender;      /* who sent the request, as JSON; empty: the strategy needs none */
 };

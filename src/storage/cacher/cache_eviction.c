@@ -1,6 +1,6 @@
 /* What leaves the watch caches. The writer decides after every batch, in this order:
  *
- * 1. Events that are older than 75 s leave, but for the last 100 or so of a resource. Here and
+ * 1. Events that are older than 75 s leave, except for the last 100 or so of a resource. Here and
  *    below, events of one revision leave together. Roots leave with the events that they need, and
  *    so do roots below the compacted revision of the engine.
  * 2. Nodes and items that nothing shows any more are freed, a bounded number per batch.

@@ -392,8 +392,8 @@ static void reading_on_job_done(struct cor_decode_job *job)
 static bool reading_begin_later(struct history_reading *h);
 
 /* Reads the batches that are here, in order: values that must be brought into the form of the
- * schema on a thread (decoder.h), one batch at a time, and the others here. Then comes what stands
- * behind the batches: that the feed is broken, and that it is closed. */
+ * schema on a thread (decoder.h), one batch at a time, and the others here. Then comes what follows
+ * the batches: that the feed is broken, and that it is closed. */
 static void reading_go_on(struct history_reading *h)
 {
     struct cor_decoder *decoder = &h->cacher->cachers->decoder;

@@ -88,7 +88,7 @@ unsigned cor_cache_range_indexes(const struct cor_watch_cache *c,
     return indexes;
 }
 
-/* A key in an index: the value, a NUL, and the key; with one more NUL behind it. */
+/* A key in an index: the value, a NUL, and the key; with one more NUL after it. */
 struct indexed_key {
     char text[COR_TRIGGER_TEXT_MAX + 1 + COR_KEY_BYTES_MAX + 1];
     size_t n;

@@ -1,6 +1,6 @@
 /* Inside cacher/: the reader, which is one cacher as one loop reads it; the waits of its reads; its
  * cursors and its watches.
- * Thread: the loop's, but for what is under the cachers_loop's lock.  Owner: whoever made it. */
+ * Thread: the loop's, except for what is under the cachers_loop's lock.  Owner: whoever made it. */
 #ifndef COR_STORAGE_CACHER_CACHE_READER_INT_H
 #define COR_STORAGE_CACHER_CACHE_READER_INT_H
 

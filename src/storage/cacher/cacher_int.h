@@ -39,7 +39,7 @@ struct source_list {
     struct store_pages pages; /* the page that is being read, or that was read ahead */
     bool is_reading;          /* it is with the engine */
     bool is_waiting;          /* nothing is left to decode before it is answered */
-    bool is_over;             /* the list has ended, but for that answer */
+    bool is_over;             /* the list has ended, except for that answer */
     bool has_failed;          /* how it ended */
     struct cor_kv **kvs;      /* the page that is being decoded */
     size_t nkvs, at;          /* its length, and the next key to decode */

@@ -88,8 +88,8 @@ void cor_cacher_watch_deliver(struct cacher_watch *w, const struct cor_window_ev
     w->on_event(w->arg, event);
 }
 
-/* What the window must keep: `needs` is the lowest place of any watch. It is kept exact, but for a
- * dispatch, which finds it once at its end. A value that is too low only keeps events longer. */
+/* What the window must keep: `needs` is the lowest place of any watch. It is kept exact, except for
+ * a dispatch, which finds it once at its end. A value that is too low only keeps events longer. */
 
 static void settle_needs(struct cacher_reader *reader)
 {

@@ -305,8 +305,8 @@ static bool replay_give(struct replay *r)
     return is_given;
 }
 
-/* The window begins at or before the replay's place: the watches that stand between two revisions
- * go on there. */
+/* The window begins at or before the replay's place: the watches that are between two revisions go
+ * on there. */
 static void replay_reach_window(struct replay *r)
 {
     struct cor_watch_cache *cache = &r->reader->cacher->cache;
@@ -461,7 +461,7 @@ static bool event_must_renew(const struct replay *r, const struct cor_feed_event
            (event->prev && cor_store_must_renew(store, event->prev));
 }
 
-/* One event, or what stands between two. False: there is nothing more to do now. */
+/* One event, or what is between two. False: there is nothing more to do now. */
 static bool replay_step(struct replay *r, size_t *bytes)
 {
     struct cor_feed_event event;

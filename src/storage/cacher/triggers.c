@@ -1,5 +1,5 @@
 /* Keeps copies of the names of trigger fields, and their paths; and says by which text a value is
- * indexed. Failures: no memory; a name that is no path. */
+ * indexed. Failures: no memory; a name that is not a path. */
 #include "storage/cacher/triggers.h"
 
 #include "base/err.h"
@@ -32,7 +32,7 @@ void cor_triggers_deinit(struct cor_triggers *triggers)
     *triggers = (struct cor_triggers){0};
 }
 
-/* Triggers are compared as they stand in the object. */
+/* Triggers are compared as they are in the object. */
 static bool is_plain(struct cor_str value)
 {
     for (size_t i = 0; i < value.n; i++) {

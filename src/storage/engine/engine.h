@@ -43,7 +43,7 @@ struct cor_engine_req {
     enum cor_engine_op op;     /* the engine's */
     struct cor_engine *engine; /* the engine's */
     int result;                /* 0 or negative COR_E… */
-    struct cor_status status;  /* filled when result < 0, but for a lost compare */
+    struct cor_status status;  /* filled when result < 0, except for a lost compare */
 };
 
 /* Keys in [key, end), or the one key when `end` is empty; ascending byte order. */

@@ -37,8 +37,8 @@ struct cor_engine {
 /* Answers `req`: on_done runs on its loop with `result`. The status is set before, if at all. */
 void cor_engine_req_done(struct cor_engine_req *req, int result);
 
-/* Answers all of `requests` (linked by their mails), each with the result that stands in it; each
- * loop is woken at most once. */
+/* Answers all of `requests` (linked by their mails), each with the result that is in it; each loop
+ * is woken at most once. */
 void cor_engine_reqs_done(struct cor_dlist *requests);
 
 /* Answers one with the table's text or `message` in its status. */

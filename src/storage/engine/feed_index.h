@@ -14,7 +14,7 @@ struct cor_feed_range {
 };
 
 /* Makes the range of bytes copied to `bytes`, which has room for both and one more. One key (`end`
- * is empty) is the range up to the key with a NUL behind it. */
+ * is empty) is the range up to the key with a NUL after it. */
 void cor_feed_range_copy(struct cor_feed_range *range, char *bytes, struct cor_str key,
                          struct cor_str end);
 

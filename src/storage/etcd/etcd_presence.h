@@ -9,7 +9,7 @@
  *
  * A user who may not write the key makes it OFF again, without an error. A lease outlives its
  * connection, so a lost stream alone writes nothing. cor_etcd_presence_stop() revokes the lease, which deletes the key.
- * Thread: the engine's loop, but for cor_etcd_presence_init().  Owner: the engine. */
+ * Thread: the engine's loop, except for cor_etcd_presence_init().  Owner: the engine. */
 /* clang-format on */
 #ifndef COR_STORAGE_ETCD_ETCD_PRESENCE_H
 #define COR_STORAGE_ETCD_ETCD_PRESENCE_H

@@ -1,4 +1,4 @@
-/* The inside of a session, for etcd_session.c and etcd_stream.c only. */
+/* Internals of a session, for etcd_session.c and etcd_stream.c only. */
 #ifndef COR_STORAGE_ETCD_ETCD_SESSION_INT_H
 #define COR_STORAGE_ETCD_ETCD_SESSION_INT_H
 

@@ -29,7 +29,7 @@ struct etcd_watch {
     cor_rev lacked_prev_at; /* the event of this revision has come without its previous value */
 
     /* The events of whole revisions, in order; `pos` is the revision of the last one. The watch may
-     * be closed from inside of the call. */
+     * be closed from inside the call. */
     void (*on_events)(struct etcd_watch *w, const struct cor_feed_event *events, size_t n);
     /* etcd has nothing more up to `pos`. */
     void (*on_progress)(struct etcd_watch *w);

@@ -118,7 +118,7 @@ static void stream_settle(struct etcd_watch_stream *s)
         stream_free(s);
 }
 
-/* Gives the stream up. Inside of a callback the places hear of it when stream_settle() runs. */
+/* Gives the stream up. Inside a callback the places hear of it when stream_settle() runs. */
 static void stream_lose(struct etcd_watch_stream *s, enum etcd_wait_when when)
 {
     if (s->is_lost)
@@ -244,7 +244,7 @@ static bool stream_covers(const struct etcd_watch_stream *s, const struct etcd_p
 
 /* An answer with a revision above that of a place's announcement was made after it. So the answer
  * is to a question from after the place joined, and `answered` can be raised: etcd drops questions,
- * and counting answers alone would stay behind for ever. */
+ * and counting answers alone would stay behind forever. */
 static void stream_take_progress(struct etcd_watch_stream *s, cor_rev rev)
 {
     struct cor_dlist told, *link;

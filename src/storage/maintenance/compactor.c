@@ -73,7 +73,7 @@ static void learn(struct cor_compactor *c, cor_rev rev)
         atomic_store(&c->compacted, rev);
 }
 
-/* A value that is no number is a peer's mistake; nothing is learned from it. */
+/* A value that is not a number is a peer's mistake; nothing is learned from it. */
 static void learn_from(struct cor_compactor *c, const struct cor_kv *kv)
 {
     cor_rev rev;

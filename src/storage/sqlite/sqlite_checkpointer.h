@@ -1,6 +1,6 @@
 /* Folds the write-ahead log back into the database file, on a thread and a connection of its own,
- * so that the writer does not wait for it. Thread: the engine's, but for the thread inside.  Owner:
- * the engine. */
+ * so that the writer does not wait for it. Thread: the engine's, except for the thread inside.
+ * Owner: the engine. */
 #ifndef COR_STORAGE_SQLITE_SQLITE_CHECKPOINTER_H
 #define COR_STORAGE_SQLITE_SQLITE_CHECKPOINTER_H
 

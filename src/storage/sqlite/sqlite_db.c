@@ -229,7 +229,7 @@ static int db_pragma_int(struct cor_sqlite_db *db, const char *sql, int64_t *ret
     return r;
 }
 
-/* Is the file empty? Refuses a file that is no store, or one of another version. */
+/* Is the file empty? Refuses a file that is not a store, or one of another version. */
 static int db_is_new(struct cor_sqlite_db *db, bool *ret_new, struct cor_status *reterr_status)
 {
     int64_t tables = 0, application = 0, version = 0;

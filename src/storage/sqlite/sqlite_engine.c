@@ -9,7 +9,7 @@
  *     5. cor_compaction_step()     one step of sweeping history
  *     6. cor_feeds_turn()          some pages for feeds that are behind
  *     7. engine_bound_wal()        ask for a checkpoint, or wait for it
- *   and sleep when there is nothing left: for ever, or until a lease may expire.
+ *   and sleep when there is nothing left: forever, or until a lease may expire.
  *
  * Failures. What the database refuses for a reason that passes (a full disk, no memory) fails the
  * batch alone. After an I/O error, corruption or an internal error the state of the file is not

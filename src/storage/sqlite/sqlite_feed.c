@@ -21,11 +21,12 @@
  *
  * Failures. A live feed for which an event cannot be gathered (no memory, no credit) falls behind
  * just before that event and reads it from history later; a feed that is `in_step` may not do that
- * and breaks. A page that cannot be read, a start outside of history, and a start that finds no
- * memory break the feed: on_broken is called once, and the feed waits to be closed. A feed that is
- * closed while a reader has its page ends when the page comes back.
+ * and breaks. A page that cannot be read, a start outside history, and a start that finds no memory
+ * break the feed: on_broken is called once, and the feed waits to be closed. A feed that is closed
+ * while a reader has its page ends when the page comes back.
  *
- * Thread: the engine's, except cor_sqlite_feed_open() (any) and cor_feed_read_page() (a reader's). */
+ * Thread: the engine's, except cor_sqlite_feed_open() (any) and cor_feed_read_page() (a reader's).
+ */
 /* clang-format on */
 #include "storage/sqlite/sqlite_feed.h"
 

@@ -6,7 +6,7 @@
  *
  * LIVE: everything up to the engine's revision was delivered. BEHIND: everything up to `pos` was;
  * it is in the engine's list `behind` unless it has no credit. READING: a reader has its page.
- * Thread: the engine's, but for cor_sqlite_feed_open().  Owner: the engine. */
+ * Thread: the engine's, except for cor_sqlite_feed_open().  Owner: the engine. */
 /* clang-format on */
 #ifndef COR_STORAGE_SQLITE_SQLITE_FEED_H
 #define COR_STORAGE_SQLITE_SQLITE_FEED_H

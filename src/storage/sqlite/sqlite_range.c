@@ -103,7 +103,7 @@ static int count_rest(struct cor_sqlite_db *db, struct cor_range_req *req, cor_r
         return cor_sqlite_db_err(db);
     if (req->ret_nkvs > 0) {
         from = cor_kv_key(req->ret_kvs[req->ret_nkvs - 1]);
-        from.n++; /* with the NUL behind it: the first key after this one */
+        from.n++; /* with the NUL after it: the first key after this one */
     }
     range_bind(st, from, req->end, at);
     r = cor_sqlite_db_int(db, st, &n);

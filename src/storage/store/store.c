@@ -265,7 +265,8 @@ int cor_store_engine_failure(const struct store_key *key, struct cor_engine_req 
     if (req->result == -COR_EUNREACHABLE)
         return cor_storage_error(reterr_status, COR_STORAGE_UNREACHABLE, store_key_str(key), 0,
                                  cor_status_message(&req->status));
-    if (req->result == -COR_ENOTFOUND) /* The lease was not found; an absent key is no failure. */
+    if (req->result ==
+        -COR_ENOTFOUND) /* The lease was not found; an absent key is not a failure. */
         return cor_storage_internal(reterr_status, "%s", cor_status_message(&req->status));
     cor_status_move(reterr_status, &req->status);
     return req->result;

@@ -27,7 +27,7 @@ int cor_store_pages_go_on(struct store_pages *pages, struct cor_str last)
 {
     int r;
 
-    /* The first key after `last` is `last` with a NUL behind it. */
+    /* The first key after `last` is `last` with a NUL after it. */
     cor_buf_reset(&pages->from);
     r = cor_buf_adds(&pages->from, last);
     if (r == 0)

@@ -43,8 +43,8 @@ int cor_stored_form_to_protobuf(const struct cor_object *object, struct cor_buf 
  * it now: normalised and with all defaults. Values that were written before the schema was followed
  * need this, and protobuf values, which have no room for some fields (the apiVersion and kind of a
  * StatefulSet's volumeClaimTemplates). 0: nothing was to be done, or the kind is not built in. 1:
- * `object` was replaced. -COR_ENOMEM, -COR_ETOOBIG, -COR_ECORRUPT (it is no object of its kind):
- * `object` is as before. */
+ * `object` was replaced. -COR_ENOMEM, -COR_ETOOBIG, -COR_ECORRUPT (it is not an object of its
+ * kind): `object` is as before. */
 int cor_stored_form_renew(struct cor_object **object);
 
 /* The same for an object of a custom resource: it becomes `kind` of `api_version`, and follows the

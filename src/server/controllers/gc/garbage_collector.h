@@ -51,7 +51,7 @@ struct cor_gc_opts {
                                struct cor_str message);
     /* What a control loop reports; may be NULL. */
     void (*on_report)(void *arg, const struct cor_control_report *report);
-    /* After a stop, once, inside of tick. `why` is NULL when all attempts have ended. */
+    /* After a stop, once, inside tick. `why` is NULL when all attempts have ended. */
     void (*on_stopped)(void *arg, const struct cor_status *why);
     void *arg;
 };

@@ -1,5 +1,5 @@
 /* The absent-owner cache of the graph: an LRU whose key is all five coordinates, each with a NUL
- * behind it. */
+ * after it. */
 #include <string.h>
 
 #include "base/buf.h"

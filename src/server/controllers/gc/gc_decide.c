@@ -17,7 +17,7 @@
  *
  * Each error ends the attempt, and the object is tried again after the queue's delay. Two errors
  * are final: an object without a namespace that names an owner of a namespaced kind is left alone
- * for ever. A virtual node for which nothing was to be done is tried again until a feed shows its
+ * forever. A virtual node for which nothing was to be done is tried again until a feed shows its
  * object, or the object is absent. */
 /* clang-format on */
 #include <assert.h>

@@ -33,7 +33,7 @@ struct orphan_patch {
 
 struct cor_gc_orphaning {
     struct cor_gc_attempt *attempt;
-    struct cor_buf uids; /* of the dependents, each with a NUL behind it */
+    struct cor_buf uids; /* of the dependents, each with a NUL after it */
     size_t next;         /* the offset of the first that was not begun */
     size_t nactive;
     struct cor_buf errors; /* their texts, up to a maximum */

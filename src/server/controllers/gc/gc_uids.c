@@ -94,8 +94,8 @@ static struct cor_gc_uid_entry entry_of(struct cor_gc_uid uid, struct cor_gc_pla
     return e;
 }
 
-/* Where the uid's entry would be if no other entry were in the way. Uids are random but for those
- * that a time is in, so the halves are mixed. */
+/* Where the uid's entry would be if no other entry were in the way. Uids are random except for
+ * those that a time is in, so the halves are mixed. */
 static size_t home_of(const struct cor_gc_uids *t, const uint32_t uid[4])
 {
     struct cor_gc_uid u;

@@ -9,9 +9,9 @@
  *
  *   elect ──► the Lease is won: all slots run ──► it is lost: all slots are stopped ──► elect again
  *
- * Everything that changes a slot or the election only notes it and wakes the host; host_turn(), on the host's timer, does
- * what follows. So no controller is freed inside of its own callback. Both timers are always set, far away when there
- * is nothing to do, so that moving them needs no memory.
+ * Everything that changes a slot or the election only notes it and wakes the host; host_turn(), on
+ * the host's timer, does what follows. So no controller is freed inside its own callback. Both
+ * timers are always set, far away when there is nothing to do, so that moving them needs no memory.
  *
  * Failures: a controller that cannot be made or started, or ends by itself, is logged and tried again a second later.
  * An election that ends is begun again. Controllers that do not end within the bound of the stop are reported by their

@@ -406,7 +406,7 @@ static bool is_best_effort_pod(const struct cor_object *pod)
     return true;
 }
 
-/* Does a term of the affinity reach into other namespaces? A preferred term is inside of a weighted
+/* Does a term of the affinity reach into other namespaces? A preferred term is inside a weighted
  * one. */
 static bool terms_cross_namespaces(struct cor_view terms, bool are_weighted)
 {

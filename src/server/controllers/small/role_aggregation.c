@@ -349,7 +349,7 @@ static void aggregation_on_written(struct cor_api_request *req, const struct cor
         return;
     }
     /* The roles that follow see the new rules. Otherwise two roles that aggregate each other would
-     * exchange their rules in each reconcile, for ever. */
+     * exchange their rules in each reconcile, forever. */
     if (answer->object) {
         cor_object_unref(a->roles[a->next - 1]);
         a->roles[a->next - 1] = cor_object_ref(answer->object);
