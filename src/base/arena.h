@@ -17,7 +17,8 @@ struct cor_arena {
     size_t bytes;                   /* of all chunks */
     size_t max;                     /* `bytes` never exceeds it */
     int error;                      /* 0, -COR_ENOMEM, -COR_ETOOBIG, COR_WORK_YIELD */
-    struct cor_work *work; /* what walks over values of the arena are charged to; NULL: to nobody */
+    struct cor_work
+        *work; /* charged with walks over values of the arena; NULL: nothing is charged */
 };
 
 /* Cannot fail; nothing is allocated before the first call of cor_arena_alloc(). */
@@ -32,8 +33,8 @@ void *cor_arena_alloc(struct cor_arena *arena, size_t n);
 /* A copy of the bytes; p == NULL: the arena has failed. */
 struct cor_str cor_arena_copy(struct cor_arena *arena, struct cor_str text);
 
-/* Charges a walk that makes values in the arena. The end of the work is a failure of the arena, so
- * that the walk ends as it does without memory. */
+/* Charges a walk that makes values in the arena. When the budget is used up the arena fails, so
+ * that the walk ends as it would without memory. */
 static inline void cor_arena_charge(struct cor_arena *arena, uint64_t steps)
 {
     if (arena->work && cor_work_charge(arena->work, steps) < 0 && arena->error == 0)

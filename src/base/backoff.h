@@ -10,7 +10,7 @@
 
 #include "base/rand.h"
 
-/* As many steps as there are: only the cap ends the growth. */
+/* Unlimited steps: only the cap ends the growth. */
 #define COR_BACKOFF_STEPS_MAX INT_MAX
 
 struct cor_backoff_opts {
@@ -31,15 +31,15 @@ struct cor_backoff {
 
 void cor_backoff_init(struct cor_backoff *b, const struct cor_backoff_opts *opts, uint64_t now_ms);
 
-/* Back to the first delay and all steps. */
+/* Resets to the first delay and all steps. */
 void cor_backoff_reset(struct cor_backoff *b);
 
 /* The delay before the next try, for a loop without end: grows until the steps are used up or the
  * cap is reached, then stays. */
 uint64_t cor_backoff_next(struct cor_backoff *b, uint64_t now_ms, struct cor_rand *rand);
 
-/* For a loop that gives up: is there another try after this failed one, and in how many ms?
- * There are at most `steps` tries, and none after the growth met the cap. */
+/* For a loop that gives up: returns whether to try again after this failure, and in how many ms.
+ * There are at most `steps` tries, and none after the delay has reached its cap. */
 bool cor_backoff_retry(struct cor_backoff *b, uint64_t now_ms, struct cor_rand *rand,
                        uint64_t *ret_delay_ms);
 

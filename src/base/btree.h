@@ -3,7 +3,7 @@
  * An entry is an item and a 64-bit fingerprint; the key lives in the item and is not copied.
  * docs/internals/btree.md tells how nodes and references live and die.
  *
- * Thread: functions that take a `struct cor_btree *` belong to the writer's thread, save
+ * Thread: functions that take a `struct cor_btree *` belong to the writer's thread, except
  * cor_btree_snapshot() and cor_btree_snapshots(), which any thread may call. A snapshot belongs to
  * whoever holds a reference. The tree's lock is a leaf and is held for no allocation and no
  * callback. Each change is atomic to a snapshot; a caller that wants several seen as one, or a root
@@ -23,8 +23,8 @@ struct cor_btree;
 struct cor_btree_snap;
 struct cor_btree_node;
 
-/* What the tree must know of its items. An item's key never changes while a tree holds the item.
- * `unref` is called on the writer's thread only; `key` on any thread. */
+/* What the tree needs to know about its items. An item's key never changes while a tree holds the
+ * item. `unref` is called on the writer's thread only; `key` on any thread. */
 struct cor_btree_type {
     struct cor_str (*key)(const void *item);
     void (*ref)(void *item);
@@ -43,9 +43,9 @@ struct cor_btree *cor_btree_new(const struct cor_btree_type *type);
 struct cor_btree *cor_btree_free(struct cor_btree *t);
 COR_DEFINE_CLEANUP(struct cor_btree, cor_btree_free)
 
-/* Inserts the item under its key, or puts it in place of the one that is there; the tree takes a
- * reference of its own. `ret_old`, unless NULL, gets the previous item (the caller unrefs it), or
- * NULL when the key is new. 0, or -COR_ENOMEM, which leaves all as it was. */
+/* Inserts the item under its key, or replaces the one that is there; the tree takes a reference of
+ * its own. `ret_old`, unless NULL, gets the previous item (the caller unrefs it), or NULL when the
+ * key is new. 0, or -COR_ENOMEM, which leaves all as it was. */
 int cor_btree_put(struct cor_btree *t, void *item, uint64_t fingerprint, void **ret_old);
 
 /* `ret_old`, unless NULL, gets the removed item (the caller unrefs it). 0, -COR_ENOTFOUND, or
@@ -70,8 +70,9 @@ int cor_btree_stage(struct cor_btree *t, const struct cor_btree_entry *entries, 
 void cor_btree_commit(struct cor_btree *t, struct cor_btree_staged staged);
 void cor_btree_discard(struct cor_btree *t, struct cor_btree_staged staged);
 
-/* Makes sure that the item of `key` can be replaced or removed without memory, until the next
- * snapshot: its path is copied now where a snapshot shows it. 0, -COR_ENOTFOUND or -COR_ENOMEM. */
+/* Makes sure that the item of `key` can be replaced or removed without an allocation, until the
+ * next snapshot: its path is copied now where a snapshot shows it. 0, -COR_ENOTFOUND or
+ * -COR_ENOMEM. */
 int cor_btree_own(struct cor_btree *t, struct cor_str key);
 
 /* Empties the tree in O(1); the items go by cor_btree_reclaim(). */

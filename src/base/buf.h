@@ -1,5 +1,5 @@
-/* A growing run of bytes that is born with its maximum. The bytes are always followed by a NUL that
- * is not counted, so that text can be handed to C functions.
+/* A growing buffer of bytes whose maximum is set when it is initialised. The bytes are always
+ * followed by a NUL that is not counted, so that text can be handed to C functions.
  * Owner: whoever embeds it.  Thread: one at a time. */
 #ifndef COR_BASE_BUF_H
 #define COR_BASE_BUF_H

@@ -1,6 +1,6 @@
 /* clang-format off */
-/* Whether a server that does not answer is asked at all: a circuit breaker. Time comes in by value;
- * nothing here waits.
+/* A circuit breaker: decides whether a server that has stopped answering is asked at all. Time
+ * comes in by value; nothing here waits.
  *
  *   CLOSED ──(failures in a row)──► OPEN ──(its time is up, next question)──► TRIAL ──► CLOSED or OPEN
  *                                                TRIAL ──(no answer in time, next question)──► TRIAL
@@ -32,7 +32,7 @@ struct cor_circuit {
 
 /* One question. Embedded by whoever asks, and zeroed before cor_circuit_enter(). */
 struct cor_circuit_pass {
-    bool is_trial; /* what comes of it decides about the circuit */
+    bool is_trial; /* its outcome decides the state of the circuit */
 };
 
 void cor_circuit_init(struct cor_circuit *c, const struct cor_circuit_opts *opts);

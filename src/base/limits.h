@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 /* Connections, and requests on their way. Go allows 1 MiB of head; clients of Kubernetes send one
- * or two KB, the largest token a few more, and who is still anonymous should not claim more memory.
- */
+ * or two KB, the largest token a few more, and a client that is still anonymous should not claim
+ * more memory. */
 #define COR_CONNECTIONS_MAX    16384
 #define COR_HELD_FOR_PEERS_MAX (256u << 20) /* in all; http/budget.h has the shares */
 #define COR_HEAD_BYTES_MAX     (64u * 1024)

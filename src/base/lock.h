@@ -5,7 +5,7 @@
  * A build with debug information (meson's `debug` option: every build but a release) checks on each
  * thread that
  *   - the rank of a lock is higher than the rank of every lock that the thread holds already;
- *   - a thread gives back only locks that it holds;
+ *   - a thread releases only locks that it holds;
  *   - a thread that waits for a condition holds no lock except the condition's own;
  *   - no lock is held where cor_lock_assert_none() is called, before a callback.
  * A breach writes the names of the locks to stderr and aborts. A release build has none of this:
@@ -186,8 +186,8 @@ static inline void cor_cond_broadcast(struct cor_cond *cond)
     pthread_cond_broadcast(&cond->cond);
 }
 
-/* Gives `lock` back while it waits and holds it again when it returns, which may be without cause:
- * the caller looks at what it waits for in a loop. */
+/* Releases `lock` while it waits and holds it again when it returns. Wakeups may be spurious: the
+ * caller checks its condition in a loop. */
 static inline void cor_cond_wait(struct cor_cond *cond, struct cor_lock *lock)
 {
     cor_lock_check_wait(lock);

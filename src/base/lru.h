@@ -1,5 +1,5 @@
-/* What was used last, by name, up to a maximum: links that their users embed, and a map. When one
- * too many comes, the one that was not used for longest is dropped.
+/* A cache of named entries that keeps those used most recently: links that their users embed, and a
+ * map. When it is full, the least recently used entry is dropped.
  * Owner: whoever embeds it; what is linked is freed by `drop`.  Thread: one at a time. */
 #ifndef COR_BASE_LRU_H
 #define COR_BASE_LRU_H
@@ -15,7 +15,7 @@ struct cor_lru_link {
 
 struct cor_lru {
     struct cor_map map;
-    struct cor_dlist order; /* the one not used for longest first */
+    struct cor_dlist order; /* least recently used first */
     size_t max;
     void (*drop)(struct cor_lru_link *take);
 };
@@ -26,10 +26,10 @@ void cor_lru_init(struct cor_lru *l, size_t max, void (*drop)(struct cor_lru_lin
 /* Drops all. */
 void cor_lru_deinit(struct cor_lru *l);
 
-/* The one of this name, which is now the last used; NULL: none. */
+/* The entry of this name, which becomes the most recently used; NULL: there is none. */
 struct cor_lru_link *cor_lru_use(struct cor_lru *l, struct cor_str key);
 
-/* Adds one whose key is set and not there. 0, or -COR_ENOMEM (it was not taken). */
+/* Adds an entry whose key is set and not present. 0, or -COR_ENOMEM (it was not taken). */
 int cor_lru_add(struct cor_lru *l, struct cor_lru_link *link);
 
 /* Drops one that is there. */

@@ -1,4 +1,4 @@
-/* What can be done with a borrowed run of bytes beside what its public header has.
+/* Operations on borrowed strings in addition to those of the public header.
  * Thread: any (a value). */
 #ifndef COR_BASE_STR_H
 #define COR_BASE_STR_H

@@ -16,7 +16,7 @@
  * invalid byte counts alone, as COR_UTF8_INVALID. */
 size_t cor_utf8_first(struct cor_str s, uint32_t *ret_cp);
 
-/* May it do something to a terminal or to what a human sees? Controls do; those of the C1 block
+/* Returns whether it may affect a terminal or what a human sees. Controls do; those of the C1 block
  * reach a terminal like escape sequences, U+2028 and U+2029 end a line for some readers, and the
  * bidirectional controls reorder text. */
 bool cor_utf8_is_control(uint32_t cp);

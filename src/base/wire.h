@@ -1,5 +1,5 @@
-/* Reads protobuf's wire format, one item at a time, without a copy and never behind the given end.
- * For bytes that a server sent: what is not understood ends the message.
+/* Reads protobuf's wire format, one item at a time, without a copy and never past the given end.
+ * For bytes that a server sent: an item that is not understood ends the message.
  * Thread: any (values). */
 #ifndef COR_BASE_WIRE_H
 #define COR_BASE_WIRE_H

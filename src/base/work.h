@@ -50,7 +50,7 @@ static inline int cor_work_charge(struct cor_work *work, uint64_t steps)
     return cor_work_result(work);
 }
 
-/* What comes next needs more than is left: nothing is, from now on. Returns the failure. */
+/* The next step needs more than is left: from now on the budget is used up. Returns the failure. */
 static inline int cor_work_use_up(struct cor_work *work)
 {
     uint64_t end = work->slice < work->max ? work->slice : work->max;
@@ -60,7 +60,8 @@ static inline int cor_work_use_up(struct cor_work *work)
     return cor_work_result(work);
 }
 
-/* Would so many more steps go over the slice? Then the work is not begun on this loop. */
+/* Returns whether so many more steps would exceed the slice. Then the work is not begun on this
+ * loop. */
 static inline bool cor_work_would_yield(const struct cor_work *work, uint64_t steps)
 {
     return work->slice != UINT64_MAX && (steps > work->slice || work->steps > work->slice - steps);

@@ -198,7 +198,7 @@ static int apply_send_patch(struct apply *a, enum cor_merge_diff_part part, stru
                              reterr);
 }
 
-/* Does the object, or its status, differ from what it shall be, as controllerutil compares them?
+/* Does the object, or its status, differ from what it should be, as controllerutil compares them?
  * Otherwise a quantity that the server writes in another way would be updated forever. 1, 0, or a
  * failure. */
 static int apply_differs(const struct apply *a, bool is_status, struct cor_status *reterr)

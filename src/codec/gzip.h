@@ -51,7 +51,7 @@ struct cor_gzip_reader *cor_gzip_reader_free(struct cor_gzip_reader *reader);
 int cor_gzip_read(struct cor_gzip_reader *reader, struct cor_str in, cor_gzip_on_piece on_piece,
                   void *arg);
 
-/* Was the last member whole? To be asked when no more bytes come. */
+/* Returns whether the last member was complete. Called when no more bytes come. */
 bool cor_gzip_reader_is_whole(const struct cor_gzip_reader *reader);
 
 /* Does the value of an Accept-Encoding header name gzip? With the API server's own rule

@@ -1,5 +1,4 @@
-/* libyaml's ends, without leaving what it read in memory that others get: documents hold secrets.
- */
+/* Frees what libyaml has read, and wipes it first: documents hold secrets. */
 #ifndef COR_CODEC_YAML_WIPE_H
 #define COR_CODEC_YAML_WIPE_H
 

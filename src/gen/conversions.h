@@ -1,7 +1,7 @@
-/* Writes conversions between two versions of a kind, in both directions: what agrees is copied by
- * tables (coracle/types/own.h), so is what was declared to be renamed, and for the rest a function
- * is declared that the program has to write; it does not link without. A test of the way there and
- * back is written beside them. The output is a function of the model alone. Thread: any (no state).
+/* Writes conversions between two versions of a kind, in both directions: matching members are
+ * copied by tables (coracle/types/own.h), and so are members that were declared as renamed; for the
+ * rest a function is declared that the program has to write in order to link. A test of the round
+ * trip is written beside them. The output is a function of the model alone. Thread: any (no state).
  */
 #ifndef COR_GEN_CONVERSIONS_H
 #define COR_GEN_CONVERSIONS_H
@@ -21,8 +21,8 @@ struct cor_gen_rename {
 struct cor_gen_conversion {
     const struct cor_gen_type *a, *b;
     struct cor_gen_rename *renames; /* in the order in which they were declared */
-    bool settles;        /* the way from b there and back may add something, but only once */
-    struct cor_str stem; /* of its files: "core_v1_event_conversion" */
+    bool settles;                   /* a round trip from b may add something, but only once */
+    struct cor_str stem;            /* of its files: "core_v1_event_conversion" */
 };
 
 /* Reads "PACKAGE.KIND=PACKAGE.KIND[:PATH=PATH...][:settles]". What api/all.conversions declares of

@@ -1,6 +1,6 @@
 /* Types of a model from JSON schemas, as OpenAPI and CustomResourceDefinitions have them. A struct
- * inside another one, which has no name in the schema, is named after the way to it: the objects in
- * spec.ports of a Website are WebsiteSpecPorts.
+ * inside another one, which has no name in the schema, is named after the path to it: the objects
+ * in spec.ports of a Website are WebsiteSpecPorts.
  * Owner: the reader of a file, for the time of a call.  Thread: one at a time. */
 #ifndef COR_GEN_FROM_SCHEMA_H
 #define COR_GEN_FROM_SCHEMA_H
@@ -46,8 +46,8 @@ struct cor_view cor_gen_need(struct cor_gen_schemas *s, struct cor_view object, 
 struct cor_str cor_gen_need_text(struct cor_gen_schemas *s, struct cor_view object,
                                  const char *key);
 
-/* Groups, versions, kinds and plurals are in the files that are written as they are, and the input
- * may be a stranger's: none may end a text or a comment there. An empty one is fine. */
+/* Groups, versions, kinds and plurals are copied into the generated files, and the input may be
+ * untrusted: none may end a text or a comment there. An empty one is allowed. */
 #define COR_GEN_NAME_EXPECTED "a name of letters, digits, -, . and _ was expected"
 bool cor_gen_is_name(struct cor_str text);
 /* cor_gen_need_text() of such a name. */

@@ -1,8 +1,8 @@
 /* clang-format off */
-/* A client's HTTP/2 connection: it is dialled, or takes a stream that was; the server's first frame
- * is awaited; then streams may be opened on its session. It speaks HTTP/2 by ALPN over TLS, by
- * prior knowledge on a plain socket. Owner: its opener. Thread: the loop's of `net`. No function
- * calls back before it returns.
+/* A client's HTTP/2 connection: it is dialled, or takes over a dialled stream; it waits for the
+ * server's first frame; then streams may be opened on its session. It speaks HTTP/2 by ALPN over
+ * TLS, by prior knowledge on a plain socket.  Owner: its opener. Thread: the loop's of `net`. No
+ * function calls back before it returns.
  *
  *   open ──► on_open ──► (streams) ──► on_drain ──► on_end ──► cor_client_conn_close ──► on_closed
  *            (on_end may come at any time; cor_client_conn_close also from a callback) */
@@ -53,8 +53,8 @@ struct cor_client_conn_opts {
 int cor_client_conn_open(struct cor_net *net, const struct cor_client_conn_opts *opts,
                          struct cor_client_conn **ret_conn);
 
-/* On a stream that is open; of `opts` what belongs to connecting is not looked at, except for the
- * timeout. 0: the stream is the connection's; -COR_ENOMEM: it is not. */
+/* Uses a stream that is open; the members of `opts` about connecting are ignored, except the
+ * timeout. 0: the connection owns the stream; -COR_ENOMEM: it does not. */
 int cor_client_conn_adopt(struct cor_net *net, const struct cor_client_conn_opts *opts,
                           struct cor_stream *stream, struct cor_client_conn **ret_conn);
 

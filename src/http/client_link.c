@@ -143,7 +143,7 @@ static void on_dialled(int r, const char *text, struct cor_stream *take_stream, 
     }
 }
 
-/* Who waited for it waits for another. */
+/* Calls that waited for it wait for another one. */
 static void end_stale(struct cor_http_link *l)
 {
     struct cor_http_client *client = l->client;

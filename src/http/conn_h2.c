@@ -316,8 +316,8 @@ static void show_head(struct exchange *x, const struct cor_h2_head *head)
         say_continue(x);
 }
 
-/* There is no room for a stream. Who has authenticated is answered. Others may send it again at
- * once, as REFUSED_STREAM says; a connection that goes on and on ends. */
+/* There is no room for a stream. A client that has authenticated is answered. Others may send it
+ * again at once, as REFUSED_STREAM says; a connection that goes on and on ends. */
 static int refuse(struct cor_conn *c, struct cor_h2_stream *s)
 {
     static const struct cor_http_header later = {COR_STR("retry-after"), COR_STR("1")};

@@ -1,6 +1,6 @@
 /* clang-format off */
-/* One attempt to reach a server, as far as a stream that is ready to speak on: the name is looked
- * up, each of its addresses is tried, a proxy makes a tunnel, TLS agrees on a protocol.
+/* One attempt to reach a server, up to a stream that is ready for use: the name is looked up, each
+ * of its addresses is tried, a proxy makes a tunnel, TLS agrees on a protocol.
  * Owner: its opener.  Thread: the loop's of `net`. No function calls back before it returns.
  *
  *   open ──► on_done ──► cor_dial_close ──► on_closed   (close may come at any time) */
@@ -26,7 +26,7 @@ struct cor_dial_opts {
     const char *unix_path;
     struct cor_tls *tls;           /* NULL: plain */
     const char *server_name;       /* for TLS; NULL: `host` */
-    bool is_h1_only;               /* offers HTTP/1.1 alone, whatever `tls` would */
+    bool is_h1_only;               /* offers only HTTP/1.1, whatever `tls` says */
     const struct cor_proxy *proxy; /* NULL: none. `tls` is also for the way to an https proxy */
     cor_resolve_fn resolve;        /* NULL: the system's resolver */
     void *resolve_arg;
@@ -44,7 +44,7 @@ int cor_dial_open(struct cor_net *net, const struct cor_dial_opts *opts,
                   struct cor_dial **ret_dial);
 
 /* No on_done after this. `on_closed` (may be NULL) comes from a later turn, when nothing of it is
- * left; a look-up by the system that is running cannot be broken off, and is waited for. */
+ * left; a running look-up by the system cannot be aborted, and is awaited. */
 void cor_dial_close(struct cor_dial *d, void (*on_closed)(void *arg), void *arg);
 
 #endif

@@ -27,8 +27,8 @@ struct cor_tls_files;
 /* Connections without a call are closed after this; servers keep theirs longer. */
 #define COR_HTTP_CLIENT_IDLE_MS            90000
 #define COR_HTTP_CLIENT_CONNECT_TIMEOUT_MS 30000
-/* HTTP/2: a server that is silent so long while calls wait for it is asked, and has so long to
- * answer: client-go's ReadIdleTimeout and PingTimeout. */
+/* HTTP/2: a server that is silent for this long while calls wait for it is pinged, and has this
+ * long to answer: client-go's ReadIdleTimeout and PingTimeout. */
 #define COR_HTTP_CLIENT_SILENCE_MS   30000
 #define COR_HTTP_CLIENT_PING_MS      15000
 #define COR_HTTP_CLIENT_CERT_MS      300000      /* client-go's CertCallbackRefreshDuration */
@@ -61,8 +61,8 @@ struct cor_http_client_opts {
     size_t calls_max;       /* under way at once; 0: COR_HTTP_CLIENT_CALLS_MAX */
     size_t connections_max; /* 0: as many as calls need. A call that would need one more ends with
                                -COR_EBUSY */
-    uint32_t window;        /* HTTP/2; 0: COR_HTTP_CLIENT_WINDOW. What a paused call may have to
-                               keep, so a client whose calls are paused wants a small one */
+    uint32_t window; /* HTTP/2; 0: COR_HTTP_CLIENT_WINDOW. A paused call may have to keep that much,
+                        so a client that pauses calls wants a small window */
 };
 
 /* Nothing is connected yet. 0, -COR_ENOMEM; of the proxy's URL: -COR_EINVAL, -COR_ENOTSUP. */

@@ -125,13 +125,13 @@ struct cor_http_client {
 void cor_http_client_pump(struct cor_http_client *c);
 /* After something is gone: the end of closing. The client may be gone after it. */
 void cor_http_client_look_closed(struct cor_http_client *c);
-/* A connection could not be had: who waited for it is told. */
+/* No connection could be made: the calls that waited for it are told. */
 void cor_http_client_dial_failed(struct cor_http_client *c, int r, const char *text);
 
 /* on_done comes from a later turn. Leaves its connection, which ends with an answer unread. */
 void cor_http_call_end(struct cor_http_call *call, int r, const char *text);
-/* Its connection failed it: sent again where that is right, else ended. `is_unseen`: the server has
- * surely done nothing. */
+/* Its connection failed: the call is sent again where that is safe, else it ends. `is_unseen`: the
+ * server has certainly done nothing. */
 void cor_http_call_lost(struct cor_http_call *call, int r, const char *text, bool is_unseen);
 /* The head of an answer is shown to a call. Negative: it has ended, or is gone. */
 int cor_http_call_head(struct cor_http_call *call, int status,

@@ -297,12 +297,12 @@ void cor_response_init(struct cor_http_response *resp, struct cor_conn *c,
 /* As after cor_response_init(); frees the bodies. */
 void cor_response_reset(struct cor_http_response *resp);
 bool cor_response_is_held(const struct cor_http_response *resp);
-/* Is it up to the client whether anything goes on? It has to send the rest of its request, or to
- * read; no handler is at work. */
+/* Returns whether progress depends on the client alone: it has to send the rest of its request, or
+ * to read, and no handler is at work. */
 bool cor_response_waits_for_peer(const struct cor_http_response *resp);
 
 /* The head has been read: deadline, and the connection's part of the request. 0, -COR_EINVAL (the
- * target is none of a server's). */
+ * target is not valid for a server). */
 int cor_response_begin(struct cor_http_response *resp, struct cor_str method,
                        struct cor_str target);
 
@@ -344,7 +344,7 @@ void cor_response_writable(struct cor_http_response *resp);
 void cor_response_tell_gone(struct cor_http_response *resp, int why);
 void cor_response_tell_drain(struct cor_http_response *resp);
 
-/* Answers in the handler's place, who does not hold it. */
+/* Answers in place of the handler, which does not hold the response. */
 void cor_response_error(struct cor_http_response *resp, int status, const char *message);
 /* The deadline has passed, and the response has not started. */
 void cor_response_time_out(struct cor_http_response *resp);
@@ -357,7 +357,7 @@ struct cor_str cor_worker_date(struct cor_http_worker *w);
 /* May a request begin in this turn of the loop? `has_waited`: since an earlier turn. */
 bool cor_worker_has_time(struct cor_http_worker *w, bool has_waited);
 
-/* Fills method, target, path and query. -COR_EINVAL when the target is none of a server's. */
+/* Fills method, target, path and query. -COR_EINVAL when the target is not valid for a server. */
 int cor_request_set_target(struct cor_http_request *req, struct cor_str method,
                            struct cor_str target);
 

@@ -38,7 +38,7 @@ struct cor_http_request {
     size_t nheaders;
     struct cor_str body; /* at most the server's body_max */
     const struct cor_peer
-        *peer;            /* who: certificate, Unix credentials, address (net/stream/peer.h) */
+        *peer; /* the sender: certificate, Unix credentials, address (net/stream/peer.h) */
     uint64_t received_us; /* monotonic, when the head was complete; for latencies */
     unsigned loop;        /* which of the server's loops: index of cor_http_server_opts.loops */
 };

@@ -54,10 +54,10 @@ void *cor_http_response_arg(const struct cor_http_response *resp);
 
 struct cor_loop *cor_http_response_loop(const struct cor_http_response *resp);
 
-/* From on_head, or while the body is held back, before any answer: who sends the request. What its
- * connection holds is charged to that user from now on, rather than to the address it comes from
- * (docs/internals/http.md). With COR_HTTP_UNKNOWN, when nobody could be authenticated, `name` is
- * not read and the connection stays charged to whom it is charged. 0; -COR_EBUSY: the server holds
+/* Says who sends the request; called from on_head, or while the body is held back, before any
+ * answer. What its connection holds is charged to that user from now on, rather than to the address
+ * it comes from (docs/internals/http.md). With COR_HTTP_UNKNOWN, when nobody could be
+ * authenticated, `name` is not read and the charge stays as it is. 0; -COR_EBUSY: the server holds
  * too much for this sender already, output that waits to be read included, and the request should
  * be answered with a 429; -COR_ENOMEM. */
 int cor_http_response_set_sender(struct cor_http_response *resp, enum cor_http_rank rank,
@@ -160,7 +160,7 @@ struct cor_http_upgrade {
     void (*free)(struct cor_http_upgrade *upgrade);
 };
 
-/* Is that possible? HTTP/1.1 only, and not for a request that has a body. */
+/* Returns whether that is possible: only with HTTP/1.1, and not for a request that has a body. */
 bool cor_http_response_can_upgrade(const struct cor_http_response *resp);
 
 /* In place of cor_http_response_start(): a 101 with these headers, `Connection` and `Upgrade` among

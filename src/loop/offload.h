@@ -21,8 +21,8 @@
 struct cor_loop;
 struct cor_offload;
 
-/* Owners that are told apart; of two that fall together each may be refused for the other's sake.
- */
+/* The number of owners that are distinguished; of two that share a place, each may be refused
+ * because of the other. */
 #define COR_OFFLOAD_OWNERS 256
 
 struct cor_offload_opts {
@@ -52,9 +52,8 @@ int cor_offload_new(const struct cor_offload_opts *opts, struct cor_offload **re
 struct cor_offload *cor_offload_free(struct cor_offload *offload);
 
 /* `run`, `on_done`, `loop`, `bytes` and `owner` are set. 0: on_done follows; or -COR_EBUSY (one of
- * the maxima is reached; nothing follows). A job cannot be taken back: who has lost interest waits
- * for its end.
- */
+ * the maxima is reached; nothing follows). A job cannot be withdrawn: a caller that has lost
+ * interest waits for its end. */
 int cor_offload_submit(struct cor_offload *offload, struct cor_job *job);
 
 /* As cor_offload_submit(), for work that is owed: on_done follows. The maxima do not count it; the

@@ -137,7 +137,7 @@ static void controller_note_slowness(struct cor_cache_controller *c, struct cor_
 }
 
 /* What a refusal was does not matter to the loop, except for memory, which may come back: the queue
- * tells who waits for the change. It is reported when the queue's lock is left. */
+ * tells those who wait for the change. It is reported when the queue's lock is left. */
 static int controller_process(void *arg, struct cor_str key, const struct cor_delta *deltas,
                               size_t n, bool in_initial_list)
 {

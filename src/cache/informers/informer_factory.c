@@ -103,7 +103,7 @@ static void factory_on_work(void *arg)
         f->opts.on_work(f->opts.arg);
 }
 
-/* Who asks why there is no first list yet is told the last failure. */
+/* A caller that asks why there is no first list yet gets the last failure. */
 static void factory_note_failure(struct entry *e, const struct cor_status *error)
 {
     if (cor_shared_informer_has_synced(e->informer))

@@ -18,7 +18,8 @@
 
 struct cor_informer_factory;
 
-/* What does the I/O of the informers. All are called on the factory's thread. */
+/* Makes and frees the drivers, which do the I/O of the informers. All are called on the factory's
+ * thread. */
 struct cor_driver_maker {
     /* 0 or negative. `scope` stays valid until free_driver; its tweak is the driver's to
      * call. */
@@ -68,7 +69,7 @@ void cor_informer_factory_start(struct cor_informer_factory *f);
  */
 bool cor_informer_factory_step(struct cor_informer_factory *f, size_t max);
 
-/* Has an informer changes that were refused and that the next step tries again? */
+/* Returns whether an informer has refused changes that the next step tries again. */
 bool cor_informer_factory_has_retries(struct cor_informer_factory *f);
 
 /* cor_shared_informer_check_mutations() of every informer that was started. */

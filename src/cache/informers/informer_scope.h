@@ -18,7 +18,7 @@ struct cor_informer_scope {
     struct cor_str label_selector; /* empty: all */
     struct cor_str field_selector; /* such as "spec.nodeName=n1" or "metadata.name=x"; empty: all */
     bool metadata_only;            /* objects are PartialObjectMetadata */
-    uint64_t resync_ms;            /* 0: the factory's; does not tell scopes apart */
+    uint64_t resync_ms;            /* 0: the factory's; scopes that differ only in it are equal */
     cor_tweak_fn tweak;            /* may be NULL */
     void *tweak_arg;
     cor_transform_fn transform; /* before the factory's; may be NULL */
@@ -27,7 +27,7 @@ struct cor_informer_scope {
     void *make_arg;
 };
 
-/* Appends a text that is equal for equal scopes and for no others. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+/* Appends a text that is the same for equal scopes only. 0, -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_informer_scope_print(const struct cor_informer_scope *scope, struct cor_buf *out);
 
 /* A copy whose strings live in one allocation, `*ret_strings`, for cor_free(). 0 or -COR_ENOMEM. */

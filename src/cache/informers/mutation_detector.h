@@ -1,9 +1,9 @@
 /* Finds a program that writes into what the cache holds, for debugging: each object is remembered
- * with a hash of its bytes, and looked at again every second. client-go's mutation detector, with a
+ * with a hash of its bytes, and checked again every second. client-go's mutation detector, with a
  * hash in place of its deep copy.
  *
- * An object is looked at for two to four minutes after it was cached, and held as long; the bound
- * is for programs that take in more than that.
+ * An object is checked, and held, for two to four minutes after it was cached; the bound is for
+ * programs that cache more than that.
  * Thread: one at a time.  Owner: the informer that made it. */
 #ifndef COR_CACHE_MUTATION_DETECTOR_H
 #define COR_CACHE_MUTATION_DETECTOR_H
@@ -20,8 +20,8 @@
 
 struct cor_mutation_detector;
 
-/* `object` is not what it was when it came into the cache. client-go panics here. Told once per
- * object while that is looked at, however often it is written into or comes into the cache. */
+/* `object` has changed since it came into the cache. client-go panics here. Called once per object
+ * while it is checked, however often it is modified or cached. */
 typedef void (*cor_mutation_fn)(void *arg, const struct cor_object *object);
 
 struct cor_mutation_detector_opts {
@@ -40,7 +40,7 @@ COR_DEFINE_CLEANUP(struct cor_mutation_detector, cor_mutation_detector_free)
 /* Holds a reference of its own. 0 or -COR_ENOMEM. */
 int cor_mutation_detector_add(struct cor_mutation_detector *d, struct cor_object *object);
 
-/* Looks at all that it holds; to be called every COR_MUTATION_PERIOD_MS. */
+/* Checks all objects that it holds; called every COR_MUTATION_PERIOD_MS. */
 void cor_mutation_detector_look(struct cor_mutation_detector *d, uint64_t now_ms);
 
 #endif

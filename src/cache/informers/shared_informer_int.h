@@ -24,7 +24,7 @@ struct cor_registration {
     uint64_t asked_ms;     /* the period that was asked for */
     uint64_t resync_ms;    /* the period that it gets; 0: never */
     uint64_t resync_at_ms; /* the next time */
-    bool is_syncing;       /* hears of changes without a new resourceVersion */
+    bool is_syncing;       /* is called for changes without a new resourceVersion */
     void (*on_slow)(void *arg, uint64_t ms); /* may be NULL */
     void *arg;
 };
@@ -43,7 +43,7 @@ struct cor_shared_informer {
     struct cor_dlist notifications; /* of the change that is being applied */
     uint64_t next_id;
     uint64_t served_id; /* the handler that step gave a turn last; the next step begins after it */
-    uint64_t resync_check_ms; /* how often a resync is thought of; fixed at start */
+    uint64_t resync_check_ms; /* how often handlers are checked for a due resync; fixed at start */
     bool started;
 };
 

@@ -48,7 +48,7 @@ void cor_cache_waiters_deinit(struct cor_cache_waiters *w); /* nobody is called 
 int cor_cache_waiters_add(struct cor_cache_waiters *w, const struct cor_str *rv, uint64_t last,
                           cor_cache_wait_fn fn, void *arg, uint64_t *ret_id);
 
-/* False: there is none with this id any more; it was called, or is about to be. */
+/* False: no wait has this id any more; it was called, or is about to be. */
 bool cor_cache_waiters_remove(struct cor_cache_waiters *w, uint64_t id);
 
 /* The reflector is at `rv`, and `last` is the newest change that was queued. */
@@ -68,10 +68,10 @@ void cor_cache_waiters_taken(struct cor_cache_waiters *w, struct cor_str key);
 /* The same of all keys without a mark (cor_refusals_mark()). */
 void cor_cache_waiters_sweep(struct cor_cache_waiters *w);
 
-/* Was this revision's write refused? What with, or 0. */
+/* Returns the error with which this revision's write was refused, or 0. */
 int cor_cache_waiters_refusal(const struct cor_cache_waiters *w, struct cor_str rv);
 
-/* None of it will happen any more. */
+/* Ends all waits: none of these events will happen any more. */
 void cor_cache_waiters_cancel(struct cor_cache_waiters *w);
 
 /* Is a cache that is at the queue's revision at this one? */

@@ -269,8 +269,8 @@ int cor_delta_fifo_refuse(struct cor_delta_fifo *f, struct cor_str key,
     return r;
 }
 
-/* Who waits for the changes of a key hears what became of them. Returns the consumer's answer, or
- * -COR_ENOMEM: then they are given to it again. */
+/* Those who wait for the changes of a key hear what became of them. Returns the consumer's answer,
+ * or -COR_ENOMEM: then they are given to it again. */
 static int note_answer(struct cor_delta_fifo *f, struct cor_str key, const struct cor_delta *deltas,
                        size_t n, int r)
 {

@@ -19,11 +19,11 @@
 COR_DEFINE_CLEANUP(struct cor_delta_fifo, cor_delta_fifo_free)
 
 /* Calls back once the queue is synced, or once every change up to a resourceVersion was consumed;
- * bookmarks and lists count as changes do. 0; 1 when it is so already, and then `fn` is not called;
- * -COR_ECANCELED (closed), -COR_ENOMEM, -COR_EBUSY (COR_CACHE_WAITERS_MAX), -COR_EINVAL (no
+ * bookmarks and lists count as changes. 0; 1 when that is already the case, and then `fn` is not
+ * called; -COR_ECANCELED (closed), -COR_ENOMEM, -COR_EBUSY (COR_CACHE_WAITERS_MAX), -COR_EINVAL (no
  * revision), or what the change of this very revision was refused with: by its consumer, by the
- * transform, or by the reflector. `fn` is told a refusal that comes later. One that is put back to
- * be tried again is waited for. To all other waits a refused change counts as consumed. */
+ * transform, or by the reflector. `fn` gets a refusal that comes later. A change that is put back
+ * to be tried again is awaited. For all other waits a refused change counts as consumed. */
 int cor_delta_fifo_wait_synced(struct cor_delta_fifo *f, cor_cache_wait_fn fn, void *arg,
                                uint64_t *ret_id);
 int cor_delta_fifo_wait_rv(struct cor_delta_fifo *f, struct cor_str rv, cor_cache_wait_fn fn,
@@ -32,7 +32,7 @@ int cor_delta_fifo_wait_rv(struct cor_delta_fifo *f, struct cor_str rv, cor_cach
 /* False: it was called, or is about to be on another thread. */
 bool cor_delta_fifo_cancel_wait(struct cor_delta_fifo *f, uint64_t id);
 
-/* The revision that the queue was brought to, copied to `to` with a NUL; "" before the first list.
+/* Copies the revision that the queue has reached to `to`, with a NUL; "" before the first list.
  * What is pending may not be consumed yet. */
 void cor_delta_fifo_last_rv(struct cor_delta_fifo *f, char to[COR_CACHE_WAITER_RV_MAX + 1]);
 

@@ -63,7 +63,7 @@ void cor_delta_truncate(struct cor_delta_fifo *f, const struct cor_dlist *last);
 
 bool cor_delta_has_synced_locked(const struct cor_delta_fifo *f);
 
-/* The end of a call that changed the queue: lets the lock go and calls whoever waited for it. */
+/* The end of a call that changed the queue: releases the lock and calls those who waited for it. */
 void cor_delta_fifo_unlock(struct cor_delta_fifo *f);
 
 /* The changes were refused with `err`: ends the waits for their revisions, or holds them when the

@@ -47,7 +47,7 @@ static int delta_store_transform(struct cor_delta_fifo *f, struct cor_object **o
     return f->opts.transform ? f->opts.transform(f->opts.arg, object, reterr) : 0;
 }
 
-/* The reflector passes over what a transform refuses for good: who waits for it is told. */
+/* The reflector passes over what a transform refuses for good: whoever waits for it is told. */
 static int delta_store_transform_event(struct cor_delta_fifo *f, struct cor_object **object,
                                        struct cor_status *reterr)
 {

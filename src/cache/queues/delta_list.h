@@ -1,7 +1,7 @@
 /* A list on its way through the queue, while it comes in and while it waits to be consumed: one
- * array, and no block of memory for each object. A block for each would be a large part of the
- * heap for the moment that a list waits, and what is allocated after it keeps a C library from
- * giving it back. Owner: the queue that embeds it.  Thread: one at a time. */
+ * array, and no block of memory for each object. A block for each would be a large part of the heap
+ * while a list waits, and later allocations would keep the C library from returning it.  Owner: the
+ * queue that embeds it. Thread: one at a time. */
 #ifndef COR_CACHE_DELTA_LIST_H
 #define COR_CACHE_DELTA_LIST_H
 
@@ -31,7 +31,8 @@ static inline size_t cor_delta_list_len(const struct cor_delta_list *l)
     return l->n - l->at;
 }
 
-/* Room for another object, so that cor_delta_list_add() needs none. 0 or -COR_ENOMEM. */
+/* Reserves room for another object, so that cor_delta_list_add() cannot fail for want of it. 0 or
+ * -COR_ENOMEM. */
 int cor_delta_list_reserve(struct cor_delta_list *l);
 
 /* Takes the object when it succeeds; there is room. `key` is the name before the transform, and

@@ -1,4 +1,4 @@
-/* The FIFO (coracle/fifo.h) for the tree itself: public API that no informer uses; a program's
+/* The FIFO (coracle/fifo.h) for internal use: public API that no informer uses, but a program's
  * reflector does. */
 #ifndef COR_CACHE_FIFO_H
 #define COR_CACHE_FIFO_H

@@ -1,6 +1,6 @@
 /* The changes that a cache did not take, because an index function or a transform refused them or
- * their kind was not the expected one: who waits for such a write must not be told that it is
- * there. A key has a refusal from the first change that was refused until one of it was taken, or
+ * their kind was not the expected one: whoever waits for such a write must not be told that it is
+ * there. A key has a refusal from its first refused change until one of its changes is accepted, or
  * the object is gone.
  *
  * The newest COR_REFUSAL_VERSIONS_MAX refused resourceVersions of a key are remembered, of

@@ -3,10 +3,10 @@
  * cache/reflector/reflector_ops.h. resourceVersions are opaque strings: never parsed, never
  * compared.
  *
- * Inputs (all functions that take `now_ms`) run to their end: store and report callbacks first, as
- * the work is done, then the driver's. From inside a callback only cor_reflector_stop(),
+ * Inputs (all functions that take `now_ms`) run to completion: store and report callbacks come
+ * first, as the work is done, then the driver's. From inside a callback only cor_reflector_stop(),
  * cor_reflector_last_sync_rv() and cor_reflector_state() may be called; stop then takes effect when
- * the input under way returns. Time is monotonic and does not go back between inputs.
+ * the input under way returns. Time is monotonic: it never decreases between inputs.
  * docs/internals/reflector.md has the states and every difference from upstream.
  *
  * Thread: one at a time.  Owner: the cacher or informer that made it. */

@@ -1,5 +1,6 @@
 /* What a lister-watcher delivers, over a storage engine and over HTTP alike: pages of a list, and
- * events of a watch. Nothing here owns; all is borrowed for the call it is passed to.
+ * events of a watch. Nothing here is owned; everything is borrowed for the call that it is passed
+ * to.
  * Thread: any (values). */
 #ifndef COR_CACHE_REFLECTOR_EVENT_H
 #define COR_CACHE_REFLECTOR_EVENT_H
@@ -30,7 +31,7 @@ static inline struct cor_reflector_at cor_reflector_at(struct cor_str rv)
 
 struct cor_reflector_event {
     enum cor_watch_type type;
-    struct cor_str key;              /* what the driver calls it; empty: the object tells */
+    struct cor_str key;              /* the driver's name for it; empty: the object's own */
     struct cor_object *object;       /* NULL: an error, a bookmark that is only a revision, or a
                                       * deletion that is only a key */
     struct cor_str resource_version; /* empty: the object's own */
@@ -47,7 +48,7 @@ bool cor_reflector_event_ends_initial(const struct cor_reflector_event *event);
 /* One answer to a list request, or a part of one, so that no answer need be held as a whole. */
 struct cor_list_page {
     struct cor_object **objects;
-    const struct cor_str *keys; /* what the driver calls them; NULL: the objects tell */
+    const struct cor_str *keys; /* the driver's names for them; NULL: the objects' own */
     size_t n;
     bool more_parts; /* of this answer; what follows is read from its last part only */
     struct cor_str resource_version; /* of the list */

@@ -1,5 +1,5 @@
-/* How long a kind of failure may go on before its retries end: a window that opens with the first
- * failure, and anew after a quiet time or once it was exceeded.
+/* Limits how long a kind of failure is retried: a window that opens with the first failure, and
+ * again after a quiet period or once it was exceeded.
  * Owner: whoever embeds it.  Thread: one at a time. */
 #ifndef COR_CACHE_RETRY_WITH_DEADLINE_H
 #define COR_CACHE_RETRY_WITH_DEADLINE_H

@@ -1,5 +1,5 @@
-/* What a failed list or watch means to a reader that wants to go on, told from the Status as
- * client-go's reflector tells it; coracle/status_is.h has the rest.
+/* What a failed list or watch means to a reader that wants to continue, derived from the Status as
+ * client-go's reflector does; coracle/status_is.h has the rest.
  * Thread: any (pure). */
 #ifndef COR_CACHE_WATCH_ERROR_H
 #define COR_CACHE_WATCH_ERROR_H
@@ -11,7 +11,7 @@
 /* 410: reason Expired or, from servers before 1.18, Gone. */
 bool cor_watch_error_expired(const struct cor_status *st);
 
-/* The revision asked for lies ahead of the server's. */
+/* The requested revision is newer than the server's. */
 bool cor_watch_error_too_large_rv(const struct cor_status *st);
 
 /* Nobody listens there (-COR_EUNREACHABLE): the same request may succeed when the server is back.

@@ -34,7 +34,7 @@ struct cor_index {
 };
 
 struct cor_indexer {
-    struct cor_lock lock; /* writers; a leaf save for index functions */
+    struct cor_lock lock; /* writers; a leaf, except for index functions */
     struct cor_btree *all;
     struct cor_index indexes[COR_INDEXES_MAX];
     _Atomic size_t nindexes; /* grows only: readers see whole indexes */

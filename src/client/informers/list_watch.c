@@ -10,8 +10,8 @@
  * under way is dropped, when it is given and again when it is taken, because a cancel may come between
  * the two. A request ends with a page, a failure or an end of the watch.
  *
- * Failures: an answer that no memory could be had for is refused to whoever gave it. Timers are always
- * set, far away when nothing waits for them, so that moving them cannot fail.
+ * Failures: an answer for which there is no memory is returned to its sender with an error. Timers
+ * are always set, far away when nothing waits for them, so that moving them cannot fail.
  * Thread: the loop's of the runtime, except for the answers. */
 /* clang-format on */
 #include <assert.h>
@@ -65,7 +65,7 @@ struct program_list_watch {
     size_t nanswers;
     struct delivery *delivery; /* while attached */
     bool is_posted;            /* it is on its way */
-    int lost;                  /* a failure that no memory could be had for; 0: none */
+    int lost;                  /* the failure of an answer for which there was no memory; 0: none */
 };
 
 static struct program_list_watch *program_of(struct cor_list_watch *lw)

@@ -3,8 +3,8 @@
  * resourceVersion and then with each change as it is made. Each list-watch is one of the program's
  * functions (coracle/list_watch.h), so that nothing here knows the reflector.
  *
- * Failures: a change is stored before anybody is told. An answer that no memory could be had for
- * fails its list or watch, which the reflector then tries again.
+ * Failures: a change is stored before anybody is told. An answer for which there is no memory fails
+ * its list or watch, which the reflector then tries again.
  * Thread: any; one lock guards everything. The answers are given under it, and take the
  * list-watch's lock. */
 #include "coracle/list_watch_script.h"

@@ -13,14 +13,14 @@ struct cor_json_ptree {
     yyjson_mut_doc *doc;
     struct cor_json_pindex index; /* of its larger objects and arrays */
     size_t work_left;             /* values that may still be visited */
-    size_t uncharged;             /* values that were, and are less than a step of `work` */
-    struct cor_work *work;        /* of the request; NULL: nobody counts */
+    size_t uncharged;             /* values visited that do not add up to a step of `work` yet */
+    struct cor_work *work;        /* of the request; NULL: nothing is counted */
     unsigned depth_max;           /* no value is deeper */
-    unsigned depth_bound;         /* what no value is deeper than today */
+    unsigned depth_bound;         /* an upper bound of the present depth of all values */
     struct cor_buf key;           /* last part of the pointer looked for, decoded */
     unsigned key_depth;           /* number of its parts */
-    int error;                    /* -COR_ENOMEM, -COR_ETOOBIG or COR_WORK_YIELD: nothing helps */
-    char why[256];                /* of the last -COR_EINVALID */
+    int error;     /* -COR_ENOMEM, -COR_ETOOBIG or COR_WORK_YIELD: the patch has failed for good */
+    char why[256]; /* of the last -COR_EINVALID */
 };
 
 /* What a value takes. */

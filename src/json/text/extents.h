@@ -1,7 +1,7 @@
-/* Where the objects and arrays of a JSON text end, found in one pass. Who visits the members of an
- * object in another order than they are in has to find each before it enters the first, and so
- * would scan what is deep once per level; with this it scans every byte once. Small containers are
- * not noted: to scan them again is cheaper.
+/* Where the objects and arrays of a JSON text end, found in one pass. A walk that visits the
+ * members of an object in another order than that of the text has to find all of them before it
+ * enters the first, and so would scan deep values once per level; with this index it scans every
+ * byte once. Small containers are not recorded, because scanning them again is cheaper.
  * Owner: whoever embeds it; the text must stay.  Thread: one at a time, then any (immutable). */
 #ifndef COR_JSON_TEXT_EXTENTS_H
 #define COR_JSON_TEXT_EXTENTS_H

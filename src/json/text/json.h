@@ -1,4 +1,4 @@
-/* Outside bytes to canonical bytes, and the check that bytes are canonical.
+/* Turns bytes from outside into canonical bytes, and checks whether bytes are canonical.
  *
  * The canonical form: minified; in the outermost object `kind`, then `apiVersion`, then all other
  * keys; keys in byte order of their text at every level; of equal keys only the last; numbers as
@@ -36,14 +36,15 @@ struct cor_work;
 struct cor_json_limits {
     size_t bytes_max;   /* of the input, below 4 GB */
     unsigned depth_max; /* at most COR_JSON_DEPTH_MAX */
-    /* Accept numbers whose magnitude no double holds, such as 1e400. Set it only for bytes that are
-     * there already, in a store or on another server: a reader in Go cannot decode such a number.
+    /* Accepts numbers whose magnitude no double holds, such as 1e400. Set it only for bytes that
+     * exist already, in a store or on another server: a reader in Go cannot decode such a number.
      */
     bool any_number;
     /* For cor_json_canonicalize(). NULL: no value is raw. */
     const struct cor_json_guide *guide;
     const void *root; /* node of the outermost value; NULL: the guide's for its kind */
-    /* For patches: what they touch is charged to it, and its end ends them. NULL: to nobody. */
+    /* For patches: their work is charged to it, and they end when it is used up. NULL: nothing is
+     * charged. */
     struct cor_work *work;
 };
 
@@ -83,8 +84,8 @@ int cor_json_check(struct cor_str in, const struct cor_json_limits *limits, bool
 int cor_json_check_first(struct cor_str in, const struct cor_json_limits *limits,
                          bool *ret_canonical, size_t *ret_n);
 
-/* Go's decoder takes each byte inside a string that is not UTF-8 for U+FFFD: appends `in`, which
- * need not be JSON, with these in their places. 1; 0 when there is none, and nothing is appended;
+/* Go's decoder reads each byte inside a string that is not UTF-8 as U+FFFD: appends `in`, which
+ * need not be JSON, with these replaced. 1; 0 when there is none, and nothing is appended;
  * -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_json_mend(struct cor_str in, struct cor_buf *out);
 

@@ -12,7 +12,7 @@
 #include "json/text/json.h"
 #include "json/text/scan.h"
 
-/* What a check learns beside its verdict. */
+/* What a check finds out in addition to its result. */
 struct cor_json_traits {
     bool canonical;
     bool lone_surrogate; /* some \ud800…\udfff has no partner */

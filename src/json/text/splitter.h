@@ -1,7 +1,7 @@
 /* Cuts a stream of JSON into values while it comes in, so that no answer need be held as a whole:
  * the documents of a watch, or the items of a list. A value that lies within one piece of input is
- * not copied. It only counts brackets and quotes: who gets a value checks it, unless `checks` is
- * set.
+ * not copied. It only counts brackets and quotes: whoever gets a value checks it, unless `checks`
+ * is set.
  * Thread: one at a time.  Owner: whoever embeds it. */
 #ifndef COR_JSON_TEXT_SPLITTER_H
 #define COR_JSON_TEXT_SPLITTER_H

@@ -117,8 +117,8 @@ void cor_task_end(struct cor_task *task, int err, const struct cor_status *why);
  * key is tried again without an error, and every other answer is an error. */
 void cor_task_end_with(struct cor_task *task, const struct cor_api_answer *answer);
 
-/* The same for who follows the object: after a conflict nothing is tried again, because the newer
- * state comes by the watch, and with it the next key. */
+/* The same for a reconciler that follows the object: after a conflict nothing is tried again,
+ * because the newer state comes by the watch, and with it the next key. */
 void cor_task_end_followed(struct cor_task *task, const struct cor_api_answer *answer);
 
 #endif

@@ -1,6 +1,6 @@
 /* Merge patches between objects. Objects that a server sent have keys in any order, so both sides
  * are made canonical first; the difference is then one walk (json/patch/merge_diff.h). A
- * resourceVersion that the patch shall have is set in the finished patch. Every failure frees what
+ * resourceVersion that the patch should have is set in the finished patch. Every failure frees what
  * was made. Thread: any. */
 #include "meta/object/object_patch.h"
 

@@ -1,5 +1,5 @@
-/* What a list or watch request asks for, checked as upstream checks it, and resolved into one plan
- * that the store and the caches follow: which state to read, and where to go on.
+/* The options of a list or watch request, checked as upstream checks them, and resolved into one
+ * plan for the store and the caches: which state to read, and where to continue.
  * Thread: any (values).  Owner: the caller; strings are borrowed. */
 #ifndef COR_META_SELECT_LIST_OPTIONS_H
 #define COR_META_SELECT_LIST_OPTIONS_H

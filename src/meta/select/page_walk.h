@@ -1,6 +1,6 @@
-/* A list that is read page by page: the token of the page to ask for. Pages that never end are told
- * from many: a token that leads to itself is the same question again, with the same answer, and
- * pages without objects could go on forever.
+/* A list that is read page by page: the token of the page to ask for. Endless lists are detected: a
+ * token that leads to itself would repeat the same request and answer, and pages without objects
+ * could go on forever.
  * Thread: one at a time.  Owner: whoever embeds it. */
 #ifndef COR_META_SELECT_PAGE_WALK_H
 #define COR_META_SELECT_PAGE_WALK_H

@@ -1,5 +1,5 @@
-/* How a Status is filled, written and read; what it is is in its public header. Filled at the place
- * that knows the cause, carried up untouched. Thread: one at a time. */
+/* How a Status is filled, written and read; the public header describes it. It is filled where the
+ * cause is known, and passed up unchanged. Thread: one at a time. */
 #ifndef COR_META_STATUS_STATUS_H
 #define COR_META_STATUS_STATUS_H
 
@@ -64,11 +64,11 @@ int cor_status_set_continue(struct cor_status *st, struct cor_str token);
 int cor_status_write(const struct cor_status *st, struct cor_buf *out);
 
 /* From a server's answer of HTTP status `code`, 400 or more: its body when that is a Status that
- * tells of a failure, else what client-go makes of the code (and of a body that is text). The error
+ * reports a failure, else what client-go makes of the code (and of a body that is text). The error
  * code is the reason's. Returns it; out of memory costs texts, never the code. */
 int cor_status_read(struct cor_status *st, int code, struct cor_str body);
 
-/* Is it a Status object that tells of a failure? */
+/* Returns whether it is a Status object that reports a failure. */
 bool cor_status_is_failure(struct cor_str body);
 
 /* What client-go makes of an answer that is not a Status: upstream's reason and message for its

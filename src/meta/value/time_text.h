@@ -1,5 +1,4 @@
-/* What is known of times beside the public header: why a text is none, and ages as tables print
- * them.
+/* Times in addition to the public header: why a text is not a time, and ages as tables print them.
  * Thread: any (pure). */
 #ifndef COR_META_VALUE_TIME_TEXT_H
 #define COR_META_VALUE_TIME_TEXT_H

@@ -1,5 +1,6 @@
 /* From protobuf to JSON by tables (coracle/wire.h), for a client: bytes that a server sent become
- * the JSON that the server would have sent. What is damaged is left out; nothing but memory fails.
+ * the JSON that the server would have sent. Damaged items are left out; only memory failures are
+ * reported.
  * Owner: the caller.  Thread: any (no state). */
 #ifndef COR_META_VALUE_WIRE_JSON_H
 #define COR_META_VALUE_WIRE_JSON_H
@@ -29,7 +30,7 @@ int cor_wire_to_json(struct cor_str message, const struct cor_wire_type *type, s
 struct cor_wire_json *cor_wire_json_new(struct cor_str message, const struct cor_wire_type *type,
                                         struct cor_str kind, struct cor_str api_version);
 
-/* Appends a Status in protobuf, envelope and all, as JSON. 0, -COR_EINVAL (it is none),
+/* Appends a Status in protobuf, envelope and all, as JSON. 0, -COR_EINVAL (it is not a Status),
  * -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_wire_status_json(struct cor_str body, struct cor_buf *out);
 

@@ -1,4 +1,4 @@
-/* Requests for certificates (PKCS#10), as kube-apiserver judges them: the structure by the words of
+/* Requests for certificates (PKCS#10), as kube-apiserver judges them: the structure in the words of
  * Go's encoding/asn1, the key and the signature by those of crypto/x509.
  * Thread: any (pure). */
 #ifndef COR_NET_CRYPTO_CERT_REQUEST_H

@@ -20,9 +20,9 @@ int cor_host_split(struct cor_str authority, uint16_t default_port, struct cor_s
 #define COR_HOST_SOURCE_MAX 64
 int cor_host_outgoing(bool is_v6, char out[COR_HOST_SOURCE_MAX]);
 
-/* Where connections from `address` ("127.0.0.1:40000", "[2001:db8::1]:40000") come from, as one who
- * counts them should see it: without the port, and of IPv6 the first 64 bits, since a single host
- * has all the addresses below them. What is not an address stays as it is. */
+/* Where connections from `address` ("127.0.0.1:40000", "[2001:db8::1]:40000") come from, in the
+ * form in which connections are counted: without the port, and of IPv6 the first 64 bits, since a
+ * single host has all the addresses below them. What is not an address stays as it is. */
 struct cor_str cor_host_source(const char *address, char out[COR_HOST_SOURCE_MAX]);
 
 #endif

@@ -69,7 +69,7 @@ int cor_h2_turn(struct cor_h2 *h, uint64_t now_ms);
 /* After a failure, or when the peer said GOAWAY with an error: one line; "" without one. */
 const char *cor_h2_error(const struct cor_h2 *h);
 
-/* The owner has enough of this peer: the session fails as for a flood, with -COR_EBUSY and
+/* The owner gives up on this peer: the session fails as after a flood, with -COR_EBUSY and
  * GOAWAY(ENHANCE_YOUR_CALM), from the feed or turn that runs or is due. `text`: one line. */
 void cor_h2_end_flood(struct cor_h2 *h, const char *text);
 

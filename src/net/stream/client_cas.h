@@ -33,7 +33,7 @@ bool cor_client_cas_has(const struct cor_client_cas *cas, enum cor_ca which);
 
 /* Which bundles the certificate verifies against at this time, for the use of a client: bit `1 <<
  * enum cor_ca` for each. The answer is kept in the certificate until a bundle changes or a
- * certificate of the chain expires. Without memory the answer is none. On the thread of the
+ * certificate of the chain expires. Without memory no bit is set. On the thread of the
  * certificate's connection. */
 unsigned cor_client_cas_judge(struct cor_client_cas *cas, struct cor_peer_cert *cert,
                               int64_t now_s);

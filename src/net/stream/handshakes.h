@@ -1,8 +1,7 @@
 /* clang-format off */
-/* Whose turn it is to shake hands. A step of a TLS handshake costs a server about a millisecond of
- * its loop, and a client that begins one pays nearly nothing. So the streams of a loop together
- * make at most COR_HANDSHAKE_STEPS steps in a turn, and streams that are open keep the rest of the
- * loop.
+/* Schedules TLS handshakes. A step of a handshake costs a server about a millisecond of its loop,
+ * and a client that begins one pays nearly nothing. So the streams of a loop together make at most
+ * COR_HANDSHAKE_STEPS steps in a turn, and streams that are open keep the rest of the loop.
  *
  *   readable ──► the turn has steps left and nobody waits ──► read, step
  *       └──────► else: not read; waits in the queue of its source address

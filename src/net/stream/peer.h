@@ -29,7 +29,7 @@ struct cor_peer_cert {
 
 struct cor_peer {
     bool is_tls;
-    bool is_unix; /* then uid, gid and pid are the kernel's word */
+    bool is_unix; /* then uid, gid and pid come from the kernel */
     uid_t uid;
     gid_t gid;
     pid_t pid;

@@ -19,8 +19,8 @@ typedef void (*cor_resolver_cb)(int r, const struct cor_addresses *found, void *
 int cor_resolver_open(struct cor_net *net, const char *host, cor_resolver_cb on_done, void *arg,
                       struct cor_resolver **ret_resolver);
 
-/* on_done comes soon, or when the system's resolver lets go: a look-up of it that is running cannot
- * be broken off. */
+/* on_done comes soon, or when the system's resolver lets go: a running look-up cannot be aborted.
+ */
 void cor_resolver_cancel(struct cor_resolver *rs);
 
 #endif

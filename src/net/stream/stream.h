@@ -59,8 +59,8 @@ struct cor_stream_opts {
                           0: forever */
 };
 
-/* The stream has another user from now on, with a maximum of its own: who connected it gives it to
- * who speaks on it. `cbs` must stay valid. */
+/* The stream has another user from now on, with a maximum of its own: this hands it from the code
+ * that connected it to the code that uses it. `cbs` must stay valid. */
 void cor_stream_hand_over(struct cor_stream *s, const struct cor_stream_cbs *cbs, void *arg,
                           size_t out_max);
 

@@ -21,12 +21,12 @@ struct cor_tls_opts {
     struct cor_str cert_pem; /* with its chain; a server must have one */
     struct cor_str key_pem;
     /* Server: clients are asked for a certificate; one that does not verify does not end the
-     * handshake, struct cor_peer_cert says so. Client: who may sign the server's; empty: whom the
-     * system trusts (OpenSSL's default places, SSL_CERT_FILE and SSL_CERT_DIR). */
+     * handshake, struct cor_peer_cert says so. Client: the authorities that may sign the server's
+     * certificate; empty: those that the system trusts (OpenSSL's default places, SSL_CERT_FILE and
+     * SSL_CERT_DIR). */
     struct cor_str ca_pem;
-    /* Server, in place of `ca_pem`: clients are asked for a certificate, and who needs to know
-     * judges it by these authorities (net/stream/client_cas.h). They outlive the TLS. NULL: none.
-     */
+    /* Server, in place of `ca_pem`: clients are asked for a certificate, and is judged later by
+     * these authorities (net/stream/client_cas.h). They outlive the TLS. NULL: none. */
     struct cor_client_cas *client_cas;
     bool is_insecure;        /* client: takes any server certificate and name */
     const char *const *alpn; /* "h2", "http/1.1", most wanted first */

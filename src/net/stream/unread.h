@@ -19,7 +19,7 @@ struct cor_stream;
 
 struct cor_unread {
     struct cor_dlist
-        streams; /* struct cor_stream: unread_link; who was looked at goes to the end */
+        streams; /* struct cor_stream: unread_link; streams that were checked go to the end */
     size_t n;
     size_t nleft; /* of them, that the present look has not come to */
     struct cor_timer timer;

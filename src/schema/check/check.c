@@ -9,8 +9,8 @@
  *   open[]               the open structs in the order of their opening
  *
  * The elements of a long list are closed again when the next one comes, so that the list needs the
- * slots of a few. A place knows its node only, never its slots: what was closed is opened
- * again by who asks.
+ * slots of a few. A place knows its node only, never its slots: what was closed is opened again by
+ * whoever asks.
  *
  * Failures: no memory, which is kept in the errors. Thread: one at a time. */
 /* clang-format on */

@@ -19,8 +19,8 @@
  * Reading has Go's zero values: a field that is absent is 0, false, "" or empty. The first lack of
  * memory is kept in the errors; from then on everything reads as absent and no error is added.
  *
- * Owner: whoever runs the check; places live on the stack of who makes them, and a place must not
- * outlive the place around it.  Thread: one at a time. */
+ * Owner: whoever runs the check; places live on the stack of their makers, and a place must not
+ * outlive the place around it. Thread: one at a time. */
 /* clang-format on */
 #ifndef COR_SCHEMA_CHECK_CHECK_H
 #define COR_SCHEMA_CHECK_CHECK_H
@@ -200,7 +200,7 @@ struct cor_place cor_check_root(const struct cor_type *type, const struct cor_ch
  * have the field. */
 bool cor_place_field(struct cor_check *check, const struct cor_place *place, const char *name,
                      struct cor_place *ret_field);
-/* The same by the member's index, for who has looked it up. */
+/* The same by the member's index, for callers that have looked it up. */
 bool cor_place_member(struct cor_check *check, const struct cor_place *place, size_t member,
                       struct cor_place *ret_field);
 /* The entry of a map; its path is the map's with [key]. */
@@ -271,7 +271,7 @@ bool cor_place_is_changed(struct cor_check *check, const struct cor_place *place
 bool cor_check_see(struct cor_check *check, enum cor_check_topic topic,
                    const struct cor_place *scope, struct cor_str text);
 /* Has the topic the text, of the list whose texts were remembered last? A list without elements
- * remembers nothing: who asks for another list than that one calls cor_check_forget() before. */
+ * remembers nothing: a caller that asks about another list calls cor_check_forget() before. */
 bool cor_check_has_seen(const struct cor_check *check, enum cor_check_topic topic,
                         struct cor_str text);
 /* Forgets the texts of a topic, when rules begin that may run twice over the same list. */

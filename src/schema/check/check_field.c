@@ -1,8 +1,8 @@
 /* Fields of a check's structs by their names, as hooks know them.
  *
- * Who asks only for the value of a field gets it from its node: a place with its path, and its
- * counterpart in the old object, are made for those who look further or report. The schemas of a
- * CustomResourceDefinition are asked for some forty fields each, most of which are absent.
+ * A caller that needs only the value of a field gets it from its node: a place with its path, and
+ * its counterpart in the old object, are made for those who look further or report. The schemas of
+ * a CustomResourceDefinition are asked for some forty fields each, most of which are absent.
  *
  * Failures: no memory, which is kept in the errors. Thread: one at a time. */
 #include <assert.h>

@@ -14,9 +14,8 @@
 #define COR_CRD_FINALIZER  "customresourcecleanup.apiextensions.k8s.io"
 #define COR_CRD_STATUS_MAX (1u << 20)
 
-/* A definition whose long texts are found once. Schemas make `spec` long, and who looks for a
- * member behind it walks over all of them. The views lie in the bytes of `object`, which is
- * borrowed. */
+/* A definition whose long texts are found once. Schemas make `spec` long, and a search for a member
+ * after it walks over all of them. The views lie in the bytes of `object`, which is borrowed. */
 struct cor_crd {
     const struct cor_object *object;
     struct cor_view spec, status;

@@ -1,8 +1,8 @@
 /* The schema of one version of a CustomResourceDefinition: its text, and what is compiled from it
  * when the first request needs it. Most definitions of a server are hardly used: a start with
  * hundreds of them compiles nothing, and keeps no tables beside their text. Who lists or watches
- * the stored version, deletes, or reads discovery needs no schema; who writes does, who reads
- * another version does, and so does the cache that is filled with stored objects.
+ * the stored version, deletes, or reads discovery needs no schema; writing does, reading another
+ * version does, and so does the cache that is filled with stored objects.
  *
  * Compiling takes about 2 ms for each megabyte of text. The first caller compiles, others wait for
  * it; a caller on a loop asks cor_custom_schema_weight() before, and leaves a long text to a
@@ -36,7 +36,7 @@ bool cor_custom_schema_is_shown(struct cor_custom_schema *schema);
 
 /* An object that was stored before a default was added may become longer by its defaults than any
  * object may be: COR_OBJECT_BYTES_MAX_DEFAULT. It is then served without them, so that it can still
- * be read, patched and deleted. Who reads such an object notes it here, for good: the schema is
+ * be read, patched and deleted. A reader of such an object notes it here, for good: the schema is
  * that of one state of the definition. NULL is fine in both. */
 void cor_custom_schema_note_undefaulted(struct cor_custom_schema *schema);
 bool cor_custom_schema_has_undefaulted(const struct cor_custom_schema *schema);

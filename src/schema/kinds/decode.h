@@ -35,12 +35,13 @@ int cor_decode_check_numbers(struct cor_str json, struct cor_buf *why);
 const struct cor_type *cor_decode_type(const struct cor_resource_row *resource,
                                        struct cor_str api_version, struct cor_str kind);
 
-/* Is there such a kind, and can it become one of the resource? "" is the resource's own. A version
- * that can be converted is left to the caller. */
+/* Checks that the kind exists and can be converted to that of the resource; "" is the resource's
+ * own kind. The conversion between versions is left to the caller. */
 int cor_decode_check_kind(const struct cor_resource_row *resource, struct cor_str api_version,
                           struct cor_str kind, struct cor_buf *why);
 
-/* The first bytes of a body, for a message: as text, or in hexadecimal when they are no object. */
+/* The first bytes of a body, for a message: as text, or in hexadecimal when they are not an object.
+ */
 int cor_decode_summary(struct cor_str body, struct cor_buf *out);
 
 /* What Kubernetes' own code calls the group: "core", "apps", "rbac". */

@@ -43,9 +43,9 @@ struct cor_strategic {
 /* Charges what is gone over; the end of the work is a failure of the merge. */
 void cor_strategic_charge(struct cor_strategic *m, uint64_t steps);
 
-/* Notes the first failure, with words that are cut when they are too long. */
+/* Notes the first failure, with a message that is truncated when it is too long. */
 void cor_strategic_fail(struct cor_strategic *m, int err, const char *fmt, ...) COR_PRINTF(3, 4);
-/* The marker is none that there is. */
+/* There is no such marker. */
 void cor_strategic_fail_marker(struct cor_strategic *m, struct cor_str marker,
                                struct cor_str object);
 /* Appends `value`, which is canonical, as messages print it; what does not fit into a message is

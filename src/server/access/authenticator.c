@@ -1,4 +1,4 @@
-/* Finds out who sends a request, in this order: the user in the headers of a front proxy with a
+/* Determines who sends a request, in this order: the user in the headers of a front proxy with a
  * certificate of the proxies' CA; a verified client certificate with a common name; a bearer token;
  * the token among the subprotocols of a WebSocket, also beside a wrong bearer token; the
  * credentials of a Unix socket's peer; otherwise the caller is anonymous.

@@ -85,7 +85,7 @@ static void check_families(struct cor_field_errors *errs, const struct cor_servi
                                            policies, COR_ARRAY_LEN(policies));
 }
 
-/* False: one of the addresses is none, and nothing more can be said. */
+/* False: one of the addresses is invalid, so the families cannot be determined. */
 static bool check_ips(struct cor_field_errors *errs, const struct cor_service *service,
                       const struct cor_service *old)
 {

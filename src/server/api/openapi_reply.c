@@ -15,9 +15,9 @@
  *          ▼
  *   thread: answer_make ──► loop: answer_on_made: keep the document, answer the followers and the call
  *
- * The user of the call that makes a document is charged with the work (server/api/heavy.h). A reader
- * who goes meanwhile is not answered; the document is made and kept all the same, for the followers
- * and for who asks next.
+ * The user of the call that makes a document is charged with the work (server/api/heavy.h). A
+ * reader who goes meanwhile is not answered; the document is made and kept all the same, for the
+ * followers and for the next request.
  *
  * Failures: unknown documents get an empty 404, as upstream's. Without memory the answers of all that
  * wait are a Status of 500; when the threads have too much to do, the call that would make the

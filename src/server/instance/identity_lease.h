@@ -43,7 +43,7 @@ int cor_identity_lease_init(struct cor_identity_lease *l, struct cor_api_port *p
 void cor_identity_lease_deinit(struct cor_identity_lease *l);
 
 /* Renews the Lease, or creates it. `on_renewed` follows in a later turn: 0 or the error. A renewal
- * must not be under way. Who holds an existing Lease is not changed, as upstream. */
+ * must not be under way. The holder of an existing Lease is not changed, as upstream. */
 void cor_identity_lease_renew(struct cor_identity_lease *l);
 
 /* Removes the Leases that have expired. `on_collected` follows in a later turn: 0 or the first

@@ -6,8 +6,8 @@
  *   addresses (0.0.0.0, ::): the one that packets to other networks leave by ──► none: a server that
  *   listens on loopback has no address that belongs into endpoints
  *
- * The instance is open when the first pass has ended, so that who waits for the server finds the
- * Service. A pass that fails does not keep the server from starting.
+ * The instance is open when the first pass has ended, so that whoever waits for the server finds
+ * the Service. A pass that fails does not keep the server from starting.
  * Thread: home, except what a comment says runs on the first worker's loop. */
 /* clang-format on */
 #include <assert.h>

@@ -199,8 +199,8 @@ bool cor_engine_shares_store(const struct cor_engine *engine);
 #define COR_SERVERS_PREFIX "coracle/servers/"
 
 /* Once, from any thread: puts the key as long as the engine is open, where others share the store;
- * it goes with the process, soon after it when that was killed. Who may not write the key does
- * without. 0, -COR_ENOMEM, -COR_ETOOBIG (a few KB). */
+ * it goes with the process, soon after it when that was killed. A user who may not write the key
+ * does without it. 0, -COR_ENOMEM, -COR_ETOOBIG (a few KB). */
 int cor_engine_announce(struct cor_engine *engine, struct cor_str key, struct cor_str value);
 
 /* Of all keys of the store. */

@@ -202,7 +202,7 @@ static void on_probe(struct etcd_call *call, const struct etcd_reply *reply)
         cor_etcd_work_step(work, &cor_etcd_method_status, encode_nothing, on_status);
 }
 
-/* Who may not read the key of compactions can read those of the prefix. */
+/* A user who may not read the key of compactions can read those of the prefix. */
 static void on_compact_key(struct etcd_call *call, const struct etcd_reply *reply)
 {
     if (reply->err == -COR_EFORBIDDEN)

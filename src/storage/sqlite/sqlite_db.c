@@ -1,6 +1,6 @@
 /* clang-format off */
-/* One connection to the store's file: the schema, the text of every statement, and what a connection
- * is set to by who uses it.
+/* One connection to the store's file: the schema, the text of every statement, and what its user
+ * sets a connection to.
  *
  *   OWNER   the engine's writer: makes a new file, WAL, synchronous=FULL; checkpoints run elsewhere
  *   HELPER  readers and the checkpointer of the same process

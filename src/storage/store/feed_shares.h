@@ -23,7 +23,7 @@ struct cor_feed_shares {
     struct cor_map users; /* by name */
     _Atomic size_t used;  /* changes under the lock */
     size_t max;
-    const char *refusal; /* what a user is told who gets none */
+    const char *refusal; /* what a user who gets none is told */
 };
 
 /* `refusal` is a literal. */

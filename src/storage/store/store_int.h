@@ -68,8 +68,8 @@ int cor_store_decode(const struct cor_store *store, const struct cor_kv *kv, cor
                      struct cor_object **ret_object, bool *ret_rewrite,
                      struct cor_status *reterr_status);
 
-/* As cor_store_decode(), but a value that cannot be decoded is not counted: for who tries a value
- * that may have been counted before. */
+/* As cor_store_decode(), but a value that cannot be decoded is not counted: for callers that try a
+ * value that may have been counted before. */
 int cor_store_try_decode(const struct cor_store *store, const struct cor_kv *kv, cor_rev rev,
                          struct cor_object **ret_object, bool *ret_rewrite,
                          struct cor_status *reterr_status);
