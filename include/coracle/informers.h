@@ -97,7 +97,7 @@ struct cor_informers_opts {
 COR_API int cor_informers_new(struct cor_client *client, const struct cor_informers_opts *opts,
                               struct cor_informers **ret_informers);
 
-/* Makes a set without a client, for informers over list-watches of the program's own, which
+/* Makes a set without a client, for informers over list-watches of the program, which
  * `make_list_watch` of the set's or of each informer's options makes. A test passes such a set to a
  * controller instead of one with a client (coracle/list_watch_script.h). 0, -COR_ENOMEM,
  * -COR_EINVAL, -COR_ENOTSUP (coracle/api.h). */

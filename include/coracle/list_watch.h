@@ -1,5 +1,5 @@
 /* What a reflector or an informer lists and watches: client-go's ListerWatcher. There are three
- * kinds: a collection of an API server (cor_list_watch_from_client), functions of the program's own
+ * kinds: a collection of an API server (cor_list_watch_from_client), functions of the program
  * (cor_list_watch_new), and a script for tests (coracle/list_watch_script.h).
  *
  * Owner: the maker, until it is given away: a reflector or plain informer borrows it, and it must

@@ -17,10 +17,10 @@ extern "C" {
 /* Objects with a longer key are not cached. The longest valid key of Kubernetes has 317 bytes. */
 #define COR_OBJECT_KEY_MAX 4096
 
-/* A key function of the program's own: writes the key of an object, 1 to COR_OBJECT_KEY_MAX bytes
- * without a NUL, to `to`, and returns its length. A negative return refuses the object, and the
- * call that needed the key returns it. The key of an object must not change while it is in a store.
- * Called with the store's lock held: it must not call the store. */
+/* A key function of the program: writes the key of an object, 1 to COR_OBJECT_KEY_MAX bytes without
+ * a NUL, to `to`, and returns its length. A negative return refuses the object, and the call that
+ * needed the key returns it. The key of an object must not change while it is in a store. Called
+ * with the store's lock held: it must not call the store. */
 typedef int (*cor_key_fn)(void *arg, const struct cor_object *object, char *to);
 
 /* Splits a key at its slash. Both results are borrowed from `key`; `ret_ns` is empty when there is

@@ -1,5 +1,5 @@
 /* A request to any path of the server, for what coracle/request.h has no verb for: paths that are
- * no resources, answers that are no objects, and answers that are read while they come.
+ * not resources, answers that are not objects, and answers that are read while they come.
  *
  *   const struct cor_raw_request req = {COR_RAW_REQUEST, .path = "/readyz?verbose"};
  *   r = cor_client_raw(client, &req, on_body, NULL, NULL, &why);

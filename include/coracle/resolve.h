@@ -1,4 +1,4 @@
-/* A resolver of the program's own, for programs that want no threads of the library.
+/* A resolver of the program, for programs that want no threads of the library.
  * Thread: any (values). */
 #ifndef CORACLE_RESOLVE_H
 #define CORACLE_RESOLVE_H

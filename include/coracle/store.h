@@ -27,9 +27,9 @@ extern "C" {
 
 struct cor_reflector_store;
 
-/* A store of the program's own. Objects and texts are borrowed for the call. A function returns 0,
- * or a negative code with `reterr` filled or left alone: an event that is refused is skipped (or,
- * when the code is one that cor_err_retryable() knows, comes again with a new list), a list that is
+/* A store of the program. Objects and texts are borrowed for the call. A function returns 0, or a
+ * negative code with `reterr` filled or left alone: an event that is refused is skipped (or, when
+ * the code is one that cor_err_retryable() knows, comes again with a new list), a list that is
  * refused fails and is tried again. Each is called on the writer's thread. */
 struct cor_reflector_store_fns {
     size_t size; /* of this struct: COR_REFLECTOR_STORE_FNS sets it (coracle/api.h) */

@@ -14,7 +14,7 @@
  * `opts` (NULL: none) holds options of the request: label_selector, dry_run, field_manager,
  * timeout_ms, cancel, … (coracle/request.h). What the function says itself replaces what `opts`
  * says: verb, resource, ns, name, subresource, object, patch and `of`. `ret` may be NULL: the
- * answer is not wanted. Thread: any.  Owner: values; an object is given back by the function
+ * answer is not wanted. Thread: any.  Owner: values; an object is released by the function
  * …_object_unref(). */
 #ifndef CORACLE_TYPED_H
 #define CORACLE_TYPED_H

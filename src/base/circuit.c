@@ -1,5 +1,5 @@
-/* The moves of a circuit. Only a trial decides while it is not closed: questions that were asked
- * before it opened, and fail later, change nothing. Nothing here can fail. */
+/* The state changes of a circuit. Only a trial decides while it is not closed: questions that were
+ * asked before it opened, and fail later, change nothing. Nothing here can fail. */
 #include "base/circuit.h"
 
 #include <assert.h>

@@ -48,7 +48,7 @@ static inline const char *cor_wire_varint(const char *p, const char *end, uint64
 }
 
 /* Takes the item at `p` and returns where the next one begins. NULL: there is none, or the bytes
- * are no item; groups, which Kubernetes does not use, count as such. */
+ * are not an item; groups, which Kubernetes does not use, count as such. */
 static inline const char *cor_wire_next(const char *p, const char *end, struct cor_wire_item *ret)
 {
     uint64_t tag, n;

@@ -1,4 +1,4 @@
-/* What the server serves, for a caller who waits: one resource that is looked up, or all of them.
+/* What the server serves, for a caller that waits: one resource that is looked up, or all of them.
  *
  * The caller's thread waits in cor_client_wait_for() with the struct on its stack. The loop asks
  * discovery (search_begin()), reads the catalog in the callback, and wakes the caller

@@ -29,7 +29,7 @@ static int refuse(struct cor_gen_error *reterr, const char *what, struct cor_str
     return -COR_EINVAL;
 }
 
-/* The type of a field, or of its elements when they are no containers themselves. */
+/* The type of a field, or of its elements when they are not containers themselves. */
 static const struct cor_gen_type *value_of(const struct cor_gen_field *field)
 {
     const struct cor_gen_type *type = field->type;

@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 
-/* A buffer that has grown beyond this is given back when it is empty. */
+/* A buffer that has grown beyond this is released when it is empty. */
 #define KEEP_BYTES (64u * 1024)
 
 void cor_message_reader_init(struct cor_message_reader *r, size_t max, size_t kept_max)

@@ -1,9 +1,8 @@
 /* Shares, accounts and pools. A share that needs more than it has been granted asks its account,
  * and then each pool that the account's rank draws from; whoever says no is counted, and what was
- * taken on the way is given back. A counter that would pass its maximum is put back at once, so
- * that for an instant it says more than is held: a request of the same rank may be refused too
- * early, one of a higher rank may not, because a pool is asked only after all pools below it have
- * agreed.
+ * taken on the way is released. A counter that would pass its maximum is put back at once, so that
+ * for an instant it says more than is held: a request of the same rank may be refused too early,
+ * one of a higher rank may not, because a pool is asked only after all pools below it have agreed.
  *
  * Failures: no memory for an account, which leaves everything as it was.
  * Threads: see the header. */
@@ -63,7 +62,7 @@ size_t cor_budget_connection_bytes(const struct cor_budget *budget, enum cor_htt
     return max > least ? max : least;
 }
 
-/* Every connection begins as one that nobody knows, also a master's: these numbers are no steps of
+/* Every connection begins as one that nobody knows, also a master's: these numbers are not steps of
  * one pool, and what they leave free is reached by ending connections that are unknown. */
 size_t cor_budget_pool_connections(const struct cor_budget *budget, enum cor_http_rank rank)
 {

@@ -1,8 +1,8 @@
 /* HTTP/1.1 on a connection: one request at a time to the handler. While a response is made the
- * socket is read on, because only so a client that goes away is noticed; what a pipelining client
- * sends meanwhile waits, within a limit. The parser pauses between head and body, so that the
- * handler sees the head before a byte of the body is taken; the body of a request that was answered
- * then is read and dropped when it is short, and else the connection ends.
+ * socket is still read, because a client that goes away would not be noticed otherwise; what a
+ * pipelining client sends meanwhile waits, within a limit. The parser pauses between head and body,
+ * so that the handler sees the head before a byte of the body is taken; the body of a request that
+ * was answered then is read and dropped when it is short, and else the connection ends.
  *
  * A handler that takes the body as a stream (intake.c) is shown it piece by piece: the parser
  * pauses after each, so that the handler is never called from inside it and may end the response.

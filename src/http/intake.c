@@ -1,6 +1,6 @@
 /* clang-format off */
-/* The body of a request whose handler does not want it whole: it is held back while the handler
- * makes up its mind, or shown in pieces.
+/* The body of a request whose handler does not want it whole: it is held back until the handler
+ * decides, or shown in pieces.
  *
  *   on_head ──► hold_body ──► (a later turn) ──► collect_body: as any other request
  *      │                            └──────────► stream_body ─┐

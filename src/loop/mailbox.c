@@ -1,7 +1,7 @@
 /* A list of mails under a lock. The sender that finds the list empty wakes the receiver after it
- * has given the lock back; later senders know that a wake is on its way. The receiver takes the
- * whole list and runs it without the lock, so a mail may post to the same mailbox. Thread: see
- * mailbox.h. */
+ * has released the lock; later senders know that a wake is on its way. The receiver takes the whole
+ * list and runs it without the lock, so a mail may post to the same mailbox. Thread: see mailbox.h.
+ */
 #include "loop/mailbox.h"
 
 #include <assert.h>
@@ -31,7 +31,7 @@ void cor_mailbox_deinit(struct cor_mailbox *mb)
 
 /* Gives the lock back, and wakes the receiver if the mailbox was empty. The receiver may be awake,
  * take the mail before it is woken and free the mailbox. So `nwaking` is counted up before the lock
- * is given back and counted down last, and cor_mailbox_deinit() waits for it. */
+ * is released and counted down last, and cor_mailbox_deinit() waits for it. */
 static void unlock_and_wake(struct cor_mailbox *mb, bool was_empty)
 {
     if (was_empty)

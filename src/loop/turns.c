@@ -5,7 +5,8 @@
  * has milliseconds, and so has a turn's.
  *
  * libuv calls prepare handles from the one that was started last to the first. The meter is started
- * first, so that what others do before the sleep (net sends) belongs to the turn that asked for it.
+ * first, so that the work of others before the sleep (net sends) counts for the turn that caused
+ * it.
  * Thread: only the one that is measured writes; readers see each number whole. */
 #include "loop/turns.h"
 

@@ -167,7 +167,7 @@ static int convert_unknown(const struct converter *c, const struct cor_own_type 
     return 0;
 }
 
-/* Those of a program that are no JSON stay as they are: encoding refuses them. */
+/* Those of a program that are not JSON stay as they are: encoding refuses them. */
 static int convert_unknowns(const struct converter *c, const struct cor_own_type *from_type,
                             struct cor_str unknown, const struct cor_own_type *to_type, void *to,
                             struct cor_str *ret)

@@ -2,7 +2,7 @@
  *
  * The message is written from its end to its beginning, because the length of a message precedes
  * it: so every byte is written once, however deep messages are nested. Fields come in the order of
- * their numbers, scalars and structs that are no pointers always, pointers and bytes when they are
+ * their numbers, scalars and structs that are not pointers always, pointers and bytes when they are
  * set, lists and maps entry by entry, maps sorted by their keys. The members of an inlined struct
  * are neighbours in the table's order of numbers, and get a message around them. Failures: no
  * memory, too many bytes, structs nested too deep, an element that is not a time or no list of

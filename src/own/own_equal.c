@@ -12,7 +12,7 @@
 static bool equal_struct(const struct cor_own_type *type, const void *a, const void *b,
                          unsigned depth);
 
-/* Bytes that are no quantities are compared as they are. */
+/* Bytes that are not quantities are compared as they are. */
 static bool equal_quantities(struct cor_str a, struct cor_str b)
 {
     int order;

@@ -1,6 +1,6 @@
 /* Stores an object of the test's: finds its resource in discovery, creates its namespace, creates
  * it, and writes its status, each by a call of the API that the caller's thread waits for. The
- * calls do not go over HTTP, so that they are no actions.
+ * calls do not go over HTTP, so that they are not actions.
  *
  * A definition is served some turns after it was created: the caller waits for the next snapshot of
  * the catalog until its resource answers.

@@ -6,7 +6,7 @@
  *   held      its write was refused and is tried again
  *   due       its call is to be made, with the result in `call`
  *
- * It is freed when its call is taken off, or when it is removed. Nothing fails but an add.
+ * It is freed when its call is taken off, or when it is removed. Only an add can fail.
  * Thread: one at a time, under the queue's lock. */
 /* clang-format on */
 #include "cache/queues/cache_waiters.h"

@@ -1,6 +1,6 @@
-/* Reading what waits in the queue, and leaving it there. An object of the newest list may stand in
- * the array of the list alone (delta_fifo_int.h): reading first makes it a change like the others,
- * all of the array or nothing, which is the one thing that can fail. Thread: any. */
+/* Reading what waits in the queue, and leaving it there. An object of the newest list may be in the
+ * array of the list only (delta_fifo_int.h): reading first makes it a change like the others, the
+ * whole array or none of it, which is the only step that can fail. Thread: any. */
 #include "base/err.h"
 #include "base/mem.h"
 #include "cache/queues/delta_fifo_int.h"

@@ -3,7 +3,7 @@
  * rounds, before a watch is opened again and before a streamed list is, so that a server that
  * refuses each in turn is not asked more often.
  *
- * It says when; whether a watch that fails with 500 is tried at all says retry_with_deadline.h. A
+ * It says when; retry_with_deadline.h says whether a watch that fails with 500 is tried at all. A
  * reflector whose rounds have a delay of their own (round_delay_ms) uses it for its watches alone.
  * Thread: the reflector's owner. */
 #include "cache/reflector/reflector_int.h"

@@ -2,9 +2,9 @@
  * that dashboards and alerts made for it work. The figures of all controllers are read once; then
  * each family is written with the samples of all controllers.
  *
- * The counts of the manager's client and informers follow. What is not there: panics (C has none),
- * and native histograms.
- * Failures: without memory the scrape fails as a whole. Thread: the runtime's loop. */
+ * The counts of the manager's client and informers follow. Not included: panics (C has none), and
+ * native histograms. Failures: without memory the scrape fails as a whole. Thread: the runtime's
+ * loop. */
 #include <assert.h>
 #include <inttypes.h>
 

@@ -1,5 +1,5 @@
 /* The public set of informers over the factory of `cache`, which lives on the runtime's loop. Its
- * informers tell of work on any thread; one mail brings the loop to step them all. */
+ * informers announce work on any thread; one mail brings the loop to step them all. */
 #include "coracle/informers.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* A plain informer of `cache` on a runtime's loop. Its queue tells of work on any thread; one mail
+/* A plain informer of `cache` on a runtime's loop. Its queue announces work on any thread; one mail
  * brings the loop to step the controller, and a timer does when changes were refused and are to be
  * tried again. The mail is on its way at most once. When the informer is freed while it is, the
  * mail finishes the freeing. */

@@ -95,9 +95,9 @@ static inline uint64_t parity_below(uint64_t x)
     return x;
 }
 
-/* Which of 64 bytes follow an odd number of backslashes, and so are no end of a string. The byte
- * before them is not a backslash. A run of backslashes that begins at an odd place is added to its
- * own start: the carry moves the bit behind the run, and by its place the length is known to be
+/* Which of 64 bytes follow an odd number of backslashes, and so are not an end of a string. The
+ * byte before them is not a backslash. A run of backslashes that begins at an odd place is added to
+ * its own start: the carry moves the bit behind the run, and by its place the length is known to be
  * even or odd. *ret_is_open: the byte behind the 64 is escaped. */
 static inline uint64_t find_escaped(uint64_t escapes, bool *ret_is_open)
 {

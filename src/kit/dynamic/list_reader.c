@@ -2,7 +2,7 @@
  * object, on_member() keeps what the list has of its own (kind, apiVersion, resourceVersion,
  * continue token).
  *
- * What fails: bytes that are no JSON, a document without items (or a Status), an item that is not
+ * What fails: bytes that are not JSON, a document without items (or a Status), an item that is not
  * an object, or one larger than COR_LIST_READER_OBJECT_MAX, end the reading with a message in
  * `reterr`; a code that on_item returned ends it without, since its user knows why.
  * Thread: one at a time. */

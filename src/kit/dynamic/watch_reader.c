@@ -1,5 +1,5 @@
 /* A watch is read in pieces of any size: the splitter finds each document, read_event() makes it an
- * event. A document without type and object, an object that is none, bytes that are no JSON, or an
+ * event. A document without type and object, an object that is none, bytes that are not JSON, or an
  * event that is too large end the reading with a message in `reterr`; a code that on_event returned
  * ends it without. A type that is not known is given as COR_WATCH_UNKNOWN: the user decides.
  * Thread: one at a time. */

@@ -13,10 +13,10 @@
 #include "meta/value/wire_json.h"
 #include "net/session/h1.h"
 
-#define ERROR_MAX (1u << 20) /* of an answer that tells of one; the rest is not kept */
+#define ERROR_MAX (1u << 20) /* of an answer that reports one; the rest is not kept */
 /* What is expanded of it. */
 #define ERROR_EXPANDED_MAX (16u << 20)
-/* A whole answer of success up to so large may be a Status that tells of a failure. */
+/* A whole answer of success up to so large may be a Status that reports a failure. */
 #define STATUS_MAX (64u * 1024)
 /* The wait after an attempt that broke, as after an answer that asks for it. */
 #define BROKEN_WAIT_MS 1000
@@ -317,7 +317,7 @@ static void read_error(struct cor_rest_request *req)
                            req->is_text ? body : COR_STR("unknown"), wait_s);
 }
 
-/* A Status that tells of a failure is one, whatever code it came with. */
+/* A Status that reports a failure is one, whatever code it came with. */
 static void read_success(struct cor_rest_request *req)
 {
     struct cor_str body = cor_str_trim(cor_buf_str(&req->body));

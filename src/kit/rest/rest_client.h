@@ -94,12 +94,12 @@ struct cor_rest_head {
 };
 
 struct cor_rest_result {
-    /* NULL: the answer is complete. Of an answer that tells of a failure: its Status. Else `err`
+    /* NULL: the answer is complete. Of an answer that reports a failure: its Status. Else `err`
      * says what happened: -COR_EUNREACHABLE (no connection, the server has seen nothing),
-     * -COR_EBROKEN, -COR_ETIMEOUT, -COR_ETLS, -COR_EPROTOCOL (no HTTP; an answer that is
-     * compressed unasked, or whose gzip is damaged), -COR_ETOOBIG, -COR_ECANCELED, -COR_EBUSY,
-     * -COR_ENOMEM, or what a callback returned. Code and reason are those of `err` when nothing was
-     * sent (no credentials, no turn in time), else 0 and none. */
+     * -COR_EBROKEN, -COR_ETIMEOUT, -COR_ETLS, -COR_EPROTOCOL (no HTTP; an answer that is compressed
+     * unasked, or whose gzip is damaged), -COR_ETOOBIG, -COR_ECANCELED, -COR_EBUSY, -COR_ENOMEM, or
+     * what a callback returned. Code and reason are those of `err` when nothing was sent (no
+     * credentials, no turn in time), else 0 and none. */
     const struct cor_status *error;
     int code;            /* of the answer; 0: there was none */
     struct cor_str body; /* COR_REST_WHOLE, without an error */

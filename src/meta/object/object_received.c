@@ -1,7 +1,7 @@
 /* A server's bytes are kept as they come wherever that is possible: one pass checks them, a second
  * over the beginning finds metadata and its parts, and the copy into the object is the only one.
- * What is unusual (no metadata, labels out of order, spaces around the resourceVersion) takes the
- * road of the server's own objects, by way of the canonical form. */
+ * What is unusual (no metadata, labels out of order, spaces around the resourceVersion) is handled
+ * as the server's own objects are, through the canonical form. */
 #include "meta/object/object_received.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 /* Receiving: one pass over the metadata finds its parts, the head is written from them into a
  * buffer on the stack, and head and message are copied into the object, which is one allocation.
  *
- * What fails: memory. A message whose metadata this file does not write as JSON without escapes
- * goes the way of the converter and becomes a plain object, which also words what is wrong with it.
- * The JSON of an object is made by whoever asks first; of two threads that do, one wins.
+ * What fails: memory. A message whose metadata this file does not write as JSON without escapes is
+ * given to the converter and becomes a plain object; the converter also words the errors. The JSON
+ * of an object is made by whoever asks first; of two threads that do, one wins.
  * Thread: any. */
 #include "meta/object/object_wire.h"
 

@@ -1,5 +1,5 @@
 /* Text to label selector: a reader of one word ahead over meta/select/selector_lexer.h. A first
- * pass over the words tells how much room the selector needs: a word makes at most one value, a
+ * pass over the words finds out how much room the selector needs: a word makes at most one value, a
  * comma or the end one requirement. */
 #include "meta/select/label_selector.h"
 

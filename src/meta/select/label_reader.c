@@ -1,5 +1,5 @@
-/* The LabelSelector of an API object to label selector. A type that is not as it should be reads as
- * absent and is told; all mistakes are told, in the order of upstream's ValidateLabelSelector. */
+/* The LabelSelector of an API object to label selector. A value of the wrong type reads as absent
+ * and is reported; all errors are reported, in the order of upstream's ValidateLabelSelector. */
 #include "meta/select/label_selector.h"
 
 #include "meta/names/field_error.h"

@@ -5,9 +5,9 @@
  *   objects: a key that one side lacks is compared with an absent value   lists: element by element
  *   all other values: by bytes, then by what the name of the member says
  *
- * The rule of a member comes from its name (cor_equality_rule_of()) and holds for the value, for the
- * elements of a list, and for the members of an object that is a map of quantities or of texts.
- * The work is linear in both texts. Failures: values that are no JSON, and memory. */
+ * The rule of a member comes from its name (cor_equality_rule_of()) and holds for the value, for
+ * the elements of a list, and for the members of an object that is a map of quantities or of texts.
+ * The work is linear in both texts. Failures: values that are not JSON, and memory. */
 /* clang-format on */
 #include "meta/value/equality.h"
 

@@ -5,8 +5,8 @@
  * its place is noted.
  *
  * What is damaged: a message ends where it cannot be read; a time out of range, raw bytes that are
- * no JSON and numbers that are none are null; what is nested too deep is empty. Failures are those
- * of memory, which stick to the writer. Linear in the bytes, times the members of a struct.
+ * not JSON and invalid numbers are null; values nested too deep are empty. Failures are those of
+ * memory, which stick to the writer. Linear in the bytes, times the members of a struct.
  * Thread: any. */
 #include "meta/value/wire_json.h"
 

@@ -1,5 +1,5 @@
-/* The session itself: its making, its turns, its end. nghttp2 keeps the protocol's state; here is
- * what it leaves open: who is told what and when, how much may come in, and how little is kept. */
+/* The session itself: how it is made, its turns, its end. nghttp2 keeps the protocol's state; this
+ * file does the rest: callbacks, limits on input, and as little buffering as possible. */
 #include "net/session/h2.h"
 
 #include <assert.h>

@@ -6,7 +6,7 @@
  *                         under the lock ──► the generation moves on
  *   cor_client_cas_judge: is the kept answer of this generation and not expired? ──► else a reference
  *                         to both stores under the lock, X509_verify_cert() with each, outside it,
- *                         and the references are given back under the lock
+ *                         and the references are released under the lock
  *
  * A failure to allocate refuses the certificate and keeps no answer: the next request judges again.
  */

@@ -324,7 +324,7 @@ void cor_tls_session_input(struct cor_stream *s, struct cor_str bytes)
         is_open = s->state == COR_STREAM_OPEN;
     }
     s->cipher_in = (struct cor_str){0};
-    /* OpenSSL releases its buffers by itself, but not after records that are no data, such as a
+    /* OpenSSL releases its buffers by itself, but not after records that are not data, such as a
      * server's session tickets. A client's connection may be idle from then on. */
     if (is_open && !s->tls->is_server)
         (void)SSL_free_buffers(s->ssl);

@@ -3,7 +3,7 @@
  * may still read, and what it sent before counts: the user is told by on_left, in the second look
  * that finds the stream so, because input may be stopped for a moment only.
  *
- * Failures: the system's refusal to say anything counts as nothing new. */
+ * Failures: an error of the system's answer counts as no change. */
 #include "net/stream/unread.h"
 
 #include <assert.h>

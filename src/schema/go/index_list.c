@@ -1,7 +1,7 @@
 /* Lists of a Job's indexes. A list is cut at its commas, and each part is an index or an interval
  * with a dash in it. cor_index_list_check() reads the parts in order and stops at the first
  * mistake, which it words as upstream does; cor_index_lists_overlap() reads two lists side by side
- * and passes over parts that are no interval, because their mistakes were reported before.
+ * and passes over parts that are not an interval, because their mistakes were reported before.
  *
  * The only failures are those of the buffer that gets the words: no memory, or its maximum.
  * Thread: any (nothing is kept between calls). */

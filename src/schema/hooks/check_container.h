@@ -10,7 +10,7 @@
     X(container_name)   /* a container: no container before it has its name */                     \
     X(target_container) /* EphemeralContainer: targetContainerName is that of another */           \
     X(image_is_trimmed) /* image: no spaces around it */                                           \
-    X(port_name)        /* name of a ContainerPort: valid, and not that of an earlier one */      \
+    X(port_name)        /* name of a ContainerPort: valid, and not that of an earlier one */       \
     X(host_ports)       /* PodSpec: no two ports of its containers are one port of the host */     \
     X(init_host_ports)  /* an init container: the same for it alone */                             \
     X(host_network_ports) /* PodSpec: ports of the host are those of the containers */             \

@@ -1,4 +1,4 @@
-/* The annotation api-approved.kubernetes.io: what it says, and the condition that tells of it.
+/* The annotation api-approved.kubernetes.io: what it says, and the condition that reports it.
  * Failures: no memory for the message. Thread: any (pure). */
 #include "schema/kinds/crd_approval.h"
 

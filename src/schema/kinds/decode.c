@@ -1,7 +1,7 @@
 /* What Kubernetes' decoder would refuse before and after it reads the members of an object: bytes
- * that are no object, a kind that cannot be read, a kind that is not the resource's. The members
- * are schema/walk/read.c's. Each check walks the JSON once and stops at the first mistake, in the
- * words of Go's decoder. Thread: any (pure). */
+ * that are not an object, a kind that cannot be read, a kind that is not the resource's. The
+ * members are schema/walk/read.c's. Each check walks the JSON once and stops at the first mistake,
+ * in the words of Go's decoder. Thread: any (pure). */
 #include "schema/kinds/decode.h"
 
 #include <assert.h>

@@ -1,8 +1,7 @@
-/* What Kubernetes' decoder finds wrong with a body as a whole, in its words: bytes that are no
+/* What Kubernetes' decoder finds wrong with a body as a whole, in its words: bytes that are not an
  * object, a kind that cannot be read or is not the resource's. What is wrong with members is found
- * by schema/walk/read.h.
- * Each appends the reason to `why`: 0 nothing is wrong, -COR_EINVAL. Out of memory only costs
- * words. Thread: any (pure). */
+ * by schema/walk/read.h. Each appends the reason to `why`: 0 nothing is wrong, -COR_EINVAL. Out of
+ * memory only costs words. Thread: any (pure). */
 #ifndef COR_SCHEMA_KINDS_DECODE_H
 #define COR_SCHEMA_KINDS_DECODE_H
 

@@ -9,9 +9,9 @@
  * not UTF-8 become U+FFFD, as in Go's JSON.
  *
  * Everything is linear in the bytes, n log n for a map. The chains of all open messages are in one
- * array, eight bytes for an item of two bytes or more.
- * Failures: bytes that are no message (-COR_EINVAL, with the words of Go's readers), messages
- * nested too deep, no memory, a result beyond the buffer's maximum. Thread: any. */
+ * array, eight bytes for an item of two bytes or more. Failures: bytes that are not a message
+ * (-COR_EINVAL, with the words of Go's readers), messages nested too deep, no memory, a result
+ * beyond the buffer's maximum. Thread: any. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>

@@ -3,11 +3,11 @@
  * The JSON is read once into nodes (json/text/nodes.h), so that no byte of a deep object is read
  * once per level. The members of an object are noted in one pass, by their places in the type: both
  * are in the order of their names. Then the fields are written in the order of their numbers, which
- * is the order of Go's encoder: scalars and structs that are no pointers always, pointers and bytes
- * when they are there, lists and maps element by element. An inlined struct is a message of its
- * own, made of the members of the object around it. The length of a message precedes it. Room for
- * it is left by a guess from the length of the JSON; a wrong guess, which is only possible near 128
- * bytes, 16 KiB or 2 MiB, moves the message.
+ * is the order of Go's encoder: scalars and structs that are not pointers always, pointers and
+ * bytes when they are there, lists and maps element by element. An inlined struct is a message of
+ * its own, made of the members of the object around it. The length of a message precedes it. Room
+ * for it is left by a guess from the length of the JSON; a wrong guess, which is only possible near
+ * 128 bytes, 16 KiB or 2 MiB, moves the message.
  *
  * Failures: a value of another type than its field (-COR_EINVAL, with words that name the field),
  * objects nested too deep, no memory, a result beyond the buffer's maximum. Thread: any. */

@@ -1,5 +1,5 @@
-/* One pass over the bytes: strings are skipped, numbers that are no int64 in their plain form are
- * printed again, and everything between two of them is copied as it is. Thread: any (pure). */
+/* One pass over the bytes: strings are skipped, numbers that are not an int64 in their plain form
+ * are printed again, and everything between two of them is copied as it is. Thread: any (pure). */
 #include "schema/structural/numbers.h"
 
 #include <math.h>

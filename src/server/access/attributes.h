@@ -1,8 +1,8 @@
-/* What somebody wants to do, as the authorizer and admission judge it: who, which verb, on what,
- * and of a write also with what.
+/* What a user wants to do, as the authorizer and admission judge it: the user, the verb, the
+ * target, and for a write the objects.
  *
- * A value that borrows everything: what it points to is its maker's and stays for the call that
- * gets the value. Whoever judges longer than that call copies what it needs. Thread: any (a value).
+ * The value borrows everything: what it points to belongs to its maker and stays valid for the call
+ * that gets the value. Code that needs it for longer makes a copy. Thread: any (a value).
  * Owner: whoever asks. */
 #ifndef COR_SERVER_ATTRIBUTES_H
 #define COR_SERVER_ATTRIBUTES_H
@@ -23,13 +23,13 @@ struct cor_attributes {
     bool is_anonymous;   /* nobody has said who sends it */
     bool is_resource;    /* a verb on a resource; else on `path` */
     bool is_dry_run;     /* a write that changes nothing */
-    struct cor_str verb; /* the API's ("get", "list"), one beside them ("impersonate"), or of a path
-                          * the method in small letters */
+    struct cor_str verb; /* a verb of the API ("get", "list"), another one ("impersonate"), or for a
+                            path the method in lower case */
     /* Of a resource; empty: none. The name is that of the URL: a creation has one in its object. */
     struct cor_str group, version, resource, subresource, ns, name;
     struct cor_str path; /* of the request, decoded; empty: there is none */
-    /* What a list, a watch or a deletion of a collection selects; NULL: nothing, or nobody has
-     * looked (cor_authorizer_reads_selectors()). */
+    /* What a list, a watch or a deletion of a collection selects; NULL: nothing, or it was not read
+     * (cor_authorizer_reads_selectors()). */
     const struct cor_review_selectors *selectors;
     /* Of a write that is admitted, in the version that is stored; NULL: there is none. */
     struct cor_object *object, *old;
@@ -37,7 +37,7 @@ struct cor_attributes {
     const struct cor_delete_options *deletion; /* those of a deletion, its body's too; else NULL */
 };
 
-/* Those of a request whose head has come. The verb of a path is the caller's to set. */
+/* The attributes of a request whose head has come. The caller sets the verb of a path. */
 static inline struct cor_attributes cor_attributes_of_request(const struct cor_request_info *info,
                                                               const struct cor_identity *sender)
 {

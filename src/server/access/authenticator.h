@@ -19,7 +19,7 @@ struct cor_authenticator {
     const struct cor_token_table *tokens; /* NULL: none are accepted */
     uid_t server_uid;               /* this user and root are system:masters on a Unix socket */
     struct cor_client_trust *trust; /* NULL: no client certificate is believed */
-    bool asks_delegate; /* a token that is not in the table is a question for the delegate */
+    bool asks_delegate; /* the delegate is asked about a token that is not in the table */
 };
 
 /* Where a request has a token. */
@@ -43,7 +43,7 @@ void cor_token_questions_deinit(struct cor_token_questions *questions);
 #define COR_AUTHN_ASKS 1
 
 /* The order is upstream's: front proxy, certificate, token, token of a WebSocket
- * (server/request/websocket.h), then (ours) Unix credentials, then nobody, which is
+ * (server/request/websocket.h), then (an addition of ours) Unix credentials, and else
  * system:anonymous. A wrong token is never anonymous, and neither is a certificate that no
  * authority has signed or that is not an allowed proxy's. The identity borrows from the request,
  * its connection and the tokens.

@@ -1,6 +1,6 @@
 /* clang-format off */
-/* The authorizer: what a user may do. One object of a server, which everybody asks: the filters of
- * HTTP, impersonation, the access reviews, and admission.
+/* The authorizer: what a user may do. A server has one; it is used by the filters of HTTP,
+ * impersonation, the access reviews, and admission.
  *
  *   cor_authorizer_ask ──► system:masters may do everything
  *                      ──► the authorizer's own rules: the answer is there at once
@@ -37,14 +37,14 @@ enum cor_authz_decision {
 };
 
 struct cor_authz_answer {
-    /* 0; -COR_EUNAUTHORIZED: the sender has to say first who it is; another failure: it could not
-     * be decided, and the reason says why. */
+    /* 0; -COR_EUNAUTHORIZED: the sender must authenticate first; any other failure: no decision was
+     * possible, and the reason says why. */
     int r;
     enum cor_authz_decision decision; /* with `r` 0 */
     const char *reason;               /* NULL: none */
 };
 
-/* Embedded by whoever can wait for an answer; zeroed at first. */
+/* Embedded by a caller that can wait for an answer; zeroed at first. */
 struct cor_authz_question {
     /* The answer is borrowed for the call, from a later turn of the loop. */
     void (*on_answer)(struct cor_authz_question *question, const struct cor_authz_answer *answer);
@@ -82,8 +82,8 @@ int cor_authorizer_ask(const struct cor_authorizer *az, size_t loop_index,
 /* No on_answer after this. Harmless when the question does not wait. */
 void cor_authz_question_leave(struct cor_authz_question *question);
 
-/* Does it have to know what a list selects? Then the asker sets `selectors`, and a name that they
- * require as the name of the attributes. */
+/* Returns whether it needs to know what a list selects. If so, the caller sets `selectors`, and
+ * sets a name that they require as the name of the attributes. */
 static inline bool cor_authorizer_reads_selectors(const struct cor_authorizer *az)
 {
     return az->ops->reads_selectors;
@@ -94,15 +94,15 @@ void cor_authorizer_write_rules(const struct cor_authorizer *az, const struct co
                                 struct cor_json_writer *w);
 
 /* Refuses what an answer does not allow, in upstream's words. -COR_EUNAUTHORIZED; -COR_EFORBIDDEN,
- * also for a failure, of which the words say nothing. */
+ * also for a failure, which the message does not describe. */
 int cor_authz_refuse(const struct cor_attributes *a, const struct cor_authz_answer *answer,
                      struct cor_status *reterr_status);
 
 /* /healthz, /livez, /readyz and /version. Not the paths below them: a single check shows more. */
 bool cor_path_is_public(struct cor_str path);
 
-/* The authorizer of a mode that asks nobody; never DELEGATED. For these an anonymous sender may see
- * the public paths, and has to say for all else who it is. */
+/* The authorizer of a mode that asks no other server, so never DELEGATED. With these, an anonymous
+ * sender may see the public paths, and must authenticate for everything else. */
 const struct cor_authorizer *cor_authorizer_of_mode(enum cor_authz_mode mode);
 
 #endif

@@ -1,6 +1,7 @@
 /* clang-format off */
-/* The server that decides for this one: it says whose a token is and what a user may do. One loop's
- * client of it, made from a kubeconfig: an API port with its credentials, and a circuit.
+/* The server that decides for this one: it says to whom a token belongs and what a user may do.
+ * This is one loop's client of it, made from a kubeconfig: an API port with its credentials, and a
+ * circuit.
  *
  *   cor_delegate_send ──► sent ──► an object: on_done(0)
  *                          ▲  │──► 429, 500, 504, Retry-After, a connection that broke: a pause, and again
@@ -32,9 +33,9 @@ struct cor_net;
 #define COR_DELEGATE_OPEN_MS     500
 #define COR_DELEGATE_OPEN_MAX_MS 2000
 
-/* What the kubeconfig at `path` says. `flag` names it in messages. What is not for a server is
- * refused: credential plugins and impersonation. 0, -COR_ENOTFOUND, -COR_EINVAL, -COR_EIO,
- * -COR_ENOMEM. */
+/* What the kubeconfig at `path` says. `flag` names it in messages. Settings that do not suit a
+ * server are refused: credential plugins and impersonation. 0, -COR_ENOTFOUND, -COR_EINVAL,
+ * -COR_EIO, -COR_ENOMEM. */
 int cor_delegate_config_load(const char *path, const char *flag,
                              struct cor_client_config *ret_config,
                              struct cor_status *reterr_status);

@@ -1,5 +1,5 @@
 /* The authorizer of a server that delegates: another server is asked, by the delegation's clients
- * of the asker's loop. What needs no question are the paths that everybody may ask for
+ * of the asker's loop. No question is needed for the paths that everybody may read
  * (--authorization-always-allow-paths).
  * Owner: its maker.  Thread: any; a question belongs to its loop. */
 #ifndef COR_SERVER_DELEGATED_AUTHORIZER_H

@@ -1,4 +1,4 @@
-/* A server that delegates: it asks another one whose a token is, and what a user may do
+/* A server that delegates: it asks another one to whom a token belongs, and what a user may do
  * (--authentication-kubeconfig, --authorization-kubeconfig). Each loop has clients and kept answers
  * of its own, so that nothing is shared between loops.
  * Owner: the server's maker.  Thread: made and freed while the loops are idle; what belongs to a

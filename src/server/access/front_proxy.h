@@ -1,6 +1,6 @@
 /* A front proxy: a server that has authenticated its users and passes their requests on, with the
- * users in headers (kube-apiserver's --requestheader-… flags). It is believed because of its client
- * certificate, which verifies against a CA for proxies only.
+ * users in headers (kube-apiserver's --requestheader-… flags). It is trusted because of its client
+ * certificate, which is verified with a CA for proxies only.
  *
  * The settings say which certificates and which headers. Owner: reference counted, immutable once
  * shared.  Thread: any. */

@@ -17,7 +17,8 @@ struct cor_kept_user;
 
 struct cor_identity {
     struct cor_user user;
-    struct cor_str sender; /* who is charged, when it is not the user: a front proxy; else empty */
+    struct cor_str
+        sender; /* the one to charge, when it is not the user: a front proxy; else empty */
     bool is_anonymous;
     bool is_by_websocket;          /* by the token among the subprotocols of a WebSocket */
     struct cor_str *groups;        /* owned; NULL when the user's groups are borrowed */

@@ -50,8 +50,8 @@ struct cor_reviews_opts {
     uint64_t limit_ms;       /* of a question, with all its attempts */
     uint64_t yes_ms;         /* how long an answer that accepts or allows is kept; 0: not at all */
     uint64_t no_ms;          /* and one that does not */
-    /* Reads an answer, which is a JSON object. 0 with the answer filled in; -COR_EINVAL:
-     * it is none; -COR_EPROTOCOL: it contradicts itself, and `text` says how; -COR_ENOMEM. */
+    /* Reads an answer, which is a JSON object. 0 with the answer filled in; -COR_EINVAL: it is not
+     * an answer; -COR_EPROTOCOL: it contradicts itself, and `text` says how; -COR_ENOMEM. */
     int (*read)(struct cor_str body, struct cor_review_answer *ret_answer);
 };
 

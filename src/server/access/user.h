@@ -22,8 +22,8 @@ struct cor_user {
 
 struct cor_json_writer;
 
-/* The user itself; of NULL, which stands for a request of the server to itself, the server's own.
- */
+/* Returns the user itself; for NULL, which represents a request of the server to itself, the
+ * server's own user. */
 const struct cor_user *cor_user_or_server(const struct cor_user *user);
 
 /* Writes the member `extra`: an object with a list of values for each key. */

@@ -43,11 +43,11 @@ struct cor_admission_row {
     const char *plugin; /* upstream's name */
     enum cor_admission_point point;
     unsigned ops; /* of enum cor_admission_op */
-    /* What it makes of an object is somebody else's: the object is settled (below), and when all
-     * rows have run, they run once more, so that those before it see what it has made. */
+    /* Its changes come from another program: the object is settled (below), and when all rows have
+     * run, they run once more, so that earlier rows see the changes. */
     bool is_foreign;
-    /* Has it anything to look at in such a request? By its row, names and options, which costs
-     * nothing; on any thread. NULL: always. */
+    /* Returns whether it applies to such a request, by its row, names and options, which costs
+     * nothing. On any thread. NULL: always. */
     bool (*applies)(const struct cor_call *call);
     /* Exactly one of these. Both leave a refusal in the call's status. */
     int (*run)(struct cor_admission *ad);    /* pure; does not look at the user: it may be gone */

@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 
-/* Does the Content-Type of an answer say that it is an aggregated document that
+/* Returns whether the Content-Type of an answer says that it is an aggregated document that
  * cor_discovery_list_init() reads? */
 bool cor_discovery_is_aggregated(struct cor_str content_type);
 

@@ -1,4 +1,4 @@
-/* One GET of an aggregated service that the server asks on its own behalf, as the user
+/* One GET that the server sends to an aggregated service on its own behalf, as the user
  * system:kube-aggregator in group system:masters: its discovery, its OpenAPI documents, whether it
  * answers. The answer is kept whole, up to a maximum. Redirections are answers, not followed.
  * Owner: itself, until on_done or cor_fetch_cancel().  Thread: the loop of the targets. */

@@ -256,7 +256,8 @@ static const struct shared *shared_parameter(struct converter *c,
     return shared;
 }
 
-/* Writes the parameters that are no body; the body is returned, COR_JSON_NO_NODE: there is none. */
+/* Writes the parameters that are not a body; the body is returned, COR_JSON_NO_NODE: there is none.
+ */
 static uint32_t write_parameters(struct converter *c, uint32_t list)
 {
     const struct cor_json_nodes *nodes = &c->spec.nodes;

@@ -1,5 +1,5 @@
 /* clang-format off */
-/* Where a Service is reached: a host and a port. In this order:
+/* Finds the address of a Service, a host and a port. In this order:
  *
  *   an entry of --aggregator-resolve ──► a ready address of its EndpointSlices, of the port's name
  *   ──► its ClusterIP; or, for a Service of type ExternalName, that name

@@ -26,7 +26,7 @@ static inline enum cor_addr_family cor_addr_family(struct cor_addr ip)
 
 /* "IPv4", "IPv6": as objects and labels have it. */
 struct cor_str cor_addr_family_name(enum cor_addr_family family);
-/* False: the name is none of these. */
+/* False: the name is neither of these. */
 bool cor_addr_family_parse(struct cor_str name, enum cor_addr_family *ret_family);
 
 static inline bool cor_addr_eq(struct cor_addr a, struct cor_addr b)

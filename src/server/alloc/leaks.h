@@ -1,6 +1,6 @@
-/* Reservations that seemed to be left over when a pass of the repair looked at them, and since
- * when. A write under way looks the same, so that a leak is believed only when it stays. Owner: the
- * repair.  Thread: the API's first loop. */
+/* Reservations that looked like leaks to a pass of the repair, and since when. A write in progress
+ * looks the same, so a leak counts only when it persists.  Owner: the repair. Thread: the API's
+ * first loop. */
 #ifndef COR_SERVER_LEAKS_H
 #define COR_SERVER_LEAKS_H
 

@@ -1,4 +1,4 @@
-/* The repair of reservations: what a crash, a lost answer or somebody else's hand has left. It
+/* The repair of reservations: what a crash, a lost answer or a manual change has left behind. It
  * looks at all Services, IPAddresses and node ports, and
  *
  *   - reserves what a Service has and nobody has reserved;

@@ -1,4 +1,4 @@
-/* The IP families of a Service: which it has, by its fields and by what the cluster has.
+/* The IP families of a Service, determined by its fields and by the ranges of the cluster.
  * Thread: any (pure). */
 #ifndef COR_SERVER_SERVICE_FAMILIES_H
 #define COR_SERVER_SERVICE_FAMILIES_H

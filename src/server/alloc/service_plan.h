@@ -1,4 +1,4 @@
-/* The rules of allocation: what a Service that is created or changed gets, keeps and gives back.
+/* The rules of allocation: what a Service that is created or changed gets, keeps and releases.
  * Pure: nothing is reserved here (allocation.h does that).
  * Owner: whoever embeds the plan.  Thread: one at a time. */
 #ifndef COR_SERVER_SERVICE_PLAN_H

@@ -141,8 +141,8 @@ void cor_api_publish(struct cor_api *api, struct cor_served *served);
 /* Are requests on every loop routed by this generation or a later one? From any thread. */
 bool cor_api_has_taken(const struct cor_api *api, uint64_t generation);
 
-/* Whoever is told when a loop is routed by another snapshot: the controllers, which follow what is
- * served. The callback may follow and unfollow nothing. */
+/* Those who are called when a loop is routed by another snapshot: the controllers, which follow
+ * what is served. The callback may follow and unfollow nothing. */
 struct cor_served_follower {
     struct cor_dlist link;
     void (*on_served)(struct cor_served_follower *follower);

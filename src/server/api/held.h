@@ -50,8 +50,8 @@ void cor_held_loop_init(struct cor_api_loop *loop);
  * cut before this returns. */
 void cor_held_set(struct cor_call *call, size_t bytes);
 
-/* For a call that holds something while it makes an answer which has not begun, and which is not
- * cut (its verb's may_cut is false): must it give up? True under the conditions under which a call
+/* For a call that holds something while it prepares its answer, and that cannot be cut (its verb's
+ * may_cut is false): returns whether it must give up. True under the conditions under which a call
  * that waits for its reader is cut; the call is counted as ended, and answers 429. */
 bool cor_held_must_give_up(struct cor_call *call);
 

@@ -38,15 +38,15 @@ struct cor_api_service {
     char *block; /* what the texts are in */
 };
 
-/* From a served APIService object. 0, -COR_ENOMEM, -COR_EINVAL (it is none that validation lets
- * in). */
+/* From a served APIService object. 0, -COR_ENOMEM, -COR_EINVAL (validation would have refused it).
+ */
 int cor_api_service_new(const struct cor_object *object, struct cor_api_service **ret_service);
 
 struct cor_api_service *cor_api_service_ref(struct cor_api_service *service);
 struct cor_api_service *cor_api_service_unref(struct cor_api_service *service); /* NULL is fine */
 COR_DEFINE_CLEANUP(struct cor_api_service, cor_api_service_unref)
 
-/* Was it made of this state of the object, except for what the availability shows? */
+/* Returns whether it was made from this state of the object, apart from the availability. */
 bool cor_api_service_is_of(const struct cor_api_service *service, const struct cor_object *object);
 
 /* Is the condition Available of this object True? */

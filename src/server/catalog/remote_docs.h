@@ -1,7 +1,7 @@
-/* What other API servers have told about the group versions that APIServices place on them: the
- * resources of each version, and its OpenAPI documents. A set of it belongs to a snapshot of what
- * is served (server/catalog/served.h), so that the documents of a snapshot never change; who learns
- * more makes another set and publishes another snapshot.
+/* What other API servers have published about the group versions that APIServices assign to them:
+ * the resources of each version, and its OpenAPI documents. A set of it belongs to a snapshot of
+ * what is served (server/catalog/served.h), so that the documents of a snapshot never change; new
+ * knowledge makes another set and another snapshot.
  *
  * The bytes are JSON that was checked and reduced to what may be served
  * (server/aggregation/discovery_parse.h, openapi_parse.h): a reader of a set trusts their form.

@@ -129,7 +129,7 @@ static void connect_operation_write(struct cor_openapi_doc *doc, const struct co
     cor_json_end_object(w);
 }
 
-/* Structs, and scalars with a schema of their own (the sinceTime of a log), are no parameters, as
+/* Structs, and scalars with a schema of their own (the sinceTime of a log), are not parameters, as
  * upstream has it. A list is a parameter that may be repeated, and has the type of its elements. */
 static void connect_parameters_write(struct cor_openapi_doc *doc,
                                      const struct cor_resource_row *row,

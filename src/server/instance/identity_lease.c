@@ -6,8 +6,9 @@
  *   resourceVersion, so that a Lease that was renewed meanwhile stays ──► on_collected
  *
  * Upstream reads a Lease once more before it removes it; the preconditions take the place of that.
- * A Lease without a time or a duration has expired. Conflicts (409) and Leases that are not there any
- * more (404) are no failures: another server was faster. Other failures end the renewal or the collection.
+ * A Lease without a time or a duration has expired. Conflicts (409) and Leases that are not there
+ * any more (404) are not failures: another server was faster. Other failures end the renewal or the
+ * collection.
  * Thread: that of the port. */
 /* clang-format on */
 #include "server/instance/identity_lease.h"

@@ -7,7 +7,7 @@
 #include "server/api/call.h"
 
 /* Makes the object, with empty metadata. 0, or a failure in the call's status: 400 for ports that
- * are no numbers, in upstream's words; no memory. */
+ * are not numbers, in upstream's words; no memory. */
 int cor_connect_options_make(struct cor_call *call, struct cor_object **ret_options);
 
 #endif

@@ -11,7 +11,7 @@ struct cor_body_kind {
 };
 
 /* Sets `json` from the body, if no patch has made it, and parses it; text that is not UTF-8 is
- * mended. `dups` gets the fields that a JSON body repeats. `check` may refuse bytes that are no
+ * mended. `dups` gets the fields that a JSON body repeats. `check` may refuse bytes that are not an
  * object of any kind, in words of its own; NULL: nothing is checked. 0, or a failure in the status.
  */
 int cor_body_parse(const struct cor_receiving *write, const struct cor_object_limits *limits,

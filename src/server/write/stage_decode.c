@@ -7,10 +7,9 @@
  *   repeated members are merged (schema/walk/repeated.h)
  *
  * Fields that the type does not have, and fields that a body repeats, are noted in `report` for the
- * stage CHECK_FIELDS: they are no mistake here. Most bodies have neither; then the walk over the type
- * allocates nothing, and there is no report.
- * The first step that fails sets the call's status in upstream's words: 400 for a body, 422 for what
- * a patch made. `body` stays NULL then.
+ * stage CHECK_FIELDS: they are not a mistake here. Most bodies have neither; then the walk over the
+ * type allocates nothing, and there is no report. The first step that fails sets the call's status
+ * in upstream's words: 400 for a body, 422 for what a patch made. `body` stays NULL then.
  * Thread: the thread that has the call. */
 /* clang-format on */
 #include <assert.h>

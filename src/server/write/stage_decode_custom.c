@@ -57,7 +57,7 @@ static int custom_check_kind(const struct cor_receiving *write, const struct cor
                                : cor_body_unrecognized(call, cor_buf_z(&why));
 }
 
-/* Bytes that are no object: refuses metadata of another type in upstream's words. */
+/* Bytes that are not an object: refuses metadata of another type in upstream's words. */
 static int custom_check_metadata(const struct cor_receiving *write, struct cor_str json)
 {
     struct cor_str metadata;

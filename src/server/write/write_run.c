@@ -6,11 +6,10 @@
  *     a stage that gives up because it has too much to do for a loop (COR_WORK_YIELD), or an object
  *     that is larger than its body was: run_go_on, on a thread now
  *
- * A stage that fails ends the list: what was reserved is given back, then `done` gets the error,
- * and the status says why. `done` is called once in any case, also when the reader has gone
- * meanwhile, because a guaranteed update may wait for it; no stage starts after that.
- * While a stage may finish later the call counts one operation under way, so that it is not freed
- * before cor_write_resume().
+ * A stage that fails ends the list: what was reserved is released, then `done` gets the error, and
+ * the status says why. `done` is called once in any case, also when the reader has gone meanwhile,
+ * because a guaranteed update may wait for it; no stage starts after that. While a stage may finish
+ * later the call counts one operation under way, so that it is not freed before cor_write_resume().
  * Thread: the call's loop, except run_pure(). */
 /* clang-format on */
 #include <assert.h>

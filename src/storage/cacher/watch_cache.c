@@ -335,7 +335,7 @@ size_t cor_watch_cache_prepend(struct cor_watch_cache *c, const struct cor_windo
         n--;
         cor_window_push_front(w, events[n], bytes[n]);
     }
-    /* Events of a revision that could not be taken as a whole are given back. */
+    /* Events of a revision that could not be taken as a whole are released. */
     while (n > 0 && n < all && events[n].rev == events[n - 1].rev)
         cor_window_unpush_front(w, bytes[n++]);
     w->base = n > 0 ? events[n - 1].rev : base;

@@ -113,7 +113,7 @@ static int dir_locked_error(int fd, const char *path, struct cor_status *reterr_
     return cor_status_set(reterr_status, -COR_ELOCKED, "%s is held by process %s", path, pid);
 }
 
-/* The file stays when the lock is given back: removing it would let two processes lock two files of
+/* The file stays when the lock is released: removing it would let two processes lock two files of
  * the same name. */
 static int dir_take_lock(const char *dir, const char *file, int *ret_fd,
                          struct cor_status *reterr_status)

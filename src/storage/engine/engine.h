@@ -90,7 +90,7 @@ struct cor_lease_req {
 };
 
 /* History before `rev` goes: reads at an earlier revision and feeds from one are -COR_EEXPIRED.
- * Done when it can no longer be read; space is given back afterwards, in steps. */
+ * Done when it can no longer be read; space is released afterwards, in steps. */
 struct cor_compact_req {
     struct cor_engine_req req;
     cor_rev rev; /* at most the current revision: else -COR_EFUTURE */

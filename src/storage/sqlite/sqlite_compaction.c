@@ -2,7 +2,7 @@
  *
  *   1. sweep: the rows in (swept_rev, compact_rev], STEP_ROWS at a time. Such a row makes the row
  *      before it of the same key unreadable, which is deleted; a tombstone is deleted too.
- *   2. vacuum: when the sweep is done and many pages of the file are free, some are given back to
+ *   2. vacuum: when the sweep is done and many pages of the file are free, some are released to
  *      the file system, step by step.
  *
  * `swept_rev` is written in the same transaction as the deletions, so a crash repeats no step and

@@ -294,7 +294,7 @@ static bool host_is_idle(const struct cor_controller_host *host)
     return cor_inner_port_is_idle(&host->election_port);
 }
 
-/* The Lease is given back when the last controller has ended, so that no other server runs them at
+/* The Lease is released when the last controller has ended, so that no other server runs them at
  * the same time. A port frees its cancelled requests in a later turn, which it does not report. */
 static void host_turn_stopping(struct cor_controller_host *host)
 {

@@ -11,8 +11,8 @@
  *      └──► on_done
  *
  * Any other failure of a request ends the work with that failure; what was deleted stays deleted.
- * Objects that remain are no failure while the estimate runs, or when one of them has a finalizer;
- * otherwise they are, because nothing explains them.
+ * Objects that remain are not a failure while the estimate runs, or when one of them has a
+ * finalizer; otherwise they are, because nothing explains them.
  * Thread: the port's loop. */
 /* clang-format on */
 #include "server/controllers/namespace/namespace_content.h"
