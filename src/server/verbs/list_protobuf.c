@@ -56,7 +56,7 @@ int cor_list_protobuf_init(struct cor_list_protobuf *list, struct cor_call *call
     if (!list->item)
         return cor_status_internal(&call->status, "there is no protobuf message for the kind %.*s",
                                    COR_STR_ARG(call->type->kind));
-    /* The rows of other kinds may be freed, and are not a safe names. */
+    /* The rows of other kinds may be freed, and are not safe names. */
     if (cursor->is_cached && !call->type->life && call->loop->shared->protobuf_cache.bytes_max > 0)
         list->cache = &call->loop->protobuf_cache;
     list->since_ms = cor_loop_now_ms(call->loop->loop);
