@@ -16,6 +16,7 @@
 #include "coracle/handler_fns.h"
 #include "coracle/indexer.h"
 #include "coracle/list_watch.h"
+#include "coracle/reflector.h"
 #include "coracle/reflector_report.h"
 #include "coracle/reflector_stats.h"
 #include "coracle/runtime.h"
@@ -42,6 +43,8 @@ struct cor_plain_informer_run_opts {
     void (*on_watch_error)(void *arg, const struct cor_status *error);
     void (*on_report)(void *arg, enum cor_reflector_report what, const struct cor_status *status);
     void *arg; /* of transform, on_watch_error and on_report; each of these may be NULL */
+    const char *api_version, *kind; /* as in coracle/reflector.h, and so is: */
+    int64_t page_size;
 };
 
 #define COR_PLAIN_INFORMER_RUN_OPTS .size = sizeof(struct cor_plain_informer_run_opts)
@@ -63,6 +66,16 @@ COR_API struct cor_indexer *cor_plain_informer_run_indexer(struct cor_plain_info
 
 /* Has the handler returned from every add of the first list? */
 COR_API bool cor_plain_informer_run_has_synced(struct cor_plain_informer_run *run);
+
+/* Waits until that is so. 0, -COR_ETIMEOUT, -COR_EINVAL (inside a callback, or in a forked child),
+ * -COR_EBUSY (1024 wait already), -COR_ENOMEM. The informer must outlive the call. */
+COR_API int cor_plain_informer_run_wait_for_sync(struct cor_plain_informer_run *run,
+                                                 uint64_t timeout_ms);
+
+/* The resourceVersion that list and watch have brought the informer to; "" before the first list.
+ * Its last changes may still wait for the handler. */
+COR_API void cor_plain_informer_run_last_version(struct cor_plain_informer_run *run,
+                                                 char to[COR_REFLECTOR_VERSION_MAX]);
 
 COR_API void cor_plain_informer_run_stats(struct cor_plain_informer_run *run,
                                           struct cor_reflector_stats *ret);

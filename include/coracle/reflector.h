@@ -51,7 +51,10 @@ struct cor_reflector_run_opts {
     void (*on_watch_error)(void *arg, const struct cor_status *error);
     /* What client-go logs; likewise. */
     void (*on_report)(void *arg, enum cor_reflector_report what, const struct cor_status *status);
-    void *arg;
+    void *arg; /* of these functions */
+    /* The resync period is over: false spares the store this time. On the I/O thread or inside the
+     * pump; NULL: always. */
+    bool (*should_resync)(void *arg);
 };
 
 #define COR_REFLECTOR_RUN_OPTS .size = sizeof(struct cor_reflector_run_opts)

@@ -6,74 +6,14 @@
 #include <semaphore.h>
 #include <stdio.h>
 
+#include "stage.h"
 #include "world.h"
-
-static struct cor_object *pod(const char *ns, const char *name, const char *app)
-{
-    struct cor_object *object;
-    char json[256];
-
-    snprintf(json, sizeof(json),
-             "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"%s\","
-             "\"namespace\":\"%s\",\"labels\":{\"app\":\"%s\"}}}",
-             name, ns, app);
-    assert_int_equal(cor_object_from_json(cor_strz(json), &object, NULL), 0);
-    return object;
-}
-
-/* A runtime that stands still until the test moves its clock, and a collection. */
-struct stage {
-    struct cor_clock_manual *clock;
-    struct cor_runtime *rt;
-    struct cor_list_watch_script *pods;
-    char seen[256];
-};
-
-static void stage_begin(struct stage *s)
-{
-    struct cor_runtime_opts opts = {COR_RUNTIME_OPTS, .kind = COR_RUNTIME_PUMPED};
-
-    *s = (struct stage){0};
-    assert_int_equal(cor_clock_manual_new(&s->clock), 0);
-    opts.clock = cor_clock_manual_peek(s->clock);
-    assert_int_equal(cor_runtime_new(&opts, &s->rt), 0);
-    assert_int_equal(cor_list_watch_script_new(&s->pods), 0);
-}
-
-static void stage_end(struct stage *s)
-{
-    assert_null(cor_list_watch_script_free(s->pods));
-    cor_runtime_free(s->rt);
-    cor_clock_manual_free(s->clock);
-}
-
-static void put(struct stage *s, const char *ns, const char *name, const char *app)
-{
-    struct cor_object *object = pod(ns, name, app);
-
-    assert_int_equal(cor_list_watch_script_put(s->pods, object), 0);
-    cor_object_unref(object);
-}
-
-static void pump(struct stage *s)
-{
-    assert_int_equal(cor_runtime_pump(s->rt), 0);
-}
-
-static void advance(struct stage *s, uint64_t ms)
-{
-    cor_clock_manual_advance(s->clock, ms);
-    pump(s);
-}
 
 static int note_object(void *arg, struct cor_object *object)
 {
-    struct stage *s = arg;
-    size_t n = strlen(s->seen);
-
-    snprintf(s->seen + n, sizeof(s->seen) - n, "%.*s/%.*s@%.*s ",
-             COR_STR_ARG(cor_object_namespace(object)), COR_STR_ARG(cor_object_name(object)),
-             COR_STR_ARG(cor_object_resource_version(object)));
+    stage_note(arg, "%.*s/%.*s@%.*s ", COR_STR_ARG(cor_object_namespace(object)),
+               COR_STR_ARG(cor_object_name(object)),
+               COR_STR_ARG(cor_object_resource_version(object)));
     return 0;
 }
 
@@ -94,7 +34,7 @@ static void note_error(void *arg, const struct cor_status *error)
 TEST(list_watches, a_watch_that_is_too_far_behind_ends_and_is_resumed)
 {
     const struct cor_reflector_run_opts opts = {COR_REFLECTOR_RUN_OPTS, .name = "pods"};
-    struct cor_object *object = pod("x", "a", "web");
+    struct cor_object *object = stage_pod("x", "a", "web");
     struct cor_reflector_store *store;
     struct cor_reflector_run *run;
     struct cor_list_watch *lw;
@@ -107,11 +47,11 @@ TEST(list_watches, a_watch_that_is_too_far_behind_ends_and_is_resumed)
     assert_int_equal(cor_indexer_store_new(ix, &store), 0);
     assert_int_equal(cor_list_watch_script_list_watch(s.pods, NULL, NULL, &lw, NULL), 0);
     assert_int_equal(cor_reflector_run_new(s.rt, &opts, lw, store, &run), 0);
-    pump(&s);
+    stage_pump(&s);
     for (int i = 0; i < COR_LIST_WATCH_ANSWERS_MAX + 10; i++)
         assert_int_equal(cor_list_watch_script_put(s.pods, object), 0);
-    pump(&s);
-    advance(&s, 60000);
+    stage_pump(&s);
+    stage_advance(&s, 60000);
     snprintf(want, sizeof(want), "x/a@%d ", COR_LIST_WATCH_ANSWERS_MAX + 11);
     assert_string_equal(content(&s, ix), want);
     cor_reflector_run_free(run);
@@ -138,7 +78,7 @@ TEST(list_watches, a_reflector_keeps_a_store_equal_to_a_script)
     char version[COR_REFLECTOR_VERSION_MAX];
 
     stage_begin(&s);
-    put(&s, "x", "a", "web");
+    stage_put(&s, "x", "a", "web");
     assert_int_equal(cor_indexer_new(NULL, 0, &ix), 0);
     assert_int_equal(cor_indexer_store_new(ix, &store), 0);
     assert_int_equal(cor_list_watch_script_list_watch(s.pods, NULL, NULL, &lw, NULL), 0);
@@ -147,34 +87,34 @@ TEST(list_watches, a_reflector_keeps_a_store_equal_to_a_script)
     assert_int_equal(
         cor_reflector_run_new(s.rt, &opts, lw, store, &(struct cor_reflector_run *){0}),
         -COR_EINVAL); /* it is in use */
-    pump(&s);
+    stage_pump(&s);
     assert_int_equal(error, -COR_EUNREACHABLE);
     assert_int_equal(cor_indexer_len(ix), 0);
     cor_reflector_run_last_version(run, version);
     assert_string_equal(version, "");
-    advance(&s, 60000); /* longer than the first pauses */
+    stage_advance(&s, 60000); /* longer than the first pauses */
     assert_string_equal(content(&s, ix), "x/a@2 ");
 
-    put(&s, "x", "b", "web");
-    put(&s, "x", "a", "db");
+    stage_put(&s, "x", "b", "web");
+    stage_put(&s, "x", "a", "db");
     assert_int_equal(cor_list_watch_script_remove(s.pods, COR_STR("x/b")), 0);
     assert_int_equal(cor_list_watch_script_remove(s.pods, COR_STR("x/b")), -COR_ENOTFOUND);
-    put(&s, "y", "c", "web");
-    pump(&s);
+    stage_put(&s, "y", "c", "web");
+    stage_pump(&s);
     assert_string_equal(content(&s, ix), "x/a@4 y/c@6 ");
 
     cor_list_watch_script_end_watches(s.pods, 0);
-    put(&s, "y", "d", "web");
-    pump(&s);
+    stage_put(&s, "y", "d", "web");
+    stage_pump(&s);
     assert_string_equal(content(&s, ix), "x/a@4 y/c@6 y/d@7 ");
     assert_int_equal(cor_list_watch_script_lists(s.pods), 2);
     assert_int_equal(cor_list_watch_script_watches(s.pods), 2);
 
     cor_list_watch_script_end_watches(s.pods, -COR_EEXPIRED);
-    put(&s, "y", "d", "db");
+    stage_put(&s, "y", "d", "db");
     cor_list_watch_script_compact(s.pods);
-    pump(&s);
-    advance(&s, 60000);
+    stage_pump(&s);
+    stage_advance(&s, 60000);
     assert_string_equal(content(&s, ix), "x/a@4 y/c@6 y/d@8 ");
     cor_reflector_run_last_version(run, version);
     assert_string_equal(version, "8");
@@ -187,9 +127,9 @@ TEST(list_watches, a_reflector_keeps_a_store_equal_to_a_script)
     assert_int_equal(stats.watch_items, 5);
     assert_int_equal(stats.short_watches, 0);
     assert_int_equal(stats.backlog, 0);
-    advance(&s, 5000);
+    stage_advance(&s, 5000);
     cor_list_watch_script_end_watches(s.pods, 0);
-    pump(&s);
+    stage_pump(&s);
     cor_reflector_run_stats(run, &stats);
     assert_int_equal(stats.watch_ms, 5000);
 
@@ -202,27 +142,17 @@ TEST(list_watches, a_reflector_keeps_a_store_equal_to_a_script)
 
 static void note_add(void *arg, struct cor_object *object, bool in_initial_list)
 {
-    struct stage *s = arg;
-    size_t n = strlen(s->seen);
-
-    snprintf(s->seen + n, sizeof(s->seen) - n, "+%.*s%s ", COR_STR_ARG(cor_object_name(object)),
-             in_initial_list ? "i" : "");
+    stage_note(arg, "+%.*s%s ", COR_STR_ARG(cor_object_name(object)), in_initial_list ? "i" : "");
 }
 
 static void note_update(void *arg, struct cor_object *old, struct cor_object *object)
 {
-    struct stage *s = arg;
-    size_t n = strlen(s->seen);
-
-    snprintf(s->seen + n, sizeof(s->seen) - n, "~%.*s ", COR_STR_ARG(cor_object_name(object)));
+    stage_note(arg, "~%.*s ", COR_STR_ARG(cor_object_name(object)));
 }
 
 static void note_delete(void *arg, struct cor_str key, struct cor_object *object, bool unknown)
 {
-    struct stage *s = arg;
-    size_t n = strlen(s->seen);
-
-    snprintf(s->seen + n, sizeof(s->seen) - n, "-%.*s%s ", COR_STR_ARG(key), unknown ? "?" : "");
+    stage_note(arg, "-%.*s%s ", COR_STR_ARG(key), unknown ? "?" : "");
 }
 
 static int index_by_app(void *arg, const struct cor_object *object, struct cor_index_values *out)
@@ -246,26 +176,26 @@ TEST(list_watches, an_indexer_informer_follows_what_a_selector_and_a_namespace_c
     stage_begin(&s);
     opts.handler = (struct cor_handler_fns){
         .on_add = note_add, .on_update = note_update, .on_delete = note_delete, .arg = &s};
-    put(&s, "x", "a", "web");
-    put(&s, "x", "b", "db");
-    put(&s, "y", "c", "web");
+    stage_put(&s, "x", "a", "web");
+    stage_put(&s, "x", "b", "db");
+    stage_put(&s, "y", "c", "web");
     assert_int_equal(cor_list_watch_script_list_watch(s.pods, "x", "app in (", &lw, NULL),
                      -COR_EINVAL);
     assert_int_equal(cor_list_watch_script_list_watch(s.pods, "x", "app=web", &lw, NULL), 0);
     assert_int_equal(cor_plain_informer_run_new(s.rt, &opts, lw, &inf), 0);
     assert_false(cor_plain_informer_run_has_synced(inf));
-    pump(&s);
+    stage_pump(&s);
     assert_true(cor_plain_informer_run_has_synced(inf));
-    put(&s, "x", "b", "web"); /* into the selection */
-    put(&s, "x", "b", "web"); /* within */
-    put(&s, "x", "a", "db");  /* out of it */
-    put(&s, "y", "e", "web"); /* elsewhere */
+    stage_put(&s, "x", "b", "web"); /* into the selection */
+    stage_put(&s, "x", "b", "web"); /* within */
+    stage_put(&s, "x", "a", "db");  /* out of it */
+    stage_put(&s, "y", "e", "web"); /* elsewhere */
     cor_plain_informer_run_stats(inf, &stats);
     assert_int_equal(stats.backlog, 0);
-    pump(&s);
+    stage_pump(&s);
     assert_string_equal(s.seen, "+ai +b ~b -x/a ");
     s.seen[0] = '\0';
-    advance(&s, 3600000);
+    stage_advance(&s, 3600000);
     assert_string_equal(s.seen, "~b "); /* the resync */
     s.seen[0] = '\0';
     assert_int_equal(cor_indexer_each_by_index(cor_plain_informer_run_indexer(inf), COR_STR("app"),
@@ -274,6 +204,184 @@ TEST(list_watches, an_indexer_informer_follows_what_a_selector_and_a_namespace_c
     assert_string_equal(s.seen, "x/b@6 ");
     assert_null(cor_plain_informer_run_free(inf));
     cor_list_watch_free(lw);
+    stage_end(&s);
+}
+
+/* Functions that list pods in pages of one, and a thing that is no pod among the events. */
+static void list_pages(void *arg, struct cor_list_watch *lw, uint64_t id,
+                       const struct cor_informer_request *req)
+{
+    struct stage *s = arg;
+    bool is_last = req->continue_token.n > 0;
+    struct cor_object *one = stage_pod("x", is_last ? "b" : "a", "web");
+    const struct cor_list_watch_page page = {&one, 1, COR_STR("5"),
+                                             is_last ? COR_STR("") : COR_STR("more")};
+
+    stage_note(s, "list%d%.*s ", (int)req->limit, COR_STR_ARG(req->continue_token));
+    assert_int_equal(cor_list_watch_page(lw, id, &page), 0);
+    cor_object_unref(one);
+}
+
+static void watch_nodes(void *arg, struct cor_list_watch *lw, uint64_t id,
+                        const struct cor_informer_request *req)
+{
+    struct cor_watch_event event = {.type = COR_WATCH_ADDED};
+
+    assert_int_equal(
+        cor_object_from_json(COR_STR("{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":"
+                                     "{\"name\":\"n\",\"resourceVersion\":\"6\"}}"),
+                             &event.object, NULL),
+        0);
+    assert_int_equal(cor_list_watch_opened(lw, id), 0);
+    assert_int_equal(cor_list_watch_event(lw, id, &event), 0);
+    cor_object_unref(event.object);
+}
+
+static void note_report(void *arg, enum cor_reflector_report what, const struct cor_status *status)
+{
+    stage_note(arg, "%s ", cor_reflector_report_name(what));
+}
+
+/* Contract client 1.10.1, 1.10.5, 1.14.4: what NewInformer's controller is told, and what it says.
+ * Without an expected type the node would be judged by the list, which has two pods. */
+TEST(list_watches, a_plain_informer_has_an_expected_kind_a_page_size_and_a_wait_for_sync)
+{
+    struct stage s;
+    struct cor_plain_informer_run_opts opts = {COR_PLAIN_INFORMER_RUN_OPTS, .page_size = 1,
+                                               .on_report = note_report, .arg = &s};
+    const struct cor_list_watch_opts source = {COR_LIST_WATCH_OPTS, .list = list_pages,
+                                               .watch = watch_nodes, .arg = &s};
+    char version[COR_REFLECTOR_VERSION_MAX];
+
+    for (int expects_nodes = 0; expects_nodes < 2; expects_nodes++) {
+        struct cor_plain_informer_run *inf;
+        struct cor_list_watch *lw;
+
+        stage_begin(&s);
+        opts.api_version = "v1";
+        opts.kind = expects_nodes ? "Node" : "Pod";
+        assert_int_equal(cor_list_watch_new(&source, &lw), 0);
+        assert_int_equal(cor_plain_informer_run_new(s.rt, &opts, lw, &inf), 0);
+        cor_plain_informer_run_last_version(inf, version);
+        assert_string_equal(version, "");
+        assert_int_equal(cor_plain_informer_run_wait_for_sync(inf, 0), -COR_ETIMEOUT);
+        assert_int_equal(cor_plain_informer_run_wait_for_sync(inf, 60000), 0);
+        assert_int_equal(cor_plain_informer_run_wait_for_sync(inf, 0), 0); /* it stays so */
+        stage_pump(&s);
+        cor_plain_informer_run_last_version(inf, version);
+        assert_string_equal(version, expects_nodes ? "6" : "5");
+        assert_string_equal(s.seen, expects_nodes ? "list1 list1more "
+                                                  : "list1 list1more unexpected type ");
+        assert_int_equal(cor_indexer_len(cor_plain_informer_run_indexer(inf)),
+                         expects_nodes ? 3 : 2);
+        cor_plain_informer_run_free(inf);
+        cor_list_watch_free(lw);
+        stage_end(&s);
+    }
+}
+
+/* A wait that ends on a thread of its own, and one that the handler may not begin. */
+static void wait_inside(void *arg, struct cor_object *object, bool in_initial_list)
+{
+    struct cor_plain_informer_run **inf = arg;
+
+    assert_int_equal(cor_plain_informer_run_wait_for_sync(*inf, 1), -COR_EINVAL);
+}
+
+TEST(list_watches, a_thread_waits_for_a_plain_informer)
+{
+    struct cor_plain_informer_run *inf = NULL;
+    const struct cor_plain_informer_run_opts opts = {
+        COR_PLAIN_INFORMER_RUN_OPTS, .handler = {.on_add = wait_inside, .arg = &inf}};
+    struct cor_list_watch_script *pods;
+    struct cor_object *object;
+    struct cor_list_watch *lw;
+    struct cor_runtime *rt;
+
+    assert_int_equal(cor_runtime_new(NULL, &rt), 0);
+    assert_int_equal(cor_list_watch_script_new(&pods), 0);
+    assert_int_equal(cor_list_watch_script_list_watch(pods, NULL, NULL, &lw, NULL), 0);
+    assert_int_equal(cor_plain_informer_run_new(rt, &opts, lw, &inf), 0);
+    assert_int_equal(cor_plain_informer_run_wait_for_sync(inf, PATIENCE_MS), 0);
+    object = stage_pod("x", "a", "web");
+    assert_int_equal(cor_list_watch_script_put(pods, object), 0);
+    cor_object_unref(object);
+    cor_plain_informer_run_free(inf);
+    cor_list_watch_free(lw);
+    cor_list_watch_script_free(pods);
+    cor_runtime_free(rt);
+}
+
+static int store_remove(void *arg, struct cor_str key, struct cor_object *object,
+                        struct cor_status *reterr)
+{
+    return 0;
+}
+
+struct resyncing {
+    bool is_due;
+    int nasked, nresyncs;
+};
+
+static bool is_resync_due(void *arg)
+{
+    struct resyncing *r = arg;
+
+    r->nasked++;
+    return r->is_due;
+}
+
+static int count_resync(void *arg, struct cor_status *reterr)
+{
+    ((struct resyncing *)arg)->nresyncs++;
+    return 0;
+}
+
+static int keep_nothing(void *arg, struct cor_object *object, struct cor_status *reterr)
+{
+    return 0;
+}
+
+static int keep_no_list(void *arg, struct cor_object *const *objects, size_t n,
+                        struct cor_str version, struct cor_status *reterr)
+{
+    return 0;
+}
+
+/* Contract client 1.12.8, 1.13.9. */
+TEST(list_watches, a_reflector_asks_whether_a_resync_is_wanted)
+{
+    struct resyncing r = {0};
+    const struct cor_reflector_store_fns fns = {COR_REFLECTOR_STORE_FNS,
+                                                .add = keep_nothing,
+                                                .update = keep_nothing,
+                                                .remove = store_remove,
+                                                .replace = keep_no_list,
+                                                .resync = count_resync,
+                                                .arg = &r};
+    const struct cor_reflector_run_opts opts = {COR_REFLECTOR_RUN_OPTS, .resync_ms = 1000,
+                                                .should_resync = is_resync_due, .arg = &r};
+    struct cor_reflector_store *store;
+    struct cor_reflector_run *run;
+    struct cor_list_watch *lw;
+    struct stage s;
+
+    stage_begin(&s);
+    assert_int_equal(cor_reflector_store_new(&fns, &store), 0);
+    assert_int_equal(cor_list_watch_script_list_watch(s.pods, NULL, NULL, &lw, NULL), 0);
+    assert_int_equal(cor_reflector_run_new(s.rt, &opts, lw, store, &run), 0);
+    stage_pump(&s);
+    stage_advance(&s, 1000);
+    stage_advance(&s, 1000);
+    assert_int_equal(r.nasked, 2);
+    assert_int_equal(r.nresyncs, 0);
+    r.is_due = true;
+    stage_advance(&s, 1000);
+    assert_int_equal(r.nasked, 3);
+    assert_int_equal(r.nresyncs, 1);
+    cor_reflector_run_free(run);
+    cor_list_watch_free(lw);
+    cor_reflector_store_free(store);
     stage_end(&s);
 }
 
@@ -324,19 +432,19 @@ TEST(list_watches, a_set_without_a_client_has_informers_over_the_programs_list_w
     assert_ptr_equal(inf, again);
     assert_int_equal(cor_informers_for_resource(set, &of_pods, &pods, NULL), 0);
     assert_int_equal(cor_informer_add_handler(pods, &handler, NULL), 0);
-    put(&s, "x", "a", "web");
-    put(&s, "y", "b", "web");
+    stage_put(&s, "x", "a", "web");
+    stage_put(&s, "y", "b", "web");
     cor_list_watch_script_fail_next(s.pods, -COR_EFORBIDDEN, 3);
     cor_informers_start(set);
-    pump(&s);
+    stage_pump(&s);
     assert_int_equal(cor_informer_sync_error(pods, NULL), -COR_EFORBIDDEN);
     assert_true(cor_informer_has_synced(inf));
     for (int i = 0; i < 3; i++)
-        advance(&s, 60000);
+        stage_advance(&s, 60000);
     assert_true(cor_informer_has_synced(pods));
     assert_int_equal(cor_informers_wait_for_sync(set, 0, NULL), 0);
     assert_int_equal(cor_list_watch_script_remove(s.pods, COR_STR("x/a")), 0);
-    pump(&s);
+    stage_pump(&s);
     assert_string_equal(s.seen, "+ai -x/a ");
     cor_informer_stats(pods, &stats);
     assert_int_equal(stats.lists, 4);
@@ -392,7 +500,7 @@ static void on_cancelled(void *arg, struct cor_list_watch *lw, uint64_t id)
 static void *answer(void *arg)
 {
     struct answerer *a = arg;
-    struct cor_object *one = pod("x", "one", "web"), *two = pod("x", "two", "web");
+    struct cor_object *one = stage_pod("x", "one", "web"), *two = stage_pod("x", "two", "web");
     const struct cor_list_watch_page page = {&one, 1, COR_STR("5"), COR_STR("")};
     const struct cor_watch_event event = {.type = COR_WATCH_ADDED, .object = two};
     uint64_t list;
@@ -413,12 +521,6 @@ static void *answer(void *arg)
 static int store_put(void *arg, struct cor_object *object, struct cor_status *reterr)
 {
     sem_post(&((struct answerer *)arg)->stored);
-    return 0;
-}
-
-static int store_remove(void *arg, struct cor_str key, struct cor_object *object,
-                        struct cor_status *reterr)
-{
     return 0;
 }
 
@@ -522,17 +624,17 @@ TEST(list_watches, an_informer_over_a_script_survives_failed_allocations)
 
             test_fail_alloc(0, false);
             stage_begin(&s);
-            a = pod("x", "a", "web");
-            b = pod("x", "b", "web");
+            a = stage_pod("x", "a", "web");
+            b = stage_pod("x", "b", "web");
             assert_int_equal(cor_list_watch_script_put(s.pods, a), 0);
             test_fail_alloc(n, for_good);
             r = cor_list_watch_script_list_watch(s.pods, "x", "app=web", &lw, NULL);
             if (r == 0)
                 r = cor_plain_informer_run_new(s.rt, &opts, lw, &inf);
             if (r == 0) {
-                pump(&s);
+                stage_pump(&s);
                 r_put = cor_list_watch_script_put(s.pods, b);
-                pump(&s);
+                stage_pump(&s);
             }
             test_fail_alloc(0, false);
             if (!test_alloc_failed())
@@ -540,7 +642,7 @@ TEST(list_watches, an_informer_over_a_script_survives_failed_allocations)
             assert_true(r == 0 || r == -COR_ENOMEM);
             assert_true(r_put == 0 || r_put == -COR_ENOMEM);
             for (int i = 0; r == 0 && i < 3; i++)
-                advance(&s, 60000);
+                stage_advance(&s, 60000);
             if (r == 0)
                 assert_string_equal(content(&s, cor_plain_informer_run_indexer(inf)),
                                     r_put == 0 ? "x/a@2 x/b@3 " : "x/a@2 ");
@@ -570,7 +672,7 @@ TEST(list_watches, a_reflector_and_a_set_are_made_or_not)
         test_fail_alloc(0, false);
         stage_begin(&s);
         set_opts.arg = &s;
-        put(&s, "x", "a", "web");
+        stage_put(&s, "x", "a", "web");
         assert_int_equal(cor_indexer_new(NULL, 0, &ix), 0);
         assert_int_equal(cor_indexer_store_new(ix, &store), 0);
         assert_int_equal(cor_list_watch_script_list_watch(s.pods, NULL, NULL, &lw, NULL), 0);
@@ -586,7 +688,7 @@ TEST(list_watches, a_reflector_and_a_set_are_made_or_not)
         if (r == 0)
             cor_informers_start(set);
         for (int i = 0; r == 0 && i < 3; i++)
-            advance(&s, 60000);
+            stage_advance(&s, 60000);
         if (r == 0) {
             assert_string_equal(content(&s, ix), "x/a@2 ");
             assert_int_equal(cor_informer_len(inf), 1);

@@ -49,6 +49,9 @@ static inline void cor_list_watch_detach(struct cor_list_watch *lw)
     lw->reflector = NULL;
 }
 
+/* The type that a program's options name; empty when they name none. The texts are borrowed. */
+struct cor_gvk cor_expected_gvk(const char *api_version, const char *kind);
+
 /* The request that a reflector's options and the selectors make. */
 struct cor_informer_request cor_informer_request_of(enum cor_verb verb,
                                                     const struct cor_list_options *opts,

@@ -1,64 +1,50 @@
-/* A plain informer of `cache` on a runtime's loop. Its queue announces work on any thread; one mail
- * brings the loop to step the controller, and a timer does when changes were refused and are to be
- * tried again. The mail is on its way at most once. When the informer is freed while it is, the
- * mail finishes the freeing. */
+/* A plain informer of `cache` on a runtime's loop. Its queue announces work on any thread, and the
+ * stepper (stepper.h) then steps the controller on the loop; it does again a second later when
+ * changes were refused and are to be tried again. */
 #include "coracle/plain_informer.h"
 
 #include <assert.h>
-#include <stdatomic.h>
 
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/sized.h"
 #include "cache/informers/plain_informer.h"
 #include "client/informers/list_watch_int.h"
+#include "client/informers/stepper.h"
 #include "client/runtime/runtime_int.h"
 
-#define STEP_MAX 256  /* changes of one turn of the loop */
-#define RETRY_MS 1000 /* between two tries of changes that an index refused */
+#define STEP_MAX 256 /* changes of one turn of the loop */
+
+_Static_assert(COR_REFLECTOR_VERSION_MAX == COR_CACHE_WAITER_RV_MAX + 1, "one bound, two names");
 
 struct cor_plain_informer_run {
     struct cor_runtime *runtime;
     struct cor_plain_informer_run_opts opts;
     struct cor_list_watch *lw;
     struct cor_plain_informer *informer;
-    struct cor_mail work;
-    atomic_bool is_posted;
-    struct cor_timer retry;
-    bool is_closing; /* the loop's */
-    struct cor_waiter closed;
+    struct cor_stepper stepper;
     int r; /* of the making */
 };
 
+static struct cor_cache_controller *plain_controller(struct cor_plain_informer_run *run)
+{
+    return cor_plain_informer_controller(run->informer);
+}
+
 static void plain_on_work(void *arg)
 {
-    struct cor_plain_informer_run *run = arg;
-
-    if (!atomic_exchange(&run->is_posted, true))
-        cor_loop_post_always(run->runtime->loop, &run->work);
+    cor_stepper_wake(&((struct cor_plain_informer_run *)arg)->stepper);
 }
 
-static void plain_on_mail(struct cor_mail *mail)
+static enum cor_step plain_step(struct cor_stepper *s)
 {
     struct cor_plain_informer_run *run =
-        COR_CONTAINER_OF(mail, struct cor_plain_informer_run, work);
-    struct cor_cache_controller *c;
+        COR_CONTAINER_OF(s, struct cor_plain_informer_run, stepper);
+    struct cor_cache_controller *c = plain_controller(run);
 
-    atomic_store(&run->is_posted, false);
-    if (run->is_closing) {
-        cor_waiter_set(&run->closed);
-        return;
-    }
-    c = cor_plain_informer_controller(run->informer);
     if (cor_cache_controller_step(c, STEP_MAX))
-        plain_on_work(run);
-    if (cor_controller_has_retries(c) && cor_timer_set(&run->retry, RETRY_MS) < 0)
-        plain_on_work(run);
-}
-
-static void plain_on_retry(struct cor_timer *timer)
-{
-    plain_on_work(COR_CONTAINER_OF(timer, struct cor_plain_informer_run, retry));
+        return COR_STEP_MORE;
+    return cor_controller_has_retries(c) ? COR_STEP_LATER : COR_STEP_DONE;
 }
 
 static int plain_on_transform(void *arg, struct cor_object **object, struct cor_status *reterr)
@@ -73,7 +59,9 @@ static int plain_make(struct cor_plain_informer_run *run)
     const struct cor_plain_informer_run_opts *o = &run->opts;
     const struct cor_cache_controller_opts opts = {
         .reflector = {.name = o->name ? cor_strz(o->name) : COR_STR("informer"),
-                      .learns_expected = true,
+                      .expected = cor_expected_gvk(o->api_version, o->kind),
+                      .learns_expected = !o->kind,
+                      .page_size = o->page_size,
                       .resync_ms = o->resync_ms,
                       .watch_silence_ms = o->watch_silence_ms,
                       .stream_initial = o->stream_initial,
@@ -106,9 +94,8 @@ static void plain_start(void *arg)
         cor_list_watch_detach(run->lw);
         return;
     }
-    cor_timer_init(&run->retry, run->runtime->loop, plain_on_retry);
-    run->lw->reflector =
-        cor_cache_controller_reflector(cor_plain_informer_controller(run->informer));
+    cor_stepper_init(&run->stepper, run->runtime, plain_step);
+    run->lw->reflector = cor_cache_controller_reflector(plain_controller(run));
     cor_plain_informer_start(run->informer);
 }
 
@@ -122,8 +109,6 @@ int cor_plain_informer_run_new(struct cor_runtime *runtime,
     if (r == 0) {
         run->runtime = runtime;
         run->lw = lw;
-        run->work.on_mail = plain_on_mail;
-        atomic_init(&run->is_posted, false);
         r = cor_runtime_run(runtime, plain_start, run);
         r = r < 0 ? r : run->r;
     }
@@ -131,23 +116,19 @@ int cor_plain_informer_run_new(struct cor_runtime *runtime,
         cor_free(run);
         return r;
     }
-    cor_waiter_init(&run->closed);
+    run->opts.name = run->opts.api_version = run->opts.kind = NULL; /* the reflector has copies */
     cor_runtime_enter(runtime);
     *ret_run = run;
     return 0;
 }
 
-/* Work that is on its way sets `closed` when it arrives. */
 static void plain_stop(void *arg)
 {
     struct cor_plain_informer_run *run = arg;
 
-    run->is_closing = true;
-    cor_timer_cancel(&run->retry);
-    cor_cache_controller_stop(cor_plain_informer_controller(run->informer));
+    cor_cache_controller_stop(plain_controller(run));
     cor_list_watch_detach(run->lw);
-    if (!atomic_load(&run->is_posted))
-        cor_waiter_set(&run->closed);
+    cor_stepper_stop(&run->stepper);
 }
 
 struct cor_plain_informer_run *cor_plain_informer_run_free(struct cor_plain_informer_run *run)
@@ -156,9 +137,8 @@ struct cor_plain_informer_run *cor_plain_informer_run_free(struct cor_plain_info
         return NULL;
     assert(!cor_runtime_is_inside(run->runtime) && "freed inside a callback");
     cor_runtime_run(run->runtime, plain_stop, run);
-    cor_runtime_wait(run->runtime, &run->closed, COR_WAIT_FOREVER);
+    cor_stepper_deinit(&run->stepper);
     cor_plain_informer_free(run->informer);
-    cor_waiter_deinit(&run->closed);
     cor_runtime_leave(run->runtime);
     return cor_free(run);
 }
@@ -170,7 +150,56 @@ struct cor_indexer *cor_plain_informer_run_indexer(struct cor_plain_informer_run
 
 bool cor_plain_informer_run_has_synced(struct cor_plain_informer_run *run)
 {
-    return cor_controller_has_synced(cor_plain_informer_controller(run->informer));
+    return cor_controller_has_synced(plain_controller(run));
+}
+
+struct sync_wait {
+    struct cor_waiter done;
+    int r;
+};
+
+static void on_sync_wait_over(void *arg, int r)
+{
+    struct sync_wait *w = arg;
+
+    w->r = r;
+    cor_waiter_set(&w->done);
+}
+
+/* A wait that cannot be taken back any more is about to be ended: the stack that it points to must
+ * live until then. */
+static int plain_wait(struct cor_plain_informer_run *run, struct sync_wait *w, uint64_t timeout_ms)
+{
+    struct cor_delta_fifo *queue = cor_cache_controller_queue(plain_controller(run));
+    uint64_t id;
+    int r = cor_delta_fifo_wait_synced(queue, on_sync_wait_over, w, &id);
+
+    if (r != 0)
+        return r < 0 ? r : 0;
+    r = cor_runtime_wait(run->runtime, &w->done, timeout_ms);
+    if (r < 0 && cor_delta_fifo_cancel_wait(queue, id))
+        return r;
+    cor_runtime_wait(run->runtime, &w->done, COR_WAIT_FOREVER);
+    return w->r;
+}
+
+int cor_plain_informer_run_wait_for_sync(struct cor_plain_informer_run *run, uint64_t timeout_ms)
+{
+    struct sync_wait w = {.r = 0};
+    int r = cor_runtime_may_wait(run->runtime, NULL);
+
+    if (r < 0)
+        return r;
+    cor_waiter_init(&w.done);
+    r = plain_wait(run, &w, timeout_ms);
+    cor_waiter_deinit(&w.done);
+    return r;
+}
+
+void cor_plain_informer_run_last_version(struct cor_plain_informer_run *run,
+                                         char to[COR_REFLECTOR_VERSION_MAX])
+{
+    cor_delta_fifo_last_rv(cor_cache_controller_queue(plain_controller(run)), to);
 }
 
 struct plain_stats {
@@ -182,7 +211,7 @@ static void plain_read_stats(void *arg)
 {
     const struct plain_stats *s = arg;
 
-    cor_cache_controller_stats(cor_plain_informer_controller(s->run->informer), s->ret);
+    cor_cache_controller_stats(plain_controller(s->run), s->ret);
 }
 
 void cor_plain_informer_run_stats(struct cor_plain_informer_run *run,

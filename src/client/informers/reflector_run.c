@@ -25,26 +25,35 @@ struct cor_reflector_run {
     int r; /* of the making */
 };
 
+struct cor_gvk cor_expected_gvk(const char *api_version, const char *kind)
+{
+    struct cor_str version = cor_strz(api_version), group = COR_STR("");
+
+    if (!kind)
+        return (struct cor_gvk){0};
+    if (cor_str_find(version, '/') >= 0)
+        group = cor_str_cut(&version, '/');
+    return (struct cor_gvk){group, version, cor_strz(kind)};
+}
+
 static int run_make_reflector(struct cor_reflector_run *run)
 {
-    struct cor_str version = cor_strz(run->opts.api_version), group = COR_STR("");
-    struct cor_reflector_opts opts = {
+    const struct cor_reflector_opts opts = {
         .name = run->opts.name ? cor_strz(run->opts.name) : COR_STR("reflector"),
+        .expected = cor_expected_gvk(run->opts.api_version, run->opts.kind),
         .learns_expected = !run->opts.kind,
         .page_size = run->opts.page_size,
         .resync_ms = run->opts.resync_ms,
         .watch_silence_ms = run->opts.watch_silence_ms,
         .stream_initial = run->opts.stream_initial,
+        .should_resync = run->opts.should_resync,
+        .resync_arg = run->opts.arg,
         .rand = &run->rand,
         .on_watch_error = run->opts.on_watch_error,
         .on_report = run->opts.on_report,
         .arg = run->opts.arg,
     };
 
-    if (cor_str_find(version, '/') >= 0)
-        group = cor_str_cut(&version, '/');
-    if (run->opts.kind)
-        opts.expected = (struct cor_gvk){group, version, cor_strz(run->opts.kind)};
     return cor_reflector_new(&opts, &run->lw->driver, run->store, &run->reflector);
 }
 
