@@ -14,6 +14,7 @@
 #include "coracle/api.h"
 #include "coracle/apply.h"
 #include "coracle/builder.h"
+#include "coracle/cache_controller.h"
 #include "coracle/cancel.h"
 #include "coracle/client.h"
 #include "coracle/client_config.h"
