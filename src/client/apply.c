@@ -198,9 +198,9 @@ static int apply_send_patch(struct apply *a, enum cor_merge_diff_part part, stru
                              reterr);
 }
 
-/* Does the object, or its status, differ from what it should be, as controllerutil compares them?
- * Otherwise a quantity that the server writes in another way would be updated forever. 1, 0, or a
- * failure. */
+/* Does the object, or its status, differ from what it should be, as controllerutil compares them? A
+ * comparison by bytes would update a quantity that the server writes differently forever. 1, 0, or
+ * a failure. */
 static int apply_differs(const struct apply *a, bool is_status, struct cor_status *reterr)
 {
     struct cor_view current, wanted;
@@ -441,7 +441,8 @@ static int apply_copy_texts(struct apply *a)
     return cor_str_gather(strings, COR_ARRAY_LEN(strings), &a->text);
 }
 
-/* Is there what the call needs, and nothing that only another `how` has? */
+/* Returns whether the members that the call needs are set, and none that belongs to another `how`.
+ */
 static bool apply_is_complete(const struct cor_apply *o)
 {
     bool has_name = (o->name && *o->name) || (o->object && cor_object_name(o->object).n > 0);

@@ -19,7 +19,7 @@ static const struct cor_backoff_opts pauses = {
 #define TOO_LATE "the object was not deleted in time"
 
 /* Is `present` the object that is waited for, which has the same name? An object without a uid,
- * that the program has made itself, is known by its name alone. */
+ * which the program made itself, is identified by its name alone. */
 static bool is_same_object(const struct cor_object *awaited, const struct cor_object *present)
 {
     struct cor_str uid = cor_object_uid(awaited);

@@ -27,7 +27,7 @@ struct cor_yaml_scalar {
 
 struct cor_yaml_scalar cor_yaml_resolve(struct cor_str text);
 
-/* Would other YAML 1.1 readers take it for a base-60 number (12:30:45)? */
+/* Returns whether other YAML 1.1 readers would read it as a base-60 number (12:30:45). */
 bool cor_yaml_is_base60(struct cor_str text);
 
 #define COR_YAML_NUMBER_MAX 40

@@ -257,7 +257,7 @@ static void put_resource(struct clients *c, const struct cor_gen_type *kind)
     }
 }
 
-/* Has the kind objects? Lists and options are none. */
+/* Returns whether the kind has objects. Lists and options are not objects. */
 static bool has_objects(const struct cor_gen_type *type)
 {
     if (!type->is_kind || type->package->version.n == 0)

@@ -32,7 +32,8 @@ struct cor_gen_member *cor_gen_members_of(const struct cor_gen_structs_of *s,
 void cor_gen_struct_tables(const struct cor_gen_structs_of *s, struct cor_gen_lines *l,
                            struct cor_str header);
 
-/* Does a kind have protobuf: numbers, and no member that the functions on structs do not know? */
+/* Returns whether a kind can be written as protobuf: it has field numbers, and no member that the
+ * functions on structs cannot handle. */
 bool cor_gen_has_protobuf(const struct cor_gen_structs_of *s, const struct cor_gen_type *type);
 
 #endif

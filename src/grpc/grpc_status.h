@@ -46,7 +46,7 @@ const char *cor_grpc_code_name(enum cor_grpc_code code);
 /* The nearest code of base/err.h; 0 for OK. */
 int cor_grpc_code_err(enum cor_grpc_code code);
 
-/* Of a grpc-status header: a number that is not in the table, or is none, reads as UNKNOWN. */
+/* Of a grpc-status header: an unknown number, or a text that is not a number, reads as UNKNOWN. */
 enum cor_grpc_code cor_grpc_code_parse(struct cor_str text);
 
 /* For a response without grpc-status, as gRPC's HTTP mapping has it. */

@@ -599,7 +599,7 @@ static void feed(struct cor_conn *c, struct cor_str bytes)
     wait_for_handler(c, bytes);
 }
 
-/* May the upgraded protocol take input now, and write what it answers? */
+/* Returns whether the upgraded protocol may take input now and write its answers. */
 static bool can_feed_upgrade(const struct cor_conn *c)
 {
     return c->message_left == 0 && cor_stream_room(c->stream) >= COR_HTTP_OUT_SLACK;

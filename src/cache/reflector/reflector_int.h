@@ -84,7 +84,7 @@ void cor_reflector_pause(struct cor_reflector *r, enum cor_reflector_state to, u
 void cor_reflector_end_round(struct cor_reflector *r, const struct cor_status *error);
 void cor_reflector_say(struct cor_reflector *r, enum cor_reflector_report what,
                        const struct cor_status *status);
-/* False: the text is too long to be kept, and nothing is. */
+/* False: the text is too long, and nothing is kept. */
 bool cor_reflector_rv_set(struct cor_reflector_rv *to, struct cor_reflector_at from);
 struct cor_reflector_at cor_reflector_rv_at(const struct cor_reflector_rv *rv);
 struct cor_str cor_reflector_rv_str(const struct cor_reflector_rv *rv);

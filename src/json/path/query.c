@@ -120,7 +120,7 @@ static int fail_with(struct run *run, const struct values *in, struct values *ou
     return r < 0 ? r : -COR_EINVAL;
 }
 
-/* The type of a value's bytes; of a literal it is none that has anything in it. */
+/* The type of a value's bytes; that of a literal has no members. */
 static enum cor_json_type type_of(const struct cor_json_result *value)
 {
     return value->kind == COR_JSON_RESULT_JSON   ? cor_json_type(value->text)

@@ -358,7 +358,7 @@ static bool digits_value(struct cor_str text, size_t n, unsigned base, uint32_t 
 }
 
 /* One of Go's escapes, at the byte behind the backslash. Returns how many bytes of `text` it has,
- * and appends what it means; 0: it is none. */
+ * and appends what it means; 0: it is not an escape. */
 static size_t unescape_one(struct cor_str text, char quote, char *out, size_t *n)
 {
     static const char plain[] = "abfnrtv\\", meant[] = "\a\b\f\n\r\t\v\\";

@@ -77,7 +77,7 @@ void cor_json_iter_each(struct cor_json_iter *it, const struct cor_str *keys, si
                         struct cor_str *ret_values);
 
 /* 0, or -COR_EINVAL when the value has another type; int64 also -COR_ETOOBIG, and a number with a
- * fraction or an exponent is none. */
+ * fraction or an exponent is not an integer. */
 int cor_json_to_raw(struct cor_str value, struct cor_str *ret_raw);
 int cor_json_to_bool(struct cor_str value, bool *ret);
 int cor_json_to_i64(struct cor_str value, int64_t *ret);

@@ -17,7 +17,7 @@ struct cor_lease_name {
 };
 
 /* Members that are absent are empty or 0 in the record. 0, -COR_EINVAL (a member of another type,
- * or a time that is none), -COR_ETOOBIG (a holder longer than COR_LEADER_IDENTITY_MAX). */
+ * or an invalid time), -COR_ETOOBIG (a holder longer than COR_LEADER_IDENTITY_MAX). */
 int cor_lease_record_read(const struct cor_object *lease, struct cor_leader_record *ret_record);
 
 /* Makes the Lease with this record: a new one when `old` is NULL, else `old` at its

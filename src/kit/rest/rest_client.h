@@ -125,8 +125,8 @@ struct cor_rest_request_opts {
     /* Beyond those and the client's own; one of the same name wins over the client's. */
     const struct cor_http_header *headers;
     size_t nheaders;
-    /* Told to the server too, as `timeout`; 0: the client's. More than it can read (292 years) is
-     * none. */
+    /* Told to the server too, as `timeout`; 0: the client's. More than it can read (292 years)
+     * counts as no timeout. */
     uint64_t timeout_ms;
     uint64_t deadline_ms; /* from now, waiting included; not told to the server; 0: none */
     size_t body_max;      /* COR_REST_WHOLE; 0: the client's */

@@ -400,7 +400,7 @@ static const struct {
     {FINALIZERS, check_finalizers},
 };
 
-/* The text of a string; "" when it is none. */
+/* The text of a string; "" for any other value. */
 static struct cor_str text_value(struct cor_str value, struct cor_buf *scratch,
                                  struct cor_field_errors *errs)
 {

@@ -107,7 +107,7 @@ int cor_object_at_text(const struct cor_object *object, struct cor_str rv,
 COR_DEFINE_CLEANUP(struct cor_object, cor_object_unref)
 
 /* The object's name in a client's cache, "namespace/name" or "name", which it carries along so that
- * a tree of objects needs no entries; empty when it has none with it. */
+ * a tree of objects needs no entries; empty when it carries none. */
 static inline struct cor_str cor_object_own_key(const struct cor_object *object)
 {
     return cor_str(object->bytes + object->len + 1, object->key_len);

@@ -27,7 +27,7 @@ struct cor_str cor_object_metadata(const struct cor_object *object);
 /* A member of the object, or of its metadata; empty (p == NULL) when absent or null. */
 struct cor_str cor_object_member(const struct cor_object *object, struct cor_str key);
 struct cor_str cor_object_meta_member(const struct cor_object *object, struct cor_str key);
-/* A number in metadata; `otherwise` when it is none. */
+/* A number in metadata; `otherwise` when it is not a number. */
 int64_t cor_object_meta_int(const struct cor_object *object, struct cor_str key, int64_t otherwise);
 
 /* The generation after that of `object`, as text. It stays at the largest int64, which a client may

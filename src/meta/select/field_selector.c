@@ -323,8 +323,8 @@ static uint8_t note_of(const struct cor_field_notes *notes, const struct cor_fie
     return at < 0 ? 0 : cor_field_notes_get(notes, at);
 }
 
-/* Reads the field, and notes what it reads as; a text with escapes has other notes than the one
- * that it stands for, so it has none. */
+/* Reads the field, and notes what it reads as; a text with escapes would have other notes than the
+ * text that it represents, so it gets none. */
 static struct cor_str read_and_note(const struct cor_field_term *term,
                                     const struct cor_field_source *source, size_t k,
                                     bool *ret_is_raw)

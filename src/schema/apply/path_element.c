@@ -28,7 +28,7 @@ static bool has_backslash(struct cor_str s)
     return s.n > 0 && memchr(s.p, '\\', s.n);
 }
 
-/* Is the number written as an integer that an int64 holds without a doubt? */
+/* Returns whether the number is written as an integer that certainly fits into an int64. */
 static bool is_plain_integer(struct cor_str number)
 {
     if (number.n > 18)

@@ -65,8 +65,8 @@ struct cor_fieldset cor_fieldset_name_parents(struct cor_arena *arena, struct co
 struct cor_fieldset cor_fieldset_reconcile(struct cor_arena *arena, struct cor_fieldset set,
                                            const struct cor_apply_place *place);
 
-/* Would cor_fieldset_reconcile() leave the set as it is that FieldsV1 has? 1: yes; 0: no, or it
- * cannot be said without reading the set; -COR_ENOMEM, -COR_ETOOBIG. */
+/* Returns whether cor_fieldset_reconcile() would leave the set of FieldsV1 unchanged. 1: yes; 0:
+ * no, or it cannot be said without reading the set; -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_fields_v1_is_reconciled(struct cor_arena *arena, struct cor_str fields,
                                 const struct cor_apply_place *place);
 

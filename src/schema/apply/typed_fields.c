@@ -189,7 +189,7 @@ struct cor_fieldset cor_fieldset_reconcile(struct cor_arena *arena, struct cor_f
     return (struct cor_fieldset){reconcile(arena, set.first, place)};
 }
 
-/* Has an object of FieldsV1 fields, beside the one that stands for itself? */
+/* Returns whether an object of FieldsV1 has fields other than the one that represents itself. */
 static bool has_fields(struct cor_str object)
 {
     return object.n > 2 && !cor_str_eq(object, COR_STR("{\".\":{}}"));

@@ -397,7 +397,7 @@ bool cor_check_are_equal(struct cor_check *check, const struct cor_type *type, b
                          uint32_t node, uint32_t old);
 /* Closes structs that were opened after `mark` of them. */
 void cor_check_release(struct cor_check *check, size_t mark);
-/* Has memory been lacking, or are there as many errors as an answer has? More would be dropped, so
+/* Returns whether memory ran out, or an answer cannot hold more errors. More would be dropped, so
  * rules and iterations end. */
 static inline bool cor_check_is_over(const struct cor_check *check)
 {

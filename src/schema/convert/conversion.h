@@ -40,7 +40,8 @@ int cor_secret_fold(struct cor_str json, struct cor_json_writer *w);
 int cor_convert_object(cor_convert_fn convert, struct cor_str kind, struct cor_str api_version,
                        const struct cor_object *object, struct cor_object **ret_object);
 
-/* The member of a canonical object; empty (p == NULL) when absent, null, or `object` is none. */
+/* The member of a canonical object; empty (p == NULL) when absent or null, or when `object` is not
+ * an object. */
 struct cor_str cor_convert_member(struct cor_str object, const char *key);
 
 /* Is it this string? Without escapes. */

@@ -206,7 +206,7 @@ struct cor_str cor_hpa_cpu(struct cor_str metrics, enum cor_hpa_side side)
     return found;
 }
 
-/* Does version 1 tell this member of `parent` (NULL: of the source)? */
+/* Returns whether version 1 can represent this member of `parent` (NULL: of the source). */
 static bool is_told(const struct source *s, const char *parent, struct cor_str raw_key,
                     struct cor_str value, struct cor_str around)
 {

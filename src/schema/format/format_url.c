@@ -79,8 +79,8 @@ static bool is_host_char(char c)
     return is_alnum(c) || is_one_of(c, "!$&'()*+,;=:[]<>\"-_.~");
 }
 
-/* The byte that the escape at the front of `rest` stands for; -1: the escape is none, or not one
- * for this part. A host may escape bytes that are not ASCII, and `%` itself. */
+/* The byte that the escape at the front of `rest` stands for; -1: it is not an escape, or not one
+ * that is allowed in this part. A host may escape bytes that are not ASCII, and `%` itself. */
 static int unescape_one(struct cor_str rest, enum part part)
 {
     int high = rest.n > 2 ? hex_of(rest.p[1]) : -1, low = rest.n > 2 ? hex_of(rest.p[2]) : -1;

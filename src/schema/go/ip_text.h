@@ -23,7 +23,7 @@ struct cor_cidr {
     bool has_extra_zeros; /* in the address or in the prefix length */
 };
 
-/* False: the text is none. */
+/* False: the text is not an address. */
 bool cor_ip_parse(struct cor_str text, struct cor_ip *ret_ip);
 bool cor_cidr_parse(struct cor_str text, struct cor_cidr *ret_cidr);
 

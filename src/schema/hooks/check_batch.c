@@ -35,8 +35,8 @@ static void check_label(struct cor_check *check, const struct cor_place *labels,
                             cor_check_printf(check, "must be '%.*s'", COR_STR_ARG(want)));
 }
 
-/* Does the selector select what the server gives to the pods of the job, and nothing else needed?
- */
+/* Returns whether the selector selects the labels that the server gives to the job's pods, and
+ * requires no others. */
 static bool selects_generated(struct cor_check *check, const struct cor_place *selector,
                               struct cor_str uid, struct cor_str name)
 {

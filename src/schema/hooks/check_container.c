@@ -212,7 +212,7 @@ static bool is_one_of(struct cor_str text, const char *const *values, size_t n)
     return false;
 }
 
-/* A path with a subscript: `metadata.labels['key']`. False: the path has none. */
+/* A path with a subscript: `metadata.labels['key']`. False: the path has no subscript. */
 static bool split_subscript(struct cor_str path, struct cor_str *ret_path, struct cor_str *ret_key)
 {
     ptrdiff_t at = cor_str_find(path, '[');

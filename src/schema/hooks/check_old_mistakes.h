@@ -39,7 +39,7 @@ bool cor_old_has(struct cor_check *check, const struct cor_place *inside,
 const char *cor_sysctl_mistake(struct cor_check *check, const struct cor_place *spec,
                                struct cor_str name);
 
-/* Is it a version of AdmissionReview that servers speak (check_admission.c)? */
+/* Returns whether it is a version of AdmissionReview that servers use (check_admission.c). */
 bool cor_is_review_version(struct cor_str version);
 
 #endif

@@ -41,7 +41,7 @@ COR_HOOK(gate_is_new)
 
 /* --- Where pods may run ----------------------------------------------------------------------- */
 
-/* Upstream reports each constraint that a later one repeats, at a path that is none. */
+/* Upstream reports each constraint that a later one repeats, at a path that does not exist. */
 COR_HOOK(spread_pairs)
 {
     COR_CLEANUP(cor_str_set_deinit) struct cor_str_set later = {.nfew = 0};

@@ -107,8 +107,8 @@ static size_t count_fixed(struct cor_check *check, const struct cor_place *list)
     return n;
 }
 
-/* Are there other resources than before beside cpu and memory? Upstream lets a container that had
- * no list get any. */
+/* Returns whether resources other than cpu and memory have changed. Upstream lets a container
+ * without a list get any. */
 static bool changes_list(struct cor_check *check, const struct cor_place *resources,
                          const char *name)
 {

@@ -120,7 +120,8 @@ COR_HOOK(warn_annotations)
 
 /* --- Environment ------------------------------------------------------------------------------ */
 
-/* Does the variable refer to the one of its name before it, and have more than that? */
+/* Returns whether the variable refers to an earlier one of the same name, and contains more than
+ * that reference. */
 static bool extends_itself(struct cor_check *check, const struct cor_place *item,
                            struct cor_str name)
 {

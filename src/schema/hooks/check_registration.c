@@ -4,7 +4,8 @@
 
 #include "schema/hooks/hooks.h"
 
-/* Is the text a path segment, and not the name that an APIService must have? */
+/* Returns whether the text is a valid path segment, but not the name that an APIService must have.
+ */
 static bool is_other_name(struct cor_str text, struct cor_str wanted)
 {
     return text.n > 0 && cor_format_ok(COR_FORMAT_PATH_SEGMENT, text) && !cor_str_eq(text, wanted);

@@ -226,7 +226,7 @@ static void check_families(struct cor_check *check, const struct cor_place *spec
         cor_check_not_supported(check, &policy, policies, COR_ARRAY_LEN(policies));
 }
 
-/* Each address by itself. False: one is none, so that the list is not looked at any further. */
+/* Checks each address by itself. False: one is invalid, so the list is not checked any further. */
 static bool check_each_ip(struct cor_check *check, const struct cor_place *ips)
 {
     size_t n = cor_place_length(check, ips), i = 0;

@@ -152,7 +152,8 @@ static bool is_wrapped_fraction(struct cor_str text)
     return (int64_t)((uint64_t)number * factor) % 1000 != 0;
 }
 
-/* Is the quantity a whole number of bytes at first sight, and not too large for arithmetic? */
+/* Returns whether the quantity is obviously a whole number of bytes, and small enough for the
+ * arithmetic. */
 static bool is_plainly_whole(struct cor_str text)
 {
     size_t n = 0;

@@ -189,7 +189,8 @@ static int64_t seconds_of(int64_t us)
     return us / 1000000 - (us % 1000000 < 0);
 }
 
-/* Is this the instant that Go takes for a time that was never set? A Time has only seconds. */
+/* Returns whether this is the instant that represents an unset time in Go. A Time has only seconds.
+ */
 static bool is_zero_time(struct cor_str value, bool is_micro)
 {
     struct cor_str raw;
@@ -288,7 +289,7 @@ static bool is_base64_canonical(struct cor_str raw)
     return (base64_value(raw.p[raw.n - 1 - padding]) & (padding == 1 ? 3 : 15)) == 0;
 }
 
-/* Go also reads bytes from a list of numbers. -COR_EINVAL: these are none. */
+/* Go also reads bytes from a list of numbers. -COR_EINVAL: these are not bytes. */
 static int bytes_of_list(struct cor_str value, struct cor_buf *out)
 {
     struct cor_json_iter it = cor_json_iter(value);
@@ -434,7 +435,7 @@ static void walk_elements(struct walk *w, const struct cor_type *element, struct
     cor_json_iter_leave(it, &inner);
 }
 
-/* Is there nothing in this value that Go would write, if the field says omitempty? */
+/* Returns whether Go would write nothing for this value of a field with omitempty. */
 static bool is_empty(enum cor_shape shape, const struct cor_json_iter *it)
 {
     const char *value = it->value;

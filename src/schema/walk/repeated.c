@@ -78,13 +78,13 @@ static bool merge_is_empty_list(const struct merge *m, uint32_t node)
     return cor_json_node_first(&m->nodes, node) == '[' && m->nodes.v[node].end == node + 1;
 }
 
-/* Is a value of this shape nil in Go when it was never set, also where no pointer leads to it? */
+/* Returns whether an unset value of this shape is nil in Go, even where it is not a pointer. */
 static bool merge_shape_can_be_nil(enum cor_shape shape)
 {
     return shape == COR_SHAPE_LIST || shape == COR_SHAPE_MAP || shape == COR_SHAPE_BYTES;
 }
 
-/* Has it a decoder of its own, for which null is the zero value? */
+/* Returns whether it has a decoder of its own, which reads null as the zero value. */
 static bool merge_shape_is_cleared(enum cor_shape shape)
 {
     return shape == COR_SHAPE_TIME || shape == COR_SHAPE_MICRO_TIME ||

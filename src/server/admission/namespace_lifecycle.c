@@ -74,7 +74,7 @@ static int namespace_judge(struct cor_admission *ad, const struct cor_store_repl
     return r;
 }
 
-/* Must the latest state be read, because the cache may be behind? */
+/* Returns whether the latest state must be read because the cache may be behind. */
 static bool namespace_needs_second_look(const struct namespace_check *check,
                                         const struct cor_store_reply *reply)
 {

@@ -177,8 +177,8 @@ static void judge_pass(struct judge *j)
     judge_write(j, cor_available_set(&j->verdict, "True", "Passed", "all checks passed"));
 }
 
-/* Was nothing asked, because the circuit of the service is open? That says nothing about this group
- * version: another one of the same service may hang. */
+/* Returns whether nothing was asked because the circuit of the service is open. That does not
+ * concern this group version: another one of the same service may hang. */
 static bool is_refused(int r, const struct cor_fetch_answer *answer)
 {
     return r == -COR_EUNREACHABLE && answer->url.n == 0;

@@ -36,9 +36,9 @@ int cor_openapi_remote_write(struct cor_openapi_remote *remote, struct cor_str g
  * -COR_ENOMEM. */
 int cor_openapi_take_3(struct cor_str json, struct cor_buf *out);
 
-/* Has an index of version 3 this path ("apis/GROUP/VERSION")? `ret_hash` gets what the index says
- * of its document: a text that changes with it. 0, -COR_ENOTFOUND, -COR_EINVAL (it is no such
- * index). */
+/* Finds this path ("apis/GROUP/VERSION") in an index of version 3. `ret_hash` gets what the index
+ * says of its document: a text that changes with it. 0, -COR_ENOTFOUND, -COR_EINVAL (it is not such
+ * an index). */
 int cor_openapi_index_find(struct cor_str json, struct cor_str path,
                            char ret_hash[COR_REMOTE_INDEX_HASH_MAX]);
 

@@ -47,7 +47,8 @@ static char fold(char c)
     return c == '_' ? '-' : (char)tolower((unsigned char)c);
 }
 
-/* Do the names mean the same to a server that is careless about case, dashes and underscores? */
+/* Returns whether the names are the same to a server that ignores case and does not distinguish
+ * dashes and underscores. */
 static bool starts_alike(struct cor_str name, struct cor_str prefix)
 {
     if (name.n < prefix.n)
@@ -225,7 +226,7 @@ static int put_user(struct maker *m)
     return r;
 }
 
-/* The address without its port; empty: it is none (a Unix socket). */
+/* The address without its port; empty: there is none (a Unix socket). */
 static struct cor_str address_of(const char *peer)
 {
     struct cor_str s = cor_strz(peer);

@@ -436,7 +436,7 @@ static void proxy_on_drain(struct cor_http_response *response, void *arg)
 static const struct cor_http_response_cbs response_cbs = {
     .on_writable = proxy_on_writable, .on_gone = proxy_on_gone, .on_drain = proxy_on_drain};
 
-/* Is it a request for what a group version has: /apis/GROUP/VERSION? */
+/* Returns whether it asks for the resources of a group version: /apis/GROUP/VERSION. */
 static bool is_discovery(struct cor_str path)
 {
     size_t n = 0;

@@ -34,7 +34,8 @@ int cor_alloc_open(struct cor_api *api, const struct cor_alloc_opts *opts,
 /* Are the options well-formed? 0, -COR_EINVAL. */
 int cor_alloc_check(const struct cor_alloc_opts *opts, struct cor_status *reterr_status);
 
-/* Is everything read, and is what a crash has left repaired? From any thread. */
+/* Returns whether everything was read, and the leftovers of a crash were repaired. From any thread.
+ */
 bool cor_alloc_is_ready(const struct cor_alloc *alloc);
 
 /* On the first loop, once: ends the watches and the repairs; `on_stopped` follows there. Calls may

@@ -186,7 +186,7 @@ static int default_range_write_wider(const struct cor_default_range *range,
     return r < 0 ? r : cor_object_from_sorted(cor_buf_str(&json), ret_object);
 }
 
-/* Has it exactly the primary range of the flags, which name a second one? */
+/* Returns whether it has exactly the primary range, while the flags name a second one. */
 static bool default_range_is_narrow(const struct cor_default_range *range,
                                     const struct cor_object *object)
 {

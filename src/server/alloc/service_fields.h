@@ -77,7 +77,7 @@ static inline bool cor_service_needs_ip(const struct cor_service *service)
     return service->type != COR_SERVICE_EXTERNAL_NAME;
 }
 
-/* Has it a type whose ports are reached through ports of the nodes? */
+/* Returns whether its type exposes ports on the nodes. */
 static inline bool cor_service_has_node_ports(const struct cor_service *service)
 {
     return service->type == COR_SERVICE_NODE_PORT || service->type == COR_SERVICE_LOAD_BALANCER;
@@ -85,7 +85,7 @@ static inline bool cor_service_has_node_ports(const struct cor_service *service)
 
 /* Does each of its ports get one? A load balancer may do without. */
 bool cor_service_allocates_ports(const struct cor_service *service);
-/* Has it a port by which a load balancer asks whether a node has endpoints of it? */
+/* Returns whether it has a port on which a load balancer asks whether a node has its endpoints. */
 bool cor_service_needs_health_port(const struct cor_service *service);
 
 #endif

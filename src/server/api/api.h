@@ -94,8 +94,8 @@ int cor_api_add_cache_metrics(struct cor_api *api, struct cor_metrics *metrics);
 /* Do all caches have what the store has? From any thread. */
 bool cor_api_is_synced(const struct cor_api *api);
 
-/* Has each cache that lacks something failed to get it, and is there one? `reterr_why` has a
- * failure then, and is undefined otherwise. From any thread. */
+/* Returns whether some cache is incomplete, and every such cache has failed to become complete.
+ * `reterr_why` then has a failure, and is undefined otherwise. From any thread. */
 bool cor_api_sync_failed(const struct cor_api *api, char reterr_why[COR_READY_MESSAGE_MAX]);
 
 /* Zeros without caches. From any thread while requests are served. */

@@ -273,7 +273,7 @@ static int route_prepare(struct cor_call *call)
     return r;
 }
 
-/* Is the path one of the scope in which the custom resource is? Upstream's handler passes others
+/* Returns whether the path has the scope of the custom resource. Upstream's handler passes others
  * on. Only lists and watches may be of all namespaces. */
 static bool route_is_in_scope(const struct cor_resource_row *res,
                               const struct cor_request_info *info)

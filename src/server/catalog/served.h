@@ -95,7 +95,7 @@ const struct cor_remote_version *cor_served_remote(const struct cor_served *serv
 
 /* Is there a resource in this group, in this version of it? */
 bool cor_served_has_group(const struct cor_served *served, struct cor_str group);
-/* Is the group served, and has it no resource but custom ones? */
+/* Returns whether the group is served and has custom resources only. */
 bool cor_served_is_custom(const struct cor_served *served, struct cor_str group);
 bool cor_served_has_version(const struct cor_served *served, struct cor_str group,
                             struct cor_str version);

@@ -162,10 +162,10 @@ static void deletion_without_row(struct cor_crd_task *w)
     deletion_refuse(w, "could not list instances", &why);
 }
 
-/* Will no instance come any more that a list sent now does not show? Requests of this server that
- * entered the gate before it was closed are awaited. Other servers that share the store close their
- * gates when they see the deletion; they have OTHERS_MS for that, and for the requests of before.
- */
+/* Returns whether a list sent now would show all instances that will ever exist. Requests of this
+ * server that entered the gate before it was closed are awaited. Other servers that share the store
+ * close their gates when they see the deletion; they have OTHERS_MS for that, and for the requests
+ * of before. */
 static bool is_quiet(const struct cor_crd_task *w)
 {
     const struct crd_entry *entry = cor_crds_find(w->crds, w->task.rec->name);

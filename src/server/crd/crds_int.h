@@ -69,8 +69,8 @@ struct crd_entry *cor_crd_entry_free(struct crd_entry *entry); /* returns NULL *
  * alone. 0, -COR_ENOMEM. */
 int cor_crds_take(struct cor_crds *crds, struct cor_object *crd);
 
-/* Do the loops serve the entry as it is known, as far as it can be served? If not, its key is
- * enqueued when they do. */
+/* Returns whether the loops serve the latest state of the entry, as far as it can be served. If
+ * not, its key is enqueued when they do. */
 bool cor_crds_shows(struct cor_crds *crds, struct crd_entry *entry);
 
 /* Serves the entry as its object is now, if that is something else than what is served. 0, also

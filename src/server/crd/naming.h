@@ -11,7 +11,8 @@
  */
 enum cor_name_pool { COR_POOL_RESOURCES, COR_POOL_KINDS };
 
-/* Has `accepted`, the acceptedNames of a definition, this name in this pool? */
+/* Returns whether `accepted`, the acceptedNames of a definition, contains this name in this pool.
+ */
 bool cor_names_have(struct cor_view accepted, enum cor_name_pool pool, struct cor_str name);
 
 /* Adds all names of the pool of resources to a set, which borrows them: for callers that look for

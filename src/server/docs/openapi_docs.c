@@ -78,7 +78,7 @@ static size_t same_version_until(const struct cor_resource_row *const *rows, siz
     return i;
 }
 
-/* Has the group a page of its own? A group of custom resources has none. */
+/* Returns whether the group has a page of its own. A group of custom resources has none. */
 static bool group_is_described(const struct cor_resource_row *const *rows, size_t n, size_t from)
 {
     for (size_t end = same_group_until(rows, n, from); from < end; from++) {
@@ -103,7 +103,7 @@ static void page_set_path(struct page *page, const char *head, struct cor_str re
     page->path = cor_str(page->text, (size_t)n);
 }
 
-/* Has the snapshot a page of the group before this remote version's? */
+/* Returns whether an earlier page of the snapshot is for the same group as this remote version. */
 static bool has_group_page(const struct cor_served *served,
                            const struct cor_remote_version *versions, size_t i)
 {

@@ -28,8 +28,8 @@ struct cor_inner_follower_opts {
     const struct cor_gvr *resource; /* copied */
     const struct cor_feed_handler_ops *handler;
     const struct cor_reconciler_opts *reconciler; /* `is_fed_by_owner` */
-    /* Is there still something under way of the owner's that the end has to wait for? It is asked
-     * again each millisecond. */
+    /* Returns whether the end must still wait for work of the owner. It is called again each
+     * millisecond. */
     bool (*is_busy)(struct cor_inner_follower *f);
 };
 

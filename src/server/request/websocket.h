@@ -14,7 +14,8 @@
 /* Longer names of subprotocols are refused. */
 #define COR_WEBSOCKET_PROTOCOL_MAX 256
 
-/* Has the request `Upgrade: websocket`, and `upgrade` somewhere in a Connection header? */
+/* Returns whether the request has `Upgrade: websocket`, and `upgrade` somewhere in a Connection
+ * header. */
 bool cor_websocket_is_asked(const struct cor_http_request *req);
 
 /* Appends the bearer token that is among the subprotocols, as

@@ -48,7 +48,8 @@ static inline void cor_creations_end(_Atomic uint32_t *counter)
     (void)before;
 }
 
-/* May an object be stored in the namespace whose request was admitted before this call? */
+/* Returns whether an object whose request was admitted before this call may still be stored in the
+ * namespace. */
 static inline bool cor_creations_has(struct cor_creations *creations, struct cor_str ns)
 {
     return atomic_load(cor_creations_of(creations, ns)) > 0;

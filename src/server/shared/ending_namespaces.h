@@ -33,7 +33,7 @@ static inline void cor_ending_namespaces_note(struct cor_ending_namespaces *endi
     atomic_store(&ending->last_until_ms, until_ms);
 }
 
-/* May a cache that has the namespace without a deletion be behind? */
+/* Returns whether a cache that has the namespace without a deletion may be behind. */
 static inline bool cor_ending_namespaces_has(struct cor_ending_namespaces *ending,
                                              struct cor_str ns, uint64_t now_ms)
 {

@@ -6,8 +6,8 @@
 #include "server/api/call.h"
 #include "json/write/edits.h"
 
-/* Has a member of a custom resource changed from `old` to `body`, beside its metadata? Members that
- * are edited are kept from the old state. 1, 0, -COR_ENOMEM, -COR_ETOOBIG. */
+/* Returns whether a member of a custom resource other than its metadata differs between `old` and
+ * `body`. Members that are edited are kept from the old state. 1, 0, -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_custom_counts(const struct cor_call *call, const struct cor_object *body,
                       const struct cor_object *old, const struct cor_edits *edits);
 

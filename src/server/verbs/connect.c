@@ -62,7 +62,7 @@ static bool connect_is_proxy(const struct cor_call *call)
     return call->sub->takes_path;
 }
 
-/* A string's bytes; empty when the value is none. */
+/* A string's bytes; empty for any other value. */
 static struct cor_str text_of(struct cor_str value)
 {
     struct cor_str raw = COR_STR("");
@@ -247,7 +247,7 @@ static int pod_containers(struct cor_str spec, const struct cor_str *wanted, str
     return 0;
 }
 
-/* Is the container that the query names one of the pod's, or has the pod only one? 0, or a failure
+/* Checks that the query names a container of the pod, or that the pod has only one. 0, or a failure
  * in the status. */
 static int pod_check_container(struct connect_call *c, struct cor_str spec)
 {

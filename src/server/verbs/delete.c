@@ -153,8 +153,8 @@ static void delete_op_on_admitted(struct cor_admission *ad, int r)
     delete_op_settle(op);
 }
 
-/* Is the decision about to be carried out, so that plugins are asked? A mark is judged once more
- * where it is stored, and a removal where the object is removed. */
+/* Returns whether the decision is about to be carried out, so that plugins must be asked. A mark is
+ * judged again where it is stored, and a removal where the object is removed. */
 static bool delete_op_is_final(const struct cor_delete_op *op)
 {
     switch (op->last.step) {

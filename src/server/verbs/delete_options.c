@@ -138,8 +138,8 @@ static int check_options_kind(struct cor_call *call, struct cor_str body, bool i
                               COR_STR_ARG(kind), COR_STR_ARG(version));
 }
 
-/* Is the body an object, once its text has been mended in `mended` if that is all that is wrong
- * with it? `*body` is what can be read. */
+/* Returns whether the body is an object. If only its text is invalid, the text is mended in
+ * `mended`; `*body` is then what can be read. */
 static int check_options_bytes(struct cor_call *call, struct cor_str *body, struct cor_buf *mended)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {.max = BODY_MAX}, first = {.max = BODY_MAX};

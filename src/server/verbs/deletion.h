@@ -21,8 +21,8 @@ struct cor_deletion {
                        * and no plugin is asked again; false: the mark would change nothing */
 };
 
-/* Is this the object, and the state of the object, that the options ask for? 0, -COR_ECONFLICT
- * (409) in the call's status. */
+/* Checks that this is the object, in the state, that the options require. 0, -COR_ECONFLICT (409)
+ * in the call's status. */
 int cor_deletion_check_preconditions(struct cor_call *call,
                                      const struct cor_delete_options *options,
                                      const struct cor_object *object);

@@ -194,7 +194,7 @@ static int on_conflict(void *arg, struct cor_str who, struct cor_str path)
                                         cor_buf_z(&field));
 }
 
-/* Sets the status to a failure; that there is too much to do for a loop is none. */
+/* Sets the status to a failure; too much work for a loop is not a failure. */
 static int fail_with(struct cor_call *call, int r)
 {
     return r == COR_WORK_YIELD ? r : cor_status_set_err(&call->status, r);

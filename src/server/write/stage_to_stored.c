@@ -49,8 +49,8 @@ static int check_defaults(const struct cor_storing *write)
                                   "Request entity too large: defaults make the object too large");
 }
 
-/* May the schema of the stored version have something left to do? It has nothing for an object that
- * was decoded in that version, and is stored as it was decoded. */
+/* Returns whether the schema of the stored version may still have work to do. It has none for an
+ * object that was decoded in that version and is stored unchanged. */
 static bool is_changed_after_decoding(const struct cor_storing *write,
                                       const struct cor_structural *schema)
 {

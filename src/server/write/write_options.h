@@ -19,7 +19,7 @@ static inline bool cor_call_is_dry_run(const struct cor_call *call)
     return call->opts.has_dry_run && call->opts.dry_run.n > 0;
 }
 
-/* Do objects of the call's resource reserve something beside themselves (server/alloc/)? */
+/* Returns whether objects of the call's resource reserve addresses or ports (server/alloc/). */
 static inline bool cor_call_reserves(const struct cor_call *call)
 {
     return call->res->role == COR_ROLE_SERVICES && call->loop->shared->alloc;

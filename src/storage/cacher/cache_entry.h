@@ -18,8 +18,8 @@ struct cor_cache_entry {
     struct cor_object *object;    /* served form; NULL: see cor_cache_entry_new_unreadable() */
     struct cor_field_notes notes; /* what selectors have found out about it */
     uint16_t key_at;              /* in the texts */
-    /* How long the value of each trigger field is; 0: there is none. Behind them, physical, come
-     * the texts: for each value "VALUE NUL KEY NUL", which is the entry's key in the index of that
+    /* How long the value of each trigger field is; 0: there is none. After them in memory come the
+     * texts: for each value "VALUE NUL KEY NUL", which is the entry's key in the index of that
      * field. Where the first field has no value its text is "KEY NUL" alone. */
     uint16_t value_len[];
 };

@@ -1,6 +1,6 @@
 /* Inside cacher/: the keys that a walk over a snapshot visits. A walk has a prefix, and its
- * predicate may tell more: the namespace, the name, or the value of a trigger field. So the walk
- * costs what it selects, and not what the cache has.
+ * predicate may narrow it further: the namespace, the name, or the value of a trigger field. So the
+ * walk costs what it selects, and not what the cache has.
  * Thread: any.  Owner: a local of whoever begins a walk; it is not needed after that. */
 #ifndef COR_STORAGE_CACHER_CACHE_RANGE_H
 #define COR_STORAGE_CACHER_CACHE_RANGE_H

@@ -48,8 +48,8 @@ static bool watch_has_left(const struct cacher_watch *w)
     return w->state == WATCH_ENDING || w->state == WATCH_ENDED || w->state == WATCH_CLOSED;
 }
 
-/* Has it delivered some events of a revision, and perhaps not all? An idle watch has, when its loop
- * could not dispatch the rest. */
+/* Returns whether it may have delivered only some events of a revision. An idle watch may have,
+ * when its loop could not dispatch the rest. */
 static bool watch_is_inside_revision(const struct cacher_watch *w)
 {
     if (is_behind(w))

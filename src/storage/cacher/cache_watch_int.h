@@ -110,7 +110,7 @@ struct cacher_sync {
     bool is_held;               /* it is paused before an event of its own */
 };
 
-/* Is it at an event of the window that it has still to look at? */
+/* Returns whether it is at an event of the window that it has not examined yet. */
 static inline bool is_behind(const struct cacher_watch *w)
 {
     return w->state == WATCH_WALKING || w->state == WATCH_LAGGING;

@@ -166,8 +166,8 @@ static void become_lagging(struct cacher_watch *w, uint64_t number, cor_rev rev)
 
 /* Events as they come. */
 
-/* Is there time in this turn of the loop for work that costs as much as so many looks at an
- * ordinary object? The clock is read once for a few of them. */
+/* Returns whether this turn of the loop has time for work that costs as much as `looks` looks at an
+ * ordinary object. The clock is read once for a few of them. */
 static bool has_time(struct cacher_reader *reader, size_t looks)
 {
     struct cachers_loop *loop = reader->loop;

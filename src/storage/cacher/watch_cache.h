@@ -52,8 +52,7 @@ struct cor_watch_cache {
     struct cor_noted_fields noted; /* by lists and watches */
 
     struct cor_unreadable unreadable; /* values that should be in the tree and cannot be decoded */
-    cor_rev blind_rev;                /* the cache knows nothing certain of earlier revisions: some
-                                       * value could not be decoded then */
+    cor_rev blind_rev; /* earlier revisions are not certain: some value could not be decoded then */
     _Atomic bool may_be_blind; /* false: neither of the two is set. Set under the lock; a look
                                 * without the lock that finds false after a snapshot was taken
                                 * holds for that snapshot */

@@ -32,12 +32,12 @@ COR_DEFINE_CLEANUP(struct cor_dynamic_transformers, cor_dynamic_transformers_fre
 int cor_dynamic_transformers_peek(struct cor_dynamic_transformers *dynamic, const struct cor_gr *gr,
                                   const struct cor_transformer **ret_transformer);
 
-/* Reads the file again. When its bytes are others, what they say holds from now on; when they are
- * wrong, the old ones go on. Errors as above. */
+/* Reads the file again. When its bytes have changed, the new content is in force from now on; when
+ * it is invalid, the old content stays in force. Errors as above. */
 int cor_dynamic_transformers_reload(struct cor_dynamic_transformers *dynamic, bool *ret_changed,
                                     struct cor_status *reterr_status);
 
-/* May others than the owner read or write the file? As of the last read. */
+/* Returns whether users other than the owner may read or write the file, as of the last read. */
 bool cor_dynamic_transformers_file_is_open(const struct cor_dynamic_transformers *dynamic);
 
 /* What was done with values of each resource that the file names; `visit` must not call back here.

@@ -1,8 +1,6 @@
 /* Kubernetes' EncryptionConfiguration (apiserver.config.k8s.io/v1), in YAML or JSON, decoded
- * strictly and checked with upstream's rules and words. What it says is made into transformers by
- * encryption.h; it does not live longer than that. Thread: one at a time.  Owner: whoever embeds
- * it.
- */
+ * strictly and checked with upstream's rules and words. encryption.h turns it into transformers; it
+ * is not kept afterwards. Thread: one at a time.  Owner: whoever embeds it. */
 #ifndef COR_STORAGE_ENCRYPTION_ENCRYPTION_CONFIG_H
 #define COR_STORAGE_ENCRYPTION_ENCRYPTION_CONFIG_H
 
@@ -14,7 +12,7 @@
 #include "meta/status/status.h"
 
 #define COR_ENCRYPTION_FILE_MAX (1u << 20)
-/* Names of resources in all rules together: each is held against each. */
+/* The maximum of resource names in all rules together: every name is compared with every other. */
 #define COR_ENCRYPTION_NAMES_MAX 4096
 
 enum cor_encryption_provider_kind {
@@ -54,7 +52,7 @@ struct cor_encryption_config {
     struct cor_buf text, strings; /* what the rest points into; wiped in the end */
 };
 
-/* Decodes and checks. -COR_EINVAL with upstream's message, in which no secret stands, -COR_ETOOBIG,
+/* Decodes and checks. -COR_EINVAL with upstream's message, which contains no secret, -COR_ETOOBIG,
  * -COR_ENOMEM; there is nothing to release on failure. */
 int cor_encryption_config_read(struct cor_str file, struct cor_encryption_config *ret_config,
                                struct cor_status *reterr_status);

@@ -67,13 +67,13 @@ struct cor_range_req {
 /* Compare-and-swap of one key. Errors: -COR_ECONFLICT (the compare was lost), -COR_ENOTFOUND (no
  * such lease), -COR_ETOOBIG, -COR_EINVAL (no key, or a deletion that expects absence), -COR_ENOSPC
  * (try again later), -COR_EIO and -COR_ECORRUPT (no write is taken any more), -COR_EREADONLY;
- * -COR_EUNREACHABLE (etcd has not seen it), -COR_ETIMEOUT (nobody knows whether it happened). */
+ * -COR_EUNREACHABLE (etcd has not seen it), -COR_ETIMEOUT (it is not known whether it happened). */
 struct cor_write_req {
     struct cor_engine_req req;
     struct cor_str key;
     struct cor_str value;      /* put */
-    struct cor_object *object; /* what it says, in stored form, for feeds that would else have to
-                                * decode it; NULL: not given */
+    struct cor_object *object; /* its content in stored form, for feeds that would otherwise have to
+                                  decode it; NULL: not given */
     bool is_delete;
     cor_rev expected;        /* the key's mod_rev; 0: the key must be absent */
     int64_t lease;           /* 0: none */
@@ -118,8 +118,8 @@ void cor_engine_get_turns(const struct cor_engine *engine, struct cor_loop_turns
  */
 uint64_t cor_engine_refused_writes(const struct cor_engine *engine);
 
-/* Was the last value that somebody wanted to store refused for that? A deletion says nothing: it
- * needs less room. From any thread. */
+/* Was the last value that somebody wanted to store refused for that? A deletion does not change the
+ * answer: it needs less room. From any thread. */
 bool cor_engine_is_full(const struct cor_engine *engine);
 
 void cor_engine_range(struct cor_engine *engine, struct cor_range_req *req);
@@ -195,7 +195,7 @@ void cor_feed_close(struct cor_feed *feed);
  * Then only a read with `at` 0 tells the current revision. */
 bool cor_engine_shares_store(const struct cor_engine *engine);
 
-/* Where servers on one etcd say that they are there: a key each, whose value is a JSON object. */
+/* How servers on one etcd list themselves: each has a key, whose value is a JSON object. */
 #define COR_SERVERS_PREFIX "coracle/servers/"
 
 /* Once, from any thread: puts the key as long as the engine is open, where others share the store;

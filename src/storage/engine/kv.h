@@ -18,8 +18,8 @@ struct cor_kv {
     cor_rev create_rev; /* of the key's present life */
     cor_rev mod_rev;    /* of this version; of the deletion in a tombstone */
     int64_t lease;      /* 0: none */
-    /* What the value says, in stored form, when it was written in this process; a reference. NULL:
-     * the value is to be decoded. */
+    /* The content of the value in stored form, when it was written in this process; a reference.
+     * NULL: the value is to be decoded. */
     struct cor_object *object;
     char bytes[]; /* key, NUL, value */
 };

@@ -1,6 +1,6 @@
-/* Looking after a store on disk: is it sound, a copy of it, and nothing in it of what is gone. The
- * first two work beside a process that holds the store, change nothing in it, and see it at one
- * revision; the third holds it.
+/* Maintenance of a store on disk: a check, a backup, and a purge of everything that was deleted.
+ * The first two work beside a process that holds the store, change nothing in it, and see it at one
+ * revision; the third holds the store.
  * Thread: any; they block for as long as it takes. */
 #ifndef COR_STORAGE_MAINTENANCE_H
 #define COR_STORAGE_MAINTENANCE_H
@@ -21,8 +21,8 @@ struct cor_store_summary {
 };
 
 /* Reads everything once. 0: sound; -COR_ECORRUPT: it is not, or not a database, and `on_finding`
- * was told each fault; -COR_ENOTFOUND, -COR_ESCHEMA, -COR_EIO, -COR_ENOMEM: it could not be read.
- * The summary is filled for 0 and for findings. */
+ * was called for each fault; -COR_ENOTFOUND, -COR_ESCHEMA, -COR_EIO, -COR_ENOMEM: it could not be
+ * read. The summary is filled for 0 and for findings. */
 int cor_store_check(const char *dir, void (*on_finding)(void *arg, const char *finding), void *arg,
                     struct cor_store_summary *ret_summary, struct cor_status *reterr_status);
 

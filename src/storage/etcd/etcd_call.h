@@ -2,7 +2,7 @@
  * within its time.
  *
  * A read is sent again as long as there is time. A write is sent again only when etcd cannot have
- * seen it; when its answer was lost, nobody knows whether it happened: -COR_ETIMEOUT.
+ * seen it; when its answer was lost, it is not known whether it happened: -COR_ETIMEOUT.
  * Thread: the engine's loop.  Owner: itself, until on_done or a cancel. */
 #ifndef COR_STORAGE_ETCD_ETCD_CALL_H
 #define COR_STORAGE_ETCD_ETCD_CALL_H
@@ -12,7 +12,7 @@
 
 struct etcd_method {
     const char *path;
-    bool is_read; /* a read, or a write that does no harm when etcd does it twice */
+    bool is_read; /* a read, or a write that is harmless when etcd performs it twice */
     uint32_t ms;  /* the call ends within this time */
 };
 

@@ -101,8 +101,8 @@ void cor_etcd_stream_cancel(struct etcd_stream *stream);
 bool cor_etcd_session_wants_login(const struct etcd_session *s, const char *message);
 /* Does the text mean that etcd refuses the user? A retry would fail the same way. */
 bool cor_etcd_is_refusal(const char *message);
-/* Reports why a call or a stream ended. A member that has no leader cannot serve but another member
- * may, so the session goes on to the next one. Other reasons are ignored. */
+/* Reports why a call or a stream ended. A member without a leader cannot serve, but another member
+ * may, so the session moves on to the next one. Other reasons are ignored. */
 void cor_etcd_session_blame_member(struct etcd_session *s, const struct etcd_failure *why);
 
 #endif

@@ -236,7 +236,8 @@ static void on_timer(struct cor_timer *timer)
 
 /* Answers. */
 
-/* Is the last answer certainly one to a question that was asked after the place joined? */
+/* Returns whether the last answer certainly belongs to a question that was asked after the place
+ * joined. */
 static bool stream_covers(const struct etcd_watch_stream *s, const struct etcd_place *place)
 {
     return place->created_rev > 0 && s->answered > place->asked_before;

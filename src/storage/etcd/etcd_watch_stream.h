@@ -43,7 +43,8 @@ struct etcd_place_cbs {
     void (*on_end)(struct etcd_place *place, int err, const char *message);
     /* It may join again. */
     void (*on_lost)(struct etcd_place *place, enum etcd_wait_when when);
-    /* It waits for progress, and others of the stream may be why: it should be alone. */
+    /* It waits for progress, possibly because of others on the stream: it should have a stream of
+     * its own. */
     void (*on_held_up)(struct etcd_place *place);
 };
 

@@ -2,7 +2,7 @@
  * before, so that a reader has between one and two intervals to go on from what it saw.
  *
  * Servers on one engine agree through the key `compact_rev_key`: who changes it compacts, the
- * others wait for the next interval. The key also tells everybody what was compacted. Thread: the
+ * others wait for the next interval. The key also tells all servers what was compacted. Thread: the
  * loop's, unless a function says otherwise.  Owner: whoever opened it. */
 #ifndef COR_STORAGE_COMPACTOR_H
 #define COR_STORAGE_COMPACTOR_H

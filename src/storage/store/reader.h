@@ -148,8 +148,8 @@ static inline bool cor_watch_finish(struct cor_watch *watch, cor_rev upto)
     return watch->ops->finish(watch, upto);
 }
 
-/* Has the store not told yet where the watch begins, or what is there? What its client sees so far
- * would be an empty stream, and says nothing. */
+/* Returns whether the store has not told yet where the watch begins, or which objects there are. An
+ * empty stream means nothing until then. */
 static inline bool cor_watch_waits(const struct cor_watch *watch)
 {
     return watch->ops->waits(watch);

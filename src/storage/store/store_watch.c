@@ -302,8 +302,8 @@ static bool watch_is_inside_revision(const struct cor_store_watch *w)
     return w->state == LIVE && w->seen > 0 && cor_store_backlog_next_rev(&w->backlog) == w->seen;
 }
 
-/* Has it delivered everything up to this revision, and is it between two of them? Only the answer
- * to a question for progress tells that nothing more comes. */
+/* Returns whether it has delivered everything up to this revision and is between two revisions.
+ * Only the answer to a request for progress shows that nothing more comes. */
 static bool watch_is_complete(const struct cor_store_watch *w, cor_rev upto)
 {
     return w->state == LIVE && !watch_is_inside_revision(w) &&

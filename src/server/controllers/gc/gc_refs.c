@@ -24,7 +24,7 @@ struct cor_gc_refs_iter cor_gc_refs(const struct cor_object *object)
     return cor_gc_refs_of(cor_gc_owners(object));
 }
 
-/* The text of a string between its quotes; empty when it is none. */
+/* The text of a string between its quotes; empty for any other value. */
 static struct cor_str text_of(struct cor_str value)
 {
     struct cor_str raw;

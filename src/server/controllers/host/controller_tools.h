@@ -15,8 +15,8 @@
 /* Is status.phase of the Namespace `Active`? */
 bool cor_is_namespace_active(const struct cor_object *ns);
 
-/* Was the write refused because its namespace is being deleted: has details.causes the reason
- * `NamespaceTerminating`? */
+/* Returns whether the write was refused because its namespace is being deleted: details.causes has
+ * the reason `NamespaceTerminating`. */
 bool cor_is_namespace_terminating(const struct cor_status *error);
 
 /* The key of a resource in a map replaces what `key` has. 0, -COR_ENOMEM, -COR_ETOOBIG. */

@@ -111,8 +111,8 @@ static int namespaces_begin_wait(struct namespace_controller *c, struct cor_str 
     return r;
 }
 
-/* Must the pass wait, because an object may be stored in the namespace whose request was admitted
- * before the deletion? Negative: there is no memory to wait. */
+/* Returns whether the pass must wait, because an object whose request was admitted before the
+ * deletion may still be stored in the namespace. Negative: there is no memory to wait. */
 static int namespaces_must_wait(struct namespace_controller *c, struct cor_str name)
 {
     const struct cor_server_controller_env *env = &c->small.env;

@@ -55,7 +55,7 @@ void cor_namespace_findings_add_discovery(struct cor_namespace_findings *f,
                                           const struct cor_api_resources *resources,
                                           const struct cor_status *error);
 
-/* A group and version that is none; only the first counts. */
+/* An invalid group and version; only the first counts. */
 void cor_namespace_findings_add_parsing(struct cor_namespace_findings *f, struct cor_str message);
 
 /* Objects of a resource could not be deleted. `pods_of` is the namespace when the resource is that

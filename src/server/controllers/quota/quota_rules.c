@@ -154,7 +154,7 @@ static bool has_text(struct cor_str s, const char *text)
     return memmem(s.p, s.n, text, strlen(text)) != NULL;
 }
 
-/* Is it "requests." and the name of a resource that is not one of Kubernetes? */
+/* Returns whether it is "requests." and the name of a resource that Kubernetes does not define. */
 static bool is_extended(struct cor_str name)
 {
     return cor_str_starts(name, COR_STR(REQUESTS)) && cor_str_find(name, '/') >= 0 &&

@@ -106,8 +106,8 @@ static inline bool cor_quota_follows_updates(enum cor_quota_kind kind)
 uint64_t cor_quota_fingerprint(enum cor_quota_kind kind, const struct cor_object *object,
                                int64_t now_ms);
 
-/* Is a condition `operator values` of a scope met by an object that has the value `value` for the
- * scope? Empty: it has none. */
+/* Returns whether an object with the value `value` for the scope meets the condition `operator
+ * values`. Empty: it has none. */
 bool cor_quota_selects(struct cor_view requirement, struct cor_str value);
 
 /* Adds the quantity `value`, a string or a number, to `sum`; nothing for any other value. Returns
@@ -120,7 +120,7 @@ int cor_quota_max_value(struct cor_quota_amount *sum, struct cor_view value);
 struct cor_view cor_quota_part(const struct cor_object *object, const char *section,
                                const char *key);
 
-/* The text of a quantity; empty: the value is none. */
+/* The text of a quantity; empty: the value is not a quantity. */
 struct cor_str cor_quota_text(struct cor_view value);
 
 #endif
